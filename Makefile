@@ -1,0 +1,72 @@
+# Targets: all deps test study bench sanitize coverage lint format clean. The README says what each does.
+#
+#   MUJOCO_DIR, DM_CONTROL_DIR   installations that are already there (default: build/deps)
+#   BUILD                        where everything is built
+
+BUILD ?= build
+DEPS  := build/deps
+export MUJOCO_DIR     ?= $(CURDIR)/$(DEPS)/mujoco
+export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
+
+packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto
+CC       := gcc
+CFLAGS   ?= -O3 -march=native -ffp-contract=fast -g
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/include \
+            $(shell pkg-config --cflags $(packages) 2>/dev/null)
+LIBMUJOCO = $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so $(MUJOCO_DIR)/libmujoco.so*))
+LDLIBS    = -Wl,--as-needed $(shell pkg-config --libs $(packages) 2>/dev/null) $(LIBMUJOCO) \
+            -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
+DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(DM_CONTROL_DIR)"'
+
+# Folders of files that are compiled once (double), and twice, for float and for double.
+once     := src/core src/io src/env src/train src/study analysis
+twice    := src/layers src/net src/agent analysis/operators
+mains    := src/kappascope.c src/train.c src/study.c src/plot.c analysis/analyze.c
+programs := $(patsubst %,$(BUILD)/bin/%,kappascope $(addprefix kappascope-,train study plot analyze))
+sources   = $(filter-out $(mains),$(wildcard $(addsuffix /*.c,$(1))))
+objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
+            $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(twice))) \
+            $(patsubst %.c,$(BUILD)/%.f64.o,$(call sources,$(twice)))
+library  := $(BUILD)/libks.a
+tests    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
+compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -MMD -MP -c $< -o $@
+link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
+
+.PHONY: all deps programs test study bench sanitize coverage lint format clean
+.SECONDARY:
+all: deps
+	@$(MAKE) --no-print-directory programs
+programs: $(programs)
+
+deps:
+	@src/deps/install.sh $(DEPS)
+
+$(BUILD)/%.o: %.c
+	$(compile)
+$(BUILD)/%.f32.o: %.c
+	$(compile) -DKS_SINGLE
+$(BUILD)/%.f64.o: %.c
+	$(compile)
+$(library): $(objects)
+	@rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/bin/kappascope: $(BUILD)/src/kappascope.o $(library)
+	$(link)
+$(BUILD)/bin/kappascope-analyze: $(BUILD)/analysis/analyze.o $(library)
+	$(link)
+$(BUILD)/bin/kappascope-%: $(BUILD)/src/%.o $(library)
+	$(link)
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(library)
+	@mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS) -lcmocka
+$(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(library)
+	$(link)
+
+test: deps
+	@$(MAKE) --no-print-directory run-tests
+run-tests: $(tests) $(programs)
+	@status=0; for t in $(tests); do KS_BIN=$(BUILD)/bin $$t || status=1; done; exit $$status
+study: all
+	$(BUILD)/bin/kappascope study quick
+
+-include $(objects:.o=.d) $(wildcard $(BUILD)/tests/*.d $(BUILD)/src/*.d $(BUILD)/analysis/*.d)

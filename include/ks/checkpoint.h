@@ -1,0 +1,66 @@
+/* Checkpoints and vectors: the HDF5 files that the programs share.
+ *
+ * Everything is double in memory; a file written with `single` holds float32. Files appear whole or
+ * not at all. Layout: the README, "File formats". All flat vectors are in the canonical order of arch.h,
+ * critic after critic. */
+#ifndef KS_CHECKPOINT_H
+#define KS_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ks/arch.h"
+#include "ks/error.h"
+
+/* A named number or string: a root attribute, or one of /metrics. */
+struct ks_attribute {
+    char name[64];
+    enum { KS_ATTRIBUTE_NUMBER, KS_ATTRIBUTE_INTEGER, KS_ATTRIBUTE_STRING, KS_ATTRIBUTE_LIST } type;
+    double number;      /* NUMBER             */
+    int64_t integer;    /* INTEGER            */
+    char *string;       /* STRING; owned      */
+    double *list;       /* LIST [n]; owned    */
+    size_t n;
+};
+
+/* `ensemble` networks of one description with their parameters. */
+struct ks_networks {
+    char *text;            /* the description; owned. NULL: the group is absent   */
+    struct ks_arch *arch;  /* parsed from it; owned                               */
+    size_t ensemble;       /* E                                                   */
+    double *w;             /* [E, P]; owned                                       */
+    double *state;         /* [E, arch->states] running statistics; owned; NULL: absent */
+};
+
+struct ks_checkpoint {
+    struct ks_networks critic;
+    /* The batch; NULL where the file is written without one is not allowed: it is required. */
+    size_t minibatches, rows, loss_rows;      /* N, R, B */
+    double *input;                            /* [N, R, D], D = critic.arch->in; owned */
+    double *target;                           /* [N, B, K]; owned                      */
+    /* What the training engine adds; absent (NULL, 0) elsewhere. */
+    struct ks_networks target_critic, actor;  /* groups /target, /actor                */
+    double *adam_m, *adam_v;                  /* [E, P]; owned                         */
+    int64_t adam_step;                        /* steps taken                           */
+    size_t n_attributes, n_metrics;
+    struct ks_attribute *attribute, *metric;  /* root attributes and those of /metrics; owned */
+};
+
+/* Reads and checks everything that is there: versions, shapes, finiteness, targets of a ce loss
+ * (no negative entry, sums within 1e-3 of 1). Fails with KS_FORMAT or KS_IO and a message that names
+ * the file, the object, what was expected and what was found. The caller frees with
+ * ks_checkpoint_free. */
+ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
+/* Writes; the file appears whole or not at all (temporary name, flush, fsync, rename, fsync of the
+ * folder). Chunked, shuffled, compressed, with Fletcher-32 checksums; float32 if `single`. */
+ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint, bool single);
+void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
+void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
+
+/* A vector file: k vectors of n numbers. `loss`: the root attribute of a gradient, NULL: none. */
+ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
+ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
+                           const double *loss);
+
+#endif

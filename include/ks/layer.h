@@ -1,0 +1,75 @@
+/* The one interface of all layer kinds: four functions, a description, a table.
+ *
+ * Notation (Griewank & Walther, "Evaluating Derivatives", 2008): x_bar = dL/dx, x_dot = derivative
+ * of x along a direction v in parameter space, x_bar_dot = derivative of x_bar along v. A
+ * Hessian-vector product is the w_bar_dot of the whole parameter vector (Pearlmutter, Neural
+ * Computation 6, 1994). All matrices are row-major, one row a sample. */
+#ifndef KS_LAYER_H
+#define KS_LAYER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ks/error.h"
+#include "ks/line.h"
+#include "ks/real.h"
+
+enum { KS_LAYER_ARRAYS = 2 };
+
+/* A parameter or a state: a matrix [rows, columns], or a vector [columns] where rows is 0. */
+struct ks_array {
+    const char *name; /* as in a checkpoint; a constant string */
+    size_t rows, columns;
+    bool orthogonal; /* starts orthogonal with gain `start`, else constant `start` */
+    double start;
+};
+
+struct ks_layer {
+    const struct ks_layer_kind *kind;
+    size_t number;              /* as formats.md counts, repeat unrolled           */
+    size_t in, out;             /* widths                                          */
+    size_t offset, parameters;  /* place in the flat parameter vector of one critic */
+    size_t state_offset, states; /* place in the flat state vector of one critic   */
+    size_t n_params, n_states;
+    struct ks_array param[KS_LAYER_ARRAYS], state[KS_LAYER_ARRAYS]; /* in canonical order */
+    /* Reals that forward keeps for the other three, and tangent_forward for tangent_backward:
+     * rows * cache_row + cache_fixed. */
+    size_t cache_row, cache_fixed;
+    /* Weight projection: the first sphere_rows * out parameters, read as a matrix
+     * [sphere_rows, out], have columns that are scaled to Euclidean norm 1; 0: none. */
+    size_t sphere_rows;
+    void *settings; /* the kind's own, from ks_alloc; the description frees it */
+};
+
+/* The arrays of one call. A kind reads and writes only what its function needs; `rows` samples. */
+struct ks_pass {
+    size_t rows;
+    bool evaluation;              /* batchnorm uses its running statistics            */
+    const real *x, *w;            /* forward, in: [rows, in], [parameters]            */
+    real *y, *cache;              /*          out: [rows, out], [cache]               */
+    real *state;                  /*          in evaluation; updated in training unless NULL */
+    const real *y_bar;            /* backward, in: [rows, out]                        */
+    real *x_bar, *w_bar;          /* set; added to. Either may be NULL: not wanted    */
+    const real *x_dot, *w_dot;    /* tangent forward, in; x_dot may be NULL: zero     */
+    real *y_dot, *cache_dot;      /*                  out                             */
+    const real *y_bar_dot;        /* tangent backward, in                             */
+    real *x_bar_dot, *w_bar_dot;  /* set, may be NULL: not wanted; added to           */
+};
+
+struct ks_layer_kind {
+    const char *name;            /* the first word of its line                        */
+    const char *const *examples; /* lines the generic test builds: cover each option; ends in NULL */
+    /* Reads the line; sets out, arrays, sphere_rows and cache of a layer of width l->in. */
+    ks_status (*configure)(struct ks_layer *l, struct ks_line *line);
+    void (*forward)(const struct ks_layer *l, const struct ks_pass *p);
+    void (*backward)(const struct ks_layer *l, const struct ks_pass *p);
+    void (*tangent_forward)(const struct ks_layer *l, const struct ks_pass *p);
+    void (*tangent_backward)(const struct ks_layer *l, const struct ks_pass *p);
+};
+
+/* The table of all kinds, ends in NULL. To add a kind is to add one file and one row. */
+extern const struct ks_layer_kind *const KS(layer_kinds)[];
+
+extern const struct ks_layer_kind KS(dense), KS(batchnorm), KS(layernorm), KS(relu);
+
+#endif

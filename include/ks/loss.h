@@ -1,0 +1,40 @@
+/* The losses: a table of kinds, each with value, gradient and curvature product in the outputs. */
+#ifndef KS_LOSS_H
+#define KS_LOSS_H
+
+#include <stddef.h>
+
+#include "ks/error.h"
+#include "ks/line.h"
+#include "ks/real.h"
+
+struct ks_loss_kind;
+
+struct ks_loss {
+    const struct ks_loss_kind *kind;
+    size_t outputs;  /* K: columns of the network's output            */
+    size_t targets;  /* columns of the target: K, or 1 where K = 1    */
+    double min, max; /* ce: the first and the last atom               */
+    double weight;   /* multiplies the loss                           */
+};
+
+struct ks_loss_kind {
+    const char *name;            /* the word after `loss` on its line               */
+    const char *const *examples; /* lines for the generic test; ends in NULL        */
+    ks_status (*configure)(struct ks_loss *l, struct ks_line *line);
+    /* Returns sum over rows of l(f, t); f_bar = scale * weight * dl/df unless f_bar is NULL.
+     * f, f_bar [rows, outputs], t [rows, targets]. The value is not scaled but weighted. */
+    double (*gradient)(const struct ks_loss *l, size_t rows, const real *f, const real *t,
+                       real scale, real *f_bar);
+    /* f_bar_dot = scale * weight * (d2l/df2) f_dot, row by row. */
+    void (*curvature)(const struct ks_loss *l, size_t rows, const real *f, const real *t,
+                      real scale, const real *f_dot, real *f_bar_dot);
+};
+
+/* The table of all kinds, ends in NULL. */
+extern const struct ks_loss_kind *const KS(loss_kinds)[];
+
+/* p = softmax(f) of each row, [rows, columns], in the stable form; p may be f. */
+void KS(softmax)(size_t rows, size_t columns, const real *f, real *p);
+
+#endif

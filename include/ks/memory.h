@@ -1,0 +1,24 @@
+/* Memory: all allocation goes through ks_alloc; whoever allocates frees, with free(). */
+#ifndef KS_MEMORY_H
+#define KS_MEMORY_H
+
+#include <stddef.h>
+
+#include "ks/error.h"
+
+/* `count` elements of `size` bytes, set to zero, aligned to 64 bytes, in *out, a pointer to an
+ * object pointer; room for one element where count is 0. On failure *out is NULL and the status
+ * KS_MEMORY; a product that overflows is such a failure. Usage: ks_alloc(n, sizeof *x, &x). */
+ks_status ks_alloc(size_t count, size_t size, void *out);
+
+/* A copy of `string` in *out, a pointer to a char pointer. */
+ks_status ks_copy_string(const char *string, char **out);
+
+/* "format" printed into a fresh string in *out. */
+ks_status ks_print_string(char **out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* For tests: makes the n-th call of ks_alloc from now on fail, once; 0 switches that off. */
+void ks_alloc_fail_at(size_t n);
+
+#endif

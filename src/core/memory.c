@@ -1,0 +1,57 @@
+#include "ks/memory.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };     /* a cache line, and the widest vector register */
+static size_t calls_to_fail; /* 0: never */
+
+void ks_alloc_fail_at(size_t n)
+{
+    calls_to_fail = n;
+}
+
+ks_status ks_alloc(size_t count, size_t size, void *out)
+{
+    void *memory = NULL;
+    size_t bytes;
+
+    if (size != 0 && count > (SIZE_MAX - ALIGNMENT) / size) {
+        memcpy(out, &memory, sizeof memory);
+        return ks_fail(KS_MEMORY, "out of memory: %zu elements of %zu bytes", count, size);
+    }
+    bytes = count * size > 0 ? count * size : size + 1;
+    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (calls_to_fail == 0 || --calls_to_fail != 0)
+        memory = aligned_alloc(ALIGNMENT, bytes);
+    if (memory)
+        memset(memory, 0, bytes);
+    memcpy(out, &memory, sizeof memory);
+    return memory ? KS_OK : ks_fail(KS_MEMORY, "out of memory: %zu bytes", bytes);
+}
+
+ks_status ks_copy_string(const char *string, char **out)
+{
+    return ks_print_string(out, "%s", string);
+}
+
+ks_status ks_print_string(char **out, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    *out = NULL;
+    if (length < 0)
+        return ks_fail(KS_RUN, "cannot print by the format '%s'", format);
+    KS_TRY(ks_alloc((size_t)length + 1, 1, out));
+    va_start(arguments, format);
+    vsnprintf(*out, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return KS_OK;
+}

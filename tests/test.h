@@ -1,0 +1,50 @@
+/* What tests of numbers need beyond cmocka. */
+#ifndef KS_TEST_H
+#define KS_TEST_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ks/error.h"
+
+/* Written so that a NaN fails. */
+#define assert_close(value, expected, bound)                                                       \
+    do {                                                                                           \
+        double ks_value = (value), ks_expected = (expected), ks_bound = (bound);                   \
+        if (!(fabs(ks_value - ks_expected) <= ks_bound))                                           \
+            fail_msg("%s = %.17g, expected %.17g within %g", #value, ks_value, ks_expected,        \
+                     ks_bound);                                                                    \
+    } while (0)
+
+#define assert_ok(call)                                                                            \
+    do {                                                                                           \
+        if ((call) != KS_OK)                                                                       \
+            fail_msg("%s: %s", #call, ks_error_text());                                            \
+    } while (0)
+
+/* The call fails with this status and a message that contains `words`. */
+#define assert_fails(call, status, words)                                                          \
+    do {                                                                                           \
+        assert_int_equal((call), (status));                                                        \
+        if (!strstr(ks_error_text(), (words)))                                                     \
+            fail_msg("'%s' does not contain '%s'", ks_error_text(), (words));                      \
+    } while (0)
+
+/* |a - b| / |b| of two vectors. */
+static inline double relative_error(size_t n, const double *a, const double *b)
+{
+    double difference = 0, norm = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return sqrt(difference / norm);
+}
+
+#endif
