@@ -1,0 +1,181 @@
+#include "ks/line.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)
+{
+    char message[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return ks_fail(KS_FORMAT, "%s:%zu: %s", line->source, line->number, message);
+}
+
+static size_t option_name_length(const char *word) /* 0: not an option */
+{
+    const char *equals = strchr(word, '=');
+
+    return equals ? (size_t)(equals - word) : 0;
+}
+
+static ks_status refuse_repeated(const struct ks_line *line)
+{
+    for (size_t i = 0; i < line->n_words; i++) {
+        size_t length = option_name_length(line->word[i]);
+
+        for (size_t j = 0; j < i && length > 0; j++)
+            if (strncmp(line->word[i], line->word[j], length + 1) == 0)
+                return ks_line_fail(line, "option '%.*s' is given twice", (int)length,
+                                    line->word[i]);
+    }
+    return KS_OK;
+}
+
+ks_status ks_line_split(struct ks_line *line, const char *source, size_t number, const char *text)
+{
+    size_t length = strcspn(text, "#\r\n");
+    char *c;
+
+    memset(line, 0, sizeof *line);
+    line->source = source;
+    line->number = number;
+    if (length >= sizeof line->text)
+        return ks_line_fail(line, "a line of %zu characters, at most %zu are allowed", length,
+                            sizeof line->text - 1);
+    memcpy(line->text, text, length);
+    for (c = line->text; *c;) {
+        if (isspace((unsigned char)*c)) {
+            *c++ = '\0';
+            continue;
+        }
+        if (line->n_words == KS_LINE_WORDS)
+            return ks_line_fail(line, "more than %d words", KS_LINE_WORDS);
+        line->word[line->n_words++] = c;
+        while (*c && !isspace((unsigned char)*c))
+            c++;
+    }
+    if (line->n_words > 1 && strcmp(line->word[line->n_words - 1], "{") == 0) {
+        line->opens = true;
+        line->n_words--;
+    }
+    if (line->n_words > 0)
+        line->taken[0] = true;
+    return refuse_repeated(line);
+}
+
+static ks_status parse_number(const struct ks_line *line, const char *what, const char *word,
+                              double *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtod(word, &end);
+    if (end == word || *end || !isfinite(*value) || errno == ERANGE)
+        return ks_line_fail(line, "%s: expected a number, found '%s'", what, word);
+    return KS_OK;
+}
+
+static ks_status take_argument(struct ks_line *line, const char *what, const char **word)
+{
+    for (size_t i = 1; i < line->n_words; i++)
+        if (!line->taken[i] && option_name_length(line->word[i]) == 0) {
+            line->taken[i] = true;
+            *word = line->word[i];
+            return KS_OK;
+        }
+    return ks_line_fail(line, "'%s' needs %s", line->word[0], what);
+}
+
+ks_status ks_line_argument(struct ks_line *line, const char *what, double *value)
+{
+    const char *word = NULL;
+
+    KS_TRY(take_argument(line, what, &word));
+    return parse_number(line, what, word, value);
+}
+
+ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_t high,
+                       size_t *value)
+{
+    double number = 0;
+
+    KS_TRY(ks_line_argument(line, what, &number));
+    if (number < (double)low || number > (double)high || number != floor(number))
+        return ks_line_fail(line, "%s: expected an integer from %zu to %zu, found %g", what, low,
+                            high, number);
+    *value = (size_t)number;
+    return KS_OK;
+}
+
+/* The index of the word "name=...", 0 if there is none. */
+static size_t find_option(const struct ks_line *line, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 1; i < line->n_words; i++)
+        if (option_name_length(line->word[i]) == length &&
+            strncmp(line->word[i], name, length) == 0)
+            return i;
+    return 0;
+}
+
+bool ks_line_has(const struct ks_line *line, const char *name)
+{
+    return find_option(line, name) != 0;
+}
+
+ks_status ks_line_number(struct ks_line *line, const char *name, double low, double high,
+                         double *value)
+{
+    size_t i = find_option(line, name);
+    double number = 0;
+
+    if (i == 0)
+        return KS_OK;
+    line->taken[i] = true;
+    KS_TRY(parse_number(line, name, line->word[i] + strlen(name) + 1, &number));
+    if (number < low || number > high)
+        return ks_line_fail(line, "%s: expected a number from %g to %g, found %g", name, low, high,
+                            number);
+    *value = number;
+    return KS_OK;
+}
+
+ks_status ks_line_choice(struct ks_line *line, const char *name, const char *const *choices,
+                         size_t *value)
+{
+    size_t i = find_option(line, name), used = 0;
+    const char *found;
+    char list[128] = "";
+
+    if (i == 0)
+        return KS_OK;
+    line->taken[i] = true;
+    found = line->word[i] + strlen(name) + 1;
+    for (size_t k = 0; choices[k]; k++) {
+        if (strcmp(found, choices[k]) == 0) {
+            *value = k;
+            return KS_OK;
+        }
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k ? "|" : "",
+                                     choices[k]);
+    }
+    return ks_line_fail(line, "%s: expected %s, found '%s'", name, list, found);
+}
+
+ks_status ks_line_end(const struct ks_line *line)
+{
+    for (size_t i = 1; i < line->n_words; i++)
+        if (!line->taken[i])
+            return ks_line_fail(line, "'%s' does not know '%s'", line->word[0], line->word[i]);
+    return KS_OK;
+}

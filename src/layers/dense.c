@@ -1,0 +1,196 @@
+/* dense: Y = X W + 1 b', W [in / G, out]; group g of the outputs reads group g of the inputs.
+ *
+ *   backward            W_bar += X' Y_bar         b_bar += Y_bar' 1      X_bar = Y_bar W'
+ *   tangent forward     Y_dot = X_dot W + X W_dot + 1 b_dot'
+ *   tangent backward    W_bar_dot += X_dot' Y_bar + X' Y_bar_dot
+ *                       b_bar_dot += Y_bar_dot' 1
+ *                       X_bar_dot = Y_bar_dot W' + Y_bar W_dot'
+ */
+#include <string.h>
+
+#include <cblas.h>
+
+#include "ks/layer.h"
+#include "ks/memory.h"
+
+struct settings {
+    bool bias;
+    size_t groups;
+};
+
+static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const projections[] = {"none", "unit", "unit-kernel", NULL};
+enum { PROJECT_NONE, PROJECT_UNIT, PROJECT_UNIT_KERNEL };
+enum { MAX_WIDTH = 1 << 16 };
+static const double ORTHOGONAL_GAIN = 1.4142135623730951; /* sqrt(2): He et al., ICCV 2015 */
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
+{
+    size_t bias = true, project = PROJECT_NONE, kernel_rows;
+    double groups = 1;
+    struct settings *s;
+
+    KS_TRY(ks_line_size(line, "width", 1, MAX_WIDTH, &l->out));
+    KS_TRY(ks_line_choice(line, "bias", no_yes, &bias));
+    KS_TRY(ks_line_choice(line, "project", projections, &project));
+    KS_TRY(ks_line_number(line, "groups", 1, MAX_WIDTH, &groups));
+    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    s = l->settings;
+    s->bias = bias;
+    s->groups = (size_t)groups;
+    if ((double)s->groups != groups || l->in % s->groups != 0 || l->out % s->groups != 0)
+        return ks_line_fail(line, "groups: expected a divisor of %zu and %zu, found %g", l->in,
+                            l->out, groups);
+    kernel_rows = l->in / s->groups;
+    l->param[l->n_params++] = (struct ks_array){
+        .name = "kernel", .rows = kernel_rows, .columns = l->out, .orthogonal = true,
+        .start = ORTHOGONAL_GAIN};
+    if (s->bias)
+        l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->out};
+    if (project != PROJECT_NONE)
+        l->sphere_rows = kernel_rows + (project == PROJECT_UNIT && s->bias ? 1 : 0);
+    return KS_OK;
+}
+
+/* A group's part of X starts at column x = g in/G, its part of W, b and Y at column y = g out/G. */
+struct group {
+    size_t x, y, in, out;
+};
+
+static struct group group(const struct ks_layer *l, size_t g)
+{
+    const struct settings *s = l->settings;
+    size_t in = l->in / s->groups, out = l->out / s->groups;
+
+    return (struct group){g * in, g * out, in, out};
+}
+
+/* Y = X W, or Y += X W if beta is 1; all matrices have their full layouts. */
+static void times_kernel(const struct ks_layer *l, size_t rows, const real *x, const real *w,
+                         real beta, real *y)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t g = 0; g < s->groups; g++) {
+        struct group q = group(l, g);
+
+        KS_BLAS(gemm)(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)q.out, (int)q.in,
+                      1, x + q.x, (int)l->in, w + q.y, (int)l->out, beta, y + q.y, (int)l->out);
+    }
+}
+
+/* X = Y W', or X += Y W'. */
+static void times_kernel_transposed(const struct ks_layer *l, size_t rows, const real *y,
+                                    const real *w, real beta, real *x)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t g = 0; g < s->groups; g++) {
+        struct group q = group(l, g);
+
+        KS_BLAS(gemm)(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)q.in, (int)q.out, 1,
+                      y + q.y, (int)l->out, w + q.y, (int)l->out, beta, x + q.x, (int)l->in);
+    }
+}
+
+/* W += X' Y. */
+static void add_outer(const struct ks_layer *l, size_t rows, const real *x, const real *y, real *w)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t g = 0; g < s->groups; g++) {
+        struct group q = group(l, g);
+
+        KS_BLAS(gemm)(CblasRowMajor, CblasTrans, CblasNoTrans, (int)q.in, (int)q.out, (int)rows, 1,
+                      x + q.x, (int)l->in, y + q.y, (int)l->out, 1, w + q.y, (int)l->out);
+    }
+}
+
+/* b += Y' 1. */
+static void add_column_sums(size_t rows, size_t columns, const real *restrict y, real *restrict b)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            b[j] += y[i * columns + j];
+}
+
+static size_t bias_at(const struct ks_layer *l)
+{
+    return l->param[0].rows * l->out;
+}
+
+/* Every row of Y is the bias: beta = 1 then adds X W to it. */
+static void set_rows(const struct ks_layer *l, size_t rows, const real *bias, real *y)
+{
+    for (size_t i = 0; i < rows; i++)
+        memcpy(y + i * l->out, bias, l->out * sizeof *y);
+}
+
+static void forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    if (s->bias)
+        set_rows(l, p->rows, p->w + bias_at(l), p->y);
+    times_kernel(l, p->rows, p->x, p->w, s->bias, p->y);
+}
+
+static void backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    if (p->w_bar) {
+        add_outer(l, p->rows, p->x, p->y_bar, p->w_bar);
+        if (s->bias)
+            add_column_sums(p->rows, l->out, p->y_bar, p->w_bar + bias_at(l));
+    }
+    if (p->x_bar)
+        times_kernel_transposed(l, p->rows, p->y_bar, p->w, 0, p->x_bar);
+}
+
+static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    if (s->bias)
+        set_rows(l, p->rows, p->w_dot + bias_at(l), p->y_dot);
+    times_kernel(l, p->rows, p->x, p->w_dot, s->bias, p->y_dot);
+    if (p->x_dot)
+        times_kernel(l, p->rows, p->x_dot, p->w, 1, p->y_dot);
+}
+
+static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    if (p->w_bar_dot) {
+        if (p->x_dot)
+            add_outer(l, p->rows, p->x_dot, p->y_bar, p->w_bar_dot);
+        add_outer(l, p->rows, p->x, p->y_bar_dot, p->w_bar_dot);
+        if (s->bias)
+            add_column_sums(p->rows, l->out, p->y_bar_dot, p->w_bar_dot + bias_at(l));
+    }
+    if (p->x_bar_dot) {
+        times_kernel_transposed(l, p->rows, p->y_bar_dot, p->w, 0, p->x_bar_dot);
+        times_kernel_transposed(l, p->rows, p->y_bar, p->w_dot, 1, p->x_bar_dot);
+    }
+}
+
+static const char *const examples[] = {
+    "dense 6",
+    "dense 5 bias=no",
+    "dense 4 project=unit",
+    "dense 4 bias=no project=unit-kernel groups=2",
+    "dense 9 groups=3",
+    NULL,
+};
+
+const struct ks_layer_kind KS(dense) = {
+    .name = "dense",
+    .examples = examples,
+    .configure = configure,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};

@@ -1,0 +1,74 @@
+/* relu: y = max(x, 0) + shift elementwise, derivative 0 at 0.
+ *
+ *   with h = [x > 0]:
+ *   backward            x_bar     = h y_bar
+ *   tangent forward     y_dot     = h x_dot
+ *   tangent backward    x_bar_dot = h y_bar_dot        (h' = 0 almost everywhere)
+ */
+#include "ks/layer.h"
+#include "ks/memory.h"
+
+struct settings {
+    real shift;
+};
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
+{
+    double shift = 0;
+    struct settings *s;
+
+    KS_TRY(ks_line_number(line, "shift", -1e6, 1e6, &shift));
+    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    s = l->settings;
+    s->shift = (real)shift;
+    l->out = l->in;
+    return KS_OK;
+}
+
+static void forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t i = 0; i < p->rows * l->in; i++)
+        p->y[i] = (p->x[i] > 0 ? p->x[i] : 0) + s->shift;
+}
+
+/* out = h in, h from x */
+static void mask(size_t n, const real *restrict x, const real *restrict in, real *restrict out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] > 0 ? in[i] : 0;
+}
+
+static void backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    if (p->x_bar)
+        mask(p->rows * l->in, p->x, p->y_bar, p->x_bar);
+}
+
+static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    if (p->x_dot)
+        mask(p->rows * l->in, p->x, p->x_dot, p->y_dot);
+    else
+        for (size_t i = 0; i < p->rows * l->in; i++)
+            p->y_dot[i] = 0;
+}
+
+static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    if (p->x_bar_dot)
+        mask(p->rows * l->in, p->x, p->y_bar_dot, p->x_bar_dot);
+}
+
+static const char *const examples[] = {"relu", "relu shift=-0.3", NULL};
+
+const struct ks_layer_kind KS(relu) = {
+    .name = "relu",
+    .examples = examples,
+    .configure = configure,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};

@@ -1,0 +1,288 @@
+#include "ks/arch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16, MAX_BYTES = 1 << 20 };
+
+struct parser {
+    const char *source, *next; /* the text not yet read  */
+    size_t number;             /* of the line last read  */
+    size_t depth;              /* of open containers     */
+    size_t last_depth;         /* where the last layer stood */
+    struct ks_arch *arch;
+    struct ks_line line;
+};
+
+/* The next line that is not blank, in p->line; n_words = 0 at the end of the text. */
+static ks_status read_line(struct parser *p)
+{
+    while (*p->next) {
+        size_t length = strcspn(p->next, "\n");
+
+        KS_TRY(ks_line_split(&p->line, p->source, ++p->number, p->next));
+        p->next += length + (p->next[length] == '\n');
+        if (p->line.n_words > 0)
+            return KS_OK;
+    }
+    p->line.n_words = 0;
+    p->line.number = p->number;
+    p->line.source = p->source;
+    return KS_OK;
+}
+
+static ks_status unknown(const struct parser *p, const char *what, const char *found,
+                         const char *known)
+{
+    return ks_line_fail(&p->line, "'%s' is not a %s (known: %s)", found, what, known);
+}
+
+static void append_name(char *list, size_t size, const char *name)
+{
+    size_t used = strlen(list);
+
+    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+static ks_status unknown_layer(const struct parser *p)
+{
+    char known[256] = "";
+
+    for (size_t i = 0; KS(layer_kinds)[i]; i++)
+        append_name(known, sizeof known, KS(layer_kinds)[i]->name);
+    return unknown(p, "layer", p->line.word[0], known);
+}
+
+static const struct ks_layer_kind *find_layer_kind(const char *name)
+{
+    for (size_t i = 0; KS(layer_kinds)[i]; i++)
+        if (strcmp(name, KS(layer_kinds)[i]->name) == 0)
+            return KS(layer_kinds)[i];
+    return NULL;
+}
+
+static size_t array_size(const struct ks_array *a)
+{
+    return (a->rows > 0 ? a->rows : 1) * a->columns;
+}
+
+/* Gives the layer its places in the flat vectors of parameters and of states. */
+static void place(struct ks_arch *arch, struct ks_layer *l)
+{
+    l->offset = arch->parameters;
+    l->state_offset = arch->states;
+    for (size_t i = 0; i < l->n_params; i++)
+        l->parameters += array_size(&l->param[i]);
+    for (size_t i = 0; i < l->n_states; i++)
+        l->states += array_size(&l->state[i]);
+    arch->parameters += l->parameters;
+    arch->states += l->states;
+}
+
+static ks_status parse_layer(struct parser *p)
+{
+    struct ks_arch *arch = p->arch;
+    struct ks_layer *l;
+
+    if (arch->n_layers == MAX_LAYERS)
+        return ks_line_fail(&p->line, "more than %d layers", MAX_LAYERS);
+    l = &arch->layer[arch->n_layers];
+    l->kind = find_layer_kind(p->line.word[0]);
+    if (!l->kind)
+        return unknown_layer(p);
+    if (p->line.opens)
+        return ks_line_fail(&p->line, "'%s' is not a container", l->kind->name);
+    l->number = arch->n_layers++;
+    l->in = arch->out;
+    KS_TRY(l->kind->configure(l, &p->line));
+    KS_TRY(ks_line_end(&p->line));
+    place(arch, l);
+    arch->out = l->out;
+    arch->joint = arch->joint || l->n_states > 0;
+    p->last_depth = p->depth;
+    return KS_OK;
+}
+
+static ks_status parse_block(struct parser *p, bool inside);
+
+/* repeat K { ... }: the body's text is read K times, which gives every copy its own parameters. */
+static ks_status parse_repeat(struct parser *p)
+{
+    size_t repeats = 0, opened = p->number, layers = p->arch->n_layers;
+    const char *body = p->next;
+
+    KS_TRY(ks_line_size(&p->line, "a number of repetitions", 1, MAX_REPEATS, &repeats));
+    KS_TRY(ks_line_end(&p->line));
+    if (!p->line.opens)
+        return ks_line_fail(&p->line, "'repeat' needs '{' at the end of its line");
+    if (p->depth == MAX_DEPTH)
+        return ks_line_fail(&p->line, "containers nest deeper than %d", MAX_DEPTH);
+    p->depth++;
+    for (size_t i = 0; i < repeats; i++) {
+        p->next = body;
+        p->number = opened;
+        KS_TRY(parse_block(p, true));
+        if (p->arch->n_layers == layers)
+            return ks_line_fail(&p->line, "the 'repeat' opened in line %zu is empty", opened);
+    }
+    p->depth--;
+    return KS_OK;
+}
+
+static ks_status parse_loss(struct parser *p)
+{
+    struct ks_arch *arch = p->arch;
+    char known[128] = "";
+
+    arch->loss = (struct ks_loss){.outputs = arch->out, .targets = arch->out, .weight = 1};
+    for (size_t i = 0; KS(loss_kinds)[i]; i++) {
+        append_name(known, sizeof known, KS(loss_kinds)[i]->name);
+        if (p->line.n_words > 1 && strcmp(p->line.word[1], KS(loss_kinds)[i]->name) == 0)
+            arch->loss.kind = KS(loss_kinds)[i];
+    }
+    if (!arch->loss.kind)
+        return unknown(p, "loss", p->line.n_words > 1 ? p->line.word[1] : "", known);
+    p->line.taken[1] = true;
+    KS_TRY(ks_line_number(&p->line, "weight", 1e-12, 1e12, &arch->loss.weight));
+    KS_TRY(arch->loss.kind->configure(&arch->loss, &p->line));
+    return ks_line_end(&p->line);
+}
+
+static ks_status parse_policy(struct parser *p)
+{
+    static const char *const bounds[] = {"clip", "squash", NULL};
+    struct ks_policy *policy = &p->arch->policy;
+    size_t squash = 0;
+
+    if (p->line.n_words < 2 || strcmp(p->line.word[1], "tanh-gaussian") != 0)
+        return unknown(p, "policy", p->line.n_words > 1 ? p->line.word[1] : "", "tanh-gaussian");
+    p->line.taken[1] = true;
+    policy->log_std_min = -10;
+    policy->log_std_max = 2;
+    KS_TRY(ks_line_choice(&p->line, "log-std", bounds, &squash));
+    KS_TRY(ks_line_number(&p->line, "min", -100, 100, &policy->log_std_min));
+    KS_TRY(ks_line_number(&p->line, "max", -100, 100, &policy->log_std_max));
+    policy->squash = squash;
+    if (!(policy->log_std_min < policy->log_std_max))
+        return ks_line_fail(&p->line, "policy: expected min < max");
+    if (p->arch->out % 2 != 0)
+        return ks_line_fail(&p->line, "policy: expected an even number of outputs, found %zu",
+                            p->arch->out);
+    policy->actions = p->arch->out / 2;
+    return ks_line_end(&p->line);
+}
+
+/* The line that ends a description: what the outputs are for. */
+static ks_status parse_end(struct parser *p)
+{
+    const struct ks_arch *arch = p->arch;
+    const char *word = p->line.word[0];
+
+    if (p->line.opens)
+        return ks_line_fail(&p->line, "'%s' is not a container", word);
+    if (p->depth > 0)
+        return ks_line_fail(&p->line, "'%s' stands inside a container", word);
+    if (arch->n_layers == 0 || p->last_depth > 0 ||
+        strcmp(arch->layer[arch->n_layers - 1].kind->name, "dense") != 0)
+        return ks_line_fail(&p->line, "the last layer must be a dense outside any container");
+    KS_TRY(strcmp(word, "loss") == 0 ? parse_loss(p) : parse_policy(p));
+    KS_TRY(read_line(p));
+    if (p->line.n_words > 0)
+        return ks_line_fail(&p->line, "'%s' after the last line of the description",
+                            p->line.word[0]);
+    return KS_OK;
+}
+
+/* Lines up to the '}' that closes this block, or to the loss or policy that ends the text. */
+static ks_status parse_block(struct parser *p, bool inside)
+{
+    for (;;) {
+        const char *word;
+
+        KS_TRY(read_line(p));
+        if (p->line.n_words == 0)
+            return ks_line_fail(&p->line, inside ? "a '{' is never closed"
+                                                 : "the line 'loss ...' is missing");
+        word = p->line.word[0];
+        if (strcmp(word, "}") == 0) {
+            if (!inside || p->line.n_words > 1 || p->line.opens)
+                return ks_line_fail(&p->line, inside ? "'}' must stand alone"
+                                                     : "'}' closes nothing");
+            return KS_OK;
+        }
+        if (strcmp(word, "loss") == 0 || strcmp(word, "policy") == 0)
+            return parse_end(p);
+        KS_TRY(strcmp(word, "repeat") == 0 ? parse_repeat(p) : parse_layer(p));
+    }
+}
+
+static ks_status parse_all(struct parser *p, const char *text, size_t in)
+{
+    KS_TRY(ks_copy_string(text, &p->arch->text));
+    KS_TRY(ks_alloc(MAX_LAYERS, sizeof *p->arch->layer, &p->arch->layer));
+    p->arch->in = p->arch->out = in;
+    p->next = p->arch->text;
+    return parse_block(p, false);
+}
+
+ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct ks_arch **arch)
+{
+    struct parser p = {.source = source};
+    ks_status status;
+
+    *arch = NULL;
+    KS_TRY(ks_alloc(1, sizeof *p.arch, &p.arch));
+    status = parse_all(&p, text, in);
+    if (status != KS_OK) {
+        KS(arch_free)(p.arch);
+        return status;
+    }
+    *arch = p.arch;
+    return KS_OK;
+}
+
+ks_status KS(arch_read)(const char *path, char **text)
+{
+    ks_status status = KS_OK;
+    FILE *file = fopen(path, "rb");
+    size_t length;
+
+    *text = NULL;
+    if (!file)
+        return ks_fail(KS_IO, "%s: %s", path, strerror(errno));
+    KS_GO(ks_alloc(MAX_BYTES + 1, 1, text));
+    length = fread(*text, 1, MAX_BYTES + 1, file);
+    if (ferror(file))
+        status = ks_fail(KS_IO, "%s: %s", path, strerror(errno));
+    else if (length > MAX_BYTES || memchr(*text, '\0', length))
+        status = ks_fail(KS_FORMAT, "%s: expected a text of at most %d bytes", path, MAX_BYTES);
+    else
+        (*text)[length] = '\0';
+done:
+    if (status != KS_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    fclose(file);
+    return status;
+}
+
+void KS(arch_free)(struct ks_arch *arch)
+{
+    if (!arch)
+        return;
+    for (size_t i = 0; arch->layer && i < arch->n_layers; i++)
+        free(arch->layer[i].settings);
+    free(arch->layer);
+    free(arch->text);
+    free(arch);
+}
+
+void KS(arch_group)(const struct ks_layer *layer, char name[32])
+{
+    snprintf(name, 32, "%02zu_%s", layer->number, layer->kind->name);
+}
