@@ -29,9 +29,11 @@ objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
             $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(twice))) \
             $(patsubst %.c,$(BUILD)/%.f64.o,$(call sources,$(twice)))
 library  := $(BUILD)/libks.a
-tests    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+# Tests of what is compiled twice are compiled twice themselves.
+tests    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)) \
+            $(patsubst %,$(BUILD)/tests/test_%.f32,layers loss net)
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
-compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -MMD -MP -c $< -o $@
+compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
 .PHONY: all deps programs test study bench sanitize coverage lint format clean
@@ -43,12 +45,12 @@ programs: $(programs)
 deps:
 	@src/deps/install.sh $(DEPS)
 
-$(BUILD)/%.o: %.c
-	$(compile)
 $(BUILD)/%.f32.o: %.c
-	$(compile) -DKS_SINGLE
+	$(compile) -DKS_SINGLE -c $< -o $@
 $(BUILD)/%.f64.o: %.c
-	$(compile)
+	$(compile) -c $< -o $@
+$(BUILD)/%.o: %.c
+	$(compile) -c $< -o $@
 $(library): $(objects)
 	@rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/bin/kappascope: $(BUILD)/src/kappascope.o $(library)

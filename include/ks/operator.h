@@ -31,7 +31,6 @@ struct ks_problem {
     bool evaluation; /* batchnorm by running statistics */
     double weight_decay, scale;
     size_t memory; /* bytes to keep primal quantities in; minibatches beyond it are recomputed */
-    bool quiet;
 };
 
 /* The Hessian of L at the checkpoint's theta, a forward-over-reverse product; all that depends on
@@ -40,8 +39,7 @@ struct ks_problem {
 ks_status ks_hessian_new_f32(const struct ks_problem *problem, struct ks_operator **hessian);
 ks_status ks_hessian_new_f64(const struct ks_problem *problem, struct ks_operator **hessian);
 
-/* L and its gradient [E P]. */
-ks_status ks_gradient_f32(const struct ks_problem *problem, double *loss, double *gradient);
-ks_status ks_gradient_f64(const struct ks_problem *problem, double *loss, double *gradient);
+/* L and its gradient [E P], always in float64. */
+ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient);
 
 #endif
