@@ -1,0 +1,203 @@
+/* The Hessian operator on small critics made in memory: against differences of the gradient, column by
+ * column symmetric, both precisions, all options of a problem. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "test.h"
+
+#include "ks/memory.h"
+#include "ks/operator.h"
+#include "ks/rng.h"
+
+enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4 };
+static const size_t ALL_MEMORY = (size_t)1 << 30;
+
+static const char *const TEXTS[] = {
+    "batchnorm\nrepeat 2 {\ndense 6 bias=no\nbatchnorm\nrelu\n}\ndense 5\nloss ce min=-5 max=5\n",
+    "layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 5\nloss ce min=-5 max=5\n",
+    "repeat 2 {\ndense 6\nrelu\n}\ndense 1\nloss mse\n",
+};
+enum { TEXTS_COUNT = 3 };
+
+static double *random_array(struct ks_rng *rng, size_t n)
+{
+    double *a;
+
+    assert_ok(ks_alloc(n, sizeof *a, &a));
+    for (size_t i = 0; i < n; i++)
+        a[i] = ks_rng_normal(rng);
+    return a;
+}
+
+static struct ks_checkpoint *make(const char *text)
+{
+    struct ks_rng rng = ks_rng_start(11, 0);
+    struct ks_checkpoint *c;
+    struct ks_arch *a;
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    assert_ok(ks_copy_string(text, &c->critic.text));
+    assert_ok(KS(arch_parse)(text, "test", IN, &a));
+    c->critic.arch = a;
+    c->critic.ensemble = ENSEMBLE;
+    c->critic.w = random_array(&rng, ENSEMBLE * a->parameters);
+    c->critic.state = random_array(&rng, ENSEMBLE * a->states);
+    for (size_t i = 0; i < ENSEMBLE * a->states; i++)
+        c->critic.state[i] = fabs(c->critic.state[i]);
+    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
+    c->input = random_array(&rng, MINIBATCHES * ROWS * IN);
+    c->target = random_array(&rng, MINIBATCHES * LOSS_ROWS * a->out);
+    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS && a->out > 1; i++)
+        for (size_t k = 0; k < a->out; k++)
+            c->target[i * a->out + k] = k == i % a->out ? 0.6 : 0.1;
+    return c;
+}
+
+static struct ks_problem whole(const struct ks_checkpoint *c)
+{
+    return (struct ks_problem){.checkpoint = c, .minibatches = MINIBATCHES, .scale = 1,
+                               .memory = ALL_MEMORY};
+}
+
+/* A v into a fresh array. */
+static double *product(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                       const struct ks_problem *q, const double *v)
+{
+    struct ks_operator *a;
+    double *out;
+
+    assert_ok(new(q, &a));
+    assert_ok(ks_alloc(a->n, sizeof *out, &out));
+    assert_ok(a->apply(a->self, v, out));
+    a->free(a->self);
+    free(a);
+    return out;
+}
+
+static size_t dimension(const struct ks_checkpoint *c)
+{
+    return ENSEMBLE * c->critic.arch->parameters;
+}
+
+/* H v against (g(theta + h v) - g(theta - h v)) / 2h, with weight decay, scale and both modes. */
+static void test_against_gradient(void **state)
+{
+    const double h = 1e-6;
+
+    (void)state;
+    for (size_t i = 0; i < TEXTS_COUNT; i++)
+        for (int evaluation = 0; evaluation < 2; evaluation++) {
+            struct ks_checkpoint *c = make(TEXTS[i]);
+            struct ks_problem q = whole(c);
+            struct ks_rng rng = ks_rng_start(12, i);
+            size_t n = dimension(c);
+            double *v = random_array(&rng, n), *g[2], loss[2], *hv, slope = 0;
+
+            q.evaluation = evaluation, q.weight_decay = 0.1, q.scale = 3;
+            hv = product(ks_hessian_new_f64, &q, v);
+            for (int side = 0; side < 2; side++) {
+                g[side] = random_array(&rng, n);
+                for (size_t k = 0; k < n; k++)
+                    c->critic.w[k] += (side == 0 ? h : -2 * h) * v[k];
+                assert_ok(ks_gradient(&q, &loss[side], g[side]));
+            }
+            for (size_t k = 0; k < n; k++) {
+                slope += v[k] * (g[0][k] + g[1][k]) / 2;
+                g[0][k] = (g[0][k] - g[1][k]) / (2 * h);
+            }
+            assert_close(slope, (loss[0] - loss[1]) / (2 * h), 1e-6 * (1 + fabs(slope)));
+            assert_close(relative_error(n, g[0], hv), 0, 1e-7);
+            free(v), free(g[0]), free(g[1]), free(hv);
+            ks_checkpoint_free(c);
+        }
+}
+
+static void test_single_precision(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < TEXTS_COUNT; i++) {
+        struct ks_checkpoint *c = make(TEXTS[i]);
+        struct ks_problem q = whole(c);
+        struct ks_rng rng = ks_rng_start(13, i);
+        double *v = random_array(&rng, dimension(c));
+        double *single = product(ks_hessian_new_f32, &q, v);
+        double *exact = product(ks_hessian_new_f64, &q, v);
+
+        assert_close(relative_error(dimension(c), single, exact), 0, 3e-6);
+        assert_true(relative_error(dimension(c), single, exact) > 0);
+        free(v), free(single), free(exact);
+        ks_checkpoint_free(c);
+    }
+}
+
+/* What does not fit into memory is recomputed, with the same bits; so is every number of threads'
+ * result, to rounding. */
+static void test_memory_and_threads(void **state)
+{
+    struct ks_checkpoint *c = make(TEXTS[0]);
+    struct ks_problem q = whole(c);
+    struct ks_rng rng = ks_rng_start(14, 0);
+    double *v = random_array(&rng, dimension(c)), *kept = product(ks_hessian_new_f64, &q, v), *other;
+
+    (void)state;
+    q.memory = 0;
+    other = product(ks_hessian_new_f64, &q, v);
+    assert_memory_equal(kept, other, dimension(c) * sizeof *v);
+    free(other);
+    omp_set_num_threads(3);
+    other = product(ks_hessian_new_f64, &q, v);
+    assert_close(relative_error(dimension(c), other, kept), 0, 1e-14);
+    free(v), free(kept), free(other);
+    ks_checkpoint_free(c);
+}
+
+static void test_refusals(void **state)
+{
+    struct ks_checkpoint *c = make(TEXTS[0]);
+    struct ks_problem q = whole(c);
+    struct ks_operator *a;
+
+    (void)state;
+    q.minibatches = MINIBATCHES + 1;
+    assert_fails(ks_hessian_new_f32(&q, &a), KS_USAGE, "expected 1 to 3, found 4");
+    assert_null(a);
+    q = whole(c);
+    q.evaluation = true;
+    free(c->critic.state), c->critic.state = NULL;
+    assert_fails(ks_hessian_new_f64(&q, &a), KS_FORMAT, "running statistics");
+    ks_checkpoint_free(c);
+}
+
+/* Every allocation of construction fails once: an error, nothing lost. */
+static void test_out_of_memory(void **state)
+{
+    struct ks_checkpoint *c = make(TEXTS[0]);
+    struct ks_problem q = whole(c);
+    struct ks_operator *a = NULL;
+
+    (void)state;
+    for (size_t n = 1; !a; n++) {
+        ks_status status;
+
+        ks_alloc_fail_at(n);
+        status = ks_hessian_new_f32(&q, &a);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+    }
+    ks_alloc_fail_at(0);
+    a->free(a->self);
+    free(a);
+    ks_checkpoint_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_gradient), cmocka_unit_test(test_single_precision),
+        cmocka_unit_test(test_memory_and_threads), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_out_of_memory),
+    };
+    omp_set_num_threads(1);
+    return cmocka_run_group_tests_name("hessian", tests, NULL, NULL);
+}

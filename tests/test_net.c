@@ -1,0 +1,213 @@
+/* A whole network: gradient and Hessian-vector product against differences, symmetry, rows that carry
+ * no loss, evaluation mode. Compiled in both precisions; differences only in double. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "ks/memory.h"
+#include "ks/net.h"
+#include "ks/rng.h"
+
+enum { ROWS = 9, OUT_ROWS = 5, IN = 4 };
+static const char *const TEXTS[] = {
+    "batchnorm\ndense 6 bias=no\nbatchnorm\nrelu\ndense 5\nbatchnorm\ndense 4\nloss ce min=0 max=1\n",
+    "layernorm\ndense 6\nlayernorm\nrelu\ndense 4\nloss ce min=0 max=1\n",
+    "dense 6\nrelu\ndense 5\nrelu\ndense 1\nloss mse\n",
+    "dense 1\nloss mse\n",
+};
+
+struct subject {
+    struct ks_arch *arch;
+    struct ks_net *net;
+    real *w, *x, *t, *state, *primal, *adjoint, *tangent, *scratch, *f_bar_dot, *v, *g, *hv;
+};
+
+static real *random_array(struct ks_rng *rng, size_t n)
+{
+    real *a;
+
+    assert_ok(ks_alloc(n, sizeof *a, &a));
+    for (size_t i = 0; i < n; i++)
+        a[i] = (real)ks_rng_normal(rng);
+    return a;
+}
+
+static void setup(struct subject *s, const char *text, bool evaluation)
+{
+    struct ks_rng rng = ks_rng_start(5, 0);
+    size_t n;
+
+    assert_ok(KS(arch_parse)(text, "test", IN, &s->arch));
+    assert_ok(KS(net_new)(s->arch, ROWS, OUT_ROWS, evaluation, &s->net));
+    n = s->arch->parameters;
+    s->w = random_array(&rng, n), s->v = random_array(&rng, n);
+    s->g = random_array(&rng, n), s->hv = random_array(&rng, n);
+    s->x = random_array(&rng, ROWS * IN);
+    s->t = random_array(&rng, OUT_ROWS * s->arch->out);
+    s->state = random_array(&rng, s->arch->states);
+    for (size_t i = 0; i < s->arch->states; i++)
+        s->state[i] = (real)fabs((double)s->state[i]);
+    for (size_t i = 0; i < OUT_ROWS * s->arch->out && s->arch->out > 1; i++)
+        s->t[i] = i % s->arch->out == i / s->arch->out % s->arch->out ? (real)0.5 : (real)0.5 / 3;
+    s->primal = random_array(&rng, s->net->primal), s->adjoint = random_array(&rng, s->net->adjoint);
+    s->tangent = random_array(&rng, s->net->tangent);
+    s->scratch = random_array(&rng, s->net->scratch);
+    s->f_bar_dot = random_array(&rng, OUT_ROWS * s->arch->out);
+}
+
+static void teardown(struct subject *s)
+{
+    real *all[] = {s->w, s->x, s->t, s->state, s->primal, s->adjoint, s->tangent, s->scratch,
+                   s->f_bar_dot, s->v, s->g, s->hv};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    KS(net_free)(s->net);
+    KS(arch_free)(s->arch);
+}
+
+/* The loss, its gradient in g. */
+static double gradient(struct subject *s)
+{
+    const struct ks_loss *l = &s->arch->loss;
+    double value;
+
+    memset(s->g, 0, s->arch->parameters * sizeof *s->g);
+    KS(net_forward)(s->net, s->w, s->net->evaluation ? s->state : NULL, s->x, s->primal);
+    value = l->kind->gradient(l, OUT_ROWS, KS(net_output)(s->net, s->primal), s->t, 1,
+                              KS(net_output_bar)(s->net, s->adjoint));
+    KS(net_backward)(s->net, s->w, s->x, s->primal, s->adjoint, NULL, s->g);
+    return value;
+}
+
+/* hv = H v, after gradient(). */
+static void product(struct subject *s, const real *v)
+{
+    const struct ks_loss *l = &s->arch->loss;
+
+    memset(s->hv, 0, s->arch->parameters * sizeof *s->hv);
+    KS(net_tangent_forward)(s->net, s->w, v, s->x, s->primal, s->tangent);
+    l->kind->curvature(l, OUT_ROWS, KS(net_output)(s->net, s->primal), s->t, 1,
+                       KS(net_output)(s->net, s->tangent), s->f_bar_dot);
+    KS(net_tangent_backward)(s->net, s->w, v, s->x, s->primal, s->adjoint, s->tangent,
+                             s->f_bar_dot, s->scratch, s->hv);
+}
+
+static double dot(size_t n, const real *a, const real *b)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static void check_symmetry(struct subject *s)
+{
+    size_t n = s->arch->parameters;
+    struct ks_rng rng = ks_rng_start(6, 0);
+    real *u = random_array(&rng, n);
+    double uhv, vhu, scale;
+
+    gradient(s);
+    product(s, s->v);
+    uhv = dot(n, u, s->hv);
+    scale = sqrt(dot(n, u, u) * dot(n, s->hv, s->hv));
+    product(s, u);
+    vhu = dot(n, s->v, s->hv);
+    assert_close(uhv, vhu, 100 * KS_EPSILON * scale);
+    free(u);
+}
+
+#ifndef KS_SINGLE
+static void check_differences(struct subject *s)
+{
+    const double h = 1e-6;
+    size_t n = s->arch->parameters;
+    double value[2], slope, scale;
+    real *g[2];
+
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < n; i++)
+            s->w[i] += (side == 0 ? h : -2 * h) * s->v[i];
+        value[side] = gradient(s);
+        assert_ok(ks_alloc(n, sizeof **g, &g[side]));
+        memcpy(g[side], s->g, n * sizeof **g);
+    }
+    for (size_t i = 0; i < n; i++)
+        s->w[i] += h * s->v[i];
+    gradient(s);
+    slope = (value[0] - value[1]) / (2 * h);
+    assert_close(dot(n, s->g, s->v), slope, 1e-7 * (1 + fabs(slope)));
+    product(s, s->v);
+    scale = sqrt(dot(n, s->hv, s->hv));
+    for (size_t i = 0; i < n; i++)
+        assert_close(s->hv[i], (g[0][i] - g[1][i]) / (2 * h), 1e-7 * (1 + scale));
+    free(g[0]), free(g[1]);
+}
+#endif
+
+static void test_derivatives(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++)
+        for (int evaluation = 0; evaluation < 2; evaluation++) {
+            struct subject s;
+
+            setup(&s, TEXTS[i], evaluation);
+            check_symmetry(&s);
+#ifndef KS_SINGLE
+            check_differences(&s);
+#endif
+            teardown(&s);
+        }
+}
+
+/* Rows without loss enter through batch statistics alone. */
+static void test_rows_without_loss(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct subject s;
+        double before;
+
+        setup(&s, TEXTS[i], false);
+        before = gradient(&s);
+        s.x[(ROWS - 1) * IN] += 1;
+        if (s.arch->joint)
+            assert_true(fabs(gradient(&s) - before) > 1e-4);
+        else
+            assert_close(gradient(&s), before, 0);
+        teardown(&s);
+    }
+}
+
+/* The adjoint of the input, which the actor's loss needs, against differences of the loss. */
+static void test_input_adjoint(void **state)
+{
+    struct subject s;
+    real x_bar[ROWS * IN];
+    double h = sizeof(real) == 4 ? 1e-2 : 1e-5, plus, minus;
+
+    (void)state;
+    setup(&s, TEXTS[1], false);
+    gradient(&s);
+    KS(net_backward)(s.net, s.w, s.x, s.primal, s.adjoint, x_bar, NULL);
+    s.x[2] += (real)h;
+    plus = gradient(&s);
+    s.x[2] -= (real)(2 * h);
+    minus = gradient(&s);
+    assert_close(x_bar[2], (plus - minus) / (2 * h), 100 * h * h + 1e3 * KS_EPSILON / h);
+    teardown(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_derivatives),
+        cmocka_unit_test(test_rows_without_loss),
+        cmocka_unit_test(test_input_adjoint),
+    };
+    return cmocka_run_group_tests_name("net " KS_PRECISION, tests, NULL, NULL);
+}
