@@ -1,0 +1,173 @@
+#!/bin/sh
+# Usage: install.sh FOLDER
+#
+# Installs what the build lacks: distribution packages, and under FOLDER the MuJoCo library
+# (FOLDER/mujoco) and the models of dm_control's suite (FOLDER/dm_control), out of the published
+# Python wheels that wheels.txt pins by version and SHA-256. Python's pip only fetches them; nothing
+# runs Python later. MUJOCO_DIR and DM_CONTROL_DIR, where they name another place, are checked and
+# nothing is fetched for them. With all in place it prints nothing and asks no network.
+set -eu
+
+folder=$1
+pins=$(dirname "$0")/wheels.txt
+mujoco=${MUJOCO_DIR:-$folder/mujoco}
+models=${DM_CONTROL_DIR:-$folder/dm_control}
+python_version=3.11 # of the wheel to fetch, whatever Python is here: the library inside is the same
+
+say() { echo "deps: $*" >&2; }
+die() {
+    say "$*"
+    exit 1
+}
+
+# --- distribution packages ------------------------------------------------------------------------
+
+# What shows that a package is here, and its name in Debian and Ubuntu.
+packages='
+command gcc        gcc
+header  stdlib.h   libc6-dev
+command make       make
+command pkg-config pkg-config
+command gnuplot    gnuplot-nox
+library openblas   libopenblas-dev
+library lapacke    liblapacke-dev
+library hdf5       libhdf5-dev
+library cmocka     libcmocka-dev
+library libxml-2.0 libxml2-dev
+library jansson    libjansson-dev
+library popt       libpopt-dev
+library inih       libinih-dev
+library libcrypto  libssl-dev
+header  Random123/threefry.h librandom123-dev
+'
+fetching='
+command python3    python3
+command pip        python3-pip
+command unzip      unzip
+'
+
+have_pip() { python3 -m pip --version >/dev/null 2>&1; }
+
+present() { # KIND NAME
+    case $1:$2 in
+    command:pip) have_pip ;;
+    command:*) command -v "$2" >/dev/null 2>&1 ;;
+    library:*) pkg-config --exists "$2" 2>/dev/null ;;
+    header:*) echo "#include <$2>" | gcc -E -x c - >/dev/null 2>&1 ;;
+    esac
+}
+
+missing() { # TABLE: the packages of its rows that are not here
+    echo "$1" | while read -r kind name package; do
+        [ -z "$kind" ] || present "$kind" "$name" || printf ' %s' "$package"
+    done
+}
+
+apt_get() {
+    if [ "$(id -u)" -eq 0 ]; then
+        DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >&2
+    else
+        sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >&2
+    fi
+}
+
+install_packages() { # TABLE
+    lacking=$(missing "$1")
+    [ -n "$lacking" ] || return 0
+    how="install them as root: apt-get install$lacking"
+    command -v apt-get >/dev/null 2>&1 ||
+        die "missing:$lacking (names in Debian; there is no apt-get here: install their like)"
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
+        die "missing:$lacking; there is neither root nor sudo: $how"
+    say "installing$lacking"
+    apt_get update || say "apt-get update failed; trying with the package lists that are here"
+    # shellcheck disable=SC2086 # a list of words
+    apt_get install -y --no-install-recommends $lacking ||
+        die "apt-get could not install$lacking (its words are above); $how"
+    lacking=$(missing "$1")
+    [ -z "$lacking" ] || die "still missing after apt-get:$lacking"
+}
+
+# --- MuJoCo and the models ------------------------------------------------------------------------
+
+requirement() { # NAME: its lines in wheels.txt
+    sed -n "/^$1==/,/[^\\]\$/p" "$pins"
+}
+
+# A folder is complete if it was unpacked from the wheel that is pinned now and still has every file.
+complete() { # NAME DIRECTORY
+    [ -f "$2/PIN" ] && requirement "$1" | cmp -s - "$2/PIN" &&
+        (cd "$2" && xargs ls -d <FILES >/dev/null 2>&1)
+}
+
+fetch() { # NAME PLATFORM VARIABLE: the wheel into $work
+    mkdir -p "$work" || die "cannot write $folder"
+    requirement "$1" >"$work/pin"
+    say "fetching $(sed -n 's/ .*//;1p' "$work/pin")"
+    python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
+        --only-binary=:all: --platform "manylinux2014_$2" --python-version $python_version \
+        --implementation cp --require-hashes --requirement "$work/pin" --dest "$work" >&2 ||
+        die "cannot fetch $1 (pip's words are above): check the network, or set $3 to an installation"
+}
+
+# Unpacks PATTERNs of the wheel, whole or not at all: to a temporary name first, then renamed.
+unpack() { # NAME DIRECTORY PATTERN...
+    name=$1 directory=$2
+    shift 2
+    unzip -q "$work/$name"-*.whl "$@" "$name-*.dist-info/LICENSE*" -d "$work/out" >&2 ||
+        die "cannot unpack the wheel of $name under $folder: is the disk full?"
+    mv "$work/out/$name-"*.dist-info/LICENSE* "$work/out/$name"
+    cp "$work/pin" "$work/out/$name/PIN"
+    (cd "$work/out/$name" && find . -type f ! -name FILES) >"$work/files"
+    mv "$work/files" "$work/out/$name/FILES"
+    rm -rf "$directory"
+    mv "$work/out/$name" "$directory" || die "cannot write $directory"
+    rm -rf "$work"
+}
+
+install_mujoco() {
+    complete mujoco "$1" && return
+    install_packages "$fetching"
+    machine=$(uname -m)
+    case $machine in
+    x86_64 | aarch64) ;;
+    *) die "there is no MuJoCo wheel for $machine: build MuJoCo and set MUJOCO_DIR to it" ;;
+    esac
+    fetch mujoco "$machine" MUJOCO_DIR
+    unpack mujoco "$1" 'mujoco/include/*' 'mujoco/libmujoco.so*'
+}
+
+install_models() {
+    complete dm_control "$1" && return
+    install_packages "$fetching"
+    fetch dm_control "$(uname -m)" DM_CONTROL_DIR
+    unpack dm_control "$1" 'dm_control/suite/*.xml' 'dm_control/suite/dog_assets/*'
+}
+
+check_mujoco() { # both layouts: a wheel's (library inside) and a release's (library under lib)
+    [ -f "$1/include/mujoco/mujoco.h" ] ||
+        die "MUJOCO_DIR: $1/include/mujoco/mujoco.h is not there: set it to a MuJoCo release, or unset it"
+    ls "$1"/libmujoco.so* >/dev/null 2>&1 || ls "$1"/lib/libmujoco.so* >/dev/null 2>&1 ||
+        die "MUJOCO_DIR: no libmujoco.so in $1 or $1/lib: set it to a MuJoCo release, or unset it"
+}
+
+check_models() {
+    for file in dog.xml common/materials.xml dog_assets; do
+        [ -e "$1/suite/$file" ] ||
+            die "DM_CONTROL_DIR: $1/suite/$file is not there: set it to a dm_control package, or unset it"
+    done
+}
+
+same() { # the place FOLDER/NAME that the Makefile names by default, or another?
+    case $1 in
+    "$2" | "$PWD/$2") ;;
+    *) return 1 ;;
+    esac
+}
+
+install_packages "$packages"
+work=$folder/.unpacking.$$
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+if same "$mujoco" "$folder/mujoco"; then install_mujoco "$mujoco"; else check_mujoco "$mujoco"; fi
+if same "$models" "$folder/dm_control"; then install_models "$models"; else check_models "$models"; fi
