@@ -36,7 +36,7 @@ benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: all deps programs test study bench sanitize coverage lint format clean
+.PHONY: all deps programs test run-tests study bench run-benches sanitize coverage lint format clean
 .SECONDARY:
 all: deps
 	@$(MAKE) --no-print-directory programs
@@ -70,5 +70,25 @@ run-tests: $(tests) $(programs)
 	@status=0; for t in $(tests); do KS_BIN=$(BUILD)/bin $$t || status=1; done; exit $$status
 study: all
 	$(BUILD)/bin/kappascope study quick
+
+bench: deps
+	@$(MAKE) --no-print-directory run-benches
+run-benches: $(benches)
+	@for b in $^; do env -u OPENBLAS_CORETYPE $$b || exit 1; done
+sanitize:
+	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
+	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+coverage:
+	+@$(MAKE) test BUILD=build/coverage CFLAGS="-O0 -g --coverage"
+	@cd build/coverage && find . -name '*.gcno' | grep -v /tests/ | xargs gcov -r -s $(CURDIR) 2>/dev/null \
+	    | grep -A1 "^File '[sa]" | paste - - - | sort
+lint: deps
+	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -Iinclude \
+	    --std=c11 src analysis
+	clang-tidy --quiet $(foreach d,$(once) $(twice),$(wildcard $(d)/*.c)) $(mains) -- $(CPPFLAGS) $(DEFINES)
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+clean:
+	rm -rf $(BUILD)
 
 -include $(objects:.o=.d) $(wildcard $(BUILD)/tests/*.d $(BUILD)/src/*.d $(BUILD)/analysis/*.d)
