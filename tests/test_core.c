@@ -1,0 +1,123 @@
+/* Random numbers, allocation, errors, the kernel's name. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "ks/blas.h"
+#include "ks/memory.h"
+#include "ks/rng.h"
+
+/* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon et
+ * al., SC 2011): c2b6e3a8c2c69865 6f81ed42f350084d. */
+static void test_known_answer(void **state)
+{
+    struct ks_rng rng = ks_rng_start(0, 0);
+
+    (void)state;
+    assert_close(ks_rng_uniform(&rng, 0, 1), (double)(0xc2b6e3a8c2c69865u >> 11) * 0x1p-53, 0);
+    assert_int_equal(rng.drawn, 1);
+}
+
+/* Draw k depends on (seed, stream, k) alone. */
+static void test_streams(void **state)
+{
+    struct ks_rng a = ks_rng_start(1, 2), b = ks_rng_start(1, 2), c = ks_rng_start(1, 3);
+    double third;
+
+    (void)state;
+    ks_rng_normal(&a), ks_rng_index(&a, 10);
+    third = ks_rng_uniform(&a, 0, 1);
+    b.drawn = 2;
+    c.drawn = 2;
+    assert_close(ks_rng_uniform(&b, 0, 1), third, 0);
+    assert_true(ks_rng_uniform(&c, 0, 1) != third);
+}
+
+/* Moments to 5 standard errors. */
+static void test_distributions(void **state)
+{
+    enum { N = 200000 };
+    struct ks_rng rng = ks_rng_start(7, 0);
+    double m1 = 0, m2 = 0, m4 = 0, mean = 0;
+    size_t counts[7] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        double z = ks_rng_normal(&rng), u = ks_rng_uniform(&rng, -1, 3);
+
+        m1 += z / N, m2 += z * z / N, m4 += z * z * z * z / N;
+        mean += u / N;
+        assert_true(u >= -1 && u < 3);
+        counts[ks_rng_index(&rng, 7)]++;
+    }
+    assert_close(m1, 0, 5 / sqrt(N));
+    assert_close(m2, 1, 5 * sqrt(2.0 / N));
+    assert_close(m4, 3, 5 * sqrt(96.0 / N));
+    assert_close(mean, 1, 5 * sqrt(16.0 / 12 / N));
+    for (size_t i = 0; i < 7; i++)
+        assert_close((double)counts[i], N / 7.0, 5 * sqrt(N * 6.0 / 49));
+}
+
+static void test_allocation(void **state)
+{
+    double *a = NULL;
+    char *text = NULL;
+
+    (void)state;
+    assert_ok(ks_alloc(3, sizeof *a, &a));
+    assert_int_equal((uintptr_t)a % 64, 0);
+    assert_close(a[0] + a[1] + a[2], 0, 0);
+    free(a);
+    assert_ok(ks_alloc(0, sizeof *a, &a));
+    assert_non_null(a);
+    free(a);
+    assert_fails(ks_alloc(SIZE_MAX / 4, 8, &a), KS_MEMORY, "out of memory");
+    assert_null(a);
+    ks_alloc_fail_at(2);
+    assert_ok(ks_alloc(1, 1, &text));
+    free(text);
+    assert_fails(ks_alloc(1, 1, &text), KS_MEMORY, "out of memory");
+    assert_ok(ks_print_string(&text, "%d-%s", 3, "x"));
+    assert_string_equal(text, "3-x");
+    free(text);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    assert_int_equal(ks_fail(KS_FORMAT, "%s: %d", "file", 3), KS_FORMAT);
+    assert_string_equal(ks_error_text(), "file: 3");
+    assert_int_equal(ks_exit_status(KS_OK), 0);
+    assert_int_equal(ks_exit_status(KS_USAGE), 2);
+    assert_int_equal(ks_exit_status(KS_IO), 2);
+    assert_int_equal(ks_exit_status(KS_NUMBER), 1);
+}
+
+/* The warning is there exactly where an AVX-512 processor runs another kernel. */
+static void test_kernel(void **state)
+{
+    bool slower = false;
+
+    (void)state;
+    assert_non_null(strstr(ks_blas_version(), "OpenBLAS "));
+    assert_true(strlen(ks_blas_kernel()) > 0);
+#if defined(__x86_64__)
+    slower = __builtin_cpu_supports("avx512f") && strcmp(ks_blas_kernel(), "Haswell") == 0;
+#endif
+    if (slower)
+        assert_non_null(ks_blas_warning());
+    else if (strcmp(ks_blas_kernel(), "SkylakeX") == 0)
+        assert_null(ks_blas_warning());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_answer), cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_distributions), cmocka_unit_test(test_allocation),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_kernel),
+    };
+    return cmocka_run_group_tests_name("core", tests, NULL, NULL);
+}
