@@ -1,0 +1,243 @@
+/* The stratified percentile bootstrap, and the statistics that it serves. */
+#include "ks/stats.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+uint64_t ks_splitmix(uint64_t seed, uint64_t k)
+{
+    uint64_t z = seed + (k + 1) * 0x9E3779B97F4A7C15u;
+
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+/* The high half of the 128-bit product u n, from four 32-bit products. */
+size_t ks_splitmix_index(uint64_t seed, uint64_t k, size_t n)
+{
+    uint64_t u = ks_splitmix(seed, k), m = n, low32 = 0xFFFFFFFFu;
+    uint64_t low = (u & low32) * (m & low32), middle = (u >> 32) * (m & low32) + (low >> 32);
+    uint64_t other = (u & low32) * (m >> 32) + (middle & low32);
+
+    return (size_t)((u >> 32) * (m >> 32) + (middle >> 32) + (other >> 32));
+}
+
+size_t ks_bootstrap_runs(const struct ks_bootstrap *bootstrap)
+{
+    size_t runs = 0;
+
+    for (size_t m = 0; m < bootstrap->strata; m++)
+        runs += bootstrap->runs[m];
+    return runs;
+}
+
+/* Draw number k = b S + N_1 + .. + N_{m-1} + i for slot i of stratum m. */
+void ks_bootstrap_draw(const struct ks_bootstrap *bootstrap, size_t resample, size_t *index)
+{
+    uint64_t k = (uint64_t)resample * ks_bootstrap_runs(bootstrap);
+    size_t first = 0;
+
+    for (size_t m = 0; m < bootstrap->strata; m++) {
+        for (size_t i = 0; i < bootstrap->runs[m]; i++)
+            *index++ = first + ks_splitmix_index(bootstrap->seed, k++, bootstrap->runs[m]);
+        first += bootstrap->runs[m];
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static bool has_interval(const struct ks_bootstrap *bootstrap)
+{
+    for (size_t m = 0; m < bootstrap->strata; m++)
+        if (bootstrap->runs[m] > 1)
+            return bootstrap->resamples > 0;
+    return false;
+}
+
+/* The percentile interval of one output over its resamples, which are sorted. */
+static void set_interval(const struct ks_bootstrap *bootstrap, double *value,
+                         struct ks_estimate *estimate)
+{
+    double tail = 0.5 * (1 - bootstrap->level);
+
+    for (size_t b = 0; b < bootstrap->resamples; b++)
+        if (isnan(value[b]))
+            return;
+    qsort(value, bootstrap->resamples, sizeof *value, ascending);
+    estimate->low = ks_quantile(bootstrap->resamples, value, tail);
+    estimate->high = ks_quantile(bootstrap->resamples, value, 1 - tail);
+}
+
+/* Scratch of one thread. */
+struct slot {
+    size_t *index;
+    double *work, *out;
+};
+
+static ks_status slot_new(size_t runs, const struct ks_statistic *statistic, struct slot *slot)
+{
+    KS_TRY(ks_alloc(runs, sizeof *slot->index, &slot->index));
+    KS_TRY(ks_alloc(statistic->work, sizeof *slot->work, &slot->work));
+    return ks_alloc(statistic->outputs, sizeof *slot->out, &slot->out);
+}
+
+static void slot_free(struct slot *slot)
+{
+    free(slot->index);
+    free(slot->work);
+    free(slot->out);
+}
+
+/* values [outputs, resamples], by as many threads as there are. */
+static ks_status resample(const struct ks_bootstrap *bootstrap,
+                          const struct ks_statistic *statistic, double *values)
+{
+    size_t runs = ks_bootstrap_runs(bootstrap), n = bootstrap->resamples;
+    ks_status status = KS_OK;
+
+#pragma omp parallel
+    {
+        struct slot slot = {0};
+        ks_status mine = slot_new(runs, statistic, &slot);
+
+#pragma omp for
+        for (size_t b = 0; b < n; b++) {
+            if (mine != KS_OK)
+                continue;
+            ks_bootstrap_draw(bootstrap, b, slot.index);
+            statistic->evaluate(statistic->data, slot.index, slot.work, slot.out);
+            for (size_t k = 0; k < statistic->outputs; k++)
+                values[k * n + b] = slot.out[k];
+        }
+        slot_free(&slot);
+        if (mine != KS_OK) {
+#pragma omp critical(ks_bootstrap)
+            status = mine;
+        }
+    }
+    return status == KS_OK ? KS_OK : ks_fail(status, "bootstrap: out of memory");
+}
+
+ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
+                           const struct ks_statistic *statistic, struct ks_estimate *estimates)
+{
+    size_t runs = ks_bootstrap_runs(bootstrap), outputs = statistic->outputs;
+    ks_status status = KS_OK;
+    struct slot slot = {0};
+    double *values = NULL;
+
+    KS_GO(slot_new(runs, statistic, &slot));
+    for (size_t i = 0; i < runs; i++)
+        slot.index[i] = i;
+    statistic->evaluate(statistic->data, slot.index, slot.work, slot.out);
+    for (size_t k = 0; k < outputs; k++)
+        estimates[k] = (struct ks_estimate){slot.out[k], NAN, NAN};
+    if (!has_interval(bootstrap))
+        goto done;
+    KS_GO(ks_alloc(outputs * bootstrap->resamples, sizeof *values, &values));
+    KS_GO(resample(bootstrap, statistic, values));
+    for (size_t k = 0; k < outputs; k++)
+        set_interval(bootstrap, values + k * bootstrap->resamples, &estimates[k]);
+done:
+    free(values);
+    slot_free(&slot);
+    return status;
+}
+
+/* --- the IQM at each step and the area under it --- */
+
+struct curve {
+    const struct ks_scores *scores;
+    size_t runs;
+};
+
+static void evaluate_curve(const void *data, const size_t *index, double *work, double *out)
+{
+    const struct curve *curve = data;
+    const struct ks_scores *s = curve->scores;
+
+    for (size_t t = 0; t < s->steps; t++) {
+        for (size_t i = 0; i < curve->runs; i++)
+            work[i] = s->value[index[i] * s->steps + t];
+        out[t] = ks_iqm_drop(curve->runs, work, NULL);
+    }
+    out[s->steps] = s->steps > 1 ? ks_curve_area(s->steps, s->step, out) : NAN;
+}
+
+ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_t seed,
+                       struct ks_estimate *curve, struct ks_estimate *area)
+{
+    struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, scores->strata,
+                                     scores->runs};
+    struct curve data = {scores, ks_bootstrap_runs(&bootstrap)};
+    struct ks_statistic statistic = {scores->steps + 1, data.runs, &data, evaluate_curve};
+    struct ks_estimate *estimates = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(scores->steps + 1, sizeof *estimates, &estimates));
+    KS_GO(ks_bootstrap_run(&bootstrap, &statistic, estimates));
+    memcpy(curve, estimates, scores->steps * sizeof *curve);
+    if (area)
+        *area = estimates[scores->steps];
+done:
+    free(estimates);
+    return status;
+}
+
+/* --- the probability of improvement --- */
+
+static void evaluate_improvement(const void *data, const size_t *index, double *work, double *out)
+{
+    const struct ks_comparison *c = data;
+    const size_t *x_index = index, *y_index = index;
+    size_t first_y = 0;
+    double sum = 0;
+
+    (void)work;
+    for (size_t m = 0; m < c->tasks; m++)
+        first_y += c->x_runs[m];
+    y_index += first_y;
+    for (size_t m = 0; m < c->tasks; m++) {
+        double wins = 0;
+
+        for (size_t i = 0; i < c->x_runs[m]; i++)
+            for (size_t j = 0; j < c->y_runs[m]; j++) {
+                double x = c->x[x_index[i]], y = c->y[y_index[j] - first_y];
+
+                wins += x > y ? 1 : x == y ? 0.5 : 0;
+            }
+        sum += wins / ((double)c->x_runs[m] * (double)c->y_runs[m]);
+        x_index += c->x_runs[m];
+        y_index += c->y_runs[m];
+    }
+    *out = sum / (double)c->tasks;
+}
+
+ks_status ks_improvement(const struct ks_comparison *comparison, size_t resamples, uint64_t seed,
+                         struct ks_estimate *estimate)
+{
+    struct ks_statistic statistic = {1, 0, comparison, evaluate_improvement};
+    struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, 2 * comparison->tasks,
+                                     NULL};
+    size_t *runs = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(bootstrap.strata, sizeof *runs, &runs));
+    memcpy(runs, comparison->x_runs, comparison->tasks * sizeof *runs);
+    memcpy(runs + comparison->tasks, comparison->y_runs, comparison->tasks * sizeof *runs);
+    bootstrap.runs = runs;
+    KS_GO(ks_bootstrap_run(&bootstrap, &statistic, estimate));
+done:
+    free(runs);
+    return status;
+}

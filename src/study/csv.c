@@ -1,0 +1,114 @@
+#include "ks/csv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+#include "ks/text.h"
+
+static size_t count(const char *text, char what, const char *stop)
+{
+    size_t n = 0;
+
+    for (; *text && !strchr(stop, *text); text++)
+        n += *text == what;
+    return n;
+}
+
+/* Cuts the line at *text into `columns` cells and moves *text behind it. */
+static ks_status cut_line(struct ks_csv *csv, size_t line, char **text, const char **cell)
+{
+    size_t found = 1 + count(*text, ',', "\n");
+
+    if (found != csv->columns)
+        return ks_fail(KS_FORMAT, "%s:%zu: expected %zu columns, found %zu", csv->path, line,
+                       csv->columns, found);
+    for (size_t j = 0; j < csv->columns; j++) {
+        size_t length = strcspn(*text, ",\r\n");
+
+        cell[j] = *text;
+        *text += length;
+        if (**text == '\r')
+            *(*text)++ = '\0';
+        if (**text)
+            *(*text)++ = '\0';
+    }
+    return KS_OK;
+}
+
+static ks_status parse(struct ks_csv *csv, size_t size, bool growing)
+{
+    char *next = csv->text;
+
+    if (strlen(csv->text) != size)
+        return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", csv->path);
+    if (growing && strrchr(csv->text, '\n'))
+        strrchr(csv->text, '\n')[1] = '\0';
+    if (!*next)
+        return ks_fail(KS_FORMAT, "%s: expected a header line, found nothing", csv->path);
+    csv->columns = 1 + count(next, ',', "\n");
+    csv->rows = count(next, '\n', "");
+    if (next[strlen(next) - 1] == '\n')
+        csv->rows--;
+    KS_TRY(ks_alloc(csv->columns, sizeof *csv->name, &csv->name));
+    KS_TRY(ks_alloc(csv->rows * csv->columns, sizeof *csv->cell, &csv->cell));
+    KS_TRY(cut_line(csv, 1, &next, csv->name));
+    for (size_t i = 0; i < csv->rows; i++)
+        KS_TRY(cut_line(csv, i + 2, &next, csv->cell + i * csv->columns));
+    return KS_OK;
+}
+
+ks_status ks_csv_read(const char *path, bool growing, struct ks_csv **out)
+{
+    struct ks_csv *csv = NULL;
+    ks_status status = KS_OK;
+    size_t size = 0;
+
+    *out = NULL;
+    KS_GO(ks_alloc(1, sizeof *csv, &csv));
+    KS_GO(ks_copy_string(path, &csv->path));
+    KS_GO(ks_text_read(path, &csv->text, &size));
+    KS_GO(parse(csv, size, growing));
+    *out = csv, csv = NULL;
+done:
+    ks_csv_free(csv);
+    return status;
+}
+
+void ks_csv_free(struct ks_csv *csv)
+{
+    if (!csv)
+        return;
+    free(csv->path);
+    free(csv->text);
+    free(csv->name);
+    free(csv->cell);
+    free(csv);
+}
+
+ks_status ks_csv_column(const struct ks_csv *csv, const char *name, size_t *column)
+{
+    for (size_t j = 0; j < csv->columns; j++)
+        if (strcmp(csv->name[j], name) == 0) {
+            *column = j;
+            return KS_OK;
+        }
+    return ks_fail(KS_FORMAT, "%s: expected a column '%s', found none", csv->path, name);
+}
+
+const char *ks_csv_cell(const struct ks_csv *csv, size_t row, size_t column)
+{
+    return csv->cell[row * csv->columns + column];
+}
+
+ks_status ks_csv_number(const struct ks_csv *csv, size_t row, size_t column, double *value)
+{
+    const char *cell = ks_csv_cell(csv, row, column);
+    char *end;
+
+    *value = strtod(cell, &end);
+    if (end == cell || *end)
+        return ks_fail(KS_FORMAT, "%s:%zu: %s: expected a number, found '%s'", csv->path, row + 2,
+                       csv->name[column], cell);
+    return KS_OK;
+}

@@ -1,0 +1,107 @@
+#include "ks/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ks/file.h"
+#include "ks/memory.h"
+
+static ks_status read_stream(FILE *file, const char *path, char **bytes, size_t *size)
+{
+    size_t room = 1 << 16, used = 0;
+    char *text = NULL, *larger;
+
+    KS_TRY(ks_alloc(room, 1, &text));
+    while (used += fread(text + used, 1, room - 1 - used, file), used == room - 1) {
+        if (ks_alloc(2 * room, 1, &larger) != KS_OK) {
+            free(text);
+            return KS_MEMORY;
+        }
+        memcpy(larger, text, used);
+        free(text);
+        text = larger, room *= 2;
+    }
+    if (ferror(file)) {
+        free(text);
+        return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
+    }
+    text[used] = '\0';
+    *bytes = text;
+    if (size)
+        *size = used;
+    return KS_OK;
+}
+
+ks_status ks_text_read(const char *path, char **bytes, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    ks_status status;
+
+    *bytes = NULL;
+    if (!file)
+        return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    status = read_stream(file, path, bytes, size);
+    fclose(file);
+    return status;
+}
+
+ks_status ks_text_open(const char *path, struct ks_text *text)
+{
+    *text = (struct ks_text){0};
+    KS_TRY(ks_copy_string(path, &text->path));
+    text->stream = open_memstream(&text->bytes, &text->size);
+    if (!text->stream)
+        return ks_fail(KS_MEMORY, "%s: out of memory", path);
+    return KS_OK;
+}
+
+ks_status ks_text_close(struct ks_text *text, ks_status status)
+{
+    bool failed = text->stream && ferror(text->stream) != 0;
+
+    if (text->stream && fclose(text->stream) != 0)
+        failed = true;
+    if (status == KS_OK && failed)
+        status = ks_fail(KS_MEMORY, "%s: out of memory", text->path);
+    if (status == KS_OK)
+        status = ks_file_write(text->path, text->bytes, text->size);
+    free(text->bytes);
+    free(text->path);
+    *text = (struct ks_text){0};
+    return status;
+}
+
+bool ks_text_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+ks_status ks_folder_make(const char *path)
+{
+    ks_status status = KS_OK;
+    char *copy = NULL;
+    struct stat there;
+
+    KS_TRY(ks_copy_string(path, &copy));
+    for (char *c = copy + 1; *copy; c++) {
+        char end = *c;
+
+        if (end != '/' && end != '\0')
+            continue;
+        *c = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
+            status = ks_fail(KS_IO, "%s: cannot be created: %s", copy, strerror(errno));
+            break;
+        }
+        *c = end;
+        if (end == '\0')
+            break;
+    }
+    if (status == KS_OK && (stat(path, &there) != 0 || !S_ISDIR(there.st_mode)))
+        status = ks_fail(KS_IO, "%s: is there and no folder", path);
+    free(copy);
+    return status;
+}

@@ -1,0 +1,379 @@
+/* Hand values and published returns: the tables that fix what an aggregate means. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ks/csv.h"
+#include "ks/stats.h"
+
+static const char *const PUBLISHED = "../shared/data/xqc_returns.csv"; /* XQC's, per seed */
+enum { SEEDS = 10, STEPS = 11 };
+
+static double iqm(size_t n, const double *values)
+{
+    double copy[16];
+
+    memcpy(copy, values, n * sizeof *copy);
+    return ks_iqm(n, copy);
+}
+
+static void test_iqm_by_hand(void **state)
+{
+    const double ten[] = {9, 1, 8, 2, 7, 3, 6, 4, 5, 0}, eight[] = {7, 6, 5, 4, 3, 2, 1, 0};
+
+    (void)state;
+    assert_close(iqm(1, (double[]){3}), 3, 0);
+    assert_close(iqm(2, (double[]){1, 5}), 3, 0);
+    assert_close(iqm(3, (double[]){1, 2, 9}), 4, 0);
+    assert_close(iqm(4, (double[]){0, 100, 0, 0}), 0, 0);
+    assert_close(iqm(5, (double[]){100, 4, 1, 3, 2}), 3, 0);
+    assert_close(iqm(8, eight), 3.5, 0);
+    assert_close(iqm(10, ten), 4.5, 0);
+}
+
+static void test_infinite_and_undefined_values(void **state)
+{
+    double values[] = {NAN, 4, INFINITY, 2, 3, 1, NAN}; /* of the five: cut 1 and inf */
+    size_t dropped = 1;
+
+    (void)state;
+    assert_close(ks_iqm_drop(7, values, &dropped), 3, 0);
+    assert_int_equal(dropped, 3);
+    assert_true(isinf(iqm(5, (double[]){1, INFINITY, 2, INFINITY, 3})));
+    assert_true(isnan(iqm(2, (double[]){1, NAN})));
+    assert_true(isnan(ks_iqm(0, NULL)));
+}
+
+static void test_quantiles_interpolate(void **state)
+{
+    const double x[] = {1, 2, 4, INFINITY, INFINITY};
+
+    (void)state;
+    assert_close(ks_quantile(5, x, 0), 1, 0);
+    assert_close(ks_quantile(5, x, 0.125), 1.5, 0);
+    assert_close(ks_quantile(5, x, 0.5), 4, 0);
+    assert_true(isinf(ks_quantile(5, x, 0.9)));
+    assert_true(isinf(ks_quantile(5, x, 1)));
+}
+
+static void test_generator(void **state)
+{
+    const size_t below_ten[] = {8, 4, 0, 9, 1, 3, 1, 7, 2, 9};
+
+    (void)state;
+    assert_true(ks_splitmix(0, 0) == 0xe220a8397b1dcdafu);
+    assert_true(ks_splitmix(0, 1) == 0x6e789e6aa1b965f4u);
+    assert_true(ks_splitmix(0, 2) == 0x06c45d188009454fu);
+    for (size_t k = 0; k < 10; k++)
+        assert_int_equal(ks_splitmix_index(0, k, 10), below_ten[k]);
+    for (uint64_t k = 0; k < 1000; k++) /* the high half of u n, against the compiler's */
+        assert_true(ks_splitmix_index(5, k, SIZE_MAX) ==
+                    (size_t)(((__extension__(unsigned __int128)ks_splitmix(5, k)) * SIZE_MAX) >> 64));
+}
+
+static void test_one_stratum(void **state)
+{
+    const double value[] = {1, 2, 3, 4, 5}, step[] = {0};
+    const double expected[] = {10 / 3., 11 / 3., 3, 13 / 3., 4 / 3.};
+    const size_t runs[] = {5};
+    struct ks_bootstrap bootstrap = {1000, 1, 0.9, 1, runs};
+    struct ks_scores scores = {1, runs, 1, step, value};
+    struct ks_estimate e, area;
+
+    (void)state;
+    for (size_t b = 0; b < 5; b++) {
+        size_t index[5];
+        double drawn[5];
+
+        ks_bootstrap_draw(&bootstrap, b, index);
+        for (size_t i = 0; i < 5; i++)
+            drawn[i] = value[index[i]];
+        assert_close(ks_iqm(5, drawn), expected[b], 1e-12);
+    }
+    assert_ok(ks_iqm_curve(&scores, 1000, 1, &e, &area));
+    assert_close(e.value, 3, 1e-12);
+    assert_close(e.low, 5 / 3., 1e-12);
+    assert_close(e.high, 13 / 3., 1e-12);
+    assert_true(isnan(area.value));
+}
+
+static void test_two_strata(void **state)
+{
+    const double value[] = {0, 1, 2, 3, 10, 20, 30, 40, 50}, step[] = {0};
+    const double expected[] = {11, 21.2, 13, 11.2};
+    const size_t runs[] = {4, 5}, first[] = {1, 0, 3, 2, 4 + 2, 4 + 1, 4 + 2, 4 + 1, 4 + 0};
+    struct ks_bootstrap bootstrap = {2000, 7, 0.9, 2, runs};
+    struct ks_scores scores = {2, runs, 1, step, value};
+    struct ks_estimate e;
+    size_t index[9];
+
+    (void)state;
+    assert_int_equal(ks_bootstrap_runs(&bootstrap), 9);
+    for (size_t b = 0; b < 4; b++) {
+        double drawn[9];
+
+        ks_bootstrap_draw(&bootstrap, b, index);
+        for (size_t i = 0; i < 9; i++) {
+            drawn[i] = value[index[i]];
+            if (b == 0)
+                assert_int_equal(index[i], first[i]);
+        }
+        assert_close(ks_iqm(9, drawn), expected[b], 1e-12);
+    }
+    assert_ok(ks_iqm_curve(&scores, 2000, 7, &e, NULL));
+    assert_close(e.value, 13, 1e-12);
+    assert_close(e.low, 8.2, 1e-9);
+    assert_close(e.high, 22.2, 1e-9);
+}
+
+static void test_interval_that_is_undefined(void **state)
+{
+    const double value[] = {1, 2, NAN, NAN}, step[] = {0, 1};
+    const size_t one[] = {1, 1}, two[] = {2};
+    struct ks_scores scores = {2, one, 1, step, value};
+    struct ks_estimate e[2], area;
+
+    (void)state;
+    assert_ok(ks_iqm_curve(&scores, 100, 0, e, NULL)); /* one run in every stratum */
+    assert_close(e[0].value, 1.5, 0);
+    assert_true(isnan(e[0].low) && isnan(e[0].high));
+    scores = (struct ks_scores){1, two, 1, step, value};
+    assert_ok(ks_iqm_curve(&scores, 0, 0, e, NULL)); /* no resamples */
+    assert_true(isnan(e[0].low) && isnan(e[0].high));
+    scores.steps = 2; /* rows {1 2}, {nan nan}: a resample may hold no value at all */
+    assert_ok(ks_iqm_curve(&scores, 100, 0, e, &area));
+    assert_close(e[1].value, 2, 0);
+    assert_true(isnan(e[1].low) && isnan(area.low));
+    assert_close(area.value, 1.5, 0);
+}
+
+static void test_area(void **state)
+{
+    const double t[] = {0, 0.25, 0.5, 1}, y[] = {0, 0.2, 0.5, 0.9};
+
+    (void)state;
+    assert_close(ks_curve_area(4, t, y), 0.4625, 1e-15);
+}
+
+static void test_spearman(void **state)
+{
+    const double x[] = {1, 2, 3, 4, 5}, up[] = {-2, 1e9, 1e10, 1e11, INFINITY},
+                 down[] = {5, 4, 3, 2, 1}, tied[] = {1, 2, 2, 3, 3};
+    double r = 0;
+
+    (void)state;
+    assert_ok(ks_spearman(5, x, up, &r));
+    assert_close(r, 1, 1e-15);
+    assert_ok(ks_spearman(5, x, down, &r));
+    assert_close(r, -1, 1e-15);
+    assert_ok(ks_spearman(5, x, tied, &r)); /* ranks 1 2.5 2.5 4.5 4.5: 9 / sqrt(10 * 9) */
+    assert_close(r, 9 / sqrt(90), 1e-15);
+    assert_ok(ks_spearman(2, x, (double[]){1, 1}, &r));
+    assert_true(isnan(r));
+    assert_ok(ks_spearman(1, x, x, &r));
+    assert_true(isnan(r));
+}
+
+static void test_improvement(void **state)
+{
+    const double x[] = {1, 2, 1, 2, 2, 2, 1, 1}, y[] = {1, 2, 3, 1, 2, 3};
+    const size_t x_runs[] = {4, 4}, y_runs[] = {3, 3};
+    struct ks_comparison comparison = {2, x_runs, y_runs, x, y};
+    struct ks_estimate e;
+
+    (void)state;
+    assert_ok(ks_improvement(&comparison, 100, 0, &e));
+    assert_close(e.value, 1 / 3., 1e-15);
+    comparison.tasks = 1;
+    assert_ok(ks_improvement(&comparison, 0, 0, &e));
+    assert_close(e.value, 1 / 3., 1e-15);
+}
+
+static void test_normalized_score(void **state)
+{
+    double x[] = {0, 500, 1100};
+
+    (void)state;
+    assert_ok(ks_normalize(100, 600, 3, x));
+    assert_close(x[0], -0.2, 1e-15);
+    assert_close(x[1], 0.8, 1e-15);
+    assert_close(x[2], 2, 1e-15);
+    assert_fails(ks_normalize(5, 5, 3, x), KS_USAGE, "both 5");
+}
+
+/* Pooled, on logarithms and per checkpoint: 4 seeds, 3 checkpoints. */
+static void test_pooled_kappa(void **state)
+{
+    const double kappa[] = {100, 200, 400, 50, 1000, 800, 10, 20, 1e6, 300, 300, 300};
+    const double step[] = {1, 2, 3};
+    const size_t runs[] = {4};
+    struct ks_scores scores = {1, runs, 3, step, kappa};
+    struct ks_estimate curve[3];
+    double logarithm[12];
+
+    (void)state;
+    assert_close(iqm(12, kappa), 266.6667, 5e-5);
+    for (size_t i = 0; i < 12; i++)
+        logarithm[i] = log10(kappa[i]);
+    assert_close(pow(10, ks_iqm(12, logarithm)), 244.949, 5e-4);
+    assert_ok(ks_iqm_curve(&scores, 0, 0, curve, NULL));
+    assert_close(curve[0].value, 75, 1e-12);
+    assert_close(curve[1].value, 250, 1e-12);
+    assert_close(curve[2].value, 600, 1e-12);
+}
+
+/* --- the published returns of XQC on dog-trot --- */
+
+static void read_dog_trot(double value[SEEDS][STEPS])
+{
+    struct ks_csv *csv = NULL;
+    size_t task = 0, seed = 0, step = 0, column = 0, n = 0;
+
+    assert_ok(ks_csv_read(PUBLISHED, false, &csv));
+    assert_ok(ks_csv_column(csv, "env_name", &task));
+    assert_ok(ks_csv_column(csv, "seed", &seed));
+    assert_ok(ks_csv_column(csv, "env_step", &step));
+    assert_ok(ks_csv_column(csv, "value", &column));
+    for (size_t i = 0; i < csv->rows; i++) {
+        double s = -1, t = -1, v = NAN;
+
+        if (strcmp(ks_csv_cell(csv, i, task), "dog-trot") != 0)
+            continue;
+        assert_ok(ks_csv_number(csv, i, seed, &s));
+        assert_ok(ks_csv_number(csv, i, step, &t));
+        assert_ok(ks_csv_number(csv, i, column, &v));
+        assert_true(s >= 0 && s < SEEDS && t >= 0 && t / 1e5 < STEPS);
+        value[(size_t)s][(size_t)(t / 1e5)] = v;
+        n++;
+    }
+    assert_int_equal(n, SEEDS * STEPS);
+    ks_csv_free(csv);
+}
+
+/* Every digit that is printed comes out. */
+static void assert_printed(double value, double expected)
+{
+    assert_close(value, expected, 0.5000001e-6);
+}
+
+static void test_published_returns(void **state)
+{
+    static const double mean[STEPS] = {7.123599,   137.143048, 317.587261, 519.506078,
+                                       741.590630, 813.927966, 882.922494, 894.876643,
+                                       905.059399, 906.163217, 909.902855};
+    static const double median[STEPS] = {6.685573,   136.882810, 304.812552, 518.887610,
+                                         775.009101, 854.499750, 886.632923, 899.740937,
+                                         908.454191, 909.150266, 907.370022};
+    static const struct ks_estimate table[STEPS] = {
+        {6.593804, 6.244987, 7.738820},       {137.432458, 127.863691, 146.232046},
+        {312.169798, 288.349550, 343.642230}, {515.130814, 452.044615, 577.356645},
+        {762.468772, 686.377709, 811.119074}, {832.704640, 776.063224, 865.735021},
+        {888.198454, 871.697585, 899.122354}, {898.608385, 881.488307, 910.614924},
+        {906.049288, 892.719164, 917.786843}, {907.379287, 896.897836, 915.185669},
+        {909.130721, 899.512401, 921.786946}};
+    static double value[SEEDS][STEPS];
+    const size_t runs[] = {SEEDS};
+    double step[STEPS];
+    struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
+    struct ks_estimate curve[STEPS];
+
+    (void)state;
+    if (access(PUBLISHED, R_OK) != 0)
+        skip();
+    read_dog_trot(value);
+    for (size_t t = 0; t < STEPS; t++)
+        step[t] = 1e5 * (double)t;
+    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, NULL));
+    for (size_t t = 0; t < STEPS; t++) {
+        double sum = 0, sorted[SEEDS];
+
+        for (size_t i = 0; i < SEEDS; i++)
+            sum += sorted[i] = value[i][t];
+        ks_iqm(SEEDS, sorted);
+        assert_printed(sum / SEEDS, mean[t]);
+        assert_printed(ks_quantile(SEEDS, sorted, 0.5), median[t]);
+        assert_printed(curve[t].value, table[t].value);
+        assert_printed(curve[t].low, table[t].low);
+        assert_printed(curve[t].high, table[t].high);
+    }
+}
+
+static void test_published_area(void **state)
+{
+    static double value[SEEDS][STEPS];
+    const size_t runs[] = {SEEDS};
+    double step[STEPS];
+    struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
+    struct ks_estimate curve[STEPS], area;
+
+    (void)state;
+    if (access(PUBLISHED, R_OK) != 0)
+        skip();
+    read_dog_trot(value);
+    for (size_t t = 0; t < STEPS; t++)
+        step[t] = 1e5 * (double)t;
+    assert_ok(ks_normalize(0, 1000, SEEDS * STEPS, &value[0][0]));
+    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, &area));
+    assert_printed(area.value, 0.661800);
+    assert_printed(area.low, 0.636594);
+    assert_printed(area.high, 0.680700);
+    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 1, curve, &area));
+    assert_printed(area.low, 0.636998);
+    assert_printed(area.high, 0.680760);
+}
+
+static void test_published_five_seeds(void **state)
+{
+    static double value[SEEDS][STEPS];
+    double last[SEEDS], earlier[SEEDS], middle[SEEDS], step[] = {1e6};
+    const size_t five[] = {5}, ten[] = {SEEDS};
+    struct ks_scores scores = {1, five, 1, step, last};
+    struct ks_comparison comparison = {1, ten, ten, last, middle};
+    struct ks_estimate e;
+
+    (void)state;
+    if (access(PUBLISHED, R_OK) != 0)
+        skip();
+    read_dog_trot(value);
+    for (size_t i = 0; i < SEEDS; i++) {
+        last[i] = value[i][10];
+        earlier[i] = value[i][7];
+        middle[i] = value[i][5];
+    }
+    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, &e, NULL));
+    assert_printed(e.value, 908.482155);
+    assert_printed(e.low, 886.167632);
+    assert_printed(e.high, 918.318621);
+    assert_ok(ks_improvement(&comparison, 0, 0, &e));
+    assert_close(e.value, 0.97, 1e-12);
+    comparison.y = earlier;
+    assert_ok(ks_improvement(&comparison, 2000, 0, &e));
+    assert_close(e.value, 0.66, 1e-12);
+    assert_close(e.low, 0.4495, 1e-9);
+    assert_close(e.high, 0.85, 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_iqm_by_hand),
+        cmocka_unit_test(test_infinite_and_undefined_values),
+        cmocka_unit_test(test_quantiles_interpolate),
+        cmocka_unit_test(test_generator),
+        cmocka_unit_test(test_one_stratum),
+        cmocka_unit_test(test_two_strata),
+        cmocka_unit_test(test_interval_that_is_undefined),
+        cmocka_unit_test(test_area),
+        cmocka_unit_test(test_spearman),
+        cmocka_unit_test(test_improvement),
+        cmocka_unit_test(test_normalized_score),
+        cmocka_unit_test(test_pooled_kappa),
+        cmocka_unit_test(test_published_returns),
+        cmocka_unit_test(test_published_area),
+        cmocka_unit_test(test_published_five_seeds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
