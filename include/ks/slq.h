@@ -1,0 +1,35 @@
+/* From an operator to the nodes and weights of its spectrum: by stochastic Lanczos quadrature, or
+ * exactly for small ones. Both fill the same fields of a spectrum. */
+#ifndef KS_SLQ_H
+#define KS_SLQ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ks/error.h"
+#include "ks/lanczos.h"
+#include "ks/operator.h"
+#include "ks/spectrum.h"
+
+struct ks_slq {
+    size_t order, probes; /* both at least 1 */
+    uint64_t seed;
+    /* Called after each step, if not NULL. */
+    void (*watch)(void *context, const struct ks_lanczos *lanczos);
+    void *context;
+};
+
+/* Fills probes, order, alpha, beta, steps, ritz, weight and residual of an empty spectrum, which
+ * owns them also after a failure. */
+ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq,
+                 struct ks_spectrum *spectrum);
+
+enum { KS_EXACT_LIMIT = 8000 }; /* a dense matrix of 512 MB, some minutes of LAPACK */
+
+/* All eigenvalues, from n products and LAPACK: one probe of order n with weights 1/n, residuals 0 and
+ * no alpha, beta and steps. KS_USAGE beyond KS_EXACT_LIMIT. `watch` (may be NULL) is called after each
+ * product. */
+ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, size_t products),
+                   void *context, struct ks_spectrum *spectrum);
+
+#endif

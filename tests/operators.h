@@ -1,0 +1,90 @@
+/* Operators whose spectra are known, for the tests of what stands above an operator. */
+#ifndef KS_TEST_OPERATORS_H
+#define KS_TEST_OPERATORS_H
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "ks/operator.h"
+#include "ks/spectrum.h"
+
+/* diag(value); fails at product number `fail_at` (0: never), gives a NaN at `nan_at` (likewise). */
+struct diagonal {
+    size_t n;
+    const double *value;
+    size_t products, fail_at, nan_at;
+};
+
+static inline ks_status diagonal_apply(void *self, const double *v, double *out)
+{
+    struct diagonal *d = self;
+
+    d->products++;
+    if (d->products == d->fail_at)
+        return ks_fail(KS_IO, "the operator's own words");
+    for (size_t i = 0; i < d->n; i++)
+        out[i] = d->value[i] * v[i];
+    if (d->products == d->nan_at)
+        out[d->n - 1] = NAN;
+    return KS_OK;
+}
+
+static inline struct ks_operator diagonal_operator(struct diagonal *d)
+{
+    return (struct ks_operator){.n = d->n, .self = d, .apply = diagonal_apply};
+}
+
+/* A symmetric matrix [n, n]. */
+struct dense {
+    size_t n;
+    const double *matrix;
+};
+
+static inline ks_status dense_apply(void *self, const double *v, double *out)
+{
+    const struct dense *a = self;
+
+    for (size_t i = 0; i < a->n; i++) {
+        out[i] = 0;
+        for (size_t j = 0; j < a->n; j++)
+            out[i] += a->matrix[i * a->n + j] * v[j];
+    }
+    return KS_OK;
+}
+
+static inline struct ks_operator dense_operator(struct dense *a)
+{
+    return (struct ks_operator){.n = a->n, .self = a, .apply = dense_apply};
+}
+
+/* The 1-D Laplacian tridiag(-1, 2, -1): eigenvalues 2 - 2 cos(k pi / (n + 1)), k = 1 .. n. */
+static inline ks_status laplacian_apply(void *self, const double *v, double *out)
+{
+    size_t n = *(const size_t *)self;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = 2 * v[i] - (i > 0 ? v[i - 1] : 0) - (i + 1 < n ? v[i + 1] : 0);
+    return KS_OK;
+}
+
+static inline struct ks_operator laplacian_operator(size_t *n)
+{
+    return (struct ks_operator){.n = *n, .self = n, .apply = laplacian_apply};
+}
+
+static inline double laplacian_eigenvalue(size_t n, size_t k)
+{
+    return 2 - 2 * cos(3.14159265358979323846 * (double)k / ((double)n + 1));
+}
+
+/* An empty spectrum; ks_spectrum_free frees it. */
+static inline struct ks_spectrum *spectrum_new(void)
+{
+    struct ks_spectrum *s = calloc(1, sizeof *s);
+
+    if (!s)
+        abort();
+    return s;
+}
+
+#endif

@@ -1,0 +1,454 @@
+/* Lanczos, its Jacobi matrix, quadrature and the exact spectrum, on operators with known answers.
+ */
+#include "ks/jacobi.h"
+#include "ks/lanczos.h"
+#include "ks/slq.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "ks/memory.h"
+#include "ks/rng.h"
+#include "operators.h"
+#include "test.h"
+
+enum { MOST = 20000 };
+static double value[MOST]; /* eigenvalues of the diagonal operators */
+
+static struct ks_lanczos *run(const struct ks_operator *a, size_t order, uint64_t seed)
+{
+    struct ks_lanczos *l;
+
+    assert_ok(ks_lanczos_new(a->n, order, &l));
+    ks_lanczos_start(l, seed, 0);
+    while (l->steps < l->order && !l->exhausted)
+        assert_ok(ks_lanczos_step(l, a));
+    return l;
+}
+
+static struct ks_spectrum *estimate(const struct ks_operator *a, size_t order, size_t probes)
+{
+    struct ks_spectrum *s = spectrum_new();
+    struct ks_slq slq = {.order = order, .probes = probes, .seed = 7};
+
+    assert_ok(ks_slq(a, &slq, s));
+    return s;
+}
+
+static void fill_uniform(size_t n, double low, double high)
+{
+    for (size_t i = 0; i < n; i++)
+        value[i] = low + (high - low) * (double)i / (double)(n - 1);
+}
+
+/* [Q q_m]' [Q q_m] = I and A Q - Q T = beta q_m e', column by column. */
+static void check_identities(const struct ks_operator *a, const struct ks_lanczos *l, double bound)
+{
+    size_t n = l->n, m = l->steps;
+    double *image = malloc(n * sizeof *image);
+
+    for (size_t i = 0; i <= m; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double dot = 0;
+
+            for (size_t k = 0; k < n; k++)
+                dot += l->basis[i * n + k] * l->basis[j * n + k];
+            assert_close(dot, i == j, 1e-14);
+        }
+    for (size_t j = 0; j < m; j++) {
+        const double *q = l->basis + j * n;
+
+        assert_ok(ks_operator_apply(a, q, image));
+        for (size_t k = 0; k < n; k++) {
+            double before = j > 0 ? l->beta[j - 1] * q[k - n] : 0;
+
+            assert_close(image[k], before + l->alpha[j] * q[k] + l->beta[j] * q[n + k], bound);
+        }
+    }
+    free(image);
+}
+
+static void test_identities(void **state)
+{
+    struct diagonal d = {.n = 500, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_lanczos *l;
+
+    (void)state;
+    fill_uniform(500, -1, 3);
+    value[499] = 1000;
+    l = run(&a, 60, 1);
+    assert_int_equal(l->steps, 60);
+    check_identities(&a, l, 1e-12);
+    ks_lanczos_free(l);
+}
+
+/* The same over vectors that several threads and blocks share, with a ragged end. */
+static void test_identities_of_long_vectors(void **state)
+{
+    struct diagonal d = {.n = 2 * 8192 + 517, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_lanczos *l, *again, *alone;
+    int threads = omp_get_max_threads();
+
+    (void)state;
+    fill_uniform(d.n, -1, 1);
+    omp_set_num_threads(2);
+    l = run(&a, 12, 3);
+    assert_int_equal(l->slices, 2);
+    check_identities(&a, l, 1e-14);
+    again = run(&a, 12, 3);
+    assert_memory_equal(l->alpha, again->alpha, 12 * sizeof(double));
+    assert_memory_equal(l->beta, again->beta, 12 * sizeof(double));
+    assert_memory_equal(l->basis, again->basis, 13 * d.n * sizeof(double));
+    omp_set_num_threads(1);
+    alone = run(&a, 12, 3);
+    assert_true(relative_error(12, l->alpha, alone->alpha) < 1e-12);
+    assert_true(relative_error(12, l->beta, alone->beta) < 1e-12);
+    omp_set_num_threads(threads);
+    ks_lanczos_free(l);
+    ks_lanczos_free(again);
+    ks_lanczos_free(alone);
+}
+
+/* The start vector is Gaussian, of norm 1, and depends on seed and probe. */
+static void test_start(void **state)
+{
+    enum { N = 10000 };
+    struct ks_lanczos *l;
+    double norm = 0, fourth = 0, *first = malloc(N * sizeof *first), dot = 0;
+    struct ks_rng rng = ks_rng_start(5, 2);
+
+    (void)state;
+    assert_ok(ks_lanczos_new(N, 3, &l));
+    ks_lanczos_start(l, 5, 2);
+    memcpy(first, l->basis, N * sizeof *first);
+    for (size_t i = 0; i < N; i++) {
+        norm += first[i] * first[i];
+        fourth += pow(first[i], 4) * N;
+    }
+    assert_close(norm, 1, 1e-14);
+    assert_close(fourth, 3, 0.3); /* of a normal; standard error sqrt(96 / N) = 0.1 */
+    assert_close(first[0] / first[1], ks_rng_normal(&rng) / ks_rng_normal(&rng),
+                 1e-12 * fabs(first[0] / first[1]));
+    ks_lanczos_start(l, 5, 3);
+    for (size_t i = 0; i < N; i++)
+        dot += first[i] * l->basis[i];
+    assert_close(dot, 0, 0.05); /* standard error 1 / sqrt(N) = 0.01 */
+    ks_lanczos_start(l, 5, 2);
+    assert_memory_equal(first, l->basis, N * sizeof *first);
+    free(first);
+    ks_lanczos_free(l);
+}
+
+/* m nodes integrate what the start vector sees, sum_i q_i^2 lambda_i^k, exactly to k = 2m - 1, and
+ * no further. */
+static void test_moments(void **state)
+{
+    enum { N = 60, M = 6 };
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    double ritz[M], weight[M], residual[M];
+    struct ks_lanczos *l;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = sin((double)i * (double)i); /* in [-1, 1] */
+    l = run(&a, M, 4);
+    assert_ok(ks_jacobi_ritz(M, l->alpha, l->beta, ritz, weight, residual));
+    for (int k = 0; k <= 2 * M; k++) {
+        double moment = 0, quadrature = 0;
+
+        for (size_t i = 0; i < N; i++)
+            moment += l->basis[i] * l->basis[i] * pow(value[i], k);
+        for (size_t i = 0; i < M; i++)
+            quadrature += weight[i] * pow(ritz[i], k);
+        if (k < 2 * M)
+            assert_close(quadrature, moment, 1e-14);
+        else
+            assert_true(fabs(quadrature - moment) > 1e-6);
+    }
+    ks_lanczos_free(l);
+}
+
+static void test_laplacian(void **state)
+{
+    size_t n = 64;
+    struct ks_operator a = laplacian_operator(&n);
+    struct ks_spectrum *s = estimate(&a, 64, 2), *exact = spectrum_new();
+    double sum = 0;
+
+    (void)state;
+    assert_ok(ks_exact(&a, NULL, NULL, exact));
+    assert_int_equal(exact->order, 64);
+    assert_int_equal(exact->probes, 1);
+    assert_null(exact->alpha);
+    assert_null(exact->steps);
+    for (size_t k = 0; k < 64; k++) {
+        double expected = laplacian_eigenvalue(64, k + 1);
+
+        assert_close(exact->ritz[k], expected, 1e-14);
+        assert_close(exact->weight[k], 1. / 64, 1e-17);
+        assert_close(exact->residual[k], 0, 0);
+        for (size_t probe = 0; probe < 2; probe++)
+            assert_close(s->ritz[probe * 64 + k], expected, 1e-12);
+        sum += s->weight[k];
+    }
+    assert_close(sum, 1, 1e-14);
+    ks_spectrum_free(s);
+    ks_spectrum_free(exact);
+}
+
+/* Within the residual bound of each Ritz value lies an eigenvalue. */
+static void test_residual_bounds(void **state)
+{
+    size_t n = 300, m = 40;
+    struct ks_operator a = laplacian_operator(&n);
+    struct ks_spectrum *s = estimate(&a, m, 1);
+
+    (void)state;
+    for (size_t i = 0; i < m; i++) {
+        double nearest = INFINITY;
+
+        for (size_t k = 1; k <= n; k++)
+            nearest = fmin(nearest, fabs(s->ritz[i] - laplacian_eigenvalue(n, k)));
+        assert_true(nearest <= s->residual[i] + 1e-14);
+        assert_true(s->residual[i] < 1);
+    }
+    ks_spectrum_free(s);
+}
+
+/* Without reorthogonalization the outlier stands there many times by m = 60. */
+static void test_no_ghosts(void **state)
+{
+    struct diagonal d = {.n = 1000, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+    size_t outliers = 0;
+
+    (void)state;
+    fill_uniform(1000, 0, 1);
+    value[137] = 1000;
+    s = estimate(&a, 60, 1);
+    for (size_t i = 0; i < 60; i++)
+        outliers += s->ritz[i] > 1.5;
+    assert_int_equal(outliers, 1);
+    assert_close(s->ritz[59], 1000, 1e-10);
+    assert_true(s->residual[59] < 1e-10);
+    ks_spectrum_free(s);
+}
+
+/* The Krylov space ends after `values` steps, that many eigenvalues being different, or a few later
+ * where rounding errors have grown past eps |T|: they do where one eigenvalue lies far from the
+ * others. Nodes are eigenvalues, what came late has no weight, the rest is NaN. */
+static void check_breakdown(size_t n, size_t values, size_t late)
+{
+    enum { ORDER = 30 };
+    struct diagonal d = {.n = n, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s = estimate(&a, ORDER, 2);
+
+    for (size_t probe = 0; probe < 2; probe++) {
+        size_t steps = (size_t)s->steps[probe], weighty = 0;
+        double sum = 0, size = 0;
+
+        assert_in_range(steps, values, values + late);
+        for (size_t i = 0; i < n; i++)
+            size = fmax(size, fabs(value[i]));
+        for (size_t i = probe * ORDER; i < probe * ORDER + steps; i++) {
+            double nearest = INFINITY;
+
+            for (size_t k = 0; k < n; k++)
+                nearest = fmin(nearest, fabs(s->ritz[i] - value[k]));
+            assert_close(nearest, 0, 1e-13 * size);
+            sum += s->weight[i];
+            weighty += s->weight[i] > 1e-20;
+        }
+        assert_close(sum, 1, 1e-13);
+        assert_int_equal(weighty, values);
+        for (size_t i = probe * ORDER + steps; i < (probe + 1) * ORDER; i++) {
+            assert_true(isnan(s->alpha[i]) && isnan(s->beta[i]) && isnan(s->ritz[i]));
+            assert_true(isnan(s->weight[i]) && isnan(s->residual[i]));
+        }
+    }
+    ks_spectrum_free(s);
+}
+
+static void test_breakdowns(void **state)
+{
+    (void)state;
+    memset(value, 0, sizeof value);
+    check_breakdown(50, 1, 0); /* the zero matrix */
+    for (size_t i = 0; i < 10000; i++)
+        value[i] = -2.5;
+    check_breakdown(10000, 1, 0); /* a multiple of the identity */
+    check_breakdown(1, 1, 0);
+    for (size_t i = 0; i < 10000; i++)
+        value[i] = i % 3 == 0 ? 0.1 : 7.3;
+    check_breakdown(10000, 2, 0);
+    check_breakdown(2, 2, 0);
+    for (size_t i = 0; i < 10000; i++)
+        value[i] = i < 11 ? 1 + (double)i / 3 : 0; /* rank 11: with zero 12 values */
+    check_breakdown(10000, 12, 3);
+    check_breakdown(12, 12, 0); /* the dimension itself */
+    for (size_t i = 0; i < 400; i++)
+        value[i] = ((double)(i % 17) - 5) * 1e-9; /* far from 1 */
+    check_breakdown(400, 17, 4);
+}
+
+/* diag(5,4,3,0,...) + Z Z'/n (Papyan, JMLR 21, 2020): outliers converge, against the dense matrix.
+ */
+static void test_spiked(void **state)
+{
+    enum { N = 200 };
+    static double z[N][N], matrix[N * N];
+    struct dense dense = {.n = N, .matrix = matrix};
+    struct ks_operator a = dense_operator(&dense);
+    struct ks_rng rng = ks_rng_start(11, 0);
+    struct ks_spectrum *s, *exact = spectrum_new();
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j < N; j++)
+            z[i][j] = ks_rng_normal(&rng);
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j < N; j++) {
+            matrix[i * N + j] = i == j && i < 3 ? 5 - (double)i : 0;
+            for (size_t k = 0; k < N; k++)
+                matrix[i * N + j] += z[i][k] * z[j][k] / N;
+        }
+    assert_ok(ks_exact(&a, NULL, NULL, exact));
+    s = estimate(&a, 60, 1);
+    for (size_t k = 1; k <= 3; k++)
+        assert_close(s->ritz[60 - k], exact->ritz[N - k], 1e-6);
+    assert_close(s->ritz[59], exact->ritz[N - 1], 1e-12);
+    /* Nothing spurious between the outliers and the bulk. */
+    assert_true(s->ritz[60 - 4] <= exact->ritz[N - 4] + 1e-12);
+    ks_spectrum_free(s);
+    ks_spectrum_free(exact);
+}
+
+/* A power of two moves exponents only; another factor, rounding. */
+static void test_scaling(void **state)
+{
+    enum { N = 300, M = 25 };
+    static double scaled[N];
+    const double factors[] = {0x1p-20, 3e5, -1};
+    struct diagonal d = {.n = N, .value = value}, e = {.n = N, .value = scaled};
+    struct ks_operator a = diagonal_operator(&d), b = diagonal_operator(&e);
+    struct ks_spectrum *s;
+
+    (void)state;
+    fill_uniform(N, -0.3, 1);
+    s = estimate(&a, M, 1);
+    for (size_t f = 0; f < 3; f++) {
+        double c = factors[f];
+        struct ks_spectrum *t;
+
+        for (size_t i = 0; i < N; i++)
+            scaled[i] = c * value[i];
+        t = estimate(&b, M, 1);
+        for (size_t i = 0; i < M; i++) {
+            size_t k = c > 0 ? i : M - 1 - i;
+
+            assert_close(t->ritz[k], c * s->ritz[i], f == 0 ? 0 : fabs(c) * 1e-10);
+            assert_close(t->weight[k], s->weight[i], f == 0 ? 0 : 1e-10);
+        }
+        ks_spectrum_free(t);
+    }
+    ks_spectrum_free(s);
+}
+
+static void test_jacobi_by_hand(void **state)
+{
+    const double alpha[] = {3, 3}, beta[] = {4, 12};
+    double ritz[2], weight[2], residual[2], sigma, work[4];
+
+    (void)state;
+    assert_ok(ks_jacobi_ritz(2, alpha, beta, ritz, weight, residual)); /* [3 4; 4 3]: -1 and 7 */
+    assert_close(ritz[0], -1, 1e-14);
+    assert_close(ritz[1], 7, 1e-14);
+    for (size_t i = 0; i < 2; i++) {
+        assert_close(weight[i], 0.5, 1e-15);
+        assert_close(residual[i], 12 / sqrt(2), 1e-14);
+    }
+    assert_close(ks_jacobi_largest(2, alpha, beta, work), 7, 1e-14);
+    assert_ok(ks_jacobi_smallest(1, alpha, beta, &sigma)); /* the column (3, 4) */
+    assert_close(sigma, 5, 1e-14);
+    /* B = [3 4; 4 3; 0 12]: B'B = [25 24; 24 169], eigenvalues 97 -+ sqrt(72^2 + 24^2). */
+    assert_ok(ks_jacobi_smallest(2, alpha, beta, &sigma));
+    assert_close(sigma, sqrt(97 - sqrt(5760)), 1e-13);
+}
+
+static void test_failures(void **state)
+{
+    struct diagonal d = {.n = 100, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_slq slq = {.order = 20, .probes = 3, .seed = 1};
+    struct ks_spectrum *s = spectrum_new();
+
+    (void)state;
+    fill_uniform(100, 1, 2);
+    d.nan_at = 25; /* step 5 of the second probe */
+    assert_fails(ks_slq(&a, &slq, s), KS_NUMBER, "step 5 of 20 (probe 1)");
+    ks_spectrum_free(s);
+    d = (struct diagonal){.n = 100, .value = value, .fail_at = 3};
+    s = spectrum_new();
+    assert_fails(ks_slq(&a, &slq, s), KS_IO, "the operator's own words");
+    ks_spectrum_free(s);
+    d = (struct diagonal){.n = 100, .value = value, .nan_at = 4};
+    s = spectrum_new();
+    assert_fails(ks_exact(&a, NULL, NULL, s), KS_NUMBER, "product 4 of 100");
+    ks_spectrum_free(s);
+    d = (struct diagonal){.n = KS_EXACT_LIMIT + 1, .value = value};
+    a.n = d.n;
+    s = spectrum_new();
+    assert_fails(ks_exact(&a, NULL, NULL, s), KS_USAGE, "8001");
+    assert_int_equal(d.products, 0);
+    ks_spectrum_free(s);
+}
+
+/* Every allocation in turn fails once. */
+static void test_out_of_memory(void **state)
+{
+    struct diagonal d = {.n = 40, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_slq slq = {.order = 5, .probes = 2, .seed = 1};
+
+    (void)state;
+    fill_uniform(40, 1, 2);
+    for (int exact = 0; exact < 2; exact++) {
+        size_t failures = 0;
+        ks_status status;
+
+        do {
+            struct ks_spectrum *s = spectrum_new();
+
+            ks_alloc_fail_at(failures + 1);
+            status = exact ? ks_exact(&a, NULL, NULL, s) : ks_slq(&a, &slq, s);
+            ks_alloc_fail_at(0);
+            ks_spectrum_free(s);
+            assert_true(status == KS_OK || status == KS_MEMORY);
+            failures += status != KS_OK;
+        } while (status != KS_OK);
+        assert_true(failures >= 4);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_identities),     cmocka_unit_test(test_identities_of_long_vectors),
+        cmocka_unit_test(test_start),          cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_laplacian),      cmocka_unit_test(test_residual_bounds),
+        cmocka_unit_test(test_no_ghosts),      cmocka_unit_test(test_breakdowns),
+        cmocka_unit_test(test_spiked),         cmocka_unit_test(test_scaling),
+        cmocka_unit_test(test_jacobi_by_hand), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
