@@ -1,0 +1,24 @@
+/* The figures of a spectrum: a table, one row a figure. */
+#ifndef KS_SUMMARY_H
+#define KS_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ks/error.h"
+#include "ks/spectrum.h"
+
+/* Fills spectrum->summary from ritz, weight, residual and, where there, alpha and beta: each figure
+ * NAME; NAME_se, its standard error, with two or more probes; NAME_m30, NAME_m60, ... below the
+ * order from the leading parts of the Jacobi matrices. `n` is the operator's dimension. `unweighted`:
+ * the Ritz values of leading parts count alike, as those of the whole have to do already
+ * (ks_summary_unweight). */
+ks_status ks_summary(struct ks_spectrum *spectrum, size_t n, bool unweighted);
+
+/* Gives all Ritz values of a probe the same weight. */
+void ks_summary_unweight(struct ks_spectrum *spectrum);
+
+/* The value of a figure, NaN where it is absent. */
+double ks_summary_get(const struct ks_spectrum *spectrum, const char *name);
+
+#endif

@@ -1,0 +1,404 @@
+/* The figures: by hand, against all eigenvalues, from leading parts. */
+#include "ks/summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+#include "ks/rng.h"
+#include "ks/slq.h"
+#include "operators.h"
+#include "test.h"
+
+enum { N = 400 };
+static double value[N];
+
+/* An exact spectrum with these values and weights. */
+static struct ks_spectrum *spectrum_of(size_t n, const double *ritz, const double *weight)
+{
+    struct ks_spectrum *s = spectrum_new();
+
+    s->probes = 1;
+    s->order = n;
+    s->ritz = malloc(n * sizeof(double));
+    s->weight = malloc(n * sizeof(double));
+    s->residual = calloc(n, sizeof(double));
+    memcpy(s->ritz, ritz, n * sizeof(double));
+    memcpy(s->weight, weight, n * sizeof(double));
+    return s;
+}
+
+static struct ks_spectrum *estimate(const struct ks_operator *a, size_t order, size_t probes)
+{
+    struct ks_spectrum *s = spectrum_new();
+    struct ks_slq slq = {.order = order, .probes = probes, .seed = 5};
+
+    assert_ok(ks_slq(a, &slq, s));
+    assert_ok(ks_summary(s, a->n, false));
+    return s;
+}
+
+static void check(const struct ks_spectrum *s, const char *name, double expected)
+{
+    double found = ks_summary_get(s, name);
+
+    if (!(fabs(found - expected) <= 1e-13 * (1 + fabs(expected))))
+        fail_msg("%s = %.17g, expected %.17g", name, found, expected);
+}
+
+static bool there(const struct ks_spectrum *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_summary; i++)
+        if (strcmp(s->summary[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void test_by_hand(void **state)
+{
+    const double ritz[] = {-4, -1, 2, 8}, weight[] = {0.05, 0.4, 0.5, 0.05};
+    struct ks_spectrum *s = spectrum_of(4, ritz, weight);
+
+    (void)state;
+    assert_ok(ks_summary(s, 100, false));
+    check(s, "lambda_max", 8);
+    check(s, "lambda_min", -4);
+    check(s, "lambda_max_residual", 0);
+    check(s, "kappa", 8);
+    check(s, "kappa_lower_bound", 8);
+    check(s, "kappa_q50", 4); /* sizes 1: 0.4, 2: 0.9 */
+    check(s, "kappa_q90", 4); /* 0.9 is reached at 2 though 0.4 + 0.5 rounds */
+    check(s, "trace", 100 * (-0.2 - 0.4 + 1 + 0.4));
+    check(s, "trace_square", 100 * (0.8 + 0.4 + 2 + 3.2));
+    check(s, "stable_rank", 10);
+    /* mean 1.25; deviations -5.25, -2.25, 0.75, 6.75 */
+    check(s, "kurtosis",
+          4 * (pow(5.25, 4) + pow(2.25, 4) + pow(0.75, 4) + pow(6.75, 4)) /
+              pow(5.25 * 5.25 + 2.25 * 2.25 + 0.75 * 0.75 + 6.75 * 6.75, 2));
+    check(s, "kurtosis_excess", ks_summary_get(s, "kurtosis") - 3);
+    assert_false(there(s, "kappa_se"));
+    assert_false(there(s, "kappa_m30"));
+    assert_true(isnan(ks_summary_get(s, "kappa_se")));
+    ks_spectrum_free(s);
+}
+
+/* Ties on both sides of zero, and a quantile that only the last value reaches. */
+static void test_quantiles(void **state)
+{
+    const double ritz[] = {-2, -1, 1, 2}, weight[] = {0.25, 0.25, 0.25, 0.25};
+    double tenth[10], tenths[10];
+    struct ks_spectrum *s = spectrum_of(4, ritz, weight), *t;
+
+    (void)state;
+    assert_ok(ks_summary(s, 4, false));
+    check(s, "kappa_q50", 2);
+    check(s, "kappa_q90", 1);
+    ks_spectrum_free(s);
+    for (size_t i = 0; i < 10; i++) {
+        tenth[i] = (double)i + 1;
+        tenths[i] = 0.1;
+    }
+    t = spectrum_of(10, tenth, tenths);
+    assert_ok(ks_summary(t, 10, false));
+    check(t, "kappa_q90", 10. / 9);
+    check(t, "kappa_q50", 10. / 5);
+    ks_spectrum_free(t);
+}
+
+/* Two probes by hand: T = (a) with residual norm b, one step each. */
+static void test_two_probes(void **state)
+{
+    struct ks_spectrum *s = spectrum_new();
+    const double alpha[] = {3, -6}, beta[] = {4, 8}, one[] = {1, 1};
+    const int64_t steps[] = {1, 1};
+
+    (void)state;
+    s->probes = 2;
+    s->order = 1;
+    s->alpha = malloc(sizeof alpha);
+    s->beta = malloc(sizeof beta);
+    s->steps = malloc(sizeof steps);
+    s->ritz = malloc(sizeof alpha);
+    s->weight = malloc(sizeof one);
+    s->residual = malloc(sizeof beta);
+    memcpy(s->alpha, alpha, sizeof alpha);
+    memcpy(s->beta, beta, sizeof beta);
+    memcpy(s->steps, steps, sizeof steps);
+    memcpy(s->ritz, alpha, sizeof alpha);
+    memcpy(s->weight, one, sizeof one);
+    memcpy(s->residual, beta, sizeof beta);
+    assert_ok(ks_summary(s, 10, false));
+    check(s, "lambda_max", 3);
+    check(s, "lambda_max_residual", 4);
+    check(s, "lambda_min", -6);
+    check(s, "lambda_min_residual", 8);
+    check(s, "kappa", 1);
+    check(s, "kappa_lower_bound", 0.6);           /* 3/5 and 6/10 */
+    check(s, "kappa_q50", (6. / 3 + 6. / 6) / 2); /* lambda_abs_max is that of both probes */
+    check(s, "trace", -15);
+    check(s, "trace_se", 45);      /* 30 and -60 */
+    check(s, "trace_square", 225); /* 90 and 360 */
+    check(s, "stable_rank", 225. / 36);
+    assert_false(there(s, "lambda_max_residual_se"));
+    assert_true(isnan(ks_summary_get(s, "kurtosis"))); /* of one value: 0/0 */
+    ks_spectrum_free(s);
+}
+
+/* The figures of the leading part are those of a run that stops there. */
+static void test_leading_parts(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *whole, *part;
+    size_t repeated = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = sin((double)i) + 0.3;
+    whole = estimate(&a, 90, 3);
+    part = estimate(&a, 60, 3);
+    for (size_t i = 0; i < part->n_summary; i++) {
+        char name[96];
+        const char *found = part->summary[i].name;
+
+        snprintf(name, sizeof name, "%s_m60", found);
+        if (there(whole, name)) {
+            check(whole, name, part->summary[i].number);
+            repeated++;
+        }
+        if (strstr(found, "_m30"))
+            check(whole, found, part->summary[i].number);
+    }
+    assert_int_equal(repeated, 11);
+    assert_true(there(whole, "kappa_m30") && there(whole, "kappa_se"));
+    assert_false(there(whole, "kappa_m90") || there(part, "kappa_m60"));
+    assert_false(there(whole, "trace_m30")); /* does not depend on m */
+    assert_true(fabs(ks_summary_get(whole, "kappa_m30") / ks_summary_get(whole, "kappa") - 1) >
+                1e-3);
+    ks_spectrum_free(whole);
+    ks_spectrum_free(part);
+}
+
+/* A probe that broke down before the leading part's order counts as it is. */
+static void test_leading_part_of_a_breakdown(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = i % 2 == 0 ? 1 : -5;
+    s = estimate(&a, 40, 2);
+    assert_int_equal(s->steps[0], 2);
+    check(s, "kappa", 5);
+    check(s, "kappa_m30", 5);
+    check(s, "kappa_lower_bound", 5);
+    ks_spectrum_free(s);
+}
+
+/* m steps at the order n find everything that --exact does; the trace needs many probes, so compare
+ * what does not. */
+static void test_against_exact(void **state)
+{
+    const char *const names[] = {"lambda_max",        "lambda_min", "kappa",
+                                 "kappa_lower_bound", "kurtosis",   "kurtosis_excess"};
+    struct diagonal d = {.n = 120, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s, *exact = spectrum_new();
+
+    (void)state;
+    for (size_t i = 0; i < 120; i++)
+        value[i] = 2.1 * sin((double)i) + 0.2;
+    assert_ok(ks_exact(&a, NULL, NULL, exact));
+    assert_ok(ks_summary(exact, 120, false));
+    s = estimate(&a, 120, 1);
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        double expected = ks_summary_get(exact, names[k]);
+
+        assert_close(ks_summary_get(s, names[k]), expected, 1e-9 * fabs(expected));
+    }
+    ks_spectrum_free(s);
+    ks_spectrum_free(exact);
+}
+
+/* Hutchinson's estimate lies within a few of its own standard errors. */
+static void test_trace(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+    double trace = 0, square = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        value[i] = 1.5 * cos((double)i) + 1;
+        trace += value[i];
+        square += value[i] * value[i];
+    }
+    s = estimate(&a, 10, 40);
+    assert_close(ks_summary_get(s, "trace"), trace, 4 * ks_summary_get(s, "trace_se"));
+    assert_close(ks_summary_get(s, "trace_square"), square,
+                 4 * ks_summary_get(s, "trace_square_se"));
+    assert_true(ks_summary_get(s, "trace_se") < 0.05 * trace);
+    ks_spectrum_free(s);
+}
+
+/* +-[1, 2]: the condition number is 2. At odd m a Ritz value falls into the gap around zero and
+ * `kappa` says anything; the bound is a bound at every m. */
+static void test_condition_two(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    double worst = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
+    for (size_t m = 1; m <= 60; m++) {
+        struct ks_spectrum *s = estimate(&a, m, 2);
+        double bound = ks_summary_get(s, "kappa_lower_bound");
+
+        assert_true(bound <= 2 * (1 + 1e-12));
+        if (m >= 20)
+            assert_true(bound > 1.9);
+        if (m % 2 == 1)
+            worst = fmax(worst, ks_summary_get(s, "kappa"));
+        ks_spectrum_free(s);
+    }
+    assert_true(worst > 10);
+}
+
+/* Scaling by c scales eigenvalues, trace and residuals, and no ratio. */
+static void test_scaling(void **state)
+{
+    static double scaled[N];
+    struct diagonal d = {.n = N, .value = value}, e = {.n = N, .value = scaled};
+    struct ks_operator a = diagonal_operator(&d), b = diagonal_operator(&e);
+    const double c = 0x1p-300; /* so small that a fourth power is zero */
+    struct ks_spectrum *s, *t;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        value[i] = cos((double)i) + 0.1;
+        scaled[i] = c * value[i];
+    }
+    s = estimate(&a, 31, 2);
+    t = estimate(&b, 31, 2);
+    for (size_t i = 0; i < s->n_summary; i++) {
+        const char *name = s->summary[i].name;
+        bool square = strncmp(name, "trace_square", 12) == 0;
+        bool linear = strncmp(name, "lambda", 6) == 0 || strncmp(name, "trace", 5) == 0;
+
+        assert_string_equal(name, t->summary[i].name);
+        if (square)
+            check(t, name, c * (c * s->summary[i].number));
+        else if (linear)
+            assert_close(t->summary[i].number / c, s->summary[i].number,
+                         1e-12 * fabs(s->summary[i].number));
+        else
+            assert_close(t->summary[i].number, s->summary[i].number,
+                         1e-9 * fabs(s->summary[i].number));
+    }
+    ks_spectrum_free(s);
+    ks_spectrum_free(t);
+}
+
+static void test_unweighted(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s = spectrum_new();
+    struct ks_slq slq = {.order = 31, .probes = 1, .seed = 5};
+    double sum = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = i == 0 ? 10 : cos((double)i);
+    assert_ok(ks_slq(&a, &slq, s));
+    ks_summary_unweight(s);
+    assert_ok(ks_summary(s, N, true));
+    for (size_t i = 0; i < 31; i++)
+        sum += s->ritz[i] / 31;
+    check(s, "trace", N * sum);
+    assert_true(fabs(ks_summary_get(s, "kappa_q50_m30") / ks_summary_get(s, "kappa_q50") - 1) <
+                0.2);
+    ks_spectrum_free(s);
+}
+
+/* The zero matrix and the identity have figures, or NaN where these are 0/0. */
+static void test_ugly(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+
+    (void)state;
+    memset(value, 0, sizeof value);
+    s = estimate(&a, 40, 2);
+    check(s, "lambda_max", 0);
+    check(s, "trace_square", 0);
+    assert_true(isnan(ks_summary_get(s, "kappa")));
+    assert_true(isnan(ks_summary_get(s, "kappa_lower_bound")));
+    ks_spectrum_free(s);
+    for (size_t i = 0; i < N; i++)
+        value[i] = -3;
+    s = estimate(&a, 40, 2);
+    check(s, "kappa", 1);
+    check(s, "kappa_lower_bound", 1);
+    check(s, "kappa_q50", 1);
+    check(s, "trace", -3 * N);
+    check(s, "stable_rank", N);
+    assert_true(isnan(ks_summary_get(s, "kurtosis")));
+    ks_spectrum_free(s);
+    value[0] = 0; /* singular */
+    s = estimate(&a, 40, 1);
+    assert_true(ks_summary_get(s, "kappa_lower_bound") > 1e13);
+    ks_spectrum_free(s);
+}
+
+static void test_out_of_memory(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_slq slq = {.order = 31, .probes = 2, .seed = 5};
+    size_t failures = 0;
+    ks_status status;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = cos((double)i);
+    do {
+        struct ks_spectrum *s = spectrum_new();
+
+        assert_ok(ks_slq(&a, &slq, s));
+        ks_alloc_fail_at(failures + 1);
+        status = ks_summary(s, N, false);
+        ks_alloc_fail_at(0);
+        ks_spectrum_free(s);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+        failures += status != KS_OK;
+    } while (status != KS_OK);
+    assert_true(failures >= 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_two_probes),
+        cmocka_unit_test(test_leading_parts),
+        cmocka_unit_test(test_leading_part_of_a_breakdown),
+        cmocka_unit_test(test_against_exact),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_condition_two),
+        cmocka_unit_test(test_scaling),
+        cmocka_unit_test(test_unweighted),
+        cmocka_unit_test(test_ugly),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
