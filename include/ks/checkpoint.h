@@ -11,18 +11,8 @@
 #include <stdint.h>
 
 #include "ks/arch.h"
+#include "ks/attribute.h"
 #include "ks/error.h"
-
-/* A named number or string: a root attribute, or one of /metrics. */
-struct ks_attribute {
-    char name[64];
-    enum { KS_ATTRIBUTE_NUMBER, KS_ATTRIBUTE_INTEGER, KS_ATTRIBUTE_STRING, KS_ATTRIBUTE_LIST } type;
-    double number;      /* NUMBER             */
-    int64_t integer;    /* INTEGER            */
-    char *string;       /* STRING; owned      */
-    double *list;       /* LIST [n]; owned    */
-    size_t n;
-};
 
 /* `ensemble` networks of one description with their parameters. */
 struct ks_networks {

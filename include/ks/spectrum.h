@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ks/checkpoint.h"
+#include "ks/attribute.h"
 #include "ks/error.h"
 
 struct ks_spectrum {
@@ -23,9 +23,5 @@ struct ks_spectrum {
 ks_status ks_spectrum_read(const char *path, struct ks_spectrum **spectrum);
 ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *spectrum);
 void ks_spectrum_free(struct ks_spectrum *spectrum);
-
-/* The attribute of that name, or NULL. */
-const struct ks_attribute *ks_attribute_find(const struct ks_attribute *list, size_t n,
-                                             const char *name);
 
 #endif

@@ -1,0 +1,43 @@
+/* Named numbers and strings: the attributes of the files that the programs share. */
+#ifndef KS_ATTRIBUTE_H
+#define KS_ATTRIBUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ks/error.h"
+
+enum { KS_ATTRIBUTE_NAME = 64 };
+
+enum ks_attribute_type {
+    KS_ATTRIBUTE_NUMBER,
+    KS_ATTRIBUTE_INTEGER,
+    KS_ATTRIBUTE_STRING,
+    KS_ATTRIBUTE_LIST
+};
+
+struct ks_attribute {
+    char name[KS_ATTRIBUTE_NAME];
+    enum ks_attribute_type type;
+    double number;   /* NUMBER           */
+    int64_t integer; /* INTEGER          */
+    char *string;    /* STRING; owned    */
+    double *list;    /* LIST [n]; owned  */
+    size_t n;
+};
+
+/* The attribute of that name, or NULL. */
+const struct ks_attribute *ks_attribute_find(const struct ks_attribute *list, size_t n,
+                                             const char *name);
+/* A deep copy; the caller frees what it holds with ks_attribute_clear. */
+ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to);
+/* Turns the value into `type` where nothing is lost: an integer into a number, a whole number into
+ * an integer, a list of one into that one and back. False, and nothing changed, where it does not
+ * fit. Fails only for lack of memory. */
+ks_status ks_attribute_convert(struct ks_attribute *attribute, enum ks_attribute_type type,
+                               bool *fits);
+void ks_attribute_clear(struct ks_attribute *attribute);        /* frees what it holds        */
+void ks_attributes_free(struct ks_attribute *list, size_t n);   /* and the list; NULL is fine */
+
+#endif

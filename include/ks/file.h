@@ -1,0 +1,30 @@
+/* Files that appear whole or not at all.
+ *
+ * The bytes go to a temporary name in the same folder (".kappascope-PID-N.tmp"), which is flushed
+ * with fsync and renamed over the old file; then the folder is flushed. Until the rename the old
+ * file is untouched, and a failure removes the temporary file. */
+#ifndef KS_FILE_H
+#define KS_FILE_H
+
+#include <stddef.h>
+
+#include "ks/error.h"
+
+struct ks_file {
+    char *path, *temporary; /* owned */
+    int descriptor;         /* of the temporary file; -1: closed */
+};
+
+/* Opens the temporary file, so that a folder that cannot be written is known before the work is
+ * done. Fails with KS_IO; refuses a path that is there and no regular file. The caller ends with
+ * ks_file_close, whatever happens. */
+ks_status ks_file_create(const char *path, struct ks_file *file);
+/* Writes the bytes and puts the file in its place. Fails with KS_FULL (a full disk) or KS_IO. */
+ks_status ks_file_commit(struct ks_file *file, const void *bytes, size_t size);
+/* Removes the temporary file of a file that was not committed; frees what `file` holds. */
+void ks_file_close(struct ks_file *file);
+
+/* The three in a row: for files that are ready in memory. */
+ks_status ks_file_write(const char *path, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,27 @@
+/* The networks of a checkpoint: /critic, /target, /actor, and what is laid out like them. */
+#ifndef KS_NETWORKS_H
+#define KS_NETWORKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ks/arch.h"
+#include "ks/checkpoint.h"
+#include "ks/error.h"
+#include "ks/h5.h"
+
+/* Reads description, parameters and running statistics of `group`, networks of `in` inputs. Where
+ * the group has no attribute `arch`, it is as `like` says (NULL: that is an error). Fails with
+ * KS_FORMAT or KS_IO; the caller ends with ks_networks_clear in any case. */
+ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
+                           const struct ks_networks *like, struct ks_networks *networks);
+ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
+                            bool single);
+
+/* A group of arrays laid out as the parameters of `like`, into a fresh vector [E, P]. */
+ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
+                             const struct ks_networks *like, double **w);
+ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
+                              const double *w, bool single);
+
+#endif

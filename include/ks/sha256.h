@@ -1,0 +1,12 @@
+/* SHA-256 (FIPS 180-4), by libcrypto. */
+#ifndef KS_SHA256_H
+#define KS_SHA256_H
+
+#include "ks/error.h"
+
+enum { KS_SHA256_TEXT = 65 };
+
+/* The digest of the file's bytes as 64 lower-case hexadecimal digits and a 0. Fails with KS_IO. */
+ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT]);
+
+#endif

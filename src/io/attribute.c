@@ -1,0 +1,92 @@
+#include "ks/attribute.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+const struct ks_attribute *ks_attribute_find(const struct ks_attribute *list, size_t n,
+                                             const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to)
+{
+    *to = *from;
+    to->string = NULL;
+    to->list = NULL;
+    if (from->type == KS_ATTRIBUTE_STRING)
+        KS_TRY(ks_copy_string(from->string, &to->string));
+    if (from->type == KS_ATTRIBUTE_LIST) {
+        KS_TRY(ks_alloc(from->n, sizeof *to->list, &to->list));
+        if (from->n > 0)
+            memcpy(to->list, from->list, from->n * sizeof *to->list);
+    }
+    return KS_OK;
+}
+
+/* The value as a number; false where it is a string or a list of other than one number. */
+static bool as_number(const struct ks_attribute *a, double *number)
+{
+    switch (a->type) {
+    case KS_ATTRIBUTE_NUMBER:
+        *number = a->number;
+        return true;
+    case KS_ATTRIBUTE_INTEGER:
+        *number = (double)a->integer;
+        return true;
+    case KS_ATTRIBUTE_LIST:
+        if (a->n == 1)
+            *number = a->list[0];
+        return a->n == 1;
+    default:
+        return false;
+    }
+}
+
+ks_status ks_attribute_convert(struct ks_attribute *a, enum ks_attribute_type type, bool *fits)
+{
+    static const double TWO_TO_53 = 9007199254740992.0; /* above it not every integer is a double */
+    double number = 0;
+
+    *fits = a->type == type;
+    if (*fits || type == KS_ATTRIBUTE_STRING || !as_number(a, &number))
+        return KS_OK;
+    if (type == KS_ATTRIBUTE_INTEGER && !(fabs(number) <= TWO_TO_53 && number == floor(number)))
+        return KS_OK;
+    if (type == KS_ATTRIBUTE_LIST) {
+        KS_TRY(ks_alloc(1, sizeof *a->list, &a->list));
+        a->list[0] = number;
+        a->n = 1;
+    } else {
+        free(a->list);
+        a->list = NULL;
+        a->n = 0;
+        a->number = number;
+        a->integer = type == KS_ATTRIBUTE_INTEGER ? (int64_t)number : 0;
+    }
+    a->type = type;
+    *fits = true;
+    return KS_OK;
+}
+
+void ks_attribute_clear(struct ks_attribute *attribute)
+{
+    free(attribute->string);
+    free(attribute->list);
+    attribute->string = NULL;
+    attribute->list = NULL;
+    attribute->n = 0;
+}
+
+void ks_attributes_free(struct ks_attribute *list, size_t n)
+{
+    for (size_t i = 0; list && i < n; i++)
+        ks_attribute_clear(&list[i]);
+    free(list);
+}

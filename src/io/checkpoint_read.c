@@ -1,0 +1,264 @@
+/* Reading a checkpoint: everything that is there is checked before anyone computes with it. */
+#include "ks/checkpoint.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/h5.h"
+#include "ks/memory.h"
+#include "ks/networks.h"
+
+static const double TARGET_SUM = 1e-3; /* a ce target's sum is that close to 1 */
+
+/* The root attributes that a reader knows; others are ignored. */
+static const struct {
+    const char *name;
+    enum ks_attribute_type type;
+} known[] = {
+    {"env", KS_ATTRIBUTE_STRING},          {"architecture", KS_ATTRIBUTE_STRING},
+    {"seed", KS_ATTRIBUTE_INTEGER},        {"env_step", KS_ATTRIBUTE_INTEGER},
+    {"update", KS_ATTRIBUTE_INTEGER},      {"return_mean", KS_ATTRIBUTE_NUMBER},
+    {"returns", KS_ATTRIBUTE_LIST},        {"gamma", KS_ATTRIBUTE_NUMBER},
+    {"learning_rate", KS_ATTRIBUTE_NUMBER}, {"reward_scale", KS_ATTRIBUTE_NUMBER},
+    {"temperature", KS_ATTRIBUTE_NUMBER},  {"library_versions", KS_ATTRIBUTE_STRING},
+};
+enum { KNOWN = sizeof known / sizeof *known };
+
+static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    KS_TRY(ks_alloc(KNOWN, sizeof *c->attribute, &c->attribute));
+    for (size_t i = 0; i < KNOWN; i++) {
+        bool there;
+
+        KS_TRY(ks_h5_has_attribute(h5, "/", known[i].name, &there));
+        if (there) {
+            KS_TRY(ks_h5_read_attribute(h5, "/", known[i].name, known[i].type,
+                                        &c->attribute[c->n_attributes]));
+            c->n_attributes++;
+        }
+    }
+    return KS_OK;
+}
+
+/* The critic's width is that of the inputs. */
+static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
+                             struct ks_h5_shape *input)
+{
+    KS_TRY(ks_h5_shape(h5, "/batch/input", input));
+    if (input->rank != 3)
+        return ks_fail(KS_FORMAT, "%s: /batch/input: expected 3 dimensions [N, R, D], found %zu",
+                       h5->path, input->rank);
+    for (size_t i = 0; i < input->rank; i++)
+        if (input->dims[i] == 0)
+            return ks_fail(KS_FORMAT, "%s: /batch/input: expected at least one minibatch, one row "
+                           "and one column, found [%zu, %zu, %zu]",
+                           h5->path, input->dims[0], input->dims[1], input->dims[2]);
+    KS_TRY(ks_networks_read(h5, "/critic", input->dims[2], NULL, &c->critic));
+    if (!c->critic.arch->loss.kind)
+        return ks_fail(KS_FORMAT, "%s: /critic: arch: expected a loss at its end, found a policy",
+                       h5->path);
+    return KS_OK;
+}
+
+/* [N, B, K], or [N, B] where K = 1; 1 <= B <= R. */
+static ks_status check_target_shape(const struct ks_h5 *h5, const struct ks_checkpoint *c,
+                                    const struct ks_h5_shape *target)
+{
+    size_t k = c->critic.arch->loss.targets;
+    bool flat = target->rank == 2 && k == 1;
+    struct ks_h5_shape expected = {.rank = flat ? 2 : 3,
+                                   .dims = {c->minibatches, target->dims[1], flat ? 0 : k}};
+
+    if (target->rank >= 2 && (target->dims[1] == 0 || target->dims[1] > c->rows))
+        return ks_fail(KS_FORMAT, "%s: /batch/target: expected 1 to %zu rows a minibatch, as many as "
+                       "/batch/input has, found %zu", h5->path, c->rows, target->dims[1]);
+    if (target->rank < 2)
+        return ks_fail(KS_FORMAT, "%s: /batch/target: expected 3 dimensions [N, B, K], found %zu",
+                       h5->path, target->rank);
+    return ks_h5_expect_shape(h5, "/batch/target", &expected);
+}
+
+/* Targets of a ce loss are distributions, up to rounding. */
+static ks_status check_distributions(const struct ks_h5 *h5, const struct ks_checkpoint *c)
+{
+    size_t k = c->critic.arch->loss.targets;
+
+    if (strcmp(c->critic.arch->loss.kind->name, "ce") != 0)
+        return KS_OK;
+    for (size_t row = 0; row < c->minibatches * c->loss_rows; row++) {
+        const double *t = c->target + row * k;
+        double sum = 0;
+
+        for (size_t i = 0; i < k; i++) {
+            if (t[i] < 0)
+                return ks_fail(KS_FORMAT, "%s: /batch/target: row %zu of minibatch %zu: expected "
+                               "probabilities, found %g", h5->path, row % c->loss_rows,
+                               row / c->loss_rows, t[i]);
+            sum += t[i];
+        }
+        if (!(fabs(sum - 1) <= TARGET_SUM))
+            return ks_fail(KS_FORMAT, "%s: /batch/target: row %zu of minibatch %zu: expected the "
+                           "sum 1 within %g, found %.9g", h5->path, row % c->loss_rows,
+                           row / c->loss_rows, TARGET_SUM, sum);
+    }
+    return KS_OK;
+}
+
+static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
+                            const struct ks_h5_shape *input)
+{
+    struct ks_h5_shape target;
+
+    c->minibatches = input->dims[0];
+    c->rows = input->dims[1];
+    KS_TRY(ks_h5_shape(h5, "/batch/target", &target));
+    KS_TRY(check_target_shape(h5, c, &target));
+    c->loss_rows = target.dims[1];
+    KS_TRY(ks_h5_read_new(h5, "/batch/input", input, &c->input));
+    KS_TRY(ks_h5_expect_finite(h5, "/batch/input", c->minibatches * c->rows * input->dims[2],
+                               c->input));
+    KS_TRY(ks_h5_read_new(h5, "/batch/target", &target, &c->target));
+    KS_TRY(ks_h5_expect_finite(h5, "/batch/target",
+                               c->minibatches * c->loss_rows * c->critic.arch->loss.targets,
+                               c->target));
+    return check_distributions(h5, c);
+}
+
+/* Adam's second moment is a mean of squares. */
+static ks_status check_squares(const struct ks_h5 *h5, const struct ks_checkpoint *c)
+{
+    for (size_t i = 0; i < c->critic.ensemble * c->critic.arch->parameters; i++)
+        if (c->adam_v[i] < 0)
+            return ks_fail(KS_FORMAT, "%s: /optimizer/v: expected means of squares, found %g in "
+                           "critic %zu", h5->path, c->adam_v[i],
+                           i / c->critic.arch->parameters);
+    return KS_OK;
+}
+
+static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    bool m, v;
+
+    KS_TRY(ks_h5_has(h5, "/optimizer/m", &m));
+    KS_TRY(ks_h5_has(h5, "/optimizer/v", &v));
+    if (!m && !v)
+        return KS_OK;
+    KS_TRY(ks_h5_read_integer(h5, "/optimizer", "step", 0, &c->adam_step));
+    if (m)
+        KS_TRY(ks_parameters_read(h5, "/optimizer/m", &c->critic, &c->adam_m));
+    if (!v)
+        return KS_OK;
+    KS_TRY(ks_parameters_read(h5, "/optimizer/v", &c->critic, &c->adam_v));
+    return check_squares(h5, c);
+}
+
+/* The actor reads the observation alone. Its width is the attribute `in`; where that is absent it is
+ * the critic's width less the actions, which the description's last layer tells at any width that
+ * it can be parsed for (not all: groups divide the width, a residual may fix it). */
+static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *in)
+{
+    ks_status status = KS_OK;
+    struct ks_arch *arch = NULL;
+    char *text = NULL, *source = NULL;
+    int64_t stored;
+    bool there;
+
+    KS_TRY(ks_h5_has_attribute(h5, "/actor", "in", &there));
+    if (there) {
+        KS_TRY(ks_h5_read_integer(h5, "/actor", "in", 1, &stored));
+        *in = (size_t)stored;
+        return KS_OK;
+    }
+    KS_GO(ks_h5_read_string(h5, "/actor", "arch", &text));
+    KS_GO(ks_print_string(&source, "%s: /actor: arch", h5->path));
+    for (size_t width = critic_in; width > 0 && !arch; width--) {
+        status = KS(arch_parse)(text, source, width, &arch);
+        if (status != KS_OK && status != KS_FORMAT)
+            goto done;
+    }
+    KS_GO(status);
+    if (arch->policy.actions >= critic_in) {
+        status = ks_fail(KS_FORMAT, "%s: /actor: expected fewer actions than the critic has inputs "
+                         "(%zu), found %zu", h5->path, critic_in, arch->policy.actions);
+        goto done;
+    }
+    *in = critic_in - arch->policy.actions;
+done:
+    KS(arch_free)(arch);
+    free(source);
+    free(text);
+    return status;
+}
+
+static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    size_t in = 0;
+
+    KS_TRY(actor_width(h5, c->critic.arch->in, &in));
+    KS_TRY(ks_networks_read(h5, "/actor", in, NULL, &c->actor));
+    if (c->actor.arch->policy.actions == 0)
+        return ks_fail(KS_FORMAT, "%s: /actor: arch: expected a policy at its end, found a loss",
+                       h5->path);
+    return KS_OK;
+}
+
+static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    bool target, actor, metrics;
+
+    KS_TRY(ks_h5_has(h5, "/target", &target));
+    if (target)
+        KS_TRY(ks_networks_read(h5, "/target", c->critic.arch->in, &c->critic, &c->target_critic));
+    KS_TRY(ks_h5_has(h5, "/actor", &actor));
+    if (actor)
+        KS_TRY(read_actor(h5, c));
+    KS_TRY(read_optimizer(h5, c));
+    KS_TRY(ks_h5_has(h5, "/metrics", &metrics));
+    if (metrics)
+        KS_TRY(ks_h5_read_attributes(h5, "/metrics", &c->n_metrics, &c->metric));
+    return KS_OK;
+}
+
+static ks_status read_all(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    struct ks_h5_shape input;
+
+    KS_TRY(read_attributes(h5, c));
+    KS_TRY(read_critic(h5, c, &input));
+    KS_TRY(read_batch(h5, c, &input));
+    return read_engine_groups(h5, c);
+}
+
+ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **out)
+{
+    ks_status status = KS_OK;
+    struct ks_checkpoint *c = NULL;
+    struct ks_h5 *h5 = NULL;
+
+    *out = NULL;
+    KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
+    KS_GO(ks_alloc(1, sizeof *c, &c));
+    KS_GO(read_all(h5, c));
+    *out = c, c = NULL;
+done:
+    ks_checkpoint_free(c);
+    ks_h5_close(h5);
+    return status;
+}
+
+void ks_checkpoint_free(struct ks_checkpoint *c)
+{
+    if (!c)
+        return;
+    ks_networks_clear(&c->critic);
+    ks_networks_clear(&c->target_critic);
+    ks_networks_clear(&c->actor);
+    free(c->input);
+    free(c->target);
+    free(c->adam_m);
+    free(c->adam_v);
+    ks_attributes_free(c->attribute, c->n_attributes);
+    ks_attributes_free(c->metric, c->n_metrics);
+    free(c);
+}

@@ -1,0 +1,70 @@
+/* Writing a checkpoint, whole or not at all. */
+#include "ks/checkpoint.h"
+
+#include <assert.h>
+
+#include "ks/h5.h"
+#include "ks/networks.h"
+
+static ks_status write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
+{
+    enum ks_h5_type type = single ? KS_H5_F32 : KS_H5_F64;
+    struct ks_h5_shape input = {3, {c->minibatches, c->rows, c->critic.arch->in}};
+    struct ks_h5_shape target = {3, {c->minibatches, c->loss_rows, c->critic.arch->loss.targets}};
+
+    KS_TRY(ks_h5_group(h5, "/batch"));
+    KS_TRY(ks_h5_write_finite(h5, "/batch/input", type, &input, c->input));
+    return ks_h5_write_finite(h5, "/batch/target", type, &target, c->target);
+}
+
+static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
+{
+    if (!c->adam_m && !c->adam_v)
+        return KS_OK;
+    KS_TRY(ks_h5_group(h5, "/optimizer"));
+    KS_TRY(ks_h5_write_integer(h5, "/optimizer", "step", c->adam_step));
+    if (c->adam_m)
+        KS_TRY(ks_parameters_write(h5, "/optimizer/m", &c->critic, c->adam_m, single));
+    if (c->adam_v)
+        KS_TRY(ks_parameters_write(h5, "/optimizer/v", &c->critic, c->adam_v, single));
+    return KS_OK;
+}
+
+/* The attribute `in` is the width of an observation: the one size that a description leaves open. */
+static ks_status write_actor(struct ks_h5 *h5, const struct ks_networks *actor, bool single)
+{
+    KS_TRY(ks_networks_write(h5, "/actor", actor, single));
+    return ks_h5_write_integer(h5, "/actor", "in", (int64_t)actor->arch->in);
+}
+
+static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
+{
+    KS_TRY(ks_h5_write_attributes(h5, "/", c->n_attributes, c->attribute));
+    KS_TRY(ks_networks_write(h5, "/critic", &c->critic, single));
+    KS_TRY(write_batch(h5, c, single));
+    if (c->target_critic.text)
+        KS_TRY(ks_networks_write(h5, "/target", &c->target_critic, single));
+    if (c->actor.text)
+        KS_TRY(write_actor(h5, &c->actor, single));
+    KS_TRY(write_optimizer(h5, c, single));
+    if (c->n_metrics > 0) {
+        KS_TRY(ks_h5_group(h5, "/metrics"));
+        KS_TRY(ks_h5_write_attributes(h5, "/metrics", c->n_metrics, c->metric));
+    }
+    return KS_OK;
+}
+
+ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, bool single)
+{
+    ks_status status = KS_OK;
+    struct ks_h5 *h5 = NULL;
+
+    assert(c->critic.text && c->critic.w && c->input && c->target);
+    assert(c->loss_rows >= 1 && c->loss_rows <= c->rows);
+    KS_GO(ks_h5_create(path, "kappascope-checkpoint", &h5));
+    KS_GO(write_all(h5, c, single));
+    KS_GO(ks_h5_commit(h5));
+done:
+    ks_h5_close(h5);
+    return status;
+}

@@ -1,0 +1,288 @@
+/* Attributes of HDF5 objects, read as named numbers, strings and lists. */
+#include "ks/h5.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+enum { LONGEST = 1 << 20 }; /* bytes of a string, numbers of a list: a description is below that */
+
+/* An attribute that is being read: its handles, and what they say. */
+struct reader {
+    hid_t id, type, space;
+    H5T_class_t kind;
+    bool scalar;
+    size_t n; /* elements */
+};
+
+static void close_reader(struct reader *r)
+{
+    if (r->space >= 0)
+        H5Sclose(r->space);
+    if (r->type >= 0)
+        H5Tclose(r->type);
+    if (r->id >= 0)
+        H5Aclose(r->id);
+}
+
+/* False where HDF5 fails. */
+static bool open_reader(const struct ks_h5 *h5, const char *object, const char *name,
+                        struct reader *r)
+{
+    hssize_t n;
+
+    r->type = r->space = H5I_INVALID_HID;
+    r->id = H5Aopen_by_name(h5->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    if (r->id < 0 || (r->type = H5Aget_type(r->id)) < 0 || (r->space = H5Aget_space(r->id)) < 0 ||
+        (n = H5Sget_simple_extent_npoints(r->space)) < 0)
+        return false;
+    r->kind = H5Tget_class(r->type);
+    r->scalar = H5Sget_simple_extent_type(r->space) == H5S_SCALAR;
+    r->n = (size_t)n;
+    return true;
+}
+
+/* What ks_attribute can hold: numbers, alone or in a row, and one string. */
+static bool representable(const struct reader *r)
+{
+    bool number = r->kind == H5T_INTEGER || r->kind == H5T_FLOAT;
+
+    if (r->kind == H5T_STRING)
+        return r->n == 1 && H5Tget_size(r->type) <= LONGEST;
+    return number && r->n <= LONGEST && H5Sget_simple_extent_ndims(r->space) <= 1;
+}
+
+/* The type in memory of the file's string: characters as they are, with room for a 0 at the end. */
+static hid_t string_type(const struct reader *r)
+{
+    bool variable = H5Tis_variable_str(r->type) > 0;
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    if (type >= 0 && (H5Tset_size(type, variable ? H5T_VARIABLE : H5Tget_size(r->type) + 1) < 0 ||
+                      H5Tset_strpad(type, H5T_STR_NULLTERM) < 0 ||
+                      H5Tset_cset(type, H5Tget_cset(r->type)) < 0)) {
+        H5Tclose(type);
+        return H5I_INVALID_HID;
+    }
+    return type;
+}
+
+static ks_status read_string(const struct ks_h5 *h5, const char *object, const struct reader *r,
+                             char **out)
+{
+    ks_status status = KS_OK;
+    hid_t type = string_type(r);
+    char *variable = NULL;
+
+    if (type >= 0 && H5Tis_variable_str(type) > 0) {
+        if (H5Aread(r->id, type, &variable) < 0)
+            status = ks_h5_fail(h5, KS_IO, object, "an attribute cannot be read");
+        else
+            status = ks_copy_string(variable ? variable : "", out);
+        if (variable)
+            H5Dvlen_reclaim(type, r->space, H5P_DEFAULT, &variable);
+    } else if (type < 0) {
+        status = ks_h5_fail(h5, KS_IO, object, "an attribute cannot be read");
+    } else {
+        KS_GO(ks_alloc(H5Tget_size(type), 1, out));
+        if (H5Aread(r->id, type, *out) < 0)
+            status = ks_h5_fail(h5, KS_IO, object, "an attribute cannot be read");
+    }
+done:
+    if (type >= 0)
+        H5Tclose(type);
+    return status;
+}
+
+/* HDF5 clips an unsigned number beyond INT64_MAX to it; a seed clipped is another seed. */
+static ks_status read_integer(const struct ks_h5 *h5, const char *object, const struct reader *r,
+                              int64_t *value)
+{
+    uint64_t natural = 0;
+
+    if (H5Tget_sign(r->type) != H5T_SGN_NONE) {
+        if (H5Aread(r->id, H5T_NATIVE_INT64, value) < 0)
+            return ks_h5_fail(h5, KS_IO, object, "an attribute cannot be read");
+        return KS_OK;
+    }
+    if (H5Aread(r->id, H5T_NATIVE_UINT64, &natural) < 0)
+        return ks_h5_fail(h5, KS_IO, object, "an attribute cannot be read");
+    if (natural > INT64_MAX)
+        return ks_fail(KS_FORMAT, "%s: %s: an attribute is above 2^63 - 1", h5->path, object);
+    *value = (int64_t)natural;
+    return KS_OK;
+}
+
+static ks_status read_value(const struct ks_h5 *h5, const char *object, const struct reader *r,
+                            struct ks_attribute *a)
+{
+    double *numbers = &a->number;
+
+    if (r->kind == H5T_STRING) {
+        a->type = KS_ATTRIBUTE_STRING;
+        return read_string(h5, object, r, &a->string);
+    }
+    if (r->scalar && r->kind == H5T_INTEGER) {
+        a->type = KS_ATTRIBUTE_INTEGER;
+        return read_integer(h5, object, r, &a->integer);
+    }
+    a->type = r->scalar ? KS_ATTRIBUTE_NUMBER : KS_ATTRIBUTE_LIST;
+    if (!r->scalar) {
+        KS_TRY(ks_alloc(r->n, sizeof *a->list, &a->list));
+        a->n = r->n;
+        numbers = a->list;
+    }
+    if (r->n > 0 && H5Aread(r->id, H5T_NATIVE_DOUBLE, numbers) < 0)
+        return ks_h5_fail(h5, KS_IO, object, "an attribute cannot be read");
+    return KS_OK;
+}
+
+/* Reads an attribute that is there; *known is false where its type is one that we have no use for. */
+static ks_status read_any(const struct ks_h5 *h5, const char *object, const char *name,
+                          struct ks_attribute *out, bool *known)
+{
+    ks_status status = KS_OK;
+    struct reader r;
+
+    *out = (struct ks_attribute){.n = 0};
+    *known = false;
+    if (snprintf(out->name, sizeof out->name, "%s", name) >= (int)sizeof out->name)
+        return KS_OK;
+    if (!open_reader(h5, object, name, &r)) {
+        status = ks_h5_fail(h5, KS_IO, object, "an attribute cannot be opened");
+    } else if (representable(&r)) {
+        status = read_value(h5, object, &r, out);
+        *known = status == KS_OK;
+    }
+    close_reader(&r);
+    if (status != KS_OK)
+        ks_attribute_clear(out);
+    return status;
+}
+
+ks_status ks_h5_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                              bool *there)
+{
+    htri_t found;
+
+    *there = false;
+    if (strcmp(object, "/") != 0) {
+        KS_TRY(ks_h5_has(h5, object, there));
+        if (!*there)
+            return KS_OK;
+    }
+    found = H5Aexists_by_name(h5->id, object, name, H5P_DEFAULT);
+    if (found < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its attributes cannot be read");
+    *there = found > 0;
+    return KS_OK;
+}
+
+ks_status ks_h5_read_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                               enum ks_attribute_type type, struct ks_attribute *attribute)
+{
+    static const char *const words[] = {"a number", "an integer", "a string", "a list of numbers"};
+    bool there, fits = false;
+
+    KS_TRY(ks_h5_has_attribute(h5, object, name, &there));
+    if (!there)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: missing", h5->path, object, name);
+    KS_TRY(read_any(h5, object, name, attribute, &fits));
+    if (fits) {
+        ks_status status = ks_attribute_convert(attribute, type, &fits);
+
+        if (status != KS_OK || !fits)
+            ks_attribute_clear(attribute);
+        KS_TRY(status);
+    }
+    if (!fits)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: expected %s, found something else",
+                       h5->path, object, name, words[type]);
+    return KS_OK;
+}
+
+ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const char *name,
+                             int64_t low, int64_t *value)
+{
+    struct ks_attribute a;
+
+    KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_INTEGER, &a));
+    if (a.integer < low)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: expected at least %lld, found %lld",
+                       h5->path, object, name, (long long)low, (long long)a.integer);
+    *value = a.integer;
+    return KS_OK;
+}
+
+ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const char *name,
+                            char **value)
+{
+    struct ks_attribute a;
+
+    *value = NULL;
+    KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_STRING, &a));
+    *value = a.string;
+    return KS_OK;
+}
+
+/* The list that H5Aiterate fills; a failure of ours stops it. */
+struct listing {
+    const struct ks_h5 *h5;
+    const char *object;
+    struct ks_attribute *list; /* NULL: count only */
+    size_t n, room;
+    ks_status status;
+};
+
+static herr_t list_one(hid_t object, const char *name, const H5A_info_t *info, void *data)
+{
+    struct listing *l = data;
+    bool known = true;
+
+    (void)object, (void)info;
+    if (l->list && l->n == l->room)
+        return 0;
+    if (l->list)
+        l->status = read_any(l->h5, l->object, name, &l->list[l->n], &known);
+    if (l->status != KS_OK)
+        return -1;
+    if (known)
+        l->n++;
+    return 0;
+}
+
+static ks_status iterate(struct listing *l)
+{
+    hsize_t position = 0;
+
+    l->n = 0;
+    if (H5Aiterate_by_name(l->h5->id, l->object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one,
+                           l, H5P_DEFAULT) < 0)
+        return l->status != KS_OK
+                   ? l->status
+                   : ks_h5_fail(l->h5, KS_IO, l->object, "its attributes cannot be read");
+    return KS_OK;
+}
+
+ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object, size_t *n,
+                                struct ks_attribute **list)
+{
+    struct listing l = {.h5 = h5, .object = object, .status = KS_OK};
+    ks_status status;
+
+    *n = 0;
+    *list = NULL;
+    KS_TRY(iterate(&l));
+    l.room = l.n;
+    KS_TRY(ks_alloc(l.room, sizeof *l.list, &l.list));
+    status = iterate(&l);
+    if (status != KS_OK) {
+        ks_attributes_free(l.list, l.n);
+        return status;
+    }
+    *n = l.n;
+    *list = l.list;
+    return KS_OK;
+}

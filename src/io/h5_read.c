@@ -1,0 +1,214 @@
+/* Datasets of any numeric type and storage layout, read as double. */
+#include "ks/h5.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+enum { PATH_LENGTH = 256, SHAPE_LENGTH = 128 };
+
+/* H5Lexists wants every group on the way to be there, so the path is tried piece by piece. */
+ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *there)
+{
+    char part[PATH_LENGTH];
+    size_t length = strlen(object);
+    htri_t found = true;
+
+    assert(object[0] == '/' && length < sizeof part);
+    *there = false;
+    for (size_t end = 1; end <= length && found > 0; end++) {
+        if (end < length && object[end] != '/')
+            continue;
+        memcpy(part, object, end);
+        part[end] = 0;
+        if (end == 1)
+            continue;
+        found = H5Lexists(h5->id, part, H5P_DEFAULT);
+        if (found > 0)
+            found = H5Oexists_by_name(h5->id, part, H5P_DEFAULT);
+    }
+    if (found < 0)
+        return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
+    *there = found > 0;
+    return KS_OK;
+}
+
+static ks_status expect_there(const struct ks_h5 *h5, const char *object)
+{
+    bool there;
+
+    KS_TRY(ks_h5_has(h5, object, &there));
+    return there ? KS_OK : ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
+}
+
+static ks_status expect_number(const struct ks_h5 *h5, const char *object, hid_t set)
+{
+    hid_t type = H5Dget_type(set);
+    H5T_class_t kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+
+    if (type < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its type cannot be read");
+    H5Tclose(type);
+    if (kind != H5T_FLOAT && kind != H5T_INTEGER)
+        return ks_fail(KS_FORMAT, "%s: %s: expected numbers, found another type", h5->path, object);
+    return KS_OK;
+}
+
+static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t set,
+                            struct ks_h5_shape *shape)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t space = H5Dget_space(set);
+    int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dims, NULL);
+
+    if (space >= 0)
+        H5Sclose(space);
+    if (rank < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its shape cannot be read");
+    if (rank > KS_H5_RANK)
+        return ks_fail(KS_FORMAT, "%s: %s: expected at most %d dimensions, found %d", h5->path,
+                       object, KS_H5_RANK, rank);
+    shape->rank = (size_t)rank;
+    for (size_t i = 0; i < shape->rank; i++)
+        shape->dims[i] = (size_t)dims[i];
+    return KS_OK;
+}
+
+/* Opens a numeric dataset; the caller closes *set. */
+static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set,
+                          struct ks_h5_shape *shape)
+{
+    ks_status status = KS_OK;
+    hid_t id = H5I_INVALID_HID;
+
+    *set = H5I_INVALID_HID;
+    KS_TRY(expect_there(h5, object));
+    id = H5Oopen(h5->id, object, H5P_DEFAULT);
+    if (id < 0)
+        return ks_h5_fail(h5, KS_IO, object, "cannot be opened");
+    if (H5Iget_type(id) != H5I_DATASET) {
+        status = ks_fail(KS_FORMAT, "%s: %s: expected a dataset, found another object", h5->path,
+                         object);
+        goto done;
+    }
+    KS_GO(expect_number(h5, object, id));
+    KS_GO(read_shape(h5, object, id, shape));
+    *set = id, id = H5I_INVALID_HID;
+done:
+    if (id >= 0)
+        H5Oclose(id);
+    return status;
+}
+
+ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
+{
+    hid_t set;
+
+    KS_TRY(open_set(h5, object, &set, shape));
+    H5Dclose(set);
+    return KS_OK;
+}
+
+static bool same_shape(const struct ks_h5_shape *a, const struct ks_h5_shape *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (size_t i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return true;
+}
+
+static void print_shape(const struct ks_h5_shape *shape, char text[SHAPE_LENGTH])
+{
+    size_t at = (size_t)snprintf(text, SHAPE_LENGTH, "[");
+
+    for (size_t i = 0; i < shape->rank; i++)
+        at += (size_t)snprintf(text + at, SHAPE_LENGTH - at, "%s%zu", i > 0 ? ", " : "",
+                               shape->dims[i]);
+    snprintf(text + at, SHAPE_LENGTH - at, "]");
+}
+
+static ks_status compare_shape(const struct ks_h5 *h5, const char *object,
+                               const struct ks_h5_shape *expected, const struct ks_h5_shape *found)
+{
+    char want[SHAPE_LENGTH], got[SHAPE_LENGTH];
+
+    if (same_shape(expected, found))
+        return KS_OK;
+    print_shape(expected, want);
+    print_shape(found, got);
+    return ks_fail(KS_FORMAT, "%s: %s: expected shape %s, found %s", h5->path, object, want, got);
+}
+
+ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
+                             const struct ks_h5_shape *shape)
+{
+    struct ks_h5_shape found;
+
+    KS_TRY(ks_h5_shape(h5, object, &found));
+    return compare_shape(h5, object, shape, &found);
+}
+
+ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
+                     double *values)
+{
+    ks_status status = KS_OK;
+    struct ks_h5_shape found;
+    hid_t set;
+
+    KS_TRY(open_set(h5, object, &set, &found));
+    KS_GO(compare_shape(h5, object, shape, &found));
+    if (H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+        status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
+done:
+    H5Dclose(set);
+    return status;
+}
+
+/* The number of elements, 0 elements being none; fails where it is beyond what memory can hold. */
+static ks_status count(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
+                       size_t *n)
+{
+    *n = 1;
+    for (size_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] > 0 && *n > SIZE_MAX / sizeof(double) / shape->dims[i])
+            return ks_fail(KS_FORMAT, "%s: %s: more numbers than memory has addresses", h5->path,
+                           object);
+        *n *= shape->dims[i];
+    }
+    return KS_OK;
+}
+
+ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
+                         const struct ks_h5_shape *shape, double **out)
+{
+    ks_status status = KS_OK;
+    double *values = NULL;
+    size_t n;
+
+    *out = NULL;
+    KS_TRY(ks_h5_expect_shape(h5, object, shape)); /* before there is memory for it */
+    KS_TRY(count(h5, object, shape, &n));
+    if (ks_alloc(n, sizeof *values, &values) != KS_OK)
+        return ks_fail(KS_MEMORY, "%s: %s: out of memory: %zu numbers", h5->path, object, n);
+    KS_GO(ks_h5_read(h5, object, shape, values));
+    *out = values, values = NULL;
+done:
+    free(values);
+    return status;
+}
+
+ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t n,
+                              const double *values)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return ks_fail(KS_FORMAT, "%s: %s: expected finite numbers, found %g at element %zu",
+                           h5->path, object, values[i], i);
+    return KS_OK;
+}

@@ -1,0 +1,204 @@
+/* Groups, datasets and attributes of a new file: datasets are chunked, shuffled, compressed, with checksums. */
+#include "ks/h5.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+enum {
+    CHUNK_BYTES = 1 << 20, /* HDF5's chunk cache holds 1 MiB */
+    DEFLATE_LEVEL = 1      /* weights hardly shrink beyond it, and the engine waits for them */
+};
+
+/* H5Pset_obj_track_times(false): equal content, equal bytes. */
+ks_status ks_h5_group(struct ks_h5 *h5, const char *group)
+{
+    ks_status status = KS_OK;
+    hid_t creation, id = H5I_INVALID_HID;
+    bool there;
+
+    KS_TRY(ks_h5_has(h5, group, &there));
+    if (there)
+        return KS_OK;
+    creation = H5Pcreate(H5P_GROUP_CREATE);
+    if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0)
+        id = H5Gcreate2(h5->id, group, H5P_DEFAULT, creation, H5P_DEFAULT);
+    if (id < 0)
+        status = ks_h5_fail(h5, KS_RUN, group, "cannot be created");
+    if (id >= 0)
+        H5Gclose(id);
+    if (creation >= 0)
+        H5Pclose(creation);
+    return status;
+}
+
+static hid_t stored_type(enum ks_h5_type type)
+{
+    switch (type) {
+    case KS_H5_F32:
+        return H5T_IEEE_F32LE;
+    case KS_H5_I64:
+        return H5T_STD_I64LE;
+    default:
+        return H5T_IEEE_F64LE;
+    }
+}
+
+/* Whole trailing dimensions as long as they fit into CHUNK_BYTES, then a part of the next one, then 1. */
+static void chunk_shape(const struct ks_h5_shape *shape, size_t element, hsize_t *chunk)
+{
+    size_t room = CHUNK_BYTES / element;
+
+    for (size_t i = shape->rank; i-- > 0;) {
+        size_t length = shape->dims[i] < room ? shape->dims[i] : room;
+
+        chunk[i] = length > 0 ? length : 1;
+        room /= (size_t)chunk[i];
+    }
+}
+
+static hid_t creation_list(const struct ks_h5_shape *shape, size_t element)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t chunk[KS_H5_RANK];
+
+    chunk_shape(shape, element, chunk);
+    if (list >= 0 && (H5Pset_obj_track_times(list, false) < 0 ||
+                      H5Pset_chunk(list, (int)shape->rank, chunk) < 0 || H5Pset_shuffle(list) < 0 ||
+                      H5Pset_deflate(list, DEFLATE_LEVEL) < 0 || H5Pset_fletcher32(list) < 0)) {
+        H5Pclose(list);
+        return H5I_INVALID_HID;
+    }
+    return list;
+}
+
+ks_status ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
+                      const struct ks_h5_shape *shape, const double *values)
+{
+    ks_status status = KS_OK;
+    hid_t stored = stored_type(type), space, list, set = H5I_INVALID_HID;
+    hsize_t dims[KS_H5_RANK];
+
+    assert(shape->rank >= 1 && shape->rank <= KS_H5_RANK);
+    for (size_t i = 0; i < shape->rank; i++)
+        dims[i] = shape->dims[i];
+    space = H5Screate_simple((int)shape->rank, dims, NULL);
+    list = creation_list(shape, H5Tget_size(stored));
+    if (space >= 0 && list >= 0)
+        set = H5Dcreate2(h5->id, object, stored, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    if (set < 0 ||
+        H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+        status = ks_h5_fail(h5, KS_RUN, object, "cannot be written");
+    if (set >= 0 && H5Dclose(set) < 0 && status == KS_OK) /* chunks are compressed here */
+        status = ks_h5_fail(h5, KS_RUN, object, "cannot be written");
+    if (list >= 0)
+        H5Pclose(list);
+    if (space >= 0)
+        H5Sclose(space);
+    return status;
+}
+
+ks_status ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
+                             const struct ks_h5_shape *shape, const double *values)
+{
+    double largest = type == KS_H5_F32 ? FLT_MAX : DBL_MAX;
+    size_t n = 1;
+
+    for (size_t i = 0; i < shape->rank; i++)
+        n *= shape->dims[i];
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs(values[i]) <= largest))
+            return ks_fail(KS_NUMBER, "%s: not written: %s: %g at element %zu", h5->path, object,
+                           values[i], i);
+    return ks_h5_write(h5, object, type, shape, values);
+}
+
+/* The stored type, the type in memory and the value's address. Strings have a fixed length: those of
+ * variable length lie in a heap without a checksum. */
+static hid_t attribute_type(const struct ks_attribute *a, hid_t *memory, const void **value)
+{
+    size_t length;
+    hid_t type;
+
+    switch (a->type) {
+    case KS_ATTRIBUTE_STRING:
+        length = strlen(a->string);
+        type = H5Tcopy(H5T_C_S1);
+        if (type >= 0 && (H5Tset_size(type, length > 0 ? length : 1) < 0 ||
+                          H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 ||
+                          H5Tset_cset(type, H5T_CSET_UTF8) < 0)) {
+            H5Tclose(type);
+            return H5I_INVALID_HID;
+        }
+        *memory = type;
+        *value = a->string;
+        return type;
+    case KS_ATTRIBUTE_INTEGER:
+        *memory = H5T_NATIVE_INT64;
+        *value = &a->integer;
+        return H5Tcopy(H5T_STD_I64LE);
+    default:
+        *memory = H5T_NATIVE_DOUBLE;
+        *value = a->type == KS_ATTRIBUTE_LIST ? a->list : &a->number;
+        return H5Tcopy(H5T_IEEE_F64LE);
+    }
+}
+
+ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object,
+                                const struct ks_attribute *a)
+{
+    ks_status status = KS_OK;
+    hsize_t n = a->n;
+    hid_t memory = H5I_INVALID_HID, id = H5I_INVALID_HID;
+    const void *value = NULL;
+    hid_t type = attribute_type(a, &memory, &value);
+    hid_t space = a->type == KS_ATTRIBUTE_LIST ? H5Screate_simple(1, &n, NULL)
+                                               : H5Screate(H5S_SCALAR);
+
+    if (type >= 0 && space >= 0)
+        id = H5Acreate_by_name(h5->id, object, a->name, type, space, H5P_DEFAULT, H5P_DEFAULT,
+                               H5P_DEFAULT);
+    if (id < 0 || H5Awrite(id, memory, value) < 0)
+        status = ks_h5_fail(h5, KS_RUN, object, "an attribute cannot be written");
+    if (id >= 0 && H5Aclose(id) < 0 && status == KS_OK)
+        status = ks_h5_fail(h5, KS_RUN, object, "an attribute cannot be written");
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return status;
+}
+
+ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object, size_t n,
+                                 const struct ks_attribute *list)
+{
+    for (size_t i = 0; i < n; i++)
+        KS_TRY(ks_h5_write_attribute(h5, object, &list[i]));
+    return KS_OK;
+}
+
+ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name,
+                              int64_t value)
+{
+    struct ks_attribute a = {.type = KS_ATTRIBUTE_INTEGER, .integer = value};
+
+    snprintf(a.name, sizeof a.name, "%s", name);
+    return ks_h5_write_attribute(h5, object, &a);
+}
+
+ks_status ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name,
+                             const char *value)
+{
+    struct ks_attribute a = {.type = KS_ATTRIBUTE_STRING};
+    ks_status status;
+
+    snprintf(a.name, sizeof a.name, "%s", name);
+    KS_TRY(ks_copy_string(value, &a.string));
+    status = ks_h5_write_attribute(h5, object, &a);
+    ks_attribute_clear(&a);
+    return status;
+}

@@ -1,0 +1,221 @@
+/* A group of networks in a file: GROUP/NN_kind/ARRAY, each [E, ...], and in memory one flat vector a
+ * critic, critic after critic. */
+#include "ks/networks.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+enum { OBJECT_LENGTH = 160, GROUP_LENGTH = 96, LAYER_LENGTH = 32 };
+
+/* Walks over the arrays of a description in the canonical order. */
+struct cursor {
+    const struct ks_arch *arch;
+    const char *group;
+    size_t ensemble;
+    bool states;         /* running statistics instead of parameters          */
+    size_t layer, array; /* the next one                                      */
+    size_t next;         /* its place in one network's flat vector            */
+    /* the current one: */
+    size_t offset, size; /* place in that vector, numbers in one network      */
+    char home[GROUP_LENGTH], object[OBJECT_LENGTH];
+    struct ks_h5_shape shape;
+};
+
+static struct cursor start(const char *group, const struct ks_networks *networks, bool states)
+{
+    return (struct cursor){.arch = networks->arch,
+                           .group = group,
+                           .ensemble = networks->ensemble,
+                           .states = states};
+}
+
+static size_t length(const struct cursor *c) /* of one network's flat vector */
+{
+    return c->states ? c->arch->states : c->arch->parameters;
+}
+
+/* The arrays of the next layer that has one left, or NULL. */
+static const struct ks_layer *next_layer(struct cursor *c)
+{
+    for (; c->layer < c->arch->n_layers; c->layer++, c->array = 0) {
+        const struct ks_layer *layer = &c->arch->layer[c->layer];
+
+        if (c->array < (c->states ? layer->n_states : layer->n_params))
+            return layer;
+    }
+    return NULL;
+}
+
+static bool advance(struct cursor *c)
+{
+    const struct ks_layer *layer = next_layer(c);
+    const struct ks_array *array;
+    char name[LAYER_LENGTH];
+
+    if (!layer)
+        return false;
+    array = &(c->states ? layer->state : layer->param)[c->array++];
+    KS(arch_group)(layer, name);
+    snprintf(c->home, sizeof c->home, "%s/%s", c->group, name);
+    snprintf(c->object, sizeof c->object, "%s/%s", c->home, array->name);
+    c->shape = array->rows > 0
+                   ? (struct ks_h5_shape){3, {c->ensemble, array->rows, array->columns}}
+                   : (struct ks_h5_shape){2, {c->ensemble, array->columns}};
+    c->size = (array->rows > 0 ? array->rows : 1) * array->columns;
+    c->offset = c->next;
+    c->next += c->size;
+    assert(c->next <= length(c));
+    return true;
+}
+
+/* Every array is there and has its shape. Where `optional`, *there says whether all are there, and
+ * only those that are need the shape; else a missing one fails. */
+static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool optional, bool *there,
+                              size_t *largest)
+{
+    *there = true;
+    *largest = 0;
+    while (advance(&c)) {
+        bool found = true;
+
+        if (optional)
+            KS_TRY(ks_h5_has(h5, c.object, &found));
+        if (found)
+            KS_TRY(ks_h5_expect_shape(h5, c.object, &c.shape));
+        *there = *there && found;
+        *largest = c.size > *largest ? c.size : *largest;
+    }
+    return KS_OK;
+}
+
+static ks_status check_states(const struct ks_h5 *h5, const struct cursor *c, size_t n,
+                              const double *values)
+{
+    if (!c->states || strcmp(strrchr(c->object, '/'), "/var") != 0)
+        return KS_OK;
+    for (size_t i = 0; i < n; i++)
+        if (values[i] < 0)
+            return ks_fail(KS_FORMAT, "%s: %s: expected variances, found %g at element %zu",
+                           h5->path, c->object, values[i], i);
+    return KS_OK;
+}
+
+/* Shapes first, so that no size of a foreign file becomes an allocation unseen: a product of sizes
+ * is bounded by what the file itself claims to hold. */
+static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optional, double **out)
+{
+    ks_status status = KS_OK;
+    double *flat = NULL, *array = NULL;
+    size_t largest, n = length(&c);
+    bool there;
+
+    *out = NULL;
+    KS_TRY(check_shapes(h5, c, optional, &there, &largest));
+    if (!there || (optional && n == 0))
+        return KS_OK;
+    if (n > 0 && c.ensemble > SIZE_MAX / sizeof *flat / n)
+        return ks_fail(KS_FORMAT, "%s: %s: %zu networks of %zu numbers do not fit into memory",
+                       h5->path, c.group, c.ensemble, n);
+    KS_GO(ks_alloc(c.ensemble * n, sizeof *flat, &flat));
+    KS_GO(ks_alloc(c.ensemble * largest, sizeof *array, &array));
+    while (advance(&c)) {
+        KS_GO(ks_h5_read(h5, c.object, &c.shape, array));
+        KS_GO(ks_h5_expect_finite(h5, c.object, c.ensemble * c.size, array));
+        KS_GO(check_states(h5, &c, c.ensemble * c.size, array));
+        for (size_t e = 0; e < c.ensemble; e++)
+            memcpy(flat + e * n + c.offset, array + e * c.size, c.size * sizeof *flat);
+    }
+    *out = flat, flat = NULL;
+done:
+    free(array);
+    free(flat);
+    return status;
+}
+
+static ks_status write_flat(struct ks_h5 *h5, struct cursor c, const double *flat, bool single)
+{
+    ks_status status = KS_OK;
+    double *array = NULL;
+    size_t n = length(&c);
+
+    KS_TRY(ks_alloc(c.ensemble * n, sizeof *array, &array));
+    while (advance(&c)) {
+        KS_GO(ks_h5_group(h5, c.home));
+        for (size_t e = 0; e < c.ensemble; e++)
+            memcpy(array + e * c.size, flat + e * n + c.offset, c.size * sizeof *flat);
+        KS_GO(ks_h5_write_finite(h5, c.object, single ? KS_H5_F32 : KS_H5_F64, &c.shape, array));
+    }
+done:
+    free(array);
+    return status;
+}
+
+ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
+                             const struct ks_networks *like, double **w)
+{
+    return read_flat(h5, start(group, like, false), false, w);
+}
+
+ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
+                              const double *w, bool single)
+{
+    KS_TRY(ks_h5_group(h5, group));
+    return write_flat(h5, start(group, like, false), w, single);
+}
+
+static ks_status read_description(const struct ks_h5 *h5, const char *group, size_t in,
+                                  const struct ks_networks *like, struct ks_networks *networks)
+{
+    ks_status status = KS_OK;
+    char *source = NULL;
+    int64_t ensemble;
+    bool there;
+
+    KS_TRY(ks_h5_has_attribute(h5, group, "arch", &there));
+    if (there || !like) {
+        KS_TRY(ks_h5_read_string(h5, group, "arch", &networks->text));
+        KS_TRY(ks_h5_read_integer(h5, group, "ensemble", 1, &ensemble));
+        networks->ensemble = (size_t)ensemble;
+    } else {
+        KS_TRY(ks_copy_string(like->text, &networks->text));
+        networks->ensemble = like->ensemble;
+    }
+    KS_TRY(ks_print_string(&source, "%s: %s: arch", h5->path, group));
+    status = KS(arch_parse)(networks->text, source, in, &networks->arch);
+    free(source);
+    return status;
+}
+
+ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
+                           const struct ks_networks *like, struct ks_networks *networks)
+{
+    *networks = (struct ks_networks){.text = NULL};
+    KS_TRY(read_description(h5, group, in, like, networks));
+    KS_TRY(ks_parameters_read(h5, group, networks, &networks->w));
+    return read_flat(h5, start(group, networks, true), true, &networks->state);
+}
+
+ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
+                            bool single)
+{
+    KS_TRY(ks_h5_group(h5, group));
+    KS_TRY(ks_h5_write_string(h5, group, "arch", networks->text));
+    KS_TRY(ks_h5_write_integer(h5, group, "ensemble", (int64_t)networks->ensemble));
+    KS_TRY(write_flat(h5, start(group, networks, false), networks->w, single));
+    if (networks->state)
+        KS_TRY(write_flat(h5, start(group, networks, true), networks->state, single));
+    return KS_OK;
+}
+
+void ks_networks_clear(struct ks_networks *networks)
+{
+    KS(arch_free)(networks->arch);
+    free(networks->text);
+    free(networks->w);
+    free(networks->state);
+    *networks = (struct ks_networks){.text = NULL};
+}

@@ -1,0 +1,44 @@
+#include "ks/sha256.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+enum { BLOCK = 1 << 16 };
+
+static ks_status digest(const char *path, FILE *file, EVP_MD_CTX *context, char text[])
+{
+    unsigned char block[BLOCK], sum[EVP_MAX_MD_SIZE];
+    unsigned int length = 0;
+    size_t n;
+
+    if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1)
+        return ks_fail(KS_RUN, "%s: libcrypto has no SHA-256", path);
+    while ((n = fread(block, 1, sizeof block, file)) > 0)
+        if (EVP_DigestUpdate(context, block, n) != 1)
+            return ks_fail(KS_RUN, "%s: libcrypto failed in SHA-256", path);
+    if (ferror(file))
+        return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (EVP_DigestFinal_ex(context, sum, &length) != 1 || 2 * length + 1 != KS_SHA256_TEXT)
+        return ks_fail(KS_RUN, "%s: libcrypto failed in SHA-256", path);
+    for (unsigned int i = 0; i < length; i++)
+        snprintf(text + 2 * i, 3, "%02x", sum[i]);
+    return KS_OK;
+}
+
+ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT])
+{
+    FILE *file = fopen(path, "rb");
+    EVP_MD_CTX *context;
+    ks_status status;
+
+    if (!file)
+        return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    context = EVP_MD_CTX_new();
+    status = digest(path, file, context, text);
+    EVP_MD_CTX_free(context);
+    fclose(file);
+    return status;
+}

@@ -1,0 +1,186 @@
+/* Files that appear whole or not at all, and their digests. */
+#include "ks/file.h"
+#include "ks/sha256.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "ks/memory.h"
+#include "scratch.h"
+#include "test.h"
+
+enum { BIG = 100000, LIMIT = 5000, NOBODY = 65534 };
+
+static void expect_bytes(const char *path, const char *expected)
+{
+    size_t size;
+    unsigned char *bytes = read_bytes(path, &size);
+
+    assert_int_equal(size, strlen(expected));
+    assert_memory_equal(bytes, expected, size);
+    free(bytes);
+}
+
+static void test_replaces(void **state)
+{
+    const char *path = scratch("a");
+
+    (void)state;
+    assert_ok(ks_file_write(path, "one", 3));
+    expect_bytes(path, "one");
+    assert_ok(ks_file_write(path, "second", 6));
+    expect_bytes(path, "second");
+    assert_ok(ks_file_write(path, "", 0));
+    expect_bytes(path, "");
+    assert_int_equal(scratch_files(false), 1);
+}
+
+static void test_relative_path(void **state)
+{
+    char before[512];
+
+    (void)state;
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(scratch_folder), 0);
+    assert_ok(ks_file_write("here", "x", 1));
+    expect_bytes("here", "x");
+    assert_int_equal(chdir(before), 0);
+    expect_bytes(scratch("here"), "x");
+}
+
+static void test_abandoned(void **state)
+{
+    const char *path = scratch("a");
+    struct ks_file file;
+
+    (void)state;
+    write_bytes(path, "old", 3);
+    assert_ok(ks_file_create(path, &file));
+    assert_int_equal(scratch_files(false), 2);
+    ks_file_close(&file);
+    assert_int_equal(scratch_files(false), 1);
+    expect_bytes(path, "old");
+}
+
+static void test_refused_places(void **state)
+{
+    char below[300];
+
+    (void)state;
+    assert_fails(ks_file_write(scratch("no/such"), "x", 1), KS_IO, "No such file");
+    assert_one_line("no/such");
+    assert_fails(ks_file_write(scratch_folder, "x", 1), KS_IO, "a folder");
+    assert_fails(ks_file_write("/dev/full", "x", 1), KS_IO, "no regular file");
+    write_bytes(scratch("file"), "x", 1);
+    snprintf(below, sizeof below, "%s/below", scratch("file"));
+    assert_fails(ks_file_write(below, "x", 1), KS_IO, "Not a directory");
+    assert_fails(ks_file_write("", "x", 1), KS_IO, "No such file");
+    assert_int_equal(scratch_files(false), 1);
+}
+
+/* Root may write everywhere, so it becomes nobody for a moment. */
+static void test_unwritable_folder(void **state)
+{
+    const bool root = geteuid() == 0;
+    ks_status status;
+
+    (void)state;
+    assert_int_equal(chmod(scratch_folder, 0555), 0);
+    if (root)
+        assert_int_equal(seteuid(NOBODY), 0);
+    status = ks_file_write(scratch("a"), "x", 1);
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(scratch_folder, 0755), 0);
+    assert_fails(status, KS_IO, "Permission denied");
+    assert_int_equal(scratch_files(false), 0);
+}
+
+/* A limit on file sizes stops write() half-way, as a full disk does. */
+static void test_full_disk(void **state)
+{
+    const char *path = scratch("a");
+    struct rlimit old, small;
+    char *big = calloc(BIG, 1);
+    ks_status status;
+
+    (void)state;
+    assert_non_null(big);
+    write_bytes(path, "old", 3);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = LIMIT, .rlim_max = old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    status = ks_file_write(path, big, BIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    free(big);
+    assert_fails(status, KS_FULL, "cannot be written");
+    assert_one_line(path);
+    expect_bytes(path, "old");
+    assert_int_equal(scratch_files(false), 1);
+}
+
+static void test_allocation_failures(void **state)
+{
+    const char *path = scratch("a");
+    ks_status status = KS_MEMORY;
+    size_t n = 0;
+
+    (void)state;
+    while (status != KS_OK) {
+        ks_alloc_fail_at(++n);
+        status = ks_file_write(path, "x", 1);
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+        assert_true(scratch_files(false) <= 1);
+    }
+    assert_true(n > 2);
+    expect_bytes(path, "x");
+}
+
+/* NIST, "Descriptions of SHA-256" (examples to FIPS 180-4): "abc", the 448-bit message; the empty
+ * message and a million a: NIST's SHA-2 additional test vectors. */
+static void test_sha256(void **state)
+{
+    static const struct {
+        const char *text, *digest;
+    } known[] = {
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+    };
+    static char million[1000000];
+    const char *path = scratch("message");
+    char digest[KS_SHA256_TEXT];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        write_bytes(path, known[i].text, strlen(known[i].text));
+        assert_ok(ks_sha256_file(path, digest));
+        assert_string_equal(digest, known[i].digest);
+    }
+    memset(million, 'a', sizeof million);
+    write_bytes(path, million, sizeof million);
+    assert_ok(ks_sha256_file(path, digest));
+    assert_string_equal(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    assert_fails(ks_sha256_file(scratch("none"), digest), KS_IO, "No such file");
+    assert_fails(ks_sha256_file(scratch_folder, digest), KS_IO, "directory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_replaces, scratch_clean),
+        cmocka_unit_test_teardown(test_relative_path, scratch_clean),
+        cmocka_unit_test_teardown(test_abandoned, scratch_clean),
+        cmocka_unit_test_teardown(test_refused_places, scratch_clean),
+        cmocka_unit_test_teardown(test_unwritable_folder, scratch_clean),
+        cmocka_unit_test_teardown(test_full_disk, scratch_clean),
+        cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
+        cmocka_unit_test_teardown(test_sha256, scratch_clean),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

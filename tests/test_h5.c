@@ -1,0 +1,469 @@
+/* The layer over HDF5: every type and layout in, checked shapes, deterministic files out. */
+#include "ks/h5.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "ks/memory.h"
+#include "ks/rng.h"
+#include "scratch.h"
+#include "test.h"
+
+enum { ROWS = 6, COLUMNS = 4, NUMBERS = ROWS * COLUMNS };
+
+static const struct ks_h5_shape SHAPE = {2, {ROWS, COLUMNS}};
+
+/* Small integers: exact in every numeric type. */
+static void fill(double *values)
+{
+    for (int i = 0; i < NUMBERS; i++)
+        values[i] = (i * 7) % 23;
+}
+
+static hid_t half_float(bool big_endian) /* IEEE 754 binary16: 1 + 5 + 10 bits */
+{
+    hid_t type = H5Tcopy(big_endian ? H5T_IEEE_F32BE : H5T_IEEE_F32LE);
+
+    assert_true(H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 &&
+                H5Tset_ebias(type, 15) >= 0);
+    return type;
+}
+
+/* A dataset in a file of somebody else; `list` says how it is stored. */
+static void put(hid_t file, const char *name, hid_t type, hid_t list, const double *values)
+{
+    hsize_t dims[2] = {ROWS, COLUMNS};
+    hid_t space = H5Screate_simple(2, dims, NULL);
+    hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+
+    assert_true(set >= 0);
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+}
+
+static void expect(const struct ks_h5 *h5, const char *object, const double *expected)
+{
+    double values[NUMBERS];
+
+    assert_ok(ks_h5_read(h5, object, &SHAPE, values));
+    assert_memory_equal(values, expected, sizeof values);
+}
+
+static void test_any_type(void **state)
+{
+    const char *path = scratch("types.h5");
+    double values[NUMBERS];
+    hid_t types[] = {half_float(false), half_float(true), H5T_IEEE_F32BE,  H5T_IEEE_F64BE,
+                     H5T_IEEE_F32LE,    H5T_IEEE_F64LE,   H5T_STD_I8LE,    H5T_STD_U8BE,
+                     H5T_STD_I16BE,     H5T_STD_U32LE,    H5T_STD_I64BE,   H5T_STD_U64LE,
+                     H5T_NATIVE_LDOUBLE};
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    struct ks_h5 *h5;
+    char name[16];
+
+    (void)state;
+    fill(values);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        snprintf(name, sizeof name, "/%zu", i);
+        put(file, name, types[i], H5P_DEFAULT, values);
+    }
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        snprintf(name, sizeof name, "/%zu", i);
+        expect(h5, name, values);
+    }
+    ks_h5_close(h5);
+    H5Tclose(types[0]);
+    H5Tclose(types[1]);
+}
+
+static void test_any_layout(void **state)
+{
+    const char *path = scratch("layouts.h5");
+    hsize_t chunk[2] = {4, 3};
+    double values[NUMBERS];
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t compact = H5Pcreate(H5P_DATASET_CREATE), chunked = H5Pcreate(H5P_DATASET_CREATE),
+          packed = H5Pcreate(H5P_DATASET_CREATE);
+    struct ks_h5 *h5;
+
+    (void)state;
+    fill(values);
+    H5Pset_layout(compact, H5D_COMPACT);
+    H5Pset_chunk(chunked, 2, chunk);
+    H5Pset_chunk(packed, 2, chunk);
+    H5Pset_shuffle(packed);
+    H5Pset_deflate(packed, 9);
+    put(file, "/contiguous", H5T_IEEE_F64LE, H5P_DEFAULT, values);
+    put(file, "/compact", H5T_IEEE_F64LE, compact, values);
+    put(file, "/chunked", H5T_IEEE_F64LE, chunked, values);
+    put(file, "/packed", H5T_IEEE_F64LE, packed, values);
+    H5Pclose(compact);
+    H5Pclose(chunked);
+    H5Pclose(packed);
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    expect(h5, "/contiguous", values);
+    expect(h5, "/compact", values);
+    expect(h5, "/chunked", values);
+    expect(h5, "/packed", values);
+    ks_h5_close(h5);
+}
+
+static void put_attribute(hid_t file, const char *name, hid_t type, hid_t space, const void *value,
+                          hid_t memory)
+{
+    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+
+    assert_true(attribute >= 0 && H5Awrite(attribute, memory, value) >= 0);
+    H5Aclose(attribute);
+}
+
+static hid_t string_type(size_t size, H5T_str_t padding, H5T_cset_t characters)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    assert_true(H5Tset_size(type, size) >= 0 && H5Tset_strpad(type, padding) >= 0 &&
+                H5Tset_cset(type, characters) >= 0);
+    return type;
+}
+
+static void expect_text(const struct ks_h5 *h5, const char *name, const char *expected)
+{
+    char *value = NULL;
+
+    assert_ok(ks_h5_read_string(h5, "/", name, &value));
+    assert_string_equal(value, expected);
+    free(value);
+}
+
+static void test_any_string(void **state)
+{
+    const char *path = scratch("strings.h5");
+    const char *word = "word", *none = NULL, *two[] = {"a", "b"};
+    hsize_t one = 1, pair = 2;
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t scalar = H5Screate(H5S_SCALAR), row = H5Screate_simple(1, &one, NULL),
+          twice = H5Screate_simple(1, &pair, NULL);
+    hid_t zero = string_type(8, H5T_STR_NULLTERM, H5T_CSET_ASCII),
+          space = string_type(8, H5T_STR_SPACEPAD, H5T_CSET_ASCII),
+          full = string_type(4, H5T_STR_NULLPAD, H5T_CSET_UTF8),
+          variable = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8),
+          ascii = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_ASCII);
+    struct ks_h5 *h5;
+    char *value;
+
+    (void)state;
+    put_attribute(file, "zero", zero, scalar, "word\0\0\0", zero);
+    put_attribute(file, "space", space, scalar, "word    ", space);
+    put_attribute(file, "full", full, scalar, "word", full);
+    put_attribute(file, "variable", variable, scalar, &word, variable);
+    put_attribute(file, "ascii", ascii, row, &word, ascii);
+    put_attribute(file, "none", variable, scalar, &none, variable);
+    put_attribute(file, "two", variable, twice, two, variable);
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    expect_text(h5, "zero", "word");
+    expect_text(h5, "space", "word");
+    expect_text(h5, "full", "word");
+    expect_text(h5, "variable", "word");
+    expect_text(h5, "ascii", "word");
+    expect_text(h5, "none", "");
+    assert_fails(ks_h5_read_string(h5, "/", "two", &value), KS_FORMAT, "expected a string");
+    assert_fails(ks_h5_read_string(h5, "/", "three", &value), KS_FORMAT, "three: missing");
+    ks_h5_close(h5);
+    H5Tclose(zero), H5Tclose(space), H5Tclose(full), H5Tclose(variable), H5Tclose(ascii);
+    H5Sclose(scalar), H5Sclose(row), H5Sclose(twice);
+}
+
+static void test_any_integer(void **state)
+{
+    const char *path = scratch("integers.h5");
+    const hid_t types[] = {H5T_STD_I8BE, H5T_STD_U16LE, H5T_STD_I32BE, H5T_STD_U64BE,
+                           H5T_IEEE_F64LE};
+    const uint64_t huge = UINT64_MAX;
+    const int64_t value = 77;
+    const double fraction = 1.5;
+    hsize_t one = 1;
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t scalar = H5Screate(H5S_SCALAR), row = H5Screate_simple(1, &one, NULL);
+    struct ks_h5 *h5;
+    int64_t found;
+    char name[8];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        snprintf(name, sizeof name, "i%zu", i);
+        put_attribute(file, name, types[i], i % 2 ? row : scalar, &value, H5T_NATIVE_INT64);
+    }
+    put_attribute(file, "huge", H5T_STD_U64LE, scalar, &huge, H5T_NATIVE_UINT64);
+    put_attribute(file, "fraction", H5T_IEEE_F64LE, scalar, &fraction, H5T_NATIVE_DOUBLE);
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        snprintf(name, sizeof name, "i%zu", i);
+        assert_ok(ks_h5_read_integer(h5, "/", name, 1, &found));
+        assert_int_equal(found, value);
+    }
+    assert_fails(ks_h5_read_integer(h5, "/", "i0", 78, &found), KS_FORMAT, "expected at least 78");
+    assert_fails(ks_h5_read_integer(h5, "/", "huge", 0, &found), KS_FORMAT, "above 2^63 - 1");
+    assert_fails(ks_h5_read_integer(h5, "/", "fraction", 0, &found), KS_FORMAT, "an integer");
+    ks_h5_close(h5);
+    H5Sclose(scalar), H5Sclose(row);
+}
+
+static void test_attribute_lists(void **state)
+{
+    const char *path = scratch("lists.h5");
+    double returns[3] = {1.5, -2, NAN};
+    char text[] = "two\nlines", nothing[] = "";
+    const struct ks_attribute written[] = {
+        {.name = "count", .type = KS_ATTRIBUTE_INTEGER, .integer = -5},
+        {.name = "empty", .type = KS_ATTRIBUTE_STRING, .string = nothing},
+        {.name = "gamma", .type = KS_ATTRIBUTE_NUMBER, .number = 0.99},
+        {.name = "returns", .type = KS_ATTRIBUTE_LIST, .list = returns, .n = 3},
+        {.name = "text", .type = KS_ATTRIBUTE_STRING, .string = text},
+    };
+    enum { WRITTEN = sizeof written / sizeof *written };
+    const char *picture[2] = {"no", "use"};
+    struct ks_attribute *list;
+    struct ks_h5 *h5;
+    hsize_t pair = 2;
+    hid_t file, space, type;
+    size_t n;
+
+    (void)state;
+    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_group(h5, "/metrics"));
+    assert_ok(ks_h5_write_attributes(h5, "/metrics", WRITTEN, written));
+    assert_fails(ks_h5_write_attribute(h5, "/metrics", &written[0]), KS_RUN, "attribute");
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT); /* and one that we have no use for */
+    type = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8);
+    space = H5Screate_simple(1, &pair, NULL);
+    put_attribute(file, "picture", type, space, picture, type);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Fclose(file);
+
+    assert_ok(ks_h5_open(path, "test", &h5));
+    assert_ok(ks_h5_read_attributes(h5, "/metrics", &n, &list));
+    assert_int_equal(n, WRITTEN);
+    for (size_t i = 0; i < n; i++) {
+        assert_string_equal(list[i].name, written[i].name);
+        assert_int_equal(list[i].type, written[i].type);
+    }
+    assert_int_equal(list[0].integer, -5);
+    assert_string_equal(list[1].string, "");
+    assert_true(list[2].number == 0.99);
+    assert_int_equal(list[3].n, 3);
+    assert_memory_equal(list[3].list, returns, sizeof returns);
+    assert_string_equal(list[4].string, text);
+    ks_attributes_free(list, n);
+    assert_ok(ks_h5_read_attributes(h5, "/", &n, &list));
+    assert_int_equal(n, 2); /* format and version, without the picture */
+    ks_attributes_free(list, n);
+    ks_h5_close(h5);
+}
+
+static void test_no_such_thing(void **state)
+{
+    const char *path = scratch("things.h5");
+    const struct ks_h5_shape flat = {1, {NUMBERS}}, wide = {2, {ROWS, COLUMNS + 1}};
+    hid_t type = string_type(3, H5T_STR_NULLPAD, H5T_CSET_ASCII);
+    hsize_t dims[5] = {1, 1, 1, 1, 1};
+    double values[NUMBERS];
+    struct ks_h5_shape shape;
+    struct ks_h5 *h5;
+    hid_t file, space = H5Screate_simple(5, dims, NULL), set;
+    bool there;
+
+    (void)state;
+    fill(values);
+    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_group(h5, "/g"));
+    assert_ok(ks_h5_write(h5, "/g/set", KS_H5_F64, &SHAPE, values));
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(H5Lcreate_soft("/nowhere", file, "/g/link", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    set = H5Dcreate2(file, "/g/words", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dclose(set);
+    set = H5Dcreate2(file, "/g/deep", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Fclose(file);
+
+    assert_ok(ks_h5_open(path, "test", &h5));
+    assert_ok(ks_h5_has(h5, "/g/set", &there));
+    assert_true(there);
+    assert_ok(ks_h5_has(h5, "/g/none/set", &there));
+    assert_false(there);
+    assert_ok(ks_h5_has(h5, "/g/link", &there));
+    assert_false(there);
+    assert_ok(ks_h5_has(h5, "/", &there));
+    assert_true(ks_h5_has(h5, "/g/set/below", &there) != KS_OK || !there);
+    assert_fails(ks_h5_shape(h5, "/none", &shape), KS_FORMAT, "/none: missing");
+    assert_fails(ks_h5_shape(h5, "/g", &shape), KS_FORMAT, "/g: expected a dataset");
+    assert_fails(ks_h5_shape(h5, "/g/words", &shape), KS_FORMAT, "expected numbers");
+    assert_fails(ks_h5_shape(h5, "/g/deep", &shape), KS_FORMAT, "at most 4 dimensions, found 5");
+    assert_fails(ks_h5_read(h5, "/g/set", &flat, values), KS_FORMAT,
+                 "/g/set: expected shape [24], found [6, 4]");
+    assert_fails(ks_h5_read(h5, "/g/set", &wide, values), KS_FORMAT,
+                 "expected shape [6, 5], found [6, 4]");
+    assert_one_line(path);
+    ks_h5_close(h5);
+}
+
+static void test_no_such_file(void **state)
+{
+    struct ks_h5 *h5;
+
+    (void)state;
+    assert_fails(ks_h5_open(scratch("none.h5"), NULL, &h5), KS_IO, "No such file");
+    assert_null(h5);
+    assert_fails(ks_h5_open(scratch_folder, NULL, &h5), KS_IO, "a folder");
+    assert_fails(ks_h5_open("/dev/null", NULL, &h5), KS_IO, "no regular file");
+    write_bytes(scratch("empty.h5"), "", 0);
+    assert_fails(ks_h5_open(scratch("empty.h5"), NULL, &h5), KS_FORMAT, "no signature");
+    write_bytes(scratch("text.h5"), "step,return\n0,1\n", 16);
+    assert_fails(ks_h5_open(scratch("text.h5"), NULL, &h5), KS_FORMAT, "no signature");
+    assert_one_line("text.h5");
+}
+
+static void test_format_and_version(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct ks_h5 *h5;
+    hid_t file;
+
+    (void)state;
+    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+    assert_fails(ks_h5_open(path, "other", &h5), KS_FORMAT, "expected \"other\", found \"test\"");
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(H5Adelete(file, "version") >= 0);
+    H5Fclose(file);
+    assert_fails(ks_h5_open(path, "test", &h5), KS_FORMAT, "version: missing");
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(H5Adelete(file, "format") >= 0);
+    H5Fclose(file);
+    assert_fails(ks_h5_open(path, "test", &h5), KS_FORMAT, "format: missing");
+}
+
+/* Several chunks in each dimension, and a part of one at the ends. */
+static void test_large_dataset(void **state)
+{
+    const struct ks_h5_shape shape = {3, {3, 301, 1021}}, deep = {2, {2, 140001}};
+    const char *path = scratch("large.h5");
+    const size_t n = 3 * 301 * 1021;
+    struct ks_rng rng = ks_rng_start(0, 1);
+    double *values, *read;
+    struct ks_h5 *h5;
+
+    (void)state;
+    assert_ok(ks_alloc(n, sizeof *values, &values));
+    for (size_t i = 0; i < n; i++)
+        values[i] = ks_rng_normal(&rng);
+    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_write(h5, "/a", KS_H5_F64, &shape, values));
+    assert_ok(ks_h5_write(h5, "/b", KS_H5_F32, &shape, values));
+    assert_ok(ks_h5_write(h5, "/c", KS_H5_F64, &deep, values));
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+    assert_ok(ks_h5_open(path, "test", &h5));
+    assert_ok(ks_h5_read_new(h5, "/a", &shape, &read));
+    assert_memory_equal(read, values, n * sizeof *read);
+    free(read);
+    assert_ok(ks_h5_read_new(h5, "/b", &shape, &read));
+    for (size_t i = 0; i < n; i++)
+        if (read[i] != (float)values[i])
+            fail_msg("element %zu: %.17g is not the float of %.17g", i, read[i], values[i]);
+    free(read);
+    assert_ok(ks_h5_read_new(h5, "/c", &deep, &read));
+    assert_memory_equal(read, values, 2 * 140001 * sizeof *read);
+    free(read);
+    ks_h5_close(h5);
+    free(values);
+}
+
+static void test_storage(void **state)
+{
+    const char *path = scratch("a.h5");
+    const H5Z_filter_t expected[] = {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32};
+    double values[NUMBERS];
+    struct ks_h5 *h5;
+    hid_t file, set, list;
+
+    (void)state;
+    fill(values);
+    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_write(h5, "/a", KS_H5_F32, &SHAPE, values));
+    values[3] = 1e39;
+    assert_fails(ks_h5_write_finite(h5, "/b", KS_H5_F32, &SHAPE, values), KS_NUMBER, "element 3");
+    values[3] = NAN;
+    assert_fails(ks_h5_write_finite(h5, "/b", KS_H5_F64, &SHAPE, values), KS_NUMBER, "nan");
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    set = H5Dopen2(file, "/a", H5P_DEFAULT);
+    list = H5Dget_create_plist(set);
+    assert_int_equal(H5Pget_layout(list), H5D_CHUNKED);
+    assert_int_equal(H5Pget_nfilters(list), 3);
+    for (unsigned int i = 0; i < 3; i++) {
+        size_t none = 0;
+
+        assert_int_equal(H5Pget_filter2(list, i, NULL, &none, NULL, 0, NULL, NULL), expected[i]);
+    }
+    H5Pclose(list);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+
+static void test_conversions(void **state)
+{
+    struct ks_attribute a = {.type = KS_ATTRIBUTE_NUMBER, .number = 3}, b;
+    bool fits;
+
+    (void)state;
+    assert_ok(ks_attribute_convert(&a, KS_ATTRIBUTE_STRING, &fits));
+    assert_false(fits);
+    assert_ok(ks_attribute_convert(&a, KS_ATTRIBUTE_INTEGER, &fits));
+    assert_true(fits && a.integer == 3);
+    assert_ok(ks_attribute_convert(&a, KS_ATTRIBUTE_LIST, &fits));
+    assert_true(fits && a.n == 1 && a.list[0] == 3);
+    assert_ok(ks_attribute_copy(&a, &b));
+    assert_true(b.list != a.list && b.list[0] == 3);
+    assert_ok(ks_attribute_convert(&b, KS_ATTRIBUTE_NUMBER, &fits));
+    assert_true(fits && b.number == 3 && !b.list);
+    b.number = 0.5;
+    assert_ok(ks_attribute_convert(&b, KS_ATTRIBUTE_INTEGER, &fits));
+    assert_true(!fits && b.number == 0.5);
+    b.number = NAN;
+    assert_ok(ks_attribute_convert(&b, KS_ATTRIBUTE_INTEGER, &fits));
+    assert_false(fits);
+    ks_attribute_clear(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_any_type, scratch_clean),
+        cmocka_unit_test_teardown(test_any_layout, scratch_clean),
+        cmocka_unit_test_teardown(test_any_string, scratch_clean),
+        cmocka_unit_test_teardown(test_any_integer, scratch_clean),
+        cmocka_unit_test_teardown(test_attribute_lists, scratch_clean),
+        cmocka_unit_test_teardown(test_no_such_thing, scratch_clean),
+        cmocka_unit_test_teardown(test_no_such_file, scratch_clean),
+        cmocka_unit_test_teardown(test_format_and_version, scratch_clean),
+        cmocka_unit_test_teardown(test_large_dataset, scratch_clean),
+        cmocka_unit_test_teardown(test_storage, scratch_clean),
+        cmocka_unit_test(test_conversions),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
