@@ -10,7 +10,7 @@ export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
 
 packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto
 CC       := gcc
-CFLAGS   ?= -O3 -march=native -ffp-contract=fast -g
+CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/include \
             $(shell pkg-config --cflags $(packages) 2>/dev/null)
@@ -19,14 +19,15 @@ LDLIBS    = -Wl,--as-needed $(shell pkg-config --libs $(packages) 2>/dev/null) $
             -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
 DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(DM_CONTROL_DIR)"'
 
-# Folders of files that are compiled once (double), and twice, for float and for double.
-once     := src/core src/io src/env src/train src/study analysis
+# Folders of files that are compiled once, for double or for float, and twice, for both.
+once     := src/core src/io src/env src/study analysis
+single   := src/train
 twice    := src/layers src/net src/agent analysis/operators
 mains    := src/kappascope.c src/train.c src/study.c src/plot.c analysis/analyze.c
 programs := $(patsubst %,$(BUILD)/bin/%,kappascope $(addprefix kappascope-,train study plot analyze))
 sources   = $(filter-out $(mains),$(wildcard $(addsuffix /*.c,$(1))))
 objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
-            $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(twice))) \
+            $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(single) $(twice))) \
             $(patsubst %.c,$(BUILD)/%.f64.o,$(call sources,$(twice)))
 library  := $(BUILD)/libks.a
 # Tests of what is compiled twice are compiled twice themselves.

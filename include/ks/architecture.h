@@ -1,0 +1,25 @@
+/* The study's named architectures, {bn, ln, dense} x [wn] x {ce, mse}, as descriptions. */
+#ifndef KS_ARCHITECTURE_H
+#define KS_ARCHITECTURE_H
+
+#include <stddef.h>
+
+#include "ks/arch.h"
+#include "ks/error.h"
+#include "ks/settings.h"
+
+/* "bn+wn+ce", ..., ends in NULL. */
+extern const char *const ks_architectures[];
+
+/* Descriptions of critic and actor, for `actions` actions. `name` is one of the twelve, built to the
+ * settings' sizes, or a file: the critic's description is read from it (sizes, atoms and loss are the
+ * file's) and the actor has the blocks of the first kind below that the file has a layer of,
+ *
+ *   batchnorm: bn    layernorm or rmsnorm: ln    none of them: dense
+ *
+ * with weight normalization where the file has a project=unit. The caller frees both texts. Fails
+ * with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */
+ks_status ks_architecture(const char *name, const struct ks_settings *settings, size_t actions,
+                          char **critic, char **actor);
+
+#endif

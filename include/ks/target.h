@@ -1,0 +1,31 @@
+/* Values of critics and the targets they are trained on. */
+#ifndef KS_TARGET_H
+#define KS_TARGET_H
+
+#include <stddef.h>
+
+#include "ks/loss.h"
+#include "ks/real.h"
+
+/* The value Q that one row f [K] of a critic's output stands for: f itself (mse), or the mean of the
+ * distribution softmax(f) over the atoms (ce), which is then left in p [K]. */
+double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p);
+/* f_bar [K] = scale * dQ/df; q and p as critic_value gave them. */
+void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real *p, real scale,
+                               real *f_bar);
+
+struct ks_next_values {
+    size_t rows, ensemble;
+    const real *const *f; /* [ensemble][rows, K]: the target critics' outputs at (s', a') */
+    const double *reward; /* [rows]                                                       */
+    const float *mask;    /* [rows]: 0 after a true terminal state, else 1                */
+    const real *log_pi;   /* [rows]: of a'                                                */
+    double gamma, temperature;
+};
+
+/* target [rows, loss->targets], one for all critics; scratch [2 K]. Returns the fraction of atoms that
+ * were clipped to the ends of the support (0 without atoms). */
+double KS(critic_targets)(const struct ks_loss *loss, const struct ks_next_values *b, real *scratch,
+                          real *target);
+
+#endif

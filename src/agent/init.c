@@ -1,0 +1,88 @@
+/* Orthogonal initialization (Saxe, McClelland & Ganguli, ICLR 2014): Q of the QR factorization of a
+ * Gaussian matrix, each column times the sign of R's diagonal entry; without the signs Q would not be
+ * uniformly distributed (Mezzadri, Notices of the AMS 54, 2007). */
+#include "ks/init.h"
+
+#include <lapacke.h>
+#include <stdlib.h>
+
+#include "ks/memory.h"
+
+static const double LOG_STD_GAIN = 1;
+
+/* Q [n, p], column-major, n >= p, in place of a Gaussian matrix. tau [p] is scratch. */
+static ks_status random_q(size_t n, size_t p, struct ks_rng *rng, double *q, double *tau)
+{
+    for (size_t i = 0; i < n * p; i++)
+        q[i] = ks_rng_normal(rng);
+    if (LAPACKE_dgeqrf(LAPACK_COL_MAJOR, (int)n, (int)p, q, (int)n, tau) != 0)
+        return ks_fail(KS_RUN, "LAPACK: dgeqrf failed on a matrix of %zu x %zu", n, p);
+    return KS_OK;
+}
+
+ks_status KS(orthogonal)(size_t rows, size_t columns, double gain, struct ks_rng *rng,
+                         size_t stride, real *w)
+{
+    size_t n = rows > columns ? rows : columns, p = rows > columns ? columns : rows;
+    ks_status status = KS_OK;
+    double *q = NULL, *tau = NULL, *sign = NULL;
+
+    KS_GO(ks_alloc(n * p, sizeof *q, &q));
+    KS_GO(ks_alloc(p, sizeof *tau, &tau));
+    KS_GO(ks_alloc(p, sizeof *sign, &sign));
+    KS_GO(random_q(n, p, rng, q, tau));
+    for (size_t j = 0; j < p; j++)
+        sign[j] = q[j * n + j] < 0 ? -gain : gain;
+    if (LAPACKE_dorgqr(LAPACK_COL_MAJOR, (int)n, (int)p, (int)p, q, (int)n, tau) != 0) {
+        status = ks_fail(KS_RUN, "LAPACK: dorgqr failed on a matrix of %zu x %zu", n, p);
+        goto done;
+    }
+    for (size_t i = 0; i < rows; i++) /* w = q, or its transpose where w is wide */
+        for (size_t j = 0; j < columns; j++)
+            w[i * stride + j] = rows > columns ? (real)(sign[j] * q[j * n + i])
+                                               : (real)(sign[i] * q[i * n + j]);
+done:
+    free(q);
+    free(tau);
+    free(sign);
+    return status;
+}
+
+static void fill(size_t n, double value, real *w)
+{
+    for (size_t i = 0; i < n; i++)
+        w[i] = (real)value;
+}
+
+static size_t array_size(const struct ks_array *a)
+{
+    return (a->rows > 0 ? a->rows : 1) * a->columns;
+}
+
+static ks_status init_kernel(const struct ks_arch *arch, const struct ks_layer *l,
+                             const struct ks_array *a, struct ks_rng *rng, real *w)
+{
+    size_t actions = arch->policy.actions;
+
+    if (actions == 0 || l->number + 1 < arch->n_layers)
+        return KS(orthogonal)(a->rows, a->columns, a->start, rng, a->columns, w);
+    KS_TRY(KS(orthogonal)(a->rows, actions, a->start, rng, a->columns, w));
+    return KS(orthogonal)(a->rows, actions, LOG_STD_GAIN, rng, a->columns, w + actions);
+}
+
+ks_status KS(init_network)(const struct ks_arch *arch, struct ks_rng *rng, real *w, real *state)
+{
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct ks_layer *l = &arch->layer[i];
+        real *at = w + l->offset, *state_at = state + l->state_offset;
+
+        for (size_t k = 0; k < l->n_params; at += array_size(&l->param[k]), k++)
+            if (l->param[k].orthogonal)
+                KS_TRY(init_kernel(arch, l, &l->param[k], rng, at));
+            else
+                fill(array_size(&l->param[k]), l->param[k].start, at);
+        for (size_t k = 0; k < l->n_states; state_at += array_size(&l->state[k]), k++)
+            fill(array_size(&l->state[k]), l->state[k].start, state_at);
+    }
+    return KS_OK;
+}

@@ -1,0 +1,174 @@
+/* Adam (Kingma & Ba, ICLR 2015, algorithm 1) with decoupled weight decay (Loshchilov & Hutter, ICLR
+ * 2019), step t = 1, 2, ...:
+ *
+ *   m <- b1 m + (1 - b1) g        v <- b2 v + (1 - b2) g^2
+ *   w <- w - rate ( m/(1 - b1^t) / (sqrt(v/(1 - b2^t)) + eps) + decay w )
+ *
+ * then the projection of columns to norm 1, then the Polyak average of the target. All of it is bound
+ * by memory, so each layer takes two passes: one that steps and sums the columns' squares, and one,
+ * with the layer still in cache, that scales and averages. */
+#include "ks/optim.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double BETA1 = 0.9, BETA2 = 0.999, ADAM_EPS = 1e-8;
+static const real SMALLEST_NORM = (real)1e-8; /* columns below it are not blown up */
+
+double KS(schedule_rate)(const struct ks_schedule *s, int64_t step)
+{
+    double done = s->steps > 0 ? fmin((double)step / s->steps, 1) : 1;
+
+    return s->start - (s->start - s->end) * done;
+}
+
+/* The constants of one step: w <- keep w - rate m / (sqrt(v_scale v) + eps). */
+struct constants {
+    real b1, b2, rate, v_scale, keep, eps;
+};
+
+static struct constants constants(const struct ks_adam *adam, bool decays)
+{
+    double t = (double)adam->step + 1, rate = KS(schedule_rate)(&adam->schedule, adam->step);
+
+    return (struct constants){
+        .b1 = (real)BETA1,
+        .b2 = (real)BETA2,
+        .rate = (real)(rate / (1 - pow(BETA1, t))),
+        .v_scale = (real)(1 / (1 - pow(BETA2, t))),
+        .keep = (real)(decays ? 1 - rate * adam->weight_decay : 1),
+        .eps = (real)ADAM_EPS,
+    };
+}
+
+/* Steps n parameters; adds the new ones' squares to `squares`, one each. */
+static void step_row(const struct constants *k, size_t n, const real *restrict g, real *restrict m,
+                     real *restrict v, real *restrict w, real *restrict squares)
+{
+    struct constants c = *k;
+
+    for (size_t j = 0; j < n; j++) {
+        m[j] = c.b1 * m[j] + (1 - c.b1) * g[j];
+        v[j] = c.b2 * v[j] + (1 - c.b2) * g[j] * g[j];
+#ifdef KS_SINGLE
+        w[j] = c.keep * w[j] - c.rate * m[j] / (sqrtf(c.v_scale * v[j]) + c.eps);
+#else
+        w[j] = c.keep * w[j] - c.rate * m[j] / (sqrt(c.v_scale * v[j]) + c.eps);
+#endif
+        squares[j] += w[j] * w[j];
+    }
+}
+
+static bool all_finite(size_t n, const real *x)
+{
+    bool finite = true;
+
+    for (size_t j = 0; j < n; j++)
+        finite &= x[j] - x[j] == 0;
+    return finite;
+}
+
+/* squares [n] becomes the factors that make the columns' norms 1. */
+static void norms_to_factors(size_t n, real *squares)
+{
+    for (size_t j = 0; j < n; j++) {
+        real norm = (real)sqrt((double)squares[j]);
+
+        squares[j] = 1 / (norm > SMALLEST_NORM ? norm : SMALLEST_NORM);
+    }
+}
+
+static void scale_row(size_t n, const real *restrict factor, real *restrict w)
+{
+    for (size_t j = 0; j < n; j++)
+        w[j] *= factor[j];
+}
+
+static void average_row(size_t n, real tau, const real *restrict w, real *restrict target)
+{
+    for (size_t j = 0; j < n; j++)
+        target[j] += tau * (w[j] - target[j]);
+}
+
+static bool decays(const struct ks_arch *arch, const struct ks_layer *l, enum ks_decay decayed)
+{
+    bool head = l->number + 1 == arch->n_layers;
+    bool norm = !head && l->n_params > 0 && !l->param[0].orthogonal;
+
+    return decayed == KS_DECAY_ALL || (decayed >= KS_DECAY_NORMS && norm) ||
+           (decayed == KS_DECAY_NORMS_AND_HEADS && head);
+}
+
+/* A layer's parameters are taken as a matrix of `columns` columns: rows of a projected kernel, and the
+ * rest, if any, by itself. */
+static bool step_block(const struct constants *k, const struct ks_trained *t, size_t at, size_t rows,
+                       size_t columns, bool projected)
+{
+    bool finite;
+
+    memset(t->columns, 0, columns * sizeof *t->columns);
+    for (size_t i = 0; i < rows; i++, at += columns)
+        step_row(k, columns, t->g + at, t->m + at, t->v + at, t->w + at, t->columns);
+    at -= rows * columns;
+    finite = all_finite(columns, t->columns);
+    norms_to_factors(columns, t->columns);
+    for (size_t i = 0; i < rows; i++, at += columns) {
+        if (projected)
+            scale_row(columns, t->columns, t->w + at);
+        if (t->target)
+            average_row(columns, (real)t->tau, t->w + at, t->target + at);
+    }
+    return finite;
+}
+
+bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
+                   const struct ks_trained *t)
+{
+    bool finite = true;
+
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct ks_layer *l = &arch->layer[i];
+        struct constants k = constants(adam, decays(arch, l, adam->decayed));
+        size_t projected = l->sphere_rows * l->out;
+
+        if (projected > 0)
+            finite &= step_block(&k, t, l->offset, l->sphere_rows, l->out, true);
+        if (l->parameters > projected) /* every array's rows are l->out wide */
+            finite &= step_block(&k, t, l->offset + projected,
+                                 (l->parameters - projected) / l->out, l->out, false);
+    }
+    return finite;
+}
+
+double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *v, double w)
+{
+    double t = (double)adam->step + 1, rate = KS(schedule_rate)(&adam->schedule, adam->step);
+
+    *m = BETA1 * *m + (1 - BETA1) * g;
+    *v = BETA2 * *v + (1 - BETA2) * g * g;
+    return w - rate * (*m / (1 - pow(BETA1, t))) / (sqrt(*v / (1 - pow(BETA2, t))) + ADAM_EPS);
+}
+
+void KS(project)(const struct ks_arch *arch, real *w, real *columns)
+{
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct ks_layer *l = &arch->layer[i];
+        real *at = w + l->offset;
+
+        memset(columns, 0, l->out * sizeof *columns);
+        for (size_t k = 0; k < l->sphere_rows * l->out; k++)
+            columns[k % l->out] += at[k] * at[k];
+        norms_to_factors(l->out, columns);
+        for (size_t k = 0; k < l->sphere_rows; k++)
+            scale_row(l->out, columns, at + k * l->out);
+    }
+}
+
+size_t KS(widest)(const struct ks_arch *arch)
+{
+    size_t widest = 0;
+
+    for (size_t i = 0; i < arch->n_layers; i++)
+        widest = arch->layer[i].out > widest ? arch->layer[i].out : widest;
+    return widest;
+}

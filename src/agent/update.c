@@ -1,0 +1,335 @@
+/* One gradient update of soft actor-critic (Haarnoja et al., ICML 2018; arXiv 1812.05905 for the
+ * temperature) with the joint critic pass of CrossQ (Bhatt et al., ICLR 2024): s and a, s' and a' go
+ * through a critic with batchnorm together, so that one set of batch statistics serves both.
+ *
+ *   1  a' ~ pi(.|s'), the actor in evaluation mode
+ *   2  target critics in training mode on both halves; the half of (s', a') counts
+ *   3  targets (target.c)
+ *   4  critics in training mode on both halves, loss on the half of (s, a); Adam, projection
+ *   5  Polyak average of the targets, in the same pass over the parameters
+ *   6  actor in training mode on s: loss mean(T log pi - min_e Q_e(s, a)), the critics in evaluation
+ *      mode; Adam, projection
+ *   7  temperature: loss T (H - H*), H the mean of -log pi, in the parameter log T; Adam
+ *
+ * 6 and 7 step every policy_delay updates; in between only the pass that moves the actor's running
+ * statistics is made. Without a batchnorm rows do not influence each other, so 2 runs on (s', a')
+ * alone and 4 on (s, a). Critics are independent of each other: one thread each. */
+#include "ks/agent.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ks/policy.h"
+#include "ks/stream.h"
+#include "ks/target.h"
+
+static size_t width(const struct ks_agent *a)
+{
+    return a->config.observations + a->config.actions;
+}
+
+static void widen(size_t n, const float *from, real *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (real)from[i];
+}
+
+/* Rows of the critics' input: (s, a) at 0, (s', .) at batch, where joint (s, a) again at 2 batch: the
+ * targets' input starts at row `batch`, with the half that counts in front. */
+static void gather(struct ks_agent *a, const struct ks_batch *b)
+{
+    size_t n = a->config.batch, obs = a->config.observations, act = a->config.actions;
+    size_t d = width(a);
+
+    widen(n * obs, b->s, a->s);
+    widen(n * obs, b->next_s, a->next_s);
+    for (size_t i = 0; i < n; i++) {
+        widen(obs, b->s + i * obs, a->input + i * d);
+        widen(act, b->a + i * act, a->input + i * d + obs);
+        widen(obs, b->next_s + i * obs, a->input + (n + i) * d);
+    }
+    if (a->critic_arch->joint)
+        memcpy(a->input + 2 * n * d, a->input, n * d * sizeof *a->input);
+}
+
+static void draw_noise(struct ks_agent *a, struct ks_rng *rng)
+{
+    for (size_t i = 0; i < a->config.batch * a->config.actions; i++)
+        a->noise[i] = (real)ks_rng_normal(rng);
+}
+
+/* The noise of update number `updates` is at the same place of its stream in every run. */
+static void draw_update_noise(struct ks_agent *a, enum ks_purpose purpose)
+{
+    struct ks_rng rng = ks_stream(a->config.seed, purpose, 0);
+
+    rng.drawn = (uint64_t)a->updates * a->config.batch * a->config.actions;
+    draw_noise(a, &rng);
+}
+
+/* Samples actions from a head into the action columns of `input`. */
+static struct ks_policy_pass policy_pass(struct ks_agent *a, const struct ks_net *net, real *input)
+{
+    return (struct ks_policy_pass){
+        .rows = a->config.batch,
+        .stride = width(a),
+        .head = KS(net_output)(net, a->actor_primal),
+        .noise = a->noise,
+        .action = input + a->config.observations,
+        .log_pi = a->log_pi,
+    };
+}
+
+static void next_action(struct ks_agent *a) /* step 1 */
+{
+    struct ks_policy_pass p = policy_pass(a, a->actor_eval, a->input + a->config.batch * width(a));
+
+    KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->next_s, a->actor_primal);
+    KS(policy_sample)(&a->actor_arch->policy, &p);
+}
+
+/* Steps 2 and 3. Returns the fraction of clipped atoms. */
+static double targets(struct ks_agent *a, const struct ks_batch *b)
+{
+    struct ks_next_values bootstrap = {
+        .rows = a->config.batch,
+        .ensemble = a->config.ensemble,
+        .f = a->outputs,
+        .reward = b->reward,
+        .mask = b->mask,
+        .log_pi = a->log_pi,
+        .gamma = a->config.gamma,
+        .temperature = KS(agent_temperature)(a),
+    };
+
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++) {
+        struct ks_critic *c = &a->critic[e];
+
+        KS(net_forward)(a->critic_train, c->target, NULL, a->input + a->config.batch * width(a),
+                        c->primal);
+        a->outputs[e] = KS(net_output)(a->critic_train, c->primal);
+    }
+    return KS(critic_targets)(&a->critic_arch->loss, &bootstrap, a->row, a->target);
+}
+
+void KS(critic_gradient)(struct ks_agent *a, size_t e)
+{
+    struct ks_critic *c = &a->critic[e];
+    const struct ks_loss *loss = &a->critic_arch->loss;
+    real *f_bar = KS(net_output_bar)(a->critic_train, c->adjoint);
+
+    memset(c->g, 0, a->critic_arch->parameters * sizeof *c->g);
+    KS(net_forward)(a->critic_train, c->w, c->state, a->input, c->primal);
+    c->loss = loss->kind->gradient(loss, a->config.batch,
+                                   KS(net_output)(a->critic_train, c->primal), a->target,
+                                   (real)(1 / (double)a->config.batch), f_bar);
+    KS(net_backward)(a->critic_train, c->w, a->input, c->primal, c->adjoint, NULL, c->g);
+}
+
+/* The sum of Q over the batch after critic_gradient. For ce no exponential is needed: with p the
+ * softmax, f_bar = weight (p - t) / batch, so sum_k z_k p_k = sum_k z_k (t_k + f_bar_k batch/weight). */
+static double sum_of_values(const struct ks_agent *a, const struct ks_critic *c)
+{
+    const struct ks_loss *loss = &a->critic_arch->loss;
+    const real *f = KS(net_output)(a->critic_train, c->primal);
+    const real *f_bar = KS(net_output_bar)(a->critic_train, c->adjoint);
+    double sum = 0, scale = (double)a->config.batch / loss->weight;
+    size_t n = loss->outputs;
+
+    for (size_t i = 0; i < a->config.batch; i++)
+        for (size_t k = 0; k < n; k++)
+            sum += n == 1 ? (double)f[i]
+                          : (loss->min + (double)k * (loss->max - loss->min) / (double)(n - 1)) *
+                                ((double)a->target[i * n + k] + scale * (double)f_bar[i * n + k]);
+    return sum;
+}
+
+static void step_critic(struct ks_agent *a, size_t e) /* steps 4 and 5 */
+{
+    struct ks_critic *c = &a->critic[e];
+
+    KS(critic_gradient)(a, e);
+    c->q = sum_of_values(a, c);
+    c->finite = KS(adam_step)(a->critic_arch, &a->critic_adam,
+                              &(struct ks_trained){.w = c->w, .m = c->m, .v = c->v, .g = c->g,
+                                                   .target = c->target, .tau = a->config.tau,
+                                                   .columns = c->columns});
+}
+
+/* Q of critic e at (s, a ~ pi), its distributions kept in a->values. */
+static void policy_values(struct ks_agent *a, size_t e)
+{
+    struct ks_critic *c = &a->critic[e];
+    size_t rows = a->config.batch, n = a->critic_arch->out;
+    const real *f = KS(net_output)(a->critic_eval, c->primal);
+
+    KS(net_forward)(a->critic_eval, c->w, c->state, a->policy_input, c->primal);
+    for (size_t i = 0; i < rows; i++)
+        a->q[e * rows + i] = KS(critic_value)(&a->critic_arch->loss, f + i * n,
+                                              a->values + (e * rows + i) * n);
+}
+
+/* The critic with the smallest value at row i, the first on a tie. */
+static size_t smallest(const struct ks_agent *a, size_t i)
+{
+    size_t at = 0, rows = a->config.batch;
+
+    for (size_t e = 1; e < a->config.ensemble; e++)
+        if (a->q[e * rows + i] < a->q[at * rows + i])
+            at = e;
+    return at;
+}
+
+/* c->x_bar = d/dx of -mean_i min_e Q_e: only rows where critic e is the smallest contribute. */
+static void policy_value_gradient(struct ks_agent *a, size_t e)
+{
+    struct ks_critic *c = &a->critic[e];
+    size_t rows = a->config.batch, n = a->critic_arch->out;
+    real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
+    real scale = (real)(-1 / (double)rows);
+
+    for (size_t i = 0; i < rows; i++)
+        if (smallest(a, i) == e)
+            KS(critic_value_gradient)(&a->critic_arch->loss, a->q[e * rows + i],
+                                      a->values + (e * rows + i) * n, scale, f_bar + i * n);
+        else
+            memset(f_bar + i * n, 0, n * sizeof *f_bar);
+    KS(net_backward)(a->critic_eval, c->w, a->policy_input, c->primal, c->adjoint, c->x_bar, NULL);
+}
+
+/* a->action_bar = sum over the critics of x_bar; only its action columns are read. */
+static void sum_action_bars(struct ks_agent *a)
+{
+    size_t n = a->config.batch * width(a);
+
+    memcpy(a->action_bar, a->critic[0].x_bar, n * sizeof *a->action_bar);
+    for (size_t e = 1; e < a->config.ensemble; e++)
+        for (size_t i = 0; i < n; i++)
+            a->action_bar[i] += a->critic[e].x_bar[i];
+}
+
+static void set_policy_states(struct ks_agent *a)
+{
+    size_t obs = a->config.observations;
+
+    for (size_t i = 0; i < a->config.batch; i++)
+        memcpy(a->policy_input + i * width(a), a->s + i * obs, obs * sizeof *a->s);
+}
+
+/* mean(T log pi - min_e Q_e), and the mean of -log pi. */
+static double actor_loss(const struct ks_agent *a, double *entropy)
+{
+    double loss = 0, log_pi = 0, n = (double)a->config.batch;
+
+    for (size_t i = 0; i < a->config.batch; i++) {
+        log_pi += (double)a->log_pi[i];
+        loss -= a->q[smallest(a, i) * a->config.batch + i];
+    }
+    *entropy = -log_pi / n;
+    return (KS(agent_temperature)(a) * log_pi + loss) / n;
+}
+
+double KS(actor_gradient)(struct ks_agent *a, double *entropy)
+{
+    struct ks_policy_pass p = policy_pass(a, a->actor_train, a->policy_input);
+
+    KS(net_forward)(a->actor_train, a->actor_w, a->actor_state, a->s, a->actor_primal);
+    set_policy_states(a);
+    KS(policy_sample)(&a->actor_arch->policy, &p);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        policy_values(a, e);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        policy_value_gradient(a, e);
+    sum_action_bars(a);
+    p.a_bar = a->action_bar + a->config.observations;
+    p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
+    p.head_bar = KS(net_output_bar)(a->actor_train, a->actor_adjoint);
+    KS(policy_backward)(&a->actor_arch->policy, &p);
+    memset(a->actor_g, 0, a->actor_arch->parameters * sizeof *a->actor_g);
+    KS(net_backward)(a->actor_train, a->actor_w, a->s, a->actor_primal, a->actor_adjoint, NULL,
+                     a->actor_g);
+    return actor_loss(a, entropy);
+}
+
+/* Steps 6 and 7. */
+static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
+{
+    double temperature = KS(agent_temperature)(a);
+
+    draw_update_noise(a, KS_POLICY_ACTION);
+    u->actor_loss = KS(actor_gradient)(a, &u->entropy);
+    if (!KS(adam_step)(a->actor_arch, &a->actor_adam,
+                       &(struct ks_trained){.w = a->actor_w, .m = a->actor_m, .v = a->actor_v,
+                                            .g = a->actor_g, .columns = a->actor_columns}))
+        return ks_fail(KS_NUMBER, "an actor parameter is no longer finite");
+    /* d/d log T of T (H - H*) is the loss itself */
+    u->temperature_loss = temperature * (u->entropy - a->config.target_entropy);
+    a->log_temperature = KS(adam_scalar)(&a->actor_adam, u->temperature_loss, &a->temperature_m,
+                                         &a->temperature_v, a->log_temperature);
+    a->actor_adam.step++;
+    u->actor_stepped = true;
+    return KS_OK;
+}
+
+static ks_status step_critics(struct ks_agent *a, struct ks_update *u)
+{
+    double rows = (double)a->config.batch, ensemble = (double)a->config.ensemble;
+
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        step_critic(a, e);
+    a->critic_adam.step++;
+    u->critic_loss = u->q_mean = 0;
+    for (size_t e = 0; e < a->config.ensemble; e++) {
+        u->critic_loss += a->critic[e].loss / rows;
+        u->q_mean += a->critic[e].q / rows / ensemble;
+        if (!a->critic[e].finite)
+            return ks_fail(KS_NUMBER, "a parameter of critic %zu is no longer finite", e);
+    }
+    return KS_OK;
+}
+
+static ks_status check_losses(const struct ks_agent *a, const struct ks_update *u)
+{
+    if (!isfinite(u->critic_loss))
+        return ks_fail(KS_NUMBER, "the critic loss is %g", u->critic_loss);
+    if (u->actor_stepped && !isfinite(u->actor_loss))
+        return ks_fail(KS_NUMBER, "the actor loss is %g", u->actor_loss);
+    if (!isfinite(KS(agent_temperature)(a)))
+        return ks_fail(KS_NUMBER, "the temperature is %g", KS(agent_temperature)(a));
+    return KS_OK;
+}
+
+ks_status KS(agent_update)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+{
+    gather(a, b);
+    draw_update_noise(a, KS_NEXT_ACTION);
+    next_action(a);
+    u->clipped_fraction = targets(a, b);
+    u->actor_stepped = false;
+    KS_TRY(step_critics(a, u));
+    if ((uint64_t)a->updates % a->config.policy_delay == 0)
+        KS_TRY(step_actor(a, u));
+    else if (a->actor_arch->joint)
+        KS(net_forward)(a->actor_train, a->actor_w, a->actor_state, a->s, a->actor_primal);
+    a->updates++;
+    return check_losses(a, u);
+}
+
+void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rng *rng,
+                      double *input, double *target)
+{
+    size_t rows = KS(agent_rows)(a);
+
+    gather(a, b);
+    draw_noise(a, rng);
+    next_action(a);
+    targets(a, b);
+    for (size_t i = 0; i < rows * width(a); i++)
+        input[i] = (double)a->input[i];
+    for (size_t i = 0; i < a->config.batch * a->critic_arch->loss.targets; i++)
+        target[i] = (double)a->target[i];
+}

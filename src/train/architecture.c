@@ -1,0 +1,136 @@
+#include "ks/architecture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+const char *const ks_architectures[] = {
+    "bn+wn+ce", "bn+ce", "bn+wn+mse", "bn+mse", "ln+wn+ce",    "ln+ce",     "ln+wn+mse",
+    "ln+mse",   "dense+wn+ce", "dense+ce", "dense+wn+mse", "dense+mse", NULL,
+};
+
+/* What a network's blocks are made of. `norm` is "" where there is none; only batchnorm makes the
+ * dense layers' bias superfluous. */
+struct blocks {
+    const char *norm;
+    bool projected;
+    size_t depth, width;
+};
+
+/* Everything but the last two lines. */
+static ks_status print_blocks(const struct blocks *b, char **text)
+{
+    bool normalized = *b->norm != '\0', bias = strcmp(b->norm, "batchnorm") != 0;
+
+    return ks_print_string(text, "%s%srepeat %zu {\n  dense %zu%s%s\n%s%s%s  relu\n}\n", b->norm,
+                           normalized ? "\n" : "", b->depth, b->width, bias ? "" : " bias=no",
+                           b->projected ? " project=unit" : "", normalized ? "  " : "", b->norm,
+                           normalized ? "\n" : "");
+}
+
+static ks_status finish(const struct blocks *b, size_t outputs, const char *last, char **text)
+{
+    char *blocks = NULL;
+    ks_status status;
+
+    KS_TRY(print_blocks(b, &blocks));
+    status = ks_print_string(text, "%sdense %zu%s\n%s\n", blocks, outputs,
+                             b->projected ? " project=unit-kernel" : "", last);
+    free(blocks);
+    return status;
+}
+
+static ks_status describe_critic(const struct blocks *b, const struct ks_settings *s, bool ce,
+                                 char **text)
+{
+    char loss[96];
+
+    snprintf(loss, sizeof loss, "loss ce min=%.17g max=%.17g", s->v_min, s->v_max);
+    return finish(b, ce ? s->atoms : 1, ce ? loss : "loss mse", text);
+}
+
+static ks_status describe_actor(const struct blocks *b, const struct ks_settings *s, size_t actions,
+                                char **text)
+{
+    struct blocks actor = {b->norm, b->projected, s->actor_depth, s->actor_hidden};
+
+    return finish(&actor, 2 * actions, "policy tanh-gaussian log-std=clip min=-10 max=2", text);
+}
+
+static bool starts(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+static bool is_named(const char *name)
+{
+    for (size_t i = 0; ks_architectures[i]; i++)
+        if (strcmp(ks_architectures[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The file's kind, by the words of its lines; what they mean is the parser's to check. */
+static struct blocks kind_of_file(const char *text)
+{
+    struct blocks b = {.norm = ""};
+
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += strspn(line, " \t\r\n");
+        if (starts(line, "batchnorm"))
+            b.norm = "batchnorm";
+        else if (!*b.norm && (starts(line, "layernorm") || starts(line, "rmsnorm")))
+            b.norm = "layernorm";
+        if (starts(line, "dense")) {
+            const char *project = strstr(line, "project=unit"), *end = line + strcspn(line, "#\n");
+
+            b.projected = b.projected || (project && project < end);
+        }
+    }
+    return b;
+}
+
+static ks_status read_file(const char *path, const struct ks_settings *s, size_t actions,
+                           char **critic, char **actor)
+{
+    struct blocks b;
+
+    KS_TRY(KS(arch_read)(path, critic));
+    b = kind_of_file(*critic);
+    return describe_actor(&b, s, actions, actor);
+}
+
+static ks_status build_named(const char *name, const struct ks_settings *s, size_t actions,
+                             char **critic, char **actor)
+{
+    struct blocks b = {.depth = s->depth, .width = s->hidden};
+
+    b.norm = starts(name, "bn") ? "batchnorm" : starts(name, "ln") ? "layernorm" : "";
+    b.projected = strstr(name, "+wn+") != NULL;
+    KS_TRY(describe_critic(&b, s, strstr(name, "+ce") != NULL, critic));
+    return describe_actor(&b, s, actions, actor);
+}
+
+ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t actions,
+                          char **critic, char **actor)
+{
+    size_t length = strlen(name);
+    ks_status status;
+
+    *critic = *actor = NULL;
+    if (is_named(name))
+        status = build_named(name, s, actions, critic, actor);
+    else if (strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".arch") == 0))
+        status = read_file(name, s, actions, critic, actor);
+    else
+        status = ks_fail(KS_USAGE, "arch: '%s' is neither an architecture (--list names them) nor "
+                                   "a .arch file", name);
+    if (status != KS_OK) {
+        free(*critic);
+        free(*actor);
+        *critic = *actor = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,196 @@
+#include "ks/settings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const decays[] = {"none", "norms", "norms+heads", "all", NULL};
+static const char *const yes[] = {"1", "yes", "true", "on", NULL};
+static const char *const no[] = {"0", "no", "false", "off", NULL};
+
+#define AT(field) offsetof(struct ks_settings, field)
+#define COUNT(field, low, high, standard, help)                                                    \
+    {#field, KS_KEY_COUNT, false, low, high, standard, NULL, AT(field), help}
+#define NUMBER(field, low, high, standard, help)                                                   \
+    {#field, KS_KEY_NUMBER, false, low, high, standard, NULL, AT(field), help}
+#define NUMBER_OR_AUTO(field, low, high, help)                                                     \
+    {#field, KS_KEY_NUMBER, true, low, high, "auto", NULL, AT(field), help}
+#define FLAG(field, standard, help)                                                                \
+    {#field, KS_KEY_FLAG, false, 0, 1, standard, NULL, AT(field), help}
+#define FLAG_OR_AUTO(field, help)                                                                  \
+    {#field, KS_KEY_FLAG, true, 0, 1, "auto", NULL, AT(field), help}
+
+/* Defaults: Palenicek et al., "XQC", ICLR 2026, table of hyperparameters. */
+const struct ks_key ks_keys[] = {
+    COUNT(hidden, 1, 16384, "512", "width of a critic's hidden layers (named architectures)"),
+    COUNT(depth, 1, 64, "4", "number of them (named architectures)"),
+    COUNT(actor_hidden, 1, 16384, "256", "width of the actor's hidden layers"),
+    COUNT(actor_depth, 1, 64, "4", "number of them"),
+    COUNT(critics, 1, 64, "2", "size of the ensemble"),
+    COUNT(atoms, 2, 4096, "101", "atoms of a ce critic (named architectures)"),
+    NUMBER(v_min, -1e6, 1e6, "-5", "value of the first atom (named architectures)"),
+    NUMBER(v_max, -1e6, 1e6, "5", "value of the last atom (named architectures)"),
+    COUNT(batch, 2, 65536, "256", "transitions of a minibatch"),
+    COUNT(utd, 1, 1024, "2", "updates per agent step"),
+    COUNT(random_steps, 1, 1e9, "5000", "agent steps before the first update"),
+    COUNT(replay, 1, 1e9, "1000000", "agent steps kept for replay"),
+    COUNT(action_repeat, 1, 1000, "2", "environment steps of an agent step"),
+    NUMBER_OR_AUTO(gamma, 0, 1, "discount; auto: by the episode's length"),
+    NUMBER(tau, 0, 1, "0.005", "share of the new parameters in the targets' average"),
+    NUMBER(critic_lr, 0, 1, "0.0003", "learning rate of the critics at the start"),
+    NUMBER(actor_lr, 0, 1, "0.0003", "learning rate of actor and temperature at the start"),
+    NUMBER(lr_end, 0, 1, "0.00003", "learning rate that all fall to on a line"),
+    COUNT(policy_delay, 1, 1000, "3", "updates per step of the actor"),
+    NUMBER(temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
+    NUMBER_OR_AUTO(target_entropy, -1e6, 1e6, "entropy aimed at; auto: -actions/2"),
+    NUMBER(weight_decay, 0, 1, "0", "decoupled weight decay"),
+    {"decay", KS_KEY_CHOICE, false, 0, 3, "none", decays, AT(decay),
+     "what decays: none, norms, norms+heads, all"},
+    FLAG(reward_normalization, "1", "divide rewards by the deviation of the discounted return"),
+    FLAG(raw_rewards, "0", "raw rewards in the checkpoints' targets"),
+    COUNT(eval_episodes, 1, 10000, "10", "episodes of an evaluation"),
+    COUNT(evaluations, 0, 10000, "20", "evaluations after the one at the start"),
+    COUNT(checkpoints, 1, 10000, "20", "evenly spaced checkpoints"),
+    COUNT(analysis_minibatches, 1, 100000, "50", "minibatches in a checkpoint"),
+    COUNT(threads, 1, 1024, "2", "threads; at most one a critic is of use"),
+    FLAG_OR_AUTO(nativeccd, "MuJoCo's native convex collider; auto: its default"),
+    FLAG_OR_AUTO(multiccd, "MuJoCo's multi-contact collider; auto: its default"),
+    {NULL, KS_KEY_COUNT, false, 0, 0, NULL, NULL, 0, NULL},
+};
+
+static size_t *count_at(const struct ks_settings *settings, const struct ks_key *key)
+{
+    return (size_t *)((char *)settings + key->offset);
+}
+
+static double *number_at(const struct ks_settings *settings, const struct ks_key *key)
+{
+    return (double *)((char *)settings + key->offset);
+}
+
+/* Keys that may be "auto" and numbers are kept as double, all others as size_t. */
+static bool is_number(const struct ks_key *key)
+{
+    return key->automatic || key->type == KS_KEY_NUMBER;
+}
+
+static bool is_among(const char *const *words, const char *value)
+{
+    for (size_t i = 0; words[i]; i++)
+        if (strcmp(words[i], value) == 0)
+            return true;
+    return false;
+}
+
+static bool read_value(const struct ks_key *key, const char *value, double *out)
+{
+    char *end;
+
+    if (key->automatic && strcmp(value, "auto") == 0) {
+        *out = NAN;
+        return true;
+    }
+    if (key->type == KS_KEY_FLAG) {
+        *out = is_among(yes, value);
+        return is_among(yes, value) || is_among(no, value);
+    }
+    if (key->type == KS_KEY_CHOICE) {
+        for (size_t i = 0; key->choices[i]; i++)
+            if (strcmp(key->choices[i], value) == 0) {
+                *out = (double)i;
+                return true;
+            }
+        return false;
+    }
+    *out = strtod(value, &end);
+    return end != value && !*end && *out >= key->low && *out <= key->high &&
+           (key->type == KS_KEY_NUMBER || *out == floor(*out));
+}
+
+static ks_status refuse(const struct ks_key *key, const char *value)
+{
+    const char *or_auto = key->automatic ? " or auto" : "";
+
+    if (key->type == KS_KEY_FLAG)
+        return ks_fail(KS_USAGE, "%s: expected 0 or 1%s, found '%s'", key->name, or_auto, value);
+    if (key->type == KS_KEY_CHOICE)
+        return ks_fail(KS_USAGE, "%s: expected one of none, norms, norms+heads, all, found '%s'",
+                       key->name, value);
+    return ks_fail(KS_USAGE, "%s: expected a%s number from %.10g to %.10g%s, found '%s'", key->name,
+                   key->type == KS_KEY_COUNT ? " whole" : "", key->low, key->high, or_auto, value);
+}
+
+ks_status ks_settings_set(struct ks_settings *settings, const char *name, const char *value)
+{
+    const struct ks_key *key = ks_keys;
+    double number;
+
+    while (key->name && strcmp(key->name, name) != 0)
+        key++;
+    if (!key->name)
+        return ks_fail(KS_USAGE, "'%s' is not a setting (--list names them)", name);
+    if (!read_value(key, value, &number))
+        return refuse(key, value);
+    if (is_number(key))
+        *number_at(settings, key) = number;
+    else
+        *count_at(settings, key) = (size_t)number;
+    return KS_OK;
+}
+
+ks_status ks_settings_assign(struct ks_settings *settings, const char *assignment)
+{
+    const char *equals = strchr(assignment, '=');
+    char name[64];
+
+    if (!equals || equals == assignment || (size_t)(equals - assignment) >= sizeof name)
+        return ks_fail(KS_USAGE, "expected KEY=VALUE, found '%s'", assignment);
+    memcpy(name, assignment, (size_t)(equals - assignment));
+    name[equals - assignment] = '\0';
+    return ks_settings_set(settings, name, equals + 1);
+}
+
+void ks_settings_start(struct ks_settings *settings)
+{
+    *settings = (struct ks_settings){0};
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        ks_settings_set(settings, key->name, key->standard); /* a test sets all of them */
+}
+
+void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,
+                       char text[KS_VALUE_LENGTH])
+{
+    if (key->type == KS_KEY_CHOICE)
+        snprintf(text, KS_VALUE_LENGTH, "%s", key->choices[*count_at(settings, key)]);
+    else if (!is_number(key))
+        snprintf(text, KS_VALUE_LENGTH, "%zu", *count_at(settings, key));
+    else if (isnan(*number_at(settings, key)))
+        snprintf(text, KS_VALUE_LENGTH, "auto");
+    else
+        for (int digits = 15; digits <= 17; digits++) { /* the fewest that read back the same */
+            snprintf(text, KS_VALUE_LENGTH, "%.*g", digits, *number_at(settings, key));
+            if (strtod(text, NULL) == *number_at(settings, key))
+                break;
+        }
+}
+
+ks_status ks_settings_check(const struct ks_settings *s)
+{
+    if (!(s->v_min < s->v_max))
+        return ks_fail(KS_USAGE, "v_min: expected less than v_max, found %g and %g", s->v_min,
+                       s->v_max);
+    if (s->weight_decay > 0 && s->decay == 0)
+        return ks_fail(KS_USAGE, "weight_decay: %g decays nothing while decay is none",
+                       s->weight_decay);
+    return KS_OK;
+}
+
+/* The heuristic of TD-MPC2 (Hansen, Su & Wang, ICLR 2024): clip((t/5 - 1)/(t/5), 0.95, 0.995) for
+ * episodes of t agent steps. */
+double ks_settings_gamma(const struct ks_settings *s, size_t steps)
+{
+    double fifth = (double)steps / (double)s->action_repeat / 5;
+
+    return isnan(s->gamma) ? fmin(fmax((fifth - 1) / fifth, 0.95), 0.995) : s->gamma;
+}
