@@ -1,0 +1,220 @@
+/* The analyzer's options: read as strings, so that every refusal says the same things. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ks/analysis.h"
+
+const struct ks_operator_kind ks_operator_kinds[] = {
+    {"hessian", ks_hessian_new_f32, ks_hessian_new_f64},
+    {NULL, NULL, NULL},
+};
+
+static int json, csv, exact;
+static char *folder, *operator_name, *batchnorm, *order, *probes, *seed, *precision, *batches,
+    *weight_decay, *scale, *memory, *compat, *apply, *output, *gradient;
+
+#define TEXT(name, letter, variable, help, argument)                                               \
+    {                                                                                              \
+        name, letter, POPT_ARG_STRING, &(variable), 0, help, argument                              \
+    }
+#define FLAG(name, variable, help)                                                                 \
+    {                                                                                              \
+        name, '\0', POPT_ARG_NONE, &(variable), 0, help, NULL                                      \
+    }
+
+const struct poptOption ks_analysis_options[] = {
+    TEXT("out", 'o', folder, "write the spectra there, not beside their checkpoints", "DIR"),
+    FLAG("json", json, "print the summaries as JSON, an object a line"),
+    FLAG("csv", csv, "print the summaries as CSV, a row a checkpoint"),
+    TEXT("operator", '\0', operator_name, "what is analyzed: hessian", "NAME"),
+    TEXT("batchnorm", '\0', batchnorm, "batch (train, the default) or running (eval) statistics",
+         "train|eval"),
+    TEXT("order", '\0', order, "Lanczos steps (90)", "M"),
+    TEXT("probes", '\0', probes, "start vectors (1)", "K"),
+    TEXT("seed", '\0', seed, "of the start vectors (0)", "S"),
+    TEXT("precision", '\0', precision, "of the products (f32)", "f32|f64"),
+    TEXT("batches", '\0', batches, "use the first N minibatches (all)", "N"),
+    TEXT("weight-decay", '\0', weight_decay, "mu2 of the term mu2/2 |theta|^2 (0)", "MU2"),
+    TEXT("scale", '\0', scale, "multiply the operator (1)", "C"),
+    TEXT("memory", '\0', memory, "budget in bytes, with K, M, G or T (half of what is free)",
+         "SIZE"),
+    FLAG("exact", exact, "all eigenvalues, from the dense operator (small critics)"),
+    TEXT("compat", '\0', compat, "xqc: one probe, f32, unweighted statistics, 1/N once more",
+         "xqc"),
+    TEXT("apply", '\0', apply, "multiply the operator by the vectors of a file", "IN"),
+    TEXT("output", '\0', output, "where the products go", "OUT"),
+    TEXT("gradient", '\0', gradient, "write loss and gradient", "OUT"),
+    POPT_TABLEEND};
+
+/* An integer in [low, high]; *value stays where the option is absent. */
+static ks_status integer(const char *name, const char *text, uint64_t low, uint64_t high,
+                         uint64_t *value)
+{
+    char *end;
+    unsigned long long number;
+
+    if (!text)
+        return KS_OK;
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    if (strspn(text, "0123456789") == 0 || *end || errno || number < low || number > high)
+        return ks_fail(KS_USAGE,
+                       "--%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'",
+                       name, low, high, text);
+    *value = number;
+    return KS_OK;
+}
+
+static ks_status size(const char *name, const char *text, size_t high, size_t *value)
+{
+    uint64_t number = *value;
+
+    KS_TRY(integer(name, text, 1, high, &number));
+    *value = (size_t)number;
+    return KS_OK;
+}
+
+static ks_status real_number(const char *name, const char *text, const char *expected,
+                             double *value)
+{
+    char *end;
+
+    if (!text)
+        return KS_OK;
+    *value = strtod(text, &end);
+    if (end == text || *end || !isfinite(*value))
+        return ks_fail(KS_USAGE, "--%s: expected %s, found '%s'", name, expected, text);
+    return KS_OK;
+}
+
+/* "512M": an integer and a suffix, powers of 1024. */
+static ks_status bytes(const char *name, const char *text, size_t *value)
+{
+    static const char suffixes[] = "KMGT";
+    const char *suffix;
+    char *end;
+    unsigned long long number, unit = 1;
+
+    if (!text)
+        return KS_OK;
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    suffix = *end ? strchr(suffixes, *end) : NULL;
+    if (suffix) {
+        unit = 1ULL << 10 * (suffix - suffixes + 1);
+        end++;
+    }
+    if (strspn(text, "0123456789") == 0 || *end || errno || number > SIZE_MAX / unit)
+        return ks_fail(KS_USAGE, "--%s: expected bytes, as 800M or 2G, found '%s'", name, text);
+    *value = (size_t)(number * unit);
+    return KS_OK;
+}
+
+/* The second choice: true; the first, or no option: false. */
+static ks_status choice(const char *name, const char *text, const char *first, const char *second,
+                        bool *is_second)
+{
+    *is_second = text && strcmp(text, second) == 0;
+    if (!text || *is_second || strcmp(text, first) == 0)
+        return KS_OK;
+    return ks_fail(KS_USAGE, "--%s: expected %s or %s, found '%s'", name, first, second, text);
+}
+
+static ks_status find_operator(const char *name, const struct ks_operator_kind **kind)
+{
+    char list[256] = "";
+    size_t used = 0;
+
+    for (*kind = ks_operator_kinds; (*kind)->name; (*kind)++) {
+        if (!name || strcmp(name, (*kind)->name) == 0)
+            return KS_OK;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+                                     (*kind)->name);
+    }
+    return ks_fail(KS_USAGE, "--operator: expected one of %s; found '%s'", list, name);
+}
+
+/* The published code has one way to compute; what contradicts it is refused. */
+static ks_status read_compat(struct ks_analysis *a)
+{
+    if (!compat)
+        return KS_OK;
+    if (strcmp(compat, "xqc") != 0)
+        return ks_fail(KS_USAGE, "--compat: expected xqc, found '%s'", compat);
+    if (!a->single)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --precision f32, found '%s'", precision);
+    if (a->probes != 1)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --probes 1, found '%s'", probes);
+    a->compat = true;
+    return KS_OK;
+}
+
+static ks_status read_files(struct ks_analysis *a)
+{
+    a->folder = folder;
+    a->apply = apply;
+    a->output = output;
+    a->gradient = gradient;
+    if (!a->apply != !a->output)
+        return ks_fail(KS_USAGE,
+                       "--apply IN and --output OUT: expected both or neither, found --%s",
+                       a->apply ? "apply" : "output");
+    if (a->json && a->csv)
+        return ks_fail(KS_USAGE, "--json and --csv: expected at most one of them");
+    return KS_OK;
+}
+
+ks_status ks_analysis_read(struct ks_analysis *a)
+{
+    bool f64;
+
+    *a = (struct ks_analysis){.json = json,
+                              .csv = csv,
+                              .exact = exact,
+                              .order = 90,
+                              .probes = 1,
+                              .memory = ks_analysis_free_memory() / 2,
+                              .scale = 1};
+    KS_TRY(find_operator(operator_name, &a->kind));
+    KS_TRY(choice("batchnorm", batchnorm, "train", "eval", &a->evaluation));
+    KS_TRY(choice("precision", precision, "f32", "f64", &f64));
+    a->single = !f64;
+    KS_TRY(size("order", order, 10000, &a->order));
+    KS_TRY(size("probes", probes, 10000, &a->probes));
+    KS_TRY(integer("seed", seed, 0, INT64_MAX, &a->seed));
+    KS_TRY(size("batches", batches, 1000000, &a->batches));
+    KS_TRY(real_number("weight-decay", weight_decay, "a number from 0", &a->weight_decay));
+    if (a->weight_decay < 0)
+        return ks_fail(KS_USAGE, "--weight-decay: expected a number from 0, found '%s'",
+                       weight_decay);
+    KS_TRY(real_number("scale", scale, "a number other than 0", &a->scale));
+    if (a->scale == 0)
+        return ks_fail(KS_USAGE, "--scale: expected a number other than 0, found '%s'", scale);
+    KS_TRY(bytes("memory", memory, &a->memory));
+    KS_TRY(read_compat(a));
+    return read_files(a);
+}
+
+/* MemAvailable counts what the file cache would give back; where there is no /proc, free pages. */
+size_t ks_analysis_free_memory(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[256];
+    size_t kilobytes = 0;
+    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+    while (file && kilobytes == 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %zu kB", &kilobytes) != 1)
+            kilobytes = 0;
+    if (file)
+        fclose(file);
+    if (kilobytes > 0)
+        return kilobytes * 1024;
+    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+}

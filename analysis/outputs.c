@@ -1,0 +1,130 @@
+/* Where the analyzer writes: known and tried before any work. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ks/analysis.h"
+#include "ks/file.h"
+#include "ks/memory.h"
+
+static const char SUFFIX[] = ".h5", OUTPUT_SUFFIX[] = ".spectrum.h5";
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static size_t stem_length(const char *path) /* without ".h5" at its end */
+{
+    size_t length = strlen(path), suffix = sizeof SUFFIX - 1;
+
+    return length > suffix && strcmp(path + length - suffix, SUFFIX) == 0 ? length - suffix
+                                                                          : length;
+}
+
+static ks_status name_output(const char *checkpoint, const char *folder, char **output)
+{
+    const char *name = folder ? base_name(checkpoint) : checkpoint;
+
+    return ks_print_string(output, "%s%s%.*s%s", folder ? folder : "", folder ? "/" : "",
+                           (int)stem_length(name), name, OUTPUT_SUFFIX);
+}
+
+/* Of the folder that holds the file; false: there is none. */
+static bool stat_folder(const char *path, struct stat *info)
+{
+    char *folder = NULL;
+    size_t length = (size_t)(base_name(path) - path);
+    bool found;
+
+    if (length == 0)
+        return stat(".", info) == 0;
+    if (ks_print_string(&folder, "%.*s", (int)length, path) != KS_OK)
+        return false;
+    found = stat(folder, info) == 0;
+    free(folder);
+    return found;
+}
+
+/* The same name in the same folder, however the folder is spelt. */
+static bool same_output(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    if (strcmp(base_name(a), base_name(b)) != 0)
+        return false;
+    return strcmp(a, b) == 0 || (stat_folder(a, &x) && stat_folder(b, &y) && x.st_dev == y.st_dev &&
+                                 x.st_ino == y.st_ino);
+}
+
+static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *const *outputs)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            if (same_output(outputs[i], outputs[j]))
+                return ks_fail(KS_USAGE, "%s and %s: the spectra of both would be %s",
+                               checkpoints[j], checkpoints[i], outputs[i]);
+    return KS_OK;
+}
+
+static ks_status make_folder(const char *folder)
+{
+    struct stat info;
+
+    if (mkdir(folder, 0777) == 0)
+        return KS_OK;
+    if (errno != EEXIST)
+        return ks_fail(KS_IO, "-o %s: cannot be made: %s", folder, strerror(errno));
+    if (stat(folder, &info) != 0)
+        return ks_fail(KS_IO, "-o %s: %s", folder, strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return ks_fail(KS_IO, "-o %s: expected a folder, found a file", folder);
+    return KS_OK;
+}
+
+ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *folder,
+                         char ***outputs)
+{
+    ks_status status = KS_OK;
+    char **names = NULL;
+
+    *outputs = NULL;
+    KS_GO(ks_alloc(n, sizeof *names, &names));
+    for (size_t i = 0; i < n; i++)
+        KS_GO(name_output(checkpoints[i], folder, &names[i]));
+    if (folder && n > 0)
+        KS_GO(make_folder(folder));
+    KS_GO(refuse_doubles(n, checkpoints, names));
+    if (folder && n > 0)
+        KS_GO(ks_output_check(names[0], NULL));
+    *outputs = names, names = NULL;
+done:
+    ks_outputs_free(n, names);
+    return status;
+}
+
+void ks_outputs_free(size_t n, char **outputs)
+{
+    for (size_t i = 0; outputs && i < n; i++)
+        free(outputs[i]);
+    free(outputs);
+}
+
+ks_status ks_output_check(const char *output, const char *input)
+{
+    struct stat in, out;
+    struct ks_file file;
+    ks_status status;
+
+    if (input && stat(output, &out) == 0 && stat(input, &in) == 0 && out.st_dev == in.st_dev &&
+        out.st_ino == in.st_ino)
+        return ks_fail(KS_USAGE, "%s: expected another file for the output, found the input %s",
+                       output, input);
+    status = ks_file_create(output, &file);
+    ks_file_close(&file);
+    return status;
+}

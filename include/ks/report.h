@@ -1,0 +1,25 @@
+/* Summaries on standard output or elsewhere: a table, JSON lines or CSV. */
+#ifndef KS_REPORT_H
+#define KS_REPORT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "ks/error.h"
+#include "ks/spectrum.h"
+
+struct ks_report {
+    enum { KS_REPORT_TABLE, KS_REPORT_JSON, KS_REPORT_CSV } form;
+    FILE *out;
+    int width;   /* of the table's first column: the longest checkpoint's name */
+    size_t rows; /* printed so far; begins with 0 */
+};
+
+/* A row, or an object on a line: the checkpoint, what was computed, the figures; a number that is not
+ * finite is null in JSON, nan or inf in CSV. Fails with KS_FULL where it cannot be written. */
+ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
+                        const struct ks_spectrum *spectrum);
+/* Below a table, what can be claimed. */
+ks_status ks_report_end(struct ks_report *report);
+
+#endif
