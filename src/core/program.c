@@ -14,10 +14,8 @@ static bool warned; /* the BLAS warning was printed: once a program */
 
 static void print_help(const struct ks_program *program, poptContext context)
 {
-    printf("NAME\n  %s - %s\n\nSYNOPSIS\n  %s %s\n\nOPTIONS\n", program->name, program->summary,
-           program->name, program->synopsis);
-    fflush(stdout);
-    poptPrintHelp(context, stdout, 0);
+    printf("NAME\n  %s - %s\n\nSYNOPSIS\n", program->name, program->summary);
+    poptPrintHelp(context, stdout, 0); /* starts with "Usage: NAME SYNOPSIS" */
     printf("\n%s", program->details ? program->details : "");
     printf("\nEXIT STATUS\n"
            "  0 success; 1 a failure at run time; 2 bad options, missing or malformed files.\n");
