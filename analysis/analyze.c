@@ -57,7 +57,7 @@ static ks_status pose_problem(const struct ks_analysis *o, struct job *job)
                        "%s: --exact: expected at most %d parameters, found %zu; without it "
                        "the spectrum is estimated",
                        job->path, KS_EXACT_LIMIT, n);
-    if (held > room)
+    if (room > 0 && held > room)
         return ks_fail(KS_MEMORY,
                        "%s: %zu Lanczos vectors of %zu numbers need %.1f GB, %.1f GB are "
                        "free; choose a smaller --order",
@@ -152,13 +152,18 @@ static ks_status write_vectors(const struct ks_analysis *o, struct job *job)
     return ks_apply_file(job->a, o->apply, o->output, &job->watch);
 }
 
-/* A message of a part that does not know the file gets its name. */
-static ks_status name_culprit(const char *path, ks_status status)
+/* A message of a part that does not know the file gets its name; one about another file has that.
+ */
+static ks_status name_culprit(const struct ks_analysis *o, const char *path, ks_status status)
 {
+    const char *const files[] = {path, o->apply, o->output, o->gradient};
     char text[1024];
 
     snprintf(text, sizeof text, "%s", ks_error_text());
-    return strstr(text, path) ? status : ks_fail(status, "%s: %s", path, text);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (files[i] && strstr(text, files[i]))
+            return status;
+    return ks_fail(status, "%s: %s", path, text);
 }
 
 static const char *version(void)
@@ -200,7 +205,7 @@ static int analyze_all(const struct ks_analysis *o, const struct ks_arguments *a
         job_clear(&job);
         if (status == KS_OK)
             continue;
-        status = name_culprit(arguments->rest[i], status);
+        status = name_culprit(o, arguments->rest[i], status);
         fprintf(stderr, "%s: %s\n", program.name, ks_error_text());
         if (ks_exit_status(status) > worst)
             worst = ks_exit_status(status);

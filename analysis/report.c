@@ -22,11 +22,12 @@ static const char *const columns[] = {"lambda_max", "lambda_min", "kappa", "kapp
                                       "kappa_q90",  "kurtosis",   "trace"};
 enum { COLUMNS = sizeof columns / sizeof columns[0], COLUMN = 12 };
 
-static ks_status written(const struct ks_report *r)
+static ks_status written(struct ks_report *r)
 {
-    if (fflush(r->out) != 0 || ferror(r->out))
-        return ks_fail(KS_FULL, "standard output: %s", strerror(errno));
-    return KS_OK;
+    if (r->failed || (fflush(r->out) == 0 && !ferror(r->out)))
+        return KS_OK;
+    r->failed = true;
+    return ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
 /* The fewest steps of a probe. */

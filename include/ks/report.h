@@ -2,6 +2,7 @@
 #ifndef KS_REPORT_H
 #define KS_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -13,10 +14,12 @@ struct ks_report {
     FILE *out;
     int width;   /* of the table's first column: the longest checkpoint's name */
     size_t rows; /* printed so far; begins with 0 */
+    bool failed; /* it could not be written, and that was said */
 };
 
 /* A row, or an object on a line: the checkpoint, what was computed, the figures; a number that is not
- * finite is null in JSON, nan or inf in CSV. Fails with KS_FULL where it cannot be written. */
+ * finite is null in JSON, nan or inf in CSV. Fails with KS_FULL the
+ * first time that it cannot be written. */
 ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
 /* Below a table, what can be claimed. */
