@@ -13,7 +13,8 @@
 
 static char scratch_folder[] = "/tmp/kappascope-test-XXXXXX";
 
-/* Setup and teardown of a group of tests: cmocka_run_group_tests(tests, scratch_make, scratch_remove). */
+/* Setup and teardown of a group of tests: cmocka_run_group_tests(tests, scratch_make,
+ * scratch_remove). */
 static inline int scratch_make(void **state)
 {
     (void)state;

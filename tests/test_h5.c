@@ -54,9 +54,9 @@ static void test_any_type(void **state)
 {
     const char *path = scratch("types.h5");
     double values[NUMBERS];
-    hid_t types[] = {half_float(false), half_float(true), H5T_IEEE_F32BE,  H5T_IEEE_F64BE,
-                     H5T_IEEE_F32LE,    H5T_IEEE_F64LE,   H5T_STD_I8LE,    H5T_STD_U8BE,
-                     H5T_STD_I16BE,     H5T_STD_U32LE,    H5T_STD_I64BE,   H5T_STD_U64LE,
+    hid_t types[] = {half_float(false), half_float(true), H5T_IEEE_F32BE, H5T_IEEE_F64BE,
+                     H5T_IEEE_F32LE,    H5T_IEEE_F64LE,   H5T_STD_I8LE,   H5T_STD_U8BE,
+                     H5T_STD_I16BE,     H5T_STD_U32LE,    H5T_STD_I64BE,  H5T_STD_U64LE,
                      H5T_NATIVE_LDOUBLE};
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     struct ks_h5 *h5;

@@ -37,7 +37,7 @@ ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute
  * fit. Fails only for lack of memory. */
 ks_status ks_attribute_convert(struct ks_attribute *attribute, enum ks_attribute_type type,
                                bool *fits);
-void ks_attribute_clear(struct ks_attribute *attribute);        /* frees what it holds        */
-void ks_attributes_free(struct ks_attribute *list, size_t n);   /* and the list; NULL is fine */
+void ks_attribute_clear(struct ks_attribute *attribute);      /* frees what it holds        */
+void ks_attributes_free(struct ks_attribute *list, size_t n); /* and the list; NULL is fine */
 
 #endif

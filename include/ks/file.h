@@ -11,8 +11,8 @@
 #include "ks/error.h"
 
 struct ks_file {
-    char *path, *temporary; /* owned */
-    int descriptor;         /* of the temporary file; -1: closed */
+    char *path, *folder, *temporary; /* owned */
+    int descriptor;                  /* of the temporary file; -1: closed */
 };
 
 /* Opens the temporary file, so that a folder that cannot be written is known before the work is

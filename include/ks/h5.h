@@ -3,8 +3,8 @@
  *
  * Reading takes any numeric type, width, byte order and storage layout and gives double. Writing
  * gives chunked, shuffled, compressed datasets with Fletcher-32 checksums, in HDF5 1.10's format,
- * whose metadata carry checksums too; no time is stored, so equal content gives equal bytes. HDF5 is
- * not reentrant: one thread at a time. */
+ * whose metadata carry checksums too; no time is stored, so equal content gives equal bytes. HDF5
+ * is not reentrant: one thread at a time. */
 #ifndef KS_H5_H
 #define KS_H5_H
 
@@ -27,7 +27,7 @@ struct ks_h5 {
     struct ks_file file; /* writing: where the file will appear                    */
     void *image;         /* writing: its bytes, with room for image_room; owned    */
     size_t image_room;
-    bool image_failed;   /* there was no memory for them                           */
+    bool image_failed; /* there was no memory for them                           */
 };
 
 struct ks_h5_shape {

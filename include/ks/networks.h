@@ -10,10 +10,11 @@
 #include "ks/error.h"
 #include "ks/h5.h"
 
-/* Reads description, parameters and running statistics of `group`, networks of `in` inputs. Where
- * the group has no attribute `arch`, it is as `like` says (NULL: that is an error). Fails with
- * KS_FORMAT or KS_IO; the caller ends with ks_networks_clear in any case. */
-ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
+/* Reads description, parameters and running statistics of `group`, networks of `in` inputs whose
+ * description ends in a loss, or in a policy where `actor`. Where the group has no attribute
+ * `arch`, it is as `like` says (NULL: that is an error). Fails with KS_FORMAT or KS_IO; the caller
+ * ends with ks_networks_clear in any case. */
+ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in, bool actor,
                            const struct ks_networks *like, struct ks_networks *networks);
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
                             bool single);

@@ -16,12 +16,12 @@ static const struct {
     const char *name;
     enum ks_attribute_type type;
 } known[] = {
-    {"env", KS_ATTRIBUTE_STRING},          {"architecture", KS_ATTRIBUTE_STRING},
-    {"seed", KS_ATTRIBUTE_INTEGER},        {"env_step", KS_ATTRIBUTE_INTEGER},
-    {"update", KS_ATTRIBUTE_INTEGER},      {"return_mean", KS_ATTRIBUTE_NUMBER},
-    {"returns", KS_ATTRIBUTE_LIST},        {"gamma", KS_ATTRIBUTE_NUMBER},
+    {"env", KS_ATTRIBUTE_STRING},           {"architecture", KS_ATTRIBUTE_STRING},
+    {"seed", KS_ATTRIBUTE_INTEGER},         {"env_step", KS_ATTRIBUTE_INTEGER},
+    {"update", KS_ATTRIBUTE_INTEGER},       {"return_mean", KS_ATTRIBUTE_NUMBER},
+    {"returns", KS_ATTRIBUTE_LIST},         {"gamma", KS_ATTRIBUTE_NUMBER},
     {"learning_rate", KS_ATTRIBUTE_NUMBER}, {"reward_scale", KS_ATTRIBUTE_NUMBER},
-    {"temperature", KS_ATTRIBUTE_NUMBER},  {"library_versions", KS_ATTRIBUTE_STRING},
+    {"temperature", KS_ATTRIBUTE_NUMBER},   {"library_versions", KS_ATTRIBUTE_STRING},
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
@@ -51,14 +51,11 @@ static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
                        h5->path, input->rank);
     for (size_t i = 0; i < input->rank; i++)
         if (input->dims[i] == 0)
-            return ks_fail(KS_FORMAT, "%s: /batch/input: expected at least one minibatch, one row "
+            return ks_fail(KS_FORMAT,
+                           "%s: /batch/input: expected at least one minibatch, one row "
                            "and one column, found [%zu, %zu, %zu]",
                            h5->path, input->dims[0], input->dims[1], input->dims[2]);
-    KS_TRY(ks_networks_read(h5, "/critic", input->dims[2], NULL, &c->critic));
-    if (!c->critic.arch->loss.kind)
-        return ks_fail(KS_FORMAT, "%s: /critic: arch: expected a loss at its end, found a policy",
-                       h5->path);
-    return KS_OK;
+    return ks_networks_read(h5, "/critic", input->dims[2], false, NULL, &c->critic);
 }
 
 /* [N, B, K], or [N, B] where K = 1; 1 <= B <= R. */
@@ -71,8 +68,10 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const struct ks_chec
                                    .dims = {c->minibatches, target->dims[1], flat ? 0 : k}};
 
     if (target->rank >= 2 && (target->dims[1] == 0 || target->dims[1] > c->rows))
-        return ks_fail(KS_FORMAT, "%s: /batch/target: expected 1 to %zu rows a minibatch, as many as "
-                       "/batch/input has, found %zu", h5->path, c->rows, target->dims[1]);
+        return ks_fail(KS_FORMAT,
+                       "%s: /batch/target: expected 1 to %zu rows a minibatch, as many as "
+                       "/batch/input has, found %zu",
+                       h5->path, c->rows, target->dims[1]);
     if (target->rank < 2)
         return ks_fail(KS_FORMAT, "%s: /batch/target: expected 3 dimensions [N, B, K], found %zu",
                        h5->path, target->rank);
@@ -92,15 +91,17 @@ static ks_status check_distributions(const struct ks_h5 *h5, const struct ks_che
 
         for (size_t i = 0; i < k; i++) {
             if (t[i] < 0)
-                return ks_fail(KS_FORMAT, "%s: /batch/target: row %zu of minibatch %zu: expected "
-                               "probabilities, found %g", h5->path, row % c->loss_rows,
-                               row / c->loss_rows, t[i]);
+                return ks_fail(KS_FORMAT,
+                               "%s: /batch/target: row %zu of minibatch %zu: expected "
+                               "probabilities, found %g",
+                               h5->path, row % c->loss_rows, row / c->loss_rows, t[i]);
             sum += t[i];
         }
         if (!(fabs(sum - 1) <= TARGET_SUM))
-            return ks_fail(KS_FORMAT, "%s: /batch/target: row %zu of minibatch %zu: expected the "
-                           "sum 1 within %g, found %.9g", h5->path, row % c->loss_rows,
-                           row / c->loss_rows, TARGET_SUM, sum);
+            return ks_fail(KS_FORMAT,
+                           "%s: /batch/target: row %zu of minibatch %zu: expected the "
+                           "sum 1 within %g, found %.9g",
+                           h5->path, row % c->loss_rows, row / c->loss_rows, TARGET_SUM, sum);
     }
     return KS_OK;
 }
@@ -130,9 +131,10 @@ static ks_status check_squares(const struct ks_h5 *h5, const struct ks_checkpoin
 {
     for (size_t i = 0; i < c->critic.ensemble * c->critic.arch->parameters; i++)
         if (c->adam_v[i] < 0)
-            return ks_fail(KS_FORMAT, "%s: /optimizer/v: expected means of squares, found %g in "
-                           "critic %zu", h5->path, c->adam_v[i],
-                           i / c->critic.arch->parameters);
+            return ks_fail(KS_FORMAT,
+                           "%s: /optimizer/v: expected means of squares, found %g in "
+                           "critic %zu",
+                           h5->path, c->adam_v[i], i / c->critic.arch->parameters);
     return KS_OK;
 }
 
@@ -153,9 +155,9 @@ static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return check_squares(h5, c);
 }
 
-/* The actor reads the observation alone. Its width is the attribute `in`; where that is absent it is
- * the critic's width less the actions, which the description's last layer tells at any width that
- * it can be parsed for (not all: groups divide the width, a residual may fix it). */
+/* The actor reads the observation alone. Its width is the attribute `in`; where that is absent it
+ * is the critic's width less the actions, which the description's last layer tells at any width
+ * that it can be parsed for (not all: groups divide the width, a residual may fix it). */
 static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *in)
 {
     ks_status status = KS_OK;
@@ -179,8 +181,10 @@ static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *i
     }
     KS_GO(status);
     if (arch->policy.actions >= critic_in) {
-        status = ks_fail(KS_FORMAT, "%s: /actor: expected fewer actions than the critic has inputs "
-                         "(%zu), found %zu", h5->path, critic_in, arch->policy.actions);
+        status = ks_fail(KS_FORMAT,
+                         "%s: /actor: expected fewer actions than the critic has inputs "
+                         "(%zu), found %zu",
+                         h5->path, critic_in, arch->policy.actions);
         goto done;
     }
     *in = critic_in - arch->policy.actions;
@@ -196,11 +200,7 @@ static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
     size_t in = 0;
 
     KS_TRY(actor_width(h5, c->critic.arch->in, &in));
-    KS_TRY(ks_networks_read(h5, "/actor", in, NULL, &c->actor));
-    if (c->actor.arch->policy.actions == 0)
-        return ks_fail(KS_FORMAT, "%s: /actor: arch: expected a policy at its end, found a loss",
-                       h5->path);
-    return KS_OK;
+    return ks_networks_read(h5, "/actor", in, true, NULL, &c->actor);
 }
 
 static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
@@ -209,7 +209,8 @@ static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint
 
     KS_TRY(ks_h5_has(h5, "/target", &target));
     if (target)
-        KS_TRY(ks_networks_read(h5, "/target", c->critic.arch->in, &c->critic, &c->target_critic));
+        KS_TRY(ks_networks_read(h5, "/target", c->critic.arch->in, false, &c->critic,
+                                &c->target_critic));
     KS_TRY(ks_h5_has(h5, "/actor", &actor));
     if (actor)
         KS_TRY(read_actor(h5, c));

@@ -30,7 +30,8 @@ static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c
     return KS_OK;
 }
 
-/* The attribute `in` is the width of an observation: the one size that a description leaves open. */
+/* The attribute `in` is the width of an observation: the one size that a description leaves open.
+ */
 static ks_status write_actor(struct ks_h5 *h5, const struct ks_networks *actor, bool single)
 {
     KS_TRY(ks_networks_write(h5, "/actor", actor, single));

@@ -36,26 +36,20 @@ static ks_status folder_of(const char *path, char **folder)
 
 static ks_status open_temporary(struct ks_file *file)
 {
-    ks_status status = KS_OK;
-    char *folder = NULL;
+    int error = EEXIST; /* one that an earlier process of this number has left behind */
 
-    KS_GO(folder_of(file->path, &folder));
-    for (int i = 0; i < NAMES; i++) {
-        KS_GO(ks_print_string(&file->temporary, "%s/.kappascope-%ld-%u.tmp", folder,
-                              (long)getpid(), atomic_fetch_add(&counter, 1)));
+    for (int i = 0; i < NAMES && error == EEXIST; i++) {
+        KS_TRY(ks_print_string(&file->temporary, "%s/.kappascope-%ld-%u.tmp", file->folder,
+                               (long)getpid(), atomic_fetch_add(&counter, 1)));
         file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
         if (file->descriptor >= 0)
-            goto done;
-        status = errno == ENOSPC || errno == EDQUOT ? KS_FULL : KS_IO;
-        status = ks_fail(status, "%s: cannot be created: %s", file->path, strerror(errno));
+            return KS_OK;
+        error = errno;
         free(file->temporary);
         file->temporary = NULL;
-        if (errno != EEXIST) /* else one that another process of this number has left behind */
-            goto done;
     }
-done:
-    free(folder);
-    return status;
+    return ks_fail(error == ENOSPC || error == EDQUOT ? KS_FULL : KS_IO,
+                   "%s: cannot be created: %s", file->path, strerror(error));
 }
 
 ks_status ks_file_create(const char *path, struct ks_file *file)
@@ -64,6 +58,7 @@ ks_status ks_file_create(const char *path, struct ks_file *file)
 
     *file = (struct ks_file){.descriptor = -1};
     KS_TRY(ks_copy_string(path, &file->path));
+    KS_TRY(folder_of(path, &file->folder)); /* now: what follows the rename must not fail */
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return ks_fail(KS_IO, "%s: cannot be created: it is there and %s", path,
                        S_ISDIR(there.st_mode) ? "a folder" : "no regular file");
@@ -74,17 +69,13 @@ ks_status ks_file_create(const char *path, struct ks_file *file)
  * opened or flushed (some network file systems) are left to the system. */
 static ks_status flush_folder(const struct ks_file *file)
 {
+    int descriptor = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ks_status status = KS_OK;
-    char *folder = NULL;
-    int descriptor;
 
-    KS_TRY(folder_of(file->path, &folder));
-    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor >= 0 && fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)
         status = disk_failed(file, "flushed");
     if (descriptor >= 0)
         close(descriptor);
-    free(folder);
     return status;
 }
 
@@ -123,6 +114,7 @@ void ks_file_close(struct ks_file *file)
     if (file->temporary)
         unlink(file->temporary);
     free(file->temporary);
+    free(file->folder);
     free(file->path);
     *file = (struct ks_file){.descriptor = -1};
 }

@@ -1,9 +1,9 @@
 /* HDF5 files: opening, creating, committing, messages.
  *
- * A new file is built in memory (the core driver) and written by ks_file_commit: a full disk is then
- * met by one write() of ours and not by HDF5's cache, which cannot give up a file that it fails to
- * write back. The bytes are taken when HDF5 closes the file: H5Fget_file_image of 1.10.8 leaves a
- * wrong checksum in this format's superblock. */
+ * A new file is built in memory (the core driver) and written by ks_file_commit: a full disk is
+ * then met by one write() of ours and not by HDF5's cache, which cannot give up a file that it
+ * fails to write back. The bytes are taken when HDF5 closes the file: H5Fget_file_image of 1.10.8
+ * leaves a wrong checksum in this format's superblock. */
 #include "ks/h5.h"
 
 #include <errno.h>
@@ -25,8 +25,7 @@ static herr_t innermost(unsigned int number, const H5E_error2_t *error, void *te
     return 0;
 }
 
-ks_status ks_h5_fail(const struct ks_h5 *h5, ks_status status, const char *object,
-                     const char *what)
+ks_status ks_h5_fail(const struct ks_h5 *h5, ks_status status, const char *object, const char *what)
 {
     char inner[256] = "";
 

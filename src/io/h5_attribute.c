@@ -139,7 +139,8 @@ static ks_status read_value(const struct ks_h5 *h5, const char *object, const st
     return KS_OK;
 }
 
-/* Reads an attribute that is there; *known is false where its type is one that we have no use for. */
+/* Reads an attribute that is there; *known is false where its type is one that we have no use for.
+ */
 static ks_status read_any(const struct ks_h5 *h5, const char *object, const char *name,
                           struct ks_attribute *out, bool *known)
 {
@@ -258,8 +259,8 @@ static ks_status iterate(struct listing *l)
     hsize_t position = 0;
 
     l->n = 0;
-    if (H5Aiterate_by_name(l->h5->id, l->object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one,
-                           l, H5P_DEFAULT) < 0)
+    if (H5Aiterate_by_name(l->h5->id, l->object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one, l,
+                           H5P_DEFAULT) < 0)
         return l->status != KS_OK
                    ? l->status
                    : ks_h5_fail(l->h5, KS_IO, l->object, "its attributes cannot be read");

@@ -1,4 +1,5 @@
-/* Groups, datasets and attributes of a new file: datasets are chunked, shuffled, compressed, with checksums. */
+/* Groups, datasets and attributes of a new file: datasets are chunked, shuffled, compressed, with
+ * checksums. */
 #include "ks/h5.h"
 
 #include <assert.h>
@@ -48,7 +49,8 @@ static hid_t stored_type(enum ks_h5_type type)
     }
 }
 
-/* Whole trailing dimensions as long as they fit into CHUNK_BYTES, then a part of the next one, then 1. */
+/* Whole trailing dimensions as long as they fit into CHUNK_BYTES, then a part of the next one,
+ * then 1. */
 static void chunk_shape(const struct ks_h5_shape *shape, size_t element, hsize_t *chunk)
 {
     size_t room = CHUNK_BYTES / element;
@@ -90,8 +92,7 @@ ks_status ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type
     list = creation_list(shape, H5Tget_size(stored));
     if (space >= 0 && list >= 0)
         set = H5Dcreate2(h5->id, object, stored, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    if (set < 0 ||
-        H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+    if (set < 0 || H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
         status = ks_h5_fail(h5, KS_RUN, object, "cannot be written");
     if (set >= 0 && H5Dclose(set) < 0 && status == KS_OK) /* chunks are compressed here */
         status = ks_h5_fail(h5, KS_RUN, object, "cannot be written");
@@ -117,8 +118,8 @@ ks_status ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_ty
     return ks_h5_write(h5, object, type, shape, values);
 }
 
-/* The stored type, the type in memory and the value's address. Strings have a fixed length: those of
- * variable length lie in a heap without a checksum. */
+/* The stored type, the type in memory and the value's address. Strings have a fixed length: those
+ * of variable length lie in a heap without a checksum. */
 static hid_t attribute_type(const struct ks_attribute *a, hid_t *memory, const void **value)
 {
     size_t length;
@@ -128,9 +129,9 @@ static hid_t attribute_type(const struct ks_attribute *a, hid_t *memory, const v
     case KS_ATTRIBUTE_STRING:
         length = strlen(a->string);
         type = H5Tcopy(H5T_C_S1);
-        if (type >= 0 && (H5Tset_size(type, length > 0 ? length : 1) < 0 ||
-                          H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 ||
-                          H5Tset_cset(type, H5T_CSET_UTF8) < 0)) {
+        if (type >= 0 &&
+            (H5Tset_size(type, length > 0 ? length : 1) < 0 ||
+             H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)) {
             H5Tclose(type);
             return H5I_INVALID_HID;
         }
@@ -148,8 +149,7 @@ static hid_t attribute_type(const struct ks_attribute *a, hid_t *memory, const v
     }
 }
 
-ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object,
-                                const struct ks_attribute *a)
+ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object, const struct ks_attribute *a)
 {
     ks_status status = KS_OK;
     hsize_t n = a->n;
@@ -181,8 +181,7 @@ ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object, size_t n,
     return KS_OK;
 }
 
-ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name,
-                              int64_t value)
+ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name, int64_t value)
 {
     struct ks_attribute a = {.type = KS_ATTRIBUTE_INTEGER, .integer = value};
 

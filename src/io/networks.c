@@ -1,5 +1,5 @@
-/* A group of networks in a file: GROUP/NN_kind/ARRAY, each [E, ...], and in memory one flat vector a
- * critic, critic after critic. */
+/* A group of networks in a file: GROUP/NN_kind/ARRAY, each [E, ...], and in memory one flat vector
+ * a critic, critic after critic. */
 #include "ks/networks.h"
 
 #include <assert.h>
@@ -27,10 +27,8 @@ struct cursor {
 
 static struct cursor start(const char *group, const struct ks_networks *networks, bool states)
 {
-    return (struct cursor){.arch = networks->arch,
-                           .group = group,
-                           .ensemble = networks->ensemble,
-                           .states = states};
+    return (struct cursor){
+        .arch = networks->arch, .group = group, .ensemble = networks->ensemble, .states = states};
 }
 
 static size_t length(const struct cursor *c) /* of one network's flat vector */
@@ -62,9 +60,8 @@ static bool advance(struct cursor *c)
     KS(arch_group)(layer, name);
     snprintf(c->home, sizeof c->home, "%s/%s", c->group, name);
     snprintf(c->object, sizeof c->object, "%s/%s", c->home, array->name);
-    c->shape = array->rows > 0
-                   ? (struct ks_h5_shape){3, {c->ensemble, array->rows, array->columns}}
-                   : (struct ks_h5_shape){2, {c->ensemble, array->columns}};
+    c->shape = array->rows > 0 ? (struct ks_h5_shape){3, {c->ensemble, array->rows, array->columns}}
+                               : (struct ks_h5_shape){2, {c->ensemble, array->columns}};
     c->size = (array->rows > 0 ? array->rows : 1) * array->columns;
     c->offset = c->next;
     c->next += c->size;
@@ -190,11 +187,14 @@ static ks_status read_description(const struct ks_h5 *h5, const char *group, siz
     return status;
 }
 
-ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
+ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in, bool actor,
                            const struct ks_networks *like, struct ks_networks *networks)
 {
     *networks = (struct ks_networks){.text = NULL};
     KS_TRY(read_description(h5, group, in, like, networks));
+    if (actor != (networks->arch->policy.actions > 0))
+        return ks_fail(KS_FORMAT, "%s: %s: arch: expected a %s at its end, found a %s", h5->path,
+                       group, actor ? "policy" : "loss", actor ? "loss" : "policy");
     KS_TRY(ks_parameters_read(h5, group, networks, &networks->w));
     return read_flat(h5, start(group, networks, true), true, &networks->state);
 }

@@ -79,8 +79,10 @@ static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
 
     KS_TRY(ks_h5_shape(h5, "/ritz/value", &shape));
     if (shape.rank != 2 || shape.dims[0] == 0 || shape.dims[1] == 0)
-        return ks_fail(KS_FORMAT, "%s: /ritz/value: expected at least one number, in 2 dimensions "
-                       "[probes, m], found %zu dimensions", h5->path, shape.rank);
+        return ks_fail(KS_FORMAT,
+                       "%s: /ritz/value: expected at least one number, in 2 dimensions "
+                       "[probes, m], found %zu dimensions",
+                       h5->path, shape.rank);
     s->probes = shape.dims[0];
     s->order = shape.dims[1];
     KS_TRY(ks_h5_has(h5, "/lanczos", &lanczos));

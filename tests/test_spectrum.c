@@ -1,0 +1,266 @@
+/* Spectrum files: round trips of both kinds, and files that do not fit. */
+#include "ks/spectrum.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <hdf5.h>
+
+#include "ks/checkpoint.h"
+#include "ks/memory.h"
+#include "ks/rng.h"
+#include "scratch.h"
+#include "test.h"
+
+enum { PROBES = 2, ORDER = 7, BROKEN = 4, GRID = 50 }; /* probe 1 broke down after BROKEN steps */
+
+static double *numbers(size_t n)
+{
+    struct ks_rng rng = ks_rng_start(3, n);
+    double *values;
+
+    assert_ok(ks_alloc(n, sizeof *values, &values));
+    for (size_t i = 0; i < n; i++)
+        values[i] = ks_rng_normal(&rng);
+    return values;
+}
+
+static double *padded(bool lanczos)
+{
+    double *values = numbers(PROBES * ORDER);
+
+    for (size_t i = BROKEN; lanczos && i < ORDER; i++)
+        values[ORDER + i] = NAN;
+    return values;
+}
+
+static struct ks_spectrum *make_spectrum(bool lanczos)
+{
+    char sum[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    const struct ks_attribute hash = {
+        .name = "checkpoint_sha256", .type = KS_ATTRIBUTE_STRING, .string = sum};
+    const struct ks_attribute order = {
+        .name = "order", .type = KS_ATTRIBUTE_INTEGER, .integer = ORDER};
+    const struct ks_attribute largest = {
+        .name = "lambda_max", .type = KS_ATTRIBUTE_NUMBER, .number = 1 / 3.0};
+    struct ks_spectrum *s;
+
+    assert_ok(ks_alloc(1, sizeof *s, &s));
+    s->n_attributes = 2;
+    assert_ok(ks_alloc(2, sizeof *s->attribute, &s->attribute));
+    assert_ok(ks_attribute_copy(&hash, &s->attribute[0]));
+    assert_ok(ks_attribute_copy(&order, &s->attribute[1]));
+    s->n_summary = 1;
+    assert_ok(ks_alloc(1, sizeof *s->summary, &s->summary));
+    assert_ok(ks_attribute_copy(&largest, &s->summary[0]));
+    s->probes = PROBES;
+    s->order = ORDER;
+    s->ritz = padded(lanczos);
+    s->weight = padded(lanczos);
+    s->residual = padded(lanczos);
+    if (lanczos) {
+        s->alpha = padded(true);
+        s->beta = padded(true);
+        assert_ok(ks_alloc(PROBES, sizeof *s->steps, &s->steps));
+        s->steps[0] = ORDER;
+        s->steps[1] = BROKEN;
+        s->n_grid = GRID;
+        s->grid = numbers(GRID);
+        s->density = numbers(GRID);
+        s->symlog_grid = numbers(GRID);
+        s->symlog_density = numbers(GRID);
+    }
+    return s;
+}
+
+/* NaNs are equal to NaNs here. */
+static void same_numbers(size_t n, const double *a, const double *b)
+{
+    assert_int_equal(!a, !b);
+    for (size_t i = 0; a && i < n; i++)
+        assert_true(a[i] == b[i] || (isnan(a[i]) && isnan(b[i])));
+}
+
+static void same_spectrum(const struct ks_spectrum *a, const struct ks_spectrum *b)
+{
+    const size_t n = PROBES * ORDER;
+
+    assert_int_equal(a->n_attributes, b->n_attributes); /* without format and version */
+    assert_string_equal(
+        ks_attribute_find(a->attribute, a->n_attributes, "checkpoint_sha256")->string,
+        b->attribute[0].string);
+    assert_int_equal(ks_attribute_find(a->attribute, a->n_attributes, "order")->integer, ORDER);
+    assert_int_equal(a->n_summary, b->n_summary);
+    assert_true(a->summary[0].number == b->summary[0].number);
+    assert_int_equal(a->probes, b->probes);
+    assert_int_equal(a->order, b->order);
+    assert_int_equal(a->n_grid, b->n_grid);
+    same_numbers(n, a->ritz, b->ritz);
+    same_numbers(n, a->weight, b->weight);
+    same_numbers(n, a->residual, b->residual);
+    same_numbers(n, a->alpha, b->alpha);
+    same_numbers(n, a->beta, b->beta);
+    assert_int_equal(!a->steps, !b->steps);
+    for (size_t i = 0; a->steps && i < PROBES; i++)
+        assert_int_equal(a->steps[i], b->steps[i]);
+    same_numbers(GRID, a->grid, b->grid);
+    same_numbers(GRID, a->density, b->density);
+    same_numbers(GRID, a->symlog_grid, b->symlog_grid);
+    same_numbers(GRID, a->symlog_density, b->symlog_density);
+}
+
+static void test_round_trip(void **state)
+{
+    const char *path = scratch("a.spectrum.h5");
+
+    (void)state;
+    for (int lanczos = 0; lanczos < 2; lanczos++) {
+        struct ks_spectrum *written = make_spectrum(lanczos), *read;
+
+        assert_ok(ks_spectrum_write(path, written));
+        assert_ok(ks_spectrum_read(path, &read));
+        same_spectrum(read, written);
+        ks_spectrum_free(read);
+        ks_spectrum_free(written);
+    }
+    assert_int_equal(scratch_files(false), 1);
+}
+
+static void write_spectrum(const char *path)
+{
+    struct ks_spectrum *s = make_spectrum(true);
+
+    assert_ok(ks_spectrum_write(path, s));
+    ks_spectrum_free(s);
+}
+
+/* Replaces `object` by one of another shape, or removes it where rank is 0. */
+static void change(const char *path, const char *object, int rank, hsize_t rows, hsize_t columns)
+{
+    const hsize_t dims[2] = {rows, columns};
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space, set;
+
+    assert_true(H5Ldelete(file, object, H5P_DEFAULT) >= 0);
+    if (rank > 0) {
+        space = H5Screate_simple(rank, dims, NULL);
+        set = H5Dcreate2(file, object, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT,
+                         H5P_DEFAULT);
+        assert_true(set >= 0);
+        H5Dclose(set);
+        H5Sclose(space);
+    }
+    H5Fclose(file);
+}
+
+static void refused(const char *path, const char *words)
+{
+    struct ks_spectrum *s;
+
+    assert_fails(ks_spectrum_read(path, &s), KS_FORMAT, words);
+    assert_null(s);
+    assert_one_line(path);
+}
+
+static void test_shapes(void **state)
+{
+    static const char *const matrices[] = {"/lanczos/alpha", "/lanczos/beta", "/ritz/weight",
+                                           "/ritz/residual"};
+    static const char *const grids[] = {"/density/value", "/density/symlog_grid",
+                                        "/density/symlog_value"};
+    const char *path = scratch("a.spectrum.h5");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
+        write_spectrum(path);
+        change(path, matrices[i], 2, PROBES, ORDER + 1);
+        refused(path, "expected shape [2, 7], found [2, 8]");
+        write_spectrum(path);
+        change(path, matrices[i], 0, 0, 0);
+        refused(path, "missing");
+    }
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        write_spectrum(path);
+        change(path, grids[i], 1, GRID - 1, 0);
+        refused(path, "expected shape [50], found [49]");
+    }
+    write_spectrum(path);
+    change(path, "/ritz/value", 1, ORDER, 0);
+    refused(path, "/ritz/value: expected at least one number, in 2 dimensions");
+    write_spectrum(path);
+    change(path, "/density/grid", 2, GRID, 1);
+    refused(path, "/density/grid: expected 1 dimension");
+    write_spectrum(path);
+    change(path, "/summary", 0, 0, 0);
+    refused(path, "/summary: missing");
+    write_spectrum(path);
+    change(path, "/lanczos/steps", 1, PROBES + 1, 0);
+    refused(path, "/lanczos/steps: expected shape [2], found [3]");
+}
+
+/* NaN stands behind the last step of a probe and nowhere else. */
+static void test_padding(void **state)
+{
+    const char *path = scratch("a.spectrum.h5");
+    struct ks_spectrum *s = make_spectrum(true);
+
+    (void)state;
+    s->steps[1] = BROKEN + 1;
+    assert_ok(ks_spectrum_write(path, s));
+    refused(path, "/lanczos/alpha: expected finite numbers, found nan at element 4");
+    s->steps[1] = ORDER + 1;
+    assert_ok(ks_spectrum_write(path, s));
+    refused(path, "/lanczos/steps: expected 0 to 7, found 8");
+    ks_spectrum_free(s);
+}
+
+static void test_other_files(void **state)
+{
+    const char *path = scratch("v.h5");
+    const double vector[3] = {1, 2, 3};
+    struct ks_spectrum *s;
+
+    (void)state;
+    assert_ok(ks_vectors_write(path, 1, 3, vector, NULL));
+    refused(path, "expected \"kappascope-spectrum\", found \"kappascope-vector\"");
+    assert_fails(ks_spectrum_read(scratch("none.h5"), &s), KS_IO, "No such file");
+}
+
+static void test_allocation_failures(void **state)
+{
+    const char *path = scratch("a.spectrum.h5");
+    struct ks_spectrum *written = make_spectrum(true), *read = NULL;
+    ks_status status = KS_MEMORY;
+    size_t n = 0;
+
+    (void)state;
+    while (status != KS_OK) {
+        ks_alloc_fail_at(++n);
+        status = ks_spectrum_write(path, written);
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+        assert_int_equal(scratch_files(false), status == KS_OK);
+    }
+    assert_true(n > 5);
+    for (n = 0, status = KS_MEMORY; status != KS_OK;) {
+        ks_alloc_fail_at(++n);
+        status = ks_spectrum_read(path, &read);
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+    }
+    assert_true(n > 5);
+    same_spectrum(read, written);
+    ks_spectrum_free(read);
+    ks_spectrum_free(written);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_round_trip, scratch_clean),
+        cmocka_unit_test_teardown(test_shapes, scratch_clean),
+        cmocka_unit_test_teardown(test_padding, scratch_clean),
+        cmocka_unit_test_teardown(test_other_files, scratch_clean),
+        cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
