@@ -64,6 +64,8 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(library)
 	@mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS) -lcmocka
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(library)
 	$(link)
+$(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(library)
+	$(link)
 
 test: deps
 	@$(MAKE) --no-print-directory run-tests

@@ -19,8 +19,10 @@ struct ks_env_options {
 
 /* The names of all tasks ("dog-stand", ...), ends in NULL. */
 const char *const *ks_env_tasks(void);
-/* Fails with KS_USAGE on an unknown task, KS_MISSING when models or library are not there. The caller
- * frees with ks_env_free. Every environment has a model of its own, so each may run in its thread. */
+/* Fails with KS_USAGE on an unknown task or a flag that this library does not have, KS_MISSING when
+ * models or library are not there (models: in DM_CONTROL_DIR of the environment, else that of the
+ * build). `options` may be NULL. The caller frees with ks_env_free. Every environment has a model
+ * of its own, so each may run in its thread. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
 
@@ -32,16 +34,29 @@ size_t ks_env_steps(const struct ks_env *env);        /* control steps of an epi
  * [ks_env_observations]. */
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation);
 
-/* One control step. `observation` and `reward` are set, and *ended: the episode is over (time limit,
- * never a terminal state). A diverged simulation (a MuJoCo warning counter rose, or a number is not
- * finite) ends the episode with the last good observation and reward 0, is counted, and is reported
- * through ks_env_divergence. */
-ks_status ks_env_step(struct ks_env *env, const double *action, double *observation,
-                      double *reward, bool *ended);
+/* Starts an episode as ks_env_reset does, but at the given state instead of a drawn one: qpos [nq],
+ * qvel [nv], act [na] of the model; NULL: the default pose, rest, zero. For comparison with other
+ * programs. */
+ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qvel,
+                       const double *act, double *observation);
+
+/* One control step, never called on an episode that is over. `observation` and `reward` are set,
+ * and *ended: the episode is over (time limit, never a terminal state). A diverged simulation (a
+ * MuJoCo warning counter rose, or a number is not finite) ends the episode with the last good
+ * observation and reward 0, is counted, and is reported through ks_env_divergence. */
+ks_status ks_env_step(struct ks_env *env, const double *action, double *observation, double *reward,
+                      bool *ended);
 
 /* Divergences since ks_env_new, and the last one in words ("" if none). */
 size_t ks_env_divergences(const struct ks_env *env);
 const char *ks_env_divergence(const struct ks_env *env);
+
+/* All that the following steps depend on, and the counters, as ks_env_state_size numbers: a
+ * restored environment continues bit for bit. Only for the same task and the same version of
+ * MuJoCo: else ks_env_state_set fails with KS_FORMAT, having changed nothing. */
+size_t ks_env_state_size(const struct ks_env *env);
+void ks_env_state_get(const struct ks_env *env, double *state);
+ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state);
 
 /* "3.1.6", of the library at run time; and the flags in use, "nativeccd=0 multiccd=0". */
 const char *ks_env_mujoco_version(void);

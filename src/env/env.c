@@ -1,0 +1,405 @@
+/* Environments: the table of tasks, and the episode as dm_control 1.0.20 runs it (rl/control.py,
+ * mujoco/engine.py). */
+#include "ks/env.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain.h"
+#include "ks/memory.h"
+#include "physics.h"
+
+static const struct ks_env_task tasks[] = {
+    {"dog-stand", &ks_env_dog, 223, 0},
+    {"dog-walk", &ks_env_dog, 223, 1},
+    {"dog-trot", &ks_env_dog, 223, 3},
+    {"dog-run", &ks_env_dog, 223, 9},
+};
+enum { TASKS = sizeof tasks / sizeof *tasks };
+
+const char *const *ks_env_tasks(void)
+{
+    static const char *names[TASKS + 1];
+
+    for (size_t i = 0; i < TASKS; i++)
+        names[i] = tasks[i].name;
+    return names;
+}
+
+static ks_status find_task(const char *name, const struct ks_env_task **task)
+{
+    char known[1000] = "";
+
+    for (size_t i = 0; i < TASKS; i++) {
+        if (strcmp(tasks[i].name, name) == 0) {
+            *task = &tasks[i];
+            return KS_OK;
+        }
+        snprintf(known + strlen(known), sizeof known - strlen(known), " %s", tasks[i].name);
+    }
+    return ks_fail(KS_USAGE, "task '%s' is not known; there are:%s", name, known);
+}
+
+/* --- new, free
+ * ----------------------------------------------------------------------------------*/
+
+static void make_data(void *argument)
+{
+    struct ks_env *env = argument;
+
+    env->data = mj_makeData(env->model);
+}
+
+/* Observations are as wide as the model makes them: one of other sizes is another task. */
+static ks_status check_sizes(const struct ks_env *env)
+{
+    const struct ks_env_domain *want = env->task->domain;
+    int nq = (int)env->model->nq, nv = (int)env->model->nv, nu = (int)env->model->nu,
+        na = (int)env->model->na;
+
+    if (nq != want->nq || nv != want->nv || nu != want->nu || na != want->na)
+        return ks_fail(KS_FORMAT, "%s: expected nq %d, nv %d, nu %d, na %d, found %d, %d, %d, %d",
+                       want->model, want->nq, want->nv, want->nu, want->na, nq, nv, nu, na);
+    return KS_OK;
+}
+
+static void set_times(struct ks_env *env)
+{
+    const struct ks_env_domain *domain = env->task->domain;
+    double physics_step = env->model->opt.timestep;
+
+    env->substeps = domain->control_step > 0 ? (int)lround(domain->control_step / physics_step) : 1;
+    env->steps = (size_t)lround(domain->limit / (physics_step * env->substeps));
+}
+
+/* Gymnasium's RescaleAction: [-1, 1] to the control range, by gain * action + offset; the identity,
+ * also in its bits, where the range is [-1, 1]. */
+static void set_rescaling(struct ks_env *env)
+{
+    for (size_t i = 0; i < ks_env_actions(env); i++) {
+        const mjtNum *range = env->model->actuator_ctrlrange + 2 * i;
+        env->gain[i] = env->model->actuator_ctrllimited[i] ? (range[1] - range[0]) / 2 : 1;
+        env->offset[i] = env->model->actuator_ctrllimited[i] ? env->gain[i] + range[0] : 0;
+    }
+}
+
+static ks_status set_up(struct ks_env *env, const struct ks_env_options *options)
+{
+    KS_TRY(ks_env_load(env->task, &env->model));
+    KS_TRY(check_sizes(env));
+    KS_TRY(ks_physics_set_flags(env->model, options));
+    ks_physics_print_flags(env->model, sizeof env->flags, env->flags);
+    KS_TRY(ks_physics_guard(make_data, env));
+    if (!env->data)
+        return ks_fail(KS_MEMORY, "%s: no memory for the simulation", env->task->name);
+    KS_TRY(ks_alloc(env->task->domain->ids, 1, &env->ids));
+    KS_TRY(env->task->domain->find(env));
+    KS_TRY(ks_alloc(env->task->observations, sizeof *env->good, &env->good));
+    KS_TRY(ks_alloc(ks_env_actions(env), sizeof *env->gain, &env->gain));
+    KS_TRY(ks_alloc(ks_env_actions(env), sizeof *env->offset, &env->offset));
+    set_rescaling(env);
+    set_times(env);
+    env->ended = true; /* until the first reset */
+    return KS_OK;
+}
+
+ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **out)
+{
+    struct ks_env *env = NULL;
+    ks_status status = KS_OK;
+
+    *out = NULL;
+    KS_TRY(ks_physics_start());
+    KS_TRY(ks_alloc(1, sizeof *env, &env));
+    KS_GO(find_task(task, &env->task));
+    KS_GO(set_up(env, options));
+    *out = env, env = NULL;
+done:
+    ks_env_free(env);
+    return status;
+}
+
+void ks_env_free(struct ks_env *env)
+{
+    if (!env)
+        return;
+    if (env->data)
+        mj_deleteData(env->data);
+    if (env->model)
+        mj_deleteModel(env->model);
+    free(env->ids);
+    free(env->good);
+    free(env->gain);
+    free(env->offset);
+    free(env);
+}
+
+size_t ks_env_observations(const struct ks_env *env)
+{
+    return env->task->observations;
+}
+
+size_t ks_env_actions(const struct ks_env *env)
+{
+    return (size_t)env->model->nu;
+}
+
+size_t ks_env_steps(const struct ks_env *env)
+{
+    return env->steps;
+}
+
+size_t ks_env_divergences(const struct ks_env *env)
+{
+    return env->divergences;
+}
+
+const char *ks_env_divergence(const struct ks_env *env)
+{
+    return env->divergence;
+}
+
+const char *ks_env_mujoco_version(void)
+{
+    return mj_versionString();
+}
+
+const char *ks_env_flags(const struct ks_env *env)
+{
+    return env->flags;
+}
+
+/* --- an episode
+ * ---------------------------------------------------------------------------------*/
+
+struct call {
+    struct ks_env *env;
+    struct ks_rng *rng;              /* reset, */
+    const double *qpos, *qvel, *act; /* or force */
+    const double *action;            /* step */
+    bool warned;                     /* a warning counter rose */
+};
+
+struct warnings {
+    int counts[mjNWARNING];
+};
+
+static struct warnings count_warnings(const mjData *data)
+{
+    struct warnings w;
+
+    for (int i = 0; i < mjNWARNING; i++)
+        w.counts[i] = data->warning[i].number;
+    return w;
+}
+
+/* After a bad position, velocity or acceleration the library has reset the state, all counters with
+ * it, and set that one to 1: so it has risen too, every episode having started from zeros. */
+static bool rose(const mjData *data, struct warnings before)
+{
+    for (int i = 0; i < mjNWARNING; i++)
+        if (data->warning[i].number > before.counts[i])
+            return true;
+    return false;
+}
+
+static bool all_finite(size_t n, const double *values)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
+static void observe(const struct ks_env *env, double *observation)
+{
+    double *end = env->task->domain->observe(env, observation);
+
+    assert(end == observation + env->task->observations);
+    (void)end;
+}
+
+static void overwrite(struct ks_env *env, const struct call *call)
+{
+    const mjModel *m = env->model;
+    mjData *d = env->data;
+
+    memcpy(d->qpos, call->qpos ? call->qpos : m->qpos0, (size_t)m->nq * sizeof *d->qpos);
+    memset(d->qvel, 0, (size_t)m->nv * sizeof *d->qvel);
+    memset(d->act, 0, (size_t)m->na * sizeof *d->act);
+    if (call->qvel)
+        memcpy(d->qvel, call->qvel, (size_t)m->nv * sizeof *d->qvel);
+    if (call->act)
+        memcpy(d->act, call->act, (size_t)m->na * sizeof *d->act);
+}
+
+/* dm_control's reset_context. It ignores warnings of the first reset, and so does this. Before
+ * MuJoCo 3.3.6 every forward pass leaves a warm start for the solver, so their number matters. */
+static void start_episode(void *argument)
+{
+    struct call *call = argument;
+    struct ks_env *env = call->env;
+    struct ks_rng any = ks_rng_start(0, 0);
+    struct warnings before;
+
+    ks_physics_reset(env->model, env->data);
+    env->task->domain->reset(env, call->rng ? call->rng : &any);
+    if (!call->rng)
+        overwrite(env, call);
+    before = count_warnings(env->data);
+    ks_physics_forward(env->model, env->data);
+    call->warned = rose(env->data, before);
+}
+
+static ks_status start(struct call *call, double *observation)
+{
+    struct ks_env *env = call->env;
+
+    env->ended = true; /* should this fail */
+    KS_TRY(ks_physics_guard(start_episode, call));
+    if (call->warned)
+        return ks_fail(KS_NUMBER, "%s: reset: %s", env->task->name, ks_physics_warning());
+    observe(env, observation);
+    if (!all_finite(env->task->observations, observation))
+        return ks_fail(KS_NUMBER, "%s: reset: the observation is not finite", env->task->name);
+    memcpy(env->good, observation, env->task->observations * sizeof *observation);
+    env->step = 0;
+    env->ended = false;
+    return KS_OK;
+}
+
+ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation)
+{
+    struct call call = {.env = env, .rng = rng};
+
+    return start(&call, observation);
+}
+
+ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qvel,
+                       const double *act, double *observation)
+{
+    struct call call = {.env = env, .qpos = qpos, .qvel = qvel, .act = act};
+
+    return start(&call, observation);
+}
+
+static void control_step(void *argument)
+{
+    struct call *call = argument;
+    struct ks_env *env = call->env;
+    struct warnings before = count_warnings(env->data);
+
+    for (size_t i = 0; i < ks_env_actions(env); i++)
+        env->data->ctrl[i] = env->gain[i] * call->action[i] + env->offset[i];
+    ks_physics_step(env->model, env->data, env->substeps);
+    call->warned = rose(env->data, before);
+}
+
+/* dm_control raises an error here, which ends the authors' program; an engine has to go on. */
+static void diverge(struct ks_env *env, const char *words, double *observation, double *reward)
+{
+    env->divergences++;
+    snprintf(env->divergence, sizeof env->divergence, "%s: step %zu: %s", env->task->name,
+             env->step, words);
+    memcpy(observation, env->good, env->task->observations * sizeof *observation);
+    *reward = 0;
+    env->ended = true;
+}
+
+ks_status ks_env_step(struct ks_env *env, const double *action, double *observation, double *reward,
+                      bool *ended)
+{
+    struct call call = {.env = env, .action = action};
+
+    assert(!env->ended);
+    env->ended = true; /* should this fail */
+    KS_TRY(ks_physics_guard(control_step, &call));
+    env->step++;
+    env->ended = env->step >= env->steps;
+    observe(env, observation);
+    *reward = env->task->domain->reward(env);
+    if (call.warned)
+        diverge(env, ks_physics_warning(), observation, reward);
+    else if (!all_finite(env->task->observations, observation) || !isfinite(*reward))
+        diverge(env, "an observation or the reward is not finite", observation, reward);
+    else
+        memcpy(env->good, observation, env->task->observations * sizeof *observation);
+    *ended = env->ended;
+    return KS_OK;
+}
+
+/* --- saved states
+ * -------------------------------------------------------------------------------*/
+
+/* A few numbers of ours, the episode's, the last observation, then the library's
+ * mjSTATE_INTEGRATION: time, qpos, qvel, act, the warm start and the inputs. */
+enum { SIZE, VERSION, GOAL, STEP, ENDED, DIVERGENCES, HEAD };
+
+static size_t library_size(const struct ks_env *env)
+{
+    return (size_t)mj_stateSize(env->model, mjSTATE_INTEGRATION);
+}
+
+size_t ks_env_state_size(const struct ks_env *env)
+{
+    return HEAD + KS_ENV_EPISODE + env->task->observations + library_size(env);
+}
+
+void ks_env_state_get(const struct ks_env *env, double *state)
+{
+    state[SIZE] = (double)ks_env_state_size(env);
+    state[VERSION] = mj_version();
+    state[GOAL] = env->task->goal;
+    state[STEP] = (double)env->step;
+    state[ENDED] = env->ended;
+    state[DIVERGENCES] = (double)env->divergences;
+    state += HEAD;
+    memcpy(state, env->episode, sizeof env->episode), state += KS_ENV_EPISODE;
+    memcpy(state, env->good, env->task->observations * sizeof *state);
+    state += env->task->observations;
+    mj_getState(env->model, env->data, state, mjSTATE_INTEGRATION);
+}
+
+struct restoring {
+    struct ks_env *env;
+    const double *state;
+};
+
+/* mj_step1 recomputes what the next mj_step2 starts from. */
+static void restore(void *argument)
+{
+    struct restoring *r = argument;
+    struct ks_env *env = r->env;
+
+    mj_resetData(env->model, env->data);
+    if (env->task->domain->apply)
+        env->task->domain->apply(env);
+    mj_setState(env->model, env->data, r->state, mjSTATE_INTEGRATION);
+    mj_step1(env->model, env->data);
+}
+
+ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state)
+{
+    const double *episode = state + HEAD, *good = episode + KS_ENV_EPISODE;
+    struct restoring r = {env, good + env->task->observations};
+    size_t want = ks_env_state_size(env);
+
+    if (size != want || !all_finite(want, state) || state[SIZE] != (double)want ||
+        state[GOAL] != env->task->goal || state[VERSION] != mj_version() || state[STEP] < 0 ||
+        state[STEP] > (double)env->steps || state[DIVERGENCES] < 0)
+        return ks_fail(KS_FORMAT,
+                       "saved state of an environment: not one of %s with MuJoCo %s (expected %zu "
+                       "numbers, found %zu)",
+                       env->task->name, mj_versionString(), want, size);
+    memcpy(env->episode, episode, sizeof env->episode);
+    memcpy(env->good, good, env->task->observations * sizeof *good);
+    env->ended = true; /* should this fail */
+    KS_TRY(ks_physics_guard(restore, &r));
+    env->step = (size_t)state[STEP];
+    env->divergences = (size_t)state[DIVERGENCES];
+    env->ended = state[ENDED] != 0;
+    return KS_OK;
+}

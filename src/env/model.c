@@ -1,0 +1,189 @@
+/* Models: read, edited as XML, handed to the compiler from memory.
+ *
+ * MuJoCo's virtual file system holds the edited text under a name beside the original, so that the
+ * relative paths in it (includes, meshes) resolve there, and nothing is written: the folder may be
+ * read-only. Seen to work with MuJoCo 3.1.6, 3.3.7, 3.17.0 and 4.0.0. */
+#include "domain.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <libxml/parser.h>
+
+#include "ks/memory.h"
+#include "physics.h"
+
+static const char *models_folder(void)
+{
+    const char *folder = getenv("DM_CONTROL_DIR");
+
+    return folder && *folder ? folder : KS_DM_CONTROL_DIR;
+}
+
+/* --- edits
+ * --------------------------------------------------------------------------------------*/
+
+static xmlNode *find_element(xmlNode *node, const char *tag, const char *name)
+{
+    for (; node; node = node->next) {
+        xmlNode *found;
+        if (node->type != XML_ELEMENT_NODE)
+            continue;
+        if (xmlStrEqual(node->name, BAD_CAST tag)) {
+            xmlChar *value = xmlGetProp(node, BAD_CAST "name");
+            bool same = xmlStrEqual(value, BAD_CAST name);
+            xmlFree(value);
+            if (same)
+                return node;
+        }
+        found = find_element(node->children, tag, name);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static ks_status must_find(xmlNode *root, const char *path, const char *tag, const char *name,
+                           xmlNode **node)
+{
+    *node = find_element(root, tag, name);
+    return *node ? KS_OK : ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, tag, name);
+}
+
+ks_status ks_env_xml_remove(xmlNode *root, const char *path, const char *tag, const char *name)
+{
+    xmlNode *node;
+
+    KS_TRY(must_find(root, path, tag, name, &node));
+    xmlUnlinkNode(node);
+    xmlFreeNode(node);
+    return KS_OK;
+}
+
+ks_status ks_env_xml_set(xmlNode *root, const char *path, const char *tag, const char *name,
+                         const char *attribute, const char *value)
+{
+    xmlNode *node;
+
+    KS_TRY(must_find(root, path, tag, name, &node));
+    if (!xmlSetProp(node, BAD_CAST attribute, BAD_CAST value))
+        return ks_fail(KS_MEMORY, "%s: out of memory", path);
+    return KS_OK;
+}
+
+/* --- compilation
+ * --------------------------------------------------------------------------------*/
+
+struct compilation {
+    const char *path;
+    const mjVFS *files;
+    mjModel *model;
+    char error[1000];
+};
+
+static void compile(void *argument)
+{
+    struct compilation *c = argument;
+
+    c->model = mj_loadXML(c->path, c->files, c->error, sizeof c->error);
+}
+
+/* `text` stands in for the file `path`; NULL: the file itself. */
+static ks_status compile_model(const char *path, const xmlChar *text, int length, mjModel **model)
+{
+    ks_status status = KS_OK;
+    struct compilation c = {.path = path};
+    mjVFS *files = NULL; /* 2 MB before 3.2: not for the stack */
+
+    KS_TRY(ks_alloc(1, sizeof *files, &files));
+    mj_defaultVFS(files);
+    if (text && mj_addBufferVFS(files, path, text, length) != 0) {
+        status = ks_fail(KS_RUN, "%s: MuJoCo does not take the edited model", path);
+        goto done;
+    }
+    c.files = files;
+    KS_GO(ks_physics_guard(compile, &c));
+    if (!c.model) {
+        c.error[strcspn(c.error, "\n")] = '\0';
+        status = ks_fail(KS_MISSING,
+                         "%s: MuJoCo %s cannot load it: %s; 'make deps' installs the models", path,
+                         mj_versionString(), c.error);
+    }
+done:
+    mj_deleteVFS(files);
+    free(files);
+    *model = c.model;
+    return status;
+}
+
+static ks_status edit_and_compile(const struct ks_env_task *task, const char *path, mjModel **model)
+{
+    ks_status status = KS_OK;
+    xmlChar *text = NULL;
+    int length = 0;
+    xmlDoc *document = xmlReadFile(
+        path, NULL, XML_PARSE_NOBLANKS | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+
+    if (!document || !xmlDocGetRootElement(document)) {
+        status = ks_fail(KS_FORMAT, "%s: this is not a well-formed XML file", path);
+        goto done;
+    }
+    KS_GO(task->domain->edit(task, xmlDocGetRootElement(document), path));
+    xmlDocDumpMemory(document, &text, &length);
+    if (!text) {
+        status = ks_fail(KS_MEMORY, "%s: out of memory", path);
+        goto done;
+    }
+    KS_GO(compile_model(path, text, length, model));
+done:
+    xmlFree(text);
+    xmlFreeDoc(document);
+    return status;
+}
+
+ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
+{
+    const struct ks_env_domain *domain = task->domain;
+    ks_status status = KS_OK;
+    char *path = NULL;
+
+    *model = NULL;
+    KS_TRY(ks_print_string(&path, "%s/suite/%s", models_folder(), domain->model));
+    if (access(path, R_OK) != 0)
+        status = ks_fail(KS_MISSING,
+                         "%s: the model of %s is not there: 'make deps' installs it, or set "
+                         "DM_CONTROL_DIR to a dm_control package",
+                         path, task->name);
+    else if (domain->edit)
+        status = edit_and_compile(task, path, model);
+    else
+        status = compile_model(path, NULL, 0, model);
+    free(path);
+    return status;
+}
+
+/* --- elements of the compiled model
+ * -------------------------------------------------------------*/
+
+ks_status ks_env_find(const struct ks_env *env, mjtObj type, const char *name, int *id)
+{
+    *id = mj_name2id(env->model, type, name);
+    if (*id < 0)
+        return ks_fail(KS_FORMAT, "%s: no %s named '%s'", env->task->domain->model,
+                       mju_type2Str(type), name);
+    return KS_OK;
+}
+
+ks_status ks_env_find_sensor(const struct ks_env *env, const char *name, int width, int *start)
+{
+    int id = 0;
+
+    KS_TRY(ks_env_find(env, mjOBJ_SENSOR, name, &id));
+    if (env->model->sensor_dim[id] != width)
+        return ks_fail(KS_FORMAT, "%s: sensor '%s': expected %d values, found %d",
+                       env->task->domain->model, name, width, env->model->sensor_dim[id]);
+    *start = env->model->sensor_adr[id];
+    return KS_OK;
+}

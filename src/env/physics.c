@@ -1,0 +1,165 @@
+#include "physics.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 400 };
+static _Thread_local jmp_buf *escape; /* where an error goes; NULL outside of a guard */
+static _Thread_local char error_words[WORDS], warning_words[WORDS];
+
+static void keep_line(char *words, const char *text)
+{
+    snprintf(words, WORDS, "%s", text);
+    for (char *c = words; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+    for (size_t n = strlen(words); n > 0 && words[n - 1] == ' ';)
+        words[--n] = '\0';
+}
+
+static void on_warning(const char *text)
+{
+    keep_line(warning_words, text);
+}
+
+/* The library does not expect its error handler to return. */
+static void on_error(const char *text)
+{
+    keep_line(error_words, text);
+    if (escape)
+        longjmp(*escape, 1);
+    fprintf(stderr, "MuJoCo: %s\n", error_words);
+    abort();
+}
+
+static void take_over(void)
+{
+    mju_user_warning = on_warning;
+    mju_user_error = on_error;
+}
+
+ks_status ks_physics_start(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    /* The layout of mjModel and mjData changes from version to version. */
+    if (mj_version() != mjVERSION_HEADER)
+        return ks_fail(KS_MISSING,
+                       "libmujoco is version %s, this program was built for another (%d): set "
+                       "MUJOCO_DIR to the one you want, 'make clean' and build",
+                       mj_versionString(), mjVERSION_HEADER);
+    pthread_once(&once, take_over);
+    return KS_OK;
+}
+
+ks_status ks_physics_guard(void (*work)(void *argument), void *argument)
+{
+    jmp_buf here;
+
+    if (setjmp(here)) {
+        escape = NULL;
+        return ks_fail(KS_RUN, "MuJoCo: %s", error_words);
+    }
+    escape = &here;
+    work(argument);
+    escape = NULL;
+    return KS_OK;
+}
+
+const char *ks_physics_warning(void)
+{
+    return warning_words;
+}
+
+void ks_physics_forward(mjModel *model, mjData *data)
+{
+    int flags = model->opt.disableflags;
+
+    model->opt.disableflags |= mjDSBL_ACTUATION;
+    mj_forward(model, data);
+    model->opt.disableflags = flags;
+}
+
+void ks_physics_reset(mjModel *model, mjData *data)
+{
+    mj_resetData(model, data);
+    ks_physics_forward(model, data);
+}
+
+/* "Legacy" stepping, dm_control's default: mj_step2 finishes the step whose position and velocity
+ * stages the closing mj_step1 of the control step before has done, so that after a control step
+ * positions, velocities and their sensors are current while sensors of the acceleration stage
+ * (touch, force, accelerometer) are one physics step old. RK4 cannot be split and pays for one more
+ * mj_step1. An extra forward pass here would change touch, and so the dog's reward. */
+void ks_physics_step(const mjModel *model, mjData *data, int substeps)
+{
+    if (model->opt.integrator != mjINT_RK4) {
+        mj_step2(model, data);
+        substeps--;
+    }
+    for (int i = 0; i < substeps; i++)
+        mj_step(model, data);
+    mj_step1(model, data);
+}
+
+/* --- flags: which of the model's two words holds them depends on the version
+ * ---------------------*/
+
+/* Each is a bit of enableflags, or of disableflags once it became the default (nativeccd 3.3.0,
+ * multiccd 3.8.0); nativeccd came with 3.2.3. */
+struct flag {
+    const char *name;
+    bool disables;
+    int bit;
+};
+static const struct flag flags[] = {
+#if mjVERSION_HEADER >= 330
+    {"nativeccd", true, mjDSBL_NATIVECCD},
+#elif mjVERSION_HEADER >= 323
+    {"nativeccd", false, mjENBL_NATIVECCD},
+#else
+    {"nativeccd", false, 0},
+#endif
+#if mjVERSION_HEADER >= 3008000
+    {"multiccd", true, mjDSBL_MULTICCD},
+#else
+    {"multiccd", false, mjENBL_MULTICCD},
+#endif
+};
+
+static bool is_set(const mjModel *model, const struct flag *f)
+{
+    return f->disables ? !(model->opt.disableflags & f->bit) : model->opt.enableflags & f->bit;
+}
+
+static ks_status set(mjModel *model, const struct flag *f, int value)
+{
+    if (value < -1 || value > 1)
+        return ks_fail(KS_USAGE, "%s: expected 0 or 1, found %d", f->name, value);
+    if (f->bit == 0 && value == 1)
+        return ks_fail(KS_USAGE, "%s=1: MuJoCo %s does not have it", f->name, mj_versionString());
+    if (value == -1 || value == is_set(model, f))
+        return KS_OK;
+    if (f->disables)
+        model->opt.disableflags ^= f->bit;
+    else
+        model->opt.enableflags ^= f->bit;
+    return KS_OK;
+}
+
+ks_status ks_physics_set_flags(mjModel *model, const struct ks_env_options *options)
+{
+    if (!options)
+        return KS_OK;
+    KS_TRY(set(model, &flags[0], options->nativeccd));
+    return set(model, &flags[1], options->multiccd);
+}
+
+void ks_physics_print_flags(const mjModel *model, size_t size, char *text)
+{
+    snprintf(text, size, "%s=%d %s=%d", flags[0].name, is_set(model, &flags[0]), flags[1].name,
+             is_set(model, &flags[1]));
+}
