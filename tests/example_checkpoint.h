@@ -1,0 +1,289 @@
+/* An example checkpoint with everything in it, comparisons, and edits such as a foreign program
+ * might make. */
+#ifndef KS_EXAMPLE_CHECKPOINT_H
+#define KS_EXAMPLE_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hdf5.h>
+
+#include "ks/checkpoint.h"
+#include "ks/memory.h"
+#include "ks/rng.h"
+#include "test.h"
+
+static const char CE[] = "batchnorm\nrepeat 2 {\n  dense 7 bias=no project=unit\n  layernorm\n"
+                         "  relu\n}\ndense 3 project=unit-kernel\nloss ce min=-5 max=5\n";
+static const char MSE[] = "dense 4\nrelu\ndense 1\nloss mse\n";
+static const char ACTOR[] = "dense 6\nbatchnorm\nrelu\ndense 4\n"
+                            "policy tanh-gaussian log-std=clip min=-10 max=2\n";
+
+enum { IN = 5, ACTIONS = 2, ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 6, LOSS_ROWS = 4 };
+
+static inline double *numbers(struct ks_rng *rng, size_t n)
+{
+    double *values;
+
+    assert_ok(ks_alloc(n, sizeof *values, &values));
+    for (size_t i = 0; i < n; i++)
+        values[i] = ks_rng_normal(rng);
+    return values;
+}
+
+static inline double *squares(struct ks_rng *rng, size_t n)
+{
+    double *values = numbers(rng, n);
+
+    for (size_t i = 0; i < n; i++)
+        values[i] *= values[i];
+    return values;
+}
+
+static inline void make_networks(struct ks_rng *rng, const char *text, size_t in, size_t ensemble,
+                                 struct ks_networks *n)
+{
+    assert_ok(ks_copy_string(text, &n->text));
+    assert_ok(KS(arch_parse)(text, "test", in, &n->arch));
+    n->ensemble = ensemble;
+    n->w = numbers(rng, ensemble * n->arch->parameters);
+    if (n->arch->states > 0)
+        n->state = squares(rng, ensemble * n->arch->states);
+}
+
+static inline void make_batch(struct ks_rng *rng, struct ks_checkpoint *c)
+{
+    const size_t k = c->critic.arch->loss.targets;
+
+    c->minibatches = MINIBATCHES;
+    c->rows = ROWS;
+    c->loss_rows = LOSS_ROWS;
+    c->input = numbers(rng, MINIBATCHES * ROWS * IN);
+    c->target = squares(rng, MINIBATCHES * LOSS_ROWS * k);
+    for (size_t row = 0; k > 1 && row < MINIBATCHES * LOSS_ROWS; row++) {
+        double sum = 0;
+
+        for (size_t i = 0; i < k; i++)
+            sum += c->target[row * k + i];
+        for (size_t i = 0; i < k; i++)
+            c->target[row * k + i] /= sum;
+    }
+}
+
+static inline struct ks_checkpoint *make_plain(const char *text)
+{
+    struct ks_rng rng = ks_rng_start(7, 0);
+    struct ks_checkpoint *c;
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    make_networks(&rng, text, IN, ENSEMBLE, &c->critic);
+    make_batch(&rng, c);
+    return c;
+}
+
+static inline struct ks_attribute *attributes(size_t n, const struct ks_attribute *from)
+{
+    struct ks_attribute *list;
+
+    assert_ok(ks_alloc(n, sizeof *list, &list));
+    for (size_t i = 0; i < n; i++)
+        assert_ok(ks_attribute_copy(&from[i], &list[i]));
+    return list;
+}
+
+/* With everything that the training engine adds. */
+static inline struct ks_checkpoint *make_full(void)
+{
+    char env[] = "dog-trot", versions[] = "mujoco 3.1.6";
+    double returns[3] = {1, 2.5, -3};
+    const struct ks_attribute root[] = {
+        {.name = "env", .type = KS_ATTRIBUTE_STRING, .string = env},
+        {.name = "seed", .type = KS_ATTRIBUTE_INTEGER, .integer = INT64_MAX},
+        {.name = "env_step", .type = KS_ATTRIBUTE_INTEGER, .integer = 50000},
+        {.name = "returns", .type = KS_ATTRIBUTE_LIST, .list = returns, .n = 3},
+        {.name = "gamma", .type = KS_ATTRIBUTE_NUMBER, .number = 0.99},
+        {.name = "library_versions", .type = KS_ATTRIBUTE_STRING, .string = versions},
+    };
+    const struct ks_attribute metrics[] = {
+        {.name = "critic_effective_lr_03", .type = KS_ATTRIBUTE_NUMBER, .number = 1e-7},
+        {.name = "critic_loss", .type = KS_ATTRIBUTE_NUMBER, .number = NAN},
+        {.name = "update", .type = KS_ATTRIBUTE_INTEGER, .integer = 3},
+    };
+    struct ks_checkpoint *c = make_plain(CE);
+    struct ks_rng rng = ks_rng_start(7, 1);
+    const size_t n = ENSEMBLE * c->critic.arch->parameters;
+
+    make_networks(&rng, CE, IN, ENSEMBLE, &c->target_critic);
+    make_networks(&rng, ACTOR, IN - ACTIONS, 1, &c->actor);
+    c->adam_m = numbers(&rng, n);
+    c->adam_v = squares(&rng, n);
+    c->adam_step = 12345678901;
+    c->n_attributes = sizeof root / sizeof *root;
+    c->attribute = attributes(c->n_attributes, root);
+    c->n_metrics = sizeof metrics / sizeof *metrics;
+    c->metric = attributes(c->n_metrics, metrics);
+    return c;
+}
+
+static inline void write_one(const char *path, struct ks_checkpoint *c, bool single)
+{
+    assert_ok(ks_checkpoint_write(path, c, single));
+    ks_checkpoint_free(c);
+}
+
+static inline void same_numbers(size_t n, const double *a, const double *b, bool single)
+{
+    assert_int_equal(!a, !b);
+    for (size_t i = 0; a && i < n; i++)
+        if (a[i] != (single ? (double)(float)b[i] : b[i]))
+            fail_msg("element %zu: %.17g, expected %.17g", i, a[i], b[i]);
+}
+
+static inline void same_networks(const struct ks_networks *a, const struct ks_networks *b,
+                                 bool single)
+{
+    assert_int_equal(!a->text, !b->text);
+    if (!a->text)
+        return;
+    assert_string_equal(a->text, b->text);
+    assert_int_equal(a->ensemble, b->ensemble);
+    assert_int_equal(a->arch->in, b->arch->in);
+    same_numbers(a->ensemble * a->arch->parameters, a->w, b->w, single);
+    same_numbers(a->ensemble * a->arch->states, a->state, b->state, single);
+}
+
+static inline void same_attributes(size_t n, const struct ks_attribute *a, size_t m,
+                                   const struct ks_attribute *b)
+{
+    assert_int_equal(n, m);
+    for (size_t i = 0; i < n; i++) {
+        const struct ks_attribute *x = ks_attribute_find(a, n, b[i].name);
+
+        assert_non_null(x);
+        assert_int_equal(x->type, b[i].type);
+        assert_int_equal(x->integer, b[i].integer);
+        assert_memory_equal(&x->number, &b[i].number, sizeof x->number);
+        same_numbers(x->n, x->list, b[i].list, false);
+        if (x->type == KS_ATTRIBUTE_STRING)
+            assert_string_equal(x->string, b[i].string);
+    }
+    assert_null(ks_attribute_find(a, n, "no such name"));
+}
+
+static inline void same_checkpoint(const struct ks_checkpoint *a, const struct ks_checkpoint *b,
+                                   bool single)
+{
+    const size_t n = a->critic.ensemble * a->critic.arch->parameters;
+
+    same_networks(&a->critic, &b->critic, single);
+    same_networks(&a->target_critic, &b->target_critic, single);
+    same_networks(&a->actor, &b->actor, single);
+    assert_int_equal(a->minibatches, b->minibatches);
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->loss_rows, b->loss_rows);
+    same_numbers(a->minibatches * a->rows * a->critic.arch->in, a->input, b->input, single);
+    same_numbers(a->minibatches * a->loss_rows * a->critic.arch->loss.targets, a->target, b->target,
+                 single);
+    same_numbers(n, a->adam_m, b->adam_m, single);
+    same_numbers(n, a->adam_v, b->adam_v, single);
+    assert_int_equal(a->adam_step, b->adam_step);
+    same_attributes(a->n_attributes, a->attribute, b->n_attributes, b->attribute);
+    same_attributes(a->n_metrics, a->metric, b->n_metrics, b->metric);
+}
+
+static inline hid_t edit(const char *path)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+
+    assert_true(file >= 0);
+    return file;
+}
+
+static inline void remove_object(const char *path, const char *object)
+{
+    hid_t file = edit(path);
+
+    assert_true(H5Ldelete(file, object, H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+}
+
+static inline void remove_attribute(const char *path, const char *object, const char *name)
+{
+    hid_t file = edit(path);
+
+    assert_true(H5Adelete_by_name(file, object, name, H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+}
+
+static inline void set_integer(const char *path, const char *object, const char *name,
+                               int64_t value)
+{
+    hid_t file = edit(path), space = H5Screate(H5S_SCALAR), id;
+
+    H5Adelete_by_name(file, object, name, H5P_DEFAULT);
+    id = H5Acreate_by_name(file, object, name, H5T_STD_I16BE, space, H5P_DEFAULT, H5P_DEFAULT,
+                           H5P_DEFAULT);
+    assert_true(id >= 0 && H5Awrite(id, H5T_NATIVE_INT64, &value) >= 0);
+    H5Aclose(id);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+static inline void set_string(const char *path, const char *object, const char *name,
+                              const char *value)
+{
+    hid_t file = edit(path), space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1), id;
+
+    H5Adelete_by_name(file, object, name, H5P_DEFAULT);
+    H5Tset_size(type, H5T_VARIABLE);
+    id = H5Acreate_by_name(file, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(id >= 0 && H5Awrite(id, type, &value) >= 0);
+    H5Aclose(id);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+/* One number of a dataset becomes `value`. */
+static inline void poke(const char *path, const char *object, size_t at, double value)
+{
+    hid_t file = edit(path), set = H5Dopen2(file, object, H5P_DEFAULT), space = H5Dget_space(set);
+    const size_t n = (size_t)H5Sget_simple_extent_npoints(space);
+    double *values = calloc(n, sizeof *values);
+
+    assert_true(values && at < n);
+    assert_true(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    values[at] = value;
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    free(values);
+    H5Sclose(space);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+
+/* A dataset becomes one of zeros in another shape; with dims NULL, dimension `dim` changes by `by`.
+ */
+static inline void reshape(const char *path, const char *object, int rank, const hsize_t *dims,
+                           int dim, int by)
+{
+    hid_t file = edit(path), set = H5Dopen2(file, object, H5P_DEFAULT), space = H5Dget_space(set);
+    hsize_t own[8];
+
+    if (!dims) {
+        rank = H5Sget_simple_extent_dims(space, own, NULL);
+        own[dim] = (hsize_t)((int64_t)own[dim] + by);
+        dims = own;
+    }
+    H5Sclose(space);
+    H5Dclose(set);
+    assert_true(H5Ldelete(file, object, H5P_DEFAULT) >= 0);
+    space = H5Screate_simple(rank, dims, NULL);
+    set = H5Dcreate2(file, object, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(set >= 0);
+    H5Sclose(space);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+
+#endif

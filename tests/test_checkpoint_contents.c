@@ -1,0 +1,289 @@
+/* What a checkpoint must hold, and what may be otherwise: each edit of a good one by itself. */
+#include "ks/checkpoint.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <hdf5.h>
+
+#include "example_checkpoint.h"
+#include "ks/h5.h"
+#include "scratch.h"
+#include "test.h"
+
+/* Puts back the file as it was. */
+struct original {
+    const char *path;
+    unsigned char *bytes;
+    size_t n;
+};
+
+static struct original keep(const char *path)
+{
+    struct original o = {.path = path};
+
+    o.bytes = read_bytes(path, &o.n);
+    return o;
+}
+
+/* The file as edited is refused in these words; then it is as before. */
+static void refused(const struct original *o, const char *words)
+{
+    struct ks_checkpoint *c;
+
+    assert_fails(ks_checkpoint_read(o->path, &c), KS_FORMAT, words);
+    assert_null(c);
+    assert_one_line(o->path);
+    write_bytes(o->path, o->bytes, o->n);
+}
+
+/* The datasets that must be there, and those that may be absent. */
+static const char *const required[] = {
+    "/critic/00_batchnorm/scale",   "/critic/00_batchnorm/bias",
+    "/critic/01_dense/kernel",      "/critic/02_layernorm/scale",
+    "/critic/02_layernorm/bias",    "/critic/04_dense/kernel",
+    "/critic/05_layernorm/scale",   "/critic/05_layernorm/bias",
+    "/critic/07_dense/kernel",      "/critic/07_dense/bias",
+    "/target/07_dense/bias",        "/actor/00_dense/kernel",
+    "/actor/03_dense/bias",         "/optimizer/m/07_dense/bias",
+    "/optimizer/v/01_dense/kernel", "/batch/target",
+};
+static const char *const optional[] = {"/critic/00_batchnorm/mean", "/critic/00_batchnorm/var",
+                                       "/actor/01_batchnorm/mean"};
+enum {
+    REQUIRED = sizeof required / sizeof *required,
+    OPTIONAL = sizeof optional / sizeof *optional
+};
+
+static size_t rank_of(const char *path, const char *object)
+{
+    struct ks_h5_shape shape;
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_ok(ks_h5_shape(h5, object, &shape));
+    ks_h5_close(h5);
+    return shape.rank;
+}
+
+static void off_by_one(const struct original *o, const char *object)
+{
+    const size_t rank = rank_of(o->path, object);
+
+    for (size_t dim = 0; dim < rank; dim++)
+        for (int by = -1; by <= 1; by += 2) {
+            const bool rows = strcmp(object, "/batch/target") == 0 && dim == 1;
+
+            if (rows)
+                continue; /* B: any number up to R, test_batch_shapes */
+            reshape(o->path, object, 0, NULL, (int)dim, by);
+            refused(o, "expected shape [");
+        }
+}
+
+static void test_shapes_off_by_one(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct original o;
+
+    (void)state;
+    write_one(path, make_full(), false);
+    o = keep(path);
+    for (size_t i = 0; i < REQUIRED; i++)
+        off_by_one(&o, required[i]);
+    for (size_t i = 0; i < OPTIONAL; i++)
+        off_by_one(&o, optional[i]);
+    free(o.bytes);
+}
+
+static void test_batch_shapes(void **state)
+{
+    const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS}, row[1] = {LOSS_ROWS},
+                  many[3] = {MINIBATCHES, ROWS + 1, 3}, none[3] = {MINIBATCHES, 0, 3},
+                  empty[3] = {MINIBATCHES, 0, IN}, wide[3] = {MINIBATCHES, ROWS, IN + 1},
+                  more[3] = {MINIBATCHES + 1, ROWS, IN}, deep[4] = {1, 1, 1, 1};
+    const char *path = scratch("a.h5");
+    struct ks_checkpoint *c;
+    struct original o;
+
+    (void)state;
+    write_one(path, make_plain(CE), false);
+    o = keep(path);
+    reshape(path, "/batch/target", 2, flat, 0, 0);
+    refused(&o, "/batch/target: expected shape [3, 4, 3], found [3, 4]");
+    reshape(path, "/batch/target", 1, row, 0, 0);
+    refused(&o, "/batch/target: expected 3 dimensions");
+    reshape(path, "/batch/target", 3, many, 0, 0);
+    refused(&o, "/batch/target: expected 1 to 6 rows");
+    reshape(path, "/batch/target", 3, none, 0, 0);
+    refused(&o, "/batch/target: expected 1 to 6 rows");
+    reshape(path, "/batch/input", 3, empty, 0, 0);
+    refused(&o, "/batch/input: expected at least one");
+    reshape(path, "/batch/input", 2, flat, 0, 0);
+    refused(&o, "/batch/input: expected 3 dimensions [N, R, D], found 2");
+    reshape(path, "/batch/input", 4, deep, 0, 0);
+    refused(&o, "/batch/input: expected 3 dimensions [N, R, D], found 4");
+    reshape(path, "/batch/input", 3, wide, 0, 0);
+    refused(&o, "/critic/00_batchnorm/scale: expected shape [2, 6], found [2, 5]");
+    reshape(path, "/batch/input", 3, more, 0, 0);
+    refused(&o, "/batch/target: expected shape [4, 4, 3], found [3, 4, 3]");
+    free(o.bytes);
+
+    write_one(path, make_plain(MSE), false); /* [N, B] where K = 1 */
+    reshape(path, "/batch/target", 2, flat, 0, 0);
+    assert_ok(ks_checkpoint_read(path, &c));
+    assert_int_equal(c->loss_rows, LOSS_ROWS);
+    ks_checkpoint_free(c);
+}
+
+static void test_missing(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct ks_checkpoint *c;
+    struct original o;
+
+    (void)state;
+    write_one(path, make_full(), false);
+    o = keep(path);
+    for (size_t i = 0; i < REQUIRED; i++) {
+        remove_object(path, required[i]);
+        refused(&o, "missing");
+    }
+    remove_object(path, "/batch/input");
+    refused(&o, "/batch/input: missing");
+    remove_object(path, "/critic");
+    refused(&o, "/critic: attribute arch: missing");
+    remove_attribute(path, "/critic", "ensemble");
+    refused(&o, "/critic: attribute ensemble: missing");
+    remove_attribute(path, "/optimizer", "step");
+    refused(&o, "/optimizer: attribute step: missing");
+    for (size_t i = 0; i < OPTIONAL; i++) {
+        remove_object(path, optional[i]);
+        assert_ok(ks_checkpoint_read(path, &c));
+        assert_null(i < 2 ? c->critic.state : c->actor.state);
+        assert_non_null(i < 2 ? c->actor.state : c->critic.state);
+        ks_checkpoint_free(c);
+        write_bytes(path, o.bytes, o.n);
+    }
+    free(o.bytes);
+}
+
+static void test_headers(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct original o;
+
+    (void)state;
+    write_one(path, make_full(), false);
+    o = keep(path);
+    set_integer(path, "/", "version", 2);
+    refused(&o, "version of a kappascope-checkpoint: expected 1, found 2");
+    set_string(path, "/", "version", "1");
+    refused(&o, "attribute version: expected an integer");
+    set_string(path, "/", "format", "kappascope-spectrum");
+    refused(&o, "expected \"kappascope-checkpoint\", found \"kappascope-spectrum\"");
+    set_integer(path, "/", "format", 1);
+    refused(&o, "attribute format: expected a string");
+    set_integer(path, "/critic", "ensemble", 0);
+    refused(&o, "ensemble: expected at least 1, found 0");
+    set_integer(path, "/critic", "ensemble", 3);
+    refused(&o, "/critic/00_batchnorm/scale: expected shape [3, 5], found [2, 5]");
+    set_string(path, "/critic", "arch", "dense 3\nloss nonsense\n");
+    refused(&o, "/critic: arch:2: ");
+    set_string(path, "/critic", "arch", ACTOR);
+    refused(&o, "expected a loss at its end");
+    set_string(path, "/actor", "arch", MSE);
+    refused(&o, "/actor: arch: expected a policy at its end");
+    set_integer(path, "/actor", "in", 4);
+    refused(&o, "/actor/00_dense/kernel: expected shape [1, 4, 6], found [1, 3, 6]");
+    set_integer(path, "/", "env", 4);
+    refused(&o, "attribute env: expected a string");
+    set_integer(path, "/optimizer", "step", -1);
+    refused(&o, "step: expected at least 0");
+    free(o.bytes);
+}
+
+static void test_bad_numbers(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct original o;
+
+    (void)state;
+    write_one(path, make_full(), false);
+    o = keep(path);
+    poke(path, "/critic/04_dense/kernel", 90, NAN);
+    refused(&o, "/critic/04_dense/kernel: expected finite numbers, found nan at element 90");
+    poke(path, "/batch/input", 1, INFINITY);
+    refused(&o, "/batch/input: expected finite");
+    poke(path, "/batch/target", 0, -INFINITY);
+    refused(&o, "/batch/target: expected finite");
+    poke(path, "/critic/00_batchnorm/mean", 2, NAN);
+    refused(&o, "/critic/00_batchnorm/mean: expected finite");
+    poke(path, "/critic/00_batchnorm/var", 2, -1);
+    refused(&o, "/critic/00_batchnorm/var: expected variances");
+    poke(path, "/optimizer/v/01_dense/kernel", 2, -1e-9);
+    refused(&o, "/optimizer/v: expected means of squares");
+    poke(path, "/batch/target", 13, -1e-9); /* row 13 / 3 = 4 is row 0 of minibatch 1 */
+    refused(&o, "row 0 of minibatch 1: expected probabilities");
+    poke(path, "/batch/target", 35, 2);
+    refused(&o, "row 3 of minibatch 2: expected the sum 1 within 0.001");
+    free(o.bytes);
+}
+
+/* A sum that is off by less than 1e-3 is rounding; it is taken literally. */
+static void test_target_sums(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct ks_checkpoint *c = make_plain(CE), *read;
+    const double t = c->target[4];
+
+    (void)state;
+    c->target[4] = t + 0.9e-3;
+    assert_ok(ks_checkpoint_write(path, c, false));
+    assert_ok(ks_checkpoint_read(path, &read));
+    assert_true(read->target[4] == t + 0.9e-3);
+    ks_checkpoint_free(read);
+    c->target[4] = t + 1.1e-3;
+    assert_ok(ks_checkpoint_write(path, c, false));
+    assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT, "expected the sum 1");
+    ks_checkpoint_free(c);
+}
+
+/* Unknown objects and attributes are ignored; the actor's width follows from the actions. */
+static void test_foreign(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct ks_checkpoint *written = make_full(), *read;
+    hid_t file;
+
+    (void)state;
+    assert_ok(ks_checkpoint_write(path, written, false));
+    file = edit(path);
+    H5Gclose(H5Gcreate2(file, "/critic/00_unknown", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Gclose(H5Gcreate2(file, "/unknown", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Fclose(file);
+    set_integer(path, "/", "unknown", 5);
+    set_string(path, "/critic", "arch", CE);
+    set_integer(path, "/", "env_step", 50);
+    written->attribute[2].integer = 50;
+    remove_attribute(path, "/actor", "in");
+    remove_attribute(path, "/target", "arch");
+    assert_ok(ks_checkpoint_read(path, &read));
+    same_checkpoint(read, written, false);
+    ks_checkpoint_free(read);
+    ks_checkpoint_free(written);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_shapes_off_by_one, scratch_clean),
+        cmocka_unit_test_teardown(test_batch_shapes, scratch_clean),
+        cmocka_unit_test_teardown(test_missing, scratch_clean),
+        cmocka_unit_test_teardown(test_headers, scratch_clean),
+        cmocka_unit_test_teardown(test_bad_numbers, scratch_clean),
+        cmocka_unit_test_teardown(test_target_sums, scratch_clean),
+        cmocka_unit_test_teardown(test_foreign, scratch_clean),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
