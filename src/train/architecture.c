@@ -92,11 +92,25 @@ static struct blocks kind_of_file(const char *text)
     return b;
 }
 
+/* Fails where a setting that only names understand is not at its default. */
+static ks_status refuse_sizes(const char *path, const struct ks_settings *s)
+{
+    struct ks_settings standard;
+
+    ks_settings_start(&standard);
+    if (s->hidden == standard.hidden && s->depth == standard.depth && s->atoms == standard.atoms &&
+        s->v_min == standard.v_min && s->v_max == standard.v_max)
+        return KS_OK;
+    return ks_fail(KS_USAGE, "%s: hidden, depth, atoms, v_min and v_max belong to named architectures; "
+                             "here the file has them", path);
+}
+
 static ks_status read_file(const char *path, const struct ks_settings *s, size_t actions,
                            char **critic, char **actor)
 {
     struct blocks b;
 
+    KS_TRY(refuse_sizes(path, s));
     KS_TRY(KS(arch_read)(path, critic));
     b = kind_of_file(*critic);
     return describe_actor(&b, s, actions, actor);

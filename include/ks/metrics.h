@@ -1,0 +1,40 @@
+/* What a run records: progress.csv, a row at each evaluation and at each checkpoint, and the same as
+ * the attributes of /metrics. Losses, q_mean, entropy and clipped_fraction are means over the updates
+ * since the row before; nan: undefined (no update, no evaluation, no atoms). */
+#ifndef KS_METRICS_H
+#define KS_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ks/agent.h"
+#include "ks/attribute.h"
+#include "ks/error.h"
+#include "ks/measure.h"
+
+struct ks_metrics {
+    char *path;             /* of progress.csv; owned */
+    FILE *file;
+    struct ks_measure *row; /* the last row, without env_step and update; owned */
+    size_t n;
+    /* Since the last row: */
+    struct ks_update sum;
+    size_t updates, actor_steps, env_step; /* env_step: of that row       */
+    double row_seconds, update_seconds;    /* when it was; spent in updates */
+};
+
+/* Creates the file, an old one of that name is gone. Fails with KS_IO. The caller frees. */
+ks_status ks_metrics_new(const char *path, const struct ks_agent *agent,
+                         struct ks_metrics **metrics);
+void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fine */
+
+void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, double seconds);
+/* Writes a row; return_mean is NaN where there was no evaluation. */
+ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent *agent, size_t env_step,
+                         double return_mean);
+/* The last row's finite values, *n of them; the caller frees with ks_attributes_free. */
+ks_status ks_metrics_attributes(const struct ks_metrics *metrics, size_t *n,
+                                struct ks_attribute **list);
+
+#endif

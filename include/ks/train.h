@@ -1,0 +1,29 @@
+/* The training engine: one run, from a seed to its checkpoints. */
+#ifndef KS_TRAIN_H
+#define KS_TRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ks/error.h"
+#include "ks/settings.h"
+
+struct ks_train_options {
+    const char *env, *architecture, *out; /* task; name or .arch file; folder */
+    uint64_t seed;
+    size_t steps;                         /* environment steps of the whole run          */
+    size_t stop_at;                       /* stop there: the schedules are those of steps */
+    struct ks_settings settings;
+    bool quiet;
+    int argc;                             /* the command line, for run.json */
+    char *const *argv;
+};
+
+/* Writes checkpoints, progress.csv and run.json into the folder. The same options give the same
+ * checkpoints, whatever `threads` is. Fails with KS_USAGE, KS_FORMAT, KS_IO or KS_MISSING before
+ * anything is written; KS_NUMBER where a loss or a parameter is not finite; KS_RUN on SIGINT and
+ * SIGTERM. */
+ks_status ks_train(const struct ks_train_options *options);
+
+#endif

@@ -1,0 +1,160 @@
+/* kappascope-train: one training run. */
+#include "ks/train.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/architecture.h"
+#include "ks/env.h"
+#include "ks/memory.h"
+#include "ks/program.h"
+
+static const char details[] =
+    "NAMES AND FILES\n"
+    "  --arch takes one of the study's names (--list) or a file FILE.arch with the critic's\n"
+    "  description, whose loss is ce or mse. The actor then has blocks of the kind that the file has:\n"
+    "  bn if it holds a batchnorm, else ln if a layernorm or rmsnorm, else dense; with weight\n"
+    "  normalization if a dense of the file has project=unit or unit-kernel. Settings marked 'named\n"
+    "  architectures' must keep their defaults then.\n\n"
+    "OUTPUT\n"
+    "  DIR/step_NNNNNNNNN.h5 (checkpoints, by environment step), DIR/progress.csv, DIR/run.json. DIR is\n"
+    "  made where it is missing. A folder that holds another run is refused; the same run is started\n"
+    "  over. The same seed and settings give the same checkpoints for any number of threads.\n\n"
+    "EXAMPLE\n"
+    "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 --set utd=1\n";
+
+/* What the command line fills. */
+struct command {
+    char *env, *arch, *out, *seed, *steps, *stop_at;
+    char **set; /* the values of --set, ends in NULL */
+    int list;
+};
+
+static void print_list(void)
+{
+    struct ks_settings settings;
+    char value[KS_VALUE_LENGTH];
+
+    ks_settings_start(&settings);
+    printf("Environments:");
+    for (size_t i = 0; ks_env_tasks()[i]; i++)
+        printf(" %s", ks_env_tasks()[i]);
+    printf("\nArchitectures:");
+    for (size_t i = 0; ks_architectures[i]; i++)
+        printf(" %s", ks_architectures[i]);
+    printf("\nSettings, with their defaults:\n");
+    for (const struct ks_key *key = ks_keys; key->name; key++) {
+        ks_settings_print(&settings, key, value);
+        printf("  %-21s %-8s %s\n", key->name, value, key->help);
+    }
+}
+
+static ks_status read_count(const char *name, const char *text, uint64_t low, uint64_t high,
+                            uint64_t *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (errno != 0 || end == text || *end || strchr(text, '-') || *value < low || *value > high)
+        return ks_fail(KS_USAGE, "%s: expected a whole number from %" PRIu64 " to %" PRIu64
+                       ", found '%s'", name, low, high, text);
+    return KS_OK;
+}
+
+static ks_status require(const char *name, const char *value)
+{
+    return value && *value ? KS_OK : ks_fail(KS_USAGE, "%s is missing (see --help)", name);
+}
+
+static ks_status read_options(const struct command *c, struct ks_train_options *o)
+{
+    static const uint64_t MAX_STEPS = 1000000000000, MAX_SEED = INT64_MAX; /* seeds are kept signed */
+    uint64_t steps = 1000000, stop_at = 0;
+
+    KS_TRY(require("--env", c->env));
+    KS_TRY(require("--arch", c->arch));
+    KS_TRY(require("--out", c->out));
+    o->env = c->env;
+    o->architecture = c->arch;
+    o->out = c->out;
+    if (c->seed)
+        KS_TRY(read_count("--seed", c->seed, 0, MAX_SEED, &o->seed));
+    if (c->steps)
+        KS_TRY(read_count("--steps", c->steps, 1, MAX_STEPS, &steps));
+    if (c->stop_at)
+        KS_TRY(read_count("--stop-at", c->stop_at, 1, MAX_STEPS, &stop_at));
+    o->steps = steps;
+    o->stop_at = stop_at;
+    for (size_t i = 0; c->set && c->set[i]; i++)
+        KS_TRY(ks_settings_assign(&o->settings, c->set[i]));
+    return KS_OK;
+}
+
+static const char *version(void)
+{
+    static char text[64];
+
+    snprintf(text, sizeof text, "MuJoCo %s", ks_env_mujoco_version());
+    return text;
+}
+
+static void free_command(struct command *c)
+{
+    char *strings[] = {c->env, c->arch, c->out, c->seed, c->steps, c->stop_at};
+
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        free(strings[i]);
+    for (size_t i = 0; c->set && c->set[i]; i++)
+        free(c->set[i]);
+    free(c->set);
+}
+
+int main(int argc, char **argv)
+{
+    struct command c = {NULL};
+    struct ks_train_options o = {.argc = argc, .argv = argv};
+    struct poptOption table[] = {
+        {"env", '\0', POPT_ARG_STRING, &c.env, 0, "environment (see --list)", "NAME"},
+        {"arch", '\0', POPT_ARG_STRING, &c.arch, 0, "architecture", "NAME|FILE.arch"},
+        {"seed", '\0', POPT_ARG_STRING, &c.seed, 0, "seed of all random numbers (0)", "N"},
+        {"out", '\0', POPT_ARG_STRING, &c.out, 0, "the run's folder", "DIR"},
+        {"steps", '\0', POPT_ARG_STRING, &c.steps, 0,
+         "environment steps of the whole run (1000000)", "N"},
+        {"stop-at", '\0', POPT_ARG_STRING, &c.stop_at, 0,
+         "stop there; schedules stay those of --steps", "N"},
+        {"set", '\0', POPT_ARG_ARGV, &c.set, 0, "a setting (see --list); repeatable", "KEY=VALUE"},
+        {"list", '\0', POPT_ARG_NONE, &c.list, 0, "print environments, architectures, settings",
+         NULL},
+        POPT_TABLEEND};
+    struct ks_program program = {
+        .name = "kappascope-train",
+        .synopsis = "--env NAME --arch NAME|FILE.arch --out DIR [OPTION...]",
+        .summary = "train an agent and write checkpoints of its critics",
+        .details = details,
+        .version = version,
+        .options = table,
+    };
+    struct ks_arguments arguments;
+    ks_status status;
+    int code;
+
+    ks_settings_start(&o.settings);
+    status = ks_program_start(&program, argc, argv, &arguments);
+    if (status == KS_OK && arguments.n_rest > 0)
+        status = ks_fail(KS_USAGE, "'%s': no arguments expected (see --help)", arguments.rest[0]);
+    if (status == KS_OK && !arguments.done && c.list) {
+        print_list();
+    } else if (status == KS_OK && !arguments.done) {
+        o.quiet = arguments.quiet;
+        status = read_options(&c, &o);
+        if (status == KS_OK)
+            status = ks_train(&o);
+    }
+    code = ks_program_end(&program, &arguments, status);
+    free_command(&c);
+    return code;
+}

@@ -1,0 +1,40 @@
+/* Evaluation: episodes of the actor's mean action, on an environment of its own. */
+#include "ks/run.h"
+
+#include "ks/stream.h"
+
+static ks_status episode(struct ks_run *r, struct ks_rng *rng, double *sum)
+{
+    struct ks_player *p = &r->evaluator;
+    bool ended = false;
+
+    *sum = 0;
+    KS_TRY(ks_env_reset(p->env, rng, p->observation));
+    while (!ended) {
+        KS_TRY(ks_run_check_signal(r));
+        ks_player_observe(p);
+        KS(agent_act)(r->agent, p->s, NULL, p->a);
+        ks_player_decide(p);
+        for (size_t k = 0; k < r->options->settings.action_repeat && !ended; k++) {
+            double reward;
+
+            KS_TRY(ks_env_step(p->env, p->action, p->observation, &reward, &ended));
+            *sum += reward;
+        }
+    }
+    return KS_OK;
+}
+
+ks_status ks_run_evaluate(struct ks_run *r, size_t number)
+{
+    size_t n = r->options->settings.eval_episodes;
+    struct ks_rng rng = ks_stream(r->options->seed, KS_EVALUATION, number);
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        KS_TRY(episode(r, &rng, &r->episode_returns[i]));
+        sum += r->episode_returns[i];
+    }
+    r->return_mean = sum / (double)n;
+    return KS_OK;
+}

@@ -1,0 +1,147 @@
+#include "ks/metrics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+#include "ks/program.h"
+
+enum { OWN_COLUMNS = 10 };
+
+ks_status ks_metrics_new(const char *path, const struct ks_agent *agent,
+                         struct ks_metrics **metrics)
+{
+    ks_status status = KS_OK;
+    struct ks_metrics *m = NULL;
+
+    *metrics = NULL;
+    KS_GO(ks_alloc(1, sizeof *m, &m));
+    KS_GO(ks_copy_string(path, &m->path));
+    KS_GO(ks_alloc(OWN_COLUMNS + KS(agent_measures)(agent), sizeof *m->row, &m->row));
+    m->file = fopen(path, "w");
+    if (!m->file) {
+        status = ks_fail(KS_IO, "%s: %s", path, strerror(errno));
+        goto done;
+    }
+    m->row_seconds = ks_seconds();
+    *metrics = m;
+    return KS_OK;
+done:
+    ks_metrics_free(m);
+    return status;
+}
+
+void ks_metrics_free(struct ks_metrics *m)
+{
+    if (!m)
+        return;
+    if (m->file)
+        fclose(m->file); /* every row was flushed, and checked then */
+    free(m->path);
+    free(m->row);
+    free(m);
+}
+
+void ks_metrics_add(struct ks_metrics *m, const struct ks_update *u, double seconds)
+{
+    m->sum.critic_loss += u->critic_loss;
+    m->sum.q_mean += u->q_mean;
+    m->sum.clipped_fraction += u->clipped_fraction;
+    m->updates++;
+    m->update_seconds += seconds;
+    if (!u->actor_stepped)
+        return;
+    m->sum.actor_loss += u->actor_loss;
+    m->sum.temperature_loss += u->temperature_loss;
+    m->sum.entropy += u->entropy;
+    m->actor_steps++;
+}
+
+static void set(struct ks_metrics *m, const char *name, double value)
+{
+    struct ks_measure *measure = &m->row[m->n++];
+
+    snprintf(measure->name, sizeof measure->name, "%s", name);
+    measure->value = value;
+}
+
+static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent, size_t env_step,
+                          double return_mean)
+{
+    double updates = (double)m->updates, actor_steps = (double)m->actor_steps; /* 0: 0/0, NaN */
+    double seconds = ks_seconds() - m->row_seconds;
+    bool atoms = agent->critic_arch->loss.outputs > 1;
+    size_t measures;
+
+    m->n = 0;
+    set(m, "critic_loss", m->sum.critic_loss / updates);
+    set(m, "actor_loss", m->sum.actor_loss / actor_steps);
+    set(m, "temperature_loss", m->sum.temperature_loss / actor_steps);
+    set(m, "q_mean", m->sum.q_mean / updates);
+    set(m, "entropy", m->sum.entropy / actor_steps);
+    set(m, "temperature", KS(agent_temperature)(agent));
+    set(m, "clipped_fraction", atoms ? m->sum.clipped_fraction / updates : NAN);
+    set(m, "return_mean", return_mean);
+    set(m, "steps_per_second", (double)(env_step - m->env_step) / seconds);
+    set(m, "updates_per_second", m->updates > 0 ? updates / m->update_seconds : NAN);
+    KS_TRY(KS(agent_measure)(agent, m->row + m->n, &measures));
+    m->n += measures;
+    return KS_OK;
+}
+
+static void print_number(FILE *file, double value)
+{
+    if (isnan(value)) /* without the sign that printf may give it */
+        fprintf(file, ",nan");
+    else
+        fprintf(file, ",%.9g", value);
+}
+
+static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update)
+{
+    if (ftell(m->file) == 0) {
+        fprintf(m->file, "env_step,update");
+        for (size_t i = 0; i < m->n; i++)
+            fprintf(m->file, ",%s", m->row[i].name);
+        fprintf(m->file, "\n");
+    }
+    fprintf(m->file, "%zu,%lld", env_step, (long long)update);
+    for (size_t i = 0; i < m->n; i++)
+        print_number(m->file, m->row[i].value);
+    fprintf(m->file, "\n");
+    if (fflush(m->file) != 0 || ferror(m->file))
+        return ks_fail(KS_FULL, "%s: %s", m->path, strerror(errno));
+    return KS_OK;
+}
+
+ks_status ks_metrics_row(struct ks_metrics *m, struct ks_agent *agent, size_t env_step,
+                         double return_mean)
+{
+    KS_TRY(fill_row(m, agent, env_step, return_mean));
+    KS_TRY(write_row(m, env_step, agent->updates));
+    m->sum = (struct ks_update){.critic_loss = 0};
+    m->updates = m->actor_steps = 0;
+    m->env_step = env_step;
+    m->row_seconds = ks_seconds();
+    m->update_seconds = 0;
+    return KS_OK;
+}
+
+ks_status ks_metrics_attributes(const struct ks_metrics *m, size_t *n, struct ks_attribute **list)
+{
+    *n = 0;
+    KS_TRY(ks_alloc(m->n, sizeof **list, list));
+    for (size_t i = 0; i < m->n; i++) {
+        struct ks_attribute *attribute = &(*list)[*n];
+
+        if (!isfinite(m->row[i].value))
+            continue;
+        snprintf(attribute->name, sizeof attribute->name, "%s", m->row[i].name);
+        attribute->type = KS_ATTRIBUTE_NUMBER;
+        attribute->number = m->row[i].value;
+        ++*n;
+    }
+    return KS_OK;
+}

@@ -1,0 +1,116 @@
+/* A run's checkpoint: networks, moments, metrics, and frozen minibatches for the analyzer. */
+#include "ks/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+#include "ks/schedule.h"
+#include "ks/stream.h"
+
+enum { ATTRIBUTES = 12 };
+
+static ks_status freeze_batches(struct ks_run *r, struct ks_checkpoint *c)
+{
+    const struct ks_settings *s = &r->options->settings;
+    struct ks_rng replay = ks_stream(r->options->seed, KS_FROZEN_REPLAY, r->env_step);
+    struct ks_rng noise = ks_stream(r->options->seed, KS_FROZEN_ACTION, r->env_step);
+    size_t input, target;
+
+    c->minibatches = s->analysis_minibatches;
+    c->rows = KS(agent_rows)(r->agent);
+    c->loss_rows = s->batch;
+    input = c->rows * r->agent->critic_arch->in;
+    target = c->loss_rows * r->agent->critic_arch->loss.targets;
+    KS_TRY(ks_alloc(c->minibatches * input, sizeof *c->input, &c->input));
+    KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target, &c->target));
+    for (size_t i = 0; i < c->minibatches; i++) {
+        struct ks_batch batch = ks_run_batch(r, &replay, s->raw_rewards);
+
+        KS(agent_freeze)(r->agent, &batch, &noise, c->input + i * input, c->target + i * target);
+    }
+    return KS_OK;
+}
+
+static struct ks_attribute *next(struct ks_checkpoint *c, const char *name,
+                                 enum ks_attribute_type type)
+{
+    struct ks_attribute *attribute = &c->attribute[c->n_attributes++];
+
+    snprintf(attribute->name, sizeof attribute->name, "%s", name);
+    attribute->type = type;
+    return attribute;
+}
+
+static ks_status add_string(struct ks_checkpoint *c, const char *name, const char *value)
+{
+    return ks_copy_string(value, &next(c, name, KS_ATTRIBUTE_STRING)->string);
+}
+
+static void add_integer(struct ks_checkpoint *c, const char *name, int64_t value)
+{
+    next(c, name, KS_ATTRIBUTE_INTEGER)->integer = value;
+}
+
+static void add_number(struct ks_checkpoint *c, const char *name, double value)
+{
+    next(c, name, KS_ATTRIBUTE_NUMBER)->number = value;
+}
+
+static ks_status add_list(struct ks_checkpoint *c, const char *name, size_t n, const double *value)
+{
+    struct ks_attribute *attribute = next(c, name, KS_ATTRIBUTE_LIST);
+
+    KS_TRY(ks_alloc(n, sizeof *value, &attribute->list));
+    memcpy(attribute->list, value, n * sizeof *value);
+    attribute->n = n;
+    return KS_OK;
+}
+
+/* learning_rate: the critics', of the step to come; reward_scale: what rewards are divided by. */
+static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
+{
+    const struct ks_train_options *o = r->options;
+    const struct ks_adam *adam = &r->agent->critic_adam;
+    ks_status status;
+    char *versions;
+
+    KS_TRY(ks_alloc(ATTRIBUTES, sizeof *c->attribute, &c->attribute));
+    KS_TRY(add_string(c, "env", o->env));
+    KS_TRY(add_string(c, "architecture", r->name));
+    add_integer(c, "seed", (int64_t)o->seed);
+    add_integer(c, "env_step", (int64_t)r->env_step);
+    add_integer(c, "update", r->agent->updates);
+    add_number(c, "return_mean", r->return_mean);
+    KS_TRY(add_list(c, "returns", o->settings.eval_episodes, r->episode_returns));
+    add_number(c, "gamma", r->gamma);
+    add_number(c, "learning_rate", KS(schedule_rate)(&adam->schedule, adam->step));
+    add_number(c, "reward_scale",
+               o->settings.reward_normalization ? ks_returns_scale(&r->returns) : 1);
+    add_number(c, "temperature", KS(agent_temperature)(r->agent));
+    KS_TRY(ks_run_versions(&versions));
+    status = add_string(c, "library_versions", versions);
+    free(versions);
+    return status;
+}
+
+ks_status ks_run_save(struct ks_run *r)
+{
+    ks_status status = KS_OK;
+    struct ks_checkpoint *c = NULL;
+    char *path = NULL, name[32];
+
+    KS_GO(KS(agent_check)(r->agent));
+    KS_GO(ks_alloc(1, sizeof *c, &c));
+    KS_GO(KS(agent_export)(r->agent, c));
+    KS_GO(describe(r, c));
+    KS_GO(ks_metrics_attributes(r->metrics, &c->n_metrics, &c->metric));
+    KS_GO(freeze_batches(r, c));
+    ks_checkpoint_name(r->env_step, name);
+    KS_GO(ks_run_path(r, name, &path));
+    KS_GO(ks_checkpoint_write(path, c, true));
+done:
+    free(path);
+    ks_checkpoint_free(c);
+    return status;
+}
