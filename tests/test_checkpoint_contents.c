@@ -192,6 +192,9 @@ static void test_headers(void **state)
     refused(&o, "/critic: arch:2: ");
     set_string(path, "/critic", "arch", ACTOR);
     refused(&o, "expected a loss at its end");
+    set_string(path, "/critic", "arch", /* refused before there is memory for it */
+               "batchnorm\nrepeat 200 {\n  dense 65536 bias=no\n}\ndense 3\nloss ce min=0 max=1\n");
+    refused(&o, "/critic/01_dense/kernel: expected shape [2, 5, 65536], found [2, 5, 7]");
     set_string(path, "/actor", "arch", MSE);
     refused(&o, "/actor: arch: expected a policy at its end");
     set_integer(path, "/actor", "in", 4);
