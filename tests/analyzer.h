@@ -1,0 +1,90 @@
+/* Runs the analyzer as a user does, for tests of the program as a whole. The binary is in $KS_BIN,
+ * or build/bin where that is not set. */
+#ifndef KS_TEST_ANALYZER_H
+#define KS_TEST_ANALYZER_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "ks/checkpoint.h"
+#include "ks/h5.h"
+#include "scratch.h"
+#include "test.h"
+
+/* What the last run printed. */
+static char printed[1 << 16], complained[1 << 14];
+
+static inline void slurp(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    size_t length;
+
+    assert_non_null(file);
+    length = fread(text, 1, size - 1, file);
+    text[length] = '\0';
+    assert_true(length < size - 1);
+    fclose(file);
+}
+
+/* "kappascope-analyze ARGUMENTS" through the shell, in the scratch folder; its exit status. Threads
+ * that wait for others sleep: tests run beside other work, on problems of microseconds. */
+__attribute__((format(printf, 1, 2))) static inline int analyzer(const char *arguments, ...)
+{
+    char list[2048], command[4096], here[1024];
+    const char *folder = getenv("KS_BIN");
+    va_list values;
+    int status;
+
+    va_start(values, arguments);
+    vsnprintf(list, sizeof list, arguments, values);
+    va_end(values);
+    folder = folder ? folder : "build/bin";
+    here[0] = '\0';
+    if (folder[0] != '/')
+        assert_non_null(getcwd(here, sizeof here));
+    snprintf(command, sizeof command,
+             "program='%s%s%s/kappascope-analyze'; cd '%s' && "
+             "OMP_WAIT_POLICY=passive \"$program\" >out.txt 2>err.txt %s",
+             here, here[0] ? "/" : "", folder, scratch_folder, list);
+    status = system(command);
+    assert_true(WIFEXITED(status));
+    slurp(scratch("out.txt"), printed, sizeof printed);
+    slurp(scratch("err.txt"), complained, sizeof complained);
+    if (WEXITSTATUS(status) > 2)
+        fail_msg("%s: exit status %d, '%s'", command, WEXITSTATUS(status), complained);
+    return WEXITSTATUS(status);
+}
+
+#define assert_runs(...)                                                                           \
+    do {                                                                                           \
+        if (analyzer(__VA_ARGS__) != 0)                                                            \
+            fail_msg("the analyzer failed: %s", complained);                                       \
+    } while (0)
+
+/* The vectors of a file in the scratch folder, n numbers each; the caller frees. */
+static inline double *read_vectors(const char *name, size_t n, size_t k)
+{
+    double *vectors;
+    size_t found;
+
+    assert_ok(ks_vectors_read(scratch(name), n, &found, &vectors));
+    assert_int_equal(found, k);
+    return vectors;
+}
+
+/* A number among the root attributes of an HDF5 file. */
+static inline double read_root_number(const char *path, const char *name)
+{
+    struct ks_attribute attribute;
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_ok(ks_h5_read_attribute(h5, "/", name, KS_ATTRIBUTE_NUMBER, &attribute));
+    ks_h5_close(h5);
+    return attribute.number;
+}
+
+#endif

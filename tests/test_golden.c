@@ -1,0 +1,174 @@
+/* The analyzer against vectors that an independent program computed (automatic differentiation in
+ * float64): ../shared/golden/NAME.*, where that folder is there. */
+#include <dirent.h>
+
+#include "analyzer.h"
+#include "ks/spectrum.h"
+
+static const char FOLDER[] = "../shared/golden";
+enum { VECTORS = 3 };
+/* Bounds on |x - golden| / |golden|. */
+static const double F64 = 1e-11, F32 = 1e-5;
+
+static char folder[1024]; /* FOLDER as an absolute path */
+static double worst_f64, worst_f32, worst_eigenvalue, worst_gradient;
+
+static const char *golden(const char *name, const char *suffix)
+{
+    static char paths[4][1200];
+    static int turn;
+    char *path = paths[turn++ % 4];
+
+    snprintf(path, sizeof paths[0], "%s/%s%s", folder, name, suffix);
+    return path;
+}
+
+static double *read_dataset(const char *path, const char *object, size_t *n)
+{
+    struct ks_h5_shape shape;
+    struct ks_h5 *h5;
+    double *values;
+
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_ok(ks_h5_shape(h5, object, &shape));
+    assert_int_equal(shape.rank, 1);
+    assert_ok(ks_h5_read_new(h5, object, &shape, &values));
+    *n = shape.dims[0];
+    ks_h5_close(h5);
+    return values;
+}
+
+static void keep_worst(const char *name, const char *what, double error, double bound,
+                       double *worst)
+{
+    if (!(error <= bound))
+        fail_msg("%s: %s is off by %g, bound %g", name, what, error, bound);
+    *worst = fmax(*worst, error);
+}
+
+static void check_products(const char *name, size_t n, const char *precision, double bound,
+                           double *worst)
+{
+    double *expected, *found;
+    size_t k;
+
+    assert_runs("--apply %s --output hv.h5 --precision %s %s", golden(name, ".in.h5"), precision,
+                golden(name, ".ckpt.h5"));
+    assert_ok(ks_vectors_read(golden(name, ".hessian.h5"), n, &k, &expected));
+    assert_int_equal(k, VECTORS);
+    found = read_vectors("hv.h5", n, VECTORS);
+    for (size_t i = 0; i < VECTORS; i++)
+        keep_worst(name, precision, relative_error(n, found + i * n, expected + i * n), bound,
+                   worst);
+    free(expected), free(found);
+}
+
+static void check_gradient(const char *name, size_t n, const double *gradient, double loss)
+{
+    double *found;
+
+    assert_runs("--gradient g.h5 %s", golden(name, ".ckpt.h5"));
+    found = read_vectors("g.h5", n, 1);
+    keep_worst(name, "gradient", relative_error(n, found, gradient), F64, &worst_gradient);
+    keep_worst(name, "loss", fabs(read_root_number(scratch("g.h5"), "loss") / loss - 1), F64,
+               &worst_gradient);
+    free(found);
+}
+
+static void check_exact(const char *name, size_t n, const double *eigenvalue)
+{
+    double size = fmax(fabs(eigenvalue[0]), fabs(eigenvalue[n - 1]));
+    char path[128];
+    struct ks_spectrum *s;
+
+    assert_runs("--exact --precision f64 -o . %s", golden(name, ".ckpt.h5"));
+    snprintf(path, sizeof path, "%s.ckpt.spectrum.h5", name);
+    assert_ok(ks_spectrum_read(scratch(path), &s));
+    assert_int_equal(s->order, n);
+    for (size_t i = 0; i < n; i++)
+        keep_worst(name, "eigenvalue", fabs(s->ritz[i] - eigenvalue[i]) / size, F64,
+                   &worst_eigenvalue);
+    ks_spectrum_free(s);
+}
+
+/* The spectrum's ends by Lanczos, in the default precision. */
+static void check_lanczos(const char *name, size_t n, const double *eigenvalue)
+{
+    char path[128];
+    struct ks_spectrum *s;
+
+    assert_runs("-o . %s", golden(name, ".ckpt.h5"));
+    snprintf(path, sizeof path, "%s.ckpt.spectrum.h5", name);
+    assert_ok(ks_spectrum_read(scratch(path), &s));
+    assert_close(s->ritz[s->steps[0] - 1], eigenvalue[n - 1], 1e-5 * fabs(eigenvalue[n - 1]));
+    assert_close(s->ritz[0], eigenvalue[0], 1e-5 * fabs(eigenvalue[0]));
+    ks_spectrum_free(s);
+}
+
+/* False where the checkpoint has layers or losses that do not exist yet. */
+static bool check(const char *name)
+{
+    double *eigenvalue, *gradient;
+    size_t n;
+
+    if (analyzer("--gradient g.h5 %s", golden(name, ".ckpt.h5")) == 2 &&
+        (strstr(complained, "is not a layer") || strstr(complained, "is not a loss"))) {
+        print_message("%s: skipped: %s", name, complained);
+        return false;
+    }
+    eigenvalue = read_dataset(golden(name, ".eig.h5"), "/eigenvalues", &n);
+    gradient = read_dataset(golden(name, ".eig.h5"), "/gradient", &n);
+    check_gradient(name, n, gradient, read_root_number(golden(name, ".eig.h5"), "loss"));
+    check_products(name, n, "f64", F64, &worst_f64);
+    check_products(name, n, "f32", F32, &worst_f32);
+    check_exact(name, n, eigenvalue);
+    check_lanczos(name, n, eigenvalue);
+    free(eigenvalue), free(gradient);
+    return true;
+}
+
+static void test_golden(void **state)
+{
+    static const char *const needed[] = {"xqc", "crossq", "plain", "layernorm", "projected"};
+    enum { NEEDED = sizeof needed / sizeof needed[0] };
+    static const char suffix[] = ".ckpt.h5";
+    DIR *list = opendir(FOLDER);
+    struct dirent *entry;
+    size_t done = 0, needed_done = 0;
+
+    (void)state;
+    if (!list) {
+        print_message("%s is not there\n", FOLDER);
+        skip();
+    }
+    assert_non_null(getcwd(folder, sizeof folder - sizeof FOLDER - 1));
+    strcat(strcat(folder, "/"), FOLDER);
+    while ((entry = readdir(list))) {
+        size_t length = strlen(entry->d_name);
+        char name[64];
+        bool checked;
+
+        if (length < sizeof suffix || length > sizeof name ||
+            strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(length - strlen(suffix)), entry->d_name);
+        checked = check(name);
+        done += checked;
+        for (size_t i = 0; i < NEEDED; i++)
+            needed_done += checked && strcmp(name, needed[i]) == 0;
+    }
+    closedir(list);
+    assert_int_equal(needed_done, NEEDED);
+    print_message("%zu checkpoints; largest errors: products %.1e (f64), %.1e (f32), gradient and "
+                  "loss %.1e, eigenvalues %.1e of the largest\n",
+                  done, worst_f64, worst_f32, worst_gradient, worst_eigenvalue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
