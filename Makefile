@@ -17,7 +17,8 @@ CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/
 LIBMUJOCO = $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so $(MUJOCO_DIR)/libmujoco.so*))
 LDLIBS    = -Wl,--as-needed $(shell pkg-config --libs $(packages) 2>/dev/null) $(LIBMUJOCO) \
             -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
-DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(DM_CONTROL_DIR)"'
+DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(DM_CONTROL_DIR)"' \
+            -DKS_SHARE_DIR='"$(CURDIR)"'
 
 # Folders of files that are compiled once, for double or for float, and twice, for both.
 once     := src/core src/io src/env src/study analysis
@@ -52,6 +53,8 @@ $(BUILD)/%.f64.o: %.c
 	$(compile) -c $< -o $@
 $(BUILD)/%.o: %.c
 	$(compile) -c $< -o $@
+# dm_control computes in NumPy, without fused operations: so the numbers agree to the last bit.
+$(BUILD)/src/env/%.o: CFLAGS += -ffp-contract=off
 $(library): $(objects)
 	@rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/bin/kappascope: $(BUILD)/src/kappascope.o $(library)
