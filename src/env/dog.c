@@ -153,7 +153,9 @@ static double reward(const struct ks_env *env)
         touch += d->sensordata[dog->touch[i]];
     r = at_least(d->xpos[3 * dog->torso + 2], env->episode[TORSO_HEIGHT], KS_GAUSSIAN, 0.1);
     r *= at_least(d->xpos[3 * dog->pelvis + 2], env->episode[PELVIS_HEIGHT], KS_GAUSSIAN, 0.1);
-    r *= upright(env, dog->skull) * upright(env, dog->torso) * upright(env, dog->pelvis);
+    r *= upright(env, dog->skull);
+    r *= upright(env, dog->torso);
+    r *= upright(env, dog->pelvis);
     r *= at_least(touch, env->episode[WEIGHT], KS_LINEAR, 0.9);
     if (speed > 0) {
         torso_com_velocity(env, velocity);
