@@ -1,0 +1,143 @@
+/* The table of operators: each linear and symmetric, in both precisions; and the interface itself.
+ */
+#include "ks/operator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/analysis.h"
+#include "ks/memory.h"
+#include "ks/rng.h"
+#include "operators.h"
+#include "test.h"
+
+enum { IN = 4, ENSEMBLE = 2, MINIBATCHES = 2, ROWS = 9, LOSS_ROWS = 5 };
+
+static double *numbers(struct ks_rng *rng, size_t n)
+{
+    double *values;
+
+    assert_ok(ks_alloc(n, sizeof *values, &values));
+    for (size_t i = 0; i < n; i++)
+        values[i] = ks_rng_normal(rng);
+    return values;
+}
+
+static struct ks_checkpoint *make(void)
+{
+    struct ks_rng rng = ks_rng_start(31, 0);
+    struct ks_checkpoint *c;
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    assert_ok(ks_copy_string("batchnorm\ndense 5 bias=no project=unit\nlayernorm\nrelu\ndense 3\n"
+                             "loss ce min=-1 max=1\n",
+                             &c->critic.text));
+    assert_ok(ks_arch_parse_f64(c->critic.text, "test", IN, &c->critic.arch));
+    c->critic.ensemble = ENSEMBLE;
+    c->critic.w = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
+    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
+    c->input = numbers(&rng, MINIBATCHES * ROWS * IN);
+    c->target = numbers(&rng, MINIBATCHES * LOSS_ROWS * 3);
+    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS * 3; i++)
+        c->target[i] = i % 3 == 0 ? 0.5 : 0.25;
+    return c;
+}
+
+static double dot(size_t n, const double *a, const double *b)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* <a, H b> = <b, H a>, and H (a - 3 b) = H a - 3 H b; the inputs stay as they are, and a second
+ * call gives the same bits. */
+static void check(const struct ks_operator *a, double bound)
+{
+    struct ks_rng rng = ks_rng_start(32, 0);
+    double *v[3], *image[3], *again, *kept, size;
+
+    for (size_t k = 0; k < 3; k++) {
+        v[k] = numbers(&rng, a->n);
+        image[k] = numbers(&rng, a->n);
+    }
+    for (size_t i = 0; i < a->n; i++)
+        v[2][i] = v[0][i] - 3 * v[1][i];
+    kept = malloc(a->n * sizeof *kept);
+    memcpy(kept, v[0], a->n * sizeof *kept);
+    again = numbers(&rng, a->n);
+    for (size_t k = 0; k < 3; k++)
+        assert_ok(ks_operator_apply(a, v[k], image[k]));
+    assert_ok(ks_operator_apply(a, v[0], again));
+    assert_memory_equal(again, image[0], a->n * sizeof *again);
+    assert_memory_equal(kept, v[0], a->n * sizeof *kept);
+    size = sqrt(dot(a->n, v[1], v[1]) * dot(a->n, image[0], image[0]));
+    assert_close(dot(a->n, v[1], image[0]), dot(a->n, v[0], image[1]), bound * size);
+    for (size_t i = 0; i < a->n; i++)
+        again[i] = image[0][i] - 3 * image[1][i];
+    assert_close(relative_error(a->n, image[2], again), 0, bound);
+    for (size_t k = 0; k < 3; k++)
+        free(v[k]), free(image[k]);
+    free(again), free(kept);
+}
+
+static void test_table(void **state)
+{
+    struct ks_checkpoint *c = make();
+    struct ks_problem problem = {
+        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .memory = 1 << 24};
+    size_t kinds = 0;
+
+    (void)state;
+    for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++, kinds++) {
+        struct ks_operator *a;
+
+        assert_ok(kind->new_f64(&problem, &a));
+        check(a, 1e-13);
+        ks_operator_free(a);
+        assert_ok(kind->new_f32(&problem, &a));
+        check(a, 3e-6);
+        ks_operator_free(a);
+    }
+    assert_true(kinds >= 1);
+    ks_checkpoint_free(c);
+}
+
+static size_t freed;
+
+static void count_free(void *self)
+{
+    (void)self;
+    freed++;
+}
+
+static void test_interface(void **state)
+{
+    double value[] = {2, -1}, v[] = {3, 4}, out[2];
+    struct diagonal d = {.n = 2, .value = value};
+    struct ks_operator *a = malloc(sizeof *a);
+
+    (void)state;
+    *a = diagonal_operator(&d);
+    a->free = count_free;
+    assert_ok(ks_operator_apply(a, v, out));
+    assert_close(out[0], 6, 0);
+    assert_close(out[1], -4, 0);
+    d.fail_at = 2;
+    assert_fails(ks_operator_apply(a, v, out), KS_IO, "own words");
+    ks_operator_free(a);
+    assert_int_equal(freed, 1);
+    ks_operator_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_interface),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
