@@ -97,7 +97,7 @@ const char *__lsan_default_suppressions(void)
 /* A flipped byte is either found or in a place that holds nothing. */
 static void test_flipped_bytes(void **state)
 {
-    enum { FLIPS = 1500 };
+    enum { FLIPS = 700 };
     const char *path = scratch("a.h5"), *bad = scratch("bad.h5");
     struct ks_checkpoint *good, *c;
     unsigned char *bytes;

@@ -1,8 +1,8 @@
 /* Checkpoints and vectors: the HDF5 files that the programs share.
  *
  * Everything is double in memory; a file written with `single` holds float32. Files appear whole or
- * not at all. Layout: the README, "File formats". All flat vectors are in the canonical order of arch.h,
- * critic after critic. */
+ * not at all. Layout: the README, "File formats". All flat vectors are in the canonical order of
+ * arch.h, critic after critic. */
 #ifndef KS_CHECKPOINT_H
 #define KS_CHECKPOINT_H
 
@@ -16,35 +16,39 @@
 
 /* `ensemble` networks of one description with their parameters. */
 struct ks_networks {
-    char *text;            /* the description; owned. NULL: the group is absent   */
-    struct ks_arch *arch;  /* parsed from it; owned                               */
-    size_t ensemble;       /* E                                                   */
-    double *w;             /* [E, P]; owned                                       */
-    double *state;         /* [E, arch->states] running statistics; owned; NULL: absent */
+    char *text;           /* the description; owned. NULL: the group is absent   */
+    struct ks_arch *arch; /* parsed from it; owned                               */
+    size_t ensemble;      /* E                                                   */
+    double *w;            /* [E, P]; owned                                       */
+    double *state;        /* [E, arch->states] running statistics; owned; NULL: not all are there */
 };
 
 struct ks_checkpoint {
     struct ks_networks critic;
     /* The batch; NULL where the file is written without one is not allowed: it is required. */
-    size_t minibatches, rows, loss_rows;      /* N, R, B */
-    double *input;                            /* [N, R, D], D = critic.arch->in; owned */
-    double *target;                           /* [N, B, K]; owned                      */
+    size_t minibatches, rows, loss_rows; /* N, R, B */
+    double *input;                       /* [N, R, D], D = critic.arch->in; owned */
+    double *target;                      /* [N, B, K]; owned                      */
     /* What the training engine adds; absent (NULL, 0) elsewhere. */
-    struct ks_networks target_critic, actor;  /* groups /target, /actor                */
-    double *adam_m, *adam_v;                  /* [E, P]; owned                         */
-    int64_t adam_step;                        /* steps taken                           */
+    struct ks_networks target_critic, actor; /* groups /target, /actor                */
+    double *adam_m, *adam_v;                 /* [E, P]; owned                         */
+    int64_t adam_step;                       /* steps taken                           */
     size_t n_attributes, n_metrics;
-    struct ks_attribute *attribute, *metric;  /* root attributes and those of /metrics; owned */
+    struct ks_attribute *attribute, *metric; /* root attributes and those of /metrics; owned */
 };
 
 /* Reads and checks everything that is there: versions, shapes, finiteness, targets of a ce loss
- * (no negative entry, sums within 1e-3 of 1). Fails with KS_FORMAT or KS_IO and a message that names
- * the file, the object, what was expected and what was found. The caller frees with
- * ks_checkpoint_free. */
+ * (no negative entry, sums within 1e-3 of 1). Objects and root attributes that the format does not
+ * name are ignored; those that it names have one type each (`seed` INTEGER, `gamma` NUMBER,
+ * `returns` LIST, `env` STRING, ...); /metrics is read as it is. The actor's input width is the
+ * attribute `in` of /actor, or without it the critic's less the actions. Fails with KS_FORMAT or
+ * KS_IO and a message that names the file, the object, what was expected and what was found. The
+ * caller frees with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
 /* Writes; the file appears whole or not at all (temporary name, flush, fsync, rename, fsync of the
  * folder). Chunked, shuffled, compressed, with Fletcher-32 checksums; float32 if `single`. */
-ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint, bool single);
+ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint,
+                              bool single);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 

@@ -179,7 +179,8 @@ static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *i
         if (status != KS_OK && status != KS_FORMAT)
             goto done;
     }
-    KS_GO(status);
+    if (!arch)
+        goto done; /* no width fits: the last message says why */
     if (arch->policy.actions >= critic_in) {
         status = ks_fail(KS_FORMAT,
                          "%s: /actor: expected fewer actions than the critic has inputs "

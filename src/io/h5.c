@@ -43,8 +43,10 @@ static ks_status new_h5(const char *path, struct ks_h5 **out)
     struct ks_h5 *h5;
 
     *out = NULL;
-    if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0) /* or HDF5 prints a page for each failure */
-        return ks_fail(KS_RUN, "%s: the HDF5 library cannot be used", path);
+    if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0) { /* or HDF5 prints a page for each failure */
+        ks_fail(KS_RUN, "%s: the HDF5 library cannot be used", path);
+        return KS_RUN;
+    }
     KS_TRY(ks_alloc(1, sizeof *h5, &h5));
     h5->id = H5I_INVALID_HID;
     h5->file.descriptor = -1;

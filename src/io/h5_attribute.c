@@ -207,7 +207,7 @@ ks_status ks_h5_read_attribute(const struct ks_h5 *h5, const char *object, const
 ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const char *name,
                              int64_t low, int64_t *value)
 {
-    struct ks_attribute a;
+    struct ks_attribute a = {.n = 0};
 
     KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_INTEGER, &a));
     if (a.integer < low)
@@ -220,7 +220,7 @@ ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const c
 ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const char *name,
                             char **value)
 {
-    struct ks_attribute a;
+    struct ks_attribute a = {.n = 0};
 
     *value = NULL;
     KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_STRING, &a));

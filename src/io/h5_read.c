@@ -148,7 +148,7 @@ static ks_status compare_shape(const struct ks_h5 *h5, const char *object,
 ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
                              const struct ks_h5_shape *shape)
 {
-    struct ks_h5_shape found;
+    struct ks_h5_shape found = {.rank = 0};
 
     KS_TRY(ks_h5_shape(h5, object, &found));
     return compare_shape(h5, object, shape, &found);
@@ -158,7 +158,7 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
                      double *values)
 {
     ks_status status = KS_OK;
-    struct ks_h5_shape found;
+    struct ks_h5_shape found = {.rank = 0};
     hid_t set;
 
     KS_TRY(open_set(h5, object, &set, &found));

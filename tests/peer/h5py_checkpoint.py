@@ -1,6 +1,6 @@
-"""Checkpoints against h5py, an independent reader and writer: python3 h5py_checkpoint.py TEST_CHECKPOINT
+"""Checkpoints against h5py, an independent reader and writer: python3 h5py_checkpoint.py PROGRAM
 
-TEST_CHECKPOINT is build/tests/test_checkpoint. What it writes is read here and compared, object by
+PROGRAM is build/tests/test_checkpoint. What it writes is read here and compared, object by
 object, with the table of the file format; what is written here, with everything that another
 framework may do differently, is read there."""
 
