@@ -33,7 +33,7 @@ objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
 library  := $(BUILD)/libks.a
 # Tests of what is compiled twice are compiled twice themselves.
 tests    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)) \
-            $(patsubst %,$(BUILD)/tests/test_%.f32,layers loss net)
+            $(patsubst %,$(BUILD)/tests/test_%.f32,layers loss net init policy target optim)
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)

@@ -1,0 +1,126 @@
+/* First values: orthogonality, uniform distribution, an actor's two heads. Compiled in both
+ * precisions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "ks/init.h"
+#include "ks/stream.h"
+
+enum { LARGEST = 40 };
+
+/* The largest deviation of gain^-2 W'W (tall) or W W' (wide) from the identity. */
+static double deviation(size_t rows, size_t columns, size_t stride, double gain, const real *w)
+{
+    size_t n = rows < columns ? rows : columns, m = rows < columns ? columns : rows;
+    double worst = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0;
+
+            for (size_t k = 0; k < m; k++)
+                sum += rows < columns ? (double)w[i * stride + k] * (double)w[j * stride + k]
+                                      : (double)w[k * stride + i] * (double)w[k * stride + j];
+            worst = fmax(worst, fabs(sum / gain / gain - (i == j)));
+        }
+    return worst;
+}
+
+static void test_orthogonal(void **state)
+{
+    static const size_t shapes[][2] = {{40, 7}, {7, 40}, {20, 20}, {30, 1}, {1, 30}, {1, 1}};
+    struct ks_rng rng = ks_rng_start(1, 1);
+    real w[LARGEST * LARGEST];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        size_t rows = shapes[i][0], columns = shapes[i][1];
+        uint64_t before = rng.drawn;
+
+        assert_ok(KS(orthogonal)(rows, columns, 1.5, &rng, LARGEST, w));
+        assert_close(deviation(rows, columns, LARGEST, 1.5, w), 0, 20 * (double)KS_EPSILON);
+        assert_int_equal(rng.drawn - before, rows * columns);
+    }
+}
+
+/* Uniformly distributed on the orthogonal matrices, E w_11 = 0 and E w_11^2 = 1/n. Without the signs
+ * of R's diagonal LAPACK's reflections leave w_11 negative every time. */
+static void test_no_preferred_sign(void **state)
+{
+    enum { N = 4, TIMES = 2000 };
+    struct ks_rng rng = ks_rng_start(2, 1);
+    double sum = 0, squares = 0;
+    real w[N * N];
+
+    (void)state;
+    for (size_t t = 0; t < TIMES; t++) {
+        assert_ok(KS(orthogonal)(N, N, 1, &rng, N, w));
+        sum += (double)w[0];
+        squares += (double)(w[0] * w[0]);
+    }
+    assert_close(sum / TIMES, 0, 5 * 0.5 / sqrt(TIMES));
+    assert_close(squares / TIMES, 1.0 / N, 5 * 0.25 / sqrt(TIMES));
+}
+
+static void test_critic(void **state)
+{
+    struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
+    struct ks_arch *arch;
+    const struct ks_layer *l;
+    real *w, *s;
+
+    (void)state;
+    assert_ok(KS(arch_parse)("batchnorm\ndense 6\nrelu\ndense 2\nloss ce min=0 max=1\n", "test", 9,
+                             &arch));
+    w = calloc(arch->parameters, sizeof *w);
+    s = calloc(arch->states, sizeof *s);
+    assert_ok(KS(init_network)(arch, &rng, w, s));
+    for (size_t j = 0; j < 9; j++) {
+        assert_true(w[j] == 1 && w[9 + j] == 0); /* scale, bias */
+        assert_true(s[j] == 0 && s[9 + j] == 1); /* mean, var   */
+    }
+    l = &arch->layer[1];
+    assert_close(deviation(9, 6, 6, sqrt(2), w + l->offset), 0, 20 * (double)KS_EPSILON);
+    for (size_t j = 0; j < 6; j++)
+        assert_true(w[l->offset + 54 + j] == 0);
+    l = &arch->layer[3];
+    assert_close(deviation(6, 2, 2, sqrt(2), w + l->offset), 0, 20 * (double)KS_EPSILON);
+    KS(arch_free)(arch);
+    free(w);
+    free(s);
+}
+
+/* Means with gain sqrt(2), log-stds with gain 1, each orthogonal by itself. */
+static void test_actor_heads(void **state)
+{
+    struct ks_rng rng = ks_stream(3, KS_INIT_ACTOR, 0);
+    struct ks_arch *arch;
+    const real *head;
+    real *w;
+
+    (void)state;
+    assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 6\npolicy tanh-gaussian log-std=clip\n", "test", 5,
+                             &arch));
+    w = calloc(arch->parameters, sizeof *w);
+    assert_ok(KS(init_network)(arch, &rng, w, w));
+    head = w + arch->layer[2].offset;
+    assert_close(deviation(8, 3, 6, sqrt(2), head), 0, 20 * (double)KS_EPSILON);
+    assert_close(deviation(8, 3, 6, 1, head + 3), 0, 20 * (double)KS_EPSILON);
+    assert_true(deviation(8, 6, 6, 1, head) > 0.1);
+    KS(arch_free)(arch);
+    free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_orthogonal),
+        cmocka_unit_test(test_no_preferred_sign),
+        cmocka_unit_test(test_critic),
+        cmocka_unit_test(test_actor_heads),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

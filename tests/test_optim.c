@@ -1,0 +1,280 @@
+/* The optimizer: Adam's algorithm followed by hand, decay and its masks, projection, averages.
+ * Compiled in both precisions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "ks/optim.h"
+#include "ks/rng.h"
+
+enum { IN = 3, STEPS = 5 };
+
+/* dense (projected with its bias), norm, dense head (projected without). */
+static const char text[] = "dense 4 project=unit\nlayernorm\nrelu\ndense 2 project=unit-kernel\n"
+                           "loss ce min=0 max=1\n";
+static const char free_text[] = "dense 4\nlayernorm\nrelu\ndense 2\nloss ce min=0 max=1\n";
+
+struct subject {
+    struct ks_arch *arch;
+    struct ks_trained t;
+    real *block, *g;
+    struct ks_adam adam;
+};
+
+static void setup(struct subject *s, const char *description)
+{
+    struct ks_rng rng = ks_rng_start(6, 0);
+    size_t n;
+
+    memset(s, 0, sizeof *s);
+    assert_ok(KS(arch_parse)(description, "test", IN, &s->arch));
+    n = s->arch->parameters;
+    s->block = calloc(5 * n + KS(widest)(s->arch), sizeof *s->block);
+    s->g = s->block + 3 * n;
+    s->t = (struct ks_trained){.w = s->block, .m = s->block + n, .v = s->block + 2 * n, .g = s->g,
+                               .columns = s->block + 5 * n};
+    for (size_t i = 0; i < n; i++) {
+        s->t.w[i] = (real)ks_rng_normal(&rng);
+        s->g[i] = (real)ks_rng_normal(&rng);
+    }
+    s->adam = (struct ks_adam){.schedule = {0.01, 0.001, 10}};
+}
+
+static void teardown(struct subject *s)
+{
+    KS(arch_free)(s->arch);
+    free(s->block);
+}
+
+static void test_schedule(void **state)
+{
+    const struct ks_schedule schedule = {3e-4, 3e-5, 1000};
+
+    (void)state;
+    assert_close(KS(schedule_rate)(&schedule, 0), 3e-4, 0);
+    assert_close(KS(schedule_rate)(&schedule, 500), 1.65e-4, 1e-18);
+    assert_close(KS(schedule_rate)(&schedule, 1000), 3e-5, 1e-18);
+    assert_close(KS(schedule_rate)(&schedule, 5000), 3e-5, 1e-18);
+}
+
+/* Kingma & Ba, algorithm 1, line by line. */
+static double algorithm_1(double theta, double g, size_t steps)
+{
+    double m = 0, v = 0;
+
+    for (size_t t = 1; t <= steps; t++) {
+        double alpha = 0.01 - 0.009 * (double)(t - 1) / 10, m_hat, v_hat;
+
+        m = 0.9 * m + (1 - 0.9) * g;
+        v = 0.999 * v + (1 - 0.999) * g * g;
+        m_hat = m / (1 - pow(0.9, (double)t));
+        v_hat = v / (1 - pow(0.999, (double)t));
+        theta = theta - alpha * m_hat / (sqrt(v_hat) + 1e-8);
+        g = g * 1.5 - 0.1; /* another gradient each time */
+    }
+    return theta;
+}
+
+static void next_gradient(struct subject *s)
+{
+    for (size_t i = 0; i < s->arch->parameters; i++)
+        s->g[i] = s->g[i] * (real)1.5 - (real)0.1;
+}
+
+static void test_adam(void **state)
+{
+    struct subject s;
+    double expected[64];
+
+    (void)state;
+    setup(&s, free_text);
+    for (size_t i = 0; i < s.arch->parameters; i++)
+        expected[i] = algorithm_1((double)s.t.w[i], (double)s.g[i], STEPS);
+    for (; s.adam.step < STEPS; s.adam.step++) {
+        assert_true(KS(adam_step)(s.arch, &s.adam, &s.t));
+        next_gradient(&s);
+    }
+    for (size_t i = 0; i < s.arch->parameters; i++)
+        assert_close((double)s.t.w[i], expected[i], 50 * (double)KS_EPSILON);
+    teardown(&s);
+}
+
+/* A step from zero moments is rate * sign(g), whatever the size of g. */
+static void test_first_step(void **state)
+{
+    struct ks_adam adam = {.schedule = {0.01, 0.01, 1}};
+    double m = 0, v = 0;
+
+    (void)state;
+    assert_close(KS(adam_scalar)(&adam, 1e-3, &m, &v, 2), 1.99, 1e-6);
+    m = v = 0;
+    assert_close(KS(adam_scalar)(&adam, -1e5, &m, &v, 2), 2.01, 1e-6);
+}
+
+static void test_scalar(void **state)
+{
+    struct ks_adam adam = {.schedule = {0.01, 0.001, 10}};
+    double m = 0, v = 0, w = 0.4, g = -0.3;
+
+    (void)state;
+    for (; adam.step < STEPS; adam.step++, g = g * 1.5 - 0.1)
+        w = KS(adam_scalar)(&adam, g, &m, &v, w);
+    assert_close(w, algorithm_1(0.4, -0.3, STEPS), 1e-15);
+}
+
+/* p <- p - rate (adam + decay p): the difference to a step without decay is rate decay p, on the
+ * parameters of the mask and nowhere else. */
+static void check_decay(enum ks_decay decayed, bool hidden, bool norms, bool head)
+{
+    struct subject start, with, without;
+
+    setup(&start, free_text);
+    setup(&with, free_text);
+    setup(&without, free_text);
+    with.adam.weight_decay = 0.5;
+    with.adam.decayed = decayed;
+    KS(adam_step)(with.arch, &with.adam, &with.t);
+    KS(adam_step)(without.arch, &without.adam, &without.t);
+    for (size_t l = 0; l < start.arch->n_layers; l++) {
+        const struct ks_layer *layer = &start.arch->layer[l];
+        bool decays = l == 0 ? hidden : l == 1 ? norms : head;
+
+        for (size_t i = layer->offset; i < layer->offset + layer->parameters; i++)
+            assert_close((double)(without.t.w[i] - with.t.w[i]),
+                         decays ? 0.01 * 0.5 * (double)start.t.w[i] : 0, 8 * (double)KS_EPSILON);
+    }
+    teardown(&start);
+    teardown(&with);
+    teardown(&without);
+}
+
+static void test_decay(void **state)
+{
+    (void)state;
+    check_decay(KS_DECAY_NONE, false, false, false);
+    check_decay(KS_DECAY_NORMS, false, true, false);
+    check_decay(KS_DECAY_NORMS_AND_HEADS, false, true, true);
+    check_decay(KS_DECAY_ALL, true, true, true);
+}
+
+static double column_norm(size_t rows, size_t columns, const real *w, size_t j)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < rows; i++)
+        sum += (double)w[i * columns + j] * (double)w[i * columns + j];
+    return sqrt(sum);
+}
+
+/* Norm 1: [kernel; bias] of the hidden layer, the kernel of the head. */
+static void assert_projected(const struct subject *s)
+{
+    const struct ks_layer *head = &s->arch->layer[3];
+
+    for (size_t j = 0; j < 4; j++)
+        assert_close(column_norm(IN + 1, 4, s->t.w, j), 1, 4 * (double)KS_EPSILON);
+    for (size_t j = 0; j < 2; j++)
+        assert_close(column_norm(4, 2, s->t.w + head->offset, j), 1, 4 * (double)KS_EPSILON);
+}
+
+static void test_projection(void **state)
+{
+    struct subject s, free_one;
+    size_t norms, bias, n;
+
+    (void)state;
+    setup(&s, text);
+    setup(&free_one, text);
+    norms = s.arch->layer[1].offset;
+    bias = s.arch->layer[3].offset + 8;
+    n = s.arch->parameters;
+    KS(project)(s.arch, s.t.w, s.t.columns);
+    assert_projected(&s);
+    for (size_t i = 0; i < n; i++) { /* norms and the head's bias are as they were */
+        if ((i >= norms && i < norms + 8) || i >= bias)
+            assert_true(s.t.w[i] == free_one.t.w[i]);
+        free_one.t.w[i] = s.t.w[i];
+    }
+    KS(project)(s.arch, s.t.w, s.t.columns); /* once more changes nothing */
+    for (size_t i = 0; i < n; i++)
+        assert_close((double)s.t.w[i], (double)free_one.t.w[i], 2 * (double)KS_EPSILON);
+    teardown(&s);
+    teardown(&free_one);
+}
+
+/* A column of zeros has no direction: it stays, and nothing becomes infinite. */
+static void test_zero_column(void **state)
+{
+    struct subject s;
+
+    (void)state;
+    setup(&s, text);
+    for (size_t i = 0; i <= IN; i++)
+        s.t.w[i * 4 + 1] = 0;
+    KS(project)(s.arch, s.t.w, s.t.columns);
+    for (size_t i = 0; i <= IN; i++)
+        assert_true(s.t.w[i * 4 + 1] == 0);
+    teardown(&s);
+}
+
+/* The fused step is a step without projection, then the projection, then the average. */
+static void test_fused_step(void **state)
+{
+    struct subject fused, plain;
+    real *target;
+    size_t n;
+
+    (void)state;
+    setup(&fused, text);
+    setup(&plain, free_text);
+    n = plain.arch->parameters;
+    target = calloc(n, sizeof *target);
+    for (size_t i = 0; i < n; i++)
+        target[i] = (real)i / 10;
+    fused.t.target = target;
+    fused.t.tau = 0.25;
+    KS(adam_step)(fused.arch, &fused.adam, &fused.t);
+    KS(adam_step)(plain.arch, &plain.adam, &plain.t);
+    KS(project)(fused.arch, plain.t.w, plain.t.columns);
+    assert_projected(&fused);
+    for (size_t i = 0; i < n; i++) {
+        assert_close((double)fused.t.w[i], (double)plain.t.w[i], 4 * (double)KS_EPSILON);
+        assert_close((double)target[i], 0.75 * ((double)i / 10) + 0.25 * (double)plain.t.w[i],
+                     8 * (double)KS_EPSILON);
+    }
+    free(target);
+    teardown(&fused);
+    teardown(&plain);
+}
+
+static void test_not_finite(void **state)
+{
+    static const double bad[] = {NAN, INFINITY};
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct subject s;
+        size_t last;
+
+        setup(&s, text);
+        last = s.arch->parameters - 1;
+        assert_true(KS(adam_step)(s.arch, &s.adam, &s.t));
+        s.g[k == 0 ? last : 5] = (real)bad[k];
+        assert_false(KS(adam_step)(s.arch, &s.adam, &s.t));
+        teardown(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schedule),   cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_first_step), cmocka_unit_test(test_scalar),
+        cmocka_unit_test(test_decay),      cmocka_unit_test(test_projection),
+        cmocka_unit_test(test_zero_column), cmocka_unit_test(test_fused_step),
+        cmocka_unit_test(test_not_finite),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* Values and targets: hand-worked cases, conservation of mass and of the mean. Compiled in both
+ * precisions. */
+#include <string.h>
+
+#include "test.h"
+
+#include "ks/rng.h"
+#include "ks/target.h"
+
+enum { ATOMS = 5, MANY = 101 };
+
+static const struct ks_loss *ce(size_t atoms, double max) /* support [-max, max] */
+{
+    static struct ks_loss loss;
+
+    loss = (struct ks_loss){.outputs = atoms, .targets = atoms, .min = -max, .max = max, .weight = 1};
+    return &loss;
+}
+
+static const struct ks_loss mse = {.outputs = 1, .targets = 1, .weight = 1};
+
+/* One row: critics' outputs f[e], reward, mask, log pi'. */
+static double one_target(const struct ks_loss *loss, size_t ensemble, const real *const *f,
+                         double reward, float mask, double log_pi, real *target)
+{
+    real scratch[2 * MANY], l = (real)log_pi;
+
+    return KS(critic_targets)(loss,
+                              &(struct ks_next_values){.rows = 1, .ensemble = ensemble, .f = f,
+                                                       .reward = &reward, .mask = &mask,
+                                                       .log_pi = &l, .gamma = 0.5,
+                                                       .temperature = 0.1},
+                              scratch, target);
+}
+
+static void assert_row(size_t n, const real *found, const double *expected)
+{
+    for (size_t k = 0; k < n; k++)
+        assert_close((double)found[k], expected[k], 4 * (double)KS_EPSILON);
+}
+
+/* All mass on one atom: at -1000 the exponential is exactly 0. */
+static void peak(size_t atoms, size_t at, real *f)
+{
+    for (size_t k = 0; k < atoms; k++)
+        f[k] = k == at ? 0 : -1000;
+}
+
+/* Support -2, -1, 0, 1, 2; gamma 1/2. */
+static void test_projection(void **state)
+{
+    static const struct {
+        size_t at;
+        double reward, log_pi;
+        float mask;
+        double target[ATOMS], clipped;
+    } cases[] = {
+        {4, 0, 0, 1, {0, 0, 0, 1, 0}, 0},             /* z = 1: exactly on an atom            */
+        {3, 0, 0, 1, {0, 0, 0.5, 0.5, 0}, 0},         /* z = 1/2: halved                      */
+        {3, 0.25, 0, 1, {0, 0, 0.25, 0.75, 0}, 0},    /* z = 3/4                              */
+        {4, 1.5, 0, 1, {0, 0, 0, 0, 1}, 1. / ATOMS},  /* z = 5/2, clipped; atom 3 lands on 2  */
+        {0, -1.5, 0, 1, {1, 0, 0, 0, 0}, 1. / ATOMS}, /* z = -5/2                             */
+        {4, 2, 0, 0, {0, 0, 0, 0, 1}, 0},             /* terminal: z = r, on the last atom    */
+        {1, -0.25, 9, 0, {0, 0.25, 0.75, 0, 0}, 0},   /* terminal: neither values nor entropy */
+        {2, 0, 5, 1, {0, 0.25, 0.75, 0, 0}, 0},       /* entropy: z = -gamma T log pi = -1/4  */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        real f[ATOMS], target[ATOMS];
+        const real *critics[] = {f};
+        double clipped;
+
+        peak(ATOMS, cases[i].at, f);
+        clipped = one_target(ce(ATOMS, 2), 1, critics, cases[i].reward, cases[i].mask,
+                             cases[i].log_pi, target);
+        assert_row(ATOMS, target, cases[i].target);
+        assert_close(clipped, cases[i].clipped, 1e-15);
+    }
+}
+
+/* A distribution inside the support keeps its mass, and its mean becomes r + gamma (mean - T log pi). */
+static void test_mass_and_mean(void **state)
+{
+    const struct ks_loss *loss = ce(MANY, 5);
+    struct ks_rng rng = ks_rng_start(5, 0);
+    real f[MANY], p[MANY], target[MANY];
+    const real *critics[] = {f};
+    double mass = 0, mean = 0, q;
+
+    (void)state;
+    for (size_t k = 0; k < MANY; k++)
+        f[k] = (real)ks_rng_normal(&rng);
+    q = KS(critic_value)(loss, f, p);
+    assert_close(one_target(loss, 1, critics, 0.7, 1, -3, target), 0, 0);
+    for (size_t k = 0; k < MANY; k++) {
+        assert_true(target[k] >= 0);
+        mass += (double)target[k];
+        mean += (double)target[k] * (-5 + 0.1 * (double)k);
+    }
+    assert_close(mass, 1, 20 * (double)KS_EPSILON);
+    assert_close(mean, 0.7 + 0.5 * (q + 0.1 * 3), 50 * (double)KS_EPSILON);
+}
+
+/* The critic with the smaller mean supplies the distribution; on a tie the first. */
+static void test_smaller_critic(void **state)
+{
+    real low[ATOMS], high[ATOMS], wide[ATOMS], target[ATOMS];
+    const real *one[] = {high, low}, *two[] = {low, high}, *tie[] = {wide, high}, *eit[] = {high, wide};
+    static const double at_low[] = {0, 0.5, 0.5, 0, 0}, at_high[] = {0, 0, 1, 0, 0};
+    static const double at_wide[] = {0, 0.5, 0, 0.5, 0};
+
+    (void)state;
+    peak(ATOMS, 1, low);
+    peak(ATOMS, 2, high); /* mean 0 */
+    for (size_t k = 0; k < ATOMS; k++)
+        wide[k] = k % 4 == 0 ? 0 : -1000; /* halves at -2 and 2: mean 0 */
+    one_target(ce(ATOMS, 2), 2, one, 0, 1, 0, target);
+    assert_row(ATOMS, target, at_low);
+    one_target(ce(ATOMS, 2), 2, two, 0, 1, 0, target);
+    assert_row(ATOMS, target, at_low);
+    one_target(ce(ATOMS, 2), 2, tie, 0, 1, 0, target);
+    assert_row(ATOMS, target, at_wide);
+    one_target(ce(ATOMS, 2), 2, eit, 0, 1, 0, target);
+    assert_row(ATOMS, target, at_high);
+}
+
+static void test_scalar(void **state)
+{
+    real a = 3, b = (real)2.5, target;
+    const real *critics[] = {&a, &b};
+
+    (void)state;
+    one_target(&mse, 2, critics, 0.75, 1, 4, &target); /* .75 + .5 (2.5 - .1 * 4) */
+    assert_close((double)target, 1.8, 4 * (double)KS_EPSILON);
+    one_target(&mse, 2, critics, 0.75, 0, 4, &target);
+    assert_close((double)target, 0.75, 0);
+}
+
+/* dQ/df: p_k (z_k - Q) for ce, against a difference; 1 for mse. */
+static void test_value_gradient(void **state)
+{
+    static const double logits[] = {0.3, -0.2, 0.9, 0.1, -0.5};
+    const double h = sqrt((double)KS_EPSILON);
+    const struct ks_loss *loss = ce(ATOMS, 2);
+    real f[ATOMS], p[ATOMS], scratch[ATOMS], bar[ATOMS];
+    double q;
+
+    (void)state;
+    for (size_t k = 0; k < ATOMS; k++)
+        f[k] = (real)logits[k];
+    q = KS(critic_value)(loss, f, p);
+    KS(critic_value_gradient)(loss, q, p, -3, bar);
+    for (size_t k = 0; k < ATOMS; k++) {
+        real at = f[k];
+        double up, down;
+
+        f[k] = (real)((double)at + h);
+        up = KS(critic_value)(loss, f, scratch);
+        f[k] = (real)((double)at - h);
+        down = KS(critic_value)(loss, f, scratch);
+        f[k] = at;
+        assert_close((double)bar[k], -3 * (up - down) / (2 * h), 20 * h);
+    }
+    f[0] = 7;
+    assert_close(KS(critic_value)(&mse, f, p), 7, 0);
+    KS(critic_value_gradient)(&mse, 7, p, -3, bar);
+    assert_close((double)bar[0], -3, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_projection),     cmocka_unit_test(test_mass_and_mean),
+        cmocka_unit_test(test_smaller_critic), cmocka_unit_test(test_scalar),
+        cmocka_unit_test(test_value_gradient),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
