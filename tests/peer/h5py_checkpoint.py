@@ -41,7 +41,7 @@ def check_written(path):
     shapes |= {f"actor/{name}": (1, *s) for name, s in ACTOR.items()}
     with h5py.File(path) as f:
         found = {}
-        f.visititems(lambda name, o: found.update({name: o}) if isinstance(o, h5py.Dataset) else None)
+        f.visititems(lambda name, o: found.update({name: o} if isinstance(o, h5py.Dataset) else {}))
         expect({name: o.shape for name, o in found.items()}, shapes, "datasets")
         for name, o in found.items():
             expect((o.dtype, o.compression, o.shuffle, o.fletcher32),
@@ -78,8 +78,8 @@ def check_read(program, path):
         f["critic/notes"] = "ignored"
         f.create_dataset("batch/input", data=batch, chunks=(1, 3, 4), compression="gzip")
         f.create_dataset("batch/target", data=target, compression="gzip", fletcher32=True)
-    out = subprocess.run([program, "read", path], check=True, stdout=subprocess.PIPE, text=True).stdout
-    found = [float(x) for x in out.split()]
+    out = subprocess.run([program, "read", path], check=True, stdout=subprocess.PIPE, text=True)
+    found = [float(x) for x in out.stdout.split()]
     expect(found, [2, 37, 3, 8, 5, w[0, 0, 1], batch[0, 0, 2], target[0, 3]], "read back")
 
 
