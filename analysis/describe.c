@@ -51,8 +51,8 @@ static void add_number(struct ks_spectrum *s, const char *name, double value)
 static ks_status copy_attributes(const struct ks_checkpoint *c, struct ks_spectrum *s)
 {
     for (size_t i = 0; i < COPIED; i++) {
-        const struct ks_attribute *from =
-            ks_attribute_find(c->attribute, c->n_attributes, copied[i]);
+        const struct ks_attribute *from = ks_attribute_find(c->attribute, c->n_attributes,
+                                                            copied[i]);
 
         if (from)
             KS_TRY(ks_attribute_copy(from, &s->attribute[s->n_attributes++]));

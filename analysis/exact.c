@@ -61,8 +61,8 @@ ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, siz
     s->probes = 1;
     s->order = n;
     KS_GO(dense(a, watch, context, matrix));
-    info =
-        LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (lapack_int)n, matrix, (lapack_int)n, s->ritz);
+    info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (lapack_int)n, matrix, (lapack_int)n,
+                          s->ritz);
     if (info != 0) {
         status = ks_fail(KS_NUMBER, "LAPACK's dsyevd failed with info = %d", (int)info);
         goto done;

@@ -38,9 +38,15 @@ enum {
  * stops here has Ritz values that are right to 2e-12 |T|. */
 static const double BREAKDOWN = 1e4 * DBL_EPSILON;
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
-static double *vector(const struct ks_lanczos *l, size_t j) { return l->basis + j * l->n; }
+static double *vector(const struct ks_lanczos *l, size_t j)
+{
+    return l->basis + j * l->n;
+}
 
 /* Slice t of the vectors is [slice_start(l, t), slice_start(l, t + 1)). */
 static size_t slice_start(const struct ks_lanczos *l, size_t t)
@@ -65,8 +71,8 @@ ks_status ks_lanczos_new(size_t n, size_t order, struct ks_lanczos **lanczos)
     KS_GO(ks_alloc(l->order, sizeof(double), &l->beta));
     KS_GO(ks_alloc((l->slices + 2) * l->order, sizeof(double), &l->sums));
     if (n > SIZE_MAX / (l->order + 1)) {
-        status =
-            ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu", l->order + 1, n);
+        status = ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu", l->order + 1,
+                         n);
         goto done;
     }
     KS_GO(ks_alloc((l->order + 1) * n, sizeof(double), &l->basis));

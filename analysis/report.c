@@ -98,8 +98,8 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
     char *line = NULL;
 
     for (size_t k = 0; k < SETTINGS; k++) {
-        const struct ks_attribute *a =
-            ks_attribute_find(s->attribute, s->n_attributes, settings[k]);
+        const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes,
+                                                         settings[k]);
 
         if (a)
             failed |= json_object_set_new(object, a->name, json_value(a)) != 0;
@@ -159,8 +159,8 @@ static void add_csv_row(const struct ks_report *r, const char *checkpoint,
     }
     print_csv_text(r->out, checkpoint);
     for (size_t k = 0; k < SETTINGS; k++) {
-        const struct ks_attribute *a =
-            ks_attribute_find(s->attribute, s->n_attributes, settings[k]);
+        const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes,
+                                                         settings[k]);
 
         if (a)
             print_csv_value(r->out, a);

@@ -23,13 +23,25 @@ struct probe {
     double abs_max;  /* max(|lambda_max|, |lambda_min|), over all probes                       */
 };
 
-static double lambda_max(const struct probe *p) { return p->theta[p->steps - 1]; }
+static double lambda_max(const struct probe *p)
+{
+    return p->theta[p->steps - 1];
+}
 
-static double lambda_max_residual(const struct probe *p) { return p->residual[p->steps - 1]; }
+static double lambda_max_residual(const struct probe *p)
+{
+    return p->residual[p->steps - 1];
+}
 
-static double lambda_min(const struct probe *p) { return p->theta[0]; }
+static double lambda_min(const struct probe *p)
+{
+    return p->theta[0];
+}
 
-static double lambda_min_residual(const struct probe *p) { return p->residual[0]; }
+static double lambda_min_residual(const struct probe *p)
+{
+    return p->residual[0];
+}
 
 static double largest_size(const struct probe *p) /* max |theta| */
 {
@@ -45,10 +57,16 @@ static double smallest_size(const struct probe *p) /* min |theta| */
     return size;
 }
 
-static double kappa(const struct probe *p) { return largest_size(p) / smallest_size(p); }
+static double kappa(const struct probe *p)
+{
+    return largest_size(p) / smallest_size(p);
+}
 
 /* |A x| >= smallest for every unit vector x of the Krylov space, and |A| >= max |theta|. */
-static double kappa_lower_bound(const struct probe *p) { return largest_size(p) / p->smallest; }
+static double kappa_lower_bound(const struct probe *p)
+{
+    return largest_size(p) / p->smallest;
+}
 
 /* The smallest |theta| up to which the weights reach the fraction q: from zero outwards, always the
  * nearer neighbour of the two sides. */
@@ -72,9 +90,15 @@ static double size_quantile(const struct probe *p, double q)
     return size;
 }
 
-static double kappa_q90(const struct probe *p) { return p->abs_max / size_quantile(p, 0.9); }
+static double kappa_q90(const struct probe *p)
+{
+    return p->abs_max / size_quantile(p, 0.9);
+}
 
-static double kappa_q50(const struct probe *p) { return p->abs_max / size_quantile(p, 0.5); }
+static double kappa_q50(const struct probe *p)
+{
+    return p->abs_max / size_quantile(p, 0.5);
+}
 
 /* m4 / m2^2 of the unweighted Ritz values, central; NaN where they are all alike. In units of the
  * largest, so that no power underflows. */
@@ -93,7 +117,10 @@ static double kurtosis(const struct probe *p)
     return m4 / (m2 * m2);
 }
 
-static double kurtosis_excess(const struct probe *p) { return kurtosis(p) - 3; }
+static double kurtosis_excess(const struct probe *p)
+{
+    return kurtosis(p) - 3;
+}
 
 static double trace(const struct probe *p)
 {

@@ -43,10 +43,10 @@ static void add_attributes(struct ks_checkpoint *c)
     assert_ok(ks_alloc(c->n_attributes, sizeof *c->attribute, &c->attribute));
     c->attribute[0] = (struct ks_attribute){.name = "env", .type = KS_ATTRIBUTE_STRING};
     assert_ok(ks_copy_string("dog-trot", &c->attribute[0].string));
-    c->attribute[1] =
-        (struct ks_attribute){.name = "env_step", .type = KS_ATTRIBUTE_INTEGER, .integer = 50000};
-    c->attribute[2] =
-        (struct ks_attribute){.name = "return_mean", .type = KS_ATTRIBUTE_NUMBER, .number = 12.5};
+    c->attribute[1] = (struct ks_attribute){
+        .name = "env_step", .type = KS_ATTRIBUTE_INTEGER, .integer = 50000};
+    c->attribute[2] = (struct ks_attribute){
+        .name = "return_mean", .type = KS_ATTRIBUTE_NUMBER, .number = 12.5};
     c->attribute[3] = (struct ks_attribute){.name = "returns", .type = KS_ATTRIBUTE_LIST, .n = 2};
     assert_ok(ks_alloc(2, sizeof(double), &c->attribute[3].list));
     c->attribute[3].list[0] = 10, c->attribute[3].list[1] = 15;
@@ -223,8 +223,8 @@ static void test_estimates(void **state)
 static void test_options(void **state)
 {
     struct ks_spectrum *s = spectrum("bn+ce", "--exact --precision f64");
-    struct ks_spectrum *t =
-        spectrum("bn+ce", "--exact --precision f64 --weight-decay 0.25 --scale 3");
+    struct ks_spectrum *t = spectrum("bn+ce",
+                                     "--exact --precision f64 --weight-decay 0.25 --scale 3");
     double one;
 
     (void)state;

@@ -202,6 +202,24 @@ static void test_laplacian(void **state)
     ks_spectrum_free(exact);
 }
 
+/* There are no more steps than dimensions, and then the Krylov space is everything. */
+static void test_whole_space(void **state)
+{
+    size_t n = 5;
+    struct ks_operator a = laplacian_operator(&n);
+    struct ks_lanczos *l = run(&a, 9, 1);
+
+    (void)state;
+    assert_int_equal(l->order, 5);
+    assert_int_equal(l->steps, 5);
+    assert_true(l->exhausted);
+    ks_lanczos_free(l);
+    l = run(&a, 4, 1);
+    assert_int_equal(l->steps, 4);
+    assert_false(l->exhausted);
+    ks_lanczos_free(l);
+}
+
 /* Within the residual bound of each Ritz value lies an eigenvalue. */
 static void test_residual_bounds(void **state)
 {
@@ -391,7 +409,7 @@ static void test_failures(void **state)
     (void)state;
     fill_uniform(100, 1, 2);
     d.nan_at = 25; /* step 5 of the second probe */
-    assert_fails(ks_slq(&a, &slq, s), KS_NUMBER, "step 5 of 20 (probe 1)");
+    assert_fails(ks_slq(&a, &slq, s), KS_NUMBER, "step 5 of 20 (probe 1): the product holds a NaN");
     ks_spectrum_free(s);
     d = (struct diagonal){.n = 100, .value = value, .fail_at = 3};
     s = spectrum_new();
@@ -439,13 +457,13 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identities),     cmocka_unit_test(test_identities_of_long_vectors),
-        cmocka_unit_test(test_start),          cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_laplacian),      cmocka_unit_test(test_residual_bounds),
-        cmocka_unit_test(test_no_ghosts),      cmocka_unit_test(test_breakdowns),
-        cmocka_unit_test(test_spiked),         cmocka_unit_test(test_scaling),
-        cmocka_unit_test(test_jacobi_by_hand), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_identities),      cmocka_unit_test(test_identities_of_long_vectors),
+        cmocka_unit_test(test_start),           cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_laplacian),       cmocka_unit_test(test_whole_space),
+        cmocka_unit_test(test_residual_bounds), cmocka_unit_test(test_no_ghosts),
+        cmocka_unit_test(test_breakdowns),      cmocka_unit_test(test_spiked),
+        cmocka_unit_test(test_scaling),         cmocka_unit_test(test_jacobi_by_hand),
+        cmocka_unit_test(test_failures),        cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

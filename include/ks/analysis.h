@@ -1,5 +1,5 @@
-/* What the analyzer was asked to do: its options, checked; the files it writes; the words that go with
- * a spectrum; what it says while it works. */
+/* What the analyzer was asked to do: its options, checked; the files it writes; the words that go
+ * with a spectrum; what it says while it works. */
 #ifndef KS_ANALYSIS_H
 #define KS_ANALYSIS_H
 
@@ -32,13 +32,13 @@ struct ks_analysis {
     bool compat;     /* the published code's choices: float32, unweighted, 1/N once more */
     bool json, csv;  /* neither: a table                                      */
     size_t order, probes;
-    size_t batches;  /* 0: all of the checkpoint's                            */
-    size_t memory;   /* bytes                                                 */
+    size_t batches; /* 0: all of the checkpoint's                            */
+    size_t memory;  /* bytes                                                 */
     uint64_t seed;
     double weight_decay, scale;
-    const char *folder;          /* of the spectra; NULL: beside their checkpoints */
-    const char *apply, *output;  /* vectors in, products out; both or neither      */
-    const char *gradient;        /* out                                            */
+    const char *folder;         /* of the spectra; NULL: beside their checkpoints */
+    const char *apply, *output; /* vectors in, products out; both or neither      */
+    const char *gradient;       /* out                                            */
 };
 
 /* The options of the command line, and after it was read, what they say: KS_USAGE with the option's
@@ -50,8 +50,8 @@ ks_status ks_analysis_read(struct ks_analysis *analysis);
 size_t ks_analysis_free_memory(void);
 
 /* The names of n spectra, "DIR/NAME.spectrum.h5" for "NAME.h5", in *outputs, which the caller frees
- * with ks_outputs_free. KS_USAGE where two are the same file, KS_IO where `folder` cannot be written;
- * it is made if it is missing but its parent is there. */
+ * with ks_outputs_free. KS_USAGE where two are the same file, KS_IO where `folder` cannot be
+ * written; it is made if it is missing but its parent is there. */
 ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *folder,
                          char ***outputs);
 void ks_outputs_free(size_t n, char **outputs);
@@ -59,8 +59,8 @@ void ks_outputs_free(size_t n, char **outputs);
  * behind. */
 ks_status ks_output_check(const char *output, const char *input);
 
-/* The root attributes of a spectrum of this checkpoint: what was computed, of what, by what. `problem`
- * as the operator had it. */
+/* The root attributes of a spectrum of this checkpoint: what was computed, of what, by what.
+ * `problem` as the operator had it. */
 ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_problem *problem,
                       const char *path, size_t dimension, struct ks_spectrum *spectrum);
 
@@ -68,8 +68,8 @@ ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_proble
 struct ks_watch {
     const char *checkpoint;
     size_t dimension, products; /* of the operator; in all */
-    size_t held, kept;          /* bytes: basis or dense matrix; at most, of what depends on theta */
-    size_t order;               /* of each probe; the products before the current probe */
+    size_t held, kept; /* bytes: basis or dense matrix; at most, of what depends on theta */
+    size_t order;      /* steps of a probe */
     bool quiet;
     double started;
     double *work; /* [2 order]; owned */
@@ -82,8 +82,8 @@ void ks_watch_end(struct ks_watch *watch);
 void ks_watch_step(void *watch, const struct ks_lanczos *lanczos);
 void ks_watch_product(void *watch, size_t products);
 
-/* --apply: a times each vector of the file `in`, written to `out`. `watch` has been set up but for the
- * number of products. */
+/* --apply: a times each vector of the file `in`, written to `out`. `watch` has been set up but for
+ * the number of products. */
 ks_status ks_apply_file(const struct ks_operator *a, const char *in, const char *out,
                         struct ks_watch *watch);
 /* --gradient: loss and gradient, written to `out`. */

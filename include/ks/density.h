@@ -6,10 +6,10 @@
 #include "ks/spectrum.h"
 
 /* Fills n_grid, grid, density, symlog_grid and symlog_density from ritz and weight. Both grids hold
- * eigenvalues and both densities are per unit of eigenvalue, so that the trapezoidal rule gives 1 on
- * each; the symmetric-log one is smoothed in s = asinh(x / x_0), where it is even, so that it resolves
- * every decade down to x_0, a millionth of the largest |eigenvalue|. Scaling the eigenvalues by c
- * scales the grids by c and the densities by 1/c, nothing else. */
+ * eigenvalues and both densities are per unit of eigenvalue, so that the trapezoidal rule gives 1
+ * on each; the symmetric-log one is smoothed in s = asinh(x / x_0), where it is even, so that it
+ * resolves every decade down to x_0, a millionth of the largest |eigenvalue|. Scaling the
+ * eigenvalues by c scales the grids by c and the densities by 1/c, nothing else. */
 ks_status ks_density(struct ks_spectrum *spectrum);
 
 #endif

@@ -17,10 +17,10 @@ struct ks_lanczos {
     uint64_t seed, probe; /* the key of the start vector                                    */
     size_t steps;         /* taken so far                                                   */
     bool exhausted;       /* breakdown: the Krylov space is invariant, no step can follow   */
-    double *alpha, *beta; /* [order]: beta[j] couples j and j+1, the last one is the residual norm */
-    double *basis;        /* [order + 1, n]: row j is q_j; row `steps` means nothing once exhausted */
-    size_t slices;        /* the vectors are cut into so many, one a thread                 */
-    double *sums;         /* [slices + 2, order]: each slice's products with the basis      */
+    double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
+    double *basis;        /* [order + 1, n]: row j is q_j; row `steps` is void once exhausted  */
+    size_t slices;        /* the vectors are cut into so many, one a thread                    */
+    double *sums;         /* [slices + 2, order]: each slice's products with the basis         */
 };
 
 /* Allocates everything, for vectors of a's size; 8 n (order + 1) bytes are the basis. The caller

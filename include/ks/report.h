@@ -17,9 +17,9 @@ struct ks_report {
     bool failed; /* it could not be written, and that was said */
 };
 
-/* A row, or an object on a line: the checkpoint, what was computed, the figures; a number that is not
- * finite is null in JSON, nan or inf in CSV. Fails with KS_FULL the
- * first time that it cannot be written. */
+/* A row, or an object on a line: the checkpoint, what was computed, the figures; a number that is
+ * not finite is null in JSON, nan or inf in CSV. Fails with KS_FULL the first time that it cannot
+ * be written. */
 ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
 /* Below a table, what can be claimed. */

@@ -26,9 +26,9 @@ ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq,
 
 enum { KS_EXACT_LIMIT = 8000 }; /* a dense matrix of 512 MB, some minutes of LAPACK */
 
-/* All eigenvalues, from n products and LAPACK: one probe of order n with weights 1/n, residuals 0 and
- * no alpha, beta and steps. KS_USAGE beyond KS_EXACT_LIMIT. `watch` (may be NULL) is called after each
- * product. */
+/* All eigenvalues, from n products and LAPACK: one probe of order n with weights 1/n, residuals 0
+ * and no alpha, beta and steps. KS_USAGE beyond KS_EXACT_LIMIT. `watch` (may be NULL) is called
+ * after each product. */
 ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, size_t products),
                    void *context, struct ks_spectrum *spectrum);
 

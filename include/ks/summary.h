@@ -10,9 +10,9 @@
 
 /* Fills spectrum->summary from ritz, weight, residual and, where there, alpha and beta: each figure
  * NAME; NAME_se, its standard error, with two or more probes; NAME_m30, NAME_m60, ... below the
- * order from the leading parts of the Jacobi matrices. `n` is the operator's dimension. `unweighted`:
- * the Ritz values of leading parts count alike, as those of the whole have to do already
- * (ks_summary_unweight). */
+ * order from the leading parts of the Jacobi matrices. `n` is the operator's dimension.
+ * `unweighted`: the Ritz values of leading parts count alike, as those of the whole have to do
+ * already (ks_summary_unweight). */
 ks_status ks_summary(struct ks_spectrum *spectrum, size_t n, bool unweighted);
 
 /* Gives all Ritz values of a probe the same weight. */
