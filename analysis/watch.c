@@ -24,11 +24,15 @@ void ks_watch_end(struct ks_watch *w)
     w->work = NULL;
 }
 
-/* After the first product its time is known. */
-static void announce(const struct ks_watch *w)
+/* The second product's time is that of all others: the first one also pays for fresh memory. */
+static void announce(struct ks_watch *w, size_t done)
 {
     double product = ks_seconds() - w->started, all = product * (double)w->products;
 
+    if (done == 1)
+        w->started = ks_seconds();
+    if (done != 2)
+        return;
     if (w->quiet || all < LONG_RUN)
         return;
     fprintf(stderr,
@@ -44,8 +48,7 @@ void ks_watch_step(void *watch, const struct ks_lanczos *l)
     size_t done = (size_t)l->probe * w->order + l->steps;
     char note[64];
 
-    if (done == 1)
-        announce(w);
+    announce(w, done);
     if (w->quiet || ks_seconds() - w->progress.printed < NOTE_INTERVAL)
         return;
     snprintf(note, sizeof note, "largest %.4g",
@@ -57,7 +60,6 @@ void ks_watch_product(void *watch, size_t products)
 {
     struct ks_watch *w = watch;
 
-    if (products == 1)
-        announce(w);
+    announce(w, products);
     ks_progress_update(&w->progress, products, NULL);
 }
