@@ -3,6 +3,7 @@
 #define KS_SCRATCH_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
