@@ -73,7 +73,7 @@ $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(library)
 test: deps
 	@$(MAKE) --no-print-directory run-tests
 run-tests: $(tests) $(programs)
-	@status=0; for t in $(tests); do KS_BIN=$(BUILD)/bin $$t || status=1; done; exit $$status
+	@status=0; for t in $(tests); do OMP_WAIT_POLICY=passive KS_BIN=$(BUILD)/bin $$t || status=1; done; exit $$status
 study: all
 	$(BUILD)/bin/kappascope study quick
 

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#undef ks_fail
+
 static _Thread_local char text[1024];
 
 ks_status ks_fail(ks_status status, const char *format, ...)
