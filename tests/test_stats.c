@@ -69,8 +69,9 @@ static void test_generator(void **state)
     for (size_t k = 0; k < 10; k++)
         assert_int_equal(ks_splitmix_index(0, k, 10), below_ten[k]);
     for (uint64_t k = 0; k < 1000; k++) /* the high half of u n, against the compiler's */
-        assert_true(ks_splitmix_index(5, k, SIZE_MAX) ==
-                    (size_t)(((__extension__(unsigned __int128)ks_splitmix(5, k)) * SIZE_MAX) >> 64));
+        assert_true(
+            ks_splitmix_index(5, k, SIZE_MAX) ==
+            (size_t)(((__extension__(unsigned __int128) ks_splitmix(5, k)) * SIZE_MAX) >> 64));
 }
 
 static void test_one_stratum(void **state)

@@ -8,14 +8,15 @@
 #include "ks/error.h"
 
 struct ks_csv {
-    char *path, *text;     /* owned; the cells point into text */
-    size_t columns, rows;  /* without the header               */
-    const char **name;     /* [columns]; owned                 */
-    const char **cell;     /* [rows, columns]; owned           */
+    char *path, *text;    /* owned; the cells point into text */
+    size_t columns, rows; /* without the header               */
+    const char **name;    /* [columns]; owned                 */
+    const char **cell;    /* [rows, columns]; owned           */
 };
 
-/* Fails with KS_IO, or KS_FORMAT on a row whose number of cells is not the header's. A last line without a
- * newline is left out where `growing`: its writer is not done with it. The caller frees. */
+/* Fails with KS_IO, or KS_FORMAT on a row whose number of cells is not the header's. A last line
+ * without a newline is left out where `growing`: its writer is not done with it. The caller frees.
+ */
 ks_status ks_csv_read(const char *path, bool growing, struct ks_csv **csv);
 void ks_csv_free(struct ks_csv *csv); /* NULL is fine */
 

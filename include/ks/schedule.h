@@ -6,10 +6,11 @@
 
 #include <stddef.h>
 
-/* Checkpoints of a run of `steps` environment steps: `checkpoints` evenly spaced ones, at steps k / checkpoints
- * for k = 1.., each rounded up to a multiple of `action_repeat`, and one just before the first update,
- * at random_steps action_repeat (`random_steps` counts agent steps), unless the run ends before it.
- * Sets env_steps [checkpoints + 1], ascending and distinct; returns how many there are. */
+/* Checkpoints of a run of `steps` environment steps: `checkpoints` evenly spaced ones, at steps k /
+ * checkpoints for k = 1.., each rounded up to a multiple of `action_repeat`, and one just before
+ * the first update, at random_steps action_repeat (`random_steps` counts agent steps), unless the
+ * run ends before it. Sets env_steps [checkpoints + 1], ascending and distinct; returns how many
+ * there are. */
 size_t ks_checkpoint_steps(size_t steps, size_t checkpoints, size_t random_steps,
                            size_t action_repeat, size_t *env_steps);
 

@@ -36,11 +36,12 @@ ks_status ks_spearman(size_t n, const double *x, const double *y, double *correl
 uint64_t ks_splitmix(uint64_t seed, uint64_t k);
 size_t ks_splitmix_index(uint64_t seed, uint64_t k, size_t n);
 
-/* A stratified bootstrap. Runs are numbered through all strata: those of stratum 0, of stratum 1, ... */
+/* A stratified bootstrap. Runs are numbered through all strata: those of stratum 0, of stratum 1,
+ * ... */
 struct ks_bootstrap {
     size_t resamples; /* 0: point values only */
     uint64_t seed;
-    double level;     /* of the interval, 0.90 */
+    double level; /* of the interval, 0.90 */
     size_t strata;
     const size_t *runs; /* [strata] */
 };
@@ -58,7 +59,8 @@ struct ks_statistic {
 
 /* Runs of all strata together. */
 size_t ks_bootstrap_runs(const struct ks_bootstrap *bootstrap);
-/* Resample number `resample`: index [runs of all strata]; a run is drawn whole, strata stay apart. */
+/* Resample number `resample`: index [runs of all strata]; a run is drawn whole, strata stay apart.
+ */
 void ks_bootstrap_draw(const struct ks_bootstrap *bootstrap, size_t resample, size_t *index);
 /* Point values and percentile intervals into estimates [outputs]. Intervals are undefined where
  * every stratum has one run, without resamples, and for outputs that are NaN in a resample. */
@@ -89,8 +91,8 @@ struct ks_comparison {
     const double *x, *y;           /* [sum of x_runs], [sum of y_runs] */
 };
 
-/* Probability that a run of X beats one of Y, ties counted half, mean over tasks; X's strata are drawn
- * first, then Y's. */
+/* Probability that a run of X beats one of Y, ties counted half, mean over tasks; X's strata are
+ * drawn first, then Y's. */
 ks_status ks_improvement(const struct ks_comparison *comparison, size_t resamples, uint64_t seed,
                          struct ks_estimate *estimate);
 

@@ -8,8 +8,8 @@
 
 #include "ks/error.h"
 
-/* A file's bytes with a 0 behind them in *bytes, which the caller frees; their number in *size (may be
- * NULL). Fails with KS_IO. */
+/* A file's bytes with a 0 behind them in *bytes, which the caller frees; their number in *size (may
+ * be NULL). Fails with KS_IO. */
 ks_status ks_text_read(const char *path, char **bytes, size_t *size);
 
 /* A file that is written to memory and appears, whole, when it is closed. */
@@ -19,8 +19,8 @@ struct ks_text {
     FILE *stream; /* print here; errors are found at the end */
 };
 ks_status ks_text_open(const char *path, struct ks_text *text);
-/* Puts the file in its place if `status` is KS_OK, and frees what `text` holds. Returns `status`, or
- * the failure to write. */
+/* Puts the file in its place if `status` is KS_OK, and frees what `text` holds. Returns `status`,
+ * or the failure to write. */
 ks_status ks_text_close(struct ks_text *text, ks_status status);
 
 bool ks_text_exists(const char *path); /* a file or a folder of that name is there */

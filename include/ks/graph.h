@@ -1,0 +1,51 @@
+/* A study as a graph of files: one job trains a run and writes all its checkpoints, one job
+ * analyzes a checkpoint and writes its spectrum. The files are its only state: what is there is
+ * done. */
+#ifndef KS_GRAPH_H
+#define KS_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ks/error.h"
+#include "ks/study.h"
+
+/* All paths are relative to the study's folder; all strings are owned. */
+struct ks_job {
+    bool trains;   /* else it analyzes                                         */
+    size_t run;    /* its number: seeds outside, architectures inside          */
+    char *label;   /* "train dog-trot/bn+wn+ce/seed0"                          */
+    char *folder;  /* "runs/dog-trot/bn+wn+ce/seed0"                           */
+    char *command; /* for the shell, quoted; without redirections              */
+    char *log;     /* where its output goes                                    */
+    char *needs;   /* the checkpoint that is analyzed; NULL                    */
+    size_t n_targets;
+    char **target; /* [n_targets] files that it writes                         */
+};
+
+struct ks_graph {
+    size_t n_jobs, n_runs;
+    struct ks_job *job; /* [n_jobs] trainings first, longest first as far as is known; owned */
+};
+
+/* `train` and `analyze` are the programs' paths. The caller frees with ks_graph_free. */
+ks_status ks_graph_new(const struct ks_study *study, const char *train, const char *analyze,
+                       struct ks_graph **graph);
+void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
+
+/* All targets of the job are there, in the study's folder `dir`. */
+bool ks_job_is_done(const struct ks_job *job, const char *dir);
+/* How many are. */
+size_t ks_job_targets(const struct ks_job *job, const char *dir);
+
+/* Writes the makefile "study.mk" in the study's folder. */
+ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
+
+/* Runs `jobs` jobs at a time by GNU make until all is done or one fails; with `keep_going` until
+ * nothing more can be done. One line on standard error for each job that is done, unless `quiet`. A
+ * failure (KS_RUN) names the run and the last line of its log. Interrupted, it stops the jobs and
+ * fails; what was done stays. */
+ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
+                       bool quiet);
+
+#endif

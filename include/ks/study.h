@@ -1,0 +1,57 @@
+/* A study: what a `.study` file asks for. Its form is in the README, "Studies". */
+#ifndef KS_STUDY_H
+#define KS_STUDY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ks/error.h"
+#include "ks/settings.h"
+
+enum { KS_STUDY_ARCHITECTURES = 64, KS_STUDY_SEEDS = 256, KS_STUDY_SETTINGS = 64 };
+
+struct ks_setting {
+    char *key, *value; /* owned */
+};
+
+struct ks_study_architecture {
+    char *name;     /* "bn+wn+ce": names the folder; owned                        */
+    char *argument; /* what training gets as --arch: the name, or a file; owned    */
+    /* What the names of the twelve say: "bn", "ln" or "dense"; "ce" or "mse"; else "other",
+     * "other". */
+    const char *normalization, *loss;
+    bool weight_normalization;
+};
+
+struct ks_study {
+    char *path, *name, *text; /* the file, its name without folder and .study, its bytes; owned */
+    size_t env_line;          /* where env stands in the file */
+    char *env;                /* owned */
+    size_t n_architectures, n_seeds, steps;
+    struct ks_study_architecture architecture[KS_STUDY_ARCHITECTURES];
+    size_t seed[KS_STUDY_SEEDS];
+    bool drop_missing; /* missing = drop: runs without a number leave; else an error */
+    bool common_grid;  /* grid = common: only the steps that all runs have          */
+    size_t n_train, n_analyze;
+    struct ks_setting train[KS_STUDY_SETTINGS], analyze[KS_STUDY_SETTINGS];
+    struct ks_settings settings; /* the defaults and [train] */
+    /* What follows from them, in environment steps. */
+    size_t first_update;               /* no update before it */
+    size_t n_checkpoints, *checkpoint; /* owned */
+    size_t n_evaluations, *evaluation; /* owned */
+};
+
+/* Reads and checks; what is wrong is named by file and line (KS_FORMAT, KS_IO). With `check_files`
+ * the architectures have to be there, too. The caller frees. */
+ks_status ks_study_read(const char *path, bool check_files, struct ks_study **study);
+void ks_study_free(struct ks_study *study); /* NULL is fine */
+
+/* "runs/ENV/ARCHITECTURE/seedS" into *folder, which the caller frees. */
+ks_status ks_study_run_folder(const struct ks_study *study, size_t architecture, size_t seed,
+                              char **folder);
+
+/* The file that is meant by `argument`: that file, or the shipped study of that name. The caller
+ * frees *path. */
+ks_status ks_study_find(const char *argument, char **path);
+
+#endif

@@ -1,0 +1,26 @@
+/* How a study's text is read, and its [analyze] section, whose keys are the analyzer's own options.
+ */
+#ifndef KS_STUDY_KEYS_H
+#define KS_STUDY_KEYS_H
+
+#include <stdbool.h>
+
+#include "ks/error.h"
+#include "ks/study.h"
+
+/* Fills `study`, empty but for path and text, from the text. Fails with KS_FORMAT and the line's
+ * number. */
+ks_status ks_study_parse(struct ks_study *study, bool check_files);
+
+/* Takes an option as the analyzer does, after those taken before. Fails on an unknown one, on one
+ * that makes no sense in a study, on a value that the analyzer refuses. The message has no file or
+ * line. */
+ks_status ks_study_take_analyze(const char *key, const char *value);
+/* Forgets the options taken. */
+void ks_study_forget_analyze(void);
+
+/* The option takes no value ("exact"): its value in the study is yes or no. */
+bool ks_study_is_flag(const char *key);
+bool ks_study_is_yes(const char *value);
+
+#endif

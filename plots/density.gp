@@ -1,0 +1,55 @@
+# The spectral density at the last checkpoint, a panel an architecture: density a decade of the symmetric-log
+# axis (filled), cumulative weight (line, right), mass at zero (bar, right).
+panels = words(archs)
+columns = panels < 6 ? panels : 6
+groups = (panels + columns - 1)/columns
+width = 1.4 + 2.1*columns; height = 0.3 + 2.5*groups
+load plots.'/style.gp'
+
+left = 0.75/width; right = 1 - 0.65/width; top = 1 - 0.08/height; bottom = 0.2/height
+block = (top - bottom)/groups; column_width = (right - left)/columns
+number(name) = strcol(name) eq '-' ? NaN : column(name)
+is(arch) = strcol('architecture') eq arch
+
+array row_largest[groups]
+do for [i=1:panels] {
+    g = 1 + (i - 1)/columns
+    stats 'tables/zero_mass.csv' skip 1 using (strcol(1) eq word(archs, i) ? $4 : NaN) nooutput name 'R'
+    row_largest[g] = (i - 1)%columns == 0 || R_max > row_largest[g] ? R_max : row_largest[g]
+}
+
+set multiplot
+set label 1 'eigenvalue' at screen (left + right)/2, screen 0.13/height center
+set style fill transparent solid 0.35 noborder
+set border 11 ls 101
+do for [i=1:panels] {
+    arch = word(archs, i)
+    c = (i - 1)%columns; g = (i - 1)/columns
+    largest = row_largest[g + 1]
+    x0 = left + c*column_width; x1 = x0 + column_width*0.9
+    set lmargin at screen x0; set rmargin at screen x1
+    set tmargin at screen top - g*block - 0.3/height; set bmargin at screen top - (g + 1)*block + 0.45/height
+    set xrange [-1.06*symlog(largest):1.06*symlog(largest)]
+    axis = 'x'; every = 3; named = 1
+    eval symlog_tics
+    set logscale y
+    set yrange [1e-4:10]
+    set ytics nomirror
+    set format y (c == 0 ? '10^{%T}' : '')
+    set ylabel (c == 0 ? 'density a decade' : '') offset 1, 0
+    set y2range [0:1]
+    set y2tics nomirror 0.5
+    set format y2 (c == columns - 1 || i == panels ? '%g' : '')
+    set y2label (c == columns - 1 || i == panels ? 'cumulative' : '') offset -1, 0
+    set label 2 arch at graph 0.5, graph 1.08 center font ',10' textcolor rgb colour(arch)
+    plot 'tables/density.csv' \
+             using (is(arch) ? symlog(column('eigenvalue')) : NaN):(1e-4):(number('density_per_decade')) \
+             with filledcurves lc rgb colour(arch), \
+         'tables/zero_mass.csv' using (is(arch) ? 0 : NaN):(number('zero_mass')) axes x1y2 \
+             with impulses lw 4 lc rgb gray, \
+         'tables/staircase.csv' \
+             using (is(arch) ? symlog(column('eigenvalue')) : NaN):(number('cumulative')) axes x1y2 \
+             with fsteps lw 1 lc rgb '#333333'
+    unset label 1; unset label 2
+}
+unset multiplot

@@ -1,0 +1,56 @@
+# Conditioning against return, a point an architecture: kappa, largest eigenvalue, kurtosis, each pooled over
+# checkpoints and seeds. Columns of summary.csv by name.
+width = 11; height = 4.3
+load plots.'/style.gp'
+
+# circles: cross-entropy, triangles: squared error, squares: other losses; open: weight normalization
+mark(wn, loss) = loss eq 'mse' ? (wn ? 8 : 9) : loss eq 'ce' ? (wn ? 6 : 7) : (wn ? 4 : 5)
+has_wn(arch) = strstrt(arch, '+wn') > 0
+loss_of(arch) = norm_of(arch) eq 'other' ? 'other' : strstrt(arch, '+mse') > 0 ? 'mse' : 'ce'
+number(name) = strcol(name) eq '-' ? NaN : column(name)
+of(arch, name) = strcol('architecture') eq arch ? number(name) : NaN
+
+set multiplot
+set tmargin at screen 1 - 0.2/height; set bmargin at screen 1.2/height
+
+# the legend, in two lines
+first_line = 0.42/height; second_line = 0.18/height
+norms = 'bn ln dense'
+do for [i=1:3] {
+    set label 10 + i norm_title(word(norms, i)) at screen (0.9 + 2.2*(i - 1))/width, screen first_line \
+        offset 1, 0 point pt 7 ps 0.9 lc rgb norm_colour(word(norms, i))
+}
+set label 14 'cross-entropy' at screen 0.9/width, screen second_line offset 1, 0 point pt 7 ps 0.9 lc rgb '#333333'
+set label 15 'squared error' at screen 3.1/width, screen second_line offset 1, 0 point pt 9 ps 1 lc rgb '#333333'
+set label 16 'without weight normalization' at screen 5.3/width, screen second_line offset 2.6, 0 point pt 7 ps 0.9 lc rgb '#333333'
+set label 17 '' at screen 5.45/width, screen second_line point pt 9 ps 1 lc rgb '#333333'
+set label 18 'with weight normalization' at screen 8.1/width, screen second_line offset 2.6, 0 point pt 6 ps 0.9 lw 1.3 lc rgb '#333333'
+set label 19 '' at screen 8.25/width, screen second_line point pt 8 ps 1 lw 1.3 lc rgb '#333333'
+
+set offsets graph 0.06, graph 0.06, graph 0.08, graph 0.08
+set ylabel 'return at the end' offset 0.5, 0
+do for [panel=1:3] {
+    name = word('kappa lambda_max kurtosis', panel)
+    set lmargin at screen (0.85 + 3.4*(panel - 1))/width
+    set rmargin at screen (0.85 + 3.4*(panel - 1) + 3.2)/width
+    if (panel == 1) { set xlabel 'κ' }
+    if (panel == 2) { set xlabel 'largest eigenvalue' }
+    if (panel == 3) { set xlabel 'kurtosis of the Ritz values' }
+    if (panel > 1) { unset ylabel; set format y '' }
+    # a logarithmic axis where the values span more than a decade
+    X_min = X_max = 1
+    stats 'tables/summary.csv' using (number(name)) nooutput name 'X'
+    if (X_min > 0 && X_max > 10*X_min) { set logscale x; set format x '10^{%T}' }
+    else { unset logscale x; set format x '%g' }
+    plot for [i=1:words(archs)] 'tables/summary.csv' \
+             using (of(word(archs, i), name)):(number('return')):(number(name.'_low')):(number(name.'_high')) \
+             with xerrorbars pt 0 lw 0.8 lc rgb colour(word(archs, i)), \
+         for [i=1:words(archs)] 'tables/summary.csv' \
+             using (of(word(archs, i), name)):(number('return')):(number('return_low')):(number('return_high')) \
+             with yerrorbars pt 0 lw 0.8 lc rgb colour(word(archs, i)), \
+         for [i=1:words(archs)] 'tables/summary.csv' \
+             using (of(word(archs, i), name)):(number('return')) with points \
+             pt mark(has_wn(word(archs, i)), loss_of(word(archs, i))) ps 1.1 lw 1.3 lc rgb colour(word(archs, i))
+    do for [i=11:19] { unset label i }
+}
+unset multiplot

@@ -1,0 +1,70 @@
+# All Ritz values of each checkpoint in a column, and kappa below: a panel an architecture.
+panels = words(archs)
+columns = panels < 6 ? panels : 6
+groups = (panels + columns - 1)/columns
+width = 1.2 + 2.1*columns; height = 0.45 + 4*groups
+load plots.'/style.gp'
+
+left = 0.75/width; right = 1 - 0.12/width; top = 1 - 0.08/height; bottom = 0.4/height
+block = (top - bottom)/groups; column = (right - left)/columns
+x_low = -0.03*steps/1e3; x_high = 1.03*steps/1e3
+
+# kappa has one scale, the spectra of a row have one
+K_min = K_max = 1
+stats 'tables/kappa.csv' skip 1 using 6 nooutput name 'K'
+array row_largest[groups]
+do for [i=1:panels] {
+    g = 1 + (i - 1)/columns
+    stats 'tables/ritz.csv' skip 1 using (strcol(1) eq word(archs, i) ? abs($3) : NaN) nooutput name 'R'
+    row_largest[g] = (i - 1)%columns == 0 || R_max > row_largest[g] ? R_max : row_largest[g]
+}
+kappa_low = 10**floor(log10(K_min)); kappa_high = 10**ceil(log10(K_max) + 1e-9)
+
+set multiplot
+set xrange [x_low:x_high]
+set label 1 'environment steps (thousands); negative Ritz values in grey' \
+    at screen (left + right)/2, screen 0.15/height center
+do for [i=1:panels] {
+    arch = word(archs, i)
+    c = (i - 1)%columns; g = (i - 1)/columns
+    largest = row_largest[g + 1]
+    x0 = left + c*column; x1 = x0 + column*0.9
+    y1 = top - g*block - 0.3/height; y0 = top - (g + 1)*block + 0.3/height
+    middle = y0 + 0.32*(y1 - y0)
+    set lmargin at screen x0; set rmargin at screen x1
+
+    # the spectrum
+    set tmargin at screen y1; set bmargin at screen middle
+    unset logscale y
+    set yrange [-1.06*symlog(largest):1.06*symlog(largest)]
+    set xtics autofreq nomirror
+    set format x ''
+    set format y '%g'
+    set ylabel (c == 0 ? 'Ritz values' : '') offset 0.8, 0
+    axis = 'y'; every = 2; named = c == 0
+    eval symlog_tics
+    set label 2 arch at screen (x0 + x1)/2, screen y1 + 0.13/height center font ',10' \
+        textcolor rgb colour(arch)
+    set arrow 1 from first x_low, first 0 to first x_high, first 0 nohead ls 101 lw 0.6 back
+    plot 'tables/ritz.csv' skip 1 using (strcol(1) eq arch && $3 < 0 ? $2/1e3 : NaN):(symlog($3)) \
+             with points pt 7 ps 0.2 lc rgb gray, \
+         '' skip 1 using (strcol(1) eq arch && $3 >= 0 ? $2/1e3 : NaN):(symlog($3)) \
+             with points pt 7 ps 0.2 lc rgb colour(arch)
+    unset label 1; unset label 2; unset arrow 1
+
+    # kappa
+    set tmargin at screen middle - 0.12/height; set bmargin at screen y0
+    set logscale y
+    set yrange [kappa_low:kappa_high]
+    set format x '%g'
+    unset ytics
+    set ytics nomirror autofreq
+    unset mytics
+    set format y (c == 0 ? '10^{%T}' : '')
+    set ylabel (c == 0 ? 'κ' : '') offset 0.8, 0
+    plot 'tables/kappa.csv' skip 1 using (strcol(1) eq arch ? $5/1e3 : NaN):7:8 \
+             with filledcurves fc rgb colour(arch) fs transparent solid 0.2 noborder, \
+         '' skip 1 using (strcol(1) eq arch ? $5/1e3 : NaN):6 \
+             with linespoints pt 7 ps 0.25 lw 1.2 lc rgb colour(arch)
+}
+unset multiplot

@@ -1,0 +1,42 @@
+# What all figures share. A script sets `width` and `height` (inches) and loads this; the program that
+# runs it has set format, output_file, plots, env, archs (in the panels' order), steps, seeds.
+dpi = 160
+if (format eq 'png') {
+    set terminal pngcairo size width*dpi, height*dpi font 'DejaVu Sans,9' fontscale dpi/96. linewidth dpi/96.
+    px = dpi/96.
+} else {
+    set terminal pdfcairo size width, height font 'DejaVu Sans,9' fontscale 0.75 linewidth 0.75
+    px = 0.75
+}
+set output output_file
+set datafile separator comma
+set datafile missing '-'
+set encoding utf8
+
+# Okabe and Ito's colours, told apart by all readers: one a normalization.
+blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; purple = '#cc79a7'; gray = '#8a8a8a'
+norm_colour(norm) = norm eq 'bn' ? blue : norm eq 'ln' ? orange : norm eq 'dense' ? green : purple
+norm_of(arch) = arch[1:3] eq 'bn+' ? 'bn' : arch[1:3] eq 'ln+' ? 'ln' : arch[1:6] eq 'dense+' ? 'dense' : 'other'
+colour(arch) = norm_colour(norm_of(arch))
+norm_title(norm) = norm eq 'bn' ? 'batch normalization' : norm eq 'ln' ? 'layer normalization' : 'no normalization'
+
+set style line 100 lc rgb '#dddddd' lw 0.6      # grids
+set style line 101 lc rgb '#444444' lw 0.8      # frames
+set border 3 ls 101
+set tics nomirror out scale 0.5 textcolor rgb '#222222'
+set grid ls 100
+unset key
+
+# The symmetric logarithm of x on a scale of six decades below `largest`: linear near zero, a unit a decade
+# beyond. symlog_tics sets the tics of the axis `axis` ('x' or 'y'),
+# `every` decades apart, named if `named`.
+largest = 1.
+symlog(x) = sgn(x)*log10(1 + abs(x)/(1e-6*largest))
+decade(x) = int(floor(log10(x) + 1e-9))
+symlog_tics = ' \
+    eval sprintf("set %stics nomirror (\"%s\" 0)", axis, named ? "0" : ""); \
+    do for [k=decade(largest):decade(largest) - 5:-every] { \
+        eval sprintf("set %stics add (\"%s\" %.9g, \"%s\" %.9g)", axis, \
+                     named ? sprintf("10^{%d}", k) : "", symlog(10.**k), \
+                     named ? sprintf("−10^{%d}", k) : "", -symlog(10.**k)) \
+    }'

@@ -1,0 +1,107 @@
+/* kappascope COMMAND ...: runs kappascope-COMMAND, beside this program or in PATH, as git does. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ks/memory.h"
+#include "ks/place.h"
+#include "ks/program.h"
+
+static const struct command {
+    const char *name, *summary;
+} commands[] = {
+    {"train", "one training run: checkpoints, progress and settings"},
+    {"analyze", "from checkpoints to the spectra of their loss's curvature"},
+    {"study", "train, analyze and plot a whole study"},
+    {"plot", "figures, tables and a page from a study's folder"},
+    {"inspect", "what is in a checkpoint, a spectrum or a description"},
+    {"import", "a critic from another framework, as a checkpoint"},
+    {"audit", "one page on a critic, beside a finished study"},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* A name that could not be one of ours: a path, an option. */
+static int is_plain(const char *name)
+{
+    return *name && *name != '-' && !strchr(name, '/');
+}
+
+/* Those of the commands that are there. */
+static ks_status print_help(FILE *out)
+{
+    char *folder = NULL;
+
+    KS_TRY(ks_place_folder(&folder));
+    fprintf(out, "NAME\n  kappascope - measure the conditioning of deep-RL critics\n\nSYNOPSIS\n"
+                 "  kappascope COMMAND [ARGUMENT...]\n\nCOMMANDS\n");
+    for (size_t i = 0; i < COMMANDS; i++) {
+        char *path = NULL;
+
+        if (ks_print_string(&path, "%s/kappascope-%s", folder, commands[i].name) == KS_OK &&
+            access(path, X_OK) == 0)
+            fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+        free(path);
+    }
+    fprintf(out, "\n`kappascope COMMAND --help` says more about each.\n\nOPTIONS\n"
+                 "  -h, --help     print this text\n  --version      print the version\n\n"
+                 "EXIT STATUS\n  that of the command; 2 where there is no such command.\n");
+    free(folder);
+    return KS_OK;
+}
+
+/* Does not return where the command is there. */
+static ks_status run(char **argv)
+{
+    char *name = NULL, *path = NULL;
+    ks_status status = KS_OK;
+
+    if (!is_plain(argv[1]))
+        return ks_fail(KS_USAGE, "'%s': no such option (see --help)", argv[1]);
+    KS_GO(ks_print_string(&name, "kappascope-%s", argv[1]));
+    if (ks_place_program(name, &path) != KS_OK) {
+        status = ks_fail(KS_USAGE, "'%s': no such command (see --help)", argv[1]);
+        goto done;
+    }
+    argv[1] = path; /* the command's argv[0] */
+    execv(path, argv + 1);
+    status = ks_fail(KS_RUN, "%s: cannot be run: %s", path, strerror(errno));
+done:
+    free(name);
+    free(path);
+    return status;
+}
+
+static ks_status print_version(char **argv)
+{
+    static const struct poptOption none[] = {POPT_TABLEEND};
+    static const struct ks_program program = {.name = "kappascope", .options = none};
+    struct ks_arguments arguments;
+
+    KS_TRY(ks_program_start(&program, 2, argv, &arguments));
+    ks_program_end(&program, &arguments, KS_OK);
+    return KS_OK;
+}
+
+static ks_status start(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return ks_fail(KS_USAGE, "expected a command");
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print_help(stdout);
+    if (strcmp(argv[1], "--version") == 0)
+        return print_version(argv);
+    return run(argv);
+}
+
+int main(int argc, char **argv)
+{
+    ks_status status = start(argc, argv);
+
+    if (status != KS_OK)
+        fprintf(stderr, "kappascope: %s\n", ks_error_text());
+    return ks_exit_status(status);
+}

@@ -1,0 +1,45 @@
+/* kappascope-plot: figures, tables and a page from a study's folder. */
+#include "ks/figures.h"
+#include "ks/program.h"
+#include "ks/stats.h"
+
+static int resamples = KS_BOOTSTRAP_RESAMPLES;
+
+static const struct poptOption options[] = {
+    {"resamples", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &resamples, 0,
+     "bootstrap resamples of an interval; 0: no intervals", "B"},
+    POPT_TABLEEND};
+
+static const struct ks_program program = {
+    .name = "kappascope-plot",
+    .synopsis = "[OPTION...] DIR",
+    .summary = "figures (PNG, PDF), tables (CSV) and a page (HTML) from a study's folder",
+    .details =
+        "DIR is what kappascope study wrote, done or not: an architecture whose runs are not\n"
+        "all there is left out with a warning. Writes DIR/tables, DIR/figures and\n"
+        "DIR/report.html, names the figures and prints the table.\n"
+        "\nEXAMPLE\n  kappascope plot checkpoints/quick\n",
+    .options = options,
+};
+
+static ks_status plot(const struct ks_arguments *arguments)
+{
+    enum { MOST = 10000000 };
+
+    if (arguments->n_rest != 1)
+        return ks_fail(KS_USAGE, "expected one folder of a study, found %zu arguments",
+                       arguments->n_rest);
+    if (resamples < 0 || resamples > MOST)
+        return ks_fail(KS_USAGE, "--resamples: expected 0 to %d, found %d", MOST, resamples);
+    return ks_study_plot(arguments->rest[0], (size_t)resamples, arguments->quiet);
+}
+
+int main(int argc, char **argv)
+{
+    struct ks_arguments arguments;
+    ks_status status = ks_program_start(&program, argc, argv, &arguments);
+
+    if (status == KS_OK && !arguments.done)
+        status = plot(&arguments);
+    return ks_program_end(&program, &arguments, status);
+}

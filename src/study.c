@@ -1,0 +1,255 @@
+/* kappascope-study: trains, analyzes and plots a whole study; its files are its only state. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <jansson.h>
+#include <omp.h>
+
+#include "ks/figures.h"
+#include "ks/file.h"
+#include "ks/graph.h"
+#include "ks/memory.h"
+#include "ks/place.h"
+#include "ks/process.h"
+#include "ks/program.h"
+#include "ks/stats.h"
+#include "ks/study.h"
+#include "ks/text.h"
+
+static char *out;
+static int jobs, dry_run, show_status, keep_going;
+
+static const struct poptOption options[] = {
+    {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (checkpoints/NAME)", "DIR"},
+    {"jobs", 'j', POPT_ARG_INT, &jobs, 0, "jobs at a time (the processor's cores)", "N"},
+    {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0, "print what would be run, write nothing", NULL},
+    {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print how far each run is, run nothing",
+     NULL},
+    {"keep-going", 'k', POPT_ARG_NONE, &keep_going, 0,
+     "after a failure go on with what does not need it", NULL},
+    POPT_TABLEEND};
+
+static const struct ks_program program = {
+    .name = "kappascope-study",
+    .synopsis = "[OPTION...] FILE.study|NAME",
+    .summary = "train, analyze and plot a whole study",
+    .details = "FILE.study is INI: [study] env, architectures, seeds, steps, missing, grid; "
+               "[train] settings\n"
+               "of kappascope train; [analyze] options of kappascope analyze, without dashes. NAME "
+               "is a study\n"
+               "that the project ships: quick, dogtrot.\n"
+               "\nThe work is a graph of files that GNU make runs, one job a core. Stopped or "
+               "failed, the same\n"
+               "command goes on with what is missing; runs that were not finished start again.\n"
+               "\nEXAMPLES\n"
+               "  kappascope study quick\n"
+               "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
+               "  kappascope study quick --status\n",
+    .options = options,
+};
+
+/* What the study works with; job_clear frees it. */
+struct job {
+    char *path, *dir, *train, *analyze; /* owned */
+    struct ks_study *study;             /* owned */
+    struct ks_graph *graph;             /* owned */
+    int lock;                           /* descriptor of the folder while it is ours; -1: none */
+};
+
+static void job_clear(struct job *job)
+{
+    ks_graph_free(job->graph);
+    ks_study_free(job->study);
+    free(job->path);
+    free(job->dir);
+    free(job->train);
+    free(job->analyze);
+    if (job->lock >= 0)
+        close(job->lock);
+}
+
+/* The training engine knows the task: its --list names all on a line. */
+static ks_status check_env(const struct job *job)
+{
+    const char *const argv[] = {job->train, "--list", NULL};
+    static const char start[] = "Environments:";
+    struct ks_process process;
+    char line[4096], *save = NULL;
+    bool listed = false, known = false;
+    int code = 0;
+
+    KS_TRY(ks_process_start(".", argv, "/dev/null", false, &process));
+    while (fgets(line, sizeof line, process.output)) {
+        if (strncmp(line, start, sizeof start - 1) != 0)
+            continue;
+        listed = true;
+        for (char *word = strtok_r(line, " \n", &save); word; word = strtok_r(NULL, " \n", &save))
+            known = known || strcmp(word, job->study->env) == 0;
+    }
+    KS_TRY(ks_process_end(&process, &code));
+    if (!listed || code != 0)
+        return ks_fail(KS_RUN, "%s --list failed (exit status %d)", job->train, code);
+    return known ? KS_OK
+                 : ks_fail(KS_FORMAT, "%s:%zu: env: '%s' is not known (kappascope train --list)",
+                           job->path, job->study->env_line, job->study->env);
+}
+
+/* The line in which two texts part. */
+static size_t first_difference(const char *a, const char *b)
+{
+    size_t line = 1;
+
+    for (; *a && *a == *b; a++, b++)
+        line += *a == '\n';
+    return line;
+}
+
+/* The folder holds this study or none. */
+static ks_status check_folder(const struct job *job)
+{
+    char *path = NULL, *text = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_print_string(&path, "%s/study.study", job->dir));
+    if (!ks_text_exists(path))
+        goto done;
+    KS_GO(ks_text_read(path, &text, NULL));
+    if (strcmp(text, job->study->text) != 0)
+        status = ks_fail(KS_USAGE,
+                         "%s: the folder holds another study, it differs from %s in line %zu; "
+                         "choose another with --out, or remove it",
+                         path, job->path, first_difference(text, job->study->text));
+done:
+    free(path);
+    free(text);
+    return status;
+}
+
+/* Makes the folder, keeps others out of it while this process lives, and leaves there what was
+ * asked. */
+static ks_status claim_folder(struct job *job)
+{
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_folder_make(job->dir));
+    job->lock = open(job->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job->lock < 0 || flock(job->lock, LOCK_EX | LOCK_NB) != 0)
+        return ks_fail(KS_IO, "%s: %s", job->dir,
+                       errno == EWOULDBLOCK ? "another kappascope-study works in it"
+                                            : strerror(errno));
+    KS_TRY(check_folder(job));
+    KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
+    status = ks_text_exists(path) ? KS_OK
+                                  : ks_file_write(path, job->study->text, strlen(job->study->text));
+    free(path);
+    return status;
+}
+
+static void print_commands(const struct job *job)
+{
+    printf("cd %s\n", job->dir);
+    for (size_t i = 0; i < job->graph->n_jobs; i++)
+        if (!ks_job_is_done(&job->graph->job[i], job->dir))
+            printf("%s >%s 2>&1\n", job->graph->job[i].command, job->graph->job[i].log);
+}
+
+/* "finished" and so on of run.json; "waiting" before there is one. */
+static ks_status print_state(const struct job *job, const struct ks_job *training)
+{
+    char *path = NULL;
+    json_t *run;
+    const char *state;
+
+    KS_TRY(ks_print_string(&path, "%s/%s/run.json", job->dir, training->folder));
+    run = json_load_file(path, 0, NULL);
+    state = run ? json_string_value(json_object_get(run, "state")) : NULL;
+    printf("  %s\n", state ? state : ks_text_exists(path) ? "unknown" : "waiting");
+    json_decref(run);
+    free(path);
+    return KS_OK;
+}
+
+static ks_status print_status(const struct job *job)
+{
+    const struct ks_graph *graph = job->graph;
+    size_t all = job->study->n_checkpoints, checkpoints = 0, spectra = 0;
+
+    for (size_t n = 0; n < graph->n_runs; n++) {
+        size_t trained = ks_job_targets(&graph->job[n], job->dir), analyzed = 0;
+
+        for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+            if (graph->job[i].run == n)
+                analyzed += ks_job_targets(&graph->job[i], job->dir);
+        printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu",
+               graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all);
+        KS_TRY(print_state(job, &graph->job[n]));
+        checkpoints += trained;
+        spectra += analyzed;
+    }
+    printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra\n", graph->n_runs, checkpoints,
+           all * graph->n_runs, spectra, all * graph->n_runs);
+    return KS_OK;
+}
+
+/* With --keep-going what there is is drawn, and the failure stands. */
+static ks_status run(struct job *job, bool quiet)
+{
+    size_t cores = jobs > 0 ? (size_t)jobs : (size_t)omp_get_num_procs();
+    char message[2048];
+    ks_status status;
+
+    KS_TRY(claim_folder(job));
+    KS_TRY(ks_graph_write(job->graph, job->dir));
+    status = ks_graph_run(job->graph, job->dir, cores, keep_going != 0, quiet);
+    if (status == KS_OK)
+        return ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet);
+    if (!keep_going)
+        return status;
+    snprintf(message, sizeof message, "%s", ks_error_text());
+    if (ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet) != KS_OK)
+        fprintf(stderr, "%s: %s\n", program.name, ks_error_text());
+    return ks_fail(status, "%s", message);
+}
+
+static ks_status study(const struct ks_arguments *arguments, struct job *job)
+{
+    if (arguments->n_rest != 1)
+        return ks_fail(KS_USAGE, "expected one study, a file or a name, found %zu arguments",
+                       arguments->n_rest);
+    if (jobs < 0)
+        return ks_fail(KS_USAGE, "--jobs: expected a number from 1, found %d", jobs);
+    KS_TRY(ks_study_find(arguments->rest[0], &job->path));
+    KS_TRY(ks_study_read(job->path, true, &job->study));
+    KS_TRY(out ? ks_copy_string(out, &job->dir)
+               : ks_print_string(&job->dir, "checkpoints/%s", job->study->name));
+    KS_TRY(check_folder(job));
+    KS_TRY(ks_place_program("kappascope-train", &job->train));
+    KS_TRY(ks_place_program("kappascope-analyze", &job->analyze));
+    KS_TRY(check_env(job));
+    KS_TRY(ks_graph_new(job->study, job->train, job->analyze, &job->graph));
+    if (show_status)
+        return print_status(job);
+    if (dry_run)
+        print_commands(job);
+    return dry_run ? KS_OK : run(job, arguments->quiet);
+}
+
+int main(int argc, char **argv)
+{
+    struct ks_arguments arguments;
+    struct job job = {.lock = -1};
+    ks_status status = ks_program_start(&program, argc, argv, &arguments);
+
+    if (status == KS_OK && !arguments.done)
+        status = study(&arguments, &job);
+    job_clear(&job);
+    free(out);
+    return ks_program_end(&program, &arguments, status);
+}

@@ -1,0 +1,228 @@
+/* Hands the tables to gnuplot. The scripts draw and compute nothing but the limits of their axes.
+ */
+#include "ks/figures.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ks/memory.h"
+#include "ks/place.h"
+#include "ks/process.h"
+#include "ks/text.h"
+
+const struct ks_figure ks_figures[] = {
+    {"spectra", "Spectra over training",
+     "All Ritz values of the critic's loss at each checkpoint, in a column, over training (one "
+     "seed; "
+     "symmetric-log axis), and below them kappa, the IQM over seeds with its 90% interval where "
+     "there "
+     "are several."},
+    {"kappa_return", "Conditioning and return",
+     "Pooled figures of the spectra after the first update (IQM over checkpoints and seeds) "
+     "against "
+     "the IQM of the last return; bars are 90% stratified bootstrap intervals."},
+    {"returns", "Returns",
+     "Return of the deterministic policy over training: IQM over seeds, with its 90% interval "
+     "where "
+     "there are several."},
+    {"density", "Spectral density",
+     "The smoothed density of the eigenvalues at the last checkpoint (one seed), per decade of the "
+     "symmetric-log axis; the staircase is the cumulative weight and the bar the mass that cannot "
+     "be "
+     "told from zero."},
+    {NULL, NULL, NULL},
+};
+
+static const char *const formats[] = {"png", "pdf"};
+
+/* What every script gets: a program in gnuplot's language, run before it. */
+struct drawing {
+    const struct ks_results *r;
+    char *gnuplot, *plots, *archs; /* owned */
+};
+
+/* "name1 name2 ...", in the order of the panels. */
+static ks_status list_architectures(const struct ks_results *r,
+                                    const struct ks_summary_table *table, char **list)
+{
+    KS_TRY(ks_copy_string("", list));
+    for (size_t i = 0; i < table->n_rows; i++) {
+        char *longer = NULL;
+
+        KS_TRY(ks_print_string(&longer, "%s%s%s", *list, i ? " " : "",
+                               r->study->architecture[table->row[i].architecture].name));
+        free(*list);
+        *list = longer;
+    }
+    return KS_OK;
+}
+
+static ks_status drawing_new(const struct ks_results *r, const struct ks_summary_table *table,
+                             struct drawing *d)
+{
+    d->r = r;
+    if (ks_place_program("gnuplot", &d->gnuplot) != KS_OK)
+        return ks_fail(KS_MISSING, "gnuplot: not found, the figures need it (package gnuplot-nox)");
+    KS_TRY(ks_place_shared("plots", &d->plots));
+    return list_architectures(r, table, &d->archs);
+}
+
+static void drawing_free(struct drawing *d)
+{
+    free(d->gnuplot);
+    free(d->plots);
+    free(d->archs);
+}
+
+/* A string in gnuplot's single quotes, in which only the quote itself is special. */
+static ks_status quote(const char *string, char **quoted)
+{
+    char *out;
+
+    KS_TRY(ks_alloc(2 * strlen(string) + 3, 1, quoted));
+    out = *quoted;
+    *out++ = '\'';
+    for (; *string; string++) {
+        if (*string == '\'')
+            *out++ = '\'';
+        *out++ = *string;
+    }
+    *out = '\'';
+    return KS_OK;
+}
+
+static ks_status print_settings(const struct drawing *d, const char *format, const char *output,
+                                char **settings)
+{
+    const struct ks_study *s = d->r->study;
+    char *plots = NULL;
+
+    KS_TRY(quote(d->plots, &plots));
+    KS_TRY(ks_print_string(settings,
+                           "format='%s'; output_file='%s'; plots=%s; env='%s'; archs='%s'; "
+                           "steps=%zu; seeds=%zu",
+                           format, output, plots, s->env, d->archs, s->steps, s->n_seeds));
+    free(plots);
+    return KS_OK;
+}
+
+/* Runs the script; what gnuplot says (its complaints and nothing else) is kept for the message. */
+static ks_status run_gnuplot(const struct drawing *d, const char *settings, const char *script)
+{
+    const char *argv[] = {d->gnuplot, "-e", settings, script, NULL};
+    struct ks_process process;
+    char line[512], said[512] = "it left no message";
+    int code = 0;
+
+    KS_TRY(ks_process_start(d->r->dir, argv, NULL, false, &process));
+    while (fgets(line, sizeof line, process.output)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (line[strspn(line, " \t^")])
+            snprintf(said, sizeof said, "%s", line);
+    }
+    KS_TRY(ks_process_end(&process, &code));
+    return code == 0
+               ? KS_OK
+               : ks_fail(KS_RUN, "%s: gnuplot failed (exit status %d): %s", script, code, said);
+}
+
+/* Draws to a temporary name in the folder of the figures, and puts the figure in its place. */
+static ks_status draw(const struct drawing *d, const char *name, const char *format)
+{
+    char *script = NULL, *output = NULL, *settings = NULL, *from = NULL, *to = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_print_string(&script, "%s/%s.gp", d->plots, name));
+    if (!ks_text_exists(script)) {
+        status = ks_fail(KS_MISSING, "%s: no such file", script);
+        goto done;
+    }
+    KS_GO(ks_print_string(&output, "figures/.%s-%ld.tmp", name, (long)getpid()));
+    KS_GO(ks_print_string(&from, "%s/%s", d->r->dir, output));
+    KS_GO(ks_print_string(&to, "%s/figures/%s.%s", d->r->dir, name, format));
+    KS_GO(print_settings(d, format, output, &settings));
+    KS_GO(run_gnuplot(d, settings, script));
+    if (rename(from, to) != 0)
+        status = ks_fail(KS_IO, "%s: cannot be put in its place: %s", to, strerror(errno));
+done:
+    if (from && status != KS_OK)
+        unlink(from);
+    free(script);
+    free(output);
+    free(settings);
+    free(from);
+    free(to);
+    return status;
+}
+
+ks_status ks_figures_draw(const struct ks_results *results, const struct ks_summary_table *table)
+{
+    struct drawing drawing = {0};
+    char *folder = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(drawing_new(results, table, &drawing));
+    KS_GO(ks_print_string(&folder, "%s/figures", results->dir));
+    KS_GO(ks_folder_make(folder));
+    for (size_t i = 0; ks_figures[i].name; i++)
+        for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+            KS_GO(draw(&drawing, ks_figures[i].name, formats[f]));
+done:
+    free(folder);
+    drawing_free(&drawing);
+    return status;
+}
+
+/* --- from a study's folder to its figures --- */
+
+static void announce(const struct ks_results *r, const struct ks_summary_table *table)
+{
+    for (size_t i = 0; ks_figures[i].name; i++)
+        printf("%s/figures/%s.png (and .pdf): %s\n", r->dir, ks_figures[i].name,
+               ks_figures[i].title);
+    printf("%s/report.html: all of them, with the table\n\n", r->dir);
+    ks_summary_print(r, table, stdout);
+    if (!isnan(table->spearman))
+        printf("\nSpearman's rank correlation of 10^IQM(log10 kappa) with the return, over %zu "
+               "architectures: %.2f\n",
+               table->n_rows, table->spearman);
+}
+
+static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table)
+{
+    KS_TRY(ks_summary_table(r, resamples, table));
+    KS_TRY(ks_tables_write(r, table, resamples));
+    if (table->n_rows == 0)
+        return ks_fail(KS_FORMAT,
+                       "%s: no architecture has all its spectra and returns: nothing to "
+                       "draw; the tables hold what there is",
+                       r->dir);
+    KS_TRY(ks_figures_draw(r, table));
+    KS_TRY(ks_page_write(r, table));
+    announce(r, table);
+    return fflush(stdout) == 0 && !ferror(stdout)
+               ? KS_OK
+               : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
+}
+
+ks_status ks_study_plot(const char *dir, size_t resamples, bool quiet)
+{
+    struct ks_summary_table table = {0};
+    struct ks_results *results = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_results_read(dir, &results));
+    for (size_t i = 0; i < results->n_warnings; i++)
+        fprintf(stderr, "warning: %s\n", results->warning[i]);
+    if (!quiet)
+        fprintf(stderr, "drawing the figures of %s\n", dir);
+    KS_GO(plot(results, resamples, &table));
+done:
+    free(table.row);
+    ks_results_free(results);
+    return status;
+}

@@ -1,0 +1,259 @@
+#include "ks/graph.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+#include "ks/schedule.h"
+#include "ks/study_keys.h"
+#include "ks/text.h"
+
+/* A word for the shell: in single quotes unless it is plain. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "+-_./=:,";
+
+    if (*word && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    putc('\'', out);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            putc(*word, out);
+    putc('\'', out);
+}
+
+/* " --KEY=VALUE" */
+static void print_option(FILE *out, const char *key, const char *value)
+{
+    fprintf(out, " --%s=", key);
+    print_word(out, value);
+}
+
+static ks_status close_command(FILE *stream)
+{
+    bool failed = ferror(stream) != 0;
+
+    return fclose(stream) != 0 || failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
+}
+
+static ks_status set_train_command(const struct ks_study *s, const char *train, size_t a,
+                                   size_t seed, struct ks_job *job)
+{
+    size_t size;
+    FILE *out = open_memstream(&job->command, &size);
+
+    if (!out)
+        return ks_fail(KS_MEMORY, "out of memory");
+    print_word(out, train);
+    print_option(out, "env", s->env);
+    print_option(out, "arch", s->architecture[a].argument);
+    fprintf(out, " --seed=%zu --steps=%zu", s->seed[seed], s->steps);
+    for (size_t i = 0; i < s->n_train; i++) {
+        fprintf(out, " --set ");
+        fprintf(out, "%s=", s->train[i].key);
+        print_word(out, s->train[i].value);
+    }
+    print_option(out, "out", job->folder);
+    fprintf(out, " --quiet");
+    return close_command(out);
+}
+
+static ks_status set_analyze_command(const struct ks_study *s, const char *analyze,
+                                     struct ks_job *job)
+{
+    size_t size;
+    FILE *out = open_memstream(&job->command, &size);
+
+    if (!out)
+        return ks_fail(KS_MEMORY, "out of memory");
+    print_word(out, analyze);
+    for (size_t i = 0; i < s->n_analyze; i++)
+        if (!ks_study_is_flag(s->analyze[i].key))
+            print_option(out, s->analyze[i].key, s->analyze[i].value);
+        else if (ks_study_is_yes(s->analyze[i].value))
+            fprintf(out, " --%s", s->analyze[i].key);
+    fprintf(out, " --quiet ");
+    print_word(out, job->needs);
+    return close_command(out);
+}
+
+static ks_status set_training(const struct ks_study *s, const char *train, size_t a, size_t seed,
+                              struct ks_job *job)
+{
+    job->trains = true;
+    KS_TRY(ks_study_run_folder(s, a, seed, &job->folder));
+    KS_TRY(ks_print_string(&job->label, "train %s", job->folder + strlen("runs/")));
+    KS_TRY(ks_print_string(&job->log, "%s/train.log", job->folder));
+    KS_TRY(ks_alloc(s->n_checkpoints, sizeof *job->target, &job->target));
+    for (size_t i = 0; i < s->n_checkpoints; i++) {
+        char name[32];
+
+        ks_checkpoint_name(s->checkpoint[i], name);
+        KS_TRY(ks_print_string(&job->target[i], "%s/%s", job->folder, name));
+        job->n_targets++;
+    }
+    return set_train_command(s, train, a, seed, job);
+}
+
+/* The analysis of one checkpoint of the run that `training` writes. */
+static ks_status set_analysis(const struct ks_study *s, const char *analyze,
+                              const struct ks_job *training, size_t checkpoint, struct ks_job *job)
+{
+    const char *needs = training->target[checkpoint];
+    int stem = (int)(strlen(needs) - strlen(".h5"));
+
+    KS_TRY(ks_copy_string(training->folder, &job->folder));
+    KS_TRY(ks_copy_string(needs, &job->needs));
+    KS_TRY(ks_print_string(&job->label, "analyze %.*s", stem - (int)strlen("runs/"),
+                           needs + strlen("runs/")));
+    KS_TRY(ks_print_string(&job->log, "%.*s.analyze.log", stem, needs));
+    KS_TRY(ks_alloc(1, sizeof *job->target, &job->target));
+    KS_TRY(ks_print_string(&job->target[0], "%.*s.spectrum.h5", stem, needs));
+    job->n_targets = 1;
+    return set_analyze_command(s, analyze, job);
+}
+
+ks_status ks_graph_new(const struct ks_study *s, const char *train, const char *analyze,
+                       struct ks_graph **out)
+{
+    size_t runs = s->n_architectures * s->n_seeds, n = 0;
+    struct ks_graph *graph = NULL;
+    ks_status status = KS_OK;
+
+    *out = NULL;
+    KS_GO(ks_alloc(1, sizeof *graph, &graph));
+    KS_GO(ks_alloc(runs * (1 + s->n_checkpoints), sizeof *graph->job, &graph->job));
+    graph->n_jobs = runs * (1 + s->n_checkpoints);
+    graph->n_runs = runs;
+    /* Trainings first: they take longest, and short jobs at the end leave no core idle. */
+    for (size_t seed = 0; seed < s->n_seeds; seed++)
+        for (size_t a = 0; a < s->n_architectures; a++, n++) {
+            graph->job[n].run = n;
+            KS_GO(set_training(s, train, a, seed, &graph->job[n]));
+        }
+    for (size_t run = 0; run < runs; run++)
+        for (size_t i = 0; i < s->n_checkpoints; i++, n++) {
+            graph->job[n].run = run;
+            KS_GO(set_analysis(s, analyze, &graph->job[run], i, &graph->job[n]));
+        }
+    *out = graph, graph = NULL;
+done:
+    ks_graph_free(graph);
+    return status;
+}
+
+static void clear_job(struct ks_job *job)
+{
+    for (size_t i = 0; i < job->n_targets; i++)
+        free(job->target[i]);
+    free(job->target);
+    free(job->label);
+    free(job->folder);
+    free(job->command);
+    free(job->log);
+    free(job->needs);
+}
+
+void ks_graph_free(struct ks_graph *graph)
+{
+    if (!graph)
+        return;
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        clear_job(&graph->job[i]);
+    free(graph->job);
+    free(graph);
+}
+
+size_t ks_job_targets(const struct ks_job *job, const char *dir)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < job->n_targets; i++) {
+        char *path = NULL;
+
+        if (ks_print_string(&path, "%s/%s", dir, job->target[i]) == KS_OK)
+            n += ks_text_exists(path);
+        free(path);
+    }
+    return n;
+}
+
+bool ks_job_is_done(const struct ks_job *job, const char *dir)
+{
+    return ks_job_targets(job, dir) == job->n_targets;
+}
+
+/* A recipe's line: make's own dollar is doubled. */
+static void print_recipe(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '$')
+            putc('$', out);
+        putc(*text, out);
+    }
+}
+
+/* The program takes the shell's place (exec), so that make's signal reaches it. */
+static void print_rule(FILE *out, const struct ks_job *job)
+{
+    putc('\n', out);
+    for (size_t i = 0; i < job->n_targets; i++)
+        fprintf(out, "%s%s", i ? " " : "", job->target[i]);
+    fprintf(out, "%s:%s%s\n", job->trains ? " &" : "", job->needs ? " " : "",
+            job->needs ? job->needs : "");
+    if (job->trains)
+        fprintf(out, "\t@mkdir -p %s\n", job->folder);
+    fprintf(out, "\t@exec ");
+    print_recipe(out, job->command);
+    fprintf(out, " >%s 2>&1\n\t@echo '%s'\n", job->log, job->label);
+}
+
+/* Those of the trainings, and with `all` those of the analyses, too. */
+static void print_targets(FILE *out, const struct ks_graph *graph, bool all)
+{
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        for (size_t k = 0; k < graph->job[i].n_targets && (all || graph->job[i].trains); k++)
+            fprintf(out, " \\\n    %s", graph->job[i].target[k]);
+    putc('\n', out);
+}
+
+ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
+{
+    struct ks_text text = {0};
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/study.mk", dir));
+    status = ks_text_open(path, &text);
+    free(path);
+    if (status != KS_OK)
+        return ks_text_close(&text, status);
+    fprintf(
+        text.stream,
+        "# Written by kappascope-study. In this folder `make -f study.mk -j4` does what is left.\n"
+        "ifeq ($(filter grouped-target,$(.FEATURES)),)\n"
+        "$(error GNU make 4.3 or later is needed)\n"
+        "endif\n"
+        "# One thread a job: make runs one job a core.\n"
+        "export OMP_NUM_THREADS := 1\n"
+        "export OPENBLAS_NUM_THREADS := 1\n"
+        "\n"
+        "# Files appear whole or not at all, so the checkpoints of a run that was stopped are "
+        "kept.\n"
+        ".PHONY: all\n"
+        ".DELETE_ON_ERROR:\n"
+        ".PRECIOUS:");
+    print_targets(text.stream, graph, false);
+    fprintf(text.stream, "\nall:");
+    print_targets(text.stream, graph, true);
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        print_rule(text.stream, &graph->job[i]);
+    return ks_text_close(&text, KS_OK);
+}

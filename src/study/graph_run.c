@@ -1,0 +1,203 @@
+/* Runs a study's graph by GNU make, and tells what it does. */
+#include "ks/graph.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "ks/memory.h"
+#include "ks/place.h"
+#include "ks/process.h"
+#include "ks/program.h"
+#include "ks/text.h"
+
+enum { LINE = 4096 };
+
+/* The group of make and its jobs, for the signal handler; 0: none. */
+static volatile sig_atomic_t group;
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+    (void)signal;
+    stopped = 1;
+    if (group > 0)
+        kill(-(pid_t)group, SIGTERM);
+}
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+static void catch_signals(struct sigaction old[SIGNALS])
+{
+    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
+
+    stopped = 0;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &action, &old[i]);
+}
+
+static void release_signals(const struct sigaction old[SIGNALS])
+{
+    group = 0;
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &old[i], NULL);
+}
+
+/* An outer make leaves its options and its job server in the environment; both are not meant for
+ * this one. Its messages are read, so they are in English. */
+static void clean_environment(void)
+{
+    static const char *const names[] = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES",
+                                        "MAKEOVERRIDES"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unsetenv(names[i]);
+    setenv("LC_ALL", "C", 1);
+}
+
+static ks_status find_make(char **path)
+{
+    const char *name = getenv("MAKE");
+
+    if (name && *name == '/')
+        return ks_copy_string(name, path);
+    return ks_place_program(name && *name ? name : "make", path);
+}
+
+/* Lines that recipes print are the labels of their jobs. */
+static void follow(const struct ks_graph *graph, const char *dir, FILE *output, bool quiet)
+{
+    double started = ks_seconds();
+    size_t done = 0;
+    char line[LINE];
+
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        done += ks_job_is_done(&graph->job[i], dir);
+    if (!quiet && done > 0)
+        fprintf(stderr, "%zu of %zu jobs were done before\n", done, graph->n_jobs);
+    while (fgets(line, sizeof line, output)) {
+        unsigned long seconds = (unsigned long)(ks_seconds() - started);
+
+        if (strncmp(line, "train ", 6) != 0 && strncmp(line, "analyze ", 8) != 0)
+            continue;
+        done += done < graph->n_jobs;
+        if (!quiet)
+            fprintf(stderr, "[%*zu/%zu] %3lu:%02lu  %s", graph->n_jobs > 99 ? 4 : 2, done,
+                    graph->n_jobs, seconds / 60, seconds % 60, line);
+    }
+}
+
+/* The last line of a log that is not blank, into line[LINE]. */
+static void last_line(const char *path, char *line)
+{
+    char *text = NULL, *end;
+
+    snprintf(line, LINE, "it left no message");
+    if (ks_text_read(path, &text, NULL) != KS_OK)
+        return;
+    end = text + strlen(text);
+    while (end > text && strchr(" \t\r\n", end[-1]))
+        *--end = '\0';
+    while (end > text && end[-1] != '\n')
+        end--;
+    if (*end)
+        snprintf(line, LINE, "%.*s", 1000, end);
+    free(text);
+}
+
+/* "make: *** [study.mk:12: TARGET] Error 1": the job of that target, or NULL. */
+static const struct ks_job *find_failed(const struct ks_graph *graph, const char *line)
+{
+    const char *target = strstr(line, "*** [");
+    size_t length;
+
+    target = target ? strstr(target, ": ") : NULL;
+    if (!target)
+        return NULL;
+    target += 2;
+    length = strcspn(target, "]\n");
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        for (size_t k = 0; k < graph->job[i].n_targets; k++)
+            if (strlen(graph->job[i].target[k]) == length &&
+                strncmp(graph->job[i].target[k], target, length) == 0)
+                return &graph->job[i];
+    return NULL;
+}
+
+static ks_status report_job(const struct ks_job *job, const char *dir)
+{
+    char line[LINE], *path = NULL;
+
+    KS_TRY(ks_print_string(&path, "%s/%s", dir, job->log));
+    last_line(path, line);
+    ks_fail(KS_RUN, "%s failed: %s (%s)", job->label, line, path);
+    free(path);
+    return KS_RUN;
+}
+
+/* Goes through what make said: the last of several failures becomes the message, the others are
+ * printed as they are found. */
+static ks_status report_failures(const struct ks_graph *graph, const char *dir, const char *log,
+                                 int code)
+{
+    char *text = NULL, *save = NULL, line[LINE];
+    size_t failures = 0;
+
+    last_line(log, line);
+    KS_TRY(ks_text_read(log, &text, NULL));
+    for (char *next = strtok_r(text, "\n", &save); next; next = strtok_r(NULL, "\n", &save)) {
+        const struct ks_job *job = find_failed(graph, next);
+
+        if (!job)
+            continue;
+        if (failures++ > 0)
+            fprintf(stderr, "%s\n", ks_error_text());
+        report_job(job, dir);
+    }
+    free(text);
+    if (failures > 0)
+        return KS_RUN;
+    return ks_fail(KS_RUN, "make failed (exit status %d): %s (%s)", code, line, log);
+}
+
+ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
+                       bool quiet)
+{
+    char count[32], *make = NULL, *log = NULL;
+    const char *argv[] = {NULL,  "-f", "study.mk", "-r", "-R", "--no-print-directory",
+                          count, NULL, NULL};
+    struct ks_process process = {0};
+    struct sigaction old[SIGNALS];
+    ks_status status = KS_OK;
+    int code = 0;
+
+    snprintf(count, sizeof count, "-j%zu", jobs);
+    argv[7] = keep_going ? "-k" : NULL;
+    KS_TRY(find_make(&make));
+    argv[0] = make;
+    KS_GO(ks_print_string(&log, "%s/make.log", dir));
+    clean_environment();
+    catch_signals(old);
+    status = ks_process_start(dir, argv, log, true, &process);
+    group = (sig_atomic_t)process.pid;
+    if (stopped) /* a signal that came before there was a group */
+        stop(0);
+    if (status == KS_OK)
+        follow(graph, dir, process.output, quiet);
+    if (ks_process_end(&process, &code) != KS_OK)
+        status = KS_RUN;
+    release_signals(old);
+    if (status == KS_OK && stopped)
+        status = ks_fail(KS_RUN, "stopped; the same command goes on from here");
+    else if (status == KS_OK && code != 0)
+        status = report_failures(graph, dir, log, code);
+done:
+    free(make);
+    free(log);
+    return status;
+}

@@ -1,0 +1,211 @@
+/* The page: one HTML file that holds the table and the figures, without scripts. */
+#include "ks/figures.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "ks/memory.h"
+#include "ks/text.h"
+
+static void print_escaped(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        default:
+            putc(*text, out);
+        }
+}
+
+static const char STYLE[] =
+    "body{font-family:system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;"
+    "line-height:1.5;color:#1a1a1a}img{width:100%;height:auto}figure{margin:2rem 0}"
+    "figcaption{color:#444}table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    "td,th{padding:.25rem .8rem;text-align:right;border-bottom:1px solid #ddd}"
+    "td:first-child,th:first-child{text-align:left;font-family:monospace}"
+    "td small{color:#666;white-space:nowrap}.scroll{overflow-x:auto}"
+    "pre{background:#f5f5f5;padding:1rem;overflow-x:auto}";
+
+static void print_head(const struct ks_results *r, FILE *out)
+{
+    const struct ks_study *s = r->study;
+
+    fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width\">\n<title>KappaScope: ");
+    print_escaped(out, s->env);
+    fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>Conditioning of critics on ",
+            STYLE);
+    print_escaped(out, s->env);
+    fprintf(out,
+            "</h1>\n<p>%zu architectures, %zu seed%s, %zu environment steps a run, %zu checkpoints "
+            "a run, of which the one at the first update is not pooled. KappaScope %s.</p>\n",
+            s->n_architectures, s->n_seeds, s->n_seeds == 1 ? "" : "s", s->steps, s->n_checkpoints,
+            KS_VERSION);
+}
+
+static void print_warnings(const struct ks_results *r, FILE *out)
+{
+    if (r->n_warnings == 0)
+        return;
+    fprintf(out, "<h2>Warnings</h2>\n<ul>\n");
+    for (size_t i = 0; i < r->n_warnings; i++) {
+        fputs("<li>", out);
+        print_escaped(out, r->warning[i]);
+        fputs("</li>\n", out);
+    }
+    fprintf(out, "</ul>\n");
+}
+
+static void print_value(const struct ks_estimate *e, FILE *out)
+{
+    char text[32];
+
+    ks_value_print(e->value, text);
+    fprintf(out, "<td>%s", text);
+    if (!isnan(e->low)) {
+        ks_value_print(e->low, text);
+        fprintf(out, "<br><small>[%s, ", text);
+        ks_value_print(e->high, text);
+        fprintf(out, "%s]</small>", text);
+    }
+    fputs("</td>", out);
+}
+
+static void print_table(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
+{
+    size_t dropped = 0;
+
+    fprintf(out, "<h2>Figures per architecture</h2>\n<div class=\"scroll\"><table>\n<tr>"
+                 "<th>architecture</th>");
+    for (size_t c = 0; c < KS_COLUMNS; c++)
+        fprintf(out, "<th>%s</th>", ks_column_names[c]);
+    fprintf(out, "</tr>\n");
+    for (size_t i = 0; i < table->n_rows; i++) {
+        fputs("<tr><td>", out);
+        print_escaped(out, r->study->architecture[table->row[i].architecture].name);
+        fputs("</td>", out);
+        for (size_t c = 0; c < KS_COLUMNS; c++)
+            print_value(&table->row[i].value[c], out);
+        fputs("</tr>\n", out);
+        dropped += table->row[i].dropped;
+    }
+    fprintf(out,
+            "</table></div>\n<p>Figures of spectra: interquartile means over all checkpoints after "
+            "the first update and all seeds, pooled; <i>return</i>: interquartile mean of the last "
+            "returns; <i>area</i>: mean height of the curve of returns / 1000. In brackets 90%% "
+            "stratified bootstrap intervals, seeds drawn whole; with one seed there are none.");
+    if (dropped > 0)
+        fprintf(out, " %zu values of kappa were not numbers and are left out.", dropped);
+    if (!isnan(table->spearman))
+        fprintf(out,
+                " Spearman's rank correlation of <i>kappa_geometric</i> with the return, over the "
+                "%zu architectures: %.2f.",
+                table->n_rows, table->spearman);
+    fprintf(out, "</p>\n");
+}
+
+/* What can be claimed, and what was fed to the analyzer. */
+static void print_reading(const struct ks_results *r, FILE *out)
+{
+    const struct ks_settings *set = &r->study->settings;
+
+    fprintf(
+        out,
+        "<h2>How kappa may be read</h2>\n<p><i>kappa</i> is the ratio of the largest to the "
+        "smallest |Ritz value| of a Lanczos run, as the XQC paper plots it. It is no estimate of "
+        "the condition number: most of these critics have exact null directions, so that number "
+        "is infinite, and the smallest |Ritz value| depends on the number of steps, the start "
+        "vector and rounding. What can be claimed is this: the condition number is at least "
+        "<i>kappa_lower_bound</i>, and the largest |eigenvalue| is <i>kappa_q90</i> times the "
+        "size below which 90%% of the spectrum lie. Compare <i>kappa</i> only between spectra of "
+        "the same order.</p>\n");
+    fprintf(out, "<p>The targets in the checkpoints' batches are of <b>%s</b> rewards%s</p>\n",
+            set->raw_rewards || !set->reward_normalization ? "raw" : "normalized",
+            set->raw_rewards && set->reward_normalization
+                ? ", as the published code has them, although training normalizes rewards. Raw "
+                  "rewards shift the targets and pile mass up on the last atom."
+            : set->reward_normalization
+                ? ", as in training (the published code feeds raw rewards there; raw_rewards = 1 "
+                  "in the study's [train] reproduces that)."
+                : ", as in training: reward normalization is off.");
+    fprintf(out,
+            "<p>Eigenvalues are those of the loss averaged over the checkpoint's %zu "
+            "minibatches; the published code divides by that number once more.</p>\n",
+            set->analysis_minibatches);
+}
+
+/* The PNG in base64, by libcrypto. */
+static ks_status print_image(const struct ks_results *r, const char *name, FILE *out)
+{
+    unsigned char *encoded = NULL;
+    char *path = NULL, *bytes = NULL;
+    ks_status status = KS_OK;
+    size_t size = 0;
+
+    KS_GO(ks_print_string(&path, "%s/figures/%s.png", r->dir, name));
+    KS_GO(ks_text_read(path, &bytes, &size));
+    if (size > INT_MAX / 2) {
+        status = ks_fail(KS_FORMAT, "%s: %zu bytes are too many for a page", path, size);
+        goto done;
+    }
+    KS_GO(ks_alloc(4 * (size / 3 + 1) + 1, 1, &encoded));
+    EVP_EncodeBlock(encoded, (const unsigned char *)bytes, (int)size);
+    fputs((const char *)encoded, out);
+done:
+    free(path);
+    free(bytes);
+    free(encoded);
+    return status;
+}
+
+static ks_status print_figures(const struct ks_results *r, FILE *out)
+{
+    for (size_t i = 0; ks_figures[i].name; i++) {
+        fprintf(out, "<figure>\n<h2>%s</h2>\n<img alt=\"%s\" src=\"data:image/png;base64,",
+                ks_figures[i].title, ks_figures[i].title);
+        KS_TRY(print_image(r, ks_figures[i].name, out));
+        fprintf(out, "\">\n<figcaption>%s</figcaption>\n</figure>\n", ks_figures[i].caption);
+    }
+    return KS_OK;
+}
+
+static ks_status print_page(const struct ks_results *r, const struct ks_summary_table *table,
+                            FILE *out)
+{
+    print_head(r, out);
+    print_warnings(r, out);
+    print_table(r, table, out);
+    print_reading(r, out);
+    KS_TRY(print_figures(r, out));
+    fprintf(out, "<h2>What was asked</h2>\n<pre>");
+    print_escaped(out, r->study->text);
+    fprintf(out, "</pre>\n</body>\n</html>\n");
+    return KS_OK;
+}
+
+ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table)
+{
+    struct ks_text text = {0};
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/report.html", results->dir));
+    status = ks_text_open(path, &text);
+    free(path);
+    if (status == KS_OK)
+        status = print_page(results, table, text.stream);
+    return ks_text_close(&text, status);
+}

@@ -1,0 +1,100 @@
+#include "ks/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CANNOT_RUN = 127, BY_SIGNAL = 128 };
+
+struct plan {
+    const char *folder;
+    const char *const *argv;
+    bool group;
+    int input, output, errors; /* descriptors */
+};
+
+/* In the child: between fork and exec only calls that are safe after a signal. */
+static void become(const struct plan *plan)
+{
+    if (plan->group) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+    }
+    if (dup2(plan->input, STDIN_FILENO) < 0 || dup2(plan->output, STDOUT_FILENO) < 0 ||
+        dup2(plan->errors, STDERR_FILENO) < 0 || chdir(plan->folder) != 0)
+        _exit(CANNOT_RUN);
+    execv(plan->argv[0], (char *const *)plan->argv);
+    _exit(CANNOT_RUN);
+}
+
+static ks_status start(const struct plan *plan, int reading, struct ks_process *process)
+{
+    process->pid = fork();
+    if (process->pid == 0)
+        become(plan);
+    if (process->pid < 0) {
+        process->pid = 0;
+        return ks_fail(KS_RUN, "%s: cannot be started: %s", plan->argv[0], strerror(errno));
+    }
+    if (plan->group)
+        setpgid(process->pid, process->pid); /* whoever of the two comes first */
+    process->output = fdopen(reading, "r");
+    return process->output ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", plan->argv[0]);
+}
+
+ks_status ks_process_start(const char *folder, const char *const *argv, const char *errors,
+                           bool group, struct ks_process *process)
+{
+    struct plan plan = {folder, argv, group, -1, -1, -1};
+    int ends[2] = {-1, -1};
+    ks_status status = KS_OK;
+
+    *process = (struct ks_process){0};
+    if (pipe(ends) != 0)
+        return ks_fail(KS_RUN, "%s: cannot be started: %s", argv[0], strerror(errno));
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    plan.input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    plan.output = ends[1];
+    plan.errors = errors ? open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : ends[1];
+    if (plan.input < 0 || plan.errors < 0) {
+        status = ks_fail(KS_IO, "%s: cannot be opened: %s", plan.input < 0 ? "/dev/null" : errors,
+                         strerror(errno));
+        close(ends[0]);
+    } else {
+        status = start(&plan, ends[0], process);
+        if (!process->output)
+            close(ends[0]);
+    }
+    if (plan.input >= 0)
+        close(plan.input);
+    if (plan.errors >= 0 && plan.errors != ends[1])
+        close(plan.errors);
+    close(ends[1]);
+    return status;
+}
+
+ks_status ks_process_end(struct ks_process *process, int *code)
+{
+    ks_status status = KS_OK;
+    int result = 0;
+
+    *code = CANNOT_RUN;
+    if (process->output)
+        fclose(process->output);
+    while (process->pid > 0 && waitpid(process->pid, &result, 0) < 0)
+        if (errno != EINTR) {
+            status = ks_fail(KS_RUN, "cannot wait for a program: %s", strerror(errno));
+            goto done;
+        }
+    if (process->pid > 0)
+        *code = WIFEXITED(result) ? WEXITSTATUS(result) : BY_SIGNAL + WTERMSIG(result);
+done:
+    *process = (struct ks_process){0};
+    return status;
+}

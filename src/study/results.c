@@ -1,0 +1,404 @@
+#include "ks/results.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/csv.h"
+#include "ks/memory.h"
+#include "ks/schedule.h"
+#include "ks/text.h"
+
+static double as_number(const struct ks_attribute *a)
+{
+    if (a && a->type == KS_ATTRIBUTE_NUMBER)
+        return a->number;
+    return a && a->type == KS_ATTRIBUTE_INTEGER ? (double)a->integer : NAN;
+}
+
+double ks_spectrum_figure(const struct ks_spectrum *s, const char *name)
+{
+    return as_number(ks_attribute_find(s->summary, s->n_summary, name));
+}
+
+double ks_spectrum_number(const struct ks_spectrum *s, const char *name)
+{
+    return as_number(ks_attribute_find(s->attribute, s->n_attributes, name));
+}
+
+/* Keeps a line for the reader of the figures. */
+static ks_status warn(struct ks_results *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static ks_status warn(struct ks_results *r, const char *format, ...)
+{
+    char line[1024], **longer = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    KS_TRY(ks_alloc(r->n_warnings + 1, sizeof *longer, &longer));
+    if (r->n_warnings > 0)
+        memcpy(longer, r->warning, r->n_warnings * sizeof *longer);
+    free(r->warning);
+    r->warning = longer;
+    KS_TRY(ks_copy_string(line, &r->warning[r->n_warnings]));
+    r->n_warnings++;
+    return KS_OK;
+}
+
+/* --- spectra --- */
+
+/* The spectrum says of which checkpoint it is; a file that was moved is refused. */
+static ks_status check_place(const struct ks_results *r, const struct ks_result *run,
+                             size_t checkpoint, const char *path, const struct ks_spectrum *s)
+{
+    const char *name = r->study->architecture[run->architecture].name;
+    const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, "architecture");
+    double step = ks_spectrum_number(s, "env_step"), seed = ks_spectrum_number(s, "seed");
+
+    if (a && a->type == KS_ATTRIBUTE_STRING && strcmp(a->string, name) != 0)
+        return ks_fail(KS_FORMAT, "%s: architecture: expected '%s', found '%s'", path, name,
+                       a->string);
+    if (!isnan(step) && step != (double)r->study->checkpoint[checkpoint])
+        return ks_fail(KS_FORMAT, "%s: env_step: expected %zu, found %g", path,
+                       r->study->checkpoint[checkpoint], step);
+    if (!isnan(seed) && seed != (double)r->study->seed[run->seed])
+        return ks_fail(KS_FORMAT, "%s: seed: expected %zu, found %g", path,
+                       r->study->seed[run->seed], seed);
+    return KS_OK;
+}
+
+/* Of most spectra only the figures and the Ritz values are used. */
+static void drop_grids(struct ks_spectrum *s)
+{
+    free(s->grid);
+    free(s->density);
+    free(s->symlog_grid);
+    free(s->symlog_density);
+    s->grid = s->density = s->symlog_grid = s->symlog_density = NULL;
+    s->n_grid = 0;
+}
+
+static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, const char *folder,
+                               size_t checkpoint, size_t *missing)
+{
+    struct ks_spectrum *spectrum = NULL;
+    char name[32], *path = NULL;
+    ks_status status = KS_OK;
+
+    ks_checkpoint_name(r->study->checkpoint[checkpoint], name);
+    KS_TRY(ks_print_string(&path, "%s/%.*s.spectrum.h5", folder, (int)(strlen(name) - 3), name));
+    if (!ks_text_exists(path)) {
+        ++*missing;
+        goto done;
+    }
+    status = ks_spectrum_read(path, &spectrum);
+    if (status == KS_OK)
+        status = check_place(r, run, checkpoint, path, spectrum);
+    if (status == KS_FORMAT || status == KS_IO) {
+        ++*missing;
+        status = warn(r, "%s", ks_error_text());
+        goto done;
+    }
+    if (status == KS_OK) {
+        if (checkpoint + 1 < r->study->n_checkpoints)
+            drop_grids(spectrum);
+        run->spectrum[checkpoint] = spectrum, spectrum = NULL;
+    }
+done:
+    ks_spectrum_free(spectrum);
+    free(path);
+    return status;
+}
+
+/* --- returns --- */
+
+/* A return that is no number, at an evaluation: an error, or with missing = drop none at all. */
+static ks_status refuse_return(const struct ks_results *r, const struct ks_result *run,
+                               const char *path, size_t evaluation, double value)
+{
+    const struct ks_study *s = r->study;
+
+    if (s->drop_missing)
+        return KS_OK;
+    return ks_fail(KS_RUN,
+                   "%s: %s, %s, seed %zu, step %zu: the return is %g (missing = drop in [study] "
+                   "leaves such runs out)",
+                   path, s->env, s->architecture[run->architecture].name, s->seed[run->seed],
+                   s->evaluation[evaluation], value);
+}
+
+/* The return at one evaluation. Rows of a checkpoint without an evaluation have an empty cell or
+ * nan there, also beside a row with one. */
+static ks_status take_return(struct ks_results *r, struct ks_result *run, const struct ks_csv *csv,
+                             const size_t column[2], size_t evaluation)
+{
+    size_t target = r->study->evaluation[evaluation], found = 0;
+    double step = 0, value = 0, seen = 0;
+
+    for (size_t i = 0; i < csv->rows; i++) {
+        KS_TRY(ks_csv_number(csv, i, column[0], &step));
+        if (step != (double)target || *ks_csv_cell(csv, i, column[1]) == '\0')
+            continue;
+        KS_TRY(ks_csv_number(csv, i, column[1], &value));
+        if (isnan(value)) {
+            seen = found > 0 ? seen : NAN;
+            continue;
+        }
+        if (found++ > 0)
+            return ks_fail(KS_RUN, "%s:%zu: a second return at step %zu", csv->path, i + 2, target);
+        seen = value;
+    }
+    if (found > 0 && isfinite(seen))
+        run->returns[evaluation] = seen;
+    else if (found > 0 || isnan(seen))
+        return refuse_return(r, run, csv->path, evaluation, seen);
+    return KS_OK;
+}
+
+static ks_status read_rows(struct ks_results *r, struct ks_result *run, const struct ks_csv *csv)
+{
+    size_t column[2] = {0, 0};
+
+    KS_TRY(ks_csv_column(csv, "env_step", &column[0]));
+    KS_TRY(ks_csv_column(csv, "return_mean", &column[1]));
+    for (size_t k = 0; k < r->study->n_evaluations; k++)
+        KS_TRY(take_return(r, run, csv, column, k));
+    return KS_OK;
+}
+
+static ks_status read_returns(struct ks_results *r, struct ks_result *run, const char *folder)
+{
+    struct ks_csv *csv = NULL;
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
+    if (!ks_text_exists(path))
+        goto done;
+    status = ks_csv_read(path, true, &csv);
+    if (status == KS_OK)
+        status = read_rows(r, run, csv);
+    if (status == KS_FORMAT || status == KS_IO) /* a file that is no table: a warning */
+        status = warn(r, "%s", ks_error_text());
+    else if (status == KS_RUN) /* a table with impossible numbers: a failure */
+        status = KS_FORMAT;
+done:
+    ks_csv_free(csv);
+    free(path);
+    return status;
+}
+
+/* --- runs --- */
+
+static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed)
+{
+    const struct ks_study *s = r->study;
+    struct ks_result *run = &r->run[architecture * s->n_seeds + seed];
+    size_t spectra = 0;
+    char *relative = NULL, *folder = NULL;
+    ks_status status = KS_OK;
+
+    run->architecture = architecture;
+    run->seed = seed;
+    KS_GO(ks_alloc(s->n_checkpoints, sizeof *run->spectrum, &run->spectrum));
+    KS_GO(ks_alloc(s->n_evaluations, sizeof *run->returns, &run->returns));
+    for (size_t k = 0; k < s->n_evaluations; k++)
+        run->returns[k] = NAN;
+    KS_GO(ks_study_run_folder(s, architecture, seed, &relative));
+    KS_GO(ks_print_string(&folder, "%s/%s", r->dir, relative));
+    for (size_t i = 0; i < s->n_checkpoints; i++)
+        KS_GO(read_spectrum(r, run, folder, i, &spectra));
+    KS_GO(read_returns(r, run, folder));
+done:
+    free(relative);
+    free(folder);
+    return status;
+}
+
+static bool all_set(const bool *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!list[i])
+            return false;
+    return true;
+}
+
+/* What a run lacks, of what is used: "3 spectra, 1 return"; 0: nothing. */
+static size_t lacks(const struct ks_results *r, const struct ks_result *run, size_t *spectra,
+                    size_t *returns)
+{
+    const struct ks_study *s = r->study;
+
+    *spectra = *returns = 0;
+    for (size_t i = 0; i < s->n_checkpoints; i++)
+        *spectra += r->common_checkpoint[i] && !run->spectrum[i];
+    for (size_t k = 0; k < s->n_evaluations; k++)
+        *returns += r->common_evaluation[k] && isnan(run->returns[k]);
+    return *spectra + *returns;
+}
+
+/* grid = common: steps that every run has that came to its end; those that did not are incomplete.
+ */
+static void find_common_grid(struct ks_results *r)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t n = 0; n < r->n_runs; n++) {
+        const struct ks_result *run = &r->run[n];
+
+        if (!run->spectrum[s->n_checkpoints - 1] || isnan(run->returns[s->n_evaluations - 1]))
+            continue;
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            r->common_checkpoint[i] = r->common_checkpoint[i] && run->spectrum[i];
+        for (size_t k = 0; k < s->n_evaluations; k++)
+            r->common_evaluation[k] = r->common_evaluation[k] && !isnan(run->returns[k]);
+    }
+}
+
+static ks_status judge(struct ks_results *r)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t a = 0; a < s->n_architectures; a++) {
+        size_t complete = 0;
+
+        for (size_t i = 0; i < s->n_seeds; i++) {
+            struct ks_result *run = &r->run[a * s->n_seeds + i];
+            size_t spectra, returns;
+
+            run->complete = lacks(r, run, &spectra, &returns) == 0;
+            complete += run->complete;
+            if (!run->complete)
+                KS_TRY(warn(r,
+                            "%s, seed %zu: the %s is left out: %zu of %zu spectra and %zu of %zu "
+                            "returns are missing",
+                            s->architecture[a].name, s->seed[i],
+                            s->drop_missing ? "run" : "architecture", spectra, s->n_checkpoints,
+                            returns, s->n_evaluations));
+        }
+        r->included[a] = s->drop_missing ? complete > 0 : complete == s->n_seeds;
+        if (s->drop_missing)
+            r->dropped += s->n_seeds - complete;
+    }
+    return KS_OK;
+}
+
+static ks_status read_all(struct ks_results *r)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t a = 0; a < s->n_architectures; a++)
+        for (size_t i = 0; i < s->n_seeds; i++)
+            KS_TRY(read_run(r, a, i));
+    memset(r->common_checkpoint, true, s->n_checkpoints * sizeof *r->common_checkpoint);
+    memset(r->common_evaluation, true, s->n_evaluations * sizeof *r->common_evaluation);
+    if (s->common_grid)
+        find_common_grid(r);
+    if (!all_set(r->common_checkpoint, s->n_checkpoints) ||
+        !all_set(r->common_evaluation, s->n_evaluations))
+        KS_TRY(warn(r, "grid = common: only the steps that all runs have are used"));
+    KS_TRY(judge(r));
+    if (r->dropped > 0)
+        KS_TRY(warn(r, "missing = drop: %zu of %zu runs are left out", r->dropped, r->n_runs));
+    if (s->n_seeds > 1 && s->n_seeds < 5)
+        KS_TRY(
+            warn(r, "%zu seeds: bootstrap intervals of fewer than 5 are too narrow", s->n_seeds));
+    return KS_OK;
+}
+
+ks_status ks_results_read(const char *dir, struct ks_results **out)
+{
+    struct ks_results *r = NULL;
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    *out = NULL;
+    KS_GO(ks_alloc(1, sizeof *r, &r));
+    KS_GO(ks_copy_string(dir, &r->dir));
+    KS_GO(ks_print_string(&path, "%s/study.study", dir));
+    KS_GO(ks_study_read(path, false, &r->study));
+    r->n_runs = r->study->n_architectures * r->study->n_seeds;
+    KS_GO(ks_alloc(r->n_runs, sizeof *r->run, &r->run));
+    KS_GO(ks_alloc(r->study->n_architectures, sizeof *r->included, &r->included));
+    KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *r->common_checkpoint, &r->common_checkpoint));
+    KS_GO(ks_alloc(r->study->n_evaluations, sizeof *r->common_evaluation, &r->common_evaluation));
+    KS_GO(read_all(r));
+    *out = r, r = NULL;
+done:
+    free(path);
+    ks_results_free(r);
+    return status;
+}
+
+void ks_results_free(struct ks_results *r)
+{
+    if (!r)
+        return;
+    for (size_t n = 0; r->run && n < r->n_runs; n++) {
+        for (size_t i = 0; r->run[n].spectrum && i < r->study->n_checkpoints; i++)
+            ks_spectrum_free(r->run[n].spectrum[i]);
+        free(r->run[n].spectrum);
+        free(r->run[n].returns);
+    }
+    for (size_t i = 0; i < r->n_warnings; i++)
+        free(r->warning[i]);
+    free(r->warning);
+    free(r->run);
+    free(r->included);
+    free(r->common_checkpoint);
+    free(r->common_evaluation);
+    ks_study_free(r->study);
+    free(r->dir);
+    free(r);
+}
+
+const struct ks_result *ks_results_run(const struct ks_results *r, size_t architecture, size_t seed)
+{
+    return &r->run[architecture * r->study->n_seeds + seed];
+}
+
+size_t ks_results_runs(const struct ks_results *r, size_t architecture,
+                       const struct ks_result **list)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->study->n_seeds; i++)
+        if (ks_results_run(r, architecture, i)->complete)
+            list[n++] = ks_results_run(r, architecture, i);
+    return n;
+}
+
+static int rank_of(const struct ks_study_architecture *a)
+{
+    static const char *const losses[] = {"ce", "mse", NULL}, *const norms[] = {"bn", "ln", "dense",
+                                                                               NULL};
+    int loss = 0, norm = 0;
+
+    while (losses[loss] && strcmp(losses[loss], a->loss) != 0)
+        loss++;
+    while (norms[norm] && strcmp(norms[norm], a->normalization) != 0)
+        norm++;
+    return 8 * loss + 2 * norm + a->weight_normalization;
+}
+
+size_t ks_results_order(const struct ks_results *r, size_t *architecture)
+{
+    const struct ks_study_architecture *all = r->study->architecture;
+    size_t n = 0;
+
+    for (size_t a = 0; a < r->study->n_architectures; a++) { /* insertion keeps equals in order */
+        size_t i = n;
+
+        if (!r->included[a])
+            continue;
+        for (; i > 0 && rank_of(&all[architecture[i - 1]]) > rank_of(&all[a]); i--)
+            architecture[i] = architecture[i - 1];
+        architecture[i] = a;
+        n++;
+    }
+    return n;
+}

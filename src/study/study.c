@@ -1,0 +1,128 @@
+#include "ks/study.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+#include "ks/place.h"
+#include "ks/schedule.h"
+#include "ks/study_keys.h"
+#include "ks/text.h"
+
+static ks_status require(const struct ks_study *s)
+{
+    const char *lacks = !s->env               ? "env"
+                        : !s->n_architectures ? "architectures"
+                        : !s->n_seeds         ? "seeds"
+                        : !s->steps           ? "steps"
+                                              : NULL;
+
+    return lacks ? ks_fail(KS_FORMAT, "%s: [study] lacks '%s'", s->path, lacks) : KS_OK;
+}
+
+static ks_status derive(struct ks_study *s)
+{
+    const struct ks_settings *set = &s->settings;
+
+    if (ks_settings_check(set) != KS_OK) {
+        char message[512];
+
+        snprintf(message, sizeof message, "%s", ks_error_text());
+        return ks_fail(KS_FORMAT, "%s: [train]: %s", s->path, message);
+    }
+    s->first_update = set->random_steps * set->action_repeat;
+    KS_TRY(ks_alloc(set->checkpoints + 1, sizeof *s->checkpoint, &s->checkpoint));
+    KS_TRY(ks_alloc(set->evaluations + 1, sizeof *s->evaluation, &s->evaluation));
+    s->n_checkpoints = ks_checkpoint_steps(s->steps, set->checkpoints, set->random_steps,
+                                           set->action_repeat, s->checkpoint);
+    s->n_evaluations = ks_evaluation_steps(s->steps, set->evaluations, set->action_repeat,
+                                           s->evaluation);
+    return KS_OK;
+}
+
+/* "quick" of "configs/quick.study". */
+static ks_status set_name(struct ks_study *s)
+{
+    const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
+    size_t length = strlen(base);
+
+    if (length > 6 && strcmp(base + length - 6, ".study") == 0)
+        length -= 6;
+    return ks_print_string(&s->name, "%.*s", (int)length, base);
+}
+
+ks_status ks_study_read(const char *path, bool check_files, struct ks_study **out)
+{
+    struct ks_study *study = NULL;
+    ks_status status = KS_OK;
+    size_t size = 0;
+
+    *out = NULL;
+    KS_GO(ks_alloc(1, sizeof *study, &study));
+    KS_GO(ks_copy_string(path, &study->path));
+    KS_GO(set_name(study));
+    KS_GO(ks_text_read(path, &study->text, &size));
+    if (strlen(study->text) != size) {
+        status = ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
+        goto done;
+    }
+    KS_GO(ks_study_parse(study, check_files));
+    KS_GO(require(study));
+    KS_GO(derive(study));
+    *out = study, study = NULL;
+done:
+    ks_study_free(study);
+    return status;
+}
+
+static void free_settings(struct ks_setting *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(list[i].key);
+        free(list[i].value);
+    }
+}
+
+void ks_study_free(struct ks_study *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_architectures; i++) {
+        free(s->architecture[i].name);
+        free(s->architecture[i].argument);
+    }
+    free_settings(s->train, s->n_train);
+    free_settings(s->analyze, s->n_analyze);
+    free(s->checkpoint);
+    free(s->evaluation);
+    free(s->path);
+    free(s->name);
+    free(s->text);
+    free(s->env);
+    free(s);
+}
+
+ks_status ks_study_run_folder(const struct ks_study *s, size_t architecture, size_t seed,
+                              char **folder)
+{
+    return ks_print_string(folder, "runs/%s/%s/seed%zu", s->env, s->architecture[architecture].name,
+                           s->seed[seed]);
+}
+
+ks_status ks_study_find(const char *argument, char **path)
+{
+    size_t length = strlen(argument);
+    char *relative = NULL;
+    ks_status status;
+
+    if (strchr(argument, '/') || ks_text_exists(argument) ||
+        (length > 6 && strcmp(argument + length - 6, ".study") == 0))
+        return ks_copy_string(argument, path);
+    KS_TRY(ks_print_string(&relative, "configs/%s.study", argument));
+    status = ks_place_shared(relative, path);
+    free(relative);
+    return status == KS_MISSING
+               ? ks_fail(KS_USAGE, "%s: neither a file nor a shipped study", argument)
+               : status;
+}

@@ -1,0 +1,329 @@
+/* Reads the text of a `.study` file: INI by libinih, whose lines are counted here so that a message
+ * can name one. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "ks/study_keys.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ini.h>
+
+#include "ks/architecture.h"
+#include "ks/memory.h"
+#include "ks/place.h"
+
+static const double MOST_STEPS = 1e10;
+
+struct parser {
+    struct ks_study *study;
+    const char *next; /* what of the text is to be read     */
+    size_t line;      /* the number of the line read last   */
+    bool indented;    /* it goes on with the value before it */
+    bool check_files;
+    ks_status status; /* the first failure */
+};
+
+/* What a name of the twelve says. */
+static void describe(struct ks_study_architecture *a)
+{
+    static const char *const norms[] = {"bn", "ln", "dense"};
+
+    a->normalization = a->loss = "other";
+    for (size_t i = 0; ks_architectures[i]; i++)
+        if (strcmp(a->name, ks_architectures[i]) == 0) {
+            for (size_t k = 0; k < 3; k++)
+                if (strncmp(a->name, norms[k], strcspn(a->name, "+")) == 0)
+                    a->normalization = norms[k];
+            a->weight_normalization = strstr(a->name, "+wn") != NULL;
+            a->loss = strstr(a->name, "+mse") ? "mse" : "ce";
+        }
+}
+
+/* The words of names that become folders, options and targets of make. */
+static bool is_plain(const char *name)
+{
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("+-_.", *c))
+            return false;
+    return *name && *name != '.' && *name != '-';
+}
+
+/* A description in a file: named by its base name, found from the study's folder. */
+static ks_status set_file(const struct parser *p, const char *word, struct ks_study_architecture *a)
+{
+    const char *slash = strrchr(word, '/'), *study_slash = strrchr(p->study->path, '/');
+    const char *base = slash ? slash + 1 : word, *dot = strstr(base, ".arch");
+    char *path = NULL;
+
+    KS_TRY(ks_print_string(&a->name, "%.*s", dot ? (int)(dot - base) : (int)strlen(base), base));
+    if (!p->check_files)
+        return ks_copy_string(word, &a->argument);
+    KS_TRY(ks_print_string(
+        &path, "%.*s%s", *word != '/' && study_slash ? (int)(study_slash + 1 - p->study->path) : 0,
+        p->study->path, word));
+    a->argument = realpath(path, NULL);
+    free(path);
+    return a->argument ? KS_OK : ks_fail(KS_FORMAT, "architectures: %s: no such file", word);
+}
+
+static ks_status set_shipped(const struct parser *p, const char *word,
+                             struct ks_study_architecture *a)
+{
+    char *relative = NULL, *path = NULL;
+    bool there = !p->check_files;
+
+    KS_TRY(ks_copy_string(word, &a->name));
+    KS_TRY(ks_copy_string(word, &a->argument));
+    for (size_t i = 0; ks_architectures[i]; i++)
+        there = there || strcmp(word, ks_architectures[i]) == 0;
+    if (there)
+        return KS_OK;
+    KS_TRY(ks_print_string(&relative, "configs/architectures/%s.arch", word));
+    there = ks_place_shared(relative, &path) == KS_OK;
+    free(relative);
+    free(path);
+    return there ? KS_OK : ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
+}
+
+static ks_status add_architecture(struct parser *p, const char *word)
+{
+    struct ks_study *s = p->study;
+    struct ks_study_architecture *a = &s->architecture[s->n_architectures];
+    size_t length = strlen(word);
+    bool file = strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".arch") == 0);
+
+    if (s->n_architectures == KS_STUDY_ARCHITECTURES)
+        return ks_fail(KS_FORMAT, "architectures: more than %d", KS_STUDY_ARCHITECTURES);
+    if (!file && !is_plain(word))
+        return ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
+    s->n_architectures++; /* from here on freed with the study */
+    KS_TRY(file ? set_file(p, word, a) : set_shipped(p, word, a));
+    if (!is_plain(a->name))
+        return ks_fail(KS_FORMAT,
+                       "architectures: '%s': expected a name of letters, digits and +-_.", a->name);
+    for (size_t i = 0; i + 1 < s->n_architectures; i++)
+        if (strcmp(s->architecture[i].name, a->name) == 0)
+            return ks_fail(KS_FORMAT, "architectures: '%s' is given twice", a->name);
+    describe(a);
+    return KS_OK;
+}
+
+static ks_status add_architectures(struct parser *p, const char *word)
+{
+    if (strcmp(word, "all") != 0)
+        return add_architecture(p, word);
+    for (size_t i = 0; ks_architectures[i]; i++)
+        KS_TRY(add_architecture(p, ks_architectures[i]));
+    return KS_OK;
+}
+
+static ks_status parse_size(const char *what, const char *word, double low, double high,
+                            size_t *value)
+{
+    char *end;
+    double number = strtod(word, &end);
+
+    if (end == word || *end || !(number >= low && number <= high) ||
+        number != (double)(size_t)number)
+        return ks_fail(KS_FORMAT, "%s: expected a whole number from %g to %g, found '%s'", what,
+                       low, high, word);
+    *value = (size_t)number;
+    return KS_OK;
+}
+
+/* "3", or "0..4" for five of them. */
+static ks_status add_seeds(struct parser *p, const char *word)
+{
+    struct ks_study *s = p->study;
+    const char *dots = strstr(word, "..");
+    char first[24] = "";
+    size_t from = 0, to = 0;
+
+    if ((dots ? (size_t)(dots - word) : strlen(word)) >= sizeof first)
+        return ks_fail(KS_FORMAT, "seeds: expected a whole number, found '%s'", word);
+    memcpy(first, word, dots ? (size_t)(dots - word) : strlen(word));
+    KS_TRY(parse_size("seeds", first, 0, 1e9, &from));
+    to = from;
+    if (dots)
+        KS_TRY(parse_size("seeds", dots + 2, (double)from, 1e9, &to));
+    for (; from <= to; from++) {
+        for (size_t i = 0; i < s->n_seeds; i++)
+            if (s->seed[i] == from)
+                return ks_fail(KS_FORMAT, "seeds: %zu is given twice", from);
+        if (s->n_seeds == KS_STUDY_SEEDS)
+            return ks_fail(KS_FORMAT, "seeds: more than %d", KS_STUDY_SEEDS);
+        s->seed[s->n_seeds++] = from;
+    }
+    return KS_OK;
+}
+
+/* Calls `add` with every word of a list that spaces or commas separate. */
+static ks_status split(struct parser *p, const char *value,
+                       ks_status (*add)(struct parser *p, const char *word))
+{
+    ks_status status = KS_OK;
+    char *copy = NULL, *save = NULL;
+
+    KS_TRY(ks_copy_string(value, &copy));
+    for (char *word = strtok_r(copy, ", \t", &save); word && status == KS_OK;
+         word = strtok_r(NULL, ", \t", &save))
+        status = add(p, word);
+    free(copy);
+    return status;
+}
+
+static ks_status set_switch(const char *key, const char *value, const char *off, const char *on,
+                            bool *is_on)
+{
+    *is_on = strcmp(value, on) == 0;
+    if (!*is_on && strcmp(value, off) != 0)
+        return ks_fail(KS_FORMAT, "%s: expected %s or %s, found '%s'", key, off, on, value);
+    return KS_OK;
+}
+
+static ks_status take_study(struct parser *p, const char *key, const char *value)
+{
+    struct ks_study *s = p->study;
+
+    if (strcmp(key, "architectures") == 0)
+        return split(p, value, add_architectures);
+    if (strcmp(key, "seeds") == 0)
+        return split(p, value, add_seeds);
+    if (strcmp(key, "steps") == 0)
+        return parse_size("steps", value, 1, MOST_STEPS, &s->steps);
+    if (strcmp(key, "missing") == 0)
+        return set_switch(key, value, "error", "drop", &s->drop_missing);
+    if (strcmp(key, "grid") == 0)
+        return set_switch(key, value, "all", "common", &s->common_grid);
+    if (strcmp(key, "env") != 0)
+        return ks_fail(KS_FORMAT, "[study] does not know '%s'", key);
+    if (!is_plain(value))
+        return ks_fail(KS_FORMAT, "env: expected the name of a task, found '%s'", value);
+    s->env_line = p->line;
+    return ks_copy_string(value, &s->env);
+}
+
+static ks_status add_setting(struct ks_setting *list, size_t *n, const char *key, const char *value)
+{
+    if (*n == KS_STUDY_SETTINGS)
+        return ks_fail(KS_FORMAT, "more than %d settings", KS_STUDY_SETTINGS);
+    (*n)++;
+    KS_TRY(ks_copy_string(key, &list[*n - 1].key));
+    return ks_copy_string(value, &list[*n - 1].value);
+}
+
+/* The key has been set; *listed: by lines of which this one may go on. */
+static bool is_set(const struct ks_study *s, const char *section, const char *key, bool *listed)
+{
+    const struct ks_setting *list = strcmp(section, "train") == 0 ? s->train : s->analyze;
+    size_t n = strcmp(section, "train") == 0 ? s->n_train : s->n_analyze;
+    bool set = false;
+
+    *listed = false;
+    if (strcmp(section, "study") == 0) {
+        bool architectures = strcmp(key, "architectures") == 0, seeds = strcmp(key, "seeds") == 0;
+
+        *listed = architectures || seeds;
+        return (architectures && s->n_architectures > 0) || (seeds && s->n_seeds > 0) ||
+               (strcmp(key, "steps") == 0 && s->steps > 0) || (strcmp(key, "env") == 0 && s->env);
+    }
+    for (size_t i = 0; i < n; i++)
+        set = set || strcmp(list[i].key, key) == 0;
+    return set;
+}
+
+static ks_status take(struct parser *p, const char *section, const char *key, const char *value)
+{
+    struct ks_study *s = p->study;
+    bool listed, set = is_set(s, section, key, &listed);
+
+    if (set && !(listed && p->indented))
+        return ks_fail(KS_FORMAT, "'%s' is given twice%s", key,
+                       p->indented ? " (an indented line goes on with the one before)" : "");
+    if (strcmp(section, "study") == 0)
+        return take_study(p, key, value);
+    if (strcmp(section, "train") == 0) {
+        KS_TRY(ks_settings_set(&s->settings, key, value));
+        return add_setting(s->train, &s->n_train, key, value);
+    }
+    if (strcmp(section, "analyze") == 0) {
+        KS_TRY(ks_study_take_analyze(key, value));
+        return add_setting(s->analyze, &s->n_analyze, key, value);
+    }
+    return ks_fail(KS_FORMAT, "'%s' stands outside of [study], [train] and [analyze]", key);
+}
+
+/* Keeps the first failure, with the line's number. */
+static int fail_here(struct parser *p, ks_status status)
+{
+    char message[1024];
+
+    strncpy(message, ks_error_text(), sizeof message - 1);
+    message[sizeof message - 1] = '\0';
+    p->status = ks_fail(status, "%s:%zu: %s", p->study->path, p->line, message);
+    return 0;
+}
+
+static int handle(void *user, const char *section, const char *key, const char *value)
+{
+    struct parser *p = user;
+    ks_status status;
+
+    if (p->status != KS_OK)
+        return 0;
+    status = take(p, section, key, value);
+    return status == KS_OK ? 1 : fail_here(p, status);
+}
+
+/* Sections are looked at here: libinih tells only of those that hold a key. */
+static void check_section(struct parser *p, const char *line)
+{
+    static const char *const known[] = {"[study]", "[train]", "[analyze]"};
+
+    for (size_t i = 0; i < 3; i++)
+        if (strncmp(line, known[i], strlen(known[i])) == 0)
+            return;
+    ks_fail(KS_FORMAT, "expected [study], [train] or [analyze], found '%.*s'",
+            (int)strcspn(line, "\r\n"), line);
+    fail_here(p, KS_FORMAT);
+}
+
+/* fgets for the text in memory. */
+static char *next_line(char *line, int room, void *stream)
+{
+    struct parser *p = stream;
+    size_t length = strcspn(p->next, "\n"), whole = length + (p->next[length] == '\n');
+
+    if (!*p->next || p->status != KS_OK)
+        return NULL;
+    p->line++;
+    if (whole >= (size_t)room) {
+        ks_fail(KS_FORMAT, "a line of %zu characters, at most %d are allowed", length, room - 2);
+        fail_here(p, KS_FORMAT);
+        return NULL;
+    }
+    memcpy(line, p->next, whole);
+    line[whole] = '\0';
+    p->next += whole;
+    p->indented = isspace((unsigned char)*line) != 0;
+    if (line[strspn(line, " \t")] == '[')
+        check_section(p, line + strspn(line, " \t"));
+    return line;
+}
+
+ks_status ks_study_parse(struct ks_study *study, bool check_files)
+{
+    struct parser p = {.study = study, .next = study->text, .check_files = check_files};
+    int line;
+
+    ks_settings_start(&study->settings);
+    line = ini_parse_stream(next_line, &p, handle, &p);
+    ks_study_forget_analyze();
+    if (p.status != KS_OK)
+        return p.status;
+    if (line > 0)
+        return ks_fail(KS_FORMAT, "%s:%d: expected a section, KEY = VALUE or a comment",
+                       study->path, line);
+    return line == 0 ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", study->path);
+}

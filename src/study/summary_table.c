@@ -1,0 +1,211 @@
+/* One row an architecture: pooled figures and their intervals.
+ *
+ * Figure 4 of the XQC paper has one point an architecture; pooling over seeds and checkpoints is
+ * our reading of "over the entire course of training and seeds". Seeds are resampled whole, each
+ * with its checkpoints and its return, the same draw for all columns. */
+#include "ks/tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+const char *const ks_column_names[KS_COLUMNS] = {
+    "kappa",    "kappa_lower_bound", "kappa_q90", "lambda_max",
+    "kurtosis", "kappa_geometric",   "return",    "area"};
+
+static const double FULL_RETURN = 1000; /* of an episode: 1000 steps, rewards up to 1 */
+
+/* The numbers of one architecture. */
+struct pool {
+    size_t runs, checkpoints, evaluations;
+    double *figure[KS_POOLED]; /* [runs, checkpoints]; owned */
+    double *returns;           /* [runs, evaluations]; owned */
+    double *step;              /* [evaluations]; owned       */
+};
+
+/* Checkpoints before the first update say nothing about training. */
+static bool is_pooled(const struct ks_results *r, size_t checkpoint)
+{
+    return r->common_checkpoint[checkpoint] &&
+           r->study->checkpoint[checkpoint] > r->study->first_update;
+}
+
+static ks_status pool_new(const struct ks_results *r, struct pool *p)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t i = 0; i < s->n_checkpoints; i++)
+        p->checkpoints += is_pooled(r, i);
+    for (size_t k = 0; k < s->n_evaluations; k++)
+        p->evaluations += r->common_evaluation[k];
+    for (size_t f = 0; f < KS_POOLED; f++)
+        KS_TRY(ks_alloc(s->n_seeds * p->checkpoints, sizeof(double), &p->figure[f]));
+    KS_TRY(ks_alloc(s->n_seeds * p->evaluations, sizeof(double), &p->returns));
+    return ks_alloc(p->evaluations, sizeof(double), &p->step);
+}
+
+static void pool_free(struct pool *p)
+{
+    for (size_t f = 0; f < KS_POOLED; f++)
+        free(p->figure[f]);
+    free(p->returns);
+    free(p->step);
+}
+
+static void pool_fill(const struct ks_results *r, size_t runs, const struct ks_result **run,
+                      struct pool *p)
+{
+    const struct ks_study *s = r->study;
+
+    p->runs = runs;
+    for (size_t n = 0; n < runs; n++) {
+        size_t used = 0;
+
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            if (is_pooled(r, i)) {
+                for (size_t f = 0; f < KS_POOLED; f++)
+                    p->figure[f][n * p->checkpoints + used] = ks_spectrum_figure(
+                        run[n]->spectrum[i], ks_column_names[f]);
+                used++;
+            }
+        used = 0;
+        for (size_t k = 0; k < s->n_evaluations; k++)
+            if (r->common_evaluation[k]) {
+                p->step[used] = (double)s->evaluation[k];
+                p->returns[n * p->evaluations + used++] = run[n]->returns[k];
+            }
+    }
+}
+
+static double pooled_iqm(const struct pool *p, const double *values, const size_t *index,
+                         double *work)
+{
+    for (size_t n = 0; n < p->runs; n++)
+        memcpy(work + n * p->checkpoints, values + index[n] * p->checkpoints,
+               p->checkpoints * sizeof *work);
+    return ks_iqm_drop(p->runs * p->checkpoints, work, NULL);
+}
+
+static double iqm_at(const struct pool *p, size_t k, const size_t *index, double *work)
+{
+    for (size_t n = 0; n < p->runs; n++)
+        work[n] = p->returns[index[n] * p->evaluations + k];
+    return ks_iqm(p->runs, work);
+}
+
+static void evaluate(const void *data, const size_t *index, double *work, double *out)
+{
+    const struct pool *p = data;
+    size_t n = p->runs * p->checkpoints;
+    double *curve = work + n + p->runs; /* behind what the two above use */
+
+    for (size_t f = 0; f < KS_POOLED; f++)
+        out[f] = pooled_iqm(p, p->figure[f], index, work);
+    for (size_t i = 0; i < p->runs; i++)
+        for (size_t j = 0; j < p->checkpoints; j++)
+            work[i * p->checkpoints + j] = log10(
+                p->figure[KS_KAPPA][index[i] * p->checkpoints + j]);
+    out[KS_KAPPA_GEOMETRIC] = pow(10, ks_iqm_drop(n, work, NULL));
+    for (size_t k = 0; k < p->evaluations; k++)
+        curve[k] = iqm_at(p, k, index, work) / FULL_RETURN;
+    out[KS_RETURN] = iqm_at(p, p->evaluations - 1, index, work);
+    out[KS_AREA] = p->evaluations > 1 ? ks_curve_area(p->evaluations, p->step, curve) : NAN;
+}
+
+static ks_status fill_row(const struct ks_results *r, size_t resamples, struct ks_row *row)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    struct pool pool = {0};
+    struct ks_bootstrap bootstrap = {resamples, 0, KS_BOOTSTRAP_LEVEL, 1, &pool.runs};
+    struct ks_statistic statistic = {KS_COLUMNS, 0, &pool, evaluate};
+    ks_status status = KS_OK;
+
+    row->runs = ks_results_runs(r, row->architecture, run);
+    KS_GO(pool_new(r, &pool));
+    pool_fill(r, row->runs, run, &pool);
+    for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
+        row->dropped += isnan(pool.figure[KS_KAPPA][i]);
+    statistic.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
+    KS_GO(ks_bootstrap_run(&bootstrap, &statistic, row->value));
+done:
+    pool_free(&pool);
+    return status;
+}
+
+static ks_status correlate(struct ks_summary_table *table)
+{
+    double *values = NULL;
+    ks_status status;
+    size_t n = 0;
+
+    KS_TRY(ks_alloc(2 * table->n_rows, sizeof *values, &values));
+    for (size_t i = 0; i < table->n_rows; i++) {
+        const struct ks_estimate *value = table->row[i].value;
+
+        if (isnan(value[KS_KAPPA_GEOMETRIC].value))
+            continue;
+        values[n] = value[KS_KAPPA_GEOMETRIC].value;
+        values[table->n_rows + n++] = value[KS_RETURN].value;
+    }
+    status = ks_spearman(n, values, values + table->n_rows, &table->spearman);
+    free(values);
+    return status;
+}
+
+ks_status ks_summary_table(const struct ks_results *r, size_t resamples,
+                           struct ks_summary_table *table)
+{
+    size_t order[KS_STUDY_ARCHITECTURES], n = ks_results_order(r, order);
+
+    *table = (struct ks_summary_table){.spearman = NAN};
+    KS_TRY(ks_alloc(n, sizeof *table->row, &table->row));
+    for (; table->n_rows < n; table->n_rows++) {
+        table->row[table->n_rows].architecture = order[table->n_rows];
+        KS_TRY(fill_row(r, resamples, &table->row[table->n_rows]));
+    }
+    return correlate(table);
+}
+
+void ks_value_print(double value, char text[32])
+{
+    double size = fabs(value);
+
+    if (isnan(value))
+        snprintf(text, 32, "-");
+    else if (isinf(value) || (size != 0 && (size < 0.01 || size >= 1e5)))
+        snprintf(text, 32, "%.2e", value);
+    else
+        snprintf(text, 32, size < 10 ? "%.3f" : size < 1000 ? "%.1f" : "%.0f", value);
+}
+
+/* The columns that a person is shown, in this order. */
+static const size_t shown[] = {KS_KAPPA,      KS_KAPPA_LOWER_BOUND, KS_KAPPA_Q90,
+                               KS_LAMBDA_MAX, KS_KURTOSIS,          KS_RETURN};
+enum { SHOWN = sizeof shown / sizeof *shown };
+
+void ks_summary_print(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
+{
+    int width = (int)strlen("architecture");
+
+    for (size_t i = 0; i < table->n_rows; i++) {
+        int length = (int)strlen(r->study->architecture[table->row[i].architecture].name);
+
+        width = length > width ? length : width;
+    }
+    fprintf(out, "%-*s", width, "architecture");
+    for (size_t c = 0; c < SHOWN; c++)
+        fprintf(out, "  %17s", ks_column_names[shown[c]]);
+    putc('\n', out);
+    for (size_t i = 0; i < table->n_rows; i++) {
+        fprintf(out, "%-*s", width, r->study->architecture[table->row[i].architecture].name);
+        for (size_t c = 0; c < SHOWN; c++) {
+            char text[32];
+
+            ks_value_print(table->row[i].value[shown[c]].value, text);
+            fprintf(out, "  %17s", text);
+        }
+        putc('\n', out);
+    }
+}

@@ -1,0 +1,378 @@
+/* The CSV files of a study: for other programs, and for the figures, which compute nothing. */
+#include "ks/tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+#include "ks/text.h"
+
+/* x_0 of the symmetric-log density, as the analyzer sets it: a millionth of the largest
+ * |eigenvalue|. */
+static const double SYMLOG_UNIT = 1e-6;
+
+struct context {
+    const struct ks_results *r;
+    const struct ks_summary_table *table;
+    size_t resamples;
+};
+
+static const struct ks_study_architecture *architecture_of(const struct context *c, size_t row)
+{
+    return &c->r->study->architecture[c->table->row[row].architecture];
+}
+
+static void print_number(FILE *out, double value)
+{
+    if (isnan(value))
+        fputs(",-", out);
+    else
+        fprintf(out, ",%.10g", value);
+}
+
+/* --- one row a spectrum, one row a return --- */
+
+static bool has_name(char *const *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Names of all figures that any spectrum has, in the order in which they are met. The names are the
+ * spectra's own. */
+static ks_status find_figures(const struct ks_results *r, size_t *n, char ***names)
+{
+    size_t room = 0;
+
+    *n = 0;
+    for (size_t run = 0; run < r->n_runs; run++)
+        for (size_t i = 0; i < r->study->n_checkpoints; i++) {
+            const struct ks_spectrum *s = r->run[run].spectrum[i];
+
+            for (size_t k = 0; s && k < s->n_summary; k++) {
+                if (has_name(*names, *n, s->summary[k].name))
+                    continue;
+                if (*n == room) {
+                    char **longer = NULL;
+
+                    KS_TRY(ks_alloc(2 * room + 64, sizeof *longer, &longer));
+                    memcpy(longer, *names ? (void *)*names : (void *)"", *n * sizeof *longer);
+                    free(*names);
+                    *names = longer, room = 2 * room + 64;
+                }
+                (*names)[(*n)++] = s->summary[k].name;
+            }
+        }
+    return KS_OK;
+}
+
+static void print_place(FILE *out, const struct ks_results *r, const struct ks_result *run,
+                        size_t env_step)
+{
+    fprintf(out, "%s,%s,%zu,%zu", r->study->env, r->study->architecture[run->architecture].name,
+            r->study->seed[run->seed], env_step);
+}
+
+static ks_status write_checkpoints(const struct context *c, FILE *out)
+{
+    const struct ks_results *r = c->r;
+    char **names = NULL;
+    size_t n = 0;
+    ks_status status = find_figures(r, &n, &names);
+
+    fprintf(out, "env,architecture,seed,env_step,update,return_mean");
+    for (size_t k = 0; k < n; k++)
+        fprintf(out, ",%s", names[k]);
+    putc('\n', out);
+    for (size_t run = 0; run < r->n_runs; run++)
+        for (size_t i = 0; i < r->study->n_checkpoints; i++) {
+            const struct ks_spectrum *s = r->run[run].spectrum[i];
+
+            if (!s)
+                continue;
+            print_place(out, r, &r->run[run], r->study->checkpoint[i]);
+            print_number(out, ks_spectrum_number(s, "update"));
+            print_number(out, ks_spectrum_number(s, "return_mean"));
+            for (size_t k = 0; k < n; k++)
+                print_number(out, ks_spectrum_figure(s, names[k]));
+            putc('\n', out);
+        }
+    free(names);
+    return status;
+}
+
+static ks_status write_returns(const struct context *c, FILE *out)
+{
+    const struct ks_results *r = c->r;
+
+    fprintf(out, "env,architecture,seed,env_step,return_mean\n");
+    for (size_t run = 0; run < r->n_runs; run++)
+        for (size_t k = 0; k < r->study->n_evaluations; k++)
+            if (!isnan(r->run[run].returns[k])) {
+                print_place(out, r, &r->run[run], r->study->evaluation[k]);
+                print_number(out, r->run[run].returns[k]);
+                putc('\n', out);
+            }
+    return KS_OK;
+}
+
+/* --- one row an architecture --- */
+
+static ks_status write_summary(const struct context *c, FILE *out)
+{
+    fprintf(out, "architecture,normalization,weight_normalization,loss,runs,dropped");
+    for (size_t k = 0; k < KS_COLUMNS; k++)
+        fprintf(out, ",%s,%s_low,%s_high", ks_column_names[k], ks_column_names[k],
+                ks_column_names[k]);
+    putc('\n', out);
+    for (size_t i = 0; i < c->table->n_rows; i++) {
+        const struct ks_study_architecture *a = architecture_of(c, i);
+        const struct ks_row *row = &c->table->row[i];
+
+        fprintf(out, "%s,%s,%d,%s,%zu,%zu", a->name, a->normalization, a->weight_normalization,
+                a->loss, row->runs, row->dropped);
+        for (size_t k = 0; k < KS_COLUMNS; k++) {
+            print_number(out, row->value[k].value);
+            print_number(out, row->value[k].low);
+            print_number(out, row->value[k].high);
+        }
+        putc('\n', out);
+    }
+    return KS_OK;
+}
+
+/* --- curves over training --- */
+
+/* One architecture's values, with which a curve of IQMs is made. */
+struct series {
+    size_t runs, steps;
+    double *step, *value; /* [steps], [runs, steps]; owned */
+    struct ks_estimate *curve;
+};
+
+static ks_status print_curve(const struct context *c, size_t row, struct series *s, FILE *out)
+{
+    const struct ks_study_architecture *a = architecture_of(c, row);
+    struct ks_scores scores = {1, &s->runs, s->steps, s->step, s->value};
+
+    KS_TRY(ks_alloc(s->steps, sizeof *s->curve, &s->curve));
+    KS_TRY(ks_iqm_curve(&scores, c->resamples, 0, s->curve, NULL));
+    for (size_t t = 0; t < s->steps; t++) {
+        fprintf(out, "%s,%s,%d,%s,%.0f", a->name, a->normalization, a->weight_normalization,
+                a->loss, s->step[t]);
+        print_number(out, s->curve[t].value);
+        print_number(out, s->curve[t].low);
+        print_number(out, s->curve[t].high);
+        putc('\n', out);
+    }
+    return KS_OK;
+}
+
+static ks_status write_curve(const struct context *c, size_t row, bool kappa, FILE *out)
+{
+    const struct ks_results *r = c->r;
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t all = kappa ? r->study->n_checkpoints : r->study->n_evaluations;
+    const size_t *step = kappa ? r->study->checkpoint : r->study->evaluation;
+    const bool *used = kappa ? r->common_checkpoint : r->common_evaluation;
+    struct series s = {.runs = ks_results_runs(r, c->table->row[row].architecture, run)};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(all, sizeof *s.step, &s.step));
+    KS_GO(ks_alloc(s.runs * all, sizeof *s.value, &s.value));
+    for (size_t t = 0; t < all; t++)
+        if (used[t])
+            s.step[s.steps++] = (double)step[t];
+    for (size_t n = 0; n < s.runs; n++) {
+        size_t k = 0;
+
+        for (size_t t = 0; t < all; t++)
+            if (used[t])
+                s.value[n * s.steps + k++] = kappa
+                                                 ? ks_spectrum_figure(run[n]->spectrum[t], "kappa")
+                                                 : run[n]->returns[t];
+    }
+    KS_GO(print_curve(c, row, &s, out));
+done:
+    free(s.step);
+    free(s.value);
+    free(s.curve);
+    return status;
+}
+
+static ks_status write_curves(const struct context *c, bool kappa, FILE *out)
+{
+    const char *name = kappa ? "kappa" : "return";
+
+    fprintf(out,
+            "architecture,normalization,weight_normalization,loss,env_step,%s,%s_low,%s_high\n",
+            name, name, name);
+    for (size_t i = 0; i < c->table->n_rows; i++)
+        KS_TRY(write_curve(c, i, kappa, out));
+    return KS_OK;
+}
+
+static ks_status write_kappa(const struct context *c, FILE *out)
+{
+    return write_curves(c, true, out);
+}
+
+static ks_status write_return_curves(const struct context *c, FILE *out)
+{
+    return write_curves(c, false, out);
+}
+
+/* --- spectra of one run an architecture: the first that is complete --- */
+
+static const struct ks_result *first_run(const struct context *c, size_t row)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+
+    ks_results_runs(c->r, c->table->row[row].architecture, run);
+    return run[0];
+}
+
+static const struct ks_spectrum *last_spectrum(const struct context *c, size_t row)
+{
+    return first_run(c, row)->spectrum[c->r->study->n_checkpoints - 1];
+}
+
+static ks_status write_ritz(const struct context *c, FILE *out)
+{
+    fprintf(out, "architecture,env_step,ritz\n");
+    for (size_t i = 0; i < c->table->n_rows; i++)
+        for (size_t k = 0; k < c->r->study->n_checkpoints; k++) {
+            const struct ks_spectrum *s = first_run(c, i)->spectrum[k];
+
+            for (size_t j = 0; s && j < s->probes * s->order; j++)
+                if (isfinite(s->ritz[j]))
+                    fprintf(out, "%s,%zu,%.10g\n", architecture_of(c, i)->name,
+                            c->r->study->checkpoint[k], s->ritz[j]);
+        }
+    return KS_OK;
+}
+
+static double largest_ritz(const struct ks_spectrum *s)
+{
+    double largest = 0;
+
+    for (size_t j = 0; j < s->probes * s->order; j++)
+        if (fabs(s->ritz[j]) > largest)
+            largest = fabs(s->ritz[j]);
+    return largest;
+}
+
+/* The density a decade of the symmetric-log axis s = asinh(x / x_0): phi(x) dx/ds, where
+ * dx/ds = sqrt(x^2 + x_0^2), times ln 10. */
+static ks_status write_density(const struct context *c, FILE *out)
+{
+    fprintf(out, "architecture,eigenvalue,density,density_per_decade\n");
+    for (size_t i = 0; i < c->table->n_rows; i++) {
+        const struct ks_spectrum *s = last_spectrum(c, i);
+        double unit = SYMLOG_UNIT * largest_ritz(s);
+
+        for (size_t j = 0; j < s->n_grid; j++) {
+            double x = s->symlog_grid[j], density = s->symlog_density[j];
+
+            fprintf(out, "%s,%.10g,%.10g,%.10g\n", architecture_of(c, i)->name, x, density,
+                    density * hypot(x, unit) * log(10));
+        }
+    }
+    return KS_OK;
+}
+
+struct node {
+    double value, weight;
+};
+
+static int ascending(const void *a, const void *b)
+{
+    double x = ((const struct node *)a)->value, y = ((const struct node *)b)->value;
+
+    return (x > y) - (x < y);
+}
+
+/* The weighted staircase: the mean over probes of the weight of Ritz values up to x. */
+static ks_status write_staircase(const struct context *c, FILE *out)
+{
+    fprintf(out, "architecture,eigenvalue,cumulative\n");
+    for (size_t i = 0; i < c->table->n_rows; i++) {
+        const struct ks_spectrum *s = last_spectrum(c, i);
+        struct node *node = NULL;
+        double sum = 0;
+        size_t n = 0;
+
+        KS_TRY(ks_alloc(s->probes * s->order, sizeof *node, &node));
+        for (size_t j = 0; j < s->probes * s->order; j++)
+            if (isfinite(s->ritz[j]))
+                node[n++] = (struct node){s->ritz[j], s->weight[j] / (double)s->probes};
+        qsort(node, n, sizeof *node, ascending);
+        for (size_t j = 0; j < n; j++)
+            fprintf(out, "%s,%.10g,%.10g\n", architecture_of(c, i)->name, node[j].value,
+                    sum += node[j].weight);
+        free(node);
+    }
+    return KS_OK;
+}
+
+static ks_status write_zero_mass(const struct context *c, FILE *out)
+{
+    fprintf(out, "architecture,zero_mass,negative_mass,largest\n");
+    for (size_t i = 0; i < c->table->n_rows; i++) {
+        const struct ks_spectrum *s = last_spectrum(c, i);
+
+        fputs(architecture_of(c, i)->name, out);
+        print_number(out, ks_spectrum_figure(s, "zero_mass"));
+        print_number(out, ks_spectrum_figure(s, "negative_mass"));
+        print_number(out, largest_ritz(s));
+        putc('\n', out);
+    }
+    return KS_OK;
+}
+
+static const struct {
+    const char *name;
+    ks_status (*write)(const struct context *c, FILE *out);
+} files[] = {
+    {"checkpoints", write_checkpoints},
+    {"returns", write_returns},
+    {"summary", write_summary},
+    {"kappa", write_kappa},
+    {"return_curves", write_return_curves},
+    {"ritz", write_ritz},
+    {"density", write_density},
+    {"staircase", write_staircase},
+    {"zero_mass", write_zero_mass},
+};
+
+static ks_status write_file(const struct context *c, size_t file)
+{
+    struct ks_text text = {0};
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", c->r->dir, files[file].name));
+    status = ks_text_open(path, &text);
+    if (status == KS_OK)
+        status = files[file].write(c, text.stream);
+    free(path);
+    return ks_text_close(&text, status);
+}
+
+ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
+                          size_t resamples)
+{
+    struct context context = {results, table, resamples};
+    char *folder = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&folder, "%s/tables", results->dir));
+    status = ks_folder_make(folder);
+    free(folder);
+    for (size_t i = 0; i < sizeof files / sizeof *files && status == KS_OK; i++)
+        status = write_file(&context, i);
+    return status;
+}
