@@ -1,0 +1,163 @@
+/* Norms, learning rates, dormant units and ranks on networks whose answers are known. */
+#include "agents.h"
+
+#include "ks/measure.h"
+
+static struct ks_agent *make_agent(const char *name)
+{
+    char *critic, *actor;
+    struct ks_agent_config config;
+    struct ks_agent *agent;
+
+    describe_small(name, &critic, &actor);
+    config = small_config(critic, actor);
+    assert_ok(KS(agent_new)(&config, &agent));
+    free(critic);
+    free(actor);
+    return agent;
+}
+
+static void update(struct ks_agent *a)
+{
+    struct transitions t;
+    struct ks_batch batch = draw_transitions(&t, 1);
+    struct ks_update u;
+
+    assert_ok(KS(agent_update)(a, &batch, &u));
+}
+
+static struct ks_measure *measure(struct ks_agent *a, size_t *n)
+{
+    struct ks_measure *list = calloc(KS(agent_measures)(a), sizeof *list);
+
+    assert_ok(KS(agent_measure)(a, list, n));
+    assert_true(*n <= KS(agent_measures)(a));
+    return list;
+}
+
+static double value(const struct ks_measure *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return list[i].value;
+    fail_msg("no '%s'", name);
+    return 0;
+}
+
+/* dense+ce: layers 0 dense 8x7, 1 relu, 2 dense 7x7, 3 relu, 4 dense 7x11. Constant parameters and
+ * gradients of known norms; means over the two critics. */
+static void test_norms(void **state)
+{
+    struct ks_agent *a = make_agent("dense+ce");
+    struct ks_measure *list;
+    const size_t kernel = 56, bias = 7, rest = 56 + 88;
+    size_t n;
+
+    (void)state;
+    for (size_t e = 0; e < 2; e++)
+        for (size_t i = 0; i < a->critic_arch->parameters; i++) {
+            a->critic[e].w[i] = i < kernel ? 2 : i < kernel + bias ? 0 : 1;
+            a->critic[e].g[i] = e == 0 ? 0.5 : 1.5; /* mean 1 */
+        }
+    list = measure(a, &n);
+    assert_close(value(list, n, "critic_param_norm_00"), 2 * sqrt(56), 1e-12);
+    assert_close(value(list, n, "critic_grad_norm_00"), sqrt(63), 1e-12);
+    assert_close(value(list, n, "critic_effective_lr_00"), 0.5, 1e-12); /* the bias is 0: left out */
+    assert_close(value(list, n, "critic_effective_lr_02"), 1, 1e-12);
+    assert_close(value(list, n, "critic_param_norm"), sqrt(4 * 56 + (double)rest), 1e-12);
+    assert_close(value(list, n, "critic_effective_lr"), (0.5 * 56 + (double)rest) / (56 + (double)rest),
+                 1e-12);
+    assert_true(isnan(value(list, n, "critic_feature_rank"))); /* nothing has passed through yet */
+    free(list);
+    KS(agent_free)(a);
+}
+
+/* Three of seven units of the last hidden layer switched off, the others equal: rank 1. */
+static void test_activations(void **state)
+{
+    struct ks_agent *a = make_agent("dense+ce");
+    struct ks_measure *list;
+    size_t n;
+
+    (void)state;
+    update(a);
+    for (size_t e = 0; e < 2; e++) {
+        double *w = a->critic[e].w + a->critic_arch->layer[2].offset;
+
+        for (size_t i = 0; i < 56; i++) /* [7 + bias, 7] */
+            w[i] = i % 7 < 3 ? -1 : 1;
+        for (size_t j = 0; j < 7; j++)
+            w[49 + j] = j < 3 ? -0.1 : 0.1;
+    }
+    list = measure(a, &n);
+    assert_close(value(list, n, "critic_dormant_03"), 3. / 7, 1e-12);
+    assert_close(value(list, n, "critic_feature_rank"), 1, 0);
+    assert_close(value(list, n, "critic_feature_norm"), value(list, n, "critic_feature_norm_03"),
+                 1e-12);
+    assert_close(value(list, n, "critic_dormant"),
+                 (value(list, n, "critic_dormant_01") + 3. / 7) / 2, 1e-12);
+    free(list);
+    KS(agent_free)(a);
+}
+
+/* Orthogonal features of equal size: all directions count. Rank 6 of 6 rows. */
+static void test_full_rank(void **state)
+{
+    struct ks_agent *a = make_agent("dense+mse");
+    struct ks_measure *list;
+    size_t n;
+
+    (void)state;
+    update(a);
+    for (size_t i = 0; i < BATCH * WIDTH; i++)
+        a->input[i] = i / WIDTH == i % WIDTH;
+    for (size_t e = 0; e < 2; e++) {
+        memset(a->critic[e].w, 0, a->critic_arch->parameters * sizeof *a->critic[e].w);
+        for (size_t j = 0; j < 7; j++) {
+            a->critic[e].w[j * 7 + j] = 1;
+            a->critic[e].w[a->critic_arch->layer[2].offset + j * 7 + j] = 3;
+        }
+    }
+    list = measure(a, &n);
+    assert_close(value(list, n, "critic_feature_rank"), 6, 0);
+    assert_close(value(list, n, "critic_feature_norm"), 3, 1e-12);
+    assert_close(value(list, n, "critic_dormant_03"), 1. / 7, 1e-12);
+    free(list);
+    KS(agent_free)(a);
+}
+
+/* A table needs the same columns in every row, for every architecture. */
+static void test_names_stay(void **state)
+{
+    (void)state;
+    for (size_t k = 0; ks_architectures[k]; k++) {
+        struct ks_agent *a = make_agent(ks_architectures[k]);
+        size_t before, after;
+        struct ks_measure *first = measure(a, &before), *second;
+
+        update(a);
+        second = measure(a, &after);
+        assert_int_equal(before, after);
+        for (size_t i = 0; i < after; i++) {
+            assert_string_equal(first[i].name, second[i].name);
+            assert_true(isfinite(second[i].value));
+            for (size_t j = 0; j < i; j++)
+                assert_string_not_equal(second[i].name, second[j].name);
+        }
+        free(first);
+        free(second);
+        KS(agent_free)(a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_full_rank),
+        cmocka_unit_test(test_names_stay),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* Replay: what comes out is what went in, the oldest goes first, all are drawn alike; and the scale of
+ * rewards against a direct variance. */
+#include <string.h>
+
+#include "test.h"
+
+#include "ks/memory.h"
+#include "ks/replay.h"
+#include "ks/returns.h"
+
+enum { OBSERVATIONS = 2, CAPACITY = 10, DRAWS = 1000 };
+
+/* Transition number k is recognizable in every array. */
+static void add(struct ks_replay *replay, size_t k)
+{
+    float s[OBSERVATIONS] = {(float)k, (float)k + 0.5F}, a = -(float)k;
+    float next_s[OBSERVATIONS] = {(float)k + 1, (float)k + 1.5F};
+
+    ks_replay_add(replay, s, &a, 100 + (double)k, k % 2 == 0, next_s);
+}
+
+struct drawn {
+    float s[DRAWS * OBSERVATIONS], a[DRAWS], next_s[DRAWS * OBSERVATIONS], mask[DRAWS];
+    double reward[DRAWS];
+};
+
+static void draw(const struct ks_replay *replay, struct ks_rng *rng, struct drawn *d)
+{
+    ks_replay_draw(replay, rng, &(struct ks_rows){.n = DRAWS, .s = d->s, .a = d->a,
+                                                  .next_s = d->next_s, .mask = d->mask,
+                                                  .reward = d->reward});
+}
+
+/* The numbers of the transitions drawn lie in low .. high, each as often as chance has it: chi squared
+ * with high - low degrees of freedom, below its 99.99% quantile for 9. */
+static void check_drawn(const struct drawn *d, size_t low, size_t high)
+{
+    double count[64] = {0}, expected = (double)DRAWS / (double)(high - low + 1), chi2 = 0;
+
+    for (size_t i = 0; i < DRAWS; i++) {
+        size_t k = (size_t)-d->a[i];
+
+        assert_in_range(k, low, high);
+        assert_true(d->s[2 * i] == (float)k && d->s[2 * i + 1] == (float)k + 0.5F);
+        assert_true(d->next_s[2 * i] == (float)k + 1 && d->next_s[2 * i + 1] == (float)k + 1.5F);
+        assert_true(d->reward[i] == 100 + (double)k && d->mask[i] == (k % 2 == 0));
+        count[k]++;
+    }
+    for (size_t k = low; k <= high; k++)
+        chi2 += (count[k] - expected) * (count[k] - expected) / expected;
+    assert_true(chi2 < 33.7);
+}
+
+static void test_draws(void **state)
+{
+    struct ks_rng rng = ks_rng_start(8, 0);
+    struct ks_replay *replay;
+    struct drawn d;
+
+    (void)state;
+    assert_ok(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay));
+    for (size_t k = 0; k < 4; k++)
+        add(replay, k);
+    draw(replay, &rng, &d);
+    check_drawn(&d, 0, 3); /* not full: only what is there */
+    assert_int_equal(rng.drawn, DRAWS);
+    for (size_t k = 4; k < 23; k++)
+        add(replay, k);
+    draw(replay, &rng, &d);
+    check_drawn(&d, 13, 22); /* full: the last ten */
+    ks_replay_free(replay);
+}
+
+static void test_capacity_of_one(void **state)
+{
+    struct ks_rng rng = ks_rng_start(8, 1);
+    struct ks_replay *replay;
+    struct drawn d;
+
+    (void)state;
+    assert_ok(ks_replay_new(1, OBSERVATIONS, 1, &replay));
+    add(replay, 1);
+    add(replay, 2);
+    draw(replay, &rng, &d);
+    check_drawn(&d, 2, 2);
+    ks_replay_free(replay);
+}
+
+static void test_out_of_memory(void **state)
+{
+    struct ks_replay *replay;
+    size_t n = 1;
+
+    (void)state;
+    for (;; n++) {
+        ks_status status;
+
+        ks_alloc_fail_at(n);
+        status = ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay);
+        ks_alloc_fail_at(0);
+        if (status == KS_OK)
+            break;
+        assert_int_equal(status, KS_MEMORY);
+    }
+    assert_int_equal(n, 7);
+    ks_replay_free(replay);
+}
+
+/* Episodes of 50 steps, far from zero, where a sum of squares would cancel. */
+static void test_returns(void **state)
+{
+    enum { N = 500 };
+    struct ks_rng rng = ks_rng_start(8, 2);
+    struct ks_returns returns = {.g = 0};
+    double g[N], last = 0, mean = 0, variance = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        double reward = 1e5 + ks_rng_normal(&rng);
+        bool done = i % 50 == 49;
+
+        ks_returns_add(&returns, 0.9, reward, done);
+        last = g[i] = (done ? 0 : 0.9 * last) + reward;
+        mean += g[i] / N;
+    }
+    for (size_t i = 0; i < N; i++)
+        variance += (g[i] - mean) * (g[i] - mean) / N;
+    assert_close(ks_returns_scale(&returns), sqrt(variance) + 1e-8, 1e-10 * sqrt(variance));
+}
+
+/* Nothing seen, or constant: the scale is 1e-8, not 0. */
+static void test_no_deviation(void **state)
+{
+    struct ks_returns returns = {.g = 0};
+
+    (void)state;
+    assert_close(ks_returns_scale(&returns), 1e-8, 0);
+    for (size_t i = 0; i < 10; i++)
+        ks_returns_add(&returns, 0.9, 0, false);
+    assert_close(ks_returns_scale(&returns), 1e-8, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_draws),         cmocka_unit_test(test_capacity_of_one),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_no_deviation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* Settings: defaults, ranges, messages, text there and back; and the architectures built from them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scratch.h"
+
+#include "ks/architecture.h"
+#include "ks/settings.h"
+
+static void test_defaults(void **state)
+{
+    struct ks_settings s;
+
+    (void)state;
+    ks_settings_start(&s);
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        assert_ok(ks_settings_set(&s, key->name, key->standard));
+    assert_int_equal(s.hidden, 512);
+    assert_int_equal(s.random_steps, 5000);
+    assert_close(s.lr_end, 3e-5, 0);
+    assert_true(isnan(s.gamma) && isnan(s.target_entropy) && isnan(s.nativeccd));
+    assert_int_equal(s.decay, 0);
+    assert_ok(ks_settings_check(&s));
+}
+
+static void test_values(void **state)
+{
+    struct ks_settings s;
+
+    (void)state;
+    ks_settings_start(&s);
+    assert_ok(ks_settings_assign(&s, "utd=8"));
+    assert_ok(ks_settings_assign(&s, "batch=1e3"));
+    assert_ok(ks_settings_assign(&s, "gamma=0.97"));
+    assert_ok(ks_settings_assign(&s, "decay=norms+heads"));
+    assert_ok(ks_settings_assign(&s, "raw_rewards=yes"));
+    assert_ok(ks_settings_assign(&s, "nativeccd=off"));
+    assert_int_equal(s.utd, 8);
+    assert_int_equal(s.batch, 1000);
+    assert_close(s.gamma, 0.97, 0);
+    assert_int_equal(s.decay, 2);
+    assert_int_equal(s.raw_rewards, 1);
+    assert_close(s.nativeccd, 0, 0);
+    assert_ok(ks_settings_assign(&s, "gamma=auto"));
+    assert_true(isnan(s.gamma));
+}
+
+static void test_refused(void **state)
+{
+    static const char *const cases[][2] = {
+        {"widht=3", "'widht'"},          {"utd", "KEY=VALUE"},
+        {"=3", "KEY=VALUE"},             {"utd=", "utd: expected a whole number"},
+        {"utd=0", "from 1 to 1024"},     {"utd=2.5", "found '2.5'"},
+        {"utd=2x", "found '2x'"},        {"batch=-4", "found '-4'"},
+        {"batch=1", "from 2"},           {"tau=1.1", "from 0 to 1"},
+        {"tau=nan", "tau"},              {"tau=inf", "tau"},
+        {"tau=auto", "tau"},             {"gamma=AUTO", "or auto"},
+        {"decay=some", "norms+heads"},   {"raw_rewards=2", "0 or 1"},
+        {"nativeccd=maybe", "or auto"},  {"replay=1e300", "replay"},
+        {"critic_lr=1e-4 ", "critic_lr"}, {"temperature=0", "temperature"},
+    };
+    struct ks_settings s, before;
+
+    (void)state;
+    ks_settings_start(&s);
+    ks_settings_start(&before);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_fails(ks_settings_assign(&s, cases[i][0]), KS_USAGE, cases[i][1]);
+        assert_memory_equal(&s, &before, sizeof s);
+    }
+}
+
+static void test_pairs(void **state)
+{
+    struct ks_settings s;
+
+    (void)state;
+    ks_settings_start(&s);
+    s.v_min = s.v_max;
+    assert_fails(ks_settings_check(&s), KS_USAGE, "v_min");
+    ks_settings_start(&s);
+    s.weight_decay = 1e-4;
+    assert_fails(ks_settings_check(&s), KS_USAGE, "decay is none");
+    s.decay = 1;
+    assert_ok(ks_settings_check(&s));
+}
+
+/* Every key at other than its default comes back from its text. */
+static void test_text(void **state)
+{
+    struct ks_settings s, back;
+
+    (void)state;
+    ks_settings_start(&s);
+    ks_settings_start(&back);
+    for (const struct ks_key *key = ks_keys; key->name; key++) {
+        char text[KS_VALUE_LENGTH];
+
+        assert_ok(ks_settings_set(&s, key->name,
+                                  key->type == KS_KEY_CHOICE   ? "all"
+                                  : key->type == KS_KEY_FLAG   ? "1"
+                                  : key->type == KS_KEY_NUMBER ? "0.1"
+                                                               : "13"));
+        ks_settings_print(&s, key, text);
+        assert_ok(ks_settings_set(&back, key->name, text));
+    }
+    assert_memory_equal(&s, &back, sizeof s);
+}
+
+/* clip((t/5 - 1)/(t/5), 0.95, 0.995), t agent steps of an episode: 0.99 on DMC. */
+static void test_gamma(void **state)
+{
+    struct ks_settings s;
+
+    (void)state;
+    ks_settings_start(&s);
+    assert_close(ks_settings_gamma(&s, 1000), 0.99, 1e-15);
+    s.action_repeat = 1;
+    assert_close(ks_settings_gamma(&s, 1000), 0.995, 1e-15);
+    assert_close(ks_settings_gamma(&s, 40), 0.95, 1e-15);
+    assert_close(ks_settings_gamma(&s, 250), 0.98, 1e-15);
+    s.gamma = 0.5;
+    assert_close(ks_settings_gamma(&s, 1000), 0.5, 0);
+}
+
+/* The descriptions as the paper's text has them, with their parameter counts for dog-trot: 223
+ * observations and 38 actions. */
+static const struct {
+    const char *name, *critic;
+    size_t parameters;
+} twelve[] = {
+    {"bn+wn+ce",
+     "batchnorm\nrepeat 4 {\n  dense 512 bias=no project=unit\n  batchnorm\n  relu\n}\n"
+     "dense 101 project=unit-kernel\nloss ce min=-5 max=5\n", 976495},
+    {"bn+ce",
+     "batchnorm\nrepeat 4 {\n  dense 512 bias=no\n  batchnorm\n  relu\n}\ndense 101\n"
+     "loss ce min=-5 max=5\n", 976495},
+    {"bn+wn+mse",
+     "batchnorm\nrepeat 4 {\n  dense 512 bias=no project=unit\n  batchnorm\n  relu\n}\n"
+     "dense 1 project=unit-kernel\nloss mse\n", 925195},
+    {"bn+mse",
+     "batchnorm\nrepeat 4 {\n  dense 512 bias=no\n  batchnorm\n  relu\n}\ndense 1\nloss mse\n",
+     925195},
+    {"ln+wn+ce",
+     "layernorm\nrepeat 4 {\n  dense 512 project=unit\n  layernorm\n  relu\n}\n"
+     "dense 101 project=unit-kernel\nloss ce min=-5 max=5\n", 978543},
+    {"ln+ce",
+     "layernorm\nrepeat 4 {\n  dense 512\n  layernorm\n  relu\n}\ndense 101\n"
+     "loss ce min=-5 max=5\n", 978543},
+    {"ln+wn+mse",
+     "layernorm\nrepeat 4 {\n  dense 512 project=unit\n  layernorm\n  relu\n}\n"
+     "dense 1 project=unit-kernel\nloss mse\n", 927243},
+    {"ln+mse",
+     "layernorm\nrepeat 4 {\n  dense 512\n  layernorm\n  relu\n}\ndense 1\nloss mse\n", 927243},
+    {"dense+wn+ce",
+     "repeat 4 {\n  dense 512 project=unit\n  relu\n}\ndense 101 project=unit-kernel\n"
+     "loss ce min=-5 max=5\n", 973925},
+    {"dense+ce", "repeat 4 {\n  dense 512\n  relu\n}\ndense 101\nloss ce min=-5 max=5\n", 973925},
+    {"dense+wn+mse",
+     "repeat 4 {\n  dense 512 project=unit\n  relu\n}\ndense 1 project=unit-kernel\nloss mse\n",
+     922625},
+    {"dense+mse", "repeat 4 {\n  dense 512\n  relu\n}\ndense 1\nloss mse\n", 922625},
+};
+
+static size_t count_parameters(const char *text, size_t in)
+{
+    struct ks_arch *arch;
+    size_t parameters;
+
+    assert_ok(KS(arch_parse)(text, "test", in, &arch));
+    parameters = arch->parameters;
+    KS(arch_free)(arch);
+    return parameters;
+}
+
+static void test_twelve(void **state)
+{
+    struct ks_settings s;
+
+    (void)state;
+    ks_settings_start(&s);
+    for (size_t i = 0; i < 12; i++) {
+        char *critic, *actor;
+        size_t expected = twelve[i].name[0] == 'b' ? 275722 : twelve[i].name[0] == 'l' ? 276746 : 274252;
+
+        assert_string_equal(ks_architectures[i], twelve[i].name);
+        assert_ok(ks_architecture(twelve[i].name, &s, 38, &critic, &actor));
+        assert_string_equal(critic, twelve[i].critic);
+        assert_int_equal(count_parameters(critic, 261), twelve[i].parameters);
+        assert_int_equal(count_parameters(actor, 223), expected);
+        free(critic);
+        free(actor);
+    }
+    assert_null(ks_architectures[12]);
+}
+
+static void test_actor_text(void **state)
+{
+    struct ks_settings s;
+    char *critic, *actor;
+
+    (void)state;
+    ks_settings_start(&s);
+    assert_ok(ks_architecture("bn+wn+mse", &s, 38, &critic, &actor));
+    assert_string_equal(actor, "batchnorm\nrepeat 4 {\n  dense 256 bias=no project=unit\n"
+                               "  batchnorm\n  relu\n}\ndense 76 project=unit-kernel\n"
+                               "policy tanh-gaussian log-std=clip min=-10 max=2\n");
+    free(critic);
+    free(actor);
+}
+
+/* What a file's layers say about its actor. */
+static void test_files(void **state)
+{
+    static const char *const cases[][2] = {
+        {"dense 4 project=unit\nrelu\nlayernorm\ndense 1\nloss mse\n",
+         "layernorm\nrepeat 4 {\n  dense 256 project=unit\n"},
+        {"layernorm\ndense 4\nbatchnorm # project=unit\nrelu\ndense 1\nloss mse\n",
+         "batchnorm\nrepeat 4 {\n  dense 256 bias=no\n"},
+        {"# batchnorm\ndense 4 # project=unit\nrelu\ndense 1\nloss mse\n",
+         "repeat 4 {\n  dense 256\n"},
+    };
+    struct ks_settings s;
+    char *critic, *actor;
+
+    (void)state;
+    ks_settings_start(&s);
+    for (size_t i = 0; i < 3; i++) {
+        const char *path = scratch("critic.arch");
+
+        write_bytes(path, cases[i][0], strlen(cases[i][0]));
+        assert_ok(ks_architecture(path, &s, 2, &critic, &actor));
+        assert_string_equal(critic, cases[i][0]);
+        if (strncmp(actor, cases[i][1], strlen(cases[i][1])) != 0)
+            fail_msg("case %zu: %s", i, actor);
+        free(critic);
+        free(actor);
+    }
+    s.hidden = 64;
+    assert_fails(ks_architecture(scratch("critic.arch"), &s, 2, &critic, &actor), KS_USAGE, "hidden");
+}
+
+static void test_unknown(void **state)
+{
+    struct ks_settings s;
+    char *critic, *actor;
+
+    (void)state;
+    ks_settings_start(&s);
+    assert_fails(ks_architecture("bn+wn", &s, 2, &critic, &actor), KS_USAGE, "'bn+wn'");
+    assert_fails(ks_architecture("", &s, 2, &critic, &actor), KS_USAGE, "''");
+    assert_fails(ks_architecture(scratch("none.arch"), &s, 2, &critic, &actor), KS_IO, "none.arch");
+    assert_null(critic);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_gamma),
+        cmocka_unit_test(test_twelve),   cmocka_unit_test(test_actor_text),
+        cmocka_unit_test(test_files),    cmocka_unit_test(test_unknown),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
