@@ -1,5 +1,6 @@
 #include "ks/line.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -99,6 +100,7 @@ ks_status ks_line_argument(struct ks_line *line, const char *what, double *value
     const char *word = NULL;
 
     KS_TRY(take_argument(line, what, &word));
+    assert(word);
     return parse_number(line, what, word, value);
 }
 

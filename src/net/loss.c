@@ -1,7 +1,6 @@
 /* The losses of a critic: one table row and three functions each. */
 #include "ks/loss.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 
@@ -59,14 +58,14 @@ static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
 /* log sum_k exp(f_k), without overflow */
 static real log_sum_exp(size_t n, const real *f)
 {
-    real max = f[0];
-    double sum = 0;
+    size_t top = 0;
+    double rest = 0; /* sum of exp(f_k - max) over all k but that of the maximum */
 
     for (size_t k = 1; k < n; k++)
-        max = f[k] > max ? f[k] : max;
+        top = f[k] > f[top] ? k : top;
     for (size_t k = 0; k < n; k++)
-        sum += exp((double)(f[k] - max));
-    return max + (real)log(sum);
+        rest += k == top ? 0 : exp((double)(f[k] - f[top]));
+    return f[top] + (real)log1p(rest);
 }
 
 void KS(softmax)(size_t rows, size_t columns, const real *f, real *p)
