@@ -49,7 +49,7 @@ do for [i=1:panels] {
              with impulses lw 4 lc rgb gray, \
          'tables/staircase.csv' \
              using (is(arch) ? symlog(column('eigenvalue')) : NaN):(number('cumulative')) axes x1y2 \
-             with fsteps lw 1 lc rgb '#333333'
+             with steps lw 1 lc rgb '#333333'
     unset label 1; unset label 2
 }
 unset multiplot

@@ -2,12 +2,12 @@
 panels = words(archs)
 columns = panels < 6 ? panels : 6
 groups = (panels + columns - 1)/columns
-width = 1.2 + 2.1*columns; height = 0.45 + 4*groups
+width = 1.3 + 2.1*columns; height = 0.45 + 4*groups
 load plots.'/style.gp'
 
-left = 0.75/width; right = 1 - 0.12/width; top = 1 - 0.08/height; bottom = 0.4/height
+left = 0.85/width; right = 1 - 0.12/width; top = 1 - 0.08/height; bottom = 0.4/height
 block = (top - bottom)/groups; column = (right - left)/columns
-x_low = -0.03*steps/1e3; x_high = 1.03*steps/1e3
+x_low = -0.03*steps/unit; x_high = 1.03*steps/unit
 
 # kappa has one scale, the spectra of a row have one
 K_min = K_max = 1
@@ -22,7 +22,7 @@ kappa_low = 10**floor(log10(K_min)); kappa_high = 10**ceil(log10(K_max) + 1e-9)
 
 set multiplot
 set xrange [x_low:x_high]
-set label 1 'environment steps (thousands); negative Ritz values in grey' \
+set label 1 steps_title.'; negative Ritz values in grey' \
     at screen (left + right)/2, screen 0.15/height center
 do for [i=1:panels] {
     arch = word(archs, i)
@@ -37,18 +37,18 @@ do for [i=1:panels] {
     set tmargin at screen y1; set bmargin at screen middle
     unset logscale y
     set yrange [-1.06*symlog(largest):1.06*symlog(largest)]
-    set xtics autofreq nomirror
+    set xtics 0, 0.5*steps/unit nomirror
     set format x ''
     set format y '%g'
-    set ylabel (c == 0 ? 'Ritz values' : '') offset 0.8, 0
+    set ylabel (c == 0 ? 'Ritz values' : '') offset 0.3, 0
     axis = 'y'; every = 2; named = c == 0
     eval symlog_tics
     set label 2 arch at screen (x0 + x1)/2, screen y1 + 0.13/height center font ',10' \
         textcolor rgb colour(arch)
     set arrow 1 from first x_low, first 0 to first x_high, first 0 nohead ls 101 lw 0.6 back
-    plot 'tables/ritz.csv' skip 1 using (strcol(1) eq arch && $3 < 0 ? $2/1e3 : NaN):(symlog($3)) \
+    plot 'tables/ritz.csv' skip 1 using (strcol(1) eq arch && $3 < 0 ? $2/unit : NaN):(symlog($3)) \
              with points pt 7 ps 0.2 lc rgb gray, \
-         '' skip 1 using (strcol(1) eq arch && $3 >= 0 ? $2/1e3 : NaN):(symlog($3)) \
+         '' skip 1 using (strcol(1) eq arch && $3 >= 0 ? $2/unit : NaN):(symlog($3)) \
              with points pt 7 ps 0.2 lc rgb colour(arch)
     unset label 1; unset label 2; unset arrow 1
 
@@ -61,10 +61,10 @@ do for [i=1:panels] {
     set ytics nomirror autofreq
     unset mytics
     set format y (c == 0 ? '10^{%T}' : '')
-    set ylabel (c == 0 ? 'κ' : '') offset 0.8, 0
-    plot 'tables/kappa.csv' skip 1 using (strcol(1) eq arch ? $5/1e3 : NaN):7:8 \
+    set ylabel (c == 0 ? 'κ' : '') offset 0.3, 0
+    plot 'tables/kappa.csv' skip 1 using (strcol(1) eq arch ? $5/unit : NaN):7:8 \
              with filledcurves fc rgb colour(arch) fs transparent solid 0.2 noborder, \
-         '' skip 1 using (strcol(1) eq arch ? $5/1e3 : NaN):6 \
+         '' skip 1 using (strcol(1) eq arch ? $5/unit : NaN):6 \
              with linespoints pt 7 ps 0.25 lw 1.2 lc rgb colour(arch)
 }
 unset multiplot

@@ -13,6 +13,10 @@ set datafile separator comma
 set datafile missing '-'
 set encoding utf8
 
+# environment steps, in thousands where they are many
+unit = steps < 10000 ? 1. : 1e3
+steps_title = unit > 1 ? 'environment steps (thousands)' : 'environment steps'
+
 # Okabe and Ito's colours, told apart by all readers: one a normalization.
 blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; purple = '#cc79a7'; gray = '#8a8a8a'
 norm_colour(norm) = norm eq 'bn' ? blue : norm eq 'ln' ? orange : norm eq 'dense' ? green : purple

@@ -38,7 +38,8 @@ struct ks_row {
 struct ks_summary_table {
     size_t n_rows;
     struct ks_row *row; /* [n_rows] in the order of ks_results_order; owned */
-    double spearman;    /* of KAPPA_GEOMETRIC and RETURN over the rows; NaN: undefined */
+    double spearman;    /* of KAPPA_GEOMETRIC and RETURN over the rows; NaN: undefined, or
+                         * fewer than three of them */
 };
 
 /* The caller frees table->row. */

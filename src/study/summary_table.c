@@ -15,6 +15,7 @@ const char *const ks_column_names[KS_COLUMNS] = {
     "kappa",    "kappa_lower_bound", "kappa_q90", "lambda_max",
     "kurtosis", "kappa_geometric",   "return",    "area"};
 
+enum { LEAST_RANKS = 3 };               /* of fewer a rank correlation says nothing */
 static const double FULL_RETURN = 1000; /* of an episode: 1000 steps, rewards up to 1 */
 
 /* The numbers of one architecture. */
@@ -149,7 +150,8 @@ static ks_status correlate(struct ks_summary_table *table)
         values[n] = value[KS_KAPPA_GEOMETRIC].value;
         values[table->n_rows + n++] = value[KS_RETURN].value;
     }
-    status = ks_spearman(n, values, values + table->n_rows, &table->spearman);
+    status = n < LEAST_RANKS ? KS_OK
+                             : ks_spearman(n, values, values + table->n_rows, &table->spearman);
     free(values);
     return status;
 }
