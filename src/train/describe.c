@@ -62,10 +62,10 @@ static json_t *identity(const struct ks_run *r)
     json_t *settings = describe_settings(&r->options->settings);
 
     json_object_del(settings, "threads");
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:o}", "env", r->options->env, "architecture",
-                     r->name, "critic", r->critic_text, "actor", r->actor_text, "seed",
-                     (json_int_t)r->options->seed, "steps", (json_int_t)r->options->steps,
-                     "settings", settings);
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:s, s:s}", "env", r->options->env, "architecture",
+                     r->name, "seed", (json_int_t)r->options->seed, "steps",
+                     (json_int_t)r->options->steps, "settings", settings, "critic", r->critic_text,
+                     "actor", r->actor_text);
 }
 
 /* Fails unless the file's description of this part of the identity is the run's. */
@@ -106,14 +106,15 @@ static ks_status check_folder(const struct ks_run *r, const char *path)
 {
     ks_status status = KS_OK;
     json_error_t error;
-    json_t *found = json_load_file(path, 0, &error), *want = identity(r);
+    bool there = ks_text_exists(path);
+    json_t *found = there ? json_load_file(path, 0, &error) : NULL, *want = identity(r);
 
     if (!want)
-        status = ks_fail(KS_MEMORY, "out of memory: describing the run");
-    else if (!json_is_object(found))
+        status = ks_fail(KS_USAGE, "%s: the run's names are no UTF-8 text", path);
+    else if (there && !json_is_object(found))
         status = ks_fail(KS_FORMAT, "%s: expected the description of a run, found %s (line %d)",
                          path, found ? "something else" : error.text, error.line);
-    else
+    else if (there)
         status = compare_all(path, found, want);
     json_decref(found);
     json_decref(want);
@@ -127,8 +128,7 @@ ks_status ks_run_claim(const struct ks_run *r)
 
     KS_TRY(ks_folder_make(r->folder));
     KS_GO(ks_run_path(r, "run.json", &path));
-    if (ks_text_exists(path))
-        KS_GO(check_folder(r, path));
+    KS_GO(check_folder(r, path));
 done:
     free(path);
     return status;

@@ -140,9 +140,9 @@ static ks_status build(struct ks_run *r)
     KS_TRY(ks_copy_string(o->out, &r->folder));
     KS_TRY(name_architecture(o->architecture, &r->name));
     KS_TRY(new_player(o, &r->player));
-    KS_TRY(new_player(o, &r->evaluator));
     KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(r->player.env),
                            &r->critic_text, &r->actor_text));
+    KS_TRY(new_player(o, &r->evaluator));
     r->gamma = ks_settings_gamma(&o->settings, ks_env_steps(r->player.env));
     KS_TRY(new_agent(r));
     KS_TRY(new_replay(r));

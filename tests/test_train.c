@@ -1,0 +1,398 @@
+/* kappascope-train as a user runs it: short runs of small networks on dog-trot. The binary is in $KS_BIN,
+ * or build/bin where that is not set. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "scratch.h"
+
+#include "ks/checkpoint.h"
+#include "ks/csv.h"
+
+/* 60 agent steps, 30 of them before the first update; 2 checkpoints and one before that update. */
+#define SMALL                                                                                      \
+    "--quiet --env dog-trot --steps 120 --set hidden=16 --set actor_hidden=16 --set batch=8 "      \
+    "--set random_steps=30 --set eval_episodes=1 --set checkpoints=2 --set analysis_minibatches=3 "
+
+static char complained[1 << 14];
+
+static const char *program(void)
+{
+    static char path[2048];
+    char here[1024] = "";
+    const char *folder = getenv("KS_BIN");
+
+    folder = folder ? folder : "build/bin";
+    if (folder[0] != '/')
+        assert_non_null(getcwd(here, sizeof here));
+    snprintf(path, sizeof path, "%s%s%s/kappascope-train", here, here[0] ? "/" : "", folder);
+    return path;
+}
+
+/* Runs the program in the scratch folder; its exit status. */
+__attribute__((format(printf, 1, 2))) static int train(const char *arguments, ...)
+{
+    char list[2048], command[8192];
+    va_list values;
+    size_t length;
+    FILE *errors;
+    int status;
+
+    va_start(values, arguments);
+    vsnprintf(list, sizeof list, arguments, values);
+    va_end(values);
+    snprintf(command, sizeof command,
+             "cd '%s' && OMP_WAIT_POLICY=passive '%s' >out.txt 2>err.txt %s", scratch_folder,
+             program(), list);
+    status = system(command);
+    assert_true(WIFEXITED(status));
+    errors = fopen(scratch("err.txt"), "r");
+    assert_non_null(errors);
+    length = fread(complained, 1, sizeof complained - 1, errors);
+    complained[length] = '\0';
+    fclose(errors);
+    return WEXITSTATUS(status);
+}
+
+#define assert_trains(...)                                                                         \
+    do {                                                                                           \
+        if (train(__VA_ARGS__) != 0)                                                               \
+            fail_msg("training failed: %s", complained);                                           \
+    } while (0)
+
+static int remove_all(void **state)
+{
+    char command[512];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -r '%s'", scratch_folder);
+    return system(command);
+}
+
+static struct ks_checkpoint *read_checkpoint(const char *name)
+{
+    struct ks_checkpoint *c;
+
+    assert_ok(ks_checkpoint_read(scratch(name), &c));
+    return c;
+}
+
+static const struct ks_attribute *attribute(const struct ks_checkpoint *c, const char *name)
+{
+    const struct ks_attribute *a = ks_attribute_find(c->attribute, c->n_attributes, name);
+
+    if (!a)
+        fail_msg("no attribute '%s'", name);
+    return a;
+}
+
+/* A string of run.json; the caller drops *json. */
+static const char *describe(const char *file, const char *key, json_t **json)
+{
+    *json = json_load_file(scratch(file), 0, NULL);
+    assert_non_null(*json);
+    return json_string_value(json_object_get(*json, key));
+}
+
+static void assert_state(const char *file, const char *state)
+{
+    json_t *json;
+
+    assert_string_equal(describe(file, "state", &json), state);
+    json_decref(json);
+}
+
+static bool exists(const char *name)
+{
+    return access(scratch(name), F_OK) == 0;
+}
+
+static double cell(const struct ks_csv *csv, size_t row, const char *name)
+{
+    size_t column;
+    double value;
+
+    assert_ok(ks_csv_column(csv, name, &column));
+    assert_ok(ks_csv_number(csv, row, column, &value));
+    return value;
+}
+
+/* Sizes and attributes of the last checkpoint of a run. */
+static void check_last_checkpoint(const struct ks_csv *progress)
+{
+    struct ks_checkpoint *c = read_checkpoint("one/step_000000120.h5");
+    size_t last = progress->rows - 1;
+
+    assert_int_equal(c->critic.ensemble, 2);
+    assert_int_equal(c->minibatches, 3);
+    assert_int_equal(c->rows, 16);
+    assert_int_equal(c->loss_rows, 8);
+    assert_int_equal(c->critic.arch->in, 261);
+    assert_non_null(c->critic.state);
+    assert_non_null(c->target_critic.w);
+    assert_int_equal(c->actor.arch->in, 223);
+    assert_int_equal(c->adam_step, 60); /* 30 agent steps, 2 updates each */
+    assert_non_null(c->adam_v);
+    assert_string_equal(attribute(c, "env")->string, "dog-trot");
+    assert_string_equal(attribute(c, "architecture")->string, "bn+wn+ce");
+    assert_int_equal(attribute(c, "seed")->integer, 3);
+    assert_int_equal(attribute(c, "env_step")->integer, 120);
+    assert_int_equal(attribute(c, "update")->integer, 60);
+    assert_close(attribute(c, "gamma")->number, 0.99, 1e-15);
+    assert_close(attribute(c, "learning_rate")->number, 3e-4 - 2.7e-4 / 2, 1e-12);
+    assert_true(attribute(c, "reward_scale")->number > 1e-3);
+    assert_true(attribute(c, "temperature")->number > 0);
+    assert_int_equal(attribute(c, "returns")->n, 1);
+    assert_non_null(strstr(attribute(c, "library_versions")->string, "MuJoCo"));
+    /* evaluated before it was written */
+    assert_close(attribute(c, "return_mean")->number, cell(progress, last, "return_mean"), 1e-6);
+    assert_close(ks_attribute_find(c->metric, c->n_metrics, "critic_loss")->number,
+                 cell(progress, last, "critic_loss"), 1e-6);
+    ks_checkpoint_free(c);
+}
+
+static void check_first_checkpoint(void)
+{
+    struct ks_checkpoint *c = read_checkpoint("one/step_000000060.h5");
+
+    assert_int_equal(attribute(c, "update")->integer, 0);
+    assert_int_equal(c->adam_step, 0);
+    for (size_t i = 0; i < 2 * c->critic.arch->parameters; i++)
+        assert_true(c->critic.w[i] == c->target_critic.w[i] && c->adam_m[i] == 0);
+    ks_checkpoint_free(c);
+}
+
+static void test_run(void **state)
+{
+    struct ks_csv *progress;
+    json_t *json;
+
+    (void)state;
+    assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one");
+    assert_string_equal(complained, "");
+    assert_state("one/run.json", "finished");
+    assert_non_null(strstr(describe("one/run.json", "critic", &json), "dense 16"));
+    assert_int_equal(json_integer_value(json_object_get(json, "update")), 60);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "settings"), "batch")), 8);
+    json_decref(json);
+    assert_ok(ks_csv_read(scratch("one/progress.csv"), false, &progress));
+    assert_int_equal(progress->rows, 3); /* the start; before the first update; the end */
+    assert_close(cell(progress, 1, "env_step"), 60, 0);
+    assert_true(isnan(cell(progress, 1, "critic_loss")) && isnan(cell(progress, 1, "return_mean")));
+    assert_close(cell(progress, 2, "update"), 60, 0);
+    assert_true(cell(progress, 2, "critic_dormant") >= 0);
+    assert_false(exists("one/step_000000000.h5"));
+    check_last_checkpoint(progress);
+    check_first_checkpoint();
+    ks_csv_free(progress);
+}
+
+static void assert_same_numbers(size_t n, const double *a, const double *b)
+{
+    assert_memory_equal(a, b, n * sizeof *a);
+}
+
+static void assert_same_metrics(const struct ks_checkpoint *a, const struct ks_checkpoint *b)
+{
+    assert_int_equal(a->n_metrics, b->n_metrics);
+    for (size_t i = 0; i < a->n_metrics; i++) {
+        const struct ks_attribute *m = &a->metric[i];
+
+        if (!strstr(m->name, "_per_second"))
+            assert_true(m->number == ks_attribute_find(b->metric, b->n_metrics, m->name)->number);
+    }
+}
+
+/* Everything but the metrics of time. */
+static void assert_same_checkpoint(const char *first, const char *second)
+{
+    struct ks_checkpoint *a = read_checkpoint(first), *b = read_checkpoint(second);
+    size_t n = 2 * a->critic.arch->parameters, states = 2 * a->critic.arch->states;
+
+    assert_same_numbers(n, a->critic.w, b->critic.w);
+    assert_same_numbers(n, a->target_critic.w, b->target_critic.w);
+    assert_same_numbers(n, a->adam_m, b->adam_m);
+    assert_same_numbers(n, a->adam_v, b->adam_v);
+    assert_same_numbers(states, a->critic.state, b->critic.state);
+    assert_same_numbers(a->actor.arch->parameters, a->actor.w, b->actor.w);
+    assert_same_numbers(3 * 16 * 261, a->input, b->input);
+    assert_same_numbers(3 * 8 * 101, a->target, b->target);
+    assert_same_metrics(a, b);
+    assert_close(attribute(a, "return_mean")->number, attribute(b, "return_mean")->number, 0);
+    ks_checkpoint_free(a);
+    ks_checkpoint_free(b);
+}
+
+/* The same seed again, with one thread instead of two; and stopped half way. */
+static void test_same_again(void **state)
+{
+    (void)state;
+    assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out two --set threads=1");
+    assert_same_checkpoint("one/step_000000060.h5", "two/step_000000060.h5");
+    assert_same_checkpoint("one/step_000000120.h5", "two/step_000000120.h5");
+    assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out half --stop-at 61");
+    assert_state("half/run.json", "stopped");
+    assert_false(exists("half/step_000000120.h5"));
+    assert_same_checkpoint("one/step_000000060.h5", "half/step_000000060.h5");
+    assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out half"); /* started over */
+    assert_state("half/run.json", "finished");
+    assert_same_checkpoint("one/step_000000120.h5", "half/step_000000120.h5");
+}
+
+/* A file's critic, without batchnorm: as many rows as carry loss. */
+static void test_file(void **state)
+{
+    static const char text[] = "layernorm\ndense 9 project=unit\nrelu\ndense 1\nloss mse\n";
+    struct ks_checkpoint *c;
+
+    (void)state;
+    write_bytes(scratch("mine.arch"), text, strlen(text));
+    assert_trains("--quiet --env dog-stand --arch mine.arch --out file --steps 23 --set "
+                  "action_repeat=1 --set random_steps=5 --set evaluations=0 --set eval_episodes=1 "
+                  "--set checkpoints=1 --set analysis_minibatches=2 --set batch=4 --set critics=3 "
+                  "--set actor_hidden=8 --set raw_rewards=1 --set utd=1");
+    c = read_checkpoint("file/step_000000023.h5");
+    assert_int_equal(c->critic.ensemble, 3);
+    assert_int_equal(c->rows, 4);
+    assert_int_equal(c->critic.arch->loss.targets, 1);
+    assert_null(c->critic.state);
+    assert_string_equal(c->critic.text, text);
+    assert_non_null(strstr(c->actor.text, "layernorm\nrepeat 4 {\n  dense 8 project=unit\n"));
+    assert_string_equal(attribute(c, "architecture")->string, "mine");
+    assert_close(attribute(c, "gamma")->number, 0.995, 1e-15);
+    ks_checkpoint_free(c);
+}
+
+/* A learning rate of 1 in 32 layers that nothing normalizes: the values overflow float. */
+static void test_overflow(void **state)
+{
+    json_t *json;
+
+    (void)state;
+    assert_int_equal(train(SMALL "--set evaluations=0 --arch dense+mse --out burst --set depth=32 "
+                                 "--set critic_lr=1 --set lr_end=1"), 1);
+    assert_non_null(strstr(complained, "environment step "));
+    assert_non_null(strstr(complained, "finite"));
+    assert_string_equal(describe("burst/run.json", "state", &json), "failed");
+    assert_non_null(strstr(json_string_value(json_object_get(json, "reason")), "finite"));
+    json_decref(json);
+    assert_false(exists("burst/step_000000120.h5"));
+}
+
+/* Exit status 2, one line that holds `words`, and no run in the folder. */
+static void refused(const char *words, const char *arguments)
+{
+    assert_int_equal(train("--quiet %s", arguments), 2);
+    if (!strstr(complained, words))
+        fail_msg("%s: '%s' does not contain '%s'", arguments, complained, words);
+    assert_ptr_equal(strchr(complained, '\n'), complained + strlen(complained) - 1);
+    assert_false(exists("bad"));
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refused("--env", "--arch bn+wn+ce --out bad");
+    refused("--arch", "--env dog-trot --out bad");
+    refused("--out", "--env dog-trot --arch bn+wn+ce");
+    refused("dog-swim", "--env dog-swim --arch bn+wn+ce --out bad");
+    refused("bn+wm+ce", "--env dog-trot --arch bn+wm+ce --out bad");
+    refused("none.arch", "--env dog-trot --arch none.arch --out bad");
+    refused("--seed", "--env dog-trot --arch bn+wn+ce --out bad --seed -1");
+    refused("--steps", "--env dog-trot --arch bn+wn+ce --out bad --steps 0");
+    refused("--stop-at", "--env dog-trot --arch bn+wn+ce --out bad --stop-at 1e9");
+    refused("batch", "--env dog-trot --arch bn+wn+ce --out bad --set batch=0");
+    refused("'widht'", "--env dog-trot --arch bn+wn+ce --out bad --set widht=3");
+    refused("decay", "--env dog-trot --arch bn+wn+ce --out bad --set weight_decay=0.1");
+    refused("--frames", "--env dog-trot --arch bn+wn+ce --out bad --frames 3");
+    refused("'more'", "--env dog-trot --arch bn+wn+ce --out bad more");
+}
+
+static void test_bad_file(void **state)
+{
+    static const char policy[] = "dense 4\npolicy tanh-gaussian log-std=clip\n";
+    static const char broken[] = "dense 4\nrelu slope=2\ndense 1\nloss mse\n";
+
+    (void)state;
+    write_bytes(scratch("policy.arch"), policy, strlen(policy));
+    write_bytes(scratch("broken.arch"), broken, strlen(broken));
+    refused("loss", "--env dog-trot --arch policy.arch --out bad");
+    refused("2: ", "--env dog-trot --arch broken.arch --out bad");
+    refused("hidden", "--env dog-trot --arch policy.arch --out bad --set hidden=8");
+}
+
+/* Another run's folder, a folder that is a file, a run.json that is none: nothing is touched. */
+static void test_folders(void **state)
+{
+    unsigned char *before, *after;
+    size_t size, same;
+
+    (void)state;
+    before = read_bytes(scratch("one/run.json"), &size);
+    assert_int_equal(train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 4 --out one"), 2);
+    assert_non_null(strstr(complained, "expected seed 4, found 3"));
+    assert_int_equal(train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one --set tau=0.01"), 2);
+    assert_non_null(strstr(complained, "expected tau 0.01, found 0.005"));
+    after = read_bytes(scratch("one/run.json"), &same);
+    assert_int_equal(size, same);
+    assert_memory_equal(before, after, size);
+    refused("mine.arch", "--env dog-trot --arch bn+wn+ce --out mine.arch");
+    mkdir(scratch("odd"), 0777);
+    write_bytes(scratch("odd/run.json"), "{\"env\":", 7);
+    refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
+    write_bytes(scratch("odd/run.json"), "[]", 2);
+    refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
+    free(before);
+    free(after);
+}
+
+/* Waits until the run has described itself, for a minute at most. */
+static void wait_for(const char *name)
+{
+    const struct timespec tenth = {.tv_nsec = 100000000};
+
+    for (int i = 0; i < 600 && !exists(name); i++)
+        nanosleep(&tenth, NULL);
+    assert_true(exists(name));
+}
+
+static void test_signal(void **state)
+{
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    if (child == 0) {
+        char out[512];
+
+        snprintf(out, sizeof out, "%s/killed", scratch_folder);
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(9);
+        execl(program(), "kappascope-train", "--quiet", "--env", "dog-trot", "--arch", "bn+wn+ce",
+              "--set", "hidden=16", "--out", out, (char *)NULL);
+        _exit(9);
+    }
+    wait_for("killed/run.json");
+    kill(child, SIGTERM);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_state("killed/run.json", "stopped");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run),     cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_file),    cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_bad_file),
+        cmocka_unit_test(test_folders), cmocka_unit_test(test_signal),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+}
