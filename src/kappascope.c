@@ -76,7 +76,8 @@ done:
 static ks_status print_version(char **argv)
 {
     static const struct poptOption none[] = {POPT_TABLEEND};
-    static const struct ks_program program = {.name = "kappascope", .options = none};
+    static const struct ks_program program = {
+        .name = "kappascope", .synopsis = "COMMAND", .options = none};
     struct ks_arguments arguments;
 
     KS_TRY(ks_program_start(&program, 2, argv, &arguments));
