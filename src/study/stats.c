@@ -18,6 +18,8 @@ double ks_iqm(size_t n, double *values)
     size_t cut = n / 4;
     double sum = 0;
 
+    if (n == 0)
+        return NAN;
     for (size_t i = 0; i < n; i++)
         if (isnan(values[i]))
             return NAN;
