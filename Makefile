@@ -91,7 +91,7 @@ coverage:
 lint: deps
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -Iinclude \
 	    --std=c11 src analysis
-	clang-tidy --quiet $(foreach d,$(once) $(twice),$(wildcard $(d)/*.c)) $(mains) -- $(CPPFLAGS) $(DEFINES)
+	clang-tidy --quiet $(foreach d,$(once) $(single) $(twice),$(wildcard $(d)/*.c)) $(mains) -- $(CPPFLAGS) $(DEFINES)
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 clean:

@@ -15,16 +15,21 @@
 static const char details[] =
     "NAMES AND FILES\n"
     "  --arch takes one of the study's names (--list) or a file FILE.arch with the critic's\n"
-    "  description, whose loss is ce or mse. The actor then has blocks of the kind that the file has:\n"
+    "  description, whose loss is ce or mse. The actor then has blocks of the kind that the file "
+    "has:\n"
     "  bn if it holds a batchnorm, else ln if a layernorm or rmsnorm, else dense; with weight\n"
-    "  normalization if a dense of the file has project=unit or unit-kernel. Settings marked 'named\n"
+    "  normalization if a dense of the file has project=unit or unit-kernel. Settings marked "
+    "'named\n"
     "  architectures' must keep their defaults then.\n\n"
     "OUTPUT\n"
-    "  DIR/step_NNNNNNNNN.h5 (checkpoints, by environment step), DIR/progress.csv, DIR/run.json. DIR is\n"
-    "  made where it is missing. A folder that holds another run is refused; the same run is started\n"
+    "  DIR/step_NNNNNNNNN.h5 (checkpoints, by environment step), DIR/progress.csv, DIR/run.json. "
+    "DIR is\n"
+    "  made where it is missing. A folder that holds another run is refused; the same run is "
+    "started\n"
     "  over. The same seed and settings give the same checkpoints for any number of threads.\n\n"
     "EXAMPLE\n"
-    "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 --set utd=1\n";
+    "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 --set "
+    "utd=1\n";
 
 /* What the command line fills. */
 struct command {
@@ -60,8 +65,9 @@ static ks_status read_count(const char *name, const char *text, uint64_t low, ui
     errno = 0;
     *value = strtoull(text, &end, 10);
     if (errno != 0 || end == text || *end || strchr(text, '-') || *value < low || *value > high)
-        return ks_fail(KS_USAGE, "%s: expected a whole number from %" PRIu64 " to %" PRIu64
-                       ", found '%s'", name, low, high, text);
+        return ks_fail(KS_USAGE,
+                       "%s: expected a whole number from %" PRIu64 " to %" PRIu64 ", found '%s'",
+                       name, low, high, text);
     return KS_OK;
 }
 
@@ -72,7 +78,8 @@ static ks_status require(const char *name, const char *value)
 
 static ks_status read_options(const struct command *c, struct ks_train_options *o)
 {
-    static const uint64_t MAX_STEPS = 1000000000000, MAX_SEED = INT64_MAX; /* seeds are kept signed */
+    static const uint64_t MAX_STEPS = 1000000000000,
+                          MAX_SEED = INT64_MAX; /* seeds are kept signed */
     uint64_t steps = 1000000, stop_at = 0;
 
     KS_TRY(require("--env", c->env));

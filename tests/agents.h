@@ -30,11 +30,21 @@ static inline void describe_small(const char *name, char **critic, char **actor)
 
 static inline struct ks_agent_config small_config(const char *critic, const char *actor)
 {
-    return (struct ks_agent_config){
-        .critic = critic, .actor = actor, .observations = OBSERVATIONS, .actions = ACTIONS,
-        .ensemble = 2, .batch = BATCH, .gamma = 0.9, .tau = 0.1,
-        .critic_rate = {1e-3, 1e-4, 100}, .actor_rate = {1e-3, 1e-4, 100}, .policy_delay = 3,
-        .temperature = 0.2, .target_entropy = -1.5, .seed = 7, .threads = 1};
+    return (struct ks_agent_config){.critic = critic,
+                                    .actor = actor,
+                                    .observations = OBSERVATIONS,
+                                    .actions = ACTIONS,
+                                    .ensemble = 2,
+                                    .batch = BATCH,
+                                    .gamma = 0.9,
+                                    .tau = 0.1,
+                                    .critic_rate = {1e-3, 1e-4, 100},
+                                    .actor_rate = {1e-3, 1e-4, 100},
+                                    .policy_delay = 3,
+                                    .temperature = 0.2,
+                                    .target_entropy = -1.5,
+                                    .seed = 7,
+                                    .threads = 1};
 }
 
 struct transitions {

@@ -1,5 +1,5 @@
-/* The update: gradients of both losses against differences for all twelve architectures, each step of
- * the update against the networks used by hand, threads, precisions. In double. */
+/* The update: gradients of both losses against differences for all twelve architectures, each step
+ * of the update against the networks used by hand, threads, precisions. In double. */
 #include "agents.h"
 
 #include "ks/memory.h"
@@ -179,7 +179,8 @@ static void forget(struct before *b)
     free(b->actor_state);
 }
 
-/* Steps 1 to 3 by hand: a' from the actor in evaluation mode; the target critics, in training mode, on
+/* Steps 1 to 3 by hand: a' from the actor in evaluation mode; the target critics, in training mode,
+ * on
  * [(s,a); (s',a')] in this order, second half. */
 static void check_targets(const struct ks_agent *a, const struct before *b,
                           const struct transitions *t, const double *noise, double temperature)
@@ -200,21 +201,28 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
             x[i * WIDTH + OBSERVATIONS + j] = t->a[i * ACTIONS + j];
     }
     head = forward(a->actor_arch, BATCH, true, b->actor, b->actor_state, next_s);
-    KS(policy_sample)(&a->actor_arch->policy,
-                      &(struct ks_policy_pass){.rows = BATCH, .stride = WIDTH, .head = head,
-                                               .noise = noise,
-                                               .action = x + BATCH * WIDTH + OBSERVATIONS,
-                                               .log_pi = log_pi});
+    KS(policy_sample)
+    (&a->actor_arch->policy, &(struct ks_policy_pass){.rows = BATCH,
+                                                      .stride = WIDTH,
+                                                      .head = head,
+                                                      .noise = noise,
+                                                      .action = x + BATCH * WIDTH + OBSERVATIONS,
+                                                      .log_pi = log_pi});
     for (size_t e = 0; e < 2; e++) {
         f[e] = forward(a->critic_arch, rows, false, b->target[e], NULL, x);
         second[e] = f[e] + BATCH * k;
     }
-    KS(critic_targets)(&a->critic_arch->loss,
-                       &(struct ks_next_values){.rows = BATCH, .ensemble = 2, .f = second,
-                                                .reward = t->reward, .mask = t->mask,
-                                                .log_pi = log_pi, .gamma = 0.9,
-                                                .temperature = temperature},
-                       scratch, target);
+    KS(critic_targets)
+    (&a->critic_arch->loss,
+     &(struct ks_next_values){.rows = BATCH,
+                              .ensemble = 2,
+                              .f = second,
+                              .reward = t->reward,
+                              .mask = t->mask,
+                              .log_pi = log_pi,
+                              .gamma = 0.9,
+                              .temperature = temperature},
+     scratch, target);
     for (size_t i = 0; i < BATCH * k; i++)
         assert_close(a->target[i], target[i], 1e-12);
     free(head);
@@ -258,16 +266,20 @@ static void check_actor_loss(const struct ks_agent *a, const struct before *b,
         x[i / OBSERVATIONS * WIDTH + i % OBSERVATIONS] = t->s[i];
     }
     head = forward(a->actor_arch, BATCH, false, b->actor, b->actor_state, s);
-    KS(policy_sample)(&a->actor_arch->policy,
-                      &(struct ks_policy_pass){.rows = BATCH, .stride = WIDTH, .head = head,
-                                               .noise = a->noise, .action = x + OBSERVATIONS,
-                                               .log_pi = log_pi});
+    KS(policy_sample)
+    (&a->actor_arch->policy, &(struct ks_policy_pass){.rows = BATCH,
+                                                      .stride = WIDTH,
+                                                      .head = head,
+                                                      .noise = a->noise,
+                                                      .action = x + OBSERVATIONS,
+                                                      .log_pi = log_pi});
     for (size_t e = 0; e < 2; e++)
         f[e] = forward(a->critic_arch, BATCH, true, a->critic[e].w, a->critic[e].state, x);
     for (size_t i = 0; i < BATCH; i++) {
         loss += (temperature * log_pi[i] -
                  fmin(KS(critic_value)(&a->critic_arch->loss, f[0] + i * k, p),
-                      KS(critic_value)(&a->critic_arch->loss, f[1] + i * k, p))) / BATCH;
+                      KS(critic_value)(&a->critic_arch->loss, f[1] + i * k, p))) /
+                BATCH;
         entropy -= log_pi[i] / BATCH;
     }
     assert_close(u->actor_loss, loss, 1e-12);
@@ -316,8 +328,8 @@ static void test_steps(void **state)
     }
 }
 
-/* The actor and the temperature step at updates 0, 3, 6; in between the actor's parameters stay and its
- * running statistics move. log T steps by the rate, against the sign of H - H*, at first. */
+/* The actor and the temperature step at updates 0, 3, 6; in between the actor's parameters stay and
+ * its running statistics move. log T steps by the rate, against the sign of H - H*, at first. */
 static void test_delay(void **state)
 {
     struct ks_agent *a = make_agent("bn+wn+ce");
@@ -460,7 +472,8 @@ static void compare_precisions(const char *name)
     assert_close(relative_error(n, single->critic.w, exact->critic.w), 0, 1e-6);
     if (exact->critic.state)
         assert_close(relative_error(2 * exact->critic.arch->states, single->critic.state,
-                                    exact->critic.state), 0, 1e-6);
+                                    exact->critic.state),
+                     0, 1e-6);
     ks_checkpoint_free(single);
     ks_checkpoint_free(exact);
     ks_agent_free_f32(one);
@@ -572,11 +585,11 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),    cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_delay),        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_freeze),       cmocka_unit_test(test_act),
-        cmocka_unit_test(test_precisions),   cmocka_unit_test(test_q_mean),
-        cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_bad_descriptions),
+        cmocka_unit_test(test_gradients),     cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_delay),         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_freeze),        cmocka_unit_test(test_act),
+        cmocka_unit_test(test_precisions),    cmocka_unit_test(test_q_mean),
+        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_bad_descriptions),
         cmocka_unit_test(test_out_of_memory),
     };
 

@@ -45,8 +45,8 @@ static void test_orthogonal(void **state)
     }
 }
 
-/* Uniformly distributed on the orthogonal matrices, E w_11 = 0 and E w_11^2 = 1/n. Without the signs
- * of R's diagonal LAPACK's reflections leave w_11 negative every time. */
+/* Uniformly distributed on the orthogonal matrices, E w_11 = 0 and E w_11^2 = 1/n. Without the
+ * signs of R's diagonal LAPACK's reflections leave w_11 negative every time. */
 static void test_no_preferred_sign(void **state)
 {
     enum { N = 4, TIMES = 2000 };
@@ -101,8 +101,8 @@ static void test_actor_heads(void **state)
     real *w;
 
     (void)state;
-    assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 6\npolicy tanh-gaussian log-std=clip\n", "test", 5,
-                             &arch));
+    assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 6\npolicy tanh-gaussian log-std=clip\n", "test",
+                             5, &arch));
     w = calloc(arch->parameters, sizeof *w);
     assert_ok(KS(init_network)(arch, &rng, w, w));
     head = w + arch->layer[2].offset;

@@ -62,11 +62,12 @@ static void test_norms(void **state)
     list = measure(a, &n);
     assert_close(value(list, n, "critic_param_norm_00"), 2 * sqrt(56), 1e-12);
     assert_close(value(list, n, "critic_grad_norm_00"), sqrt(63), 1e-12);
-    assert_close(value(list, n, "critic_effective_lr_00"), 0.5, 1e-12); /* the bias is 0: left out */
+    assert_close(value(list, n, "critic_effective_lr_00"), 0.5,
+                 1e-12); /* the bias is 0: left out */
     assert_close(value(list, n, "critic_effective_lr_02"), 1, 1e-12);
     assert_close(value(list, n, "critic_param_norm"), sqrt(4 * 56 + (double)rest), 1e-12);
-    assert_close(value(list, n, "critic_effective_lr"), (0.5 * 56 + (double)rest) / (56 + (double)rest),
-                 1e-12);
+    assert_close(value(list, n, "critic_effective_lr"),
+                 (0.5 * 56 + (double)rest) / (56 + (double)rest), 1e-12);
     assert_true(isnan(value(list, n, "critic_feature_rank"))); /* nothing has passed through yet */
     free(list);
     KS(agent_free)(a);

@@ -32,7 +32,10 @@ static void setup(struct subject *s, const char *description)
     n = s->arch->parameters;
     s->block = calloc(5 * n + KS(widest)(s->arch), sizeof *s->block);
     s->g = s->block + 3 * n;
-    s->t = (struct ks_trained){.w = s->block, .m = s->block + n, .v = s->block + 2 * n, .g = s->g,
+    s->t = (struct ks_trained){.w = s->block,
+                               .m = s->block + n,
+                               .v = s->block + 2 * n,
+                               .g = s->g,
                                .columns = s->block + 5 * n};
     for (size_t i = 0; i < n; i++) {
         s->t.w[i] = (real)ks_rng_normal(&rng);
@@ -269,9 +272,9 @@ static void test_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),   cmocka_unit_test(test_adam),
-        cmocka_unit_test(test_first_step), cmocka_unit_test(test_scalar),
-        cmocka_unit_test(test_decay),      cmocka_unit_test(test_projection),
+        cmocka_unit_test(test_schedule),    cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_first_step),  cmocka_unit_test(test_scalar),
+        cmocka_unit_test(test_decay),       cmocka_unit_test(test_projection),
         cmocka_unit_test(test_zero_column), cmocka_unit_test(test_fused_step),
         cmocka_unit_test(test_not_finite),
     };

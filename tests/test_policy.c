@@ -32,9 +32,14 @@ static void setup(struct subject *s)
         s->noise[i] = (real)ks_rng_normal(&rng);
     for (size_t i = 0; i < ROWS * STRIDE; i++)
         s->a_bar[i] = (real)ks_rng_normal(&rng);
-    s->pass = (struct ks_policy_pass){.rows = ROWS, .stride = STRIDE, .head = s->head,
-                                      .noise = s->noise, .action = s->action, .log_pi = s->log_pi,
-                                      .a_bar = s->a_bar, .log_pi_bar = (real)0.3,
+    s->pass = (struct ks_policy_pass){.rows = ROWS,
+                                      .stride = STRIDE,
+                                      .head = s->head,
+                                      .noise = s->noise,
+                                      .action = s->action,
+                                      .log_pi = s->log_pi,
+                                      .a_bar = s->a_bar,
+                                      .log_pi_bar = (real)0.3,
                                       .head_bar = s->head_bar};
 }
 
@@ -73,7 +78,8 @@ static void test_density(void **state)
     }
 }
 
-/* Where tanh(u) rounds to 1 the literal formula is infinite; there log(1 - tanh^2 u) = log 4 - 2|u|. */
+/* Where tanh(u) rounds to 1 the literal formula is infinite; there log(1 - tanh^2 u) = log 4 -
+ * 2|u|. */
 static void test_tails(void **state)
 {
     static const double means[] = {20, -20, 300, -300};
@@ -85,11 +91,14 @@ static void test_tails(void **state)
         double u = means[i] + 0.5;
 
         one.actions = 1;
-        KS(policy_sample)(&one, &(struct ks_policy_pass){.rows = 1, .stride = 1, .head = head,
-                                                         .noise = &noise, .action = &action,
-                                                         .log_pi = &log_pi});
-        assert_close((double)log_pi,
-                     -0.125 - 0.918938533204672742 - (log(4) - 2 * fabs(u)),
+        KS(policy_sample)
+        (&one, &(struct ks_policy_pass){.rows = 1,
+                                        .stride = 1,
+                                        .head = head,
+                                        .noise = &noise,
+                                        .action = &action,
+                                        .log_pi = &log_pi});
+        assert_close((double)log_pi, -0.125 - 0.918938533204672742 - (log(4) - 2 * fabs(u)),
                      4 * (double)KS_EPSILON * 2 * fabs(u));
     }
 }
@@ -173,10 +182,8 @@ static void test_backward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_density),
-        cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_mean),
+        cmocka_unit_test(test_density),  cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_clip),     cmocka_unit_test(test_mean),
 #ifndef KS_SINGLE
         cmocka_unit_test(test_backward),
 #endif

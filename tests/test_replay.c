@@ -1,5 +1,5 @@
-/* Replay: what comes out is what went in, the oldest goes first, all are drawn alike; and the scale of
- * rewards against a direct variance. */
+/* Replay: what comes out is what went in, the oldest goes first, all are drawn alike; and the scale
+ * of rewards against a direct variance. */
 #include <string.h>
 
 #include "test.h"
@@ -26,13 +26,17 @@ struct drawn {
 
 static void draw(const struct ks_replay *replay, struct ks_rng *rng, struct drawn *d)
 {
-    ks_replay_draw(replay, rng, &(struct ks_rows){.n = DRAWS, .s = d->s, .a = d->a,
-                                                  .next_s = d->next_s, .mask = d->mask,
-                                                  .reward = d->reward});
+    ks_replay_draw(replay, rng,
+                   &(struct ks_rows){.n = DRAWS,
+                                     .s = d->s,
+                                     .a = d->a,
+                                     .next_s = d->next_s,
+                                     .mask = d->mask,
+                                     .reward = d->reward});
 }
 
-/* The numbers of the transitions drawn lie in low .. high, each as often as chance has it: chi squared
- * with high - low degrees of freedom, below its 99.99% quantile for 9. */
+/* The numbers of the transitions drawn lie in low .. high, each as often as chance has it: chi
+ * squared with high - low degrees of freedom, below its 99.99% quantile for 9. */
 static void check_drawn(const struct drawn *d, size_t low, size_t high)
 {
     double count[64] = {0}, expected = (double)DRAWS / (double)(high - low + 1), chi2 = 0;

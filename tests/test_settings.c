@@ -1,4 +1,5 @@
-/* Settings: defaults, ranges, messages, text there and back; and the architectures built from them. */
+/* Settings: defaults, ranges, messages, text there and back; and the architectures built from them.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,16 +49,26 @@ static void test_values(void **state)
 static void test_refused(void **state)
 {
     static const char *const cases[][2] = {
-        {"widht=3", "'widht'"},          {"utd", "KEY=VALUE"},
-        {"=3", "KEY=VALUE"},             {"utd=", "utd: expected a whole number"},
-        {"utd=0", "from 1 to 1024"},     {"utd=2.5", "found '2.5'"},
-        {"utd=2x", "found '2x'"},        {"batch=-4", "found '-4'"},
-        {"batch=1", "from 2"},           {"tau=1.1", "from 0 to 1"},
-        {"tau=nan", "tau"},              {"tau=inf", "tau"},
-        {"tau=auto", "tau"},             {"gamma=AUTO", "or auto"},
-        {"decay=some", "norms+heads"},   {"raw_rewards=2", "0 or 1"},
-        {"nativeccd=maybe", "or auto"},  {"replay=1e300", "replay"},
-        {"critic_lr=1e-4 ", "critic_lr"}, {"temperature=0", "temperature"},
+        {"widht=3", "'widht'"},
+        {"utd", "KEY=VALUE"},
+        {"=3", "KEY=VALUE"},
+        {"utd=", "utd: expected a whole number"},
+        {"utd=0", "from 1 to 1024"},
+        {"utd=2.5", "found '2.5'"},
+        {"utd=2x", "found '2x'"},
+        {"batch=-4", "found '-4'"},
+        {"batch=1", "from 2"},
+        {"tau=1.1", "from 0 to 1"},
+        {"tau=nan", "tau"},
+        {"tau=inf", "tau"},
+        {"tau=auto", "tau"},
+        {"gamma=AUTO", "or auto"},
+        {"decay=some", "norms+heads"},
+        {"raw_rewards=2", "0 or 1"},
+        {"nativeccd=maybe", "or auto"},
+        {"replay=1e300", "replay"},
+        {"critic_lr=1e-4 ", "critic_lr"},
+        {"temperature=0", "temperature"},
     };
     struct ks_settings s, before;
 
@@ -131,30 +142,37 @@ static const struct {
 } twelve[] = {
     {"bn+wn+ce",
      "batchnorm\nrepeat 4 {\n  dense 512 bias=no project=unit\n  batchnorm\n  relu\n}\n"
-     "dense 101 project=unit-kernel\nloss ce min=-5 max=5\n", 976495},
+     "dense 101 project=unit-kernel\nloss ce min=-5 max=5\n",
+     976495},
     {"bn+ce",
      "batchnorm\nrepeat 4 {\n  dense 512 bias=no\n  batchnorm\n  relu\n}\ndense 101\n"
-     "loss ce min=-5 max=5\n", 976495},
+     "loss ce min=-5 max=5\n",
+     976495},
     {"bn+wn+mse",
      "batchnorm\nrepeat 4 {\n  dense 512 bias=no project=unit\n  batchnorm\n  relu\n}\n"
-     "dense 1 project=unit-kernel\nloss mse\n", 925195},
+     "dense 1 project=unit-kernel\nloss mse\n",
+     925195},
     {"bn+mse",
      "batchnorm\nrepeat 4 {\n  dense 512 bias=no\n  batchnorm\n  relu\n}\ndense 1\nloss mse\n",
      925195},
     {"ln+wn+ce",
      "layernorm\nrepeat 4 {\n  dense 512 project=unit\n  layernorm\n  relu\n}\n"
-     "dense 101 project=unit-kernel\nloss ce min=-5 max=5\n", 978543},
+     "dense 101 project=unit-kernel\nloss ce min=-5 max=5\n",
+     978543},
     {"ln+ce",
      "layernorm\nrepeat 4 {\n  dense 512\n  layernorm\n  relu\n}\ndense 101\n"
-     "loss ce min=-5 max=5\n", 978543},
+     "loss ce min=-5 max=5\n",
+     978543},
     {"ln+wn+mse",
      "layernorm\nrepeat 4 {\n  dense 512 project=unit\n  layernorm\n  relu\n}\n"
-     "dense 1 project=unit-kernel\nloss mse\n", 927243},
-    {"ln+mse",
-     "layernorm\nrepeat 4 {\n  dense 512\n  layernorm\n  relu\n}\ndense 1\nloss mse\n", 927243},
+     "dense 1 project=unit-kernel\nloss mse\n",
+     927243},
+    {"ln+mse", "layernorm\nrepeat 4 {\n  dense 512\n  layernorm\n  relu\n}\ndense 1\nloss mse\n",
+     927243},
     {"dense+wn+ce",
      "repeat 4 {\n  dense 512 project=unit\n  relu\n}\ndense 101 project=unit-kernel\n"
-     "loss ce min=-5 max=5\n", 973925},
+     "loss ce min=-5 max=5\n",
+     973925},
     {"dense+ce", "repeat 4 {\n  dense 512\n  relu\n}\ndense 101\nloss ce min=-5 max=5\n", 973925},
     {"dense+wn+mse",
      "repeat 4 {\n  dense 512 project=unit\n  relu\n}\ndense 1 project=unit-kernel\nloss mse\n",
@@ -181,7 +199,9 @@ static void test_twelve(void **state)
     ks_settings_start(&s);
     for (size_t i = 0; i < 12; i++) {
         char *critic, *actor;
-        size_t expected = twelve[i].name[0] == 'b' ? 275722 : twelve[i].name[0] == 'l' ? 276746 : 274252;
+        size_t expected = twelve[i].name[0] == 'b'   ? 275722
+                          : twelve[i].name[0] == 'l' ? 276746
+                                                     : 274252;
 
         assert_string_equal(ks_architectures[i], twelve[i].name);
         assert_ok(ks_architecture(twelve[i].name, &s, 38, &critic, &actor));
@@ -237,7 +257,8 @@ static void test_files(void **state)
         free(actor);
     }
     s.hidden = 64;
-    assert_fails(ks_architecture(scratch("critic.arch"), &s, 2, &critic, &actor), KS_USAGE, "hidden");
+    assert_fails(ks_architecture(scratch("critic.arch"), &s, 2, &critic, &actor), KS_USAGE,
+                 "hidden");
 }
 
 static void test_unknown(void **state)

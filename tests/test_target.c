@@ -13,7 +13,8 @@ static const struct ks_loss *ce(size_t atoms, double max) /* support [-max, max]
 {
     static struct ks_loss loss;
 
-    loss = (struct ks_loss){.outputs = atoms, .targets = atoms, .min = -max, .max = max, .weight = 1};
+    loss = (struct ks_loss){
+        .outputs = atoms, .targets = atoms, .min = -max, .max = max, .weight = 1};
     return &loss;
 }
 
@@ -26,9 +27,13 @@ static double one_target(const struct ks_loss *loss, size_t ensemble, const real
     real scratch[2 * MANY], l = (real)log_pi;
 
     return KS(critic_targets)(loss,
-                              &(struct ks_next_values){.rows = 1, .ensemble = ensemble, .f = f,
-                                                       .reward = &reward, .mask = &mask,
-                                                       .log_pi = &l, .gamma = 0.5,
+                              &(struct ks_next_values){.rows = 1,
+                                                       .ensemble = ensemble,
+                                                       .f = f,
+                                                       .reward = &reward,
+                                                       .mask = &mask,
+                                                       .log_pi = &l,
+                                                       .gamma = 0.5,
                                                        .temperature = 0.1},
                               scratch, target);
 }
@@ -79,7 +84,8 @@ static void test_projection(void **state)
     }
 }
 
-/* A distribution inside the support keeps its mass, and its mean becomes r + gamma (mean - T log pi). */
+/* A distribution inside the support keeps its mass, and its mean becomes r + gamma (mean - T log
+ * pi). */
 static void test_mass_and_mean(void **state)
 {
     const struct ks_loss *loss = ce(MANY, 5);
@@ -106,7 +112,8 @@ static void test_mass_and_mean(void **state)
 static void test_smaller_critic(void **state)
 {
     real low[ATOMS], high[ATOMS], wide[ATOMS], target[ATOMS];
-    const real *one[] = {high, low}, *two[] = {low, high}, *tie[] = {wide, high}, *eit[] = {high, wide};
+    const real *one[] = {high, low}, *two[] = {low, high}, *tie[] = {wide, high},
+               *eit[] = {high, wide};
     static const double at_low[] = {0, 0.5, 0.5, 0, 0}, at_high[] = {0, 0, 1, 0, 0};
     static const double at_wide[] = {0, 0.5, 0, 0.5, 0};
 

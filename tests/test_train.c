@@ -1,5 +1,5 @@
-/* kappascope-train as a user runs it: short runs of small networks on dog-trot. The binary is in $KS_BIN,
- * or build/bin where that is not set. */
+/* kappascope-train as a user runs it: short runs of small networks on dog-trot. The binary is in
+ * $KS_BIN, or build/bin where that is not set. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@
 /* 60 agent steps, 30 of them before the first update; 2 checkpoints and one before that update. */
 #define SMALL                                                                                      \
     "--quiet --env dog-trot --steps 120 --set hidden=16 --set actor_hidden=16 --set batch=8 "      \
-    "--set random_steps=30 --set eval_episodes=1 --set checkpoints=2 --set analysis_minibatches=3 "
+    "--set random_steps=30 --set eval_episodes=1 --set checkpoints=2 --set "                       \
+    "analysis_minibatches=3 "
 
 static char complained[1 << 14];
 
@@ -178,7 +179,8 @@ static void test_run(void **state)
     assert_state("one/run.json", "finished");
     assert_non_null(strstr(describe("one/run.json", "critic", &json), "dense 16"));
     assert_int_equal(json_integer_value(json_object_get(json, "update")), 60);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "settings"), "batch")), 8);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(json, "settings"), "batch")), 8);
     json_decref(json);
     assert_ok(ks_csv_read(scratch("one/progress.csv"), false, &progress));
     assert_int_equal(progress->rows, 3); /* the start; before the first update; the end */
@@ -239,7 +241,8 @@ static void test_same_again(void **state)
     assert_state("half/run.json", "stopped");
     assert_false(exists("half/step_000000120.h5"));
     assert_same_checkpoint("one/step_000000060.h5", "half/step_000000060.h5");
-    assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out half"); /* started over */
+    assert_trains(SMALL
+                  "--set evaluations=1 --arch bn+wn+ce --seed 3 --out half"); /* started over */
     assert_state("half/run.json", "finished");
     assert_same_checkpoint("one/step_000000120.h5", "half/step_000000120.h5");
 }
@@ -275,7 +278,8 @@ static void test_overflow(void **state)
 
     (void)state;
     assert_int_equal(train(SMALL "--set evaluations=0 --arch dense+mse --out burst --set depth=32 "
-                                 "--set critic_lr=1 --set lr_end=1"), 1);
+                                 "--set critic_lr=1 --set lr_end=1"),
+                     1);
     assert_non_null(strstr(complained, "environment step "));
     assert_non_null(strstr(complained, "finite"));
     assert_string_equal(describe("burst/run.json", "state", &json), "failed");
@@ -336,7 +340,8 @@ static void test_folders(void **state)
     before = read_bytes(scratch("one/run.json"), &size);
     assert_int_equal(train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 4 --out one"), 2);
     assert_non_null(strstr(complained, "expected seed 4, found 3"));
-    assert_int_equal(train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one --set tau=0.01"), 2);
+    assert_int_equal(
+        train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one --set tau=0.01"), 2);
     assert_non_null(strstr(complained, "expected tau 0.01, found 0.005"));
     after = read_bytes(scratch("one/run.json"), &same);
     assert_int_equal(size, same);

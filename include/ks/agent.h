@@ -1,8 +1,9 @@
-/* The agent: soft actor-critic with an ensemble of critics, all its networks and optimizers, and one
- * gradient update of them.
+/* The agent: soft actor-critic with an ensemble of critics, all its networks and optimizers, and
+ * one gradient update of them.
  *
  * Everything is allocated once, in ks_agent_new. Noise comes from the streams of stream.h by the
- * number of the update, so `updates`, the optimizers' steps and the arrays below are its whole state. */
+ * number of the update, so `updates`, the optimizers' steps and the arrays below are its whole
+ * state. */
 #ifndef KS_AGENT_H
 #define KS_AGENT_H
 
@@ -19,16 +20,16 @@
 #include "ks/rng.h"
 
 struct ks_agent_config {
-    const char *critic, *actor;  /* descriptions; not kept                              */
+    const char *critic, *actor; /* descriptions; not kept                              */
     size_t observations, actions, ensemble, batch;
     double gamma, tau;
     struct ks_schedule critic_rate, actor_rate; /* the temperature's rate is the actor's */
-    size_t policy_delay;         /* actor and temperature step at updates 0, delay, ... */
+    size_t policy_delay; /* actor and temperature step at updates 0, delay, ... */
     double temperature, target_entropy;
     double weight_decay;
     enum ks_decay decay;
     uint64_t seed;
-    int threads;                 /* at most one a critic is of use; results do not depend on it */
+    int threads; /* at most one a critic is of use; results do not depend on it */
 };
 
 /* Transitions of a minibatch, `batch` rows. */
@@ -40,13 +41,13 @@ struct ks_batch {
 
 /* One critic, its target and its blocks: what one thread works on. All owned. */
 struct ks_critic {
-    real *w, *state;             /* [P], [S]                                             */
-    real *m, *v, *g, *target;    /* [P]: moments, gradient, parameters of the target     */
-    real *primal, *adjoint;      /* blocks, of the largest of its nets                   */
-    real *x_bar;                 /* [batch, observations + actions]                      */
-    real *columns;               /* [widest]                                             */
-    double loss, q;              /* sums over the rows of the last step                  */
-    bool finite;                 /* after the last step                                  */
+    real *w, *state;          /* [P], [S]                                             */
+    real *m, *v, *g, *target; /* [P]: moments, gradient, parameters of the target     */
+    real *primal, *adjoint;   /* blocks, of the largest of its nets                   */
+    real *x_bar;              /* [batch, observations + actions]                      */
+    real *columns;            /* [widest]                                             */
+    double loss, q;           /* sums over the rows of the last step                  */
+    bool finite;              /* after the last step                                  */
 };
 
 /* What an update found. The actor's figures are of its last step. */
@@ -61,27 +62,27 @@ struct ks_agent {
     struct ks_arch *critic_arch, *actor_arch;
     /* Rows in training mode: 2 batch where the critic is joint, else batch; out rows: batch. */
     struct ks_net *critic_train, *critic_eval, *actor_train, *actor_eval, *actor_one;
-    struct ks_critic *critic;    /* [ensemble]                                           */
+    struct ks_critic *critic; /* [ensemble]                                           */
     struct ks_adam critic_adam, actor_adam;
     real *actor_w, *actor_state, *actor_m, *actor_v, *actor_g;
     real *actor_primal, *actor_adjoint, *actor_columns;
     double log_temperature, temperature_m, temperature_v; /* its step is the actor's      */
-    int64_t updates;             /* done so far                                          */
+    int64_t updates; /* done so far                                          */
     /* Work space. D = observations + actions, K = outputs of a critic. */
-    real *input;                 /* [2 or 3 batch, D]: (s,a), (s',a'), where joint (s,a) again */
-    real *s, *next_s;            /* [batch, observations]                                */
-    real *policy_input;          /* [batch, D]: (s, a ~ pi)                              */
-    real *noise;                 /* [batch, actions]                                     */
-    real *log_pi, *action_bar;   /* [batch], [batch, D]                                  */
-    real *target;                /* [batch, targets]                                     */
-    real *row;                   /* [2 K] or an observation: scratch                     */
-    real *values;                /* [ensemble, batch, K]: distributions in the actor's loss */
-    double *q;                   /* [ensemble, batch]                                    */
-    const real **outputs;        /* [ensemble]                                           */
+    real *input;               /* [2 or 3 batch, D]: (s,a), (s',a'), where joint (s,a) again */
+    real *s, *next_s;          /* [batch, observations]                                */
+    real *policy_input;        /* [batch, D]: (s, a ~ pi)                              */
+    real *noise;               /* [batch, actions]                                     */
+    real *log_pi, *action_bar; /* [batch], [batch, D]                                  */
+    real *target;              /* [batch, targets]                                     */
+    real *row;                 /* [2 K] or an observation: scratch                     */
+    real *values;              /* [ensemble, batch, K]: distributions in the actor's loss */
+    double *q;                 /* [ensemble, batch]                                    */
+    const real **outputs;      /* [ensemble]                                           */
 };
 
-/* Fresh networks: initialized from config->seed, projected, targets copied. Fails with KS_FORMAT on a
- * description that cannot be trained, KS_MEMORY. The caller frees. */
+/* Fresh networks: initialized from config->seed, projected, targets copied. Fails with KS_FORMAT on
+ * a description that cannot be trained, KS_MEMORY. The caller frees. */
 ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **agent);
 void KS(agent_free)(struct ks_agent *agent);
 
@@ -111,8 +112,8 @@ ks_status KS(agent_check)(const struct ks_agent *agent);
  * attributes. ks_checkpoint_free frees what was copied, also after a failure. */
 ks_status KS(agent_export)(const struct ks_agent *agent, struct ks_checkpoint *checkpoint);
 
-/* The pieces of an update, for tests: loss and gradient in critic->g, actor_g; no step is taken. The
- * critic's input and target, or s and the noise, are those in the work space. */
+/* The pieces of an update, for tests: loss and gradient in critic->g, actor_g; no step is taken.
+ * The critic's input and target, or s and the noise, are those in the work space. */
 void KS(critic_gradient)(struct ks_agent *agent, size_t e);
 /* Returns the actor's loss; *entropy is the mean of -log pi. */
 double KS(actor_gradient)(struct ks_agent *agent, double *entropy);

@@ -11,9 +11,10 @@
 /* "bn+wn+ce", ..., ends in NULL. */
 extern const char *const ks_architectures[];
 
-/* Descriptions of critic and actor, for `actions` actions. `name` is one of the twelve, built to the
- * settings' sizes, or a file: the critic's description is read from it (sizes, atoms and loss are the
- * file's) and the actor has the blocks of the first kind below that the file has a layer of,
+/* Descriptions of critic and actor, for `actions` actions. `name` is one of the twelve, built to
+ * the settings' sizes, or a file: the critic's description is read from it (sizes, atoms and loss
+ * are the file's) and the actor has the blocks of the first kind below that the file has a layer
+ * of,
  *
  *   batchnorm: bn    layernorm or rmsnorm: ln    none of them: dense
  *

@@ -9,8 +9,8 @@
 #include "ks/real.h"
 #include "ks/rng.h"
 
-/* Columns of a row-major matrix w [rows, `stride` apart]: gain times a matrix with orthonormal columns
- * (rows >= columns) or rows (else), uniformly distributed. Uses rows * columns draws. */
+/* Columns of a row-major matrix w [rows, `stride` apart]: gain times a matrix with orthonormal
+ * columns (rows >= columns) or rows (else), uniformly distributed. Uses rows * columns draws. */
 ks_status KS(orthogonal)(size_t rows, size_t columns, double gain, struct ks_rng *rng,
                          size_t stride, real *w);
 

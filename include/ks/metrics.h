@@ -1,6 +1,6 @@
-/* What a run records: progress.csv, a row at each evaluation and at each checkpoint, and the same as
- * the attributes of /metrics. Losses, q_mean, entropy and clipped_fraction are means over the updates
- * since the row before; nan: undefined (no update, no evaluation, no atoms). */
+/* What a run records: progress.csv, a row at each evaluation and at each checkpoint, and the same
+ * as the attributes of /metrics. Losses, q_mean, entropy and clipped_fraction are means over the
+ * updates since the row before; nan: undefined (no update, no evaluation, no atoms). */
 #ifndef KS_METRICS_H
 #define KS_METRICS_H
 
@@ -14,7 +14,7 @@
 #include "ks/measure.h"
 
 struct ks_metrics {
-    char *path;             /* of progress.csv; owned */
+    char *path; /* of progress.csv; owned */
     FILE *file;
     struct ks_measure *row; /* the last row, without env_step and update; owned */
     size_t n;

@@ -1,4 +1,5 @@
-/* The optimizer's step of one network: Adam, decoupled weight decay, weight projection, Polyak average. */
+/* The optimizer's step of one network: Adam, decoupled weight decay, weight projection, Polyak
+ * average. */
 #ifndef KS_OPTIM_H
 #define KS_OPTIM_H
 
@@ -31,7 +32,7 @@ struct ks_trained {
     const real *g;   /* gradient                                                      */
     real *target;    /* target <- target + tau (w - target) after the step; NULL: none */
     double tau;
-    real *columns;   /* scratch, [widest layer]                                       */
+    real *columns; /* scratch, [widest layer]                                       */
 };
 
 /* One step with the rate of step number adam->step, which the caller then advances: so that several

@@ -9,9 +9,9 @@
 
 struct ks_replay {
     size_t capacity, observations, actions;
-    size_t count, next;         /* transitions held; the slot that the next one takes        */
-    float *s, *a, *next_s;      /* [capacity, observations], [capacity, actions], as s; owned */
-    float *reward, *mask;       /* [capacity]: raw; 0 after a true terminal state, else 1; owned */
+    size_t count, next;    /* transitions held; the slot that the next one takes        */
+    float *s, *a, *next_s; /* [capacity, observations], [capacity, actions], as s; owned */
+    float *reward, *mask;  /* [capacity]: raw; 0 after a true terminal state, else 1; owned */
 };
 
 /* Rows of a minibatch; whoever draws provides the arrays. */

@@ -19,9 +19,10 @@ struct ks_due {
     size_t n, *step; /* owned */
 };
 
-/* An environment, and the observation and the action of the moment as it and as the nets see them. */
+/* An environment, and the observation and the action of the moment as it and as the nets see them.
+ */
 struct ks_player {
-    struct ks_env *env;           /* all owned */
+    struct ks_env *env; /* all owned */
     double *observation, *action;
     float *s, *a;
 };
@@ -36,17 +37,17 @@ struct ks_run {
     struct ks_metrics *metrics;
     double gamma;
     /* Where the run is. */
-    size_t end;        /* environment steps to do: steps, or stop_at, in whole agent steps */
-    bool whole;        /* end is that of the whole run                           */
+    size_t end; /* environment steps to do: steps, or stop_at, in whole agent steps */
+    bool whole; /* end is that of the whole run                           */
     size_t agent_steps, env_step;
     struct ks_due evaluations, checkpoints;
-    size_t divergences; /* of the training environment, reported so far */
-    double return_mean; /* of the last evaluation; NaN: none yet        */
+    size_t divergences;      /* of the training environment, reported so far */
+    double return_mean;      /* of the last evaluation; NaN: none yet        */
     double *episode_returns; /* [eval_episodes] of it; owned            */
-    double *noise;       /* [actions]; owned      */
-    float *last_s;       /* [observations]: where the action was chosen; owned */
-    struct ks_rows rows; /* a minibatch; owned    */
-    char started[32];    /* UTC, ISO 8601 */
+    double *noise;           /* [actions]; owned      */
+    float *last_s;           /* [observations]: where the action was chosen; owned */
+    struct ks_rows rows;     /* a minibatch; owned    */
+    char started[32];        /* UTC, ISO 8601 */
 };
 
 enum ks_run_state { KS_RUNNING, KS_STOPPED, KS_FINISHED, KS_FAILED };
@@ -57,7 +58,8 @@ void ks_run_free(struct ks_run *run);
 /* A file of the run's folder; the caller frees *path. */
 ks_status ks_run_path(const struct ks_run *run, const char *name, char **path);
 
-/* Makes the folder and refuses one that holds another run: other than in `threads` and --stop-at. */
+/* Makes the folder and refuses one that holds another run: other than in `threads` and --stop-at.
+ */
 ks_status ks_run_claim(const struct ks_run *run);
 /* run.json, whole: settings, command line, versions, state. `reason`: NULL but for KS_FAILED. */
 ks_status ks_run_describe(const struct ks_run *run, enum ks_run_state state, const char *reason);

@@ -12,14 +12,14 @@
 enum ks_purpose {
     KS_INIT_CRITIC = 1, /* first parameters; index: the critic            */
     KS_INIT_ACTOR,
-    KS_RESETS,          /* start states of the training episodes          */
-    KS_EXPLORATION,     /* actions of the training episodes               */
-    KS_REPLAY,          /* minibatches                                    */
-    KS_NEXT_ACTION,     /* noise of a' in an update                       */
-    KS_POLICY_ACTION,   /* noise of the actor's loss                      */
-    KS_EVALUATION,      /* start states; index: the evaluation            */
-    KS_FROZEN_REPLAY,   /* minibatches of a checkpoint; index: env step   */
-    KS_FROZEN_ACTION    /* noise of their a'; index: env step             */
+    KS_RESETS,        /* start states of the training episodes          */
+    KS_EXPLORATION,   /* actions of the training episodes               */
+    KS_REPLAY,        /* minibatches                                    */
+    KS_NEXT_ACTION,   /* noise of a' in an update                       */
+    KS_POLICY_ACTION, /* noise of the actor's loss                      */
+    KS_EVALUATION,    /* start states; index: the evaluation            */
+    KS_FROZEN_REPLAY, /* minibatches of a checkpoint; index: env step   */
+    KS_FROZEN_ACTION  /* noise of their a'; index: env step             */
 };
 
 static inline struct ks_rng ks_stream(uint64_t seed, enum ks_purpose purpose, uint64_t index)

@@ -7,8 +7,8 @@
 #include "ks/loss.h"
 #include "ks/real.h"
 
-/* The value Q that one row f [K] of a critic's output stands for: f itself (mse), or the mean of the
- * distribution softmax(f) over the atoms (ce), which is then left in p [K]. */
+/* The value Q that one row f [K] of a critic's output stands for: f itself (mse), or the mean of
+ * the distribution softmax(f) over the atoms (ce), which is then left in p [K]. */
 double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p);
 /* f_bar [K] = scale * dQ/df; q and p as critic_value gave them. */
 void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real *p, real scale,
@@ -23,8 +23,8 @@ struct ks_next_values {
     double gamma, temperature;
 };
 
-/* target [rows, loss->targets], one for all critics; scratch [2 K]. Returns the fraction of atoms that
- * were clipped to the ends of the support (0 without atoms). */
+/* target [rows, loss->targets], one for all critics; scratch [2 K]. Returns the fraction of atoms
+ * that were clipped to the ends of the support (0 without atoms). */
 double KS(critic_targets)(const struct ks_loss *loss, const struct ks_next_values *b, real *scratch,
                           real *target);
 

@@ -12,11 +12,11 @@
 struct ks_train_options {
     const char *env, *architecture, *out; /* task; name or .arch file; folder */
     uint64_t seed;
-    size_t steps;                         /* environment steps of the whole run          */
-    size_t stop_at;                       /* stop there: the schedules are those of steps */
+    size_t steps;   /* environment steps of the whole run          */
+    size_t stop_at; /* stop there: the schedules are those of steps */
     struct ks_settings settings;
     bool quiet;
-    int argc;                             /* the command line, for run.json */
+    int argc; /* the command line, for run.json */
     char *const *argv;
 };
 

@@ -30,9 +30,8 @@ static ks_status parse(struct ks_agent *a)
 
     KS_TRY(KS(arch_parse)(c->critic, "critic", width(a), &a->critic_arch));
     KS_TRY(KS(arch_parse)(c->actor, "actor", c->observations, &a->actor_arch));
-    if (!a->critic_arch->loss.kind ||
-        (strcmp(a->critic_arch->loss.kind->name, "ce") != 0 &&
-         strcmp(a->critic_arch->loss.kind->name, "mse") != 0))
+    if (!a->critic_arch->loss.kind || (strcmp(a->critic_arch->loss.kind->name, "ce") != 0 &&
+                                       strcmp(a->critic_arch->loss.kind->name, "mse") != 0))
         return ks_fail(KS_FORMAT, "critic: expected 'loss ce' or 'loss mse' to train it, found %s",
                        a->critic_arch->loss.kind ? a->critic_arch->loss.kind->name : "a policy");
     if (a->actor_arch->policy.actions != c->actions)
@@ -131,8 +130,8 @@ static ks_status init(struct ks_agent *a)
         memcpy(critic->target, critic->w, a->critic_arch->parameters * sizeof *critic->w);
     }
     a->log_temperature = log(c->temperature);
-    a->critic_adam = (struct ks_adam){.schedule = c->critic_rate, .weight_decay = c->weight_decay,
-                                      .decayed = c->decay};
+    a->critic_adam = (struct ks_adam){
+        .schedule = c->critic_rate, .weight_decay = c->weight_decay, .decayed = c->decay};
     a->actor_adam = a->critic_adam;
     a->actor_adam.schedule = c->actor_rate;
     return KS_OK;
@@ -179,11 +178,11 @@ void KS(agent_free)(struct ks_agent *a)
     for (size_t e = 0; a->critic && e < a->config.ensemble; e++)
         free_critic(&a->critic[e]);
     free(a->critic);
-    real *block[] = {a->actor_w,      a->actor_m,       a->actor_v,       a->actor_g,
-                     a->actor_state,  a->actor_primal,  a->actor_adjoint, a->actor_columns,
-                     a->input,        a->s,             a->next_s,        a->policy_input,
-                     a->noise,        a->log_pi,        a->action_bar,    a->target,
-                     a->row,          a->values};
+    real *block[] = {
+        a->actor_w,      a->actor_m,       a->actor_v,       a->actor_g, a->actor_state,
+        a->actor_primal, a->actor_adjoint, a->actor_columns, a->input,   a->s,
+        a->next_s,       a->policy_input,  a->noise,         a->log_pi,  a->action_bar,
+        a->target,       a->row,           a->values};
     for (size_t i = 0; i < sizeof block / sizeof *block; i++)
         free(block[i]);
     free(a->q);
@@ -210,10 +209,13 @@ void KS(agent_act)(struct ks_agent *a, const float *observation, const double *n
     for (size_t j = 0; j < n && noise; j++)
         a->noise[j] = (real)noise[j];
     if (noise)
-        KS(policy_sample)(&a->actor_arch->policy,
-                          &(struct ks_policy_pass){.rows = 1, .stride = n, .head = head,
-                                                   .noise = a->noise, .action = a->row,
-                                                   .log_pi = a->log_pi});
+        KS(policy_sample)
+        (&a->actor_arch->policy, &(struct ks_policy_pass){.rows = 1,
+                                                          .stride = n,
+                                                          .head = head,
+                                                          .noise = a->noise,
+                                                          .action = a->row,
+                                                          .log_pi = a->log_pi});
     else
         KS(policy_mean)(&a->actor_arch->policy, head, a->row);
     for (size_t j = 0; j < n; j++)

@@ -1,6 +1,6 @@
 /* Orthogonal initialization (Saxe, McClelland & Ganguli, ICLR 2014): Q of the QR factorization of a
- * Gaussian matrix, each column times the sign of R's diagonal entry; without the signs Q would not be
- * uniformly distributed (Mezzadri, Notices of the AMS 54, 2007). */
+ * Gaussian matrix, each column times the sign of R's diagonal entry; without the signs Q would not
+ * be uniformly distributed (Mezzadri, Notices of the AMS 54, 2007). */
 #include "ks/init.h"
 
 #include <lapacke.h>

@@ -18,7 +18,7 @@ struct subject {
     const real *w, *g, *primal;
     bool updated; /* primal holds activations of a minibatch */
     double weight;
-    bool first;   /* of its ensemble: starts the sums        */
+    bool first; /* of its ensemble: starts the sums        */
     struct ks_measure *list;
     size_t n;
 };
@@ -46,8 +46,8 @@ static double squares(size_t n, const real *x)
 }
 
 struct norms {
-    double w2, g2;               /* squared norms                                 */
-    double rates, count;         /* sum of n |g|/|w| over arrays, and of their n  */
+    double w2, g2;       /* squared norms                                 */
+    double rates, count; /* sum of n |g|/|w| over arrays, and of their n  */
 };
 
 static void add_norms(const struct norms *from, struct norms *to)
@@ -138,8 +138,7 @@ static void measure_activations(struct subject *s)
             continue;
         silent = count_dormant(rows, l->out, y);
         add(s, "feature_norm", (int)l->number, s->updated ? row_norm(rows, l->out, y) : NAN);
-        add(s, "dormant", (int)l->number,
-            s->updated ? (double)silent / (double)l->out : NAN);
+        add(s, "dormant", (int)l->number, s->updated ? (double)silent / (double)l->out : NAN);
         dormant += silent;
         units += l->out;
     }
@@ -215,16 +214,29 @@ ks_status KS(agent_measure)(struct ks_agent *a, struct ks_measure *list, size_t 
 
         if (updated)
             KS(net_forward)(a->critic_eval, c->w, c->state, a->input, c->primal);
-        s = (struct subject){.name = "critic", .net = a->critic_eval, .w = c->w, .g = c->g,
-                             .primal = c->primal, .updated = updated, .list = list,
-                             .weight = 1 / (double)a->config.ensemble, .first = e == 0};
+        s = (struct subject){.name = "critic",
+                             .net = a->critic_eval,
+                             .w = c->w,
+                             .g = c->g,
+                             .primal = c->primal,
+                             .updated = updated,
+                             .list = list,
+                             .weight = 1 / (double)a->config.ensemble,
+                             .first = e == 0};
         KS_TRY(measure(&s));
     }
     if (updated)
         KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->s, a->actor_primal);
-    s = (struct subject){.name = "actor", .net = a->actor_eval, .w = a->actor_w, .g = a->actor_g,
-                         .primal = a->actor_primal, .updated = updated, .list = list, .n = s.n,
-                         .weight = 1, .first = true};
+    s = (struct subject){.name = "actor",
+                         .net = a->actor_eval,
+                         .w = a->actor_w,
+                         .g = a->actor_g,
+                         .primal = a->actor_primal,
+                         .updated = updated,
+                         .list = list,
+                         .n = s.n,
+                         .weight = 1,
+                         .first = true};
     KS_TRY(measure(&s));
     *n = s.n;
     return KS_OK;

@@ -4,9 +4,9 @@
  *   m <- b1 m + (1 - b1) g        v <- b2 v + (1 - b2) g^2
  *   w <- w - rate ( m/(1 - b1^t) / (sqrt(v/(1 - b2^t)) + eps) + decay w )
  *
- * then the projection of columns to norm 1, then the Polyak average of the target. All of it is bound
- * by memory, so each layer takes two passes: one that steps and sums the columns' squares, and one,
- * with the layer still in cache, that scales and averages. */
+ * then the projection of columns to norm 1, then the Polyak average of the target. All of it is
+ * bound by memory, so each layer takes two passes: one that steps and sums the columns' squares,
+ * and one, with the layer still in cache, that scales and averages. */
 #include "ks/optim.h"
 
 #include <math.h>
@@ -99,10 +99,10 @@ static bool decays(const struct ks_arch *arch, const struct ks_layer *l, enum ks
            (decayed == KS_DECAY_NORMS_AND_HEADS && head);
 }
 
-/* A layer's parameters are taken as a matrix of `columns` columns: rows of a projected kernel, and the
- * rest, if any, by itself. */
-static bool step_block(const struct constants *k, const struct ks_trained *t, size_t at, size_t rows,
-                       size_t columns, bool projected)
+/* A layer's parameters are taken as a matrix of `columns` columns: rows of a projected kernel, and
+ * the rest, if any, by itself. */
+static bool step_block(const struct constants *k, const struct ks_trained *t, size_t at,
+                       size_t rows, size_t columns, bool projected)
 {
     bool finite;
 
@@ -134,8 +134,8 @@ bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
         if (projected > 0)
             finite &= step_block(&k, t, l->offset, l->sphere_rows, l->out, true);
         if (l->parameters > projected) /* every array's rows are l->out wide */
-            finite &= step_block(&k, t, l->offset + projected,
-                                 (l->parameters - projected) / l->out, l->out, false);
+            finite &= step_block(&k, t, l->offset + projected, (l->parameters - projected) / l->out,
+                                 l->out, false);
     }
     return finite;
 }

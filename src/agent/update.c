@@ -1,15 +1,15 @@
 /* One gradient update of soft actor-critic (Haarnoja et al., ICML 2018; arXiv 1812.05905 for the
- * temperature) with the joint critic pass of CrossQ (Bhatt et al., ICLR 2024): s and a, s' and a' go
- * through a critic with batchnorm together, so that one set of batch statistics serves both.
+ * temperature) with the joint critic pass of CrossQ (Bhatt et al., ICLR 2024): s and a, s' and a'
+ * go through a critic with batchnorm together, so that one set of batch statistics serves both.
  *
  *   1  a' ~ pi(.|s'), the actor in evaluation mode
  *   2  target critics in training mode on both halves; the half of (s', a') counts
  *   3  targets (target.c)
  *   4  critics in training mode on both halves, loss on the half of (s, a); Adam, projection
  *   5  Polyak average of the targets, in the same pass over the parameters
- *   6  actor in training mode on s: loss mean(T log pi - min_e Q_e(s, a)), the critics in evaluation
- *      mode; Adam, projection
- *   7  temperature: loss T (H - H*), H the mean of -log pi, in the parameter log T; Adam
+ *   6  actor in training mode on s: loss mean(T log pi - min_e Q_e(s, a)), the critics in
+ * evaluation mode; Adam, projection 7  temperature: loss T (H - H*), H the mean of -log pi, in the
+ * parameter log T; Adam
  *
  * 6 and 7 step every policy_delay updates; in between only the pass that moves the actor's running
  * statistics is made. Without a batchnorm rows do not influence each other, so 2 runs on (s', a')
@@ -34,8 +34,8 @@ static void widen(size_t n, const float *from, real *to)
         to[i] = (real)from[i];
 }
 
-/* Rows of the critics' input: (s, a) at 0, (s', .) at batch, where joint (s, a) again at 2 batch: the
- * targets' input starts at row `batch`, with the half that counts in front. */
+/* Rows of the critics' input: (s, a) at 0, (s', .) at batch, where joint (s, a) again at 2 batch:
+ * the targets' input starts at row `batch`, with the half that counts in front. */
 static void gather(struct ks_agent *a, const struct ks_batch *b)
 {
     size_t n = a->config.batch, obs = a->config.observations, act = a->config.actions;
@@ -106,8 +106,8 @@ static double targets(struct ks_agent *a, const struct ks_batch *b)
     for (size_t e = 0; e < a->config.ensemble; e++) {
         struct ks_critic *c = &a->critic[e];
 
-        KS(net_forward)(a->critic_train, c->target, NULL, a->input + a->config.batch * width(a),
-                        c->primal);
+        KS(net_forward)
+        (a->critic_train, c->target, NULL, a->input + a->config.batch * width(a), c->primal);
         a->outputs[e] = KS(net_output)(a->critic_train, c->primal);
     }
     return KS(critic_targets)(&a->critic_arch->loss, &bootstrap, a->row, a->target);
@@ -128,7 +128,8 @@ void KS(critic_gradient)(struct ks_agent *a, size_t e)
 }
 
 /* The sum of Q over the batch after critic_gradient. For ce no exponential is needed: with p the
- * softmax, f_bar = weight (p - t) / batch, so sum_k z_k p_k = sum_k z_k (t_k + f_bar_k batch/weight). */
+ * softmax, f_bar = weight (p - t) / batch, so sum_k z_k p_k = sum_k z_k (t_k + f_bar_k
+ * batch/weight). */
 static double sum_of_values(const struct ks_agent *a, const struct ks_critic *c)
 {
     const struct ks_loss *loss = &a->critic_arch->loss;
@@ -152,8 +153,12 @@ static void step_critic(struct ks_agent *a, size_t e) /* steps 4 and 5 */
     KS(critic_gradient)(a, e);
     c->q = sum_of_values(a, c);
     c->finite = KS(adam_step)(a->critic_arch, &a->critic_adam,
-                              &(struct ks_trained){.w = c->w, .m = c->m, .v = c->v, .g = c->g,
-                                                   .target = c->target, .tau = a->config.tau,
+                              &(struct ks_trained){.w = c->w,
+                                                   .m = c->m,
+                                                   .v = c->v,
+                                                   .g = c->g,
+                                                   .target = c->target,
+                                                   .tau = a->config.tau,
                                                    .columns = c->columns});
 }
 
@@ -191,8 +196,9 @@ static void policy_value_gradient(struct ks_agent *a, size_t e)
 
     for (size_t i = 0; i < rows; i++)
         if (smallest(a, i) == e)
-            KS(critic_value_gradient)(&a->critic_arch->loss, a->q[e * rows + i],
-                                      a->values + (e * rows + i) * n, scale, f_bar + i * n);
+            KS(critic_value_gradient)
+            (&a->critic_arch->loss, a->q[e * rows + i], a->values + (e * rows + i) * n, scale,
+             f_bar + i * n);
         else
             memset(f_bar + i * n, 0, n * sizeof *f_bar);
     KS(net_backward)(a->critic_eval, c->w, a->policy_input, c->primal, c->adjoint, c->x_bar, NULL);
@@ -249,8 +255,8 @@ double KS(actor_gradient)(struct ks_agent *a, double *entropy)
     p.head_bar = KS(net_output_bar)(a->actor_train, a->actor_adjoint);
     KS(policy_backward)(&a->actor_arch->policy, &p);
     memset(a->actor_g, 0, a->actor_arch->parameters * sizeof *a->actor_g);
-    KS(net_backward)(a->actor_train, a->actor_w, a->s, a->actor_primal, a->actor_adjoint, NULL,
-                     a->actor_g);
+    KS(net_backward)
+    (a->actor_train, a->actor_w, a->s, a->actor_primal, a->actor_adjoint, NULL, a->actor_g);
     return actor_loss(a, entropy);
 }
 
@@ -262,8 +268,11 @@ static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
     draw_update_noise(a, KS_POLICY_ACTION);
     u->actor_loss = KS(actor_gradient)(a, &u->entropy);
     if (!KS(adam_step)(a->actor_arch, &a->actor_adam,
-                       &(struct ks_trained){.w = a->actor_w, .m = a->actor_m, .v = a->actor_v,
-                                            .g = a->actor_g, .columns = a->actor_columns}))
+                       &(struct ks_trained){.w = a->actor_w,
+                                            .m = a->actor_m,
+                                            .v = a->actor_v,
+                                            .g = a->actor_g,
+                                            .columns = a->actor_columns}))
         return ks_fail(KS_NUMBER, "an actor parameter is no longer finite");
     /* d/d log T of T (H - H*) is the loss itself */
     u->temperature_loss = temperature * (u->entropy - a->config.target_entropy);

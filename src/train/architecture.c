@@ -7,8 +7,8 @@
 #include "ks/memory.h"
 
 const char *const ks_architectures[] = {
-    "bn+wn+ce", "bn+ce", "bn+wn+mse", "bn+mse", "ln+wn+ce",    "ln+ce",     "ln+wn+mse",
-    "ln+mse",   "dense+wn+ce", "dense+ce", "dense+wn+mse", "dense+mse", NULL,
+    "bn+wn+ce", "bn+ce",       "bn+wn+mse", "bn+mse",       "ln+wn+ce",  "ln+ce", "ln+wn+mse",
+    "ln+mse",   "dense+wn+ce", "dense+ce",  "dense+wn+mse", "dense+mse", NULL,
 };
 
 /* What a network's blocks are made of. `norm` is "" where there is none; only batchnorm makes the
@@ -101,8 +101,10 @@ static ks_status refuse_sizes(const char *path, const struct ks_settings *s)
     if (s->hidden == standard.hidden && s->depth == standard.depth && s->atoms == standard.atoms &&
         s->v_min == standard.v_min && s->v_max == standard.v_max)
         return KS_OK;
-    return ks_fail(KS_USAGE, "%s: hidden, depth, atoms, v_min and v_max belong to named architectures; "
-                             "here the file has them", path);
+    return ks_fail(KS_USAGE,
+                   "%s: hidden, depth, atoms, v_min and v_max belong to named architectures; "
+                   "here the file has them",
+                   path);
 }
 
 static ks_status read_file(const char *path, const struct ks_settings *s, size_t actions,
@@ -139,8 +141,10 @@ ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t 
     else if (strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".arch") == 0))
         status = read_file(name, s, actions, critic, actor);
     else
-        status = ks_fail(KS_USAGE, "arch: '%s' is neither an architecture (--list names them) nor "
-                                   "a .arch file", name);
+        status = ks_fail(KS_USAGE,
+                         "arch: '%s' is neither an architecture (--list names them) nor "
+                         "a .arch file",
+                         name);
     if (status != KS_OK) {
         free(*critic);
         free(*actor);

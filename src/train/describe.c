@@ -1,4 +1,5 @@
-/* run.json: what the run is, and in which state; and the rule by which a folder is given to a run. */
+/* run.json: what the run is, and in which state; and the rule by which a folder is given to a run.
+ */
 #include "ks/run.h"
 
 #include <math.h>
@@ -72,13 +73,15 @@ static json_t *identity(const struct ks_run *r)
 static ks_status compare(const char *path, const char *key, const json_t *found, const json_t *want)
 {
     size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15);
-    char *found_text = found ? json_dumps(found, flags) : NULL, *want_text = json_dumps(want, flags);
+    char *found_text = found ? json_dumps(found, flags) : NULL,
+         *want_text = json_dumps(want, flags);
     bool same = found_text && want_text && strcmp(found_text, want_text) == 0;
     ks_status status = KS_OK;
 
     if (!same)
-        status = ks_fail(KS_USAGE, "%s: the folder holds another run: expected %s %.80s, found %.80s",
-                         path, key, want_text ? want_text : "?", found_text ? found_text : "none");
+        status = ks_fail(KS_USAGE,
+                         "%s: the folder holds another run: expected %s %.80s, found %.80s", path,
+                         key, want_text ? want_text : "?", found_text ? found_text : "none");
     free(found_text);
     free(want_text);
     return status;

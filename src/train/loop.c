@@ -1,5 +1,6 @@
-/* One run of XQC (Palenicek et al., ICLR 2026) or of another member of the study: act, store, update,
- * and at the scheduled environment steps evaluate, record, save. train() is the algorithm. */
+/* One run of XQC (Palenicek et al., ICLR 2026) or of another member of the study: act, store,
+ * update, and at the scheduled environment steps evaluate, record, save. train() is the algorithm.
+ */
 #include "ks/train.h"
 
 #include <math.h>
@@ -82,8 +83,8 @@ static void report_divergence(struct ks_run *r)
             r->env_step, ks_env_divergence(r->player.env));
 }
 
-/* The action for action_repeat environment steps; *ended where the episode is over. No task ends in a
- * true terminal state, so the mask is 1. */
+/* The action for action_repeat environment steps; *ended where the episode is over. No task ends in
+ * a true terminal state, so the mask is 1. */
 static ks_status step_environment(struct ks_run *r, bool *ended)
 {
     struct ks_player *p = &r->player;

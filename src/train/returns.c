@@ -1,4 +1,5 @@
-/* Welford's recurrence (Technometrics 4, 1962): mean and squared deviations without cancellation. */
+/* Welford's recurrence (Technometrics 4, 1962): mean and squared deviations without cancellation.
+ */
 #include "ks/returns.h"
 
 #include <math.h>

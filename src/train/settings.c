@@ -11,15 +11,25 @@ static const char *const no[] = {"0", "no", "false", "off", NULL};
 
 #define AT(field) offsetof(struct ks_settings, field)
 #define COUNT(field, low, high, standard, help)                                                    \
-    {#field, KS_KEY_COUNT, false, low, high, standard, NULL, AT(field), help}
+    {                                                                                              \
+#field, KS_KEY_COUNT, false, low, high, standard, NULL, AT(field), help                    \
+    }
 #define NUMBER(field, low, high, standard, help)                                                   \
-    {#field, KS_KEY_NUMBER, false, low, high, standard, NULL, AT(field), help}
+    {                                                                                              \
+#field, KS_KEY_NUMBER, false, low, high, standard, NULL, AT(field), help                   \
+    }
 #define NUMBER_OR_AUTO(field, low, high, help)                                                     \
-    {#field, KS_KEY_NUMBER, true, low, high, "auto", NULL, AT(field), help}
+    {                                                                                              \
+#field, KS_KEY_NUMBER, true, low, high, "auto", NULL, AT(field), help                      \
+    }
 #define FLAG(field, standard, help)                                                                \
-    {#field, KS_KEY_FLAG, false, 0, 1, standard, NULL, AT(field), help}
+    {                                                                                              \
+#field, KS_KEY_FLAG, false, 0, 1, standard, NULL, AT(field), help                          \
+    }
 #define FLAG_OR_AUTO(field, help)                                                                  \
-    {#field, KS_KEY_FLAG, true, 0, 1, "auto", NULL, AT(field), help}
+    {                                                                                              \
+#field, KS_KEY_FLAG, true, 0, 1, "auto", NULL, AT(field), help                             \
+    }
 
 /* Defaults: Palenicek et al., "XQC", ICLR 2026, table of hyperparameters. */
 const struct ks_key ks_keys[] = {

@@ -1,5 +1,5 @@
-/* Gradient updates of study architectures at full size, on random transitions, against the bare GEMM
- * calls of the same updates, in one run.
+/* Gradient updates of study architectures at full size, on random transitions, against the bare
+ * GEMM calls of the same updates, in one run.
  *
  *   build/bench/update [THREADS]          float32; 1 and 2 threads by default
  *
@@ -19,7 +19,15 @@
 #include "ks/program.h"
 #include "ks/rng.h"
 
-enum { OBSERVATIONS = 223, ACTIONS = 38, BATCH = 256, WIDEST = 512, ENSEMBLE = 2, CYCLE = 3, TIMES = 9 };
+enum {
+    OBSERVATIONS = 223,
+    ACTIONS = 38,
+    BATCH = 256,
+    WIDEST = 512,
+    ENSEMBLE = 2,
+    CYCLE = 3,
+    TIMES = 9
+};
 
 static const char *const NAMES[] = {"bn+wn+ce", "ln+wn+ce", "dense+ce", NULL};
 
@@ -39,14 +47,20 @@ static struct ks_agent *make_agent(const char *name, int threads)
 
     ks_settings_start(&settings);
     must(ks_architecture(name, &settings, ACTIONS, &critic, &actor));
-    must(KS(agent_new)(&(struct ks_agent_config){.critic = critic, .actor = actor,
-                                                 .observations = OBSERVATIONS, .actions = ACTIONS,
-                                                 .ensemble = ENSEMBLE, .batch = BATCH,
-                                                 .gamma = 0.99, .tau = 0.005,
+    must(KS(agent_new)(&(struct ks_agent_config){.critic = critic,
+                                                 .actor = actor,
+                                                 .observations = OBSERVATIONS,
+                                                 .actions = ACTIONS,
+                                                 .ensemble = ENSEMBLE,
+                                                 .batch = BATCH,
+                                                 .gamma = 0.99,
+                                                 .tau = 0.005,
                                                  .critic_rate = {3e-4, 3e-5, 1e6},
                                                  .actor_rate = {3e-4, 3e-5, 1e6},
-                                                 .policy_delay = CYCLE, .temperature = 0.01,
-                                                 .target_entropy = -19, .threads = threads},
+                                                 .policy_delay = CYCLE,
+                                                 .temperature = 0.01,
+                                                 .target_entropy = -19,
+                                                 .threads = threads},
                        &agent));
     free(critic);
     free(actor);
@@ -169,9 +183,9 @@ static void measure(const char *name, int threads)
     double update = time_updates(agent), operations, gemm = time_gemms(agent, &operations);
 
     printf("%-10s %d thread%s: %6.2f ms an update, %5.1f/s, %6.2f GFLOP, %5.1f GFLOP/s; GEMM calls "
-           "alone %6.2f ms, %5.1f GFLOP/s; ratio %.3f\n", name, threads, threads > 1 ? "s" : " ",
-           1e3 * update, 1 / update, 1e-9 * operations, 1e-9 * operations / update, 1e3 * gemm,
-           1e-9 * operations / gemm, update / gemm);
+           "alone %6.2f ms, %5.1f GFLOP/s; ratio %.3f\n",
+           name, threads, threads > 1 ? "s" : " ", 1e3 * update, 1 / update, 1e-9 * operations,
+           1e-9 * operations / update, 1e3 * gemm, 1e-9 * operations / gemm, update / gemm);
     KS(agent_free)(agent);
 }
 
