@@ -71,12 +71,16 @@ const struct ks_key ks_keys[] = {
 
 static size_t *count_at(const struct ks_settings *settings, const struct ks_key *key)
 {
-    return (size_t *)((char *)settings + key->offset);
+    void *at = (char *)settings + key->offset;
+
+    return at;
 }
 
 static double *number_at(const struct ks_settings *settings, const struct ks_key *key)
 {
-    return (double *)((char *)settings + key->offset);
+    void *at = (char *)settings + key->offset;
+
+    return at;
 }
 
 /* Keys that may be "auto" and numbers are kept as double, all others as size_t. */
