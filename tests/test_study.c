@@ -248,17 +248,17 @@ static const char TWO_RUNS[] =
 
 /* Writes its checkpoints; says so in the journal. What is in the file "behave" is run in between.
  */
-static const char FAKE_TRAIN[] = "#!/bin/sh\n"
-                                 "for word; do case $word in --out=*) out=${word#--out=} ;; "
-                                 "--arch=*) arch=${word#--arch=} ;; esac; done\n"
-                                 "[ $OMP_NUM_THREADS = 1 ] && [ -z \"$MAKEFLAGS$MAKELEVEL\" ] || [ "
-                                 "\"$MAKELEVEL\" = 1 ] || exit 9\n"
-                                 "echo \"train $arch $$\" >>journal\n"
-                                 "mkdir -p $out\n"
-                                 ": >$out/step_000000002.h5\n"
-                                 ". ./behave\n"
-                                 ": >$out/step_000000004.h5\n"
-                                 ": >$out/step_000000008.h5\n";
+static const char FAKE_TRAIN[] =
+    "#!/bin/sh\n"
+    "for word; do case $word in --out=*) out=${word#--out=} ;; "
+    "--arch=*) arch=${word#--arch=} ;; esac; done\n"
+    "[ \"$OMP_NUM_THREADS\" = 1 ] && [ \"$MAKELEVEL\" = 1 ] || exit 9\n"
+    "echo \"train $arch $$\" >>journal\n"
+    "mkdir -p $out\n"
+    ": >$out/step_000000002.h5\n"
+    ". ./behave\n"
+    ": >$out/step_000000004.h5\n"
+    ": >$out/step_000000008.h5\n";
 static const char FAKE_ANALYZE[] = "#!/bin/sh\n"
                                    "for word; do last=$word; done\n"
                                    "[ -e $last ] || exit 3\n"
@@ -339,6 +339,7 @@ static void test_graph_runs_once(void **state)
     (void)state;
     setenv("MAKEFLAGS", "-n --jobserver-auth=3,4", 1); /* as an outer make leaves it */
     setenv("MAKELEVEL", "1", 1);
+    setenv("OMP_NUM_THREADS", "7", 1);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_false(ks_job_is_done(&stage.graph->job[i], tree));
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
@@ -403,36 +404,71 @@ static void wait_for(const char *name)
     assert_true(tree_has(name));
 }
 
-static void test_interrupted_graph_goes_on(void **state)
+/* Runs the graph in another process until `ln+ce` is asleep and `bn+ce` done. */
+static pid_t start_graph(const struct stage *stage)
 {
-    struct stage stage = stage_new("if [ $arch = ln+ce ]; then : >asleep; exec sleep 60; fi");
-    long sleeper = 0;
-    pid_t child;
-    int result = 0;
+    pid_t child = fork();
 
-    (void)state;
-    child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        ks_status status = ks_graph_run(stage.graph, tree, 2, false, true);
+        ks_status status = ks_graph_run(stage->graph, tree, 2, false, true);
 
         _exit(status == KS_RUN && strstr(ks_error_text(), "stopped") ? 42 : 1);
     }
     wait_for("asleep");
     wait_for("runs/toy/bn+ce/seed0/step_000000008.h5");
+    return child;
+}
+
+/* The process whose number follows the word in the journal ends. */
+static void assert_ends(const char *word)
+{
+    const char *line = strstr(tree_text("journal"), word);
+    long number = 0;
+
+    assert_non_null(line);
+    assert_int_equal(sscanf(line + strlen(word), "%ld", &number), 1);
+    for (int i = 0; i < 250 && kill((pid_t)number, 0) == 0; i++) /* until init has reaped it */
+        nap();
+    assert_int_not_equal(kill((pid_t)number, 0), 0);
+}
+
+static void test_interrupted_graph_goes_on(void **state)
+{
+    struct stage stage = stage_new(
+        "if [ $arch = ln+ce ]; then sleep 60 & echo sleeper $! >>journal; "
+        ": >asleep; wait; fi");
+    pid_t child = start_graph(&stage);
+    int result = 0;
+
+    (void)state;
     assert_int_equal(kill(child, SIGTERM), 0);
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 42);
-    assert_int_equal(
-        sscanf(strstr(tree_text("journal"), "train ln+ce"), "train ln+ce %ld", &sleeper), 1);
-    for (int i = 0; i < 100 && kill((pid_t)sleeper, 0) == 0; i++) /* until init has reaped it */
-        nap();
-    assert_int_not_equal(kill((pid_t)sleeper, 0), 0);                /* the job was stopped, too */
+    assert_ends("train ln+ce");
+    assert_ends("sleeper"); /* what the job had started is stopped, too */
     assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000002.h5")); /* what was whole stays */
     tree_write("behave", ":");
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("journal"), "train bn+ce"), 1); /* not again */
     assert_int_equal(count(tree_text("journal"), "train ln+ce"), 2);
+    stage_free(&stage);
+}
+
+/* Nothing can be done on SIGKILL, but no job is left behind that a second call would meet. */
+static void test_killed_graph_leaves_no_job(void **state)
+{
+    struct stage stage = stage_new("if [ $arch = ln+ce ]; then : >asleep; exec sleep 60; fi");
+    pid_t child = start_graph(&stage);
+    int result = 0;
+
+    (void)state;
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_ends("train ln+ce");
+    tree_write("behave", ":");
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("journal"), "train bn+ce"), 1);
     stage_free(&stage);
 }
 
@@ -569,6 +605,7 @@ int main(void)
         IN_TREE(test_failure_is_named),
         IN_TREE(test_half_a_spectrum_is_removed),
         IN_TREE(test_interrupted_graph_goes_on),
+        IN_TREE(test_killed_graph_leaves_no_job),
         IN_TREE(test_front_program),
         IN_TREE(test_study_program_writes_nothing),
         IN_TREE(test_folder_of_another_study),
