@@ -25,6 +25,7 @@ struct ks_player {
     struct ks_env *env; /* all owned */
     double *observation, *action;
     float *s, *a;
+    size_t divergences; /* of the environment, reported so far */
 };
 
 struct ks_run {
@@ -41,7 +42,6 @@ struct ks_run {
     bool whole; /* end is that of the whole run                           */
     size_t agent_steps, env_step;
     struct ks_due evaluations, checkpoints;
-    size_t divergences;      /* of the training environment, reported so far */
     double return_mean;      /* of the last evaluation; NaN: none yet        */
     double *episode_returns; /* [eval_episodes] of it; owned            */
     double *noise;           /* [actions]; owned      */
@@ -74,10 +74,13 @@ ks_status ks_run_evaluate(struct ks_run *run, size_t number);
 /* A checkpoint of the run as it is now. */
 ks_status ks_run_save(struct ks_run *run);
 
-/* player->a, rounded to what replay keeps, as the environment takes it; player->observation as the
- * nets see it. */
+/* player->s from player->observation: the nets see float32. */
 void ks_player_observe(struct ks_player *player);
+/* player->action from player->a: the environment does what replay keeps. */
 void ks_player_decide(struct ks_player *player);
+
+/* Says on standard error where the player's simulation has diverged since the last call. */
+void ks_run_report(const struct ks_run *run, struct ks_player *player);
 
 /* Draws a minibatch into run->rows and shows it as the loss sees it; rewards are divided by the
  * running scale unless `raw`. */

@@ -1,7 +1,20 @@
 /* Evaluation: episodes of the actor's mean action, on an environment of its own. */
 #include "ks/run.h"
 
+#include <stdio.h>
+
 #include "ks/stream.h"
+
+void ks_run_report(const struct ks_run *r, struct ks_player *p)
+{
+    size_t n = ks_env_divergences(p->env);
+
+    if (n == p->divergences)
+        return;
+    p->divergences = n;
+    fprintf(stderr, "%s%s: divergence %zu, environment step %zu: %s\n", r->options->env,
+            p == &r->evaluator ? " (evaluation)" : "", n, r->env_step, ks_env_divergence(p->env));
+}
 
 static ks_status episode(struct ks_run *r, struct ks_rng *rng, double *sum)
 {
@@ -21,6 +34,7 @@ static ks_status episode(struct ks_run *r, struct ks_rng *rng, double *sum)
             KS_TRY(ks_env_step(p->env, p->action, p->observation, &reward, &ended));
             *sum += reward;
         }
+        ks_run_report(r, p);
     }
     return KS_OK;
 }

@@ -72,17 +72,6 @@ static void choose_action(struct ks_run *r)
     ks_player_decide(&r->player);
 }
 
-static void report_divergence(struct ks_run *r)
-{
-    size_t n = ks_env_divergences(r->player.env);
-
-    if (n == r->divergences)
-        return;
-    r->divergences = n;
-    fprintf(stderr, "%s: divergence %zu at environment step %zu: %s\n", r->options->env, n,
-            r->env_step, ks_env_divergence(r->player.env));
-}
-
 /* The action for action_repeat environment steps; *ended where the episode is over. No task ends in
  * a true terminal state, so the mask is 1. */
 static ks_status step_environment(struct ks_run *r, bool *ended)
@@ -103,7 +92,7 @@ static ks_status step_environment(struct ks_run *r, bool *ended)
     ks_returns_add(&r->returns, r->gamma, sum, *ended);
     r->agent_steps++;
     r->env_step += r->options->settings.action_repeat;
-    report_divergence(r);
+    ks_run_report(r, p);
     return KS_OK;
 }
 
