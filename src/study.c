@@ -210,7 +210,7 @@ static ks_status run(struct job *job, bool quiet)
     status = ks_graph_run(job->graph, job->dir, cores, keep_going != 0, quiet);
     if (status == KS_OK)
         return ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet);
-    if (!keep_going)
+    if (!keep_going || ks_graph_stopped())
         return status;
     snprintf(message, sizeof message, "%s", ks_error_text());
     if (ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet) != KS_OK)

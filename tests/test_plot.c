@@ -6,6 +6,7 @@
 
 #include "ks/csv.h"
 #include "ks/figures.h"
+#include "ks/memory.h"
 #include "ks/place.h"
 #include "ks/schedule.h"
 #include "ks/spectrum.h"
@@ -409,6 +410,35 @@ static void test_printed_table(void **state)
     outcome_free(&o);
 }
 
+static ks_status make_tables(void)
+{
+    struct ks_summary_table table = {0};
+    struct ks_results *results = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_results_read(tree, &results));
+    KS_GO(ks_summary_table(results, 0, &table));
+    KS_GO(ks_tables_write(results, &table, 0));
+done:
+    free(table.row);
+    ks_results_free(results);
+    return status;
+}
+
+/* The first failures one by one, later ones in longer and longer strides. */
+static void test_tables_without_memory(void **state)
+{
+    ks_status status = KS_MEMORY;
+
+    (void)state;
+    for (size_t n = 1; status != KS_OK; n += 1 + n / 20) {
+        ks_alloc_fail_at(n);
+        status = make_tables();
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+    }
+}
+
 static bool have_gnuplot(void)
 {
     char *path = NULL;
@@ -513,6 +543,7 @@ int main(void)
         IN_STUDY(test_no_study),
         IN_STUDY(test_tables),
         IN_STUDY(test_printed_table),
+        IN_STUDY(test_tables_without_memory),
         IN_STUDY(test_figure_that_fails),
         IN_STUDY(test_figures_and_page),
     };

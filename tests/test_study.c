@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "ks/graph.h"
+#include "ks/memory.h"
 #include "ks/place.h"
 #include "ks/schedule.h"
 #include "ks/study.h"
@@ -205,6 +206,22 @@ static void test_long_line_is_refused(void **state)
     for (size_t n = strlen(text); n + 1 < sizeof text; n++)
         text[n] = ' ';
     assert_fails(read_text(text, &s), KS_FORMAT, ":2: a line of");
+}
+
+static void test_reading_without_memory(void **state)
+{
+    struct ks_study *s = NULL;
+    ks_status status = KS_MEMORY;
+
+    (void)state;
+    tree_write("some.study", GOOD);
+    for (size_t n = 1; status != KS_OK; n++) {
+        ks_alloc_fail_at(n);
+        status = ks_study_read(tree_path("some.study"), true, &s);
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK || (status == KS_MEMORY && !s));
+    }
+    ks_study_free(s);
 }
 
 /* What the analyzer took from one study is forgotten in the next. */
@@ -598,6 +615,7 @@ int main(void)
         IN_TREE(test_architecture_of_a_file),
         IN_TREE(test_wrong_studies),
         IN_TREE(test_long_line_is_refused),
+        IN_TREE(test_reading_without_memory),
         IN_TREE(test_options_are_forgotten),
         cmocka_unit_test(test_shipped_studies),
         IN_TREE(test_commands),

@@ -47,5 +47,7 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
  * fails; what was done stays. */
 ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
                        bool quiet);
+/* The last ks_graph_run was interrupted. */
+bool ks_graph_stopped(void);
 
 #endif

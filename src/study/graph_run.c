@@ -28,6 +28,11 @@ static void stop(int signal)
         kill(-(pid_t)group, SIGTERM);
 }
 
+bool ks_graph_stopped(void)
+{
+    return stopped != 0;
+}
+
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 

@@ -71,15 +71,14 @@ ks_status ks_place_program(const char *name, char **path)
 ks_status ks_place_shared(const char *relative, char **path)
 {
     char *folder = NULL;
+    ks_status status;
 
     KS_TRY(ks_place_folder(&folder));
-    if (ks_print_string(path, "%s/../../%s", folder, relative) == KS_OK && !ks_text_exists(*path)) {
-        free(*path);
-        *path = NULL;
-    }
+    status = ks_print_string(path, "%s/../../%s", folder, relative);
     free(folder);
-    if (*path)
-        return KS_OK;
+    if (status != KS_OK || ks_text_exists(*path))
+        return status;
+    free(*path);
     KS_TRY(ks_print_string(path, "%s/%s", KS_SHARE_DIR, relative));
     if (ks_text_exists(*path))
         return KS_OK;

@@ -72,6 +72,7 @@ static ks_status set_shipped(const struct parser *p, const char *word,
 {
     char *relative = NULL, *path = NULL;
     bool there = !p->check_files;
+    ks_status status;
 
     KS_TRY(ks_copy_string(word, &a->name));
     KS_TRY(ks_copy_string(word, &a->argument));
@@ -80,10 +81,11 @@ static ks_status set_shipped(const struct parser *p, const char *word,
     if (there)
         return KS_OK;
     KS_TRY(ks_print_string(&relative, "configs/architectures/%s.arch", word));
-    there = ks_place_shared(relative, &path) == KS_OK;
+    status = ks_place_shared(relative, &path);
     free(relative);
     free(path);
-    return there ? KS_OK : ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
+    return status == KS_MISSING ? ks_fail(KS_FORMAT, "architectures: '%s' is not known", word)
+                                : status;
 }
 
 static ks_status add_architecture(struct parser *p, const char *word)
