@@ -204,7 +204,7 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
 
     run->architecture = architecture;
     run->seed = seed;
-    KS_GO(ks_alloc(s->n_checkpoints, sizeof *run->spectrum, &run->spectrum));
+    KS_GO(ks_alloc(s->n_checkpoints, sizeof(struct ks_spectrum *), &run->spectrum));
     KS_GO(ks_alloc(s->n_evaluations, sizeof *run->returns, &run->returns));
     for (size_t k = 0; k < s->n_evaluations; k++)
         run->returns[k] = NAN;

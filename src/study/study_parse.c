@@ -4,6 +4,7 @@
 #include "ks/study_keys.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,11 +141,11 @@ static ks_status add_seeds(struct parser *p, const char *word)
     struct ks_study *s = p->study;
     const char *dots = strstr(word, "..");
     char first[24] = "";
-    size_t from = 0, to = 0;
+    size_t from = 0, to = 0, length = dots ? (size_t)(dots - word) : strlen(word);
 
-    if ((dots ? (size_t)(dots - word) : strlen(word)) >= sizeof first)
+    if (length >= sizeof first)
         return ks_fail(KS_FORMAT, "seeds: expected a whole number, found '%s'", word);
-    memcpy(first, word, dots ? (size_t)(dots - word) : strlen(word));
+    snprintf(first, sizeof first, "%.*s", (int)length, word);
     KS_TRY(parse_size("seeds", first, 0, 1e9, &from));
     to = from;
     if (dots)
