@@ -43,8 +43,7 @@ static ks_status find_task(const char *name, const struct ks_env_task **task)
     return ks_fail(KS_USAGE, "task '%s' is not known; there are:%s", name, known);
 }
 
-/* --- new, free
- * ----------------------------------------------------------------------------------*/
+/* --- new, free --- */
 
 static void make_data(void *argument)
 {
@@ -172,8 +171,7 @@ const char *ks_env_flags(const struct ks_env *env)
     return env->flags;
 }
 
-/* --- an episode
- * ---------------------------------------------------------------------------------*/
+/* --- an episode --- */
 
 struct call {
     struct ks_env *env;
@@ -331,8 +329,7 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
     return KS_OK;
 }
 
-/* --- saved states
- * -------------------------------------------------------------------------------*/
+/* --- saved states --- */
 
 /* A few numbers of ours, the episode's, the last observation, then the library's
  * mjSTATE_INTEGRATION: time, qpos, qvel, act, the warm start and the inputs. */

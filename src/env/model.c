@@ -22,8 +22,7 @@ static const char *models_folder(void)
     return folder && *folder ? folder : KS_DM_CONTROL_DIR;
 }
 
-/* --- edits
- * --------------------------------------------------------------------------------------*/
+/* --- edits --- */
 
 static xmlNode *find_element(xmlNode *node, const char *tag, const char *name)
 {
@@ -73,8 +72,7 @@ ks_status ks_env_xml_set(xmlNode *root, const char *path, const char *tag, const
     return KS_OK;
 }
 
-/* --- compilation
- * --------------------------------------------------------------------------------*/
+/* --- compilation --- */
 
 struct compilation {
     const char *path;
@@ -164,8 +162,7 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
     return status;
 }
 
-/* --- elements of the compiled model
- * -------------------------------------------------------------*/
+/* --- elements of the compiled model --- */
 
 ks_status ks_env_find(const struct ks_env *env, mjtObj type, const char *name, int *id)
 {

@@ -105,8 +105,7 @@ void ks_physics_step(const mjModel *model, mjData *data, int substeps)
     mj_step1(model, data);
 }
 
-/* --- flags: which of the model's two words holds them depends on the version
- * ---------------------*/
+/* --- flags: which of the model's two words holds them depends on the version --- */
 
 /* Each is a bit of enableflags, or of disableflags once it became the default (nativeccd 3.3.0,
  * multiccd 3.8.0); nativeccd came with 3.2.3. */

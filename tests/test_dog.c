@@ -1,0 +1,301 @@
+/* The dog: tolerance against values by hand, a trajectory that dm_control recorded, and invariants
+ * that need no reference. The long comparison with dm_control itself is tests/peer/dm_control.sh.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "../src/env/domain.h"
+#include "../src/env/tolerance.h"
+#include "trajectory.h"
+
+enum { WIDEST = 256 };
+
+static struct ks_env *trot; /* for all tests: a dog takes 0.5 s to compile */
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (ks_env_new("dog-trot", NULL, &trot) == KS_OK)
+        return 0;
+    fprintf(stderr, "%s\n", ks_error_text());
+    return -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ks_env_free(trot);
+    return 0;
+}
+
+/* --- tolerance --- */
+
+static double outside(double d, enum ks_sigmoid kind, double v)
+{
+    return ks_tolerance(1 - 2 * d, 1, 3, 2, kind, v);
+}
+
+static void test_tolerance_values(void **state)
+{
+    double t = sqrt(0.9) / (1 + sqrt(0.1)); /* tanh(x/2) = tanh x / (1 + sqrt(1 - tanh(x)^2)) */
+
+    (void)state;
+    for (int kind = KS_GAUSSIAN; kind <= KS_TANH_SQUARED; kind++) {
+        assert_close(outside(1, (enum ks_sigmoid)kind, 0.1), 0.1, 1e-15);
+        assert_close(outside(1e-9, (enum ks_sigmoid)kind, 0.1), 1, 1e-7);
+        assert_close(ks_tolerance(5, 1, 3, 2, (enum ks_sigmoid)kind, 0.1), 0.1, 1e-15);
+        assert_false(ks_tolerance(NAN, 1, 3, 2, (enum ks_sigmoid)kind, 0.1) > 0);
+    }
+    assert_close(outside(0.5, KS_GAUSSIAN, 0.1), pow(0.1, 0.25), 1e-15);
+    assert_close(outside(0.5, KS_LINEAR, 0), 0.5, 0);
+    assert_close(outside(0.5, KS_QUADRATIC, 0), 0.75, 0);
+    assert_close(outside(0.5, KS_COSINE, 0), 0.5, 1e-15);
+    assert_close(outside(0.5, KS_HYPERBOLIC, 0.1), 1 / sqrt(5.5), 1e-15);
+    assert_close(outside(0.5, KS_LONG_TAIL, 0.1), 1 / 3.25, 1e-15);
+    assert_close(outside(0.5, KS_RECIPROCAL, 0.1), 1 / 5.5, 1e-15);
+    assert_close(outside(0.5, KS_TANH_SQUARED, 0.1), 1 - t * t, 1e-15);
+    assert_close(outside(1.5, KS_LINEAR, 0), 0, 0);
+    assert_close(outside(1.5, KS_QUADRATIC, 0), 0, 0);
+    assert_close(outside(1.5, KS_COSINE, 0), 0, 0);
+}
+
+static void test_tolerance_bounds(void **state)
+{
+    (void)state;
+    assert_close(ks_tolerance(1, 1, 3, 2, KS_LINEAR, 0), 1, 0); /* inclusive */
+    assert_close(ks_tolerance(3, 1, 3, 2, KS_LINEAR, 0), 1, 0);
+    assert_close(ks_tolerance(1e300, 1, INFINITY, 2, KS_LINEAR, 0), 1, 0);
+    assert_close(ks_tolerance(3, 3, 3, 0, KS_LINEAR, 0), 1, 0);
+    assert_close(ks_tolerance(3.1, 3, 3, 0, KS_LINEAR, 0), 0, 0);
+    assert_false(ks_tolerance(NAN, -INFINITY, INFINITY, 0, KS_GAUSSIAN, 0.1) > 0);
+}
+
+/* --- against dm_control --- */
+
+static double deviation(double here, double recorded)
+{
+    return fabs(here - recorded) / fmax(1, fabs(recorded));
+}
+
+/* The same library: the whole trajectory, nothing corrected on the way. Where every operation is
+ * the same the deviation is 0; one unit in the last place at the first step grows to some 1e-12
+ * here. */
+static void compare_trajectory(const struct trajectory *t)
+{
+    double observation[WIDEST], reward;
+    struct trajectory_row row = trajectory_row(t, 0, 0);
+    bool ended;
+
+    assert_ok(ks_env_force(trot, row.qpos, row.qvel, row.act, observation));
+    for (size_t step = 1; step <= t->steps; step++) {
+        for (size_t i = 0; i < t->observations; i++)
+            assert_close(deviation(observation[i], row.observation[i]), 0, 1e-9);
+        row = trajectory_row(t, 0, step);
+        assert_ok(ks_env_step(trot, row.action, observation, &reward, &ended));
+        assert_close(reward, row.reward, 1e-9);
+    }
+}
+
+/* foot_forces, accelerometer (it comes first of inertial_sensors), touch_sensors. */
+static bool of_acceleration_stage(size_t i)
+{
+    return (i >= 38 && i < 53) || (i >= 210 && i < 214);
+}
+
+/* Another version of the library is chaotically another dog, so every step starts anew from the
+ * recorded state. Observations of that state agree but for the meshes' masses (1e-9 relative from
+ * 3.1.6 to 3.3.7). Then one control step: 5e-5 was seen with 3.3.7 and 3e-7 with 3.17.0 until, at
+ * step 11, a pair of boxes touches, whose collider is a new one since 3.12.0. */
+static void compare_steps(struct ks_env *env, const struct trajectory *t)
+{
+    const size_t boxes_touch = 11;
+    double observation[WIDEST], reward;
+    bool ended;
+
+    for (size_t step = 1; step <= t->steps; step++) {
+        struct trajectory_row before = trajectory_row(t, 0, step - 1);
+        struct trajectory_row after = trajectory_row(t, 0, step);
+        assert_ok(ks_env_force(env, before.qpos, before.qvel, before.act, observation));
+        for (size_t i = 0; i < t->observations; i++)
+            if (!of_acceleration_stage(i))
+                assert_close(deviation(observation[i], before.observation[i]), 0, 1e-8);
+        assert_ok(ks_env_step(env, after.action, observation, &reward, &ended));
+        assert_close(reward, after.reward, step < boxes_touch ? 1e-6 : 1e-2);
+        for (size_t i = 0; i < t->observations && step < boxes_touch; i++)
+            assert_close(deviation(observation[i], after.observation[i]), 0, 1e-3);
+    }
+}
+
+static void test_recorded_trajectory(void **state)
+{
+    const struct ks_env_options as_before = {.nativeccd = 0, .multiccd = 0};
+    struct ks_env *env = NULL;
+    struct trajectory t;
+
+    (void)state;
+    assert_ok(trajectory_read("tests/data/dog-trot.trajectory", &t));
+    assert_int_equal(t.observations, ks_env_observations(trot));
+    assert_int_equal(t.nu, ks_env_actions(trot));
+    if (strcmp(t.mujoco, ks_env_mujoco_version()) == 0) {
+        print_message("dm_control's record of MuJoCo %s: compared as a whole\n", t.mujoco);
+        compare_trajectory(&t);
+    } else {
+        print_message("dm_control's record of MuJoCo %s: compared step by step, this is %s\n",
+                      t.mujoco, ks_env_mujoco_version());
+        assert_ok(ks_env_new(t.task, &as_before, &env));
+        compare_steps(env, &t);
+        ks_env_free(env);
+    }
+    free(t.rows);
+}
+
+/* --- the dog --- */
+
+static void test_dog_sizes(void **state)
+{
+    double observation[WIDEST];
+
+    (void)state;
+    assert_int_equal(ks_env_observations(trot), 223);
+    assert_int_equal(ks_env_actions(trot), 38);
+    assert_int_equal(ks_env_steps(trot), 1000);
+    assert_int_equal(trot->model->nbody, 62);
+    assert_int_equal(trot->model->ngeom, 290);
+    assert_int_equal(trot->model->nsensordata, 31);
+    assert_close(mj_getTotalmass(trot->model), 10.240944, 1e-6);
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+    assert_close(trot->episode[0], 0.9 * 0.41522, 1e-6); /* stand heights: torso, pelvis */
+    assert_close(trot->episode[1], 0.42854841, 1e-7);
+    assert_close(trot->episode[2], 100.463664, 1e-5); /* weight in N */
+}
+
+/* At rest in the default pose: upright, high enough, no foot on the ground. The accelerometer says
+ * g: all sensors are current after a reset. */
+static void test_dog_at_rest(void **state)
+{
+    double observation[WIDEST];
+
+    (void)state;
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+    for (size_t i = 0; i < 38; i++)
+        assert_close(observation[i], 0, 0);
+    for (size_t i = 132; i < 208; i++) /* joint_velocites, torso_com_velocity */
+        assert_close(observation[i], 0, 0);
+    for (size_t i = 210; i < 214; i++)
+        assert_close(observation[i], 0, 0);
+    for (size_t i = 214; i < 223; i++)
+        assert_close(observation[i], (i - 214) % 3 == 2, 1e-9);
+    assert_close(observation[208], 0.41522, 1e-6);
+    assert_close(observation[209], 0.4761649, 1e-6);
+}
+
+/* Every factor is 1 but touch, 0.9 without contact, and at speed 0 the last, 1/5. */
+static void test_dog_reward_at_rest(void **state)
+{
+    double observation[WIDEST];
+    struct ks_env *stand = NULL;
+
+    (void)state;
+    assert_ok(ks_env_new("dog-stand", NULL, &stand));
+    assert_ok(ks_env_force(stand, NULL, NULL, NULL, observation));
+    assert_close(stand->task->domain->reward(stand), 0.9, 1e-12);
+    ks_env_free(stand);
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+    assert_close(trot->task->domain->reward(trot), 0.18, 1e-12);
+}
+
+/* F of the reward rises to 1 at 3 m/s, stays 1 up to 6 m/s, and falls again: 0 at 9 m/s. */
+static void test_dog_reward_of_speed(void **state)
+{
+    const double speeds[] = {-1, 0, 1.5, 3, 6, 7.5, 9}, f[] = {0, 0, 0.5, 1, 1, 0.5, 0};
+    double observation[WIDEST], qvel[79] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) {
+        qvel[0] = speeds[i];
+        assert_ok(ks_env_force(trot, NULL, qvel, NULL, observation));
+        assert_close(observation[205], speeds[i], 1e-9);
+        assert_close(trot->task->domain->reward(trot), 0.9 * (4 * f[i] + 1) / 5, 1e-9);
+    }
+}
+
+/* A drawn start state is what dog.py draws: a heading, three velocities of deviation 2, activations
+ * that are uniform in [-1, 1]. */
+static void test_dog_start_states(void **state)
+{
+    enum { EPISODES = 40 };
+    double observation[WIDEST], squares = 0, activations = 0;
+    struct ks_rng rng = ks_rng_start(5, 0);
+
+    (void)state;
+    for (int k = 0; k < EPISODES; k++) {
+        const mjData *d = trot->data;
+        assert_ok(ks_env_reset(trot, &rng, observation));
+        assert_close(d->qpos[3] * d->qpos[3] + d->qpos[6] * d->qpos[6], 1, 1e-12);
+        assert_close(d->qpos[2], trot->model->qpos0[2], 0);
+        for (int i = 7; i < 80; i++)
+            assert_close(d->qpos[i], trot->model->qpos0[i], 0);
+        for (int i = 0; i < 79; i++) {
+            if (i == 0 || i == 1 || i == 5)
+                squares += d->qvel[i] * d->qvel[i] / (3 * EPISODES);
+            else
+                assert_close(d->qvel[i], 0, 0);
+        }
+        for (int i = 0; i < 38; i++) {
+            assert_true(fabs(d->act[i]) <= 1);
+            assert_close(observation[i], d->act[i], 0);
+            activations += d->act[i] * d->act[i] / (38 * EPISODES);
+        }
+    }
+    assert_close(squares, 4, 1.5);            /* variance 2^2; 120 draws: 0.5 is one deviation */
+    assert_close(activations, 1.0 / 3, 0.03); /* of U(-1, 1); 1,520 draws: 0.008 is one */
+}
+
+static void test_time_and_activations(void **state)
+{
+    double observation[WIDEST], action[38], reward;
+    struct ks_rng rng = ks_rng_start(3, 3);
+    bool ended;
+
+    (void)state;
+    assert_ok(ks_env_reset(trot, &rng, observation));
+    for (int step = 1; step <= 40; step++) {
+        for (size_t i = 0; i < 38; i++)
+            action[i] = ks_rng_uniform(&rng, -1, 1);
+        assert_ok(ks_env_step(trot, action, observation, &reward, &ended));
+        assert_close(trot->data->time, 0.015 * step, 1e-12);
+        for (size_t i = 0; i < 38; i++)
+            assert_true(fabs(observation[i]) <= 1);
+    }
+}
+
+/* The control range is the library's to keep: dm_control does not clip. */
+static void test_actions_are_clamped(void **state)
+{
+    double wide[38], edge[38], a[WIDEST], b[WIDEST], reward;
+    bool ended;
+
+    (void)state;
+    for (size_t i = 0; i < 38; i++)
+        wide[i] = i % 2 ? 7 : -3, edge[i] = i % 2 ? 1 : -1;
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, a));
+    assert_ok(ks_env_step(trot, wide, a, &reward, &ended));
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, b));
+    assert_ok(ks_env_step(trot, edge, b, &reward, &ended));
+    assert_memory_equal(a, b, 223 * sizeof *a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tolerance_values),     cmocka_unit_test(test_tolerance_bounds),
+        cmocka_unit_test(test_recorded_trajectory),  cmocka_unit_test(test_dog_sizes),
+        cmocka_unit_test(test_dog_at_rest),          cmocka_unit_test(test_dog_reward_at_rest),
+        cmocka_unit_test(test_dog_reward_of_speed),  cmocka_unit_test(test_dog_start_states),
+        cmocka_unit_test(test_time_and_activations), cmocka_unit_test(test_actions_are_clamped),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,419 @@
+/* Environments: episodes of every task, saved states, divergence, and models that are missing or
+ * wrong. What a dog is: test_dog.c. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#include "../src/env/domain.h"
+#include "../src/env/physics.h"
+#include "ks/memory.h"
+
+enum { WIDEST = 256 };
+
+static struct ks_env *trot; /* one for all tests that need any: a dog takes 0.5 s to compile */
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (ks_env_new("dog-trot", NULL, &trot) == KS_OK)
+        return 0;
+    fprintf(stderr, "%s\n", ks_error_text());
+    return -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ks_env_free(trot);
+    return 0;
+}
+
+static void draw_action(const struct ks_env *env, struct ks_rng *rng, double *action)
+{
+    for (size_t i = 0; i < ks_env_actions(env); i++)
+        action[i] = ks_rng_uniform(rng, -1, 1);
+}
+
+/* Random actions from the seed, each held for two control steps; the return. At most `steps`. */
+static double play(struct ks_env *env, uint64_t stream, size_t steps, double *observation)
+{
+    struct ks_rng rng = ks_rng_start(1, stream);
+    double action[WIDEST], reward, sum = 0;
+    bool ended = false;
+
+    assert_ok(ks_env_reset(env, &rng, observation));
+    for (size_t i = 0; i < steps && !ended; i++) {
+        if (i % 2 == 0)
+            draw_action(env, &rng, action);
+        assert_ok(ks_env_step(env, action, observation, &reward, &ended));
+        assert_true(reward >= 0 && reward <= 1);
+        assert_int_equal(ended, i + 1 == ks_env_steps(env));
+        for (size_t k = 0; k < ks_env_observations(env); k++)
+            assert_true(isfinite(observation[k]));
+        sum += reward;
+    }
+    return sum;
+}
+
+/* --- every task --- */
+
+/* Returns of random actions, the mean of 8 episodes in dm_control, wider here for only 3. */
+static void check_return(const char *task, double mean)
+{
+    static const struct {
+        const char *task;
+        double low, high;
+    } ranges[] = {
+        {"dog-stand", 13, 33},
+        {"dog-walk", 3.5, 20},
+        {"dog-trot", 3, 15},
+        {"dog-run", 2.5, 9},
+    };
+
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (strcmp(ranges[i].task, task) == 0 && !(mean >= ranges[i].low && mean <= ranges[i].high))
+            fail_msg("%s: a mean return of %g with random actions", task, mean);
+}
+
+static void test_every_task(void **state)
+{
+    enum { EPISODES = 3 };
+
+    (void)state;
+    for (const char *const *task = ks_env_tasks(); *task; task++) {
+        double first[WIDEST], second[WIDEST], sum = 0;
+        struct ks_env *env = NULL;
+        assert_ok(ks_env_new(*task, NULL, &env));
+        assert_true(ks_env_observations(env) <= WIDEST && ks_env_actions(env) <= WIDEST);
+        assert_int_equal(ks_env_steps(env), 1000);
+        for (uint64_t k = 0; k < EPISODES; k++)
+            sum += play(env, 4 + k, SIZE_MAX, first);
+        check_return(*task, sum / EPISODES);
+        assert_true(play(env, 1, 30, first) == play(env, 1, 30, second)); /* same seed, same bits */
+        assert_memory_equal(first, second, ks_env_observations(env) * sizeof *first);
+        play(env, 2, 30, second);
+        assert_memory_not_equal(first, second, ks_env_observations(env) * sizeof *first);
+        assert_int_equal(ks_env_divergences(env), 0);
+        assert_string_equal(ks_env_divergence(env), "");
+        ks_env_free(env);
+    }
+}
+
+struct player {
+    struct ks_env *env;
+    uint64_t stream;
+    double observation[WIDEST];
+};
+
+static void *play_in_thread(void *argument)
+{
+    struct player *p = argument;
+
+    play(p->env, p->stream, 100, p->observation);
+    return NULL;
+}
+
+static void test_threads_do_not_meet(void **state)
+{
+    struct player players[2] = {{.env = trot, .stream = 1}, {.stream = 2}};
+    pthread_t threads[2];
+    double alone[WIDEST];
+
+    (void)state;
+    assert_ok(ks_env_new("dog-trot", NULL, &players[1].env));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, play_in_thread, &players[i]), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        play(trot, players[i].stream, 100, alone);
+        assert_memory_equal(players[i].observation, alone, 223 * sizeof *alone);
+    }
+    ks_env_free(players[1].env);
+}
+
+/* --- saved states --- */
+
+/* Steps on by `steps` and leaves the last observation. */
+static void step_on(struct ks_env *env, size_t steps, double *observation)
+{
+    struct ks_rng rng = ks_rng_start(9, 9);
+    double action[WIDEST], reward;
+    bool ended;
+
+    for (size_t i = 0; i < steps; i++) {
+        draw_action(env, &rng, action);
+        assert_ok(ks_env_step(env, action, observation, &reward, &ended));
+    }
+}
+
+static void test_restored_state_continues(void **state)
+{
+    const size_t before[] = {0, 1, 120}; /* right after the reset, and in the midst of contacts */
+    size_t size = ks_env_state_size(trot);
+    double here[WIDEST], there[WIDEST], *saved = NULL;
+    struct ks_env *other = NULL;
+
+    (void)state;
+    assert_ok(ks_alloc(size, sizeof *saved, &saved));
+    assert_ok(ks_env_new("dog-trot", NULL, &other));
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        play(trot, 6, before[i], here);
+        ks_env_state_get(trot, saved);
+        step_on(trot, 60, here);
+        assert_ok(ks_env_state_set(other, size, saved));
+        step_on(other, 60, there);
+        assert_memory_equal(here, there, 223 * sizeof *here);
+        assert_int_equal(other->step, before[i] + 60);
+        play(other, 7, 10, there); /* the next one finds it in another state */
+    }
+    free(saved);
+    ks_env_free(other);
+}
+
+static void test_states_that_do_not_fit(void **state)
+{
+    size_t size = ks_env_state_size(trot);
+    double here[WIDEST], there[WIDEST], *saved = NULL;
+
+    (void)state;
+    assert_ok(ks_alloc(size, sizeof *saved, &saved));
+    play(trot, 6, 3, here);
+    ks_env_state_get(trot, saved);
+    step_on(trot, 5, here);
+    assert_ok(ks_env_state_set(trot, size, saved));
+    assert_fails(ks_env_state_set(trot, size - 1, saved), KS_FORMAT, "saved state");
+    for (size_t i = 0; i < 4; i++) { /* size, version, goal, step */
+        double was = saved[i];
+        saved[i] = i == 3 ? 1001 : was + 1;
+        assert_fails(ks_env_state_set(trot, size, saved), KS_FORMAT, "dog-trot");
+        saved[i] = was;
+    }
+    saved[size - 1] = NAN;
+    assert_fails(ks_env_state_set(trot, size, saved), KS_FORMAT, "saved state");
+    step_on(trot, 5, there); /* nothing has changed */
+    assert_memory_equal(here, there, 223 * sizeof *here);
+    free(saved);
+}
+
+/* --- divergence --- */
+
+/* The step after `good` diverges: it ends the episode with the observation before. */
+static void check_divergence(const double *good, const double *action, const char *words)
+{
+    size_t before = ks_env_divergences(trot);
+    double observation[WIDEST], reward = -1;
+    bool ended = false;
+
+    assert_ok(ks_env_step(trot, action, observation, &reward, &ended));
+    assert_true(ended);
+    assert_close(reward, 0, 0);
+    assert_memory_equal(observation, good, 223 * sizeof *good);
+    assert_int_equal(ks_env_divergences(trot), before + 1);
+    assert_non_null(strstr(ks_env_divergence(trot), "dog-trot: step 1: "));
+    if (!strstr(ks_env_divergence(trot), words))
+        fail_msg("'%s' does not contain '%s'", ks_env_divergence(trot), words);
+}
+
+static void test_divergence(void **state)
+{
+    const double action[38] = {0};
+    double observation[WIDEST], bad_action[38] = {0}, qvel[79] = {0}, clean, after;
+
+    (void)state;
+    clean = play(trot, 8, 20, observation);
+    qvel[2] = 9e9; /* grows beyond the library's limit of 1e10 within the step */
+    qvel[30] = -9e9;
+    assert_ok(ks_env_force(trot, NULL, qvel, NULL, observation));
+    check_divergence(observation, action, "huge value in Q");
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+    bad_action[7] = NAN;
+    check_divergence(observation, bad_action, "CTRL");
+    after = play(trot, 8, 20, observation); /* leaves no trace */
+    assert_true(clean == after);
+}
+
+static void test_bad_start_state(void **state)
+{
+    double observation[WIDEST], qvel[79] = {0};
+
+    (void)state;
+    qvel[40] = NAN;
+    assert_fails(ks_env_force(trot, NULL, qvel, NULL, observation), KS_NUMBER, "dog-trot: reset");
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+}
+
+static void raise_error(void *argument)
+{
+    (void)argument;
+    mju_error("the sky falls");
+}
+
+static void test_library_errors_are_caught(void **state)
+{
+    (void)state;
+    assert_fails(ks_physics_guard(raise_error, NULL), KS_RUN, "MuJoCo: the sky falls");
+}
+
+/* --- models and options --- */
+
+static void test_unknown_task(void **state)
+{
+    struct ks_env *env = trot;
+
+    (void)state;
+    assert_fails(ks_env_new("dog-fly", NULL, &env), KS_USAGE, "'dog-fly' is not known");
+    assert_null(env);
+    assert_fails(ks_env_new("", NULL, &env), KS_USAGE, "dog-stand");
+}
+
+static void test_flags(void **state)
+{
+    struct ks_env_options options = {.nativeccd = 0, .multiccd = 1};
+    struct ks_env *env = NULL;
+
+    (void)state;
+    assert_ok(ks_env_new("dog-trot", &options, &env));
+    assert_string_equal(ks_env_flags(env), "nativeccd=0 multiccd=1");
+    ks_env_free(env);
+    options.nativeccd = 2;
+    assert_fails(ks_env_new("dog-trot", &options, &env), KS_USAGE, "nativeccd");
+    options.nativeccd = 1;
+    if (mjVERSION_HEADER < 323)
+        assert_fails(ks_env_new("dog-trot", &options, &env), KS_USAGE, "does not have it");
+}
+
+/* A folder of models of our own in place of the installed one. */
+static char models[] = "/tmp/ks-test-env-XXXXXX", model_file[100];
+static char *installed; /* DM_CONTROL_DIR as it was */
+
+static int make_models(void **state)
+{
+    const char *was = getenv("DM_CONTROL_DIR");
+    char folder[64];
+
+    (void)state;
+    strcpy(strrchr(models, '-'), "-XXXXXX");
+    installed = was ? strdup(was) : NULL;
+    if (!mkdtemp(models))
+        return -1;
+    snprintf(folder, sizeof folder, "%s/suite", models);
+    snprintf(model_file, sizeof model_file, "%s/dog.xml", folder);
+    return mkdir(folder, 0777) || setenv("DM_CONTROL_DIR", models, 1);
+}
+
+static int remove_models(void **state)
+{
+    char folder[64];
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/suite", models);
+    unlink(model_file);
+    rmdir(folder);
+    rmdir(models);
+    if (installed)
+        setenv("DM_CONTROL_DIR", installed, 1);
+    else
+        unsetenv("DM_CONTROL_DIR");
+    free(installed);
+    return 0;
+}
+
+static void write_model(const char *text)
+{
+    FILE *file = fopen(model_file, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_missing_models(void **state)
+{
+    struct ks_env *env = NULL;
+
+    (void)state;
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, model_file);
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, "make deps");
+    assert_null(env);
+}
+
+static void test_malformed_model(void **state)
+{
+    struct ks_env *env = NULL;
+
+    (void)state;
+    write_model("<mujoco><worldbody>");
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT, model_file);
+    write_model("");
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT, "not a well-formed XML");
+    write_model("<mujoco/>");
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT, "no geom named 'floor'");
+}
+
+#define EDITED                                                                                     \
+    "<worldbody><geom name='floor' type='plane' size='1 1 1'/><geom name='target' size='1'/>"      \
+    "<body name='ball'/><camera name='ball'/><camera name='head'/><geom name='wall_px' size='1'/>" \
+    "<geom name='wall_nx' size='1'/><geom name='wall_py' size='1'/>"                               \
+    "<geom name='wall_ny' size='1'/></worldbody>"
+
+/* The installed dog.xml without the meshes beside it; and a model that is no dog. */
+static void test_other_models(void **state)
+{
+    struct ks_env *env = NULL;
+
+    (void)state;
+    write_model("<mujoco><asset><mesh file='BONEhead.stl'/></asset>" EDITED "</mujoco>");
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, "BONEhead.stl");
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, "make deps");
+    write_model("<mujoco>" EDITED "</mujoco>");
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT, "expected nq 80");
+    assert_null(env);
+}
+
+/* Every allocation that ks_env_new makes fails once; the leak checker sees the rest. */
+static void test_memory_runs_out(void **state)
+{
+    struct ks_env *env = NULL;
+    ks_status status = KS_MEMORY;
+    size_t n = 0;
+
+    (void)state;
+    while (status == KS_MEMORY && n < 100) {
+        ks_alloc_fail_at(++n);
+        status = ks_env_new("dog-trot", NULL, &env);
+        if (status != KS_OK)
+            assert_null(env);
+    }
+    ks_alloc_fail_at(0);
+    assert_int_equal(status, KS_OK);
+    assert_true(n > 5);
+    ks_env_free(env);
+    ks_env_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_task),
+        cmocka_unit_test(test_threads_do_not_meet),
+        cmocka_unit_test(test_restored_state_continues),
+        cmocka_unit_test(test_states_that_do_not_fit),
+        cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_bad_start_state),
+        cmocka_unit_test(test_library_errors_are_caught),
+        cmocka_unit_test(test_unknown_task),
+        cmocka_unit_test(test_flags),
+        cmocka_unit_test_setup_teardown(test_missing_models, make_models, remove_models),
+        cmocka_unit_test_setup_teardown(test_malformed_model, make_models, remove_models),
+        cmocka_unit_test_setup_teardown(test_other_models, make_models, remove_models),
+        cmocka_unit_test(test_memory_runs_out),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
