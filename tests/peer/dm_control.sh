@@ -1,48 +1,77 @@
 #!/bin/sh
-# Usage: tests/peer/dm_control.sh [DM_CONTROL_VERSION]
+# Usage: tests/peer/dm_control.sh [MUJOCO_VERSION DM_CONTROL_VERSION]
 #
 # Compares the environments with dm_control's own Python, step by step: records episodes of random
-# actions there, replays them here, both with the libmujoco in use and with dm_control's models. Makes
-# its own Python environment under build/peer. The default is the pinned dm_control; a newer MuJoCo in
-# MUJOCO_DIR needs a newer one (1.0.34 or so goes with 3.3.7).
+# actions there and replays them here, with the same libmujoco and dm_control's own models. Without
+# arguments: the MuJoCo in use and the pinned dm_control. With them: another pair that goes together
+# (3.3.7 and 1.0.34, 3.17.0 and 1.0.49), for which everything is built again.
 #
-# EPISODES (5) is the number of dog-trot episodes, BUILD (build) where the programs are.
+# BUILD (build) is where programs and the Python environments go, EPISODES (5) the number of dog-trot
+# episodes, PYTHON (python3) one for which those versions have wheels.
 set -eu
 cd "$(dirname "$0")/../.."
 
 build=${BUILD:-build}
-pinned=$(sed -n 's/^dm_control==\([^ ]*\).*/\1/p' src/deps/wheels.txt)
-version=${1:-$pinned}
+python=${PYTHON:-python3}
 steps=1000
 
-make --no-print-directory deps
-make --no-print-directory BUILD="$build" "$build/peer/replay"
-mujoco=$("$build/peer/replay")
-folder=$build/peer/mujoco-$mujoco-dm_control-$version
-python=$folder/venv/bin/python
+die() {
+    echo "dm_control.sh: $*" >&2
+    exit 1
+}
 
-if [ ! -f "$folder/ready" ]; then
-    mkdir -p "$folder"
-    python3 -m venv "$folder/venv" ||
-        { echo "dm_control.sh: python3 cannot make a virtual environment: install python3-venv" >&2; exit 1; }
-    # dm_control before 1.0.22 asks NumPy for np.array(copy=False) in a way that NumPy 2 refuses.
-    case $version in
-    1.0.1? | 1.0.2[01]) numpy='numpy<2' ;;
+build_replay() { # FOLDER
+    make --no-print-directory deps >&2
+    make --no-print-directory BUILD="$1" "$1/peer/replay" >&2
+}
+
+make_environment() { # FOLDER MUJOCO DM_CONTROL
+    [ ! -f "$1/ready" ] || return 0
+    mkdir -p "$1"
+    "$python" -m venv "$1/venv" ||
+        die "$python cannot make a virtual environment: install python3-venv"
+    # dm_control before 1.0.22 calls np.array(copy=False) in a way that NumPy 2 refuses.
+    case $3 in
+    1.0.[0-9] | 1.0.1? | 1.0.2[01]) numpy='numpy<2' ;;
     *) numpy=numpy ;;
     esac
-    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
-        "mujoco==$mujoco" "dm_control==$version" "$numpy"
-    touch "$folder/ready"
-fi
+    "$1/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
+        "mujoco==$2" "dm_control==$3" "$numpy" ||
+        die "cannot install mujoco $2 and dm_control $3 (pip's words are above): set PYTHON to a" \
+            "version that has wheels of them"
+    touch "$1/ready"
+}
 
-# The models of that very dm_control.
-DM_CONTROL_DIR=$("$python" -c 'import importlib.util, os
-print(os.path.dirname(importlib.util.find_spec("dm_control").origin))')
+package() { # FOLDER NAME: where that Python package lies
+    "$1/venv/bin/python" -c 'import importlib.util, os, sys
+print(os.path.dirname(os.path.abspath(importlib.util.find_spec(sys.argv[1]).origin)))' "$2"
+}
+
+case $# in
+0)
+    build_replay "$build"
+    mujoco=$("$build/peer/replay")
+    version=$(sed -n 's/^dm_control==\([^ ]*\).*/\1/p' src/deps/wheels.txt)
+    ;;
+2) mujoco=$1 version=$2 ;;
+*) die "usage: tests/peer/dm_control.sh [MUJOCO_VERSION DM_CONTROL_VERSION]" ;;
+esac
+
+folder=$build/peer/mujoco-$mujoco-dm_control-$version
+make_environment "$folder" "$mujoco" "$version"
+DM_CONTROL_DIR=$(package "$folder" dm_control)
 export DM_CONTROL_DIR
+if [ $# -eq 2 ]; then
+    MUJOCO_DIR=$(package "$folder" mujoco)
+    export MUJOCO_DIR
+    build=$folder/build
+    build_replay "$build"
+fi
 
 record() { # TASK EPISODES SEED
     echo "recording $1 with dm_control $version, MuJoCo $mujoco" >&2
-    "$python" tests/peer/dm_control_record.py "$1" "$2" $steps "$3" "$folder/$1.trajectory"
+    "$folder/venv/bin/python" tests/peer/dm_control_record.py "$1" "$2" $steps "$3" \
+        "$folder/$1.trajectory"
 }
 
 record dog-trot "${EPISODES:-5}" 1
