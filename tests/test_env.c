@@ -139,24 +139,26 @@ static void test_threads_do_not_meet(void **state)
 
 /* --- saved states --- */
 
-/* Steps on by `steps` and leaves the last observation. */
-static void step_on(struct ks_env *env, size_t steps, double *observation)
+/* Steps on by `steps`, leaves the last observation, returns the sum of rewards. */
+static double step_on(struct ks_env *env, size_t steps, double *observation)
 {
     struct ks_rng rng = ks_rng_start(9, 9);
-    double action[WIDEST], reward;
+    double action[WIDEST], reward, sum = 0;
     bool ended;
 
     for (size_t i = 0; i < steps; i++) {
         draw_action(env, &rng, action);
         assert_ok(ks_env_step(env, action, observation, &reward, &ended));
+        sum += reward;
     }
+    return sum;
 }
 
 static void test_restored_state_continues(void **state)
 {
     const size_t before[] = {0, 1, 120}; /* right after the reset, and in the midst of contacts */
     size_t size = ks_env_state_size(trot);
-    double here[WIDEST], there[WIDEST], *saved = NULL;
+    double here[WIDEST], there[WIDEST], *saved = NULL, sum;
     struct ks_env *other = NULL;
 
     (void)state;
@@ -165,9 +167,9 @@ static void test_restored_state_continues(void **state)
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         play(trot, 6, before[i], here);
         ks_env_state_get(trot, saved);
-        step_on(trot, 60, here);
+        sum = step_on(trot, 60, here);
         assert_ok(ks_env_state_set(other, size, saved));
-        step_on(other, 60, there);
+        assert_true(step_on(other, 60, there) == sum);
         assert_memory_equal(here, there, 223 * sizeof *here);
         assert_int_equal(other->step, before[i] + 60);
         play(other, 7, 10, there); /* the next one finds it in another state */
