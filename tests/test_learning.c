@@ -1,0 +1,166 @@
+/* The whole agent learns: a task of one step whose best action is known, and a value that is a
+ * geometric series. With small networks, in double. */
+#include <stdlib.h>
+
+#include "test.h"
+
+#include "ks/agent.h"
+#include "ks/architecture.h"
+#include "ks/rng.h"
+#include "ks/target.h"
+
+enum { OBSERVATIONS = 4, ACTIONS = 1, BATCH = 64, UPDATES = 800 };
+
+struct rows {
+    float s[BATCH * OBSERVATIONS], a[BATCH], next_s[BATCH * OBSERVATIONS], mask[BATCH];
+    double reward[BATCH];
+};
+
+static struct ks_agent *make_agent(const char *name, double gamma)
+{
+    struct ks_settings settings;
+    struct ks_agent *agent;
+    char *critic, *actor;
+
+    ks_settings_start(&settings);
+    settings.hidden = settings.actor_hidden = 32;
+    settings.depth = settings.actor_depth = 2;
+    settings.atoms = 51;
+    assert_ok(ks_architecture(name, &settings, ACTIONS, &critic, &actor));
+    assert_ok(KS(agent_new)(&(struct ks_agent_config){.critic = critic,
+                                                      .actor = actor,
+                                                      .observations = OBSERVATIONS,
+                                                      .actions = ACTIONS,
+                                                      .ensemble = 2,
+                                                      .batch = BATCH,
+                                                      .gamma = gamma,
+                                                      .tau = 0.02,
+                                                      .critic_rate = {3e-3, 3e-4, UPDATES},
+                                                      .actor_rate = {3e-3, 3e-4, UPDATES / 2},
+                                                      .policy_delay = 2,
+                                                      .temperature = 0.01,
+                                                      .target_entropy = -2,
+                                                      .seed = 11,
+                                                      .threads = 1},
+                            &agent));
+    free(critic);
+    free(actor);
+    return agent;
+}
+
+static double best_action(const float *s)
+{
+    return 0.6 * (double)s[0];
+}
+
+/* Two numbers uniform on [-1, 1], and two constants: a layernorm would forget the scale of the
+ * others without them. */
+static void draw_state(struct ks_rng *rng, float *s)
+{
+    s[0] = (float)ks_rng_uniform(rng, -1, 1);
+    s[1] = (float)ks_rng_uniform(rng, -1, 1);
+    s[2] = 1;
+    s[3] = -1;
+}
+
+/* Actions uniform on [-1, 1]; reward 1 - 4 (a - best)^2, or 1. */
+static struct ks_batch draw(struct rows *r, struct ks_rng *rng, bool bandit)
+{
+    for (size_t i = 0; i < BATCH; i++) {
+        double off;
+
+        draw_state(rng, r->s + i * OBSERVATIONS);
+        draw_state(rng, r->next_s + i * OBSERVATIONS);
+        r->a[i] = (float)ks_rng_uniform(rng, -1, 1);
+        off = (double)r->a[i] - best_action(r->s + i * OBSERVATIONS);
+        r->reward[i] = bandit ? 1 - 4 * off * off : 1;
+        r->mask[i] = bandit ? 0 : 1;
+    }
+    return (struct ks_batch){r->s, r->a, r->next_s, r->reward, r->mask};
+}
+
+static void learn(struct ks_agent *a, bool bandit, struct rows *r)
+{
+    struct ks_rng rng = ks_rng_start(12, 0);
+    struct ks_update u;
+
+    for (size_t k = 0; k < UPDATES; k++) {
+        struct ks_batch batch = draw(r, &rng, bandit);
+
+        assert_ok(KS(agent_update)(a, &batch, &u));
+    }
+}
+
+/* The root of the mean squared miss of the actor's mean action over states it has not seen. */
+static double miss(struct ks_agent *a)
+{
+    struct ks_rng rng = ks_rng_start(13, 0);
+    double sum = 0;
+
+    for (size_t i = 0; i < 200; i++) {
+        float s[OBSERVATIONS], action;
+
+        draw_state(&rng, s);
+        KS(agent_act)(a, s, NULL, &action);
+        sum += ((double)action - best_action(s)) * ((double)action - best_action(s)) / 200;
+    }
+    return sqrt(sum);
+}
+
+/* A mean action of 0 misses by 0.6/sqrt(3) = 0.35. */
+static void test_best_action(void **state)
+{
+    (void)state;
+    for (size_t i = 0; ks_architectures[i]; i++) {
+        struct ks_agent *a = make_agent(ks_architectures[i], 0.9);
+        double before = miss(a), after;
+        struct rows r;
+
+        learn(a, true, &r);
+        after = miss(a);
+        if (!(after < 0.08))
+            fail_msg("%s: the action misses by %g (%g at first)", ks_architectures[i], after,
+                     before);
+        KS(agent_free)(a);
+    }
+}
+
+/* Reward 1 for ever: Q = 1/(1 - gamma), plus the entropies to come, T H gamma/(1 - gamma). */
+static void test_geometric_series(void **state)
+{
+    (void)state;
+    for (size_t i = 0; ks_architectures[i]; i++) {
+        struct ks_agent *a = make_agent(ks_architectures[i], 0.5);
+        double q = 0, bonus, p[51];
+        struct ks_rng rng = ks_rng_start(14, 0);
+        struct ks_batch batch;
+        struct ks_update u;
+        struct rows r;
+
+        learn(a, false, &r);
+        batch = draw(&r, &rng, false);
+        assert_ok(KS(agent_update)(a, &batch, &u)); /* an even number: the actor steps */
+        bonus = KS(agent_temperature)(a) * u.entropy;
+        KS(net_forward)
+        (a->critic_eval, a->critic[0].w, a->critic[0].state, a->input, a->critic[0].primal);
+        for (size_t k = 0; k < BATCH; k++)
+            q += KS(critic_value)(&a->critic_arch->loss,
+                                  KS(net_output)(a->critic_eval, a->critic[0].primal) +
+                                      k * a->critic_arch->out,
+                                  p) /
+                 BATCH;
+        assert_close(q, 2 + bonus, 0.1);
+        assert_close(u.q_mean, q, 0.1);
+        KS(agent_free)(a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_best_action),
+        cmocka_unit_test(test_geometric_series),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
