@@ -9,14 +9,14 @@ export MUJOCO_DIR     ?= $(CURDIR)/$(DEPS)/mujoco
 export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
 
 packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto
+pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
+pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
 CC       := gcc
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
-CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/include \
-            $(shell pkg-config --cflags $(packages) 2>/dev/null)
+CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/include $(pkgflags)
 LIBMUJOCO = $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so $(MUJOCO_DIR)/libmujoco.so*))
-LDLIBS    = -Wl,--as-needed $(shell pkg-config --libs $(packages) 2>/dev/null) $(LIBMUJOCO) \
-            -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
+LDLIBS    = -Wl,--as-needed $(pkglibs) $(LIBMUJOCO) -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
 DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(DM_CONTROL_DIR)"' \
             -DKS_SHARE_DIR='"$(CURDIR)"'
 
@@ -97,4 +97,4 @@ format:
 clean:
 	rm -rf $(BUILD)
 
--include $(objects:.o=.d) $(wildcard $(BUILD)/tests/*.d $(BUILD)/src/*.d $(BUILD)/analysis/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
