@@ -209,12 +209,36 @@ static void test_estimates(void **state)
         assert_close(ks_summary_get(f32, "lambda_max"), lambda_max, 1e-5 * lambda_max);
         assert_close(ks_summary_get(f32, "lambda_min"), ks_summary_get(exact, "lambda_min"),
                      1e-5 * lambda_max);
-        assert_true(ks_summary_get(f64, "kappa_lower_bound") <= ks_summary_get(exact, "kappa"));
         assert_close(ks_summary_get(f64, "trace"), ks_summary_get(exact, "trace"),
                      5 * ks_summary_get(f64, "trace_se"));
         ks_spectrum_free(exact);
         ks_spectrum_free(f64);
         ks_spectrum_free(f32);
+    }
+}
+
+/* With a weight decay that makes the Hessian positive definite its condition number is finite, and
+ * the bound lies below it for every start vector. */
+static void test_lower_bound(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARCHS; i++) {
+        double decay = 0.02 * figure(archs[i].name, "--exact --precision f64", "lambda_max") -
+                       figure(archs[i].name, "--exact --precision f64", "lambda_min");
+        char options[128];
+        double kappa;
+
+        snprintf(options, sizeof options, "--exact --precision f64 --weight-decay %.17g", decay);
+        kappa = figure(archs[i].name, options, "kappa");
+        assert_true(kappa < 1000);
+        for (int seed = 0; seed < 3; seed++) {
+            double bound;
+
+            snprintf(options, sizeof options,
+                     "--precision f64 --order 40 --seed %d --weight-decay %.17g", seed, decay);
+            bound = figure(archs[i].name, options, "kappa_lower_bound");
+            assert_true(bound > 0.5 * kappa && bound <= kappa * (1 + 1e-9));
+        }
     }
 }
 
@@ -482,12 +506,19 @@ static void test_full_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_apply_and_exact),  cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_estimates),        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_compat),           cmocka_unit_test(test_spectrum_file),
-        cmocka_unit_test(test_breakdown),        cmocka_unit_test(test_failing_checkpoint),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_output_folder),
-        cmocka_unit_test(test_help_and_version), cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_apply_and_exact),
+        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_estimates),
+        cmocka_unit_test(test_lower_bound),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_compat),
+        cmocka_unit_test(test_spectrum_file),
+        cmocka_unit_test(test_breakdown),
+        cmocka_unit_test(test_failing_checkpoint),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_output_folder),
+        cmocka_unit_test(test_help_and_version),
+        cmocka_unit_test(test_full_output),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

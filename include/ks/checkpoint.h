@@ -1,7 +1,7 @@
 /* Checkpoints and vectors: the HDF5 files that the programs share.
  *
  * Everything is double in memory; a file written with `single` holds float32. Files appear whole or
- * not at all. Layout: the README, "File formats". All flat vectors are in the canonical order of
+ * not at all. Layout: the README, "Files". All flat vectors are in the canonical order of
  * arch.h, critic after critic. */
 #ifndef KS_CHECKPOINT_H
 #define KS_CHECKPOINT_H
@@ -25,7 +25,7 @@ struct ks_networks {
 
 struct ks_checkpoint {
     struct ks_networks critic;
-    /* The batch; NULL where the file is written without one is not allowed: it is required. */
+    /* The batch, required in every file. */
     size_t minibatches, rows, loss_rows; /* N, R, B */
     double *input;                       /* [N, R, D], D = critic.arch->in; owned */
     double *target;                      /* [N, B, K]; owned                      */

@@ -95,21 +95,15 @@ static ks_status take_argument(struct ks_line *line, const char *what, const cha
     return ks_line_fail(line, "'%s' needs %s", line->word[0], what);
 }
 
-ks_status ks_line_argument(struct ks_line *line, const char *what, double *value)
-{
-    const char *word = NULL;
-
-    KS_TRY(take_argument(line, what, &word));
-    assert(word);
-    return parse_number(line, what, word, value);
-}
-
 ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_t high,
                        size_t *value)
 {
+    const char *word = NULL;
     double number = 0;
 
-    KS_TRY(ks_line_argument(line, what, &number));
+    KS_TRY(take_argument(line, what, &word));
+    assert(word);
+    KS_TRY(parse_number(line, what, word, &number));
     if (number < (double)low || number > (double)high || number != floor(number))
         return ks_line_fail(line, "%s: expected an integer from %zu to %zu, found %g", what, low,
                             high, number);
