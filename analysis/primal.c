@@ -59,7 +59,8 @@ double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t m
     const double *x = c->input + minibatch * c->rows * arch->in;
     const double *t = c->target + minibatch * c->loss_rows * arch->loss.targets;
     double *state = primal->problem->evaluation && c->critic.state
-                        ? c->critic.state + critic * arch->states : NULL;
+                        ? c->critic.state + critic * arch->states
+                        : NULL;
     double *adjoint = block + net->primal, loss;
 
     KS(net_forward)(net, w, state, x, block);

@@ -46,8 +46,10 @@ static void test_xqc(void **state)
 
 static void test_nested_repeat_and_comments(void **state)
 {
-    struct ks_arch *a = parse("# a comment\n\nrepeat 2 { # twice\n  dense 3\n  repeat 3 {\n relu\n}\n}\r\n"
-                              "dense 1\nloss mse weight=2\n# end", 2);
+    struct ks_arch *a = parse(
+        "# a comment\n\nrepeat 2 { # twice\n  dense 3\n  repeat 3 {\n relu\n}\n}\r\n"
+        "dense 1\nloss mse weight=2\n# end",
+        2);
 
     (void)state;
     assert_int_equal(a->n_layers, 2 * 4 + 1);
@@ -88,7 +90,8 @@ static void test_mistakes(void **state)
         {"batchnorm eps=-1\n", "test.arch:1: eps: expected a number from"},
         {"relu 3\n", "test.arch:1: 'relu' does not know '3'"},
         {"relu {\n", "test.arch:1: 'relu' is not a container"},
-        {"\n\nrepeat 2 {\n}\ndense 1\nloss mse", "test.arch:4: the 'repeat' opened in line 3 is empty"},
+        {"\n\nrepeat 2 {\n}\ndense 1\nloss mse",
+         "test.arch:4: the 'repeat' opened in line 3 is empty"},
         {"repeat 2 {\ndense 1\nloss mse", "test.arch:3: 'loss' stands inside a container"},
         {"repeat 2 {\ndense 1\n", "test.arch:2: a '{' is never closed"},
         {"repeat 2\ndense 1\n}\n", "test.arch:1: 'repeat' needs '{'"},
@@ -123,8 +126,9 @@ static void test_exploding_repeat(void **state)
     struct ks_arch *a = NULL;
 
     (void)state;
-    assert_fails(KS(arch_parse)("repeat 1000 {\nrepeat 1000 {\nrelu\n}\n}\ndense 1\nloss mse", "t",
-                                4, &a), KS_FORMAT, "more than 4096 layers");
+    assert_fails(
+        KS(arch_parse)("repeat 1000 {\nrepeat 1000 {\nrelu\n}\n}\ndense 1\nloss mse", "t", 4, &a),
+        KS_FORMAT, "more than 4096 layers");
 }
 
 int main(void)

@@ -9,8 +9,8 @@
 #include "ks/memory.h"
 #include "ks/rng.h"
 
-/* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon et
- * al., SC 2011): c2b6e3a8c2c69865 6f81ed42f350084d. */
+/* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon
+ * et al., SC 2011): c2b6e3a8c2c69865 6f81ed42f350084d. */
 static void test_known_answer(void **state)
 {
     struct ks_rng rng = ks_rng_start(0, 0);
@@ -115,9 +115,9 @@ static void test_kernel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answer), cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_known_answer),  cmocka_unit_test(test_streams),
         cmocka_unit_test(test_distributions), cmocka_unit_test(test_allocation),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_kernel),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The Hessian operator on small critics made in memory: against differences of the gradient, column by
- * column symmetric, both precisions, all options of a problem. */
+/* The Hessian operator on small critics made in memory: against differences of the gradient, column
+ * by column symmetric, both precisions, all options of a problem. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +57,8 @@ static struct ks_checkpoint *make(const char *text)
 
 static struct ks_problem whole(const struct ks_checkpoint *c)
 {
-    return (struct ks_problem){.checkpoint = c, .minibatches = MINIBATCHES, .scale = 1,
-                               .memory = ALL_MEMORY};
+    return (struct ks_problem){
+        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .memory = ALL_MEMORY};
 }
 
 /* A v into a fresh array. */
@@ -68,7 +68,7 @@ static double *product(ks_status (*new)(const struct ks_problem *, struct ks_ope
     struct ks_operator *a;
     double *out;
 
-    assert_ok(new(q, &a));
+    assert_ok(new (q, &a));
     assert_ok(ks_alloc(a->n, sizeof *out, &out));
     assert_ok(a->apply(a->self, v, out));
     a->free(a->self);
@@ -139,7 +139,8 @@ static void test_memory_and_threads(void **state)
     struct ks_checkpoint *c = make(TEXTS[0]);
     struct ks_problem q = whole(c);
     struct ks_rng rng = ks_rng_start(14, 0);
-    double *v = random_array(&rng, dimension(c)), *kept = product(ks_hessian_new_f64, &q, v), *other;
+    double *v = random_array(&rng, dimension(c)), *kept = product(ks_hessian_new_f64, &q, v),
+           *other;
 
     (void)state;
     q.memory = 0;
@@ -194,7 +195,7 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_gradient), cmocka_unit_test(test_single_precision),
+        cmocka_unit_test(test_against_gradient),   cmocka_unit_test(test_single_precision),
         cmocka_unit_test(test_memory_and_threads), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_out_of_memory),
     };

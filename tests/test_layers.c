@@ -1,5 +1,6 @@
 /* Every layer kind of the table, in every example of it, in training and evaluation mode: adjoint,
- * tangent, second order, symmetry, manners. Compiled in both precisions; differences only in double. */
+ * tangent, second order, symmetry, manners. Compiled in both precisions; differences only in
+ * double. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,9 +78,9 @@ static void setup(struct subject *s, const struct ks_layer_kind *kind, const cha
 
 static void teardown(struct subject *s)
 {
-    real *all[] = {s->x,     s->w,     s->state, s->y,         s->cache,     s->y_bar,     s->x_bar,
-                   s->w_bar, s->x_dot, s->w_dot, s->y_dot,     s->cache_dot, s->y_bar_dot,
-                   s->x_bar_dot, s->w_bar_dot};
+    real *all[] = {s->x,     s->w,         s->state,     s->y,         s->cache,
+                   s->y_bar, s->x_bar,     s->w_bar,     s->x_dot,     s->w_dot,
+                   s->y_dot, s->cache_dot, s->y_bar_dot, s->x_bar_dot, s->w_bar_dot};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -88,12 +89,23 @@ static void teardown(struct subject *s)
 
 static struct ks_pass pass(const struct subject *s)
 {
-    return (struct ks_pass){
-        .rows = ROWS, .evaluation = s->evaluation, .x = s->x, .w = s->w, .y = s->y,
-        .cache = s->cache, .state = s->evaluation ? s->state : NULL, .y_bar = s->y_bar,
-        .x_bar = s->x_bar, .w_bar = s->w_bar, .x_dot = s->x_dot, .w_dot = s->w_dot,
-        .y_dot = s->y_dot, .cache_dot = s->cache_dot, .y_bar_dot = s->y_bar_dot,
-        .x_bar_dot = s->x_bar_dot, .w_bar_dot = s->w_bar_dot};
+    return (struct ks_pass){.rows = ROWS,
+                            .evaluation = s->evaluation,
+                            .x = s->x,
+                            .w = s->w,
+                            .y = s->y,
+                            .cache = s->cache,
+                            .state = s->evaluation ? s->state : NULL,
+                            .y_bar = s->y_bar,
+                            .x_bar = s->x_bar,
+                            .w_bar = s->w_bar,
+                            .x_dot = s->x_dot,
+                            .w_dot = s->w_dot,
+                            .y_dot = s->y_dot,
+                            .cache_dot = s->cache_dot,
+                            .y_bar_dot = s->y_bar_dot,
+                            .x_bar_dot = s->x_bar_dot,
+                            .w_bar_dot = s->w_bar_dot};
 }
 
 static void clear(real *a, size_t n)
@@ -198,7 +210,8 @@ static void check_symmetry(struct subject *s)
     clear(s->y_bar_dot, s->ny);
     second_order(s);
     bha = dot(s->nx, xb, s->x_bar_dot) + dot(s->nw, wb, s->w_bar_dot);
-    scale = norm(s->nx, xb) * norm(s->nx, s->x_bar_dot) + norm(s->nw, wb) * norm(s->nw, s->w_bar_dot);
+    scale = norm(s->nx, xb) * norm(s->nx, s->x_bar_dot) +
+            norm(s->nw, wb) * norm(s->nw, s->w_bar_dot);
     s->x_dot = xb, s->w_dot = wb;
     second_order(s);
     ahb = dot(s->nx, xa, s->x_bar_dot) + dot(s->nw, wa, s->w_bar_dot);
@@ -268,8 +281,7 @@ static void check_constant_input(struct subject *s)
     for (size_t i = 0; i < s->ny; i++)
         assert_close(s->y_dot[i], y_dot[i], 10 * KS_EPSILON * (1 + norm(s->ny, y_dot)));
     for (size_t i = 0; i < s->nw; i++)
-        assert_close(s->w_bar_dot[i], w_bar_dot[i],
-                     10 * KS_EPSILON * (1 + norm(s->nw, w_bar_dot)));
+        assert_close(s->w_bar_dot[i], w_bar_dot[i], 10 * KS_EPSILON * (1 + norm(s->nw, w_bar_dot)));
     free(y_dot), free(w_bar_dot);
 }
 
@@ -281,12 +293,12 @@ struct example {
 
 static void test_example(void **state)
 {
-    static void (*const checks[])(struct subject *) = {
-        check_adjoint,
+    static void (*const checks[])(struct subject *) = {check_adjoint,
 #ifndef KS_SINGLE
-        check_differences,
+                                                       check_differences,
 #endif
-        check_symmetry, check_manners, check_constant_input};
+                                                       check_symmetry, check_manners,
+                                                       check_constant_input};
     const struct example *e = *state;
 
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
@@ -324,8 +336,7 @@ int main(void)
 {
     static struct example examples[MAX_EXAMPLES];
     static char names[MAX_EXAMPLES][96];
-    struct CMUnitTest tests[MAX_EXAMPLES + 1] = {
-        cmocka_unit_test(test_running_statistics)};
+    struct CMUnitTest tests[MAX_EXAMPLES + 1] = {cmocka_unit_test(test_running_statistics)};
     size_t n = 1;
 
     for (size_t k = 0; KS(layer_kinds)[k]; k++)

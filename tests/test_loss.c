@@ -1,5 +1,5 @@
-/* Every loss of the table in every example of it: gradient, curvature, hand-worked values. Compiled in
- * both precisions; differences only in double. */
+/* Every loss of the table in every example of it: gradient, curvature, hand-worked values. Compiled
+ * in both precisions; differences only in double. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +125,8 @@ static struct ks_loss find(const char *name, const char *text, size_t outputs)
     return l;
 }
 
-/* mse: (3 - 1)^2 / 2 = 2. ce at equal logits: log K whatever the target; far logits do not overflow. */
+/* mse: (3 - 1)^2 / 2 = 2. ce at equal logits: log K whatever the target; far logits do not
+ * overflow. */
 static void test_values(void **state)
 {
     struct ks_loss mse = find("mse", "loss mse", 1), ce = find("ce", "loss ce min=0 max=1", 3);

@@ -1,5 +1,5 @@
-/* A whole network: gradient and Hessian-vector product against differences, symmetry, rows that carry
- * no loss, evaluation mode. Compiled in both precisions; differences only in double. */
+/* A whole network: gradient and Hessian-vector product against differences, symmetry, rows that
+ * carry no loss, evaluation mode. Compiled in both precisions; differences only in double. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@
 
 enum { ROWS = 9, OUT_ROWS = 5, IN = 4 };
 static const char *const TEXTS[] = {
-    "batchnorm\ndense 6 bias=no\nbatchnorm\nrelu\ndense 5\nbatchnorm\ndense 4\nloss ce min=0 max=1\n",
+    "batchnorm\ndense 6 bias=no\nbatchnorm\nrelu\ndense 5\nbatchnorm\ndense 4\nloss ce min=0 "
+    "max=1\n",
     "layernorm\ndense 6\nlayernorm\nrelu\ndense 4\nloss ce min=0 max=1\n",
     "dense 6\nrelu\ndense 5\nrelu\ndense 1\nloss mse\n",
     "dense 1\nloss mse\n",
@@ -50,7 +51,8 @@ static void setup(struct subject *s, const char *text, bool evaluation)
         s->state[i] = (real)fabs((double)s->state[i]);
     for (size_t i = 0; i < OUT_ROWS * s->arch->out && s->arch->out > 1; i++)
         s->t[i] = i % s->arch->out == i / s->arch->out % s->arch->out ? (real)0.5 : (real)0.5 / 3;
-    s->primal = random_array(&rng, s->net->primal), s->adjoint = random_array(&rng, s->net->adjoint);
+    s->primal = random_array(&rng, s->net->primal),
+    s->adjoint = random_array(&rng, s->net->adjoint);
     s->tangent = random_array(&rng, s->net->tangent);
     s->scratch = random_array(&rng, s->net->scratch);
     s->f_bar_dot = random_array(&rng, OUT_ROWS * s->arch->out);
@@ -58,8 +60,8 @@ static void setup(struct subject *s, const char *text, bool evaluation)
 
 static void teardown(struct subject *s)
 {
-    real *all[] = {s->w, s->x, s->t, s->state, s->primal, s->adjoint, s->tangent, s->scratch,
-                   s->f_bar_dot, s->v, s->g, s->hv};
+    real *all[] = {s->w,       s->x,       s->t,         s->state, s->primal, s->adjoint,
+                   s->tangent, s->scratch, s->f_bar_dot, s->v,     s->g,      s->hv};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -90,8 +92,8 @@ static void product(struct subject *s, const real *v)
     KS(net_tangent_forward)(s->net, s->w, v, s->x, s->primal, s->tangent);
     l->kind->curvature(l, OUT_ROWS, KS(net_output)(s->net, s->primal), s->t, 1,
                        KS(net_output)(s->net, s->tangent), s->f_bar_dot);
-    KS(net_tangent_backward)(s->net, s->w, v, s->x, s->primal, s->adjoint, s->tangent,
-                             s->f_bar_dot, s->scratch, s->hv);
+    KS(net_tangent_backward)
+    (s->net, s->w, v, s->x, s->primal, s->adjoint, s->tangent, s->f_bar_dot, s->scratch, s->hv);
 }
 
 static double dot(size_t n, const real *a, const real *b)

@@ -5,8 +5,8 @@
  *   f_bar_dot = 1/(N B) H_l f_dot                      the loss's curvature
  *   H v       = tangent of J' f_bar along v            net_tangent_backward
  *
- * summed over minibatches; H is block diagonal over critics, and weight decay adds mu2 v. What depends
- * on theta alone comes from primal.h and is kept as far as the memory allows. */
+ * summed over minibatches; H is block diagonal over critics, and weight decay adds mu2 v. What
+ * depends on theta alone comes from primal.h and is kept as far as the memory allows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@
 
 /* One thread's arrays. */
 struct worker {
-    double *primal;  /* [primal->block], for what is recomputed */
-    real *block;     /* the same in the product's precision     */
+    double *primal; /* [primal->block], for what is recomputed */
+    real *block;    /* the same in the product's precision     */
     real *tangent, *scratch;
     real *f_bar_dot; /* [B, K] */
     real *sum;       /* [P]: this worker's part of one critic's product */
@@ -150,8 +150,8 @@ static void add_product(const struct hessian *h, struct worker *t, size_t e, siz
     loss->kind->curvature(loss, net->out_rows, KS(net_output)(net, block), target,
                           (real)h->primal->output_scale, KS(net_output)(net, t->tangent),
                           t->f_bar_dot);
-    KS(net_tangent_backward)(net, w, h->v, x, block, block + net->primal, t->tangent, t->f_bar_dot,
-                             t->scratch, t->sum);
+    KS(net_tangent_backward)
+    (net, w, h->v, x, block, block + net->primal, t->tangent, t->f_bar_dot, t->scratch, t->sum);
 }
 
 /* Worker k takes minibatches k, k + workers, ...: the order of the sums is fixed. */

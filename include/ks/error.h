@@ -17,9 +17,9 @@ typedef enum {
     KS_RUN      /* any other failure at run time                      exit 1 */
 } ks_status;
 
-/* Records the message (one line, no newline at its end) and returns `status`, which is not KS_OK. */
-ks_status ks_fail(ks_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Records the message (one line, no newline at its end) and returns `status`, which is not KS_OK.
+ */
+ks_status ks_fail(ks_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #ifdef __clang_analyzer__ /* which cannot know that `status` comes back */
 #define ks_fail(status, ...) ((void)ks_fail(status, __VA_ARGS__), (status))
 #endif

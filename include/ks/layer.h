@@ -26,9 +26,9 @@ struct ks_array {
 
 struct ks_layer {
     const struct ks_layer_kind *kind;
-    size_t number;              /* as formats.md counts, repeat unrolled           */
-    size_t in, out;             /* widths                                          */
-    size_t offset, parameters;  /* place in the flat parameter vector of one critic */
+    size_t number;               /* in the order of the text, repeat unrolled       */
+    size_t in, out;              /* widths                                          */
+    size_t offset, parameters;   /* place in the flat parameter vector of one critic */
     size_t state_offset, states; /* place in the flat state vector of one critic   */
     size_t n_params, n_states;
     struct ks_array param[KS_LAYER_ARRAYS], state[KS_LAYER_ARRAYS]; /* in canonical order */
@@ -44,21 +44,21 @@ struct ks_layer {
 /* The arrays of one call. A kind reads and writes only what its function needs; `rows` samples. */
 struct ks_pass {
     size_t rows;
-    bool evaluation;              /* batchnorm uses its running statistics            */
-    const real *x, *w;            /* forward, in: [rows, in], [parameters]            */
-    real *y, *cache;              /*          out: [rows, out], [cache]               */
-    real *state;                  /*          in evaluation; updated in training unless NULL */
-    const real *y_bar;            /* backward, in: [rows, out]                        */
-    real *x_bar, *w_bar;          /* set; added to. Either may be NULL: not wanted    */
-    const real *x_dot, *w_dot;    /* tangent forward, in; x_dot may be NULL: zero     */
-    real *y_dot, *cache_dot;      /*                  out                             */
-    const real *y_bar_dot;        /* tangent backward, in                             */
-    real *x_bar_dot, *w_bar_dot;  /* set, may be NULL: not wanted; added to           */
+    bool evaluation;             /* batchnorm uses its running statistics            */
+    const real *x, *w;           /* forward, in: [rows, in], [parameters]            */
+    real *y, *cache;             /*          out: [rows, out], [cache]               */
+    real *state;                 /*          in evaluation; updated in training unless NULL */
+    const real *y_bar;           /* backward, in: [rows, out]                        */
+    real *x_bar, *w_bar;         /* set; added to. Either may be NULL: not wanted    */
+    const real *x_dot, *w_dot;   /* tangent forward, in; x_dot may be NULL: zero     */
+    real *y_dot, *cache_dot;     /*                  out                             */
+    const real *y_bar_dot;       /* tangent backward, in                             */
+    real *x_bar_dot, *w_bar_dot; /* set, may be NULL: not wanted; added to           */
 };
 
 struct ks_layer_kind {
-    const char *name;            /* the first word of its line                        */
-    const char *const *examples; /* lines the generic test builds: cover each option; ends in NULL */
+    const char *name;            /* the first word of its line                           */
+    const char *const *examples; /* lines that cover each option, for tests; end in NULL */
     /* Reads the line; sets out, arrays, sphere_rows and cache of a layer of width l->in. */
     ks_status (*configure)(struct ks_layer *l, struct ks_line *line);
     void (*forward)(const struct ks_layer *l, const struct ks_pass *p);

@@ -16,8 +16,8 @@ struct ks_line {
     const char *source; /* the file's name, for messages      */
     size_t number;      /* the line's number in it, from 1    */
     size_t n_words;
-    bool opens;                  /* it ended in '{', which is not among the words */
-    char text[KS_LINE_LENGTH];   /* the words, each with a 0 at its end */
+    bool opens;                /* it ended in '{', which is not among the words */
+    char text[KS_LINE_LENGTH]; /* the words, each with a 0 at its end */
     char *word[KS_LINE_WORDS];
     bool taken[KS_LINE_WORDS];
 };
@@ -28,7 +28,8 @@ ks_status ks_line_split(struct ks_line *line, const char *source, size_t number,
 /* The next argument that is not an option, an integer in low..high; `what` names it in messages. */
 ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_t high,
                        size_t *value);
-/* Option `name`, a finite number in [low, high]; *value stays as it is where the option is absent. */
+/* Option `name`, a finite number in [low, high]; *value stays as it is where the option is absent.
+ */
 ks_status ks_line_number(struct ks_line *line, const char *name, double low, double high,
                          double *value);
 /* Option `name`, one of `choices` (ends in NULL), by its index; *value stays where it is absent. */

@@ -1,7 +1,7 @@
 /* A network at work: the layers of a description in a row, for a fixed number of rows.
  *
- * Nothing is allocated here after ks_net_new: the caller provides blocks whose sizes the net states.
- * A net holds no parameters and no activations, so one net serves any number of threads. */
+ * Nothing is allocated here after ks_net_new: the caller provides blocks whose sizes the net
+ * states. A net holds no parameters and no activations, so one net serves any number of threads. */
 #ifndef KS_NET_H
 #define KS_NET_H
 
@@ -36,8 +36,8 @@ real *KS(net_output_bar)(const struct ks_net *net, real *adjoint);
 /* The input of the last layer, [out_rows, in of the last layer]: the penultimate features. */
 const real *KS(net_features)(const struct ks_net *net, const real *primal);
 
-/* y = f(x; w). x [rows, in]; state [states]: read in evaluation mode, moved in training mode, may be
- * NULL there: not moved. Fills the primal block. */
+/* y = f(x; w). x [rows, in]; state [states]: read in evaluation mode, moved in training mode, may
+ * be NULL there: not moved. Fills the primal block. */
 void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const real *x,
                      real *primal);
 

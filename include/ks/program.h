@@ -10,20 +10,20 @@
 #include "ks/error.h"
 
 struct ks_program {
-    const char *name;        /* "kappascope-train"                                  */
-    const char *synopsis;    /* its arguments, "[OPTION...] CHECKPOINT..."          */
-    const char *summary;     /* one sentence                                        */
-    const char *details;     /* printed below the options in --help: text, examples */
-    const char *(*version)(void); /* further lines of --version; may be NULL        */
+    const char *name;                 /* "kappascope-train"                                  */
+    const char *synopsis;             /* its arguments, "[OPTION...] CHECKPOINT..."          */
+    const char *summary;              /* one sentence                                        */
+    const char *details;              /* printed below the options in --help: text, examples */
+    const char *(*version)(void);     /* further lines of --version; may be NULL        */
     const struct poptOption *options; /* the table, POPT_TABLEEND at its end; --help, --version and
                                        * --quiet are added                          */
 };
 
 struct ks_arguments {
-    poptContext context;      /* keeps the strings alive */
-    const char *const *rest;  /* arguments that are no options, ends in NULL */
+    poptContext context;     /* keeps the strings alive */
+    const char *const *rest; /* arguments that are no options, ends in NULL */
     size_t n_rest;
-    bool done;                /* --help or --version was printed: nothing to do */
+    bool done; /* --help or --version was printed: nothing to do */
     bool quiet;
 };
 
@@ -31,7 +31,8 @@ struct ks_arguments {
  * KS_USAGE and the culprit's name. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);
-/* Prints the message of a failure as "NAME: message", frees the arguments and returns the exit status. */
+/* Prints the message of a failure as "NAME: message", frees the arguments and returns the exit
+ * status. */
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status);
 

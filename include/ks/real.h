@@ -10,14 +10,14 @@
 typedef float real;
 #define KS_NAME(name) ks_##name##_f32
 #define KS_BLAS(name) cblas_s##name
-#define KS_EPSILON ((real)FLT_EPSILON)
-#define KS_PRECISION "f32"
+#define KS_EPSILON    ((real)FLT_EPSILON)
+#define KS_PRECISION  "f32"
 #else
 typedef double real;
 #define KS_NAME(name) ks_##name##_f64
 #define KS_BLAS(name) cblas_d##name
-#define KS_EPSILON ((real)DBL_EPSILON)
-#define KS_PRECISION "f64"
+#define KS_EPSILON    ((real)DBL_EPSILON)
+#define KS_PRECISION  "f64"
 #endif
 
 #define KS(name) KS_NAME(name)

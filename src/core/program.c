@@ -127,8 +127,8 @@ void ks_progress_update(struct ks_progress *p, size_t done, const char *note)
     else
         fprintf(stderr, "%s %zu/%zu, %.3g/s, %.0f s left%s%s\n", p->label, done, p->total,
                 (double)done / elapsed,
-                done > 0 ? elapsed / (double)done * (double)(p->total - done) : 0,
-                note ? ", " : "", note ? note : "");
+                done > 0 ? elapsed / (double)done * (double)(p->total - done) : 0, note ? ", " : "",
+                note ? note : "");
 }
 
 void ks_progress_end(struct ks_progress *p)

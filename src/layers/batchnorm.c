@@ -17,10 +17,10 @@
  *
  * In evaluation mode m and r are constants: every <.> and s above is 0.
  *
- * g is the same for all rows, so <u z> = g <y_bar z>: the sums that the parameters need are those that
- * x needs. z is recomputed from x, which costs one operation and saves an array of the size of x.
- * Cache, per feature: m, r, and from backward sum y_bar, sum y_bar z. Tangent cache: <x_dot>, s, and
- * from tangent_backward the sums of g_bar_dot and b_bar_dot.
+ * g is the same for all rows, so <u z> = g <y_bar z>: the sums that the parameters need are those
+ * that x needs. z is recomputed from x, which costs one operation and saves an array of the size of
+ * x. Cache, per feature: m, r, and from backward sum y_bar, sum y_bar z. Tangent cache: <x_dot>, s,
+ * and from tangent_backward the sums of g_bar_dot and b_bar_dot.
  */
 #include <math.h>
 #include <string.h>
@@ -139,8 +139,8 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
         for (size_t j = 0; j < d; j++) {
             real z = (x[i * d + j] - m[j]) * r[j];
 
-            x_bar[i * d + j] =
-                g[j] * r[j] * (y_bar[i * d + j] - mean * sum_y[j] - mean * sum_yz[j] * z);
+            x_bar[i * d + j] = g[j] * r[j] *
+                               (y_bar[i * d + j] - mean * sum_y[j] - mean * sum_yz[j] * z);
         }
 }
 

@@ -42,9 +42,11 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
         return ks_line_fail(line, "groups: expected a divisor of %zu and %zu, found %g", l->in,
                             l->out, groups);
     kernel_rows = l->in / s->groups;
-    l->param[l->n_params++] = (struct ks_array){
-        .name = "kernel", .rows = kernel_rows, .columns = l->out, .orthogonal = true,
-        .start = ORTHOGONAL_GAIN};
+    l->param[l->n_params++] = (struct ks_array){.name = "kernel",
+                                                .rows = kernel_rows,
+                                                .columns = l->out,
+                                                .orthogonal = true,
+                                                .start = ORTHOGONAL_GAIN};
     if (s->bias)
         l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->out};
     if (project != PROJECT_NONE)
@@ -74,8 +76,9 @@ static void times_kernel(const struct ks_layer *l, size_t rows, const real *x, c
     for (size_t g = 0; g < s->groups; g++) {
         struct group q = group(l, g);
 
-        KS_BLAS(gemm)(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)q.out, (int)q.in,
-                      1, x + q.x, (int)l->in, w + q.y, (int)l->out, beta, y + q.y, (int)l->out);
+        KS_BLAS(gemm)
+        (CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)q.out, (int)q.in, 1, x + q.x,
+         (int)l->in, w + q.y, (int)l->out, beta, y + q.y, (int)l->out);
     }
 }
 
@@ -88,8 +91,9 @@ static void times_kernel_transposed(const struct ks_layer *l, size_t rows, const
     for (size_t g = 0; g < s->groups; g++) {
         struct group q = group(l, g);
 
-        KS_BLAS(gemm)(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)q.in, (int)q.out, 1,
-                      y + q.y, (int)l->out, w + q.y, (int)l->out, beta, x + q.x, (int)l->in);
+        KS_BLAS(gemm)
+        (CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)q.in, (int)q.out, 1, y + q.y,
+         (int)l->out, w + q.y, (int)l->out, beta, x + q.x, (int)l->in);
     }
 }
 
@@ -101,8 +105,9 @@ static void add_outer(const struct ks_layer *l, size_t rows, const real *x, cons
     for (size_t g = 0; g < s->groups; g++) {
         struct group q = group(l, g);
 
-        KS_BLAS(gemm)(CblasRowMajor, CblasTrans, CblasNoTrans, (int)q.in, (int)q.out, (int)rows, 1,
-                      x + q.x, (int)l->in, y + q.y, (int)l->out, 1, w + q.y, (int)l->out);
+        KS_BLAS(gemm)
+        (CblasRowMajor, CblasTrans, CblasNoTrans, (int)q.in, (int)q.out, (int)rows, 1, x + q.x,
+         (int)l->in, y + q.y, (int)l->out, 1, w + q.y, (int)l->out);
     }
 }
 

@@ -116,8 +116,8 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
         mean_u /= (real)d;
         mean_uz /= (real)d;
         for (size_t j = 0; j < d; j++)
-            p->x_bar[i * d + j] =
-                r * (scale(s, p->w, j) * y_bar[j] - mean_u - (x[j] - m) * r * mean_uz);
+            p->x_bar[i * d + j] = r * (scale(s, p->w, j) * y_bar[j] - mean_u -
+                                       (x[j] - m) * r * mean_uz);
     }
 }
 

@@ -119,8 +119,7 @@ void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const
 /* The last layer gives adjoints to its rows only; those of the other rows are zero. */
 static void clear_other_rows(const struct ks_net *net, size_t columns, real *bar)
 {
-    memset(bar + net->out_rows * columns, 0,
-           (net->rows - net->out_rows) * columns * sizeof *bar);
+    memset(bar + net->out_rows * columns, 0, (net->rows - net->out_rows) * columns * sizeof *bar);
 }
 
 void KS(net_backward)(const struct ks_net *net, const real *w, const real *x, const real *primal,

@@ -1,5 +1,5 @@
-/* One Hessian-vector product of study critics at full size, with random parameters and inputs, against
- * the bare GEMM calls of the same product and against the gradient, in one run.
+/* One Hessian-vector product of study critics at full size, with random parameters and inputs,
+ * against the bare GEMM calls of the same product and against the gradient, in one run.
  *
  *   build/bench/hvp [MINIBATCHES]          float32; as many workers as OMP_NUM_THREADS says
  *
@@ -72,11 +72,12 @@ static struct ks_checkpoint *make(const char *text, size_t minibatches)
     return c;
 }
 
-/* The product's GEMMs on one worker's own matrices: Y_dot = X W_dot + X_dot W, W_bar_dot += X_dot' Y_bar
- * + X' Y_bar_dot, X_bar_dot = Y_bar_dot W' + Y_bar W_dot'; what has a constant input or no input adjoint is
- * left out. Returns operations. */
-static double layer_gemms(size_t rows, size_t in, size_t out, int constant_input, float *a, float *b,
-                          float *c)
+/* The product's GEMMs on one worker's own matrices: Y_dot = X W_dot + X_dot W, W_bar_dot += X_dot'
+ * Y_bar
+ * + X' Y_bar_dot, X_bar_dot = Y_bar_dot W' + Y_bar W_dot'; what has a constant input or no input
+ * adjoint is left out. Returns operations. */
+static double layer_gemms(size_t rows, size_t in, size_t out, int constant_input, float *a,
+                          float *b, float *c)
 {
     int m = (int)rows, i = (int)in, o = (int)out, forward = constant_input ? 1 : 2;
 
@@ -131,8 +132,8 @@ static double time_gemms(const struct ks_checkpoint *c, size_t workers, double *
 static void measure(const struct subject *s, size_t minibatches)
 {
     struct ks_checkpoint *c = make(s->text, minibatches);
-    struct ks_problem q = {.checkpoint = c, .minibatches = minibatches, .scale = 1,
-                           .memory = (size_t)8 << 30};
+    struct ks_problem q = {
+        .checkpoint = c, .minibatches = minibatches, .scale = 1, .memory = (size_t)8 << 30};
     struct ks_operator *h;
     double *v = normal(c->critic.arch->parameters, 1), *out, best = 1e9, gemms, operations;
 
@@ -146,8 +147,9 @@ static void measure(const struct subject *s, size_t minibatches)
     }
     gemms = time_gemms(c, ks_primal_workers(&q), &operations);
     printf("%-10s %4zu rows %7.2f ms a minibatch and critic, %6.1f GFLOP/s, %.3f x its GEMMs "
-           "(%.1f GFLOP/s)\n", s->name, c->rows, 1e3 * best / (double)minibatches,
-           operations / best / 1e9, best / gemms, operations / gemms / 1e9);
+           "(%.1f GFLOP/s)\n",
+           s->name, c->rows, 1e3 * best / (double)minibatches, operations / best / 1e9,
+           best / gemms, operations / gemms / 1e9);
     h->free(h->self);
     free(h), free(v), free(out);
     KS(arch_free)(c->critic.arch);
