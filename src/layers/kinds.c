@@ -1,6 +1,11 @@
 #include "ks/layer.h"
 
-/* clang-format off: one row a kind */
+/* One row a kind. */
+/* clang-format off */
 const struct ks_layer_kind *const KS(layer_kinds)[] = {
-    &KS(dense), &KS(batchnorm), &KS(layernorm), &KS(relu), NULL,
+    &KS(dense),
+    &KS(batchnorm),
+    &KS(layernorm),
+    &KS(relu),
+    NULL,
 };
