@@ -1,6 +1,5 @@
 /* The dog: tolerance against values by hand, a trajectory that dm_control recorded, and invariants
- * that need no reference. The long comparison with dm_control itself is tests/peer/dm_control.sh.
- */
+ * that need no reference. The long comparison with dm_control is tests/peer/dm_control.sh. */
 #include <stdlib.h>
 #include <string.h>
 

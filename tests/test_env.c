@@ -178,6 +178,25 @@ static void test_restored_state_continues(void **state)
     ks_env_free(other);
 }
 
+/* The observation that a divergence falls back on comes back too. */
+static void test_restored_state_diverges(void **state)
+{
+    size_t size = ks_env_state_size(trot);
+    double here[WIDEST], there[WIDEST], bad[38] = {NAN}, reward, *saved = NULL;
+    bool ended = false;
+
+    (void)state;
+    assert_ok(ks_alloc(size, sizeof *saved, &saved));
+    play(trot, 6, 5, here);
+    ks_env_state_get(trot, saved);
+    play(trot, 7, 5, there);
+    assert_ok(ks_env_state_set(trot, size, saved));
+    assert_ok(ks_env_step(trot, bad, there, &reward, &ended));
+    assert_true(ended);
+    assert_memory_equal(here, there, 223 * sizeof *here);
+    free(saved);
+}
+
 static void test_states_that_do_not_fit(void **state)
 {
     size_t size = ks_env_state_size(trot);
@@ -238,6 +257,30 @@ static void test_divergence(void **state)
     check_divergence(observation, bad_action, "CTRL");
     after = play(trot, 8, 20, observation); /* leaves no trace */
     assert_true(clean == after);
+}
+
+static double no_number(const struct ks_env *env)
+{
+    (void)env;
+    return NAN;
+}
+
+/* Numbers that are none, without a word from the library. */
+static void test_rewards_that_are_not_finite(void **state)
+{
+    const struct ks_env_task *task = trot->task;
+    struct ks_env_domain domain = *task->domain;
+    struct ks_env_task broken = *task;
+    const double action[38] = {0};
+    double observation[WIDEST];
+
+    (void)state;
+    domain.reward = no_number;
+    broken.domain = &domain;
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+    trot->task = &broken;
+    check_divergence(observation, action, "not finite");
+    trot->task = task;
 }
 
 static void test_bad_start_state(void **state)
@@ -405,8 +448,10 @@ int main(void)
         cmocka_unit_test(test_every_task),
         cmocka_unit_test(test_threads_do_not_meet),
         cmocka_unit_test(test_restored_state_continues),
+        cmocka_unit_test(test_restored_state_diverges),
         cmocka_unit_test(test_states_that_do_not_fit),
         cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_rewards_that_are_not_finite),
         cmocka_unit_test(test_bad_start_state),
         cmocka_unit_test(test_library_errors_are_caught),
         cmocka_unit_test(test_unknown_task),
