@@ -21,8 +21,8 @@ struct ks_env_options {
 const char *const *ks_env_tasks(void);
 /* Fails with KS_USAGE on an unknown task or a flag that this library does not have, KS_MISSING when
  * models or library are not there (models: in DM_CONTROL_DIR of the environment, else that of the
- * build). `options` may be NULL. The caller frees with ks_env_free. Every environment has a model
- * of its own, so each may run in its thread. */
+ * build), KS_FORMAT when a model is not the task's. `options` may be NULL. The caller frees with
+ * ks_env_free. Every environment has a model of its own, so each may run in its thread. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
 
@@ -31,7 +31,7 @@ size_t ks_env_actions(const struct ks_env *env);      /* width of an action, eac
 size_t ks_env_steps(const struct ks_env *env);        /* control steps of an episode: 1000 */
 
 /* Starts an episode; draws its start state from `rng`, in dm_control's order. observation
- * [ks_env_observations]. */
+ * [ks_env_observations]. KS_NUMBER if that state is not finite. */
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation);
 
 /* Starts an episode as ks_env_reset does, but at the given state instead of a drawn one: qpos [nq],

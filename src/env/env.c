@@ -187,7 +187,7 @@ struct warnings {
 
 static struct warnings count_warnings(const mjData *data)
 {
-    struct warnings w;
+    struct warnings w = {{0}};
 
     for (int i = 0; i < mjNWARNING; i++)
         w.counts[i] = data->warning[i].number;
