@@ -16,6 +16,9 @@ struct ks_estimate {
     double value, low, high;
 };
 
+/* For qsort: doubles, or structs that begin with one, in ascending order. */
+int ks_ascending(const void *a, const void *b);
+
 /* Interquartile mean: sorts `values`, drops floor(n/4) from each end, means the rest. Infinite
  * values sort to the ends; NaNs and n = 0 give NaN. */
 double ks_iqm(size_t n, double *values);
@@ -80,20 +83,5 @@ struct ks_scores {
  * (may be NULL; NaN for one step). One bootstrap serves all steps and the area. */
 ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_t seed,
                        struct ks_estimate *curve, struct ks_estimate *area);
-
-/* x = (x - random) / (target - random), in place, no clipping. Fails where target = random. */
-ks_status ks_normalize(double random, double target, size_t n, double *x);
-
-/* Two systems on the same tasks at one step: runs' values, stratum after stratum. */
-struct ks_comparison {
-    size_t tasks;
-    const size_t *x_runs, *y_runs; /* [tasks] */
-    const double *x, *y;           /* [sum of x_runs], [sum of y_runs] */
-};
-
-/* Probability that a run of X beats one of Y, ties counted half, mean over tasks; X's strata are
- * drawn first, then Y's. */
-ks_status ks_improvement(const struct ks_comparison *comparison, size_t resamples, uint64_t seed,
-                         struct ks_estimate *estimate);
 
 #endif

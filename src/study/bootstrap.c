@@ -49,13 +49,6 @@ void ks_bootstrap_draw(const struct ks_bootstrap *bootstrap, size_t resample, si
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static bool has_interval(const struct ks_bootstrap *bootstrap)
 {
     for (size_t m = 0; m < bootstrap->strata; m++)
@@ -73,7 +66,7 @@ static void set_interval(const struct ks_bootstrap *bootstrap, double *value,
     for (size_t b = 0; b < bootstrap->resamples; b++)
         if (isnan(value[b]))
             return;
-    qsort(value, bootstrap->resamples, sizeof *value, ascending);
+    qsort(value, bootstrap->resamples, sizeof *value, ks_ascending);
     estimate->low = ks_quantile(bootstrap->resamples, value, tail);
     estimate->high = ks_quantile(bootstrap->resamples, value, 1 - tail);
 }
@@ -191,53 +184,5 @@ ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_
         *area = estimates[scores->steps];
 done:
     free(estimates);
-    return status;
-}
-
-/* --- the probability of improvement --- */
-
-static void evaluate_improvement(const void *data, const size_t *index, double *work, double *out)
-{
-    const struct ks_comparison *c = data;
-    const size_t *x_index = index, *y_index = index;
-    size_t first_y = 0;
-    double sum = 0;
-
-    (void)work;
-    for (size_t m = 0; m < c->tasks; m++)
-        first_y += c->x_runs[m];
-    y_index += first_y;
-    for (size_t m = 0; m < c->tasks; m++) {
-        double wins = 0;
-
-        for (size_t i = 0; i < c->x_runs[m]; i++)
-            for (size_t j = 0; j < c->y_runs[m]; j++) {
-                double x = c->x[x_index[i]], y = c->y[y_index[j] - first_y];
-
-                wins += x > y ? 1 : x == y ? 0.5 : 0;
-            }
-        sum += wins / ((double)c->x_runs[m] * (double)c->y_runs[m]);
-        x_index += c->x_runs[m];
-        y_index += c->y_runs[m];
-    }
-    *out = sum / (double)c->tasks;
-}
-
-ks_status ks_improvement(const struct ks_comparison *comparison, size_t resamples, uint64_t seed,
-                         struct ks_estimate *estimate)
-{
-    struct ks_statistic statistic = {1, 0, comparison, evaluate_improvement};
-    struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, 2 * comparison->tasks,
-                                     NULL};
-    size_t *runs = NULL;
-    ks_status status = KS_OK;
-
-    KS_GO(ks_alloc(bootstrap.strata, sizeof *runs, &runs));
-    memcpy(runs, comparison->x_runs, comparison->tasks * sizeof *runs);
-    memcpy(runs + comparison->tasks, comparison->y_runs, comparison->tasks * sizeof *runs);
-    bootstrap.runs = runs;
-    KS_GO(ks_bootstrap_run(&bootstrap, &statistic, estimate));
-done:
-    free(runs);
     return status;
 }

@@ -6,7 +6,7 @@
 
 #include "ks/memory.h"
 
-static int ascending(const void *a, const void *b)
+int ks_ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -23,7 +23,7 @@ double ks_iqm(size_t n, double *values)
     for (size_t i = 0; i < n; i++)
         if (isnan(values[i]))
             return NAN;
-    qsort(values, n, sizeof *values, ascending);
+    qsort(values, n, sizeof *values, ks_ascending);
     for (size_t i = cut; i < n - cut; i++)
         sum += values[i];
     return sum / (double)(n - 2 * cut);
@@ -96,14 +96,5 @@ ks_status ks_spearman(size_t n, const double *x, const double *y, double *correl
     rank(n, y, ranks + n);
     *correlation = correlation_of(n, ranks, ranks + n);
     free(ranks);
-    return KS_OK;
-}
-
-ks_status ks_normalize(double random, double target, size_t n, double *x)
-{
-    if (target == random)
-        return ks_fail(KS_USAGE, "normalized score: target and random score are both %g", target);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (x[i] - random) / (target - random);
     return KS_OK;
 }
