@@ -10,11 +10,7 @@
 #include "ks/memory.h"
 #include "ks/sha256.h"
 
-/* What the training engine says of a checkpoint and its spectrum repeats. */
-static const char *const copied[] = {
-    "env",     "architecture", "seed",          "env_step",     "update",      "return_mean",
-    "returns", "gamma",        "learning_rate", "reward_scale", "temperature", "library_versions"};
-enum { COPIED = sizeof copied / sizeof copied[0], OWN = 24 };
+enum { OWN = 24 }; /* at most, attributes that are added here */
 
 static struct ks_attribute *next(struct ks_spectrum *s, const char *name)
 {
@@ -48,15 +44,11 @@ static void add_number(struct ks_spectrum *s, const char *name, double value)
     attribute->number = value;
 }
 
+/* What the training engine says of a checkpoint its spectrum repeats. */
 static ks_status copy_attributes(const struct ks_checkpoint *c, struct ks_spectrum *s)
 {
-    for (size_t i = 0; i < COPIED; i++) {
-        const struct ks_attribute *from = ks_attribute_find(c->attribute, c->n_attributes,
-                                                            copied[i]);
-
-        if (from)
-            KS_TRY(ks_attribute_copy(from, &s->attribute[s->n_attributes++]));
-    }
+    for (size_t i = 0; i < c->n_attributes; i++)
+        KS_TRY(ks_attribute_copy(&c->attribute[i], &s->attribute[s->n_attributes++]));
     return KS_OK;
 }
 
@@ -65,7 +57,7 @@ ks_status ks_describe(const struct ks_analysis *a, const struct ks_problem *prob
 {
     char digest[KS_SHA256_TEXT];
 
-    KS_TRY(ks_alloc(OWN + COPIED, sizeof *s->attribute, &s->attribute));
+    KS_TRY(ks_alloc(OWN + problem->checkpoint->n_attributes, sizeof *s->attribute, &s->attribute));
     KS_TRY(add_string(s, "checkpoint", path));
     KS_TRY(ks_sha256_file(path, digest));
     KS_TRY(add_string(s, "checkpoint_sha256", digest));

@@ -354,8 +354,5 @@ void ks_summary_unweight(struct ks_spectrum *s)
 
 double ks_summary_get(const struct ks_spectrum *s, const char *name)
 {
-    for (size_t i = 0; i < s->n_summary; i++)
-        if (strcmp(s->summary[i].name, name) == 0)
-            return s->summary[i].number;
-    return NAN;
+    return ks_attribute_number(s->summary, s->n_summary, name);
 }

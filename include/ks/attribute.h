@@ -30,6 +30,8 @@ struct ks_attribute {
 /* The attribute of that name, or NULL. */
 const struct ks_attribute *ks_attribute_find(const struct ks_attribute *list, size_t n,
                                              const char *name);
+/* Its value as a number, also that of a list of one; NaN where there is none. */
+double ks_attribute_number(const struct ks_attribute *list, size_t n, const char *name);
 /* A deep copy; the caller frees what it holds with ks_attribute_clear. */
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to);
 /* Turns the value into `type` where nothing is lost: an integer into a number, a whole number into

@@ -49,6 +49,14 @@ static bool as_number(const struct ks_attribute *a, double *number)
     }
 }
 
+double ks_attribute_number(const struct ks_attribute *list, size_t n, const char *name)
+{
+    const struct ks_attribute *a = ks_attribute_find(list, n, name);
+    double number = NAN;
+
+    return a && as_number(a, &number) ? number : NAN;
+}
+
 ks_status ks_attribute_convert(struct ks_attribute *a, enum ks_attribute_type type, bool *fits)
 {
     static const double TWO_TO_53 = 9007199254740992.0; /* above it not every integer is a double */
