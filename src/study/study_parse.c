@@ -12,7 +12,6 @@
 
 #include "ks/architecture.h"
 #include "ks/memory.h"
-#include "ks/place.h"
 
 static const double MOST_STEPS = 1e10;
 
@@ -68,25 +67,16 @@ static ks_status set_file(const struct parser *p, const char *word, struct ks_st
     return a->argument ? KS_OK : ks_fail(KS_FORMAT, "architectures: %s: no such file", word);
 }
 
-static ks_status set_shipped(const struct parser *p, const char *word,
-                             struct ks_study_architecture *a)
+static ks_status set_known(const struct parser *p, const char *word,
+                           struct ks_study_architecture *a)
 {
-    char *relative = NULL, *path = NULL;
     bool there = !p->check_files;
-    ks_status status;
 
     KS_TRY(ks_copy_string(word, &a->name));
     KS_TRY(ks_copy_string(word, &a->argument));
     for (size_t i = 0; ks_architectures[i]; i++)
         there = there || strcmp(word, ks_architectures[i]) == 0;
-    if (there)
-        return KS_OK;
-    KS_TRY(ks_print_string(&relative, "configs/architectures/%s.arch", word));
-    status = ks_place_shared(relative, &path);
-    free(relative);
-    free(path);
-    return status == KS_MISSING ? ks_fail(KS_FORMAT, "architectures: '%s' is not known", word)
-                                : status;
+    return there ? KS_OK : ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
 }
 
 static ks_status add_architecture(struct parser *p, const char *word)
@@ -101,7 +91,7 @@ static ks_status add_architecture(struct parser *p, const char *word)
     if (!file && !is_plain(word))
         return ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
     s->n_architectures++; /* from here on freed with the study */
-    KS_TRY(file ? set_file(p, word, a) : set_shipped(p, word, a));
+    KS_TRY(file ? set_file(p, word, a) : set_known(p, word, a));
     if (!is_plain(a->name))
         return ks_fail(KS_FORMAT,
                        "architectures: '%s': expected a name of letters, digits and +-_.", a->name);
