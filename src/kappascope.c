@@ -29,24 +29,24 @@ static int is_plain(const char *name)
 }
 
 /* Those of the commands that are there. */
-static ks_status print_help(FILE *out)
+static ks_status print_help(void)
 {
     char *folder = NULL;
 
     KS_TRY(ks_place_folder(&folder));
-    fprintf(out, "NAME\n  kappascope - measure the conditioning of deep-RL critics\n\nSYNOPSIS\n"
-                 "  kappascope COMMAND [ARGUMENT...]\n\nCOMMANDS\n");
+    printf("NAME\n  kappascope - measure the conditioning of deep-RL critics\n\nSYNOPSIS\n"
+           "  kappascope COMMAND [ARGUMENT...]\n\nCOMMANDS\n");
     for (size_t i = 0; i < COMMANDS; i++) {
         char *path = NULL;
 
         if (ks_print_string(&path, "%s/kappascope-%s", folder, commands[i].name) == KS_OK &&
             access(path, X_OK) == 0)
-            fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+            printf("  %-8s %s\n", commands[i].name, commands[i].summary);
         free(path);
     }
-    fprintf(out, "\n`kappascope COMMAND --help` says more about each.\n\nOPTIONS\n"
-                 "  -h, --help     print this text\n  --version      print the version\n\n"
-                 "EXIT STATUS\n  that of the command; 2 where there is no such command.\n");
+    printf("\n`kappascope COMMAND --help` says more about each.\n\nOPTIONS\n"
+           "  -h, --help     print this text\n  --version      print the version\n\n"
+           "EXIT STATUS\n  that of the command; 2 where there is no such command.\n");
     free(folder);
     return KS_OK;
 }
@@ -87,12 +87,10 @@ static ks_status print_version(char **argv)
 
 static ks_status start(int argc, char **argv)
 {
-    if (argc < 2) {
-        print_help(stderr);
-        return ks_fail(KS_USAGE, "expected a command");
-    }
+    if (argc < 2)
+        return ks_fail(KS_USAGE, "expected a command (see --help)");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return print_help(stdout);
+        return print_help();
     if (strcmp(argv[1], "--version") == 0)
         return print_version(argv);
     return run(argv);
