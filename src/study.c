@@ -8,9 +8,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <jansson.h>
 #include <omp.h>
 
+#include "ks/analysis.h"
 #include "ks/figures.h"
 #include "ks/file.h"
 #include "ks/graph.h"
@@ -28,7 +28,8 @@ static int jobs, dry_run, show_status, keep_going;
 static const struct poptOption options[] = {
     {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (checkpoints/NAME)", "DIR"},
     {"jobs", 'j', POPT_ARG_INT, &jobs, 0, "jobs at a time (the processor's cores)", "N"},
-    {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0, "print what would be run, write nothing", NULL},
+    {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0,
+     "print what would be run, for a shell; write nothing", NULL},
     {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print how far each run is, run nothing",
      NULL},
     {"keep-going", 'k', POPT_ARG_NONE, &keep_going, 0,
@@ -152,30 +153,6 @@ static ks_status claim_folder(struct job *job)
     return status;
 }
 
-static void print_commands(const struct job *job)
-{
-    printf("cd %s\n", job->dir);
-    for (size_t i = 0; i < job->graph->n_jobs; i++)
-        if (!ks_job_is_done(&job->graph->job[i], job->dir))
-            printf("%s >%s 2>&1\n", job->graph->job[i].command, job->graph->job[i].log);
-}
-
-/* "finished" and so on of run.json; "waiting" before there is one. */
-static ks_status print_state(const struct job *job, const struct ks_job *training)
-{
-    char *path = NULL;
-    json_t *run;
-    const char *state;
-
-    KS_TRY(ks_print_string(&path, "%s/%s/run.json", job->dir, training->folder));
-    run = json_load_file(path, 0, NULL);
-    state = run ? json_string_value(json_object_get(run, "state")) : NULL;
-    printf("  %s\n", state ? state : ks_text_exists(path) ? "unknown" : "waiting");
-    json_decref(run);
-    free(path);
-    return KS_OK;
-}
-
 static ks_status print_status(const struct job *job)
 {
     const struct ks_graph *graph = job->graph;
@@ -183,13 +160,15 @@ static ks_status print_status(const struct job *job)
 
     for (size_t n = 0; n < graph->n_runs; n++) {
         size_t trained = ks_job_targets(&graph->job[n], job->dir), analyzed = 0;
+        char *state = NULL;
 
+        KS_TRY(ks_study_run_state(job->dir, graph->job[n].folder, &state));
         for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
             if (graph->job[i].run == n)
                 analyzed += ks_job_targets(&graph->job[i], job->dir);
-        printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu",
-               graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all);
-        KS_TRY(print_state(job, &graph->job[n]));
+        printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s\n",
+               graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all, state);
+        free(state);
         checkpoints += trained;
         spectra += analyzed;
     }
@@ -201,13 +180,12 @@ static ks_status print_status(const struct job *job)
 /* With --keep-going what there is is drawn, and the failure stands. */
 static ks_status run(struct job *job, bool quiet)
 {
-    size_t cores = jobs > 0 ? (size_t)jobs : (size_t)omp_get_num_procs();
     char message[2048];
     ks_status status;
 
     KS_TRY(claim_folder(job));
     KS_TRY(ks_graph_write(job->graph, job->dir));
-    status = ks_graph_run(job->graph, job->dir, cores, keep_going != 0, quiet);
+    status = ks_graph_run(job->graph, job->dir, (size_t)jobs, keep_going != 0, quiet);
     if (status == KS_OK)
         return ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet);
     if (!keep_going || ks_graph_stopped())
@@ -223,7 +201,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected one study, a file or a name, found %zu arguments",
                        arguments->n_rest);
-    if (jobs < 0)
+    if (jobs < 1)
         return ks_fail(KS_USAGE, "--jobs: expected a number from 1, found %d", jobs);
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, true, &job->study));
@@ -233,20 +211,25 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_place_program("kappascope-train", &job->train));
     KS_TRY(ks_place_program("kappascope-analyze", &job->analyze));
     KS_TRY(check_env(job));
-    KS_TRY(ks_graph_new(job->study, job->train, job->analyze, &job->graph));
+    /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
+    KS_TRY(ks_graph_new(job->study, job->train, job->analyze,
+                        ks_analysis_free_memory() / (2 * (size_t)jobs), &job->graph));
     if (show_status)
         return print_status(job);
-    if (dry_run)
-        print_commands(job);
-    return dry_run ? KS_OK : run(job, arguments->quiet);
+    if (!dry_run)
+        return run(job, arguments->quiet);
+    ks_graph_print(job->graph, job->dir, stdout);
+    return fflush(stdout) == 0 ? KS_OK : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
 int main(int argc, char **argv)
 {
     struct ks_arguments arguments;
     struct job job = {.lock = -1};
-    ks_status status = ks_program_start(&program, argc, argv, &arguments);
+    ks_status status;
 
+    jobs = omp_get_num_procs();
+    status = ks_program_start(&program, argc, argv, &arguments);
     if (status == KS_OK && !arguments.done)
         status = study(&arguments, &job);
     job_clear(&job);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "ks/error.h"
 #include "ks/study.h"
@@ -25,26 +26,31 @@ struct ks_job {
 
 struct ks_graph {
     size_t n_jobs, n_runs;
-    struct ks_job *job; /* [n_jobs] trainings first, longest first as far as is known; owned */
+    struct ks_job *job; /* [n_jobs] the trainings, job i that of run i, then the analyses; owned */
 };
 
-/* `train` and `analyze` are the programs' paths. The caller frees with ks_graph_free. */
+/* `train` and `analyze` are the programs' paths. `memory`: bytes an analysis may fill, unless the
+ * study says so itself; 0: what the analyzer thinks right. The caller frees with ks_graph_free. */
 ks_status ks_graph_new(const struct ks_study *study, const char *train, const char *analyze,
-                       struct ks_graph **graph);
+                       size_t memory, struct ks_graph **graph);
 void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
 
-/* All targets of the job are there, in the study's folder `dir`. */
-bool ks_job_is_done(const struct ks_job *job, const char *dir);
-/* How many are. */
+/* How many targets of the job are there, in the study's folder `dir`. */
 size_t ks_job_targets(const struct ks_job *job, const char *dir);
+/* Nothing is left to do of job i: all its targets are there, and all of its run's training, which
+ * would write anew what is analyzed. */
+bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir);
+
+/* Prints what is left to do as commands for the shell. */
+void ks_graph_print(const struct ks_graph *graph, const char *dir, FILE *out);
 
 /* Writes the makefile "study.mk" in the study's folder. */
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
 
 /* Runs `jobs` jobs at a time by GNU make until all is done or one fails; with `keep_going` until
- * nothing more can be done. One line on standard error for each job that is done, unless `quiet`. A
- * failure (KS_RUN) names the run and the last line of its log. Interrupted, it stops the jobs and
- * fails; what was done stays. */
+ * nothing more can be done. Says on standard error what is to be done, then a line for each job
+ * that is done, unless `quiet`. A failure (KS_RUN) names the run and the last line of its log.
+ * Interrupted, it stops the jobs and fails; what was done stays. */
 ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
                        bool quiet);
 /* The last ks_graph_run was interrupted. */

@@ -50,6 +50,11 @@ void ks_study_free(struct ks_study *study); /* NULL is fine */
 ks_status ks_study_run_folder(const struct ks_study *study, size_t architecture, size_t seed,
                               char **folder);
 
+/* What run.json in the run's folder says of it: "running", "stopped", "finished", "failed";
+ * "waiting" where there is no such file, "unknown" where it cannot be read. The caller frees
+ * *state. */
+ks_status ks_study_run_state(const char *dir, const char *folder, char **state);
+
 /* The file that is meant by `argument`: that file, or the shipped study of that name. The caller
  * frees *path. */
 ks_status ks_study_find(const char *argument, char **path);

@@ -1,6 +1,5 @@
 #include "ks/graph.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,20 +64,25 @@ static ks_status set_train_command(const struct ks_study *s, const char *train, 
     return close_command(out);
 }
 
-static ks_status set_analyze_command(const struct ks_study *s, const char *analyze,
+static ks_status set_analyze_command(const struct ks_study *s, const char *analyze, size_t memory,
                                      struct ks_job *job)
 {
+    bool limited = memory == 0;
     size_t size;
     FILE *out = open_memstream(&job->command, &size);
 
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
     print_word(out, analyze);
-    for (size_t i = 0; i < s->n_analyze; i++)
+    for (size_t i = 0; i < s->n_analyze; i++) {
+        limited = limited || strcmp(s->analyze[i].key, "memory") == 0;
         if (!ks_study_is_flag(s->analyze[i].key))
             print_option(out, s->analyze[i].key, s->analyze[i].value);
         else if (ks_study_is_yes(s->analyze[i].value))
             fprintf(out, " --%s", s->analyze[i].key);
+    }
+    if (!limited)
+        fprintf(out, " --memory=%zu", memory);
     fprintf(out, " --quiet ");
     print_word(out, job->needs);
     return close_command(out);
@@ -103,7 +107,7 @@ static ks_status set_training(const struct ks_study *s, const char *train, size_
 }
 
 /* The analysis of one checkpoint of the run that `training` writes. */
-static ks_status set_analysis(const struct ks_study *s, const char *analyze,
+static ks_status set_analysis(const struct ks_study *s, const char *analyze, size_t memory,
                               const struct ks_job *training, size_t checkpoint, struct ks_job *job)
 {
     const char *needs = training->target[checkpoint];
@@ -117,11 +121,11 @@ static ks_status set_analysis(const struct ks_study *s, const char *analyze,
     KS_TRY(ks_alloc(1, sizeof *job->target, &job->target));
     KS_TRY(ks_print_string(&job->target[0], "%.*s.spectrum.h5", stem, needs));
     job->n_targets = 1;
-    return set_analyze_command(s, analyze, job);
+    return set_analyze_command(s, analyze, memory, job);
 }
 
 ks_status ks_graph_new(const struct ks_study *s, const char *train, const char *analyze,
-                       struct ks_graph **out)
+                       size_t memory, struct ks_graph **out)
 {
     size_t runs = s->n_architectures * s->n_seeds, n = 0;
     struct ks_graph *graph = NULL;
@@ -141,7 +145,7 @@ ks_status ks_graph_new(const struct ks_study *s, const char *train, const char *
     for (size_t run = 0; run < runs; run++)
         for (size_t i = 0; i < s->n_checkpoints; i++, n++) {
             graph->job[n].run = run;
-            KS_GO(set_analysis(s, analyze, &graph->job[run], i, &graph->job[n]));
+            KS_GO(set_analysis(s, analyze, memory, &graph->job[run], i, &graph->job[n]));
         }
     *out = graph, graph = NULL;
 done:
@@ -185,9 +189,30 @@ size_t ks_job_targets(const struct ks_job *job, const char *dir)
     return n;
 }
 
-bool ks_job_is_done(const struct ks_job *job, const char *dir)
+bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir)
 {
-    return ks_job_targets(job, dir) == job->n_targets;
+    const struct ks_job *job = &graph->job[i], *training = &graph->job[job->run];
+
+    return ks_job_targets(job, dir) == job->n_targets &&
+           ks_job_targets(training, dir) == training->n_targets;
+}
+
+void ks_graph_print(const struct ks_graph *graph, const char *dir, FILE *out)
+{
+    fprintf(out, "mkdir -p -- ");
+    print_word(out, dir);
+    fprintf(out, " && cd -- ");
+    print_word(out, dir);
+    fprintf(out, "\nexport OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1\n");
+    for (size_t i = 0; i < graph->n_jobs; i++) {
+        const struct ks_job *job = &graph->job[i];
+
+        if (ks_graph_is_done(graph, i, dir))
+            continue;
+        if (job->trains)
+            fprintf(out, "mkdir -p %s\n", job->folder);
+        fprintf(out, "%s >%s 2>&1\n", job->command, job->log);
+    }
 }
 
 /* A recipe's line: make's own dollar is doubled. */

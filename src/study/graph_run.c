@@ -74,17 +74,29 @@ static ks_status find_make(char **path)
     return ks_place_program(name && *name ? name : "make", path);
 }
 
-/* Lines that recipes print are the labels of their jobs. */
-static void follow(const struct ks_graph *graph, const char *dir, FILE *output, bool quiet)
+/* Says what is to be done, as the first job may take minutes; returns how many jobs are done. */
+static size_t announce(const struct ks_graph *graph, const char *dir, size_t jobs, bool quiet)
 {
-    double started = ks_seconds();
-    size_t done = 0;
-    char line[LINE];
+    size_t trainings = 0, analyses = 0, done;
 
     for (size_t i = 0; i < graph->n_jobs; i++)
-        done += ks_job_is_done(&graph->job[i], dir);
-    if (!quiet && done > 0)
-        fprintf(stderr, "%zu of %zu jobs were done before\n", done, graph->n_jobs);
+        if (!ks_graph_is_done(graph, i, dir))
+            ++*(graph->job[i].trains ? &trainings : &analyses);
+    done = graph->n_jobs - trainings - analyses;
+    if (!quiet && done < graph->n_jobs)
+        fprintf(stderr,
+                "to do: %zu x train, %zu x analyze (%zu of %zu jobs are done), %zu at a "
+                "time\n",
+                trainings, analyses, done, graph->n_jobs, jobs);
+    return done;
+}
+
+/* Lines that recipes print are the labels of their jobs. */
+static void follow(const struct ks_graph *graph, size_t done, FILE *output, bool quiet)
+{
+    double started = ks_seconds();
+    char line[LINE];
+
     while (fgets(line, sizeof line, output)) {
         unsigned long seconds = (unsigned long)(ks_seconds() - started);
 
@@ -179,6 +191,7 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
     struct ks_process process = {0};
     struct sigaction old[SIGNALS];
     ks_status status = KS_OK;
+    size_t done;
     int code = 0;
 
     snprintf(count, sizeof count, "-j%zu", jobs);
@@ -188,12 +201,13 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
     KS_GO(ks_print_string(&log, "%s/make.log", dir));
     clean_environment();
     catch_signals(old);
+    done = announce(graph, dir, jobs, quiet);
     status = ks_process_start(dir, argv, log, true, &process);
     group = (sig_atomic_t)process.pid;
     if (stopped) /* a signal that came before there was a group */
         stop(0);
     if (status == KS_OK)
-        follow(graph, dir, process.output, quiet);
+        follow(graph, done, process.output, quiet);
     if (ks_process_end(&process, &code) != KS_OK)
         status = KS_RUN;
     release_signals(old);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "ks/memory.h"
 #include "ks/place.h"
 #include "ks/schedule.h"
@@ -108,6 +110,22 @@ ks_status ks_study_run_folder(const struct ks_study *s, size_t architecture, siz
 {
     return ks_print_string(folder, "runs/%s/%s/seed%zu", s->env, s->architecture[architecture].name,
                            s->seed[seed]);
+}
+
+ks_status ks_study_run_state(const char *dir, const char *folder, char **state)
+{
+    char *path = NULL;
+    ks_status status;
+    const char *word;
+    json_t *run;
+
+    KS_TRY(ks_print_string(&path, "%s/%s/run.json", dir, folder));
+    run = json_load_file(path, 0, NULL);
+    word = json_string_value(json_object_get(run, "state"));
+    status = ks_copy_string(word ? word : ks_text_exists(path) ? "unknown" : "waiting", state);
+    json_decref(run);
+    free(path);
+    return status;
 }
 
 ks_status ks_study_find(const char *argument, char **path)

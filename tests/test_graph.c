@@ -1,0 +1,440 @@
+/* The graph of a study, and the programs around it. Shell scripts stand in for training and
+ * analysis where only the graph is looked at: order, resumption, failures, interruption. */
+#include "study_text.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ks/graph.h"
+
+static const char TWO_RUNS[] =
+    "[study]\nenv = toy\narchitectures = bn+ce ln+ce\nseeds = 0\nsteps = 8\n"
+    "[train]\ncheckpoints = 2\nrandom_steps = 1\n";
+
+/* Writes its checkpoints; says so in the journal. What is in the file "behave" is run in between.
+ */
+static const char FAKE_TRAIN[] =
+    "#!/bin/sh\n"
+    "for word; do case $word in --out=*) out=${word#--out=} ;; "
+    "--arch=*) arch=${word#--arch=} ;; esac; done\n"
+    "[ \"$OMP_NUM_THREADS\" = 1 ] && [ \"$MAKELEVEL\" = 1 ] || exit 9\n"
+    "echo \"train $arch $$\" >>journal\n"
+    "mkdir -p $out\n"
+    ": >$out/step_000000002.h5\n"
+    ". ./behave\n"
+    ": >$out/step_000000004.h5\n"
+    ": >$out/step_000000008.h5\n";
+static const char FAKE_ANALYZE[] = "#!/bin/sh\n"
+                                   "for word; do last=$word; done\n"
+                                   "[ -e $last ] || exit 3\n"
+                                   "echo \"analyze $last\" >>journal\n"
+                                   ": >${last%.h5}.spectrum.h5\n";
+
+struct stage {
+    struct ks_study *study;
+    struct ks_graph *graph;
+};
+
+static void write_script(const char *name, const char *text)
+{
+    tree_write(name, text);
+    assert_int_equal(chmod(tree_path(name), 0755), 0);
+}
+
+static struct stage stage_new(const char *behaviour)
+{
+    struct stage stage = {NULL, NULL};
+
+    tree_write("journal", "");
+    tree_write("behave", behaviour);
+    write_script("bin/fake train", FAKE_TRAIN);
+    write_script("bin/fake-analyze", FAKE_ANALYZE);
+    assert_ok(read_text(TWO_RUNS, &stage.study));
+    assert_ok(ks_graph_new(stage.study, tree_path("bin/fake train"), tree_path("bin/fake-analyze"),
+                           0, &stage.graph));
+    assert_ok(ks_graph_write(stage.graph, tree));
+    return stage;
+}
+
+static void stage_free(struct stage *stage)
+{
+    ks_graph_free(stage->graph);
+    ks_study_free(stage->study);
+}
+
+static size_t count(const char *text, const char *words)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, words)); text++)
+        n++;
+    return n;
+}
+
+static void assert_said(const char *words, size_t lines)
+{
+    const char *said = tree_text("said");
+
+    if (!strstr(said, words))
+        fail_msg("'%s' does not contain '%s'", said, words);
+    if (lines > 0)
+        assert_int_equal(count(said, "\n"), lines);
+}
+
+static void test_commands(void **state)
+{
+    struct ks_study *s = NULL;
+    struct ks_graph *g = NULL;
+
+    (void)state;
+    assert_ok(read_text(GOOD, &s));
+    assert_ok(ks_graph_new(s, "/opt/it's/train", "analyze", 500, &g));
+    assert_int_equal(g->n_runs, 6);
+    assert_int_equal(g->n_jobs, 6 + 6 * 4);
+    for (size_t i = 0; i < g->n_jobs; i++)
+        assert_int_equal(g->job[i].trains, i < 6); /* the long jobs come first */
+    assert_string_equal(
+        g->job[0].command,
+        "'/opt/it'\\''s/train' --env=dog-trot --arch=bn+wn+ce --seed=3 --steps=1000 "
+        "--set checkpoints=3 --set random_steps=100 --set evaluations=2 --set "
+        "gamma=auto --out=runs/dog-trot/bn+wn+ce/seed3 --quiet");
+    assert_string_equal(g->job[6].command,
+                        "analyze --order=30 --precision=f64 --memory=500 --quiet "
+                        "runs/dog-trot/bn+wn+ce/seed3/step_000000200.h5");
+    assert_string_equal(g->job[6].target[0],
+                        "runs/dog-trot/bn+wn+ce/seed3/step_000000200.spectrum.h5");
+    ks_graph_free(g);
+    ks_study_free(s);
+    assert_ok(read_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
+                        "memory = 2G\n",
+                        &s));
+    assert_ok(ks_graph_new(s, "train", "analyze", 500, &g));
+    assert_non_null(strstr(g->job[1].command, "analyze --memory=2G --quiet "));
+    ks_graph_free(g);
+    ks_study_free(s);
+}
+
+/* What is printed can be handed to a shell, and does it all. */
+static void test_printed_commands(void **state)
+{
+    struct stage stage = stage_new(":");
+    char command[600];
+    FILE *out = fopen(tree_path("commands"), "w");
+
+    (void)state;
+    assert_non_null(out);
+    ks_graph_print(stage.graph, tree, out);
+    assert_int_equal(fclose(out), 0);
+    snprintf(command, sizeof command, "MAKELEVEL=1 sh -e %s", tree_path("commands"));
+    assert_int_equal(system(command), 0);
+    assert_int_equal(count(tree_text("journal"), "train "), 2);
+    for (size_t i = 0; i < stage.graph->n_jobs; i++)
+        assert_true(ks_graph_is_done(stage.graph, i, tree));
+    stage_free(&stage);
+}
+
+/* Runs the graph; what it says on standard error is in "said". */
+static void run_aloud(const struct stage *stage)
+{
+    int errors = dup(STDERR_FILENO),
+        file = open(tree_path("said"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    ks_status status;
+
+    assert_true(errors >= 0 && file >= 0);
+    dup2(file, STDERR_FILENO);
+    close(file);
+    status = ks_graph_run(stage->graph, tree, 1, false, false);
+    dup2(errors, STDERR_FILENO);
+    close(errors);
+    assert_ok(status);
+}
+
+/* A training that has to be done again does its run's analyses again, too. */
+static void test_progress(void **state)
+{
+    struct stage stage = stage_new(":");
+
+    (void)state;
+    setenv("MAKELEVEL", "1", 1);
+    run_aloud(&stage);
+    assert_said("to do: 2 x train, 6 x analyze (0 of 8 jobs are done), 1 at a time\n", 9);
+    assert_said("[ 8/8]", 9);
+    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000008.h5")), 0);
+    run_aloud(&stage);
+    assert_said("to do: 1 x train, 3 x analyze (4 of 8 jobs are done), 1 at a time\n", 5);
+    assert_said("[ 8/8]", 5);
+    run_aloud(&stage);
+    assert_string_equal(tree_text("said"), "");
+    stage_free(&stage);
+}
+
+static void test_graph_runs_once(void **state)
+{
+    struct stage stage = stage_new(":");
+    const char *journal;
+
+    (void)state;
+    setenv("MAKEFLAGS", "-n --jobserver-auth=3,4", 1); /* as an outer make leaves it */
+    setenv("MAKELEVEL", "1", 1);
+    setenv("OMP_NUM_THREADS", "7", 1);
+    for (size_t i = 0; i < stage.graph->n_jobs; i++)
+        assert_false(ks_graph_is_done(stage.graph, i, tree));
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    for (size_t i = 0; i < stage.graph->n_jobs; i++)
+        assert_true(ks_graph_is_done(stage.graph, i, tree));
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true)); /* nothing is left to do */
+    journal = tree_text("journal");
+    assert_int_equal(count(journal, "train "), 2);
+    assert_int_equal(count(journal, "analyze "), 6);
+    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("journal"), "analyze "), 7);
+    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000008.h5")), 0);
+    assert_ok(
+        ks_graph_run(stage.graph, tree, 2, false, true)); /* a run makes all its checkpoints */
+    assert_int_equal(count(tree_text("journal"), "train "), 3);
+    stage_free(&stage);
+}
+
+static void test_failure_is_named(void **state)
+{
+    struct stage stage = stage_new("[ $arch != bn+ce ] || { echo first; echo; echo 'loss is nan at "
+                                   "update 7'; exit 1; }");
+
+    (void)state;
+    assert_fails(ks_graph_run(stage.graph, tree, 1, false, true), KS_RUN,
+                 "train toy/bn+ce/seed0 failed: loss is nan at update 7");
+    assert_non_null(strstr(ks_error_text(), "bn+ce/seed0/train.log"));
+    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
+    assert_fails(ks_graph_run(stage.graph, tree, 1, true, true), KS_RUN, "bn+ce");
+    assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000008.spectrum.h5")); /* it kept going */
+    tree_write("behave", ":");
+    assert_ok(ks_graph_run(stage.graph, tree, 1, false, true));
+    assert_true(tree_has("runs/toy/bn+ce/seed0/step_000000008.spectrum.h5"));
+    stage_free(&stage);
+}
+
+/* A program that writes no spectrum, or half of one and fails, leaves none. */
+static void test_half_a_spectrum_is_removed(void **state)
+{
+    struct stage stage = stage_new(":");
+
+    (void)state;
+    write_script("bin/fake-analyze", "#!/bin/sh\nfor word; do last=$word; done\n"
+                                     "echo half >${last%.h5}.spectrum.h5\nexit 1\n");
+    assert_fails(ks_graph_run(stage.graph, tree, 1, false, true), KS_RUN,
+                 "analyze toy/bn+ce/seed0/step_000000002 failed: it left no message");
+    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
+    stage_free(&stage);
+}
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+/* Waits, at most ten seconds, until the file is there. */
+static void wait_for(const char *name)
+{
+    for (int i = 0; i < 500 && !tree_has(name); i++)
+        nap();
+    assert_true(tree_has(name));
+}
+
+/* Runs the graph in another process until `ln+ce` is asleep and `bn+ce` done. */
+static pid_t start_graph(const struct stage *stage)
+{
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        ks_status status = ks_graph_run(stage->graph, tree, 2, false, true);
+
+        _exit(status == KS_RUN && strstr(ks_error_text(), "stopped") ? 42 : 1);
+    }
+    wait_for("asleep");
+    wait_for("runs/toy/bn+ce/seed0/step_000000008.h5");
+    return child;
+}
+
+/* The process whose number follows the word in the journal ends. */
+static void assert_ends(const char *word)
+{
+    const char *line = strstr(tree_text("journal"), word);
+    long number = 0;
+
+    assert_non_null(line);
+    assert_int_equal(sscanf(line + strlen(word), "%ld", &number), 1);
+    for (int i = 0; i < 250 && kill((pid_t)number, 0) == 0; i++) /* until init has reaped it */
+        nap();
+    assert_int_not_equal(kill((pid_t)number, 0), 0);
+}
+
+static void test_interrupted_graph_goes_on(void **state)
+{
+    struct stage stage = stage_new(
+        "if [ $arch = ln+ce ]; then sleep 60 & echo sleeper $! >>journal; "
+        ": >asleep; wait; fi");
+    pid_t child = start_graph(&stage);
+    int result = 0;
+
+    (void)state;
+    assert_int_equal(kill(child, SIGTERM), 0);
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 42);
+    assert_ends("train ln+ce");
+    assert_ends("sleeper"); /* what the job had started is stopped, too */
+    assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000002.h5")); /* what was whole stays */
+    tree_write("behave", ":");
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("journal"), "train bn+ce"), 1); /* not again */
+    assert_int_equal(count(tree_text("journal"), "train ln+ce"), 2);
+    stage_free(&stage);
+}
+
+/* Nothing can be done on SIGKILL, but no job is left behind that a second call would meet. */
+static void test_killed_graph_leaves_no_job(void **state)
+{
+    struct stage stage = stage_new("if [ $arch = ln+ce ]; then : >asleep; exec sleep 60; fi");
+    pid_t child = start_graph(&stage);
+    int result = 0;
+
+    (void)state;
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_ends("train ln+ce");
+    tree_write("behave", ":");
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("journal"), "train bn+ce"), 1);
+    stage_free(&stage);
+}
+
+/* --- the programs --- */
+
+static const char *bin(void)
+{
+    return getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
+}
+
+/* Runs the program with arguments in the shell; its output is in "said". */
+static int run(const char *name, const char *arguments)
+{
+    char command[2048];
+    int result;
+
+    snprintf(command, sizeof command, "%s/%s", bin(), name);
+    if (access(command, X_OK) != 0)
+        skip();
+    snprintf(command, sizeof command, "%s/%s %s >%s 2>&1 </dev/null", bin(), name, arguments,
+             tree_path("said"));
+    result = system(command);
+    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
+}
+
+static void test_front_program(void **state)
+{
+    (void)state;
+    assert_int_equal(run("kappascope", "no-such-command"), 2);
+    assert_said("'no-such-command'", 1);
+    assert_int_equal(run("kappascope", "--no-such-option"), 2);
+    assert_said("'--no-such-option'", 1);
+    assert_int_equal(run("kappascope", "../bin"), 2);
+    assert_int_equal(run("kappascope", ""), 2);
+    assert_said("kappascope: expected a command", 1);
+    assert_int_equal(run("kappascope", "--help"), 0);
+    assert_said("study    train, analyze and plot", 0);
+    assert_int_equal(run("kappascope", "--version"), 0);
+    assert_said("HDF5", 0);
+    assert_int_equal(run("kappascope", "study --help"), 0); /* handed on with its arguments */
+    assert_said("kappascope-study - ", 0);
+    assert_int_equal(run("kappascope", "plot a b"), 2);
+    assert_said("kappascope-plot: expected one folder", 1);
+}
+
+static void run_study(const char *options, int expected)
+{
+    char arguments[1024];
+
+    snprintf(arguments, sizeof arguments, "%s --out %s %s", tree_path("some.study"),
+             tree_path("out/folder"), options);
+    assert_int_equal(run("kappascope-study", arguments), expected);
+}
+
+static void test_study_program_writes_nothing(void **state)
+{
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
+    run_study("", 2);
+    assert_said("some.study:2: env: 'dog-trott' is not known", 1);
+    tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
+    run_study("", 2);
+    assert_said("some.study:3: architectures: 'xx'", 1);
+    tree_write("some.study", GOOD);
+    run_study("--jobs=0", 2);
+    assert_said("--jobs: expected a number from 1, found 0", 1);
+    run_study("--dry-run", 0);
+    assert_said("--arch=dense+mse --seed=1 --steps=1000", 2 + 2 * 6 + 6 * 4);
+    run_study("--status", 0);
+    assert_said("dog-trot/bn+wn+ce/seed3", 7);
+    assert_said("checkpoints  0/4  spectra  0/4  waiting", 7);
+    assert_false(tree_has("out"));
+    assert_int_equal(run("kappascope-study", "no-such-study"), 2);
+    assert_said("no-such-study: neither a file nor a shipped study", 1);
+    assert_int_equal(run("kappascope-study", ""), 2);
+}
+
+static void test_folder_of_another_study(void **state)
+{
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", GOOD);
+    tree_write("out/folder/study.study", "; a comment\n[study]\nenv = dog-run\n");
+    run_study("", 2);
+    assert_said("holds another study, it differs", 1);
+    assert_said("in line 3", 1);
+    assert_false(tree_has("out/folder/study.mk"));
+}
+
+static void test_folder_in_use(void **state)
+{
+    int lock;
+
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", GOOD);
+    tree_write("out/folder/study.study", GOOD);
+    lock = open(tree_path("out/folder"), O_RDONLY | O_DIRECTORY);
+    assert_true(lock >= 0);
+    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+    run_study("", 2);
+    assert_said("another kappascope-study works in it", 1);
+    close(lock);
+}
+
+int main(void)
+{
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_TREE(test_commands),
+        IN_TREE(test_printed_commands),
+        IN_TREE(test_progress),
+        IN_TREE(test_graph_runs_once),
+        IN_TREE(test_failure_is_named),
+        IN_TREE(test_half_a_spectrum_is_removed),
+        IN_TREE(test_interrupted_graph_goes_on),
+        IN_TREE(test_killed_graph_leaves_no_job),
+        IN_TREE(test_front_program),
+        IN_TREE(test_study_program_writes_nothing),
+        IN_TREE(test_folder_of_another_study),
+        IN_TREE(test_folder_in_use),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
