@@ -1,5 +1,5 @@
 # The spectral density at the last checkpoint, a panel an architecture: density a decade of the symmetric-log
-# axis (filled), cumulative weight (line, right), mass at zero (bar, right).
+# axis (filled), cumulative weight (line, right).
 panels = words(archs)
 columns = panels < 6 ? panels : 6
 groups = (panels + columns - 1)/columns
@@ -8,14 +8,17 @@ load plots.'/style.gp'
 
 left = 0.75/width; right = 1 - 0.65/width; top = 1 - 0.08/height; bottom = 0.2/height
 block = (top - bottom)/groups; column_width = (right - left)/columns
-number(name) = strcol(name) eq '-' ? NaN : column(name)
 is(arch) = strcol('architecture') eq arch
 
+# the panels of a row have one axis
 array row_largest[groups]
-do for [i=1:panels] {
-    g = 1 + (i - 1)/columns
-    stats 'tables/zero_mass.csv' skip 1 using (strcol(1) eq word(archs, i) ? $4 : NaN) nooutput name 'R'
-    row_largest[g] = (i - 1)%columns == 0 || R_max > row_largest[g] ? R_max : row_largest[g]
+do for [g=1:groups] {
+    first = (g - 1)*columns + 1; last = first + columns - 1 < panels ? first + columns - 1 : panels
+    eval reset_limits
+    do for [i=first:last] {
+        stats 'tables/staircase.csv' using (is(word(archs, i)) ? take(abs(number('eigenvalue'))) : 0) nooutput
+    }
+    row_largest[g] = high > 0 ? high : 1.
 }
 
 set multiplot
@@ -41,14 +44,12 @@ do for [i=1:panels] {
     set y2tics nomirror 0.5
     set format y2 (c == columns - 1 || i == panels ? '%g' : '')
     set y2label (c == columns - 1 || i == panels ? 'cumulative' : '') offset -1, 0
-    set label 2 arch at graph 0.5, graph 1.08 center font ',10' textcolor rgb colour(arch)
+    set label 2 arch at graph 0.5, graph 1.08 center font ',10' textcolor rgb colour(i)
     plot 'tables/density.csv' \
-             using (is(arch) ? symlog(column('eigenvalue')) : NaN):(1e-4):(number('density_per_decade')) \
-             with filledcurves lc rgb colour(arch), \
-         'tables/zero_mass.csv' using (is(arch) ? 0 : NaN):(number('zero_mass')) axes x1y2 \
-             with impulses lw 4 lc rgb gray, \
+             using (is(arch) ? symlog(number('eigenvalue')) : NaN):(1e-4):(number('density_per_decade')) \
+             with filledcurves lc rgb colour(i), \
          'tables/staircase.csv' \
-             using (is(arch) ? symlog(column('eigenvalue')) : NaN):(number('cumulative')) axes x1y2 \
+             using (is(arch) ? symlog(number('eigenvalue')) : NaN):(number('cumulative')) axes x1y2 \
              with steps lw 1 lc rgb '#333333'
     unset label 1; unset label 2
 }

@@ -5,9 +5,6 @@ load plots.'/style.gp'
 
 # circles: cross-entropy, triangles: squared error, squares: other losses; open: weight normalization
 mark(wn, loss) = loss eq 'mse' ? (wn ? 8 : 9) : loss eq 'ce' ? (wn ? 6 : 7) : (wn ? 4 : 5)
-has_wn(arch) = strstrt(arch, '+wn') > 0
-loss_of(arch) = norm_of(arch) eq 'other' ? 'other' : strstrt(arch, '+mse') > 0 ? 'mse' : 'ce'
-number(name) = strcol(name) eq '-' ? NaN : column(name)
 of(arch, name) = strcol('architecture') eq arch ? number(name) : NaN
 
 set multiplot
@@ -15,10 +12,10 @@ set tmargin at screen 1 - 0.2/height; set bmargin at screen 1.2/height
 
 # the legend, in two lines
 first_line = 0.42/height; second_line = 0.18/height
-norms = 'bn ln dense'
+kinds = 'bn ln dense'
 do for [i=1:3] {
-    set label 10 + i norm_title(word(norms, i)) at screen (0.9 + 2.2*(i - 1))/width, screen first_line \
-        offset 1, 0 point pt 7 ps 0.9 lc rgb norm_colour(word(norms, i))
+    set label 10 + i norm_title(word(kinds, i)) at screen (0.9 + 2.2*(i - 1))/width, screen first_line \
+        offset 1, 0 point pt 7 ps 0.9 lc rgb norm_colour(word(kinds, i))
 }
 set label 14 'cross-entropy' at screen 0.9/width, screen second_line offset 1, 0 point pt 7 ps 0.9 lc rgb '#333333'
 set label 15 'squared error' at screen 3.1/width, screen second_line offset 1, 0 point pt 9 ps 1 lc rgb '#333333'
@@ -27,7 +24,15 @@ set label 17 '' at screen 5.45/width, screen second_line point pt 9 ps 1 lc rgb 
 set label 18 'with weight normalization' at screen 8.1/width, screen second_line offset 2.6, 0 point pt 6 ps 0.9 lw 1.3 lc rgb '#333333'
 set label 19 '' at screen 8.25/width, screen second_line point pt 8 ps 1 lw 1.3 lc rgb '#333333'
 
-set offsets graph 0.06, graph 0.06, graph 0.08, graph 0.08
+# returns have one scale
+eval reset_limits
+do for [name in 'return return_low return_high'] {
+    stats 'tables/summary.csv' using (take(number(name))) nooutput
+}
+margin = high > low ? 0.08*(high - low) : 1
+set yrange [low - margin:high + margin]
+
+set offsets graph 0.06, graph 0.06, 0, 0
 set ylabel 'return at the end' offset 0.5, 0
 do for [panel=1:3] {
     name = word('kappa lambda_max kurtosis', panel)
@@ -38,19 +43,27 @@ do for [panel=1:3] {
     if (panel == 3) { set xlabel 'kurtosis of the Ritz values' }
     if (panel > 1) { unset ylabel; set format y '' }
     # a logarithmic axis where the values span more than a decade
-    X_min = X_max = 1
-    stats 'tables/summary.csv' using (number(name)) nooutput name 'X'
-    if (X_min > 0 && X_max > 10*X_min) { set logscale x; set format x '10^{%T}' }
+    eval reset_limits
+    stats 'tables/summary.csv' using (take(number(name))) nooutput
+    empty = low > high
+    if (!empty && low > 0 && high > 10*low) { set logscale x; set format x '10^{%T}' }
     else { unset logscale x; set format x '%g' }
-    plot for [i=1:words(archs)] 'tables/summary.csv' \
-             using (of(word(archs, i), name)):(number('return')):(number(name.'_low')):(number(name.'_high')) \
-             with xerrorbars pt 0 lw 0.8 lc rgb colour(word(archs, i)), \
-         for [i=1:words(archs)] 'tables/summary.csv' \
-             using (of(word(archs, i), name)):(number('return')):(number('return_low')):(number('return_high')) \
-             with yerrorbars pt 0 lw 0.8 lc rgb colour(word(archs, i)), \
-         for [i=1:words(archs)] 'tables/summary.csv' \
-             using (of(word(archs, i), name)):(number('return')) with points \
-             pt mark(has_wn(word(archs, i)), loss_of(word(archs, i))) ps 1.1 lw 1.3 lc rgb colour(word(archs, i))
-    do for [i=11:19] { unset label i }
+    if (found < words(archs)) {
+        set label 20 sprintf('%d without a finite value', words(archs) - found) \
+            at graph 0.02, graph 0.97 textcolor rgb gray
+    }
+    if (empty) { set format x ''; plot [0:1] NaN }
+    else {
+        plot for [i=1:words(archs)] 'tables/summary.csv' \
+                 using (of(word(archs, i), name)):(number('return')):(number(name.'_low')):(number(name.'_high')) \
+                 with xerrorbars pt 0 lw 0.8 lc rgb colour(i), \
+             for [i=1:words(archs)] 'tables/summary.csv' \
+                 using (of(word(archs, i), name)):(number('return')):(number('return_low')):(number('return_high')) \
+                 with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
+             for [i=1:words(archs)] 'tables/summary.csv' \
+                 using (of(word(archs, i), name)):(number('return')) with points \
+                 pt mark(has_wn(i), word(losses, i)) ps 1.1 lw 1.3 lc rgb colour(i)
+    }
+    do for [i=11:20] { unset label i }
 }
 unset multiplot

@@ -6,19 +6,22 @@ width = 1.3 + 2.1*columns; height = 0.45 + 4*groups
 load plots.'/style.gp'
 
 left = 0.85/width; right = 1 - 0.12/width; top = 1 - 0.08/height; bottom = 0.4/height
-block = (top - bottom)/groups; column = (right - left)/columns
+block = (top - bottom)/groups; panel = (right - left)/columns
 x_low = -0.03*steps/unit; x_high = 1.03*steps/unit
 
 # kappa has one scale, the spectra of a row have one
-K_min = K_max = 1
-stats 'tables/kappa.csv' skip 1 using 6 nooutput name 'K'
+eval reset_limits
+stats 'tables/kappa.csv' skip 1 using (take(number(6) > 0 ? number(6) : NaN)) nooutput
+kappa_low = low > high ? 1. : 10**floor(log10(low)); kappa_high = low > high ? 10. : 10**ceil(log10(high) + 1e-9)
 array row_largest[groups]
-do for [i=1:panels] {
-    g = 1 + (i - 1)/columns
-    stats 'tables/ritz.csv' skip 1 using (strcol(1) eq word(archs, i) ? abs($3) : NaN) nooutput name 'R'
-    row_largest[g] = (i - 1)%columns == 0 || R_max > row_largest[g] ? R_max : row_largest[g]
+do for [g=1:groups] {
+    first = (g - 1)*columns + 1; last = first + columns - 1 < panels ? first + columns - 1 : panels
+    eval reset_limits
+    do for [i=first:last] {
+        stats 'tables/ritz.csv' skip 1 using (strcol(1) eq word(archs, i) ? take(abs(number(3))) : 0) nooutput
+    }
+    row_largest[g] = high > 0 ? high : 1.
 }
-kappa_low = 10**floor(log10(K_min)); kappa_high = 10**ceil(log10(K_max) + 1e-9)
 
 set multiplot
 set xrange [x_low:x_high]
@@ -28,7 +31,7 @@ do for [i=1:panels] {
     arch = word(archs, i)
     c = (i - 1)%columns; g = (i - 1)/columns
     largest = row_largest[g + 1]
-    x0 = left + c*column; x1 = x0 + column*0.9
+    x0 = left + c*panel; x1 = x0 + panel*0.9
     y1 = top - g*block - 0.3/height; y0 = top - (g + 1)*block + 0.3/height
     middle = y0 + 0.32*(y1 - y0)
     set lmargin at screen x0; set rmargin at screen x1
@@ -44,12 +47,12 @@ do for [i=1:panels] {
     axis = 'y'; every = 2; named = c == 0
     eval symlog_tics
     set label 2 arch at screen (x0 + x1)/2, screen y1 + 0.13/height center font ',10' \
-        textcolor rgb colour(arch)
+        textcolor rgb colour(i)
     set arrow 1 from first x_low, first 0 to first x_high, first 0 nohead ls 101 lw 0.6 back
     plot 'tables/ritz.csv' skip 1 using (strcol(1) eq arch && $3 < 0 ? $2/unit : NaN):(symlog($3)) \
              with points pt 7 ps 0.2 lc rgb gray, \
          '' skip 1 using (strcol(1) eq arch && $3 >= 0 ? $2/unit : NaN):(symlog($3)) \
-             with points pt 7 ps 0.2 lc rgb colour(arch)
+             with points pt 7 ps 0.2 lc rgb colour(i)
     unset label 1; unset label 2; unset arrow 1
 
     # kappa
@@ -62,9 +65,15 @@ do for [i=1:panels] {
     unset mytics
     set format y (c == 0 ? '10^{%T}' : '')
     set ylabel (c == 0 ? 'κ' : '') offset 0.3, 0
-    plot 'tables/kappa.csv' skip 1 using (strcol(1) eq arch ? $5/unit : NaN):7:8 \
-             with filledcurves fc rgb colour(arch) fs transparent solid 0.2 noborder, \
-         '' skip 1 using (strcol(1) eq arch ? $5/unit : NaN):6 \
-             with linespoints pt 7 ps 0.25 lw 1.2 lc rgb colour(arch)
+    eval reset_limits
+    stats 'tables/kappa.csv' skip 1 using (strcol(1) eq arch ? take(number(6)) : 0) nooutput
+    if (low > high) { set label 2 'no finite κ' at graph 0.5, graph 0.5 center textcolor rgb gray }
+    plot 'tables/kappa.csv' skip 1 using (strcol(1) eq arch ? $5/unit : NaN):(number(7)):(number(8)) \
+             with filledcurves fc rgb colour(i) fs transparent solid 0.2 noborder, \
+         '' skip 1 using (strcol(1) eq arch ? $5/unit : NaN):(number(6)) \
+             with linespoints pt 7 ps 0.25 lw 1.2 lc rgb colour(i), \
+         '' skip 1 using (strcol(1) eq arch && strcol(6) eq 'inf' ? $5/unit : NaN):(kappa_high) \
+             with points pt 9 ps 0.6 lc rgb colour(i)
+    unset label 2
 }
 unset multiplot

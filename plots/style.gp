@@ -1,5 +1,6 @@
 # What all figures share. A script sets `width` and `height` (inches) and loads this; the program that
-# runs it has set format, output_file, plots, env, archs (in the panels' order), steps, seeds.
+# runs it has set format, output_file, plots, steps, and in the panels' order, words apart: archs, norms
+# (bn, ln, dense, other), wns (1: weight normalization), losses (ce, mse, other).
 dpi = 160
 if (format eq 'png') {
     set terminal pngcairo size width*dpi, height*dpi font 'DejaVu Sans,9' fontscale dpi/96. linewidth dpi/96.
@@ -20,8 +21,8 @@ steps_title = unit > 1 ? 'environment steps (thousands)' : 'environment steps'
 # Okabe and Ito's colours, told apart by all readers: one a normalization.
 blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; purple = '#cc79a7'; gray = '#8a8a8a'
 norm_colour(norm) = norm eq 'bn' ? blue : norm eq 'ln' ? orange : norm eq 'dense' ? green : purple
-norm_of(arch) = arch[1:3] eq 'bn+' ? 'bn' : arch[1:3] eq 'ln+' ? 'ln' : arch[1:6] eq 'dense+' ? 'dense' : 'other'
-colour(arch) = norm_colour(norm_of(arch))
+colour(i) = norm_colour(word(norms, i))    # of architecture i
+has_wn(i) = word(wns, i) eq '1'
 norm_title(norm) = norm eq 'bn' ? 'batch normalization' : norm eq 'ln' ? 'layer normalization' : 'no normalization'
 
 set style line 100 lc rgb '#dddddd' lw 0.6      # grids
@@ -30,6 +31,13 @@ set border 3 ls 101
 set tics nomirror out scale 0.5 textcolor rgb '#222222'
 set grid ls 100
 unset key
+
+# The cell of a column, by name or by number; NaN where it is none or infinite. Where a file is read with
+# `using (take(x))`, the finite x are counted in `found` and widen the limits low and high; without any,
+# low > high.
+number(c) = strcol(c) eq '-' || strcol(c) eq 'inf' || strcol(c) eq '-inf' || strcol(c) eq 'nan' ? NaN : column(c)
+reset_limits = 'low = 1e308; high = -1e308; found = 0'
+take(x) = x == x ? (low = x < low ? x : low, high = x > high ? x : high, found = found + 1, 0) : 0
 
 # The symmetric logarithm of x on a scale of six decades below `largest`: linear near zero, a unit a decade
 # beyond. symlog_tics sets the tics of the axis `axis` ('x' or 'y'),

@@ -31,15 +31,16 @@ extern const char *const ks_column_names[KS_COLUMNS];
 
 struct ks_row {
     size_t architecture, runs;
-    size_t dropped; /* NaN kappas, which are left out */
+    size_t dropped; /* kappas that are NaN, or of failed analyses: left out */
     struct ks_estimate value[KS_COLUMNS];
 };
 
 struct ks_summary_table {
     size_t n_rows;
     struct ks_row *row; /* [n_rows] in the order of ks_results_order; owned */
-    double spearman;    /* of KAPPA_GEOMETRIC and RETURN over the rows; NaN: undefined, or
-                         * fewer than three of them */
+    size_t ranked;      /* rows whose KAPPA_GEOMETRIC is a number */
+    double spearman;    /* of KAPPA_GEOMETRIC and RETURN over those; NaN: undefined, or fewer than
+                         * three of them */
 };
 
 /* The caller frees table->row. */
@@ -47,7 +48,7 @@ ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
                            struct ks_summary_table *table);
 
 /* Writes checkpoints.csv, returns.csv, summary.csv, and what the figures draw (ritz.csv, kappa.csv,
- * return_curves.csv, density.csv, staircase.csv, zero_mass.csv), into dir/tables. */
+ * return_curves.csv, density.csv, staircase.csv), into dir/tables. */
 ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
                           size_t resamples);
 

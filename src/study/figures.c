@@ -17,23 +17,17 @@
 const struct ks_figure ks_figures[] = {
     {"spectra", "Spectra over training",
      "All Ritz values of the critic's loss at each checkpoint, in a column, over training (one "
-     "seed; "
-     "symmetric-log axis), and below them kappa, the IQM over seeds with its 90% interval where "
-     "there "
-     "are several."},
+     "seed; symmetric-log axis), and below them kappa, the IQM over seeds with its 90% interval "
+     "where there are several; a triangle at the upper edge is an infinite one."},
     {"kappa_return", "Conditioning and return",
      "Pooled figures of the spectra after the first update (IQM over checkpoints and seeds) "
-     "against "
-     "the IQM of the last return; bars are 90% stratified bootstrap intervals."},
+     "against the IQM of the last return; bars are 90% stratified bootstrap intervals."},
     {"returns", "Returns",
      "Return of the deterministic policy over training: IQM over seeds, with its 90% interval "
-     "where "
-     "there are several."},
+     "where there are several."},
     {"density", "Spectral density",
      "The smoothed density of the eigenvalues at the last checkpoint (one seed), per decade of the "
-     "symmetric-log axis; the staircase is the cumulative weight and the bar the mass that cannot "
-     "be "
-     "told from zero."},
+     "symmetric-log axis; the staircase is the cumulative weight."},
     {NULL, NULL, NULL},
 };
 
@@ -42,23 +36,39 @@ static const char *const formats[] = {"png", "pdf"};
 /* What every script gets: a program in gnuplot's language, run before it. */
 struct drawing {
     const struct ks_results *r;
-    char *gnuplot, *plots, *archs; /* owned */
+    char *gnuplot, *plots, *panels; /* owned */
 };
 
-/* "name1 name2 ...", in the order of the panels. */
-static ks_status list_architectures(const struct ks_results *r,
-                                    const struct ks_summary_table *table, char **list)
-{
-    KS_TRY(ks_copy_string("", list));
-    for (size_t i = 0; i < table->n_rows; i++) {
-        char *longer = NULL;
+enum { NAME, NORM, WN, LOSS, WORDS };
 
-        KS_TRY(ks_print_string(&longer, "%s%s%s", *list, i ? " " : "",
-                               r->study->architecture[table->row[i].architecture].name));
-        free(*list);
-        *list = longer;
+static const char *word_of(const struct ks_study_architecture *a, int word)
+{
+    return word == NAME   ? a->name
+           : word == NORM ? a->normalization
+           : word == WN   ? (a->weight_normalization ? "1" : "0")
+                          : a->loss;
+}
+
+/* "archs='bn+ce ln+ce'; norms='bn ln'; ...": a word an architecture, in the order of the panels. */
+static ks_status list_panels(const struct ks_results *r, const struct ks_summary_table *table,
+                             char **list)
+{
+    static const char *const names[WORDS] = {"archs", "norms", "wns", "losses"};
+    size_t size;
+    FILE *out = open_memstream(list, &size);
+    bool failed;
+
+    if (!out)
+        return ks_fail(KS_MEMORY, "out of memory");
+    for (int word = 0; word < WORDS; word++) {
+        fprintf(out, "%s='", names[word]);
+        for (size_t i = 0; i < table->n_rows; i++)
+            fprintf(out, "%s%s", i ? " " : "",
+                    word_of(&r->study->architecture[table->row[i].architecture], word));
+        fputs("'; ", out);
     }
-    return KS_OK;
+    failed = ferror(out) != 0;
+    return fclose(out) != 0 || failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
 }
 
 static ks_status drawing_new(const struct ks_results *r, const struct ks_summary_table *table,
@@ -68,14 +78,14 @@ static ks_status drawing_new(const struct ks_results *r, const struct ks_summary
     if (ks_place_program("gnuplot", &d->gnuplot) != KS_OK)
         return ks_fail(KS_MISSING, "gnuplot: not found, the figures need it (package gnuplot-nox)");
     KS_TRY(ks_place_shared("plots", &d->plots));
-    return list_architectures(r, table, &d->archs);
+    return list_panels(r, table, &d->panels);
 }
 
 static void drawing_free(struct drawing *d)
 {
     free(d->gnuplot);
     free(d->plots);
-    free(d->archs);
+    free(d->panels);
 }
 
 /* A string in gnuplot's single quotes, in which only the quote itself is special. */
@@ -98,22 +108,21 @@ static ks_status quote(const char *string, char **quoted)
 static ks_status print_settings(const struct drawing *d, const char *format, const char *output,
                                 char **settings)
 {
-    const struct ks_study *s = d->r->study;
     char *plots = NULL;
+    ks_status status;
 
     KS_TRY(quote(d->plots, &plots));
-    KS_TRY(ks_print_string(settings,
-                           "format='%s'; output_file='%s'; plots=%s; env='%s'; archs='%s'; "
-                           "steps=%zu; seeds=%zu",
-                           format, output, plots, s->env, d->archs, s->steps, s->n_seeds));
+    status = ks_print_string(settings, "%sformat='%s'; output_file='%s'; plots=%s; steps=%zu",
+                             d->panels, format, output, plots, d->r->study->steps);
     free(plots);
-    return KS_OK;
+    return status;
 }
 
-/* Runs the script; what gnuplot says (its complaints and nothing else) is kept for the message. */
+/* Runs the script, without the user's own settings (-d); what gnuplot says (its complaints and
+ * nothing else) is kept for the message. */
 static ks_status run_gnuplot(const struct drawing *d, const char *settings, const char *script)
 {
-    const char *argv[] = {d->gnuplot, "-e", settings, script, NULL};
+    const char *argv[] = {d->gnuplot, "-d", "-e", settings, script, NULL};
     struct ks_process process;
     char line[512], said[512] = "it left no message";
     int code = 0;
@@ -189,7 +198,7 @@ static void announce(const struct ks_results *r, const struct ks_summary_table *
     if (!isnan(table->spearman))
         printf("\nSpearman's rank correlation of 10^IQM(log10 kappa) with the return, over %zu "
                "architectures: %.2f\n",
-               table->n_rows, table->spearman);
+               table->ranked, table->spearman);
 }
 
 static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table)

@@ -108,12 +108,15 @@ static void print_table(const struct ks_results *r, const struct ks_summary_tabl
             "returns; <i>area</i>: mean height of the curve of returns / 1000. In brackets 90%% "
             "stratified bootstrap intervals, seeds drawn whole; with one seed there are none.");
     if (dropped > 0)
-        fprintf(out, " %zu values of kappa were not numbers and are left out.", dropped);
+        fprintf(
+            out,
+            " %zu values of kappa are not numbers, or their analyses failed: they are left out.",
+            dropped);
     if (!isnan(table->spearman))
         fprintf(out,
                 " Spearman's rank correlation of <i>kappa_geometric</i> with the return, over the "
                 "%zu architectures: %.2f.",
-                table->n_rows, table->spearman);
+                table->ranked, table->spearman);
     fprintf(out, "</p>\n");
 }
 

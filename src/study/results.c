@@ -8,24 +8,17 @@
 #include "ks/csv.h"
 #include "ks/memory.h"
 #include "ks/schedule.h"
+#include "ks/summary.h"
 #include "ks/text.h"
 
-static double as_number(const struct ks_attribute *a)
+double ks_result_figure(const struct ks_result *run, size_t checkpoint, const char *name)
 {
-    if (a && a->type == KS_ATTRIBUTE_NUMBER)
-        return a->number;
-    return a && a->type == KS_ATTRIBUTE_INTEGER ? (double)a->integer : NAN;
+    const struct ks_spectrum *s = run->spectrum[checkpoint];
+
+    return s ? ks_summary_get(s, name) : NAN;
 }
 
-double ks_spectrum_figure(const struct ks_spectrum *s, const char *name)
-{
-    return as_number(ks_attribute_find(s->summary, s->n_summary, name));
-}
-
-double ks_spectrum_number(const struct ks_spectrum *s, const char *name)
-{
-    return as_number(ks_attribute_find(s->attribute, s->n_attributes, name));
-}
+enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
 
 /* Keeps a line for the reader of the figures. */
 static ks_status warn(struct ks_results *r, const char *format, ...)
@@ -57,7 +50,8 @@ static ks_status check_place(const struct ks_results *r, const struct ks_result 
 {
     const char *name = r->study->architecture[run->architecture].name;
     const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, "architecture");
-    double step = ks_spectrum_number(s, "env_step"), seed = ks_spectrum_number(s, "seed");
+    double step = ks_attribute_number(s->attribute, s->n_attributes, "env_step");
+    double seed = ks_attribute_number(s->attribute, s->n_attributes, "seed");
 
     if (a && a->type == KS_ATTRIBUTE_STRING && strcmp(a->string, name) != 0)
         return ks_fail(KS_FORMAT, "%s: architecture: expected '%s', found '%s'", path, name,
@@ -83,7 +77,7 @@ static void drop_grids(struct ks_spectrum *s)
 }
 
 static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, const char *folder,
-                               size_t checkpoint, size_t *missing)
+                               size_t checkpoint)
 {
     struct ks_spectrum *spectrum = NULL;
     char name[32], *path = NULL;
@@ -91,19 +85,14 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
 
     ks_checkpoint_name(r->study->checkpoint[checkpoint], name);
     KS_TRY(ks_print_string(&path, "%s/%.*s.spectrum.h5", folder, (int)(strlen(name) - 3), name));
-    if (!ks_text_exists(path)) {
-        ++*missing;
+    if (!ks_text_exists(path))
         goto done;
-    }
     status = ks_spectrum_read(path, &spectrum);
     if (status == KS_OK)
         status = check_place(r, run, checkpoint, path, spectrum);
     if (status == KS_FORMAT || status == KS_IO) {
-        ++*missing;
         status = warn(r, "%s", ks_error_text());
-        goto done;
-    }
-    if (status == KS_OK) {
+    } else if (status == KS_OK) {
         if (checkpoint + 1 < r->study->n_checkpoints)
             drop_grids(spectrum);
         run->spectrum[checkpoint] = spectrum, spectrum = NULL;
@@ -194,11 +183,22 @@ done:
 
 /* --- runs --- */
 
+/* What was trained to its end has all its checkpoints: a spectrum that is not there is one that
+ * could not be computed. */
+static ks_status read_state(const struct ks_results *r, const char *relative, struct ks_result *run)
+{
+    char *state = NULL;
+
+    KS_TRY(ks_study_run_state(r->dir, relative, &state));
+    run->finished = strcmp(state, "finished") == 0;
+    free(state);
+    return KS_OK;
+}
+
 static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed)
 {
     const struct ks_study *s = r->study;
     struct ks_result *run = &r->run[architecture * s->n_seeds + seed];
-    size_t spectra = 0;
     char *relative = NULL, *folder = NULL;
     ks_status status = KS_OK;
 
@@ -211,7 +211,8 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
     KS_GO(ks_study_run_folder(s, architecture, seed, &relative));
     KS_GO(ks_print_string(&folder, "%s/%s", r->dir, relative));
     for (size_t i = 0; i < s->n_checkpoints; i++)
-        KS_GO(read_spectrum(r, run, folder, i, &spectra));
+        KS_GO(read_spectrum(r, run, folder, i));
+    KS_GO(read_state(r, relative, run));
     KS_GO(read_returns(r, run, folder));
 done:
     free(relative);
@@ -227,9 +228,9 @@ static bool all_set(const bool *list, size_t n)
     return true;
 }
 
-/* What a run lacks, of what is used: "3 spectra, 1 return"; 0: nothing. */
-static size_t lacks(const struct ks_results *r, const struct ks_result *run, size_t *spectra,
-                    size_t *returns)
+/* What a run lacks, of what is used: spectra that were not computed, and returns. */
+static void count_missing(const struct ks_results *r, const struct ks_result *run, size_t *spectra,
+                          size_t *returns)
 {
     const struct ks_study *s = r->study;
 
@@ -238,7 +239,6 @@ static size_t lacks(const struct ks_results *r, const struct ks_result *run, siz
         *spectra += r->common_checkpoint[i] && !run->spectrum[i];
     for (size_t k = 0; k < s->n_evaluations; k++)
         *returns += r->common_evaluation[k] && isnan(run->returns[k]);
-    return *spectra + *returns;
 }
 
 /* grid = common: steps that every run has that came to its end; those that did not are incomplete.
@@ -259,31 +259,54 @@ static void find_common_grid(struct ks_results *r)
     }
 }
 
+/* Whether a run can be aggregated, and a warning where something is missing. */
+static ks_status judge_run(struct ks_results *r, struct ks_result *run)
+{
+    const struct ks_study *s = r->study;
+    const char *name = s->architecture[run->architecture].name;
+    size_t spectra, returns;
+
+    count_missing(r, run, &spectra, &returns);
+    run->complete = returns == 0 && (spectra == 0 || run->finished);
+    if (!run->complete)
+        return warn(r,
+                    "%s, seed %zu: the %s is left out: %zu of %zu spectra and %zu of %zu "
+                    "returns are missing",
+                    name, s->seed[run->seed], s->drop_missing ? "run" : "architecture", spectra,
+                    s->n_checkpoints, returns, s->n_evaluations);
+    if (spectra > 0)
+        return warn(r,
+                    "%s, seed %zu: the run is finished, but %zu of %zu spectra are missing: they "
+                    "count as failed analyses",
+                    name, s->seed[run->seed], spectra, s->n_checkpoints);
+    return KS_OK;
+}
+
 static ks_status judge(struct ks_results *r)
 {
     const struct ks_study *s = r->study;
+    size_t few = 0, included = 0;
 
     for (size_t a = 0; a < s->n_architectures; a++) {
         size_t complete = 0;
 
         for (size_t i = 0; i < s->n_seeds; i++) {
-            struct ks_result *run = &r->run[a * s->n_seeds + i];
-            size_t spectra, returns;
-
-            run->complete = lacks(r, run, &spectra, &returns) == 0;
-            complete += run->complete;
-            if (!run->complete)
-                KS_TRY(warn(r,
-                            "%s, seed %zu: the %s is left out: %zu of %zu spectra and %zu of %zu "
-                            "returns are missing",
-                            s->architecture[a].name, s->seed[i],
-                            s->drop_missing ? "run" : "architecture", spectra, s->n_checkpoints,
-                            returns, s->n_evaluations));
+            KS_TRY(judge_run(r, &r->run[a * s->n_seeds + i]));
+            complete += r->run[a * s->n_seeds + i].complete;
         }
         r->included[a] = s->drop_missing ? complete > 0 : complete == s->n_seeds;
         if (s->drop_missing)
             r->dropped += s->n_seeds - complete;
+        included += r->included[a];
+        few += r->included[a] && complete > 1 && complete < ENOUGH_RUNS;
     }
+    if (r->dropped > 0)
+        KS_TRY(warn(r, "missing = drop: %zu of %zu runs are left out", r->dropped, r->n_runs));
+    if (few > 0)
+        KS_TRY(warn(r,
+                    "%zu of %zu architectures have fewer than %d runs: their bootstrap intervals "
+                    "are too narrow",
+                    few, included, ENOUGH_RUNS));
     return KS_OK;
 }
 
@@ -301,13 +324,7 @@ static ks_status read_all(struct ks_results *r)
     if (!all_set(r->common_checkpoint, s->n_checkpoints) ||
         !all_set(r->common_evaluation, s->n_evaluations))
         KS_TRY(warn(r, "grid = common: only the steps that all runs have are used"));
-    KS_TRY(judge(r));
-    if (r->dropped > 0)
-        KS_TRY(warn(r, "missing = drop: %zu of %zu runs are left out", r->dropped, r->n_runs));
-    if (s->n_seeds > 1 && s->n_seeds < 5)
-        KS_TRY(
-            warn(r, "%zu seeds: bootstrap intervals of fewer than 5 are too narrow", s->n_seeds));
-    return KS_OK;
+    return judge(r);
 }
 
 ks_status ks_results_read(const char *dir, struct ks_results **out)
@@ -356,19 +373,17 @@ void ks_results_free(struct ks_results *r)
     free(r);
 }
 
-const struct ks_result *ks_results_run(const struct ks_results *r, size_t architecture, size_t seed)
-{
-    return &r->run[architecture * r->study->n_seeds + seed];
-}
-
 size_t ks_results_runs(const struct ks_results *r, size_t architecture,
                        const struct ks_result **list)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < r->study->n_seeds; i++)
-        if (ks_results_run(r, architecture, i)->complete)
-            list[n++] = ks_results_run(r, architecture, i);
+    for (size_t i = 0; i < r->study->n_seeds; i++) {
+        const struct ks_result *run = &r->run[architecture * r->study->n_seeds + i];
+
+        if (run->complete)
+            list[n++] = run;
+    }
     return n;
 }
 

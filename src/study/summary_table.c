@@ -67,8 +67,8 @@ static void pool_fill(const struct ks_results *r, size_t runs, const struct ks_r
         for (size_t i = 0; i < s->n_checkpoints; i++)
             if (is_pooled(r, i)) {
                 for (size_t f = 0; f < KS_POOLED; f++)
-                    p->figure[f][n * p->checkpoints + used] = ks_spectrum_figure(
-                        run[n]->spectrum[i], ks_column_names[f]);
+                    p->figure[f][n * p->checkpoints + used] = ks_result_figure(run[n], i,
+                                                                               ks_column_names[f]);
                 used++;
             }
         used = 0;
@@ -150,6 +150,7 @@ static ks_status correlate(struct ks_summary_table *table)
         values[n] = value[KS_KAPPA_GEOMETRIC].value;
         values[table->n_rows + n++] = value[KS_RETURN].value;
     }
+    table->ranked = n;
     status = n < LEAST_RANKS ? KS_OK
                              : ks_spearman(n, values, values + table->n_rows, &table->spearman);
     free(values);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ks/memory.h"
+#include "ks/summary.h"
 #include "ks/text.h"
 
 /* x_0 of the symmetric-log density, as the analyzer sets it: a millionth of the largest
@@ -94,10 +95,10 @@ static ks_status write_checkpoints(const struct context *c, FILE *out)
             if (!s)
                 continue;
             print_place(out, r, &r->run[run], r->study->checkpoint[i]);
-            print_number(out, ks_spectrum_number(s, "update"));
-            print_number(out, ks_spectrum_number(s, "return_mean"));
+            print_number(out, ks_attribute_number(s->attribute, s->n_attributes, "update"));
+            print_number(out, ks_attribute_number(s->attribute, s->n_attributes, "return_mean"));
             for (size_t k = 0; k < n; k++)
-                print_number(out, ks_spectrum_figure(s, names[k]));
+                print_number(out, ks_summary_get(s, names[k]));
             putc('\n', out);
         }
     free(names);
@@ -191,9 +192,8 @@ static ks_status write_curve(const struct context *c, size_t row, bool kappa, FI
 
         for (size_t t = 0; t < all; t++)
             if (used[t])
-                s.value[n * s.steps + k++] = kappa
-                                                 ? ks_spectrum_figure(run[n]->spectrum[t], "kappa")
-                                                 : run[n]->returns[t];
+                s.value[n * s.steps + k++] = kappa ? ks_result_figure(run[n], t, "kappa")
+                                                   : run[n]->returns[t];
     }
     KS_GO(print_curve(c, row, &s, out));
 done:
@@ -225,16 +225,20 @@ static ks_status write_return_curves(const struct context *c, FILE *out)
     return write_curves(c, false, out);
 }
 
-/* --- spectra of one run an architecture: the first that is complete --- */
+/* --- spectra of one run an architecture: the first that is used and has its last one --- */
 
 static const struct ks_result *first_run(const struct context *c, size_t row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t n = ks_results_runs(c->r, c->table->row[row].architecture, run);
 
-    ks_results_runs(c->r, c->table->row[row].architecture, run);
+    for (size_t i = 0; i < n; i++)
+        if (run[i]->spectrum[c->r->study->n_checkpoints - 1])
+            return run[i];
     return run[0];
 }
 
+/* NULL where all analyses of last checkpoints failed. */
 static const struct ks_spectrum *last_spectrum(const struct context *c, size_t row)
 {
     return first_run(c, row)->spectrum[c->r->study->n_checkpoints - 1];
@@ -272,9 +276,9 @@ static ks_status write_density(const struct context *c, FILE *out)
     fprintf(out, "architecture,eigenvalue,density,density_per_decade\n");
     for (size_t i = 0; i < c->table->n_rows; i++) {
         const struct ks_spectrum *s = last_spectrum(c, i);
-        double unit = SYMLOG_UNIT * largest_ritz(s);
+        double unit = s ? SYMLOG_UNIT * largest_ritz(s) : 0;
 
-        for (size_t j = 0; j < s->n_grid; j++) {
+        for (size_t j = 0; s && j < s->n_grid; j++) {
             double x = s->symlog_grid[j], density = s->symlog_density[j];
 
             fprintf(out, "%s,%.10g,%.10g,%.10g\n", architecture_of(c, i)->name, x, density,
@@ -285,15 +289,8 @@ static ks_status write_density(const struct context *c, FILE *out)
 }
 
 struct node {
-    double value, weight;
+    double value, weight; /* sorted by the first */
 };
-
-static int ascending(const void *a, const void *b)
-{
-    double x = ((const struct node *)a)->value, y = ((const struct node *)b)->value;
-
-    return (x > y) - (x < y);
-}
 
 /* The weighted staircase: the mean over probes of the weight of Ritz values up to x. */
 static ks_status write_staircase(const struct context *c, FILE *out)
@@ -305,30 +302,17 @@ static ks_status write_staircase(const struct context *c, FILE *out)
         double sum = 0;
         size_t n = 0;
 
+        if (!s)
+            continue;
         KS_TRY(ks_alloc(s->probes * s->order, sizeof *node, &node));
         for (size_t j = 0; j < s->probes * s->order; j++)
             if (isfinite(s->ritz[j]))
                 node[n++] = (struct node){s->ritz[j], s->weight[j] / (double)s->probes};
-        qsort(node, n, sizeof *node, ascending);
+        qsort(node, n, sizeof *node, ks_ascending);
         for (size_t j = 0; j < n; j++)
             fprintf(out, "%s,%.10g,%.10g\n", architecture_of(c, i)->name, node[j].value,
                     sum += node[j].weight);
         free(node);
-    }
-    return KS_OK;
-}
-
-static ks_status write_zero_mass(const struct context *c, FILE *out)
-{
-    fprintf(out, "architecture,zero_mass,negative_mass,largest\n");
-    for (size_t i = 0; i < c->table->n_rows; i++) {
-        const struct ks_spectrum *s = last_spectrum(c, i);
-
-        fputs(architecture_of(c, i)->name, out);
-        print_number(out, ks_spectrum_figure(s, "zero_mass"));
-        print_number(out, ks_spectrum_figure(s, "negative_mass"));
-        print_number(out, largest_ritz(s));
-        putc('\n', out);
     }
     return KS_OK;
 }
@@ -345,7 +329,6 @@ static const struct {
     {"ritz", write_ritz},
     {"density", write_density},
     {"staircase", write_staircase},
-    {"zero_mass", write_zero_mass},
 };
 
 static ks_status write_file(const struct context *c, size_t file)

@@ -1,0 +1,202 @@
+/* The folder of a study that is done, made here: spectra with figures by hand, returns. */
+#ifndef KS_FINISHED_STUDY_H
+#define KS_FINISHED_STUDY_H
+
+#include "tree.h"
+
+#include "ks/figures.h"
+#include "ks/results.h"
+#include "ks/spectrum.h"
+#include "ks/tables.h"
+
+enum { SEEDS = 4, CHECKPOINTS = 3 };
+
+/* The four seeds and three checkpoints of statistics' hand values, and one before the first update,
+ * which is not pooled. */
+static const double KAPPA[SEEDS][CHECKPOINTS] = {
+    {100, 200, 400}, {50, 1000, 800}, {10, 20, 1e6}, {300, 300, 300}};
+static const size_t STEP[CHECKPOINTS + 1] = {2, 4, 8, 12}; /* as the schedule has them */
+
+static const char STUDY[] =
+    "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\n"
+    "steps = 12\n%s[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n";
+
+static inline void set_number(struct ks_attribute *a, const char *name, double value)
+{
+    snprintf(a->name, sizeof a->name, "%s", name);
+    a->type = KS_ATTRIBUTE_NUMBER;
+    a->number = value;
+}
+
+static inline void set_integer(struct ks_attribute *a, const char *name, int64_t value)
+{
+    snprintf(a->name, sizeof a->name, "%s", name);
+    a->type = KS_ATTRIBUTE_INTEGER;
+    a->integer = value;
+}
+
+static inline void set_string(struct ks_attribute *a, const char *name, const char *value)
+{
+    snprintf(a->name, sizeof a->name, "%s", name);
+    a->type = KS_ATTRIBUTE_STRING;
+    a->string = (char *)(uintptr_t)value; /* not freed with the spectrum, which is on the stack */
+}
+
+struct place {
+    const char *architecture;
+    size_t seed, step;
+};
+
+static inline void spectrum_path(const struct place *place, char path[256])
+{
+    snprintf(path, 256, "runs/toy/%s/seed%zu/step_%09zu.spectrum.h5", place->architecture,
+             place->seed, place->step);
+}
+
+/* `zero`: all its Ritz values are 0. */
+static inline void write_spectrum(const struct place *place, double kappa, bool zero)
+{
+    double ritz[] = {-0.5, 0, 2, 50}, weight[] = {0.25, 0.5, 0.125, 0.125}, none[4] = {0};
+    double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
+    int64_t steps = 4;
+    struct ks_attribute attribute[20] = {0}, summary[5] = {0}, *a = attribute;
+    struct ks_spectrum s = {.n_attributes = 20,
+                            .n_summary = 5,
+                            .attribute = attribute,
+                            .summary = summary,
+                            .probes = 1,
+                            .order = 4,
+                            .alpha = none,
+                            .beta = none,
+                            .steps = &steps,
+                            .ritz = ritz,
+                            .weight = weight,
+                            .residual = none,
+                            .n_grid = 3,
+                            .grid = grid,
+                            .density = density,
+                            .symlog_grid = grid,
+                            .symlog_density = density};
+    char path[256];
+
+    if (zero) {
+        memset(ritz, 0, sizeof ritz);
+        memset(grid, 0, sizeof grid);
+        memset(density, 0, sizeof density);
+    }
+    set_string(a++, "checkpoint", "some.h5");
+    set_string(a++, "checkpoint_sha256",
+               "0000000000000000000000000000000000000000000000000000000000000000");
+    set_string(a++, "operator", "hessian");
+    set_string(a++, "batchnorm", "train");
+    set_string(a++, "precision", "f64");
+    set_integer(a++, "order", 4);
+    set_integer(a++, "probes", 1);
+    set_integer(a++, "probe_seed", 0);
+    set_integer(a++, "dimension", 100);
+    set_number(a++, "weight_decay", 0);
+    set_number(a++, "scale", 1);
+    set_integer(a++, "batches", 1);
+    set_integer(a++, "critic", -1);
+    set_integer(a++, "layer", -1);
+    set_string(a++, "env", "toy");
+    set_string(a++, "architecture", place->architecture);
+    set_integer(a++, "seed", (int64_t)place->seed);
+    set_integer(a++, "env_step", (int64_t)place->step);
+    set_integer(a++, "update", place->step > 2 ? (int64_t)place->step - 2 : 0);
+    set_number(a++, "return_mean", 1);
+    set_number(&summary[0], "kappa", kappa);
+    set_number(&summary[1], "kappa_lower_bound", 7);
+    set_number(&summary[2], "kappa_q90", 9);
+    set_number(&summary[3], "lambda_max", 0.5 * kappa);
+    set_number(&summary[4], "kurtosis", 3);
+    spectrum_path(place, path);
+    tree_write(path, ""); /* its folder */
+    assert_ok(ks_spectrum_write(tree_path(path), &s));
+}
+
+static const char RETURNS[] = "env_step,update,critic_loss,return_mean\n"
+                              "0,0,nan,10\n2,0,nan,nan\n4,2,0.5,\n6,4,0.5,20\n8,6,0.5,nan\n"
+                              "12,10,0.5,%d\n";
+
+static inline void write_returns(const char *architecture, size_t seed, const char *text)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "runs/toy/%s/seed%zu/progress.csv", architecture, seed);
+    tree_write(path, text);
+}
+
+/* A study that is done: its last returns are 100, 200, 300, 400. */
+static inline int make_study(void **state)
+{
+    static const char *const architectures[] = {"ln+mse", "bn+wn+ce"};
+    char text[1024];
+
+    if (tree_make(state) != 0)
+        return -1;
+    snprintf(text, sizeof text, STUDY, "");
+    tree_write("study.study", text);
+    for (size_t a = 0; a < 2; a++)
+        for (size_t i = 0; i < SEEDS; i++) {
+            for (size_t k = 0; k <= CHECKPOINTS; k++)
+                write_spectrum(&(struct place){architectures[a], i, STEP[k]},
+                               k == 0 ? 1e9 : KAPPA[i][k - 1] * (a == 0 ? 10 : 1), false);
+            snprintf(text, sizeof text, RETURNS, (int)(100 * (i + 1)));
+            write_returns(architectures[a], i, text);
+        }
+    return 0;
+}
+
+static inline void set_study(const char *more)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, STUDY, more);
+    tree_write("study.study", text);
+}
+
+/* The runs of an architecture are finished, but no checkpoint of theirs could be analyzed. */
+static inline void remove_spectra(const char *architecture)
+{
+    char path[256];
+
+    for (size_t i = 0; i < SEEDS; i++) {
+        snprintf(path, sizeof path, "runs/toy/%s/seed%zu/run.json", architecture, i);
+        tree_write(path, "{\"state\": \"finished\"}\n");
+        for (size_t k = 0; k <= CHECKPOINTS; k++) {
+            spectrum_path(&(struct place){architecture, i, STEP[k]}, path);
+            assert_int_equal(unlink(tree_path(path)), 0);
+        }
+    }
+}
+
+struct outcome {
+    struct ks_results *results;
+    struct ks_summary_table table;
+};
+
+static inline struct outcome outcome_new(size_t resamples)
+{
+    struct outcome o = {NULL, {0}};
+
+    assert_ok(ks_results_read(tree, &o.results));
+    assert_ok(ks_summary_table(o.results, resamples, &o.table));
+    return o;
+}
+
+static inline void outcome_free(struct outcome *o)
+{
+    free(o->table.row);
+    ks_results_free(o->results);
+}
+
+static inline void assert_warned(const struct ks_results *r, const char *words)
+{
+    for (size_t i = 0; i < r->n_warnings; i++)
+        if (strstr(r->warning[i], words))
+            return;
+    fail_msg("no warning says '%s'", words);
+}
+
+#endif

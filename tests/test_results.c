@@ -1,0 +1,316 @@
+/* From a study's folder to what it holds, and to tables. */
+#include "finished_study.h"
+
+#include "ks/csv.h"
+#include "ks/memory.h"
+
+static void test_schedule_of_the_fixture(void **state)
+{
+    struct ks_study *s = NULL;
+
+    (void)state;
+    assert_ok(ks_study_read(tree_path("study.study"), false, &s));
+    assert_int_equal(s->n_checkpoints, CHECKPOINTS + 1);
+    for (size_t i = 0; i <= CHECKPOINTS; i++)
+        assert_int_equal(s->checkpoint[i], STEP[i]);
+    ks_study_free(s);
+}
+
+static void test_pooled_figures(void **state)
+{
+    struct outcome o = outcome_new(0);
+    const struct ks_row *bn = &o.table.row[0], *ln = &o.table.row[1];
+
+    (void)state;
+    assert_int_equal(o.table.n_rows, 2); /* ce before mse */
+    assert_string_equal(o.results->study->architecture[bn->architecture].name, "bn+wn+ce");
+    assert_int_equal(bn->runs, SEEDS);
+    assert_close(bn->value[KS_KAPPA].value, 266.6667, 5e-5);
+    assert_close(bn->value[KS_KAPPA_GEOMETRIC].value, 244.949, 5e-4);
+    assert_close(ln->value[KS_KAPPA].value, 2666.667, 5e-4);
+    assert_close(bn->value[KS_LAMBDA_MAX].value, 0.5 * 266.6667, 5e-5);
+    assert_close(bn->value[KS_KAPPA_LOWER_BOUND].value, 7, 0);
+    assert_close(bn->value[KS_RETURN].value, 250, 1e-12);
+    assert_close(bn->value[KS_AREA].value, (0.5 * (10 + 20) + 0.5 * (20 + 250)) / 2 / 1000, 1e-12);
+    assert_true(isnan(bn->value[KS_KAPPA].low));
+    assert_true(isnan(o.table.spearman)); /* of two architectures */
+    outcome_free(&o);
+}
+
+/* Seeds are drawn whole: of the return's interval every digit, by hand through the draws. */
+static void test_intervals(void **state)
+{
+    const size_t runs[] = {SEEDS};
+    struct ks_bootstrap bootstrap = {40, 0, KS_BOOTSTRAP_LEVEL, 1, runs};
+    double drawn[40];
+    struct outcome o = outcome_new(40);
+
+    (void)state;
+    for (size_t b = 0; b < 40; b++) {
+        size_t index[SEEDS];
+        double value[SEEDS];
+
+        ks_bootstrap_draw(&bootstrap, b, index);
+        for (size_t i = 0; i < SEEDS; i++)
+            value[i] = 100 * (double)(index[i] + 1);
+        drawn[b] = ks_iqm(SEEDS, value);
+    }
+    ks_iqm(40, drawn); /* sorts */
+    assert_close(o.table.row[0].value[KS_RETURN].low, ks_quantile(40, drawn, 0.05), 1e-9);
+    assert_close(o.table.row[0].value[KS_RETURN].high, ks_quantile(40, drawn, 0.95), 1e-9);
+    assert_true(o.table.row[0].value[KS_KAPPA].low < 266);
+    assert_warned(o.results, "2 of 2 architectures have fewer than 5 runs");
+    outcome_free(&o);
+}
+
+static void test_lost_kappa(void **state)
+{
+    struct outcome o;
+
+    (void)state;
+    write_spectrum(&(struct place){"bn+wn+ce", 0, 4}, NAN, false);
+    write_spectrum(&(struct place){"bn+wn+ce", 1, 4}, INFINITY, false);
+    o = outcome_new(
+        0); /* 10 20 | 200 300 300 300 400 800 1000 | 1e6 inf: of 11, two go at each end */
+    assert_int_equal(o.table.row[0].dropped, 1);
+    assert_close(o.table.row[0].value[KS_KAPPA].value, (200 + 300 * 3 + 400 + 800 + 1000) / 7.,
+                 1e-9);
+    outcome_free(&o);
+}
+
+static void test_partial_run_is_left_out(void **state)
+{
+    char path[256];
+    struct outcome o;
+
+    (void)state;
+    spectrum_path(&(struct place){"ln+mse", 2, 8}, path);
+    assert_int_equal(unlink(tree_path(path)), 0);
+    o = outcome_new(0);
+    assert_int_equal(o.table.n_rows, 1);
+    assert_warned(o.results,
+                  "ln+mse, seed 2: the architecture is left out: 1 of 4 spectra and 0 of 3");
+    outcome_free(&o);
+    set_study("missing = drop\n");
+    o = outcome_new(0);
+    assert_int_equal(o.table.n_rows, 2);
+    assert_int_equal(o.table.row[1].runs, 3);
+    assert_close(o.table.row[1].value[KS_RETURN].value, 700 / 3., 1e-9); /* 100 200 400 */
+    assert_warned(o.results, "1 of 8 runs are left out");
+    outcome_free(&o);
+    set_study("grid = common\n");
+    o = outcome_new(0);
+    assert_int_equal(o.table.n_rows, 2);
+    assert_int_equal(o.table.row[1].runs, 4);
+    assert_warned(o.results, "only the steps that all runs have");
+    outcome_free(&o);
+}
+
+/* What could not be analyzed of a finished run is left out of its figures, and counted. */
+static void test_failed_analysis_is_dropped(void **state)
+{
+    char path[256];
+    struct outcome o;
+
+    (void)state;
+    spectrum_path(&(struct place){"bn+wn+ce", 0, 4}, path);
+    assert_int_equal(unlink(tree_path(path)), 0);
+    tree_write("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"running\"}");
+    o = outcome_new(0);
+    assert_int_equal(o.table.n_rows, 1);
+    outcome_free(&o);
+    tree_write("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"finished\"}");
+    o = outcome_new(0);
+    assert_int_equal(o.table.n_rows, 2);
+    assert_int_equal(o.table.row[0].runs, SEEDS);
+    assert_int_equal(o.table.row[0].dropped, 1);
+    assert_warned(o.results, "bn+wn+ce, seed 0: the run is finished, but 1 of 4 spectra");
+    assert_close(o.table.row[0].value[KS_KAPPA].value, (50 + 200 + 300 * 3 + 400 + 800) / 7., 1e-9);
+    outcome_free(&o);
+    remove_spectra("ln+mse");
+    o = outcome_new(0);
+    assert_int_equal(o.table.row[1].dropped, SEEDS * CHECKPOINTS);
+    assert_true(isnan(o.table.row[1].value[KS_KAPPA].value));
+    assert_close(o.table.row[1].value[KS_RETURN].value, 250, 1e-12);
+    assert_int_equal(o.table.ranked, 1);
+    outcome_free(&o);
+}
+
+static void test_malformed_files_are_named(void **state)
+{
+    char path[256];
+    struct outcome o;
+
+    (void)state;
+    spectrum_path(&(struct place){"ln+mse", 2, 8}, path);
+    tree_write(path, "no HDF5");
+    write_returns("bn+wn+ce", 1, "env_step,update\n0,0\n");
+    o = outcome_new(0);
+    assert_int_equal(o.table.n_rows, 0);
+    assert_warned(o.results, "step_000000008.spectrum.h5");
+    assert_warned(o.results, "progress.csv: expected a column 'return_mean'");
+    assert_fails(ks_study_plot(tree, 0, true), KS_FORMAT, "nothing to draw");
+    assert_true(tree_has("tables/checkpoints.csv"));
+    outcome_free(&o);
+}
+
+/* A spectrum that was moved from another place. */
+static void test_misplaced_spectrum(void **state)
+{
+    char from[256], to[256];
+    struct outcome o;
+
+    (void)state;
+    spectrum_path(&(struct place){"ln+mse", 2, 8}, from);
+    spectrum_path(&(struct place){"ln+mse", 2, 4}, to);
+    assert_int_equal(rename(tree_path(from), tree_path(to)), 0);
+    o = outcome_new(0);
+    assert_warned(o.results, "env_step: expected 4, found 8");
+    outcome_free(&o);
+}
+
+static void test_returns_that_are_no_numbers(void **state)
+{
+    struct ks_results *r = NULL;
+    struct outcome o;
+
+    (void)state;
+    write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,nan\n12,3\n");
+    assert_fails(ks_results_read(tree, &r), KS_FORMAT,
+                 "toy, ln+mse, seed 3, step 6: the return is nan");
+    assert_non_null(strstr(ks_error_text(), "seed3/progress.csv"));
+    write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,2\n12,inf\n");
+    assert_fails(ks_results_read(tree, &r), KS_FORMAT, "step 12: the return is inf");
+    set_study("missing = drop\n");
+    o = outcome_new(0);
+    assert_int_equal(o.table.row[1].runs, 3);
+    outcome_free(&o);
+    write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,2\n6,2\n12,3\n");
+    assert_fails(ks_results_read(tree, &r), KS_FORMAT, "progress.csv:4: a second return at step 6");
+    write_returns("ln+mse", 3,
+                  "env_step,return_mean\n0,1\n6,2\n12,3\n12,\n14,"); /* being written */
+    o = outcome_new(0);
+    assert_int_equal(o.table.row[1].runs, 4);
+    outcome_free(&o);
+}
+
+static void test_no_study(void **state)
+{
+    struct ks_results *r = NULL;
+
+    (void)state;
+    assert_int_equal(unlink(tree_path("study.study")), 0);
+    assert_fails(ks_results_read(tree, &r), KS_IO, "study.study");
+    assert_null(r);
+}
+
+/* --- tables, figures, page --- */
+
+static void test_tables(void **state)
+{
+    struct outcome o = outcome_new(0);
+    struct ks_csv *csv = NULL;
+    size_t column = 0;
+    double value = 0;
+
+    (void)state;
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * SEEDS * (CHECKPOINTS + 1));
+    assert_ok(ks_csv_column(csv, "kappa", &column));
+    assert_ok(ks_csv_number(csv, 1, column, &value));
+    assert_close(value, 1000, 0); /* ln+mse, seed 0, the first pooled checkpoint */
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/returns.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * SEEDS * 3);
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/kappa.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
+    for (size_t k = 0; k < CHECKPOINTS; k++) { /* the IQM over seeds at each checkpoint */
+        static const double expected[] = {75, 250, 600};
+
+        assert_ok(ks_csv_number(csv, 1 + k, 5, &value));
+        assert_close(value, expected[k], 1e-9);
+    }
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2);
+    assert_ok(ks_csv_column(csv, "kappa_low", &column));
+    assert_string_equal(ks_csv_cell(csv, 0, column), "-"); /* undefined */
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/staircase.csv"), false, &csv));
+    assert_ok(ks_csv_number(csv, 3, 2, &value));
+    assert_close(value, 1, 1e-12);
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
+static void test_printed_table(void **state)
+{
+    struct outcome o = outcome_new(0);
+    FILE *out = fopen(tree_path("table"), "w");
+    const char *text;
+    size_t width;
+
+    (void)state;
+    assert_non_null(out);
+    ks_summary_print(o.results, &o.table, out);
+    assert_int_equal(fclose(out), 0);
+    text = tree_text("table");
+    width = strcspn(text, "\n");
+    assert_non_null(strstr(text, "266.7"));
+    for (; *text; text += width + 1) /* all lines are of one width */
+        assert_int_equal(strcspn(text, "\n"), width);
+    outcome_free(&o);
+}
+
+static ks_status make_tables(void)
+{
+    struct ks_summary_table table = {0};
+    struct ks_results *results = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_results_read(tree, &results));
+    KS_GO(ks_summary_table(results, 0, &table));
+    KS_GO(ks_tables_write(results, &table, 0));
+done:
+    free(table.row);
+    ks_results_free(results);
+    return status;
+}
+
+/* The first failures one by one, later ones in longer and longer strides. */
+static void test_tables_without_memory(void **state)
+{
+    ks_status status = KS_MEMORY;
+
+    (void)state;
+    for (size_t n = 1; status != KS_OK; n += 1 + n / 20) {
+        ks_alloc_fail_at(n);
+        status = make_tables();
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+    }
+}
+
+int main(void)
+{
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_STUDY(test_schedule_of_the_fixture),
+        IN_STUDY(test_pooled_figures),
+        IN_STUDY(test_intervals),
+        IN_STUDY(test_lost_kappa),
+        IN_STUDY(test_partial_run_is_left_out),
+        IN_STUDY(test_failed_analysis_is_dropped),
+        IN_STUDY(test_malformed_files_are_named),
+        IN_STUDY(test_misplaced_spectrum),
+        IN_STUDY(test_returns_that_are_no_numbers),
+        IN_STUDY(test_no_study),
+        IN_STUDY(test_tables),
+        IN_STUDY(test_printed_table),
+        IN_STUDY(test_tables_without_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
