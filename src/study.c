@@ -184,6 +184,7 @@ static ks_status run(struct job *job, bool quiet)
     ks_status status;
 
     KS_TRY(claim_folder(job));
+    ks_progress_warn(quiet); /* the jobs run with --quiet */
     KS_TRY(ks_graph_write(job->graph, job->dir));
     status = ks_graph_run(job->graph, job->dir, (size_t)jobs, keep_going != 0, quiet);
     if (status == KS_OK)

@@ -12,6 +12,9 @@ void ks_blas_start(void);
 const char *ks_blas_version(void);
 const char *ks_blas_kernel(void);
 
+/* The kernel leaves half of a processor with (or without) AVX-512 unused. */
+bool ks_blas_is_slow(const char *kernel, bool avx512);
+
 /* One line about a kernel that is slower than the processor allows, or NULL: the processor has
  * AVX-512 and the kernel in use has not. */
 const char *ks_blas_warning(void);

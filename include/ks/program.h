@@ -49,6 +49,9 @@ void ks_progress_start(struct ks_progress *p, const char *label, size_t total, b
 void ks_progress_update(struct ks_progress *p, size_t done, const char *note);
 void ks_progress_end(struct ks_progress *p);
 
+/* The line of ks_blas_warning, if any, once a program; for progress that is not a ks_progress. */
+void ks_progress_warn(bool quiet);
+
 /* Seconds of a monotonic clock. */
 double ks_seconds(void);
 

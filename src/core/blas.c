@@ -26,24 +26,35 @@ const char *ks_blas_kernel(void)
     return openblas_get_corename();
 }
 
-const char *ks_blas_warning(void)
+bool ks_blas_is_slow(const char *kernel, bool avx512)
+{
+    /* OpenBLAS's kernels that use AVX-512, by the names of its dynamic dispatch */
+    static const char *const wide[] = {"SkylakeX", "Cooperlake", "Sapphirerapids", NULL};
+
+    for (size_t i = 0; wide[i]; i++)
+        if (strcasecmp(kernel, wide[i]) == 0)
+            return false;
+    return avx512;
+}
+
+static bool has_avx512(void)
 {
 #if defined(__x86_64__)
-    /* OpenBLAS's kernels that use AVX-512, by the names of its dynamic dispatch. */
-    static const char *const avx512[] = {"SkylakeX", "Cooperlake", "Sapphirerapids", NULL};
+    return __builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
+
+const char *ks_blas_warning(void)
+{
     static _Thread_local char line[256];
 
-    for (size_t i = 0; avx512[i]; i++)
-        if (strcasecmp(ks_blas_kernel(), avx512[i]) == 0)
-            return NULL;
-    if (!__builtin_cpu_supports("avx512f"))
+    if (!ks_blas_is_slow(ks_blas_kernel(), has_avx512()))
         return NULL;
     snprintf(line, sizeof line,
              "OpenBLAS uses its %s kernel though this processor has AVX-512: half the speed; unset "
              "OPENBLAS_CORETYPE, or set OPENBLAS_CORETYPE=SkylakeX",
              ks_blas_kernel());
     return line;
-#else
-    return NULL;
-#endif
 }

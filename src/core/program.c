@@ -10,7 +10,6 @@
 #include "ks/blas.h"
 
 static const double LINE_INTERVAL = 10, BAR_INTERVAL = 0.1; /* seconds between updates */
-static bool warned; /* the BLAS warning was printed: once a program */
 
 static void print_help(const struct ks_program *program, poptContext context)
 {
@@ -89,14 +88,21 @@ double ks_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+void ks_progress_warn(bool quiet)
+{
+    static bool warned;
+
+    if (quiet || warned || !ks_blas_warning())
+        return;
+    fprintf(stderr, "note: %s\n", ks_blas_warning());
+    warned = true;
+}
+
 void ks_progress_start(struct ks_progress *p, const char *label, size_t total, bool quiet)
 {
     *p = (struct ks_progress){.label = label, .total = total, .quiet = quiet};
     p->started = p->printed = ks_seconds();
-    if (!quiet && !warned && ks_blas_warning()) {
-        fprintf(stderr, "note: %s\n", ks_blas_warning());
-        warned = true;
-    }
+    ks_progress_warn(quiet);
 }
 
 static void print_bar(const struct ks_progress *p, size_t done, double elapsed, const char *note)
