@@ -15,9 +15,9 @@ CC       := gcc
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/include $(pkgflags)
-LIBMUJOCO = $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*))
+LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(LIBMUJOCO) -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
-DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(DM_CONTROL_DIR)"' \
+DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
             -DKS_SHARE_DIR='"$(CURDIR)"'
 
 # Folders of files that are compiled once, for double or for float, and twice, for both.
