@@ -32,6 +32,13 @@ const struct ks_attribute *ks_attribute_find(const struct ks_attribute *list, si
                                              const char *name);
 /* Its value as a number, also that of a list of one; NaN where there is none. */
 double ks_attribute_number(const struct ks_attribute *list, size_t n, const char *name);
+/* Append to a list with room for one more, *n of which are there. */
+ks_status ks_attribute_add_string(struct ks_attribute *list, size_t *n, const char *name,
+                                  const char *value);
+void ks_attribute_add_integer(struct ks_attribute *list, size_t *n, const char *name,
+                              int64_t value);
+void ks_attribute_add_number(struct ks_attribute *list, size_t *n, const char *name, double value);
+
 /* A deep copy; the caller frees what it holds with ks_attribute_clear. */
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to);
 /* Turns the value into `type` where nothing is lost: an integer into a number, a whole number into

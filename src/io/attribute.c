@@ -1,6 +1,7 @@
 #include "ks/attribute.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,32 @@ const struct ks_attribute *ks_attribute_find(const struct ks_attribute *list, si
         if (strcmp(list[i].name, name) == 0)
             return &list[i];
     return NULL;
+}
+
+static struct ks_attribute *append(struct ks_attribute *list, size_t *n, const char *name,
+                                   enum ks_attribute_type type)
+{
+    struct ks_attribute *attribute = &list[(*n)++];
+
+    snprintf(attribute->name, sizeof attribute->name, "%s", name);
+    attribute->type = type;
+    return attribute;
+}
+
+ks_status ks_attribute_add_string(struct ks_attribute *list, size_t *n, const char *name,
+                                  const char *value)
+{
+    return ks_copy_string(value, &append(list, n, name, KS_ATTRIBUTE_STRING)->string);
+}
+
+void ks_attribute_add_integer(struct ks_attribute *list, size_t *n, const char *name, int64_t value)
+{
+    append(list, n, name, KS_ATTRIBUTE_INTEGER)->integer = value;
+}
+
+void ks_attribute_add_number(struct ks_attribute *list, size_t *n, const char *name, double value)
+{
+    append(list, n, name, KS_ATTRIBUTE_NUMBER)->number = value;
 }
 
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to)
