@@ -1,4 +1,4 @@
-/* Text files and folders of a study. Whole files are written with ks_file_write. */
+/* Text files and folders. Whole files are written with ks_file_write. */
 #ifndef KS_TEXT_H
 #define KS_TEXT_H
 
