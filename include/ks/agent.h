@@ -102,10 +102,13 @@ ks_status KS(agent_update)(struct ks_agent *agent, const struct ks_batch *batch,
  * update would see them now, with the noise of `rng`. */
 void KS(agent_freeze)(struct ks_agent *agent, const struct ks_batch *batch, struct ks_rng *rng,
                       double *input, double *target);
-/* R: rows of a frozen minibatch's input. */
+/* R: rows of a frozen minibatch's input; D = observations + actions: its columns. */
 size_t KS(agent_rows)(const struct ks_agent *agent);
+size_t KS(agent_width)(const struct ks_agent *agent);
 
-/* Fails with KS_NUMBER where a parameter or a statistic is not finite. */
+/* Fails with KS_NUMBER where a parameter, a statistic or one of Adam's moments is not finite. A
+ * gradient that is too large to be squared makes a second moment infinite: its parameter then stays
+ * as it is, for ever, and nothing else shows it. */
 ks_status KS(agent_check)(const struct ks_agent *agent);
 
 /* Copies networks and moments into a checkpoint that is empty, but for its batch and its

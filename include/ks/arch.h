@@ -40,6 +40,9 @@ ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct
 ks_status KS(arch_read)(const char *path, char **text);
 void KS(arch_free)(struct ks_arch *arch);
 
+/* Numbers in an array of a layer's table: rows * columns, or columns where it has no rows. */
+size_t KS(array_size)(const struct ks_array *a);
+
 /* The group of a layer in a checkpoint, "03_dense", into name[32]. */
 void KS(arch_group)(const struct ks_layer *layer, char name[32]);
 

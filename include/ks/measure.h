@@ -2,13 +2,16 @@
  *
  * Names are "critic_" or "actor_", a quantity, and "_NN" for one layer; critics are averaged.
  *
- *   param_norm, grad_norm   Euclidean norms over the dense kernels and biases; grad: of the last
- * step effective_lr            |g|/|w| of each kernel and bias, averaged with their parameter
- * counts as weights; those with |w| = 0 are left out feature_norm            mean norm of a row of
- * activations; without _NN: of the last hidden layer dormant                 fraction of units with
- * mean |activation| <= 0 over the minibatch (Sokar et al., ICML 2023, threshold 0); without _NN: of
- * all units feature_rank            number of singular values of the last hidden layer's
- * activations that hold 99% of their sum (Kumar et al., ICLR 2021)
+ *   param_norm, grad_norm   Euclidean norms over the dense kernels and biases; grad: of the
+ *                           last step
+ *   effective_lr            |g|/|w| of each kernel and bias, averaged with their parameter
+ *                           counts as weights; those with |w| = 0 are left out
+ *   feature_norm            mean norm of a row of activations; without _NN: of the last
+ *                           hidden layer
+ *   dormant                 fraction of units with mean |activation| <= 0 over the minibatch
+ *                           (Sokar et al., ICML 2023, threshold 0); without _NN: of all units
+ *   feature_rank            number of singular values of the last hidden layer's activations
+ *                           that hold 99% of their sum (Kumar et al., ICLR 2021)
  *
  * Layers with an _NN: dense layers for the first three, layers without parameters for the rest. */
 #ifndef KS_MEASURE_H

@@ -7,6 +7,9 @@
 #include "ks/loss.h"
 #include "ks/real.h"
 
+/* Of a ce loss: atom k is at min + k spacing. */
+double KS(atom_spacing)(const struct ks_loss *loss);
+
 /* The value Q that one row f [K] of a critic's output stands for: f itself (mse), or the mean of
  * the distribution softmax(f) over the atoms (ce), which is then left in p [K]. */
 double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p);

@@ -9,7 +9,7 @@
 #include "ks/policy.h"
 #include "ks/stream.h"
 
-static size_t width(const struct ks_agent *a)
+size_t KS(agent_width)(const struct ks_agent *a)
 {
     return a->config.observations + a->config.actions;
 }
@@ -28,7 +28,7 @@ static ks_status parse(struct ks_agent *a)
 {
     const struct ks_agent_config *c = &a->config;
 
-    KS_TRY(KS(arch_parse)(c->critic, "critic", width(a), &a->critic_arch));
+    KS_TRY(KS(arch_parse)(c->critic, "critic", KS(agent_width)(a), &a->critic_arch));
     KS_TRY(KS(arch_parse)(c->actor, "actor", c->observations, &a->actor_arch));
     if (!a->critic_arch->loss.kind || (strcmp(a->critic_arch->loss.kind->name, "ce") != 0 &&
                                        strcmp(a->critic_arch->loss.kind->name, "mse") != 0))
@@ -74,7 +74,7 @@ static ks_status allocate_critic(const struct ks_agent *a, struct ks_critic *c)
     KS_TRY(reals(a->critic_arch->states, &c->state));
     KS_TRY(reals(larger(a->critic_train->primal, a->critic_eval->primal), &c->primal));
     KS_TRY(reals(larger(a->critic_train->adjoint, a->critic_eval->adjoint), &c->adjoint));
-    KS_TRY(reals(a->config.batch * width(a), &c->x_bar));
+    KS_TRY(reals(a->config.batch * KS(agent_width)(a), &c->x_bar));
     return reals(KS(widest)(a->critic_arch), &c->columns);
 }
 
@@ -100,15 +100,15 @@ static ks_status allocate(struct ks_agent *a)
     for (size_t e = 0; e < ensemble; e++)
         KS_TRY(allocate_critic(a, &a->critic[e]));
     KS_TRY(allocate_actor(a));
-    KS_TRY(reals((batch + KS(agent_rows)(a)) * width(a), &a->input));
+    KS_TRY(reals((batch + KS(agent_rows)(a)) * KS(agent_width)(a), &a->input));
     KS_TRY(reals(batch * a->config.observations, &a->s));
     KS_TRY(reals(batch * a->config.observations, &a->next_s));
-    KS_TRY(reals(batch * width(a), &a->policy_input));
+    KS_TRY(reals(batch * KS(agent_width)(a), &a->policy_input));
     KS_TRY(reals(batch * a->config.actions, &a->noise));
     KS_TRY(reals(batch, &a->log_pi));
-    KS_TRY(reals(batch * width(a), &a->action_bar));
+    KS_TRY(reals(batch * KS(agent_width)(a), &a->action_bar));
     KS_TRY(reals(batch * a->critic_arch->loss.targets, &a->target));
-    KS_TRY(reals(larger(2 * outputs, width(a)), &a->row));
+    KS_TRY(reals(larger(2 * outputs, KS(agent_width)(a)), &a->row));
     KS_TRY(reals(ensemble * batch * outputs, &a->values));
     KS_TRY(ks_alloc(ensemble * batch, sizeof *a->q, &a->q));
     return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
@@ -200,6 +200,7 @@ void KS(agent_free)(struct ks_agent *a)
 void KS(agent_act)(struct ks_agent *a, const float *observation, const double *noise, float *action)
 {
     size_t n = a->config.actions;
+    struct ks_policy_pass pass;
     const real *head;
 
     for (size_t j = 0; j < a->config.observations; j++)
@@ -208,14 +209,14 @@ void KS(agent_act)(struct ks_agent *a, const float *observation, const double *n
     head = KS(net_output)(a->actor_one, a->actor_primal);
     for (size_t j = 0; j < n && noise; j++)
         a->noise[j] = (real)noise[j];
+    pass = (struct ks_policy_pass){.rows = 1,
+                                   .stride = n,
+                                   .head = head,
+                                   .noise = a->noise,
+                                   .action = a->row,
+                                   .log_pi = a->log_pi};
     if (noise)
-        KS(policy_sample)
-        (&a->actor_arch->policy, &(struct ks_policy_pass){.rows = 1,
-                                                          .stride = n,
-                                                          .head = head,
-                                                          .noise = a->noise,
-                                                          .action = a->row,
-                                                          .log_pi = a->log_pi});
+        KS(policy_sample)(&a->actor_arch->policy, &pass);
     else
         KS(policy_mean)(&a->actor_arch->policy, head, a->row);
     for (size_t j = 0; j < n; j++)
@@ -238,7 +239,14 @@ ks_status KS(agent_check)(const struct ks_agent *a)
         KS_TRY(check("critic parameters", a->critic_arch->parameters, c->w));
         KS_TRY(check("critic running statistics", a->critic_arch->states, c->state));
         KS_TRY(check("target parameters", a->critic_arch->parameters, c->target));
+        KS_TRY(check("critic first moments", a->critic_arch->parameters, c->m));
+        KS_TRY(check("critic second moments", a->critic_arch->parameters, c->v));
     }
     KS_TRY(check("actor parameters", a->actor_arch->parameters, a->actor_w));
+    KS_TRY(check("actor first moments", a->actor_arch->parameters, a->actor_m));
+    KS_TRY(check("actor second moments", a->actor_arch->parameters, a->actor_v));
+    if (!isfinite(a->temperature_m) || !isfinite(a->temperature_v))
+        return ks_fail(KS_NUMBER, "temperature moments: %g and %g", a->temperature_m,
+                       a->temperature_v);
     return check("actor running statistics", a->actor_arch->states, a->actor_state);
 }

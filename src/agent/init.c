@@ -54,11 +54,6 @@ static void fill(size_t n, double value, real *w)
         w[i] = (real)value;
 }
 
-static size_t array_size(const struct ks_array *a)
-{
-    return (a->rows > 0 ? a->rows : 1) * a->columns;
-}
-
 static ks_status init_kernel(const struct ks_arch *arch, const struct ks_layer *l,
                              const struct ks_array *a, struct ks_rng *rng, real *w)
 {
@@ -76,13 +71,13 @@ ks_status KS(init_network)(const struct ks_arch *arch, struct ks_rng *rng, real 
         const struct ks_layer *l = &arch->layer[i];
         real *at = w + l->offset, *state_at = state + l->state_offset;
 
-        for (size_t k = 0; k < l->n_params; at += array_size(&l->param[k]), k++)
+        for (size_t k = 0; k < l->n_params; at += KS(array_size)(&l->param[k]), k++)
             if (l->param[k].orthogonal)
                 KS_TRY(init_kernel(arch, l, &l->param[k], rng, at));
             else
-                fill(array_size(&l->param[k]), l->param[k].start, at);
-        for (size_t k = 0; k < l->n_states; state_at += array_size(&l->state[k]), k++)
-            fill(array_size(&l->state[k]), l->state[k].start, state_at);
+                fill(KS(array_size)(&l->param[k]), l->param[k].start, at);
+        for (size_t k = 0; k < l->n_states; state_at += KS(array_size)(&l->state[k]), k++)
+            fill(KS(array_size)(&l->state[k]), l->state[k].start, state_at);
     }
     return KS_OK;
 }

@@ -64,7 +64,7 @@ static struct norms layer_norms(const struct subject *s, const struct ks_layer *
     size_t at = l->offset;
 
     for (size_t k = 0; k < l->n_params; k++) {
-        size_t n = (l->param[k].rows > 0 ? l->param[k].rows : 1) * l->param[k].columns;
+        size_t n = KS(array_size)(&l->param[k]);
         struct norms one = {.w2 = squares(n, s->w + at), .g2 = squares(n, s->g + at)};
 
         if (one.w2 > 0) {

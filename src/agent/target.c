@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static double spacing(const struct ks_loss *loss)
+double KS(atom_spacing)(const struct ks_loss *loss)
 {
     return (loss->max - loss->min) / (double)(loss->outputs - 1);
 }
@@ -23,7 +23,7 @@ double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p)
 
     if (loss->outputs == 1)
         return (double)f[0];
-    dz = spacing(loss);
+    dz = KS(atom_spacing)(loss);
     KS(softmax)(1, loss->outputs, f, p);
     for (size_t k = 0; k < loss->outputs; k++)
         q += (loss->min + (double)k * dz) * (double)p[k];
@@ -40,7 +40,7 @@ void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real 
         f_bar[0] = scale;
         return;
     }
-    dz = spacing(loss);
+    dz = KS(atom_spacing)(loss);
     for (size_t k = 0; k < loss->outputs; k++)
         f_bar[k] = scale * p[k] * (real)(loss->min + (double)k * dz - q);
 }
@@ -69,7 +69,7 @@ static size_t project(const struct ks_loss *loss, double shift, double slope, co
                       real *target)
 {
     size_t clipped = 0, last = loss->outputs - 1;
-    double dz = spacing(loss);
+    double dz = KS(atom_spacing)(loss);
 
     memset(target, 0, loss->outputs * sizeof *target);
     for (size_t k = 0; k <= last; k++) {

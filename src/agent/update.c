@@ -8,8 +8,8 @@
  *   4  critics in training mode on both halves, loss on the half of (s, a); Adam, projection
  *   5  Polyak average of the targets, in the same pass over the parameters
  *   6  actor in training mode on s: loss mean(T log pi - min_e Q_e(s, a)), the critics in
- * evaluation mode; Adam, projection 7  temperature: loss T (H - H*), H the mean of -log pi, in the
- * parameter log T; Adam
+ *      evaluation mode; Adam, projection
+ *   7  temperature: loss T (H - H*), H the mean of -log pi, in the parameter log T; Adam
  *
  * 6 and 7 step every policy_delay updates; in between only the pass that moves the actor's running
  * statistics is made. Without a batchnorm rows do not influence each other, so 2 runs on (s', a')
@@ -23,11 +23,6 @@
 #include "ks/stream.h"
 #include "ks/target.h"
 
-static size_t width(const struct ks_agent *a)
-{
-    return a->config.observations + a->config.actions;
-}
-
 static void widen(size_t n, const float *from, real *to)
 {
     for (size_t i = 0; i < n; i++)
@@ -39,7 +34,7 @@ static void widen(size_t n, const float *from, real *to)
 static void gather(struct ks_agent *a, const struct ks_batch *b)
 {
     size_t n = a->config.batch, obs = a->config.observations, act = a->config.actions;
-    size_t d = width(a);
+    size_t d = KS(agent_width)(a);
 
     widen(n * obs, b->s, a->s);
     widen(n * obs, b->next_s, a->next_s);
@@ -72,7 +67,7 @@ static struct ks_policy_pass policy_pass(struct ks_agent *a, const struct ks_net
 {
     return (struct ks_policy_pass){
         .rows = a->config.batch,
-        .stride = width(a),
+        .stride = KS(agent_width)(a),
         .head = KS(net_output)(net, a->actor_primal),
         .noise = a->noise,
         .action = input + a->config.observations,
@@ -82,7 +77,8 @@ static struct ks_policy_pass policy_pass(struct ks_agent *a, const struct ks_net
 
 static void next_action(struct ks_agent *a) /* step 1 */
 {
-    struct ks_policy_pass p = policy_pass(a, a->actor_eval, a->input + a->config.batch * width(a));
+    struct ks_policy_pass p = policy_pass(a, a->actor_eval,
+                                          a->input + a->config.batch * KS(agent_width)(a));
 
     KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->next_s, a->actor_primal);
     KS(policy_sample)(&a->actor_arch->policy, &p);
@@ -107,7 +103,8 @@ static double targets(struct ks_agent *a, const struct ks_batch *b)
         struct ks_critic *c = &a->critic[e];
 
         KS(net_forward)
-        (a->critic_train, c->target, NULL, a->input + a->config.batch * width(a), c->primal);
+        (a->critic_train, c->target, NULL, a->input + a->config.batch * KS(agent_width)(a),
+         c->primal);
         a->outputs[e] = KS(net_output)(a->critic_train, c->primal);
     }
     return KS(critic_targets)(&a->critic_arch->loss, &bootstrap, a->row, a->target);
@@ -128,21 +125,28 @@ void KS(critic_gradient)(struct ks_agent *a, size_t e)
 }
 
 /* The sum of Q over the batch after critic_gradient. For ce no exponential is needed: with p the
- * softmax, f_bar = weight (p - t) / batch, so sum_k z_k p_k = sum_k z_k (t_k + f_bar_k
- * batch/weight). */
+ * softmax and t the target,
+ *
+ *   f_bar = weight (p - t) / batch,  so  sum_k z_k p_k = sum_k z_k (t_k + f_bar_k batch / weight)
+ */
 static double sum_of_values(const struct ks_agent *a, const struct ks_critic *c)
 {
     const struct ks_loss *loss = &a->critic_arch->loss;
     const real *f = KS(net_output)(a->critic_train, c->primal);
     const real *f_bar = KS(net_output_bar)(a->critic_train, c->adjoint);
     double sum = 0, scale = (double)a->config.batch / loss->weight;
-    size_t n = loss->outputs;
+    size_t rows = a->config.batch, n = loss->outputs;
 
-    for (size_t i = 0; i < a->config.batch; i++)
-        for (size_t k = 0; k < n; k++)
-            sum += n == 1 ? (double)f[i]
-                          : (loss->min + (double)k * (loss->max - loss->min) / (double)(n - 1)) *
-                                ((double)a->target[i * n + k] + scale * (double)f_bar[i * n + k]);
+    for (size_t i = 0; i < rows && n == 1; i++)
+        sum += (double)f[i];
+    if (n == 1)
+        return sum;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < n; k++) {
+            double z = loss->min + (double)k * KS(atom_spacing)(loss);
+
+            sum += z * ((double)a->target[i * n + k] + scale * (double)f_bar[i * n + k]);
+        }
     return sum;
 }
 
@@ -194,20 +198,21 @@ static void policy_value_gradient(struct ks_agent *a, size_t e)
     real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
     real scale = (real)(-1 / (double)rows);
 
-    for (size_t i = 0; i < rows; i++)
+    memset(f_bar, 0, rows * n * sizeof *f_bar);
+    for (size_t i = 0; i < rows; i++) {
+        const real *p = a->values + (e * rows + i) * n;
+        double q = a->q[e * rows + i];
+
         if (smallest(a, i) == e)
-            KS(critic_value_gradient)
-            (&a->critic_arch->loss, a->q[e * rows + i], a->values + (e * rows + i) * n, scale,
-             f_bar + i * n);
-        else
-            memset(f_bar + i * n, 0, n * sizeof *f_bar);
+            KS(critic_value_gradient)(&a->critic_arch->loss, q, p, scale, f_bar + i * n);
+    }
     KS(net_backward)(a->critic_eval, c->w, a->policy_input, c->primal, c->adjoint, c->x_bar, NULL);
 }
 
 /* a->action_bar = sum over the critics of x_bar; only its action columns are read. */
 static void sum_action_bars(struct ks_agent *a)
 {
-    size_t n = a->config.batch * width(a);
+    size_t n = a->config.batch * KS(agent_width)(a);
 
     memcpy(a->action_bar, a->critic[0].x_bar, n * sizeof *a->action_bar);
     for (size_t e = 1; e < a->config.ensemble; e++)
@@ -220,7 +225,7 @@ static void set_policy_states(struct ks_agent *a)
     size_t obs = a->config.observations;
 
     for (size_t i = 0; i < a->config.batch; i++)
-        memcpy(a->policy_input + i * width(a), a->s + i * obs, obs * sizeof *a->s);
+        memcpy(a->policy_input + i * KS(agent_width)(a), a->s + i * obs, obs * sizeof *a->s);
 }
 
 /* mean(T log pi - min_e Q_e), and the mean of -log pi. */
@@ -337,7 +342,7 @@ void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rn
     draw_noise(a, rng);
     next_action(a);
     targets(a, b);
-    for (size_t i = 0; i < rows * width(a); i++)
+    for (size_t i = 0; i < rows * KS(agent_width)(a); i++)
         input[i] = (double)a->input[i];
     for (size_t i = 0; i < a->config.batch * a->critic_arch->loss.targets; i++)
         target[i] = (double)a->target[i];

@@ -65,7 +65,7 @@ static const struct ks_layer_kind *find_layer_kind(const char *name)
     return NULL;
 }
 
-static size_t array_size(const struct ks_array *a)
+size_t KS(array_size)(const struct ks_array *a)
 {
     return (a->rows > 0 ? a->rows : 1) * a->columns;
 }
@@ -76,9 +76,9 @@ static void place(struct ks_arch *arch, struct ks_layer *l)
     l->offset = arch->parameters;
     l->state_offset = arch->states;
     for (size_t i = 0; i < l->n_params; i++)
-        l->parameters += array_size(&l->param[i]);
+        l->parameters += KS(array_size)(&l->param[i]);
     for (size_t i = 0; i < l->n_states; i++)
-        l->states += array_size(&l->state[i]);
+        l->states += KS(array_size)(&l->state[i]);
     arch->parameters += l->parameters;
     arch->states += l->states;
 }
