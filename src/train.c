@@ -14,22 +14,25 @@
 
 static const char details[] =
     "NAMES AND FILES\n"
-    "  --arch takes one of the study's names (--list) or a file FILE.arch with the critic's\n"
-    "  description, whose loss is ce or mse. The actor then has blocks of the kind that the file "
-    "has:\n"
-    "  bn if it holds a batchnorm, else ln if a layernorm or rmsnorm, else dense; with weight\n"
-    "  normalization if a dense of the file has project=unit or unit-kernel. Settings marked "
-    "'named\n"
-    "  architectures' must keep their defaults then.\n\n"
+    "  --arch takes one of the study's names (--list) or a file FILE.arch with the\n"
+    "  critic's description, whose loss is ce or mse. The actor then has blocks of the\n"
+    "  kind that the file has: bn if it holds a batchnorm, else ln if a layernorm or\n"
+    "  rmsnorm, else dense; with weight normalization if a dense of the file has\n"
+    "  project=unit or unit-kernel. Settings marked 'named architectures' must keep\n"
+    "  their defaults then.\n\n"
     "OUTPUT\n"
-    "  DIR/step_NNNNNNNNN.h5 (checkpoints, by environment step), DIR/progress.csv, DIR/run.json. "
-    "DIR is\n"
-    "  made where it is missing. A folder that holds another run is refused; the same run is "
-    "started\n"
-    "  over. The same seed and settings give the same checkpoints for any number of threads.\n\n"
+    "  DIR/step_NNNNNNNNN.h5 (checkpoints, by environment step), DIR/progress.csv,\n"
+    "  DIR/run.json. DIR is made where it is missing. A folder that holds another run\n"
+    "  is refused. The same run is left alone if it is finished and all its\n"
+    "  checkpoints are there; else it is started over, and its old checkpoints are\n"
+    "  removed.\n"
+    "  The same seed and settings give the same checkpoints for any number of threads,\n"
+    "  but for three things in them: /metrics steps_per_second and updates_per_second,\n"
+    "  which the clock gives, and library_versions, which names this machine's\n"
+    "  libraries. Other libraries or processors may round differently.\n\n"
     "EXAMPLE\n"
-    "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 --set "
-    "utd=1\n";
+    "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 \\\n"
+    "      --set utd=1\n";
 
 /* What the command line fills. */
 struct command {

@@ -1,6 +1,8 @@
 /* What a run records: progress.csv, a row at each evaluation and at each checkpoint, and the same
  * as the attributes of /metrics. Losses, q_mean, entropy and clipped_fraction are means over the
- * updates since the row before; nan: undefined (no update, no evaluation, no atoms). */
+ * updates since the row before; nan: undefined (no update, no evaluation, no atoms).
+ * steps_per_second is of acting, stepping and updating; evaluations and the writing of checkpoints
+ * are not in it. updates_per_second is of the updates alone. */
 #ifndef KS_METRICS_H
 #define KS_METRICS_H
 
@@ -21,7 +23,7 @@ struct ks_metrics {
     /* Since the last row: */
     struct ks_update sum;
     size_t updates, actor_steps, env_step; /* env_step: of that row       */
-    double row_seconds, update_seconds;    /* when it was; spent in updates */
+    double step_seconds, update_seconds;   /* spent in agent steps; of these, in updates */
 };
 
 /* Creates the file, an old one of that name is gone. Fails with KS_IO. The caller frees. */

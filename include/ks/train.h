@@ -21,9 +21,14 @@ struct ks_train_options {
 };
 
 /* Writes checkpoints, progress.csv and run.json into the folder. The same options give the same
- * checkpoints, whatever `threads` is. Fails with KS_USAGE, KS_FORMAT, KS_IO or KS_MISSING before
- * anything is written; KS_NUMBER where a loss or a parameter is not finite; KS_RUN on SIGINT and
- * SIGTERM. */
+ * checkpoints, whatever `threads` is, but for two rates in /metrics, which the clock gives
+ * (steps_per_second, updates_per_second), and library_versions, which names the machine's
+ * libraries; other libraries or processors may round differently.
+ *
+ * A folder that holds this run, finished, with all its checkpoints, is left as it is: KS_OK. A run
+ * that is not finished is started over; its old checkpoints are removed first. Fails with KS_USAGE,
+ * KS_FORMAT, KS_IO or KS_MISSING before anything is written; KS_NUMBER where a loss or a parameter
+ * is not finite; KS_RUN on SIGINT and SIGTERM. */
 ks_status ks_train(const struct ks_train_options *options);
 
 #endif

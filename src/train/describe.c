@@ -1,5 +1,4 @@
-/* run.json: what the run is, and in which state; and the rule by which a folder is given to a run.
- */
+/* run.json: what the run is, in which state; and the rule by which a folder is given to a run. */
 #include "ks/run.h"
 
 #include <math.h>
@@ -105,13 +104,24 @@ static ks_status compare_all(const char *path, json_t *found, json_t *want)
     return KS_OK;
 }
 
-static ks_status check_folder(const struct ks_run *r, const char *path)
+/* A run whose checkpoints are not all there any more is not finished. */
+static ks_status is_finished(const struct ks_run *r, const json_t *found, bool *finished)
+{
+    const char *state = json_string_value(json_object_get(found, "state"));
+
+    *finished = false;
+    return state && strcmp(state, states[KS_FINISHED]) == 0 ? ks_run_find_checkpoints(r, finished)
+                                                            : KS_OK;
+}
+
+static ks_status check_folder(const struct ks_run *r, const char *path, bool *finished)
 {
     ks_status status = KS_OK;
     json_error_t error;
     bool there = ks_text_exists(path);
     json_t *found = there ? json_load_file(path, 0, &error) : NULL, *want = identity(r);
 
+    *finished = false;
     if (!want)
         status = ks_fail(KS_USAGE, "%s: the run's names are no UTF-8 text", path);
     else if (there && !json_is_object(found))
@@ -119,19 +129,21 @@ static ks_status check_folder(const struct ks_run *r, const char *path)
                          path, found ? "something else" : error.text, error.line);
     else if (there)
         status = compare_all(path, found, want);
+    if (status == KS_OK && there)
+        status = is_finished(r, found, finished);
     json_decref(found);
     json_decref(want);
     return status;
 }
 
-ks_status ks_run_claim(const struct ks_run *r)
+ks_status ks_run_claim(const struct ks_run *r, bool *finished)
 {
     ks_status status = KS_OK;
     char *path = NULL;
 
     KS_TRY(ks_folder_make(r->folder));
     KS_GO(ks_run_path(r, "run.json", &path));
-    KS_GO(check_folder(r, path));
+    KS_GO(check_folder(r, path, finished));
 done:
     free(path);
     return status;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ks/memory.h"
-#include "ks/program.h"
 
 enum { OWN_COLUMNS = 10 };
 
@@ -25,7 +24,6 @@ ks_status ks_metrics_new(const char *path, const struct ks_agent *agent,
         status = ks_fail(KS_IO, "%s: %s", path, strerror(errno));
         goto done;
     }
-    m->row_seconds = ks_seconds();
     *metrics = m;
     return KS_OK;
 done:
@@ -71,7 +69,6 @@ static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent, size_t e
                           double return_mean)
 {
     double updates = (double)m->updates, actor_steps = (double)m->actor_steps; /* 0: 0/0, NaN */
-    double seconds = ks_seconds() - m->row_seconds;
     bool atoms = agent->critic_arch->loss.outputs > 1;
     size_t measures;
 
@@ -84,7 +81,7 @@ static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent, size_t e
     set(m, "temperature", KS(agent_temperature)(agent));
     set(m, "clipped_fraction", atoms ? m->sum.clipped_fraction / updates : NAN);
     set(m, "return_mean", return_mean);
-    set(m, "steps_per_second", (double)(env_step - m->env_step) / seconds);
+    set(m, "steps_per_second", (double)(env_step - m->env_step) / m->step_seconds);
     set(m, "updates_per_second", m->updates > 0 ? updates / m->update_seconds : NAN);
     KS_TRY(KS(agent_measure)(agent, m->row + m->n, &measures));
     m->n += measures;
@@ -124,8 +121,7 @@ ks_status ks_metrics_row(struct ks_metrics *m, struct ks_agent *agent, size_t en
     m->sum = (struct ks_update){.critic_loss = 0};
     m->updates = m->actor_steps = 0;
     m->env_step = env_step;
-    m->row_seconds = ks_seconds();
-    m->update_seconds = 0;
+    m->step_seconds = m->update_seconds = 0;
     return KS_OK;
 }
 

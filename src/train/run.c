@@ -8,6 +8,7 @@
 #include "ks/architecture.h"
 #include "ks/memory.h"
 #include "ks/schedule.h"
+#include "ks/stream.h"
 
 static int flag(double setting) /* 0, 1; -1: the library's default */
 {
@@ -123,13 +124,14 @@ static ks_status new_schedules(struct ks_run *r)
 /* An .arch file is named by its file name without folder and ending. */
 static ks_status name_architecture(const char *given, char **name)
 {
+    static const size_t ENDING = sizeof ".arch" - 1;
     const char *slash = strrchr(given, '/');
-    char *dot;
+    size_t length;
 
     KS_TRY(ks_copy_string(slash ? slash + 1 : given, name));
-    dot = strstr(*name, ".arch");
-    if (dot && !dot[5])
-        *dot = '\0';
+    length = strlen(*name);
+    if (length > ENDING && strcmp(*name + length - ENDING, ".arch") == 0)
+        (*name)[length - ENDING] = '\0';
     return KS_OK;
 }
 
@@ -157,6 +159,7 @@ ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run
     *run = NULL;
     KS_TRY(ks_alloc(1, sizeof *r, &r));
     r->options = options;
+    r->resets = ks_stream(options->seed, KS_RESETS, 0);
     status = build(r);
     if (status != KS_OK) {
         ks_run_free(r);

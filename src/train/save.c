@@ -1,12 +1,15 @@
 /* A run's checkpoint: networks, moments, metrics, and frozen minibatches for the analyzer. */
 #include "ks/run.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ks/memory.h"
 #include "ks/schedule.h"
 #include "ks/stream.h"
+#include "ks/text.h"
 
 enum { ATTRIBUTES = 12 };
 
@@ -15,6 +18,7 @@ static ks_status freeze_batches(struct ks_run *r, struct ks_checkpoint *c)
     const struct ks_settings *s = &r->options->settings;
     struct ks_rng replay = ks_stream(r->options->seed, KS_FROZEN_REPLAY, r->env_step);
     struct ks_rng noise = ks_stream(r->options->seed, KS_FROZEN_ACTION, r->env_step);
+    bool raw = s->raw_rewards || !s->reward_normalization;
     size_t input, target;
 
     c->minibatches = s->analysis_minibatches;
@@ -25,7 +29,7 @@ static ks_status freeze_batches(struct ks_run *r, struct ks_checkpoint *c)
     KS_TRY(ks_alloc(c->minibatches * input, sizeof *c->input, &c->input));
     KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target, &c->target));
     for (size_t i = 0; i < c->minibatches; i++) {
-        struct ks_batch batch = ks_run_batch(r, &replay, s->raw_rewards);
+        struct ks_batch batch = ks_run_batch(r, &replay, raw);
 
         KS(agent_freeze)(r->agent, &batch, &noise, c->input + i * input, c->target + i * target);
     }
@@ -94,11 +98,46 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
     return status;
 }
 
+static ks_status checkpoint_path(const struct ks_run *r, size_t env_step, char **path)
+{
+    char name[32];
+
+    ks_checkpoint_name(env_step, name);
+    return ks_run_path(r, name, path);
+}
+
+ks_status ks_run_find_checkpoints(const struct ks_run *r, bool *all)
+{
+    char *path;
+
+    *all = true;
+    for (size_t i = 0; i < r->checkpoints.n && *all; i++) {
+        KS_TRY(checkpoint_path(r, r->checkpoints.step[i], &path));
+        *all = ks_text_exists(path);
+        free(path);
+    }
+    return KS_OK;
+}
+
+ks_status ks_run_remove_checkpoints(const struct ks_run *r)
+{
+    ks_status status = KS_OK;
+    char *path;
+
+    for (size_t i = 0; i < r->checkpoints.n && status == KS_OK; i++) {
+        KS_TRY(checkpoint_path(r, r->checkpoints.step[i], &path));
+        if (unlink(path) != 0 && errno != ENOENT)
+            status = ks_fail(KS_IO, "%s: cannot be removed: %s", path, strerror(errno));
+        free(path);
+    }
+    return status;
+}
+
 ks_status ks_run_save(struct ks_run *r)
 {
     ks_status status = KS_OK;
     struct ks_checkpoint *c = NULL;
-    char *path = NULL, name[32];
+    char *path = NULL;
 
     KS_GO(KS(agent_check)(r->agent));
     KS_GO(ks_alloc(1, sizeof *c, &c));
@@ -106,8 +145,7 @@ ks_status ks_run_save(struct ks_run *r)
     KS_GO(describe(r, c));
     KS_GO(ks_metrics_attributes(r->metrics, &c->n_metrics, &c->metric));
     KS_GO(freeze_batches(r, c));
-    ks_checkpoint_name(r->env_step, name);
-    KS_GO(ks_run_path(r, name, &path));
+    KS_GO(checkpoint_path(r, r->env_step, &path));
     KS_GO(ks_checkpoint_write(path, c, true));
 done:
     free(path);

@@ -122,15 +122,27 @@ static bool read_value(const struct ks_key *key, const char *value, double *out)
            (key->type == KS_KEY_NUMBER || *out == floor(*out));
 }
 
+/* "none, norms, ...", cut off where it does not fit. */
+static void list_choices(const struct ks_key *key, size_t room, char *text)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; key->choices[i] && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", i > 0 ? ", " : "",
+                                 key->choices[i]);
+}
+
 static ks_status refuse(const struct ks_key *key, const char *value)
 {
     const char *or_auto = key->automatic ? " or auto" : "";
+    char choices[128];
 
     if (key->type == KS_KEY_FLAG)
         return ks_fail(KS_USAGE, "%s: expected 0 or 1%s, found '%s'", key->name, or_auto, value);
-    if (key->type == KS_KEY_CHOICE)
-        return ks_fail(KS_USAGE, "%s: expected one of none, norms, norms+heads, all, found '%s'",
-                       key->name, value);
+    if (key->type == KS_KEY_CHOICE) {
+        list_choices(key, sizeof choices, choices);
+        return ks_fail(KS_USAGE, "%s: expected one of %s, found '%s'", key->name, choices, value);
+    }
     return ks_fail(KS_USAGE, "%s: expected a%s number from %.10g to %.10g%s, found '%s'", key->name,
                    key->type == KS_KEY_COUNT ? " whole" : "", key->low, key->high, or_auto, value);
 }
