@@ -1,0 +1,254 @@
+/* A run's agent steps, evaluations and frozen minibatches, each against what the algorithm says
+ * they are. On dog-trot, with tiny networks, in the engine's precision. */
+#define KS_SINGLE
+
+#include "scratch.h"
+
+#include "ks/memory.h"
+#include "ks/run.h"
+#include "ks/stream.h"
+
+enum { SEED = 5, RANDOM_STEPS = 6, BATCH = 4, FROZEN = 2 };
+
+struct subject {
+    struct ks_train_options options;
+    struct ks_run *run;
+    size_t observations, actions;
+};
+
+static void setup(struct subject *s, size_t random_steps)
+{
+    static const char *const settings[] = {
+        "hidden=4", "depth=1",         "actor_hidden=4",         "actor_depth=1", "batch=4",
+        "utd=1",    "eval_episodes=1", "analysis_minibatches=2", "actor_lr=0.1",  "critic_lr=0.1"};
+
+    s->options = (struct ks_train_options){.env = "dog-trot",
+                                           .architecture = "dense+mse",
+                                           .out = scratch_folder,
+                                           .seed = SEED,
+                                           .steps = 2000,
+                                           .quiet = true};
+    ks_settings_start(&s->options.settings);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_ok(ks_settings_assign(&s->options.settings, settings[i]));
+    s->options.settings.random_steps = random_steps;
+    assert_ok(ks_run_new(&s->options, &s->run));
+    assert_ok(ks_metrics_new(scratch("progress.csv"), s->run->agent, &s->run->metrics));
+    assert_ok(ks_run_start_episode(s->run));
+    s->observations = s->run->agent->config.observations;
+    s->actions = s->run->agent->config.actions;
+}
+
+static void teardown(struct subject *s)
+{
+    ks_run_free(s->run);
+}
+
+static void steps(struct subject *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_ok(ks_run_step(s->run));
+}
+
+/* What the policy does at the observation of the moment with the noise of this step. */
+static void policy_action(struct subject *s, bool noisy, float *action)
+{
+    struct ks_rng rng = ks_stream(SEED, KS_EXPLORATION, 0);
+    double noise[64];
+
+    rng.drawn = s->run->agent_steps * s->actions;
+    for (size_t j = 0; j < s->actions; j++)
+        noise[j] = ks_rng_normal(&rng);
+    KS(agent_act)(s->run->agent, s->run->player.s, noisy ? noise : NULL, action);
+}
+
+/* Uniform actions until the first update, then those of the policy, with noise; replay holds what
+ * was done and where. */
+static void test_actions(void **state)
+{
+    struct subject s;
+
+    (void)state;
+    setup(&s, RANDOM_STEPS);
+    for (size_t k = 0; k < 2 * RANDOM_STEPS; k++) {
+        struct ks_rng rng = ks_stream(SEED, KS_EXPLORATION, 0);
+        float expected[64], mean[64], before[256];
+        const float *stored = s.run->replay->a + k * s.actions;
+
+        rng.drawn = k * s.actions;
+        policy_action(&s, false, mean);
+        policy_action(&s, true, expected);
+        memcpy(before, s.run->player.s, s.observations * sizeof *before);
+        for (size_t j = 0; j < s.actions && k < RANDOM_STEPS; j++)
+            expected[j] = (float)ks_rng_uniform(&rng, -1, 1);
+        steps(&s, 1);
+        assert_int_equal(s.run->agent->updates, k < RANDOM_STEPS ? 0 : k + 1 - RANDOM_STEPS);
+        assert_memory_equal(stored, expected, s.actions * sizeof *stored);
+        assert_memory_not_equal(stored, mean, s.actions * sizeof *stored);
+        assert_memory_equal(s.run->replay->s + k * s.observations, before,
+                            s.observations * sizeof *before);
+        assert_memory_equal(s.run->replay->next_s + k * s.observations, s.run->player.s,
+                            s.observations * sizeof *before);
+    }
+    assert_int_equal(s.run->env_step, 2 * 2 * RANDOM_STEPS);
+    teardown(&s);
+}
+
+/* Raw rewards of BATCH rows of a stream. */
+static void draw_raw(const struct subject *s, struct ks_rng *rng, double *reward)
+{
+    float *block;
+    size_t n = s->observations;
+    struct ks_rows rows = {.n = BATCH, .reward = reward};
+
+    assert_ok(ks_alloc(BATCH * (2 * n + s->actions + 1), sizeof *block, &block));
+    rows.s = block;
+    rows.next_s = rows.s + BATCH * n;
+    rows.a = rows.next_s + BATCH * n;
+    rows.mask = rows.a + BATCH * s->actions;
+    ks_replay_draw(s->run->replay, rng, &rows);
+    free(block);
+}
+
+/* An update sees rewards divided by the scale of all returns so far, or raw ones if told so;
+ * raw_rewards is of checkpoints alone. */
+static void test_update_rewards(void **state)
+{
+    struct subject s;
+
+    (void)state;
+    for (size_t normalized = 0; normalized < 2; normalized++) {
+        struct ks_rng rng = ks_stream(SEED, KS_REPLAY, 0);
+        double reward[BATCH], scale;
+
+        setup(&s, RANDOM_STEPS);
+        s.options.settings.reward_normalization = normalized;
+        s.options.settings.raw_rewards = 1;
+        steps(&s, RANDOM_STEPS + 3);
+        scale = normalized ? ks_returns_scale(&s.run->returns) : 1;
+        assert_true(!normalized || fabs(scale - 1) > 0.01);
+        rng.drawn = 2 * BATCH; /* the third update */
+        draw_raw(&s, &rng, reward);
+        for (size_t i = 0; i < BATCH; i++) {
+            assert_true(reward[i] != 0);
+            assert_close(s.run->rows.reward[i], reward[i] / scale, 1e-12);
+        }
+        teardown(&s);
+    }
+}
+
+/* The frozen targets of the run as it is now. */
+static void frozen_targets(struct subject *s, size_t normalization, size_t raw, double *target)
+{
+    struct ks_checkpoint *c;
+    char name[32];
+
+    s->options.settings.reward_normalization = normalization;
+    s->options.settings.raw_rewards = raw;
+    assert_ok(ks_run_save(s->run));
+    snprintf(name, sizeof name, "step_%09zu.h5", s->run->env_step);
+    assert_ok(ks_checkpoint_read(scratch(name), &c));
+    memcpy(target, c->target, FROZEN * BATCH * sizeof *target);
+    ks_checkpoint_free(c);
+}
+
+/* y = r + ..., of which raw rewards change r alone: y_raw - y = r - r / scale, with the same draws.
+ * Where rewards are not normalized there is nothing that raw_rewards could change. */
+static void test_frozen_rewards(void **state)
+{
+    double normal[FROZEN * BATCH], raw[FROZEN * BATCH], off[FROZEN * BATCH];
+    double both[FROZEN * BATCH], reward[FROZEN * BATCH], scale;
+    struct subject s;
+    struct ks_rng rng;
+
+    (void)state;
+    setup(&s, 50);
+    steps(&s, 10);
+    frozen_targets(&s, 1, 0, normal);
+    frozen_targets(&s, 1, 1, raw);
+    frozen_targets(&s, 0, 0, off);
+    frozen_targets(&s, 0, 1, both);
+    rng = ks_stream(SEED, KS_FROZEN_REPLAY, s.run->env_step);
+    for (size_t i = 0; i < FROZEN; i++)
+        draw_raw(&s, &rng, reward + i * BATCH);
+    scale = ks_returns_scale(&s.run->returns);
+    for (size_t i = 0; i < FROZEN * BATCH; i++) {
+        assert_true(fabs(reward[i] - reward[i] / scale) > 1e-4);
+        assert_close(raw[i] - normal[i], reward[i] - reward[i] / scale,
+                     1e-6 * (1 + fabs(reward[i] / scale)));
+    }
+    assert_memory_equal(off, raw, sizeof raw);
+    assert_memory_equal(both, raw, sizeof raw);
+    teardown(&s);
+}
+
+/* The last action of an evaluation is tanh(mean) where it was chosen; training goes on as if there
+ * had been none. */
+static void test_evaluation(void **state)
+{
+    float expected[64], *before;
+    struct subject s;
+    size_t drawn;
+
+    (void)state;
+    setup(&s, RANDOM_STEPS);
+    steps(&s, RANDOM_STEPS + 1);
+    assert_ok(ks_alloc(s.observations, sizeof *before, &before));
+    memcpy(before, s.run->player.s, s.observations * sizeof *before);
+    drawn = s.run->replay->count;
+    assert_ok(ks_run_evaluate(s.run, 1));
+    KS(agent_act)(s.run->agent, s.run->evaluator.s, NULL, expected);
+    assert_memory_equal(s.run->evaluator.a, expected, s.actions * sizeof *expected);
+    for (size_t j = 0; j < s.actions; j++)
+        assert_close(s.run->evaluator.action[j], (double)expected[j], 0);
+    assert_close(s.run->return_mean, s.run->episode_returns[0], 0);
+    assert_true(s.run->return_mean > 0);
+    assert_memory_equal(before, s.run->player.s, s.observations * sizeof *before);
+    assert_int_equal(s.run->replay->count, drawn);
+    free(before);
+    teardown(&s);
+}
+
+/* Over the 1000 environment steps of an episode: the next one starts at the stream's next start
+ * state; the transition before it leads to the last observation, which is no terminal state; the
+ * discounted return starts anew at the last step. */
+static void test_episodes(void **state)
+{
+    enum { LAST = 499 };
+    double *start, reward;
+    const float *s_after, *s_last;
+    struct ks_rng resets = ks_stream(SEED, KS_RESETS, 0);
+    struct ks_env *env;
+    struct subject s;
+
+    (void)state;
+    setup(&s, 2 * LAST);
+    assert_ok(ks_alloc(s.observations, sizeof *start, &start));
+    assert_ok(ks_env_new("dog-trot", NULL, &env));
+    assert_ok(ks_env_reset(env, &resets, start));
+    assert_ok(ks_env_reset(env, &resets, start));
+    steps(&s, LAST + 1);
+    reward = (double)s.run->replay->reward[LAST];
+    assert_close(s.run->returns.g, reward, 1e-6 * reward);
+    steps(&s, 1);
+    s_after = s.run->replay->s + (LAST + 1) * s.observations;
+    s_last = s.run->replay->next_s + LAST * s.observations;
+    for (size_t i = 0; i < s.observations; i++)
+        assert_true(s_after[i] == (float)start[i]);
+    assert_memory_not_equal(s_last, s_after, s.observations * sizeof *s_last);
+    assert_true(s.run->replay->mask[LAST] == 1);
+    ks_env_free(env);
+    free(start);
+    teardown(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_actions),        cmocka_unit_test(test_update_rewards),
+        cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_episodes),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
