@@ -8,20 +8,79 @@
 #include "ks/architecture.h"
 #include "ks/settings.h"
 
+/* Of every key, in the order of the table. */
+static const char *const defaults[][2] = {
+    {"hidden", "512"},
+    {"depth", "4"},
+    {"actor_hidden", "256"},
+    {"actor_depth", "4"},
+    {"critics", "2"},
+    {"atoms", "101"},
+    {"v_min", "-5"},
+    {"v_max", "5"},
+    {"batch", "256"},
+    {"utd", "2"},
+    {"random_steps", "5000"},
+    {"replay", "1000000"},
+    {"action_repeat", "2"},
+    {"gamma", "auto"},
+    {"tau", "0.005"},
+    {"critic_lr", "0.0003"},
+    {"actor_lr", "0.0003"},
+    {"lr_end", "3e-05"},
+    {"policy_delay", "3"},
+    {"temperature", "0.01"},
+    {"target_entropy", "auto"},
+    {"weight_decay", "0"},
+    {"decay", "none"},
+    {"reward_normalization", "1"},
+    {"raw_rewards", "0"},
+    {"eval_episodes", "10"},
+    {"evaluations", "20"},
+    {"checkpoints", "20"},
+    {"analysis_minibatches", "50"},
+    {"threads", "2"},
+    {"nativeccd", "auto"},
+    {"multiccd", "auto"},
+};
+
 static void test_defaults(void **state)
+{
+    struct ks_settings s;
+    size_t n = 0;
+
+    (void)state;
+    ks_settings_start(&s);
+    for (const struct ks_key *key = ks_keys; key->name; key++, n++) {
+        char text[KS_VALUE_LENGTH];
+
+        assert_true(n < sizeof defaults / sizeof *defaults);
+        assert_string_equal(key->name, defaults[n][0]);
+        ks_settings_print(&s, key, text);
+        assert_string_equal(text, defaults[n][1]);
+        assert_ok(ks_settings_set(&s, key->name, key->standard));
+    }
+    assert_int_equal(n, sizeof defaults / sizeof *defaults);
+    assert_ok(ks_settings_check(&s));
+}
+
+/* The same numbers where the engine reads them. */
+static void test_fields(void **state)
 {
     struct ks_settings s;
 
     (void)state;
     ks_settings_start(&s);
-    for (const struct ks_key *key = ks_keys; key->name; key++)
-        assert_ok(ks_settings_set(&s, key->name, key->standard));
-    assert_int_equal(s.hidden, 512);
-    assert_int_equal(s.random_steps, 5000);
-    assert_close(s.lr_end, 3e-5, 0);
-    assert_true(isnan(s.gamma) && isnan(s.target_entropy) && isnan(s.nativeccd));
-    assert_int_equal(s.decay, 0);
-    assert_ok(ks_settings_check(&s));
+    assert_true(s.hidden == 512 && s.depth == 4 && s.actor_hidden == 256 && s.actor_depth == 4);
+    assert_true(s.critics == 2 && s.atoms == 101 && s.v_min == -5 && s.v_max == 5);
+    assert_true(s.batch == 256 && s.utd == 2 && s.random_steps == 5000 && s.replay == 1000000);
+    assert_true(s.action_repeat == 2 && isnan(s.gamma) && s.tau == 0.005 && s.policy_delay == 3);
+    assert_true(s.critic_lr == 3e-4 && s.actor_lr == 3e-4 && s.lr_end == 3e-5);
+    assert_true(s.temperature == 0.01 && isnan(s.target_entropy));
+    assert_true(s.weight_decay == 0 && s.decay == 0);
+    assert_true(s.reward_normalization == 1 && s.raw_rewards == 0 && s.eval_episodes == 10);
+    assert_true(s.evaluations == 20 && s.checkpoints == 20 && s.analysis_minibatches == 50);
+    assert_true(s.threads == 2 && isnan(s.nativeccd) && isnan(s.multiccd));
 }
 
 static void test_values(void **state)
@@ -63,7 +122,7 @@ static void test_refused(void **state)
         {"tau=inf", "tau"},
         {"tau=auto", "tau"},
         {"gamma=AUTO", "or auto"},
-        {"decay=some", "norms+heads"},
+        {"decay=some", "one of none, norms, norms+heads, all, found 'some'"},
         {"raw_rewards=2", "0 or 1"},
         {"nativeccd=maybe", "or auto"},
         {"replay=1e300", "replay"},
@@ -277,11 +336,12 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_gamma),
-        cmocka_unit_test(test_twelve),   cmocka_unit_test(test_actor_text),
-        cmocka_unit_test(test_files),    cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_values),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pairs),      cmocka_unit_test(test_text),
+        cmocka_unit_test(test_gamma),      cmocka_unit_test(test_twelve),
+        cmocka_unit_test(test_actor_text), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_unknown),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

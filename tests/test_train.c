@@ -247,6 +247,66 @@ static void test_same_again(void **state)
     assert_same_checkpoint("one/step_000000120.h5", "half/step_000000120.h5");
 }
 
+/* A file's last change, to the nanosecond. */
+static struct timespec changed(const char *name)
+{
+    struct stat there;
+
+    assert_int_equal(stat(scratch(name), &there), 0);
+    return there.st_mtim;
+}
+
+static bool is_untouched(const char *name, struct timespec since)
+{
+    struct timespec now = changed(name);
+
+    return now.tv_sec == since.tv_sec && now.tv_nsec == since.tv_nsec;
+}
+
+/* A finished run is left alone by its own command, whatever the threads; one that lost a checkpoint
+ * is run again. Checkpoints of another start of the run do not stay. */
+static void test_finished(void **state)
+{
+    static const char command[] = SMALL
+        "--set evaluations=1 --arch bn+wn+ce --seed 3 --out two --set threads=1";
+    static const char *const files[] = {"two/run.json", "two/progress.csv", "two/step_000000060.h5",
+                                        "two/step_000000120.h5"};
+    struct timespec before[4];
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        before[i] = changed(files[i]);
+    assert_trains("%s", command);
+    assert_string_equal(complained, ""); /* --quiet */
+    assert_trains("--env dog-trot %s --set threads=2", command + strlen("--quiet --env dog-trot "));
+    assert_non_null(strstr(complained, "two: this run is finished"));
+    assert_ptr_equal(strchr(complained, '\n'), complained + strlen(complained) - 1);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(is_untouched(files[i], before[i]));
+    assert_int_equal(remove(scratch("two/step_000000060.h5")), 0);
+    assert_trains("%s --stop-at 60", command);
+    assert_state("two/run.json", "stopped");
+    assert_true(exists("two/step_000000060.h5"));
+    assert_false(exists("two/step_000000120.h5"));
+}
+
+/* A folder in the place of progress.csv: refused before run.json says that the run is running. A
+ * folder in the place of a checkpoint, which cannot be removed: the run has failed. */
+static void test_places_taken(void **state)
+{
+    (void)state;
+    mkdir(scratch("taken"), 0777);
+    mkdir(scratch("taken/progress.csv"), 0777);
+    assert_int_equal(train(SMALL "--set evaluations=0 --arch bn+ce --out taken"), 2);
+    assert_non_null(strstr(complained, "progress.csv"));
+    assert_false(exists("taken/run.json"));
+    assert_int_equal(rmdir(scratch("taken/progress.csv")), 0);
+    mkdir(scratch("taken/step_000000060.h5"), 0777);
+    assert_int_equal(train(SMALL "--set evaluations=0 --arch bn+ce --out taken"), 2);
+    assert_non_null(strstr(complained, "step_000000060.h5"));
+    assert_state("taken/run.json", "failed");
+}
+
 /* A file's critic, without batchnorm: as many rows as carry loss. */
 static void test_file(void **state)
 {
@@ -254,8 +314,8 @@ static void test_file(void **state)
     struct ks_checkpoint *c;
 
     (void)state;
-    write_bytes(scratch("mine.arch"), text, strlen(text));
-    assert_trains("--quiet --env dog-stand --arch mine.arch --out file --steps 23 --set "
+    write_bytes(scratch("mine.arch.arch"), text, strlen(text));
+    assert_trains("--quiet --env dog-stand --arch mine.arch.arch --out file --steps 23 --set "
                   "action_repeat=1 --set random_steps=5 --set evaluations=0 --set eval_episodes=1 "
                   "--set checkpoints=1 --set analysis_minibatches=2 --set batch=4 --set critics=3 "
                   "--set actor_hidden=8 --set raw_rewards=1 --set utd=1");
@@ -266,7 +326,8 @@ static void test_file(void **state)
     assert_null(c->critic.state);
     assert_string_equal(c->critic.text, text);
     assert_non_null(strstr(c->actor.text, "layernorm\nrepeat 4 {\n  dense 8 project=unit\n"));
-    assert_string_equal(attribute(c, "architecture")->string, "mine");
+    assert_string_equal(attribute(c, "architecture")->string,
+                        "mine.arch"); /* the last ending alone */
     assert_close(attribute(c, "gamma")->number, 0.995, 1e-15);
     ks_checkpoint_free(c);
 }
@@ -346,7 +407,7 @@ static void test_folders(void **state)
     after = read_bytes(scratch("one/run.json"), &same);
     assert_int_equal(size, same);
     assert_memory_equal(before, after, size);
-    refused("mine.arch", "--env dog-trot --arch bn+wn+ce --out mine.arch");
+    refused("mine.arch.arch", "--env dog-trot --arch bn+wn+ce --out mine.arch.arch");
     mkdir(scratch("odd"), 0777);
     write_bytes(scratch("odd/run.json"), "{\"env\":", 7);
     refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
@@ -357,18 +418,19 @@ static void test_folders(void **state)
 }
 
 /* Waits until the run has described itself, for a minute at most. */
-static void wait_for(const char *name)
+static bool appears(const char *name)
 {
     const struct timespec tenth = {.tv_nsec = 100000000};
 
     for (int i = 0; i < 600 && !exists(name); i++)
         nanosleep(&tenth, NULL);
-    assert_true(exists(name));
+    return exists(name);
 }
 
 static void test_signal(void **state)
 {
     pid_t child = fork();
+    bool started;
     int status;
 
     (void)state;
@@ -382,9 +444,10 @@ static void test_signal(void **state)
               "--set", "hidden=16", "--out", out, (char *)NULL);
         _exit(9);
     }
-    wait_for("killed/run.json");
-    kill(child, SIGTERM);
+    started = appears("killed/run.json");
+    kill(child, started ? SIGTERM : SIGKILL); /* before anything can fail: no child is left */
     assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(started);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
     assert_state("killed/run.json", "stopped");
@@ -393,10 +456,11 @@ static void test_signal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_same_again),
-        cmocka_unit_test(test_file),    cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_bad_file),
-        cmocka_unit_test(test_folders), cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_run),      cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_finished), cmocka_unit_test(test_places_taken),
+        cmocka_unit_test(test_file),     cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_bad_file),
+        cmocka_unit_test(test_folders),  cmocka_unit_test(test_signal),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, remove_all);
