@@ -9,9 +9,10 @@
 
 #include "ks/agent.h"
 #include "ks/architecture.h"
+#include "ks/memory.h"
 #include "ks/rng.h"
 
-enum { OBSERVATIONS = 5, ACTIONS = 3, BATCH = 6, WIDTH = OBSERVATIONS + ACTIONS };
+enum { OBSERVATIONS = 5, ACTIONS = 3, BATCH = 6, WIDTH = OBSERVATIONS + ACTIONS, SEED = 7 };
 
 /* Descriptions of one of the twelve, small; owned by the caller. */
 static inline void describe_small(const char *name, char **critic, char **actor)
@@ -43,8 +44,22 @@ static inline struct ks_agent_config small_config(const char *critic, const char
                                     .policy_delay = 3,
                                     .temperature = 0.2,
                                     .target_entropy = -1.5,
-                                    .seed = 7,
+                                    .seed = SEED,
                                     .threads = 1};
+}
+
+static inline struct ks_agent *make_agent(const char *name)
+{
+    char *critic, *actor;
+    struct ks_agent_config config;
+    struct ks_agent *agent;
+
+    describe_small(name, &critic, &actor);
+    config = small_config(critic, actor);
+    assert_ok(KS(agent_new)(&config, &agent));
+    free(critic);
+    free(actor);
+    return agent;
 }
 
 struct transitions {
@@ -67,6 +82,84 @@ static inline struct ks_batch draw_transitions(struct transitions *t, uint64_t s
         t->mask[i] = i % 3 != 1;
     }
     return (struct ks_batch){t->s, t->a, t->next_s, t->reward, t->mask};
+}
+
+/* Parameters away from their first values, where biases are 0 and norms the identity. */
+static inline void shake(size_t n, uint64_t seed, double *w)
+{
+    struct ks_rng rng = ks_rng_start(seed, 5);
+
+    for (size_t i = 0; i < n; i++)
+        w[i] += 0.1 * ks_rng_normal(&rng);
+}
+
+static inline void shake_all(struct ks_agent *a)
+{
+    for (size_t e = 0; e < 2; e++) {
+        struct ks_critic *c = &a->critic[e];
+
+        shake(a->critic_arch->parameters, 1 + e, c->w);
+        shake(a->critic_arch->parameters, 3 + e, c->target);
+        for (size_t i = 0; i < a->critic_arch->states; i++)
+            c->state[i] = fabs(c->state[i] + 0.1 * (double)(i % 5));
+    }
+    shake(a->actor_arch->parameters, 9, a->actor_w);
+}
+
+/* The forward pass of one network on `rows` rows, all outputs wanted; the caller frees. */
+static inline double *forward(const struct ks_arch *arch, size_t rows, bool evaluation,
+                              const double *w, const double *state, const double *x)
+{
+    struct ks_net *net;
+    double *primal, *moved = calloc(arch->states + 1, sizeof *moved);
+    double *y = calloc(rows * arch->out, sizeof *y);
+
+    assert_ok(KS(net_new)(arch, rows, rows, evaluation, &net));
+    assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
+    if (state)
+        memcpy(moved, state, arch->states * sizeof *moved);
+    KS(net_forward)(net, w, moved, x, primal);
+    memcpy(y, KS(net_output)(net, primal), rows * arch->out * sizeof *y);
+    KS(net_free)(net);
+    free(primal);
+    free(moved);
+    return y;
+}
+
+/* What an update starts from. */
+struct before {
+    double *critic[2], *target[2], *actor, *actor_state;
+};
+
+static inline double *copy(size_t n, const double *from)
+{
+    double *to = calloc(n + 1, sizeof *to);
+
+    memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+static inline struct before remember(const struct ks_agent *a)
+{
+    struct before b;
+
+    for (size_t e = 0; e < 2; e++) {
+        b.critic[e] = copy(a->critic_arch->parameters, a->critic[e].w);
+        b.target[e] = copy(a->critic_arch->parameters, a->critic[e].target);
+    }
+    b.actor = copy(a->actor_arch->parameters, a->actor_w);
+    b.actor_state = copy(a->actor_arch->states, a->actor_state);
+    return b;
+}
+
+static inline void forget(struct before *b)
+{
+    for (size_t e = 0; e < 2; e++) {
+        free(b->critic[e]);
+        free(b->target[e]);
+    }
+    free(b->actor);
+    free(b->actor_state);
 }
 
 #endif

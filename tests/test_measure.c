@@ -3,20 +3,6 @@
 
 #include "ks/measure.h"
 
-static struct ks_agent *make_agent(const char *name)
-{
-    char *critic, *actor;
-    struct ks_agent_config config;
-    struct ks_agent *agent;
-
-    describe_small(name, &critic, &actor);
-    config = small_config(critic, actor);
-    assert_ok(KS(agent_new)(&config, &agent));
-    free(critic);
-    free(actor);
-    return agent;
-}
-
 static void update(struct ks_agent *a)
 {
     struct transitions t;
