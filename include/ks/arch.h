@@ -1,8 +1,8 @@
 /* A network's description: the text of an `.arch` file, parsed for a given input width.
  *
  * The grammar is in the README. Layers are numbered in the order in which a reader meets them once
- * `repeat` is unrolled; the flat parameter vector holds them in that order, inside a layer the arrays
- * in the order of its table, each row-major. */
+ * `repeat` is unrolled; the flat parameter vector holds them in that order, inside a layer the
+ * arrays in the order of its table, each row-major. */
 #ifndef KS_ARCH_H
 #define KS_ARCH_H
 
@@ -16,20 +16,20 @@
 
 /* The last line of an actor's description: a tanh-squashed Gaussian over `actions` actions. */
 struct ks_policy {
-    size_t actions;              /* 0: not an actor. The last dense has 2 * actions columns */
-    bool squash;                 /* log-std squashed into [min, max] by a tanh, else clipped */
+    size_t actions; /* 0: not an actor. The last dense has 2 * actions columns */
+    bool squash;    /* log-std squashed into [min, max] by a tanh, else clipped */
     double log_std_min, log_std_max;
 };
 
 struct ks_arch {
-    char *text;            /* as given; owned */
-    size_t in, out;        /* input width, output columns (K, or 2A for an actor) */
+    char *text;     /* as given; owned */
+    size_t in, out; /* input width, output columns (K, or 2A for an actor) */
     size_t n_layers;
     struct ks_layer *layer; /* [n_layers], in order of execution; owned */
-    size_t parameters;     /* P, of one network                         */
-    size_t states;         /* running statistics of one network         */
-    bool joint;            /* holds a batchnorm: rows influence each other */
-    struct ks_loss loss;   /* kind NULL for an actor */
+    size_t parameters;      /* P, of one network                         */
+    size_t states;          /* running statistics of one network         */
+    bool joint;             /* holds a batchnorm: rows influence each other */
+    struct ks_loss loss;    /* kind NULL for an actor */
     struct ks_policy policy;
 };
 

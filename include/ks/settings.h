@@ -51,7 +51,7 @@ void ks_settings_print(const struct ks_settings *settings, const struct ks_key *
 /* Checks what two settings together must satisfy. Fails with KS_USAGE. */
 ks_status ks_settings_check(const struct ks_settings *settings);
 
-/* The discount of an episode of `steps` control steps (training.md: 0.99 for 1000 at repeat 2). */
+/* The discount of an episode of `steps` control steps (0.99 for 1000 at repeat 2). */
 double ks_settings_gamma(const struct ks_settings *settings, size_t steps);
 
 #endif

@@ -210,8 +210,8 @@ static ks_status parse_block(struct parser *p, bool inside)
         word = p->line.word[0];
         if (strcmp(word, "}") == 0) {
             if (!inside || p->line.n_words > 1 || p->line.opens)
-                return ks_line_fail(&p->line, inside ? "'}' must stand alone"
-                                                     : "'}' closes nothing");
+                return ks_line_fail(&p->line,
+                                    inside ? "'}' must stand alone" : "'}' closes nothing");
             return KS_OK;
         }
         if (strcmp(word, "loss") == 0 || strcmp(word, "policy") == 0)
