@@ -38,6 +38,8 @@ ks_status ks_attribute_add_string(struct ks_attribute *list, size_t *n, const ch
 void ks_attribute_add_integer(struct ks_attribute *list, size_t *n, const char *name,
                               int64_t value);
 void ks_attribute_add_number(struct ks_attribute *list, size_t *n, const char *name, double value);
+ks_status ks_attribute_add_list(struct ks_attribute *list, size_t *n, const char *name,
+                                size_t length, const double *value);
 
 /* A deep copy; the caller frees what it holds with ks_attribute_clear. */
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to);

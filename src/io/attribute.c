@@ -42,6 +42,17 @@ void ks_attribute_add_number(struct ks_attribute *list, size_t *n, const char *n
     append(list, n, name, KS_ATTRIBUTE_NUMBER)->number = value;
 }
 
+ks_status ks_attribute_add_list(struct ks_attribute *list, size_t *n, const char *name,
+                                size_t length, const double *value)
+{
+    struct ks_attribute *attribute = append(list, n, name, KS_ATTRIBUTE_LIST);
+
+    KS_TRY(ks_alloc(length, sizeof *value, &attribute->list));
+    memcpy(attribute->list, value, length * sizeof *value);
+    attribute->n = length;
+    return KS_OK;
+}
+
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to)
 {
     *to = *from;

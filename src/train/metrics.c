@@ -129,15 +129,8 @@ ks_status ks_metrics_attributes(const struct ks_metrics *m, size_t *n, struct ks
 {
     *n = 0;
     KS_TRY(ks_alloc(m->n, sizeof **list, list));
-    for (size_t i = 0; i < m->n; i++) {
-        struct ks_attribute *attribute = &(*list)[*n];
-
-        if (!isfinite(m->row[i].value))
-            continue;
-        snprintf(attribute->name, sizeof attribute->name, "%s", m->row[i].name);
-        attribute->type = KS_ATTRIBUTE_NUMBER;
-        attribute->number = m->row[i].value;
-        ++*n;
-    }
+    for (size_t i = 0; i < m->n; i++)
+        if (isfinite(m->row[i].value))
+            ks_attribute_add_number(*list, n, m->row[i].name, m->row[i].value);
     return KS_OK;
 }

@@ -36,64 +36,34 @@ static ks_status freeze_batches(struct ks_run *r, struct ks_checkpoint *c)
     return KS_OK;
 }
 
-static struct ks_attribute *next(struct ks_checkpoint *c, const char *name,
-                                 enum ks_attribute_type type)
-{
-    struct ks_attribute *attribute = &c->attribute[c->n_attributes++];
-
-    snprintf(attribute->name, sizeof attribute->name, "%s", name);
-    attribute->type = type;
-    return attribute;
-}
-
-static ks_status add_string(struct ks_checkpoint *c, const char *name, const char *value)
-{
-    return ks_copy_string(value, &next(c, name, KS_ATTRIBUTE_STRING)->string);
-}
-
-static void add_integer(struct ks_checkpoint *c, const char *name, int64_t value)
-{
-    next(c, name, KS_ATTRIBUTE_INTEGER)->integer = value;
-}
-
-static void add_number(struct ks_checkpoint *c, const char *name, double value)
-{
-    next(c, name, KS_ATTRIBUTE_NUMBER)->number = value;
-}
-
-static ks_status add_list(struct ks_checkpoint *c, const char *name, size_t n, const double *value)
-{
-    struct ks_attribute *attribute = next(c, name, KS_ATTRIBUTE_LIST);
-
-    KS_TRY(ks_alloc(n, sizeof *value, &attribute->list));
-    memcpy(attribute->list, value, n * sizeof *value);
-    attribute->n = n;
-    return KS_OK;
-}
-
 /* learning_rate: the critics', of the step to come; reward_scale: what rewards are divided by. */
 static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
 {
     const struct ks_train_options *o = r->options;
     const struct ks_adam *adam = &r->agent->critic_adam;
+    size_t *n = &c->n_attributes;
+    struct ks_attribute *list;
     ks_status status;
     char *versions;
 
-    KS_TRY(ks_alloc(ATTRIBUTES, sizeof *c->attribute, &c->attribute));
-    KS_TRY(add_string(c, "env", o->env));
-    KS_TRY(add_string(c, "architecture", r->name));
-    add_integer(c, "seed", (int64_t)o->seed);
-    add_integer(c, "env_step", (int64_t)r->env_step);
-    add_integer(c, "update", r->agent->updates);
-    add_number(c, "return_mean", r->return_mean);
-    KS_TRY(add_list(c, "returns", o->settings.eval_episodes, r->episode_returns));
-    add_number(c, "gamma", r->gamma);
-    add_number(c, "learning_rate", KS(schedule_rate)(&adam->schedule, adam->step));
-    add_number(c, "reward_scale",
-               o->settings.reward_normalization ? ks_returns_scale(&r->returns) : 1);
-    add_number(c, "temperature", KS(agent_temperature)(r->agent));
+    KS_TRY(ks_alloc(ATTRIBUTES, sizeof *list, &list));
+    c->attribute = list;
+    KS_TRY(ks_attribute_add_string(list, n, "env", o->env));
+    KS_TRY(ks_attribute_add_string(list, n, "architecture", r->name));
+    ks_attribute_add_integer(list, n, "seed", (int64_t)o->seed);
+    ks_attribute_add_integer(list, n, "env_step", (int64_t)r->env_step);
+    ks_attribute_add_integer(list, n, "update", r->agent->updates);
+    ks_attribute_add_number(list, n, "return_mean", r->return_mean);
+    KS_TRY(
+        ks_attribute_add_list(list, n, "returns", o->settings.eval_episodes, r->episode_returns));
+    ks_attribute_add_number(list, n, "gamma", r->gamma);
+    ks_attribute_add_number(list, n, "learning_rate",
+                            KS(schedule_rate)(&adam->schedule, adam->step));
+    ks_attribute_add_number(list, n, "reward_scale",
+                            o->settings.reward_normalization ? ks_returns_scale(&r->returns) : 1);
+    ks_attribute_add_number(list, n, "temperature", KS(agent_temperature)(r->agent));
     KS_TRY(ks_run_versions(&versions));
-    status = add_string(c, "library_versions", versions);
+    status = ks_attribute_add_string(list, n, "library_versions", versions);
     free(versions);
     return status;
 }
