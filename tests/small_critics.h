@@ -1,0 +1,110 @@
+/* Small checkpoints of six architectures that tests of the analyzer write: NAME.h5 each, in the
+ * scratch folder. */
+#ifndef KS_TEST_SMALL_CRITICS_H
+#define KS_TEST_SMALL_CRITICS_H
+
+#include "analyzer.h"
+
+#include "ks/memory.h"
+#include "ks/rng.h"
+
+enum { IN = 5, ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, ARCHS = 6 };
+
+/* Norms before relu, none; both losses: NAME.h5 each. */
+static const struct {
+    const char *name, *text;
+} archs[ARCHS] = {
+    {"bn+ce", "batchnorm\nrepeat 2 {\ndense 6 bias=no\nbatchnorm\nrelu\n}\ndense 4\n"
+              "loss ce min=-5 max=5\n"},
+    {"bn+mse", "batchnorm\ndense 6 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n"},
+    {"ln+ce",
+     "layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n"},
+    {"ln+mse", "dense 6\nlayernorm\nrelu\ndense 1\nloss mse\n"},
+    {"dense+ce", "repeat 2 {\ndense 6\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n"},
+    {"dense+mse", "repeat 2 {\ndense 6\nrelu\n}\ndense 1\nloss mse\n"},
+};
+
+static inline double *numbers(struct ks_rng *rng, size_t n)
+{
+    double *values;
+
+    assert_ok(ks_alloc(n, sizeof *values, &values));
+    for (size_t i = 0; i < n; i++)
+        values[i] = ks_rng_normal(rng);
+    return values;
+}
+
+static inline void add_attributes(struct ks_checkpoint *c)
+{
+    c->n_attributes = 4;
+    assert_ok(ks_alloc(c->n_attributes, sizeof *c->attribute, &c->attribute));
+    c->attribute[0] = (struct ks_attribute){.name = "env", .type = KS_ATTRIBUTE_STRING};
+    assert_ok(ks_copy_string("dog-trot", &c->attribute[0].string));
+    c->attribute[1] = (struct ks_attribute){
+        .name = "env_step", .type = KS_ATTRIBUTE_INTEGER, .integer = 50000};
+    c->attribute[2] = (struct ks_attribute){
+        .name = "return_mean", .type = KS_ATTRIBUTE_NUMBER, .number = 12.5};
+    c->attribute[3] = (struct ks_attribute){.name = "returns", .type = KS_ATTRIBUTE_LIST, .n = 2};
+    assert_ok(ks_alloc(2, sizeof(double), &c->attribute[3].list));
+    c->attribute[3].list[0] = 10, c->attribute[3].list[1] = 15;
+}
+
+static inline struct ks_checkpoint *make(const char *text)
+{
+    struct ks_rng rng = ks_rng_start(21, 0);
+    struct ks_checkpoint *c;
+    struct ks_arch *a;
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    assert_ok(ks_copy_string(text, &c->critic.text));
+    assert_ok(ks_arch_parse_f64(text, "test", IN, &a));
+    c->critic.arch = a;
+    c->critic.ensemble = ENSEMBLE;
+    c->critic.w = numbers(&rng, ENSEMBLE * a->parameters);
+    if (a->states > 0)
+        c->critic.state = numbers(&rng, ENSEMBLE * a->states);
+    for (size_t i = 0; i < ENSEMBLE * a->states; i++)
+        c->critic.state[i] = fabs(c->critic.state[i]);
+    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
+    c->input = numbers(&rng, MINIBATCHES * ROWS * IN);
+    c->target = numbers(&rng, MINIBATCHES * LOSS_ROWS * a->out);
+    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS && a->out > 1; i++)
+        for (size_t k = 0; k < a->out; k++)
+            c->target[i * a->out + k] = k == i % a->out ? 0.7 : 0.1;
+    add_attributes(c);
+    return c;
+}
+
+static const char *file(const char *name)
+{
+    static char path[512];
+
+    snprintf(path, sizeof path, "%s/%s.h5", scratch_folder, name);
+    return path;
+}
+
+static inline size_t dimension(const char *text)
+{
+    struct ks_arch *a;
+    size_t n;
+
+    assert_ok(ks_arch_parse_f64(text, "test", IN, &a));
+    n = ENSEMBLE * a->parameters;
+    ks_arch_free_f64(a);
+    return n;
+}
+
+static inline int write_checkpoints(void **state)
+{
+    if (scratch_make(state) != 0)
+        return -1;
+    for (size_t i = 0; i < ARCHS; i++) {
+        struct ks_checkpoint *c = make(archs[i].text);
+
+        assert_ok(ks_checkpoint_write(file(archs[i].name), c, false));
+        ks_checkpoint_free(c);
+    }
+    return 0;
+}
+
+#endif

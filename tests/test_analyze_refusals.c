@@ -1,0 +1,138 @@
+/* What the analyzer refuses, and what it says: bad options, bad files, folders that cannot be
+ * written, numbers that are not finite. */
+#include "small_critics.h"
+
+/* A checkpoint that fails has its line, the others go on, and the exit status is the worst. */
+static void test_failing_checkpoint(void **state)
+{
+    struct ks_checkpoint *c = make(archs[5].text);
+
+    (void)state;
+    for (size_t i = 0; i < dimension(archs[5].text); i++)
+        c->critic.w[i] *= 1e120; /* finite, its cube is not */
+    assert_ok(ks_checkpoint_write(file("huge"), c, false));
+    ks_checkpoint_free(c);
+    assert_int_equal(analyzer("--precision f64 --csv huge.h5 ln+ce.h5"), 1);
+    assert_non_null(strstr(complained, "huge.h5: Lanczos step 1 of 90"));
+    assert_non_null(strstr(printed, "\nln+ce.h5,"));
+    assert_null(strstr(printed, "huge"));
+    assert_int_not_equal(access(file("huge.spectrum"), F_OK), 0);
+    assert_int_equal(analyzer("--exact --precision f64 huge.h5"), 1);
+    assert_int_equal(analyzer("--gradient g2.h5 huge.h5"), 1);
+    assert_int_equal(analyzer("huge.h5 missing.h5 ln+ce.h5"), 2);
+    assert_non_null(strstr(complained, "missing.h5"));
+    assert_non_null(strstr(printed, "ln+ce.h5"));
+}
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *arguments, *words;
+    } cases[] = {
+        {"", "expected a checkpoint"},
+        {"--nonsense ln+ce.h5", "--nonsense"},
+        {"--order 0 ln+ce.h5", "--order: expected an integer from 1"},
+        {"--order 1e2 ln+ce.h5", "--order"},
+        {"--order ' 5' ln+ce.h5", "--order"},
+        {"--order", "--order"},
+        {"--probes -1 ln+ce.h5", "--probes"},
+        {"--seed 9223372036854775808 ln+ce.h5", "--seed"},
+        {"--precision f16 ln+ce.h5", "--precision: expected f32 or f64, found 'f16'"},
+        {"--batchnorm test ln+ce.h5", "--batchnorm"},
+        {"--operator nonsense ln+ce.h5", "--operator: expected one of hessian"},
+        {"--batches 0 ln+ce.h5", "--batches"},
+        {"--batches 4 ln+ce.h5", "--batches: expected 1 to 3, found 4"},
+        {"--weight-decay -1 ln+ce.h5", "--weight-decay"},
+        {"--weight-decay nan ln+ce.h5", "--weight-decay"},
+        {"--scale 0 ln+ce.h5", "--scale"},
+        {"--scale inf ln+ce.h5", "--scale"},
+        {"--memory 3X ln+ce.h5", "--memory"},
+        {"--memory 99999999999T ln+ce.h5", "--memory"},
+        {"--compat pytorch ln+ce.h5", "--compat"},
+        {"--compat xqc --probes 2 ln+ce.h5", "--compat xqc"},
+        {"--compat xqc --precision f64 ln+ce.h5", "--compat xqc"},
+        {"--json --csv ln+ce.h5", "--json and --csv"},
+        {"--apply units.h5 ln+ce.h5", "--output"},
+        {"--output o.h5 ln+ce.h5", "--apply"},
+        {"--gradient g.h5 ln+ce.h5 bn+ce.h5", "one checkpoint"},
+        {"--gradient ln+ce.h5 ln+ce.h5", "expected another file"},
+        {"--gradient nowhere/g.h5 ln+ce.h5", "nowhere/g.h5"},
+        {"--apply ln+ce.h5 --output o.h5 ln+ce.h5", "ln+ce.h5"},
+        {"--apply missing.h5 --output o.h5 ln+ce.h5", "missing.h5"},
+        {"ln+ce.h5 ./ln+ce.h5", "./ln+ce.spectrum.h5"},
+        {"-o nowhere/deeper ln+ce.h5", "nowhere/deeper"},
+        {"-o bn+ce.h5 ln+ce.h5", "expected a folder"},
+        {"-o /proc ln+ce.h5", "/proc"},
+        {"missing.h5", "missing.h5"},
+        {"out.txt", "out.txt"},
+        {".", "."},
+    };
+
+    (void)state;
+    remove(file("ln+ce.spectrum"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *newline;
+
+        if (analyzer("-q %s", cases[i].arguments) != 2)
+            fail_msg("'%s' is not refused", cases[i].arguments);
+        newline = strchr(complained, '\n');
+        if (!strstr(complained, cases[i].words) || !newline || newline[1] || printed[0])
+            fail_msg("'%s' says '%s', expected one line with '%s'", cases[i].arguments, complained,
+                     cases[i].words);
+    }
+    assert_int_not_equal(access(file("o"), F_OK), 0);
+    assert_int_not_equal(access(file("ln+ce.spectrum"), F_OK), 0);
+}
+
+/* Two of one name in -o are refused before any work; a folder that is missing is made. */
+static void test_output_folder(void **state)
+{
+    (void)state;
+    assert_runs("-o spectra --order 10 ln+ce.h5 bn+ce.h5");
+    assert_int_equal(remove(scratch("spectra/bn+ce.spectrum.h5")), 0);
+    assert_int_equal(rename(scratch("spectra/ln+ce.spectrum.h5"), scratch("spectra/ln+ce.h5")), 0);
+    assert_int_equal(analyzer("-o spectra ln+ce.h5 spectra/ln+ce.h5"), 2);
+    assert_non_null(strstr(complained, "spectra/ln+ce.spectrum.h5"));
+    assert_int_not_equal(access(scratch("spectra/ln+ce.spectrum.h5"), F_OK), 0);
+    assert_int_equal(remove(scratch("spectra/ln+ce.h5")), 0);
+    assert_int_equal(rmdir(scratch("spectra")), 0);
+}
+
+static void test_help_and_version(void **state)
+{
+    static const char *const options[] = {
+        "--out",          "--json",   "--csv",      "--operator",  "--batchnorm",
+        "--order",        "--probes", "--seed",     "--precision", "--batches",
+        "--weight-decay", "--scale",  "--memory",   "--exact",     "--compat",
+        "--apply",        "--output", "--gradient", "--quiet"};
+
+    (void)state;
+    assert_runs("--help");
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (!strstr(printed, options[i]))
+            fail_msg("--help does not list %s", options[i]);
+    assert_null(strstr(printed, "--keep-basis")); /* not there yet */
+    assert_runs("--version");
+    assert_non_null(strstr(printed, "OpenBLAS"));
+    assert_non_null(strstr(printed, "jansson"));
+}
+
+/* A full disk under standard output is a failure at run time. */
+static void test_full_output(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(analyzer("--order 10 --json ln+ce.h5 >/dev/full"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_failing_checkpoint), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_output_folder),      cmocka_unit_test(test_help_and_version),
+        cmocka_unit_test(test_full_output),
+    };
+
+    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
+}
