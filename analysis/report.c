@@ -11,10 +11,10 @@
 #include "ks/memory.h"
 #include "ks/summary.h"
 
-/* Of the root attributes, those that say what was computed: the same in every row. */
-static const char *const settings[] = {"operator", "batchnorm",  "precision", "order",
-                                       "probes",   "probe_seed", "dimension", "weight_decay",
-                                       "scale",    "batches",    "critic",    "layer"};
+/* Of the root attributes, those that say what was computed, and on what: the same in every row. */
+static const char *const settings[] = {
+    "operator",     "batchnorm", "precision", "order",  "probes", "probe_seed",   "dimension",
+    "weight_decay", "scale",     "batches",   "critic", "layer",  "blas_version", "blas_kernel"};
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 /* The columns of the table. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "ks/blas.h"
 #include "ks/h5.h"
 
 static const char FORMAT[] = "kappascope-vector";
@@ -39,6 +40,8 @@ ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *v
     struct ks_h5 *h5 = NULL;
 
     KS_GO(ks_h5_create(path, FORMAT, &h5));
+    KS_GO(ks_h5_write_string(h5, "/", "blas_version", ks_blas_version()));
+    KS_GO(ks_h5_write_string(h5, "/", "blas_kernel", ks_blas_kernel()));
     if (loss) {
         struct ks_attribute a = {.name = "loss", .type = KS_ATTRIBUTE_NUMBER, .number = *loss};
 

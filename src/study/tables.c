@@ -77,6 +77,18 @@ static void print_place(FILE *out, const struct ks_results *r, const struct ks_r
             r->study->seed[run->seed], env_step);
 }
 
+/* What produced a spectrum: "OpenBLAS 0.3.21,SkylakeX", empty where it does not say. */
+static void print_blas(FILE *out, const struct ks_spectrum *s)
+{
+    static const char *const names[] = {"blas_version", "blas_kernel"};
+
+    for (size_t k = 0; k < 2; k++) {
+        const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, names[k]);
+
+        fprintf(out, ",%s", a && a->type == KS_ATTRIBUTE_STRING ? a->string : "");
+    }
+}
+
 static ks_status write_checkpoints(const struct context *c, FILE *out)
 {
     const struct ks_results *r = c->r;
@@ -84,7 +96,7 @@ static ks_status write_checkpoints(const struct context *c, FILE *out)
     size_t n = 0;
     ks_status status = find_figures(r, &n, &names);
 
-    fprintf(out, "env,architecture,seed,env_step,update,return_mean");
+    fprintf(out, "env,architecture,seed,env_step,update,return_mean,blas_version,blas_kernel");
     for (size_t k = 0; k < n; k++)
         fprintf(out, ",%s", names[k]);
     putc('\n', out);
@@ -97,6 +109,7 @@ static ks_status write_checkpoints(const struct context *c, FILE *out)
             print_place(out, r, &r->run[run], r->study->checkpoint[i]);
             print_number(out, ks_attribute_number(s->attribute, s->n_attributes, "update"));
             print_number(out, ks_attribute_number(s->attribute, s->n_attributes, "return_mean"));
+            print_blas(out, s);
             for (size_t k = 0; k < n; k++)
                 print_number(out, ks_summary_get(s, names[k]));
             putc('\n', out);
