@@ -34,6 +34,25 @@ static void test_delay(void **state)
     KS(agent_free)(a);
 }
 
+/* The gradient that Adam sees, m = (1 - 0.9) g after one step, against central differences in log T
+ * of the loss T (H - H*), H held. */
+static void test_temperature_gradient(void **state)
+{
+    const double h = 1e-5;
+    struct ks_agent *a = make_agent("ln+mse");
+    double log_t = a->log_temperature, slope;
+    struct transitions t;
+    struct ks_batch batch = draw_transitions(&t, 0);
+    struct ks_update u;
+
+    (void)state;
+    assert_ok(KS(agent_update)(a, &batch, &u));
+    slope = (exp(log_t + h) - exp(log_t - h)) / (2 * h) * (u.entropy - a->config.target_entropy);
+    assert_true(fabs(slope) > 1e-3);
+    assert_close(a->temperature_m / (1 - 0.9), slope, 1e-8 * (1 + fabs(slope)));
+    KS(agent_free)(a);
+}
+
 static void run_updates(struct ks_agent *a, size_t n)
 {
     struct transitions t;
@@ -208,13 +227,10 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_delay),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_freeze),
-        cmocka_unit_test(test_act),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_bad_descriptions),
+        cmocka_unit_test(test_delay),         cmocka_unit_test(test_temperature_gradient),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_freeze),
+        cmocka_unit_test(test_act),           cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_moments),       cmocka_unit_test(test_bad_descriptions),
         cmocka_unit_test(test_out_of_memory),
     };
 
