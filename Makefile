@@ -18,7 +18,7 @@ CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(LIBMUJOCO) -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
 DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
-            -DKS_SHARE_DIR='"$(CURDIR)"'
+            -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders of files that are compiled once, for double or for float, and twice, for both.
 once     := src/core src/io src/env src/study analysis

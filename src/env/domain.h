@@ -5,10 +5,9 @@
 #ifndef KS_ENV_DOMAIN_H
 #define KS_ENV_DOMAIN_H
 
-#include <libxml/tree.h>
-#include <mujoco/mujoco.h>
-
 #include "ks/env.h"
+#include "mujoco.h"
+#include <libxml/tree.h>
 
 struct ks_env_domain;
 

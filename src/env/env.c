@@ -163,7 +163,7 @@ const char *ks_env_divergence(const struct ks_env *env)
 
 const char *ks_env_mujoco_version(void)
 {
-    return mj_versionString();
+    return ks_mujoco_load() == KS_OK ? mj_versionString() : "not found";
 }
 
 const char *ks_env_flags(const struct ks_env *env)

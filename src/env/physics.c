@@ -45,6 +45,7 @@ ks_status ks_physics_start(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+    KS_TRY(ks_mujoco_load());
     /* The layout of mjModel and mjData changes from version to version. */
     if (mj_version() != mjVERSION_HEADER)
         return ks_fail(KS_MISSING,

@@ -7,10 +7,9 @@
 
 #include <stdbool.h>
 
-#include <mujoco/mujoco.h>
-
 #include "ks/env.h"
 #include "ks/error.h"
+#include "mujoco.h"
 
 /* Takes over the library's errors and warnings, which by default end the process and write a log
  * file; fails with KS_MISSING if the library is not the one that the headers describe. */
