@@ -1,3 +1,4 @@
+#define KS_MUJOCO_PLAIN
 #include "mujoco.h"
 
 #include <dlfcn.h>

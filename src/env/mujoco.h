@@ -36,6 +36,7 @@
 #define KS_MUJOCO_DECLARE(name) extern __typeof__(name) *ks_##name;
 KS_MUJOCO_NAMES(KS_MUJOCO_DECLARE)
 
+#ifndef KS_MUJOCO_PLAIN /* the file that defines the pointers */
 #define mj_addBufferVFS  (*ks_mj_addBufferVFS)
 #define mj_defaultVFS    (*ks_mj_defaultVFS)
 #define mj_deleteData    (*ks_mj_deleteData)
@@ -57,6 +58,7 @@ KS_MUJOCO_NAMES(KS_MUJOCO_DECLARE)
 #define mju_type2Str     (*ks_mju_type2Str)
 #define mju_user_error   (*ks_mju_user_error)
 #define mju_user_warning (*ks_mju_user_warning)
+#endif
 
 /* Loads the library once, from where the program was built with it. Fails with KS_MISSING; none of
  * the names may be used then. */
