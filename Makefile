@@ -1,4 +1,4 @@
-# Targets: all deps test study bench sanitize coverage lint format clean. The README says what each does.
+# Targets: all deps test study bench bench-peers sanitize coverage lint format clean. The README says what each does.
 #
 #   MUJOCO_DIR, DM_CONTROL_DIR   installations that are already there (default: build/deps)
 #   BUILD                        where everything is built
@@ -11,12 +11,15 @@ export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
 packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto
 pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
+# MPI: only what calls it is linked with it, the analyzer.
+mpiflags := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))
+mpilibs  := $(shell pkg-config --libs ompi-c 2>/dev/null)
 CC       := gcc
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
-CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/include $(pkgflags)
+CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -isystem $(MUJOCO_DIR)/include $(pkgflags) $(mpiflags)
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
-LDLIBS    = -Wl,--as-needed $(pkglibs) $(LIBMUJOCO) -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
+LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) $(LIBMUJOCO) -Wl,-rpath,$(dir $(LIBMUJOCO)) -lpthread -lm
 DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
@@ -38,7 +41,7 @@ benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: all deps programs test run-tests study bench run-benches sanitize coverage lint format clean
+.PHONY: all deps programs test run-tests study bench run-benches bench-peers sanitize coverage lint format clean
 .SECONDARY:
 all: deps
 	@$(MAKE) --no-print-directory programs
@@ -81,6 +84,8 @@ bench: deps
 	@$(MAKE) --no-print-directory run-benches
 run-benches: $(benches)
 	@for b in $^; do env -u OPENBLAS_CORETYPE $$b || exit 1; done
+bench-peers:
+	@BUILD=$(BUILD) tests/bench/peer/run.sh
 sanitize:
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
@@ -97,4 +102,4 @@ format:
 clean:
 	rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)

@@ -1,4 +1,5 @@
 /* kappascope-analyze: from a checkpoint to the spectrum of its loss's curvature. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +8,13 @@
 #include <jansson.h>
 
 #include "ks/analysis.h"
+#include "ks/blas.h"
 #include "ks/density.h"
 #include "ks/memory.h"
+#include "ks/null.h"
 #include "ks/program.h"
 #include "ks/report.h"
+#include "ks/share.h"
 #include "ks/slq.h"
 #include "ks/summary.h"
 
@@ -19,9 +23,17 @@ struct job {
     const char *path;   /* of the checkpoint */
     const char *output; /* of the spectrum   */
     bool quiet;
+    const struct ks_team *world; /* all processes                              */
+    struct ks_team team;         /* those that share the work of the same probes */
+    size_t groups;               /* of such                                    */
     struct ks_checkpoint *checkpoint;
-    struct ks_problem problem;
-    struct ks_operator *a;
+    struct ks_subject subject;
+    struct ks_budget budget;
+    char *stem, *key; /* of --keep-basis; NULL without it */
+    struct ks_selection *selection;
+    struct ks_operator *a; /* of the selected coordinates */
+    struct ks_null_space *space;
+    struct ks_null null;
     struct ks_spectrum *spectrum;
     struct ks_watch watch;
 };
@@ -30,59 +42,117 @@ static void job_clear(struct job *job)
 {
     ks_watch_end(&job->watch);
     ks_spectrum_free(job->spectrum);
+    ks_null_space_free(job->space);
     ks_operator_free(job->a);
+    ks_selection_free(job->selection);
+    free(job->stem);
+    free(job->key);
     ks_checkpoint_free(job->checkpoint);
+    ks_team_leave(&job->team);
 }
 
-/* Vectors that stay in memory beside the operator: the basis, or the dense matrix. */
-static size_t held_bytes(const struct ks_analysis *o, size_t n)
+/* Process 0 reads and writes; the others compute. */
+static bool leads(const struct job *job)
 {
-    double rows = o->exact ? (double)n : fmin((double)o->order, (double)n) + 1;
-    double bytes = rows * (double)n * sizeof(double);
+    return ks_team_rank(job->world) == 0;
+}
 
-    return bytes < (double)SIZE_MAX ? (size_t)bytes : SIZE_MAX;
+static ks_status read_checkpoint(const struct ks_analysis *o, struct job *job, size_t *batches)
+{
+    KS_TRY(ks_checkpoint_read(job->path, &job->checkpoint));
+    *batches = o->batches > 0 ? o->batches : job->checkpoint->minibatches;
+    if (*batches > job->checkpoint->minibatches)
+        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", job->path,
+                       job->checkpoint->minibatches, o->batches);
+    return ks_sha256_file(job->path, job->subject.digest);
+}
+
+/* On every process its part of the checkpoint, in the group that it belongs to. */
+static ks_status get_checkpoint(const struct ks_analysis *o, struct job *job)
+{
+    bool probes = !o->exact && !o->apply && !o->gradient;
+    size_t batches = 0, size = (size_t)ks_team_size(job->world);
+
+    job->subject = (struct ks_subject){.path = job->path, .budget = &job->budget};
+    KS_TRY(ks_team_agree(job->world, leads(job) ? read_checkpoint(o, job, &batches) : KS_OK));
+    ks_team_broadcast(job->world, 0, sizeof batches, &batches);
+    ks_team_broadcast(job->world, 0, sizeof job->subject.digest, job->subject.digest);
+    job->groups = ks_share_groups(size, probes ? o->probes : 1, batches);
+    KS_TRY(ks_team_split(
+        job->world, ks_slq_group(job->world, ks_team_rank(job->world), job->groups), &job->team));
+    KS_TRY(ks_share_checkpoint(job->world, &job->team, batches, &job->checkpoint));
+    job->subject.processes = ks_team_size(&job->team);
+    job->subject.problem.minibatches = size > 1 ? job->checkpoint->minibatches : batches;
+    job->subject.problem.elsewhere = batches - job->subject.problem.minibatches;
+    return KS_OK;
 }
 
 static ks_status pose_problem(const struct ks_analysis *o, struct job *job)
 {
-    const struct ks_checkpoint *c = job->checkpoint;
-    size_t n = c->critic.ensemble * c->critic.arch->parameters;
-    size_t held = o->apply || o->gradient ? 0 : held_bytes(o, n), room = ks_analysis_free_memory();
+    struct ks_subject *subject = &job->subject;
+    struct ks_problem *problem = &subject->problem;
 
-    if (o->batches > c->minibatches)
-        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", job->path,
-                       c->minibatches, o->batches);
-    if (o->exact && n > KS_EXACT_LIMIT)
+    problem->checkpoint = job->checkpoint;
+    problem->follower = ks_team_rank(&job->team) > 0;
+    problem->evaluation = o->evaluation;
+    problem->weight_decay = o->weight_decay;
+    problem->scale = o->scale;
+    problem->critic = o->critic;
+    problem->layer = o->layer;
+    if (o->compat) /* the published product is divided by N twice */
+        problem->scale /= (double)(problem->minibatches + problem->elsewhere);
+    KS_TRY(ks_selection_new(problem, o->kind->moving, &job->selection));
+    KS_TRY(ks_null_space_new(problem, o->kind, job->selection, &job->space));
+    subject->dimension = job->selection->n;
+    if (o->exact && subject->dimension > KS_EXACT_LIMIT)
         return ks_fail(KS_USAGE,
                        "%s: --exact: expected at most %d parameters, found %zu; without it "
                        "the spectrum is estimated",
-                       job->path, KS_EXACT_LIMIT, n);
-    if (room > 0 && held > room)
-        return ks_fail(KS_MEMORY,
-                       "%s: %zu Lanczos vectors of %zu numbers need %.1f GB, %.1f GB are "
-                       "free; choose a smaller --order",
-                       job->path, o->order + 1, n, 1e-9 * (double)held, 1e-9 * (double)room);
-    job->problem = (struct ks_problem){.checkpoint = c,
-                                       .minibatches = o->batches ? o->batches : c->minibatches,
-                                       .evaluation = o->evaluation,
-                                       .weight_decay = o->weight_decay,
-                                       .scale = o->scale,
-                                       .memory = o->memory > held ? o->memory - held : 0};
-    if (o->compat) /* the published product is divided by N twice */
-        job->problem.scale /= (double)job->problem.minibatches;
-    job->watch = (struct ks_watch){.checkpoint = job->path,
-                                   .dimension = n,
-                                   .products = o->exact ? n : o->order * o->probes,
-                                   .order = o->order,
-                                   .held = held,
-                                   .kept = job->problem.memory,
-                                   .quiet = job->quiet};
+                       job->path, KS_EXACT_LIMIT, subject->dimension);
     return KS_OK;
 }
 
 static ks_status new_operator(const struct ks_analysis *o, struct job *job)
 {
-    return (o->single ? o->kind->new_f32 : o->kind->new_f64)(&job->problem, &job->a);
+    struct ks_operator *whole = NULL, *block = NULL;
+
+    KS_TRY((o->single ? o->kind->new_f32 : o->kind->new_f64)(&job->subject.problem, &whole));
+    KS_TRY(ks_block_new(whole, job->selection, &block));
+    return ks_operator_share(block, &job->team, &job->a);
+}
+
+/* The operator, ready for products within what the budget leaves to it. `start`: ks_alloc_total()
+ * before the checkpoint was read. */
+static ks_status make_operator(const struct ks_analysis *o, size_t start, struct job *job)
+{
+    struct ks_budget *budget = &job->budget;
+    size_t probes = (o->probes + job->groups - 1) / job->groups, n = job->subject.dimension;
+
+    KS_TRY(ks_team_agree(job->world, new_operator(o, job)));
+    budget->fixed = ks_alloc_total() - start;
+    KS_TRY(ks_budget_divide(o, job->world, &job->team, &job->subject, budget));
+    job->watch = (struct ks_watch){.checkpoint = job->path,
+                                   .dimension = n,
+                                   .products = (o->exact ? n : o->order * probes) +
+                                               ks_null_products(job->space),
+                                   .order = o->order,
+                                   .groups = job->groups,
+                                   .budget = budget,
+                                   .quiet = job->quiet};
+    start = ks_alloc_total();
+    KS_TRY(ks_team_agree(job->world, ks_operator_prepare(job->a, budget->kept)));
+    budget->kept = ks_alloc_total() - start;
+    return KS_OK;
+}
+
+/* --keep-basis: where, and what the steps depend on. */
+static ks_status name_basis(const struct ks_analysis *o, struct job *job)
+{
+    if (!o->keep_basis)
+        return KS_OK;
+    KS_TRY(ks_team_agree(job->world, leads(job) ? ks_output_stem(job->output, &job->stem) : KS_OK));
+    KS_TRY(ks_team_share_string(job->world, &job->stem));
+    return ks_team_agree(job->world, ks_describe_key(o, &job->subject, &job->key));
 }
 
 static void say_breakdowns(const struct job *job)
@@ -95,42 +165,87 @@ static void say_breakdowns(const struct job *job)
                     job->path, i, (long long)s->steps[i], s->order);
 }
 
+static void watch_null(void *context, size_t products)
+{
+    struct job *job = context;
+    const struct ks_watch *w = &job->watch;
+
+    ks_watch_product(&job->watch,
+                     w->products - w->skipped - ks_null_products(job->space) + products);
+}
+
+static ks_status start_spectrum(struct job *job)
+{
+    KS_TRY(ks_alloc(1, sizeof *job->spectrum, &job->spectrum));
+    return ks_watch_start(&job->watch);
+}
+
 static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
 {
     struct ks_slq slq = {.order = o->order,
                          .probes = o->probes,
                          .seed = o->seed,
+                         .single = job->budget.single_basis,
+                         .keep = job->stem,
+                         .key = job->key,
+                         .world = job->world,
+                         .team = &job->team,
+                         .group = ks_slq_group(job->world, ks_team_rank(job->world), job->groups),
+                         .groups = job->groups,
+                         .resumed = ks_watch_resumed,
                          .watch = ks_watch_step,
                          .context = &job->watch};
 
-    KS_TRY(ks_alloc(1, sizeof *job->spectrum, &job->spectrum));
-    KS_TRY(ks_watch_start(&job->watch));
-    if (o->exact)
-        return ks_exact(job->a, ks_watch_product, &job->watch, job->spectrum);
-    KS_TRY(ks_slq(job->a, &slq, job->spectrum));
+    KS_TRY(ks_team_agree(job->world, start_spectrum(job)));
+    KS_TRY(o->exact ? ks_exact(job->a, ks_watch_product, &job->watch, job->spectrum)
+                    : ks_slq(job->a, &slq, job->spectrum));
+    KS_TRY(ks_null_measure(job->space, job->a, watch_null, job, &job->null));
     ks_watch_end(&job->watch);
+    if (o->exact)
+        return KS_OK;
     say_breakdowns(job);
     if (o->compat)
         ks_summary_unweight(job->spectrum);
     return KS_OK;
 }
 
-static ks_status analyze(const struct ks_analysis *o, struct job *job, struct ks_report *report)
+static ks_status find_figures(const struct ks_analysis *o, struct job *job)
 {
-    KS_TRY(ks_output_check(job->output, job->path));
-    KS_TRY(ks_checkpoint_read(job->path, &job->checkpoint));
-    KS_TRY(pose_problem(o, job));
-    KS_TRY(new_operator(o, job));
-    KS_TRY(find_spectrum(o, job));
-    KS_TRY(ks_summary(job->spectrum, job->a->n, o->compat));
+    const struct ks_summary_terms terms = {.n = job->a->n,
+                                           .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
+                                           .basis_epsilon = job->budget.single_basis ? FLT_EPSILON
+                                                                                     : DBL_EPSILON,
+                                           .shift = job->space->shift,
+                                           .null = &job->null,
+                                           .unweighted = o->compat};
+
+    return ks_summary(job->spectrum, &terms);
+}
+
+static ks_status finish(const struct ks_analysis *o, struct job *job, struct ks_report *report)
+{
+    KS_TRY(find_figures(o, job));
     KS_TRY(ks_density(job->spectrum));
-    KS_TRY(ks_describe(o, &job->problem, job->path, job->a->n, job->spectrum));
+    KS_TRY(ks_describe(o, &job->subject, job->spectrum));
     KS_TRY(ks_spectrum_write(job->output, job->spectrum));
     return ks_report_add(report, job->path, job->spectrum);
 }
 
-/* --apply and --gradient: vectors in place of a spectrum. */
-static ks_status write_vectors(const struct ks_analysis *o, struct job *job)
+static ks_status analyze(const struct ks_analysis *o, struct job *job, struct ks_report *report)
+{
+    size_t start = ks_alloc_total();
+    const struct ks_team *world = job->world;
+
+    KS_TRY(ks_team_agree(world, leads(job) ? ks_output_check(job->output, job->path) : KS_OK));
+    KS_TRY(get_checkpoint(o, job));
+    KS_TRY(ks_team_agree(world, pose_problem(o, job)));
+    KS_TRY(make_operator(o, start, job));
+    KS_TRY(name_basis(o, job));
+    KS_TRY(find_spectrum(o, job));
+    return ks_team_agree(world, leads(job) ? finish(o, job, report) : KS_OK);
+}
+
+static ks_status check_vectors(const struct ks_analysis *o, const struct job *job)
 {
     const char *const outputs[] = {o->output, o->gradient};
 
@@ -142,14 +257,23 @@ static ks_status write_vectors(const struct ks_analysis *o, struct job *job)
     if (o->output && o->gradient && strcmp(o->output, o->gradient) == 0)
         return ks_fail(KS_USAGE, "--output and --gradient: expected two files, found one, %s",
                        o->output);
-    KS_TRY(ks_checkpoint_read(job->path, &job->checkpoint));
-    KS_TRY(pose_problem(o, job));
+    return KS_OK;
+}
+
+/* --apply and --gradient: vectors in place of a spectrum. */
+static ks_status write_vectors(const struct ks_analysis *o, struct job *job)
+{
+    size_t start = ks_alloc_total();
+
+    KS_TRY(ks_team_agree(job->world, leads(job) ? check_vectors(o, job) : KS_OK));
+    KS_TRY(get_checkpoint(o, job));
+    KS_TRY(ks_team_agree(job->world, pose_problem(o, job)));
     if (o->gradient)
-        KS_TRY(ks_gradient_file(&job->problem, o->gradient));
+        KS_TRY(ks_gradient_file(&job->subject.problem, &job->team, o->gradient));
     if (!o->apply)
         return KS_OK;
-    KS_TRY(new_operator(o, job));
-    return ks_apply_file(job->a, o->apply, o->output, &job->watch);
+    KS_TRY(make_operator(o, start, job));
+    return ks_apply_file(job->a, job->selection, o->apply, o->output, &job->watch);
 }
 
 /* A message of a part that does not know the file gets its name; one about another file has that.
@@ -191,59 +315,97 @@ static const struct ks_program program = {
 };
 
 /* All checkpoints; one that fails has its line and the others go on. The worst exit status. */
-static int analyze_all(const struct ks_analysis *o, const struct ks_arguments *arguments,
-                       char *const *outputs, struct ks_report *report)
+static int analyze_all(const struct ks_analysis *o, const struct ks_team *world,
+                       const struct ks_arguments *arguments, char *const *outputs,
+                       struct ks_report *report)
 {
+    const bool vectors = o->apply || o->gradient;
     int worst = 0;
 
     for (size_t i = 0; i < arguments->n_rest; i++) {
         struct job job = {.path = arguments->rest[i],
-                          .quiet = arguments->quiet,
-                          .output = outputs ? outputs[i] : NULL};
-        ks_status status = outputs ? analyze(o, &job, report) : write_vectors(o, &job);
+                          .quiet = arguments->quiet || ks_team_rank(world) > 0,
+                          .output = outputs ? outputs[i] : NULL,
+                          .world = world};
+        ks_status status = vectors ? write_vectors(o, &job) : analyze(o, &job, report);
 
         job_clear(&job);
         if (status == KS_OK)
             continue;
         status = name_culprit(o, arguments->rest[i], status);
-        fprintf(stderr, "%s: %s\n", program.name, ks_error_text());
+        if (leads(&job))
+            fprintf(stderr, "%s: %s\n", program.name, ks_error_text());
         if (ks_exit_status(status) > worst)
             worst = ks_exit_status(status);
     }
     return worst;
 }
 
+static ks_status check_arguments(const struct ks_analysis *o, const struct ks_arguments *arguments)
+{
+    if (arguments->n_rest > 0 && ((!o->apply && !o->gradient) || arguments->n_rest == 1))
+        return KS_OK;
+    return ks_fail(KS_USAGE, "expected %s, found %zu (see --help)",
+                   arguments->n_rest == 0 ? "a checkpoint"
+                                          : "one checkpoint with --apply and --gradient",
+                   arguments->n_rest);
+}
+
+static struct ks_report new_report(const struct ks_analysis *o,
+                                   const struct ks_arguments *arguments)
+{
+    struct ks_report report = {.out = stdout};
+
+    report.form = o->json ? KS_REPORT_JSON : o->csv ? KS_REPORT_CSV : KS_REPORT_TABLE;
+    for (size_t i = 0; i < arguments->n_rest; i++)
+        if ((int)strlen(arguments->rest[i]) > report.width)
+            report.width = (int)strlen(arguments->rest[i]);
+    return report;
+}
+
+/* What was asked for, by all processes; *worst: the exit status of the worst checkpoint. */
+static ks_status run(const struct ks_arguments *arguments, const struct ks_team *world, int *worst)
+{
+    ks_status status = KS_OK;
+    struct ks_analysis o;
+    struct ks_report report;
+    char **outputs = NULL;
+    bool writes;
+
+    KS_GO(ks_analysis_read(&o));
+    KS_GO(check_arguments(&o, arguments));
+    report = new_report(&o, arguments);
+    writes = !o.apply && !o.gradient && world->rank == 0;
+    if (writes)
+        status = ks_outputs_new(arguments->n_rest, arguments->rest, o.folder, &outputs);
+    KS_GO(ks_team_agree(world, status));
+    *worst = analyze_all(&o, world, arguments, outputs, &report);
+    KS_GO(ks_team_agree(world, writes ? ks_report_end(&report) : KS_OK));
+done:
+    ks_outputs_free(arguments->n_rest, outputs);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     ks_status status = KS_OK;
-    struct ks_arguments arguments;
-    struct ks_analysis o;
-    struct ks_report report = {.out = stdout};
-    char **outputs = NULL;
+    struct ks_arguments arguments = {0};
+    struct ks_team world = {0};
     int worst = 0, end;
+    bool speaks;
 
+    ks_blas_start(argv); /* may start the program anew: before MPI */
+    KS_GO(ks_team_start(&world));
+    if (world.rank > 0 &&
+        !freopen("/dev/null", "w", stdout)) /* --help and --version are said once */
+        status = ks_fail(KS_IO, "/dev/null cannot be opened");
+    KS_GO(ks_team_agree(&world, status));
     KS_GO(ks_program_start(&program, argc, argv, &arguments));
-    if (arguments.done)
-        goto done;
-    KS_GO(ks_analysis_read(&o));
-    if (arguments.n_rest == 0 || ((o.apply || o.gradient) && arguments.n_rest > 1)) {
-        status = ks_fail(KS_USAGE, "expected %s, found %zu (see --help)",
-                         arguments.n_rest == 0 ? "a checkpoint"
-                                               : "one checkpoint with --apply and --gradient",
-                         arguments.n_rest);
-        goto done;
-    }
-    report.form = o.json ? KS_REPORT_JSON : o.csv ? KS_REPORT_CSV : KS_REPORT_TABLE;
-    for (size_t i = 0; i < arguments.n_rest; i++)
-        if ((int)strlen(arguments.rest[i]) > report.width)
-            report.width = (int)strlen(arguments.rest[i]);
-    if (!o.apply && !o.gradient)
-        KS_GO(ks_outputs_new(arguments.n_rest, arguments.rest, o.folder, &outputs));
-    worst = analyze_all(&o, &arguments, outputs, &report);
-    if (outputs)
-        KS_GO(ks_report_end(&report));
+    if (!arguments.done)
+        status = run(&arguments, &world, &worst);
 done:
-    ks_outputs_free(arguments.n_rest, outputs);
-    end = ks_program_end(&program, &arguments, status);
-    return end > worst ? end : worst;
+    speaks = world.rank == 0; /* a launcher ends all processes with the first that fails */
+    end = ks_program_end(&program, &arguments, speaks ? status : KS_OK);
+    ks_team_end(&world);
+    return !speaks ? 0 : end > worst ? end : worst;
 }

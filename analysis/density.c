@@ -28,65 +28,107 @@ static const double NARROWEST =
     1e-6; /* least range in units of the largest value: a spectrum of
            * one   point must not be narrower than its numbers can say */
 
-/* The nodes of all probes on one axis. */
+/* The nodes of all probes on one axis, probe by probe. */
 struct nodes {
     size_t n, probes, most; /* nodes in all; probes; the most nodes of a probe */
-    double *at, *weight;    /* [n]; owned */
-    double low, high;
+    double *at, *weight;    /* [n], weights with sum 1 a probe; owned */
+    size_t *start;          /* [probes + 1] where those of a probe begin; owned */
+    double low, high, sigma;
 };
 
 static void free_nodes(struct nodes *nodes)
 {
     free(nodes->at);
     free(nodes->weight);
+    free(nodes->start);
+}
+
+/* Where the nodes lie decides how wide the kernel is. */
+static void find_width(struct nodes *nodes)
+{
+    double size, range, m = (double)(nodes->most < SHARPEST ? nodes->most : SHARPEST);
+
+    nodes->low = INFINITY;
+    nodes->high = -INFINITY;
+    for (size_t i = 0; i < nodes->n; i++) {
+        nodes->low = fmin(nodes->low, nodes->at[i]);
+        nodes->high = fmax(nodes->high, nodes->at[i]);
+    }
+    size = fmax(fabs(nodes->low), fabs(nodes->high));
+    range = fmax(nodes->high - nodes->low, size > 0 ? NARROWEST * size : 1);
+    nodes->sigma = range / (m * sqrt(8 * log(3)));
 }
 
 /* Takes the probes' Ritz values, without the padding. */
 static ks_status collect(const struct ks_spectrum *s, struct nodes *nodes)
 {
-    *nodes = (struct nodes){.probes = s->probes, .low = INFINITY, .high = -INFINITY};
+    *nodes = (struct nodes){.probes = s->probes};
     KS_TRY(ks_alloc(s->probes * s->order, sizeof(double), &nodes->at));
     KS_TRY(ks_alloc(s->probes * s->order, sizeof(double), &nodes->weight));
+    KS_TRY(ks_alloc(s->probes + 1, sizeof *nodes->start, &nodes->start));
     for (size_t k = 0; k < s->probes; k++) {
         size_t steps = s->steps ? (size_t)s->steps[k] : s->order;
 
         nodes->most = steps > nodes->most ? steps : nodes->most;
         for (size_t i = k * s->order; i < k * s->order + steps; i++) {
             nodes->at[nodes->n] = s->ritz[i];
-            nodes->weight[nodes->n++] = s->weight[i] / (double)s->probes;
-            nodes->low = fmin(nodes->low, s->ritz[i]);
-            nodes->high = fmax(nodes->high, s->ritz[i]);
+            nodes->weight[nodes->n++] = s->weight[i];
         }
+        nodes->start[k + 1] = nodes->n;
     }
+    find_width(nodes);
     return KS_OK;
 }
 
-/* phi on GRID equidistant points that cover the nodes and the kernel's tails. */
-static void smooth(const struct nodes *nodes, double *grid, double *phi)
+/* s = asinh(x / x_0) in place of x. */
+static void to_symlog(struct nodes *nodes, double x_0)
 {
-    double size = fmax(fabs(nodes->low), fabs(nodes->high));
-    double range = fmax(nodes->high - nodes->low, size > 0 ? NARROWEST * size : 1);
-    double m = (double)(nodes->most < SHARPEST ? nodes->most : SHARPEST);
-    double sigma = range / (m * sqrt(8 * log(3)));
-    double start = nodes->low - TAIL * sigma;
-    double step = (nodes->high + TAIL * sigma - start) / (GRID - 1);
+    for (size_t i = 0; i < nodes->n; i++)
+        nodes->at[i] = asinh(nodes->at[i] / x_0);
+    find_width(nodes);
+}
+
+/* Of one probe, at x. */
+static double phi(const struct nodes *nodes, size_t probe, double x)
+{
+    double sum = 0;
+
+    for (size_t i = nodes->start[probe]; i < nodes->start[probe + 1]; i++) {
+        double z = (x - nodes->at[i]) / nodes->sigma;
+
+        sum += nodes->weight[i] * exp(-z * z / 2);
+    }
+    return sum / (nodes->sigma * sqrt(2 * PI));
+}
+
+/* The mean over probes, on GRID equidistant points that cover the nodes and the kernel's tails. */
+static void smooth(const struct nodes *nodes, double *grid, double *density)
+{
+    double start = nodes->low - TAIL * nodes->sigma;
+    double step = (nodes->high + TAIL * nodes->sigma - start) / (GRID - 1);
 
     for (size_t k = 0; k < GRID; k++) {
         grid[k] = start + (double)k * step;
-        phi[k] = 0;
-        for (size_t i = 0; i < nodes->n; i++) {
-            double z = (grid[k] - nodes->at[i]) / sigma;
-
-            phi[k] += nodes->weight[i] * exp(-z * z / 2) / (sigma * sqrt(2 * PI));
-        }
+        density[k] = 0;
+        for (size_t probe = 0; probe < nodes->probes; probe++)
+            density[k] += phi(nodes, probe, grid[k]) / (double)nodes->probes;
     }
+}
+
+double ks_density_unit(const struct ks_spectrum *s)
+{
+    double size = 0;
+
+    for (size_t i = 0; i < s->probes * s->order; i++)
+        size = fmax(size, fabs(s->ritz[i])); /* which passes over the padding */
+    return LINEAR_PART * (size > 0 ? size : 1);
 }
 
 ks_status ks_density(struct ks_spectrum *s)
 {
     ks_status status = KS_OK;
     struct nodes nodes = {0};
-    double size, x_0;
+    double x_0 = ks_density_unit(s);
 
     assert(s->ritz && !s->grid);
     KS_GO(collect(s, &nodes));
@@ -96,19 +138,36 @@ ks_status ks_density(struct ks_spectrum *s)
     KS_GO(ks_alloc(GRID, sizeof(double), &s->symlog_density));
     s->n_grid = GRID;
     smooth(&nodes, s->grid, s->density);
-
-    size = fmax(fabs(nodes.low), fabs(nodes.high));
-    x_0 = LINEAR_PART * (size > 0 ? size : 1); /* the zero matrix has no unit */
-    nodes.low = asinh(nodes.low / x_0);
-    nodes.high = asinh(nodes.high / x_0);
-    for (size_t i = 0; i < nodes.n; i++)
-        nodes.at[i] = asinh(nodes.at[i] / x_0);
+    to_symlog(&nodes, x_0);
     smooth(&nodes, s->symlog_grid, s->symlog_density);
     for (size_t k = 0; k < GRID; k++) {
         double x = x_0 * sinh(s->symlog_grid[k]);
 
         s->symlog_grid[k] = x;
         s->symlog_density[k] /= hypot(x, x_0);
+    }
+done:
+    free_nodes(&nodes);
+    return status;
+}
+
+ks_status ks_density_error(const struct ks_spectrum *s, double *error)
+{
+    ks_status status = KS_OK;
+    struct nodes nodes = {0};
+    double x_0 = ks_density_unit(s), n = (double)s->probes;
+
+    assert(s->probes > 1);
+    KS_GO(collect(s, &nodes));
+    to_symlog(&nodes, x_0);
+    for (size_t k = 0; k < s->n_grid; k++) {
+        double x = s->symlog_grid[k], mean = 0, square = 0;
+
+        for (size_t probe = 0; probe < s->probes; probe++)
+            mean += phi(&nodes, probe, asinh(x / x_0)) / n;
+        for (size_t probe = 0; probe < s->probes; probe++)
+            square += pow(phi(&nodes, probe, asinh(x / x_0)) - mean, 2);
+        error[k] = sqrt(square / (n * (n - 1))) / hypot(x, x_0);
     }
 done:
     free_nodes(&nodes);

@@ -1,7 +1,9 @@
 /* The whole spectrum of a small operator, to check the estimates by: A e_j for all j gives the
- * dense matrix, whose symmetric part (rounding makes the difference) goes to LAPACK. */
+ * dense matrix, whose symmetric part (rounding makes the difference) goes to LAPACK. In a team only
+ * process 0 keeps it. */
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <lapacke.h>
@@ -9,35 +11,59 @@
 #include "ks/memory.h"
 #include "ks/slq.h"
 
-static ks_status dense(const struct ks_operator *a, void (*watch)(void *, size_t), void *context,
-                       double *matrix)
-{
-    ks_status status = KS_OK;
-    size_t n = a->n;
-    double *unit = NULL;
+struct dense {
+    double *unit, *matrix; /* [n], [n, n]: column j from n j on; but [n] where it is not kept */
+};
 
-    KS_TRY(ks_alloc(n, sizeof(double), &unit));
+static bool is_kept(const struct ks_operator *a)
+{
+    return ks_team_rank(a->team) == 0;
+}
+
+static ks_status allocate(const struct ks_operator *a, struct dense *d, struct ks_spectrum *s)
+{
+    size_t n = a->n;
+
+    KS_TRY(ks_alloc(n, sizeof *d->unit, &d->unit));
+    KS_TRY(ks_alloc(is_kept(a) ? n * n : n, sizeof *d->matrix, &d->matrix));
+    KS_TRY(ks_alloc(n, sizeof(double), &s->ritz));
+    KS_TRY(ks_alloc(n, sizeof(double), &s->weight));
+    return ks_alloc(n, sizeof(double), &s->residual); /* all 0 */
+}
+
+static ks_status fill(const struct ks_operator *a, void (*watch)(void *, size_t), void *context,
+                      struct dense *d)
+{
+    size_t n = a->n;
+
     for (size_t j = 0; j < n; j++) {
-        unit[j] = 1;
-        KS_GO(ks_operator_apply(a, unit, matrix + j * n));
-        unit[j] = 0;
+        double *column = d->matrix + (is_kept(a) ? j * n : 0);
+
+        d->unit[j] = 1;
+        KS_TRY(ks_operator_apply(a, d->unit, column));
+        d->unit[j] = 0;
         for (size_t i = 0; i < n; i++)
-            if (!isfinite(matrix[j * n + i])) {
-                status = ks_fail(KS_NUMBER,
-                                 "product %zu of %zu with a unit vector holds a NaN or an "
-                                 "infinity",
-                                 j + 1, n);
-                goto done;
-            }
+            if (!isfinite(column[i]))
+                return ks_fail(KS_NUMBER,
+                               "product %zu of %zu with a unit vector holds a NaN or an infinity",
+                               j + 1, n);
         if (watch)
             watch(context, j + 1);
     }
+    return KS_OK;
+}
+
+static ks_status find_eigenvalues(size_t n, double *matrix, double *eigenvalue)
+{
+    lapack_int info;
+
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < j; i++)
             matrix[i * n + j] = matrix[j * n + i] = (matrix[i * n + j] + matrix[j * n + i]) / 2;
-done:
-    free(unit);
-    return status;
+    info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (lapack_int)n, matrix, (lapack_int)n,
+                          eigenvalue);
+    return info == 0 ? KS_OK
+                     : ks_fail(KS_NUMBER, "LAPACK's dsyevd failed with info = %d", (int)info);
 }
 
 ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, size_t products),
@@ -45,8 +71,7 @@ ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, siz
 {
     ks_status status = KS_OK;
     size_t n = a->n;
-    double *matrix = NULL;
-    lapack_int info;
+    struct dense d = {NULL, NULL};
 
     assert(n > 0 && !s->ritz);
     if (n > KS_EXACT_LIMIT)
@@ -54,22 +79,16 @@ ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, siz
                        "--exact: expected at most %d parameters, found %zu; leave it out to "
                        "estimate the spectrum",
                        KS_EXACT_LIMIT, n);
-    KS_GO(ks_alloc(n * n, sizeof(double), &matrix));
-    KS_GO(ks_alloc(n, sizeof(double), &s->ritz));
-    KS_GO(ks_alloc(n, sizeof(double), &s->weight));
-    KS_GO(ks_alloc(n, sizeof(double), &s->residual)); /* all 0 */
     s->probes = 1;
     s->order = n;
-    KS_GO(dense(a, watch, context, matrix));
-    info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (lapack_int)n, matrix, (lapack_int)n,
-                          s->ritz);
-    if (info != 0) {
-        status = ks_fail(KS_NUMBER, "LAPACK's dsyevd failed with info = %d", (int)info);
-        goto done;
-    }
+    KS_GO(ks_team_agree(a->team, allocate(a, &d, s)));
+    KS_GO(fill(a, watch, context, &d));
+    KS_GO(ks_team_agree(a->team, is_kept(a) ? find_eigenvalues(n, d.matrix, s->ritz) : KS_OK));
+    ks_team_broadcast(a->team, 0, n * sizeof *s->ritz, s->ritz);
     for (size_t i = 0; i < n; i++)
         s->weight[i] = 1 / (double)n;
 done:
-    free(matrix);
+    free(d.unit);
+    free(d.matrix);
     return status;
 }

@@ -70,9 +70,23 @@ done:
     return status;
 }
 
-double ks_jacobi_largest(size_t m, const double *alpha, const double *beta, double *work)
+/* dstemr (Dhillon, Parlett, Vomel, ACM TOMS 32, 2006) finds one eigenpair alone. */
+double ks_jacobi_largest(size_t m, const double *alpha, const double *beta, double *work,
+                         double *residual)
 {
-    memcpy(work, alpha, m * sizeof(double));
-    memcpy(work + m, beta, (m - 1) * sizeof(double));
-    return LAPACKE_dsterf((lapack_int)m, work, work + m) == 0 ? work[m - 1] : NAN;
+    const lapack_int order = (lapack_int)m;
+    double *d = work, *e = d + m, *ritz = e + m, *s = ritz + m, *own = s + m;
+    lapack_int *integers = (lapack_int *)(own + 18 * m), *support = integers + 10 * m;
+    lapack_int found = 0, accurate = 1;
+
+    memcpy(d, alpha, m * sizeof(double));
+    memcpy(e, beta, (m - 1) * sizeof(double));
+    *residual = NAN;
+    if (LAPACKE_dstemr_work(LAPACK_COL_MAJOR, 'V', 'I', order, d, e, 0, 0, order, order, &found,
+                            ritz, s, order, 1, support, &accurate, own, 18 * order, integers,
+                            10 * order) != 0 ||
+        found != 1)
+        return NAN;
+    *residual = beta[m - 1] * fabs(s[m - 1]);
+    return ritz[0];
 }

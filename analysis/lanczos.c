@@ -11,6 +11,15 @@
  *
  * The basis is read from memory, and that is what a step costs beside the product. So w -= Q h and
  * the following Q' w share one sweep, in column blocks that stay in the cache: three sweeps a step.
+ *
+ * In a team (team.h) every process holds a slice of each vector and orthogonalizes that; norms and
+ * products with the basis are summed, and the vector is whole only for A. So a step moves the
+ * vector twice, the slices of A's parts to where they are summed and the slices of q_{j+1} to
+ * everyone, which is what a reduction to all takes alone.
+ *
+ * A basis in float32 holds each q_{j+1} rounded, and it is the rounded vector that A multiplies and
+ * that later ones are made orthogonal to. Everything else is float64: a block of the basis is
+ * widened where it lies in the cache.
  */
 #include "ks/lanczos.h"
 
@@ -27,8 +36,10 @@
 #include "ks/rng.h"
 
 enum {
-    BLOCK = 512, /* columns of the basis at a time: 91 rows of them are 364 KiB */
-    SLICE = 8192 /* numbers that are worth a thread */
+    BLOCK = 512,  /* columns of the basis at a time: 91 rows of them are 364 KiB */
+    WIDENED = 64, /* the same of a basis in float32, for the widened block to stay in the cache */
+    STRIDE = WIDENED + 8, /* of widened rows: not a power of two, whose lines share places */
+    SLICE = 8192          /* numbers that are worth a thread */
 };
 
 /* Breakdown: beta <= BREAKDOWN |T|, that is 10^4 eps. Where the Krylov space ends, beta is not eps
@@ -38,44 +49,79 @@ enum {
  * stops here has Ritz values that are right to 2e-12 |T|. */
 static const double BREAKDOWN = 1e4 * DBL_EPSILON;
 
+/* Vectors that were rounded to float32 leave the Krylov space by that much, and the recurrence
+ * makes it grow likewise: the end is certain to be seen where it comes within a few steps. Behind
+ * one that is missed stand ghosts whose weights are of the size of rounding. A larger bound would
+ * take small eigenvalues for the end: below it they cannot be told from zero. */
+static const double BREAKDOWN_SINGLE = 16 * FLT_EPSILON;
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-static double *vector(const struct ks_lanczos *l, size_t j)
-{
-    return l->basis + j * l->n;
-}
-
 /* Slice t of the vectors is [slice_start(l, t), slice_start(l, t + 1)). */
 static size_t slice_start(const struct ks_lanczos *l, size_t t)
 {
-    return l->n / l->slices * t + smaller(t, l->n % l->slices);
+    return l->length / l->slices * t + smaller(t, l->length % l->slices);
 }
 
-ks_status ks_lanczos_new(size_t n, size_t order, struct ks_lanczos **lanczos)
+static size_t slice_count(size_t n)
+{
+    return smaller((size_t)omp_get_max_threads(), 1 + n / SLICE);
+}
+
+double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_team *team)
+{
+    double vectors = (double)smaller(order, n) + 1, whole = 0;
+    size_t first, length;
+
+    ks_team_slice(team, n, &first, &length);
+    if (ks_team_size(team) > 1)
+        whole = (double)(ks_team_room(team, n) + n) * sizeof(double);
+    if (!single)
+        return whole + vectors * (double)length * sizeof(double);
+    return whole + vectors * (double)length * sizeof(float) + 2 * (double)length * sizeof(double) +
+           (double)slice_count(length) * (vectors - 1) * STRIDE * sizeof(double);
+}
+
+static ks_status allocate_basis(struct ks_lanczos *l)
+{
+    size_t vectors = l->order + 1;
+
+    if (l->n > SIZE_MAX / vectors)
+        return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu", vectors, l->n);
+    if (ks_team_size(l->team) > 1)
+        KS_TRY(ks_alloc(ks_team_room(l->team, l->n) + l->n, sizeof *l->whole, &l->whole));
+    if (!l->single)
+        return ks_alloc(vectors * l->length, sizeof *l->basis, &l->basis);
+    KS_TRY(ks_alloc(vectors * l->length, sizeof *l->rounded, &l->rounded));
+    KS_TRY(ks_alloc(l->slices * l->order * STRIDE, sizeof *l->blocks, &l->blocks));
+    return ks_alloc(2 * l->length, sizeof *l->pair, &l->pair);
+}
+
+ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_team *team,
+                         struct ks_lanczos **lanczos)
 {
     ks_status status = KS_OK;
     struct ks_lanczos *l = NULL;
 
     assert(n > 0 && order > 0);
     *lanczos = NULL;
-    if (n > INT_MAX)
-        return ks_fail(KS_RUN, "Lanczos: %zu parameters, BLAS counts to %d", n, INT_MAX);
+    if (ks_team_room(team, n) > INT_MAX)
+        return ks_fail(KS_RUN, "Lanczos: %zu parameters, BLAS and MPI count to %d", n, INT_MAX);
     KS_TRY(ks_alloc(1, sizeof *l, &l));
     l->n = n;
     l->order = smaller(order, n);
-    l->slices = smaller((size_t)omp_get_max_threads(), 1 + n / SLICE);
+    l->single = single;
+    l->team = team;
+    ks_team_slice(team, n, &l->first, &l->length);
+    l->slices = slice_count(l->length);
     KS_GO(ks_alloc(l->order, sizeof(double), &l->alpha));
     KS_GO(ks_alloc(l->order, sizeof(double), &l->beta));
     KS_GO(ks_alloc((l->slices + 2) * l->order, sizeof(double), &l->sums));
-    if (n > SIZE_MAX / (l->order + 1)) {
-        status = ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu", l->order + 1,
-                         n);
-        goto done;
-    }
-    KS_GO(ks_alloc((l->order + 1) * n, sizeof(double), &l->basis));
+    KS_GO(ks_alloc((size_t)ks_team_size(team), sizeof(double), &l->norms));
+    KS_GO(allocate_basis(l));
     *lanczos = l, l = NULL;
 done:
     ks_lanczos_free(l);
@@ -89,14 +135,46 @@ void ks_lanczos_free(struct ks_lanczos *l)
     free(l->alpha);
     free(l->beta);
     free(l->sums);
+    free(l->norms);
     free(l->basis);
+    free(l->rounded);
+    free(l->blocks);
+    free(l->pair);
+    free(l->whole);
     free(l);
 }
 
-/* |v|, without overflow or underflow; not finite where v is not. */
+/* Where the vector j is computed: in its place, or where it is then rounded from. */
+static double *work(const struct ks_lanczos *l, size_t j)
+{
+    return l->single ? l->pair + l->length : l->basis + j * l->length;
+}
+
+/* This process's slice of q_j in float64. */
+static const double *widened(const struct ks_lanczos *l, size_t j)
+{
+    if (!l->single)
+        return l->basis + j * l->length;
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++)
+        for (size_t i = slice_start(l, t); i < slice_start(l, t + 1); i++)
+            l->pair[i] = (double)l->rounded[j * l->length + i];
+    return l->pair;
+}
+
+/* Norms of parts as that of the whole; dnrm2 of a NaN is not always one. */
+static double finite_norm(size_t parts, const double *part, size_t stride)
+{
+    for (size_t t = 0; t < parts; t++)
+        if (!isfinite(part[t * stride]))
+            return NAN;
+    return cblas_dnrm2((int)parts, part, (int)stride);
+}
+
+/* |v| from the slices, without overflow or underflow; not finite where v is not. */
 static double norm(const struct ks_lanczos *l, const double *v)
 {
-    double *part = l->sums;
+    double *part = l->sums, *all = l->norms;
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
@@ -104,23 +182,28 @@ static double norm(const struct ks_lanczos *l, const double *v)
 
         part[t * l->order] = cblas_dnrm2((int)(end - start), v + start, 1);
     }
-    for (size_t t = 0; t < l->slices; t++)
-        if (!isfinite(part[t * l->order]))
-            return NAN;
-    return cblas_dnrm2((int)l->slices, part, (int)l->order);
+    all[0] = finite_norm(l->slices, part, l->order);
+    ks_team_collect(l->team, all[0], all);
+    return finite_norm((size_t)ks_team_size(l->team), all, 1);
 }
 
-static void divide(const struct ks_lanczos *l, double *v, double divisor)
+/* q_j = w / divisor, w = work(l, j). */
+static void store(struct ks_lanczos *l, size_t j, double divisor)
 {
+    double *w = work(l, j);
+
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++)
-        for (size_t i = slice_start(l, t); i < slice_start(l, t + 1); i++)
-            v[i] /= divisor;
+        for (size_t i = slice_start(l, t); i < slice_start(l, t + 1); i++) {
+            w[i] /= divisor;
+            if (l->single)
+                l->rounded[j * l->length + i] = (float)w[i];
+        }
 }
 
 void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
 {
-    double *q = vector(l, 0);
+    double *q = work(l, 0);
 
     l->seed = seed;
     l->probe = probe;
@@ -130,11 +213,27 @@ void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
     for (size_t t = 0; t < l->slices; t++) {
         struct ks_rng rng = ks_rng_start(seed, probe);
 
-        rng.drawn = slice_start(l, t);
+        rng.drawn = l->first + slice_start(l, t);
         for (size_t i = slice_start(l, t); i < slice_start(l, t + 1); i++)
             q[i] = ks_rng_normal(&rng);
     }
-    divide(l, q, norm(l, q));
+    store(l, 0, norm(l, q));
+}
+
+/* Columns [at, at + columns) of the first `rows` vectors, `stride` apart: where they are, or
+ * widened into slice t's block. */
+static const double *columns_of(const struct ks_lanczos *l, size_t t, size_t rows, size_t at,
+                                size_t columns, size_t *stride)
+{
+    double *block = l->blocks + t * l->order * STRIDE;
+
+    *stride = l->single ? STRIDE : l->length;
+    if (!l->single)
+        return l->basis + at;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < columns; k++)
+            block[i * STRIDE + k] = (double)l->rounded[i * l->length + at + k];
+    return block;
 }
 
 /* One sweep over Q = [q_0 .. q_{rows-1}], Q' being the first `rows` rows of the basis:
@@ -146,19 +245,22 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const doub
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
-        size_t end = slice_start(l, t + 1), columns;
+        size_t end = slice_start(l, t + 1), columns, stride;
         double *mine = sums + t * l->order;
 
         for (size_t i = 0; i < rows; i++)
             mine[i] = 0;
         for (size_t at = slice_start(l, t); at < end; at += columns) {
-            columns = smaller(BLOCK, end - at);
+            const double *q;
+
+            columns = smaller(l->single ? WIDENED : BLOCK, end - at);
+            q = columns_of(l, t, rows, at, columns, &stride);
             if (subtract)
-                cblas_dgemv(CblasRowMajor, CblasTrans, (int)rows, (int)columns, -1, l->basis + at,
-                            (int)l->n, subtract, 1, 1, w + at, 1);
+                cblas_dgemv(CblasRowMajor, CblasTrans, (int)rows, (int)columns, -1, q, (int)stride,
+                            subtract, 1, 1, w + at, 1);
             if (project)
-                cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)rows, (int)columns, 1, l->basis + at,
-                            (int)l->n, w + at, 1, 1, mine, 1);
+                cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)rows, (int)columns, 1, q, (int)stride,
+                            w + at, 1, 1, mine, 1);
         }
     }
     for (size_t i = 0; project && i < rows; i++) {
@@ -166,6 +268,8 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const doub
         for (size_t t = 0; t < l->slices; t++) /* always in this order */
             project[i] += sums[t * l->order + i];
     }
+    if (project)
+        ks_team_sum(l->team, rows, project);
 }
 
 /* Frobenius norm of the (j+1) x (j+1) Jacobi matrix. */
@@ -174,14 +278,37 @@ static double jacobi_norm(const struct ks_lanczos *l, size_t j)
     return hypot(cblas_dnrm2((int)j + 1, l->alpha, 1), sqrt(2) * cblas_dnrm2((int)j, l->beta, 1));
 }
 
+/* Step j has its alpha and beta. */
+static void count_step(struct ks_lanczos *l, size_t j)
+{
+    double bound = l->single ? BREAKDOWN_SINGLE : BREAKDOWN;
+
+    l->steps = j + 1;
+    l->exhausted = l->steps == l->n || l->beta[j] <= bound * jacobi_norm(l, j);
+}
+
+/* w = A q_j, this process's slice of it. */
+static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *a, size_t j,
+                          double *w)
+{
+    double *v = l->whole, *product = v + ks_team_room(l->team, l->n);
+
+    if (ks_team_size(l->team) == 1)
+        return ks_operator_apply(a, widened(l, j), w);
+    ks_team_gather(l->team, l->n, widened(l, j), v);
+    KS_TRY(ks_team_agree(l->team, a->part(a->self, v, product)));
+    ks_team_sum_slices(l->team, l->n, product, v, w);
+    return KS_OK;
+}
+
 ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
 {
     size_t j = l->steps;
-    double *w = vector(l, j + 1);
+    double *w = work(l, j + 1);
     double *h = l->sums + l->slices * l->order, *g = h + l->order;
 
     assert(a->n == l->n && j < l->order && !l->exhausted);
-    KS_TRY(ks_operator_apply(a, vector(l, j), w));
+    KS_TRY(multiply(l, a, j, w));
     if (!isfinite(norm(l, w)))
         return ks_fail(KS_NUMBER,
                        "Lanczos step %zu of %zu (probe %llu): the product holds a NaN or "
@@ -195,9 +322,35 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
     if (!isfinite(l->alpha[j]) || !isfinite(l->beta[j]))
         return ks_fail(KS_NUMBER, "Lanczos step %zu of %zu (probe %llu): overflow", j + 1, l->order,
                        (unsigned long long)l->probe);
-    l->steps = j + 1;
-    l->exhausted = l->steps == l->n || l->beta[j] <= BREAKDOWN * jacobi_norm(l, j);
+    count_step(l, j);
     if (!l->exhausted)
-        divide(l, w, l->beta[j]);
+        store(l, j + 1, l->beta[j]);
     return KS_OK;
+}
+
+void *ks_lanczos_vector(const struct ks_lanczos *l, size_t j)
+{
+    return l->single ? (void *)(l->rounded + j * l->length) : l->basis + j * l->length;
+}
+
+size_t ks_lanczos_vector_bytes(const struct ks_lanczos *l)
+{
+    return l->length * (l->single ? sizeof *l->rounded : sizeof *l->basis);
+}
+
+void ks_lanczos_rewind(struct ks_lanczos *l, size_t steps)
+{
+    assert(steps <= l->steps);
+    l->exhausted = l->exhausted && steps == l->steps;
+    l->steps = steps;
+}
+
+void ks_lanczos_retake(struct ks_lanczos *l, double alpha, double beta)
+{
+    size_t j = l->steps;
+
+    assert(j < l->order && !l->exhausted);
+    l->alpha[j] = alpha;
+    l->beta[j] = beta;
+    count_step(l, j);
 }

@@ -2,6 +2,11 @@
 
 #include <stdlib.h>
 
+ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory)
+{
+    return a->prepare ? a->prepare(a->self, memory) : KS_OK;
+}
+
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out)
 {
     return a->apply(a->self, v, out);

@@ -10,13 +10,18 @@
 #include "ks/analysis.h"
 
 const struct ks_operator_kind ks_operator_kinds[] = {
-    {"hessian", ks_hessian_new_f32, ks_hessian_new_f64},
-    {NULL, NULL, NULL},
+    {"hessian", ks_hessian_new_f32, ks_hessian_new_f64, .invariant = true, .decays = true},
+    {"ggn", ks_ggn_new_f32, ks_ggn_new_f64, .invariant = true, .decays = true},
+    {"residual", ks_residual_new_f32, ks_residual_new_f64, .invariant = true},
+    {"preconditioned", ks_preconditioned_new_f32, ks_preconditioned_new_f64, .wide = true,
+     .moving = true},
+    {"manifold", ks_manifold_new_f32, ks_manifold_new_f64, .wide = false},
+    {.name = NULL},
 };
 
-static int json, csv, exact;
-static char *folder, *operator_name, *batchnorm, *order, *probes, *seed, *precision, *batches,
-    *weight_decay, *scale, *memory, *compat, *apply, *output, *gradient;
+static int json, csv, exact, keep_basis;
+static char *folder, *operator_name, *critic, *layer, *batchnorm, *order, *probes, *seed,
+    *precision, *batches, *weight_decay, *scale, *memory, *compat, *apply, *output, *gradient;
 
 #define TEXT(name, letter, variable, help, argument)                                               \
     {                                                                                              \
@@ -31,7 +36,12 @@ const struct poptOption ks_analysis_options[] = {
     TEXT("out", 'o', folder, "write the spectra there, not beside their checkpoints", "DIR"),
     FLAG("json", json, "print the summaries as JSON, an object a line"),
     FLAG("csv", csv, "print the summaries as CSV, a row a checkpoint"),
-    TEXT("operator", '\0', operator_name, "what is analyzed: hessian", "NAME"),
+    TEXT("operator", '\0', operator_name,
+         "hessian (the default), ggn, residual,"
+         " preconditioned, manifold",
+         "NAME"),
+    TEXT("critic", '\0', critic, "the diagonal block of one critic (all)", "E"),
+    TEXT("layer", '\0', layer, "the diagonal block of one layer (all)", "NN"),
     TEXT("batchnorm", '\0', batchnorm, "batch (train, the default) or running (eval) statistics",
          "train|eval"),
     TEXT("order", '\0', order, "Lanczos steps (90)", "M"),
@@ -41,8 +51,10 @@ const struct poptOption ks_analysis_options[] = {
     TEXT("batches", '\0', batches, "use the first N minibatches (all)", "N"),
     TEXT("weight-decay", '\0', weight_decay, "mu2 of the term mu2/2 |theta|^2 (0)", "MU2"),
     TEXT("scale", '\0', scale, "multiply the operator (1)", "C"),
-    TEXT("memory", '\0', memory, "budget in bytes, with K, M, G or T (half of what is free)",
-         "SIZE"),
+    TEXT("memory", '\0', memory,
+         "budget in bytes, with K, M, G or T, a process (half of what is free)", "SIZE"),
+    FLAG("keep-basis", keep_basis,
+         "keep the Lanczos steps on disk: a run that was stopped goes on, a larger --order adds"),
     FLAG("exact", exact, "all eigenvalues, from the dense operator (small critics)"),
     TEXT("compat", '\0', compat, "xqc: one probe, f32, unweighted statistics, 1/N once more",
          "xqc"),
@@ -79,6 +91,16 @@ static ks_status size(const char *name, const char *text, size_t high, size_t *v
     return KS_OK;
 }
 
+/* A number from 0, -1 where the option is absent. */
+static ks_status number_or_all(const char *name, const char *text, int *value)
+{
+    uint64_t number = 0;
+
+    KS_TRY(integer(name, text, 0, INT32_MAX, &number));
+    *value = text ? (int)number : -1;
+    return KS_OK;
+}
+
 static ks_status real_number(const char *name, const char *text, const char *expected,
                              double *value)
 {
@@ -109,7 +131,7 @@ static ks_status bytes(const char *name, const char *text, size_t *value)
         unit = 1ULL << 10 * (suffix - suffixes + 1);
         end++;
     }
-    if (strspn(text, "0123456789") == 0 || *end || errno || number > SIZE_MAX / unit)
+    if (strspn(text, "0123456789") == 0 || *end || errno || number == 0 || number > SIZE_MAX / unit)
         return ks_fail(KS_USAGE, "--%s: expected bytes, as 800M or 2G, found '%s'", name, text);
     *value = (size_t)(number * unit);
     return KS_OK;
@@ -148,10 +170,32 @@ static ks_status read_compat(struct ks_analysis *a)
     if (strcmp(compat, "xqc") != 0)
         return ks_fail(KS_USAGE, "--compat: expected xqc, found '%s'", compat);
     if (!a->single)
-        return ks_fail(KS_USAGE, "--compat xqc: expected --precision f32, found '%s'", precision);
+        return ks_fail(KS_USAGE, "--compat xqc: expected --precision f32, found f64");
     if (a->probes != 1)
         return ks_fail(KS_USAGE, "--compat xqc: expected --probes 1, found '%s'", probes);
     a->compat = true;
+    return KS_OK;
+}
+
+/* Vectors are written in place of a spectrum: what asks for one is refused. A gradient is that of
+ * the whole loss. */
+static ks_status read_vectors(const struct ks_analysis *a)
+{
+    const char *found = a->exact        ? "--exact"
+                        : a->keep_basis ? "--keep-basis"
+                        : a->folder     ? "--out"
+                        : a->json       ? "--json"
+                        : a->csv        ? "--csv"
+                                        : NULL;
+
+    if (!a->apply && !a->gradient)
+        return KS_OK;
+    if (found)
+        return ks_fail(KS_USAGE, "--apply and --gradient: expected no %s: they write no spectrum",
+                       found);
+    if (!a->apply && (a->critic >= 0 || a->layer >= 0))
+        return ks_fail(KS_USAGE, "--gradient: expected no --%s: it is that of all parameters",
+                       a->critic >= 0 ? "critic" : "layer");
     return KS_OK;
 }
 
@@ -165,9 +209,12 @@ static ks_status read_files(struct ks_analysis *a)
         return ks_fail(KS_USAGE,
                        "--apply IN and --output OUT: expected both or neither, found --%s",
                        a->apply ? "apply" : "output");
+    if (a->keep_basis && a->exact)
+        return ks_fail(KS_USAGE,
+                       "--keep-basis: expected without --exact: it takes no Lanczos steps");
     if (a->json && a->csv)
         return ks_fail(KS_USAGE, "--json and --csv: expected at most one of them");
-    return KS_OK;
+    return read_vectors(a);
 }
 
 ks_status ks_analysis_read(struct ks_analysis *a)
@@ -177,14 +224,16 @@ ks_status ks_analysis_read(struct ks_analysis *a)
     *a = (struct ks_analysis){.json = json,
                               .csv = csv,
                               .exact = exact,
+                              .keep_basis = keep_basis,
                               .order = 90,
                               .probes = 1,
-                              .memory = ks_analysis_free_memory() / 2,
                               .scale = 1};
     KS_TRY(find_operator(operator_name, &a->kind));
     KS_TRY(choice("batchnorm", batchnorm, "train", "eval", &a->evaluation));
     KS_TRY(choice("precision", precision, "f32", "f64", &f64));
-    a->single = !f64;
+    a->single = precision ? !f64 : compat || !a->kind->wide;
+    KS_TRY(number_or_all("critic", critic, &a->critic));
+    KS_TRY(number_or_all("layer", layer, &a->layer));
     KS_TRY(size("order", order, 10000, &a->order));
     KS_TRY(size("probes", probes, 10000, &a->probes));
     KS_TRY(integer("seed", seed, 0, INT64_MAX, &a->seed));

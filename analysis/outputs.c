@@ -34,6 +34,12 @@ static ks_status name_output(const char *checkpoint, const char *folder, char **
                            (int)stem_length(name), name, OUTPUT_SUFFIX);
 }
 
+ks_status ks_output_stem(const char *output, char **stem)
+{
+    return ks_print_string(stem, "%.*s", (int)(strlen(output) - (sizeof OUTPUT_SUFFIX - 1)),
+                           output);
+}
+
 /* Of the folder that holds the file; false: there is none. */
 static bool stat_folder(const char *path, struct stat *info)
 {

@@ -1,6 +1,7 @@
 #include "ks/primal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <omp.h>
 
@@ -10,7 +11,7 @@ static ks_status check(const struct ks_problem *q)
 {
     const struct ks_checkpoint *c = q->checkpoint;
 
-    if (q->minibatches < 1 || q->minibatches > c->minibatches)
+    if (q->minibatches + q->elsewhere < 1 || q->minibatches > c->minibatches)
         return ks_fail(KS_USAGE, "batches: expected 1 to %zu, found %zu", c->minibatches,
                        q->minibatches);
     if (q->evaluation && c->critic.arch->states > 0 && !c->critic.state)
@@ -19,7 +20,19 @@ static ks_status check(const struct ks_problem *q)
     return KS_OK;
 }
 
-ks_status ks_primal_new(const struct ks_problem *problem, struct ks_primal **primal)
+static ks_status fold_parameters(struct ks_primal *p)
+{
+    const struct ks_networks *critic = &p->problem->checkpoint->critic;
+    size_t n = critic->arch->parameters, folded = p->fold->arch->parameters;
+
+    KS_TRY(ks_alloc(critic->ensemble * folded, sizeof *p->w, &p->w));
+    for (size_t e = 0; e < critic->ensemble; e++)
+        ks_fold_parameters(p->fold, critic->w + e * n, p->w + e * folded);
+    return KS_OK;
+}
+
+ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
+                        struct ks_primal **primal)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
     const struct ks_arch *arch = c->critic.arch;
@@ -30,10 +43,14 @@ ks_status ks_primal_new(const struct ks_problem *problem, struct ks_primal **pri
     KS_TRY(check(problem));
     KS_GO(ks_alloc(1, sizeof *p, &p));
     p->problem = problem;
+    p->gauss_newton = gauss_newton;
     p->rows = arch->joint && !problem->evaluation ? c->rows : c->loss_rows;
-    p->output_scale = 1 / ((double)problem->minibatches * (double)c->loss_rows);
-    KS_GO(KS(net_new)(arch, p->rows, c->loss_rows, problem->evaluation, &p->net));
-    p->block = p->net->primal + p->net->adjoint;
+    p->input = p->rows * arch->in;
+    p->output_scale = 1 /
+                      ((double)(problem->minibatches + problem->elsewhere) * (double)c->loss_rows);
+    KS_GO(ks_fold_new(arch, problem->evaluation, &p->fold));
+    KS_GO(KS(net_new)(p->fold->arch, p->rows, c->loss_rows, problem->evaluation, &p->net));
+    KS_GO(fold_parameters(p));
     *primal = p;
     return KS_OK;
 done:
@@ -46,79 +63,136 @@ void ks_primal_free(struct ks_primal *primal)
     if (!primal)
         return;
     KS(net_free)(primal->net);
+    ks_fold_free(primal->fold);
+    free(primal->w);
     free(primal);
 }
 
+size_t ks_primal_block(const struct ks_primal *p)
+{
+    return p->net->primal + p->net->adjoint + p->input + ks_fold_cache(p->fold, p->rows);
+}
+
+static struct ks_primal_block cut(const struct ks_primal *p, double *block)
+{
+    struct ks_primal_block b = {.primal = block, .adjoint = block + p->net->primal};
+
+    b.input = b.adjoint + p->net->adjoint;
+    b.cache = b.input + p->input;
+    return b;
+}
+
 double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t minibatch,
-                         double *block, double *gradient)
+                         double *block, struct ks_primal_block *parts, double *gradient)
 {
     const struct ks_checkpoint *c = primal->problem->checkpoint;
-    const struct ks_arch *arch = c->critic.arch;
+    const struct ks_arch *arch = primal->fold->arch;
     const struct ks_net *net = primal->net;
-    const double *w = c->critic.w + critic * arch->parameters;
+    const double *w = primal->w + critic * arch->parameters;
     const double *x = c->input + minibatch * c->rows * arch->in;
     const double *t = c->target + minibatch * c->loss_rows * arch->loss.targets;
+    struct ks_primal_block b = cut(primal, block);
     double *state = primal->problem->evaluation && c->critic.state
                         ? c->critic.state + critic * arch->states
                         : NULL;
-    double *adjoint = block + net->primal, loss;
+    double *output = KS(net_output)(net, b.primal);
+    double *output_bar = KS(net_output_bar)(net, b.adjoint), loss;
 
-    KS(net_forward)(net, w, state, x, block);
-    loss = arch->loss.kind->gradient(&arch->loss, c->loss_rows, KS(net_output)(net, block), t,
-                                     primal->output_scale, KS(net_output_bar)(net, adjoint));
-    KS(net_backward)(net, w, x, block, adjoint, NULL, gradient);
+    if (primal->fold->folded)
+        ks_fold_input(primal->fold, primal->rows, x, b.input, b.cache);
+    else
+        memcpy(b.input, x, primal->input * sizeof *x);
+    KS(net_forward)(net, w, state, b.input, b.primal);
+    loss = arch->loss.kind->gradient(&arch->loss, c->loss_rows, output, t, primal->output_scale,
+                                     output_bar);
+    if (primal->gauss_newton)
+        memset(output_bar, 0, c->loss_rows * arch->out * sizeof *output_bar);
+    KS(net_backward)(net, w, b.input, b.primal, b.adjoint, NULL, gradient);
+    arch->loss.kind->curvature(&arch->loss, c->loss_rows, output, t, output);
+    *parts = b;
     return loss * primal->output_scale;
+}
+
+size_t ks_primal_first_critic(const struct ks_problem *problem)
+{
+    return problem->critic < 0 ? 0 : (size_t)problem->critic;
+}
+
+size_t ks_primal_critics(const struct ks_problem *problem)
+{
+    return problem->critic < 0 ? problem->checkpoint->critic.ensemble : 1;
 }
 
 size_t ks_primal_workers(const struct ks_problem *problem)
 {
     size_t threads = (size_t)omp_get_max_threads();
 
+    if (problem->minibatches == 0)
+        return 1; /* which has nothing to do */
     return threads < problem->minibatches ? threads : problem->minibatches;
 }
 
 /* Sums over all critics and minibatches; worker k takes minibatches k, k + workers, ... and has a
- * gradient [E P] and a block of its own, so that the order of the sum is fixed. */
+ * gradient [E, P of the folded critic] and a block of its own, so that the order of the sum is
+ * fixed. */
 static void sum_workers(const struct ks_primal *primal, size_t workers, double *block,
                         double *gradient, double *loss)
 {
     const struct ks_problem *q = primal->problem;
-    size_t ensemble = q->checkpoint->critic.ensemble, n = q->checkpoint->critic.arch->parameters;
+    size_t ensemble = q->checkpoint->critic.ensemble, n = primal->fold->arch->parameters;
+    size_t block_size = ks_primal_block(primal);
 
 #pragma omp parallel for num_threads((int)workers) schedule(static, 1)
     for (size_t k = 0; k < workers; k++)
         for (size_t e = 0; e < ensemble; e++)
-            for (size_t i = k; i < q->minibatches; i += workers)
-                loss[k] += ks_primal_compute(primal, e, i, block + k * primal->block,
+            for (size_t i = k; i < q->minibatches; i += workers) {
+                struct ks_primal_block parts;
+
+                loss[k] += ks_primal_compute(primal, e, i, block + k * block_size, &parts,
                                              gradient + (k * ensemble + e) * n);
+            }
+}
+
+/* The workers' sums, in the parameters of the critics as they are. */
+static void unfold(const struct ks_primal *primal, size_t workers, double *sums, double *gradient)
+{
+    const struct ks_networks *critic = &primal->problem->checkpoint->critic;
+    size_t folded = primal->fold->arch->parameters, n = critic->arch->parameters;
+    size_t all = critic->ensemble * folded;
+
+    for (size_t i = 0; i < all; i++)
+        for (size_t k = 1; k < workers; k++)
+            sums[i] += sums[k * all + i];
+    for (size_t e = 0; e < critic->ensemble; e++)
+        ks_fold_adjoint(primal->fold, critic->w + e * n, NULL, NULL, sums + e * folded,
+                        gradient + e * n);
 }
 
 ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient)
 {
-    size_t n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
-    const double *theta = problem->checkpoint->critic.w;
+    const struct ks_networks *critic = &problem->checkpoint->critic;
+    size_t n = critic->ensemble * critic->arch->parameters, workers = 0;
     double *block = NULL, *sums = NULL, *losses = NULL, squares = 0;
+    double decay = problem->follower ? 0 : problem->weight_decay;
     struct ks_primal *primal = NULL;
-    size_t workers = 0;
     ks_status status = KS_OK;
 
-    KS_GO(ks_primal_new(problem, &primal));
+    KS_GO(ks_primal_new(problem, false, &primal));
     workers = ks_primal_workers(problem);
-    KS_GO(ks_alloc(workers * primal->block, sizeof *block, &block));
-    KS_GO(ks_alloc(workers * n, sizeof *sums, &sums));
+    KS_GO(ks_alloc(workers * ks_primal_block(primal), sizeof *block, &block));
+    KS_GO(
+        ks_alloc(workers * critic->ensemble * primal->fold->arch->parameters, sizeof *sums, &sums));
     KS_GO(ks_alloc(workers, sizeof *losses, &losses));
     sum_workers(primal, workers, block, sums, losses);
+    unfold(primal, workers, sums, gradient);
     *loss = 0;
     for (size_t k = 0; k < workers; k++)
         *loss += losses[k];
     for (size_t i = 0; i < n; i++) {
-        gradient[i] = problem->weight_decay * theta[i];
-        for (size_t k = 0; k < workers; k++)
-            gradient[i] += sums[k * n + i];
-        gradient[i] *= problem->scale;
-        squares += theta[i] * theta[i];
+        gradient[i] = problem->scale * (gradient[i] + decay * critic->w[i]);
+        squares += critic->w[i] * critic->w[i];
     }
-    *loss = problem->scale * (*loss + problem->weight_decay / 2 * squares);
+    *loss = problem->scale * (*loss + decay / 2 * squares);
 done:
     free(block);
     free(sums);

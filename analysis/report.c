@@ -17,10 +17,11 @@ static const char *const settings[] = {
     "weight_decay", "scale",     "batches",   "critic", "layer",  "blas_version", "blas_kernel"};
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-/* The columns of the table. */
-static const char *const columns[] = {"lambda_max", "lambda_min", "kappa", "kappa_lower_bound",
-                                      "kappa_q90",  "kurtosis",   "trace"};
-enum { COLUMNS = sizeof columns / sizeof columns[0], COLUMN = 12 };
+/* The columns of the table: the spectrum's ends, the paper's figures beside what holds, and what of
+ * the spectrum lies apart or is zero. */
+static const char *const columns[] = {"lambda_max", "lambda_min", "kappa",    "kappa_lower_bound",
+                                      "kappa_q90",  "kurtosis",   "outliers", "zero_mass"};
+enum { COLUMNS = sizeof columns / sizeof columns[0], COLUMN = 10 };
 
 static ks_status written(struct ks_report *r)
 {
@@ -40,24 +41,43 @@ static size_t fewest_steps(const struct ks_spectrum *s)
     return fewest;
 }
 
-static void add_table_row(const struct ks_report *r, const char *checkpoint,
-                          const struct ks_spectrum *s)
+static const char *claim_of(const struct ks_spectrum *s)
+{
+    const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, "claim");
+
+    return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
+}
+
+static int column_width(size_t k)
+{
+    return (int)(strlen(columns[k]) > COLUMN ? strlen(columns[k]) : COLUMN);
+}
+
+static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
+                               const struct ks_spectrum *s)
 {
     const struct ks_attribute *n = ks_attribute_find(s->attribute, s->n_attributes, "dimension");
+    char *longer = NULL;
 
     if (r->rows == 0) {
         fprintf(r->out, "%-*s %9s %5s", r->width, "checkpoint", "n", "m");
         for (size_t k = 0; k < COLUMNS; k++)
-            fprintf(r->out, " %*s",
-                    (int)(strlen(columns[k]) > COLUMN ? strlen(columns[k]) : COLUMN), columns[k]);
+            fprintf(r->out, " %*s", column_width(k), columns[k]);
         fputc('\n', r->out);
     }
     fprintf(r->out, "%-*s %9lld %5zu", r->width, checkpoint, n ? (long long)n->integer : -1,
             fewest_steps(s));
-    for (size_t k = 0; k < COLUMNS; k++)
-        fprintf(r->out, " %*.5g", (int)(strlen(columns[k]) > COLUMN ? strlen(columns[k]) : COLUMN),
-                ks_summary_get(s, columns[k]));
+    for (size_t k = 0; k < COLUMNS; k++) {
+        double value = ks_summary_get(s, columns[k]);
+
+        fprintf(r->out, " %*.4g", column_width(k), isnan(value) ? NAN : value);
+    }
     fputc('\n', r->out);
+    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n", r->claims ? r->claims : "", checkpoint,
+                           claim_of(s)));
+    free(r->claims);
+    r->claims = longer;
+    return KS_OK;
 }
 
 /* JSON has no other strings than UTF-8: a name that is none loses the bytes that spoil it. */
@@ -106,6 +126,7 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
     }
     for (size_t i = 0; i < s->n_summary; i++)
         failed |= json_object_set_new(object, s->summary[i].name, json_value(&s->summary[i])) != 0;
+    failed |= json_object_set_new(object, "claim", json_text(claim_of(s))) != 0;
     if (!failed)
         line = json_dumps(object, JSON_COMPACT);
     if (line)
@@ -174,7 +195,7 @@ ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struc
 {
     switch (r->form) {
     case KS_REPORT_TABLE:
-        add_table_row(r, checkpoint, s);
+        KS_TRY(add_table_row(r, checkpoint, s));
         break;
     case KS_REPORT_JSON:
         KS_TRY(add_json(r, checkpoint, s));
@@ -189,10 +210,9 @@ ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struc
 
 ks_status ks_report_end(struct ks_report *r)
 {
-    if (r->form == KS_REPORT_TABLE && r->rows > 0)
-        fprintf(r->out,
-                "\nThe condition number is at least kappa_lower_bound. kappa, the ratio of "
-                "two Ritz values, is no estimate of it:\nit stands here as the paper has it, "
-                "and depends on m, the start vector and rounding.\n");
+    if (r->claims)
+        fputs(r->claims, r->out);
+    free(r->claims);
+    r->claims = NULL;
     return written(r);
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ks/basis.h"
 #include "ks/jacobi.h"
 #include "ks/memory.h"
 
@@ -27,29 +28,86 @@ static ks_status allocate(struct ks_spectrum *s, size_t probes, size_t order)
     return ks_alloc(probes, sizeof *s->steps, &s->steps);
 }
 
-ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq, struct ks_spectrum *s)
+static ks_status take_steps(struct ks_lanczos *l, const struct ks_operator *a,
+                            const struct ks_slq *slq, struct ks_basis *basis)
 {
+    if (l->steps > 0 && slq->resumed)
+        slq->resumed(slq->context, l);
+    while (l->steps < l->order && !l->exhausted) {
+        KS_TRY(ks_lanczos_step(l, a));
+        if (basis)
+            KS_TRY(ks_team_agree(slq->team, ks_basis_append(basis, l)));
+        if (slq->watch)
+            slq->watch(slq->context, l);
+    }
+    return KS_OK;
+}
+
+static ks_status run_probe(struct ks_lanczos *l, const struct ks_operator *a,
+                           const struct ks_slq *slq, uint64_t probe)
+{
+    struct ks_basis *basis = NULL;
+    ks_status status = KS_OK;
+
+    ks_lanczos_start(l, slq->seed, probe);
+    if (slq->keep)
+        status = ks_basis_open(slq->keep, slq->key, l, &basis);
+    if (status == KS_OK)
+        status = take_steps(l, a, slq, basis);
+    ks_basis_close(basis);
+    return status;
+}
+
+/* The probes of this process's group. */
+static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *slq,
+                            struct ks_spectrum *s)
+{
+    size_t groups = slq->groups > 0 ? slq->groups : 1;
     ks_status status = KS_OK;
     struct ks_lanczos *l = NULL;
 
-    KS_GO(allocate(s, slq->probes, slq->order));
-    KS_GO(ks_lanczos_new(a->n, slq->order, &l));
-    for (size_t probe = 0; probe < slq->probes; probe++) {
+    KS_GO(ks_team_agree(slq->team, ks_lanczos_new(a->n, slq->order, slq->single, slq->team, &l)));
+    for (size_t probe = slq->group; probe < slq->probes; probe += groups) {
         size_t row = probe * s->order;
 
-        ks_lanczos_start(l, slq->seed, probe);
-        while (l->steps < l->order && !l->exhausted) {
-            KS_GO(ks_lanczos_step(l, a));
-            if (slq->watch)
-                slq->watch(slq->context, l);
-        }
+        KS_GO(run_probe(l, a, slq, probe));
         memcpy(s->alpha + row, l->alpha, l->steps * sizeof(double));
         memcpy(s->beta + row, l->beta, l->steps * sizeof(double));
         s->steps[probe] = (int64_t)l->steps;
-        KS_GO(ks_jacobi_ritz(l->steps, l->alpha, l->beta, s->ritz + row, s->weight + row,
-                             s->residual + row));
+        KS_GO(ks_team_agree(slq->team, ks_jacobi_ritz(l->steps, l->alpha, l->beta, s->ritz + row,
+                                                      s->weight + row, s->residual + row)));
     }
 done:
     ks_lanczos_free(l);
     return status;
+}
+
+size_t ks_slq_group(const struct ks_team *world, int rank, size_t groups)
+{
+    return (size_t)rank * groups / (size_t)ks_team_size(world);
+}
+
+/* Every probe from the first process of its group. */
+static void collect(const struct ks_slq *slq, struct ks_spectrum *s)
+{
+    double *const arrays[] = {s->alpha, s->beta, s->ritz, s->weight, s->residual};
+
+    for (size_t probe = 0; probe < s->probes && slq->groups > 1; probe++) {
+        int first = 0;
+
+        while (ks_slq_group(slq->world, first, slq->groups) != probe % slq->groups)
+            first++;
+        ks_team_broadcast(slq->world, first, sizeof *s->steps, s->steps + probe);
+        for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+            ks_team_broadcast(slq->world, first, s->order * sizeof(double),
+                              arrays[k] + probe * s->order);
+    }
+}
+
+ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq, struct ks_spectrum *s)
+{
+    KS_TRY(ks_team_agree(slq->world, allocate(s, slq->probes, slq->order)));
+    KS_TRY(ks_team_agree(slq->world, run_probes(a, slq, s)));
+    collect(slq, s);
+    return KS_OK;
 }

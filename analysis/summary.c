@@ -1,6 +1,6 @@
-/* The figures of a spectrum. theta_i, w_i, r_i: Ritz values (ascending), weights (sum 1) and
- * residual bounds of one probe. A figure is a function of one probe and a rule for several; a new
- * one is a function and a row of the table. */
+/* The table of figures: which there are, how those of several probes become one number, and the
+ * same again for leading parts of the Jacobi matrices. A new one is a function in probe.h and a row
+ * here. */
 #include "ks/summary.h"
 
 #include <assert.h>
@@ -11,166 +11,73 @@
 
 #include "ks/jacobi.h"
 #include "ks/memory.h"
+#include "ks/null.h"
+#include "ks/probe.h"
 
 enum { PART = 30 }; /* figures are repeated at m = PART, 2 PART, ... */
 
-/* What a figure is computed from. */
-struct probe {
-    size_t n;                                /* dimension of the operator                       */
-    size_t steps;                            /* m                                               */
-    const double *theta, *weight, *residual; /* [steps]                                        */
-    double smallest; /* singular value of the extended Jacobi matrix; exact: smallest |theta|  */
-    double abs_max;  /* max(|lambda_max|, |lambda_min|), over all probes                       */
-};
+/* The noise floor in units of eps lambda_abs_max: of the products' eps where no null direction was
+ * measured, of the basis' eps in any case. Rounding moves eigenvalues by at most the norm of the
+ * error of the operator: up to 7 units for critics of dog-trot in float32, 1 for the golden ones;
+ * Lanczos in float64 leaves a zero eigenvalue within 4 (test_zeros_stay_below_the_noise_floor,
+ * test_noise_floor_of_float32). */
+static const double NOISE = 16;
 
-static double lambda_max(const struct probe *p)
+/* Figures of what is known beside the probes. */
+
+static double noise_floor(const struct ks_probe *p)
 {
-    return p->theta[p->steps - 1];
+    return p->known->noise_floor;
 }
 
-static double lambda_max_residual(const struct probe *p)
+static double null_dimension(const struct ks_probe *p)
 {
-    return p->residual[p->steps - 1];
+    return p->known->null_dimension;
 }
 
-static double lambda_min(const struct probe *p)
+static double null_residual(const struct ks_probe *p)
 {
-    return p->theta[0];
+    return p->known->null_residual;
 }
 
-static double lambda_min_residual(const struct probe *p)
+static double dead_dimension(const struct ks_probe *p)
 {
-    return p->residual[0];
-}
-
-static double largest_size(const struct probe *p) /* max |theta| */
-{
-    return fmax(fabs(p->theta[0]), fabs(p->theta[p->steps - 1]));
-}
-
-static double smallest_size(const struct probe *p) /* min |theta| */
-{
-    double size = INFINITY;
-
-    for (size_t i = 0; i < p->steps; i++)
-        size = fmin(size, fabs(p->theta[i]));
-    return size;
-}
-
-static double kappa(const struct probe *p)
-{
-    return largest_size(p) / smallest_size(p);
-}
-
-/* |A x| >= smallest for every unit vector x of the Krylov space, and |A| >= max |theta|. */
-static double kappa_lower_bound(const struct probe *p)
-{
-    return largest_size(p) / p->smallest;
-}
-
-/* The smallest |theta| up to which the weights reach the fraction q: from zero outwards, always the
- * nearer neighbour of the two sides. */
-static double size_quantile(const struct probe *p, double q)
-{
-    static const double ROUNDING =
-        1e-12; /* weights 1/10 reach 0.9 after 9, though they sum to less */
-    size_t above = 0, below;
-    double sum = 0, size = 0;
-
-    while (above < p->steps && p->theta[above] < 0)
-        above++;
-    below = above; /* next: theta[above] upwards, theta[below - 1] downwards */
-    while (sum < q - ROUNDING && (above < p->steps || below > 0)) {
-        bool up = below == 0 || (above < p->steps && p->theta[above] <= -p->theta[below - 1]);
-        size_t i = up ? above++ : --below;
-
-        size = fabs(p->theta[i]);
-        sum += p->weight[i];
-    }
-    return size;
-}
-
-static double kappa_q90(const struct probe *p)
-{
-    return p->abs_max / size_quantile(p, 0.9);
-}
-
-static double kappa_q50(const struct probe *p)
-{
-    return p->abs_max / size_quantile(p, 0.5);
-}
-
-/* m4 / m2^2 of the unweighted Ritz values, central; NaN where they are all alike. In units of the
- * largest, so that no power underflows. */
-static double kurtosis(const struct probe *p)
-{
-    double m = (double)p->steps, unit = largest_size(p), centre = 0, m2 = 0, m4 = 0;
-
-    for (size_t i = 0; i < p->steps; i++)
-        centre += p->theta[i] / unit / m;
-    for (size_t i = 0; i < p->steps; i++) {
-        double square = (p->theta[i] / unit - centre) * (p->theta[i] / unit - centre);
-
-        m2 += square / m;
-        m4 += square * square / m;
-    }
-    return m4 / (m2 * m2);
-}
-
-static double kurtosis_excess(const struct probe *p)
-{
-    return kurtosis(p) - 3;
-}
-
-static double trace(const struct probe *p)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < p->steps; i++)
-        sum += p->weight[i] * p->theta[i];
-    return (double)p->n * sum;
-}
-
-static double trace_square(const struct probe *p)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < p->steps; i++)
-        sum += p->weight[i] * p->theta[i] * p->theta[i];
-    return (double)p->n * sum;
-}
-
-/* trace_square / lambda_abs_max^2, by ratios: a square alone can leave the range of a double. */
-static double stable_rank(const struct probe *p)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < p->steps; i++)
-        sum += p->weight[i] * (p->theta[i] / p->abs_max) * (p->theta[i] / p->abs_max);
-    return (double)p->n * sum;
+    return p->known->dead_dimension;
 }
 
 static const struct figure {
     const char *name;
-    double (*value)(const struct probe *p);
-    /* Over several probes. OF_LARGEST, OF_SMALLEST: the value at the probe whose `key` is that. */
-    enum { MEAN, MEDIAN, LARGEST, SMALLEST, OF_LARGEST, OF_SMALLEST } over;
+    double (*value)(const struct ks_probe *p);
+    /* Over several probes. OF_LARGEST, OF_SMALLEST: the value at the probe whose `key` is that.
+     * KNOWN: no probe decides it. */
+    enum { MEAN, MEDIAN, LARGEST, SMALLEST, OF_LARGEST, OF_SMALLEST, KNOWN } over;
     bool every_part; /* it depends on m: repeated for the leading parts */
-    double (*key)(const struct probe *p);
+    double (*key)(const struct ks_probe *p);
 } figures[] = {
-    {"lambda_max", lambda_max, LARGEST, true, NULL},
-    {"lambda_max_residual", lambda_max_residual, OF_LARGEST, true, lambda_max},
-    {"lambda_min", lambda_min, SMALLEST, true, NULL},
-    {"lambda_min_residual", lambda_min_residual, OF_SMALLEST, true, lambda_min},
-    {"kappa", kappa, MEDIAN, true, NULL},
-    {"kappa_lower_bound", kappa_lower_bound, LARGEST, true, NULL},
-    {"kappa_q90", kappa_q90, MEAN, true, NULL},
-    {"kappa_q50", kappa_q50, MEAN, true, NULL},
-    {"kurtosis", kurtosis, MEAN, true, NULL},
-    {"kurtosis_excess", kurtosis_excess, MEAN, true, NULL},
-    {"trace", trace, MEAN, false, NULL},
-    {"trace_square", trace_square, MEAN, false, NULL},
-    {"stable_rank", stable_rank, MEAN, true, NULL},
+    {"lambda_max", ks_probe_lambda_max, LARGEST, true, NULL},
+    {"lambda_max_residual", ks_probe_lambda_max_residual, OF_LARGEST, true, ks_probe_lambda_max},
+    {"lambda_max_upper", ks_probe_lambda_max_upper, LARGEST, true, NULL},
+    {"lambda_min", ks_probe_lambda_min, SMALLEST, true, NULL},
+    {"lambda_min_residual", ks_probe_lambda_min_residual, OF_SMALLEST, true, ks_probe_lambda_min},
+    {"kappa", ks_probe_kappa, MEDIAN, true, NULL},
+    {"kappa_lower_bound", ks_probe_kappa_lower_bound, LARGEST, true, NULL},
+    {"kappa_effective_bound", ks_probe_kappa_effective_bound, LARGEST, true, NULL},
+    {"kappa_q90", ks_probe_kappa_q90, MEAN, true, NULL},
+    {"kappa_q50", ks_probe_kappa_q50, MEAN, true, NULL},
+    {"kurtosis", ks_probe_kurtosis, MEAN, true, NULL},
+    {"kurtosis_excess", ks_probe_kurtosis_excess, MEAN, true, NULL},
+    {"kurtosis_spectral", ks_probe_kurtosis_spectral, MEAN, true, NULL},
+    {"trace", ks_probe_trace, MEAN, false, NULL},
+    {"trace_square", ks_probe_trace_square, MEAN, false, NULL},
+    {"stable_rank", ks_probe_stable_rank, MEAN, true, NULL},
+    {"outliers", ks_probe_outliers, MEAN, true, NULL},
+    {"outlier_gap", ks_probe_outlier_gap, MEAN, true, NULL},
+    {"noise_floor", noise_floor, KNOWN, true, NULL},
+    {"zero_mass", ks_probe_zero_mass, MEAN, true, NULL},
+    {"negative_mass", ks_probe_negative_mass, MEAN, true, NULL},
+    {"null_dimension", null_dimension, KNOWN, false, NULL},
+    {"null_residual", null_residual, KNOWN, true, NULL},
+    {"dead_dimension", dead_dimension, KNOWN, false, NULL},
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 
@@ -210,8 +117,8 @@ static double standard_error(size_t n, const double *value)
 }
 
 /* The largest (sign 1) or smallest (sign -1) of the keys decides. */
-static size_t place_of_extreme(size_t n, const struct probe *probe,
-                               double (*key)(const struct probe *), double sign)
+static size_t place_of_extreme(size_t n, const struct ks_probe *probe,
+                               double (*key)(const struct ks_probe *), double sign)
 {
     size_t best = 0;
 
@@ -222,7 +129,7 @@ static size_t place_of_extreme(size_t n, const struct probe *probe,
 }
 
 /* `value` [n]: the figure of each probe; its order is lost. */
-static double combine(const struct figure *f, size_t n, const struct probe *probe, double *value)
+static double combine(const struct figure *f, size_t n, const struct ks_probe *probe, double *value)
 {
     switch (f->over) {
     case MEAN:
@@ -237,6 +144,8 @@ static double combine(const struct figure *f, size_t n, const struct probe *prob
         return value[place_of_extreme(n, probe, f->key, 1)];
     case OF_SMALLEST:
         return value[place_of_extreme(n, probe, f->key, -1)];
+    case KNOWN:
+        return value[0];
     }
     assert(!"a figure without a rule");
     return NAN;
@@ -251,16 +160,53 @@ static void add(struct ks_spectrum *s, double value, const char *name, const cha
     snprintf(attribute->name, sizeof attribute->name, "%s%s", name, suffix);
 }
 
-/* Adds the figures of these probes; part: the order of the leading parts, 0 for the whole. */
-static ks_status add_figures(struct ks_spectrum *s, struct probe *probe, size_t part)
+/* What is measured on a null direction stands in for the products' eps; a product of exactly zero
+ * measures no rounding. */
+static double find_noise_floor(const struct ks_summary_terms *terms, double abs_max)
 {
-    double *value = NULL, abs_max = 0;
+    const struct ks_null *null = terms->null;
+    bool measured = null && null->dimension > 0 && null->product > 0;
+
+    return fmax(measured ? null->product : NOISE * terms->epsilon * abs_max,
+                NOISE * terms->basis_epsilon * abs_max);
+}
+
+/* The null space is where the architecture implies one and the weight decay adds nothing, and on
+ * dead coordinates. */
+static struct ks_known find_known(const struct ks_spectrum *s, const struct ks_probe *probe,
+                                  const struct ks_summary_terms *terms)
+{
+    const struct ks_null *null = terms->null;
+    struct ks_known known = {.n = terms->n,
+                             .probes = s->probes,
+                             .unweighted = terms->unweighted,
+                             .null_dimension = NAN,
+                             .null_residual = NAN,
+                             .dead_dimension = NAN};
+
+    for (size_t i = 0; i < s->probes; i++)
+        known.abs_max = fmax(known.abs_max, ks_probe_largest_size(&probe[i]));
+    known.noise_floor = find_noise_floor(terms, known.abs_max);
+    if (!null)
+        return known;
+    known.null_dimension = (double)null->dimension;
+    known.dead_dimension = (double)null->dead;
+    known.null_residual = null->product / known.abs_max;
+    if (terms->shift == 0)
+        known.null = null->dimension + null->dead;
+    return known;
+}
+
+/* Adds the figures of these probes; part: the order of the leading parts, 0 for the whole. */
+static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_terms *terms,
+                             struct ks_probe *probe, size_t part)
+{
+    struct ks_known known = find_known(s, probe, terms);
+    double *value = NULL;
     char suffix[32] = "";
 
     for (size_t i = 0; i < s->probes; i++)
-        abs_max = fmax(abs_max, largest_size(&probe[i]));
-    for (size_t i = 0; i < s->probes; i++)
-        probe[i].abs_max = abs_max;
+        probe[i].known = &known;
     if (part > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", part);
     KS_TRY(ks_alloc(s->probes, sizeof *value, &value));
@@ -274,30 +220,31 @@ static ks_status add_figures(struct ks_spectrum *s, struct probe *probe, size_t 
         if (s->probes > 1)
             error = standard_error(s->probes, value);
         add(s, combine(f, s->probes, probe, value), f->name, suffix);
-        if (s->probes > 1 && part == 0 && !f->key)
+        if (s->probes > 1 && part == 0 && !f->key && f->over != KNOWN)
             add(s, error, f->name, "_se");
     }
     free(value);
     return KS_OK;
 }
 
-static ks_status whole(struct ks_spectrum *s, size_t n, struct probe *probe)
+static ks_status whole(struct ks_spectrum *s, const struct ks_summary_terms *terms,
+                       struct ks_probe *probe)
 {
     for (size_t i = 0; i < s->probes; i++) {
         size_t row = i * s->order;
-        struct probe *p = &probe[i];
+        struct ks_probe *p = &probe[i];
 
-        *p = (struct probe){.n = n,
-                            .steps = s->steps ? (size_t)s->steps[i] : s->order,
-                            .theta = s->ritz + row,
-                            .weight = s->weight + row,
-                            .residual = s->residual + row};
+        *p = (struct ks_probe){.steps = s->steps ? (size_t)s->steps[i] : s->order,
+                               .theta = s->ritz + row,
+                               .weight = s->weight + row,
+                               .residual = s->residual + row,
+                               .beta = s->beta ? s->beta + row : NULL};
         if (s->alpha)
             KS_TRY(ks_jacobi_smallest(p->steps, s->alpha + row, s->beta + row, &p->smallest));
         else
-            p->smallest = smallest_size(p);
+            p->smallest = ks_probe_smallest_size(p);
     }
-    return add_figures(s, probe, 0);
+    return add_figures(s, terms, probe, 0);
 }
 
 static void make_uniform(size_t n, double *weight)
@@ -307,39 +254,42 @@ static void make_uniform(size_t n, double *weight)
 }
 
 /* `nodes` [probes, 3, order] is room for the leading parts' quadrature. */
-static ks_status leading_part(struct ks_spectrum *s, size_t n, size_t part, bool unweighted,
-                              double *nodes, struct probe *probe)
+static ks_status leading_part(struct ks_spectrum *s, const struct ks_summary_terms *terms,
+                              size_t part, double *nodes, struct ks_probe *probe)
 {
     for (size_t i = 0; i < s->probes; i++) {
         size_t row = i * s->order, m = (size_t)s->steps[i] < part ? (size_t)s->steps[i] : part;
         double *theta = nodes + 3 * row, *weight = theta + s->order, *residual = weight + s->order;
-        struct probe *p = &probe[i];
+        struct ks_probe *p = &probe[i];
 
-        *p = (struct probe){
-            .n = n, .steps = m, .theta = theta, .weight = weight, .residual = residual};
+        *p = (struct ks_probe){.steps = m,
+                               .theta = theta,
+                               .weight = weight,
+                               .residual = residual,
+                               .beta = s->beta + row};
         KS_TRY(ks_jacobi_ritz(m, s->alpha + row, s->beta + row, theta, weight, residual));
         KS_TRY(ks_jacobi_smallest(m, s->alpha + row, s->beta + row, &p->smallest));
-        if (unweighted)
+        if (terms->unweighted)
             make_uniform(m, weight);
     }
-    return add_figures(s, probe, part);
+    return add_figures(s, terms, probe, part);
 }
 
-ks_status ks_summary(struct ks_spectrum *s, size_t n, bool unweighted)
+ks_status ks_summary(struct ks_spectrum *s, const struct ks_summary_terms *terms)
 {
     ks_status status = KS_OK;
     size_t parts = s->alpha ? (s->order - 1) / PART : 0;
-    struct probe *probe = NULL;
+    struct ks_probe *probe = NULL;
     double *nodes = NULL;
 
     assert(s->ritz && !s->summary);
     KS_GO(ks_alloc(FIGURES * (2 + parts), sizeof *s->summary, &s->summary));
     KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
-    KS_GO(whole(s, n, probe));
+    KS_GO(whole(s, terms, probe));
     if (parts > 0)
         KS_GO(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
     for (size_t k = 1; k <= parts; k++)
-        KS_GO(leading_part(s, n, k * PART, unweighted, nodes, probe));
+        KS_GO(leading_part(s, terms, k * PART, nodes, probe));
 done:
     free(probe);
     free(nodes);

@@ -12,44 +12,71 @@ static ks_status require_finite(size_t n, const double *v, const char *what)
     return KS_OK;
 }
 
-ks_status ks_apply_file(const struct ks_operator *a, const char *in, const char *out,
-                        struct ks_watch *watch)
+/* The file's vectors on process 0, room for one on the others; *k on all. */
+static ks_status read_vectors(const struct ks_team *team, const char *path, size_t n, size_t *k,
+                              double **v)
 {
+    KS_TRY(ks_team_agree(team, ks_team_rank(team) == 0 ? ks_vectors_read(path, n, k, v)
+                                                       : ks_alloc(n, sizeof **v, v)));
+    ks_team_broadcast(team, 0, sizeof *k, k);
+    return KS_OK;
+}
+
+ks_status ks_apply_file(const struct ks_operator *a, const struct ks_selection *selection,
+                        const char *in, const char *out, struct ks_watch *watch)
+{
+    const bool leads = ks_team_rank(a->team) == 0;
     ks_status status = KS_OK;
-    double *v = NULL, *products = NULL;
+    double *v = NULL, *pair = NULL;
     size_t k;
 
-    KS_GO(ks_vectors_read(in, a->n, &k, &v));
-    KS_GO(ks_alloc(k * a->n, sizeof *products, &products));
+    KS_GO(read_vectors(a->team, in, selection->of, &k, &v));
     watch->products = k;
-    KS_GO(ks_watch_start(watch));
+    status = ks_alloc(2 * a->n, sizeof *pair, &pair);
+    if (status == KS_OK)
+        status = ks_watch_start(watch);
+    KS_GO(ks_team_agree(a->team, status));
     for (size_t i = 0; i < k; i++) {
-        double *product = products + i * a->n;
+        double *block = pair, *product = pair + a->n;
+        double *whole = leads ? v + i * selection->of : v;
 
-        KS_GO(ks_operator_apply(a, v + i * a->n, product));
+        ks_selection_gather(selection, whole, block);
+        ks_team_broadcast(a->team, 0, a->n * sizeof *block, block);
+        KS_GO(ks_operator_apply(a, block, product));
         KS_GO(require_finite(a->n, product, "a product"));
+        ks_selection_scatter(selection, product, whole);
         ks_watch_product(watch, i + 1);
     }
-    KS_GO(ks_vectors_write(out, k, a->n, products, NULL));
+    KS_GO(ks_team_agree(a->team, leads ? ks_vectors_write(out, k, selection->of, v, NULL) : KS_OK));
 done:
     free(v);
-    free(products);
+    free(pair);
     return status;
 }
 
-ks_status ks_gradient_file(const struct ks_problem *problem, const char *out)
+ks_status ks_gradient_file(const struct ks_problem *problem, const struct ks_team *team,
+                           const char *out)
 {
     const struct ks_networks *critic = &problem->checkpoint->critic;
     size_t n = critic->ensemble * critic->arch->parameters;
     ks_status status = KS_OK;
-    double *vector = NULL, loss;
+    double *vector = NULL, *room = NULL, loss;
 
-    KS_GO(ks_alloc(n, sizeof *vector, &vector));
-    KS_GO(ks_gradient(problem, &loss, vector));
+    status = ks_alloc(n, sizeof *vector, &vector);
+    if (status == KS_OK)
+        status = ks_alloc(ks_team_room(team, n), sizeof *room, &room);
+    if (status == KS_OK)
+        status = ks_gradient(problem, &loss, vector);
+    KS_GO(ks_team_agree(team, status));
+    ks_team_sum(team, 1, &loss);
+    ks_team_sum_whole(team, n, room, vector);
     KS_GO(require_finite(1, &loss, "the loss"));
     KS_GO(require_finite(n, vector, "the gradient"));
-    KS_GO(ks_vectors_write(out, 1, n, vector, &loss));
+    if (ks_team_rank(team) == 0)
+        status = ks_vectors_write(out, 1, n, vector, &loss);
+    KS_GO(ks_team_agree(team, status));
 done:
     free(vector);
+    free(room);
     return status;
 }

@@ -5,13 +5,34 @@
 #include "ks/jacobi.h"
 #include "ks/memory.h"
 
-static const double LONG_RUN = 10;     /* seconds from which a run's cost is announced */
+static const double LONG_RUN = 10;     /* seconds from which a run's time is announced */
+static const double LARGE_RUN = 5e8;   /* bytes from which its memory is             */
 static const double NOTE_INTERVAL = 1; /* seconds between two looks at the largest Ritz value */
+
+/* What the run takes, once. */
+static void tell(struct ks_watch *w)
+{
+    const struct ks_budget *b = w->budget;
+
+    if (w->quiet || w->told)
+        return;
+    w->told = true;
+    fprintf(stderr,
+            "%s: %zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
+            "activations, %.2f GB for checkpoint and workspace\n",
+            w->checkpoint, w->products - w->skipped, w->dimension, 1e-9 * (double)b->held,
+            b->single_basis ? " (in float32: in float64 they do not fit)" : "",
+            1e-9 * (double)b->kept, 1e-9 * (double)b->fixed);
+}
 
 ks_status ks_watch_start(struct ks_watch *w)
 {
-    KS_TRY(ks_alloc(2 * w->order, sizeof *w->work, &w->work));
+    const struct ks_budget *b = w->budget;
+
+    KS_TRY(ks_alloc(KS_JACOBI_WORK * w->order, sizeof *w->work, &w->work));
     ks_progress_start(&w->progress, "products", w->products, w->quiet);
+    if (b->single_basis || (double)(b->held + b->kept + b->fixed) > LARGE_RUN)
+        tell(w);
     w->started = ks_seconds();
     return KS_OK;
 }
@@ -24,35 +45,47 @@ void ks_watch_end(struct ks_watch *w)
     w->work = NULL;
 }
 
-/* The second product's time is that of all others: the first one also pays for fresh memory. */
+/* The second product's time is that of all others: the first one also pays for fresh memory. But
+ * where it alone takes long, nobody waits for the second. */
 static void announce(struct ks_watch *w, size_t done)
 {
-    double product = ks_seconds() - w->started, all = product * (double)w->products;
+    double product = ks_seconds() - w->started;
+    double all = product * (double)(w->products - w->skipped);
+    bool sure = done == 2 || product >= LONG_RUN;
 
-    if (done == 1)
-        w->started = ks_seconds();
-    if (done != 2)
+    if (done > 2 || w->announced)
         return;
-    if (w->quiet || all < LONG_RUN)
+    w->started = ks_seconds();
+    if (!sure || all < LONG_RUN || w->quiet)
         return;
-    fprintf(stderr,
-            "%s: %zu products in %zu dimensions, %.3g s each, about %.0f s; memory: %.2f GB for "
-            "vectors, up to %.2f GB for activations\n",
-            w->checkpoint, w->products, w->dimension, product, all, 1e-9 * (double)w->held,
-            1e-9 * (double)w->kept);
+    w->announced = true;
+    tell(w);
+    fprintf(stderr, "%s: %.3g s a product, about %.0f s in all\n", w->checkpoint, product, all);
+}
+
+void ks_watch_resumed(void *watch, const struct ks_lanczos *l)
+{
+    struct ks_watch *w = watch;
+
+    w->skipped += l->steps;
+    w->progress.total = w->products - w->skipped;
+    if (!w->quiet)
+        fprintf(stderr, "%s: probe %llu: %zu of %zu steps are there\n", w->checkpoint,
+                (unsigned long long)l->probe, l->steps, l->order);
 }
 
 void ks_watch_step(void *watch, const struct ks_lanczos *l)
 {
     struct ks_watch *w = watch;
-    size_t done = (size_t)l->probe * w->order + l->steps;
-    char note[64];
+    size_t done = (size_t)l->probe / w->groups * w->order + l->steps - w->skipped;
+    double largest, residual;
+    char note[96];
 
     announce(w, done);
     if (w->quiet || ks_seconds() - w->progress.printed < NOTE_INTERVAL)
         return;
-    snprintf(note, sizeof note, "largest %.4g",
-             ks_jacobi_largest(l->steps, l->alpha, l->beta, w->work));
+    largest = ks_jacobi_largest(l->steps, l->alpha, l->beta, w->work, &residual);
+    snprintf(note, sizeof note, "largest Ritz value %.6g, residual %.1e", largest, residual);
     ks_progress_update(&w->progress, done, note);
 }
 

@@ -1,5 +1,6 @@
 # The spectral density at the last checkpoint, a panel an architecture: density a decade of the symmetric-log
-# axis (filled), cumulative weight (line, right).
+# axis (filled; the darker band is a standard error over probes to both sides), cumulative weight (line,
+# right), and on the same scale the mass at zero (grey bar).
 panels = words(archs)
 columns = panels < 6 ? panels : 6
 groups = (panels + columns - 1)/columns
@@ -9,6 +10,8 @@ load plots.'/style.gp'
 left = 0.75/width; right = 1 - 0.65/width; top = 1 - 0.08/height; bottom = 0.2/height
 block = (top - bottom)/groups; column_width = (right - left)/columns
 is(arch) = strcol('architecture') eq arch
+lowest = 1e-4; bar = 0.4    # the axis of the density begins there; width of the bar in decades
+floored(x) = x < lowest ? lowest : x
 
 # the panels of a row have one axis
 array row_largest[groups]
@@ -23,7 +26,6 @@ do for [g=1:groups] {
 
 set multiplot
 set label 1 'eigenvalue' at screen (left + right)/2, screen 0.13/height center
-set style fill transparent solid 0.35 noborder
 set border 11 ls 101
 do for [i=1:panels] {
     arch = word(archs, i)
@@ -36,7 +38,7 @@ do for [i=1:panels] {
     axis = 'x'; every = 3; named = 1
     eval symlog_tics
     set logscale y
-    set yrange [1e-4:10]
+    set yrange [lowest:10]
     set ytics nomirror
     set format y (c == 0 ? '10^{%T}' : '')
     set ylabel (c == 0 ? 'density a decade' : '') offset 1, 0
@@ -45,9 +47,16 @@ do for [i=1:panels] {
     set format y2 (c == columns - 1 || i == panels ? '%g' : '')
     set y2label (c == columns - 1 || i == panels ? 'cumulative' : '') offset -1, 0
     set label 2 arch at graph 0.5, graph 1.08 center font ',10' textcolor rgb colour(i)
-    plot 'tables/density.csv' \
-             using (is(arch) ? symlog(number('eigenvalue')) : NaN):(1e-4):(number('density_per_decade')) \
-             with filledcurves lc rgb colour(i), \
+    plot 'tables/mass.csv' using (is(arch) ? 0 : NaN):(number('zero_mass')):(bar) axes x1y2 \
+             with boxes fc rgb '#bbbbbb' fs solid noborder, \
+         'tables/density.csv' \
+             using (is(arch) ? symlog(number('eigenvalue')) : NaN):(lowest):(number('density_per_decade')) \
+             with filledcurves fc rgb colour(i) fs transparent solid 0.35 noborder, \
+         'tables/density.csv' \
+             using (is(arch) ? symlog(number('eigenvalue')) : NaN):(floored(number('density_per_decade_low'))):(floored(number('density_per_decade_high'))) \
+             with filledcurves fc rgb colour(i) fs transparent solid 0.6 noborder, \
+         'tables/mass.csv' using (is(arch) ? 0 : NaN):(number('zero_mass_low')):(0):(number('zero_mass_high') - number('zero_mass_low')) axes x1y2 \
+             with vectors nohead lw 1.5 lc rgb '#333333', \
          'tables/staircase.csv' \
              using (is(arch) ? symlog(number('eigenvalue')) : NaN):(number('cumulative')) axes x1y2 \
              with steps lw 1 lc rgb '#333333'

@@ -47,7 +47,10 @@ static const struct ks_program program = {
                "that the project ships: quick, dogtrot.\n"
                "\nThe work is a graph of files that GNU make runs, one job a core. Stopped or "
                "failed, the same\n"
-               "command goes on with what is missing; runs that were not finished start again.\n"
+               "command goes on with what is missing, and with runs that were not finished where "
+               "they were; a run\n"
+               "that failed with a number that is not finite fails again until its folder is "
+               "removed.\n"
                "\nEXAMPLES\n"
                "  kappascope study quick\n"
                "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
@@ -75,23 +78,23 @@ static void job_clear(struct job *job)
         close(job->lock);
 }
 
-/* The training engine knows the task: its --list names all on a line. */
+/* The training engine knows the task: its --list has a line for each below a heading. */
 static ks_status check_env(const struct job *job)
 {
     const char *const argv[] = {job->train, "--list", NULL};
-    static const char start[] = "Environments:";
+    static const char heading[] = "Environments ";
     struct ks_process process;
-    char line[4096], *save = NULL;
-    bool listed = false, known = false;
+    char line[256], name[256];
+    bool listed = false, inside = false, known = false;
     int code = 0;
 
     KS_TRY(ks_process_start(".", argv, "/dev/null", false, &process));
     while (fgets(line, sizeof line, process.output)) {
-        if (strncmp(line, start, sizeof start - 1) != 0)
-            continue;
-        listed = true;
-        for (char *word = strtok_r(line, " \n", &save); word; word = strtok_r(NULL, " \n", &save))
-            known = known || strcmp(word, job->study->env) == 0;
+        if (line[0] != ' ') /* a heading, or the end of a list */
+            inside = strncmp(line, heading, sizeof heading - 1) == 0;
+        listed = listed || inside;
+        if (inside && line[0] == ' ' && sscanf(line, "%255s", name) == 1)
+            known = known || strcmp(name, job->study->env) == 0;
     }
     KS_TRY(ks_process_end(&process, &code));
     if (!listed || code != 0)

@@ -25,35 +25,54 @@ static const char details[] =
     "  DIR/run.json. DIR is made where it is missing. A folder that holds another run\n"
     "  is refused. The same run is left alone if it is finished and all its\n"
     "  checkpoints are there; else it is started over, and its old checkpoints are\n"
-    "  removed.\n"
+    "  removed; with --resume it goes on.\n"
     "  The same seed and settings give the same checkpoints for any number of threads,\n"
     "  but for three things in them: /metrics steps_per_second and updates_per_second,\n"
     "  which the clock gives, and library_versions, which names this machine's\n"
     "  libraries. Other libraries or processors may round differently.\n\n"
+    "RESUMING\n"
+    "  DIR/resume holds what a run that is not finished needs to go on: its state at\n"
+    "  the last two resume points (44 MB each for XQC's networks) and the transitions\n"
+    "  of its replay (2 KB each on the dog, of which a point writes the new ones). A\n"
+    "  point is written every 60 s, or less often so that it takes less than 1% of the\n"
+    "  time; every SECONDS with --save-every; and at --stop-at, SIGINT and SIGTERM.\n"
+    "  With --resume a run that was stopped, killed or met a full disk goes on at its\n"
+    "  last point, and its checkpoints, progress.csv and counts become those of a run\n"
+    "  that was never stopped, but for the clock's. It needs the options, versions,\n"
+    "  BLAS kernel and number of threads that the run was started with. Without a\n"
+    "  point it starts over. A run that failed with a number that is not finite is\n"
+    "  refused. The folder is removed when the run is finished.\n\n"
     "EXAMPLE\n"
     "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 \\\n"
     "      --set utd=1\n";
 
 /* What the command line fills. */
 struct command {
-    char *env, *arch, *out, *seed, *steps, *stop_at;
+    char *env, *arch, *out, *seed, *steps, *stop_at, *save_every;
     char **set; /* the values of --set, ends in NULL */
-    int list;
+    int list, resume;
 };
 
+/* kappascope-study reads the names of environments: the first words of the indented lines below
+ * that heading. */
 static void print_list(void)
 {
+    const size_t a_line = 4;
     struct ks_settings settings;
+    struct ks_env_about env;
     char value[KS_VALUE_LENGTH];
 
     ks_settings_start(&settings);
-    printf("Environments:");
-    for (size_t i = 0; ks_env_tasks()[i]; i++)
-        printf(" %s", ks_env_tasks()[i]);
-    printf("\nArchitectures:");
-    for (size_t i = 0; ks_architectures[i]; i++)
-        printf(" %s", ks_architectures[i]);
-    printf("\nSettings, with their defaults:\n");
+    printf("%-21s %12s %8s %15s\n", "Environments", "observations", "actions", "seconds a step");
+    for (size_t i = 0; ks_env_about(i, &env); i++)
+        printf("  %-19s %12zu %8zu %15g\n", env.name, env.observations, env.actions,
+               env.control_step);
+    printf("\nArchitectures\n");
+    for (size_t i = 0; ks_architectures[i]; i++) {
+        bool ends = (i + 1) % a_line == 0 || !ks_architectures[i + 1];
+        printf("  %-*s%s", ends ? 0 : 13, ks_architectures[i], ends ? "\n" : "");
+    }
+    printf("\nSettings, with their defaults\n");
     for (const struct ks_key *key = ks_keys; key->name; key++) {
         ks_settings_print(&settings, key, value);
         printf("  %-21s %-8s %s\n", key->name, value, key->help);
@@ -71,6 +90,16 @@ static ks_status read_count(const char *name, const char *text, uint64_t low, ui
         return ks_fail(KS_USAGE,
                        "%s: expected a whole number from %" PRIu64 " to %" PRIu64 ", found '%s'",
                        name, low, high, text);
+    return KS_OK;
+}
+
+static ks_status read_seconds(const char *name, const char *text, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    if (end == text || *end || !(*value >= 0 && *value <= 1e9))
+        return ks_fail(KS_USAGE, "%s: expected a number of seconds from 0, found '%s'", name, text);
     return KS_OK;
 }
 
@@ -99,6 +128,10 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
         KS_TRY(read_count("--stop-at", c->stop_at, 1, MAX_STEPS, &stop_at));
     o->steps = steps;
     o->stop_at = stop_at;
+    o->resume = c->resume;
+    o->save_every = -1;
+    if (c->save_every)
+        KS_TRY(read_seconds("--save-every", c->save_every, &o->save_every));
     for (size_t i = 0; c->set && c->set[i]; i++)
         KS_TRY(ks_settings_assign(&o->settings, c->set[i]));
     return KS_OK;
@@ -114,7 +147,7 @@ static const char *version(void)
 
 static void free_command(struct command *c)
 {
-    char *strings[] = {c->env, c->arch, c->out, c->seed, c->steps, c->stop_at};
+    char *strings[] = {c->env, c->arch, c->out, c->seed, c->steps, c->stop_at, c->save_every};
 
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
         free(strings[i]);
@@ -136,6 +169,10 @@ int main(int argc, char **argv)
          "environment steps of the whole run (1000000)", "N"},
         {"stop-at", '\0', POPT_ARG_STRING, &c.stop_at, 0,
          "stop there; schedules stay those of --steps", "N"},
+        {"resume", '\0', POPT_ARG_NONE, &c.resume, 0, "go on with a run that is not finished",
+         NULL},
+        {"save-every", '\0', POPT_ARG_STRING, &c.save_every, 0,
+         "seconds between resume points (60 or more)", "SECONDS"},
         {"set", '\0', POPT_ARG_ARGV, &c.set, 0, "a setting (see --list); repeatable", "KEY=VALUE"},
         {"list", '\0', POPT_ARG_NONE, &c.list, 0, "print environments, architectures, settings",
          NULL},

@@ -14,11 +14,29 @@
 
 enum { OBSERVATIONS = 5, ACTIONS = 3, BATCH = 6, WIDTH = OBSERVATIONS + ACTIONS, SEED = 7 };
 
-/* Descriptions of one of the twelve, small; owned by the caller. */
+/* Beside the twelve, an architecture with every kind of layer. */
+static const char EVERY_KIND[] = "every kind";
+static const char EVERY_KIND_CRITIC[] = /* layers 0 to 18 */
+    "batchnorm\nappend 0.5\ndense 7 project=unit\nrmsnorm\n"
+    "residual {\nlayernorm affine=no\ndense 7\nsilu\n}\n"
+    "lerp init=0.4 scale=0.5 {\ndense 7 bias=no project=unit\nscaler init=0.5 "
+    "scale=2\nmish\nl2norm\n}\n"
+    "relu shift=0.1\ndense 7\ntanh\ngelu\nelu\nlayernorm\ndense 11 project=unit-kernel\n"
+    "loss ce min=-3 max=4\n";
+static const char EVERY_KIND_ACTOR[] =
+    "l2norm\ndense 6\nresidual {\nbatchnorm\nelu\ndense 6 bias=no\n}\nlerp init=0.3 {\ngelu\n}\n"
+    "append 1\nscaler scale=0.5\ndense 6\npolicy tanh-gaussian log-std=clip\n";
+
+/* Descriptions of one of the twelve, small, or of every kind; owned by the caller. */
 static inline void describe_small(const char *name, char **critic, char **actor)
 {
     struct ks_settings settings;
 
+    if (strcmp(name, EVERY_KIND) == 0) {
+        assert_ok(ks_copy_string(EVERY_KIND_CRITIC, critic));
+        assert_ok(ks_copy_string(EVERY_KIND_ACTOR, actor));
+        return;
+    }
     ks_settings_start(&settings);
     settings.hidden = 7;
     settings.actor_hidden = 6;

@@ -17,6 +17,9 @@
 /* What the last run printed. */
 static char printed[1 << 16], complained[1 << 14];
 
+/* Put before the program: "mpirun -n 2". */
+static char launcher[128];
+
 static inline void slurp(const char *path, char *text, size_t size)
 {
     FILE *file = fopen(path, "r");
@@ -47,8 +50,8 @@ __attribute__((format(printf, 1, 2))) static inline int analyzer(const char *arg
         assert_non_null(getcwd(here, sizeof here));
     snprintf(command, sizeof command,
              "program='%s%s%s/kappascope-analyze'; cd '%s' && "
-             "OMP_WAIT_POLICY=passive \"$program\" >out.txt 2>err.txt %s",
-             here, here[0] ? "/" : "", folder, scratch_folder, list);
+             "OMP_WAIT_POLICY=passive %s \"$program\" >out.txt 2>err.txt %s",
+             here, here[0] ? "/" : "", folder, scratch_folder, launcher, list);
     status = system(command);
     assert_true(WIFEXITED(status));
     slurp(scratch("out.txt"), printed, sizeof printed);
@@ -63,6 +66,21 @@ __attribute__((format(printf, 1, 2))) static inline int analyzer(const char *arg
         if (analyzer(__VA_ARGS__) != 0)                                                            \
             fail_msg("the analyzer failed: %s", complained);                                       \
     } while (0)
+
+/* The least --memory, in K, that a run of these arguments takes, from the words that refuse less.
+ */
+static inline size_t least_memory(const char *arguments)
+{
+    static const char WORDS[] = "--memory: expected at least ";
+    const char *words;
+    size_t least;
+
+    assert_int_equal(analyzer("--memory 1 %s", arguments), 1);
+    words = strstr(complained, WORDS);
+    assert_non_null(words);
+    assert_int_equal(sscanf(words + sizeof WORDS - 1, "%zuK, found 0K", &least), 1);
+    return least;
+}
 
 /* The vectors of a file in the scratch folder, n numbers each; the caller frees. */
 static inline double *read_vectors(const char *name, size_t n, size_t k)

@@ -59,9 +59,9 @@ static inline void write_spectrum(const struct place *place, double kappa, bool 
     double ritz[] = {-0.5, 0, 2, 50}, weight[] = {0.25, 0.5, 0.125, 0.125}, none[4] = {0};
     double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
     int64_t steps = 4;
-    struct ks_attribute attribute[20] = {0}, summary[5] = {0}, *a = attribute;
+    struct ks_attribute attribute[20] = {0}, summary[6] = {0}, *a = attribute;
     struct ks_spectrum s = {.n_attributes = 20,
-                            .n_summary = 5,
+                            .n_summary = 6,
                             .attribute = attribute,
                             .summary = summary,
                             .probes = 1,
@@ -110,6 +110,7 @@ static inline void write_spectrum(const struct place *place, double kappa, bool 
     set_number(&summary[2], "kappa_q90", 9);
     set_number(&summary[3], "lambda_max", 0.5 * kappa);
     set_number(&summary[4], "kurtosis", 3);
+    set_number(&summary[5], "zero_mass", 0.5);
     spectrum_path(place, path);
     tree_write(path, ""); /* its folder */
     assert_ok(ks_spectrum_write(tree_path(path), &s));

@@ -8,6 +8,14 @@
 #include "ks/operator.h"
 #include "ks/spectrum.h"
 
+/* A new operator, ready for products, that may keep what it wants to. */
+static inline ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                                 const struct ks_problem *problem, struct ks_operator **a)
+{
+    KS_TRY(new (problem, a));
+    return ks_operator_prepare(*a, (size_t)1 << 24);
+}
+
 /* diag(value); fails at product number `fail_at` (0: never), gives a NaN at `nan_at` (likewise). */
 struct diagonal {
     size_t n;

@@ -2,6 +2,8 @@
  * its files, what it prints. */
 #include "small_critics.h"
 
+#include <float.h>
+
 #include <jansson.h>
 #include <lapacke.h>
 
@@ -116,6 +118,88 @@ static void test_estimates(void **state)
     }
 }
 
+/* What a noise floor of 16 eps lambda_abs_max is made from: no eigenvalue moves by more when
+ * products are rounded to float32, and it is not absurdly far above what they do. */
+static void test_noise_floor_of_float32(void **state)
+{
+    double worst = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARCHS; i++) {
+        struct ks_spectrum *f64 = spectrum(archs[i].name, "--exact --precision f64");
+        struct ks_spectrum *f32 = spectrum(archs[i].name, "--exact --precision f32");
+        double size = fmax(ks_summary_get(f64, "lambda_max"), -ks_summary_get(f64, "lambda_min"));
+        double unit = 16 * FLT_EPSILON * size;
+
+        for (size_t k = 0; k < f64->order; k++)
+            worst = fmax(worst, fabs(f32->ritz[k] - f64->ritz[k]) / unit);
+        if (strcmp(archs[i].name, "dense+mse") == 0) { /* no null direction to measure it on */
+            assert_close(ks_summary_get(f32, "noise_floor"), unit, 1e-5 * unit);
+            assert_close(ks_summary_get(f64, "noise_floor"), unit * DBL_EPSILON / FLT_EPSILON,
+                         1e-12 * unit);
+        }
+        ks_spectrum_free(f64);
+        ks_spectrum_free(f32);
+    }
+    assert_true(worst < 1);
+    assert_true(worst > 0.005);
+}
+
+/* The null space of two critics: input norms' biases with bn, IN + 1 or 6 + 1 shifts of a
+ * layernorm's input a dense with ln, 6 + 1 shifts of the softmax's input. A critic has half of it,
+ * its head the softmax's part, another operator none that is known. */
+static void test_null_directions(void **state)
+{
+    static const size_t dimensions[ARCHS] = {5 + 7, 5, 6 + 7 + 7, 6, 7, 0};
+    static const struct {
+        const char *options;
+        double dimension;
+    } others[] = {{"--critic 1", 12},         {"--layer 7", 14},    {"--critic 0 --layer 0", 5},
+                  {"--layer 1", 0},           {"--compat xqc", 24}, {"--operator ggn", 24},
+                  {"--operator residual", 24}};
+
+    (void)state;
+    for (size_t i = 0; i < ARCHS; i++) {
+        struct ks_spectrum *s = spectrum(archs[i].name, "--exact --precision f64");
+        double floor = ks_summary_get(s, "noise_floor"), residual, within = 0;
+
+        assert_close(ks_summary_get(s, "null_dimension"), 2 * (double)dimensions[i], 0);
+        residual = ks_summary_get(s, "null_residual");
+        assert_true(dimensions[i] > 0 ? residual > 0 && residual < 1e-14 : isnan(residual));
+        for (size_t k = 0; k < s->order; k++)
+            within += fabs(s->ritz[k]) <= 30 * floor;
+        assert_true(within >=
+                    ks_summary_get(s, "null_dimension") + ks_summary_get(s, "dead_dimension"));
+        ks_spectrum_free(s);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct ks_spectrum *s = spectrum("bn+ce", others[i].options);
+
+        assert_close(ks_summary_get(s, "null_dimension"), others[i].dimension, 0);
+        ks_spectrum_free(s);
+    }
+}
+
+/* All eigenvalues that are known to be zero lie within the noise floor, so that at least as many
+ * count as zero mass; in float32 those that float64 finds do. */
+static void test_known_zeros(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARCHS; i++) {
+        struct ks_spectrum *f64 = spectrum(archs[i].name, "--exact --precision f64");
+        struct ks_spectrum *f32 = spectrum(archs[i].name, "--exact --precision f32");
+        double known = ks_summary_get(f64, "null_dimension") +
+                       ks_summary_get(f64, "dead_dimension"),
+               n = (double)f64->order;
+
+        assert_true(ks_summary_get(f64, "zero_mass") * n >= known - 1e-9);
+        assert_true(ks_summary_get(f64, "zero_mass") * n <= known + 0.3 * n);
+        assert_true(ks_summary_get(f32, "zero_mass") * n >= known - 1e-9);
+        ks_spectrum_free(f64);
+        ks_spectrum_free(f32);
+    }
+}
+
 /* With a weight decay that makes the Hessian positive definite its condition number is finite, and
  * the bound lies below it for every start vector. */
 static void test_lower_bound(void **state)
@@ -149,6 +233,7 @@ static void test_options(void **state)
     struct ks_spectrum *t = spectrum("bn+ce",
                                      "--exact --precision f64 --weight-decay 0.25 --scale 3");
     double one;
+    char options[64];
 
     (void)state;
     for (size_t k = 0; k < s->order; k++)
@@ -160,7 +245,9 @@ static void test_options(void **state)
                 1e-3);
     assert_true(fabs(figure("bn+ce", "--precision f64 --batches 2", "lambda_max") / one - 1) >
                 1e-3);
-    assert_close(figure("bn+ce", "--precision f64 --memory 1", "lambda_max"), one, 1e-14 * one);
+    snprintf(options, sizeof options, "--precision f64 --memory %zuK",
+             least_memory("--precision f64 bn+ce.h5"));
+    assert_close(figure("bn+ce", options, "lambda_max"), one, 1e-6 * one);
     assert_close(figure("bn+ce", "--precision f64 --seed 9", "lambda_max"), one, 1e-6 * one);
     assert_true(figure("bn+ce", "--order 20 --seed 9", "trace") !=
                 figure("bn+ce", "--order 20 --seed 8", "trace"));
@@ -252,12 +339,34 @@ static void test_spectrum_file(void **state)
     }
     assert_true(isfinite(ks_summary_get(s, "kappa_m30")) &&
                 isfinite(ks_summary_get(s, "kappa_se")));
+    check_string(s, "claim", json_string_value(json_object_get(object, "claim")));
     json_decref(object);
     ks_spectrum_free(s);
     assert_runs("--csv --order 20 bn+ce.h5 ln+ce.h5");
     snprintf(name, sizeof name, "%.10s", printed);
     assert_string_equal(name, "checkpoint");
     assert_non_null(strstr(printed, "\nln+ce.h5,hessian,train,f32,20,"));
+}
+
+/* A line a checkpoint, all of one width, and below it a sentence on each. */
+static void test_table(void **state)
+{
+    const char *at = printed;
+    size_t width;
+
+    (void)state;
+    assert_runs("--order 40 bn+ce.h5 dense+mse.h5");
+    width = strcspn(at, "\n");
+    for (size_t i = 0; i < 3; i++, at += width + 1)
+        assert_int_equal(strcspn(at, "\n"), width);
+    assert_int_equal(strncmp(at, "\nbn+ce.h5: ", 11), 0);
+    at = strstr(at, "\n\ndense+mse.h5: ");
+    assert_non_null(at);
+    assert_non_null(strstr(at, "; the paper's kappa = "));
+    assert_non_null(strstr(at, " from m = 30 to 40.\n"));
+    assert_runs("--order 1 bn+ce.h5"); /* one Ritz value has no kurtosis */
+    assert_non_null(strstr(printed, " nan "));
+    assert_null(strstr(printed, "-nan"));
 }
 
 /* A figure that is no number is null; a breakdown is said. */
@@ -271,6 +380,7 @@ static void test_breakdown(void **state)
     assert_ok(ks_checkpoint_write(file("zero"), c, false));
     s = spectrum("zero", "--json");
     assert_non_null(strstr(printed, "\"kappa\":null"));
+    assert_non_null(strstr(printed, "\"claim\":\"H is zero and has no condition number.\""));
     assert_non_null(strstr(complained, "ends after 1 of 90 steps"));
     assert_int_equal(s->steps[0], 1);
     assert_int_equal(s->order, 90);
@@ -282,9 +392,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_apply_and_exact), cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_estimates),       cmocka_unit_test(test_lower_bound),
-        cmocka_unit_test(test_options),         cmocka_unit_test(test_compat),
-        cmocka_unit_test(test_spectrum_file),   cmocka_unit_test(test_breakdown),
+        cmocka_unit_test(test_estimates),       cmocka_unit_test(test_noise_floor_of_float32),
+        cmocka_unit_test(test_null_directions), cmocka_unit_test(test_known_zeros),
+        cmocka_unit_test(test_lower_bound),     cmocka_unit_test(test_options),
+        cmocka_unit_test(test_compat),          cmocka_unit_test(test_spectrum_file),
+        cmocka_unit_test(test_table),           cmocka_unit_test(test_breakdown),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

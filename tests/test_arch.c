@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include "ks/arch.h"
+#include "ks/memory.h"
 
 static const char *const XQC = "batchnorm\n"
                                "repeat 4 {\n"
@@ -60,6 +61,124 @@ static void test_nested_repeat_and_comments(void **state)
     KS(arch_free)(a);
 }
 
+/* The group of the k-th layer of the list, which stands in that line of the text. */
+static void assert_layer(const struct ks_arch *a, size_t k, const char *group, size_t line)
+{
+    const struct ks_layer *l = &a->layer[k];
+    size_t lines = 1;
+    char name[32];
+
+    KS(arch_group)(l, name);
+    assert_string_equal(name, group);
+    for (const char *c = a->text; c < l->line; c++)
+        lines += *c == '\n';
+    assert_int_equal(lines, line);
+    assert_true(l->line == a->text || l->line[-1] == '\n');
+}
+
+/* residual takes no number, lerp the one where it closes; both stand in the list where they close.
+ */
+static void test_containers(void **state)
+{
+    struct ks_arch *a = parse("residual {\n"                     /*  1 */
+                              "  repeat 2 {\n"                   /*  2 */
+                              "    lerp init=0.5 scale=0.25 {\n" /*  3 */
+                              "      residual {\n"               /*  4 */
+                              "        relu\n"                   /*  5 */
+                              "        dense 4\n"                /*  6 */
+                              "      }\n"                        /*  7 */
+                              "    }\n"                          /*  8 */
+                              "  }\n"                            /*  9 */
+                              "  l2norm\n"                       /* 10 */
+                              "}\n"                              /* 11 */
+                              "dense 1\n"                        /* 12 */
+                              "loss mse\n",                      /* 13 */
+                              4);
+    static const size_t body[] = {0, 1, 0, 0, 4, 5, 4, 4, 8, 0, 10};
+
+    (void)state;
+    assert_int_equal(a->n_layers, 11);
+    for (size_t k = 0; k < a->n_layers; k++)
+        assert_int_equal(a->layer[k].body, body[k]);
+    assert_layer(a, 0, "00_relu", 5);
+    assert_layer(a, 1, "01_dense", 6);
+    assert_layer(a, 2, "02_residual", 4); /* no group in a file: it has no parameters */
+    assert_layer(a, 3, "02_lerp", 3);
+    assert_layer(a, 4, "03_relu", 5);
+    assert_layer(a, 5, "04_dense", 6);
+    assert_layer(a, 7, "05_lerp", 3);
+    assert_layer(a, 8, "06_l2norm", 10);
+    assert_layer(a, 9, "07_residual", 1);
+    assert_layer(a, 10, "07_dense", 12);
+    assert_int_equal(a->layer[1].offset, 0);
+    assert_int_equal(a->layer[3].offset, 20); /* alpha behind what is inside */
+    assert_int_equal(a->layer[5].offset, 24);
+    assert_int_equal(a->layer[7].offset, 44);
+    assert_int_equal(a->layer[10].offset, 48);
+    assert_int_equal(a->parameters, 53);
+    assert_string_equal(a->layer[3].param[0].name, "alpha");
+    assert_close(a->layer[3].param[0].start, 0.25, 0);
+    assert_string_equal(a->end, "loss mse\n");
+    KS(arch_free)(a);
+}
+
+/* SimBa-V2, SimBa, BRO and MR.Q's value network (their published sizes for dog-trot), and
+ * SimBa-V2's actor. */
+static void test_published_critics(void **state)
+{
+    static const struct {
+        size_t in, parameters;
+        const char *text;
+    } critics[] = {
+        {261, 4648549,
+         "append 3\nl2norm\ndense 512 bias=no project=unit\nscaler init=0.0625 "
+         "scale=0.0625\nl2norm\n"
+         "repeat 2 {\nlerp init=0.3333333333333333 scale=0.04419417382415922 {\n"
+         "dense 2048 bias=no project=unit\nscaler init=0.03125 scale=0.03125\nrelu shift=1e-8\n"
+         "dense 512 bias=no project=unit\nl2norm\n}\n}\ndense 512 bias=no project=unit\nscaler\n"
+         "dense 101 project=unit-kernel\nloss ce min=-5 max=5\n"},
+        {261, 4337153,
+         "dense 512\nrepeat 2 {\nresidual {\nlayernorm\ndense 2048\nrelu\ndense 512\n}\n}\n"
+         "layernorm\ndense 1\nloss mse weight=2\n"},
+        {261, 1241188,
+         "dense 512\nlayernorm\nrelu\nrepeat 2 {\nresidual {\ndense 512\nlayernorm\nrelu\n"
+         "dense 512\nlayernorm\n}\n}\ndense 100\nloss quantile kappa=1\n"},
+        {512, 788481,
+         "repeat 3 {\ndense 512\nlayernorm affine=no eps=1e-5\nelu\n}\ndense 1\n"
+         "loss huber delta=1 weight=0.5\n"},
+        {223, 203340,
+         "append 3\nl2norm\ndense 128 bias=no project=unit\nscaler init=0.125 scale=0.125\nl2norm\n"
+         "lerp init=0.5 scale=0.08838834764831845 {\ndense 512 bias=no project=unit\n"
+         "scaler init=0.0625 scale=0.0625\nrelu shift=1e-8\ndense 128 bias=no "
+         "project=unit\nl2norm\n"
+         "}\ndense 256 bias=no project=unit\nscaler\ndense 76 groups=2 project=unit-kernel\n"
+         "policy tanh-gaussian log-std=squash min=-10 max=2\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
+        struct ks_arch *a = parse(critics[i].text, critics[i].in);
+
+        assert_int_equal(a->parameters, critics[i].parameters);
+        KS(arch_free)(a);
+    }
+}
+
+static void test_losses(void **state)
+{
+    struct ks_arch *huber = parse("dense 1\nloss huber delta=0.7 weight=0.5\n", 3);
+    struct ks_arch *quantile = parse("dense 8\nloss quantile\n", 3);
+
+    (void)state;
+    assert_close(huber->loss.delta, 0.7, 0);
+    assert_close(huber->loss.weight, 0.5, 0);
+    assert_int_equal(huber->loss.targets, 1);
+    assert_close(quantile->loss.delta, 1, 0);
+    assert_int_equal(quantile->loss.targets, 8);
+    KS(arch_free)(huber);
+    KS(arch_free)(quantile);
+}
+
 static void test_actor(void **state)
 {
     struct ks_arch *a = parse("dense 8\npolicy tanh-gaussian log-std=clip min=-10 max=2\n", 5);
@@ -77,7 +196,7 @@ static void test_mistakes(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"dens 3\ndense 1\nloss mse", "test.arch:1: 'dens' is not a layer"},
+        {"dens 3\ndense 1\nloss mse", "test.arch:1: 'dens' is not a layer (known: dense, "},
         {"dense 3 bais=no\ndense 1\nloss mse", "test.arch:1: 'dense' does not know 'bais=no'"},
         {"dense\n", "test.arch:1: 'dense' needs width"},
         {"dense 0\n", "test.arch:1: width: expected an integer from 1"},
@@ -95,6 +214,42 @@ static void test_mistakes(void **state)
         {"repeat 2 {\ndense 1\nloss mse", "test.arch:3: 'loss' stands inside a container"},
         {"repeat 2 {\ndense 1\n", "test.arch:2: a '{' is never closed"},
         {"repeat 2\ndense 1\n}\n", "test.arch:1: 'repeat' needs '{'"},
+        {"repeat 1 {\ndense 1\n\n", "test.arch:3: a '{' is never closed"},
+        {"residual\nrelu\n}\n", "test.arch:1: 'residual' needs '{'"},
+        {"relu\nlerp init=1\nrelu\n}\n", "test.arch:2: 'lerp' needs '{'"},
+        {"residual 2 {\nrelu\n}\n", "test.arch:1: 'residual' does not know '2'"},
+        {"residual init=1 {\nrelu\n}\n", "test.arch:1: 'residual' does not know 'init=1'"},
+        {"lerp eps=1 {\nrelu\n}\n", "test.arch:1: 'lerp' does not know 'eps=1'"},
+        {"lerp scale=0 {\nrelu\n}\n", "test.arch:1: scale: expected a number from"},
+        {"lerp init=1 init=2 {\nrelu\n}\n", "test.arch:1: option 'init' is given twice"},
+        {"lerp { init=1\nrelu\n}\n", "test.arch:1: 'lerp' does not know '{'"},
+        {"relu\nresidual {\n}\n", "test.arch:3: the 'residual' opened in line 2 is empty"},
+        {"lerp {\n# nothing\n\n}\n", "test.arch:4: the 'lerp' opened in line 1 is empty"},
+        {"residual {\nresidual {\n}\n}\n", "test.arch:3: the 'residual' opened in line 2 is empty"},
+        {"residual {\nrelu\n} # end\nresidual {\nrelu\n} relu\n",
+         "test.arch:6: '}' must stand alone"},
+        {"relu\nresidual {\ndense 3\nrelu\n}\ndense 1\nloss mse",
+         "test.arch:5: the 'residual' opened in line 2: expected 4 columns where it closes, as "
+         "where it "
+         "opens, found 3"},
+        {"lerp {\nappend 1\n}\n",
+         "test.arch:3: the 'lerp' opened in line 1: expected 4 columns where "
+         "it closes, as where it opens, found 5"},
+        {"repeat 2 {\nresidual {\nrelu\n}\nappend 1\nresidual {\nrepeat 2 {\nappend 1\n}\n}\n}\n",
+         "test.arch:10: the 'residual' opened in line 6: expected 5 columns where it closes, as "
+         "where it "
+         "opens, found 7"},
+        {"residual {\ndense 4\nloss mse", "test.arch:3: 'loss' stands inside a container"},
+        {"residual {\ndense 4\n", "test.arch:2: a '{' is never closed"},
+        {"residual {\ndense 4\n}\nloss mse", "test.arch:4: the last layer must be a dense"},
+        {"append\n", "test.arch:1: 'append' needs a constant"},
+        {"append inf\n", "test.arch:1: a constant: expected a number, found 'inf'"},
+        {"append 1e13\n", "test.arch:1: a constant: expected a number from"},
+        {"append 1 2\n", "test.arch:1: 'append' does not know '2'"},
+        {"scaler scale=-1\n", "test.arch:1: scale: expected a number from"},
+        {"tanh shift=1\n", "test.arch:1: 'tanh' does not know 'shift=1'"},
+        {"rmsnorm affine=no\n", "test.arch:1: 'rmsnorm' does not know 'affine=no'"},
+        {"l2norm eps=0\n", "test.arch:1: eps: expected a number from"},
         {"repeat 0 {\ndense 1\n}\n", "test.arch:1: a number of repetitions: expected"},
         {"repeat 2 {\ndense 1\n} relu\n", "test.arch:3: '}' must stand alone"},
         {"}\n", "test.arch:1: '}' closes nothing"},
@@ -107,6 +262,10 @@ static void test_mistakes(void **state)
         {"dense 1\nloss ce min=0 max=1", "test.arch:2: ce: expected a last dense of at least 2"},
         {"dense 2\nloss ce min=0", "test.arch:2: ce: needs min=V and max=V"},
         {"dense 2\nloss ce min=1 max=0", "test.arch:2: ce: expected min < max"},
+        {"dense 2\nloss huber", "test.arch:2: huber: expected a last dense of 1 column, found 2"},
+        {"dense 1\nloss huber delta=0", "test.arch:2: delta: expected a number from"},
+        {"dense 1\nloss huber kappa=1", "test.arch:2: 'loss' does not know 'kappa=1'"},
+        {"dense 2\nloss quantile kappa=-1", "test.arch:2: kappa: expected a number from"},
         {"dense 2\nloss cross", "test.arch:2: 'cross' is not a loss (known: mse, ce"},
         {"dense 3\npolicy tanh-gaussian", "test.arch:2: policy: expected an even number"},
     };
@@ -129,16 +288,66 @@ static void test_exploding_repeat(void **state)
     assert_fails(
         KS(arch_parse)("repeat 1000 {\nrepeat 1000 {\nrelu\n}\n}\ndense 1\nloss mse", "t", 4, &a),
         KS_FORMAT, "more than 4096 layers");
+    assert_fails(
+        KS(arch_parse)("repeat 1000 {\nresidual {\nresidual {\nresidual {\nresidual {\nrelu\n}"
+                       "\n}\n}\n}\n}\ndense 1\nloss mse",
+                       "t", 4, &a),
+        KS_FORMAT, "more than 4096 layers");
+}
+
+/* 16 containers inside each other are allowed, of whatever kind. */
+static void test_depth(void **state)
+{
+    static const char *const opening[] = {"repeat 1 {\n", "residual {\n", "lerp {\n"};
+    char text[1024];
+
+    (void)state;
+    for (size_t depth = 16; depth <= 17; depth++) {
+        struct ks_arch *a = NULL;
+
+        *text = '\0';
+        for (size_t i = 0; i < depth; i++)
+            strcat(text, opening[i % 3]);
+        strcat(text, "relu\n");
+        for (size_t i = 0; i < depth; i++)
+            strcat(text, "}\n");
+        strcat(text, "dense 1\nloss mse\n");
+        if (depth == 16)
+            KS(arch_free)(parse(text, 4));
+        else
+            assert_fails(KS(arch_parse)(text, "t", 4, &a), KS_FORMAT,
+                         "t:17: containers nest deeper than 16");
+    }
+}
+
+/* Whichever allocation fails, nothing is lost (the address sanitizer counts). */
+static void test_allocations(void **state)
+{
+    ks_status status = KS_MEMORY;
+    size_t n;
+
+    (void)state;
+    for (n = 1; status == KS_MEMORY; n++) {
+        struct ks_arch *a = NULL;
+
+        ks_alloc_fail_at(n);
+        status = KS(arch_parse)("lerp {\nlerp {\nl2norm\n}\n}\ndense 1\nloss mse", "t", 4, &a);
+        assert_true(status == KS_OK || !a);
+        KS(arch_free)(a);
+    }
+    ks_alloc_fail_at(0);
+    assert_int_equal(status, KS_OK);
+    assert_true(n > 6);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_xqc),
-        cmocka_unit_test(test_nested_repeat_and_comments),
-        cmocka_unit_test(test_actor),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_exploding_repeat),
+        cmocka_unit_test(test_xqc),        cmocka_unit_test(test_nested_repeat_and_comments),
+        cmocka_unit_test(test_containers), cmocka_unit_test(test_published_critics),
+        cmocka_unit_test(test_losses),     cmocka_unit_test(test_actor),
+        cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_exploding_repeat),
+        cmocka_unit_test(test_depth),      cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests_name("arch", tests, NULL, NULL);
 }

@@ -252,6 +252,60 @@ static void test_target_sums(void **state)
     ks_checkpoint_free(c);
 }
 
+/* Only distributions must be distributions; K = 1 may be left out of the shape. */
+static void test_other_targets(void **state)
+{
+    const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS};
+    static const struct {
+        const char *text;
+        size_t targets;
+    } critics[] = {{"dense 3\nloss quantile\n", 3},
+                   {"dense 1\nloss quantile kappa=0.5\n", 1},
+                   {"dense 1\nloss huber\n", 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
+        const char *path = scratch("a.h5");
+        struct ks_checkpoint *c = make_plain(critics[i].text), *read;
+
+        assert_int_equal(c->critic.arch->loss.targets, critics[i].targets);
+        c->target[0] = -7, c->target[5] = 9;
+        write_one(path, c, false);
+        assert_ok(ks_checkpoint_read(path, &read));
+        assert_true(read->target[0] == -7 && read->target[5] == 9);
+        ks_checkpoint_free(read);
+        reshape(path, "/batch/target", 2, flat, 0, 0);
+        if (critics[i].targets > 1) {
+            assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT,
+                         "/batch/target: expected shape [3, 4, 3], found [3, 4]");
+        } else {
+            assert_ok(ks_checkpoint_read(path, &read));
+            ks_checkpoint_free(read);
+        }
+    }
+}
+
+/* A lerp has a group for its alpha, under its number, a residual none. */
+static void test_containers(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct original o;
+
+    (void)state;
+    write_one(path,
+              make_plain("residual {\nrelu\nlerp {\ndense 5\n}\n}\nrmsnorm\nscaler\ndense 1\n"
+                         "loss mse\n"),
+              false);
+    o = keep(path);
+    remove_object(path, "/critic/02_lerp/alpha");
+    refused(&o, "/critic/02_lerp/alpha: missing");
+    off_by_one(&o, "/critic/02_lerp/alpha");
+    off_by_one(&o, "/critic/03_rmsnorm/scale");
+    off_by_one(&o, "/critic/04_scaler/scaler");
+    off_by_one(&o, "/critic/05_dense/kernel");
+    free(o.bytes);
+}
+
 /* Unknown objects and attributes are ignored; the actor's width follows from the actions. */
 static void test_foreign(void **state)
 {
@@ -286,6 +340,8 @@ int main(void)
         cmocka_unit_test_teardown(test_headers, scratch_clean),
         cmocka_unit_test_teardown(test_bad_numbers, scratch_clean),
         cmocka_unit_test_teardown(test_target_sums, scratch_clean),
+        cmocka_unit_test_teardown(test_other_targets, scratch_clean),
+        cmocka_unit_test_teardown(test_containers, scratch_clean),
         cmocka_unit_test_teardown(test_foreign, scratch_clean),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

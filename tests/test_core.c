@@ -101,11 +101,15 @@ static void test_kernel(void **state)
     (void)state;
     assert_non_null(strstr(ks_blas_version(), "OpenBLAS "));
     assert_true(strlen(ks_blas_kernel()) > 0);
-    assert_true(ks_blas_is_slow("Haswell", true));
-    assert_true(ks_blas_is_slow("Zen", true));
-    assert_false(ks_blas_is_slow("SkylakeX", true));
-    assert_false(ks_blas_is_slow("Cooperlake", true));
-    assert_false(ks_blas_is_slow("Haswell", false));
+    assert_string_equal(ks_blas_better_kernel("Haswell", true, true), "SkylakeX");
+    assert_string_equal(ks_blas_better_kernel("Zen", true, true), "SkylakeX");
+    assert_string_equal(ks_blas_better_kernel("Prescott", true, true), "SkylakeX");
+    assert_string_equal(ks_blas_better_kernel("Prescott", true, false), "Haswell");
+    assert_null(ks_blas_better_kernel("SkylakeX", true, true));
+    assert_null(ks_blas_better_kernel("Cooperlake", true, true));
+    assert_null(ks_blas_better_kernel("Haswell", true, false));
+    assert_null(ks_blas_better_kernel("Zen", true, false));
+    assert_null(ks_blas_better_kernel("Prescott", false, false));
     if (ks_blas_warning())
         assert_non_null(strstr(ks_blas_warning(), ks_blas_kernel()));
 }

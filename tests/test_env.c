@@ -60,44 +60,93 @@ static double play(struct ks_env *env, uint64_t stream, size_t steps, double *ob
     return sum;
 }
 
+/* Steps on by `steps`, leaves the last observation, returns the sum of rewards. */
+static double step_on(struct ks_env *env, size_t steps, double *observation)
+{
+    struct ks_rng rng = ks_rng_start(9, 9);
+    double action[WIDEST], reward, sum = 0;
+    bool ended;
+
+    for (size_t i = 0; i < steps; i++) {
+        draw_action(env, &rng, action);
+        assert_ok(ks_env_step(env, action, observation, &reward, &ended));
+        sum += reward;
+    }
+    return sum;
+}
+
+/* Saved `before` steps into an episode, `env` goes on as `other` does from what was saved. */
+static void check_restored(struct ks_env *env, struct ks_env *other, size_t before)
+{
+    size_t size = ks_env_state_size(env);
+    double here[WIDEST], there[WIDEST], *saved = NULL, sum;
+
+    assert_ok(ks_alloc(size, sizeof *saved, &saved));
+    play(env, 6, before, here);
+    ks_env_state_get(env, saved);
+    sum = step_on(env, 60, here);
+    play(other, 7, 10, there); /* it is in another state, with another target */
+    assert_ok(ks_env_state_set(other, size, saved));
+    assert_true(step_on(other, 60, there) == sum);
+    assert_memory_equal(here, there, ks_env_observations(env) * sizeof *here);
+    assert_int_equal(other->step, before + 60);
+    free(saved);
+}
+
 /* --- every task --- */
 
-/* Returns of random actions, the mean of 8 episodes in dm_control, wider here for only 3. */
-static void check_return(const char *task, double mean)
-{
-    static const struct {
-        const char *task;
-        double low, high;
-    } ranges[] = {
-        {"dog-stand", 13, 33},
-        {"dog-walk", 3.5, 20},
-        {"dog-trot", 3, 15},
-        {"dog-run", 2.5, 9},
-    };
+/* Returns of random actions: the mean of 8 episodes in dm_control, wider here for only 3. */
+static const struct range {
+    const char *task;
+    double low, high;
+} ranges[] = {
+    {"dog-stand", 13, 33},
+    {"dog-walk", 3.5, 20},
+    {"dog-trot", 3, 15},
+    {"dog-run", 2.5, 9},
+};
 
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (strcmp(ranges[i].task, task) == 0 && !(mean >= ranges[i].low && mean <= ranges[i].high))
-            fail_msg("%s: a mean return of %g with random actions", task, mean);
+static void check_returns(struct ks_env *env, const struct range *range, double first)
+{
+    double observation[WIDEST], mean = first / 3;
+
+    for (uint64_t k = 5; k < 7; k++)
+        mean += play(env, k, SIZE_MAX, observation) / 3;
+    if (!(mean >= range->low && mean <= range->high))
+        fail_msg("%s: a mean return of %g with random actions", range->task, mean);
+}
+
+static void check_determinism(struct ks_env *env)
+{
+    double first[WIDEST], second[WIDEST];
+    size_t bytes = ks_env_observations(env) * sizeof *first;
+
+    assert_true(play(env, 1, 30, first) == play(env, 1, 30, second)); /* same seed, same bits */
+    assert_memory_equal(first, second, bytes);
+    play(env, 2, 30, second);
+    assert_memory_not_equal(first, second, bytes);
 }
 
 static void test_every_task(void **state)
 {
-    enum { EPISODES = 3 };
+    struct ks_env_about about;
 
     (void)state;
-    for (const char *const *task = ks_env_tasks(); *task; task++) {
-        double first[WIDEST], second[WIDEST], sum = 0;
+    for (size_t i = 0; ks_env_about(i, &about); i++) {
+        double observation[WIDEST], first;
         struct ks_env *env = NULL;
-        assert_ok(ks_env_new(*task, NULL, &env));
-        assert_true(ks_env_observations(env) <= WIDEST && ks_env_actions(env) <= WIDEST);
+        assert_ok(ks_env_new(about.name, NULL, &env));
+        assert_int_equal(ks_env_observations(env), about.observations);
+        assert_int_equal(ks_env_actions(env), about.actions);
+        assert_true(about.observations <= WIDEST && about.actions <= WIDEST);
         assert_int_equal(ks_env_steps(env), 1000);
-        for (uint64_t k = 0; k < EPISODES; k++)
-            sum += play(env, 4 + k, SIZE_MAX, first);
-        check_return(*task, sum / EPISODES);
-        assert_true(play(env, 1, 30, first) == play(env, 1, 30, second)); /* same seed, same bits */
-        assert_memory_equal(first, second, ks_env_observations(env) * sizeof *first);
-        play(env, 2, 30, second);
-        assert_memory_not_equal(first, second, ks_env_observations(env) * sizeof *first);
+        first = play(env, 4, SIZE_MAX, observation);
+        assert_close(env->data->time, 1000 * about.control_step, 1e-9);
+        check_determinism(env);
+        check_restored(env, env, 20);
+        for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+            if (strcmp(ranges[k].task, about.name) == 0)
+                check_returns(env, &ranges[k], first);
         assert_int_equal(ks_env_divergences(env), 0);
         assert_string_equal(ks_env_divergence(env), "");
         ks_env_free(env);
@@ -139,42 +188,15 @@ static void test_threads_do_not_meet(void **state)
 
 /* --- saved states --- */
 
-/* Steps on by `steps`, leaves the last observation, returns the sum of rewards. */
-static double step_on(struct ks_env *env, size_t steps, double *observation)
-{
-    struct ks_rng rng = ks_rng_start(9, 9);
-    double action[WIDEST], reward, sum = 0;
-    bool ended;
-
-    for (size_t i = 0; i < steps; i++) {
-        draw_action(env, &rng, action);
-        assert_ok(ks_env_step(env, action, observation, &reward, &ended));
-        sum += reward;
-    }
-    return sum;
-}
-
 static void test_restored_state_continues(void **state)
 {
-    const size_t before[] = {0, 1, 120}; /* right after the reset, and in the midst of contacts */
-    size_t size = ks_env_state_size(trot);
-    double here[WIDEST], there[WIDEST], *saved = NULL, sum;
     struct ks_env *other = NULL;
 
     (void)state;
-    assert_ok(ks_alloc(size, sizeof *saved, &saved));
     assert_ok(ks_env_new("dog-trot", NULL, &other));
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-        play(trot, 6, before[i], here);
-        ks_env_state_get(trot, saved);
-        sum = step_on(trot, 60, here);
-        assert_ok(ks_env_state_set(other, size, saved));
-        assert_true(step_on(other, 60, there) == sum);
-        assert_memory_equal(here, there, 223 * sizeof *here);
-        assert_int_equal(other->step, before[i] + 60);
-        play(other, 7, 10, there); /* the next one finds it in another state */
-    }
-    free(saved);
+    check_restored(trot, other, 0); /* right after the reset, and in the midst of contacts */
+    check_restored(trot, other, 1);
+    check_restored(trot, other, 120);
     ks_env_free(other);
 }
 
@@ -250,9 +272,9 @@ static void test_divergence(void **state)
     clean = play(trot, 8, 20, observation);
     qvel[2] = 9e9; /* grows beyond the library's limit of 1e10 within the step */
     qvel[30] = -9e9;
-    assert_ok(ks_env_force(trot, NULL, qvel, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, qvel, NULL, NULL, observation));
     check_divergence(observation, action, "huge value in Q");
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
     bad_action[7] = NAN;
     check_divergence(observation, bad_action, "CTRL");
     after = play(trot, 8, 20, observation); /* leaves no trace */
@@ -277,7 +299,7 @@ static void test_rewards_that_are_not_finite(void **state)
     (void)state;
     domain.reward = no_number;
     broken.domain = &domain;
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
     trot->task = &broken;
     check_divergence(observation, action, "not finite");
     trot->task = task;
@@ -289,8 +311,9 @@ static void test_bad_start_state(void **state)
 
     (void)state;
     qvel[40] = NAN;
-    assert_fails(ks_env_force(trot, NULL, qvel, NULL, observation), KS_NUMBER, "dog-trot: reset");
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, observation));
+    assert_fails(ks_env_force(trot, NULL, qvel, NULL, NULL, observation), KS_NUMBER,
+                 "dog-trot: reset");
+    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
 }
 
 static void raise_error(void *argument)

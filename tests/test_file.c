@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "ks/memory.h"
 #include "scratch.h"
@@ -122,6 +123,31 @@ static void test_full_disk(void **state)
     assert_int_equal(scratch_files(false), 1);
 }
 
+/* What dead processes have left goes; what living ones are about to finish, and other files, stay.
+ */
+static void test_sweep(void **state)
+{
+    char names[3][64];
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, &status, 0), child); /* its number is free now */
+    snprintf(names[0], sizeof names[0], ".kappascope-%ld-3.tmp", (long)child);
+    snprintf(names[1], sizeof names[1], ".kappascope-%ld-3.tmp", (long)getppid());
+    snprintf(names[2], sizeof names[2], ".kappascope-%ld-3.tmp", (long)getpid());
+    for (size_t i = 0; i < 3; i++)
+        write_bytes(scratch(names[i]), "x", 1);
+    write_bytes(scratch(".kappascope-x-3.tmp"), "x", 1);
+    write_bytes(scratch("a.tmp"), "x", 1);
+    assert_ok(ks_folder_sweep(scratch_folder));
+    assert_int_equal(scratch_files(false), 3);
+    assert_int_equal(access(scratch(names[1]), F_OK), 0);
+    assert_fails(ks_folder_sweep(scratch("none")), KS_IO, "none");
+}
+
 static void test_allocation_failures(void **state)
 {
     const char *path = scratch("a");
@@ -154,6 +180,7 @@ static void test_sha256(void **state)
     };
     static char million[1000000];
     const char *path = scratch("message");
+    unsigned char sum[KS_SHA256_BYTES];
     char digest[KS_SHA256_TEXT];
 
     (void)state;
@@ -166,6 +193,10 @@ static void test_sha256(void **state)
     write_bytes(path, million, sizeof million);
     assert_ok(ks_sha256_file(path, digest));
     assert_string_equal(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    assert_ok(ks_sha256(2, (struct ks_piece[]){{"a", 1}, {"bc", 2}}, sum));
+    for (size_t i = 0; i < sizeof sum; i++)
+        snprintf(digest + 2 * i, 3, "%02x", sum[i]);
+    assert_string_equal(digest, known[0].digest);
     assert_fails(ks_sha256_file(scratch("none"), digest), KS_IO, "No such file");
     assert_fails(ks_sha256_file(scratch_folder, digest), KS_IO, "directory");
 }
@@ -179,6 +210,7 @@ int main(void)
         cmocka_unit_test_teardown(test_refused_places, scratch_clean),
         cmocka_unit_test_teardown(test_unwritable_folder, scratch_clean),
         cmocka_unit_test_teardown(test_full_disk, scratch_clean),
+        cmocka_unit_test_teardown(test_sweep, scratch_clean),
         cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
         cmocka_unit_test_teardown(test_sha256, scratch_clean),
     };

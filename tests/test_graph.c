@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "ks/env.h"
 #include "ks/graph.h"
 
 static const char TWO_RUNS[] =
@@ -100,7 +101,7 @@ static void test_commands(void **state)
         g->job[0].command,
         "'/opt/it'\\''s/train' --env=dog-trot --arch=bn+wn+ce --seed=3 --steps=1000 "
         "--set checkpoints=3 --set random_steps=100 --set evaluations=2 --set "
-        "gamma=auto --out=runs/dog-trot/bn+wn+ce/seed3 --quiet");
+        "gamma=auto --out=runs/dog-trot/bn+wn+ce/seed3 --resume --quiet");
     assert_string_equal(g->job[6].command,
                         "analyze --order=30 --precision=f64 --memory=500 --quiet "
                         "runs/dog-trot/bn+wn+ce/seed3/step_000000200.h5");
@@ -168,6 +169,9 @@ static void test_progress(void **state)
     assert_said("[ 8/8]", 5);
     run_aloud(&stage);
     assert_string_equal(tree_text("said"), "");
+    tree_write("runs/toy/bn+ce/seed0/resume/point.0", ""); /* killed after its last checkpoint */
+    run_aloud(&stage);
+    assert_said("to do: 1 x train, 3 x analyze (4 of 8 jobs are done), 1 at a time\n", 5);
     stage_free(&stage);
 }
 
@@ -354,6 +358,32 @@ static void test_front_program(void **state)
     assert_said("kappascope-plot: expected one folder", 1);
 }
 
+/* A row a task, with its sizes, under a heading; then architectures and settings. */
+static void test_list(void **state)
+{
+    struct ks_env_about about;
+
+    (void)state;
+    assert_int_equal(run("kappascope-train", "--list"), 0);
+    assert_int_equal(strncmp(tree_text("said"), "Environments ", 13), 0);
+    for (size_t i = 0; ks_env_about(i, &about); i++) {
+        char name[64];
+        const char *row;
+        size_t observations, actions;
+        double step;
+
+        snprintf(name, sizeof name, "\n  %s ", about.name);
+        row = strstr(tree_text("said"), name);
+        assert_non_null(row);
+        assert_int_equal(sscanf(row, "%*s %zu %zu %lf", &observations, &actions, &step), 3);
+        assert_int_equal(observations, about.observations);
+        assert_int_equal(actions, about.actions);
+        assert_close(step, about.control_step, 0);
+    }
+    assert_said("\n\nArchitectures\n  bn+wn+ce ", 0);
+    assert_said("\n\nSettings, with their defaults\n  hidden ", 0);
+}
+
 static void run_study(const char *options, int expected)
 {
     char arguments[1024];
@@ -371,6 +401,9 @@ static void test_study_program_writes_nothing(void **state)
     tree_write("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
     run_study("", 2);
     assert_said("some.study:2: env: 'dog-trott' is not known", 1);
+    tree_write("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
+    run_study("", 2); /* it is in the list, but not of environments */
+    assert_said("some.study:2: env: 'bn+ce' is not known", 1);
     tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
     run_study("", 2);
     assert_said("some.study:3: architectures: 'xx'", 1);
@@ -431,6 +464,7 @@ int main(void)
         IN_TREE(test_interrupted_graph_goes_on),
         IN_TREE(test_killed_graph_leaves_no_job),
         IN_TREE(test_front_program),
+        IN_TREE(test_list),
         IN_TREE(test_study_program_writes_nothing),
         IN_TREE(test_folder_of_another_study),
         IN_TREE(test_folder_in_use),

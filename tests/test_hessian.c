@@ -18,8 +18,16 @@ static const char *const TEXTS[] = {
     "batchnorm\nrepeat 2 {\ndense 6 bias=no\nbatchnorm\nrelu\n}\ndense 5\nloss ce min=-5 max=5\n",
     "layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 5\nloss ce min=-5 max=5\n",
     "repeat 2 {\ndense 6\nrelu\n}\ndense 1\nloss mse\n",
+    /* First layers that are folded, containers behind them; containers that forbid it. */
+    "scaler init=2 scale=0.5\ndense 6\nresidual { # the sum\nlerp init=0.4 {\ndense "
+    "6\nsilu\n}\nrelu\n"
+    "}\ndense 5\nloss ce min=-5 max=5\n",
+    "rmsnorm # first\ndense 6 bias=no\nlerp init=0.3 scale=2 {\nresidual {\nrepeat 2 {\nbatchnorm\n"
+    "mish\n}\n}\n}\ndense 4\nloss quantile kappa=2\n",
+    "layernorm affine=no\nresidual {\ndense 4\nbatchnorm\nelu\n}\ndense 1\nloss huber delta=3\n",
+    "residual {\nbatchnorm\ndense 4\ntanh\n}\nappend 1\nl2norm\ndense 1\nloss mse\n",
 };
-enum { TEXTS_COUNT = 3 };
+enum { TEXTS_COUNT = sizeof TEXTS / sizeof *TEXTS };
 
 static double *random_array(struct ks_rng *rng, size_t n)
 {
@@ -58,22 +66,30 @@ static struct ks_checkpoint *make(const char *text)
 static struct ks_problem whole(const struct ks_checkpoint *c)
 {
     return (struct ks_problem){
-        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .memory = ALL_MEMORY};
+        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
 }
 
-/* A v into a fresh array. */
-static double *product(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
-                       const struct ks_problem *q, const double *v)
+/* A v into a fresh array, with what `memory` bytes keep. */
+static double *product_within(size_t memory,
+                              ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                              const struct ks_problem *q, const double *v)
 {
     struct ks_operator *a;
     double *out;
 
     assert_ok(new (q, &a));
+    assert_ok(ks_operator_prepare(a, memory));
     assert_ok(ks_alloc(a->n, sizeof *out, &out));
     assert_ok(a->apply(a->self, v, out));
     a->free(a->self);
     free(a);
     return out;
+}
+
+static double *product(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                       const struct ks_problem *q, const double *v)
+{
+    return product_within(ALL_MEMORY, new, q, v);
 }
 
 static size_t dimension(const struct ks_checkpoint *c)
@@ -143,8 +159,7 @@ static void test_memory_and_threads(void **state)
            *other;
 
     (void)state;
-    q.memory = 0;
-    other = product(ks_hessian_new_f64, &q, v);
+    other = product_within(0, ks_hessian_new_f64, &q, v);
     assert_memory_equal(kept, other, dimension(c) * sizeof *v);
     free(other);
     omp_set_num_threads(3);
@@ -176,19 +191,20 @@ static void test_out_of_memory(void **state)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);
     struct ks_problem q = whole(c);
-    struct ks_operator *a = NULL;
+    ks_status status = KS_MEMORY;
 
     (void)state;
-    for (size_t n = 1; !a; n++) {
-        ks_status status;
+    for (size_t n = 1; status != KS_OK; n++) {
+        struct ks_operator *a = NULL;
 
         ks_alloc_fail_at(n);
         status = ks_hessian_new_f32(&q, &a);
+        if (status == KS_OK)
+            status = ks_operator_prepare(a, ALL_MEMORY);
+        ks_alloc_fail_at(0);
         assert_true(status == KS_OK || status == KS_MEMORY);
+        ks_operator_free(a);
     }
-    ks_alloc_fail_at(0);
-    a->free(a->self);
-    free(a);
     ks_checkpoint_free(c);
 }
 

@@ -1,161 +1,26 @@
 /* Every layer kind of the table, in every example of it, in training and evaluation mode: adjoint,
- * tangent, second order, symmetry, manners. Compiled in both precisions; differences only in
- * double. */
+ * tangent, second order, symmetry, manners, and what the kind says of itself: uses, in_place,
+ * remakes_x_bar, sums, affine. Compiled in both precisions; differences only in double. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "test.h"
+#include "one_layer.h"
 
-#include "ks/layer.h"
-#include "ks/memory.h"
-#include "ks/rng.h"
-
-enum { ROWS = 7, WIDTH = 6, MAX_EXAMPLES = 64 };
-static const double FAR_FROM_KINK = 0.05;
-
-/* A layer with everything that one call can need. */
-struct subject {
-    struct ks_layer layer;
-    bool evaluation;
-    size_t nx, ny, nw, ns, nc;
-    real *x, *w, *state, *y, *cache, *y_bar, *x_bar, *w_bar;
-    real *x_dot, *w_dot, *y_dot, *cache_dot, *y_bar_dot, *x_bar_dot, *w_bar_dot;
-};
-
-static struct ks_rng rng;
-
-static real *random_array(size_t n)
-{
-    real *a;
-
-    assert_ok(ks_alloc(n, sizeof *a, &a));
-    for (size_t i = 0; i < n; i++) {
-        double z = ks_rng_normal(&rng);
-
-        a[i] = (real)(z + (z < 0 ? -FAR_FROM_KINK : FAR_FROM_KINK));
-    }
-    return a;
-}
-
-static size_t count(const struct ks_array *arrays, size_t n)
-{
-    size_t sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (arrays[i].rows ? arrays[i].rows : 1) * arrays[i].columns;
-    return sum;
-}
-
-static void setup(struct subject *s, const struct ks_layer_kind *kind, const char *example,
-                  bool evaluation)
-{
-    struct ks_line line;
-
-    memset(s, 0, sizeof *s);
-    rng = ks_rng_start(1, 0);
-    assert_ok(ks_line_split(&line, "example", 1, example));
-    s->evaluation = evaluation;
-    s->layer.kind = kind;
-    s->layer.in = WIDTH;
-    assert_ok(kind->configure(&s->layer, &line));
-    assert_ok(ks_line_end(&line));
-    s->nx = ROWS * s->layer.in, s->ny = ROWS * s->layer.out;
-    s->nw = count(s->layer.param, s->layer.n_params);
-    s->ns = count(s->layer.state, s->layer.n_states);
-    s->nc = ROWS * s->layer.cache_row + s->layer.cache_fixed;
-    s->layer.parameters = s->nw, s->layer.states = s->ns;
-    s->x = random_array(s->nx), s->w = random_array(s->nw), s->state = random_array(s->ns);
-    for (size_t i = 0; i < s->ns; i++)
-        s->state[i] = (real)fabs((double)s->state[i]); /* a variance must be positive */
-    s->y = random_array(s->ny), s->cache = random_array(s->nc);
-    s->y_bar = random_array(s->ny), s->x_bar = random_array(s->nx), s->w_bar = random_array(s->nw);
-    s->x_dot = random_array(s->nx), s->w_dot = random_array(s->nw);
-    s->y_dot = random_array(s->ny), s->cache_dot = random_array(s->nc);
-    s->y_bar_dot = random_array(s->ny);
-    s->x_bar_dot = random_array(s->nx), s->w_bar_dot = random_array(s->nw);
-}
-
-static void teardown(struct subject *s)
-{
-    real *all[] = {s->x,     s->w,         s->state,     s->y,         s->cache,
-                   s->y_bar, s->x_bar,     s->w_bar,     s->x_dot,     s->w_dot,
-                   s->y_dot, s->cache_dot, s->y_bar_dot, s->x_bar_dot, s->w_bar_dot};
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    free(s->layer.settings);
-}
-
-static struct ks_pass pass(const struct subject *s)
-{
-    return (struct ks_pass){.rows = ROWS,
-                            .evaluation = s->evaluation,
-                            .x = s->x,
-                            .w = s->w,
-                            .y = s->y,
-                            .cache = s->cache,
-                            .state = s->evaluation ? s->state : NULL,
-                            .y_bar = s->y_bar,
-                            .x_bar = s->x_bar,
-                            .w_bar = s->w_bar,
-                            .x_dot = s->x_dot,
-                            .w_dot = s->w_dot,
-                            .y_dot = s->y_dot,
-                            .cache_dot = s->cache_dot,
-                            .y_bar_dot = s->y_bar_dot,
-                            .x_bar_dot = s->x_bar_dot,
-                            .w_bar_dot = s->w_bar_dot};
-}
-
-static void clear(real *a, size_t n)
-{
-    memset(a, 0, n * sizeof *a);
-}
-
-static void first_order(struct subject *s)
-{
-    struct ks_pass p = pass(s);
-
-    clear(s->w_bar, s->nw);
-    s->layer.kind->forward(&s->layer, &p);
-    s->layer.kind->backward(&s->layer, &p);
-}
-
-static void second_order(struct subject *s)
-{
-    struct ks_pass p = pass(s);
-
-    first_order(s);
-    clear(s->w_bar_dot, s->nw);
-    s->layer.kind->tangent_forward(&s->layer, &p);
-    s->layer.kind->tangent_backward(&s->layer, &p);
-}
-
-static double dot(size_t n, const real *a, const real *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)a[i] * (double)b[i];
-    return sum;
-}
-
-static double norm(size_t n, const real *a)
-{
-    return sqrt(dot(n, a, a));
-}
+enum { MAX_EXAMPLES = 128 };
 
 /* <y_bar, J v> = <J' y_bar, v> */
 static void check_adjoint(struct subject *s)
 {
-    double left, right, scale;
+    double left, right = 0, scale;
 
     second_order(s);
-    left = dot(s->ny, s->y_bar, s->y_dot);
-    right = dot(s->nx, s->x_bar, s->x_dot) + dot(s->nw, s->w_bar, s->w_dot);
-    scale = norm(s->ny, s->y_bar) * norm(s->ny, s->y_dot) +
-            norm(s->nx, s->x_bar) * norm(s->nx, s->x_dot);
+    left = dot(s->y.n, s->y.bar, s->y.dot);
+    scale = norm(s->y.n, s->y.bar) * norm(s->y.n, s->y.dot);
+    for (int k = 0; k < INPUTS; k++) {
+        right += dot(s->in[k].n, s->in[k].bar, s->in[k].dot);
+        scale += norm(s->in[k].n, s->in[k].bar) * norm(s->in[k].n, s->in[k].dot);
+    }
     assert_close(left, right, 50 * KS_EPSILON * scale);
 }
 
@@ -164,125 +29,309 @@ static const double STEP = 1e-5;
 
 static void move(struct subject *s, double h)
 {
-    for (size_t i = 0; i < s->nx; i++)
-        s->x[i] += h * s->x_dot[i];
-    for (size_t i = 0; i < s->nw; i++)
-        s->w[i] += h * s->w_dot[i];
-    for (size_t i = 0; i < s->ny; i++)
-        s->y_bar[i] += h * s->y_bar_dot[i];
+    for (int k = 0; k < INPUTS; k++)
+        for (size_t i = 0; i < s->in[k].n; i++)
+            s->in[k].value[i] += h * s->in[k].dot[i];
+    for (size_t i = 0; i < s->y.n; i++)
+        s->y.bar[i] += h * s->y.bar_dot[i];
 }
 
 /* found[i] against (plus[i] - minus[i]) / 2h */
-static void compare(size_t n, const real *found, const real *plus, const real *minus)
+static void compare(size_t n, const real *found, real *plus, real *minus)
 {
     for (size_t i = 0; i < n; i++)
         assert_close(found[i], (plus[i] - minus[i]) / (2 * STEP), 1e-8 * (1 + norm(n, found)));
+    free(plus), free(minus);
 }
 
 /* Tangents against central differences of forward and backward. */
 static void check_differences(struct subject *s)
 {
-    real *copy[2][3];
+    real *y[2], *bar[2][INPUTS];
 
     for (int side = 0; side < 2; side++) {
         move(s, side == 0 ? STEP : -2 * STEP);
         first_order(s);
-        copy[side][0] = random_array(s->ny), memcpy(copy[side][0], s->y, s->ny * sizeof(real));
-        copy[side][1] = random_array(s->nx), memcpy(copy[side][1], s->x_bar, s->nx * sizeof(real));
-        copy[side][2] = random_array(s->nw), memcpy(copy[side][2], s->w_bar, s->nw * sizeof(real));
+        y[side] = keep(s->y.n, s->y.value);
+        for (int k = 0; k < INPUTS; k++)
+            bar[side][k] = keep(s->in[k].n, s->in[k].bar);
     }
     move(s, STEP);
     second_order(s);
-    compare(s->ny, s->y_dot, copy[0][0], copy[1][0]);
-    compare(s->nx, s->x_bar_dot, copy[0][1], copy[1][1]);
-    compare(s->nw, s->w_bar_dot, copy[0][2], copy[1][2]);
-    for (int i = 0; i < 6; i++)
-        free(copy[i / 3][i % 3]);
+    compare(s->y.n, s->y.dot, y[0], y[1]);
+    for (int k = 0; k < INPUTS; k++)
+        compare(s->in[k].n, s->in[k].bar_dot, bar[0][k], bar[1][k]);
 }
 #endif
 
 /* With y_bar held, the second derivative of <y_bar, y> is symmetric: <a, H b> = <b, H a>. */
 static void check_symmetry(struct subject *s)
 {
-    real *xb = random_array(s->nx), *wb = random_array(s->nw), *xa = s->x_dot, *wa = s->w_dot;
-    double bha, ahb, scale;
+    real *a[INPUTS], *b[INPUTS];
+    double bha = 0, ahb = 0, scale = 0;
 
-    clear(s->y_bar_dot, s->ny);
+    clear(s->y.bar_dot, s->y.n);
     second_order(s);
-    bha = dot(s->nx, xb, s->x_bar_dot) + dot(s->nw, wb, s->w_bar_dot);
-    scale = norm(s->nx, xb) * norm(s->nx, s->x_bar_dot) +
-            norm(s->nw, wb) * norm(s->nw, s->w_bar_dot);
-    s->x_dot = xb, s->w_dot = wb;
+    for (int k = 0; k < INPUTS; k++) {
+        size_t n = s->in[k].n;
+
+        a[k] = s->in[k].dot, b[k] = random_array(n);
+        bha += dot(n, b[k], s->in[k].bar_dot);
+        scale += norm(n, b[k]) * norm(n, s->in[k].bar_dot);
+        s->in[k].dot = b[k];
+    }
     second_order(s);
-    ahb = dot(s->nx, xa, s->x_bar_dot) + dot(s->nw, wa, s->w_bar_dot);
-    scale += norm(s->nx, xa) * norm(s->nx, s->x_bar_dot);
+    for (int k = 0; k < INPUTS; k++) {
+        ahb += dot(s->in[k].n, a[k], s->in[k].bar_dot);
+        scale += norm(s->in[k].n, a[k]) * norm(s->in[k].n, s->in[k].bar_dot);
+        free(a[k]);
+    }
     assert_close(bha, ahb, 200 * KS_EPSILON * scale);
-    free(xa), free(wa);
 }
 
-/* A copy of `a`, to be compared later. */
-static real *keep(size_t n, const real *a)
-{
-    real *copy = random_array(n);
-
-    memcpy(copy, a, n * sizeof *a);
-    return copy;
-}
-
-static void check_same(size_t n, const real *a, real *kept)
-{
-    assert_memory_equal(a, kept, n * sizeof *a);
-    free(kept);
-}
-
-/* Inputs stay as they are, a second call gives the same bits, what may be NULL may be NULL. */
+/* Inputs stay as they are, the tangent functions leave what forward gave, a second call gives the
+ * same bits. */
 static void check_manners(struct subject *s)
 {
-    real *x = keep(s->nx, s->x), *w = keep(s->nw, s->w), *y_bar = keep(s->ny, s->y_bar);
-    real *x_dot = keep(s->nx, s->x_dot), *w_dot = keep(s->nw, s->w_dot);
-    real *y_bar_dot = keep(s->ny, s->y_bar_dot), *x_bar_dot, *w_bar_dot, *w_bar;
+    real *value[INPUTS], *in_dot[INPUTS], *y_bar = keep(s->y.n, s->y.bar);
+    real *y_bar_dot = keep(s->y.n, s->y.bar_dot), *y, *cache;
     struct ks_pass p = pass(s);
 
-    second_order(s);
-    x_bar_dot = keep(s->nx, s->x_bar_dot), w_bar_dot = keep(s->nw, s->w_bar_dot);
-    w_bar = keep(s->nw, s->w_bar);
-    second_order(s);
-    check_same(s->nx, s->x_bar_dot, keep(s->nx, x_bar_dot));
-    check_same(s->nw, s->w_bar_dot, keep(s->nw, w_bar_dot));
-    check_same(s->nx, s->x, x), check_same(s->nw, s->w, w), check_same(s->ny, s->y_bar, y_bar);
-    check_same(s->nx, s->x_dot, x_dot), check_same(s->nw, s->w_dot, w_dot);
-    check_same(s->ny, s->y_bar_dot, y_bar_dot);
-    s->layer.kind->backward(&s->layer, &p); /* w_bar is added to */
-    s->layer.kind->tangent_backward(&s->layer, &p);
-    for (size_t i = 0; i < s->nw; i++) {
-        assert_close(s->w_bar[i], 2 * w_bar[i], 20 * KS_EPSILON * (1 + norm(s->nw, w_bar)));
-        assert_close(s->w_bar_dot[i], 2 * w_bar_dot[i],
-                     20 * KS_EPSILON * (1 + norm(s->nw, w_bar_dot)));
+    for (int k = 0; k < INPUTS; k++) {
+        value[k] = keep(s->in[k].n, s->in[k].value);
+        in_dot[k] = keep(s->in[k].n, s->in[k].dot);
     }
-    p.x_bar = p.w_bar = p.x_bar_dot = p.w_bar_dot = NULL;
-    s->layer.kind->backward(&s->layer, &p);
-    s->layer.kind->tangent_backward(&s->layer, &p);
-    free(x_bar_dot), free(w_bar_dot), free(w_bar);
+    first_order(s);
+    y = keep(s->y.n, s->y.value), cache = keep(s->nc, s->cache);
+    tangents(s, &p);
+    check_same(s->y.n, s->y.value, y), check_same(s->nc, s->cache, cache);
+    struct products once = keep_products(s);
+    second_order(s);
+    check_products(s, once, check_same);
+    for (int k = 0; k < INPUTS; k++) {
+        check_same(s->in[k].n, s->in[k].value, value[k]);
+        check_same(s->in[k].n, s->in[k].dot, in_dot[k]);
+    }
+    check_same(s->y.n, s->y.bar, y_bar), check_same(s->y.n, s->y.bar_dot, y_bar_dot);
 }
 
-/* x_dot = NULL is x_dot = 0. */
-static void check_constant_input(struct subject *s)
+/* w_bar and w_bar_dot are added to. */
+static void check_sums(struct subject *s)
+{
+    struct variable *w = &s->in[W];
+    struct ks_pass p = pass(s);
+    real *bar, *bar_dot;
+
+    second_order(s);
+    bar = keep(w->n, w->bar), bar_dot = keep(w->n, w->bar_dot);
+    for (size_t i = 0; i < w->n; i++)
+        bar[i] *= 2, bar_dot[i] *= 2;
+    s->layer.kind->backward(&s->layer, &p);
+    s->layer.kind->tangent_backward(&s->layer, &p);
+    check_near(w->n, w->bar, bar), check_near(w->n, w->bar_dot, bar_dot);
+}
+
+/* Outputs that are not wanted are NULL, and the one that is comes out the same. */
+static void check_wanted(struct subject *s)
+{
+    second_order(s);
+    for (int k = 0; k < INPUTS; k++) {
+        struct variable *v = &s->in[k];
+        real *bar = keep(v->n, v->bar), *bar_dot = keep(v->n, v->bar_dot);
+        struct ks_pass all = pass(s), p = all;
+
+        p.x_bar = k == X ? all.x_bar : NULL, p.x_bar_dot = k == X ? all.x_bar_dot : NULL;
+        p.w_bar = k == W ? all.w_bar : NULL, p.w_bar_dot = k == W ? all.w_bar_dot : NULL;
+        p.skip_bar = k == SKIP ? all.skip_bar : NULL;
+        p.skip_bar_dot = k == SKIP ? all.skip_bar_dot : NULL;
+        clear(v->bar, v->n), clear(v->bar_dot, v->n);
+        s->layer.kind->backward(&s->layer, &p);
+        s->layer.kind->tangent_forward(&s->layer, &p);
+        s->layer.kind->tangent_backward(&s->layer, &p);
+        check_near(v->n, v->bar, bar), check_near(v->n, v->bar_dot, bar_dot);
+    }
+}
+
+/* x_dot = NULL is x_dot = 0, likewise skip_dot. */
+static void check_constant_inputs(struct subject *s)
+{
+    for (int k = X; k < INPUTS; k += SKIP - X) {
+        struct ks_pass p = pass(s);
+
+        clear(s->in[k].dot, s->in[k].n); /* in the second round both are 0 */
+        second_order(s);
+        p.x_dot = NULL;
+        if (k == SKIP)
+            p.skip_dot = NULL;
+        struct products zero = keep_products(s);
+        for (size_t i = 0; i < s->y.n; i++)
+            s->y.dot[i] = (real)NAN;
+        for (size_t i = 0; i < s->nc; i++)
+            s->cache_dot[i] = (real)NAN;
+        tangents(s, &p);
+        check_products(s, zero, check_near);
+    }
+}
+
+/* The tangent functions see what a net gives them: no outputs of the first two functions, no state,
+ * and of the rest only what `uses` says. tangent_backward never reads y_dot. */
+static void check_uses(struct subject *s)
+{
+    size_t n = s->in[X].n + s->y.n;
+    unsigned uses = s->layer.uses;
+    struct ks_pass p = pass(s);
+    real *nothing = random_array(n), *y_dot;
+
+    for (size_t i = 0; i < n; i++)
+        nothing[i] = (real)NAN;
+    second_order(s);
+    struct products full = keep_products(s);
+    p.state = p.x_bar = p.w_bar = p.skip_bar = NULL;
+    p.x = uses & KS_USES_X ? p.x : nothing;
+    p.y = uses & KS_USES_Y ? p.y : nothing;
+    p.y_bar = uses & KS_USES_Y_BAR ? p.y_bar : nothing;
+    p.skip = uses & KS_USES_SKIP ? p.skip : nothing;
+    clear(s->in[W].bar_dot, s->in[W].n);
+    s->layer.kind->tangent_forward(&s->layer, &p);
+    y_dot = keep(s->y.n, s->y.dot);
+    memcpy(s->y.dot, nothing, s->y.n * sizeof(real));
+    s->layer.kind->tangent_backward(&s->layer, &p);
+    memcpy(s->y.dot, y_dot, s->y.n * sizeof(real));
+    check_products(s, full, check_same);
+    free(nothing), free(y_dot);
+}
+
+/* y_dot = x_dot and x_bar_dot = y_bar_dot give the same bits. */
+static void check_in_place(struct subject *s)
 {
     struct ks_pass p = pass(s);
-    real *y_dot, *w_bar_dot;
+    real *forward, *backward;
 
-    clear(s->x_dot, s->nx);
+    if (!s->layer.kind->in_place)
+        return;
+    assert_int_equal(s->layer.in, s->layer.out);
     second_order(s);
-    y_dot = keep(s->ny, s->y_dot), w_bar_dot = keep(s->nw, s->w_bar_dot);
-    p.x_dot = NULL;
-    clear(s->w_bar_dot, s->nw);
-    s->layer.kind->tangent_forward(&s->layer, &p);
-    s->layer.kind->tangent_backward(&s->layer, &p);
-    for (size_t i = 0; i < s->ny; i++)
-        assert_close(s->y_dot[i], y_dot[i], 10 * KS_EPSILON * (1 + norm(s->ny, y_dot)));
-    for (size_t i = 0; i < s->nw; i++)
-        assert_close(s->w_bar_dot[i], w_bar_dot[i], 10 * KS_EPSILON * (1 + norm(s->nw, w_bar_dot)));
-    free(y_dot), free(w_bar_dot);
+    struct products apart = keep_products(s);
+    forward = keep(s->y.n, s->in[X].dot), backward = keep(s->y.n, s->y.bar_dot);
+    p.x_dot = p.y_dot = forward;
+    p.y_bar_dot = p.x_bar_dot = backward;
+    tangents(s, &p);
+    memcpy(s->y.dot, forward, s->y.n * sizeof(real));
+    memcpy(s->in[X].bar_dot, backward, s->y.n * sizeof(real));
+    check_products(s, apart, check_same);
+    free(forward), free(backward);
+}
+
+/* tangent_backward gives x_bar once more. */
+static void check_remakes_x_bar(struct subject *s)
+{
+    struct ks_pass p = pass(s);
+    real *x_bar;
+
+    if (!s->layer.kind->remakes_x_bar)
+        return;
+    first_order(s);
+    x_bar = keep(s->in[X].n, s->in[X].bar);
+    for (size_t i = 0; i < s->in[X].n; i++)
+        s->in[X].bar[i] = (real)NAN;
+    p.w_bar = NULL;
+    tangents(s, &p);
+    check_near(s->in[X].n, s->in[X].bar, x_bar);
+}
+
+/* The largest sum over `n` entries, `stride` apart, of sets that start `step` apart. */
+static double largest_sum(const real *a, size_t sets, size_t step, size_t n, size_t stride)
+{
+    double largest = 0;
+
+    for (size_t k = 0; k < sets; k++) {
+        double sum = 0;
+
+        for (size_t i = 0; i < n; i++)
+            sum += (double)a[k * step + i * stride];
+        largest = fmax(largest, fabs(sum));
+    }
+    return largest;
+}
+
+/* What `sums` says of x_bar. Of a linear map: columns that sum to zero stay so. */
+static void check_sums_of_x_bar(struct subject *s)
+{
+    enum ks_sums sums = s->layer.kind->sums;
+    size_t in = s->layer.in, out = s->layer.out;
+    real *last = s->y.bar + (ROWS - 1) * out;
+    const real *x_bar = s->in[X].bar;
+    double bound;
+
+    if (sums == KS_SUMS_COLUMNS && s->evaluation)
+        sums = KS_SUMS_LINEAR;
+    clear(last, sums == KS_SUMS_LINEAR ? out : 0);
+    for (size_t i = 0; i < (ROWS - 1) * out && sums == KS_SUMS_LINEAR; i++)
+        last[i % out] -= s->y.bar[i];
+    first_order(s);
+    bound = 50 * KS_EPSILON * norm(s->in[X].n, x_bar);
+    if (sums == KS_SUMS_ROWS)
+        assert_close(largest_sum(x_bar, ROWS, in, in, 1), 0, bound);
+    if (sums == KS_SUMS_COLUMNS || sums == KS_SUMS_LINEAR)
+        assert_close(largest_sum(x_bar, in, 1, ROWS, in), 0, bound);
+    if (sums == KS_SUMS_COPIED) {
+        assert_memory_equal(x_bar, s->y.bar, s->y.n * sizeof *x_bar);
+        assert_memory_equal(s->in[SKIP].bar, s->y.bar, s->y.n * sizeof *x_bar);
+    }
+}
+
+/* y_bar = 0 may be left out, and gives the adjoint of the tangent. */
+static void check_gauss_newton(struct subject *s)
+{
+    struct ks_pass p = pass(s);
+
+    clear(s->y.bar, s->y.n);
+    second_order(s);
+    struct products read = keep_products(s);
+    p.gauss_newton = true;
+    tangents(s, &p);
+    check_products(s, read, check_near);
+}
+
+/* y = scale z(x) + bias: z is y at scale 1, bias 0. */
+static void check_affine(struct subject *s)
+{
+    size_t d = s->layer.out, n = s->layer.n_params;
+    struct variable *w = &s->in[W];
+    real *random = keep(w->n, w->value), *y;
+
+    if (!s->layer.kind->affine) {
+        free(random);
+        return;
+    }
+    assert_true(n <= 2 && w->n == n * d && d == s->layer.in);
+    first_order(s);
+    y = keep(s->y.n, s->y.value);
+    for (size_t i = 0; i < w->n; i++)
+        w->value[i] = i < d;
+    first_order(s);
+    for (size_t i = 0; i < s->y.n && n > 0; i++)
+        s->y.value[i] = random[i % d] * s->y.value[i] + (n > 1 ? random[d + i % d] : 0);
+    check_near(s->y.n, s->y.value, y);
+    free(random);
+}
+
+/* Inputs of size 1e4 and of size 0 give finite numbers. */
+static void check_finite(struct subject *s)
+{
+    static const double sizes[] = {1e4, 0};
+
+    for (size_t i = 0; i < 2; i++) {
+        double sum = 0;
+
+        for (int k = X; k < INPUTS; k += SKIP - X)
+            for (size_t j = 0; j < s->in[k].n; j++)
+                s->in[k].value[j] *= (real)sizes[i];
+        second_order(s);
+        for (int k = 0; k < INPUTS; k++)
+            sum += norm(s->in[k].n, s->in[k].bar) + norm(s->in[k].n, s->in[k].bar_dot);
+        assert_true(isfinite(sum + norm(s->y.n, s->y.value) + norm(s->y.n, s->y.dot)));
+    }
 }
 
 struct example {
@@ -293,12 +342,15 @@ struct example {
 
 static void test_example(void **state)
 {
-    static void (*const checks[])(struct subject *) = {check_adjoint,
+    static void (*const checks[])(struct subject *) = {
 #ifndef KS_SINGLE
-                                                       check_differences,
+        check_differences,
 #endif
-                                                       check_symmetry, check_manners,
-                                                       check_constant_input};
+        check_adjoint,       check_symmetry,        check_manners,      check_sums,
+        check_wanted,        check_constant_inputs, check_uses,         check_in_place,
+        check_remakes_x_bar, check_sums_of_x_bar,   check_gauss_newton, check_affine,
+        check_finite,
+    };
     const struct example *e = *state;
 
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
@@ -307,6 +359,52 @@ static void test_example(void **state)
         setup(&s, e->kind, e->line, e->evaluation);
         checks[i](&s);
         teardown(&s);
+    }
+}
+
+/* One row of two features, all parameters 1/2, what enters a container (6, 0). */
+static void test_values(void **state)
+{
+    static const struct {
+        const char *line;
+        double x[2], y[3];
+    } values[] = {
+        {"layernorm eps=0.44 affine=no", {3, 5}, {-1 / 1.2, 1 / 1.2}},
+        {"layernorm eps=0.44", {3, 5}, {0.5 - 0.5 / 1.2, 0.5 + 0.5 / 1.2}},
+        {"layernorm", {0, 2e-3}, {0.5 - sqrt(0.125), 0.5 + sqrt(0.125)}}, /* variance = eps */
+        {"rmsnorm eps=1", {1, 5}, {1 / sqrt(56), 5 / sqrt(56)}},
+        {"rmsnorm", {1e-3, -1e-3}, {sqrt(0.125), -sqrt(0.125)}},
+        {"l2norm", {3, -4}, {0.6, -0.8}},
+        {"l2norm", {3e-9, -4e-9}, {0.3, -0.4}},
+        {"l2norm eps=10", {3, -4}, {0.3, -0.4}},
+        {"relu shift=-2", {3, -4}, {1, -2}},
+        {"scaler init=6 scale=2", {3, -4}, {4.5, -6}},
+        {"append -7", {3, -4}, {3, -4, -7}},
+        {"residual {", {3, -4}, {9, -4}},
+        {"lerp {", {0, 8}, {0.6, 0.8}},
+        {"lerp {", {-6, 8e-9}, {0, 0.4}},
+        {"lerp init=3 scale=2 {", {2, -4}, {3 / sqrt(18), -3 / sqrt(18)}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[3], cache[8];
+        const real skip[2] = {6, 0};
+        struct ks_pass p = {.rows = 1, .x = x, .skip = skip, .w = w, .y = y, .cache = cache};
+        struct ks_layer l = {.in = 2};
+        struct ks_line line;
+
+        assert_ok(ks_line_split(&line, "test", 1, values[i].line));
+        for (size_t k = 0; KS(layer_kinds)[k]; k++)
+            if (strcmp(KS(layer_kinds)[k]->name, line.word[0]) == 0)
+                l.kind = KS(layer_kinds)[k];
+        assert_ok(l.kind->configure(&l, &line));
+        for (size_t k = 0; k < 4; k++)
+            w[k] = (real)0.5;
+        l.kind->forward(&l, &p);
+        for (size_t j = 0; j < l.out; j++)
+            assert_close(y[j], values[i].y[j], 8 * KS_EPSILON);
+        free(l.settings);
     }
 }
 
@@ -320,9 +418,9 @@ static void test_running_statistics(void **state)
     (void)state;
     setup(&s, &KS(batchnorm), "batchnorm momentum=0.9", false);
     for (size_t i = 0; i < ROWS; i++)
-        mean += (double)s.x[i * WIDTH] / ROWS;
+        mean += (double)s.in[X].value[i * WIDTH] / ROWS;
     for (size_t i = 0; i < ROWS; i++)
-        var += pow((double)s.x[i * WIDTH] - mean, 2) / ROWS;
+        var += pow((double)s.in[X].value[i * WIDTH] - mean, 2) / ROWS;
     s.state[0] = 2, s.state[WIDTH] = 3;
     p = pass(&s);
     p.state = s.state;
@@ -332,18 +430,42 @@ static void test_running_statistics(void **state)
     teardown(&s);
 }
 
+/* The example of l2norm has rows on either side of eps: those above have norm 1, those below not.
+ */
+static void test_both_sides_of_eps(void **state)
+{
+    struct subject s;
+    size_t above = 0, below = 0;
+
+    (void)state;
+    setup(&s, &KS(l2norm), "l2norm eps=2.7", false);
+    first_order(&s);
+    for (size_t i = 0; i < ROWS; i++) {
+        double x = norm(WIDTH, s.in[X].value + i * WIDTH), y = norm(WIDTH, s.y.value + i * WIDTH);
+
+        assert_close(y, x > 2.7 ? 1 : x / 2.7, 10 * KS_EPSILON);
+        above += x > 2.7, below += x < 2.7;
+    }
+    assert_true(above > 0 && below > 0);
+    teardown(&s);
+}
+
 int main(void)
 {
     static struct example examples[MAX_EXAMPLES];
     static char names[MAX_EXAMPLES][96];
-    struct CMUnitTest tests[MAX_EXAMPLES + 1] = {cmocka_unit_test(test_running_statistics)};
-    size_t n = 1;
+    struct CMUnitTest tests[MAX_EXAMPLES] = {cmocka_unit_test(test_values),
+                                             cmocka_unit_test(test_running_statistics),
+                                             cmocka_unit_test(test_both_sides_of_eps)};
+    size_t n = 3;
 
     for (size_t k = 0; KS(layer_kinds)[k]; k++)
         for (size_t i = 0; KS(layer_kinds)[k]->examples[i]; i++)
-            for (int evaluation = 0; evaluation < 2 && n < MAX_EXAMPLES; evaluation++) {
+            for (int evaluation = 0; evaluation < 2; evaluation++) {
                 const char *line = KS(layer_kinds)[k]->examples[i];
 
+                if (n == MAX_EXAMPLES)
+                    return 1;
                 examples[n] = (struct example){KS(layer_kinds)[k], line, evaluation};
                 snprintf(names[n], sizeof names[n], "%s%s", line,
                          evaluation ? " (evaluation)" : "");

@@ -8,7 +8,7 @@
 #include "ks/loss.h"
 #include "ks/rng.h"
 
-enum { ROWS = 4, OUTPUTS = 5 };
+enum { ROWS = 6, OUTPUTS = 5 };
 
 struct subject {
     struct ks_loss loss;
@@ -16,32 +16,44 @@ struct subject {
     real f_bar[ROWS * OUTPUTS], f_bar_dot[ROWS * OUTPUTS];
 };
 
-static void setup(struct subject *s, const struct ks_loss_kind *kind, const char *example)
+/* Targets that lie among the outputs, or are distributions whose sums are near 1, not exactly 1. */
+static void draw(struct subject *s)
 {
     struct ks_rng rng = ks_rng_start(3, 0);
-    struct ks_line line;
-    size_t n;
+    size_t n = s->loss.outputs;
 
-    memset(s, 0, sizeof *s);
-    s->loss = (struct ks_loss){.kind = kind, .weight = 1};
-    s->loss.outputs = s->loss.targets = strcmp(kind->name, "mse") == 0 ? 1 : OUTPUTS;
-    assert_ok(ks_line_split(&line, "example", 1, example));
-    line.taken[1] = true;
-    assert_ok(ks_line_number(&line, "weight", 0, 10, &s->loss.weight));
-    assert_ok(kind->configure(&s->loss, &line));
-    n = s->loss.outputs;
     for (size_t i = 0; i < ROWS; i++) {
+        bool distribution = s->loss.kind->distribution;
         double sum = 0;
 
         for (size_t k = 0; k < n; k++) {
             s->f[i * n + k] = (real)(2 * ks_rng_normal(&rng));
             s->v[i * n + k] = (real)ks_rng_normal(&rng);
-            s->t[i * n + k] = (real)ks_rng_uniform(&rng, 0, 1);
+            s->t[i * n + k] = (real)(distribution ? ks_rng_uniform(&rng, 0, 1)
+                                                  : 2 * ks_rng_normal(&rng));
             sum += (double)s->t[i * n + k];
         }
-        for (size_t k = 0; k < n && n > 1; k++) /* sums near 1, not exactly 1 */
+        for (size_t k = 0; k < n && distribution; k++)
             s->t[i * n + k] *= (real)((1 + 0.0005 * (double)i) / sum);
     }
+}
+
+/* False where the loss does not know this number of outputs. */
+static bool setup(struct subject *s, const struct ks_loss_kind *kind, const char *example,
+                  size_t outputs)
+{
+    struct ks_line line;
+
+    memset(s, 0, sizeof *s);
+    s->loss = (struct ks_loss){.kind = kind, .outputs = outputs, .targets = outputs, .weight = 1};
+    assert_ok(ks_line_split(&line, "example", 1, example));
+    line.taken[1] = true;
+    assert_ok(ks_line_number(&line, "weight", 0, 10, &s->loss.weight));
+    if (kind->configure(&s->loss, &line) != KS_OK)
+        return false;
+    assert_ok(ks_line_end(&line));
+    draw(s);
+    return true;
 }
 
 static double dot(size_t n, const real *a, const real *b)
@@ -53,8 +65,19 @@ static double dot(size_t n, const real *a, const real *b)
     return sum;
 }
 
+/* f_bar_dot = scale (d2l/df2) v */
+static void multiply(const struct ks_loss *l, size_t rows, const real *f, const real *t, real scale,
+                     const real *v, real *f_bar_dot)
+{
+    real c[ROWS * OUTPUTS];
+
+    memcpy(c, f, rows * l->outputs * sizeof *c);
+    l->kind->curvature(l, rows, c, t, c); /* in place of f, as an analysis has it */
+    KS(loss_multiply)(l, rows, c, scale, v, f_bar_dot);
+}
+
 #ifndef KS_SINGLE
-static double value(struct subject *s, real scale)
+static double gradient(struct subject *s, real scale)
 {
     return s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, scale, s->f_bar);
 }
@@ -68,15 +91,15 @@ static void check_differences(struct subject *s)
 
     for (size_t i = 0; i < n; i++)
         s->f[i] += h * s->v[i];
-    plus = value(s, scale), memcpy(bar[0], s->f_bar, sizeof bar[0]);
+    plus = gradient(s, scale), memcpy(bar[0], s->f_bar, sizeof bar[0]);
     for (size_t i = 0; i < n; i++)
         s->f[i] -= 2 * h * s->v[i];
-    minus = value(s, scale), memcpy(bar[1], s->f_bar, sizeof bar[1]);
+    minus = gradient(s, scale), memcpy(bar[1], s->f_bar, sizeof bar[1]);
     for (size_t i = 0; i < n; i++)
         s->f[i] += h * s->v[i];
-    value(s, scale);
+    gradient(s, scale);
     assert_close(dot(n, s->f_bar, s->v), scale * (plus - minus) / (2 * h), 1e-8);
-    s->loss.kind->curvature(&s->loss, ROWS, s->f, s->t, scale, s->v, s->f_bar_dot);
+    multiply(&s->loss, ROWS, s->f, s->t, scale, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], (bar[0][i] - bar[1][i]) / (2 * h), 1e-8);
 }
@@ -86,29 +109,59 @@ static void check_differences(struct subject *s)
 static void check_curvature(struct subject *s)
 {
     size_t n = ROWS * s->loss.outputs;
-    double twice;
+    real once[ROWS * OUTPUTS];
 
-    s->loss.kind->curvature(&s->loss, ROWS, s->f, s->t, 1, s->v, s->f_bar_dot);
-    assert_true(dot(n, s->v, s->f_bar_dot) > 0);
-    twice = 2 * (double)s->f_bar_dot[0];
+    multiply(&s->loss, ROWS, s->f, s->t, 1, s->v, once);
+    assert_true(dot(n, s->v, once) > 0);
     for (size_t i = 0; i < n; i++)
         s->v[i] *= 2;
-    s->loss.kind->curvature(&s->loss, ROWS, s->f, s->t, 1, s->v, s->f_bar_dot);
-    assert_close(s->f_bar_dot[0], twice, 1e-5 * fabs(twice));
+    multiply(&s->loss, ROWS, s->f, s->t, 1, s->v, s->f_bar_dot);
+    for (size_t i = 0; i < n; i++)
+        assert_close(s->f_bar_dot[i], 2 * (double)once[i], 0);
+}
+
+/* The value does not depend on whether the gradient is wanted, nor on its scale; a weight
+ * multiplies everything. */
+static void check_weight(struct subject *s)
+{
+    size_t n = ROWS * s->loss.outputs;
+    double value = s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, 1, s->f_bar);
+    struct ks_loss heavy = s->loss;
+    struct subject twice = *s;
+
+    assert_close(s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, 3, NULL), value, 0);
+    multiply(&s->loss, ROWS, s->f, s->t, 1, s->v, s->f_bar_dot);
+    heavy.weight *= 2;
+    assert_close(heavy.kind->gradient(&heavy, ROWS, s->f, s->t, 1, twice.f_bar), 2 * value, 0);
+    multiply(&heavy, ROWS, s->f, s->t, 1, s->v, twice.f_bar_dot);
+    for (size_t i = 0; i < n; i++) {
+        assert_close(twice.f_bar[i], 2 * (double)s->f_bar[i], 0);
+        assert_close(twice.f_bar_dot[i], 2 * (double)s->f_bar_dot[i], 0);
+    }
 }
 
 static void test_all_losses(void **state)
 {
+    static const size_t outputs[] = {1, OUTPUTS};
+
     (void)state;
     for (size_t k = 0; KS(loss_kinds)[k]; k++)
         for (size_t i = 0; KS(loss_kinds)[k]->examples[i]; i++) {
-            struct subject s;
+            size_t known = 0;
 
-            setup(&s, KS(loss_kinds)[k], KS(loss_kinds)[k]->examples[i]);
+            for (size_t j = 0; j < 2; j++) {
+                struct subject s;
+
+                if (!setup(&s, KS(loss_kinds)[k], KS(loss_kinds)[k]->examples[i], outputs[j]))
+                    continue;
+                check_weight(&s);
 #ifndef KS_SINGLE
-            check_differences(&s);
+                check_differences(&s);
 #endif
-            check_curvature(&s);
+                check_curvature(&s);
+                known++;
+            }
+            assert_true(known > 0);
         }
 }
 
@@ -132,6 +185,7 @@ static void test_values(void **state)
     struct ks_loss mse = find("mse", "loss mse", 1), ce = find("ce", "loss ce min=0 max=1", 3);
     real three = 3, one = 1, bar = 0, equal[3] = {7, 7, 7}, t[3] = {(real)0.25, (real)0.75, 0};
     real far[3] = {1000, 0, -1000}, first[3] = {1, 0, 0}, bars[3];
+    const real last[3] = {0, 0, 1};
 
     (void)state;
     assert_close(mse.kind->gradient(&mse, 1, &three, &one, (real)0.5, &bar), 2, 0);
@@ -140,14 +194,80 @@ static void test_values(void **state)
     assert_close(bars[1], 1.0 / 3 - 0.75, 4 * KS_EPSILON);
     assert_close(ce.kind->gradient(&ce, 1, far, first, 1, bars), 0, 0);
     assert_close(bars[0], 0, 0);
+    assert_close(ce.kind->gradient(&ce, 1, far, last, 1, bars), 2000, 0);
+    far[2] = 3000;
+    assert_close(ce.kind->gradient(&ce, 1, far, last, 1, bars), 0, 0);
     assert_close(ce.kind->gradient(&ce, 1, equal, t, 1, NULL), log(3), 4 * KS_EPSILON);
+}
+
+/* Each row by itself. */
+static void test_softmax(void **state)
+{
+    real f[4] = {0, (real)log(3), 5, 5}, one[2] = {0, (real)log(3)}, p[2];
+
+    (void)state;
+    KS(softmax)(2, 2, f, f);
+    assert_close(f[0], 0.25, 2 * KS_EPSILON);
+    assert_close(f[1], 0.75, 2 * KS_EPSILON);
+    assert_close(f[2], 0.5, KS_EPSILON);
+    assert_close(f[3], 0.5, KS_EPSILON);
+    KS(softmax)(1, 2, one, p);
+    assert_close(p[0], f[0], 0);
+}
+
+/* Within delta, and at it, as mse, beyond it a straight line: 2 (3 - 1) = 4 at 3 from the target
+ * with delta 2. */
+static void test_huber(void **state)
+{
+    struct ks_loss huber = find("huber", "loss huber delta=2", 1);
+    const real f[5] = {1, 5, -5, 2, -2}, t[5] = {2, 2, -2, 0, 0}, v[5] = {7, 7, 7, 7, 7};
+    const double slope[5] = {-1, 2, -2, 2, -2}, curvature[5] = {7, 0, 0, 7, 7};
+    real bar[5], bar_dot[5];
+
+    (void)state;
+    assert_close(huber.kind->gradient(&huber, 5, f, t, 1, bar), 0.5 + 4 + 4 + 2 + 2, 0);
+    multiply(&huber, 5, f, t, 1, v, bar_dot);
+    for (size_t i = 0; i < 5; i++) {
+        assert_close(bar[i], slope[i], 0);
+        assert_close(bar_dot[i], curvature[i], 0);
+    }
+}
+
+/* q = 1/4, 3/4; f = (0, 4), t = (1/2, 2), kappa 1:
+ *   f_0 is below both: 1/4 huber(1/2) + 1/4 huber(2) = 1/32 + 3/8
+ *   f_1 is above both: 1/4 huber(7/2) + 1/4 huber(2) = 3/4 + 3/8 */
+static void test_quantile(void **state)
+{
+    struct ks_loss quantile = find("quantile", "loss quantile", 2);
+    const real f[2] = {0, 4}, t[2] = {(real)0.5, 2}, v[2] = {3, 3};
+    real bar[2], bar_dot[2];
+
+    (void)state;
+    assert_close(quantile.kind->gradient(&quantile, 1, f, t, 1, bar), 49. / 64, 0);
+    assert_close(bar[0], -(0.125 + 0.25) / 2, 0);
+    assert_close(bar[1], 0.5 / 2, 0);
+    multiply(&quantile, 1, f, t, 1, v, bar_dot);
+    assert_close(bar_dot[0], 3 * 0.25 / 2, 0);
+    assert_close(bar_dot[1], 0, 0);
+}
+
+/* The quantile of one output: at q = 1/2 half the Huber loss. */
+static void test_median(void **state)
+{
+    struct ks_loss quantile = find("quantile", "loss quantile kappa=2", 1);
+    real five = 5, two = 2, bar;
+
+    (void)state;
+    assert_close(quantile.kind->gradient(&quantile, 1, &five, &two, 1, &bar), 2, 0);
+    assert_close(bar, 1, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_losses),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_all_losses), cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_values),     cmocka_unit_test(test_huber),
+        cmocka_unit_test(test_quantile),   cmocka_unit_test(test_median),
     };
     return cmocka_run_group_tests_name("loss " KS_PRECISION, tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Norms, learning rates, dormant units and ranks on networks whose answers are known. */
+#include <stdio.h>
+
 #include "agents.h"
 
 #include "ks/measure.h"
@@ -113,37 +115,78 @@ static void test_full_rank(void **state)
     KS(agent_free)(a);
 }
 
-/* A table needs the same columns in every row, for every architecture. */
+/* A table needs the same columns in every row, whatever the architecture. */
+static void check_names(const char *name)
+{
+    struct ks_agent *a = make_agent(name);
+    size_t before, after;
+    struct ks_measure *first = measure(a, &before), *second;
+
+    update(a);
+    second = measure(a, &after);
+    assert_int_equal(before, after);
+    for (size_t i = 0; i < after; i++) {
+        assert_string_equal(first[i].name, second[i].name);
+        assert_true(isfinite(second[i].value));
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(second[i].name, second[j].name);
+    }
+    free(first);
+    free(second);
+    KS(agent_free)(a);
+}
+
 static void test_names_stay(void **state)
 {
     (void)state;
-    for (size_t k = 0; ks_architectures[k]; k++) {
-        struct ks_agent *a = make_agent(ks_architectures[k]);
-        size_t before, after;
-        struct ks_measure *first = measure(a, &before), *second;
+    check_names(EVERY_KIND);
+    for (size_t k = 0; ks_architectures[k]; k++)
+        check_names(ks_architectures[k]);
+}
 
-        update(a);
-        second = measure(a, &after);
-        assert_int_equal(before, after);
-        for (size_t i = 0; i < after; i++) {
-            assert_string_equal(first[i].name, second[i].name);
-            assert_true(isfinite(second[i].value));
-            for (size_t j = 0; j < i; j++)
-                assert_string_not_equal(second[i].name, second[j].name);
-        }
-        free(first);
-        free(second);
-        KS(agent_free)(a);
+/* Layers of the critic of every kind, by their numbers in the text, where a residual has none:
+ * dense layers have norms, activations have units, all others neither. */
+static void test_which_layers(void **state)
+{
+    static const char kinds[] = ".."
+                                "d"  /* dense                                             */
+                                "."  /* rmsnorm                                           */
+                                ".d" /* residual: layernorm, dense, silu                  */
+                                "a"
+                                "d.a.." /* lerp: dense, scaler, mish, l2norm; its alpha   */
+                                "a"     /* relu                                           */
+                                "daaa." /* dense, tanh, gelu, elu, layernorm              */
+                                "d";
+    struct ks_agent *a = make_agent(EVERY_KIND);
+    size_t n, found = 0;
+    struct ks_measure *list = measure(a, &n);
+
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        found += strncmp(list[i].name, "critic_", 7) == 0;
+    for (size_t k = 0; kinds[k]; k++) {
+        char name[2][KS_MEASURE_NAME];
+        bool dense = kinds[k] == 'd', there[2] = {false, false};
+
+        snprintf(name[0], sizeof name[0], "critic_param_norm_%02zu", k);
+        snprintf(name[1], sizeof name[1], "critic_dormant_%02zu", k);
+        for (size_t i = 0; i < 2 * n; i++)
+            there[i % 2] |= strcmp(list[i / 2].name, name[i % 2]) == 0;
+        assert_int_equal(there[0], dense);
+        assert_int_equal(there[1], kinds[k] == 'a');
+        found -= dense ? 3 : kinds[k] == 'a' ? 2 : 0;
     }
+    assert_int_equal(found, 6); /* those of the whole network */
+    free(list);
+    KS(agent_free)(a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_full_rank),
-        cmocka_unit_test(test_names_stay),
+        cmocka_unit_test(test_norms),        cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_full_rank),    cmocka_unit_test(test_names_stay),
+        cmocka_unit_test(test_which_layers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

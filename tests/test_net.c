@@ -16,12 +16,31 @@ static const char *const TEXTS[] = {
     "layernorm\ndense 6\nlayernorm\nrelu\ndense 4\nloss ce min=0 max=1\n",
     "dense 6\nrelu\ndense 5\nrelu\ndense 1\nloss mse\n",
     "dense 1\nloss mse\n",
+    /* Containers at the very start, where what enters them is constant. */
+    "residual {\nbatchnorm\ndense 4\n}\ndense 1\nloss mse\n",
+    "lerp init=0.5 scale=0.7 {\ndense 4\ntanh\n}\ndense 2\nloss quantile\n",
+    "residual {\nlerp init=0.4 {\nrelu\ndense 4\n}\n}\ndense 1\nloss huber delta=2\n",
+    /* Only the lerp itself reads what enters it. */
+    "dense 5\nlerp init=0.3 {\ntanh\n}\ndense 1\nloss mse\n",
+    /* Two and three that open at the same place; layers in place right behind an opening. */
+    "dense 5\nresidual {\nlerp init=0.3 {\nresidual {\nrelu\ndense 5 bias=no\n}\n}\nbatchnorm\n"
+    "}\ndense 3\nloss ce min=0 max=1\n",
+    "dense 5\nresidual {\nresidual {\nrelu\n}\n}\ndense 1\nloss mse\n",
+    "dense 6\nresidual {\nrelu\nresidual {\nrelu\nrelu shift=-0.1\n}\nscaler init=2\n}\ndense 1\n"
+    "loss mse\n",
+    /* One behind the other, others inside, before a layer in place, and before the last layer. */
+    "append 0.5\nl2norm\nresidual {\ndense 5\nsilu\n}\nresidual {\nbatchnorm\ndense 5\n}\nrelu\n"
+    "dense 4\nlerp init=0.6 {\nrmsnorm\nresidual {\ndense 4\nmish\n}\ndense 3\nappend 1\n}\n"
+    "dense 3\nloss quantile kappa=0.5\n",
+    "residual {\nrepeat 2 {\ndense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nlerp init=0.2 {\n"
+    "layernorm affine=no\ngelu\ndense 4\n}\n}\n}\nbatchnorm\ndense 1\nloss mse\n",
 };
+enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 
 struct subject {
     struct ks_arch *arch;
     struct ks_net *net;
-    real *w, *x, *t, *state, *primal, *adjoint, *tangent, *scratch, *f_bar_dot, *v, *g, *hv;
+    real *w, *x, *t, *state, *primal, *adjoint, *kept, *tangent, *scratch, *f_bar_dot, *v, *g, *hv;
 };
 
 static real *random_array(struct ks_rng *rng, size_t n)
@@ -49,18 +68,29 @@ static void setup(struct subject *s, const char *text, bool evaluation)
     s->state = random_array(&rng, s->arch->states);
     for (size_t i = 0; i < s->arch->states; i++)
         s->state[i] = (real)fabs((double)s->state[i]);
-    for (size_t i = 0; i < OUT_ROWS * s->arch->out && s->arch->out > 1; i++)
+    for (size_t i = 0; i < OUT_ROWS * s->arch->out && s->arch->loss.kind->distribution; i++)
         s->t[i] = i % s->arch->out == i / s->arch->out % s->arch->out ? (real)0.5 : (real)0.5 / 3;
     s->primal = random_array(&rng, s->net->primal),
     s->adjoint = random_array(&rng, s->net->adjoint);
+    s->kept = random_array(&rng, s->net->kept);
     s->tangent = random_array(&rng, s->net->tangent);
     s->scratch = random_array(&rng, s->net->scratch);
     s->f_bar_dot = random_array(&rng, OUT_ROWS * s->arch->out);
 }
 
+static double *widen(size_t n, const real *a)
+{
+    double *wide;
+
+    assert_ok(ks_alloc(n, sizeof *wide, &wide));
+    for (size_t i = 0; i < n; i++)
+        wide[i] = (double)a[i];
+    return wide;
+}
+
 static void teardown(struct subject *s)
 {
-    real *all[] = {s->w,       s->x,       s->t,         s->state, s->primal, s->adjoint,
+    real *all[] = {s->w,       s->x,       s->t,         s->state, s->primal, s->adjoint, s->kept,
                    s->tangent, s->scratch, s->f_bar_dot, s->v,     s->g,      s->hv};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -87,13 +117,18 @@ static double gradient(struct subject *s)
 static void product(struct subject *s, const real *v)
 {
     const struct ks_loss *l = &s->arch->loss;
+    double *primal = widen(s->net->primal, s->primal),
+           *adjoint = widen(s->net->adjoint, s->adjoint);
+    real *c = (real *)KS(net_kept_output)(s->net, s->kept);
 
     memset(s->hv, 0, s->arch->parameters * sizeof *s->hv);
-    KS(net_tangent_forward)(s->net, s->w, v, s->x, s->primal, s->tangent);
-    l->kind->curvature(l, OUT_ROWS, KS(net_output)(s->net, s->primal), s->t, 1,
-                       KS(net_output)(s->net, s->tangent), s->f_bar_dot);
+    KS(net_keep)(s->net, primal, adjoint, s->kept);
+    KS(net_tangent_forward)(s->net, s->w, v, s->x, s->kept, s->tangent);
+    l->kind->curvature(l, OUT_ROWS, c, s->t, c);
+    KS(loss_multiply)(l, OUT_ROWS, c, 1, KS(net_output_dot)(s->net, s->tangent), s->f_bar_dot);
     KS(net_tangent_backward)
-    (s->net, s->w, v, s->x, s->primal, s->adjoint, s->tangent, s->f_bar_dot, s->scratch, s->hv);
+    (s->net, s->w, v, s->x, s->kept, s->tangent, s->f_bar_dot, false, s->scratch, s->hv);
+    free(primal), free(adjoint);
 }
 
 static double dot(size_t n, const real *a, const real *b)
@@ -153,7 +188,7 @@ static void check_differences(struct subject *s)
 static void test_derivatives(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++)
+    for (size_t i = 0; i < N_TEXTS; i++)
         for (int evaluation = 0; evaluation < 2; evaluation++) {
             struct subject s;
 
@@ -170,7 +205,7 @@ static void test_derivatives(void **state)
 static void test_rows_without_loss(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < N_TEXTS; i++) {
         struct subject s;
         double before;
 
@@ -186,22 +221,61 @@ static void test_rows_without_loss(void **state)
 }
 
 /* The adjoint of the input, which the actor's loss needs, against differences of the loss. */
-static void test_input_adjoint(void **state)
+static void check_input_adjoint(const char *text, size_t at)
 {
     struct subject s;
     real x_bar[ROWS * IN];
     double h = sizeof(real) == 4 ? 1e-2 : 1e-5, plus, minus;
 
-    (void)state;
-    setup(&s, TEXTS[1], false);
+    setup(&s, text, false);
     gradient(&s);
     KS(net_backward)(s.net, s.w, s.x, s.primal, s.adjoint, x_bar, NULL);
-    s.x[2] += (real)h;
+    s.x[at] += (real)h;
     plus = gradient(&s);
-    s.x[2] -= (real)(2 * h);
+    s.x[at] -= (real)(2 * h);
     minus = gradient(&s);
-    assert_close(x_bar[2], (plus - minus) / (2 * h), 100 * h * h + 1e3 * KS_EPSILON / h);
+    assert_close(x_bar[at], (plus - minus) / (2 * h), 100 * h * h + 1e3 * KS_EPSILON / h);
     teardown(&s);
+}
+
+static void test_input_adjoint(void **state)
+{
+    (void)state;
+    check_input_adjoint(TEXTS[1], 2);
+    for (size_t i = 0; i < N_TEXTS && sizeof(real) == sizeof(double); i++)
+        for (size_t at = 0; at < ROWS * IN; at += 5)
+            check_input_adjoint(TEXTS[i], at);
+}
+
+/* With an output adjoint of zero the tangent of the backward pass is the backward pass. */
+static void test_gauss_newton(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        struct subject s;
+        double *primal, *adjoint, scale;
+        real *u;
+
+        setup(&s, TEXTS[i], false);
+        gradient(&s);
+        u = KS(net_output_bar)(s.net, s.adjoint);
+        memset(u, 0, OUT_ROWS * s.arch->out * sizeof *u);
+        KS(net_backward)(s.net, s.w, s.x, s.primal, s.adjoint, NULL, NULL);
+        primal = widen(s.net->primal, s.primal), adjoint = widen(s.net->adjoint, s.adjoint);
+        KS(net_keep)(s.net, primal, adjoint, s.kept);
+        KS(net_tangent_forward)(s.net, s.w, s.v, s.x, s.kept, s.tangent);
+        memset(s.hv, 0, s.arch->parameters * sizeof *s.hv);
+        KS(net_tangent_backward)
+        (s.net, s.w, s.v, s.x, s.kept, s.tangent, s.f_bar_dot, true, s.scratch, s.hv);
+        memcpy(u, s.f_bar_dot, OUT_ROWS * s.arch->out * sizeof *u);
+        memset(s.g, 0, s.arch->parameters * sizeof *s.g);
+        KS(net_backward)(s.net, s.w, s.x, s.primal, s.adjoint, NULL, s.g);
+        scale = sqrt(dot(s.arch->parameters, s.g, s.g));
+        for (size_t k = 0; k < s.arch->parameters; k++)
+            assert_close(s.hv[k], s.g[k], 50 * KS_EPSILON * scale);
+        free(primal), free(adjoint);
+        teardown(&s);
+    }
 }
 
 int main(void)
@@ -210,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_derivatives),
         cmocka_unit_test(test_rows_without_loss),
         cmocka_unit_test(test_input_adjoint),
+        cmocka_unit_test(test_gauss_newton),
     };
     return cmocka_run_group_tests_name("net " KS_PRECISION, tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "ks/analysis.h"
 #include "ks/memory.h"
+#include "ks/optim.h"
 #include "ks/rng.h"
 #include "operators.h"
 #include "test.h"
@@ -27,6 +28,7 @@ static struct ks_checkpoint *make(void)
 {
     struct ks_rng rng = ks_rng_start(31, 0);
     struct ks_checkpoint *c;
+    double columns[8];
 
     assert_ok(ks_alloc(1, sizeof *c, &c));
     assert_ok(ks_copy_string("batchnorm\ndense 5 bias=no project=unit\nlayernorm\nrelu\ndense 3\n"
@@ -35,6 +37,12 @@ static struct ks_checkpoint *make(void)
     assert_ok(ks_arch_parse_f64(c->critic.text, "test", IN, &c->critic.arch));
     c->critic.ensemble = ENSEMBLE;
     c->critic.w = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
+    for (size_t e = 0; e < ENSEMBLE; e++)
+        ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
+    c->adam_v = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
+    for (size_t i = 0; i < ENSEMBLE * c->critic.arch->parameters; i++)
+        c->adam_v[i] = 1 + c->adam_v[i] * c->adam_v[i];
+    c->adam_step = 5;
     c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
     c->input = numbers(&rng, MINIBATCHES * ROWS * IN);
     c->target = numbers(&rng, MINIBATCHES * LOSS_ROWS * 3);
@@ -87,21 +95,21 @@ static void test_table(void **state)
 {
     struct ks_checkpoint *c = make();
     struct ks_problem problem = {
-        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .memory = 1 << 24};
+        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
     size_t kinds = 0;
 
     (void)state;
     for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++, kinds++) {
         struct ks_operator *a;
 
-        assert_ok(kind->new_f64(&problem, &a));
+        assert_ok(prepared(kind->new_f64, &problem, &a));
         check(a, 1e-13);
         ks_operator_free(a);
-        assert_ok(kind->new_f32(&problem, &a));
+        assert_ok(prepared(kind->new_f32, &problem, &a));
         check(a, 3e-6);
         ks_operator_free(a);
     }
-    assert_true(kinds >= 1);
+    assert_true(kinds >= 5);
     ks_checkpoint_free(c);
 }
 

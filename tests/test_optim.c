@@ -1,5 +1,6 @@
 /* The optimizer: Adam's algorithm followed by hand, decay and its masks, projection, averages.
  * Compiled in both precisions. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,29 @@ static void test_scalar(void **state)
     assert_close(w, algorithm_1(0.4, -0.3, STEPS), 1e-15);
 }
 
+/* The values of f(x) = sum x^2 that Optax's documentation prints for optax.adam with rate 0.003
+ * from (1, 2, 3), in three digits (DeepMind, Optax 0.2 API, "Optimizers", adam). */
+static void test_published_values(void **state)
+{
+    static const char *const published[] = {"1.40E+01", "1.39E+01", "1.39E+01", "1.39E+01",
+                                            "1.38E+01"};
+    struct ks_adam adam = {.schedule = {0.003, 0.003, 1}};
+    double x[] = {1, 2, 3}, m[3] = {0}, v[3] = {0};
+
+    (void)state;
+    for (; adam.step < 5; adam.step++) {
+        double f = 0;
+        char found[16];
+
+        for (size_t i = 0; i < 3; i++) {
+            x[i] = KS(adam_scalar)(&adam, 2 * x[i], &m[i], &v[i], x[i]);
+            f += x[i] * x[i];
+        }
+        snprintf(found, sizeof found, "%.2E", f);
+        assert_string_equal(found, published[adam.step]);
+    }
+}
+
 /* p <- p - rate (adam + decay p): the difference to a step without decay is rate decay p, on the
  * parameters of the mask and nowhere else. */
 static void check_decay(enum ks_decay decayed, bool hidden, bool norms, bool head)
@@ -159,6 +183,34 @@ static void test_decay(void **state)
     check_decay(KS_DECAY_NORMS, false, true, false);
     check_decay(KS_DECAY_NORMS_AND_HEADS, false, true, true);
     check_decay(KS_DECAY_ALL, true, true, true);
+}
+
+/* The norms of a description are its normalizers. */
+static void test_decay_of_norms(void **state)
+{
+    static const char all[] = "batchnorm\nrmsnorm\nlerp {\ndense 3\nscaler\n}\nlayernorm\ndense 2\n"
+                              "loss ce min=0 max=1\n";
+    struct subject start, with, without;
+
+    (void)state;
+    setup(&start, all);
+    setup(&with, all);
+    setup(&without, all);
+    with.adam.weight_decay = 0.5;
+    with.adam.decayed = KS_DECAY_NORMS;
+    KS(adam_step)(with.arch, &with.adam, &with.t);
+    KS(adam_step)(without.arch, &without.adam, &without.t);
+    for (size_t l = 0; l < start.arch->n_layers; l++) {
+        const struct ks_layer *layer = &start.arch->layer[l];
+        bool norm = strstr(layer->kind->name, "norm") != NULL;
+
+        for (size_t i = layer->offset; i < layer->offset + layer->parameters; i++)
+            assert_close((double)(without.t.w[i] - with.t.w[i]),
+                         norm ? 0.01 * 0.5 * (double)start.t.w[i] : 0, 8 * (double)KS_EPSILON);
+    }
+    teardown(&start);
+    teardown(&with);
+    teardown(&without);
 }
 
 static double column_norm(size_t rows, size_t columns, const real *w, size_t j)
@@ -272,10 +324,11 @@ static void test_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),    cmocka_unit_test(test_adam),
-        cmocka_unit_test(test_first_step),  cmocka_unit_test(test_scalar),
-        cmocka_unit_test(test_decay),       cmocka_unit_test(test_projection),
-        cmocka_unit_test(test_zero_column), cmocka_unit_test(test_fused_step),
+        cmocka_unit_test(test_schedule),       cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_first_step),     cmocka_unit_test(test_published_values),
+        cmocka_unit_test(test_scalar),         cmocka_unit_test(test_decay),
+        cmocka_unit_test(test_decay_of_norms), cmocka_unit_test(test_projection),
+        cmocka_unit_test(test_zero_column),    cmocka_unit_test(test_fused_step),
         cmocka_unit_test(test_not_finite),
     };
 

@@ -1,5 +1,6 @@
 /* Replay: what comes out is what went in, the oldest goes first, all are drawn alike; and the scale
  * of rewards against a direct variance. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
@@ -16,7 +17,7 @@ static void add(struct ks_replay *replay, size_t k)
     float s[OBSERVATIONS] = {(float)k, (float)k + 0.5F}, a = -(float)k;
     float next_s[OBSERVATIONS] = {(float)k + 1, (float)k + 1.5F};
 
-    ks_replay_add(replay, s, &a, 100 + (double)k, k % 2 == 0, next_s);
+    assert_ok(ks_replay_add(replay, s, &a, 100 + (double)k, k % 2 == 0, next_s));
 }
 
 struct drawn {
@@ -90,24 +91,65 @@ static void test_capacity_of_one(void **state)
     ks_replay_free(replay);
 }
 
+/* Memory comes with the transitions, and a block that cannot be had is no crash. */
 static void test_out_of_memory(void **state)
 {
+    const float row[] = {1, 2, 3, 4, 5, 6, 7};
     struct ks_replay *replay;
-    size_t n = 1;
 
     (void)state;
-    for (;; n++) {
-        ks_status status;
-
+    for (size_t n = 1; n <= 2; n++) {
         ks_alloc_fail_at(n);
-        status = ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay);
-        ks_alloc_fail_at(0);
-        if (status == KS_OK)
-            break;
-        assert_int_equal(status, KS_MEMORY);
+        assert_int_equal(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay), KS_MEMORY);
     }
-    assert_int_equal(n, 7);
+    assert_ok(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay));
+    ks_alloc_fail_at(1);
+    assert_int_equal(ks_replay_put(replay, row), KS_MEMORY);
+    ks_alloc_fail_at(0);
+    assert_int_equal(replay->count, 0);
+    assert_ok(ks_replay_put(replay, row));
+    assert_int_equal(replay->count, 1);
     ks_replay_free(replay);
+}
+
+/* More transitions than a block has room for, copied out run by run and put back elsewhere: the
+ * same slots hold the same. */
+static void test_copy(void **state)
+{
+    enum { WIDE = 400000, MANY = 23, WIDE_CAPACITY = 7 }; /* 6 of them in a block */
+    struct ks_replay *replay, *copy;
+    float *s;
+
+    (void)state;
+    assert_ok(ks_alloc(WIDE, sizeof *s, &s));
+    assert_ok(ks_replay_new(WIDE_CAPACITY, WIDE, 3, &replay));
+    assert_true(replay->n_blocks > 1);
+    for (size_t k = 0; k < MANY; k++) {
+        s[0] = s[WIDE - 1] = (float)k;
+        assert_ok(ks_replay_add(replay, s, s, (double)k, 1, s));
+    }
+    assert_ok(ks_replay_new(WIDE_CAPACITY, WIDE, 3, &copy));
+    ks_replay_clear(copy, MANY - WIDE_CAPACITY);
+    for (size_t k = MANY - WIDE_CAPACITY; k < MANY;) {
+        size_t n = MANY - k;
+        const float *rows = ks_replay_rows(replay, k % WIDE_CAPACITY, &n);
+
+        assert_true(n >= 1 && n <= MANY - k);
+        for (size_t i = 0; i < n; i++)
+            assert_ok(ks_replay_put(copy, rows + i * replay->width));
+        k += n;
+    }
+    assert_int_equal(copy->count, replay->count);
+    assert_int_equal(copy->next, replay->next);
+    for (size_t slot = 0; slot < WIDE_CAPACITY; slot++) {
+        struct ks_transition a = ks_replay_get(replay, slot), b = ks_replay_get(copy, slot);
+
+        assert_memory_equal(a.s, b.s, replay->width * sizeof *a.s);
+        assert_true(b.reward == a.next_s[WIDE - 1] && b.mask == 1);
+    }
+    ks_replay_free(replay);
+    ks_replay_free(copy);
+    free(s);
 }
 
 /* Episodes of 50 steps, far from zero, where a sum of squares would cancel. */
@@ -148,8 +190,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_draws),         cmocka_unit_test(test_capacity_of_one),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_no_deviation),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_returns),       cmocka_unit_test(test_no_deviation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,6 +242,10 @@ static void test_tables(void **state)
     assert_ok(ks_csv_number(csv, 3, 2, &value));
     assert_close(value, 1, 1e-12);
     ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/mass.csv"), false, &csv));
+    assert_string_equal(ks_csv_cell(csv, 0, 1), "0.5");
+    assert_string_equal(ks_csv_cell(csv, 0, 2), "-"); /* of one probe */
+    ks_csv_free(csv);
     outcome_free(&o);
 }
 

@@ -5,6 +5,7 @@
 #include "scratch.h"
 
 #include "ks/memory.h"
+#include "ks/point.h"
 #include "ks/run.h"
 #include "ks/stream.h"
 
@@ -33,7 +34,7 @@ static void setup(struct subject *s, size_t random_steps)
         assert_ok(ks_settings_assign(&s->options.settings, settings[i]));
     s->options.settings.random_steps = random_steps;
     assert_ok(ks_run_new(&s->options, &s->run));
-    assert_ok(ks_metrics_new(scratch("progress.csv"), s->run->agent, &s->run->metrics));
+    assert_ok(ks_metrics_new(scratch("progress.csv"), 0, s->run->agent, &s->run->metrics));
     assert_ok(ks_run_start_episode(s->run));
     s->observations = s->run->agent->config.observations;
     s->actions = s->run->agent->config.actions;
@@ -73,7 +74,7 @@ static void test_actions(void **state)
     for (size_t k = 0; k < 2 * RANDOM_STEPS; k++) {
         struct ks_rng rng = ks_stream(SEED, KS_EXPLORATION, 0);
         float expected[64], mean[64], before[256];
-        const float *stored = s.run->replay->a + k * s.actions;
+        struct ks_transition stored;
 
         rng.drawn = k * s.actions;
         policy_action(&s, false, mean);
@@ -83,12 +84,11 @@ static void test_actions(void **state)
             expected[j] = (float)ks_rng_uniform(&rng, -1, 1);
         steps(&s, 1);
         assert_int_equal(s.run->agent->updates, k < RANDOM_STEPS ? 0 : k + 1 - RANDOM_STEPS);
-        assert_memory_equal(stored, expected, s.actions * sizeof *stored);
-        assert_memory_not_equal(stored, mean, s.actions * sizeof *stored);
-        assert_memory_equal(s.run->replay->s + k * s.observations, before,
-                            s.observations * sizeof *before);
-        assert_memory_equal(s.run->replay->next_s + k * s.observations, s.run->player.s,
-                            s.observations * sizeof *before);
+        stored = ks_replay_get(s.run->replay, k);
+        assert_memory_equal(stored.a, expected, s.actions * sizeof *expected);
+        assert_memory_not_equal(stored.a, mean, s.actions * sizeof *mean);
+        assert_memory_equal(stored.s, before, s.observations * sizeof *before);
+        assert_memory_equal(stored.next_s, s.run->player.s, s.observations * sizeof *before);
     }
     assert_int_equal(s.run->env_step, 2 * 2 * RANDOM_STEPS);
     teardown(&s);
@@ -216,7 +216,7 @@ static void test_episodes(void **state)
 {
     enum { LAST = 499 };
     double *start, reward;
-    const float *s_after, *s_last;
+    struct ks_transition last, after;
     struct ks_rng resets = ks_stream(SEED, KS_RESETS, 0);
     struct ks_env *env;
     struct subject s;
@@ -228,17 +228,55 @@ static void test_episodes(void **state)
     assert_ok(ks_env_reset(env, &resets, start));
     assert_ok(ks_env_reset(env, &resets, start));
     steps(&s, LAST + 1);
-    reward = (double)s.run->replay->reward[LAST];
+    reward = (double)ks_replay_get(s.run->replay, LAST).reward;
     assert_close(s.run->returns.g, reward, 1e-6 * reward);
     steps(&s, 1);
-    s_after = s.run->replay->s + (LAST + 1) * s.observations;
-    s_last = s.run->replay->next_s + LAST * s.observations;
+    last = ks_replay_get(s.run->replay, LAST);
+    after = ks_replay_get(s.run->replay, LAST + 1);
     for (size_t i = 0; i < s.observations; i++)
-        assert_true(s_after[i] == (float)start[i]);
-    assert_memory_not_equal(s_last, s_after, s.observations * sizeof *s_last);
-    assert_true(s.run->replay->mask[LAST] == 1);
+        assert_true(after.s[i] == (float)start[i]);
+    assert_memory_not_equal(last.next_s, after.s, s.observations * sizeof *last.next_s);
+    assert_true(last.mask == 1);
     ks_env_free(env);
     free(start);
+    teardown(&s);
+}
+
+/* Pages that the process has in memory. */
+static size_t resident_pages(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t pages = 0;
+
+    if (!file || fscanf(file, "%*u %zu", &pages) != 1)
+        skip();
+    fclose(file);
+    return pages;
+}
+
+/* Once replay is full, memory stays what it is: through episodes, updates, points and checkpoints.
+ */
+static void test_memory_is_flat(void **state)
+{
+    enum { PAGES = 100, WARM = 40 };
+    struct subject s;
+    size_t before = 0;
+
+    (void)state;
+    setup(&s, RANDOM_STEPS);
+    ks_replay_free(s.run->replay);
+    assert_ok(ks_replay_new(20, s.observations, s.actions, &s.run->replay));
+    for (size_t k = 0; k < 10 * WARM; k++) {
+        steps(&s, 1);
+        if (k % 20 == 0) {
+            assert_ok(ks_points_write(s.run));
+            assert_ok(ks_run_save(s.run));
+        }
+        if (k == WARM)
+            before = resident_pages();
+    }
+    assert_true(resident_pages() < before + PAGES);
+    assert_ok(ks_points_clear(s.run));
     teardown(&s);
 }
 
@@ -247,7 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_actions),        cmocka_unit_test(test_update_rewards),
         cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_episodes),
+        cmocka_unit_test(test_episodes),       cmocka_unit_test(test_memory_is_flat),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

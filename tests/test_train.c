@@ -188,6 +188,7 @@ static void test_run(void **state)
     assert_true(isnan(cell(progress, 1, "critic_loss")) && isnan(cell(progress, 1, "return_mean")));
     assert_close(cell(progress, 2, "update"), 60, 0);
     assert_true(cell(progress, 2, "critic_dormant") >= 0);
+    assert_close(cell(progress, 2, "divergences"), 0, 0);
     assert_false(exists("one/step_000000000.h5"));
     check_last_checkpoint(progress);
     check_first_checkpoint();
@@ -241,10 +242,11 @@ static void test_same_again(void **state)
     assert_state("half/run.json", "stopped");
     assert_false(exists("half/step_000000120.h5"));
     assert_same_checkpoint("one/step_000000060.h5", "half/step_000000060.h5");
-    assert_trains(SMALL
-                  "--set evaluations=1 --arch bn+wn+ce --seed 3 --out half"); /* started over */
+    assert_true(exists("half/resume/point.0"));
+    assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out half --resume");
     assert_state("half/run.json", "finished");
     assert_same_checkpoint("one/step_000000120.h5", "half/step_000000120.h5");
+    assert_false(exists("half/resume"));
 }
 
 /* A file's last change, to the nanosecond. */
@@ -332,21 +334,34 @@ static void test_file(void **state)
     ks_checkpoint_free(c);
 }
 
-/* A learning rate of 1 in 32 layers that nothing normalizes: the values overflow float. */
+/* A learning rate of 1 in 32 layers that nothing normalizes: the values overflow float. What was
+ * before stays; --resume does not try it again. */
 static void test_overflow(void **state)
 {
+    static const char command[] = SMALL
+        "--set evaluations=0 --arch dense+mse --out burst --set depth=32 --set critic_lr=1 "
+        "--set lr_end=1 --save-every 0 --resume";
+    struct ks_csv *progress;
     json_t *json;
 
     (void)state;
-    assert_int_equal(train(SMALL "--set evaluations=0 --arch dense+mse --out burst --set depth=32 "
-                                 "--set critic_lr=1 --set lr_end=1"),
-                     1);
+    assert_int_equal(train("%s", command), 1);
     assert_non_null(strstr(complained, "environment step "));
+    assert_non_null(strstr(complained, "update "));
     assert_non_null(strstr(complained, "finite"));
     assert_string_equal(describe("burst/run.json", "state", &json), "failed");
     assert_non_null(strstr(json_string_value(json_object_get(json, "reason")), "finite"));
+    assert_false(json_is_true(json_object_get(json, "resumable")));
     json_decref(json);
+    assert_true(exists("burst/step_000000060.h5"));
     assert_false(exists("burst/step_000000120.h5"));
+    assert_false(exists("burst/resume"));
+    assert_ok(ks_csv_read(scratch("burst/progress.csv"), false, &progress));
+    assert_int_equal(progress->rows, 2); /* the start; before the first update */
+    ks_csv_free(progress);
+    assert_int_equal(train("%s", command), 1);
+    assert_non_null(strstr(complained, "burst: this run has failed: environment step "));
+    assert_true(exists("burst/step_000000060.h5"));
 }
 
 /* Exit status 2, one line that holds `words`, and no run in the folder. */
@@ -371,6 +386,7 @@ static void test_refused(void **state)
     refused("--seed", "--env dog-trot --arch bn+wn+ce --out bad --seed -1");
     refused("--steps", "--env dog-trot --arch bn+wn+ce --out bad --steps 0");
     refused("--stop-at", "--env dog-trot --arch bn+wn+ce --out bad --stop-at 1e9");
+    refused("--save-every", "--env dog-trot --arch bn+wn+ce --out bad --save-every -1");
     refused("batch", "--env dog-trot --arch bn+wn+ce --out bad --set batch=0");
     refused("'widht'", "--env dog-trot --arch bn+wn+ce --out bad --set widht=3");
     refused("decay", "--env dog-trot --arch bn+wn+ce --out bad --set weight_decay=0.1");

@@ -1,5 +1,6 @@
-/* One update: gradients of both losses against differences for all twelve architectures, each step
- * against the networks used by hand, and the two precisions. In double. */
+/* One update: gradients of both losses against differences for all twelve architectures and one of
+ * every kind of layer, each step against the networks used by hand, and the two precisions. In
+ * double. */
 #include "agents.h"
 
 #include "ks/policy.h"
@@ -69,22 +70,26 @@ static void check_gradient(const char *name, struct ks_agent *a, size_t e)
     free(v);
 }
 
-static void test_gradients(void **state)
+static void check_gradients(const char *name)
 {
+    struct ks_agent *a = make_agent(name);
     struct transitions t;
+    struct ks_batch batch = draw_transitions(&t, 1);
     struct ks_update u;
 
-    (void)state;
-    for (size_t i = 0; ks_architectures[i]; i++) {
-        struct ks_agent *a = make_agent(ks_architectures[i]);
-        struct ks_batch batch = draw_transitions(&t, 1);
+    assert_ok(KS(agent_update)(a, &batch, &u)); /* fills inputs, targets, noise */
+    shake_all(a);
+    for (size_t e = 0; e < 3; e++)
+        check_gradient(name, a, e);
+    KS(agent_free)(a);
+}
 
-        assert_ok(KS(agent_update)(a, &batch, &u)); /* fills inputs, targets, noise */
-        shake_all(a);
-        for (size_t e = 0; e < 3; e++)
-            check_gradient(ks_architectures[i], a, e);
-        KS(agent_free)(a);
-    }
+static void test_gradients(void **state)
+{
+    (void)state;
+    check_gradients(EVERY_KIND);
+    for (size_t i = 0; ks_architectures[i]; i++)
+        check_gradients(ks_architectures[i]);
 }
 
 /* Steps 1 to 3 by hand: a' from the actor in evaluation mode; the target critics, in training mode,
@@ -206,33 +211,35 @@ static void draw_next_noise(double *noise)
         noise[i] = ks_rng_normal(&rng);
 }
 
+static void check_steps(const char *name)
+{
+    struct ks_agent *a = make_agent(name);
+    double noise[BATCH * ACTIONS], *statistics;
+    struct transitions t;
+    struct ks_batch batch = draw_transitions(&t, 2);
+    struct before b;
+    struct ks_update u;
+
+    draw_next_noise(noise);
+    shake_all(a);
+    statistics = copy(a->critic_arch->states, a->critic[0].state);
+    b = remember(a);
+    assert_ok(KS(agent_update)(a, &batch, &u));
+    check_targets(a, &b, &t, noise, 0.2);
+    check_average(a, &b);
+    check_statistics(a, statistics);
+    check_actor_loss(a, &b, &t, 0.2, &u);
+    forget(&b);
+    free(statistics);
+    KS(agent_free)(a);
+}
+
 static void test_steps(void **state)
 {
-    double noise[BATCH * ACTIONS];
-
     (void)state;
-    draw_next_noise(noise);
-    for (size_t i = 0; ks_architectures[i]; i++) {
-        struct ks_agent *a = make_agent(ks_architectures[i]);
-        double *statistics = copy(a->critic_arch->states, a->critic[0].state);
-        struct transitions t;
-        struct ks_batch batch = draw_transitions(&t, 2);
-        struct before b;
-        struct ks_update u;
-
-        shake_all(a);
-        free(statistics);
-        statistics = copy(a->critic_arch->states, a->critic[0].state);
-        b = remember(a);
-        assert_ok(KS(agent_update)(a, &batch, &u));
-        check_targets(a, &b, &t, noise, 0.2);
-        check_average(a, &b);
-        check_statistics(a, statistics);
-        check_actor_loss(a, &b, &t, 0.2, &u);
-        forget(&b);
-        free(statistics);
-        KS(agent_free)(a);
-    }
+    check_steps(EVERY_KIND);
+    for (size_t i = 0; ks_architectures[i]; i++)
+        check_steps(ks_architectures[i]);
 }
 
 /* q_mean by the trick without exponentials is the mean of the critics' values at (s, a). */

@@ -11,30 +11,48 @@
 
 struct trajectory {
     char task[64], mujoco[32];
-    size_t episodes, steps;
-    size_t nq, nv, na, nu, observations;
+    size_t seed; /* of ks_rng_start; start k is drawn from stream k */
+    size_t episodes, steps, starts;
+    size_t nq, nv, na, target, nu, observations;
     size_t width; /* numbers of a row */
-    double *rows; /* [episodes * (steps + 1), width] */
+    double *rows; /* [episodes * (steps + 1) + 2 * starts, width] */
 };
 
-/* The parts of a row: after `step` steps of an episode. */
 struct trajectory_row {
-    const double *qpos, *qvel, *act, *action, *observation;
+    const double *qpos, *qvel, *act, *target, *action, *observation;
     double reward;
 };
 
-static inline struct trajectory_row trajectory_row(const struct trajectory *t, size_t episode,
-                                                   size_t step)
+static inline struct trajectory_row trajectory_split(const struct trajectory *t,
+                                                     const double *values)
 {
-    const double *values = t->rows + (episode * (t->steps + 1) + step) * t->width;
     struct trajectory_row row = {.qpos = values};
 
     row.qvel = row.qpos + t->nq;
     row.act = row.qvel + t->nv;
-    row.action = row.act + t->na;
+    row.target = row.act + t->na;
+    row.action = row.target + t->target;
     row.observation = row.action + t->nu;
     row.reward = row.observation[t->observations];
     return row;
+}
+
+/* After `step` steps of an episode; the state that start k draws; that state as it is forced, with
+ * other velocities. */
+static inline struct trajectory_row trajectory_row(const struct trajectory *t, size_t episode,
+                                                   size_t step)
+{
+    return trajectory_split(t, t->rows + (episode * (t->steps + 1) + step) * t->width);
+}
+
+static inline struct trajectory_row trajectory_start(const struct trajectory *t, size_t k)
+{
+    return trajectory_split(t, t->rows + (t->episodes * (t->steps + 1) + k) * t->width);
+}
+
+static inline struct trajectory_row trajectory_forced(const struct trajectory *t, size_t k)
+{
+    return trajectory_start(t, t->starts + k);
 }
 
 /* The caller frees t->rows. */
@@ -47,14 +65,15 @@ static inline ks_status trajectory_read(const char *path, struct trajectory *t)
     *t = (struct trajectory){.rows = NULL};
     if (!file)
         return ks_fail(KS_IO, "%s: cannot be opened", path);
-    if (fscanf(file, "ks-trajectory %63s %31s %zu %zu %zu %zu %zu %zu %zu", t->task, t->mujoco,
-               &t->episodes, &t->steps, &t->nq, &t->nv, &t->na, &t->nu, &t->observations) != 9 ||
+    if (fscanf(file, "ks-trajectory %63s %31s %zu %zu %zu %zu %zu %zu %zu %zu %zu %zu", t->task,
+               t->mujoco, &t->seed, &t->episodes, &t->steps, &t->starts, &t->nq, &t->nv, &t->na,
+               &t->target, &t->nu, &t->observations) != 12 ||
         fgetc(file) != '\n') {
         status = ks_fail(KS_FORMAT, "%s: this is not a recorded trajectory", path);
         goto done;
     }
-    t->width = t->nq + t->nv + t->na + t->nu + t->observations + 1;
-    count = t->episodes * (t->steps + 1) * t->width;
+    t->width = t->nq + t->nv + t->na + t->target + t->nu + t->observations + 1;
+    count = (t->episodes * (t->steps + 1) + 2 * t->starts) * t->width;
     KS_GO(ks_alloc(count, sizeof *t->rows, &t->rows));
     if (fread(t->rows, sizeof *t->rows, count, file) != count || fgetc(file) != EOF)
         status = ks_fail(KS_FORMAT, "%s: expected %zu numbers after the first line", path, count);

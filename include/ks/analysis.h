@@ -14,6 +14,8 @@
 #include "ks/lanczos.h"
 #include "ks/operator.h"
 #include "ks/program.h"
+#include "ks/selection.h"
+#include "ks/sha256.h"
 #include "ks/spectrum.h"
 
 /* The operators: a table, ends in a row without a name. */
@@ -21,6 +23,11 @@ struct ks_operator_kind {
     const char *name;
     ks_status (*new_f32)(const struct ks_problem *problem, struct ks_operator **a);
     ks_status (*new_f64)(const struct ks_problem *problem, struct ks_operator **a);
+    bool wide;   /* float64 products where --precision says nothing               */
+    bool moving; /* coordinates without a second moment are left out: selection.h */
+    /* A u = 0, but for the weight decay's part, in the directions of null.h; there is such a part
+     * of A. */
+    bool invariant, decays;
 };
 extern const struct ks_operator_kind ks_operator_kinds[];
 
@@ -30,11 +37,13 @@ struct ks_analysis {
     bool evaluation; /* batchnorm by running statistics                       */
     bool exact;      /* all eigenvalues                                       */
     bool compat;     /* the published code's choices: float32, unweighted, 1/N once more */
+    bool keep_basis; /* the Lanczos steps stay on disk                        */
     bool json, csv;  /* neither: a table                                      */
     size_t order, probes;
     size_t batches; /* 0: all of the checkpoint's                            */
-    size_t memory;  /* bytes                                                 */
+    size_t memory;  /* bytes of a process; 0: half of what is free           */
     uint64_t seed;
+    int critic, layer; /* -1: all */
     double weight_decay, scale;
     const char *folder;         /* of the spectra; NULL: beside their checkpoints */
     const char *apply, *output; /* vectors in, products out; both or neither      */
@@ -59,34 +68,72 @@ void ks_outputs_free(size_t n, char **outputs);
  * behind. */
 ks_status ks_output_check(const char *output, const char *input);
 
-/* The root attributes of a spectrum of this checkpoint: what was computed, of what, by what.
- * `problem` as the operator had it. */
-ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_problem *problem,
-                      const char *path, size_t dimension, struct ks_spectrum *spectrum);
+/* The name of a spectrum without its ending, which other files beside it share; the caller frees.
+ */
+ks_status ks_output_stem(const char *output, char **stem);
+
+/* How the memory is spent, in bytes. */
+struct ks_budget {
+    size_t fixed;      /* checkpoint, and the operator with nothing kept           */
+    size_t held;       /* the Lanczos vectors, or the dense matrix                 */
+    size_t kept;       /* of what depends on theta alone: at most, or once it is there */
+    bool single_basis; /* the Lanczos basis is in float32                          */
+};
+
+/* What is analyzed. */
+struct ks_subject {
+    const char *path;            /* of the checkpoint      */
+    char digest[KS_SHA256_TEXT]; /* of that file           */
+    struct ks_problem problem;   /* as the operator has it */
+    size_t dimension;            /* of the operator        */
+    int processes;               /* that share a product   */
+    const struct ks_budget *budget;
+};
+
+/* With `fixed` given, divides what --memory (or the machine) leaves beside it: first the vectors of
+ * this process of `team`, in float64 if they fit, and else in float32, on all processes of the
+ * world; then what is kept. KS_MEMORY where that is too little, with the sizes; on all processes
+ * alike. */
+ks_status ks_budget_divide(const struct ks_analysis *analysis, const struct ks_team *world,
+                           const struct ks_team *team, const struct ks_subject *subject,
+                           struct ks_budget *budget);
+
+/* The root attributes of its spectrum, which has its figures: what was computed, of what, by what,
+ * and what can be claimed. */
+ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                      struct ks_spectrum *spectrum);
+/* Of these what a Lanczos step depends on, a "NAME VALUE" a line; the caller frees. */
+ks_status ks_describe_key(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                          char **key);
 
 /* Progress of one checkpoint, and before a long run one line with its cost. */
 struct ks_watch {
     const char *checkpoint;
     size_t dimension, products; /* of the operator; in all */
-    size_t held, kept; /* bytes: basis or dense matrix; at most, of what depends on theta */
-    size_t order;      /* steps of a probe */
+    size_t order, groups;       /* steps of a probe; groups of processes that take probes in turn */
+    const struct ks_budget *budget;
     bool quiet;
     double started;
-    double *work; /* [2 order]; owned */
+    bool told, announced; /* what the run takes; its time */
+    size_t skipped;       /* products whose steps were on disk */
+    double *work;         /* [KS_JACOBI_WORK order]; owned     */
     struct ks_progress progress;
 };
 /* Starts the clock, with the fields up to `quiet` set. */
 ks_status ks_watch_start(struct ks_watch *watch);
 void ks_watch_end(struct ks_watch *watch);
-/* After a step, after a product: for ks_slq and ks_exact. */
+/* Steps that were on disk; after a step, after a product: for ks_slq and ks_exact. */
+void ks_watch_resumed(void *watch, const struct ks_lanczos *lanczos);
 void ks_watch_step(void *watch, const struct ks_lanczos *lanczos);
 void ks_watch_product(void *watch, size_t products);
 
-/* --apply: a times each vector of the file `in`, written to `out`. `watch` has been set up but for
- * the number of products. */
-ks_status ks_apply_file(const struct ks_operator *a, const char *in, const char *out,
-                        struct ks_watch *watch);
-/* --gradient: loss and gradient, written to `out`. */
-ks_status ks_gradient_file(const struct ks_problem *problem, const char *out);
+/* --apply: a, the operator of the selected coordinates, times each vector of the file `in`, written
+ * to `out`; vectors have their whole length, and what is not selected is ignored and zero. `watch`
+ * has been set up but for the number of products. */
+ks_status ks_apply_file(const struct ks_operator *a, const struct ks_selection *selection,
+                        const char *in, const char *out, struct ks_watch *watch);
+/* --gradient: loss and gradient, written to `out`. In a team both are for all processes. */
+ks_status ks_gradient_file(const struct ks_problem *problem, const struct ks_team *team,
+                           const char *out);
 
 #endif

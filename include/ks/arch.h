@@ -22,14 +22,16 @@ struct ks_policy {
 };
 
 struct ks_arch {
-    char *text;     /* as given; owned */
-    size_t in, out; /* input width, output columns (K, or 2A for an actor) */
+    char *text;      /* as given; owned                          */
+    const char *end; /* where the line of loss or policy starts */
+    size_t in, out;  /* input width, output columns (K, or 2A for an actor) */
     size_t n_layers;
-    struct ks_layer *layer; /* [n_layers], in order of execution; owned */
-    size_t parameters;      /* P, of one network                         */
-    size_t states;          /* running statistics of one network         */
-    bool joint;             /* holds a batchnorm: rows influence each other */
-    struct ks_loss loss;    /* kind NULL for an actor */
+    struct ks_layer
+        *layer;          /* [n_layers], in order of execution, a container where it closes; owned */
+    size_t parameters;   /* P, of one network                         */
+    size_t states;       /* running statistics of one network         */
+    bool joint;          /* holds a batchnorm: rows influence each other */
+    struct ks_loss loss; /* kind NULL for an actor */
     struct ks_policy policy;
 };
 
@@ -42,6 +44,9 @@ void KS(arch_free)(struct ks_arch *arch);
 
 /* Numbers in an array of a layer's table: rows * columns, or columns where it has no rows. */
 size_t KS(array_size)(const struct ks_array *a);
+
+/* The layer is the last one. */
+bool KS(arch_is_head)(const struct ks_arch *arch, const struct ks_layer *layer);
 
 /* The group of a layer in a checkpoint, "03_dense", into name[32]. */
 void KS(arch_group)(const struct ks_layer *layer, char name[32]);

@@ -5,18 +5,21 @@
 #include <stdbool.h>
 
 /* One thread in OpenBLAS: threads are ours, one worker a core, and two pools would fight. Every
- * program calls it first. */
-void ks_blas_start(void);
+ * program calls it first, with its arguments: where OpenBLAS does not know the processor and took a
+ * kernel for older ones (0.3.21 runs SSE3 on an Emerald Rapids, a fifth of the speed), and
+ * OPENBLAS_CORETYPE says nothing, the program starts anew with a better one. argv NULL: not that.
+ */
+void ks_blas_start(char **argv);
 
 /* "OpenBLAS 0.3.21", "SkylakeX": strings that live as long as the program. */
 const char *ks_blas_version(void);
 const char *ks_blas_kernel(void);
 
-/* The kernel leaves half of a processor with (or without) AVX-512 unused. */
-bool ks_blas_is_slow(const char *kernel, bool avx512);
+/* OpenBLAS's name of a kernel that uses more of a processor with (or without) AVX2 and AVX-512 than
+ * `kernel` does; NULL: there is none. */
+const char *ks_blas_better_kernel(const char *kernel, bool avx2, bool avx512);
 
-/* One line about a kernel that is slower than the processor allows, or NULL: the processor has
- * AVX-512 and the kernel in use has not. */
+/* One line about a kernel that is slower than the processor allows, or NULL. */
 const char *ks_blas_warning(void);
 
 #endif

@@ -12,4 +12,11 @@
  * eigenvalues by c scales the grids by c and the densities by 1/c, nothing else. */
 ks_status ks_density(struct ks_spectrum *spectrum);
 
+/* x_0 of this spectrum. */
+double ks_density_unit(const struct ks_spectrum *spectrum);
+
+/* The standard error over probes, of which there are two or more, of symlog_density into error
+ * [n_grid]. */
+ks_status ks_density_error(const struct ks_spectrum *spectrum, double *error);
+
 #endif

@@ -17,8 +17,14 @@ struct ks_env_options {
     int nativeccd, multiccd; /* 0, 1: disable or enable the flag; -1: the library's default */
 };
 
-/* The names of all tasks ("dog-stand", ...), ends in NULL. */
-const char *const *ks_env_tasks(void);
+/* A task, without its model: name ("dog-stand"), widths, seconds of a control step. */
+struct ks_env_about {
+    const char *name;
+    size_t observations, actions;
+    double control_step;
+};
+/* The i-th of all tasks; false: there are no more. */
+bool ks_env_about(size_t i, struct ks_env_about *about);
 /* Fails with KS_USAGE on an unknown task or a flag that this library does not have, KS_MISSING when
  * models or library are not there (models: in DM_CONTROL_DIR of the environment, else that of the
  * build), KS_FORMAT when a model is not the task's. `options` may be NULL. The caller frees with
@@ -35,10 +41,11 @@ size_t ks_env_steps(const struct ks_env *env);        /* control steps of an epi
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation);
 
 /* Starts an episode as ks_env_reset does, but at the given state instead of a drawn one: qpos [nq],
- * qvel [nv], act [na] of the model; NULL: the default pose, rest, zero. For comparison with other
- * programs. */
+ * qvel [nv], act [na] of the model; NULL: the default pose, rest, zero. target: the coordinates of
+ * the target that the task draws (finger-turn: x, z; fish: x, y, z; reacher: x, y; else none);
+ * NULL: some place, always the same. For comparison with other programs. */
 ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qvel,
-                       const double *act, double *observation);
+                       const double *act, const double *target, double *observation);
 
 /* One control step, never called on an episode that is over. `observation` and `reward` are set,
  * and *ended: the episode is over (time limit, never a terminal state). A diverged simulation (a
@@ -50,6 +57,8 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
 /* Divergences since ks_env_new, and the last one in words ("" if none). */
 size_t ks_env_divergences(const struct ks_env *env);
 const char *ks_env_divergence(const struct ks_env *env);
+/* Makes the count go on from n, for an environment that takes an earlier one's place. */
+void ks_env_divergences_set(struct ks_env *env, size_t n);
 
 /* All that the following steps depend on, and the counters, as ks_env_state_size numbers: a
  * restored environment continues bit for bit. Only for the same task and the same version of

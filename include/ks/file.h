@@ -27,4 +27,18 @@ void ks_file_close(struct ks_file *file);
 /* The three in a row: for files that are ready in memory. */
 ks_status ks_file_write(const char *path, const void *bytes, size_t size);
 
+/* For files that grow: writes all bytes to an open descriptor, flushes it with fsync; flushes a
+ * folder, so that what was created or removed in it stays so. Folders that cannot be opened or
+ * flushed (some network file systems) are left to the system. Fail with KS_FULL or KS_IO, naming
+ * the path. */
+ks_status ks_file_put(int descriptor, const char *path, const void *bytes, size_t size);
+ks_status ks_file_flush(int descriptor, const char *path);
+ks_status ks_folder_flush(const char *folder);
+/* "PATH: cannot be WHAT: ..." for an errno: KS_FULL where the disk is full, else KS_IO. */
+ks_status ks_file_fail(int error, const char *path, const char *what);
+
+/* Removes the temporary files that processes of this machine which live no more have left in the
+ * folder, and those of this process's number: for a start, before any is made. */
+ks_status ks_folder_sweep(const char *folder);
+
 #endif

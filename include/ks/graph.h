@@ -38,7 +38,7 @@ void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
 /* How many targets of the job are there, in the study's folder `dir`. */
 size_t ks_job_targets(const struct ks_job *job, const char *dir);
 /* Nothing is left to do of job i: all its targets are there, and all of its run's training, which
- * would write anew what is analyzed. */
+ * would write anew what is analyzed, and that is over: its folder "resume" is gone. */
 bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir);
 
 /* Prints what is left to do as commands for the shell. */

@@ -21,7 +21,10 @@ ks_status ks_jacobi_ritz(size_t m, const double *alpha, const double *beta, doub
  * |eigenvalue| of A. */
 ks_status ks_jacobi_smallest(size_t m, const double *alpha, const double *beta, double *sigma);
 
-/* The largest Ritz value; `work` [2 m]. Allocates nothing. NaN where LAPACK fails. */
-double ks_jacobi_largest(size_t m, const double *alpha, const double *beta, double *work);
+/* The largest Ritz value and its residual bound; `work` [KS_JACOBI_WORK m]. Allocates nothing. NaN
+ * where LAPACK fails. */
+enum { KS_JACOBI_WORK = 32 };
+double ks_jacobi_largest(size_t m, const double *alpha, const double *beta, double *work,
+                         double *residual);
 
 #endif

@@ -8,24 +8,37 @@
 
 #include "ks/error.h"
 #include "ks/operator.h"
+#include "ks/team.h"
 
 /* One probe's process. After j steps, with Q = [q_0 .. q_{j-1}] and T the j x j Jacobi matrix,
  *
  *   A Q - Q T = beta[j-1] q_j e_j'   and   [Q q_j]' [Q q_j] = I   to rounding. */
 struct ks_lanczos {
-    size_t n, order;      /* dimension; the most steps: as asked, at most n                 */
-    uint64_t seed, probe; /* the key of the start vector                                    */
-    size_t steps;         /* taken so far                                                   */
-    bool exhausted;       /* breakdown: the Krylov space is invariant, no step can follow   */
+    size_t n, order;            /* dimension; the most steps: as asked, at most n                 */
+    const struct ks_team *team; /* NULL: alone */
+    size_t first, length;       /* this process's slice of every vector: all of it where alone */
+    uint64_t seed, probe;       /* the key of the start vector                                    */
+    size_t steps;               /* taken so far                                                   */
+    bool exhausted;             /* breakdown: the Krylov space is invariant, no step can follow   */
     double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
-    double *basis;        /* [order + 1, n]: row j is q_j; row `steps` is void once exhausted  */
-    size_t slices;        /* the vectors are cut into so many, one a thread                    */
-    double *sums;         /* [slices + 2, order]: each slice's products with the basis         */
+    bool single;          /* the basis is kept in float32                                      */
+    double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is void once exhausted */
+    float *rounded; /* the same where `single`; then `basis` is NULL, else this one      */
+    size_t slices;  /* the vectors are cut into so many, one a thread                    */
+    double *sums;   /* [slices + 2, order]: each slice's products with the basis         */
+    double *norms;  /* [team's size]                                                     */
+    double *pair;   /* [2, length] where `single`: q_j and w in float64                  */
+    double *whole;  /* in a team: the operator's two vectors                             */
+    double *blocks; /* where `single`: a block of the basis for each slice               */
 };
 
-/* Allocates everything, for vectors of a's size; 8 n (order + 1) bytes are the basis. The caller
- * frees. One process serves any number of probes, one after the other. */
-ks_status ks_lanczos_new(size_t n, size_t order, struct ks_lanczos **lanczos);
+/* Allocates everything, with a basis in float32 if `single`; `team` may be NULL. The caller frees.
+ * One struct serves any number of probes, one after the other. */
+ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_team *team,
+                         struct ks_lanczos **lanczos);
+/* The bytes that this takes, in all but a few thousand: (order + 1) n of 8 bytes, or of 4 and two
+ * more vectors; in a team a slice of these and two whole vectors. */
+double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_team *team);
 void ks_lanczos_free(struct ks_lanczos *lanczos); /* NULL is fine */
 
 /* Begins at step 0 with a Gaussian vector of norm 1 that depends on (seed, probe) alone. */
@@ -33,7 +46,16 @@ void ks_lanczos_start(struct ks_lanczos *lanczos, uint64_t seed, uint64_t probe)
 
 /* One step; there are fewer than `order` so far and the process is not exhausted. Fails as the
  * operator does, and with KS_NUMBER, naming the step, where its product is not finite; then nothing
- * has happened to the steps before. The same numbers to the bit with the same number of threads. */
+ * has happened to the steps before. The same numbers to the bit with the same number of threads and
+ * processes. In a team all processes call it, and fail together. */
 ks_status ks_lanczos_step(struct ks_lanczos *lanczos, const struct ks_operator *a);
+
+/* For who keeps steps on disk: where q_j is and its size, and a step that was taken before, with
+ * q_{steps + 1} already in its place. */
+void *ks_lanczos_vector(const struct ks_lanczos *lanczos, size_t j);
+size_t ks_lanczos_vector_bytes(const struct ks_lanczos *lanczos);
+void ks_lanczos_retake(struct ks_lanczos *lanczos, double alpha, double beta);
+/* Back to where it had taken `steps`. */
+void ks_lanczos_rewind(struct ks_lanczos *lanczos, size_t steps);
 
 #endif

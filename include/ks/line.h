@@ -28,6 +28,9 @@ ks_status ks_line_split(struct ks_line *line, const char *source, size_t number,
 /* The next argument that is not an option, an integer in low..high; `what` names it in messages. */
 ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_t high,
                        size_t *value);
+/* The same for a finite number in [low, high]. */
+ks_status ks_line_value(struct ks_line *line, const char *what, double low, double high,
+                        double *value);
 /* Option `name`, a finite number in [low, high]; *value stays as it is where the option is absent.
  */
 ks_status ks_line_number(struct ks_line *line, const char *name, double low, double high,

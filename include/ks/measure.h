@@ -13,7 +13,7 @@
  *   feature_rank            number of singular values of the last hidden layer's activations
  *                           that hold 99% of their sum (Kumar et al., ICLR 2021)
  *
- * Layers with an _NN: dense layers for the first three, layers without parameters for the rest. */
+ * Layers with an _NN: dense layers for the first three, activation functions for the rest. */
 #ifndef KS_MEASURE_H
 #define KS_MEASURE_H
 

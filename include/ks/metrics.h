@@ -2,32 +2,37 @@
  * as the attributes of /metrics. Losses, q_mean, entropy and clipped_fraction are means over the
  * updates since the row before; nan: undefined (no update, no evaluation, no atoms).
  * steps_per_second is of acting, stepping and updating; evaluations and the writing of checkpoints
- * are not in it. updates_per_second is of the updates alone. */
+ * are not in it. updates_per_second is of the updates alone. divergences and evaluation_divergences
+ * count the simulations that diverged since the start of the run. */
 #ifndef KS_METRICS_H
 #define KS_METRICS_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "ks/agent.h"
 #include "ks/attribute.h"
 #include "ks/error.h"
 #include "ks/measure.h"
+#include "ks/sha256.h"
 
 struct ks_metrics {
     char *path; /* of progress.csv; owned */
-    FILE *file;
+    int descriptor;
+    size_t size;            /* bytes in the file */
     struct ks_measure *row; /* the last row, without env_step and update; owned */
     size_t n;
     /* Since the last row: */
     struct ks_update sum;
     size_t updates, actor_steps, env_step; /* env_step: of that row       */
     double step_seconds, update_seconds;   /* spent in agent steps; of these, in updates */
+    /* Since the start of the run, set before a row is written: */
+    size_t divergences, evaluation_divergences;
 };
 
-/* Creates the file, an old one of that name is gone. Fails with KS_IO. The caller frees. */
-ks_status ks_metrics_new(const char *path, const struct ks_agent *agent,
+/* Opens the file behind its first `size` bytes, the rest is gone; 0: creates it. Fails with KS_IO.
+ * The caller frees. */
+ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *agent,
                          struct ks_metrics **metrics);
 void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fine */
 
@@ -35,6 +40,10 @@ void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, 
 /* Writes a row; return_mean is NaN where there was no evaluation. */
 ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent *agent, size_t env_step,
                          double return_mean);
+/* What was written is on the disk. */
+ks_status ks_metrics_flush(const struct ks_metrics *metrics);
+/* The digest of the file's first bytes. KS_FORMAT where it has fewer. */
+ks_status ks_metrics_digest(const char *path, size_t size, unsigned char digest[KS_SHA256_BYTES]);
 /* The last row's finite values, *n of them; the caller frees with ks_attributes_free. */
 ks_status ks_metrics_attributes(const struct ks_metrics *metrics, size_t *n,
                                 struct ks_attribute **list);

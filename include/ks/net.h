@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ks/arch.h"
 #include "ks/error.h"
@@ -19,19 +20,31 @@ struct ks_net {
     bool evaluation; /* batchnorm uses running statistics                                   */
     size_t primal;   /* reals in a primal block: outputs and caches of all layers           */
     size_t adjoint;  /* reals in an adjoint block: the y_bar of all layers                  */
+    size_t kept;     /* reals in a kept block: what of both the tangent passes read         */
     size_t tangent;  /* reals in a tangent block: y_dot and cache_dot of all layers         */
-    size_t scratch;  /* reals in a scratch block: two activations of the widest layer       */
-    size_t *y_at, *cache_at; /* [n_layers]: places in a primal block, and in a tangent block */
-    size_t *bar_at;          /* [n_layers]: places of y_bar in an adjoint block              */
+    size_t scratch;  /* reals in a scratch block: y_bar_dot, x_bar_dot, one a open container */
+    struct ks_places *at; /* [n_layers] */
 };
+
+/* Where the arrays of a layer lie in their blocks. */
+struct ks_places {
+    size_t y, cache;                       /* in a primal block                          */
+    size_t y_bar, skip_bar;                /* in an adjoint block                        */
+    size_t kept_y, kept_cache, kept_y_bar; /* in a kept block; KS_NOWHERE: not kept      */
+    size_t y_dot, cache_dot;               /* in a tangent block                         */
+    size_t skip_bar_dot;                   /* in a scratch block, for a container        */
+};
+#define KS_NOWHERE SIZE_MAX
 
 ks_status KS(net_new)(const struct ks_arch *arch, size_t rows, size_t out_rows, bool evaluation,
                       struct ks_net **net);
 void KS(net_free)(struct ks_net *net);
 
-/* The outputs [out_rows, arch->out] inside a primal block; inside an adjoint block their adjoint,
- * which the caller fills before net_backward; inside a tangent block their tangent. */
+/* The outputs [out_rows, arch->out] inside a primal block, their tangent inside a tangent block,
+ * and inside an adjoint block their adjoint, which the caller fills before net_backward. */
 real *KS(net_output)(const struct ks_net *net, real *primal);
+real *KS(net_output_dot)(const struct ks_net *net, real *tangent);
+const real *KS(net_kept_output)(const struct ks_net *net, const real *kept);
 real *KS(net_output_bar)(const struct ks_net *net, real *adjoint);
 /* The input of the last layer, [out_rows, in of the last layer]: the penultimate features. */
 const real *KS(net_features)(const struct ks_net *net, const real *primal);
@@ -46,15 +59,20 @@ void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const
 void KS(net_backward)(const struct ks_net *net, const real *w, const real *x, const real *primal,
                       real *adjoint, real *x_bar, real *w_bar);
 
+/* Copies into a kept block what the tangent passes read of a primal and an adjoint block, which are
+ * in float64 whatever the precision of the passes. */
+void KS(net_keep)(const struct ks_net *net, const double *primal, const double *adjoint,
+                  real *kept);
+
 /* The tangent along w_dot of the outputs, x held constant; fills the tangent block. */
 void KS(net_tangent_forward)(const struct ks_net *net, const real *w, const real *w_dot,
-                             const real *x, const real *primal, real *tangent);
+                             const real *x, const real *kept, real *tangent);
 
-/* The tangent of net_backward: w_bar_dot [parameters] is added to. output_bar_dot [out_rows, out];
- * `adjoint` as net_backward left it. */
+/* The tangent of net_backward: w_bar_dot [parameters] is added to. output_bar_dot [out_rows, out].
+ * gauss_newton: the kept block is of an output adjoint of zero; then this is J' output_bar_dot. */
 void KS(net_tangent_backward)(const struct ks_net *net, const real *w, const real *w_dot,
-                              const real *x, const real *primal, const real *adjoint,
-                              const real *tangent, const real *output_bar_dot, real *scratch,
+                              const real *x, const real *kept, const real *tangent,
+                              const real *output_bar_dot, bool gauss_newton, real *scratch,
                               real *w_bar_dot);
 
 #endif

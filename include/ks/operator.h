@@ -7,16 +7,30 @@
 
 #include "ks/checkpoint.h"
 #include "ks/error.h"
+#include "ks/team.h"
 
 struct ks_operator {
     size_t n;   /* dimension */
     void *self; /* its own data */
+    /* Before the first product: computes what depends on theta alone, and keeps as much of it as
+     * `memory` bytes hold; the rest is computed again in each product. NULL: there is nothing. */
+    ks_status (*prepare)(void *self, size_t memory);
     /* out = A v, both [n]. */
     ks_status (*apply)(void *self, const double *v, double *out);
+    /* Where a team shares the work (ks_operator_share), it and this process's part of A v; the sum
+     * of all is what `apply` gives on every process, which waits for the others. Else NULL. */
+    const struct ks_team *team;
+    ks_status (*part)(void *self, const double *v, double *out);
     void (*free)(void *self);
 };
 
+ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out);
+/* Takes `a`, also after a failure, whose products are parts that a team has to add up, and makes
+ * the operator of the sums; in a team of one that is `a` itself. All processes call it, and
+ * `apply`. */
+ks_status ks_operator_share(struct ks_operator *a, const struct ks_team *team,
+                            struct ks_operator **shared);
 void ks_operator_free(struct ks_operator *a); /* frees a->self and the struct; NULL is fine */
 
 /* What of a checkpoint is analyzed:
@@ -24,22 +38,47 @@ void ks_operator_free(struct ks_operator *a); /* frees a->self and the struct; N
  *   L(theta) = scale * ( 1/N sum_n sum_e 1/B sum_{i<B} l(f_e(input[n])[i], target[n,i])
  *                        + weight_decay/2 |theta|^2 )
  *
- * N = `minibatches`, the first of the checkpoint's. */
+ * N = `minibatches`, the first of the checkpoint's, and `elsewhere`. */
 struct ks_problem {
     const struct ks_checkpoint *checkpoint; /* outlives the operator */
     size_t minibatches;
-    bool evaluation; /* batchnorm by running statistics */
+    size_t elsewhere; /* minibatches that other processes have: they count in N, and what is
+                       * computed here is this process's part of a sum */
+    bool follower;    /* and the weight decay is added by another process */
+    bool evaluation;  /* batchnorm by running statistics */
     double weight_decay, scale;
-    size_t memory; /* bytes to keep primal quantities in; minibatches beyond it are recomputed */
+    int critic; /* -1: all; else the diagonal block of that critic alone: products are zero
+                 * outside of it, and cost nothing there */
+    int layer;  /* -1: all; else the number of the layer that is asked for: see selection.h */
 };
 
-/* The Hessian of L at the checkpoint's theta, a forward-over-reverse product; all that depends on
- * theta alone is computed here, once, in float64, and kept in the product's precision. One thread a
- * minibatch, as many as OpenMP has. Results depend on the number of threads by rounding only. */
-ks_status ks_hessian_new_f32(const struct ks_problem *problem, struct ks_operator **hessian);
-ks_status ks_hessian_new_f64(const struct ks_problem *problem, struct ks_operator **hessian);
+/* The three curvatures of L at the checkpoint's theta, in the canonical order [E P]:
+ *
+ *   hessian    the tangent of the gradient (Pearlmutter, Neural Computation 6, 1994)
+ *   ggn        sum J' H_l J, with the weight decay's mu2 I (Schraudolph, Neural Comp. 14, 2002)
+ *   residual   hessian - ggn
+ *
+ * All that depends on theta alone is computed once, in float64, and kept in the product's
+ * precision. One thread a minibatch, as many as OpenMP has. Results depend on the number of threads
+ * by rounding only. */
+ks_status ks_hessian_new_f32(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_hessian_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_ggn_new_f32(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_ggn_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_residual_new_f32(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_residual_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* L and its gradient [E P], always in float64. */
+/* D^-1/2 H D^-1/2 with D from Adam's second moment, zero where that is 0; KS_FORMAT where the
+ * checkpoint does not hold it. */
+ks_status ks_preconditioned_new_f32(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+
+/* The Riemannian Hessian on the spheres of the projected columns. KS_FORMAT where there is none, or
+ * one is off its sphere. */
+ks_status ks_manifold_new_f32(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_manifold_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+
+/* L and its gradient [E P], of all critics, always in float64; this process's part of them. */
 ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient);
 
 #endif

@@ -10,7 +10,8 @@
 #include "ks/arch.h"
 #include "ks/real.h"
 
-/* What the weight decay acts on; heads are last layers. */
+/* What the weight decay acts on; norms are scales and biases of normalizers (not a scaler nor a
+ * lerp's alpha), heads last layers. */
 enum ks_decay { KS_DECAY_NONE, KS_DECAY_NORMS, KS_DECAY_NORMS_AND_HEADS, KS_DECAY_ALL };
 
 /* A learning rate that falls on a line from start to end over `steps` steps, then stays. */

@@ -1,34 +1,54 @@
 /* What of an analysis depends on theta alone: activations, batch statistics, adjoints, the
- * gradient.
+ * gradient; of the folded critic (fold.h).
  *
  * Always in float64: a relu that sits near its kink must fall on the same side whatever the
- * product's precision. The block of one minibatch and one critic is a net's primal block and its
- * adjoint block; a net of the other precision lays out the same numbers at the same places. */
+ * product's precision. */
 #ifndef KS_PRIMAL_H
 #define KS_PRIMAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ks/error.h"
+#include "ks/fold.h"
 #include "ks/net.h"
 #include "ks/operator.h"
 
 struct ks_primal {
     const struct ks_problem *problem; /* not owned */
-    struct ks_net *net;
+    struct ks_fold *fold;
+    struct ks_net *net; /* of the folded critic */
+    double *w;          /* [E, P of the folded critic] */
+    bool gauss_newton;  /* the adjoints are those of zero output adjoints */
     size_t rows; /* of a minibatch that take part: R, or B where rows do not influence each other */
-    size_t block;        /* numbers in a block */
+    size_t input;        /* numbers of a minibatch's input: rows * its width */
     double output_scale; /* 1/(N B): the weight of one row's loss */
 };
 
 /* Checks that the problem fits its checkpoint. The caller frees with ks_primal_free. */
-ks_status ks_primal_new(const struct ks_problem *problem, struct ks_primal **primal);
+ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
+                        struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
 
-/* Fills `block` for one critic and minibatch; adds their part of L's gradient (neither weight decay
- * nor scale in it) to gradient [P] unless that is NULL; returns their part of L. Thread-safe. */
+/* One critic and minibatch; the arrays lie in a block of ks_primal_block() numbers. */
+struct ks_primal_block {
+    /* As the net lays them out; but in place of the outputs stand the weights of the loss's Hessian
+     * in them (loss.h), which is what products need. */
+    double *primal, *adjoint;
+    double *input; /* [primal->input], what enters the folded critic */
+    double *cache; /* scratch                          */
+};
+size_t ks_primal_block(const struct ks_primal *primal);
+
+/* Fills the block and shows its arrays in *parts; adds their part of L's gradient (neither weight
+ * decay nor scale in it) to gradient [P of the folded critic] unless that is NULL; returns their
+ * part of L. Thread-safe. */
 double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t minibatch,
-                         double *block, double *gradient);
+                         double *block, struct ks_primal_block *parts, double *gradient);
+
+/* The critics that a problem is about: [first, first + count). */
+size_t ks_primal_first_critic(const struct ks_problem *problem);
+size_t ks_primal_critics(const struct ks_problem *problem);
 
 /* Threads that an analysis of this problem uses: one a minibatch, at most as many as OpenMP has. */
 size_t ks_primal_workers(const struct ks_problem *problem);

@@ -40,7 +40,7 @@ int ks_program_end(const struct ks_program *program, struct ks_arguments *argume
  * elsewhere, nothing if `quiet`. The first call prints the line of ks_blas_warning, if any. */
 struct ks_progress {
     const char *label;
-    size_t total;
+    size_t total, from; /* from: done before the start, 0 unless it is set */
     bool quiet;
     double started, printed; /* seconds */
 };

@@ -12,17 +12,18 @@
 struct ks_report {
     enum { KS_REPORT_TABLE, KS_REPORT_JSON, KS_REPORT_CSV } form;
     FILE *out;
-    int width;   /* of the table's first column: the longest checkpoint's name */
-    size_t rows; /* printed so far; begins with 0 */
-    bool failed; /* it could not be written, and that was said */
+    int width;    /* of the table's first column: the longest checkpoint's name */
+    size_t rows;  /* printed so far; begins with 0 */
+    char *claims; /* a line each, below the table; begins with NULL; freed at the end */
+    bool failed;  /* it could not be written, and that was said */
 };
 
-/* A row, or an object on a line: the checkpoint, what was computed, the figures; a number that is
- * not finite is null in JSON, nan or inf in CSV. Fails with KS_FULL the first time that it cannot
- * be written. */
+/* A row, or an object on a line: the checkpoint, what was computed, the figures, in JSON the claim
+ * too; a number that is not finite is null in JSON, nan or inf in CSV. Fails with KS_FULL the first
+ * time that it cannot be written. */
 ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
-/* Below a table, what can be claimed. */
+/* Below a table, what can be claimed of each checkpoint. */
 ks_status ks_report_end(struct ks_report *report);
 
 #endif

@@ -29,6 +29,8 @@ struct ks_player {
     size_t divergences; /* of the environment, reported so far */
 };
 
+struct ks_points; /* point.h */
+
 struct ks_run {
     const struct ks_train_options *options;
     char *critic_text, *actor_text, *folder, *name; /* descriptions, --out, architecture; owned */
@@ -37,23 +39,29 @@ struct ks_run {
     struct ks_replay *replay;
     struct ks_returns returns;
     struct ks_metrics *metrics;
+    struct ks_points *points;
+    int lock; /* descriptor of the folder while it is the run's; -1: none */
     double gamma;
+    size_t steps; /* agent steps of the whole run */
     /* Where the run is. */
     size_t end; /* environment steps to do: steps, or stop_at, in whole agent steps */
     bool whole; /* end is that of the whole run                           */
     size_t agent_steps, env_step;
+    bool recorded;        /* what is due at env_step has been done */
     struct ks_rng resets; /* the stream of start states          */
     bool interrupted;     /* a signal has ended the run           */
     struct ks_due evaluations, checkpoints;
-    double return_mean;      /* of the last evaluation; NaN: none yet        */
-    double *episode_returns; /* [eval_episodes] of it; owned            */
-    double *noise;           /* [actions]; owned      */
-    float *last_s;           /* [observations]: where the action was chosen; owned */
-    struct ks_rows rows;     /* a minibatch; owned    */
-    char started[32];        /* UTC, ISO 8601 */
+    double return_mean;            /* of the last evaluation; NaN: none yet        */
+    double *episode_returns;       /* [eval_episodes] of it; owned            */
+    double *noise;                 /* [actions]; owned      */
+    double *env_state;             /* [ks_env_state_size]: scratch; owned */
+    float *last_s;                 /* [observations]: where the action was chosen; owned */
+    struct ks_rows rows;           /* a minibatch; owned    */
+    char started[32], resumed[32]; /* UTC, ISO 8601; "": it was not resumed */
 };
 
-enum ks_run_state { KS_RUNNING, KS_STOPPED, KS_FINISHED, KS_FAILED };
+/* A failure that would come again is one for good: such a run is not resumed. */
+enum ks_run_state { KS_RUNNING, KS_STOPPED, KS_FINISHED, KS_FAILED, KS_FAILED_FOR_GOOD };
 
 /* Builds all of it. Fails before anything is written. */
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run);
@@ -61,14 +69,23 @@ void ks_run_free(struct ks_run *run);
 /* A file of the run's folder; the caller frees *path. */
 ks_status ks_run_path(const struct ks_run *run, const char *name, char **path);
 
-/* Makes the folder and refuses one that holds another run: other than in `threads` and --stop-at.
+/* Makes the folder and keeps other processes that train out of it. Refuses one that holds another
+ * run: other than in `threads` and --stop-at; with --resume also this one, failed for good: KS_RUN.
  * *finished: it holds this one, finished, with all its checkpoints. */
-ks_status ks_run_claim(const struct ks_run *run, bool *finished);
+ks_status ks_run_claim(struct ks_run *run, bool *finished);
+/* What makes two runs the same run, as JSON: all that decides what is computed. NULL where names
+ * are no UTF-8 text; the caller frees. And the words for the states. */
+struct json_t *ks_run_identity(const struct ks_run *run);
+extern const char *const ks_run_states[];
 /* run.json, whole: settings, command line, versions, state. `reason`: why it ended before its time,
  * NULL where it did not. */
 ks_status ks_run_describe(const struct ks_run *run, enum ks_run_state state, const char *reason);
-/* Sets run->started to now. */
-void ks_run_start_clock(struct ks_run *run);
+/* All that must be the same for a run to be resumed, as JSON; the caller frees. And whether another
+ * key is the same: KS_USAGE, naming `path` and what differs, where it is not. */
+ks_status ks_run_key(const struct ks_run *run, char **key);
+ks_status ks_run_compare_key(const struct ks_run *run, const char *path, const char *key);
+/* Sets run->started to now, or where the run goes on run->resumed. */
+void ks_run_start_clock(struct ks_run *run, bool resumes);
 /* "kappascope 0.1.0; OpenBLAS 0.3.21 Haswell; ...": the caller frees. */
 ks_status ks_run_versions(char **text);
 
@@ -79,8 +96,16 @@ ks_status ks_run_evaluate(struct ks_run *run, size_t number);
 ks_status ks_run_save(struct ks_run *run);
 /* *all: the checkpoints of all scheduled steps are there. */
 ks_status ks_run_find_checkpoints(const struct ks_run *run, bool *all);
-/* Removes those that an earlier start of the same run has left. Fails with KS_IO. */
-ks_status ks_run_remove_checkpoints(const struct ks_run *run);
+/* Removes those to come, which an earlier start of the same run has left, and fails with KS_FORMAT
+ * if one that has been written is missing; with KS_IO. */
+ks_status ks_run_check_checkpoints(const struct ks_run *run);
+
+/* The bytes of all that the further course of the run depends on, but for its replay and its
+ * options: a run with the same options that takes them, and has the same replay, goes on bit for
+ * bit. */
+size_t ks_run_state_size(struct ks_run *run);
+void ks_run_state_get(struct ks_run *run, unsigned char *bytes);
+ks_status ks_run_state_set(struct ks_run *run, const unsigned char *bytes);
 
 /* player->s from player->observation: the nets see float32. */
 void ks_player_observe(struct ks_player *player);
@@ -100,6 +125,11 @@ ks_status ks_run_step(struct ks_run *run);
  * running scale unless `raw`. */
 struct ks_batch ks_run_batch(struct ks_run *run, struct ks_rng *rng, bool raw);
 
+/* Says on standard error where the run starts and how much memory and disk it will take. */
+void ks_run_announce(struct ks_run *run, bool resumes);
+
+/* All of it, from the claim of the folder to the last checkpoint. */
+ks_status ks_run_train(struct ks_run *run);
 /* A signal asked for the end: notes it in run->interrupted and fails with KS_RUN, naming it. */
 ks_status ks_run_check_signal(struct ks_run *run);
 

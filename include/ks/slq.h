@@ -3,6 +3,7 @@
 #ifndef KS_SLQ_H
 #define KS_SLQ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,13 +15,26 @@
 struct ks_slq {
     size_t order, probes; /* both at least 1 */
     uint64_t seed;
-    /* Called after each step, if not NULL. */
+    bool single;      /* the Lanczos basis in float32                               */
+    const char *keep; /* NULL, or where basis.h keeps the steps: its `stem`, and the key */
+    const char *key;
+    /* Where several processes work together: all of them, and those that share a probe's work,
+     * group `group` of `groups`, which takes probes group, group + groups, and so on. NULL, 0: one
+     * does all.
+     */
+    const struct ks_team *world, *team;
+    size_t group, groups;
+    /* Called where a probe goes on from steps on disk, and after each step; may be NULL. */
+    void (*resumed)(void *context, const struct ks_lanczos *lanczos);
     void (*watch)(void *context, const struct ks_lanczos *lanczos);
     void *context;
 };
 
+/* Group of a process; the groups are as large as each other or one larger. */
+size_t ks_slq_group(const struct ks_team *world, int rank, size_t groups);
+
 /* Fills probes, order, alpha, beta, steps, ritz, weight and residual of an empty spectrum, which
- * owns them also after a failure. */
+ * owns them also after a failure; on every process of the world, which fail together. */
 ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq,
                  struct ks_spectrum *spectrum);
 

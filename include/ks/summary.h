@@ -8,12 +8,24 @@
 #include "ks/error.h"
 #include "ks/spectrum.h"
 
+struct ks_null;
+
+/* What the figures need beside the spectrum. */
+struct ks_summary_terms {
+    size_t n;             /* dimension of the operator                                        */
+    double epsilon;       /* of the arithmetic of its products                                */
+    double basis_epsilon; /* of what is done with them: that of the Lanczos vectors, of LAPACK */
+    double shift;         /* the operator's value on directions along which the loss does not */
+                          /* change: what the weight decay adds                               */
+    const struct ks_null *null; /* those directions; NULL: nobody looked                      */
+    bool unweighted; /* Ritz values of leading parts count alike, as those of the whole have  */
+                     /* to do already (ks_summary_unweight)                                   */
+};
+
 /* Fills spectrum->summary from ritz, weight, residual and, where there, alpha and beta: each figure
  * NAME; NAME_se, its standard error, with two or more probes; NAME_m30, NAME_m60, ... below the
- * order from the leading parts of the Jacobi matrices. `n` is the operator's dimension.
- * `unweighted`: the Ritz values of leading parts count alike, as those of the whole have to do
- * already (ks_summary_unweight). */
-ks_status ks_summary(struct ks_spectrum *spectrum, size_t n, bool unweighted);
+ * order from the leading parts of the Jacobi matrices. */
+ks_status ks_summary(struct ks_spectrum *spectrum, const struct ks_summary_terms *terms);
 
 /* Gives all Ritz values of a probe the same weight. */
 void ks_summary_unweight(struct ks_spectrum *spectrum);

@@ -48,7 +48,7 @@ ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
                            struct ks_summary_table *table);
 
 /* Writes checkpoints.csv, returns.csv, summary.csv, and what the figures draw (ritz.csv, kappa.csv,
- * return_curves.csv, density.csv, staircase.csv), into dir/tables. */
+ * return_curves.csv, density.csv, mass.csv, staircase.csv), into dir/tables. */
 ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
                           size_t resamples);
 

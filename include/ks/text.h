@@ -24,7 +24,7 @@ ks_status ks_text_open(const char *path, struct ks_text *text);
 ks_status ks_text_close(struct ks_text *text, ks_status status);
 
 bool ks_text_exists(const char *path); /* a file or a folder of that name is there */
-/* The folder and those above it. Fails with KS_IO. */
+/* The folder and those above it. Fails with KS_IO, KS_FULL where the disk is full. */
 ks_status ks_folder_make(const char *path);
 
 #endif

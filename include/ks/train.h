@@ -15,6 +15,8 @@ struct ks_train_options {
     size_t steps;   /* environment steps of the whole run          */
     size_t stop_at; /* stop there: the schedules are those of steps */
     struct ks_settings settings;
+    bool resume;       /* go on from the newest resume point (point.h) */
+    double save_every; /* seconds between these; < 0: 60, and at most 1% of the time */
     bool quiet;
     int argc; /* the command line, for run.json */
     char *const *argv;
@@ -26,9 +28,11 @@ struct ks_train_options {
  * libraries; other libraries or processors may round differently.
  *
  * A folder that holds this run, finished, with all its checkpoints, is left as it is: KS_OK. A run
- * that is not finished is started over; its old checkpoints are removed first. Fails with KS_USAGE,
+ * that is not finished goes on with `resume`, and its files become those of a run that was never
+ * stopped; else it is started over and its old checkpoints are removed. Fails with KS_USAGE,
  * KS_FORMAT, KS_IO or KS_MISSING before anything is written; KS_NUMBER where a loss or a parameter
- * is not finite; KS_RUN on SIGINT and SIGTERM. */
+ * is not finite; KS_FULL; KS_RUN on SIGINT and SIGTERM, and where a run that failed is to be
+ * resumed. */
 ks_status ks_train(const struct ks_train_options *options);
 
 #endif

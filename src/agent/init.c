@@ -59,7 +59,7 @@ static ks_status init_kernel(const struct ks_arch *arch, const struct ks_layer *
 {
     size_t actions = arch->policy.actions;
 
-    if (actions == 0 || l->number + 1 < arch->n_layers)
+    if (actions == 0 || !KS(arch_is_head)(arch, l))
         return KS(orthogonal)(a->rows, a->columns, a->start, rng, a->columns, w);
     KS_TRY(KS(orthogonal)(a->rows, actions, a->start, rng, a->columns, w));
     return KS(orthogonal)(a->rows, actions, LOG_STD_GAIN, rng, a->columns, w + actions);

@@ -131,10 +131,10 @@ static void measure_activations(struct subject *s)
 
     for (size_t i = 0; i + 1 < s->net->arch->n_layers; i++) {
         const struct ks_layer *l = &s->net->arch->layer[i];
-        const real *y = s->primal + s->net->y_at[i];
+        const real *y = s->primal + s->net->at[i].y;
         size_t silent;
 
-        if (l->n_params > 0)
+        if (l->kind->role != KS_ACTIVATION)
             continue;
         silent = count_dormant(rows, l->out, y);
         add(s, "feature_norm", (int)l->number, s->updated ? row_norm(rows, l->out, y) : NAN);

@@ -92,8 +92,7 @@ static void average_row(size_t n, real tau, const real *restrict w, real *restri
 
 static bool decays(const struct ks_arch *arch, const struct ks_layer *l, enum ks_decay decayed)
 {
-    bool head = l->number + 1 == arch->n_layers;
-    bool norm = !head && l->n_params > 0 && !l->param[0].orthogonal;
+    bool head = KS(arch_is_head)(arch, l), norm = l->kind->role == KS_NORM;
 
     return decayed == KS_DECAY_ALL || (decayed >= KS_DECAY_NORMS && norm) ||
            (decayed == KS_DECAY_NORMS_AND_HEADS && head);

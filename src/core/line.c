@@ -84,6 +84,19 @@ static ks_status parse_number(const struct ks_line *line, const char *what, cons
     return KS_OK;
 }
 
+static ks_status parse_bounded(const struct ks_line *line, const char *what, const char *word,
+                               double low, double high, double *value)
+{
+    double number = 0;
+
+    KS_TRY(parse_number(line, what, word, &number));
+    if (number < low || number > high)
+        return ks_line_fail(line, "%s: expected a number from %g to %g, found %g", what, low, high,
+                            number);
+    *value = number;
+    return KS_OK;
+}
+
 static ks_status take_argument(struct ks_line *line, const char *what, const char **word)
 {
     for (size_t i = 1; i < line->n_words; i++)
@@ -93,6 +106,16 @@ static ks_status take_argument(struct ks_line *line, const char *what, const cha
             return KS_OK;
         }
     return ks_line_fail(line, "'%s' needs %s", line->word[0], what);
+}
+
+ks_status ks_line_value(struct ks_line *line, const char *what, double low, double high,
+                        double *value)
+{
+    const char *word = NULL;
+
+    KS_TRY(take_argument(line, what, &word));
+    assert(word);
+    return parse_bounded(line, what, word, low, high, value);
 }
 
 ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_t high,
@@ -132,17 +155,11 @@ ks_status ks_line_number(struct ks_line *line, const char *name, double low, dou
                          double *value)
 {
     size_t i = find_option(line, name);
-    double number = 0;
 
     if (i == 0)
         return KS_OK;
     line->taken[i] = true;
-    KS_TRY(parse_number(line, name, line->word[i] + strlen(name) + 1, &number));
-    if (number < low || number > high)
-        return ks_line_fail(line, "%s: expected a number from %g to %g, found %g", name, low, high,
-                            number);
-    *value = number;
-    return KS_OK;
+    return parse_bounded(line, name, line->word[i] + strlen(name) + 1, low, high, value);
 }
 
 ks_status ks_line_choice(struct ks_line *line, const char *name, const char *const *choices,

@@ -1,6 +1,7 @@
 #include "ks/memory.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,16 @@
 
 enum { ALIGNMENT = 64 };     /* a cache line, and the widest vector register */
 static size_t calls_to_fail; /* 0: never */
+static atomic_size_t total;
 
 void ks_alloc_fail_at(size_t n)
 {
     calls_to_fail = n;
+}
+
+size_t ks_alloc_total(void)
+{
+    return atomic_load(&total);
 }
 
 ks_status ks_alloc(size_t count, size_t size, void *out)
@@ -27,8 +34,10 @@ ks_status ks_alloc(size_t count, size_t size, void *out)
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (calls_to_fail == 0 || --calls_to_fail != 0)
         memory = aligned_alloc(ALIGNMENT, bytes);
-    if (memory)
+    if (memory) {
         memset(memory, 0, bytes);
+        atomic_fetch_add(&total, bytes);
+    }
     memcpy(out, &memory, sizeof memory);
     return memory ? KS_OK : ks_fail(KS_MEMORY, "out of memory: %zu bytes", bytes);
 }

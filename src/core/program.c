@@ -49,7 +49,7 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
     int code;
 
     *arguments = (struct ks_arguments){0};
-    ks_blas_start();
+    ks_blas_start(argv);
     table[0].arg = (void *)program->options;
     arguments->context = poptGetContext(program->name, argc, (const char **)argv, table, 0);
     poptSetOtherOptionHelp(arguments->context, program->synopsis);
@@ -105,11 +105,10 @@ void ks_progress_start(struct ks_progress *p, const char *label, size_t total, b
     ks_progress_warn(quiet);
 }
 
-static void print_bar(const struct ks_progress *p, size_t done, double elapsed, const char *note)
+static void print_bar(const struct ks_progress *p, size_t done, double rate, const char *note)
 {
     enum { WIDTH = 30 };
     char bar[WIDTH + 1];
-    double rate = (double)done / elapsed;
     size_t filled = p->total > 0 ? done * WIDTH / p->total : WIDTH;
 
     for (size_t i = 0; i < WIDTH; i++)
@@ -124,16 +123,16 @@ void ks_progress_update(struct ks_progress *p, size_t done, const char *note)
 {
     bool terminal = isatty(STDERR_FILENO);
     double now = ks_seconds(), elapsed = now - p->started;
+    double rate = (double)(done - p->from) / elapsed;
 
     if (p->quiet || now - p->printed < (terminal ? BAR_INTERVAL : LINE_INTERVAL) || elapsed <= 0)
         return;
     p->printed = now;
     if (terminal)
-        print_bar(p, done, elapsed, note);
+        print_bar(p, done, rate, note);
     else
-        fprintf(stderr, "%s %zu/%zu, %.3g/s, %.0f s left%s%s\n", p->label, done, p->total,
-                (double)done / elapsed,
-                done > 0 ? elapsed / (double)done * (double)(p->total - done) : 0, note ? ", " : "",
+        fprintf(stderr, "%s %zu/%zu, %.3g/s, %.0f s left%s%s\n", p->label, done, p->total, rate,
+                rate > 0 ? (double)(p->total - done) / rate : 0, note ? ", " : "",
                 note ? note : "");
 }
 

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "physics.h"
 #include "tolerance.h"
@@ -57,7 +56,7 @@ static ks_status find(struct ks_env *env)
     return ks_env_find_sensor(env, "torso_linvel", 3, &dog->torso_linvel);
 }
 
-static void reset(struct ks_env *env, struct ks_rng *rng)
+static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 {
     const double stand_fraction = 0.9;
     const struct dog *dog = env->ids;
@@ -79,33 +78,17 @@ static void reset(struct ks_env *env, struct ks_rng *rng)
     for (int i = 0; i < (int)m->nu; i++)
         d->act[i] = ks_rng_uniform(rng, m->actuator_ctrlrange[2 * i],
                                    m->actuator_ctrlrange[2 * i + 1]);
+    return KS_OK;
 }
 
-/* R^T v: the velocity of the whole dog's centre of mass (the sensor is a subtreelinvel) in the
- * frame of the torso. */
+/* The velocity of the whole dog's centre of mass (the sensor is a subtreelinvel) in the frame of
+ * the torso. */
 static void torso_com_velocity(const struct ks_env *env, double out[3])
 {
     const struct dog *dog = env->ids;
-    const double *R = env->data->xmat + 9 * dog->torso;
-    const double *v = env->data->sensordata + dog->torso_linvel;
+    const mjData *d = env->data;
 
-    for (size_t k = 0; k < 3; k++)
-        out[k] = R[k] * v[0] + R[3 + k] * v[1] + R[6 + k] * v[2];
-}
-
-static double *append(double *out, size_t n, const double *values)
-{
-    memcpy(out, values, n * sizeof *out);
-    return out + n;
-}
-
-static double *append_hinges(double *out, const mjModel *m, const int *address,
-                             const double *values)
-{
-    for (int j = 0; j < (int)m->njnt; j++)
-        if (m->jnt_type[j] == mjJNT_HINGE)
-            *out++ = values[address[j]];
-    return out;
+    ks_env_to_frame(d->xmat + 9 * dog->torso, d->sensordata + dog->torso_linvel, out);
 }
 
 static double *observe(const struct ks_env *env, double *out)
@@ -114,49 +97,49 @@ static double *observe(const struct ks_env *env, double *out)
     const mjModel *m = env->model;
     const mjData *d = env->data;
 
-    out = append(out, (size_t)m->na, d->act); /* actuator_state */
-    for (size_t i = 0; i < FEET; i++)         /* foot_forces */
-        out = append(out, 3, d->sensordata + dog->feet[i]);
+    out = ks_env_append(out, (size_t)m->na, d->act); /* actuator_state */
+    for (size_t i = 0; i < FEET; i++)                /* foot_forces */
+        out = ks_env_append(out, 3, d->sensordata + dog->feet[i]);
     for (size_t i = 0; i < INERTIAL; i++) /* inertial_sensors */
-        out = append(out, 3, d->sensordata + dog->inertial[i]);
-    out = append_hinges(out, m, m->jnt_qposadr, d->qpos); /* joint_angles */
-    out = append_hinges(out, m, m->jnt_dofadr, d->qvel);  /* joint_velocites (sic) */
+        out = ks_env_append(out, 3, d->sensordata + dog->inertial[i]);
+    out = ks_env_append_hinges(out, m, m->jnt_qposadr, d->qpos); /* joint_angles */
+    out = ks_env_append_hinges(out, m, m->jnt_dofadr, d->qvel);  /* joint_velocites (sic) */
     torso_com_velocity(env, out), out += 3;
     *out++ = d->xpos[3 * dog->torso + 2]; /* torso_pelvis_height */
     *out++ = d->xpos[3 * dog->pelvis + 2];
     for (size_t i = 0; i < TOUCH; i++) /* touch_sensors */
         *out++ = d->sensordata[dog->touch[i]];
-    out = append(out, 3, d->xmat + 9 * dog->skull + 6); /* z_projection */
-    out = append(out, 3, d->xmat + 9 * dog->torso + 6);
-    return append(out, 3, d->xmat + 9 * dog->pelvis + 6);
+    out = ks_env_append(out, 3, d->xmat + 9 * dog->skull + KS_ZX); /* z_projection */
+    out = ks_env_append(out, 3, d->xmat + 9 * dog->torso + KS_ZX);
+    return ks_env_append(out, 3, d->xmat + 9 * dog->pelvis + KS_ZX);
 }
 
 static double upright(const struct ks_env *env, int body)
 {
     const double c = cos(30 * (mjPI / 180));
 
-    return ks_tolerance(env->data->xmat[9 * body + 8], c, INFINITY, c + 1, KS_LINEAR, 0);
+    return ks_at_least(env->data->xmat[9 * body + KS_ZZ], c, c + 1, KS_LINEAR, 0);
 }
 
-static double at_least(double x, double bound, enum ks_sigmoid kind, double v)
+static double high(double z, double bound)
 {
-    return ks_tolerance(x, bound, INFINITY, bound, kind, v);
+    return ks_at_least(z, bound, bound, KS_GAUSSIAN, 0.1);
 }
 
 static double reward(const struct ks_env *env)
 {
     const struct dog *dog = env->ids;
     const mjData *d = env->data;
-    double speed = env->task->goal, velocity[3], touch = 0, r;
+    double speed = env->task->goal, weight = env->episode[WEIGHT], velocity[3], touch = 0, r;
 
     for (size_t i = 0; i < TOUCH; i++)
         touch += d->sensordata[dog->touch[i]];
-    r = at_least(d->xpos[3 * dog->torso + 2], env->episode[TORSO_HEIGHT], KS_GAUSSIAN, 0.1);
-    r *= at_least(d->xpos[3 * dog->pelvis + 2], env->episode[PELVIS_HEIGHT], KS_GAUSSIAN, 0.1);
+    r = high(d->xpos[3 * dog->torso + 2], env->episode[TORSO_HEIGHT]);
+    r *= high(d->xpos[3 * dog->pelvis + 2], env->episode[PELVIS_HEIGHT]);
     r *= upright(env, dog->skull);
     r *= upright(env, dog->torso);
     r *= upright(env, dog->pelvis);
-    r *= at_least(touch, env->episode[WEIGHT], KS_LINEAR, 0.9);
+    r *= ks_at_least(touch, weight, weight, KS_LINEAR, 0.9);
     if (speed > 0) {
         torso_com_velocity(env, velocity);
         r *= (4 * ks_tolerance(velocity[0], speed, 2 * speed, fmax(1, speed), KS_LINEAR, 0) + 1) /

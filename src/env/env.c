@@ -12,21 +12,45 @@
 #include "ks/memory.h"
 #include "physics.h"
 
+/* Name, domain, width of an observation, goal: the domain's file says which. */
 static const struct ks_env_task tasks[] = {
+    {"acrobot-swingup", &ks_env_acrobot, 6, 0},
+    {"cartpole-balance", &ks_env_cartpole, 5, 0},
+    {"cartpole-swingup", &ks_env_cartpole, 5, mjPI},
+    {"cheetah-run", &ks_env_cheetah, 17, 10},
     {"dog-stand", &ks_env_dog, 223, 0},
     {"dog-walk", &ks_env_dog, 223, 1},
     {"dog-trot", &ks_env_dog, 223, 3},
     {"dog-run", &ks_env_dog, 223, 9},
+    {"finger-spin", &ks_env_finger_spin, 9, 15},
+    {"finger-turn_easy", &ks_env_finger_turn, 12, 0.07},
+    {"finger-turn_hard", &ks_env_finger_turn, 12, 0.03},
+    {"fish-swim", &ks_env_fish, 24, 0},
+    {"hopper-stand", &ks_env_hopper, 15, 0},
+    {"hopper-hop", &ks_env_hopper, 15, 2},
+    {"humanoid-stand", &ks_env_humanoid, 67, 0},
+    {"humanoid-walk", &ks_env_humanoid, 67, 1},
+    {"humanoid-run", &ks_env_humanoid, 67, 10},
+    {"pendulum-swingup", &ks_env_pendulum, 3, 0},
+    {"quadruped-walk", &ks_env_quadruped, 78, 0.5},
+    {"quadruped-run", &ks_env_quadruped, 78, 5},
+    {"reacher-easy", &ks_env_reacher, 6, 0.05},
+    {"reacher-hard", &ks_env_reacher, 6, 0.015},
+    {"walker-stand", &ks_env_walker, 24, 0},
+    {"walker-walk", &ks_env_walker, 24, 1},
+    {"walker-run", &ks_env_walker, 24, 8},
 };
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
-const char *const *ks_env_tasks(void)
+bool ks_env_about(size_t i, struct ks_env_about *about)
 {
-    static const char *names[TASKS + 1];
-
-    for (size_t i = 0; i < TASKS; i++)
-        names[i] = tasks[i].name;
-    return names;
+    if (i >= TASKS)
+        return false;
+    *about = (struct ks_env_about){.name = tasks[i].name,
+                                   .observations = tasks[i].observations,
+                                   .actions = (size_t)tasks[i].domain->nu,
+                                   .control_step = tasks[i].domain->control_step};
+    return true;
 }
 
 static ks_status find_task(const char *name, const struct ks_env_task **task)
@@ -70,7 +94,7 @@ static void set_times(struct ks_env *env)
     const struct ks_env_domain *domain = env->task->domain;
     double physics_step = env->model->opt.timestep;
 
-    env->substeps = domain->control_step > 0 ? (int)lround(domain->control_step / physics_step) : 1;
+    env->substeps = (int)lround(domain->control_step / physics_step);
     env->steps = (size_t)lround(domain->limit / (physics_step * env->substeps));
 }
 
@@ -156,6 +180,11 @@ size_t ks_env_divergences(const struct ks_env *env)
     return env->divergences;
 }
 
+void ks_env_divergences_set(struct ks_env *env, size_t n)
+{
+    env->divergences = n;
+}
+
 const char *ks_env_divergence(const struct ks_env *env)
 {
     return env->divergence;
@@ -175,10 +204,11 @@ const char *ks_env_flags(const struct ks_env *env)
 
 struct call {
     struct ks_env *env;
-    struct ks_rng *rng;              /* reset, */
-    const double *qpos, *qvel, *act; /* or force */
-    const double *action;            /* step */
-    bool warned;                     /* a warning counter rose */
+    struct ks_rng *rng;                       /* reset, */
+    const double *qpos, *qvel, *act, *target; /* or force */
+    const double *action;                     /* step */
+    bool warned;                              /* a warning counter rose */
+    ks_status status;                         /* of the domain's reset */
 };
 
 struct warnings {
@@ -232,10 +262,15 @@ static void overwrite(struct ks_env *env, const struct call *call)
         memcpy(d->qvel, call->qvel, (size_t)m->nv * sizeof *d->qvel);
     if (call->act)
         memcpy(d->act, call->act, (size_t)m->na * sizeof *d->act);
+    if (call->target)
+        memcpy(env->episode, call->target, env->task->domain->target * sizeof *env->episode);
+    if (env->task->domain->apply)
+        env->task->domain->apply(env);
 }
 
 /* dm_control's reset_context. It ignores warnings of the first reset, and so does this. Before
- * MuJoCo 3.3.6 every forward pass leaves a warm start for the solver, so their number matters. */
+ * MuJoCo 3.3.6 every forward pass leaves a warm start for the solver, so their number matters; of a
+ * forced start it is two for every domain. */
 static void start_episode(void *argument)
 {
     struct call *call = argument;
@@ -244,10 +279,12 @@ static void start_episode(void *argument)
     struct warnings before;
 
     ks_physics_reset(env->model, env->data);
-    env->task->domain->reset(env, call->rng ? call->rng : &any);
-    if (!call->rng)
-        overwrite(env, call);
     before = count_warnings(env->data);
+    call->status = env->task->domain->reset(env, call->rng ? call->rng : &any);
+    if (!call->rng) {
+        ks_physics_reset(env->model, env->data);
+        overwrite(env, call);
+    }
     ks_physics_forward(env->model, env->data);
     call->warned = rose(env->data, before);
 }
@@ -258,6 +295,7 @@ static ks_status start(struct call *call, double *observation)
 
     env->ended = true; /* should this fail */
     KS_TRY(ks_physics_guard(start_episode, call));
+    KS_TRY(call->status);
     if (call->warned)
         return ks_fail(KS_NUMBER, "%s: reset: %s", env->task->name, ks_physics_warning());
     observe(env, observation);
@@ -277,9 +315,9 @@ ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observati
 }
 
 ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qvel,
-                       const double *act, double *observation)
+                       const double *act, const double *target, double *observation)
 {
-    struct call call = {.env = env, .qpos = qpos, .qvel = qvel, .act = act};
+    struct call call = {.env = env, .qpos = qpos, .qvel = qvel, .act = act, .target = target};
 
     return start(&call, observation);
 }

@@ -61,6 +61,19 @@ ks_status ks_env_xml_remove(xmlNode *root, const char *path, const char *tag, co
     return KS_OK;
 }
 
+void ks_env_xml_remove_all(xmlNode *root, const char *tag)
+{
+    for (xmlNode *next, *node = root->children; node; node = next) {
+        next = node->next;
+        if (node->type == XML_ELEMENT_NODE && xmlStrEqual(node->name, BAD_CAST tag)) {
+            xmlUnlinkNode(node);
+            xmlFreeNode(node);
+        } else {
+            ks_env_xml_remove_all(node, tag);
+        }
+    }
+}
+
 ks_status ks_env_xml_set(xmlNode *root, const char *path, const char *tag, const char *name,
                          const char *attribute, const char *value)
 {

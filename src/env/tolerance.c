@@ -50,3 +50,17 @@ double ks_tolerance(double x, double lower, double upper, double margin, enum ks
         return inside;
     return sigmoid((x < lower ? lower - x : x - upper) / margin, kind, v);
 }
+
+double ks_at_least(double x, double bound, double margin, enum ks_sigmoid kind, double v)
+{
+    return ks_tolerance(x, bound, INFINITY, margin, kind, v);
+}
+
+double ks_small_control(size_t n, const double *ctrl)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += ks_tolerance(ctrl[i], 0, 0, 1, KS_QUADRATIC, 0);
+    return (4 + sum / (double)n) / 5;
+}

@@ -2,6 +2,8 @@
 #ifndef KS_TOLERANCE_H
 #define KS_TOLERANCE_H
 
+#include <stddef.h>
+
 enum ks_sigmoid {
     KS_GAUSSIAN,
     KS_LINEAR,
@@ -18,5 +20,9 @@ enum ks_sigmoid {
  * cosine. A NaN in gives a NaN or 0. */
 double ks_tolerance(double x, double lower, double upper, double margin, enum ks_sigmoid kind,
                     double v);
+/* The same without an upper bound. */
+double ks_at_least(double x, double bound, double margin, enum ks_sigmoid kind, double v);
+/* A factor in [4/5, 1] that falls with the n controls: 1 if all are 0, 4/5 if all are +-1. */
+double ks_small_control(size_t n, const double *ctrl);
 
 #endif

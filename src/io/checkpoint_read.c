@@ -9,7 +9,7 @@
 #include "ks/memory.h"
 #include "ks/networks.h"
 
-static const double TARGET_SUM = 1e-3; /* a ce target's sum is that close to 1 */
+static const double TARGET_SUM = 1e-3; /* a distribution's sum is that close to 1 */
 
 /* The root attributes that a reader knows; others are ignored. */
 static const struct {
@@ -78,12 +78,12 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const struct ks_chec
     return ks_h5_expect_shape(h5, "/batch/target", &expected);
 }
 
-/* Targets of a ce loss are distributions, up to rounding. */
+/* Targets of some losses are distributions, up to rounding. */
 static ks_status check_distributions(const struct ks_h5 *h5, const struct ks_checkpoint *c)
 {
     size_t k = c->critic.arch->loss.targets;
 
-    if (strcmp(c->critic.arch->loss.kind->name, "ce") != 0)
+    if (!c->critic.arch->loss.kind->distribution)
         return KS_OK;
     for (size_t row = 0; row < c->minibatches * c->loss_rows; row++) {
         const double *t = c->target + row * k;

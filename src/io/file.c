@@ -1,8 +1,11 @@
 #include "ks/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +19,40 @@ enum { NAMES = 1000, MODE = 0666 }; /* names to try; the mode, which the umask n
 static atomic_uint counter; /* two threads never share a temporary name */
 
 /* A disk that is full, over quota or at a limit, or that fails, is a failure half-way. */
-static ks_status disk_failed(const struct ks_file *file, const char *what)
+static ks_status disk_failed(const char *path, const char *what)
 {
     int error = errno;
     ks_status status = error == EACCES || error == EPERM || error == EROFS ? KS_IO : KS_FULL;
 
-    return ks_fail(status, "%s: cannot be %s: %s", file->path, what, strerror(error));
+    return ks_fail(status, "%s: cannot be %s: %s", path, what, strerror(error));
+}
+
+ks_status ks_file_put(int descriptor, const char *path, const void *bytes, size_t size)
+{
+    const char *next = bytes;
+
+    while (size > 0) {
+        ssize_t written = write(descriptor, next, size);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return disk_failed(path, "written");
+        next += written;
+        size -= (size_t)written;
+    }
+    return KS_OK;
+}
+
+ks_status ks_file_flush(int descriptor, const char *path)
+{
+    return fsync(descriptor) != 0 && errno != EINVAL ? disk_failed(path, "flushed") : KS_OK;
+}
+
+ks_status ks_file_fail(int error, const char *path, const char *what)
+{
+    return ks_fail(error == ENOSPC || error == EDQUOT ? KS_FULL : KS_IO, "%s: cannot be %s: %s",
+                   path, what, strerror(error));
 }
 
 /* The folder of a path, "." where it names none; the caller frees. */
@@ -48,8 +79,7 @@ static ks_status open_temporary(struct ks_file *file)
         free(file->temporary);
         file->temporary = NULL;
     }
-    return ks_fail(error == ENOSPC || error == EDQUOT ? KS_FULL : KS_IO,
-                   "%s: cannot be created: %s", file->path, strerror(error));
+    return ks_file_fail(error, file->path, "created");
 }
 
 ks_status ks_file_create(const char *path, struct ks_file *file)
@@ -65,46 +95,34 @@ ks_status ks_file_create(const char *path, struct ks_file *file)
     return open_temporary(file);
 }
 
-/* A rename is only safe once the folder that records it is on the disk. Folders that cannot be
- * opened or flushed (some network file systems) are left to the system. */
-static ks_status flush_folder(const struct ks_file *file)
+ks_status ks_folder_flush(const char *folder)
 {
-    int descriptor = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ks_status status = KS_OK;
 
     if (descriptor >= 0 && fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)
-        status = disk_failed(file, "flushed");
+        status = disk_failed(folder, "flushed");
     if (descriptor >= 0)
         close(descriptor);
     return status;
 }
 
+/* A rename is only safe once the folder that records it is on the disk. */
 ks_status ks_file_commit(struct ks_file *file, const void *bytes, size_t size)
 {
-    const char *next = bytes;
     int closed;
 
-    while (size > 0) {
-        ssize_t written = write(file->descriptor, next, size);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return disk_failed(file, "written");
-        next += written;
-        size -= (size_t)written;
-    }
-    if (fsync(file->descriptor) != 0 && errno != EINVAL)
-        return disk_failed(file, "flushed");
+    KS_TRY(ks_file_put(file->descriptor, file->path, bytes, size));
+    KS_TRY(ks_file_flush(file->descriptor, file->path));
     closed = close(file->descriptor);
     file->descriptor = -1;
     if (closed != 0)
-        return disk_failed(file, "closed");
+        return disk_failed(file->path, "closed");
     if (rename(file->temporary, file->path) != 0)
-        return ks_fail(KS_IO, "%s: cannot be put in its place: %s", file->path, strerror(errno));
+        return ks_file_fail(errno, file->path, "put in its place");
     free(file->temporary);
     file->temporary = NULL;
-    return flush_folder(file);
+    return ks_folder_flush(file->folder);
 }
 
 void ks_file_close(struct ks_file *file)
@@ -128,4 +146,29 @@ ks_status ks_file_write(const char *path, const void *bytes, size_t size)
         status = ks_file_commit(&file, bytes, size);
     ks_file_close(&file);
     return status;
+}
+
+static bool is_abandoned(const char *name)
+{
+    long number;
+    int length = 0;
+
+    if (sscanf(name, ".kappascope-%ld-%*u.tmp%n", &number, &length) != 1 || length == 0 ||
+        name[length] || number <= 0)
+        return false;
+    return number == (long)getpid() || (kill((pid_t)number, 0) != 0 && errno == ESRCH);
+}
+
+ks_status ks_folder_sweep(const char *folder)
+{
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+
+    if (!list)
+        return ks_file_fail(errno, folder, "opened");
+    while ((entry = readdir(list)))
+        if (is_abandoned(entry->d_name))
+            unlinkat(dirfd(list), entry->d_name, 0); /* gone already: no matter */
+    closedir(list);
+    return KS_OK;
 }

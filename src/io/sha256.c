@@ -8,7 +8,7 @@
 
 enum { BLOCK = 1 << 16 };
 
-static ks_status digest(const char *path, FILE *file, EVP_MD_CTX *context, char text[])
+static ks_status digest_file(const char *path, FILE *file, EVP_MD_CTX *context, char text[])
 {
     unsigned char block[BLOCK], sum[EVP_MAX_MD_SIZE];
     unsigned int length = 0;
@@ -28,6 +28,19 @@ static ks_status digest(const char *path, FILE *file, EVP_MD_CTX *context, char 
     return KS_OK;
 }
 
+ks_status ks_sha256(size_t n, const struct ks_piece *piece, unsigned char digest[KS_SHA256_BYTES])
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    unsigned int length = 0;
+    int good = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
+
+    for (size_t i = 0; good && i < n; i++)
+        good = EVP_DigestUpdate(context, piece[i].bytes, piece[i].size) == 1;
+    good = good && EVP_DigestFinal_ex(context, digest, &length) == 1 && length == KS_SHA256_BYTES;
+    EVP_MD_CTX_free(context);
+    return good ? KS_OK : ks_fail(KS_RUN, "libcrypto failed in SHA-256");
+}
+
 ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT])
 {
     FILE *file = fopen(path, "rb");
@@ -37,7 +50,7 @@ ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT])
     if (!file)
         return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
     context = EVP_MD_CTX_new();
-    status = digest(path, file, context, text);
+    status = digest_file(path, file, context, text);
     EVP_MD_CTX_free(context);
     fclose(file);
     return status;

@@ -93,7 +93,7 @@ ks_status ks_folder_make(const char *path)
             continue;
         *c = '\0';
         if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
-            status = ks_fail(KS_IO, "%s: cannot be created: %s", copy, strerror(errno));
+            status = ks_file_fail(errno, copy, "created");
             break;
         }
         *c = end;

@@ -19,9 +19,12 @@
  *
  * g is the same for all rows, so <u z> = g <y_bar z>: the sums that the parameters need are those
  * that x needs. z is recomputed from x, which costs one operation and saves an array of the size of
- * x. Cache, per feature: m, r, and from backward sum y_bar, sum y_bar z. Tangent cache: <x_dot>, s,
- * and from tangent_backward the sums of g_bar_dot and b_bar_dot.
+ * x. All is linear in the arrays, with coefficients that a feature has for all its rows; and
+ * features go by blocks of COLUMNS, so that a second pass over the rows finds them in the cache.
+ *
+ * Cache, per feature: m, r, and from backward sum y_bar, sum y_bar z. Tangent cache: <x_dot>, s.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -49,197 +52,266 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     l->state[l->n_states++] = (struct ks_array){.name = "mean", .columns = l->in};
     l->state[l->n_states++] = (struct ks_array){.name = "var", .columns = l->in, .start = 1};
     l->cache_fixed = 4 * l->in;
+    l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
 }
 
-/* sum[j] += sum_i x_ij */
-static void add_sums(size_t rows, size_t d, const real *restrict x, real *restrict sum)
+enum { COLUMNS = 512 }; /* whose coefficients fit into a core's L1 cache */
+
+/* Features [at, at + n) of a matrix of d columns. */
+struct block {
+    size_t rows, d, at, n;
+};
+
+static struct block block(const struct ks_layer *l, const struct ks_pass *p, size_t at)
 {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < d; j++)
-            sum[j] += x[i * d + j];
+    size_t left = l->in - at;
+
+    return (struct block){p->rows, l->in, at, left < COLUMNS ? left : COLUMNS};
+}
+
+static real *at_block(real *matrix, const struct block *b) /* NULL stays NULL */
+{
+    return matrix ? matrix + b->at : NULL;
 }
 
 /* m and var of the batch, in two passes: the sum of squares about zero would cancel. */
-static void batch_statistics(size_t rows, size_t d, const real *restrict x, real *restrict m,
+static void batch_statistics(const struct block *b, const real *restrict x, real *restrict m,
                              real *restrict var)
 {
-    memset(m, 0, d * sizeof *m);
-    memset(var, 0, d * sizeof *var);
-    add_sums(rows, d, x, m);
-    for (size_t j = 0; j < d; j++)
-        m[j] /= (real)rows;
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < d; j++) {
-            real c = x[i * d + j] - m[j];
+    for (size_t j = 0; j < b->n; j++)
+        m[j] = var[j] = 0;
+    for (size_t i = 0; i < b->rows; i++)
+        for (size_t j = 0; j < b->n; j++)
+            m[j] += x[i * b->d + j];
+    for (size_t j = 0; j < b->n; j++)
+        m[j] /= (real)b->rows;
+    for (size_t i = 0; i < b->rows; i++)
+        for (size_t j = 0; j < b->n; j++) {
+            real c = x[i * b->d + j] - m[j];
 
             var[j] += c * c;
         }
-    for (size_t j = 0; j < d; j++)
-        var[j] /= (real)rows;
+    for (size_t j = 0; j < b->n; j++)
+        var[j] /= (real)b->rows;
+}
+
+static void forward_block(const struct ks_layer *l, const struct ks_pass *p, const struct block *b)
+{
+    const struct settings *s = l->settings;
+    const real *restrict g = p->w + b->at, *restrict bias = g + b->d, *restrict x = p->x + b->at;
+    real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict y = p->y + b->at;
+    real *mean = p->state ? p->state + b->at : NULL, *var = mean ? mean + b->d : NULL;
+
+    if (p->evaluation) {
+        assert(mean && var);
+        memcpy(m, mean, b->n * sizeof *m);
+        memcpy(r, var, b->n * sizeof *r);
+    } else {
+        batch_statistics(b, x, m, r);
+        for (size_t j = 0; j < b->n && p->state; j++) {
+            mean[j] = s->momentum * mean[j] + (1 - s->momentum) * m[j];
+            var[j] = s->momentum * var[j] + (1 - s->momentum) * r[j];
+        }
+    }
+    for (size_t j = 0; j < b->n; j++)
+        r[j] = 1 / (real)sqrt((double)(r[j] + s->eps));
+    for (size_t i = 0; i < b->rows; i++)
+        for (size_t j = 0; j < b->n; j++)
+            y[i * b->d + j] = g[j] * ((x[i * b->d + j] - m[j]) * r[j]) + bias[j];
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    const struct settings *s = l->settings;
-    size_t d = l->in;
-    const real *restrict g = p->w, *restrict b = p->w + d, *restrict x = p->x;
-    real *restrict m = p->cache, *restrict r = p->cache + d, *restrict y = p->y;
+    for (size_t at = 0; at < l->in; at += COLUMNS) {
+        struct block b = block(l, p, at);
 
-    if (p->evaluation) {
-        memcpy(m, p->state, 2 * d * sizeof *m); /* mean, var */
-    } else {
-        batch_statistics(p->rows, d, x, m, r);
-        if (p->state)
-            for (size_t j = 0; j < 2 * d; j++)
-                p->state[j] = s->momentum * p->state[j] + (1 - s->momentum) * m[j];
+        forward_block(l, p, &b);
     }
-    for (size_t j = 0; j < d; j++)
-        r[j] = 1 / (real)sqrt((double)(r[j] + s->eps));
-    for (size_t i = 0; i < p->rows; i++)
-        for (size_t j = 0; j < d; j++)
-            y[i * d + j] = g[j] * ((x[i * d + j] - m[j]) * r[j]) + b[j];
 }
 
-/* sum_y = sum y_bar, sum_yz = sum y_bar z */
-static void backward_sums(const struct ks_layer *l, const struct ks_pass *p, real *restrict sum_y,
-                          real *restrict sum_yz)
+/* x_bar = k (y_bar - mean sum_y) - k mean sum_yz z,   k = g r */
+static void backward_block(const struct ks_pass *p, const struct block *b)
 {
-    size_t d = l->in;
-    const real *restrict m = p->cache, *restrict r = p->cache + d;
-    const real *restrict x = p->x, *restrict y_bar = p->y_bar;
+    const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
+    const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
+    real *restrict sum_y = p->cache + 2 * b->d + b->at, *restrict sum_yz = sum_y + b->d;
+    real *restrict x_bar = at_block(p->x_bar, b);
+    real mean = p->evaluation ? 0 : 1 / (real)b->rows; /* <u> = mean * sum u */
+    real k[COLUMNS] = {0}, of_x[COLUMNS] = {0}, constant[COLUMNS] = {0};
 
-    memset(sum_y, 0, d * sizeof *sum_y);
-    memset(sum_yz, 0, d * sizeof *sum_yz);
-    for (size_t i = 0; i < p->rows; i++)
-        for (size_t j = 0; j < d; j++) {
-            sum_y[j] += y_bar[i * d + j];
-            sum_yz[j] += y_bar[i * d + j] * ((x[i * d + j] - m[j]) * r[j]);
+    for (size_t j = 0; j < b->n; j++)
+        sum_y[j] = sum_yz[j] = 0;
+    for (size_t i = 0; i < b->rows; i++)
+        for (size_t j = 0; j < b->n; j++) {
+            sum_y[j] += y_bar[i * b->d + j];
+            sum_yz[j] += y_bar[i * b->d + j] * (x[i * b->d + j] - m[j]);
         }
+    for (size_t j = 0; j < b->n; j++) {
+        sum_yz[j] *= r[j];
+        k[j] = g[j] * r[j];
+        of_x[j] = -k[j] * mean * sum_yz[j] * r[j];
+        constant[j] = -k[j] * mean * sum_y[j];
+    }
+    for (size_t j = 0; j < b->n && p->w_bar; j++) {
+        p->w_bar[b->at + j] += sum_yz[j];
+        p->w_bar[b->d + b->at + j] += sum_y[j];
+    }
+    for (size_t i = 0; i < b->rows && p->x_bar; i++)
+        for (size_t j = 0; j < b->n; j++)
+            x_bar[i * b->d + j] = k[j] * y_bar[i * b->d + j] +
+                                  (of_x[j] * (x[i * b->d + j] - m[j]) + constant[j]);
 }
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    size_t d = l->in;
-    real *sum_y = p->cache + 2 * d, *sum_yz = p->cache + 3 * d;
-    const real *restrict m = p->cache, *restrict r = p->cache + d, *restrict g = p->w;
-    const real *restrict x = p->x, *restrict y_bar = p->y_bar;
-    real *restrict x_bar = p->x_bar;
-    real mean = p->evaluation ? 0 : 1 / (real)p->rows; /* <u> = mean * sum u */
+    for (size_t at = 0; at < l->in; at += COLUMNS) {
+        struct block b = block(l, p, at);
 
-    backward_sums(l, p, sum_y, sum_yz);
-    if (p->w_bar)
-        for (size_t j = 0; j < d; j++) {
-            p->w_bar[j] += sum_yz[j];
-            p->w_bar[d + j] += sum_y[j];
-        }
-    if (!x_bar)
-        return;
-    for (size_t i = 0; i < p->rows; i++)
-        for (size_t j = 0; j < d; j++) {
-            real z = (x[i * d + j] - m[j]) * r[j];
-
-            x_bar[i * d + j] = g[j] * r[j] *
-                               (y_bar[i * d + j] - mean * sum_y[j] - mean * sum_yz[j] * z);
-        }
+        backward_block(p, &b);
+    }
 }
 
-/* The tangent cache's <x_dot> and s; both stay 0 in evaluation mode and where x_dot is 0. */
-static void tangent_means(const struct ks_layer *l, const struct ks_pass *p, real *restrict mean,
-                          real *restrict s)
+/* The tangent cache's <x_dot> and s; both are 0 in evaluation mode and where x_dot is 0. */
+static void tangent_means(const struct ks_pass *p, const struct block *b)
 {
-    size_t d = l->in;
-    const real *restrict m = p->cache, *restrict r = p->cache + d;
-    const real *restrict x = p->x, *restrict x_dot = p->x_dot;
+    const real *restrict m = p->cache + b->at, *restrict r = m + b->d;
+    const real *restrict x = p->x + b->at, *restrict x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
+    real *restrict mean = p->cache_dot + b->at, *restrict s = mean + b->d;
 
-    memset(mean, 0, d * sizeof *mean);
-    memset(s, 0, d * sizeof *s);
-    if (p->evaluation || !x_dot)
+    for (size_t j = 0; j < b->n; j++)
+        mean[j] = s[j] = 0;
+    if (p->evaluation || !p->x_dot)
         return;
-    for (size_t i = 0; i < p->rows; i++)
-        for (size_t j = 0; j < d; j++) {
-            mean[j] += x_dot[i * d + j];
-            s[j] += x_dot[i * d + j] * (x[i * d + j] - m[j]);
+    for (size_t i = 0; i < b->rows; i++)
+        for (size_t j = 0; j < b->n; j++) {
+            mean[j] += x_dot[i * b->d + j];
+            s[j] += x_dot[i * b->d + j] * (x[i * b->d + j] - m[j]);
         }
-    for (size_t j = 0; j < d; j++) {
-        mean[j] /= (real)p->rows;
-        s[j] *= r[j] / (real)p->rows;
+    for (size_t j = 0; j < b->n; j++) {
+        mean[j] /= (real)b->rows;
+        s[j] *= r[j] / (real)b->rows;
     }
+}
+
+/* y_dot = k_dot (x - m) + k x_dot + (b_dot - k <x_dot>),   k = g r,   k_dot = r (g_dot - k s) */
+static void tangent_forward_block(const struct ks_pass *p, const struct block *b)
+{
+    const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
+    const real *restrict g_dot = p->w_dot + b->at, *restrict b_dot = g_dot + b->d;
+    const real *restrict mean = p->cache_dot + b->at, *restrict s = mean + b->d;
+    const real *restrict x = p->x + b->at;
+    const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
+    real *restrict y_dot = p->y_dot + b->at;
+    real k[COLUMNS], k_dot[COLUMNS], constant[COLUMNS];
+
+    tangent_means(p, b);
+    for (size_t j = 0; j < b->n; j++) {
+        k[j] = p->x_dot ? g[j] * r[j] : 0;
+        k_dot[j] = r[j] * (g_dot[j] - k[j] * s[j]);
+        constant[j] = b_dot[j] - k[j] * mean[j];
+    }
+    for (size_t i = 0; i < b->rows; i++)
+        for (size_t j = 0; j < b->n; j++)
+            y_dot[i * b->d + j] = k_dot[j] * (x[i * b->d + j] - m[j]) +
+                                  (k[j] * x_dot[i * b->d + j] + constant[j]);
 }
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    size_t d = l->in;
-    const real *restrict m = p->cache, *restrict r = p->cache + d, *restrict g = p->w;
-    const real *restrict g_dot = p->w_dot, *restrict b_dot = p->w_dot + d;
-    const real *restrict x = p->x, *restrict x_dot = p->x_dot;
-    const real *mean = p->cache_dot, *s = p->cache_dot + d;
-    real *restrict y_dot = p->y_dot;
+    for (size_t at = 0; at < l->in; at += COLUMNS) {
+        struct block b = block(l, p, at);
 
-    tangent_means(l, p, p->cache_dot, p->cache_dot + d);
-    for (size_t i = 0; i < p->rows; i++)
-        for (size_t j = 0; j < d; j++) {
-            real z = (x[i * d + j] - m[j]) * r[j];
-            real z_dot = x_dot ? r[j] * (x_dot[i * d + j] - mean[j] - z * s[j]) : 0;
-
-            y_dot[i * d + j] = g_dot[j] * z + g[j] * z_dot + b_dot[j];
-        }
+        tangent_forward_block(p, &b);
+    }
 }
 
-/* sum_y_dot = sum y_bar_dot, sum_yz_dot = sum y_bar_dot z + y_bar z_dot */
-static void tangent_sums(const struct ks_layer *l, const struct ks_pass *p,
-                         real *restrict sum_y_dot, real *restrict sum_yz_dot)
+/* sum_y_dot = sum y_bar_dot,
+ * sum_yz_dot = sum y_bar_dot z + y_bar z_dot
+ *            = r (sum y_bar_dot (x - m) + y_bar (x_dot - <x_dot>) - s sum_yz) */
+static void tangent_sums(const struct ks_pass *p, const struct block *b, real *restrict sum_y_dot,
+                         real *restrict sum_yz_dot)
 {
-    size_t d = l->in;
-    const real *restrict m = p->cache, *restrict r = p->cache + d;
-    const real *restrict mean = p->cache_dot, *restrict s = p->cache_dot + d;
-    const real *restrict x = p->x, *restrict x_dot = p->x_dot;
-    const real *restrict y_bar = p->y_bar, *restrict y_bar_dot = p->y_bar_dot;
+    const real *restrict m = p->cache + b->at, *restrict r = m + b->d;
+    const real *restrict sum_yz = p->cache + 3 * b->d + b->at;
+    const real *restrict mean = p->cache_dot + b->at, *restrict s = mean + b->d;
+    const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
+    const real *restrict y_bar_dot = p->y_bar_dot + b->at;
+    const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
+    real moving = p->x_dot ? 1 : 0;
 
-    memset(sum_y_dot, 0, d * sizeof *sum_y_dot);
-    memset(sum_yz_dot, 0, d * sizeof *sum_yz_dot);
-    for (size_t i = 0; i < p->rows; i++)
-        for (size_t j = 0; j < d; j++) {
-            real z = (x[i * d + j] - m[j]) * r[j];
-            real z_dot = x_dot ? r[j] * (x_dot[i * d + j] - mean[j] - z * s[j]) : 0;
+    for (size_t j = 0; j < b->n; j++)
+        sum_y_dot[j] = sum_yz_dot[j] = 0;
+    for (size_t i = 0; i < b->rows; i++)
+        for (size_t j = 0; j < b->n; j++) {
+            size_t at = i * b->d + j;
 
-            sum_y_dot[j] += y_bar_dot[i * d + j];
-            sum_yz_dot[j] += y_bar_dot[i * d + j] * z + y_bar[i * d + j] * z_dot;
+            sum_y_dot[j] += y_bar_dot[at];
+            sum_yz_dot[j] += y_bar_dot[at] * (x[at] - m[j]) +
+                             y_bar[at] * (moving * x_dot[at] - mean[j]);
+        }
+    for (size_t j = 0; j < b->n; j++)
+        sum_yz_dot[j] = r[j] * (sum_yz_dot[j] - s[j] * sum_yz[j]);
+}
+
+/* With k, k_dot as above, x_bar = k c for c = y_bar - mean sum_y - mean sum_yz z, so
+ *
+ *   x_bar_dot = k_dot c + k c_dot = k_dot y_bar + k y_bar_dot - k mean sum_yz r x_dot
+ *             + of_x (x - m) + constant
+ *
+ * where z_dot = r (x_dot - <x_dot>) - r s z. x_bar itself is made again where it is asked for. */
+static void tangent_backward_block(const struct ks_pass *p, const struct block *b)
+{
+    const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
+    const real *restrict sum_y = p->cache + 2 * b->d + b->at, *restrict sum_yz = sum_y + b->d;
+    const real *restrict mean_x = p->cache_dot + b->at, *restrict s = mean_x + b->d;
+    const real *restrict g_dot = p->w_dot + b->at;
+    const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
+    const real *restrict y_bar_dot = p->y_bar_dot + b->at;
+    const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
+    real *restrict x_bar_dot = at_block(p->x_bar_dot, b), *restrict x_bar = at_block(p->x_bar, b);
+    real mean = p->evaluation ? 0 : 1 / (real)b->rows;
+    real sum_y_dot[COLUMNS], sum_yz_dot[COLUMNS];
+    real k[COLUMNS], k_dot[COLUMNS], of_z_dot[COLUMNS], of_x_dot[COLUMNS], of_x[COLUMNS];
+    real constant[COLUMNS], of_z[COLUMNS], offset[COLUMNS];
+
+    tangent_sums(p, b, sum_y_dot, sum_yz_dot);
+    for (size_t j = 0; j < b->n && p->w_bar_dot; j++) {
+        p->w_bar_dot[b->at + j] += sum_yz_dot[j];
+        p->w_bar_dot[b->d + b->at + j] += sum_y_dot[j];
+    }
+    if (!p->x_bar_dot)
+        return;
+    for (size_t j = 0; j < b->n; j++) {
+        k[j] = g[j] * r[j];
+        of_z_dot[j] = -k[j] * mean * sum_yz[j];
+        of_z[j] = of_z_dot[j] * r[j];
+        offset[j] = -k[j] * mean * sum_y[j];
+        k_dot[j] = r[j] * (g_dot[j] - k[j] * s[j]);
+        of_x_dot[j] = p->x_dot ? of_z_dot[j] * r[j] : 0;
+        of_x[j] = -r[j] * (mean * (k_dot[j] * sum_yz[j] + k[j] * sum_yz_dot[j]) +
+                           of_z_dot[j] * r[j] * s[j]);
+        constant[j] = -mean * (k_dot[j] * sum_y[j] + k[j] * sum_y_dot[j]) -
+                      of_z_dot[j] * r[j] * mean_x[j];
+    }
+    for (size_t i = 0; i < b->rows; i++)
+        for (size_t j = 0; j < b->n; j++) {
+            size_t at = i * b->d + j;
+
+            x_bar_dot[at] = k_dot[j] * y_bar[at] + k[j] * y_bar_dot[at] + of_x_dot[j] * x_dot[at] +
+                            of_x[j] * (x[at] - m[j]) + constant[j];
+            if (x_bar)
+                x_bar[at] = k[j] * y_bar[at] + (of_z[j] * (x[at] - m[j]) + offset[j]);
         }
 }
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    size_t d = l->in;
-    const real *restrict m = p->cache, *restrict r = p->cache + d;
-    const real *restrict sum_y = p->cache + 2 * d, *restrict sum_yz = p->cache + 3 * d;
-    const real *restrict mean_x = p->cache_dot, *restrict s = p->cache_dot + d;
-    real *restrict sum_y_dot = p->cache_dot + 2 * d, *restrict sum_yz_dot = p->cache_dot + 3 * d;
-    const real *restrict g = p->w, *restrict g_dot = p->w_dot;
-    const real *restrict x = p->x, *restrict x_dot = p->x_dot;
-    const real *restrict y_bar = p->y_bar, *restrict y_bar_dot = p->y_bar_dot;
-    real *restrict x_bar_dot = p->x_bar_dot;
-    real mean = p->evaluation ? 0 : 1 / (real)p->rows;
+    for (size_t at = 0; at < l->in; at += COLUMNS) {
+        struct block b = block(l, p, at);
 
-    tangent_sums(l, p, sum_y_dot, sum_yz_dot);
-    if (p->w_bar_dot)
-        for (size_t j = 0; j < d; j++) {
-            p->w_bar_dot[j] += sum_yz_dot[j];
-            p->w_bar_dot[d + j] += sum_y_dot[j];
-        }
-    if (!x_bar_dot)
-        return;
-    for (size_t i = 0; i < p->rows; i++)
-        for (size_t j = 0; j < d; j++) {
-            real z = (x[i * d + j] - m[j]) * r[j];
-            real z_dot = x_dot ? r[j] * (x_dot[i * d + j] - mean_x[j] - z * s[j]) : 0;
-            /* c: y_bar without its projections on 1 and z, so that x_bar = g r c */
-            real c = y_bar[i * d + j] - mean * sum_y[j] - mean * sum_yz[j] * z;
-            real c_dot = y_bar_dot[i * d + j] - mean * sum_y_dot[j] -
-                         mean * (sum_yz_dot[j] * z + sum_yz[j] * z_dot);
-
-            x_bar_dot[i * d + j] = r[j] * ((g_dot[j] - g[j] * r[j] * s[j]) * c + g[j] * c_dot);
-        }
+        tangent_backward_block(p, &b);
+    }
 }
 
 static const char *const examples[] = {"batchnorm", "batchnorm eps=1e-2 momentum=0.9", NULL};
@@ -247,6 +319,10 @@ static const char *const examples[] = {"batchnorm", "batchnorm eps=1e-2 momentum
 const struct ks_layer_kind KS(batchnorm) = {
     .name = "batchnorm",
     .examples = examples,
+    .sums = KS_SUMS_COLUMNS,
+    .affine = true,
+    .remakes_x_bar = true,
+    .role = KS_NORM,
     .configure = configure,
     .forward = forward,
     .backward = backward,

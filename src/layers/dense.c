@@ -51,6 +51,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
         l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->out};
     if (project != PROJECT_NONE)
         l->sphere_rows = kernel_rows + (project == PROJECT_UNIT && s->bias ? 1 : 0);
+    l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
 }
 
@@ -169,7 +170,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
     const struct settings *s = l->settings;
 
     if (p->w_bar_dot) {
-        if (p->x_dot)
+        if (p->x_dot && !p->gauss_newton)
             add_outer(l, p->rows, p->x_dot, p->y_bar, p->w_bar_dot);
         add_outer(l, p->rows, p->x, p->y_bar_dot, p->w_bar_dot);
         if (s->bias)
@@ -177,7 +178,8 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
     }
     if (p->x_bar_dot) {
         times_kernel_transposed(l, p->rows, p->y_bar_dot, p->w, 0, p->x_bar_dot);
-        times_kernel_transposed(l, p->rows, p->y_bar, p->w_dot, 1, p->x_bar_dot);
+        if (!p->gauss_newton)
+            times_kernel_transposed(l, p->rows, p->y_bar, p->w_dot, 1, p->x_bar_dot);
     }
 }
 
@@ -193,6 +195,7 @@ static const char *const examples[] = {
 const struct ks_layer_kind KS(dense) = {
     .name = "dense",
     .examples = examples,
+    .sums = KS_SUMS_LINEAR,
     .configure = configure,
     .forward = forward,
     .backward = backward,

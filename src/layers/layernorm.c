@@ -14,12 +14,17 @@
  *     g_bar_dot += sum_rows y_bar_dot z + y_bar z_dot     b_bar_dot += sum_rows y_bar_dot
  *     x_bar_dot = -r s x_bar + r (u_dot - <u_dot> - z_dot <u z> - z <u_dot z + u z_dot>)
  *
- * Cache, per row: m, r. Tangent cache, per row: <x_dot>, s.
+ * where <u_dot z + u z_dot> = <u_dot z> + r (<u x_dot> - <x_dot> <u> - s <u z>).
+ *
+ * Cache, per row: m, r, and from backward <u>, <u z>. Tangent cache, per row: <x_dot>, s.
  */
 #include <math.h>
 
 #include "ks/layer.h"
 #include "ks/memory.h"
+
+enum { M, R, MEAN_U, MEAN_UZ, ROW }; /* places in the cache of a row         */
+enum { MEAN_X_DOT, MEAN_ZX_DOT };    /* in its tangent cache                  */
 
 struct settings {
     real eps;
@@ -45,24 +50,35 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
         l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
         l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
     }
-    l->cache_row = 2;
+    l->cache_row = ROW;
+    l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
 }
 
-/* g, b and their tangents at feature j: a constant where there are no parameters. */
-static real scale(const struct settings *s, const real *w, size_t j)
+/* g, b or a tangent of them at feature j; a constant where there are no parameters. The functions
+ * of a row are compiled for both cases: `affine` is a constant in each. */
+static inline real parameter(const real *w, bool affine, size_t j, real constant)
 {
-    return s->affine ? w[j] : 1;
+    return affine ? w[j] : constant;
 }
 
-static real scale_dot(const struct settings *s, const real *w_dot, size_t j)
+static inline void forward_row(size_t d, const real *restrict x, const real *w, bool affine,
+                               real eps, real *restrict y, real *restrict cache)
 {
-    return s->affine ? w_dot[j] : 0;
-}
+    real m = 0, var = 0, r;
 
-static real bias(const struct settings *s, const real *w, size_t d, size_t j)
-{
-    return s->affine ? w[d + j] : 0;
+#pragma omp simd reduction(+ : m)
+    for (size_t j = 0; j < d; j++)
+        m += x[j];
+    m /= (real)d;
+#pragma omp simd reduction(+ : var)
+    for (size_t j = 0; j < d; j++)
+        var += (x[j] - m) * (x[j] - m);
+    r = 1 / (real)sqrt((double)(var / (real)d + eps));
+    for (size_t j = 0; j < d; j++)
+        y[j] = parameter(w, affine, j, 1) * ((x[j] - m) * r) + parameter(w, affine, d + j, 0);
+    cache[M] = m;
+    cache[R] = r;
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
@@ -70,24 +86,35 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     const struct settings *s = l->settings;
     size_t d = l->in;
 
-    for (size_t i = 0; i < p->rows; i++) {
-        const real *restrict x = p->x + i * d;
-        real *restrict y = p->y + i * d;
-        real m = 0, var = 0, r;
+    for (size_t i = 0; i < p->rows; i++)
+        if (s->affine)
+            forward_row(d, p->x + i * d, p->w, true, s->eps, p->y + i * d, p->cache + i * ROW);
+        else
+            forward_row(d, p->x + i * d, p->w, false, s->eps, p->y + i * d, p->cache + i * ROW);
+}
 
-#pragma omp simd reduction(+ : m)
-        for (size_t j = 0; j < d; j++)
-            m += x[j];
-        m /= (real)d;
-#pragma omp simd reduction(+ : var)
-        for (size_t j = 0; j < d; j++)
-            var += (x[j] - m) * (x[j] - m);
-        r = 1 / (real)sqrt((double)(var / (real)d + s->eps));
-        for (size_t j = 0; j < d; j++)
-            y[j] = scale(s, p->w, j) * ((x[j] - m) * r) + bias(s, p->w, d, j);
-        p->cache[2 * i] = m;
-        p->cache[2 * i + 1] = r;
+/* x_bar and w_bar may be NULL. */
+static inline void backward_row(size_t d, const real *restrict x, const real *restrict y_bar,
+                                const real *w, bool affine, real *restrict cache,
+                                real *restrict x_bar, real *restrict w_bar)
+{
+    real m = cache[M], r = cache[R], mean_u = 0, mean_uz = 0;
+
+    for (size_t j = 0; j < d && affine && w_bar; j++) {
+        w_bar[j] += y_bar[j] * ((x[j] - m) * r);
+        w_bar[d + j] += y_bar[j];
     }
+#pragma omp simd reduction(+ : mean_u, mean_uz)
+    for (size_t j = 0; j < d; j++) {
+        real u = parameter(w, affine, j, 1) * y_bar[j];
+
+        mean_u += u;
+        mean_uz += u * ((x[j] - m) * r);
+    }
+    cache[MEAN_U] = mean_u /= (real)d;
+    cache[MEAN_UZ] = mean_uz /= (real)d;
+    for (size_t j = 0; j < d && x_bar; j++)
+        x_bar[j] = r * (parameter(w, affine, j, 1) * y_bar[j] - mean_u - (x[j] - m) * r * mean_uz);
 }
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
@@ -96,29 +123,46 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++) {
-        const real *restrict x = p->x + i * d, *restrict y_bar = p->y_bar + i * d;
-        real m = p->cache[2 * i], r = p->cache[2 * i + 1], mean_u = 0, mean_uz = 0;
+        const real *x = p->x + i * d, *y_bar = p->y_bar + i * d;
+        real *cache = p->cache + i * ROW, *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
 
-        if (p->w_bar && s->affine)
-            for (size_t j = 0; j < d; j++) {
-                p->w_bar[j] += y_bar[j] * ((x[j] - m) * r);
-                p->w_bar[d + j] += y_bar[j];
-            }
-        if (!p->x_bar)
-            continue;
-#pragma omp simd reduction(+ : mean_u, mean_uz)
-        for (size_t j = 0; j < d; j++) {
-            real u = scale(s, p->w, j) * y_bar[j];
-
-            mean_u += u;
-            mean_uz += u * ((x[j] - m) * r);
-        }
-        mean_u /= (real)d;
-        mean_uz /= (real)d;
-        for (size_t j = 0; j < d; j++)
-            p->x_bar[i * d + j] = r * (scale(s, p->w, j) * y_bar[j] - mean_u -
-                                       (x[j] - m) * r * mean_uz);
+        if (s->affine)
+            backward_row(d, x, y_bar, p->w, true, cache, x_bar, p->w_bar);
+        else
+            backward_row(d, x, y_bar, p->w, false, cache, x_bar, NULL);
     }
+}
+
+/* x_dot may be NULL. */
+static inline void tangent_forward_row(size_t d, const real *restrict x, const real *restrict x_dot,
+                                       const real *w, const real *w_dot, bool affine,
+                                       const real *cache, real *restrict y_dot,
+                                       real *restrict cache_dot)
+{
+    real m = cache[M], r = cache[R], mean = 0, zx = 0;
+
+    if (!x_dot) {
+        for (size_t j = 0; j < d; j++)
+            y_dot[j] = parameter(w_dot, affine, j, 0) * ((x[j] - m) * r) +
+                       parameter(w_dot, affine, d + j, 0);
+        cache_dot[MEAN_X_DOT] = cache_dot[MEAN_ZX_DOT] = 0;
+        return;
+    }
+#pragma omp simd reduction(+ : mean, zx)
+    for (size_t j = 0; j < d; j++) {
+        mean += x_dot[j];
+        zx += (x[j] - m) * r * x_dot[j];
+    }
+    mean /= (real)d;
+    zx /= (real)d;
+    for (size_t j = 0; j < d; j++) {
+        real z = (x[j] - m) * r, z_dot = r * (x_dot[j] - mean - z * zx);
+
+        y_dot[j] = parameter(w, affine, j, 1) * z_dot + parameter(w_dot, affine, j, 0) * z +
+                   parameter(w_dot, affine, d + j, 0);
+    }
+    cache_dot[MEAN_X_DOT] = mean;
+    cache_dot[MEAN_ZX_DOT] = zx;
 }
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
@@ -127,29 +171,65 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
     size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++) {
-        const real *restrict x = p->x + i * d;
-        const real *restrict x_dot = p->x_dot ? p->x_dot + i * d : NULL;
-        real *restrict y_dot = p->y_dot + i * d;
-        real m = p->cache[2 * i], r = p->cache[2 * i + 1], mean = 0, sum_zx = 0;
+        const real *x = p->x + i * d, *x_dot = p->x_dot ? p->x_dot + i * d : NULL;
+        real *y_dot = p->y_dot + i * d, *cache = p->cache + i * ROW,
+             *cache_dot = p->cache_dot + i * ROW;
 
-        if (x_dot) {
-#pragma omp simd reduction(+ : mean, sum_zx)
-            for (size_t j = 0; j < d; j++) {
-                mean += x_dot[j];
-                sum_zx += (x[j] - m) * r * x_dot[j];
-            }
-        }
-        mean /= (real)d;
-        sum_zx /= (real)d;
-        for (size_t j = 0; j < d; j++) {
-            real z = (x[j] - m) * r;
-            real z_dot = x_dot ? r * (x_dot[j] - mean - z * sum_zx) : 0;
+        if (s->affine)
+            tangent_forward_row(d, x, x_dot, p->w, p->w_dot, true, cache, y_dot, cache_dot);
+        else
+            tangent_forward_row(d, x, x_dot, p->w, p->w_dot, false, cache, y_dot, cache_dot);
+    }
+}
 
-            y_dot[j] = scale(s, p->w, j) * z_dot + scale_dot(s, p->w_dot, j) * z +
-                       bias(s, p->w_dot, d, j);
-        }
-        p->cache_dot[2 * i] = mean;
-        p->cache_dot[2 * i + 1] = sum_zx;
+/* What the tangent of a row's backward pass reads. x_dot: any row where `moving` is 0. */
+struct row {
+    const real *x, *x_dot, *y_bar, *y_bar_dot, *w, *w_dot, *cache, *cache_dot;
+    real moving; /* 0: x_dot is zero */
+};
+
+/* x_bar, x_bar_dot and w_bar_dot may be NULL. */
+static inline void tangent_backward_row(size_t d, const struct row *in, bool affine,
+                                        real *restrict x_bar, real *restrict x_bar_dot,
+                                        real *restrict w_bar_dot)
+{
+    const real *restrict x = in->x, *restrict x_dot = in->x_dot, *restrict y_bar = in->y_bar;
+    const real *restrict y_bar_dot = in->y_bar_dot, *restrict w = in->w,
+                         *restrict w_dot = in->w_dot;
+    real m = in->cache[M], r = in->cache[R], mean_u = in->cache[MEAN_U];
+    real mean_uz = in->cache[MEAN_UZ], mean_x = in->cache_dot[MEAN_X_DOT];
+    real zx = in->cache_dot[MEAN_ZX_DOT], moving = in->moving;
+    real mean_u_dot = 0, mean_uz_dot = 0, ux = 0; /* uz_dot: (u z)_dot */
+
+    for (size_t j = 0; j < d && affine && w_bar_dot; j++) {
+        real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
+
+        w_bar_dot[j] += y_bar_dot[j] * z + y_bar[j] * z_dot;
+        w_bar_dot[d + j] += y_bar_dot[j];
+    }
+    if (!x_bar_dot)
+        return;
+#pragma omp simd reduction(+ : mean_u_dot, mean_uz_dot, ux)
+    for (size_t j = 0; j < d; j++) {
+        real g = parameter(w, affine, j, 1);
+        real u_dot = g * y_bar_dot[j] + parameter(w_dot, affine, j, 0) * y_bar[j];
+
+        mean_u_dot += u_dot;
+        mean_uz_dot += u_dot * ((x[j] - m) * r);
+        ux += g * y_bar[j] * (moving * x_dot[j]);
+    }
+    mean_u_dot /= (real)d;
+    mean_uz_dot = mean_uz_dot / (real)d + r * (ux / (real)d - mean_x * mean_u - zx * mean_uz);
+    for (size_t j = 0; j < d; j++) {
+        real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
+        real g = parameter(w, affine, j, 1), u = g * y_bar[j];
+        real u_dot = g * y_bar_dot[j] + parameter(w_dot, affine, j, 0) * y_bar[j];
+        real c = u - mean_u - z * mean_uz; /* x_bar = r c */
+        real c_dot = u_dot - mean_u_dot - z_dot * mean_uz - z * mean_uz_dot;
+
+        if (x_bar)
+            x_bar[j] = r * c;
+        x_bar_dot[j] = r * (c_dot - r * zx * c);
     }
 }
 
@@ -159,41 +239,22 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
     size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++) {
-        const real *restrict x = p->x + i * d;
-        const real *restrict x_dot = p->x_dot ? p->x_dot + i * d : NULL;
-        const real *restrict y_bar = p->y_bar + i * d, *restrict y_bar_dot = p->y_bar_dot + i * d;
-        real m = p->cache[2 * i], r = p->cache[2 * i + 1];
-        real mean_x = p->cache_dot[2 * i], zx = p->cache_dot[2 * i + 1];
-        real mean_u = 0, mean_uz = 0, mean_u_dot = 0, mean_uz_dot = 0; /* uz_dot: (u z)_dot */
+        struct row row = {.x = p->x + i * d,
+                          .x_dot = (p->x_dot ? p->x_dot : p->x) + i * d,
+                          .y_bar = p->y_bar + i * d,
+                          .y_bar_dot = p->y_bar_dot + i * d,
+                          .w = p->w,
+                          .w_dot = p->w_dot,
+                          .cache = p->cache + i * ROW,
+                          .cache_dot = p->cache_dot + i * ROW,
+                          .moving = p->x_dot ? 1 : 0};
+        real *x_bar_dot = p->x_bar_dot ? p->x_bar_dot + i * d : NULL;
+        real *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
 
-#pragma omp simd reduction(+ : mean_u, mean_uz, mean_u_dot, mean_uz_dot)
-        for (size_t j = 0; j < d; j++) {
-            real z = (x[j] - m) * r, z_dot = x_dot ? r * (x_dot[j] - mean_x - z * zx) : 0;
-            real u = scale(s, p->w, j) * y_bar[j];
-            real u_dot = scale(s, p->w, j) * y_bar_dot[j] + scale_dot(s, p->w_dot, j) * y_bar[j];
-
-            mean_u += u;
-            mean_uz += u * z;
-            mean_u_dot += u_dot;
-            mean_uz_dot += u_dot * z + u * z_dot;
-        }
-        mean_u /= (real)d, mean_uz /= (real)d, mean_u_dot /= (real)d, mean_uz_dot /= (real)d;
-        if (p->w_bar_dot && s->affine)
-            for (size_t j = 0; j < d; j++) {
-                real z = (x[j] - m) * r, z_dot = x_dot ? r * (x_dot[j] - mean_x - z * zx) : 0;
-
-                p->w_bar_dot[j] += y_bar_dot[j] * z + y_bar[j] * z_dot;
-                p->w_bar_dot[d + j] += y_bar_dot[j];
-            }
-        for (size_t j = 0; j < d && p->x_bar_dot; j++) {
-            real z = (x[j] - m) * r, z_dot = x_dot ? r * (x_dot[j] - mean_x - z * zx) : 0;
-            real u = scale(s, p->w, j) * y_bar[j];
-            real u_dot = scale(s, p->w, j) * y_bar_dot[j] + scale_dot(s, p->w_dot, j) * y_bar[j];
-            real c = u - mean_u - z * mean_uz; /* x_bar = r c */
-            real c_dot = u_dot - mean_u_dot - z_dot * mean_uz - z * mean_uz_dot;
-
-            p->x_bar_dot[i * d + j] = r * (c_dot - r * zx * c);
-        }
+        if (s->affine)
+            tangent_backward_row(d, &row, true, x_bar, x_bar_dot, p->w_bar_dot);
+        else
+            tangent_backward_row(d, &row, false, x_bar, x_bar_dot, NULL);
     }
 }
 
@@ -203,6 +264,10 @@ static const char *const examples[] = {"layernorm", "layernorm eps=1e-2", "layer
 const struct ks_layer_kind KS(layernorm) = {
     .name = "layernorm",
     .examples = examples,
+    .sums = KS_SUMS_ROWS,
+    .affine = true,
+    .remakes_x_bar = true,
+    .role = KS_NORM,
     .configure = configure,
     .forward = forward,
     .backward = backward,

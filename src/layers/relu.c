@@ -22,6 +22,8 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     s = l->settings;
     s->shift = (real)shift;
     l->out = l->in;
+    /* y tells the side, and the next layer wants it anyway; but x + shift may round to shift. */
+    l->uses = shift == 0 ? KS_USES_Y : KS_USES_X;
     return KS_OK;
 }
 
@@ -33,23 +35,25 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
         p->y[i] = (p->x[i] > 0 ? p->x[i] : 0) + s->shift;
 }
 
-/* out = h in, h from x */
-static void mask(size_t n, const real *restrict x, const real *restrict in, real *restrict out)
+/* out = h in; out may be in */
+static void mask(const struct ks_layer *l, const struct ks_pass *p, const real *in, real *out)
 {
-    for (size_t i = 0; i < n; i++)
-        out[i] = x[i] > 0 ? in[i] : 0;
+    const real *side = l->uses & KS_USES_Y ? p->y : p->x;
+
+    for (size_t i = 0; i < p->rows * l->in; i++)
+        out[i] = side[i] > 0 ? in[i] : 0;
 }
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     if (p->x_bar)
-        mask(p->rows * l->in, p->x, p->y_bar, p->x_bar);
+        mask(l, p, p->y_bar, p->x_bar);
 }
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
     if (p->x_dot)
-        mask(p->rows * l->in, p->x, p->x_dot, p->y_dot);
+        mask(l, p, p->x_dot, p->y_dot);
     else
         for (size_t i = 0; i < p->rows * l->in; i++)
             p->y_dot[i] = 0;
@@ -58,7 +62,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     if (p->x_bar_dot)
-        mask(p->rows * l->in, p->x, p->y_bar_dot, p->x_bar_dot);
+        mask(l, p, p->y_bar_dot, p->x_bar_dot);
 }
 
 static const char *const examples[] = {"relu", "relu shift=-0.3", NULL};
@@ -66,6 +70,8 @@ static const char *const examples[] = {"relu", "relu shift=-0.3", NULL};
 const struct ks_layer_kind KS(relu) = {
     .name = "relu",
     .examples = examples,
+    .in_place = true,
+    .role = KS_ACTIVATION,
     .configure = configure,
     .forward = forward,
     .backward = backward,

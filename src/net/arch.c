@@ -11,8 +11,10 @@ enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16, MAX_BYTES = 1 << 2
 
 struct parser {
     const char *source, *next; /* the text not yet read  */
+    const char *current;       /* where the line last read starts */
     size_t number;             /* of the line last read  */
     size_t depth;              /* of open containers     */
+    size_t layers;             /* numbers given so far   */
     size_t last_depth;         /* where the last layer stood */
     struct ks_arch *arch;
     struct ks_line line;
@@ -24,6 +26,7 @@ static ks_status read_line(struct parser *p)
     while (*p->next) {
         size_t length = strcspn(p->next, "\n");
 
+        p->current = p->next;
         KS_TRY(ks_line_split(&p->line, p->source, ++p->number, p->next));
         p->next += length + (p->next[length] == '\n');
         if (p->line.n_words > 0)
@@ -54,6 +57,7 @@ static ks_status unknown_layer(const struct parser *p)
 
     for (size_t i = 0; KS(layer_kinds)[i]; i++)
         append_name(known, sizeof known, KS(layer_kinds)[i]->name);
+    append_name(known, sizeof known, "repeat");
     return unknown(p, "layer", p->line.word[0], known);
 }
 
@@ -83,53 +87,106 @@ static void place(struct ks_arch *arch, struct ks_layer *l)
     arch->states += l->states;
 }
 
-static ks_status parse_layer(struct parser *p)
+/* The layer of the line: everything but its place, which a container has only where it closes. */
+static ks_status read_layer(struct parser *p, struct ks_layer *l)
 {
-    struct ks_arch *arch = p->arch;
-    struct ks_layer *l;
-
-    if (arch->n_layers == MAX_LAYERS)
-        return ks_line_fail(&p->line, "more than %d layers", MAX_LAYERS);
-    l = &arch->layer[arch->n_layers];
     l->kind = find_layer_kind(p->line.word[0]);
     if (!l->kind)
         return unknown_layer(p);
-    if (p->line.opens)
+    if (p->line.opens && !l->kind->container)
         return ks_line_fail(&p->line, "'%s' is not a container", l->kind->name);
-    l->number = arch->n_layers++;
-    l->in = arch->out;
+    l->line = p->current;
+    l->in = p->arch->out;
+    l->body = p->arch->n_layers;
     KS_TRY(l->kind->configure(l, &p->line));
-    KS_TRY(ks_line_end(&p->line));
+    return ks_line_end(&p->line);
+}
+
+/* Takes over l's settings where it succeeds. */
+static ks_status add_layer(struct parser *p, struct ks_layer *l)
+{
+    struct ks_arch *arch = p->arch;
+
+    if (arch->n_layers == MAX_LAYERS)
+        return ks_line_fail(&p->line, "more than %d layers", MAX_LAYERS);
+    l->number = p->layers;
+    p->layers += !l->kind->uncounted;
     place(arch, l);
+    arch->layer[arch->n_layers++] = *l;
     arch->out = l->out;
     arch->joint = arch->joint || l->n_states > 0;
     p->last_depth = p->depth;
     return KS_OK;
 }
 
-static ks_status parse_block(struct parser *p, bool inside);
+/* The line, which starts a container, opens one. */
+static ks_status check_opening(const struct parser *p)
+{
+    if (!p->line.opens)
+        return ks_line_fail(&p->line, "'%s' needs '{' at the end of its line", p->line.word[0]);
+    if (p->depth == MAX_DEPTH)
+        return ks_line_fail(&p->line, "containers nest deeper than %d", MAX_DEPTH);
+    return KS_OK;
+}
+
+static ks_status parse_block(struct parser *p);
+
+/* The lines after number `opened`, which `name` opened, up to their '}'. */
+static ks_status parse_body(struct parser *p, const char *name, size_t opened)
+{
+    size_t layers = p->arch->n_layers;
+
+    p->depth++;
+    KS_TRY(parse_block(p));
+    p->depth--;
+    if (p->arch->n_layers == layers)
+        return ks_line_fail(&p->line, "the '%s' opened in line %zu is empty", name, opened);
+    return KS_OK;
+}
+
+static ks_status parse_container(struct parser *p, const struct ks_layer *l)
+{
+    size_t opened = p->number;
+
+    KS_TRY(check_opening(p));
+    KS_TRY(parse_body(p, l->kind->name, opened));
+    if (p->arch->out != l->in)
+        return ks_line_fail(&p->line,
+                            "the '%s' opened in line %zu: expected %zu columns where it closes, as "
+                            "where it opens, found %zu",
+                            l->kind->name, opened, l->in, p->arch->out);
+    return KS_OK;
+}
+
+static ks_status parse_layer(struct parser *p)
+{
+    struct ks_layer l = {.kind = NULL};
+    ks_status status = KS_OK;
+
+    KS_GO(read_layer(p, &l));
+    if (l.kind->container)
+        KS_GO(parse_container(p, &l));
+    KS_GO(add_layer(p, &l));
+    return KS_OK;
+done:
+    free(l.settings);
+    return status;
+}
 
 /* repeat K { ... }: the body's text is read K times, which gives every copy its own parameters. */
 static ks_status parse_repeat(struct parser *p)
 {
-    size_t repeats = 0, opened = p->number, layers = p->arch->n_layers;
+    size_t repeats = 0, opened = p->number;
     const char *body = p->next;
 
     KS_TRY(ks_line_size(&p->line, "a number of repetitions", 1, MAX_REPEATS, &repeats));
     KS_TRY(ks_line_end(&p->line));
-    if (!p->line.opens)
-        return ks_line_fail(&p->line, "'repeat' needs '{' at the end of its line");
-    if (p->depth == MAX_DEPTH)
-        return ks_line_fail(&p->line, "containers nest deeper than %d", MAX_DEPTH);
-    p->depth++;
+    KS_TRY(check_opening(p));
     for (size_t i = 0; i < repeats; i++) {
         p->next = body;
         p->number = opened;
-        KS_TRY(parse_block(p, true));
-        if (p->arch->n_layers == layers)
-            return ks_line_fail(&p->line, "the 'repeat' opened in line %zu is empty", opened);
+        KS_TRY(parse_body(p, "repeat", opened));
     }
-    p->depth--;
     return KS_OK;
 }
 
@@ -179,7 +236,7 @@ static ks_status parse_policy(struct parser *p)
 /* The line that ends a description: what the outputs are for. */
 static ks_status parse_end(struct parser *p)
 {
-    const struct ks_arch *arch = p->arch;
+    struct ks_arch *arch = p->arch;
     const char *word = p->line.word[0];
 
     if (p->line.opens)
@@ -189,6 +246,7 @@ static ks_status parse_end(struct parser *p)
     if (arch->n_layers == 0 || p->last_depth > 0 ||
         strcmp(arch->layer[arch->n_layers - 1].kind->name, "dense") != 0)
         return ks_line_fail(&p->line, "the last layer must be a dense outside any container");
+    arch->end = p->current;
     KS_TRY(strcmp(word, "loss") == 0 ? parse_loss(p) : parse_policy(p));
     KS_TRY(read_line(p));
     if (p->line.n_words > 0)
@@ -198,8 +256,10 @@ static ks_status parse_end(struct parser *p)
 }
 
 /* Lines up to the '}' that closes this block, or to the loss or policy that ends the text. */
-static ks_status parse_block(struct parser *p, bool inside)
+static ks_status parse_block(struct parser *p)
 {
+    bool inside = p->depth > 0;
+
     for (;;) {
         const char *word;
 
@@ -226,7 +286,7 @@ static ks_status parse_all(struct parser *p, const char *text, size_t in)
     KS_TRY(ks_alloc(MAX_LAYERS, sizeof *p->arch->layer, &p->arch->layer));
     p->arch->in = p->arch->out = in;
     p->next = p->arch->text;
-    return parse_block(p, false);
+    return parse_block(p);
 }
 
 ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct ks_arch **arch)
@@ -280,6 +340,11 @@ void KS(arch_free)(struct ks_arch *arch)
     free(arch->layer);
     free(arch->text);
     free(arch);
+}
+
+bool KS(arch_is_head)(const struct ks_arch *arch, const struct ks_layer *layer)
+{
+    return layer == &arch->layer[arch->n_layers - 1];
 }
 
 void KS(arch_group)(const struct ks_layer *layer, char name[32])

@@ -29,16 +29,16 @@ static double mse_gradient(const struct ks_loss *l, size_t rows, const real *f, 
 }
 
 static void mse_curvature(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                          real scale, const real *f_dot, real *f_bar_dot)
+                          real *c)
 {
     (void)f, (void)t;
     for (size_t i = 0; i < rows; i++)
-        f_bar_dot[i] = scale * (real)l->weight * f_dot[i];
+        c[i] = (real)l->weight;
 }
 
 /* ce: l = - sum_k t_k log p_k,   p = softmax(f).   Targets are taken literally, S = sum_k t_k:
  *
- *   dl/df = S p - t,   (d2l/df2) v = S (p v - p <p, v>).
+ *   dl/df = S p - t,   d2l/df2 = S (diag p - p p') = diag(c) - c c' / S,   c = S p
  */
 
 static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
@@ -100,30 +100,183 @@ static double ce_gradient(const struct ks_loss *l, size_t rows, const real *f, c
 }
 
 static void ce_curvature(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                         real scale, const real *f_dot, real *f_bar_dot)
+                         real *c)
+{
+    size_t n = l->outputs;
+
+    KS(softmax)(rows, n, f, c);
+    for (size_t i = 0; i < rows; i++) {
+        real sum = 0;
+
+        for (size_t k = 0; k < n; k++)
+            sum += t[i * n + k];
+        for (size_t k = 0; k < n; k++)
+            c[i * n + k] *= (real)l->weight * sum;
+    }
+}
+
+/* With e = f - t and d = delta (Huber, Ann. Math. Statist. 35, 1964):
+ *
+ *   huber_d(e) = e^2 / 2 where |e| <= d, else d (|e| - d / 2);   derivative max(-d, min(e, d)),
+ *   second derivative [|e| <= d]
+ */
+static double huber_value(real e, real d)
+{
+    double size = fabs((double)e);
+
+    return size <= (double)d ? 0.5 * size * size : (double)d * (size - (double)d / 2);
+}
+
+static real huber_slope(real e, real d)
+{
+    return e > d ? d : e < -d ? -d : e;
+}
+
+static bool huber_curved(real e, real d)
+{
+    return e <= d && e >= -d;
+}
+
+/* huber: l = huber_delta(f - t) */
+
+static ks_status huber_configure(struct ks_loss *l, struct ks_line *line)
+{
+    l->delta = 1;
+    KS_TRY(ks_line_number(line, "delta", 1e-12, 1e12, &l->delta));
+    if (l->outputs != 1)
+        return ks_line_fail(line, "huber: expected a last dense of 1 column, found %zu",
+                            l->outputs);
+    return KS_OK;
+}
+
+static double huber_gradient(const struct ks_loss *l, size_t rows, const real *f, const real *t,
+                             real scale, real *f_bar)
+{
+    real delta = (real)l->delta;
+    double sum = 0;
+
+    for (size_t i = 0; i < rows; i++) {
+        sum += huber_value(f[i] - t[i], delta);
+        if (f_bar)
+            f_bar[i] = scale * (real)l->weight * huber_slope(f[i] - t[i], delta);
+    }
+    return l->weight * sum;
+}
+
+static void huber_curvature(const struct ks_loss *l, size_t rows, const real *f, const real *t,
+                            real *c)
+{
+    for (size_t i = 0; i < rows; i++)
+        c[i] = huber_curved(f[i] - t[i], (real)l->delta) ? (real)l->weight : 0;
+}
+
+/* quantile (Dabney, Rowland, Bellemare & Munos, AAAI 2018, equation 10), q_i = (2 i + 1) / (2 K):
+ *
+ *   l = 1/K sum_ij c_ij huber_kappa(f_i - t_j),   c_ij = |q_i - [t_j < f_i]|
+ *
+ * c_ij jumps where the Huber loss and its derivative are 0, so it counts as a constant in both. */
+
+static ks_status quantile_configure(struct ks_loss *l, struct ks_line *line)
+{
+    l->delta = 1;
+    return ks_line_number(line, "kappa", 1e-12, 1e12, &l->delta);
+}
+
+/* c_ij / K */
+static real quantile_share(size_t n, size_t i, real f, real t)
+{
+    real q = (2 * (real)i + 1) / (2 * (real)n);
+
+    return (t < f ? 1 - q : q) / (real)n;
+}
+
+static double quantile_gradient(const struct ks_loss *l, size_t rows, const real *f, const real *t,
+                                real scale, real *f_bar)
+{
+    size_t n = l->outputs;
+    double value = 0;
+
+    for (size_t i = 0; i < rows * n; i++) {
+        const real *tj = t + i / n * n;
+        real slope = 0;
+
+        for (size_t j = 0; j < n; j++) {
+            real share = quantile_share(n, i % n, f[i], tj[j]);
+
+            value += (double)share * huber_value(f[i] - tj[j], (real)l->delta);
+            slope += share * huber_slope(f[i] - tj[j], (real)l->delta);
+        }
+        if (f_bar)
+            f_bar[i] = scale * (real)l->weight * slope;
+    }
+    return l->weight * value;
+}
+
+static void quantile_curvature(const struct ks_loss *l, size_t rows, const real *f, const real *t,
+                               real *c)
+{
+    size_t n = l->outputs;
+
+    for (size_t i = 0; i < rows * n; i++) {
+        const real *tj = t + i / n * n;
+        real curvature = 0;
+
+        for (size_t j = 0; j < n; j++)
+            if (huber_curved(f[i] - tj[j], (real)l->delta))
+                curvature += quantile_share(n, i % n, f[i], tj[j]);
+        c[i] = (real)l->weight * curvature;
+    }
+}
+
+void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real scale,
+                       const real *f_dot, real *f_bar_dot)
 {
     size_t n = l->outputs;
 
     for (size_t i = 0; i < rows; i++) {
-        const real *v = f_dot + i * n;
-        real *out = f_bar_dot + i * n, mean = 0, sum = 0;
+        const real *ci = c + i * n, *v = f_dot + i * n;
+        real mean = 0, sum = 0;
 
-        KS(softmax)(1, n, f + i * n, out);
-        for (size_t k = 0; k < n; k++) {
-            mean += out[k] * v[k];
-            sum += t[i * n + k];
+        for (size_t k = 0; k < n && l->kind->distribution; k++) {
+            mean += ci[k] * v[k];
+            sum += ci[k];
         }
+        mean = sum > 0 ? mean / sum : 0;
         for (size_t k = 0; k < n; k++)
-            out[k] *= scale * (real)l->weight * sum * (v[k] - mean);
+            f_bar_dot[i * n + k] = scale * ci[k] * (v[k] - mean);
     }
 }
 
 static const char *const mse_examples[] = {"loss mse", "loss mse weight=0.5", NULL};
-static const struct ks_loss_kind mse = {"mse", mse_examples, mse_configure, mse_gradient,
-                                        mse_curvature};
+static const struct ks_loss_kind mse = {.name = "mse",
+                                        .examples = mse_examples,
+                                        .configure = mse_configure,
+                                        .gradient = mse_gradient,
+                                        .curvature = mse_curvature};
 
 static const char *const ce_examples[] = {"loss ce min=-5 max=5", "loss ce min=0 max=3 weight=2",
                                           NULL};
-static const struct ks_loss_kind ce = {"ce", ce_examples, ce_configure, ce_gradient, ce_curvature};
+static const struct ks_loss_kind ce = {.name = "ce",
+                                       .examples = ce_examples,
+                                       .distribution = true,
+                                       .shift_invariant = true,
+                                       .configure = ce_configure,
+                                       .gradient = ce_gradient,
+                                       .curvature = ce_curvature};
 
-const struct ks_loss_kind *const KS(loss_kinds)[] = {&mse, &ce, NULL};
+static const char *const huber_examples[] = {"loss huber", "loss huber delta=0.7 weight=0.5", NULL};
+static const struct ks_loss_kind huber = {.name = "huber",
+                                          .examples = huber_examples,
+                                          .configure = huber_configure,
+                                          .gradient = huber_gradient,
+                                          .curvature = huber_curvature};
+
+static const char *const quantile_examples[] = {"loss quantile", "loss quantile kappa=0.8 weight=3",
+                                                NULL};
+static const struct ks_loss_kind quantile = {.name = "quantile",
+                                             .examples = quantile_examples,
+                                             .configure = quantile_configure,
+                                             .gradient = quantile_gradient,
+                                             .curvature = quantile_curvature};
+
+const struct ks_loss_kind *const KS(loss_kinds)[] = {&mse, &ce, &huber, &quantile, NULL};

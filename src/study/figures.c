@@ -27,7 +27,9 @@ const struct ks_figure ks_figures[] = {
      "where there are several."},
     {"density", "Spectral density",
      "The smoothed density of the eigenvalues at the last checkpoint (one seed), per decade of the "
-     "symmetric-log axis; the staircase is the cumulative weight."},
+     "symmetric-log axis, its band one standard error over probes where there are several; the "
+     "staircase is the cumulative weight, the grey bar the weight that cannot be told from zero at "
+     "this order and precision (right axis)."},
     {NULL, NULL, NULL},
 };
 

@@ -60,7 +60,7 @@ static ks_status set_train_command(const struct ks_study *s, const char *train, 
         print_word(out, s->train[i].value);
     }
     print_option(out, "out", job->folder);
-    fprintf(out, " --quiet");
+    fprintf(out, " --resume --quiet");
     return close_command(out);
 }
 
@@ -189,12 +189,25 @@ size_t ks_job_targets(const struct ks_job *job, const char *dir)
     return n;
 }
 
+/* A run that is not finished keeps that folder, even where all its checkpoints are there. */
+static const char RESUME[] = "resume";
+
+static bool has_resume_point(const struct ks_job *training, const char *dir)
+{
+    char *path = NULL;
+    bool there = ks_print_string(&path, "%s/%s/%s", dir, training->folder, RESUME) == KS_OK &&
+                 ks_text_exists(path);
+
+    free(path);
+    return there;
+}
+
 bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir)
 {
     const struct ks_job *job = &graph->job[i], *training = &graph->job[job->run];
 
     return ks_job_targets(job, dir) == job->n_targets &&
-           ks_job_targets(training, dir) == training->n_targets;
+           ks_job_targets(training, dir) == training->n_targets && !has_resume_point(training, dir);
 }
 
 void ks_graph_print(const struct ks_graph *graph, const char *dir, FILE *out)
@@ -231,8 +244,10 @@ static void print_rule(FILE *out, const struct ks_job *job)
     putc('\n', out);
     for (size_t i = 0; i < job->n_targets; i++)
         fprintf(out, "%s%s", i ? " " : "", job->target[i]);
-    fprintf(out, "%s:%s%s\n", job->trains ? " &" : "", job->needs ? " " : "",
-            job->needs ? job->needs : "");
+    if (job->trains) /* that folder is newer than the checkpoints */
+        fprintf(out, " &: $(wildcard %s/%s)\n", job->folder, RESUME);
+    else
+        fprintf(out, ": %s\n", job->needs);
     if (job->trains)
         fprintf(out, "\t@mkdir -p %s\n", job->folder);
     fprintf(out, "\t@exec ");

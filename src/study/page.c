@@ -131,8 +131,9 @@ static void print_reading(const struct ks_results *r, FILE *out)
         "smallest |Ritz value| of a Lanczos run, as the XQC paper plots it. It is no estimate of "
         "the condition number: most of these critics have exact null directions, so that number "
         "is infinite, and the smallest |Ritz value| depends on the number of steps, the start "
-        "vector and rounding. What can be claimed is this: the condition number is at least "
-        "<i>kappa_lower_bound</i>, and the largest |eigenvalue| is <i>kappa_q90</i> times the "
+        "vector and rounding. What can be claimed is this: the condition number of the Hessian as "
+        "it was computed is at least <i>kappa_lower_bound</i>, and the largest |eigenvalue| is "
+        "<i>kappa_q90</i> times the "
         "size below which 90%% of the spectrum lie. Compare <i>kappa</i> only between spectra of "
         "the same order.</p>\n");
     fprintf(out, "<p>The targets in the checkpoints' batches are of <b>%s</b> rewards%s</p>\n",

@@ -5,13 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ks/density.h"
 #include "ks/memory.h"
 #include "ks/summary.h"
 #include "ks/text.h"
-
-/* x_0 of the symmetric-log density, as the analyzer sets it: a millionth of the largest
- * |eigenvalue|. */
-static const double SYMLOG_UNIT = 1e-6;
 
 struct context {
     const struct ks_results *r;
@@ -272,31 +269,59 @@ static ks_status write_ritz(const struct context *c, FILE *out)
     return KS_OK;
 }
 
-static double largest_ritz(const struct ks_spectrum *s)
+/* A number and the same less and more its standard error; 0 where that would be less. */
+static void print_band(FILE *out, double value, double error)
 {
-    double largest = 0;
-
-    for (size_t j = 0; j < s->probes * s->order; j++)
-        if (fabs(s->ritz[j]) > largest)
-            largest = fabs(s->ritz[j]);
-    return largest;
+    print_number(out, value);
+    print_number(out, value < error ? 0 : value - error);
+    print_number(out, value + error);
 }
 
 /* The density a decade of the symmetric-log axis s = asinh(x / x_0): phi(x) dx/ds, where
- * dx/ds = sqrt(x^2 + x_0^2), times ln 10. */
+ * dx/ds = sqrt(x^2 + x_0^2), times ln 10. The band is one standard error over the probes wide. */
+static ks_status print_density(const char *name, const struct ks_spectrum *s, FILE *out)
+{
+    double unit = ks_density_unit(s), *error = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_alloc(s->n_grid, sizeof *error, &error));
+    if (s->probes > 1)
+        KS_GO(ks_density_error(s, error));
+    for (size_t j = 0; j < s->n_grid; j++) {
+        double x = s->symlog_grid[j], decade = hypot(x, unit) * log(10);
+
+        fprintf(out, "%s,%.10g,%.10g", name, x, s->symlog_density[j]);
+        print_band(out, s->symlog_density[j] * decade, s->probes > 1 ? error[j] * decade : NAN);
+        putc('\n', out);
+    }
+done:
+    free(error);
+    return status;
+}
+
 static ks_status write_density(const struct context *c, FILE *out)
 {
-    fprintf(out, "architecture,eigenvalue,density,density_per_decade\n");
+    fprintf(out, "architecture,eigenvalue,density,density_per_decade,density_per_decade_low,"
+                 "density_per_decade_high\n");
+    for (size_t i = 0; i < c->table->n_rows; i++)
+        if (last_spectrum(c, i))
+            KS_TRY(print_density(architecture_of(c, i)->name, last_spectrum(c, i), out));
+    return KS_OK;
+}
+
+/* What is a bar in the figure of the density. */
+static ks_status write_mass(const struct context *c, FILE *out)
+{
+    fprintf(out, "architecture,zero_mass,zero_mass_low,zero_mass_high,negative_mass\n");
     for (size_t i = 0; i < c->table->n_rows; i++) {
         const struct ks_spectrum *s = last_spectrum(c, i);
-        double unit = s ? SYMLOG_UNIT * largest_ritz(s) : 0;
 
-        for (size_t j = 0; s && j < s->n_grid; j++) {
-            double x = s->symlog_grid[j], density = s->symlog_density[j];
-
-            fprintf(out, "%s,%.10g,%.10g,%.10g\n", architecture_of(c, i)->name, x, density,
-                    density * hypot(x, unit) * log(10));
-        }
+        if (!s)
+            continue;
+        fputs(architecture_of(c, i)->name, out);
+        print_band(out, ks_summary_get(s, "zero_mass"), ks_summary_get(s, "zero_mass_se"));
+        print_number(out, ks_summary_get(s, "negative_mass"));
+        putc('\n', out);
     }
     return KS_OK;
 }
@@ -341,6 +366,7 @@ static const struct {
     {"return_curves", write_return_curves},
     {"ritz", write_ritz},
     {"density", write_density},
+    {"mass", write_mass},
     {"staircase", write_staircase},
 };
 

@@ -41,14 +41,20 @@ static ks_status episode(struct ks_run *r, struct ks_rng *rng, double *sum)
 
 ks_status ks_run_evaluate(struct ks_run *r, size_t number)
 {
-    size_t n = r->options->settings.eval_episodes;
+    size_t n = r->options->settings.eval_episodes, before = r->evaluator.divergences;
     struct ks_rng rng = ks_stream(r->options->seed, KS_EVALUATION, number);
+    ks_status status = KS_OK;
     double sum = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        KS_TRY(episode(r, &rng, &r->episode_returns[i]));
+    for (size_t i = 0; i < n && status == KS_OK; i++) {
+        status = episode(r, &rng, &r->episode_returns[i]);
         sum += r->episode_returns[i];
     }
-    r->return_mean = sum / (double)n;
-    return KS_OK;
+    if (status == KS_OK) {
+        r->return_mean = sum / (double)n;
+    } else { /* a resumed run makes all of it again */
+        ks_env_divergences_set(r->evaluator.env, before);
+        r->evaluator.divergences = before;
+    }
+    return status;
 }

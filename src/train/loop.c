@@ -7,7 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "ks/file.h"
+#include "ks/point.h"
 #include "ks/program.h"
 #include "ks/run.h"
 
@@ -18,13 +21,15 @@ static void note_signal(int number)
     signal_seen = number;
 }
 
+/* A limit on file sizes is met as a failure to write, like a full disk. */
 static void listen_to_signals(void)
 {
-    struct sigaction action = {.sa_handler = note_signal};
+    struct sigaction action = {.sa_handler = note_signal}, ignore = {.sa_handler = SIG_IGN};
 
     signal_seen = 0;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 ks_status ks_run_check_signal(struct ks_run *r)
@@ -44,6 +49,13 @@ static bool is_due(const struct ks_due *due, size_t env_step, size_t *number)
     return false;
 }
 
+static ks_status write_row(struct ks_run *r, double return_mean)
+{
+    r->metrics->divergences = ks_env_divergences(r->player.env);
+    r->metrics->evaluation_divergences = ks_env_divergences(r->evaluator.env);
+    return ks_metrics_row(r->metrics, r->agent, r->env_step, return_mean);
+}
+
 /* The evaluation comes before the checkpoint of the same step, which carries its return. */
 static ks_status record(struct ks_run *r)
 {
@@ -54,11 +66,12 @@ static ks_status record(struct ks_run *r)
     if (evaluates)
         KS_TRY(ks_run_evaluate(r, evaluation));
     if (evaluates || saves) {
-        KS_TRY(ks_metrics_row(r->metrics, r->agent, r->env_step, evaluates ? r->return_mean : NAN));
+        KS_TRY(write_row(r, evaluates ? r->return_mean : NAN));
         KS_TRY(ks_run_describe(r, KS_RUNNING, NULL));
     }
     if (saves)
         KS_TRY(ks_run_save(r));
+    r->recorded = true;
     return KS_OK;
 }
 
@@ -67,29 +80,38 @@ static ks_status train(struct ks_run *r, struct ks_progress *progress)
 {
     char note[64] = "";
 
-    KS_TRY(record(r));
-    KS_TRY(ks_run_start_episode(r));
+    if (!r->recorded) /* the start, or a resumed run's owing */
+        KS_TRY(record(r));
     while (r->env_step < r->end) {
         KS_TRY(ks_run_check_signal(r));
+        KS_TRY(ks_points_keep(r));
         KS_TRY(ks_run_step(r));
         KS_TRY(record(r));
         snprintf(note, sizeof note, "return %.1f", r->return_mean);
         ks_progress_update(progress, r->env_step, note);
     }
-    return KS_OK;
+    return r->whole ? KS_OK : ks_points_write(r);
 }
 
-/* Keeps the failure's message, with where it happened, through the writing of run.json. */
-static ks_status end_badly(const struct ks_run *r, ks_status status)
+/* Keeps the failure's message, with where it happened, through the writing of run.json and, where a
+ * signal ended the run, of a resume point. A number that is none would come again. */
+static ks_status end_badly(struct ks_run *r, ks_status status)
 {
-    char reason[512];
+    enum ks_run_state state = r->interrupted        ? KS_STOPPED
+                              : status == KS_NUMBER ? KS_FAILED_FOR_GOOD
+                                                    : KS_FAILED;
+    char reason[1024];
 
     if (r->interrupted)
         snprintf(reason, sizeof reason, "%s", ks_error_text());
     else
         snprintf(reason, sizeof reason, "environment step %zu, update %lld: %s", r->env_step,
                  (long long)r->agent->updates, ks_error_text());
-    ks_run_describe(r, r->interrupted ? KS_STOPPED : KS_FAILED, reason);
+    if (r->interrupted && ks_points_write(r) != KS_OK)
+        snprintf(reason + strlen(reason), sizeof reason - strlen(reason),
+                 ", without a resume point there: %.400s", ks_error_text());
+    if (ks_run_describe(r, state, reason) == KS_OK && state == KS_FAILED_FOR_GOOD)
+        ks_points_clear(r); /* what cannot be removed is only in the way */
     return ks_fail(status, "%s", reason);
 }
 
@@ -99,48 +121,73 @@ static ks_status train_and_describe(struct ks_run *r)
     ks_status status;
 
     ks_progress_start(&progress, r->name, r->end, r->options->quiet);
-    status = ks_run_remove_checkpoints(r);
+    progress.from = r->env_step;
+    status = ks_run_check_checkpoints(r);
     if (status == KS_OK)
         status = train(r, &progress);
     ks_progress_end(&progress);
     if (status != KS_OK)
         return end_badly(r, status);
-    return ks_run_describe(r, r->whole ? KS_FINISHED : KS_STOPPED, NULL);
+    KS_TRY(ks_run_describe(r, r->whole ? KS_FINISHED : KS_STOPPED, NULL));
+    return r->whole ? ks_points_clear(r) : KS_OK;
+}
+
+/* Resume points go first: they would not fit what comes. */
+static ks_status start_anew(struct ks_run *r)
+{
+    ks_status status;
+    char *path;
+
+    KS_TRY(ks_points_clear(r));
+    KS_TRY(ks_run_path(r, "progress.csv", &path));
+    status = ks_metrics_new(path, 0, r->agent, &r->metrics);
+    free(path);
+    KS_TRY(status);
+    return ks_run_start_episode(r);
 }
 
 /* progress.csv is opened before run.json says that the run is running: whatever fails after that is
  * written there. */
 static ks_status start(struct ks_run *r)
 {
-    char *path;
-    ks_status status;
+    bool found = false;
 
-    KS_TRY(ks_run_path(r, "progress.csv", &path));
-    status = ks_metrics_new(path, r->agent, &r->metrics);
-    free(path);
-    KS_TRY(status);
-    ks_run_start_clock(r);
+    KS_TRY(ks_folder_sweep(r->folder));
+    if (r->options->resume)
+        KS_TRY(ks_points_restore(r, &found));
+    if (found)
+        KS_TRY(ks_run_check_checkpoints(r));
+    else
+        KS_TRY(start_anew(r));
+    ks_run_start_clock(r, found);
     listen_to_signals();
+    if (!r->options->quiet)
+        ks_run_announce(r, found);
     return ks_run_describe(r, KS_RUNNING, NULL);
+}
+
+ks_status ks_run_train(struct ks_run *r)
+{
+    bool finished;
+
+    KS_TRY(ks_run_claim(r, &finished));
+    if (finished) {
+        if (!r->options->quiet)
+            fprintf(stderr, "%s: this run is finished: nothing to do\n", r->folder);
+        return ks_points_clear(r);
+    }
+    KS_TRY(start(r));
+    return train_and_describe(r);
 }
 
 ks_status ks_train(const struct ks_train_options *options)
 {
-    ks_status status = KS_OK;
     struct ks_run *r = NULL;
-    bool finished;
+    ks_status status;
 
-    KS_GO(ks_settings_check(&options->settings));
-    KS_GO(ks_run_new(options, &r));
-    KS_GO(ks_run_claim(r, &finished));
-    if (finished) {
-        if (!options->quiet)
-            fprintf(stderr, "%s: this run is finished: nothing to do\n", r->folder);
-        goto done;
-    }
-    KS_GO(start(r));
-    KS_GO(train_and_describe(r));
-done:
+    KS_TRY(ks_settings_check(&options->settings));
+    KS_TRY(ks_run_new(options, &r));
+    status = ks_run_train(r);
     ks_run_free(r);
     return status;
 }

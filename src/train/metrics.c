@@ -1,15 +1,34 @@
 #include "ks/metrics.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "ks/file.h"
 #include "ks/memory.h"
+#include "ks/text.h"
 
-enum { OWN_COLUMNS = 10 };
+enum { OWN_COLUMNS = 12, MODE = 0666 }; /* the mode, which the umask narrows */
 
-ks_status ks_metrics_new(const char *path, const struct ks_agent *agent,
+/* The file, cut off after its first `size` bytes. */
+static ks_status open_file(struct ks_metrics *m, size_t size)
+{
+    m->descriptor = open(m->path, O_WRONLY | O_CLOEXEC | (size > 0 ? 0 : O_CREAT), MODE);
+    if (m->descriptor < 0)
+        return ks_file_fail(errno, m->path, "opened");
+    m->size = size;
+    if (ftruncate(m->descriptor, (off_t)size) != 0 ||
+        lseek(m->descriptor, (off_t)size, SEEK_SET) != (off_t)size)
+        return ks_file_fail(errno, m->path, "cut off");
+    return KS_OK;
+}
+
+ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *agent,
                          struct ks_metrics **metrics)
 {
     ks_status status = KS_OK;
@@ -17,13 +36,10 @@ ks_status ks_metrics_new(const char *path, const struct ks_agent *agent,
 
     *metrics = NULL;
     KS_GO(ks_alloc(1, sizeof *m, &m));
+    m->descriptor = -1;
     KS_GO(ks_copy_string(path, &m->path));
     KS_GO(ks_alloc(OWN_COLUMNS + KS(agent_measures)(agent), sizeof *m->row, &m->row));
-    m->file = fopen(path, "w");
-    if (!m->file) {
-        status = ks_fail(KS_IO, "%s: %s", path, strerror(errno));
-        goto done;
-    }
+    KS_GO(open_file(m, size));
     *metrics = m;
     return KS_OK;
 done:
@@ -31,12 +47,31 @@ done:
     return status;
 }
 
+ks_status ks_metrics_flush(const struct ks_metrics *m)
+{
+    return ks_file_flush(m->descriptor, m->path);
+}
+
+ks_status ks_metrics_digest(const char *path, size_t size, unsigned char digest[KS_SHA256_BYTES])
+{
+    ks_status status;
+    size_t found;
+    char *bytes;
+
+    KS_TRY(ks_text_read(path, &bytes, &found));
+    status = found < size ? ks_fail(KS_FORMAT, "%s: expected at least %zu bytes, found %zu", path,
+                                    size, found)
+                          : ks_sha256(1, &(struct ks_piece){bytes, size}, digest);
+    free(bytes);
+    return status;
+}
+
 void ks_metrics_free(struct ks_metrics *m)
 {
     if (!m)
         return;
-    if (m->file)
-        fclose(m->file); /* every row was flushed, and checked then */
+    if (m->descriptor >= 0)
+        close(m->descriptor); /* rows were checked when they were written */
     free(m->path);
     free(m->row);
     free(m);
@@ -83,6 +118,8 @@ static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent, size_t e
     set(m, "return_mean", return_mean);
     set(m, "steps_per_second", (double)(env_step - m->env_step) / m->step_seconds);
     set(m, "updates_per_second", m->updates > 0 ? updates / m->update_seconds : NAN);
+    set(m, "divergences", (double)m->divergences);
+    set(m, "evaluation_divergences", (double)m->evaluation_divergences);
     KS_TRY(KS(agent_measure)(agent, m->row + m->n, &measures));
     m->n += measures;
     return KS_OK;
@@ -96,21 +133,38 @@ static void print_number(FILE *file, double value)
         fprintf(file, ",%.9g", value);
 }
 
+static void print_row(const struct ks_metrics *m, size_t env_step, int64_t update, FILE *out)
+{
+    if (m->size == 0) {
+        fprintf(out, "env_step,update");
+        for (size_t i = 0; i < m->n; i++)
+            fprintf(out, ",%s", m->row[i].name);
+        fprintf(out, "\n");
+    }
+    fprintf(out, "%zu,%lld", env_step, (long long)update);
+    for (size_t i = 0; i < m->n; i++)
+        print_number(out, m->row[i].value);
+    fprintf(out, "\n");
+}
+
 static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update)
 {
-    if (ftell(m->file) == 0) {
-        fprintf(m->file, "env_step,update");
-        for (size_t i = 0; i < m->n; i++)
-            fprintf(m->file, ",%s", m->row[i].name);
-        fprintf(m->file, "\n");
-    }
-    fprintf(m->file, "%zu,%lld", env_step, (long long)update);
-    for (size_t i = 0; i < m->n; i++)
-        print_number(m->file, m->row[i].value);
-    fprintf(m->file, "\n");
-    if (fflush(m->file) != 0 || ferror(m->file))
-        return ks_fail(KS_FULL, "%s: %s", m->path, strerror(errno));
-    return KS_OK;
+    ks_status status;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool failed;
+
+    if (!out)
+        return ks_fail(KS_MEMORY, "%s: out of memory", m->path);
+    print_row(m, env_step, update, out);
+    failed = ferror(out) != 0;
+    failed = fclose(out) != 0 || failed;
+    status = failed ? ks_fail(KS_MEMORY, "%s: out of memory", m->path)
+                    : ks_file_put(m->descriptor, m->path, text, size);
+    m->size += size;
+    free(text);
+    return status;
 }
 
 ks_status ks_metrics_row(struct ks_metrics *m, struct ks_agent *agent, size_t env_step,

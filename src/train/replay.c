@@ -6,9 +6,13 @@
 
 #include "ks/memory.h"
 
+enum { BLOCK_BYTES = 1 << 24 };
+
 ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
                         struct ks_replay **replay)
 {
+    size_t width = 2 * observations + actions + 2;
+    size_t rows = BLOCK_BYTES / (width * sizeof(float)) + 1;
     ks_status status = KS_OK;
     struct ks_replay *r = NULL;
 
@@ -18,11 +22,10 @@ ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
     r->capacity = capacity;
     r->observations = observations;
     r->actions = actions;
-    KS_GO(ks_alloc(capacity, observations * sizeof *r->s, &r->s));
-    KS_GO(ks_alloc(capacity, actions * sizeof *r->a, &r->a));
-    KS_GO(ks_alloc(capacity, observations * sizeof *r->next_s, &r->next_s));
-    KS_GO(ks_alloc(capacity, sizeof *r->reward, &r->reward));
-    KS_GO(ks_alloc(capacity, sizeof *r->mask, &r->mask));
+    r->width = width;
+    r->block_rows = rows < capacity ? rows : capacity;
+    r->n_blocks = (capacity + r->block_rows - 1) / r->block_rows;
+    KS_GO(ks_alloc(r->n_blocks, sizeof *r->block, &r->block));
     *replay = r;
     return KS_OK;
 done:
@@ -34,40 +37,87 @@ void ks_replay_free(struct ks_replay *r)
 {
     if (!r)
         return;
-    free(r->s);
-    free(r->a);
-    free(r->next_s);
-    free(r->reward);
-    free(r->mask);
+    for (size_t i = 0; r->block && i < r->n_blocks; i++)
+        free(r->block[i]);
+    free(r->block);
     free(r);
 }
 
-static void copy_row(size_t n, const float *from, size_t from_row, float *to, size_t to_row)
+static float *row_at(const struct ks_replay *r, size_t slot)
 {
-    memcpy(to + to_row * n, from + from_row * n, n * sizeof *to);
+    return r->block[slot / r->block_rows] + slot % r->block_rows * r->width;
 }
 
-void ks_replay_add(struct ks_replay *r, const float *s, const float *a, double reward, float mask,
-                   const float *next_s)
+/* The row that the next transition takes. */
+static ks_status next_row(struct ks_replay *r, float **row)
 {
-    copy_row(r->observations, s, 0, r->s, r->next);
-    copy_row(r->actions, a, 0, r->a, r->next);
-    copy_row(r->observations, next_s, 0, r->next_s, r->next);
-    r->reward[r->next] = (float)reward;
-    r->mask[r->next] = mask;
+    float **block = &r->block[r->next / r->block_rows];
+
+    if (!*block)
+        KS_TRY(ks_alloc(r->block_rows * r->width, sizeof **block, block));
+    *row = row_at(r, r->next);
     r->next = (r->next + 1) % r->capacity;
     r->count += r->count < r->capacity;
+    return KS_OK;
+}
+
+ks_status ks_replay_add(struct ks_replay *r, const float *s, const float *a, double reward,
+                        float mask, const float *next_s)
+{
+    float *row;
+
+    KS_TRY(next_row(r, &row));
+    memcpy(row, s, r->observations * sizeof *row), row += r->observations;
+    memcpy(row, a, r->actions * sizeof *row), row += r->actions;
+    memcpy(row, next_s, r->observations * sizeof *row), row += r->observations;
+    row[0] = (float)reward;
+    row[1] = mask;
+    return KS_OK;
+}
+
+struct ks_transition ks_replay_get(const struct ks_replay *r, size_t slot)
+{
+    const float *s = row_at(r, slot), *a = s + r->observations, *next_s = a + r->actions;
+    const float *rest = next_s + r->observations;
+
+    return (struct ks_transition){s, a, next_s, rest[0], rest[1]};
 }
 
 void ks_replay_draw(const struct ks_replay *r, struct ks_rng *rng, const struct ks_rows *rows)
 {
-    for (size_t i = 0; i < rows->n; i++) {
-        size_t k = ks_rng_index(rng, r->count);
+    size_t observations = r->observations, actions = r->actions;
 
-        copy_row(r->observations, r->s, k, rows->s, i);
-        copy_row(r->actions, r->a, k, rows->a, i);
-        copy_row(r->observations, r->next_s, k, rows->next_s, i);
-        rows->reward[i] = (double)r->reward[k];
-        rows->mask[i] = r->mask[k];
+    for (size_t i = 0; i < rows->n; i++) {
+        struct ks_transition t = ks_replay_get(r, ks_rng_index(rng, r->count));
+
+        memcpy(rows->s + i * observations, t.s, observations * sizeof *t.s);
+        memcpy(rows->a + i * actions, t.a, actions * sizeof *t.a);
+        memcpy(rows->next_s + i * observations, t.next_s, observations * sizeof *t.s);
+        rows->reward[i] = (double)t.reward;
+        rows->mask[i] = t.mask;
     }
+}
+
+const float *ks_replay_rows(const struct ks_replay *r, size_t slot, size_t *n)
+{
+    size_t block_end = (slot / r->block_rows + 1) * r->block_rows;
+    size_t end = block_end < r->capacity ? block_end : r->capacity;
+
+    *n = *n < end - slot ? *n : end - slot;
+    return row_at(r, slot);
+}
+
+void ks_replay_clear(struct ks_replay *r, size_t k)
+{
+    r->count = 0;
+    r->next = k % r->capacity;
+}
+
+ks_status ks_replay_put(struct ks_replay *r, const float *from)
+{
+    float *row;
+
+    KS_TRY(next_row(r, &row));
+    memcpy(row, from, r->width * sizeof *row);
+    return KS_OK;
 }

@@ -4,9 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ks/architecture.h"
 #include "ks/memory.h"
+#include "ks/point.h"
 #include "ks/schedule.h"
 #include "ks/stream.h"
 
@@ -89,9 +91,11 @@ static ks_status new_replay(struct ks_run *r)
 {
     size_t observations = ks_env_observations(r->player.env);
     size_t actions = ks_env_actions(r->player.env), batch = r->options->settings.batch;
-    size_t capacity = r->options->settings.replay, steps = all_agent_steps(r->options);
+    size_t capacity = r->options->settings.replay;
 
-    KS_TRY(ks_replay_new(steps < capacity ? steps : capacity, observations, actions, &r->replay));
+    r->steps = all_agent_steps(r->options);
+    KS_TRY(ks_replay_new(r->steps < capacity ? r->steps : capacity, observations, actions,
+                         &r->replay));
     r->rows.n = batch;
     KS_TRY(ks_alloc(batch * observations, sizeof *r->rows.s, &r->rows.s));
     KS_TRY(ks_alloc(batch * actions, sizeof *r->rows.a, &r->rows.a));
@@ -99,6 +103,7 @@ static ks_status new_replay(struct ks_run *r)
     KS_TRY(ks_alloc(batch, sizeof *r->rows.mask, &r->rows.mask));
     KS_TRY(ks_alloc(batch, sizeof *r->rows.reward, &r->rows.reward));
     KS_TRY(ks_alloc(observations, sizeof *r->last_s, &r->last_s));
+    KS_TRY(ks_alloc(ks_env_state_size(r->player.env), sizeof *r->env_state, &r->env_state));
     return ks_alloc(actions, sizeof *r->noise, &r->noise);
 }
 
@@ -148,7 +153,8 @@ static ks_status build(struct ks_run *r)
     r->gamma = ks_settings_gamma(&o->settings, ks_env_steps(r->player.env));
     KS_TRY(new_agent(r));
     KS_TRY(new_replay(r));
-    return new_schedules(r);
+    KS_TRY(new_schedules(r));
+    return ks_points_new(r);
 }
 
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run)
@@ -159,6 +165,7 @@ ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run
     *run = NULL;
     KS_TRY(ks_alloc(1, sizeof *r, &r));
     r->options = options;
+    r->lock = -1;
     r->resets = ks_stream(options->seed, KS_RESETS, 0);
     status = build(r);
     if (status != KS_OK) {
@@ -178,6 +185,7 @@ void ks_run_free(struct ks_run *r)
     KS(agent_free)(r->agent);
     ks_replay_free(r->replay);
     ks_metrics_free(r->metrics);
+    ks_points_free(r->points);
     free(r->evaluations.step);
     free(r->checkpoints.step);
     free(r->episode_returns);
@@ -187,11 +195,14 @@ void ks_run_free(struct ks_run *r)
     free(r->rows.mask);
     free(r->rows.reward);
     free(r->noise);
+    free(r->env_state);
     free(r->last_s);
     free(r->critic_text);
     free(r->actor_text);
     free(r->folder);
     free(r->name);
+    if (r->lock >= 0)
+        close(r->lock);
     free(r);
 }
 

@@ -89,15 +89,25 @@ ks_status ks_run_find_checkpoints(const struct ks_run *r, bool *all)
     return KS_OK;
 }
 
-ks_status ks_run_remove_checkpoints(const struct ks_run *r)
+static ks_status check_checkpoint(const struct ks_run *r, size_t env_step, const char *path)
+{
+    bool written = env_step < r->env_step || (env_step == r->env_step && r->recorded);
+
+    if (written && !ks_text_exists(path))
+        return ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
+    if (!written && unlink(path) != 0 && errno != ENOENT)
+        return ks_fail(KS_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    return KS_OK;
+}
+
+ks_status ks_run_check_checkpoints(const struct ks_run *r)
 {
     ks_status status = KS_OK;
     char *path;
 
     for (size_t i = 0; i < r->checkpoints.n && status == KS_OK; i++) {
         KS_TRY(checkpoint_path(r, r->checkpoints.step[i], &path));
-        if (unlink(path) != 0 && errno != ENOENT)
-            status = ks_fail(KS_IO, "%s: cannot be removed: %s", path, strerror(errno));
+        status = check_checkpoint(r, r->checkpoints.step[i], path);
         free(path);
     }
     return status;

@@ -50,10 +50,11 @@ static ks_status step_environment(struct ks_run *r, bool *ended)
     }
     memcpy(r->last_s, p->s, r->agent->config.observations * sizeof *p->s);
     ks_player_observe(p);
-    ks_replay_add(r->replay, r->last_s, p->a, sum, 1, p->s);
+    KS_TRY(ks_replay_add(r->replay, r->last_s, p->a, sum, 1, p->s));
     ks_returns_add(&r->returns, r->gamma, sum, *ended);
     r->agent_steps++;
     r->env_step += r->options->settings.action_repeat;
+    r->recorded = false;
     ks_run_report(r, p);
     return KS_OK;
 }

@@ -1,25 +1,42 @@
 /* One Hessian-vector product of study critics at full size, with random parameters and inputs,
- * against the bare GEMM calls of the same product and against the gradient, in one run.
+ * float32:
  *
- *   build/bench/hvp [MINIBATCHES]          float32; as many workers as OMP_NUM_THREADS says
+ *   - against the calls of the dense layers alone, on the same operands: its matrix products;
+ *   - against the peak rate of fused multiply-adds, measured in the same minute;
+ *   - against the gradient;
+ *   - on 1 worker and on as many as OMP_NUM_THREADS says;
+ *   - and what Lanczos adds to 90 products of 50 minibatches, and the memory of that run.
  *
- * Prints the best of several; ratios are what counts on a shared machine. */
+ *   build/bench/hvp [MINIBATCHES [CRITIC]]          (50)
+ *
+ * With a critic only the last of these, in a process of its own: so its memory is that of the run.
+ *
+ * Rounds are interleaved and the best of each kind counts: ratios are what can be compared. */
+#define KS_SINGLE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
-#include <cblas.h>
 #include <omp.h>
 
 #include "ks/blas.h"
+#include "ks/fold.h"
+#include "ks/lanczos.h"
 #include "ks/memory.h"
 #include "ks/operator.h"
 #include "ks/primal.h"
 #include "ks/program.h"
 #include "ks/rng.h"
 
-enum { IN = 261, WIDTH = 512, HIDDEN = 4, BATCH = 256, TIMES = 7 };
+#include "peak.h"
+
+/* What is double of the twice compiled parts: the checkpoint's description. */
+ks_status ks_arch_parse_f64(const char *text, const char *source, size_t in, struct ks_arch **arch);
+
+enum { IN = 261, BATCH = 256, ROUNDS = 5, ORDER = 90 };
+static const size_t MEMORY = (size_t)8 << 30; /* for what depends on theta alone */
 
 struct subject {
     const char *name, *text;
@@ -52,6 +69,16 @@ static double *normal(size_t n, double scale)
     return a;
 }
 
+static float *floats(size_t n, float value)
+{
+    float *a;
+
+    must(ks_alloc(n, sizeof *a, &a));
+    for (size_t i = 0; i < n; i++)
+        a[i] = value * (float)(i % 7);
+    return a;
+}
+
 static struct ks_checkpoint *make(const char *text, size_t minibatches)
 {
     struct ks_checkpoint *c;
@@ -59,7 +86,7 @@ static struct ks_checkpoint *make(const char *text, size_t minibatches)
 
     must(ks_alloc(1, sizeof *c, &c));
     must(ks_copy_string(text, &c->critic.text));
-    must(KS(arch_parse)(text, "bench", IN, &c->critic.arch));
+    must(ks_arch_parse_f64(text, "bench", IN, &c->critic.arch));
     k = c->critic.arch->out;
     c->critic.ensemble = 1;
     c->critic.w = normal(c->critic.arch->parameters, 0.05);
@@ -72,98 +99,288 @@ static struct ks_checkpoint *make(const char *text, size_t minibatches)
     return c;
 }
 
-/* The product's GEMMs on one worker's own matrices: Y_dot = X W_dot + X_dot W, W_bar_dot += X_dot'
- * Y_bar
- * + X' Y_bar_dot, X_bar_dot = Y_bar_dot W' + Y_bar W_dot'; what has a constant input or no input
- * adjoint is left out. Returns operations. */
-static double layer_gemms(size_t rows, size_t in, size_t out, int constant_input, float *a,
-                          float *b, float *c)
+static struct ks_problem pose(const struct ks_checkpoint *c)
 {
-    int m = (int)rows, i = (int)in, o = (int)out, forward = constant_input ? 1 : 2;
-
-    for (int k = 0; k < forward; k++)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, o, i, 1, a, i, b, o, (float)k, c,
-                    o);
-    for (int k = 0; k < forward; k++)
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, i, o, m, 1, a, i, b, o, 1, c, o);
-    for (int k = 0; k < 2 && !constant_input; k++)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, i, o, 1, a, o, b, o, (float)k, c,
-                    i);
-    return 2.0 * (double)(rows * in * out) * (constant_input ? 2 : 6);
+    return (struct ks_problem){
+        .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
 }
 
-static double all_gemms(const struct ks_checkpoint *c, float *work)
-{
-    const struct ks_arch *arch = c->critic.arch;
-    size_t size = (size_t)2 * BATCH * WIDTH;
-    double operations = 0;
+/* Networks in float32 as the operator has them, with arrays of their own: the folded one for the
+ * matrix products, the critic as it is for the gradient. */
+struct bare {
+    struct ks_arch *folded, *whole;
+    struct ks_net *folded_net, *whole_net;
+    size_t minibatches, rows;
+    float *w, *input, *kept; /* kept [minibatches, folded_net->kept] */
+    struct thread {
+        float *tangent, *scratch, *sum, *primal, *adjoint, *gradient;
+    } thread[64];
+};
 
-    for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+static struct bare *bare_new(const struct ks_checkpoint *c, size_t workers)
+{
+    struct bare *b;
+    struct ks_fold *fold;
+
+    must(ks_alloc(1, sizeof *b, &b));
+    must(ks_fold_new(c->critic.arch, false, &fold));
+    must(KS(arch_parse)(fold->arch->text, "bench", IN, &b->folded));
+    must(KS(arch_parse)(c->critic.text, "bench", IN, &b->whole));
+    ks_fold_free(fold);
+    must(KS(net_new)(b->folded, c->rows, BATCH, false, &b->folded_net));
+    must(KS(net_new)(b->whole, c->rows, BATCH, false, &b->whole_net));
+    b->minibatches = c->minibatches, b->rows = c->rows;
+    b->w = floats(b->folded->parameters + b->whole->parameters, 1e-3F);
+    b->input = floats(c->rows * IN, 1e-2F);
+    b->kept = floats(c->minibatches * b->folded_net->kept, 1e-3F);
+    for (size_t k = 0; k < workers; k++)
+        b->thread[k] = (struct thread){
+            floats(b->folded_net->tangent, 1e-3F), floats(b->folded_net->scratch, 1e-3F),
+            floats(b->folded->parameters, 0),      floats(b->whole_net->primal, 0),
+            floats(b->whole_net->adjoint, 0),      floats(b->whole->parameters, 0)};
+    return b;
+}
+
+static void bare_free(struct bare *b, size_t workers)
+{
+    for (size_t k = 0; k < workers; k++) {
+        struct thread *t = &b->thread[k];
+
+        free(t->tangent), free(t->scratch), free(t->sum);
+        free(t->primal), free(t->adjoint), free(t->gradient);
+    }
+    free(b->w), free(b->input), free(b->kept);
+    KS(net_free)(b->folded_net), KS(net_free)(b->whole_net);
+    KS(arch_free)(b->folded), KS(arch_free)(b->whole);
+    free(b);
+}
+
+/* The operations of a product's matrix products: Y_dot = X W_dot + X_dot W, W_bar_dot += X_dot'
+ * Y_bar
+ * + X' Y_bar_dot, X_bar_dot = Y_bar_dot W' + Y_bar W_dot'; of the first layer the two that a
+ * constant input leaves. */
+static double operations(const struct bare *b)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < b->folded->n_layers; i++) {
+        const struct ks_layer *l = &b->folded->layer[i];
+        double rows = (double)(i + 1 == b->folded->n_layers ? BATCH : b->rows);
 
         if (strcmp(l->kind->name, "dense") == 0)
-            operations += layer_gemms(i + 1 == arch->n_layers ? BATCH : c->rows, l->in, l->out,
-                                      i == 0, work, work + size, work + 2 * size);
+            sum += 2 * rows * (double)l->in * (double)l->out * (i == 0 ? 2 : 6);
     }
-    return operations;
+    return sum * (double)b->minibatches;
 }
 
-static double time_gemms(const struct ks_checkpoint *c, size_t workers, double *operations)
+/* The dense layers' tangents of one minibatch, on the operands that a product has. */
+static void dense_alone(const struct bare *b, const struct thread *t, const float *kept)
 {
-    size_t size = 3 * (size_t)2 * BATCH * WIDTH;
-    float *work;
-    double best = 1e9, done = 0;
+    const struct ks_net *net = b->folded_net;
 
-    must(ks_alloc(workers * size, sizeof *work, &work));
-    for (int t = 0; t < TIMES; t++) {
-        double start = ks_seconds();
+    for (size_t i = 0; i < b->folded->n_layers; i++) {
+        const struct ks_layer *l = &b->folded->layer[i];
+        const struct ks_places *at = &net->at[i];
+        struct ks_pass p = {.rows = i + 1 == b->folded->n_layers ? BATCH : b->rows,
+                            .w = b->w + l->offset,
+                            .w_dot = b->w + l->offset,
+                            .x = i == 0 ? b->input : kept + at[-1].kept_y,
+                            .x_dot = i == 0 ? NULL : t->tangent + at[-1].y_dot,
+                            .y_dot = t->tangent + at->y_dot,
+                            .y_bar = at->kept_y_bar == KS_NOWHERE ? t->scratch + net->scratch / 4
+                                                                  : kept + at->kept_y_bar,
+                            .y_bar_dot = t->scratch,
+                            .x_bar_dot = i == 0 ? NULL : t->scratch + net->scratch / 2,
+                            .w_bar_dot = t->sum + l->offset};
 
-        done = 0;
-#pragma omp parallel for num_threads((int)workers) schedule(static, 1) reduction(+ : done)
-        for (size_t i = 0; i < c->minibatches; i++)
-            done += all_gemms(c, work + (size_t)omp_get_thread_num() * size);
-        best = fmin(best, ks_seconds() - start);
+        if (strcmp(l->kind->name, "dense") != 0)
+            continue;
+        l->kind->tangent_forward(l, &p);
+        l->kind->tangent_backward(l, &p);
     }
-    free(work);
-    *operations = done;
+}
+
+static double time_dense(const struct bare *b, size_t workers)
+{
+    double start = ks_seconds();
+
+#pragma omp parallel for num_threads((int)workers) schedule(static, 1)
+    for (size_t k = 0; k < workers; k++)
+        for (size_t i = k; i < b->minibatches; i += workers)
+            dense_alone(b, &b->thread[k], b->kept + i * b->folded_net->kept);
+    return ks_seconds() - start;
+}
+
+static double time_gradient(const struct bare *b, size_t workers)
+{
+    double start = ks_seconds();
+
+#pragma omp parallel for num_threads((int)workers) schedule(static, 1)
+    for (size_t k = 0; k < workers; k++)
+        for (size_t i = k; i < b->minibatches; i += workers) {
+            const struct thread *t = &b->thread[k];
+            float *bar = KS(net_output_bar)(b->whole_net, t->adjoint);
+
+            KS(net_forward)(b->whole_net, b->w, NULL, b->input, t->primal);
+            for (size_t j = 0; j < BATCH * b->whole->out; j++)
+                bar[j] = 1e-3F;
+            KS(net_backward)
+            (b->whole_net, b->w, b->input, t->primal, t->adjoint, NULL, t->gradient);
+        }
+    return ks_seconds() - start;
+}
+
+static double time_product(const struct ks_operator *a, const double *v, double *out)
+{
+    double start = ks_seconds();
+
+    must(ks_operator_apply(a, v, out));
+    return ks_seconds() - start;
+}
+
+static double all_peaks(size_t workers)
+{
+    double sum = 0;
+
+#pragma omp parallel for num_threads((int)workers) schedule(static, 1) reduction(+ : sum)
+    for (size_t k = 0; k < workers; k++) {
+        float sink = (float)k;
+
+        sum += peak_rate(&sink) + 0 * (double)sink;
+    }
+    return sum;
+}
+
+struct best {
+    double product, dense, gradient, peak;
+};
+
+static struct best measure(const struct ks_checkpoint *c, const struct ks_problem *q,
+                           size_t workers)
+{
+    struct best best = {INFINITY, INFINITY, INFINITY, 0};
+    struct bare *b = bare_new(c, workers);
+    struct ks_operator *a;
+    double *v = normal(c->critic.arch->parameters, 1), *out;
+
+    omp_set_num_threads((int)workers);
+    must(ks_hessian_new_f32(q, &a));
+    must(ks_operator_prepare(a, MEMORY));
+    must(ks_alloc(a->n, sizeof *out, &out));
+    for (int round = 0; round < ROUNDS; round++) {
+        best.product = fmin(best.product, time_product(a, v, out));
+        best.dense = fmin(best.dense, time_dense(b, workers));
+        best.gradient = fmin(best.gradient, time_gradient(b, workers));
+        best.peak = fmax(best.peak, all_peaks(workers));
+    }
+    printf("  %zu worker%s %7.2f ms %8.1f GFLOP/s %7.3f %9.1f%% %9.2f", workers,
+           workers == 1 ? " " : "s", 1e3 * best.product / (double)c->minibatches,
+           operations(b) / best.product / 1e9, best.product / best.dense,
+           100 * operations(b) / best.product / best.peak, best.product / best.gradient);
+    fflush(stdout);
+    ks_operator_free(a);
+    bare_free(b, workers);
+    free(v), free(out);
     return best;
 }
 
-static void measure(const struct subject *s, size_t minibatches)
+/* An operator that costs nothing: what is left of a step is Lanczos. */
+static ks_status copy(void *self, const double *v, double *out)
+{
+    size_t n = *(const size_t *)self;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = v[i] * (1 + (double)(i % 1000));
+    return KS_OK;
+}
+
+static double gigabytes(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return 1024e-9 * (double)usage.ru_maxrss;
+}
+
+/* A run's memory, and the time of its Lanczos steps without the products. */
+static void measure_run(const struct subject *s, size_t minibatches)
 {
     struct ks_checkpoint *c = make(s->text, minibatches);
-    struct ks_problem q = {
-        .checkpoint = c, .minibatches = minibatches, .scale = 1, .memory = (size_t)8 << 30};
-    struct ks_operator *h;
-    double *v = normal(c->critic.arch->parameters, 1), *out, best = 1e9, gemms, operations;
+    struct ks_problem q = pose(c);
+    struct ks_operator *h, idle = {.n = c->critic.arch->parameters, .apply = copy};
+    struct ks_lanczos *l;
+    double *out, start, steps, product = INFINITY;
 
     must(ks_hessian_new_f32(&q, &h));
-    must(ks_alloc(h->n, sizeof *out, &out));
-    for (int t = 0; t < TIMES; t++) {
-        double start = ks_seconds();
+    must(ks_operator_prepare(h, MEMORY));
+    must(ks_lanczos_new(idle.n, ORDER, false, NULL, &l));
+    must(ks_alloc(idle.n, sizeof *out, &out));
+    idle.self = &idle.n;
+    ks_lanczos_start(l, 0, 0);
+    for (int round = 0; round < ROUNDS; round++)
+        product = fmin(product, time_product(h, l->basis, out));
+    start = ks_seconds();
+    while (l->steps < ORDER)
+        must(ks_lanczos_step(l, &idle));
+    steps = ks_seconds() - start;
+    printf("  Lanczos alone, m = %d: %.2f s, %.1f%% of the whole; memory of the run %.2f GB\n",
+           ORDER, steps, 100 * steps / (steps + ORDER * product), gigabytes());
+    ks_lanczos_free(l);
+    ks_operator_free(h);
+    ks_checkpoint_free(c);
+    free(out);
+}
 
-        must(h->apply(h->self, v, out));
-        best = fmin(best, ks_seconds() - start);
+static void measure_subject(const struct subject *s, size_t minibatches, size_t workers,
+                            const char *program)
+{
+    struct ks_checkpoint *c = make(s->text, minibatches);
+    struct ks_problem q = pose(c);
+    struct best one, many;
+    char command[4096];
+
+    printf("%s, %zu rows, %zu minibatches\n", s->name, c->rows, minibatches);
+    one = measure(c, &q, 1);
+    printf("\n");
+    if (workers > 1) {
+        many = measure(c, &q, workers);
+        printf(" %8.2f\n", one.product / many.product);
     }
-    gemms = time_gemms(c, ks_primal_workers(&q), &operations);
-    printf("%-10s %4zu rows %7.2f ms a minibatch and critic, %6.1f GFLOP/s, %.3f x its GEMMs "
-           "(%.1f GFLOP/s)\n",
-           s->name, c->rows, 1e3 * best / (double)minibatches, operations / best / 1e9,
-           best / gemms, operations / gemms / 1e9);
-    h->free(h->self);
-    free(h), free(v), free(out);
-    KS(arch_free)(c->critic.arch);
-    free(c->critic.text), free(c->critic.w), free(c->input), free(c->target), free(c);
+    ks_checkpoint_free(c);
+    snprintf(command, sizeof command, "OMP_NUM_THREADS=%zu '%s' %zu '%s'", workers, program,
+             minibatches, s->name);
+    fflush(stdout);
+    if (system(command) != 0)
+        exit(1);
+}
+
+static const struct subject *find_subject(const char *name)
+{
+    for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++)
+        if (strcmp(name, SUBJECTS[i].name) == 0)
+            return &SUBJECTS[i];
+    fprintf(stderr, "hvp: there is no critic '%s'\n", name);
+    exit(2);
 }
 
 int main(int argc, char **argv)
 {
-    size_t minibatches = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 4;
+    size_t minibatches = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 50;
+    size_t workers = (size_t)omp_get_max_threads();
 
-    ks_blas_start();
-    printf("%s, kernel %s, %d threads, %zu minibatches\n", ks_blas_version(), ks_blas_kernel(),
-           omp_get_max_threads(), minibatches);
+    ks_blas_start(argv);
+    if (minibatches < 1 || workers > 64) {
+        fprintf(stderr, "hvp: expected at least 1 minibatch and at most 64 threads\n");
+        return 2;
+    }
+    if (argc > 2) {
+        measure_run(find_subject(argv[2]), minibatches);
+        return 0;
+    }
+    printf("%s, kernel %s\n", ks_blas_version(), ks_blas_kernel());
+    printf("  %-9s %10s %16s %7s %10s %9s %8s\n", "", "minibatch", "product", "/GEMMs", "/peak",
+           "/gradient", "speed-up");
     for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++)
-        measure(&SUBJECTS[i], minibatches > 0 ? minibatches : 1);
+        measure_subject(&SUBJECTS[i], minibatches, workers, argv[0]);
     return 0;
 }

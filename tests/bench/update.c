@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 {
     int threads = argc > 1 ? atoi(argv[1]) : 0;
 
-    ks_blas_start();
+    ks_blas_start(argv);
     printf("%s, kernel %s\n", ks_blas_version(), ks_blas_kernel());
     for (size_t i = 0; NAMES[i]; i++)
         for (int t = 1; t <= 2; t++)

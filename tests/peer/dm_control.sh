@@ -1,19 +1,20 @@
 #!/bin/sh
 # Usage: tests/peer/dm_control.sh [MUJOCO_VERSION DM_CONTROL_VERSION]
 #
-# Compares the environments with dm_control's own Python, step by step: records episodes of random
-# actions there and replays them here, with the same libmujoco and dm_control's own models. Without
-# arguments: the MuJoCo in use and the pinned dm_control. With them: another pair that goes together
+# Compares all tasks with dm_control's own Python, step by step: records start states and episodes of
+# random actions there and replays them here, with the same libmujoco and dm_control's own models.
+# Prints a row a task, see tests/peer/replay.c. Without arguments: the MuJoCo in use and the pinned dm_control. With them: another pair that goes together
 # (3.3.7 and 1.0.34, 3.17.0 and 1.0.49), for which everything is built again.
 #
 # BUILD (build) is where programs and the Python environments go, EPISODES (5) the number of
-# dog-trot episodes, PYTHON (python3) one for which those versions have wheels.
+# dog-trot's episodes (the others have one), PYTHON (python3) one for which those versions have wheels.
 set -eu
 cd "$(dirname "$0")/../.."
 
 build=${BUILD:-build}
 python=${PYTHON:-python3}
 steps=1000
+starts=100
 
 die() {
     echo "dm_control.sh: $*" >&2
@@ -66,16 +67,14 @@ if [ $# -eq 2 ]; then
     export MUJOCO_DIR
     build=$folder/build
     build_replay "$build"
+    shift 2
 fi
 
-record() { # TASK EPISODES SEED
-    echo "recording $1 with dm_control $version, MuJoCo $mujoco" >&2
-    "$folder/venv/bin/python" tests/peer/dm_control_record.py "$1" "$2" $steps "$3" \
-        "$folder/$1.trajectory"
-}
-
-record dog-trot "${EPISODES:-5}" 1
-record dog-stand 1 2
-record dog-walk 1 3
-record dog-run 1 4
-"$build/peer/replay" "$folder"/*.trajectory
+tasks=$("$build/peer/replay" --tasks)
+for task in $tasks; do
+    [ "$task" = dog-trot ] && set -- "$@" "$task:${EPISODES:-5}" || set -- "$@" "$task:1"
+done
+echo "recording with dm_control $version, MuJoCo $mujoco" >&2
+"$folder/venv/bin/python" tests/peer/dm_control_record.py "$folder" 1 $starts $steps "$@"
+# shellcheck disable=SC2086 # a list of words
+"$build/peer/replay" $(printf "$folder/%s.trajectory " $tasks)

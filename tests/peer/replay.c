@@ -1,36 +1,48 @@
 /* Replays recorded episodes of dm_control and compares every observation and reward.
  *
- * Usage: replay FILE...          prints a line a file; exit status 1 beyond the bound
+ * Usage: replay FILE...          prints a row a file; exit status 1 if one is beyond the bound
  *        replay                  prints the version of MuJoCo
+ *        replay --tasks          prints the names of all tasks
  *
  * An episode is forced to its recorded start state, then steps with the recorded actions; nothing
  * is corrected on the way, so with the same libmujoco 1,000 steps of a chaotic system agree only if
- * every step does. The deviation of a value is |here - recorded| / max(1, |recorded|). */
+ * every step does. Start states are drawn with the numbers that dm_control was given, so they agree
+ * only if they are drawn in its order and from its distributions; the same states come forced with
+ * random velocities too, since random actions alone seldom earn the rewards. The deviation of a
+ * value is |here - recorded| / max(1, |recorded|). */
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
+#include "../../src/env/domain.h"
 #include "../trajectory.h"
 
 static const double bound = 1e-9;
 
 struct deviation {
-    double largest, largest_reward;
-    size_t values, differing; /* observations and rewards; those not equal in every bit */
-    size_t control_steps;
+    double observation, reward, start; /* the largest ones */
+    size_t values, differing;          /* of steps: all, and those not equal in every bit */
+    size_t scored;                     /* rewards compared that are not 0 */
     double seconds;
 };
 
-static void compare(struct deviation *d, size_t n, const double *here, const double *recorded,
-                    double *largest)
+static double larger(double largest, size_t n, const double *here, const double *recorded)
 {
     for (size_t i = 0; i < n; i++) {
         double off = fabs(here[i] - recorded[i]) / fmax(1, fabs(recorded[i]));
-        if (!(off <= *largest)) /* a NaN counts */
-            *largest = isnan(off) ? INFINITY : off;
-        d->differing += memcmp(&here[i], &recorded[i], sizeof here[i]) != 0;
+        if (!(off <= largest)) /* a NaN counts */
+            largest = isnan(off) ? INFINITY : off;
     }
-    d->values += n;
+    return largest;
+}
+
+static size_t count_differing(size_t n, const double *here, const double *recorded)
+{
+    size_t differing = 0;
+
+    for (size_t i = 0; i < n; i++)
+        differing += memcmp(&here[i], &recorded[i], sizeof here[i]) != 0;
+    return differing;
 }
 
 static double now(void)
@@ -41,26 +53,74 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* What an environment makes of its state: numbers into *observation_off and d->reward. */
+static void compare(const struct trajectory *t, const struct trajectory_row *row,
+                    const double *observation, double reward, double *observation_off,
+                    struct deviation *d)
+{
+    *observation_off = larger(*observation_off, t->observations, observation, row->observation);
+    d->reward = larger(d->reward, 1, &reward, &row->reward);
+    d->scored += row->reward != 0;
+}
+
+static ks_status force(struct ks_env *env, const struct trajectory *t,
+                       const struct trajectory_row *row, double *observation, struct deviation *d)
+{
+    KS_TRY(ks_env_force(env, row->qpos, row->qvel, row->act, row->target, observation));
+    compare(t, row, observation, env->task->domain->reward(env), &d->observation, d);
+    return KS_OK;
+}
+
 static ks_status replay_episode(struct ks_env *env, const struct trajectory *t, size_t episode,
                                 double *observation, struct deviation *d)
 {
     struct trajectory_row row = trajectory_row(t, episode, 0);
 
-    KS_TRY(ks_env_force(env, row.qpos, row.qvel, row.act, observation));
-    compare(d, t->observations, observation, row.observation, &d->largest);
+    KS_TRY(force(env, t, &row, observation, d));
     for (size_t step = 1; step <= t->steps; step++) {
         double reward, started = now();
         bool ended;
         row = trajectory_row(t, episode, step);
         KS_TRY(ks_env_step(env, row.action, observation, &reward, &ended));
         d->seconds += now() - started;
-        d->control_steps++;
-        compare(d, t->observations, observation, row.observation, &d->largest);
-        compare(d, 1, &reward, &row.reward, &d->largest_reward);
+        compare(t, &row, observation, reward, &d->observation, d);
+        d->values += t->observations + 1;
+        d->differing += count_differing(t->observations, observation, row.observation) +
+                        count_differing(1, &reward, &row.reward);
         if (ended != (step == ks_env_steps(env)))
             return ks_fail(KS_RUN, "%s: ended after step %zu: %s", t->task, step,
                            ks_env_divergence(env));
     }
+    return KS_OK;
+}
+
+static ks_status draw_start(struct ks_env *env, const struct trajectory *t, size_t k,
+                            double *observation, struct deviation *d)
+{
+    struct trajectory_row row = trajectory_start(t, k);
+    struct ks_rng rng = ks_rng_start(t->seed, k);
+
+    KS_TRY(ks_env_reset(env, &rng, observation));
+    compare(t, &row, observation, env->task->domain->reward(env), &d->start, d);
+    d->start = larger(d->start, t->nq, env->data->qpos, row.qpos);
+    d->start = larger(d->start, t->nv, env->data->qvel, row.qvel);
+    d->start = larger(d->start, t->na, env->data->act, row.act);
+    d->start = larger(d->start, t->target, env->episode, row.target);
+    row = trajectory_forced(t, k);
+    return force(env, t, &row, observation, d);
+}
+
+static ks_status check_sizes(const char *path, const struct trajectory *t, const struct ks_env *env)
+{
+    size_t target = env->task->domain->target;
+
+    if (t->observations != ks_env_observations(env) || t->nu != ks_env_actions(env) ||
+        t->target != target)
+        return ks_fail(KS_FORMAT,
+                       "%s: %s has %zu observations, %zu actions and %zu coordinates of a target, "
+                       "the record %zu, %zu, %zu",
+                       path, t->task, ks_env_observations(env), ks_env_actions(env), target,
+                       t->observations, t->nu, t->target);
     return KS_OK;
 }
 
@@ -78,19 +138,15 @@ static ks_status replay(const char *path, struct deviation *d)
         goto done;
     }
     KS_GO(ks_env_new(t.task, NULL, &env));
-    if (t.observations != ks_env_observations(env) || t.nu != ks_env_actions(env)) {
-        status = ks_fail(
-            KS_FORMAT, "%s: %s has %zu observations and %zu actions, the record %zu, %zu", path,
-            t.task, ks_env_observations(env), ks_env_actions(env), t.observations, t.nu);
-        goto done;
-    }
+    KS_GO(check_sizes(path, &t, env));
     KS_GO(ks_alloc(t.observations, sizeof *observation, &observation));
     for (size_t episode = 0; episode < t.episodes; episode++)
         KS_GO(replay_episode(env, &t, episode, observation, d));
-    printf("%-10s MuJoCo %s, %zu episodes of %zu steps: %zu values, %zu differ; largest relative "
-           "deviation %.3g (observations), %.3g (rewards); %.3f ms a control step\n",
-           t.task, t.mujoco, t.episodes, t.steps, d->values, d->differing, d->largest,
-           d->largest_reward, 1e3 * d->seconds / (double)d->control_steps);
+    for (size_t k = 0; k < t.starts; k++)
+        KS_GO(draw_start(env, &t, k, observation, d));
+    printf("%-17s %6zu %8zu %8zu %12.3g %10.3g %8zu %7zu %10.3g %8.3f\n", t.task,
+           t.episodes * t.steps, d->values, d->differing, d->observation, d->reward, d->scored,
+           t.starts, d->start, 1e3 * d->seconds / (double)(t.episodes * t.steps));
 done:
     free(observation);
     ks_env_free(env);
@@ -98,21 +154,42 @@ done:
     return status;
 }
 
+static void print_tasks(void)
+{
+    struct ks_env_about about;
+
+    for (size_t i = 0; ks_env_about(i, &about); i++)
+        puts(about.name);
+}
+
 int main(int argc, char **argv)
 {
     int exit_status = 0;
 
-    if (argc == 1)
+    if (argc == 1) {
         puts(ks_env_mujoco_version());
+        return 0;
+    }
+    if (strcmp(argv[1], "--tasks") == 0) {
+        print_tasks();
+        return 0;
+    }
+    printf("MuJoCo %s; largest relative deviations\n%-17s %6s %8s %8s %12s %10s %8s %7s %10s %8s\n",
+           ks_env_mujoco_version(), "task", "steps", "values", "differ", "observation", "reward",
+           "rewarded", "starts", "start", "ms/step");
     for (int i = 1; i < argc; i++) {
-        struct deviation d = {.largest = 0};
+        struct deviation d = {.observation = 0};
         ks_status status = replay(argv[i], &d);
         if (status != KS_OK) {
             fprintf(stderr, "replay: %s\n", ks_error_text());
             return ks_exit_status(status);
         }
-        if (!(d.largest <= bound && d.largest_reward <= bound)) {
+        if (!(d.observation <= bound && d.reward <= bound && d.start <= bound)) {
             fprintf(stderr, "replay: %s: beyond the bound of %g\n", argv[i], bound);
+            exit_status = 1;
+        }
+        if (d.scored == 0) {
+            fprintf(stderr, "replay: %s: every reward is 0: nothing is compared\n", argv[i]);
             exit_status = 1;
         }
     }

@@ -1,0 +1,59 @@
+/* How an analysis spends its memory. */
+#include <math.h>
+
+#include "ks/analysis.h"
+
+/* Vectors that stay in memory beside the operator: the basis, or the dense matrix. */
+static double held_bytes(const struct ks_analysis *o, const struct ks_team *team, size_t n,
+                         bool single)
+{
+    if (o->apply)
+        return 0;
+    if (o->exact)
+        return (double)n * (ks_team_rank(team) == 0 ? (double)n : 1) * sizeof(double);
+    return ks_lanczos_bytes(n, o->order, single, team);
+}
+
+/* What may be spent in all: as asked, but no more than there is; or half of what was free. The
+ * processes of one machine share that. */
+static double room(const struct ks_analysis *o, const struct ks_team *world, size_t fixed)
+{
+    double left = (double)ks_analysis_free_memory() / (world ? world->near : 1);
+
+    if (o->memory == 0)
+        return ((double)fixed + left) / 2;
+    return left > 0 ? fmin((double)o->memory, (double)fixed + left) : (double)o->memory;
+}
+
+static ks_status divide(const struct ks_analysis *o, const struct ks_subject *s, double all,
+                        double held, struct ks_budget *b)
+{
+    const double fixed = (double)b->fixed;
+
+    if (fixed + held > all)
+        return ks_fail(KS_MEMORY,
+                       "%s: --memory: expected at least %.0fK, found %.0fK: checkpoint and "
+                       "operator take %.0fK, %s of %zu numbers %.0fK",
+                       s->path, ceil((fixed + held) / 1024), floor(all / 1024), ceil(fixed / 1024),
+                       o->exact   ? "the dense matrix with columns"
+                       : o->apply ? "vectors"
+                                  : "the Lanczos vectors in float32",
+                       s->dimension, ceil(held / 1024));
+    b->held = (size_t)held;
+    b->kept = (size_t)(all - fixed - held);
+    return KS_OK;
+}
+
+ks_status ks_budget_divide(const struct ks_analysis *o, const struct ks_team *world,
+                           const struct ks_team *team, const struct ks_subject *s,
+                           struct ks_budget *b)
+{
+    const double all = room(o, world, b->fixed);
+    double held = held_bytes(o, team, s->dimension, false);
+    bool fits = ks_team_least(world, (double)b->fixed + held <= all) == 1;
+
+    b->single_basis = !fits && !o->exact && !o->apply;
+    if (b->single_basis)
+        held = held_bytes(o, team, s->dimension, true);
+    return ks_team_agree(world, divide(o, s, all, held, b));
+}

@@ -1,0 +1,125 @@
+/* What the operator makes of directions that the architecture implies, and of a random vector. */
+#include "ks/null.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <cblas.h>
+
+#include "ks/memory.h"
+#include "ks/rng.h"
+
+static const uint64_t SEED = 0x6e756c6c; /* stream k: the combination of family k */
+
+/* Vectors, and what is called after each product. */
+struct trial {
+    const struct ks_null_space *space;
+    const struct ks_operator *a;
+    double *whole;     /* [E P] */
+    double *u, *image; /* [n]   */
+    size_t products;
+    void (*watch)(void *context, size_t products);
+    void *context;
+};
+
+/* image = A u - shift u, u of `whole`; its norm over that of u, without overflow or underflow. */
+static ks_status try_vector(struct trial *t, double *ratio)
+{
+    int n = (int)t->a->n;
+
+    ks_selection_gather(t->space->selection, t->whole, t->u);
+    KS_TRY(ks_operator_apply(t->a, t->u, t->image));
+    if (t->watch)
+        t->watch(t->context, ++t->products);
+    for (size_t i = 0; i < t->a->n; i++)
+        t->image[i] -= t->space->shift * t->u[i];
+    *ratio = cblas_dnrm2(n, t->image, 1) / cblas_dnrm2(n, t->u, 1);
+    if (!isfinite(*ratio))
+        return ks_fail(KS_NUMBER, "a product with a trial vector holds a NaN or an infinity");
+    return KS_OK;
+}
+
+static void combine(const struct ks_null_space *s, size_t family, double *whole)
+{
+    struct ks_rng rng = ks_rng_start(SEED, family);
+
+    for (size_t i = 0; i < s->selection->of; i++)
+        whole[i] = 0;
+    for (size_t e = 0; e < s->critics; e++)
+        for (size_t k = 0; k < s->family[family].count; k++)
+            ks_null_space_add(s, &s->family[family], e, k, ks_rng_normal(&rng), whole);
+}
+
+/* The image is zero all along direction k of a family. */
+static bool lies_in_zeros(const struct ks_null_space *s, const struct ks_null_family *f,
+                          size_t critic, size_t k, const double *image)
+{
+    size_t at = (s->first + critic) * s->parameters + k * f->step;
+
+    for (size_t i = 0; i < f->length; i++, at += f->stride)
+        if (image[f->offset + at] != 0 ||
+            (f->partner != KS_NO_PARTNER && image[f->partner + at] != 0))
+            return false;
+    return true;
+}
+
+/* Coordinates that a random vector leaves at zero, less the directions that lie among them. */
+static ks_status count_dead(struct trial *t, size_t *dead)
+{
+    const struct ks_null_space *s = t->space;
+    struct ks_rng rng = ks_rng_start(SEED, s->n_families);
+    double ratio;
+
+    for (size_t i = 0; i < s->selection->of; i++)
+        t->whole[i] = ks_rng_normal(&rng);
+    KS_TRY(try_vector(t, &ratio));
+    *dead = 0;
+    for (size_t i = 0; i < t->a->n; i++) {
+        if (fabs(t->image[i]) <= 2 * DBL_EPSILON * fabs(s->shift * t->u[i]))
+            t->image[i] = 0;
+        *dead += t->image[i] == 0;
+    }
+    ks_selection_scatter(s->selection, t->image, t->whole);
+    for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
+        for (size_t e = 0; e < s->critics; e++)
+            for (size_t k = 0; k < f->count; k++)
+                *dead -= lies_in_zeros(s, f, e, k, t->whole);
+    return KS_OK;
+}
+
+static ks_status allocate(struct trial *t)
+{
+    KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->whole, &t->whole));
+    KS_TRY(ks_alloc(t->a->n, sizeof *t->u, &t->u));
+    return ks_alloc(t->a->n, sizeof *t->image, &t->image);
+}
+
+size_t ks_null_products(const struct ks_null_space *space)
+{
+    return space->n_families + 1;
+}
+
+ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
+                          void (*watch)(void *context, size_t products), void *context,
+                          struct ks_null *null)
+{
+    ks_status status = KS_OK;
+    struct trial t = {.space = space, .a = a, .watch = watch, .context = context};
+
+    *null = (struct ks_null){.dimension = space->dimension, .product = NAN};
+    KS_GO(ks_team_agree(a->team, allocate(&t)));
+    for (size_t i = 0; i < space->n_families; i++) {
+        double ratio;
+
+        combine(space, i, t.whole);
+        KS_GO(try_vector(&t, &ratio));
+        null->product = fmax(null->product, ratio);
+    }
+    KS_GO(count_dead(&t, &null->dead));
+done:
+    free(t.whole);
+    free(t.u);
+    free(t.image);
+    return status;
+}

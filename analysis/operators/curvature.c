@@ -1,0 +1,306 @@
+/* The Hessian, the generalized Gauss-Newton matrix and their difference, of the critics' loss,
+ * times a vector: forward over reverse (Pearlmutter, Neural Computation 6, 1994), the tangent of
+ * the hand-written backward pass.
+ *
+ *   f_dot     = J v                                    net_tangent_forward
+ *   f_bar_dot = 1/(N B) H_l f_dot                      the loss's curvature
+ *   H v       = tangent of J' f_bar along v            net_tangent_backward
+ *
+ * The last line is linear in (f_bar, f_bar_dot): with f_bar = 0 it is J' f_bar_dot, the
+ * Gauss-Newton product, and with f_bar_dot = 0 the residual. Summed over minibatches; block
+ * diagonal over critics; weight decay adds mu2 v. All of it in the parameters of the folded critic
+ * (fold.h). What depends on theta alone comes from primal.h and is kept as far as the memory
+ * allows. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "ks/memory.h"
+#include "ks/net.h"
+#include "ks/operator.h"
+#include "ks/primal.h"
+
+enum kind { HESSIAN, GGN, RESIDUAL };
+
+/* One thread's arrays. */
+struct worker {
+    double *primal; /* [ks_primal_block], for what is computed               */
+    real *kept;     /* [net->kept]: of what is recomputed                     */
+    real *tangent, *scratch;
+    real *f_bar_dot;  /* [B, K] */
+    real *sum;        /* [P folded]: this worker's part of one critic's product  */
+    double *gradient; /* [critics, P folded]: of its minibatches; freed once summed */
+};
+
+struct curvature {
+    const struct ks_problem *problem;
+    enum kind kind;
+    struct ks_primal *primal;
+    struct ks_arch *arch; /* the folded description */
+    struct ks_net *net;
+    size_t first, critics;     /* the critics that are in it                              */
+    real *w;                   /* [critics, P folded]                                     */
+    real *v;                   /* [P folded]                                              */
+    double *v_folded, *folded; /* [P folded]: the tangent and the product of one critic   */
+    double *bar;               /* [critics, P folded]: the gradient; NULL where not needed */
+    size_t n_kept;             /* pairs 0 .. n_kept-1 are kept, pair = critic N + minibatch */
+    real *kept;                /* [n_kept, net->kept]                                     */
+    real *input;               /* [N, primal->input]                                      */
+    size_t n_workers;
+    struct worker *worker;
+};
+
+/* What is not needed once all pairs were computed; the rest of it where all of them are kept. */
+static void free_blocks(struct worker *t, bool all)
+{
+    free(t->gradient);
+    t->gradient = NULL;
+    if (!all)
+        return;
+    free(t->primal);
+    free(t->kept);
+    t->primal = NULL;
+    t->kept = NULL;
+}
+
+static void free_worker(struct worker *t)
+{
+    free_blocks(t, true);
+    free(t->tangent);
+    free(t->scratch);
+    free(t->f_bar_dot);
+    free(t->sum);
+}
+
+static void curvature_free(void *self)
+{
+    struct curvature *h = self;
+
+    if (!h)
+        return;
+    for (size_t k = 0; h->worker && k < h->n_workers; k++)
+        free_worker(&h->worker[k]);
+    free(h->worker);
+    free(h->w);
+    free(h->v);
+    free(h->v_folded);
+    free(h->folded);
+    free(h->bar);
+    free(h->kept);
+    free(h->input);
+    KS(net_free)(h->net);
+    KS(arch_free)(h->arch);
+    ks_primal_free(h->primal);
+    free(h);
+}
+
+static void to_real(size_t n, const double *from, real *to)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++)
+        to[i] = (real)from[i];
+}
+
+static ks_status allocate(struct curvature *h)
+{
+    size_t n = h->problem->minibatches, folded = h->arch->parameters;
+
+    KS_TRY(ks_alloc(h->critics * folded, sizeof *h->w, &h->w));
+    KS_TRY(ks_alloc(n * h->primal->input, sizeof *h->input, &h->input));
+    KS_TRY(ks_alloc(folded, sizeof *h->v, &h->v));
+    KS_TRY(ks_alloc(folded, sizeof *h->v_folded, &h->v_folded));
+    KS_TRY(ks_alloc(folded, sizeof *h->folded, &h->folded));
+    if (h->primal->fold->folded && h->kind != GGN)
+        KS_TRY(ks_alloc(h->critics * folded, sizeof *h->bar, &h->bar));
+    to_real(h->critics * folded, h->primal->w + h->first * folded, h->w);
+    return KS_OK;
+}
+
+static ks_status make_workers(struct curvature *h)
+{
+    size_t outputs = h->net->out_rows * h->arch->out;
+
+    h->n_workers = ks_primal_workers(h->problem);
+    KS_TRY(ks_alloc(h->n_workers, sizeof *h->worker, &h->worker));
+    for (size_t k = 0; k < h->n_workers; k++) {
+        struct worker *t = &h->worker[k];
+
+        KS_TRY(ks_alloc(ks_primal_block(h->primal), sizeof *t->primal, &t->primal));
+        KS_TRY(ks_alloc(h->net->kept, sizeof *t->kept, &t->kept));
+        KS_TRY(ks_alloc(h->net->tangent, sizeof *t->tangent, &t->tangent));
+        KS_TRY(ks_alloc(h->net->scratch, sizeof *t->scratch, &t->scratch));
+        KS_TRY(ks_alloc(outputs, sizeof *t->f_bar_dot, &t->f_bar_dot));
+        KS_TRY(ks_alloc(h->arch->parameters, sizeof *t->sum, &t->sum));
+        if (h->bar)
+            KS_TRY(ks_alloc(h->critics * h->arch->parameters, sizeof *t->gradient, &t->gradient));
+    }
+    return KS_OK;
+}
+
+/* Computes a pair's block in float64 and copies to `kept` what the tangent passes read of it; adds
+ * its part of the gradient to `gradient` unless that is NULL. */
+static void compute(const struct curvature *h, struct worker *t, size_t pair, real *kept,
+                    double *gradient)
+{
+    size_t n = h->problem->minibatches, folded = h->arch->parameters;
+    struct ks_primal_block parts;
+
+    ks_primal_compute(h->primal, h->first + pair / n, pair % n, t->primal, &parts,
+                      gradient ? gradient + pair / n * folded : NULL);
+    KS(net_keep)(h->net, parts.primal, parts.adjoint, kept);
+    for (size_t i = 0; i < h->primal->input && pair < n; i++) /* the same for all critics */
+        h->input[pair * h->primal->input + i] = (real)parts.input[i];
+}
+
+/* Computes every pair once: the inputs, the gradient, and the blocks as far as the memory goes.
+ * Worker k takes minibatches k, k + workers, ...: the order of the sums is fixed. */
+static ks_status curvature_prepare(void *self, size_t memory)
+{
+    struct curvature *h = self;
+    size_t n = h->problem->minibatches, pairs = h->critics * n, size = h->net->kept * sizeof(real);
+    size_t fit = memory / size, folded = h->critics * h->arch->parameters;
+
+    h->n_kept = fit < pairs ? fit : pairs;
+    KS_TRY(ks_alloc(h->n_kept * h->net->kept, sizeof *h->kept, &h->kept));
+#pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
+    for (size_t k = 0; k < h->n_workers; k++)
+        for (size_t pair = 0; pair < pairs; pair++) {
+            struct worker *t = &h->worker[k];
+
+            if (pair % n % h->n_workers == k && (pair < h->n_kept || pair < n || t->gradient))
+                compute(h, t, pair, pair < h->n_kept ? h->kept + pair * h->net->kept : t->kept,
+                        t->gradient);
+        }
+    for (size_t k = 0; k < h->n_workers; k++) {
+        struct worker *t = &h->worker[k];
+
+        for (size_t i = 0; i < folded && h->bar && t->gradient; i++)
+            h->bar[i] += t->gradient[i];
+        free_blocks(t, h->n_kept == pairs);
+    }
+    return KS_OK;
+}
+
+/* t->sum += the product's part of a critic and a minibatch. */
+static void add_product(const struct curvature *h, struct worker *t, size_t critic, size_t n)
+{
+    const struct ks_net *net = h->net;
+    size_t pair = critic * h->problem->minibatches + n;
+    const real *w = h->w + critic * h->arch->parameters;
+    const real *x = h->input + n * h->primal->input;
+    const real *kept = h->kept + pair * net->kept;
+
+    if (pair >= h->n_kept) {
+        compute(h, t, pair, t->kept, NULL);
+        kept = t->kept;
+    }
+    KS(net_tangent_forward)(net, w, h->v, x, kept, t->tangent);
+    if (h->kind == RESIDUAL)
+        memset(t->f_bar_dot, 0, net->out_rows * h->arch->out * sizeof *t->f_bar_dot);
+    else
+        KS(loss_multiply)
+    (&h->arch->loss, net->out_rows, KS(net_kept_output)(net, kept), (real)h->primal->output_scale,
+     KS(net_output_dot)(net, t->tangent), t->f_bar_dot);
+    KS(net_tangent_backward)
+    (net, w, h->v, x, kept, t->tangent, t->f_bar_dot, h->kind == GGN, t->scratch, t->sum);
+}
+
+/* h->folded = the product of one critic in the folded parameters, from h->v. */
+static void multiply(struct curvature *h, size_t critic)
+{
+    size_t folded = h->arch->parameters;
+
+#pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
+    for (size_t k = 0; k < h->n_workers; k++) {
+        memset(h->worker[k].sum, 0, folded * sizeof *h->worker[k].sum);
+        for (size_t n = k; n < h->problem->minibatches; n += h->n_workers)
+            add_product(h, &h->worker[k], critic, n);
+    }
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < folded; i++) {
+        h->folded[i] = 0;
+        for (size_t k = 0; k < h->n_workers; k++)
+            h->folded[i] += (double)h->worker[k].sum[i];
+    }
+}
+
+static ks_status curvature_apply(void *self, const double *v, double *out)
+{
+    struct curvature *h = self;
+    const struct ks_networks *critics = &h->problem->checkpoint->critic;
+    size_t n = critics->arch->parameters, folded = h->arch->parameters;
+    bool decays = h->kind != RESIDUAL && !h->problem->follower;
+    double decay = decays ? h->problem->weight_decay : 0, c = h->problem->scale;
+
+    assert(h->kept); /* it has been prepared */
+    memset(out, 0, critics->ensemble * n * sizeof *out);
+    for (size_t e = 0; e < h->critics; e++) {
+        size_t at = (h->first + e) * n;
+
+        ks_fold_tangent(h->primal->fold, critics->w + at, v + at, h->v_folded);
+        to_real(folded, h->v_folded, h->v);
+        multiply(h, e);
+        ks_fold_adjoint(h->primal->fold, critics->w + at, v + at,
+                        h->bar ? h->bar + e * folded : NULL, h->folded, out + at);
+#pragma omp parallel for schedule(static)
+        for (size_t i = at; i < at + n; i++)
+            out[i] = c * (out[i] + decay * v[i]);
+    }
+    return KS_OK;
+}
+
+static ks_status build(struct curvature *h)
+{
+    const struct ks_checkpoint *c = h->problem->checkpoint;
+
+    h->first = ks_primal_first_critic(h->problem);
+    h->critics = ks_primal_critics(h->problem);
+    KS_TRY(ks_primal_new(h->problem, h->kind == GGN, &h->primal));
+    KS_TRY(KS(arch_parse)(h->primal->fold->arch->text, "/critic", c->critic.arch->in, &h->arch));
+    KS_TRY(KS(net_new)(h->arch, h->primal->rows, c->loss_rows, h->problem->evaluation, &h->net));
+    KS_TRY(allocate(h));
+    return make_workers(h);
+}
+
+static ks_status curvature_new(const struct ks_problem *problem, enum kind kind,
+                               struct ks_operator **out)
+{
+    ks_status status = KS_OK;
+    struct ks_operator *a = NULL;
+    struct curvature *h = NULL;
+
+    *out = NULL;
+    KS_GO(ks_alloc(1, sizeof *a, &a));
+    a->free = curvature_free;
+    a->prepare = curvature_prepare;
+    a->apply = curvature_apply;
+    KS_GO(ks_alloc(1, sizeof *h, &h));
+    a->self = h;
+    h->problem = problem;
+    h->kind = kind;
+    KS_GO(build(h));
+    a->n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
+    *out = a;
+    return KS_OK;
+done:
+    curvature_free(h);
+    free(a);
+    return status;
+}
+
+ks_status KS(hessian_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, HESSIAN, a);
+}
+
+ks_status KS(ggn_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, GGN, a);
+}
+
+ks_status KS(residual_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, RESIDUAL, a);
+}

@@ -1,0 +1,141 @@
+#include "ks/share.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/memory.h"
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
+size_t ks_share_groups(size_t processes, size_t probes, size_t minibatches)
+{
+    size_t best = 1, least = SIZE_MAX;
+
+    for (size_t groups = 1; groups <= processes && groups <= probes; groups++) {
+        size_t smallest = processes / groups;
+        size_t time = divide_up(probes, groups) * divide_up(minibatches, smallest);
+
+        if (time <= least) {
+            least = time;
+            best = groups;
+        }
+    }
+    return best;
+}
+
+/* What the others must know before they have room. */
+struct sizes {
+    size_t in, ensemble, rows, loss_rows;
+    int64_t adam_step;
+    bool state, adam;
+};
+
+static struct sizes sizes_of(const struct ks_checkpoint *c)
+{
+    return (struct sizes){.in = c->critic.arch->in,
+                          .ensemble = c->critic.ensemble,
+                          .rows = c->rows,
+                          .loss_rows = c->loss_rows,
+                          .adam_step = c->adam_step,
+                          .state = c->critic.state != NULL,
+                          .adam = c->adam_v != NULL};
+}
+
+static size_t parameters(const struct ks_checkpoint *c)
+{
+    return c->critic.ensemble * c->critic.arch->parameters;
+}
+
+static size_t input_size(const struct ks_checkpoint *c)
+{
+    return c->rows * c->critic.arch->in;
+}
+
+static size_t target_size(const struct ks_checkpoint *c)
+{
+    return c->loss_rows * c->critic.arch->loss.targets;
+}
+
+/* Room for all but the description, which is there; one minibatch more than `own`, for those that
+ * pass by. */
+static ks_status make_room(const struct sizes *s, size_t own, struct ks_checkpoint *c)
+{
+    struct ks_networks *critic = &c->critic;
+
+    KS_TRY(ks_arch_parse_f64(critic->text, "/critic", s->in, &critic->arch));
+    critic->ensemble = s->ensemble;
+    c->rows = s->rows;
+    c->loss_rows = s->loss_rows;
+    c->adam_step = s->adam_step;
+    KS_TRY(ks_alloc(parameters(c), sizeof *critic->w, &critic->w));
+    if (s->state)
+        KS_TRY(ks_alloc(s->ensemble * critic->arch->states, sizeof *critic->state, &critic->state));
+    if (s->adam)
+        KS_TRY(ks_alloc(parameters(c), sizeof *c->adam_v, &c->adam_v));
+    KS_TRY(ks_alloc((own + 1) * input_size(c), sizeof *c->input, &c->input));
+    return ks_alloc((own + 1) * target_size(c), sizeof *c->target, &c->target);
+}
+
+static void share_array(const struct ks_team *world, size_t n, double *array)
+{
+    if (array)
+        ks_team_broadcast(world, 0, n * sizeof *array, array);
+}
+
+/* Minibatch `number` of an array goes by on all processes and stays, as their number `slot`, where
+ * it belongs. Process 0 has them all and moves its own to the front: `slot` <= `number`. */
+static void share_minibatch(const struct ks_team *world, size_t size, size_t number, size_t slot,
+                            bool mine, double *array)
+{
+    double *here = array + (world->rank == 0 ? number : slot) * size;
+
+    share_array(world, size, here);
+    if (world->rank == 0 && mine)
+        memmove(array + slot * size, here, size * sizeof *array);
+}
+
+static ks_status receive(const struct ks_team *world, size_t own, struct ks_checkpoint **checkpoint)
+{
+    struct sizes sizes = {.in = 0};
+    struct ks_checkpoint *c = *checkpoint;
+    ks_status status = KS_OK;
+
+    if (world->rank == 0)
+        sizes = sizes_of(c);
+    else
+        status = ks_alloc(1, sizeof *c, checkpoint);
+    KS_TRY(ks_team_agree(world, status));
+    c = *checkpoint;
+    ks_team_broadcast(world, 0, sizeof sizes, &sizes);
+    KS_TRY(ks_team_share_string(world, &c->critic.text));
+    return ks_team_agree(world, world->rank == 0 ? KS_OK : make_room(&sizes, own, c));
+}
+
+ks_status ks_share_checkpoint(const struct ks_team *world, const struct ks_team *group,
+                              size_t minibatches, struct ks_checkpoint **checkpoint)
+{
+    size_t rank = (size_t)ks_team_rank(group), size = (size_t)ks_team_size(group), own;
+    struct ks_checkpoint *c;
+
+    if (ks_team_size(world) == 1)
+        return KS_OK;
+    own = rank < minibatches ? divide_up(minibatches - rank, size) : 0;
+    KS_TRY(receive(world, own, checkpoint));
+    c = *checkpoint;
+    share_array(world, parameters(c), c->critic.w);
+    share_array(world, c->critic.ensemble * c->critic.arch->states, c->critic.state);
+    share_array(world, parameters(c), c->adam_v);
+    for (size_t i = 0; i < minibatches; i++) {
+        bool mine = i % size == rank;
+        size_t slot = mine ? i / size : own; /* own: the room for those that pass by */
+
+        share_minibatch(world, input_size(c), i, slot, mine, c->input);
+        share_minibatch(world, target_size(c), i, slot, mine, c->target);
+    }
+    c->minibatches = own;
+    return KS_OK;
+}

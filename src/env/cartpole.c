@@ -1,0 +1,73 @@
+/* Cartpole: balance, swingup. dm_control 1.0.20, suite/cartpole.py; `goal` is the pole's angle
+ * about which it starts, 0 for balance and pi for swingup. */
+#include "domain.h"
+
+#include "tolerance.h"
+
+struct cartpole {
+    int pole; /* body */
+};
+
+static ks_status find(struct ks_env *env)
+{
+    struct cartpole *cartpole = env->ids;
+
+    return ks_env_find(env, mjOBJ_BODY, "pole_1", &cartpole->pole);
+}
+
+static ks_status reset(struct ks_env *env, struct ks_rng *rng)
+{
+    mjData *d = env->data;
+
+    if (env->task->goal > 0) {
+        d->qpos[0] = 0.01 * ks_rng_normal(rng);
+        d->qpos[1] = env->task->goal + 0.01 * ks_rng_normal(rng);
+    } else {
+        d->qpos[0] = ks_rng_uniform(rng, -0.1, 0.1);
+        d->qpos[1] = ks_rng_uniform(rng, -0.034, 0.034);
+    }
+    d->qvel[0] = 0.01 * ks_rng_normal(rng);
+    d->qvel[1] = 0.01 * ks_rng_normal(rng);
+    return KS_OK;
+}
+
+static double *observe(const struct ks_env *env, double *out)
+{
+    const struct cartpole *cartpole = env->ids;
+    const mjData *d = env->data;
+
+    *out++ = d->qpos[0]; /* position */
+    *out++ = d->xmat[9 * cartpole->pole + KS_ZZ];
+    *out++ = d->xmat[9 * cartpole->pole + KS_XZ];
+    return ks_env_append(out, 2, d->qvel); /* velocity */
+}
+
+/* (1 + T(x)) / 2 with T = 1 at 0 and 0.1 at +-margin. */
+static double near_zero(double x, double margin)
+{
+    return (1 + ks_tolerance(x, 0, 0, margin, KS_GAUSSIAN, 0.1)) / 2;
+}
+
+static double reward(const struct ks_env *env)
+{
+    const struct cartpole *cartpole = env->ids;
+    const mjData *d = env->data;
+    double upright = (d->xmat[9 * cartpole->pole + KS_ZZ] + 1) / 2;
+
+    return upright * ks_small_control(1, d->ctrl) * near_zero(d->qvel[1], 5) *
+           near_zero(d->qpos[0], 2);
+}
+
+const struct ks_env_domain ks_env_cartpole = {
+    .model = "cartpole.xml",
+    .nq = 2,
+    .nv = 2,
+    .nu = 1,
+    .control_step = 0.01,
+    .limit = 10,
+    .ids = sizeof(struct cartpole),
+    .find = find,
+    .reset = reset,
+    .observe = observe,
+    .reward = reward,
+};

@@ -1,0 +1,61 @@
+/* Cheetah: run. dm_control 1.0.20, suite/cheetah.py; `goal` is the target speed in m/s. */
+#include "domain.h"
+
+#include "physics.h"
+#include "tolerance.h"
+
+struct cheetah {
+    int torso_linvel; /* start in sensordata */
+};
+
+static ks_status find(struct ks_env *env)
+{
+    struct cheetah *cheetah = env->ids;
+
+    return ks_env_find_sensor(env, "torso_subtreelinvel", 3, &cheetah->torso_linvel);
+}
+
+/* Drawn, then left to fall for 2 s. There is no forward pass in between, so the first of these
+ * steps moves the drawn pose by the accelerations of the default one: dm_control's way, and kept.
+ */
+static ks_status reset(struct ks_env *env, struct ks_rng *rng)
+{
+    const int settling = 200;
+    const mjModel *m = env->model;
+
+    for (int j = 0; j < (int)m->njnt; j++) /* the three joints of the root have no limits */
+        if (m->jnt_limited[j])
+            env->data->qpos[m->jnt_qposadr[j]] = ks_rng_uniform(rng, m->jnt_range[2 * j],
+                                                                m->jnt_range[2 * j + 1]);
+    ks_physics_step(m, env->data, settling);
+    env->data->time = 0;
+    return KS_OK;
+}
+
+static double *observe(const struct ks_env *env, double *out)
+{
+    out = ks_env_append(out, 8, env->data->qpos + 1); /* position, not the horizontal one */
+    return ks_env_append(out, 9, env->data->qvel);    /* velocity */
+}
+
+static double reward(const struct ks_env *env)
+{
+    const struct cheetah *cheetah = env->ids;
+    double speed = env->task->goal;
+
+    return ks_at_least(env->data->sensordata[cheetah->torso_linvel], speed, speed, KS_LINEAR, 0);
+}
+
+const struct ks_env_domain ks_env_cheetah = {
+    .model = "cheetah.xml",
+    .nq = 9,
+    .nv = 9,
+    .nu = 6,
+    .control_step = 0.01,
+    .limit = 10,
+    .ids = sizeof(struct cheetah),
+    .find = find,
+    .reset = reset,
+    .observe = observe,
+    .reward = reward,
+};

@@ -1,0 +1,84 @@
+/* Reacher: easy, hard. dm_control 1.0.20, suite/reacher.py; `goal` is the target's radius. */
+#include "domain.h"
+
+#include <math.h>
+
+#include "tolerance.h"
+
+/* What `episode` holds: the target's place. */
+enum { TARGET_X, TARGET_Y };
+
+struct reacher {
+    int finger, target; /* geoms */
+};
+
+static ks_status find(struct ks_env *env)
+{
+    struct reacher *reacher = env->ids;
+
+    KS_TRY(ks_env_find(env, mjOBJ_GEOM, "finger", &reacher->finger));
+    KS_TRY(ks_env_find(env, mjOBJ_GEOM, "target", &reacher->target));
+    env->model->geom_size[3 * reacher->target] = env->task->goal;
+    return KS_OK;
+}
+
+static void apply(struct ks_env *env)
+{
+    const struct reacher *reacher = env->ids;
+
+    ks_env_append(env->model->geom_pos + 3 * reacher->target, 2, env->episode);
+}
+
+static ks_status reset(struct ks_env *env, struct ks_rng *rng)
+{
+    double angle, radius;
+
+    ks_env_random_joints(env, rng);
+    angle = ks_rng_uniform(rng, 0, 2 * mjPI);
+    radius = ks_rng_uniform(rng, 0.05, 0.2);
+    env->episode[TARGET_X] = radius * sin(angle);
+    env->episode[TARGET_Y] = radius * cos(angle);
+    apply(env);
+    return KS_OK;
+}
+
+/* x and y; returns the distance. */
+static double finger_to_target(const struct ks_env *env, double out[2])
+{
+    const struct reacher *reacher = env->ids;
+    const double *place = env->data->geom_xpos;
+
+    return ks_env_difference(2, place + 3 * reacher->finger, place + 3 * reacher->target, out);
+}
+
+static double *observe(const struct ks_env *env, double *out)
+{
+    out = ks_env_append(out, 2, env->data->qpos);  /* position */
+    finger_to_target(env, out), out += 2;          /* to_target */
+    return ks_env_append(out, 2, env->data->qvel); /* velocity */
+}
+
+static double reward(const struct ks_env *env)
+{
+    const struct reacher *reacher = env->ids;
+    const double *size = env->model->geom_size;
+    double radii = size[3 * reacher->target] + size[3 * reacher->finger], way[2];
+
+    return ks_tolerance(finger_to_target(env, way), 0, radii, 0, KS_GAUSSIAN, 0.1);
+}
+
+const struct ks_env_domain ks_env_reacher = {
+    .model = "reacher.xml",
+    .nq = 2,
+    .nv = 2,
+    .nu = 2,
+    .control_step = 0.02,
+    .limit = 20,
+    .ids = sizeof(struct reacher),
+    .target = 2,
+    .find = find,
+    .reset = reset,
+    .apply = apply,
+    .observe = observe,
+    .reward = reward,
+};

@@ -1,0 +1,136 @@
+/* l2norm: y = x / max(|x|, eps) per row, |x| the Euclidean norm of the row.
+ *
+ * With r = 1 / max(|x|, eps), h = 1 where |x| > eps and else 0 (there r is a constant), and <u v>
+ * the sum of u v over the features of the row:
+ *
+ *   backward, t = <y_bar y>:
+ *     x_bar = r (y_bar - h y t)
+ *   tangent forward, s = <y x_dot>:
+ *     y_dot = r (x_dot - h y s)                               (r_dot = -h r^2 s)
+ *   tangent backward, t_dot = <y_bar_dot y + y_bar y_dot>:
+ *     x_bar_dot = -h r s x_bar + r (y_bar_dot - h (y_dot t + y t_dot))
+ *
+ * Cache, per row: r, h. Tangent cache, per row: s.
+ */
+#include <math.h>
+
+#include "ks/layer.h"
+#include "ks/memory.h"
+
+struct settings {
+    real eps;
+};
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
+{
+    double eps = 1e-8;
+    struct settings *s;
+
+    KS_TRY(ks_line_number(line, "eps", 1e-12, 1e6, &eps));
+    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    s = l->settings;
+    s->eps = (real)eps;
+    l->out = l->in;
+    l->cache_row = 2;
+    l->uses = KS_USES_Y | KS_USES_Y_BAR;
+    return KS_OK;
+}
+
+static real row_product(size_t d, const real *restrict a, const real *restrict b)
+{
+    real sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = 0; j < d; j++)
+        sum += a[j] * b[j];
+    return sum;
+}
+
+static void forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+    size_t d = l->in;
+
+    for (size_t i = 0; i < p->rows; i++) {
+        const real *restrict x = p->x + i * d;
+        real *restrict y = p->y + i * d;
+        real norm = (real)sqrt((double)row_product(d, x, x)), h = norm > s->eps;
+        real r = 1 / (norm > s->eps ? norm : s->eps);
+
+        for (size_t j = 0; j < d; j++)
+            y[j] = x[j] * r;
+        p->cache[2 * i] = r;
+        p->cache[2 * i + 1] = h;
+    }
+}
+
+static void backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    size_t d = l->in;
+
+    for (size_t i = 0; i < p->rows && p->x_bar; i++) {
+        const real *restrict y = p->y + i * d, *restrict y_bar = p->y_bar + i * d;
+        real r = p->cache[2 * i], h = p->cache[2 * i + 1], t = row_product(d, y_bar, y);
+
+        for (size_t j = 0; j < d; j++)
+            p->x_bar[i * d + j] = r * (y_bar[j] - h * y[j] * t);
+    }
+}
+
+static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    size_t d = l->in;
+
+    for (size_t i = 0; i < p->rows; i++) {
+        const real *restrict y = p->y + i * d;
+        const real *restrict x_dot = p->x_dot ? p->x_dot + i * d : NULL;
+        real *restrict y_dot = p->y_dot + i * d;
+        real r = p->cache[2 * i], h = p->cache[2 * i + 1];
+        real s = x_dot ? row_product(d, y, x_dot) : 0;
+
+        for (size_t j = 0; j < d; j++)
+            y_dot[j] = x_dot ? r * (x_dot[j] - h * y[j] * s) : 0;
+        p->cache_dot[2 * i] = s;
+    }
+}
+
+static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    size_t d = l->in;
+
+    for (size_t i = 0; i < p->rows && p->x_bar_dot; i++) {
+        const real *restrict y = p->y + i * d;
+        const real *restrict x_dot = p->x_dot ? p->x_dot + i * d : NULL;
+        const real *restrict y_bar = p->y_bar + i * d, *restrict y_bar_dot = p->y_bar_dot + i * d;
+        real r = p->cache[2 * i], h = p->cache[2 * i + 1], s = p->cache_dot[2 * i];
+        real t = 0, t_dot = 0;
+
+#pragma omp simd reduction(+ : t, t_dot)
+        for (size_t j = 0; j < d; j++) {
+            real y_dot = x_dot ? r * (x_dot[j] - h * y[j] * s) : 0;
+
+            t += y_bar[j] * y[j];
+            t_dot += y_bar_dot[j] * y[j] + y_bar[j] * y_dot;
+        }
+        for (size_t j = 0; j < d; j++) {
+            real y_dot = x_dot ? r * (x_dot[j] - h * y[j] * s) : 0;
+            real c = y_bar[j] - h * y[j] * t; /* x_bar = r c */
+            real c_dot = y_bar_dot[j] - h * (y_dot * t + y[j] * t_dot);
+
+            p->x_bar_dot[i * d + j] = r * (c_dot - h * r * s * c);
+        }
+    }
+}
+
+/* Rows of the test's size are all above, all below, and on either side of eps. */
+static const char *const examples[] = {"l2norm", "l2norm eps=100", "l2norm eps=2.7", NULL};
+
+const struct ks_layer_kind KS(l2norm) = {
+    .name = "l2norm",
+    .examples = examples,
+    .configure = configure,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};

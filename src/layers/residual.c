@@ -1,0 +1,67 @@
+/* residual (He et al., CVPR 2016): a container, y = skip + x, where skip enters its body and x
+ * leaves it.
+ *
+ *   backward            x_bar     = skip_bar     = y_bar
+ *   tangent forward     y_dot     = skip_dot + x_dot
+ *   tangent backward    x_bar_dot = skip_bar_dot = y_bar_dot
+ */
+#include "ks/layer.h"
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
+{
+    (void)line;
+    l->out = l->in;
+    return KS_OK;
+}
+
+/* sum = a + b, each of which may be NULL: zero; sum may be a */
+static void add(size_t n, const real *a, const real *b, real *sum)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] = (a ? a[i] : 0) + (b ? b[i] : 0);
+}
+
+/* Both, where wanted, are `bar`, which may be the first. */
+static void share(size_t n, const real *bar, real *first, real *second)
+{
+    for (size_t i = 0; i < n && second; i++)
+        second[i] = bar[i];
+    for (size_t i = 0; i < n && first && first != bar; i++)
+        first[i] = bar[i];
+}
+
+static void forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    add(p->rows * l->in, p->x, p->skip, p->y);
+}
+
+static void backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    share(p->rows * l->in, p->y_bar, p->x_bar, p->skip_bar);
+}
+
+static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    add(p->rows * l->in, p->x_dot, p->skip_dot, p->y_dot);
+}
+
+static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    share(p->rows * l->in, p->y_bar_dot, p->x_bar_dot, p->skip_bar_dot);
+}
+
+static const char *const examples[] = {"residual {", NULL};
+
+const struct ks_layer_kind KS(residual) = {
+    .name = "residual",
+    .examples = examples,
+    .in_place = true,
+    .container = true,
+    .uncounted = true,
+    .sums = KS_SUMS_COPIED,
+    .configure = configure,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};

@@ -1,0 +1,54 @@
+/* What a run says before its first step. */
+#include "ks/run.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "ks/point.h"
+
+static const double MEGABYTE = 1e6;
+
+/* What the process holds in memory; 0 where the system does not say. */
+static double resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    double pages = 0;
+
+    if (file && fscanf(file, "%*f %lf", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* The networks are there; replay comes, and what a checkpoint holds in double while it is written:
+ * minibatches, networks, and the file. */
+static double checkpoint_bytes(const struct ks_run *r)
+{
+    const struct ks_arch *critic = r->agent->critic_arch;
+    const struct ks_settings *s = &r->options->settings;
+    double rows = (double)KS(agent_rows)(r->agent) * (double)critic->in +
+                  (double)s->batch * (double)critic->loss.targets;
+    double networks = 4 * (double)s->critics * (double)critic->parameters +
+                      (double)r->agent->actor_arch->parameters;
+
+    return 1.5 * sizeof(double) * ((double)s->analysis_minibatches * rows + networks);
+}
+
+void ks_run_announce(struct ks_run *r, bool resumes)
+{
+    const struct ks_replay *replay = r->replay;
+    double now = resident_bytes();
+    double whole = (double)(replay->capacity - replay->count) * (double)replay->width *
+                   sizeof(float);
+
+    if (resumes)
+        fprintf(stderr, "%s: going on at environment step %zu\n", r->name, r->env_step);
+    else if (r->options->resume)
+        fprintf(stderr, "%s: nothing to go on with: starting at 0\n", r->name);
+    fprintf(stderr,
+            "%s: memory: %.0f MB now, %.0f MB when replay is full, %.0f MB more while a checkpoint "
+            "is written; resume points: up to %.0f MB of disk\n",
+            r->name, now / MEGABYTE, (now + whole) / MEGABYTE, checkpoint_bytes(r) / MEGABYTE,
+            ks_points_bytes(r) / MEGABYTE);
+}

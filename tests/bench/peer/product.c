@@ -1,0 +1,73 @@
+/* KappaScope's side of hvp.py: Hessian-vector products of a checkpoint, one for every line read.
+ *
+ *   build/bench/peer/product CHECKPOINT VECTORS [f32|f64]
+ *
+ * Prints a line "ready" with a JSON object about itself, then after every line of standard input
+ * the seconds of one product, over all minibatches and critics, with the first of VECTORS. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/blas.h"
+#include "ks/checkpoint.h"
+#include "ks/memory.h"
+#include "ks/operator.h"
+#include "ks/primal.h"
+#include "ks/program.h"
+
+static const size_t MEMORY = (size_t)8 << 30; /* for what depends on theta alone */
+
+static void must(ks_status status)
+{
+    if (status == KS_OK)
+        return;
+    fprintf(stderr, "product: %s\n", ks_error_text());
+    exit(1);
+}
+
+static void serve(const struct ks_operator *h, const double *v, double *out)
+{
+    char line[256];
+
+    while (fgets(line, sizeof line, stdin)) {
+        double start = ks_seconds();
+
+        must(ks_operator_apply(h, v, out));
+        printf("%.9f\n", ks_seconds() - start);
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct ks_problem q = {.scale = 1, .critic = -1, .layer = -1};
+    struct ks_checkpoint *c;
+    struct ks_operator *h;
+    double *v, *out;
+    size_t n, k;
+
+    ks_blas_start(argv);
+    if (argc < 3) {
+        fprintf(stderr, "usage: product CHECKPOINT VECTORS [f32|f64]\n");
+        return 2;
+    }
+    must(ks_checkpoint_read(argv[1], &c));
+    n = c->critic.ensemble * c->critic.arch->parameters;
+    must(ks_vectors_read(argv[2], n, &k, &v));
+    must(ks_alloc(n, sizeof *out, &out));
+    q.checkpoint = c, q.minibatches = c->minibatches;
+    if (argc > 3 && strcmp(argv[3], "f64") == 0)
+        must(ks_hessian_new_f64(&q, &h));
+    else
+        must(ks_hessian_new_f32(&q, &h));
+    must(ks_operator_prepare(h, MEMORY));
+    printf("ready {\"name\": \"KappaScope %s\", \"blas\": \"%s, kernel %s\", \"threads\": %zu}\n",
+           KS_VERSION, ks_blas_version(), ks_blas_kernel(), ks_primal_workers(&q));
+    fflush(stdout);
+    serve(h, v, out);
+    ks_operator_free(h);
+    free(v);
+    free(out);
+    ks_checkpoint_free(c);
+    return 0;
+}

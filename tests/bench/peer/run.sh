@@ -1,0 +1,71 @@
+#!/bin/sh
+# Usage: tests/bench/peer/run.sh [--quick] [--critics NAMES] [--minibatches N] [--rounds N]
+#
+# The Hessian-vector product against PyTorch's and JAX's, on the same checkpoints and in the same
+# minutes: hvp.py. First compares loss, gradient and product, and fails where they disagree; then
+# prints a table of times, each program at its best settings. Times fail nothing: they depend on
+# what else the machine does, so only their ratios count. --quick: small critics and few rounds, for
+# tests.
+#
+# PyTorch is the distribution's (python3-torch), installed if it is missing, or what the Python that
+# TORCH names has, with h5py. JAX goes into an environment of its own under BUILD (build), made with
+# PYTHON (python3).
+set -eu
+cd "$(dirname "$0")/../../.."
+
+build=${BUILD:-build}
+python=${PYTHON:-python3}
+jax=0.10.2
+environment=$build/peer/jax-$jax
+export PYTHONDONTWRITEBYTECODE=1
+
+die() {
+    echo "run.sh: $*" >&2
+    exit 1
+}
+
+apt_get() {
+    if [ "$(id -u)" -eq 0 ]; then
+        DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >&2
+    else
+        sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >&2
+    fi
+}
+
+has_torch() { "$1" -c 'import torch, h5py' 2>/dev/null; }
+
+find_torch() { # sets torch: a Python that has it
+    for torch in ${TORCH:-python3 /usr/bin/python3}; do
+        ! has_torch "$torch" || return 0
+    done
+    return 1
+}
+
+install_torch() {
+    [ -z "${TORCH:-}" ] || die "$TORCH has not both PyTorch and h5py"
+    command -v apt-get >/dev/null || die "install PyTorch and h5py, and set TORCH to their Python"
+    echo "run.sh: installing python3-torch python3-h5py" >&2
+    apt_get update || true
+    apt_get install -y --no-install-recommends python3-torch python3-h5py ||
+        die "apt-get could not install them (its words are above): set TORCH to a Python that" \
+            "has PyTorch and h5py"
+    find_torch || die "PyTorch is installed, but neither python3 nor /usr/bin/python3 imports it"
+}
+
+install_jax() {
+    [ ! -f "$environment/ready" ] || return 0
+    "$python" -m venv "$environment" ||
+        die "$python cannot make a virtual environment: install python3-venv"
+    "$environment/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
+        "jax==$jax" h5py ||
+        die "cannot install JAX $jax (pip's words are above): set PYTHON to a version that has" \
+            "wheels of it"
+    touch "$environment/ready"
+}
+
+find_torch || install_torch
+install_jax
+make --silent deps
+make --silent BUILD="$build" "$build/bin/kappascope-analyze" "$build/bench/peer/product"
+exec "$torch" tests/bench/peer/hvp.py --build "$build" --torch "$torch" \
+    --jax "$environment/bin/python" "$@"

@@ -1,0 +1,42 @@
+/* What tests under mpirun share: whether there is one, and its environment. */
+#ifndef KS_TEST_MPIRUN_H
+#define KS_TEST_MPIRUN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* As root too, with more processes than cores, each with one thread and no need of ssh. */
+static inline void mpirun_environment(void)
+{
+    static const char *const variables[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_plm_rsh_agent", "/bin/false"},
+        {"OMPI_MCA_mpi_yield_when_idle", "1"},
+        {"OMP_NUM_THREADS", "1"},
+    };
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i][0], variables[i][1], 1);
+#ifdef __SANITIZE_ADDRESS__
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI's own */
+#endif
+}
+
+/* Whether mpirun starts two processes here; if not, says that what needs it is left out. */
+static inline bool have_mpirun(void)
+{
+    static int have = -1;
+
+    if (have < 0) {
+        mpirun_environment();
+        have = system("timeout 60 mpirun -n 2 true >/dev/null 2>&1") == 0;
+        if (!have)
+            fprintf(stderr, "mpirun is missing or starts nothing here: skipped\n");
+    }
+    return have;
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* Small critics with random theta and batches, the directions that their architecture implies, and
+ * what counts as zero: for the tests of null.h. */
+#ifndef KS_TEST_NULL_CRITICS_H
+#define KS_TEST_NULL_CRITICS_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+
+#include "ks/architecture.h"
+#include "ks/memory.h"
+#include "ks/null.h"
+#include "ks/rng.h"
+#include "test.h"
+
+enum { IN = 5, MINIBATCHES = 3, ROWS = 80, LOSS_ROWS = 60 };
+
+static const struct ks_operator_kind *const HESSIAN = &ks_operator_kinds[0];
+/* Relative to the largest: what counts as zero, and what the next value must be above. */
+static const double ZERO = 1e-14, NOT_ZERO = 1e-11;
+
+static inline void fill(struct ks_rng *rng, size_t n, double *values)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = ks_rng_normal(rng);
+}
+
+/* Random theta, inputs and targets; a distribution a row for ce. */
+static inline void draw(struct ks_rng *rng, struct ks_checkpoint *c)
+{
+    const struct ks_arch *a = c->critic.arch;
+    size_t k = a->loss.targets, n_target = c->minibatches * c->loss_rows * k;
+
+    fill(rng, c->critic.ensemble * a->parameters, c->critic.w);
+    fill(rng, c->minibatches * c->rows * a->in, c->input);
+    fill(rng, n_target, c->target);
+    fill(rng, c->critic.ensemble * a->states, c->critic.state);
+    for (size_t i = 0; i < c->critic.ensemble * a->states; i++)
+        c->critic.state[i] = fabs(c->critic.state[i]);
+    if (a->loss.kind->distribution)
+        KS(softmax)(n_target / k, k, c->target, c->target);
+}
+
+/* Small biases beside their kernels: most units are on in some rows, off in others. */
+static inline void settle(struct ks_checkpoint *c)
+{
+    const struct ks_arch *a = c->critic.arch;
+    double *w = c->critic.w;
+
+    for (size_t e = 0; e < c->critic.ensemble; e++)
+        for (size_t i = 0; i < a->n_layers; i++)
+            for (size_t k = 0; k < a->layer[i].n_params; k++) {
+                const struct ks_array *array = &a->layer[i].param[k];
+
+                for (size_t j = 0; j < KS(array_size)(array); j++, w++)
+                    *w = array->orthogonal ? 0.5 * *w : array->start + 0.3 * *w;
+            }
+}
+
+static inline struct ks_checkpoint *make(const char *text, size_t ensemble)
+{
+    struct ks_rng rng = ks_rng_start(41, 0);
+    struct ks_checkpoint *c;
+    struct ks_arch *a;
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    assert_ok(ks_copy_string(text, &c->critic.text));
+    assert_ok(KS(arch_parse)(text, "test", IN, &a));
+    c->critic.arch = a;
+    c->critic.ensemble = ensemble;
+    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
+    assert_ok(ks_alloc(ensemble * a->parameters, sizeof(double), &c->critic.w));
+    assert_ok(ks_alloc(ensemble * a->states, sizeof(double), &c->critic.state));
+    assert_ok(ks_alloc(MINIBATCHES * ROWS * IN, sizeof(double), &c->input));
+    assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS * a->loss.targets, sizeof(double), &c->target));
+    draw(&rng, c);
+    settle(c);
+    return c;
+}
+
+static inline struct ks_problem whole(const struct ks_checkpoint *c)
+{
+    return (struct ks_problem){
+        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
+}
+
+/* How many of the values are zero beside the largest; none may be near zero but not there. */
+static inline size_t zeros(const char *text, size_t n, const double *value)
+{
+    double largest = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(value[i]));
+    for (size_t i = 0; i < n; i++) {
+        count += fabs(value[i]) <= ZERO * largest;
+        if (fabs(value[i]) > ZERO * largest && fabs(value[i]) < NOT_ZERO * largest)
+            fail_msg("%s: %g of the largest is neither zero nor not", text,
+                     fabs(value[i]) / largest);
+    }
+    return count;
+}
+
+/* The space, and the selection that it lies in. */
+static inline struct ks_null_space *predict(const struct ks_problem *q,
+                                            const struct ks_operator_kind *kind)
+{
+    struct ks_selection *selection;
+    struct ks_null_space *space;
+
+    assert_ok(ks_selection_new(q, kind->moving, &selection));
+    assert_ok(ks_null_space_new(q, kind, selection, &space));
+    return space;
+}
+
+static inline void release(struct ks_null_space *space)
+{
+    ks_selection_free((struct ks_selection *)space->selection);
+    ks_null_space_free(space);
+}
+
+/* All directions [dimension, E P], each of norm 1. */
+static inline double *all_directions(const struct ks_null_space *s)
+{
+    size_t n = s->selection->of, at = 0;
+    double *u = calloc(s->dimension * n + 1, sizeof *u);
+
+    for (size_t i = 0; i < s->n_families; i++)
+        for (size_t e = 0; e < s->critics; e++)
+            for (size_t k = 0; k < s->family[i].count; k++, at++) {
+                ks_null_space_add(s, &s->family[i], e, k, 1, u + at * n);
+                cblas_dscal((int)n, 1 / cblas_dnrm2((int)n, u + at * n, 1), u + at * n, 1);
+            }
+    assert_int_equal(at, s->dimension);
+    return u;
+}
+
+/* What the twelve have, at width d and depth k: with layernorm IN + 1 of the first dense and d + 1
+ * of each further one, with batchnorm the IN biases of the input's norm; with ce d + 1. */
+static inline size_t study_dimension(const char *name, size_t d, size_t k)
+{
+    size_t norm = strncmp(name, "bn", 2) == 0   ? IN
+                  : strncmp(name, "ln", 2) == 0 ? IN + 1 + (k - 1) * (d + 1)
+                                                : 0;
+
+    return norm + (strstr(name, "ce") ? d + 1 : 0);
+}
+
+static inline char *study_text(const char *name, size_t width, size_t depth)
+{
+    struct ks_settings settings;
+    char *critic, *actor;
+
+    ks_settings_start(&settings);
+    settings.hidden = width, settings.depth = depth, settings.atoms = 4;
+    assert_ok(ks_architecture(name, &settings, 1, &critic, &actor));
+    free(actor);
+    return critic;
+}
+
+#endif

@@ -1,0 +1,219 @@
+/* One layer with random arrays for everything that one call can need. */
+#ifndef KS_TEST_ONE_LAYER_H
+#define KS_TEST_ONE_LAYER_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "ks/layer.h"
+#include "ks/memory.h"
+#include "ks/rng.h"
+
+enum { ROWS = 7, WIDTH = 6 };
+static const double FAR_FROM_KINK = 0.05;
+
+/* One of the arrays that pass through a layer, its adjoint and their tangents. */
+struct variable {
+    size_t n;
+    real *value, *bar, *dot, *bar_dot;
+};
+
+enum { X, W, SKIP, INPUTS };
+
+/* A layer with everything that one call can need. */
+struct subject {
+    struct ks_layer layer;
+    bool evaluation;
+    struct variable in[INPUTS], y; /* in[SKIP].n = 0: not a container */
+    size_t ns, nc;
+    real *state, *cache, *cache_dot;
+};
+
+static struct ks_rng rng;
+
+static inline real *random_array(size_t n)
+{
+    real *a;
+
+    assert_ok(ks_alloc(n, sizeof *a, &a));
+    for (size_t i = 0; i < n; i++) {
+        double z = ks_rng_normal(&rng);
+
+        a[i] = (real)(z + (z < 0 ? -FAR_FROM_KINK : FAR_FROM_KINK));
+    }
+    return a;
+}
+
+static inline struct variable random_variable(size_t n)
+{
+    return (struct variable){n, random_array(n), random_array(n), random_array(n), random_array(n)};
+}
+
+static inline void free_variable(struct variable *v)
+{
+    free(v->value), free(v->bar), free(v->dot), free(v->bar_dot);
+}
+
+static inline size_t count(const struct ks_array *arrays, size_t n)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (arrays[i].rows ? arrays[i].rows : 1) * arrays[i].columns;
+    return sum;
+}
+
+static inline void setup(struct subject *s, const struct ks_layer_kind *kind, const char *example,
+                         bool evaluation)
+{
+    struct ks_line line;
+
+    memset(s, 0, sizeof *s);
+    rng = ks_rng_start(1, 0);
+    assert_ok(ks_line_split(&line, "example", 1, example));
+    s->evaluation = evaluation;
+    s->layer.kind = kind;
+    s->layer.in = WIDTH;
+    assert_int_equal(line.opens, kind->container);
+    assert_ok(kind->configure(&s->layer, &line));
+    assert_ok(ks_line_end(&line));
+    s->layer.parameters = count(s->layer.param, s->layer.n_params);
+    s->layer.states = s->ns = count(s->layer.state, s->layer.n_states);
+    s->nc = ROWS * s->layer.cache_row + s->layer.cache_fixed;
+    s->in[X] = random_variable(ROWS * s->layer.in);
+    s->in[W] = random_variable(s->layer.parameters);
+    s->in[SKIP] = random_variable(kind->container ? ROWS * s->layer.in : 0);
+    s->y = random_variable(ROWS * s->layer.out);
+    s->state = random_array(s->ns);
+    for (size_t i = 0; i < s->ns; i++)
+        s->state[i] = (real)fabs((double)s->state[i]); /* a variance must be positive */
+    s->cache = random_array(s->nc), s->cache_dot = random_array(s->nc);
+}
+
+static inline void teardown(struct subject *s)
+{
+    for (int k = 0; k < INPUTS; k++)
+        free_variable(&s->in[k]);
+    free_variable(&s->y);
+    free(s->state), free(s->cache), free(s->cache_dot);
+    free(s->layer.settings);
+}
+
+static inline struct ks_pass pass(const struct subject *s)
+{
+    const struct variable *x = &s->in[X], *w = &s->in[W], *skip = &s->in[SKIP], *y = &s->y;
+    struct ks_pass p = {.rows = ROWS,
+                        .evaluation = s->evaluation,
+                        .x = x->value,
+                        .w = w->value,
+                        .y = y->value,
+                        .cache = s->cache,
+                        .state = s->evaluation ? s->state : NULL,
+                        .y_bar = y->bar,
+                        .x_bar = x->bar,
+                        .w_bar = w->bar,
+                        .x_dot = x->dot,
+                        .w_dot = w->dot,
+                        .y_dot = y->dot,
+                        .cache_dot = s->cache_dot,
+                        .y_bar_dot = y->bar_dot,
+                        .x_bar_dot = x->bar_dot,
+                        .w_bar_dot = w->bar_dot};
+
+    if (s->layer.kind->container) {
+        p.skip = skip->value, p.skip_bar = skip->bar;
+        p.skip_dot = skip->dot, p.skip_bar_dot = skip->bar_dot;
+    }
+    return p;
+}
+
+static inline void clear(real *a, size_t n)
+{
+    memset(a, 0, n * sizeof *a);
+}
+
+static inline void first_order(struct subject *s)
+{
+    struct ks_pass p = pass(s);
+
+    clear(s->in[W].bar, s->in[W].n);
+    s->layer.kind->forward(&s->layer, &p);
+    s->layer.kind->backward(&s->layer, &p);
+}
+
+static inline void tangents(struct subject *s, const struct ks_pass *p)
+{
+    clear(s->in[W].bar_dot, s->in[W].n);
+    s->layer.kind->tangent_forward(&s->layer, p);
+    s->layer.kind->tangent_backward(&s->layer, p);
+}
+
+static inline void second_order(struct subject *s)
+{
+    struct ks_pass p = pass(s);
+
+    first_order(s);
+    tangents(s, &p);
+}
+
+static inline double dot(size_t n, const real *a, const real *b)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static inline double norm(size_t n, const real *a)
+{
+    return sqrt(dot(n, a, a));
+}
+
+/* A copy of `a`, to be compared later. */
+static inline real *keep(size_t n, const real *a)
+{
+    real *copy = random_array(n);
+
+    memcpy(copy, a, n * sizeof *a);
+    return copy;
+}
+
+static inline void check_same(size_t n, const real *a, real *kept)
+{
+    assert_memory_equal(a, kept, n * sizeof *a);
+    free(kept);
+}
+
+static inline void check_near(size_t n, const real *a, real *kept)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_close(a[i], kept[i], 20 * KS_EPSILON * (1 + norm(n, kept)));
+    free(kept);
+}
+
+/* What the tangent functions give: y_dot and the x_bar_dot of all inputs. */
+struct products {
+    real *y_dot, *bar_dot[INPUTS];
+};
+
+static inline struct products keep_products(const struct subject *s)
+{
+    struct products kept = {.y_dot = keep(s->y.n, s->y.dot)};
+
+    for (int k = 0; k < INPUTS; k++)
+        kept.bar_dot[k] = keep(s->in[k].n, s->in[k].bar_dot);
+    return kept;
+}
+
+static inline void check_products(const struct subject *s, struct products kept,
+                                  void (*check)(size_t n, const real *a, real *kept))
+{
+    check(s->y.n, s->y.dot, kept.y_dot);
+    for (int k = 0; k < INPUTS; k++)
+        check(s->in[k].n, s->in[k].bar_dot, kept.bar_dot[k]);
+}
+
+#endif

@@ -1,0 +1,513 @@
+/* Gradient updates of the twelve agents, recorded for update_compare.py, which computes them anew.
+ *
+ * Usage: update FOLDER START UPDATES ARCHITECTURE... [KEY=VALUE...]
+ *
+ * Compiled twice, as the engine (float32) and in float64. A run on dog-trot, of settings KEY=VALUE,
+ * gives the minibatches, the last one of each agent step: FOLDER/run.h5 holds what its replay kept,
+ * what its updates saw, and the noise they drew. Then an agent of each architecture goes through
+ * these updates: FOLDER/ARCHITECTURE.h5 holds all of it before and after updates 1, 10 and 100 (the
+ * first is number 1), and the figures of every update. START: "fresh", the agent as a run starts
+ * it, or "shaken", everything moved away from its first value (biases 0, targets equal to critics,
+ * ...), so that every term counts from the first update. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ks/architecture.h"
+#include "ks/h5.h"
+#include "ks/memory.h"
+#include "ks/run.h"
+#include "ks/stream.h"
+
+enum { SEED = 11, FIGURES = 6 }; /* the ensemble is of two */
+/* In the random steps an episode ends, of 500 agent steps. */
+static const char *const RANDOM_STEPS = "random_steps=620";
+
+struct record {
+    const char *folder, *start;
+    size_t updates;
+    char **argument; /* architectures and settings, ends in NULL */
+    struct ks_train_options options;
+    struct ks_run *run;
+    struct ks_agent_config config;
+    float *s, *a, *next_s, *mask; /* [updates, batch, ...]: minibatches; owned */
+    double *reward, *figures;     /* [updates, batch], [updates, FIGURES]; owned */
+    double *values;               /* scratch of write_values; owned    */
+    size_t room;
+};
+
+/* ---- Files ------------------------------------------------------------------------------- */
+
+static ks_status reserve(struct record *r, size_t n)
+{
+    if (n <= r->room)
+        return KS_OK;
+    free(r->values);
+    r->room = 0;
+    KS_TRY(ks_alloc(n, sizeof *r->values, &r->values));
+    r->room = n;
+    return KS_OK;
+}
+
+static size_t count(const struct ks_h5_shape *shape)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < shape->rank; i++)
+        n *= shape->dims[i];
+    return n;
+}
+
+static ks_status write_floats(struct record *r, struct ks_h5 *h5, const char *object,
+                              struct ks_h5_shape shape, const float *x)
+{
+    size_t n = count(&shape);
+
+    KS_TRY(reserve(r, n));
+    for (size_t i = 0; i < n; i++)
+        r->values[i] = (double)x[i];
+    return ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
+}
+
+/* The noise of an update as the agent draws it: see draw_update_noise in src/agent/update.c. In
+ * float32 the agent rounds it. */
+static ks_status write_noise(struct record *r, struct ks_h5 *h5, const char *object,
+                             enum ks_purpose purpose)
+{
+    struct ks_h5_shape shape = {3, {r->updates, r->config.batch, r->config.actions}};
+    struct ks_rng rng = ks_stream(SEED, purpose, 0);
+
+    KS_TRY(reserve(r, count(&shape)));
+    for (size_t i = 0; i < count(&shape); i++)
+        r->values[i] = (double)(real)ks_rng_normal(&rng);
+    return ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
+}
+
+/* Copies a part of every transition, `width` floats, into `part` [count, width]. */
+enum part { PART_S, PART_A, PART_NEXT_S, PART_REWARD, PART_MASK };
+
+static void gather_part(const struct ks_replay *replay, enum part which, size_t width, float *part)
+{
+    for (size_t i = 0; i < replay->count; i++, part += width) {
+        struct ks_transition t = ks_replay_get(replay, i);
+        const float *const from[] = {t.s, t.a, t.next_s, &t.reward, &t.mask};
+
+        memcpy(part, from[which], width * sizeof *part);
+    }
+}
+
+static ks_status write_replay(struct record *r, struct ks_h5 *h5)
+{
+    const struct ks_replay *replay = r->run->replay;
+    const struct {
+        const char *object;
+        size_t width; /* 0: a number a transition */
+    } parts[] = {{"/replay/s", replay->observations},
+                 {"/replay/a", replay->actions},
+                 {"/replay/next_s", replay->observations},
+                 {"/replay/reward", 0},
+                 {"/replay/mask", 0}};
+    ks_status status = KS_OK;
+    float *part = NULL;
+
+    KS_GO(ks_alloc(replay->count * replay->observations, sizeof *part, &part));
+    KS_GO(ks_h5_group(h5, "/replay"));
+    for (enum part k = PART_S; k <= PART_MASK; k++) {
+        size_t width = parts[k].width;
+        struct ks_h5_shape shape = {width > 0 ? 2 : 1, {replay->count, width}};
+
+        gather_part(replay, k, width > 0 ? width : 1, part);
+        KS_GO(write_floats(r, h5, parts[k].object, shape, part));
+    }
+done:
+    free(part);
+    return status;
+}
+
+static ks_status write_batches(struct record *r, struct ks_h5 *h5)
+{
+    size_t u = r->updates, n = r->config.batch;
+    struct ks_h5_shape rows = {2, {u, n}}, observations = {3, {u, n, r->config.observations}};
+
+    KS_TRY(ks_h5_group(h5, "/batch"));
+    KS_TRY(write_floats(r, h5, "/batch/s", observations, r->s));
+    KS_TRY(
+        write_floats(r, h5, "/batch/a", (struct ks_h5_shape){3, {u, n, r->config.actions}}, r->a));
+    KS_TRY(write_floats(r, h5, "/batch/next_s", observations, r->next_s));
+    KS_TRY(write_floats(r, h5, "/batch/mask", rows, r->mask));
+    KS_TRY(ks_h5_write(h5, "/batch/reward", KS_H5_F64, &rows, r->reward));
+    KS_TRY(write_noise(r, h5, "/batch/next_noise", KS_NEXT_ACTION));
+    return write_noise(r, h5, "/batch/noise", KS_POLICY_ACTION);
+}
+
+static ks_status write_sizes(const struct record *r, struct ks_h5 *h5)
+{
+    const struct ks_settings *s = &r->options.settings;
+    const struct {
+        const char *name;
+        size_t value;
+    } sizes[] = {{"observations", r->config.observations},
+                 {"actions", r->config.actions},
+                 {"hidden", s->hidden},
+                 {"depth", s->depth},
+                 {"actor_hidden", s->actor_hidden},
+                 {"actor_depth", s->actor_depth},
+                 {"atoms", s->atoms},
+                 {"env_steps", r->options.steps},
+                 {"random_steps", s->random_steps},
+                 {"utd", s->utd},
+                 {"run_updates", r->run->metrics->updates},
+                 {"single", sizeof(real) == sizeof(float)}};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        KS_TRY(ks_h5_write_integer(h5, "/", sizes[i].name, (int64_t)sizes[i].value));
+    return ks_h5_write_string(h5, "/", "start", r->start);
+}
+
+static ks_status create(const struct record *r, const char *name, struct ks_h5 **h5)
+{
+    ks_status status;
+    char *path;
+
+    KS_TRY(ks_print_string(&path, "%s/%s.h5", r->folder, name));
+    status = ks_h5_create(path, "kappascope-updates", h5);
+    free(path);
+    return status;
+}
+
+static ks_status write_run(struct record *r)
+{
+    ks_status status = KS_OK;
+    struct ks_h5 *h5 = NULL;
+
+    KS_TRY(create(r, "run", &h5));
+    KS_GO(write_sizes(r, h5));
+    KS_GO(write_replay(r, h5));
+    KS_GO(write_batches(r, h5));
+    KS_GO(ks_h5_commit(h5));
+done:
+    ks_h5_close(h5);
+    return status;
+}
+/* ---- The run ----------------------------------------------------------------------------- */
+
+static ks_status set_up(struct record *r)
+{
+    size_t rows;
+    ks_status status;
+    char *path;
+
+    KS_TRY(ks_run_new(&r->options, &r->run));
+    KS_TRY(ks_run_path(r->run, "progress.csv", &path));
+    status = ks_metrics_new(path, 0, r->run->agent, &r->run->metrics);
+    free(path);
+    KS_TRY(status);
+    /* The run's agent is float32 in either program, so that here its first member alone is read. */
+    r->config = *(const struct ks_agent_config *)(const void *)r->run->agent;
+    rows = r->updates * r->config.batch;
+    KS_TRY(ks_alloc(rows * r->config.observations, sizeof *r->s, &r->s));
+    KS_TRY(ks_alloc(rows * r->config.actions, sizeof *r->a, &r->a));
+    KS_TRY(ks_alloc(rows * r->config.observations, sizeof *r->next_s, &r->next_s));
+    KS_TRY(ks_alloc(rows, sizeof *r->mask, &r->mask));
+    KS_TRY(ks_alloc(rows, sizeof *r->reward, &r->reward));
+    return ks_alloc(r->updates * FIGURES, sizeof *r->figures, &r->figures);
+}
+
+/* Keeps the minibatch that the run used last. No task has terminal states: some are made here. */
+static void keep_batch(struct record *r, size_t update)
+{
+    const struct ks_rows *rows = &r->run->rows;
+    size_t n = rows->n, at = update * n;
+
+    memcpy(r->s + at * r->config.observations, rows->s,
+           n * r->config.observations * sizeof *rows->s);
+    memcpy(r->next_s + at * r->config.observations, rows->next_s,
+           n * r->config.observations * sizeof *rows->s);
+    memcpy(r->a + at * r->config.actions, rows->a, n * r->config.actions * sizeof *rows->a);
+    memcpy(r->reward + at, rows->reward, n * sizeof *rows->reward);
+    for (size_t i = 0; i < n; i++)
+        r->mask[at + i] = i % 7 == 3 ? 0 : rows->mask[i];
+}
+
+static ks_status play(struct record *r)
+{
+    size_t random_steps = r->options.settings.random_steps;
+
+    KS_TRY(ks_run_start_episode(r->run));
+    for (size_t k = 0; k < random_steps + r->updates; k++) {
+        KS_TRY(ks_run_step(r->run));
+        if (k >= random_steps)
+            keep_batch(r, k - random_steps);
+    }
+    return write_run(r);
+}
+
+/* ---- The agents -------------------------------------------------------------------------- */
+
+/* By up to a few tenths of what a kernel's column, a scale or a statistic is. */
+static void shake(const struct ks_arch *arch, struct ks_rng *rng, real *w)
+{
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct ks_layer *l = &arch->layer[i];
+        real *at = w + l->offset;
+
+        for (size_t k = 0; k < l->n_params; k++) {
+            size_t rows = l->param[k].rows, n = KS(array_size)(&l->param[k]);
+            double size = rows > 0 ? 0.3 / sqrt((double)rows) : 0.1;
+
+            for (size_t j = 0; j < n; j++)
+                at[j] += (real)(size * ks_rng_normal(rng));
+            at += n;
+        }
+    }
+}
+
+static void shake_statistics(size_t n, struct ks_rng *rng, real *state)
+{
+    for (size_t i = 0; i < n; i++)
+        state[i] = (real)fabs((double)state[i] + 0.3 * ks_rng_normal(rng));
+}
+
+static void shake_moments(size_t n, struct ks_rng *rng, real *m, real *v)
+{
+    for (size_t i = 0; i < n; i++) {
+        m[i] = (real)(1e-3 * ks_rng_normal(rng));
+        v[i] = (real)pow(1e-3 * ks_rng_normal(rng), 2);
+    }
+}
+
+static void shake_agent(struct ks_agent *a)
+{
+    struct ks_rng rng = ks_rng_start(SEED, 3);
+
+    for (size_t e = 0; e < a->config.ensemble; e++) {
+        struct ks_critic *c = &a->critic[e];
+
+        shake(a->critic_arch, &rng, c->w);
+        shake(a->critic_arch, &rng, c->target);
+        shake_statistics(a->critic_arch->states, &rng, c->state);
+        shake_moments(a->critic_arch->parameters, &rng, c->m, c->v);
+    }
+    shake(a->actor_arch, &rng, a->actor_w);
+    shake_statistics(a->actor_arch->states, &rng, a->actor_state);
+    shake_moments(a->actor_arch->parameters, &rng, a->actor_m, a->actor_v);
+    a->log_temperature += 2;
+    a->temperature_m = 0.1;
+    a->temperature_v = 0.02;
+    a->critic_adam.step = 37;
+    a->actor_adam.step = 13;
+}
+
+/* The arrays x[ensemble] of n numbers each. */
+static ks_status write_arrays(struct record *r, struct ks_h5 *h5, const char *group,
+                              const char *name, size_t ensemble, size_t n, const real *const *x)
+{
+    ks_status status;
+    char *object;
+
+    KS_TRY(reserve(r, ensemble * n));
+    for (size_t e = 0; e < ensemble; e++)
+        for (size_t i = 0; i < n; i++)
+            r->values[e * n + i] = (double)x[e][i];
+    KS_TRY(ks_print_string(&object, "%s/%s", group, name));
+    status = ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){2, {ensemble, n}}, r->values);
+    free(object);
+    return status;
+}
+
+static ks_status write_number(struct ks_h5 *h5, const char *group, const char *name, double value)
+{
+    ks_status status;
+    char *object;
+
+    KS_TRY(ks_print_string(&object, "%s/%s", group, name));
+    status = ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){2, {1, 1}}, &value);
+    free(object);
+    return status;
+}
+
+static ks_status write_critics(struct record *r, struct ks_h5 *h5, const char *g,
+                               const struct ks_agent *a)
+{
+    const struct ks_critic *x = &a->critic[0], *y = &a->critic[1];
+    size_t n = a->critic_arch->parameters, states = a->critic_arch->states;
+
+    KS_TRY(write_arrays(r, h5, g, "critic", 2, n, (const real *[]){x->w, y->w}));
+    KS_TRY(write_arrays(r, h5, g, "critic_m", 2, n, (const real *[]){x->m, y->m}));
+    KS_TRY(write_arrays(r, h5, g, "critic_v", 2, n, (const real *[]){x->v, y->v}));
+    KS_TRY(write_arrays(r, h5, g, "target", 2, n, (const real *[]){x->target, y->target}));
+    return write_arrays(r, h5, g, "critic_state", 2, states, (const real *[]){x->state, y->state});
+}
+
+static ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
+                             const struct ks_agent *a)
+{
+    size_t n = a->actor_arch->parameters, states = a->actor_arch->states;
+
+    KS_TRY(write_arrays(r, h5, g, "actor", 1, n, (const real *[]){a->actor_w}));
+    KS_TRY(write_arrays(r, h5, g, "actor_m", 1, n, (const real *[]){a->actor_m}));
+    KS_TRY(write_arrays(r, h5, g, "actor_v", 1, n, (const real *[]){a->actor_v}));
+    return write_arrays(r, h5, g, "actor_state", 1, states, (const real *[]){a->actor_state});
+}
+
+/* The agent as it is now, in /update_NNN. */
+static ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct ks_agent *a)
+{
+    char g[32];
+
+    snprintf(g, sizeof g, "/update_%03d", (int)a->updates);
+    KS_TRY(ks_h5_group(h5, g));
+    KS_TRY(ks_h5_write_integer(h5, g, "critic_steps", a->critic_adam.step));
+    KS_TRY(ks_h5_write_integer(h5, g, "actor_steps", a->actor_adam.step));
+    KS_TRY(write_critics(r, h5, g, a));
+    KS_TRY(write_actor(r, h5, g, a));
+    KS_TRY(write_number(h5, g, "log_temperature", a->log_temperature));
+    KS_TRY(write_number(h5, g, "log_temperature_m", a->temperature_m));
+    return write_number(h5, g, "log_temperature_v", a->temperature_v);
+}
+
+/* NaN where the update had no step of the actor. */
+static void keep_figures(const struct ks_update *u, double *row)
+{
+    bool stepped = u->actor_stepped;
+
+    row[0] = u->critic_loss;
+    row[1] = u->q_mean;
+    row[2] = u->clipped_fraction;
+    row[3] = stepped ? u->actor_loss : NAN;
+    row[4] = stepped ? u->temperature_loss : NAN;
+    row[5] = stepped ? u->entropy : NAN;
+}
+
+/* After 1, 10 and 100 updates, and before the last of them. */
+static bool is_written(size_t updates)
+{
+    return updates == 1 || updates == 9 || updates == 10 || updates == 99 || updates == 100;
+}
+
+static ks_status update_and_write(struct record *r, struct ks_agent *a, struct ks_h5 *h5)
+{
+    size_t n = r->config.batch;
+
+    KS_TRY(write_agent(r, h5, a));
+    for (size_t u = 0; u < r->updates; u++) {
+        size_t at = u * n;
+        struct ks_batch batch = {r->s + at * r->config.observations, r->a + at * r->config.actions,
+                                 r->next_s + at * r->config.observations, r->reward + at,
+                                 r->mask + at};
+        struct ks_update figures = {.critic_loss = 0};
+
+        KS_TRY(KS(agent_update)(a, &batch, &figures));
+        keep_figures(&figures, r->figures + u * FIGURES);
+        if (is_written(u + 1))
+            KS_TRY(write_agent(r, h5, a));
+    }
+    return ks_h5_write(h5, "/figures", KS_H5_F64, &(struct ks_h5_shape){2, {r->updates, FIGURES}},
+                       r->figures);
+}
+
+static ks_status new_agent(const struct record *r, const char *name, struct ks_agent **agent)
+{
+    struct ks_agent_config config = r->config;
+    char *critic = NULL, *actor = NULL;
+    ks_status status;
+
+    KS_TRY(ks_architecture(name, &r->options.settings, config.actions, &critic, &actor));
+    config.critic = critic;
+    config.actor = actor;
+    status = KS(agent_new)(&config, agent);
+    free(critic);
+    free(actor);
+    return status;
+}
+
+static ks_status record_agent(struct record *r, const char *name)
+{
+    ks_status status = KS_OK;
+    struct ks_agent *agent = NULL;
+    struct ks_h5 *h5 = NULL;
+
+    KS_GO(new_agent(r, name, &agent));
+    if (strcmp(r->start, "shaken") == 0)
+        shake_agent(agent);
+    KS_GO(create(r, name, &h5));
+    KS_GO(update_and_write(r, agent, h5));
+    KS_GO(ks_h5_commit(h5));
+done:
+    ks_h5_close(h5);
+    KS(agent_free)(agent);
+    return status;
+}
+
+/* ---- The command line -------------------------------------------------------------------- */
+
+static bool is_setting(const char *argument)
+{
+    return strchr(argument, '=') != NULL;
+}
+
+static ks_status read_arguments(int argc, char **argv, struct record *r)
+{
+    struct ks_settings *settings = &r->options.settings;
+
+    if (argc < 5)
+        return ks_fail(KS_USAGE, "usage: update FOLDER START UPDATES ARCHITECTURE... "
+                                 "[KEY=VALUE...]");
+    r->folder = argv[1];
+    r->start = argv[2];
+    r->updates = strtoul(argv[3], NULL, 10);
+    r->argument = argv + 4;
+    if ((strcmp(r->start, "fresh") != 0 && strcmp(r->start, "shaken") != 0) || r->updates < 1 ||
+        r->updates > 999)
+        return ks_fail(KS_USAGE,
+                       "expected 'fresh' or 'shaken' and 1 to 999 updates, found '%s' "
+                       "and '%s'",
+                       r->start, argv[3]);
+    ks_settings_start(settings);
+    KS_TRY(ks_settings_assign(settings, RANDOM_STEPS));
+    for (char **a = r->argument; *a; a++)
+        if (is_setting(*a))
+            KS_TRY(ks_settings_assign(settings, *a));
+    return ks_settings_check(settings);
+}
+
+static ks_status record(struct record *r)
+{
+    if (mkdir(r->folder, 0777) != 0 && errno != EEXIST)
+        return ks_fail(KS_IO, "%s: %s", r->folder, strerror(errno));
+    r->options.env = "dog-trot";
+    r->options.architecture = "bn+wn+ce";
+    r->options.out = r->folder;
+    r->options.seed = SEED;
+    r->options.steps = 2 * (r->options.settings.random_steps + r->updates);
+    r->options.quiet = true;
+    KS_TRY(set_up(r));
+    KS_TRY(play(r));
+    for (char **a = r->argument; *a; a++)
+        if (!is_setting(*a))
+            KS_TRY(record_agent(r, *a));
+    return KS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct record r = {.updates = 0};
+    ks_status status = read_arguments(argc, argv, &r);
+
+    if (status == KS_OK)
+        status = record(&r);
+    if (status != KS_OK)
+        fprintf(stderr, "update: %s\n", ks_error_text());
+    ks_run_free(r.run);
+    free(r.s);
+    free(r.a);
+    free(r.next_s);
+    free(r.mask);
+    free(r.reward);
+    free(r.figures);
+    free(r.values);
+    return ks_exit_status(status);
+}

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Usage: tests/peer/update.sh [full] [ARCHITECTURE...]
+#
+# Gradient updates of the twelve agents (or of those named) against the same in PyTorch, with
+# automatic differentiation: update.c, update.py, update_compare.py. Same parameters, minibatches
+# and noise; prints deviations after 1, 10 and 100 updates and fails beyond their bounds. Networks
+# are small, about a minute in all, or with `full` as the study trains them, one architecture at a
+# time: an hour, 1 GB of disk and 2 GB of memory.
+#
+# UPDATES (100) and BUILD (build) are taken from the environment, and PYTHON, one that has PyTorch
+# and h5py: without it python3 and Debian's (python3-torch, python3-h5py) are tried.
+set -eu
+cd "$(dirname "$0")/../.."
+
+build=${BUILD:-build}
+updates=${UPDATES:-100}
+folder=$build/peer/updates
+export OMP_WAIT_POLICY=passive
+
+find_python() {
+    for python in ${PYTHON:-python3 /usr/bin/python3}; do
+        if "$python" -c 'import torch, h5py' 2>/dev/null; then
+            return
+        fi
+    done
+    echo "update.sh: no Python with PyTorch and h5py: install python3-torch and python3-h5py, or" \
+        "set PYTHON to one that has them" >&2
+    exit 1
+}
+
+# The float64 agents start from where every term counts, the float32 ones as a run starts them.
+compare() { # ARCHITECTURE...
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    # shellcheck disable=SC2086
+    "$build/peer/update" "$folder/float64" shaken "$updates" "$@" $sizes
+    # shellcheck disable=SC2086
+    "$build/peer/update.f32" "$folder/float32" fresh "$updates" "$@" $sizes
+    PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/update_compare.py "$folder/float64" \
+        "$folder/float32" "$@"
+}
+
+find_python
+make --no-print-directory deps >&2
+make --no-print-directory BUILD="$build" "$build/peer/update" "$build/peer/update.f32" >&2
+
+full=
+if [ "${1:-}" = full ]; then
+    full=1
+    shift
+fi
+[ $# -gt 0 ] || set -- bn+wn+ce bn+ce bn+wn+mse bn+mse ln+wn+ce ln+ce ln+wn+mse ln+mse \
+    dense+wn+ce dense+ce dense+wn+mse dense+mse
+if [ -z "$full" ]; then
+    sizes='hidden=24 actor_hidden=16 batch=32'
+    compare "$@"
+    exit
+fi
+sizes=
+status=0
+for architecture in "$@"; do
+    compare "$architecture" || status=1
+done
+exit $status

@@ -1,0 +1,250 @@
+/* Short runs in processes of their own, each forked from a run that was built once and never
+ * stepped: so that a start costs nothing, and a death leaves nothing but files. */
+#ifndef KS_RESUMING_H
+#define KS_RESUMING_H
+
+#define KS_SINGLE
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <jansson.h>
+
+#include "disk.h"
+#include "scratch.h"
+
+#include "../src/env/domain.h"
+#include "ks/blas.h"
+#include "ks/memory.h"
+#include "ks/point.h"
+
+/* 30 steps, 8 of them random, in episodes of 7; the last 9 are in replay, whose journal has 3 in a
+ * segment. Checkpoints at 8, 15 and 30, evaluations at 0, 15 and 30. */
+enum { STEPS = 30, EPISODE = 7, KILLED = -1, TERMINATED = -2 };
+
+struct ground {
+    struct ks_train_options options;
+    struct ks_run *run;
+};
+
+static inline void build_ground(struct ground *g, size_t threads)
+{
+    static const char *const settings[] = {"hidden=6",
+                                           "depth=1",
+                                           "actor_hidden=5",
+                                           "actor_depth=1",
+                                           "batch=4",
+                                           "atoms=5",
+                                           "random_steps=8",
+                                           "replay=9",
+                                           "checkpoints=2",
+                                           "evaluations=2",
+                                           "utd=1",
+                                           "eval_episodes=1",
+                                           "policy_delay=2",
+                                           "critic_lr=0.01",
+                                           "action_repeat=1",
+                                           "actor_lr=0.01",
+                                           "analysis_minibatches=2"};
+
+    g->options = (struct ks_train_options){.env = "dog-trot",
+                                           .architecture = "bn+wn+ce",
+                                           .out = scratch_folder,
+                                           .seed = 7,
+                                           .steps = STEPS,
+                                           .save_every = -1,
+                                           .quiet = true};
+    ks_settings_start(&g->options.settings);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_ok(ks_settings_assign(&g->options.settings, settings[i]));
+    g->options.settings.threads = threads;
+    assert_ok(ks_run_new(&g->options, &g->run));
+    g->run->player.env->steps = g->run->evaluator.env->steps = EPISODE;
+}
+
+/* How a process runs. */
+struct plan {
+    bool resume;
+    double save_every; /* 0: the default */
+    size_t stop_at;    /* 0: nowhere     */
+    int fate;
+    size_t fate_at;
+};
+
+/* In the child. */
+static inline void prepare(struct ground *g, const char *folder, const struct plan *plan)
+{
+    struct ks_run *r = g->run;
+
+    ks_points_free(r->points);
+    free(r->folder);
+    assert_ok(ks_copy_string(scratch(folder), &r->folder));
+    assert_ok(ks_points_new(r));
+    g->options.resume = plan->resume;
+    g->options.save_every = plan->save_every > 0 ? plan->save_every : -1;
+    if (plan->stop_at > 0) {
+        r->end = plan->stop_at;
+        r->whole = false;
+    }
+    fate = plan->fate;
+    fate_at = plan->fate_at;
+    operations = 0;
+}
+
+/* What a process of the folder says. */
+static inline const char *said_file(const char *folder)
+{
+    static char name[100];
+
+    snprintf(name, sizeof name, "%s.said", folder);
+    return scratch(name);
+}
+
+/* Starts a process that trains in `folder`. */
+static inline pid_t start_run(struct ground *g, const char *folder, const struct plan *plan)
+{
+    pid_t child = fork();
+    ks_status status;
+
+    assert_true(child >= 0);
+    if (child > 0)
+        return child;
+    if (!freopen(said_file(folder), "w", stderr))
+        _exit(99);
+    prepare(g, folder, plan);
+    status = ks_run_train(g->run);
+    if (status != KS_OK)
+        fprintf(stderr, "%s\n", ks_error_text());
+    fflush(stderr);
+    _exit(ks_exit_status(status));
+}
+
+/* Its exit status, or KILLED or TERMINATED. */
+static inline int await_run(pid_t child)
+{
+    int status;
+
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        return KILLED;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
+        return TERMINATED;
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static inline int run(struct ground *g, const char *folder, struct plan plan)
+{
+    return await_run(start_run(g, folder, &plan));
+}
+
+static inline const char *said(const char *folder)
+{
+    static char text[4096];
+    FILE *file = fopen(said_file(folder), "r");
+
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static inline void assert_said(const char *folder, const char *words)
+{
+    if (!strstr(said(folder), words))
+        fail_msg("'%s' does not contain '%s'", said(folder), words);
+}
+
+static inline void assert_runs(struct ground *g, const char *folder, struct plan plan)
+{
+    int result = run(g, folder, plan);
+
+    if (result != 0)
+        fail_msg("%s: exit status %d: %s", folder, result, said(folder));
+}
+
+static inline int shell(const char *command, const char *a, const char *b)
+{
+    char line[1024];
+
+    snprintf(line, sizeof line, "cd '%s' && %s '%s' '%s'", scratch_folder, command, a, b);
+    return system(line);
+}
+
+static inline void remove_folder(const char *folder)
+{
+    assert_int_equal(shell("rm -rf --", folder, said_file(folder)), 0);
+}
+
+/* run.json without what is the clock's or the command's. */
+static inline json_t *described(const char *folder)
+{
+    static const char *const free_keys[] = {"start", "resumed", "end", "command"};
+    char name[100];
+    json_t *object;
+
+    snprintf(name, sizeof name, "%s/run.json", folder);
+    object = json_load_file(scratch(name), 0, NULL);
+    assert_non_null(object);
+    for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++)
+        json_object_del(object, free_keys[i]);
+    return object;
+}
+
+static inline void assert_state(const char *folder, const char *state)
+{
+    json_t *object = described(folder);
+
+    assert_string_equal(json_string_value(json_object_get(object, "state")), state);
+    json_decref(object);
+}
+
+static inline void assert_same_file(const char *a, const char *b)
+{
+    size_t sizes[2];
+    unsigned char *bytes[2] = {read_bytes(scratch(a), &sizes[0]),
+                               read_bytes(scratch(b), &sizes[1])};
+
+    if (sizes[0] != sizes[1] || memcmp(bytes[0], bytes[1], sizes[0]) != 0)
+        fail_msg("%s and %s differ", a, b);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/* Names in the folder, hidden ones too. */
+static inline size_t count_files(const char *folder)
+{
+    DIR *list = opendir(scratch(folder));
+    size_t n = 0;
+
+    assert_non_null(list);
+    while (readdir(list))
+        n++;
+    closedir(list);
+    return n - 2;
+}
+
+/* Two finished runs have the same files: checkpoints and progress.csv byte for byte. */
+static inline void assert_same_run(const char *folder, const char *reference)
+{
+    static const char *const files[] = {"progress.csv", "step_000000008.h5", "step_000000015.h5",
+                                        "step_000000030.h5"};
+    enum { FILES = sizeof files / sizeof *files };
+    json_t *found = described(folder), *expected = described(reference);
+
+    for (size_t i = 0; i < FILES; i++) {
+        char a[100], b[100];
+
+        snprintf(a, sizeof a, "%s/%s", folder, files[i]);
+        snprintf(b, sizeof b, "%s/%s", reference, files[i]);
+        assert_same_file(a, b);
+    }
+    assert_int_equal(count_files(folder), FILES + 1);
+    if (!json_equal(found, expected))
+        fail_msg("%s/run.json: other than that of %s", folder, reference);
+    json_decref(found);
+    json_decref(expected);
+}
+
+#endif

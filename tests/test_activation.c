@@ -1,0 +1,139 @@
+/* Elementwise activations: their values, and their tails, where differences see only zeros. That
+ * f' and f'' are the derivatives of f is checked for every layer by test_layers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "ks/layer.h"
+#include "ks/memory.h"
+
+struct curve {
+    double f, f1, f2; /* f, f', f'' */
+};
+
+/* One number through the layer and back: y_bar = 1 gives f', its tangent along x_dot = 1 gives f''.
+ */
+static struct curve at(const struct ks_layer_kind *kind, double x)
+{
+    struct ks_layer l = {.kind = kind, .in = 1};
+    struct ks_line line;
+    struct curve c;
+    double one = 1, zero = 0, cache[4] = {0}, cache_dot[4] = {0}, y_dot;
+    struct ks_pass p = {.rows = 1,
+                        .x = &x,
+                        .y = &c.f,
+                        .cache = cache,
+                        .y_bar = &one,
+                        .x_bar = &c.f1,
+                        .x_dot = &one,
+                        .y_dot = &y_dot,
+                        .cache_dot = cache_dot,
+                        .y_bar_dot = &zero,
+                        .x_bar_dot = &c.f2};
+
+    assert_ok(ks_line_split(&line, "test", 1, kind->name));
+    assert_ok(kind->configure(&l, &line));
+    assert_true(l.cache_row <= sizeof cache / sizeof *cache);
+    kind->forward(&l, &p);
+    kind->backward(&l, &p);
+    kind->tangent_forward(&l, &p);
+    kind->tangent_backward(&l, &p);
+    assert_close(y_dot, c.f1, 0);
+    free(l.settings);
+    return c;
+}
+
+/* The definitions at 1 and at -2. */
+static void test_values(void **state)
+{
+    static const struct {
+        const struct ks_layer_kind *kind;
+        double one, minus_two;
+    } values[] = {
+        {&KS(tanh), 0.7615941559557649, -0.9640275800758169},
+        {&KS(silu), 0.7310585786300049, -0.2384058440442351},
+        {&KS(gelu), 0.8411919906082768, -0.04540230591222498},
+        {&KS(elu), 1, -0.8646647167633873},
+        {&KS(mish), 0.8650983882673103, -0.25250148269570886},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+        assert_close(at(values[k].kind, 1).f, values[k].one, 4 * KS_EPSILON);
+        assert_close(at(values[k].kind, -2).f, values[k].minus_two, 4 * KS_EPSILON);
+    }
+}
+
+/* At 0 a relu has the derivative 0, an elu 1. */
+static void test_kinks(void **state)
+{
+    (void)state;
+    assert_close(at(&KS(relu), 0).f1, 0, 0);
+    assert_close(at(&KS(elu), 0).f1, 1, 0);
+}
+
+static void assert_curve(const struct ks_layer_kind *kind, double x, double f, double f1, double f2)
+{
+    struct curve c = at(kind, x);
+
+    assert_close(c.f, f, 1e-13 * fabs(f));
+    assert_close(c.f1, f1, 1e-13 * fabs(f1));
+    assert_close(c.f2, f2, 1e-13 * fabs(f2));
+}
+
+/* Where e^-40 is nothing beside 1, to relative accuracy. */
+static void test_tails(void **state)
+{
+    const double x = 40, e = exp(-x);
+
+    (void)state;
+    assert_curve(&KS(tanh), x, 1, 4 * e * e, -8 * e * e);
+    assert_curve(&KS(tanh), -x, -1, 4 * e * e, 8 * e * e);
+    assert_curve(&KS(silu), x, x, 1, e * (2 - x));
+    assert_curve(&KS(silu), -x, -x * e, e * (1 - x), e * (2 - x));
+    assert_curve(&KS(elu), x, x, 1, 0);
+    assert_curve(&KS(elu), -x, e - 1, e, e);
+    assert_curve(&KS(mish), x, x, 1, 8 * e * e * (1 - x));
+    assert_curve(&KS(mish), -x, -x * e, e * (1 - x), e * (2 - x));
+}
+
+/* gelu at -10 is x e^v, v = sqrt(8/pi) (x + 0.044715 x^3) = -87: f' = e^v (1 + x v') and so on. */
+static void test_gelu_tail(void **state)
+{
+    const double x = -10, c = sqrt(8 / 3.14159265358979323846);
+    const double v = c * (x + 0.044715 * x * x * x), v1 = c * (1 + 3 * 0.044715 * x * x);
+    const double v2 = 6 * c * 0.044715 * x, e = exp(v);
+
+    (void)state;
+    assert_curve(&KS(gelu), x, x * e, e * (1 + x * v1), e * (2 * v1 + x * (v2 + v1 * v1)));
+    assert_curve(&KS(gelu), -x, -x, 1, e * (2 * v1 + x * (v2 + v1 * v1)));
+}
+
+/* Far out every one of them is a straight line: nothing overflows on the way. */
+static void test_far(void **state)
+{
+    static const struct ks_layer_kind *const kinds[] = {&KS(tanh), &KS(silu), &KS(gelu), &KS(elu),
+                                                        &KS(mish)};
+    static const double far[] = {1e3, 1e38, 1e200};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+            bool bounded = kinds[k] == &KS(tanh);
+
+            assert_curve(kinds[k], far[i], bounded ? 1 : far[i], !bounded, 0);
+            assert_curve(kinds[k], -far[i], bounded || kinds[k] == &KS(elu) ? -1 : 0, 0, 0);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values), cmocka_unit_test(test_kinks),
+        cmocka_unit_test(test_tails),  cmocka_unit_test(test_gelu_tail),
+        cmocka_unit_test(test_far),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

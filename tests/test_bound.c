@@ -1,0 +1,147 @@
+/* The probabilistic upper bound of the largest eigenvalue: its distribution, its polynomial, and
+ * how often it holds. */
+#include "ks/bound.h"
+
+#include "summaries.h"
+
+static const double PI = 3.14159265358979323846;
+enum { MOST = 400 };
+static double value[MOST];
+
+/* On the circle, on the sphere, in four dimensions the distribution is elementary; in many it is
+ * the normal one. */
+static void test_component(void **state)
+{
+    const double failures[] = {1e-6, 0.01, 0.3, 0.999};
+
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        double f = failures[k], d;
+
+        assert_close(ks_bound_component(1, f), 1, 0);
+        assert_close(ks_bound_component(2, f), sin(f * PI / 2), 1e-10 * f);
+        assert_close(ks_bound_component(3, f), f, 1e-10 * f);
+        d = ks_bound_component(4, f);
+        assert_close(2 / PI * (asin(d) + d * sqrt(1 - d * d)), f, 1e-10 * f);
+        d = ks_bound_component(100000000, f);
+        assert_close(erf(d * sqrt(0.5e8)), f, 1e-6 * f);
+    }
+}
+
+/* p_1 = (t - a) / b; p_2 of two Ritz values -+ 3 with beta 5, 2 is (t^2 - 9) / 10. */
+static void test_by_hand(void **state)
+{
+    const double one[] = {7}, two[] = {-3, 3}, beta[] = {5, 2};
+
+    (void)state;
+    assert_close(ks_bound_excess(1, one, beta, 7, 0.01), 500, 1e-11);
+    assert_close(ks_bound_excess(2, two, beta, 3, 0.1), sqrt(109) - 3, 1e-13);
+    assert_close(ks_bound_excess(2, two, beta, -3, 0.1), sqrt(109) - 3, 1e-13);
+}
+
+/* Where the Krylov space ends nothing lies beyond it. */
+static void test_breakdown(void **state)
+{
+    const double two[] = {-3, 3}, none[] = {5, 0}, noise[] = {5, 1e-15};
+
+    (void)state;
+    assert_close(ks_bound_excess(2, two, none, 3, 1e-5), 0, 0);
+    assert_close(ks_bound_excess(2, two, noise, 3, 1e-5), 5e-10 / 6, 1e-15);
+    assert_close(ks_bound_excess(1, two, none + 1, -3, 1e-5), 0, 0); /* the zero matrix */
+}
+
+/* The fraction of seeds for which lambda_max_upper is below `lambda_max`. */
+static double failures(const struct ks_operator *a, size_t order, size_t probes, size_t seeds,
+                       double lambda_max)
+{
+    size_t failed = 0;
+
+    for (size_t seed = 0; seed < seeds; seed++) {
+        struct ks_spectrum *s = estimate_with(a, order, probes, seed, NULL);
+
+        failed += ks_summary_get(s, "lambda_max_upper") < lambda_max;
+        ks_spectrum_free(s);
+    }
+    return (double)failed / (double)seeds;
+}
+
+/* One step with an operator of rank one is the worst case: the bound fails just where the component
+ * is too small. So it fails in 1% of all runs, with one probe and with three; the standard error of
+ * the count is 0.1%. */
+static void test_worst_case(void **state)
+{
+    struct diagonal d = {.n = 40, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+
+    (void)state;
+    memset(value, 0, sizeof value);
+    value[17] = 3;
+    assert_close(failures(&a, 1, 1, 6000, 3), 0.01, 0.004);
+    assert_close(failures(&a, 1, 3, 6000, 3), 0.01, 0.004);
+}
+
+/* It holds in at least 99% of many probes, and comes down to the largest eigenvalue: where that
+ * converges, and on the edge of a bulk, where it does not. */
+static void test_it_holds(void **state)
+{
+    enum { SEEDS = 300 };
+    struct diagonal d = {.n = MOST, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    static const struct {
+        size_t order;
+        double furthest[2]; /* of the bulk [-1, 1] alone; with an outlier at 2 */
+    } cases[] = {{4, {20, 20}}, {10, {2.5, 3}}, {30, {1.16, 2.0001}}, {60, {1.05, 2 + 1e-12}}};
+
+    (void)state;
+    for (int outlier = 0; outlier < 2; outlier++) {
+        double top = outlier ? 2 : 1;
+
+        for (size_t i = 0; i < MOST; i++)
+            value[i] = -1 + 2 * (double)i / (MOST - 1);
+        value[MOST - 1] = top;
+        for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+            size_t below = 0;
+
+            for (uint64_t seed = 0; seed < SEEDS; seed++) {
+                struct ks_spectrum *s = estimate_with(&a, cases[k].order, 1, seed, NULL);
+                double bound = ks_summary_get(s, "lambda_max_upper");
+
+                assert_true(bound >= ks_summary_get(s, "lambda_max"));
+                if (!(bound <= cases[k].furthest[outlier]))
+                    fail_msg("order %zu: the bound is %g", cases[k].order, bound);
+                below += bound < top * (1 - 1e-14);
+                ks_spectrum_free(s);
+            }
+            assert_true(below <= SEEDS / 100);
+        }
+    }
+}
+
+/* At the order n, and of an exact spectrum, the largest is known. */
+static void test_whole_space(void **state)
+{
+    struct diagonal d = {.n = 30, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+
+    (void)state;
+    for (size_t i = 0; i < 30; i++)
+        value[i] = sin((double)i * (double)i);
+    s = exact_with(&a, NULL);
+    check(s, "lambda_max_upper", ks_summary_get(s, "lambda_max"));
+    ks_spectrum_free(s);
+    s = estimate(&a, 30, 1);
+    assert_close(ks_summary_get(s, "lambda_max_upper"), ks_summary_get(s, "lambda_max"), 1e-13);
+    ks_spectrum_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_component), cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_breakdown), cmocka_unit_test(test_worst_case),
+        cmocka_unit_test(test_it_holds),  cmocka_unit_test(test_whole_space),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

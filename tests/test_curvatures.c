@@ -1,0 +1,356 @@
+/* The operators beside the Hessian, each against what defines it, and their diagonal blocks. */
+#include "ks/analysis.h"
+#include "ks/memory.h"
+#include "ks/optim.h"
+#include "ks/rng.h"
+#include "ks/selection.h"
+#include "ks/slq.h"
+#include "operators.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { IN = 4, ENSEMBLE = 2, MINIBATCHES = 2, ROWS = 9, LOSS_ROWS = 6, ATOMS = 3 };
+static const char PROJECTED[] =
+    "batchnorm\ndense 5 project=unit\nbatchnorm\nrelu\ndense 4 bias=no project=unit-kernel\n"
+    "layernorm\nrelu\ndense 3 project=unit-kernel\nloss ce min=-1 max=1\n";
+static const char FREE[] = "dense 5\nrelu\ndense 3\nloss ce min=-1 max=1\n";
+
+static double *numbers(struct ks_rng *rng, size_t n)
+{
+    double *values;
+
+    assert_ok(ks_alloc(n, sizeof *values, &values));
+    for (size_t i = 0; i < n; i++)
+        values[i] = ks_rng_normal(rng);
+    return values;
+}
+
+static size_t dimension(const struct ks_checkpoint *c)
+{
+    return c->critic.ensemble * c->critic.arch->parameters;
+}
+
+static struct ks_checkpoint *make(const char *text)
+{
+    struct ks_rng rng = ks_rng_start(41, 0);
+    struct ks_checkpoint *c;
+    double columns[16];
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    assert_ok(ks_copy_string(text, &c->critic.text));
+    assert_ok(ks_arch_parse_f64(text, "test", IN, &c->critic.arch));
+    c->critic.ensemble = ENSEMBLE;
+    c->critic.w = numbers(&rng, dimension(c));
+    for (size_t e = 0; e < ENSEMBLE; e++)
+        ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
+    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
+    c->input = numbers(&rng, MINIBATCHES * ROWS * IN);
+    c->target = numbers(&rng, MINIBATCHES * LOSS_ROWS * ATOMS);
+    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS * ATOMS; i++)
+        c->target[i] = i % ATOMS == i / ATOMS % ATOMS ? 0.5 : 0.25;
+    c->adam_v = numbers(&rng, dimension(c));
+    for (size_t i = 0; i < dimension(c); i++)
+        c->adam_v[i] = i % 7 == 3 ? 0 : 1e-3 * c->adam_v[i] * c->adam_v[i];
+    c->adam_step = 20;
+    return c;
+}
+
+static struct ks_problem pose(const struct ks_checkpoint *c)
+{
+    return (struct ks_problem){.checkpoint = c,
+                               .minibatches = MINIBATCHES,
+                               .scale = 1.5,
+                               .weight_decay = 0.01,
+                               .critic = -1,
+                               .layer = -1};
+}
+
+static double *product(const struct ks_operator *a, const double *v)
+{
+    double *out;
+
+    assert_ok(ks_alloc(a->n, sizeof *out, &out));
+    assert_ok(ks_operator_apply(a, v, out));
+    return out;
+}
+
+/* Rows of the dense matrix; the operator is freed. */
+static double *dense(struct ks_operator *a)
+{
+    size_t n = a->n;
+    double *matrix, *unit;
+
+    assert_ok(ks_alloc(n * n, sizeof *matrix, &matrix));
+    assert_ok(ks_alloc(n, sizeof *unit, &unit));
+    for (size_t j = 0; j < n; j++) {
+        unit[j] = 1;
+        assert_ok(ks_operator_apply(a, unit, matrix + j * n));
+        unit[j] = 0;
+    }
+    free(unit);
+    ks_operator_free(a);
+    return matrix;
+}
+
+static double largest(size_t n, const double *a)
+{
+    double size = 0;
+
+    for (size_t i = 0; i < n; i++)
+        size = fmax(size, fabs(a[i]));
+    return size;
+}
+
+static void test_ggn_and_residual(void **state)
+{
+    static const char *const texts[] = {PROJECTED, FREE};
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct ks_checkpoint *c = make(texts[k]);
+        struct ks_problem q = pose(c);
+        struct ks_rng rng = ks_rng_start(42, k);
+        size_t n = dimension(c);
+        struct ks_operator *a[3];
+        double *v = numbers(&rng, n), *out[3];
+
+        assert_ok(prepared(ks_hessian_new_f64, &q, &a[0]));
+        assert_ok(prepared(ks_ggn_new_f64, &q, &a[1]));
+        assert_ok(prepared(ks_residual_new_f64, &q, &a[2]));
+        for (size_t i = 0; i < 3; i++)
+            out[i] = product(a[i], v);
+        for (size_t i = 0; i < n; i++)
+            assert_close(out[1][i] + out[2][i], out[0][i], 1e-14 * largest(n, out[0]));
+        assert_true(largest(n, out[1]) > 0 && largest(n, out[2]) > 0);
+        for (size_t i = 0; i < 3; i++)
+            free(out[i]), ks_operator_free(a[i]);
+        free(v);
+        ks_checkpoint_free(c);
+    }
+}
+
+static void test_ggn_is_semidefinite(void **state)
+{
+    struct ks_checkpoint *c = make(PROJECTED);
+    struct ks_problem q = pose(c);
+    struct ks_spectrum *s = calloc(1, sizeof *s);
+    struct ks_operator *a;
+
+    (void)state;
+    q.weight_decay = 0;
+    assert_ok(prepared(ks_ggn_new_f64, &q, &a));
+    assert_ok(ks_exact(a, NULL, NULL, s));
+    assert_true(s->ritz[0] >= -1e-15 * s->ritz[s->order - 1]);
+    assert_true(s->ritz[s->order - 1] > 0);
+    ks_operator_free(a);
+    ks_spectrum_free(s);
+    ks_checkpoint_free(c);
+}
+
+static void test_preconditioned(void **state)
+{
+    struct ks_checkpoint *c = make(FREE);
+    struct ks_problem q = pose(c);
+    size_t n = dimension(c);
+    struct ks_operator *a;
+    double *h, *p, correction = 1 - pow(0.999, 20), size;
+
+    (void)state;
+    assert_ok(prepared(ks_hessian_new_f64, &q, &a));
+    h = dense(a);
+    assert_ok(prepared(ks_preconditioned_new_f64, &q, &a));
+    p = dense(a);
+    size = largest(n * n, p);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double di = sqrt(c->adam_v[i] / correction) + 1e-8;
+            double dj = sqrt(c->adam_v[j] / correction) + 1e-8;
+            bool in = c->adam_v[i] > 0 && c->adam_v[j] > 0;
+
+            assert_close(p[i * n + j], in ? h[i * n + j] / sqrt(di * dj) : 0, 1e-14 * size);
+        }
+    free(h), free(p);
+    c->adam_step = 0;
+    assert_fails(ks_preconditioned_new_f64(&q, &a), KS_FORMAT, "/optimizer/v");
+    ks_checkpoint_free(c);
+}
+
+/* For every projected column: x <- x - w (w' x), with w from `w`. */
+static void project(const struct ks_arch *arch, const double *w, double *x)
+{
+    for (size_t e = 0; e < ENSEMBLE; e++)
+        for (size_t k = 0; k < arch->n_layers; k++) {
+            const struct ks_layer *l = &arch->layer[k];
+            size_t at = e * arch->parameters + l->offset;
+
+            for (size_t j = 0; j < l->out && l->sphere_rows > 0; j++) {
+                double dot = 0;
+
+                for (size_t i = 0; i < l->sphere_rows; i++)
+                    dot += w[at + i * l->out + j] * x[at + i * l->out + j];
+                for (size_t i = 0; i < l->sphere_rows; i++)
+                    x[at + i * l->out + j] -= dot * w[at + i * l->out + j];
+            }
+        }
+}
+
+/* to = the point at time t of the geodesic from w with the tangent v: great circles where columns
+ * are projected, straight lines elsewhere. */
+static void geodesic(const struct ks_arch *arch, const double *w, const double *v, double t,
+                     double *to)
+{
+    for (size_t i = 0; i < ENSEMBLE * arch->parameters; i++)
+        to[i] = w[i] + t * v[i];
+    for (size_t e = 0; e < ENSEMBLE; e++)
+        for (size_t k = 0; k < arch->n_layers; k++) {
+            const struct ks_layer *l = &arch->layer[k];
+            size_t at = e * arch->parameters + l->offset;
+
+            for (size_t j = 0; j < l->out && l->sphere_rows > 0; j++) {
+                double speed = 0;
+
+                for (size_t i = 0; i < l->sphere_rows; i++)
+                    speed += v[at + i * l->out + j] * v[at + i * l->out + j];
+                speed = sqrt(speed);
+                for (size_t i = 0; i < l->sphere_rows; i++) {
+                    size_t p = at + i * l->out + j;
+
+                    to[p] = cos(t * speed) * w[p] + sin(t * speed) / speed * v[p];
+                }
+            }
+        }
+}
+
+/* The covariant derivative of the Riemannian gradient along a geodesic is the Riemannian Hessian.
+ */
+static void test_manifold(void **state)
+{
+    const double h = 1e-5;
+    struct ks_checkpoint *c = make(PROJECTED);
+    struct ks_problem q = pose(c);
+    struct ks_rng rng = ks_rng_start(43, 0);
+    const struct ks_arch *arch = c->critic.arch;
+    size_t n = dimension(c);
+    double *w = c->critic.w, *v = numbers(&rng, n), *found, *g[2], *moved = numbers(&rng, n), loss;
+    struct ks_operator *a;
+
+    (void)state;
+    project(arch, w, v);
+    assert_ok(prepared(ks_manifold_new_f64, &q, &a));
+    found = product(a, v);
+    c->critic.w = moved;
+    for (int side = 0; side < 2; side++) {
+        geodesic(arch, w, v, side == 0 ? h : -h, moved);
+        assert_ok(ks_alloc(n, sizeof(double), &g[side]));
+        assert_ok(ks_gradient(&q, &loss, g[side]));
+        project(arch, moved, g[side]);
+    }
+    c->critic.w = w;
+    for (size_t i = 0; i < n; i++)
+        g[0][i] = (g[0][i] - g[1][i]) / (2 * h);
+    project(arch, w, g[0]);
+    for (size_t i = 0; i < n; i++)
+        assert_close(found[i], g[0][i], 1e-8 * largest(n, found));
+    free(v), free(found), free(g[0]), free(g[1]), free(moved);
+    ks_operator_free(a);
+
+    w[arch->layer[1].offset] *= 1.001;
+    assert_fails(ks_manifold_new_f64(&q, &a), KS_FORMAT, "layer 1, critic 0");
+    ks_checkpoint_free(c);
+    c = make(FREE);
+    q.checkpoint = c;
+    assert_fails(ks_manifold_new_f64(&q, &a), KS_FORMAT, "the description has none");
+    ks_checkpoint_free(c);
+}
+
+/* The block of a critic and a layer, against that part of the dense matrix. */
+static void check_block(const struct ks_checkpoint *c, const double *h, int critic, int layer)
+{
+    struct ks_problem q = pose(c);
+    const struct ks_arch *arch = c->critic.arch;
+    size_t n = dimension(c), k = 0;
+    struct ks_selection *s;
+    struct ks_operator *a;
+    double *block;
+
+    q.critic = critic, q.layer = layer;
+    assert_ok(ks_selection_new(&q, false, &s));
+    for (size_t i = 0; i < n; i++) {
+        const struct ks_layer *l = layer < 0 ? NULL : &arch->layer[layer];
+        size_t at = i % arch->parameters;
+
+        if ((critic < 0 || (int)(i / arch->parameters) == critic) &&
+            (!l || (at >= l->offset && at < l->offset + l->parameters)))
+            assert_true(!s->index || s->index[k++] == i);
+    }
+    assert_int_equal(s->n, s->index ? k : n);
+    assert_ok(prepared(ks_hessian_new_f64, &q, &a));
+    assert_ok(ks_block_new(a, s, &a));
+    assert_int_equal(a->n, s->n);
+    block = dense(a);
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t j = 0; j < s->n; j++)
+            assert_close(block[i * s->n + j],
+                         h[(s->index ? s->index[i] : i) * n + (s->index ? s->index[j] : j)],
+                         1e-14 * largest(n * n, h));
+    free(block);
+    ks_selection_free(s);
+}
+
+static void test_blocks(void **state)
+{
+    struct ks_checkpoint *c = make(PROJECTED);
+    struct ks_problem q = pose(c);
+    struct ks_selection *s;
+    struct ks_operator *a;
+    double *h;
+
+    (void)state;
+    assert_ok(prepared(ks_hessian_new_f64, &q, &a));
+    h = dense(a);
+    for (int critic = -1; critic < ENSEMBLE; critic++)
+        for (int layer = -1; layer < (int)c->critic.arch->n_layers; layer++)
+            if (layer < 0 || c->critic.arch->layer[layer].parameters > 0)
+                check_block(c, h, critic, layer);
+    q.layer = 3;
+    assert_fails(ks_selection_new(&q, false, &s), KS_USAGE, "a relu without");
+    q.layer = 99;
+    assert_fails(ks_selection_new(&q, false, &s), KS_USAGE, "expected 0 to 7, found 99");
+    q.layer = -1, q.critic = ENSEMBLE;
+    assert_fails(ks_selection_new(&q, false, &s), KS_USAGE, "expected 0 to 1, found 2");
+    free(h);
+    ks_checkpoint_free(c);
+}
+
+/* Coordinates that never had a gradient are left out of the preconditioned operator. */
+static void test_moving(void **state)
+{
+    struct ks_checkpoint *c = make(FREE);
+    struct ks_problem q = pose(c);
+    struct ks_selection *s;
+    size_t moving = 0;
+
+    (void)state;
+    for (size_t i = 0; i < dimension(c); i++)
+        moving += c->adam_v[i] > 0;
+    assert_ok(ks_selection_new(&q, true, &s));
+    assert_int_equal(s->n, moving);
+    assert_true(moving < dimension(c));
+    ks_selection_free(s);
+    memset(c->adam_v, 0, dimension(c) * sizeof *c->adam_v);
+    assert_fails(ks_selection_new(&q, true, &s), KS_NUMBER, "no parameter is left");
+    ks_checkpoint_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ggn_and_residual), cmocka_unit_test(test_ggn_is_semidefinite),
+        cmocka_unit_test(test_preconditioned),   cmocka_unit_test(test_manifold),
+        cmocka_unit_test(test_blocks),           cmocka_unit_test(test_moving),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

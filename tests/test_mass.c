@@ -1,0 +1,285 @@
+/* What is zero, what is negative, how far from zero the rest is, and what noise hides. */
+#include "summaries.h"
+
+#include "ks/rng.h"
+
+enum { N = 400, MOST = 2000 };
+static double value[MOST];
+
+/* Of the start vector of a probe, the share on coordinates with these eigenvalues. */
+static double start_share(size_t n, uint64_t seed, uint64_t probe, double low, double high)
+{
+    struct ks_rng rng = ks_rng_start(seed, probe);
+    double all = 0, share = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double q = ks_rng_normal(&rng);
+
+        all += q * q;
+        share += value[i] >= low && value[i] <= high ? q * q : 0;
+    }
+    return share / all;
+}
+
+/* Three quarters of the eigenvalues are zero, the others positive, or of both signs: once zero has
+ * converged, its mass is that of the start vector there to the last digits. */
+static void test_rank_deficient(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+
+    (void)state;
+    for (int signs = 0; signs < 2; signs++) {
+        memset(value, 0, sizeof value);
+        for (size_t i = 0; i < 100; i++)
+            value[i] = (signs == 1 && i % 2 == 0 ? -1 : 1) * (1 + (double)i / 99);
+        for (size_t order = 40; order <= 120; order += 40) {
+            struct ks_spectrum *s = estimate(&a, order, 2);
+            double zero = (start_share(N, 5, 0, 0, 0) + start_share(N, 5, 1, 0, 0)) / 2;
+            double negative = (start_share(N, 5, 0, -2, -1) + start_share(N, 5, 1, -2, -1)) / 2;
+
+            assert_close(ks_summary_get(s, "zero_mass"), zero, 1e-12);
+            assert_close(ks_summary_get(s, "negative_mass"), signs ? negative : 0, 1e-12);
+            assert_close(zero, 0.75, 0.05);
+            ks_spectrum_free(s);
+        }
+    }
+}
+
+/* The operator has no zero eigenvalue, at any order. */
+static void check_no_zeros(double most)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+
+    for (size_t m = 1; m <= 60; m++) {
+        struct ks_spectrum *s = estimate(&a, m, 1);
+
+        if (!(ks_summary_get(s, "zero_mass") <= most))
+            fail_msg("m = %zu: zero_mass = %g", m, ks_summary_get(s, "zero_mass"));
+        ks_spectrum_free(s);
+    }
+}
+
+static void test_no_zeros(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = -7;
+    check_no_zeros(0);
+    for (size_t i = 0; i < N; i++)
+        value[i] = 1e-3 + (double)i / N; /* positive definite */
+    check_no_zeros(0);
+    for (size_t i = 0; i < N; i++)
+        value[i] = i < 3 ? 3 : i % 2 == 0 ? 1e-3 : -1e-4; /* three values, both signs */
+    {
+        struct diagonal d = {.n = N, .value = value};
+        struct ks_operator a = diagonal_operator(&d);
+        struct ks_spectrum *s = estimate(&a, 30, 1);
+
+        check(s, "zero_mass", 0);
+        assert_close(ks_summary_get(s, "negative_mass"), 0.5, 0.1);
+        ks_spectrum_free(s);
+    }
+}
+
+/* +-[1, 2]: the gap around zero is as wide as the bulk, but its edges are no zeros. At odd m a Ritz
+ * value stands in the gap, with next to no weight. */
+static void test_two_bulks(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
+    for (size_t m = 8; m <= 60; m++) {
+        struct ks_spectrum *s = estimate(&a, m, 2);
+
+        if (!(ks_summary_get(s, "zero_mass") <= (m % 2 == 0 ? 0 : 0.02)))
+            fail_msg("m = %zu: zero_mass = %g", m, ks_summary_get(s, "zero_mass"));
+        assert_close(ks_summary_get(s, "negative_mass"), 0.5, 0.06);
+        ks_spectrum_free(s);
+    }
+}
+
+/* Nodes with residual bounds by hand: the gap around zero is 3. */
+static void test_window_by_hand(void **state)
+{
+    const double ritz[] = {-9, -3.1, -2, 1, 2.5, 4}, w[] = {0.3, 0.01, 0.02, 0.04, 0.08, 0.55};
+    struct ks_spectrum *s;
+
+    (void)state;
+    for (int resolved = 0; resolved < 3; resolved++) {
+        double zero = w[2] + w[3] + w[4], negative = w[0] + w[1];
+
+        s = spectrum_of(6, ritz, w);
+        for (size_t i = 0; i < 6; i++)
+            s->residual[i] = 5;
+        if (resolved == 1) /* 2.5 is an eigenvalue, or nearly */
+            s->residual[4] = 0.1, zero -= w[4];
+        if (resolved == 2) /* -2 is */
+            s->residual[2] = 0.1, zero -= w[2], negative += w[2];
+        summarize(s, 100);
+        check(s, "zero_mass", zero);
+        check(s, "negative_mass", negative);
+        ks_spectrum_free(s);
+    }
+}
+
+/* A known null space: of this dimension, and what the product made of it. */
+static struct ks_null null_of(size_t dimension, double product, size_t dead)
+{
+    return (struct ks_null){.dimension = dimension, .product = product, .dead = dead};
+}
+
+static void check_floor(const struct ks_null *null, double shift, double floor, double residual)
+{
+    const double ritz[] = {0.001, 0.5, 4}, w[] = {0.25, 0.5, 0.25};
+    struct ks_spectrum *s = spectrum_of(3, ritz, w);
+    struct ks_summary_terms terms = {.n = 50,
+                                     .epsilon = FLT_EPSILON,
+                                     .basis_epsilon = DBL_EPSILON,
+                                     .null = null,
+                                     .shift = shift};
+
+    assert_ok(ks_summary(s, &terms));
+    assert_close(ks_summary_get(s, "noise_floor"), floor, 1e-12 * floor);
+    check(s, "zero_mass", floor < 0.001 ? 0 : 0.25);
+    if (null) {
+        check(s, "null_dimension", (double)null->dimension);
+        check(s, "dead_dimension", (double)null->dead);
+    } else {
+        assert_true(isnan(ks_summary_get(s, "null_dimension")));
+        assert_true(isnan(ks_summary_get(s, "dead_dimension")));
+    }
+    if (isnan(residual))
+        assert_true(isnan(ks_summary_get(s, "null_residual")));
+    else
+        check(s, "null_residual", residual);
+    ks_spectrum_free(s);
+}
+
+/* Measured where a null direction is known, and the product there is not zero by construction. */
+static void test_noise_floor(void **state)
+{
+    const struct ks_null measured = null_of(7, 0.002, 3), zero = null_of(7, 0, 3),
+                         none = null_of(0, NAN, 3);
+    const struct ks_null tiny = null_of(7, 1e-17, 3); /* eigenvalues are no better than LAPACK's */
+    const double by_epsilon = 16 * 4 * FLT_EPSILON;
+
+    (void)state;
+    check_floor(NULL, 0, by_epsilon, NAN);
+    check_floor(&measured, 0, 0.002, 0.0005);
+    check_floor(&measured, 0.1, 0.002, 0.0005);
+    check_floor(&zero, 0, by_epsilon, 0);
+    check_floor(&none, 0, by_epsilon, NAN);
+    check_floor(&tiny, 0, 16 * 4 * DBL_EPSILON, 0.25e-17);
+}
+
+/* What Lanczos in float64 makes of a zero eigenvalue that it has found, in units of eps
+ * lambda_abs_max: below the noise floor, and not so far below that this says nothing. */
+static void test_zeros_stay_below_the_noise_floor(void **state)
+{
+    double worst = 0;
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++)
+        for (size_t rank = 1; rank < 150; rank = 2 * rank + 1) {
+            struct diagonal d = {.n = 200, .value = value};
+            struct ks_operator a = diagonal_operator(&d);
+            struct ks_rng rng = ks_rng_start(3, rank);
+            struct ks_spectrum *s;
+
+            memset(value, 0, sizeof value);
+            for (size_t i = 0; i < rank; i++)
+                value[i] = kind == 0   ? ks_rng_uniform(&rng, 0, 1)
+                           : kind == 1 ? ks_rng_normal(&rng)
+                                       : 100 * pow(10, -4 * (double)i / (double)rank);
+            s = estimate(&a, 150, 4);
+            for (size_t i = 0; i < s->order * s->probes; i++)
+                if (s->weight[i] > 0.3 * (1 - (double)rank / 200) && fabs(s->ritz[i]) < 1e-9)
+                    worst = fmax(worst, fabs(s->ritz[i]) / ks_summary_get(s, "noise_floor"));
+            ks_spectrum_free(s);
+        }
+    assert_true(worst < 1);
+    assert_true(worst > 0.02);
+}
+
+/* Off a null space that is known, the condition number is 2: kappa_lower_bound is no bound for
+ * that, kappa_effective_bound is one for every start vector, and no trivial one. */
+static void test_effective_bound(void **state)
+{
+    struct diagonal d = {.n = MOST, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    const size_t dimensions[] = {5, 300, 1500};
+
+    (void)state;
+    for (int signs = 0; signs < 2; signs++)
+        for (size_t k = 0; k < 3; k++) {
+            const struct ks_null null = null_of(dimensions[k] - 2, 1e-15, 2);
+
+            for (size_t i = 0; i < MOST; i++)
+                value[i] = i < dimensions[k] ? 0
+                                             : (signs == 1 && i % 2 == 0 ? -1 : 1) *
+                                                   (1 + (double)(i - dimensions[k]) /
+                                                            (double)(MOST - 1 - dimensions[k]));
+            for (uint64_t seed = 0; seed < 20; seed++) {
+                struct ks_spectrum *s = estimate_with(&a, 50, 1 + seed % 2, seed, &null);
+                double bound = ks_summary_get(s, "kappa_effective_bound");
+
+                assert_true(bound <= 2 * (1 + 1e-12));
+                if (!(bound > (k == 2 ? 1.35 : 1.75)))
+                    fail_msg("null space %zu: the bound is %g", dimensions[k], bound);
+                assert_true(ks_summary_get(s, "kappa_lower_bound") > 10);
+                ks_spectrum_free(s);
+            }
+        }
+}
+
+/* With a weight decay the directions are no null space; with none known, noise is what limits the
+ * bound; of all eigenvalues the null space's are the smallest. */
+static void test_effective_bound_otherwise(void **state)
+{
+    const double ritz[] = {-4, 1e-9, 2e-9, 0.5, 3}, w[] = {0.2, 0.2, 0.2, 0.2, 0.2};
+    const struct ks_null null = null_of(2, 1e-8, 0), all = null_of(3, 1e-8, 2);
+    struct ks_summary_terms terms = {.n = 5, .epsilon = FLT_EPSILON, .null = &null};
+    struct ks_spectrum *s = spectrum_of(5, ritz, w);
+
+    (void)state;
+    assert_ok(ks_summary(s, &terms));
+    check(s, "kappa_effective_bound", 4 / (0.5 + 1e-8));
+    ks_spectrum_free(s);
+    s = spectrum_of(5, ritz, w);
+    terms.shift = 0.5;
+    assert_ok(ks_summary(s, &terms));
+    assert_close(ks_summary_get(s, "kappa_effective_bound"), 4 / 1.1e-8, 1e-3);
+    ks_spectrum_free(s);
+    s = spectrum_of(5, ritz, w);
+    terms = (struct ks_summary_terms){.n = 5, .epsilon = DBL_EPSILON};
+    assert_ok(ks_summary(s, &terms));
+    assert_close(ks_summary_get(s, "kappa_effective_bound"), 4 / 1e-9, 1e5);
+    assert_true(ks_summary_get(s, "kappa_effective_bound") < ks_summary_get(s, "kappa"));
+    ks_spectrum_free(s);
+    s = spectrum_of(5, ritz, w);
+    terms.null = &all;
+    assert_ok(ks_summary(s, &terms));
+    assert_true(isnan(ks_summary_get(s, "kappa_effective_bound"))); /* nothing is left */
+    ks_spectrum_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rank_deficient),
+        cmocka_unit_test(test_no_zeros),
+        cmocka_unit_test(test_two_bulks),
+        cmocka_unit_test(test_window_by_hand),
+        cmocka_unit_test(test_noise_floor),
+        cmocka_unit_test(test_zeros_stay_below_the_noise_floor),
+        cmocka_unit_test(test_effective_bound),
+        cmocka_unit_test(test_effective_bound_otherwise),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* Outliers, and moments of all eigenvalues in which they count as what they are. */
+#include "summaries.h"
+
+#include "ks/rng.h"
+
+enum { N = 400 };
+static double value[N];
+
+/* m4 / m2^2 of all n values. */
+static double kurtosis_of(size_t n)
+{
+    double mean = 0, m2 = 0, m4 = 0;
+
+    for (size_t i = 0; i < n; i++)
+        mean += value[i] / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        m2 += pow(value[i] - mean, 2) / (double)n;
+        m4 += pow(value[i] - mean, 4) / (double)n;
+    }
+    return m4 / (m2 * m2);
+}
+
+/* The same by plain quadrature, of the first probe. */
+static double quadrature_kurtosis(const struct ks_spectrum *s)
+{
+    size_t m = (size_t)s->steps[0];
+    double mean = 0, m2 = 0, m4 = 0;
+
+    for (size_t i = 0; i < m; i++)
+        mean += s->weight[i] * s->ritz[i];
+    for (size_t i = 0; i < m; i++) {
+        m2 += s->weight[i] * pow(s->ritz[i] - mean, 2);
+        m4 += s->weight[i] * pow(s->ritz[i] - mean, 4);
+    }
+    return m4 / (m2 * m2);
+}
+
+/* Counted up to the first that has not converged, from both ends; 1/1000 of the distance inward is
+ * the limit. */
+static void test_outliers_by_hand(void **state)
+{
+    const double ritz[] = {-50, -20, -3, 1, 2, 4, 10, 30},
+                 w[8] = {1. / 8, 1. / 8, 1. / 8, 1. / 8, 1. / 8, 1. / 8, 1. / 8, 1. / 8};
+    static const struct {
+        double residual[8], outliers;
+    } cases[] = {
+        {{1, 1, 1, 1, 1, 1, 1, 1}, 0},
+        {{0.03, 1, 1, 1, 1, 1, 0.006, 0.02}, 3},   /* at the limit */
+        {{0.031, 0, 1, 1, 1, 1, 0.0061, 0.02}, 1}, /* beyond it; what lies inside is nothing */
+        {{0, 0, 0, 1, 1, 1, 1, 1}, 3},             /* one end only */
+        {{0, 0, 0, 0, 0, 0, 0, 1}, 7},             /* all but the last */
+        {{0, 0, 0, 0, 0, 0, 0, 0}, 8},             /* all, none twice */
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct ks_spectrum *s = spectrum_of(8, ritz, w);
+
+        memcpy(s->residual, cases[k].residual, sizeof cases[k].residual);
+        summarize(s, 1000);
+        check(s, "outliers", cases[k].outliers);
+        check(s, "outlier_gap", 30);
+        ks_spectrum_free(s);
+    }
+}
+
+/* diag(5, 4, 3, 0, ...) + Z Z' / n (Papyan, JMLR 21, 2020): three outliers above a bulk on [0, 4].
+ * The same turned round has them below. */
+static void test_spiked(void **state)
+{
+    enum { SIZE = 200 };
+    static double z[SIZE][SIZE], matrix[SIZE * SIZE];
+    struct dense dense = {.n = SIZE, .matrix = matrix};
+    struct ks_operator a = dense_operator(&dense);
+    struct ks_rng rng = ks_rng_start(11, 0);
+
+    (void)state;
+    for (size_t i = 0; i < SIZE; i++)
+        for (size_t j = 0; j < SIZE; j++)
+            z[i][j] = ks_rng_normal(&rng);
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        struct ks_spectrum *s, *exact;
+
+        for (size_t i = 0; i < SIZE; i++)
+            for (size_t j = 0; j < SIZE; j++) {
+                double sum = i == j && i < 3 ? 5 - (double)i : 0;
+
+                for (size_t k = 0; k < SIZE; k++)
+                    sum += z[i][k] * z[j][k] / SIZE;
+                matrix[i * SIZE + j] = sign * sum;
+            }
+        exact = exact_with(&a, NULL);
+        s = estimate(&a, 40, 2);
+        assert_true(ks_summary_get(s, "outliers_m30") >= 3);
+        assert_true(ks_summary_get(s, "outliers") <= 5); /* the bulk's edges begin to converge */
+        check(exact, "outliers", SIZE);
+        if (sign > 0)
+            assert_close(ks_summary_get(s, "outlier_gap"), ks_summary_get(exact, "outlier_gap"),
+                         0.02 * ks_summary_get(exact, "outlier_gap"));
+        ks_spectrum_free(s);
+        ks_spectrum_free(exact);
+    }
+}
+
+/* All eigenvalues with their weights 1/n: the moments are those of the list. */
+static void test_kurtosis_exact(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = i < 5 ? 100 * (double)(i + 1) : i < 200 ? 0 : sin((double)i);
+    s = exact_with(&a, NULL);
+    assert_close(ks_summary_get(s, "kurtosis_spectral"), kurtosis_of(N), 1e-10 * kurtosis_of(N));
+    check(s, "outliers", N);
+    ks_spectrum_free(s);
+}
+
+/* Outliers above and below one or no other value: few steps say all, and the outliers, whose own
+ * weights are off by any factor, count 1/n. */
+static void test_kurtosis_of_point_masses(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+
+    (void)state;
+    for (int bulk = -1; bulk <= 1; bulk++)
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            struct ks_spectrum *s;
+
+            for (size_t i = 0; i < N; i++)
+                value[i] = i < 4 ? 50 * (double)(i + 1) : i < 6 ? -30 * (double)i : bulk;
+            s = estimate_with(&a, 30, 1, seed, NULL);
+            assert_int_equal(s->steps[0], 7);
+            assert_close(ks_summary_get(s, "kurtosis_spectral"), kurtosis_of(N),
+                         1e-9 * kurtosis_of(N));
+            ks_spectrum_free(s);
+        }
+}
+
+/* Outliers above a wide bulk: they make the moments, and they are exact. The plain quadrature is
+ * off by a factor, seed by seed. */
+static void test_kurtosis_with_outliers(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    double plain = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = i == 0 ? 40 : i == 1 ? 25 : i == 2 ? -30 : cos((double)i);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct ks_spectrum *s = estimate_with(&a, 40, 1, seed, NULL);
+
+        check(s, "outliers", 3);
+        assert_close(ks_summary_get(s, "kurtosis_spectral"), kurtosis_of(N), 0.03 * kurtosis_of(N));
+        plain = fmax(plain, quadrature_kurtosis(s) / kurtosis_of(N));
+        ks_spectrum_free(s);
+    }
+    assert_true(plain > 1.5);
+}
+
+/* No outliers, one value, two values in a ratio, the whole space. */
+static void test_kurtosis_otherwise(void **state)
+{
+    struct diagonal d = {.n = N, .value = value}, small = {.n = 12, .value = value};
+    struct ks_operator a = diagonal_operator(&d), b = diagonal_operator(&small);
+    struct ks_spectrum *s;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = (double)i;
+    s = estimate(&a, 30, 20);
+    assert_close(ks_summary_get(s, "kurtosis_spectral"), 1.8, /* of a uniform distribution */
+                 4 * ks_summary_get(s, "kurtosis_spectral_se"));
+    ks_spectrum_free(s);
+    for (size_t i = 0; i < N; i++)
+        value[i] = 2.5;
+    s = estimate(&a, 30, 1);
+    assert_true(isnan(ks_summary_get(s, "kurtosis_spectral")));
+    assert_true(isnan(ks_summary_get(s, "outlier_gap")));
+    check(s, "outliers", 0);
+    ks_spectrum_free(s);
+    for (size_t i = 0; i < N; i++)
+        value[i] = i % 4 == 0 ? 1 : 7;
+    s = estimate(&a, 30, 50);
+    assert_close(ks_summary_get(s, "kurtosis_spectral"), kurtosis_of(N),
+                 4 * ks_summary_get(s, "kurtosis_spectral_se"));
+    ks_spectrum_free(s);
+    for (size_t i = 0; i < 12; i++)
+        value[i] = sin((double)(i * i));
+    s = estimate(&b, 30, 1);
+    assert_close(ks_summary_get(s, "kurtosis_spectral"), kurtosis_of(12), 1e-9);
+    ks_spectrum_free(s);
+    /* Few of each, so that no weight is too large for one, and no bulk: the weights stay. */
+    for (size_t i = 0; i < 12; i++)
+        value[i] = i % 3 == 0 ? 1 : i % 3 == 1 ? 2 : 7;
+    s = estimate(&b, 30, 1);
+    check(s, "kurtosis_spectral", quadrature_kurtosis(s));
+    ks_spectrum_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_outliers_by_hand),
+        cmocka_unit_test(test_spiked),
+        cmocka_unit_test(test_kurtosis_exact),
+        cmocka_unit_test(test_kurtosis_of_point_masses),
+        cmocka_unit_test(test_kurtosis_with_outliers),
+        cmocka_unit_test(test_kurtosis_otherwise),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

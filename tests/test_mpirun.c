@@ -1,0 +1,358 @@
+/* The analyzer under mpirun: the figures of one process, its files and its words, from any number
+ * of processes; and an end for all where one of them fails. */
+#include "small_critics.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <time.h>
+
+#include "ks/spectrum.h"
+#include "mpirun.h"
+
+enum { KILLS = 3 };
+static const char PROJECTED[] =
+    "dense 6 project=unit\nlayernorm\nrelu\ndense 4\nloss ce min=-5 max=5\n";
+static const char MEDIUM[] =
+    "repeat 2 {\ndense 30\nlayernorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n";
+
+/* The columns of [kernel; bias] of layer 0, which come first, to norm 1. */
+static void project(struct ks_checkpoint *c)
+{
+    const struct ks_arch *a = c->critic.arch;
+
+    for (size_t column = 0; column < ENSEMBLE * 6; column++) {
+        double *w = c->critic.w + column / 6 * a->parameters + column % 6, square = 0;
+
+        for (size_t i = 0; i <= IN; i++)
+            square += w[6 * i] * w[6 * i];
+        for (size_t i = 0; i <= IN; i++)
+            w[6 * i] /= sqrt(square);
+    }
+}
+
+static int write_critics(void **state)
+{
+    struct ks_checkpoint *c;
+    struct ks_rng rng = ks_rng_start(61, 0);
+
+    if (write_checkpoints(state) != 0)
+        return -1;
+    c = make(PROJECTED);
+    project(c);
+    c->adam_step = 20;
+    c->adam_v = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
+    c->adam_m = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
+    for (size_t i = 0; i < ENSEMBLE * c->critic.arch->parameters; i++)
+        c->adam_v[i] = i % 7 == 0 ? 0 : fabs(c->adam_v[i]);
+    assert_ok(ks_checkpoint_write(file("projected"), c, false));
+    ks_checkpoint_free(c);
+    c = make(archs[5].text);
+    for (size_t i = 0; i < dimension(archs[5].text); i++)
+        c->critic.w[i] *= 1e120; /* finite, its cube is not */
+    assert_ok(ks_checkpoint_write(file("huge"), c, false));
+    ks_checkpoint_free(c);
+    c = make(MEDIUM);
+    assert_ok(ks_checkpoint_write(file("medium"), c, false));
+    ks_checkpoint_free(c);
+    return 0;
+}
+
+/* So many processes from now on; 0: without mpirun. */
+static void launch(int processes)
+{
+    if (processes == 0)
+        launcher[0] = '\0';
+    else
+        snprintf(launcher, sizeof launcher, "timeout 120 mpirun -n %d", processes);
+}
+
+/* Lines of the analyzer's own, whatever mpirun adds. */
+static size_t own_lines(void)
+{
+    static const char NAME[] = "kappascope-analyze: ";
+    size_t n = 0;
+
+    for (const char *at = complained; (at = strstr(at, NAME)); at += sizeof NAME - 1)
+        n++;
+    return n;
+}
+
+/* --- figures -------------------------------------------------------------------------------- */
+
+/* What measures rounding is rounding: residuals of what has converged, spreads of equal values,
+ * what a product leaves of a null direction. */
+static bool is_rounding(const char *name)
+{
+    static const char *const parts[] = {"residual", "_se", "noise_floor"};
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(name, parts[i]))
+            return true;
+    return false;
+}
+
+static double figure(const json_t *summary, const char *name)
+{
+    return json_number_value(json_object_get(summary, name));
+}
+
+/* The same figures within 1e-12, by what --json prints. */
+static void check_figures(const char *options, const char *name, int processes)
+{
+    json_t *summary[2], *value;
+    const char *key;
+    double size;
+
+    for (int together = 0; together < 2; together++) {
+        launch(together ? processes : 0);
+        assert_runs("-q --json --precision f64 %s %s.h5", options, name);
+        summary[together] = json_loads(printed, 0, NULL);
+        assert_non_null(summary[together]);
+        assert_string_equal(complained, "");
+    }
+    size = fmax(figure(summary[0], "lambda_max"), -figure(summary[0], "lambda_min"));
+    assert_int_equal(json_object_size(summary[0]), json_object_size(summary[1]));
+    json_object_foreach(summary[0], key, value)
+    {
+        const json_t *other = json_object_get(summary[1], key);
+        double expected = json_number_value(value);
+
+        if (!json_is_real(value)) {
+            if (!is_rounding(key) && strcmp(key, "claim") != 0)
+                assert_true(json_equal(value, other));
+            continue;
+        }
+        if (fabs(json_number_value(other) - expected) >
+            (is_rounding(key) ? 1e-12 * size : 1e-12 * fabs(expected)))
+            fail_msg("%d processes, %s %s: %s is %.17g, expected %.17g", processes, options, name,
+                     key, json_number_value(other), expected);
+    }
+    json_decref(summary[0]), json_decref(summary[1]);
+}
+
+static void test_figures(void **state)
+{
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    check_figures("--order 20", "bn+ce", 1);
+    check_figures("--order 20 --weight-decay 0.1 --scale 3", "ln+ce", 3);
+    check_figures("--order 20", "bn+mse", 4); /* one without a minibatch */
+    check_figures("--order 20 --batches 1 --batchnorm eval", "bn+ce", 2);
+    check_figures("--order 15 --probes 3", "dense+ce", 2);
+    check_figures("--order 15 --probes 2", "ln+mse", 4);
+    check_figures("--order 15 --operator manifold", "projected", 3);
+    check_figures("--order 15 --operator preconditioned", "projected", 2);
+    check_figures("--order 15 --operator residual --layer 0 --weight-decay 1", "dense+mse", 2);
+}
+
+/* All eigenvalues, products and the gradient. */
+static void test_exact_and_vectors(void **state)
+{
+    size_t n = dimension(archs[0].text);
+    struct ks_rng rng = ks_rng_start(62, 0);
+    double *v = numbers(&rng, 3 * n), *expected, *found, loss;
+    struct ks_spectrum *alone, *together;
+
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    launch(0);
+    assert_runs("--exact --precision f64 bn+ce.h5");
+    assert_ok(ks_spectrum_read(file("bn+ce.spectrum"), &alone));
+    launch(3);
+    assert_runs("--exact --precision f64 bn+ce.h5");
+    assert_ok(ks_spectrum_read(file("bn+ce.spectrum"), &together));
+    for (size_t i = 0; i < n; i++)
+        assert_close(together->ritz[i], alone->ritz[i], 1e-14 * alone->ritz[n - 1]);
+    ks_spectrum_free(alone), ks_spectrum_free(together);
+    assert_ok(ks_vectors_write(file("v"), 3, n, v, NULL));
+    launch(0);
+    assert_runs("--apply v.h5 --output hv.h5 --gradient g.h5 --weight-decay 2 --precision f64 "
+                "bn+ce.h5");
+    expected = read_vectors("hv.h5", n, 3);
+    launch(3);
+    assert_runs("--apply v.h5 --output hv.h5 --precision f64 --weight-decay 2 bn+ce.h5");
+    found = read_vectors("hv.h5", n, 3);
+    assert_true(relative_error(3 * n, found, expected) < 1e-14);
+    free(found), free(expected);
+    expected = read_vectors("g.h5", n, 1);
+    loss = read_root_number(file("g"), "loss");
+    assert_runs("--gradient g.h5 --weight-decay 2 bn+ce.h5");
+    found = read_vectors("g.h5", n, 1);
+    assert_true(relative_error(n, found, expected) < 1e-14);
+    assert_close(read_root_number(file("g"), "loss"), loss, 1e-14 * fabs(loss));
+    free(found), free(expected), free(v);
+}
+
+/* A basis in float32 where one process lacks the memory; a refusal where all do. */
+static void test_memory(void **state)
+{
+    struct ks_spectrum *s;
+    size_t least;
+
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    launch(2);
+    least = least_memory("--precision f64 medium.h5");
+    assert_int_equal(own_lines(), 1);
+    assert_runs("--precision f64 --memory %zuK medium.h5", least + 64);
+    assert_ok(ks_spectrum_read(file("medium.spectrum"), &s));
+    assert_string_equal(ks_attribute_find(s->attribute, s->n_attributes, "basis_precision")->string,
+                        "f32");
+    ks_spectrum_free(s);
+}
+
+/* --- an end for all ------------------------------------------------------------------------- */
+
+static void test_failures(void **state)
+{
+    static const struct {
+        const char *arguments, *words;
+        int status;
+    } cases[] = {
+        {"missing.h5", "missing.h5: cannot be opened", 2},
+        {"huge.h5", "huge.h5: Lanczos step 1 of 90", 1},
+        {"--order 0 ln+ce.h5", "--order", 2},
+        {"--operator manifold ln+ce.h5", "needs a projected layer", 2},
+        {"-o nowhere/deeper ln+ce.h5", "nowhere/deeper", 2},
+        {"--gradient g.h5 huge.h5", "the loss holds a NaN", 1},
+    };
+
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    launch(3);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(analyzer("-q --precision f64 %s", cases[i].arguments), cases[i].status);
+        if (own_lines() != 1 || !strstr(complained, cases[i].words))
+            fail_msg("'%s' says '%s', expected one line with '%s'", cases[i].arguments, complained,
+                     cases[i].words);
+    }
+    /* The others go on. */
+    assert_int_equal(analyzer("--precision f64 --csv huge.h5 missing.h5 ln+ce.h5"), 2);
+    assert_int_equal(own_lines(), 2);
+    assert_non_null(strstr(printed, "\nln+ce.h5,"));
+}
+
+static void test_help(void **state)
+{
+    const char *first;
+
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    launch(2);
+    assert_runs("--help");
+    first = strstr(printed, "NAME\n");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "NAME\n"));
+}
+
+/* --- kept on disk --------------------------------------------------------------------------- */
+
+static void remove_bases(void)
+{
+    char name[64];
+
+    for (int size = 1; size <= 3; size++)
+        for (int rank = 1; rank <= size; rank++) {
+            snprintf(name, sizeof name, "medium.probe0.%dof%d.basis", rank, size);
+            remove(scratch(name));
+        }
+}
+
+static void check_bytes(const unsigned char *expected, size_t expected_size)
+{
+    size_t size;
+    unsigned char *bytes = read_bytes(file("medium.spectrum"), &size);
+
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(bytes, expected, size);
+    free(bytes);
+}
+
+/* Starts three processes and kills one of them after that time. */
+static void run_and_kill(const char *program, int victim, long nanoseconds)
+{
+    static const char script[] = "echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec \"$0\" \"$@\"";
+    const struct timespec delay = {.tv_nsec = nanoseconds};
+    char name[16], text[32] = "";
+    pid_t child = fork();
+    int status;
+
+    assert_true(child >= 0);
+    snprintf(name, sizeof name, "pid.%d", victim);
+    if (child == 0) {
+        int null = open("/dev/null", O_WRONLY);
+
+        if (chdir(scratch_folder) == 0 && dup2(null, 1) >= 0 && dup2(null, 2) >= 0)
+            execlp("timeout", "timeout", "120", "mpirun", "-n", "3", "sh", "-c", script, program,
+                   "-q", "--keep-basis", "--precision", "f64", "--order", "400", "medium.h5",
+                   (char *)NULL);
+        _exit(127);
+    }
+    while (access(scratch(name), R_OK) != 0 && waitpid(child, &status, WNOHANG) == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    nanosleep(&delay, NULL);
+    slurp(scratch(name), text, sizeof text);
+    if (atoi(text) > 0)
+        kill((pid_t)atoi(text), SIGKILL);
+    waitpid(child, &status, 0);
+    remove(scratch(name));
+}
+
+/* Taken up by as many processes, after a kill of one of them as after an end: the same bytes. */
+static void test_keep_basis(void **state)
+{
+    struct ks_rng rng = ks_rng_start(63, 0);
+    const char *folder = getenv("KS_BIN");
+    char here[1024] = "", program[1200];
+    unsigned char *expected;
+    size_t size;
+
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    folder = folder ? folder : "build/bin";
+    if (folder[0] != '/')
+        assert_non_null(getcwd(here, sizeof here));
+    snprintf(program, sizeof program, "%s%s%s/kappascope-analyze", here, here[0] ? "/" : "",
+             folder);
+    launch(3);
+    assert_runs("-q --precision f64 --order 400 medium.h5");
+    expected = read_bytes(file("medium.spectrum"), &size);
+    assert_runs("--keep-basis --precision f64 --order 100 medium.h5");
+    assert_runs("--keep-basis --precision f64 --order 400 medium.h5");
+    assert_non_null(strstr(complained, "probe 0: 100 of 400 steps are there"));
+    check_bytes(expected, size);
+    assert_int_equal(truncate(scratch("medium.probe0.2of3.basis"), 100000), 0);
+    assert_runs("--keep-basis --precision f64 --order 400 medium.h5");
+    check_bytes(expected, size);
+    for (int i = 0; i < KILLS; i++) {
+        if (i > 0)
+            remove_bases();
+        run_and_kill(program, i % 3, (long)(ks_rng_uniform(&rng, 0.05, 0.6) * 1e9));
+        assert_runs("-q --keep-basis --precision f64 --order 400 medium.h5");
+        check_bytes(expected, size);
+    }
+    launch(2); /* another number of processes has files of its own */
+    assert_runs("--keep-basis --precision f64 --order 20 medium.h5");
+    assert_null(strstr(complained, "steps are there"));
+    assert_int_equal(access(scratch("medium.probe0.2of2.basis"), F_OK), 0);
+    assert_int_equal(access(scratch("medium.probe0.3of3.basis"), F_OK), 0);
+    free(expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_figures), cmocka_unit_test(test_exact_and_vectors),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_help),    cmocka_unit_test(test_keep_basis),
+    };
+
+    return cmocka_run_group_tests(tests, write_critics, scratch_remove);
+}

@@ -1,0 +1,307 @@
+/* Null directions on the operators: the Hessian has as many zero eigenvalues as directions are
+ * known and coordinates are dead. */
+#include "ks/null.h"
+
+#include <omp.h>
+
+#include "ks/slq.h"
+#include "null_critics.h"
+#include "operators.h"
+
+/* Zero eigenvalues of an operator, and its largest absolute eigenvalue. */
+static size_t zero_eigenvalues(const char *text, const struct ks_operator *a, double *largest)
+{
+    struct ks_spectrum *s = spectrum_new();
+    size_t count;
+
+    assert_ok(ks_exact(a, NULL, NULL, s));
+    count = zeros(text, a->n, s->ritz);
+    *largest = fmax(fabs(s->ritz[0]), fabs(s->ritz[a->n - 1]));
+    ks_spectrum_free(s);
+    return count;
+}
+
+/* |A u - shift u| / |u| of each single direction. */
+static void check_directions(const char *text, const struct ks_null_space *s,
+                             const struct ks_operator *a, double bound)
+{
+    double *whole = all_directions(s), *u = malloc(a->n * sizeof *u);
+    double *image = malloc(a->n * sizeof *image), size;
+
+    for (size_t k = 0; k < s->dimension; k++) {
+        ks_selection_gather(s->selection, whole + k * s->selection->of, u);
+        assert_close(cblas_dnrm2((int)a->n, u, 1), 1, 1e-12); /* it lies in the block */
+        assert_ok(ks_operator_apply(a, u, image));
+        cblas_daxpy((int)a->n, -s->shift, u, 1, image, 1);
+        size = cblas_dnrm2((int)a->n, image, 1);
+        if (!(size <= bound))
+            fail_msg("%s: direction %zu: %g, bound %g", text, k, size, bound);
+    }
+    free(whole), free(u), free(image);
+}
+
+static struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,
+                                 const struct ks_selection *selection, bool single)
+{
+    struct ks_operator *whole, *a;
+
+    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, q, &whole));
+    assert_ok(ks_block_new(whole, selection, &a));
+    return a;
+}
+
+/* What is measured, each single direction tried too; `largest`: of the operator. */
+static struct ks_null measure(const char *text, const struct ks_problem *q,
+                              const struct ks_operator_kind *kind, bool single, double largest)
+{
+    struct ks_null_space *space = predict(q, kind);
+    struct ks_operator *a = build(q, kind, space->selection, single);
+    double bound = (single ? 1e-5 : 1e-13) * largest;
+    struct ks_null null;
+
+    check_directions(text, space, a, bound);
+    assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    assert_int_equal(null.dimension, space->dimension);
+    if (null.dimension > 0)
+        assert_true(null.product > 0 && null.product <= bound);
+    else
+        assert_true(isnan(null.product));
+    ks_operator_free(a);
+    release(space);
+    return null;
+}
+
+/* Every operator that the directions are claimed for, in both precisions, with and without weight
+ * decay. */
+static void check_operators(const char *text, struct ks_problem q, double largest,
+                            struct ks_null expected)
+{
+    for (int decay = 0; decay < 2; decay++) {
+        for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++)
+            for (int single = 0; single < 2; single++) {
+                struct ks_null null = {0};
+
+                if (!kind->invariant)
+                    continue;
+                null = measure(text, &q, kind, single, q.scale * largest);
+                assert_int_equal(null.dimension, expected.dimension);
+                if (kind == HESSIAN)
+                    assert_int_equal(null.dead, expected.dead);
+            }
+        q.weight_decay = 0.3 * largest, q.scale = 3;
+    }
+}
+
+/* The Hessian's zero eigenvalues are those of the directions and of what is dead; so with all
+ * operators. */
+static struct ks_null check_zeros(const char *text, const struct ks_problem *q)
+{
+    struct ks_null_space *space = predict(q, HESSIAN);
+    struct ks_operator *a = build(q, HESSIAN, space->selection, false);
+    struct ks_null null;
+    double largest;
+    size_t count = zero_eigenvalues(text, a, &largest);
+
+    assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    assert_int_equal(count, null.dimension + null.dead);
+    check_operators(text, *q, largest, null);
+    ks_operator_free(a);
+    release(space);
+    return null;
+}
+
+static void test_operators(void **state)
+{
+    (void)state;
+    for (const char *const *name = ks_architectures; *name; name++) {
+        char *text = study_text(*name, 6, 2);
+        struct ks_checkpoint *c = make(text, 2);
+        struct ks_problem q = whole(c);
+        struct ks_null null = check_zeros(text, &q);
+
+        assert_int_equal(null.dimension, 2 * study_dimension(*name, 6, 2));
+        assert_true(null.dead == 0 || strncmp(*name, "dense", 5) == 0);
+        ks_checkpoint_free(c);
+        free(text);
+    }
+}
+
+/* One relu unit of the second critic that is dead: what comes in, what goes out. */
+static void test_dead_unit(void **state)
+{
+    static const char *const texts[] = {"dense 6\nrelu\ndense 1\nloss mse\n",
+                                        "dense 6\nrelu\ndense 3\nloss ce min=0 max=1\n",
+                                        "dense 6\nbatchnorm\nrelu\ndense 1\nloss mse\n"};
+    /* A row of the head is among the softmax's directions, the dense's bias among the batchnorm's,
+     * whose scale and bias are dead too. */
+    static const size_t dead[] = {IN + 1 + 1, IN + 1 + 3 - 1, IN + 2 + 1};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct ks_checkpoint *c = make(texts[i], 2);
+        struct ks_problem q = whole(c);
+        const struct ks_arch *a = c->critic.arch;
+        const struct ks_layer *l = &a->layer[strstr(texts[i], "batchnorm") ? 1 : 0];
+
+        /* the last of the layer's parameters is the last unit's bias */
+        c->critic.w[a->parameters + l->offset + l->parameters - 1] = -1000;
+        assert_int_equal(check_zeros(texts[i], &q).dead, dead[i]);
+        ks_checkpoint_free(c);
+    }
+}
+
+/* An input that is zero in all rows: its row of the kernel, of which one direction is known. */
+static void test_dead_input(void **state)
+{
+    const char *text = "dense 6\nlayernorm\nrelu\ndense 1\nloss mse\n";
+    struct ks_checkpoint *c = make(text, 2);
+    struct ks_problem q = whole(c);
+
+    (void)state;
+    for (size_t i = 0; i < MINIBATCHES * ROWS; i++)
+        c->input[i * IN + 2] = 0;
+    assert_int_equal(check_zeros(text, &q).dead, 2 * (6 - 1));
+    ks_checkpoint_free(c);
+}
+
+/* Directions count where they lie wholly in the block. */
+static void test_blocks(void **state)
+{
+    static const size_t dimension[] = {5, 0, 0, 0, 7};
+    const char *text =
+        "batchnorm\ndense 6 bias=no\nbatchnorm\nrelu\ndense 4\nloss ce min=0 max=1\n";
+    struct ks_checkpoint *c = make(text, 2);
+    struct ks_problem q = whole(c);
+
+    (void)state;
+    q.critic = 1;
+    assert_int_equal(measure(text, &q, HESSIAN, false, 1e3).dimension, 5 + 7);
+    for (q.layer = 0; q.layer < 5; q.layer++)
+        for (q.critic = -1; q.critic < 2; q.critic++)
+            if (q.layer != 3) /* the relu */
+                assert_int_equal(measure(text, &q, HESSIAN, false, 1e3).dimension,
+                                 dimension[q.layer] * (q.critic < 0 ? 2 : 1));
+    ks_checkpoint_free(c);
+}
+
+/* A kernel of one column: the sum of all its rows is the sum of its column, and no row sum is left
+ * to try. */
+static void test_one_column(void **state)
+{
+    const char *text =
+        "layernorm affine=no\ndense 1\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n";
+    struct ks_checkpoint *c = make(text, 2);
+    struct ks_problem q = whole(c);
+    struct ks_null_space *space = predict(&q, HESSIAN);
+    struct ks_operator *a = build(&q, HESSIAN, space->selection, false);
+    struct ks_null null;
+
+    (void)state;
+    for (size_t i = 0; i < space->n_families; i++)
+        assert_true(space->family[i].count > 0);
+    assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    assert_int_equal(null.dimension, 2 * (IN + 1 + 2));
+    ks_operator_free(a);
+    release(space);
+    ks_checkpoint_free(c);
+}
+
+static void count(void *context, size_t products)
+{
+    size_t *last = context;
+
+    assert_int_equal(products, *last + 1);
+    *last = products;
+}
+
+/* Products are counted, their failures passed on, numbers that are none refused. */
+static void test_products(void **state)
+{
+    struct ks_checkpoint *c = make("dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", 1);
+    struct ks_problem q = whole(c);
+    struct ks_operator_kind manifold = {.invariant = false};
+    struct ks_null_space *space = predict(&q, HESSIAN);
+    double *value = calloc(space->selection->n, sizeof *value);
+    struct diagonal d = {.n = space->selection->n, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_null null;
+    size_t products = 0;
+
+    (void)state;
+    assert_ok(ks_null_measure(space, &a, count, &products, &null));
+    assert_int_equal(products, 2 + 1);
+    assert_int_equal(ks_null_products(space), products);
+    assert_int_equal(d.products, products);
+    assert_int_equal(null.dimension, 6 + 5);
+    assert_int_equal(null.dead, d.n - null.dimension); /* the zero operator */
+    for (size_t i = 0; i < d.n; i++) /* the last family found is the first dense's */
+        value[i] = i < space->family[0].offset ? 1 : -3;
+    assert_ok(ks_null_measure(space, &a, NULL, NULL, &null));
+    assert_close(null.product, 3, 1e-14);
+    assert_int_equal(null.dead, 0);
+    for (int turn = 0; turn < 2; turn++) { /* whose squares leave the range of a double */
+        double size = turn == 0 ? 1e300 : 1e-300;
+
+        for (size_t i = 0; i < d.n; i++)
+            value[i] = size;
+        assert_ok(ks_null_measure(space, &a, NULL, NULL, &null));
+        assert_close(null.product, size, 1e-14 * size);
+    }
+    d.fail_at = d.products + 2;
+    assert_fails(ks_null_measure(space, &a, NULL, NULL, &null), KS_IO, "own words");
+    d.nan_at = d.products + 3;
+    assert_fails(ks_null_measure(space, &a, NULL, NULL, &null), KS_NUMBER, "NaN");
+    release(space);
+    space = predict(&q, &manifold);
+    products = 0;
+    assert_ok(ks_null_measure(space, &a, count, &products, &null));
+    assert_int_equal(products, 1);
+    assert_int_equal(null.dimension, 0);
+    assert_true(isnan(null.product));
+    release(space);
+    free(value);
+    ks_checkpoint_free(c);
+}
+
+/* Every allocation fails once: an error, nothing lost. */
+static void test_out_of_memory(void **state)
+{
+    struct ks_checkpoint *c = make("dense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", 1);
+    struct ks_problem q = whole(c);
+    struct ks_null_space *good = predict(&q, HESSIAN);
+    const struct ks_selection *selection = good->selection;
+    double *value = calloc(selection->n, sizeof *value);
+    struct diagonal d = {.n = selection->n, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    ks_status status = KS_MEMORY;
+
+    (void)state;
+    for (size_t n = 1; status != KS_OK; n++) {
+        struct ks_null_space *space;
+        struct ks_null null;
+
+        ks_alloc_fail_at(n);
+        status = ks_null_space_new(&q, HESSIAN, selection, &space);
+        if (status == KS_OK)
+            status = ks_null_measure(space, &a, NULL, NULL, &null);
+        ks_null_space_free(space);
+        assert_true(status == KS_OK ? n > 8 : status == KS_MEMORY);
+    }
+    ks_alloc_fail_at(0);
+    release(good);
+    free(value);
+    ks_checkpoint_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_operators),  cmocka_unit_test(test_dead_unit),
+        cmocka_unit_test(test_dead_input), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_products),   cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_one_column),
+    };
+
+    omp_set_num_threads(1);
+    return cmocka_run_group_tests_name("null", tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* The directions that an architecture implies are those orthogonal to the gradients at every theta
+ * and batch, so the rank of many random gradients is the whole truth about them: the predictions
+ * must neither miss nor add any. */
+#include <lapacke.h>
+#include <omp.h>
+#include <stdio.h>
+
+#include "null_critics.h"
+
+static size_t rank(const char *text, size_t rows, size_t columns, const double *matrix)
+{
+    size_t least = rows < columns ? rows : columns, count;
+    double *copy = malloc(rows * columns * sizeof *copy), *size = malloc(least * sizeof *size);
+
+    memcpy(copy, matrix, rows * columns * sizeof *copy);
+    assert_int_equal(LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'N', (lapack_int)rows, (lapack_int)columns,
+                                    copy, (lapack_int)columns, size, NULL, (lapack_int)rows, NULL,
+                                    (lapack_int)columns),
+                     0);
+    count = least - zeros(text, least, size);
+    free(copy), free(size);
+    return count;
+}
+
+/* Gradients [samples, P] of norm 1 at random theta and batches. */
+static double *random_gradients(const struct ks_problem *q, struct ks_checkpoint *c, size_t samples)
+{
+    struct ks_rng rng = ks_rng_start(42, 0);
+    size_t n = c->critic.arch->parameters;
+    double *gradients = malloc(samples * n * sizeof *gradients), loss;
+
+    for (size_t i = 0; i < samples; i++) {
+        double *g = gradients + i * n;
+
+        draw(&rng, c);
+        assert_ok(ks_gradient(q, &loss, g));
+        cblas_dscal((int)n, 1 / cblas_dnrm2((int)n, g, 1), g, 1);
+    }
+    return gradients;
+}
+
+/* Each predicted direction is one in which L is constant, and they are independent; returns how
+ * many directions of that kind there are that were not predicted. */
+static size_t check(const char *text, bool evaluation, size_t *dimension)
+{
+    struct ks_checkpoint *c = make(text, 1);
+    struct ks_problem q = whole(c);
+    size_t n = c->critic.arch->parameters, samples = n + 20, missed;
+    struct ks_null_space *space;
+    double *gradients, *u;
+
+    q.evaluation = evaluation;
+    space = predict(&q, HESSIAN);
+    *dimension = space->dimension;
+    gradients = random_gradients(&q, c, samples);
+    u = all_directions(space);
+    for (size_t i = 0; i < samples; i++)
+        for (size_t k = 0; k < space->dimension; k++) {
+            double slope = cblas_ddot((int)n, gradients + i * n, 1, u + k * n, 1);
+
+            if (!(fabs(slope) <= 1e-13))
+                fail_msg("%s: L changes along direction %zu: %g", text, k, slope);
+        }
+    if (space->dimension > 0)
+        assert_int_equal(rank(text, space->dimension, n, u), space->dimension);
+    missed = n - rank(text, samples, n, gradients) - space->dimension;
+    free(gradients), free(u);
+    release(space);
+    ks_checkpoint_free(c);
+    return missed;
+}
+
+/* What is predicted of a description, and why; 4 columns enter the head where there are two
+ * dense. */
+static const struct {
+    const char *text;
+    bool evaluation;
+    size_t dimension;
+} cases[] = {
+    /* softmax: the head's inputs and its bias; not the other losses, not groups */
+    {"dense 3\nloss ce min=0 max=1\n", false, 6},
+    {"dense 3 bias=no\nloss ce min=0 max=1 weight=2\n", false, 5},
+    {"dense 4\nrelu\ndense 3\nloss ce min=0 max=1\n", false, 5},
+    {"dense 4\nrelu\ndense 1\nloss mse\n", false, 0},
+    {"dense 4\nrelu\ndense 6 groups=2 bias=no\nloss ce min=0 max=1\n", false, 0},
+    {"dense 4\nrelu\ndense 6 groups=2\nloss ce min=0 max=1\n", false, 1},
+    /* batchnorm: biases that shift its rows alike */
+    {"dense 4\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 4},
+    {"dense 4\nbatchnorm\nrelu\ndense 1\nloss mse\n", true, 0},
+    {"dense 4\nrelu\nbatchnorm\ndense 1\nloss mse\n", false, 0},
+    {"dense 4 groups=1 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 0},
+    {"batchnorm\ndense 4\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 5 + 4},
+    {"batchnorm\ndense 4\nbatchnorm\nrelu\ndense 1\nloss mse\n", true, 0},
+    {"layernorm\ndense 4 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 5},
+    {"layernorm affine=no\ndense 4 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 4},
+    {"batchnorm\ndense 4\ndense 6 groups=2\nbatchnorm\nrelu\ndense 1\nloss mse\n", false,
+     5 + 4 + 6},
+    {"dense 4\nbatchnorm\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 4 + 4},
+    /* layernorm: the same vector added to all columns of the kernel, or to all of a bias */
+    {"dense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6},
+    {"dense 4\nlayernorm affine=no\nrelu\ndense 1\nloss mse\n", true, 6},
+    {"dense 4 bias=no\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 5},
+    {"dense 4\nrelu\nlayernorm\ndense 1\nloss mse\n", false, 0},
+    {"dense 4\ndense 3\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 5},
+    {"dense 6\nrelu\ndense 4 groups=2\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 1},
+    {"dense 6\nrelu\ndense 4 groups=2 bias=no\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 0},
+    {"layernorm\ndense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", false, 6 + 5},
+    /* a layernorm without parameters before a dense: the same row added to all rows of the kernel;
+     * the sum of all entries is among both its rows' and its columns' directions */
+    {"dense 4\nlayernorm affine=no\ndense 3\nrelu\ndense 1\nloss mse\n", false, 6 + 3},
+    {"dense 4\nlayernorm affine=no\ndense 3\nlayernorm\nrelu\ndense 1\nloss mse\n", false,
+     6 + 5 + 3 - 1},
+    {"dense 4\nlayernorm affine=no\ndense 3\nloss ce min=0 max=1\n", false, 6 + 5 + 3 - 1},
+    {"dense 6\nlayernorm affine=no\ndense 4 groups=2\nrelu\ndense 1\nloss mse\n", false, 6},
+    {"dense 4\nlayernorm\ndense 3\nrelu\ndense 1\nloss mse\n", false, 6},
+    /* norm after norm */
+    {"dense 4\nlayernorm\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6 + 1},
+    {"dense 4\nbatchnorm\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 4 + 1},
+    {"dense 4\nbatchnorm\nlayernorm\nrelu\ndense 1\nloss mse\n", true, 1},
+    {"dense 4\nlayernorm\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 6 + 4},
+    {"dense 4\nlayernorm\nbatchnorm\nrelu\ndense 1\nloss mse\n", true, 6},
+    /* a residual sum: its readers' sums and those of the body meet in front of it */
+    {"dense 4\nresidual {\nrelu\ndense 4\n}\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 5},
+    {"dense 4\nresidual {\nlayernorm\nrelu\ndense 4\n}\nlayernorm\nrelu\ndense 1\nloss mse\n",
+     false, 6 + 5},
+    {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nbatchnorm\nrelu\ndense 1\nloss mse\n",
+     false, 4 + 4},
+    {"dense 4\nresidual {\nlayernorm\nrelu\ndense 4\n}\nbatchnorm\nrelu\ndense 1\nloss mse\n",
+     false, 4 + 1},
+    {"residual {\nlayernorm\ndense 5\n}\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6},
+    {"dense 6\nrelu\nresidual {\ndense 6\nlayernorm\n}\nlayernorm\ndense 1\nloss mse\n", false,
+     7 + 1},
+    /* nothing of it is zero, but biases before and behind a norm have the same gradient */
+    {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", false, 4},
+    {"dense 4\nresidual {\nlayernorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", false, 1},
+    {"dense 4\nresidual {\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nbatchnorm\nrelu\ndense 4\n}\n"
+     "relu\ndense 1\nloss mse\n",
+     false, 4 + 4},
+    {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", true, 0},
+    {"dense 4\nrepeat 2 {\nresidual {\nlayernorm\nrelu\ndense 4\n}\n}\nrelu\ndense 1\nloss mse\n",
+     true, 2},
+    {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nresidual {\nlayernorm\nrelu\ndense 4\n}\n"
+     "relu\ndense 1\nloss mse\n",
+     false, 4 + 1},
+    /* its rows sum to zero where those of both its parts do */
+    {"dense 4\nlayernorm affine=no\nresidual {\ndense 4\nlayernorm affine=no\n}\ndense 3\n"
+     "loss ce min=0 max=1\n",
+     false, 6 + (5 + 4 - 1) + (5 + 3 - 1)},
+    {"dense 4\nrelu\nresidual {\ndense 4\nlayernorm affine=no\n}\ndense 1\nloss mse\n", false, 5},
+    {"dense 4\nlayernorm affine=no\nresidual {\nrelu\ndense 4\n}\ndense 1\nloss mse\n", false, 6},
+    {"residual {\ndense 5\nlayernorm affine=no\n}\ndense 1\nloss mse\n", false, 6},
+    /* a lerp hides what is behind it; inside its body all is as in a row */
+    {"dense 4\nlerp init=0.3 {\nbatchnorm\nrelu\ndense 4\nbatchnorm\n}\nrelu\ndense 1\nloss mse\n",
+     false, 4},
+    {"dense 4\nlerp init=0.3 {\nlayernorm\nrelu\ndense 4\nlayernorm\n}\nrelu\ndense 1\nloss mse\n",
+     false, 5},
+    {"dense 4\nscaler\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 4},
+    {"dense 4\nscaler\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 0},
+    {"dense 4\nrmsnorm\ntanh\ndense 1\nloss mse\n", false, 0},
+    {"dense 4\nmish\ndense 3\nloss quantile\n", false, 0},
+    {"dense 4\nlerp {\nlayernorm\ndense 4\n}\nlayernorm\ndense 1\nloss mse\n", false, 0},
+    {"dense 4\nappend 3\ndense 4 bias=no\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 5},
+    {"dense 4\nl2norm\ntanh\ndense 1\nloss huber\n", false, 0},
+};
+
+static void test_cases(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t dimension, missed = check(cases[i].text, cases[i].evaluation, &dimension);
+
+        if (dimension != cases[i].dimension || missed != 0)
+            fail_msg("%s%s: found %zu, expected %zu, missed %zu", cases[i].text,
+                     cases[i].evaluation ? "in evaluation mode" : "", dimension, cases[i].dimension,
+                     missed);
+    }
+}
+
+/* What is not looked for: three biases, b - b' - b'' = 0; a bias beside an appended constant; the
+ * scale of an appended constant that a batchnorm makes zero. */
+static void test_limits(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t dimension, missed;
+    } limits[] = {
+        {"dense 4\nresidual {\nresidual {\nbatchnorm\ndense 4\n}\nrelu\ndense 4\n}\nrelu\ndense 1\n"
+         "loss mse\n",
+         0, 4},
+        {"append 3\ndense 4\nrelu\ndense 1\nloss mse\n", 0, 4},
+        {"dense 4\nappend 3\nbatchnorm\nrelu\ndense 1\nloss mse\n", 4, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        size_t dimension;
+
+        assert_int_equal(check(limits[i].text, false, &dimension), limits[i].missed);
+        assert_int_equal(dimension, limits[i].dimension);
+    }
+}
+
+/* Whatever the kinds of the table claim of sums is so: each between layers that have sums. */
+static void test_every_kind(void **state)
+{
+    static const char *const ends[] = {"layernorm\ndense 3\nloss ce min=0 max=1\n",
+                                       "batchnorm\ndense 1\nloss mse\n"};
+
+    (void)state;
+    for (size_t k = 0; KS(layer_kinds)[k]; k++)
+        for (const char *const *line = KS(layer_kinds)[k]->examples; *line; line++)
+            for (int i = 0; i < 4; i++) {
+                char text[256];
+                size_t dimension;
+
+                snprintf(text, sizeof text, "dense 4\nbatchnorm\ndense 6\n%s\n%s%s", *line,
+                         KS(layer_kinds)[k]->container ? "dense 6\nrelu\n}\n" : "", ends[i / 2]);
+                check(text, i % 2, &dimension);
+            }
+}
+
+static void test_study(void **state)
+{
+    (void)state;
+    for (const char *const *name = ks_architectures; *name; name++)
+        for (size_t depth = 1; depth <= 3; depth++) {
+            char *text = study_text(*name, 4, depth);
+            size_t dimension, missed = check(text, false, &dimension);
+
+            assert_int_equal(dimension, study_dimension(*name, 4, depth));
+            assert_int_equal(missed, 0);
+            free(text);
+        }
+}
+
+/* The README's example: 261 biases of the input's norm and 513 shifts of the softmax a critic. */
+static void test_full_size(void **state)
+{
+    char *text = study_text("bn+wn+ce", 512, 4);
+    struct ks_checkpoint c = {.critic.ensemble = 2};
+    struct ks_problem q = whole(&c);
+    struct ks_null_space *space;
+
+    (void)state;
+    assert_ok(KS(arch_parse)(text, "test", 223 + 38, &c.critic.arch));
+    space = predict(&q, HESSIAN);
+    assert_int_equal(space->dimension, 2 * (261 + 513));
+    assert_int_equal(ks_null_products(space), 3);
+    release(space);
+    KS(arch_free)(c.critic.arch);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases),      cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_every_kind), cmocka_unit_test(test_study),
+        cmocka_unit_test(test_full_size),
+    };
+
+    omp_set_num_threads(1);
+    return cmocka_run_group_tests_name("null_space", tests, NULL, NULL);
+}

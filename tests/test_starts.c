@@ -1,0 +1,221 @@
+/* Start states of the tasks beside the dog's: ranges and what they must not touch, and a trajectory
+ * of dm_control with its draws one by one. tests/peer/dm_control.sh compares those of all tasks. */
+#include "one_env.h"
+#include "trajectory.h"
+
+enum { STARTS = 50 };
+
+static void draw(uint64_t stream)
+{
+    struct ks_rng rng = ks_rng_start(11, stream);
+
+    assert_ok(ks_env_reset(env, &rng, seen));
+}
+
+static void test_drawn_joints(void **state)
+{
+    static const char *const tasks[] = {"humanoid-run", "finger-spin", "hopper-hop", "walker-run",
+                                        "reacher-hard"};
+
+    (void)state;
+    for (size_t t = 0; t < sizeof tasks / sizeof *tasks; t++) {
+        const mjModel *m;
+        take(tasks[t]);
+        m = env->model;
+        for (uint64_t k = 0; k < STARTS; k++) {
+            draw(k);
+            for (int j = 0; j < (int)m->njnt; j++) {
+                double q = env->data->qpos[m->jnt_qposadr[j]], *range = m->jnt_range + 2 * j;
+                if (m->jnt_limited[j])
+                    assert_true(q >= range[0] && q <= range[1]);
+                else if (m->jnt_type[j] == mjJNT_HINGE)
+                    assert_true(fabs(q) <= mjPI && q != 0);
+                else
+                    assert_close(q, 0, 0); /* x of a free joint, or a slide */
+            }
+            for (int i = 0; i < (int)m->nv; i++)
+                assert_close(env->data->qvel[i], 0, 0);
+            if (t < 2)
+                assert_int_equal(env->data->ncon, 0);
+        }
+    }
+}
+
+static void check_rotation(const double *q, double lowest)
+{
+    assert_close(ks_env_norm(4, q), 1, 1e-12);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(q[i] >= lowest);
+}
+
+/* The humanoid turns by four numbers in (0, 1); it keeps its height. */
+static void test_humanoid_starts(void **state)
+{
+    (void)state;
+    take("humanoid-stand");
+    for (uint64_t k = 0; k < STARTS; k++) {
+        draw(k);
+        check_rotation(env->data->qpos + 3, 0);
+        assert_close(env->data->qpos[2], 1.5, 0);
+    }
+}
+
+/* As low as it gets without touching the floor, in steps of 1 cm. */
+static void test_quadruped_starts(void **state)
+{
+    bool negative = false;
+
+    (void)state;
+    take("quadruped-walk");
+    for (uint64_t k = 0; k < 10; k++) {
+        double qpos[23];
+        draw(k);
+        check_rotation(env->data->qpos + 3, -1);
+        negative = negative || env->data->qpos[3] < 0;
+        assert_int_equal(env->data->ncon, 0);
+        memcpy(qpos, env->data->qpos, sizeof qpos);
+        assert_close(fabs(qpos[0]) + fabs(qpos[1]), 0, 0);
+        qpos[2] -= 0.01;
+        assert_ok(ks_env_force(env, qpos, NULL, NULL, NULL, seen));
+        assert_true(env->data->ncon > 0);
+    }
+    assert_true(negative);
+}
+
+static void test_cheetah_starts(void **state)
+{
+    (void)state;
+    take("cheetah-run");
+    for (uint64_t k = 0; k < 5; k++) {
+        draw(k);
+        assert_close(env->data->time, 0, 0);
+        assert_true(env->data->ncon > 0); /* it has fallen to the floor */
+    }
+}
+
+static void test_cartpole_starts(void **state)
+{
+    double squares[4] = {0};
+
+    (void)state;
+    take("cartpole-balance");
+    for (uint64_t k = 0; k < STARTS; k++) {
+        draw(k);
+        assert_true(fabs(env->data->qpos[0]) <= 0.1 && fabs(env->data->qpos[1]) <= 0.034);
+    }
+    take("cartpole-swingup");
+    for (uint64_t k = 0; k < STARTS; k++) {
+        draw(k);
+        squares[0] += pow(env->data->qpos[0], 2) / STARTS;
+        squares[1] += pow(env->data->qpos[1] - mjPI, 2) / STARTS;
+        squares[2] += pow(env->data->qvel[0], 2) / STARTS;
+        squares[3] += pow(env->data->qvel[1], 2) / STARTS;
+    }
+    for (size_t i = 0; i < 4; i++)
+        assert_close(sqrt(squares[i]), 0.01, 0.003); /* 50 draws: 0.001 is one deviation */
+}
+
+/* Targets are where they are drawn, also as the simulation places them. */
+static void test_targets(void **state)
+{
+    (void)state;
+    take("finger-turn_hard");
+    for (uint64_t k = 0; k < STARTS; k++) {
+        draw(k);
+        assert_close(hypot(seen[5], seen[6]), 0.13, 1e-9);
+    }
+    take("fish-swim");
+    for (uint64_t k = 0; k < STARTS; k++) {
+        const double *place = env->episode;
+        draw(k);
+        assert_true(fabs(place[0]) <= 0.4 && fabs(place[1]) <= 0.4);
+        assert_true(place[2] >= 0.1 && place[2] <= 0.3);
+        for (size_t i = 0; i < 7; i++)
+            assert_true(fabs(seen[i]) <= 0.2 && seen[i] != 0);
+    }
+    take("reacher-easy");
+    for (uint64_t k = 0; k < STARTS; k++) {
+        double angle, x, y;
+        draw(k);
+        angle = seen[0] + seen[1];
+        x = seen[2] + 0.12 * (cos(seen[0]) + cos(angle));
+        y = seen[3] + 0.12 * (sin(seen[0]) + sin(angle));
+        assert_close(x, env->episode[0], 1e-9);
+        assert_close(y, env->episode[1], 1e-9);
+        assert_true(hypot(x, y) >= 0.05 && hypot(x, y) <= 0.2);
+    }
+}
+
+/* A finger whose parts always touch: within a margin of 10 m. */
+static void test_no_start_state(void **state)
+{
+    struct ks_rng rng = ks_rng_start(0, 0);
+
+    (void)state;
+    take("finger-spin");
+    for (int i = 0; i < (int)env->model->ngeom; i++)
+        env->model->geom_margin[i] = 10;
+    assert_fails(ks_env_reset(env, &rng, seen), KS_NUMBER, "finger-spin: reset: bodies touch");
+}
+
+/* --- against dm_control --- */
+
+static void check_deviation(size_t n, const double *here, const double *recorded)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_close(here[i], recorded[i], 1e-9 * fmax(1, fabs(recorded[i])));
+}
+
+static void check_starts(const struct trajectory *t)
+{
+    for (size_t k = 0; k < t->starts; k++) {
+        struct trajectory_row row = trajectory_start(t, k);
+        struct ks_rng rng = ks_rng_start(t->seed, k);
+        assert_ok(ks_env_reset(env, &rng, seen));
+        check_deviation(t->nq, env->data->qpos, row.qpos);
+        check_deviation(t->target, env->episode, row.target);
+        check_deviation(t->observations, seen, row.observation);
+        row = trajectory_forced(t, k);
+        assert_close(reward(row.qpos, row.qvel, row.target), row.reward, 1e-12);
+        check_deviation(t->observations, seen, row.observation);
+    }
+}
+
+/* The fish has neither contacts nor constraints, so all versions of the library agree: 4e-15 was
+ * seen for 3.3.7 and 3.17.0 in a step.
+ *
+ * tests/peer/dm_control_record.py tests/data 1 3 30 fish-swim */
+static void test_recorded_trajectory(void **state)
+{
+    struct trajectory_row row;
+    struct trajectory t;
+
+    (void)state;
+    assert_ok(trajectory_read("tests/data/fish-swim.trajectory", &t));
+    take(t.task);
+    assert_int_equal(t.observations, ks_env_observations(env));
+    row = trajectory_row(&t, 0, 0);
+    assert_close(reward(row.qpos, row.qvel, row.target), row.reward, 1e-12);
+    for (size_t step = 1; step <= t.steps; step++) {
+        double r;
+        bool ended;
+        row = trajectory_row(&t, 0, step);
+        assert_ok(ks_env_step(env, row.action, seen, &r, &ended));
+        check_deviation(t.observations, seen, row.observation);
+        assert_close(r, row.reward, 1e-9);
+    }
+    check_starts(&t);
+    free(t.rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_drawn_joints),     cmocka_unit_test(test_humanoid_starts),
+        cmocka_unit_test(test_quadruped_starts), cmocka_unit_test(test_cheetah_starts),
+        cmocka_unit_test(test_cartpole_starts),  cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_no_start_state),   cmocka_unit_test(test_recorded_trajectory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, drop);
+}

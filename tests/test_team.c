@@ -1,0 +1,415 @@
+/* Processes that work together: the program starts itself under mpirun, as the test of that name
+ * and so many processes, whose exit status says whether all was as it must be. A test that waits
+ * for ever is a failure. */
+#include "ks/team.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ks/basis.h"
+#include "ks/memory.h"
+#include "ks/slq.h"
+#include "mpirun.h"
+#include "operators.h"
+#include "scratch.h"
+
+static const char *self; /* this program */
+
+/* --- what runs under mpirun ----------------------------------------------------------------- */
+
+/* Ends this process, and thereby all, where it does not hold. */
+#define must(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: process %d of %d: not so: %s ('%s')\n", __FILE__, __LINE__,    \
+                    world.rank, world.size, #condition, ks_error_text());                          \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static struct ks_team world;
+
+enum { N = 301, ORDER = 20 };
+static double value[N];
+
+/* diag(value), of which process r has the entries r, r + size, ...; fails, or holds a NaN, in its
+ * product number `fail_at`, `nan_at` on process `culprit`. */
+struct share {
+    size_t products, fail_at, nan_at;
+    int culprit;
+    const struct ks_team *team;
+};
+
+static ks_status share_apply(void *self_, const double *v, double *out)
+{
+    struct share *s = self_;
+    bool culprit = ks_team_rank(s->team) == s->culprit;
+
+    s->products++;
+    for (size_t i = 0; i < N; i++)
+        out[i] = i % (size_t)ks_team_size(s->team) == (size_t)ks_team_rank(s->team)
+                     ? value[i] * v[i]
+                     : 0;
+    if (culprit && s->products == s->nan_at)
+        out[7] = NAN;
+    if (culprit && s->products == s->fail_at)
+        return ks_fail(KS_IO, "process %d lost it", s->culprit);
+    return KS_OK;
+}
+
+static struct ks_operator *new_share(const struct ks_team *team, struct share *s)
+{
+    struct ks_operator *part, *a;
+
+    for (size_t i = 0; i < N; i++)
+        value[i] = sin((double)(i * i)) + (i == 9 ? 5 : 0);
+    s->team = team;
+    must(ks_alloc(1, sizeof *part, &part) == KS_OK);
+    *part = (struct ks_operator){.n = N, .self = s, .apply = share_apply};
+    must(ks_operator_share(part, team, &a) == KS_OK);
+    return a;
+}
+
+static bool same_everywhere(double x)
+{
+    double all[16];
+
+    ks_team_collect(&world, x, all);
+    for (int r = 0; r < world.size; r++)
+        if (all[r] != all[0])
+            return false;
+    return true;
+}
+
+/* Numbers whose sum depends on the order: it is that of the ranks, on every process. */
+static double piece(int rank, size_t i)
+{
+    return rank % 3 == 2 ? -1e17 : 1e17 / (double)(i + 1) + rank;
+}
+
+static double total(size_t i)
+{
+    double sum = 0;
+
+    for (int r = 0; r < world.size; r++)
+        sum += piece(r, i);
+    return sum;
+}
+
+static void sums(void)
+{
+    const size_t sizes[] = {1, 2, 5, 1000, 3001};
+
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        size_t n = sizes[k], first, count, end = 0;
+        double *values = malloc(n * sizeof *values), *slice = malloc((n + 1) * sizeof *slice);
+        double *room = malloc(ks_team_room(&world, n) * sizeof *room);
+        double *whole = malloc(n * sizeof *whole);
+
+        for (int round = 0; round < 2; round++) {
+            for (size_t i = 0; i < n; i++)
+                values[i] = piece(world.rank, i);
+            if (round == 0)
+                ks_team_sum(&world, n, values);
+            else
+                ks_team_sum_whole(&world, n, room, values);
+            for (size_t i = 0; i < n; i++)
+                must(values[i] == total(i));
+        }
+        for (size_t i = 0; i < n; i++)
+            values[i] = piece(world.rank, i);
+        ks_team_slice(&world, n, &first, &count);
+        must(count == n / (size_t)world.size || count == n / (size_t)world.size + 1);
+        ks_team_sum_slices(&world, n, values, room, slice);
+        for (size_t i = 0; i < count; i++)
+            must(slice[i] == total(first + i));
+        ks_team_gather(&world, n, slice, whole);
+        for (size_t i = 0; i < n; i++)
+            must(whole[i] == total(i));
+        for (int r = 0; r < world.size; r++) { /* slices lie one after the other */
+            struct ks_team other = {.rank = r, .size = world.size};
+
+            ks_team_slice(&other, n, &first, &count);
+            must(first == end);
+            end += count;
+        }
+        must(end == n);
+        free(values), free(slice), free(room), free(whole);
+    }
+}
+
+static void messages(void)
+{
+    char *string = NULL, text[32] = "????";
+    size_t number = 10 + (size_t)((world.rank + 1) % world.size);
+
+    must(ks_team_least(&world, number) == 10);
+    memcpy(text, world.rank == world.size - 1 ? "last" : "none", 4);
+    ks_team_broadcast(&world, world.size - 1, 4, text);
+    must(strcmp(text, "last") == 0);
+    must(ks_team_share_string(&world, &string) == KS_OK && !string);
+    if (world.rank == 0)
+        string = strdup("from the first");
+    must(ks_team_share_string(&world, &string) == KS_OK && strcmp(string, "from the first") == 0);
+    free(string);
+    must(ks_team_agree(&world, KS_OK) == KS_OK);
+    for (int culprit = 0; culprit < world.size; culprit++) {
+        ks_status status = KS_OK;
+
+        if (world.rank >= culprit)
+            status = ks_fail(culprit % 2 ? KS_IO : KS_NUMBER, "process %d", world.rank);
+        status = ks_team_agree(&world, status);
+        snprintf(text, sizeof text, "%d", culprit);
+        must(status == (culprit % 2 ? KS_IO : KS_NUMBER));
+        must(strncmp(ks_error_text(), "process ", 8) == 0 &&
+             strcmp(ks_error_text() + 8, text) == 0);
+    }
+}
+
+static void groups(void)
+{
+    for (size_t n = 1; n <= (size_t)world.size; n++) {
+        struct ks_team team;
+        size_t group = ks_slq_group(&world, world.rank, n);
+        double sum = 1;
+
+        must(group < n);
+        must(ks_team_split(&world, group, &team) == KS_OK);
+        ks_team_sum(&team, 1, &sum);
+        must(sum == team.size && team.rank < team.size);
+        must((size_t)team.size == (size_t)world.size / n ||
+             (size_t)team.size == (size_t)world.size / n + 1);
+        ks_team_leave(&team);
+    }
+}
+
+/* The process in a team has the numbers of one alone, and the same bits on every process. */
+static void lanczos(void)
+{
+    for (int single = 0; single < 2; single++) {
+        struct share all = {0}, mine = {0};
+        struct ks_operator *alone = new_share(NULL, &all), *a = new_share(&world, &mine);
+        struct ks_lanczos *l, *m;
+
+        must(ks_lanczos_new(N, ORDER, single, &world, &l) == KS_OK);
+        must(ks_lanczos_new(N, ORDER, single, NULL, &m) == KS_OK);
+        ks_lanczos_start(l, 3, 1);
+        ks_lanczos_start(m, 3, 1);
+        while (l->steps < ORDER) {
+            size_t j = l->steps;
+
+            must(ks_lanczos_step(l, a) == KS_OK && ks_lanczos_step(m, alone) == KS_OK);
+            must(fabs(l->alpha[j] - m->alpha[j]) < (single ? 1e-6 : 1e-13));
+            must(fabs(l->beta[j] - m->beta[j]) < (single ? 1e-6 : 1e-13));
+            must(same_everywhere(l->alpha[j]) && same_everywhere(l->beta[j]));
+            for (size_t i = 0; i < l->length && !single; i++)
+                must(fabs(l->basis[(j + 1) * l->length + i] -
+                          m->basis[(j + 1) * N + l->first + i]) < 1e-12);
+        }
+        ks_lanczos_free(l), ks_lanczos_free(m);
+        ks_operator_free(a), ks_operator_free(alone);
+    }
+}
+
+static size_t fail_at; /* the allocation of the last process that fails; 0: none */
+
+static struct ks_spectrum *estimate(size_t n_groups, struct share *s, size_t probes,
+                                    ks_status *status)
+{
+    struct ks_team team;
+    struct ks_slq slq = {.order = ORDER, .probes = probes, .seed = 2, .groups = n_groups};
+    struct ks_spectrum *spectrum = spectrum_new();
+    struct ks_operator *a;
+
+    slq.group = ks_slq_group(&world, world.rank, n_groups);
+    must(ks_team_split(&world, slq.group, &team) == KS_OK);
+    slq.world = &world, slq.team = &team;
+    a = new_share(&team, s);
+    ks_alloc_fail_at(world.rank == world.size - 1 ? fail_at : 0);
+    *status = ks_slq(a, &slq, spectrum);
+    ks_alloc_fail_at(0);
+    ks_operator_free(a);
+    ks_team_leave(&team);
+    return spectrum;
+}
+
+/* Probes of all groups arrive everywhere; the dense operator too. */
+static void spectra(void)
+{
+    enum { PROBES = 5 };
+    struct ks_slq slq = {.order = ORDER, .probes = PROBES, .seed = 2};
+    struct ks_spectrum *expected = spectrum_new(), *s, *all = spectrum_new();
+    struct share alone = {0};
+    struct ks_operator *a = new_share(NULL, &alone);
+    ks_status status;
+
+    must(ks_slq(a, &slq, expected) == KS_OK);
+    must(ks_exact(a, NULL, NULL, all) == KS_OK);
+    ks_operator_free(a);
+    for (size_t n = 1; n <= (size_t)world.size; n++) {
+        struct share part = {0};
+
+        s = estimate(n, &part, PROBES, &status);
+        must(status == KS_OK);
+        for (size_t i = 0; i < (size_t)PROBES * ORDER; i++) {
+            must(fabs(s->alpha[i] - expected->alpha[i]) < 1e-12);
+            must(fabs(s->ritz[i] - expected->ritz[i]) < 1e-12);
+            must(fabs(s->weight[i] - expected->weight[i]) < 1e-12);
+            must(same_everywhere(s->ritz[i]) && same_everywhere(s->residual[i]));
+        }
+        for (size_t i = 0; i < PROBES; i++)
+            must(s->steps[i] == ORDER);
+        ks_spectrum_free(s);
+    }
+    s = spectrum_new();
+    a = new_share(&world, &(struct share){0});
+    must(ks_exact(a, NULL, NULL, s) == KS_OK);
+    for (size_t i = 0; i < N; i++)
+        must(fabs(s->ritz[i] - all->ritz[i]) < 1e-13);
+    ks_operator_free(a);
+    ks_spectrum_free(s), ks_spectrum_free(expected), ks_spectrum_free(all);
+}
+
+/* What fails on one process fails on all, with its words, wherever the others are. */
+static void failures(void)
+{
+    struct ks_spectrum *s;
+    ks_status status;
+
+    for (size_t n = 1; n <= (size_t)world.size; n++) {
+        s = estimate(n, &(struct share){.fail_at = 3}, 4, &status);
+        must(status == KS_IO && strcmp(ks_error_text(), "process 0 lost it") == 0);
+        ks_spectrum_free(s);
+        s = estimate(n, &(struct share){.nan_at = ORDER + 2}, 4 * n, &status);
+        must(status == KS_NUMBER && strstr(ks_error_text(), "holds a NaN"));
+        ks_spectrum_free(s);
+    }
+    do {
+        fail_at++;
+        s = estimate(1, &(struct share){0}, 1, &status);
+        ks_spectrum_free(s);
+        must(same_everywhere((double)status));
+        must(status == KS_OK || status == KS_MEMORY);
+    } while (status != KS_OK);
+    must(fail_at > 10);
+    fail_at = 0;
+}
+
+/* Each process keeps its slice; where one of them has lost steps, all go back to the fewest. */
+static void basis(void)
+{
+    const char *stem = getenv("STEM");
+    struct ks_operator *a = new_share(&world, &(struct share){0});
+    struct ks_lanczos *l, *m;
+    struct ks_basis *b;
+    char path[512];
+
+    must(ks_lanczos_new(N, ORDER, false, &world, &l) == KS_OK);
+    must(ks_lanczos_new(N, ORDER, false, &world, &m) == KS_OK);
+    ks_lanczos_start(m, 3, 0);
+    while (m->steps < ORDER)
+        must(ks_lanczos_step(m, a) == KS_OK);
+    snprintf(path, sizeof path, "%s.probe0.basis", stem);
+    if (world.size > 1)
+        snprintf(path, sizeof path, "%s.probe0.%dof%d.basis", stem, world.rank + 1, world.size);
+    for (size_t stop = 0; stop <= ORDER; stop += 5) {
+        ks_lanczos_start(l, 3, 0);
+        must(ks_basis_open(stem, "key\n", l, &b) == KS_OK);
+        must(l->steps == (stop > 0 ? stop - 5 - (stop > 5) : 0));
+        while (l->steps < stop) {
+            must(ks_lanczos_step(l, a) == KS_OK);
+            must(ks_basis_append(b, l) == KS_OK);
+        }
+        ks_basis_close(b);
+        must(memcmp(l->alpha, m->alpha, stop * sizeof(double)) == 0);
+        must(memcmp(l->basis, m->basis, (stop + 1) * l->length * sizeof(double)) == 0);
+        if (stop > 0 && world.rank == world.size - 1) { /* its last byte is gone */
+            struct stat there;
+
+            must(stat(path, &there) == 0 && truncate(path, there.st_size - 1) == 0);
+        }
+    }
+    if (world.rank == world.size - 1) { /* one that is no such file is one too many */
+        FILE *file = fopen(path, "w");
+
+        must(file && fputs("something else, and longer", file) > 0 && fclose(file) == 0);
+    }
+    ks_lanczos_start(l, 3, 0);
+    must(ks_basis_open(stem, "key\n", l, &b) == KS_FORMAT);
+    must(strstr(ks_error_text(), "found another file"));
+    ks_basis_close(b);
+    ks_lanczos_free(l), ks_lanczos_free(m);
+    ks_operator_free(a);
+}
+
+static const struct worker {
+    const char *name;
+    void (*run)(void);
+} workers[] = {{"sums", sums},       {"messages", messages}, {"groups", groups},
+               {"lanczos", lanczos}, {"spectra", spectra},   {"failures", failures},
+               {"basis", basis}};
+
+static int work(void)
+{
+    must(ks_team_start(&world) == KS_OK);
+    for (size_t i = 0; i < sizeof workers / sizeof *workers; i++)
+        workers[i].run();
+    must(ks_team_agree(&world, KS_OK) == KS_OK);
+    ks_team_end(&world);
+    return 0;
+}
+
+/* --- the tests ------------------------------------------------------------------------------ */
+
+static void test_processes(void **state)
+{
+    char command[1024];
+
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    for (int n = 1; n <= 4; n++) {
+        setenv("STEM", scratch("a"), 1);
+        snprintf(command, sizeof command, "timeout 120 mpirun -n %d '%s' work", n, self);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(scratch_files(true), n);
+    }
+}
+
+/* Alone there is no MPI, and nothing to do. */
+static void test_alone(void **state)
+{
+    double values[] = {1, 2}, all, room[2];
+    size_t first, count;
+    struct ks_team team;
+
+    (void)state;
+    assert_ok(ks_team_start(&team));
+    assert_int_equal(team.size, 1);
+    assert_int_equal(team.near, 1);
+    assert_null(team.comm);
+    ks_team_sum(&team, 2, values);
+    ks_team_sum_whole(NULL, 2, room, values);
+    ks_team_collect(NULL, 3, &all);
+    ks_team_slice(&team, 2, &first, &count);
+    assert_true(values[0] == 1 && values[1] == 2 && all == 3 && first == 0 && count == 2);
+    assert_int_equal(ks_team_least(NULL, 7), 7);
+    assert_fails(ks_team_agree(&team, ks_fail(KS_IO, "words")), KS_IO, "words");
+    ks_team_end(&team);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_processes),
+    };
+
+    self = argv[0];
+    if (argc > 1)
+        return work();
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,333 @@
+/* Runs that die, are stopped, or meet a full disk at any moment, and go on: in the end their files
+ * are those of a run that nothing happened to. What is done with damaged files: test_point.c. */
+#include "resuming.h"
+
+#include <sys/file.h>
+
+enum { GROUNDS = 2 };
+static struct ground ground[GROUNDS]; /* one thread, two */
+static const char *const whole[] = {"whole1", "whole2"}, *const folder[] = {"run1", "run2"};
+static double patience = 10; /* seconds: at first the duration of a run */
+
+/* Points every so many seconds of a clock that counts: in each step, and 4 or 5 in all. */
+static const double ALWAYS = 0.5, SOMETIMES = 40;
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int set_up(void **state)
+{
+    if (scratch_make(state) != 0)
+        return -1;
+    ks_blas_start(NULL);
+    for (size_t i = 0; i < GROUNDS; i++) {
+        double start;
+
+        build_ground(&ground[i], i + 1);
+        start = seconds();
+        assert_runs(&ground[i], whole[i], (struct plan){.resume = false});
+        patience = fmin(patience, seconds() - start);
+        assert_string_equal(said(whole[i]), "");
+        assert_state(whole[i], "finished");
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < GROUNDS; i++)
+        ks_run_free(ground[i].run);
+    return shell("rm -rf --", scratch_folder, "/nothing");
+}
+
+/* Goes on to the end, and compares. */
+static void finish(size_t i)
+{
+    assert_runs(&ground[i], folder[i], (struct plan){.resume = true});
+    assert_same_run(folder[i], whole[i]);
+    remove_folder(folder[i]);
+}
+
+/* Resume points leave no trace, and threads none but their number. */
+static void test_straight(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < GROUNDS; i++) {
+        assert_runs(&ground[i], folder[i], (struct plan){.save_every = ALWAYS});
+        assert_same_run(folder[i], whole[i]);
+        remove_folder(folder[i]);
+    }
+    assert_same_file("whole1/step_000000030.h5", "whole2/step_000000030.h5");
+}
+
+/* A fate at operation number k, k + 1, ... of as many runs, two at a time. Returns whether they
+ * were met. */
+static bool try_fate(int which, size_t k)
+{
+    int result[GROUNDS];
+    pid_t child[GROUNDS];
+
+    for (size_t i = 0; i < GROUNDS; i++)
+        child[i] = start_run(
+            &ground[i], folder[i],
+            &(struct plan){.save_every = SOMETIMES, .fate = which, .fate_at = k + i});
+    for (size_t i = 0; i < GROUNDS; i++) {
+        result[i] = await_run(child[i]);
+        if (result[i] != 0 && result[i] != (which == DIES ? KILLED : 1) &&
+            (which != STOPS || result[i] != TERMINATED))
+            fail_msg("operation %zu: exit status %d: %s", k + i, result[i], said(folder[i]));
+    }
+    return result[0] != 0;
+}
+
+/* Every single operation on files, at least those of one run. */
+static void test_deaths_at_all_operations(void **state)
+{
+    size_t k = 1;
+
+    (void)state;
+    while (try_fate(DIES, k)) {
+        finish(0);
+        finish(1);
+        k += 2;
+    }
+    assert_true(k > 100);
+    remove_folder(folder[0]);
+    remove_folder(folder[1]);
+}
+
+/* The steps done at the newest point: the header has its number and the transitions. */
+static size_t newest_point(const char *name)
+{
+    enum { NUMBER = 32, ROWS = 64 };
+    uint64_t newest = 0, rows = 0;
+
+    for (int i = 0; i < 2; i++) {
+        char path[100];
+        uint64_t number;
+        unsigned char *bytes;
+        size_t size;
+
+        snprintf(path, sizeof path, "%s/resume/point.%d", name, i);
+        if (access(scratch(path), F_OK) != 0)
+            continue;
+        bytes = read_bytes(scratch(path), &size);
+        memcpy(&number, bytes + NUMBER, sizeof number);
+        if (number >= newest)
+            memcpy(&rows, bytes + ROWS, sizeof rows);
+        newest = number > newest ? number : newest;
+        free(bytes);
+    }
+    return rows;
+}
+
+static size_t described_number(const char *name, const char *key)
+{
+    json_t *object = described(name);
+    size_t n = (size_t)json_integer_value(json_object_get(object, key));
+
+    json_decref(object);
+    return n;
+}
+
+/* A signal between two steps or in an evaluation: a point is written at once. Before the first step
+ * it ends the program, after the last one it comes too late. */
+static void test_signals(void **state)
+{
+    size_t stopped = 0, k = 1;
+
+    (void)state;
+    for (; try_fate(STOPS, k); k += 7)
+        for (size_t i = 0; i < GROUNDS; i++) {
+            if (*said(folder[i])) {
+                assert_said(folder[i], "stopped by SIGTERM at environment step ");
+                assert_state(folder[i], "stopped");
+                assert_int_equal(newest_point(folder[i]), described_number(folder[i], "env_step"));
+                stopped++;
+            }
+            finish(i);
+        }
+    assert_true(stopped > 20);
+    remove_folder(folder[0]);
+    remove_folder(folder[1]);
+}
+
+/* From some operation on nothing can be written: one line that names a file, exit status 1. */
+static void test_full_disk(void **state)
+{
+    size_t k = 1;
+
+    (void)state;
+    for (; try_fate(FULL, k); k += 7)
+        for (size_t i = 0; i < GROUNDS; i++) {
+            assert_said(folder[i], "No space left on device");
+            assert_said(folder[i], scratch(folder[i]));
+            assert_ptr_equal(strchr(said(folder[i]), '\n') + 1, strchr(said(folder[i]), '\0'));
+            finish(i);
+        }
+    assert_true(k > 60);
+    remove_folder(folder[0]);
+    remove_folder(folder[1]);
+}
+
+/* Kills both runs after some time, until both are through, the last time of 41 not. Returns the
+ * number of kills. */
+static size_t kill_and_resume(struct ks_rng *rng)
+{
+    bool done[GROUNDS] = {false};
+    size_t kills = 0;
+
+    for (size_t turn = 0; !done[0] || !done[1]; turn++) {
+        double wait = turn < 40 ? ks_rng_uniform(rng, 0, patience) : 60;
+        pid_t child[GROUNDS];
+
+        for (size_t i = 0; i < GROUNDS; i++)
+            if (!done[i])
+                child[i] = start_run(&ground[i], folder[i],
+                                     &(struct plan){.resume = true, .save_every = ALWAYS});
+        if (wait < 60)
+            nanosleep(
+                &(struct timespec){.tv_sec = (time_t)wait, .tv_nsec = (long)(1e9 * fmod(wait, 1))},
+                NULL);
+        for (size_t i = 0; i < GROUNDS; i++)
+            if (!done[i]) {
+                int result;
+
+                if (wait < 60)
+                    kill(child[i], SIGKILL);
+                result = await_run(child[i]);
+                assert_true(result == KILLED || result == 0);
+                kills += result == KILLED;
+                done[i] = result == 0;
+                patience *= done[i] ? 0.9 : 1; /* so that deaths outnumber ends */
+            }
+    }
+    return kills;
+}
+
+static void test_deaths_at_random(void **state)
+{
+    struct ks_rng rng = ks_rng_start(21, 0);
+    size_t kills = 0;
+
+    (void)state;
+    for (int i = 0; i < 4 || (kills < 20 && i < 50); i++) {
+        kills += kill_and_resume(&rng);
+        for (size_t k = 0; k < GROUNDS; k++) {
+            assert_same_run(folder[k], whole[k]);
+            remove_folder(folder[k]);
+        }
+    }
+    assert_true(kills >= 20);
+}
+
+/* Again and again in the same run, also while it goes on and repairs. */
+static void test_deaths_in_a_row(void **state)
+{
+    struct ks_rng rng = ks_rng_start(22, 0);
+    size_t deaths = 0;
+    int result;
+
+    (void)state;
+    do {
+        result = run(&ground[0], folder[0],
+                     (struct plan){.resume = true,
+                                   .save_every = ALWAYS,
+                                   .fate = DIES,
+                                   .fate_at = 1 + ks_rng_index(&rng, 40)});
+        deaths += result == KILLED;
+    } while (result == KILLED && deaths < 60);
+    assert_true(deaths > 10);
+    finish(0);
+}
+
+/* Stopped at a checkpoint, in an episode, in the midst of nothing; asked to stop where it has been
+ * already. */
+static void test_stops(void **state)
+{
+    const size_t stops[] = {3, 8, 16, 16, 9, 29};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof stops / sizeof *stops; k++) {
+        size_t at = k == 4 ? 16 : stops[k];
+
+        assert_runs(&ground[1], folder[1], (struct plan){.resume = true, .stop_at = stops[k]});
+        assert_state(folder[1], "stopped");
+        assert_int_equal(described_number(folder[1], "env_step"), at);
+        assert_int_equal(described_number(folder[1], "update"), at > 8 ? at - 8 : 0);
+    }
+    finish(1);
+}
+
+/* Without `resume` a run that was stopped starts over; with it, one that never was starts, too. */
+static void test_without_resume(void **state)
+{
+    char point[100];
+
+    (void)state;
+    assert_runs(&ground[0], folder[0], (struct plan){.resume = true, .stop_at = 20});
+    snprintf(point, sizeof point, "%s/resume/point.0", folder[0]);
+    assert_int_equal(access(scratch(point), F_OK), 0);
+    assert_runs(&ground[0], folder[0], (struct plan){.stop_at = 2});
+    assert_int_equal(described_number(folder[0], "env_step"), 2);
+    assert_int_equal(count_files(folder[0]), 3); /* no checkpoint of the first start */
+    assert_int_equal(count_files("run1/resume"), 2);
+    finish(0);
+}
+
+/* A finished run stays as it is; but what a death in its last moment has left is removed. */
+static void test_finished(void **state)
+{
+    struct stat before, after;
+
+    (void)state;
+    assert_int_equal(shell("cp -a", whole[0], folder[0]), 0);
+    assert_int_equal(stat(scratch("run1/run.json"), &before), 0);
+    assert_int_equal(mkdir(scratch("run1/resume"), 0777), 0);
+    write_bytes(scratch("run1/resume/replay.000003"), "x", 1);
+    assert_runs(&ground[0], folder[0], (struct plan){.resume = true});
+    assert_int_equal(stat(scratch("run1/run.json"), &after), 0);
+    assert_true(before.st_ino == after.st_ino && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+    assert_same_run(folder[0], whole[0]);
+    remove_folder(folder[0]);
+}
+
+/* While another process trains in the folder: none but that one. */
+static void test_two_at_once(void **state)
+{
+    int descriptor;
+
+    (void)state;
+    assert_int_equal(mkdir(scratch(folder[0]), 0777), 0);
+    descriptor = open(scratch(folder[0]), O_RDONLY | O_DIRECTORY);
+    assert_int_equal(flock(descriptor, LOCK_EX), 0);
+    assert_int_equal(run(&ground[0], folder[0], (struct plan){.resume = true}), 2);
+    assert_said(folder[0], "another kappascope-train works in it");
+    assert_int_equal(count_files(folder[0]), 0);
+    close(descriptor);
+    finish(0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_straight),
+        cmocka_unit_test(test_deaths_at_all_operations),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_deaths_at_random),
+        cmocka_unit_test(test_deaths_in_a_row),
+        cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_without_resume),
+        cmocka_unit_test(test_finished),
+        cmocka_unit_test(test_two_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
