@@ -27,7 +27,10 @@ static const char EVERY_KIND_ACTOR[] =
     "l2norm\ndense 6\nresidual {\nbatchnorm\nelu\ndense 6 bias=no\n}\nlerp init=0.3 {\ngelu\n}\n"
     "append 1\nscaler scale=0.5\ndense 6\npolicy tanh-gaussian log-std=clip\n";
 
-/* Descriptions of one of the twelve, small, or of every kind; owned by the caller. */
+/* bn+wn+ce with `skip`: three blocks, two of them residual. */
+static const char SKIPS[] = "skips";
+
+/* Descriptions of one of the twelve, small, with skips, or of every kind; owned by the caller. */
 static inline void describe_small(const char *name, char **critic, char **actor)
 {
     struct ks_settings settings;
@@ -44,6 +47,11 @@ static inline void describe_small(const char *name, char **critic, char **actor)
     settings.atoms = 11;
     settings.v_min = -3;
     settings.v_max = 4;
+    if (strcmp(name, SKIPS) == 0) {
+        settings.skip = 1;
+        settings.depth = settings.actor_depth = 3;
+        name = "bn+wn+ce";
+    }
     assert_ok(ks_architecture(name, &settings, ACTIONS, critic, actor));
 }
 

@@ -16,7 +16,8 @@ struct rows {
     double reward[BATCH];
 };
 
-static struct ks_agent *make_agent(const char *name, double gamma)
+/* With skips: three blocks, two of them residual. */
+static struct ks_agent *make_agent(const char *name, bool skip, double gamma)
 {
     struct ks_settings settings;
     struct ks_agent *agent;
@@ -24,7 +25,8 @@ static struct ks_agent *make_agent(const char *name, double gamma)
 
     ks_settings_start(&settings);
     settings.hidden = settings.actor_hidden = 32;
-    settings.depth = settings.actor_depth = 2;
+    settings.depth = settings.actor_depth = skip ? 3 : 2;
+    settings.skip = skip;
     settings.atoms = 51;
     assert_ok(ks_architecture(name, &settings, ACTIONS, &critic, &actor));
     assert_ok(KS(agent_new)(&(struct ks_agent_config){.critic = critic,
@@ -108,51 +110,61 @@ static double miss(struct ks_agent *a)
 }
 
 /* A mean action of 0 misses by 0.6/sqrt(3) = 0.35. */
+static void check_best_action(const char *name, bool skip)
+{
+    struct ks_agent *a = make_agent(name, skip, 0.9);
+    double before = miss(a), after;
+    struct rows r;
+
+    learn(a, true, &r);
+    after = miss(a);
+    if (!(after < 0.08))
+        fail_msg("%s: the action misses by %g (%g at first)", name, after, before);
+    KS(agent_free)(a);
+}
+
 static void test_best_action(void **state)
 {
     (void)state;
-    for (size_t i = 0; ks_architectures[i]; i++) {
-        struct ks_agent *a = make_agent(ks_architectures[i], 0.9);
-        double before = miss(a), after;
-        struct rows r;
-
-        learn(a, true, &r);
-        after = miss(a);
-        if (!(after < 0.08))
-            fail_msg("%s: the action misses by %g (%g at first)", ks_architectures[i], after,
-                     before);
-        KS(agent_free)(a);
-    }
+    for (size_t i = 0; ks_architectures[i]; i++)
+        check_best_action(ks_architectures[i], false);
+    check_best_action("bn+wn+ce", true);
+    check_best_action("ln+mse", true);
 }
 
 /* Reward 1 for ever: Q = 1/(1 - gamma), plus the entropies to come, T H gamma/(1 - gamma). */
+static void check_geometric_series(const char *name, bool skip)
+{
+    struct ks_agent *a = make_agent(name, skip, 0.5);
+    double q = 0, bonus, p[51];
+    struct ks_rng rng = ks_rng_start(14, 0);
+    struct ks_batch batch;
+    struct ks_update u;
+    struct rows r;
+
+    learn(a, false, &r);
+    batch = draw(&r, &rng, false);
+    assert_ok(KS(agent_update)(a, &batch, &u)); /* an even number: the actor steps */
+    bonus = KS(agent_temperature)(a) * u.entropy;
+    KS(net_forward)
+    (a->critic_eval, a->critic[0].w, a->critic[0].state, a->input, a->critic[0].primal);
+    for (size_t k = 0; k < BATCH; k++)
+        q += KS(critic_value)(
+                 &a->critic_arch->loss,
+                 KS(net_output)(a->critic_eval, a->critic[0].primal) + k * a->critic_arch->out, p) /
+             BATCH;
+    assert_close(q, 2 + bonus, 0.1);
+    assert_close(u.q_mean, q, 0.1);
+    KS(agent_free)(a);
+}
+
 static void test_geometric_series(void **state)
 {
     (void)state;
-    for (size_t i = 0; ks_architectures[i]; i++) {
-        struct ks_agent *a = make_agent(ks_architectures[i], 0.5);
-        double q = 0, bonus, p[51];
-        struct ks_rng rng = ks_rng_start(14, 0);
-        struct ks_batch batch;
-        struct ks_update u;
-        struct rows r;
-
-        learn(a, false, &r);
-        batch = draw(&r, &rng, false);
-        assert_ok(KS(agent_update)(a, &batch, &u)); /* an even number: the actor steps */
-        bonus = KS(agent_temperature)(a) * u.entropy;
-        KS(net_forward)
-        (a->critic_eval, a->critic[0].w, a->critic[0].state, a->input, a->critic[0].primal);
-        for (size_t k = 0; k < BATCH; k++)
-            q += KS(critic_value)(&a->critic_arch->loss,
-                                  KS(net_output)(a->critic_eval, a->critic[0].primal) +
-                                      k * a->critic_arch->out,
-                                  p) /
-                 BATCH;
-        assert_close(q, 2 + bonus, 0.1);
-        assert_close(u.q_mean, q, 0.1);
-        KS(agent_free)(a);
-    }
+    for (size_t i = 0; ks_architectures[i]; i++)
+        check_geometric_series(ks_architectures[i], false);
+    check_geometric_series("bn+wn+ce", true);
+    check_geometric_series("ln+mse", true);
 }
 
 int main(void)

@@ -140,6 +140,7 @@ static void test_names_stay(void **state)
 {
     (void)state;
     check_names(EVERY_KIND);
+    check_names(SKIPS);
     for (size_t k = 0; ks_architectures[k]; k++)
         check_names(ks_architectures[k]);
 }

@@ -14,6 +14,7 @@ static const char *const defaults[][2] = {
     {"depth", "4"},
     {"actor_hidden", "256"},
     {"actor_depth", "4"},
+    {"skip", "0"},
     {"critics", "2"},
     {"atoms", "101"},
     {"v_min", "-5"},
@@ -72,6 +73,7 @@ static void test_fields(void **state)
     (void)state;
     ks_settings_start(&s);
     assert_true(s.hidden == 512 && s.depth == 4 && s.actor_hidden == 256 && s.actor_depth == 4);
+    assert_true(s.skip == 0);
     assert_true(s.critics == 2 && s.atoms == 101 && s.v_min == -5 && s.v_max == 5);
     assert_true(s.batch == 256 && s.utd == 2 && s.random_steps == 5000 && s.replay == 1000000);
     assert_true(s.action_repeat == 2 && isnan(s.gamma) && s.tau == 0.005 && s.policy_delay == 3);
@@ -288,7 +290,52 @@ static void test_actor_text(void **state)
     free(actor);
 }
 
-/* What a file's layers say about its actor. */
+/* The paper's ablation, at depths 4 and 6; no skip around the first block, so none at depth 1. */
+static void test_skips(void **state)
+{
+    static const char first[] = "batchnorm\ndense 512 bias=no project=unit\nbatchnorm\nrelu\n";
+    static const char rest[] = "  residual {\n    dense 512 bias=no project=unit\n    batchnorm\n"
+                               "    relu\n  }\n}\ndense 101 project=unit-kernel\n"
+                               "loss ce min=-5 max=5\n";
+    static const size_t parameters[][2] = {{4, 976495}, {6, 1502831}};
+    char *critic, *actor, *plain, *plain_actor, expected[512];
+    struct ks_settings s;
+
+    (void)state;
+    ks_settings_start(&s);
+    assert_ok(ks_settings_assign(&s, "skip=1"));
+    for (size_t i = 0; i < 2; i++) {
+        s.depth = parameters[i][0];
+        assert_ok(ks_architecture("bn+wn+ce", &s, 38, &critic, &actor));
+        snprintf(expected, sizeof expected, "%srepeat %zu {\n%s", first, s.depth - 1, rest);
+        assert_string_equal(critic, expected);
+        assert_int_equal(count_parameters(critic, 261), parameters[i][1]);
+        assert_string_equal(actor, "batchnorm\ndense 256 bias=no project=unit\nbatchnorm\nrelu\n"
+                                   "repeat 3 {\n  residual {\n    dense 256 bias=no project=unit\n"
+                                   "    batchnorm\n    relu\n  }\n}\ndense 76 project=unit-kernel\n"
+                                   "policy tanh-gaussian log-std=clip min=-10 max=2\n");
+        assert_int_equal(count_parameters(actor, 223), 275722);
+        free(critic);
+        free(actor);
+    }
+    assert_ok(ks_architecture("dense+mse", &s, 38, &critic, &actor));
+    assert_string_equal(critic, "dense 512\nrelu\nrepeat 5 {\n  residual {\n    dense 512\n"
+                                "    relu\n  }\n}\ndense 1\nloss mse\n");
+    free(critic);
+    free(actor);
+    s.depth = s.actor_depth = 1;
+    assert_ok(ks_architecture("ln+ce", &s, 38, &critic, &actor));
+    s.skip = 0;
+    assert_ok(ks_architecture("ln+ce", &s, 38, &plain, &plain_actor));
+    assert_string_equal(critic, plain);
+    assert_string_equal(actor, plain_actor);
+    free(critic);
+    free(actor);
+    free(plain);
+    free(plain_actor);
+}
+
+/* What a file's layers say about its actor; `skip` is the actor's there. */
 static void test_files(void **state)
 {
     static const char *const cases[][2] = {
@@ -315,6 +362,12 @@ static void test_files(void **state)
         free(critic);
         free(actor);
     }
+    s.skip = 1;
+    assert_ok(ks_architecture(scratch("critic.arch"), &s, 2, &critic, &actor));
+    assert_string_equal(critic, cases[2][0]);
+    assert_non_null(strstr(actor, "dense 256\nrelu\nrepeat 3 {\n  residual {\n"));
+    free(critic);
+    free(actor);
     s.hidden = 64;
     assert_fails(ks_architecture(scratch("critic.arch"), &s, 2, &critic, &actor), KS_USAGE,
                  "hidden");
@@ -341,7 +394,7 @@ int main(void)
         cmocka_unit_test(test_pairs),      cmocka_unit_test(test_text),
         cmocka_unit_test(test_gamma),      cmocka_unit_test(test_twelve),
         cmocka_unit_test(test_actor_text), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_unknown),    cmocka_unit_test(test_skips),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

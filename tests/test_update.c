@@ -88,6 +88,7 @@ static void test_gradients(void **state)
 {
     (void)state;
     check_gradients(EVERY_KIND);
+    check_gradients(SKIPS);
     for (size_t i = 0; ks_architectures[i]; i++)
         check_gradients(ks_architectures[i]);
 }
@@ -238,6 +239,7 @@ static void test_steps(void **state)
 {
     (void)state;
     check_steps(EVERY_KIND);
+    check_steps(SKIPS);
     for (size_t i = 0; ks_architectures[i]; i++)
         check_steps(ks_architectures[i]);
 }
@@ -325,6 +327,7 @@ static void compare_precisions(const char *name)
 static void test_precisions(void **state)
 {
     (void)state;
+    compare_precisions(SKIPS);
     for (size_t i = 0; ks_architectures[i]; i++)
         compare_precisions(ks_architectures[i]);
 }

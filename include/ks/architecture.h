@@ -18,8 +18,8 @@ extern const char *const ks_architectures[];
  *
  *   batchnorm: bn    layernorm or rmsnorm: ln    none of them: dense
  *
- * with weight normalization where the file has a project=unit. The caller frees both texts. Fails
- * with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */
+ * with weight normalization where the file has a project=unit. `skip` is of the actor alone then.
+ * The caller frees both texts. Fails with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */
 ks_status ks_architecture(const char *name, const struct ks_settings *settings, size_t actions,
                           char **critic, char **actor);
 

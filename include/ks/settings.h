@@ -8,7 +8,7 @@
 #include "ks/error.h"
 
 struct ks_settings {
-    size_t hidden, depth, actor_hidden, actor_depth, critics, atoms;
+    size_t hidden, depth, actor_hidden, actor_depth, skip, critics, atoms;
     double v_min, v_max;
     size_t batch, utd, random_steps, replay, action_repeat;
     double gamma; /* NaN: auto */

@@ -15,19 +15,36 @@ const char *const ks_architectures[] = {
  * dense layers' bias superfluous. */
 struct blocks {
     const char *norm;
-    bool projected;
+    bool projected, skips;
     size_t depth, width;
 };
 
-/* Everything but the last two lines. */
-static ks_status print_blocks(const struct blocks *b, char **text)
+enum { BLOCK = 128 }; /* characters of one block */
+
+static void print_block(const struct blocks *b, const char *indent, char text[BLOCK])
 {
     bool normalized = *b->norm != '\0', bias = strcmp(b->norm, "batchnorm") != 0;
 
-    return ks_print_string(text, "%s%srepeat %zu {\n  dense %zu%s%s\n%s%s%s  relu\n}\n", b->norm,
-                           normalized ? "\n" : "", b->depth, b->width, bias ? "" : " bias=no",
-                           b->projected ? " project=unit" : "", normalized ? "  " : "", b->norm,
-                           normalized ? "\n" : "");
+    snprintf(text, BLOCK, "%sdense %zu%s%s\n%s%s%s%srelu\n", indent, b->width,
+             bias ? "" : " bias=no", b->projected ? " project=unit" : "", normalized ? indent : "",
+             b->norm, normalized ? "\n" : "", indent);
+}
+
+/* Everything but the last two lines. A skip adds a block's input to what its relu gives; the first
+ * block, whose widths differ, has none. */
+static ks_status print_blocks(const struct blocks *b, char **text)
+{
+    const char *end = *b->norm ? "\n" : "";
+    char first[BLOCK], block[BLOCK];
+
+    if (!b->skips || b->depth == 1) {
+        print_block(b, "  ", block);
+        return ks_print_string(text, "%s%srepeat %zu {\n%s}\n", b->norm, end, b->depth, block);
+    }
+    print_block(b, "", first);
+    print_block(b, "    ", block);
+    return ks_print_string(text, "%s%s%srepeat %zu {\n  residual {\n%s  }\n}\n", b->norm, end,
+                           first, b->depth - 1, block);
 }
 
 static ks_status finish(const struct blocks *b, size_t outputs, const char *last, char **text)
@@ -54,7 +71,7 @@ static ks_status describe_critic(const struct blocks *b, const struct ks_setting
 static ks_status describe_actor(const struct blocks *b, const struct ks_settings *s, size_t actions,
                                 char **text)
 {
-    struct blocks actor = {b->norm, b->projected, s->actor_depth, s->actor_hidden};
+    struct blocks actor = {b->norm, b->projected, s->skip != 0, s->actor_depth, s->actor_hidden};
 
     return finish(&actor, 2 * actions, "policy tanh-gaussian log-std=clip min=-10 max=2", text);
 }
@@ -121,7 +138,7 @@ static ks_status read_file(const char *path, const struct ks_settings *s, size_t
 static ks_status build_named(const char *name, const struct ks_settings *s, size_t actions,
                              char **critic, char **actor)
 {
-    struct blocks b = {.depth = s->depth, .width = s->hidden};
+    struct blocks b = {.skips = s->skip != 0, .depth = s->depth, .width = s->hidden};
 
     b.norm = starts(name, "bn") ? "batchnorm" : starts(name, "ln") ? "layernorm" : "";
     b.projected = strstr(name, "+wn+") != NULL;

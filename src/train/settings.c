@@ -37,6 +37,7 @@ const struct ks_key ks_keys[] = {
     COUNT(depth, 1, 64, "4", "number of them (named architectures)"),
     COUNT(actor_hidden, 1, 16384, "256", "width of the actor's hidden layers"),
     COUNT(actor_depth, 1, 64, "4", "number of them"),
+    FLAG(skip, "0", "residual blocks after the first (critics: named architectures)"),
     COUNT(critics, 1, 64, "2", "size of the ensemble"),
     COUNT(atoms, 2, 4096, "101", "atoms of a ce critic (named architectures)"),
     NUMBER(v_min, -1e6, 1e6, "-5", "value of the first atom (named architectures)"),
