@@ -24,8 +24,8 @@ struct ks_array {
     double start;
 };
 
-/* What tangent_forward and tangent_backward read of the pass that they follow, beside the cache.
- * What nobody reads is not kept between products. */
+/* What backward, tangent_forward and tangent_backward read of the passes that they follow, beside
+ * the cache (backward reads y_bar in any case). What nobody reads is not kept. */
 enum ks_uses { KS_USES_X = 1, KS_USES_Y = 2, KS_USES_Y_BAR = 4, KS_USES_SKIP = 8 };
 
 /* What is known of the sums of x_bar, whatever theta and the inputs are (null.h). */
@@ -84,8 +84,9 @@ enum ks_role { KS_NO_ROLE, KS_NORM, KS_ACTIVATION };
 struct ks_layer_kind {
     const char *name;            /* the first word of its line                           */
     const char *const *examples; /* lines that cover each option, for tests; end in NULL */
-    /* y_dot may be x_dot, and x_bar_dot y_bar_dot: tangent_backward reads neither x_dot nor,
-     * after it has set x_bar_dot, y_bar_dot. */
+    /* y may be x where the kind does not use x, x_bar may be y_bar where it does not use y_bar; y_dot
+     * may be x_dot, and x_bar_dot y_bar_dot: tangent_backward reads neither x_dot nor, after it has
+     * set x_bar_dot, y_bar_dot. */
     bool in_place;
     /* tangent_backward sets x_bar too, as backward had set it, where the pass asks for it: so the
      * adjoint of the layer below need not be kept. */

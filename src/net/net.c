@@ -70,6 +70,22 @@ static bool keeps_y_bar(const struct ks_arch *arch, size_t i)
     return (arch->layer[i].uses & KS_USES_Y_BAR) != 0 && !is_remade(arch, i);
 }
 
+/* Layer i may write its outputs' tangent over its input's, and adjoints likewise. */
+static bool in_place(const struct ks_arch *arch, size_t i)
+{
+    return arch->layer[i].kind->in_place && i > 0 && !opens(arch, i);
+}
+
+/* Layer i may write its outputs over its inputs, too: nobody reads those any more, neither the
+ * passes that follow nor who measures activations. */
+static bool covers_x(const struct ks_arch *arch, size_t i)
+{
+    const struct ks_layer *l = &arch->layer[i];
+
+    return in_place(arch, i) && !(l->uses & KS_USES_X) && !(l[-1].uses & KS_USES_Y) &&
+           l[-1].kind->role != KS_ACTIVATION;
+}
+
 /* A place for n reals at the end of a block, which grows. */
 static size_t take(size_t *block, size_t n)
 {
@@ -99,15 +115,15 @@ static void place_layer(struct ks_net *net, size_t i)
     const struct ks_layer *l = &arch->layer[i];
     struct ks_places *at = &net->at[i];
     size_t rows = layer_rows(net, i), cache = rows * l->cache_row + l->cache_fixed;
-    bool in_place = l->kind->in_place && i > 0 && !opens(arch, i);
+    bool over = in_place(arch, i), over_y_bar = over && !(l->uses & KS_USES_Y_BAR);
 
-    at->y = take(&net->primal, rows * l->out);
+    at->y = covers_x(arch, i) ? at[-1].y : take(&net->primal, rows * l->out);
     at->cache = take(&net->primal, cache);
-    at->y_bar = take(&net->adjoint, net->rows * l->out);
+    at->y_bar = over_y_bar ? at[-1].y_bar : take(&net->adjoint, net->rows * l->out);
     at->kept_y = keeps_y(arch, i) ? take(&net->kept, rows * l->out) : KS_NOWHERE;
     at->kept_cache = take(&net->kept, cache);
     at->kept_y_bar = keeps_y_bar(arch, i) ? take(&net->kept, rows * l->out) : KS_NOWHERE;
-    at->y_dot = in_place ? net->at[i - 1].y_dot : take(&net->tangent, rows * l->out);
+    at->y_dot = over ? at[-1].y_dot : take(&net->tangent, rows * l->out);
     at->cache_dot = take(&net->tangent, cache);
     at->skip_bar = at->skip_bar_dot = KS_NOWHERE;
     if (l->kind->container)
