@@ -56,7 +56,10 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-enum { COLUMNS = 512 }; /* whose coefficients fit into a core's L1 cache */
+enum {
+    COLUMNS = 128, /* of 512 rows, three arrays fit into a core's L2 cache  */
+    CHUNK = 8      /* rows of so many features fit, with sums, into its L1  */
+};
 
 /* Features [at, at + n) of a matrix of d columns. */
 struct block {
@@ -75,23 +78,50 @@ static real *at_block(real *matrix, const struct block *b) /* NULL stays NULL */
     return matrix ? matrix + b->at : NULL;
 }
 
-/* m and var of the batch, in two passes: the sum of squares about zero would cancel. */
-static void batch_statistics(const struct block *b, const real *restrict x, real *restrict m,
-                             real *restrict var)
+/* Of n rows: their mean and the sum of squares about it. */
+static void chunk_statistics(const struct block *b, size_t n, const real *restrict x,
+                             real *restrict m, real *restrict squares)
 {
     for (size_t j = 0; j < b->n; j++)
-        m[j] = var[j] = 0;
-    for (size_t i = 0; i < b->rows; i++)
+        m[j] = squares[j] = 0;
+    for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < b->n; j++)
             m[j] += x[i * b->d + j];
     for (size_t j = 0; j < b->n; j++)
-        m[j] /= (real)b->rows;
-    for (size_t i = 0; i < b->rows; i++)
+        m[j] /= (real)n;
+    for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < b->n; j++) {
             real c = x[i * b->d + j] - m[j];
 
-            var[j] += c * c;
+            squares[j] += c * c;
         }
+}
+
+/* m and var of the batch, from chunks of rows that the L1 cache holds (Chan, Golub & LeVeque, The
+ * American Statistician 37, 1983): with a rows before and n of the chunk, d the difference of means,
+ *
+ *   m <- m + d n/(a + n),   squares <- squares + squares of the chunk + d^2 a n/(a + n)
+ *
+ * The sum of squares about zero, which needs one pass too, would cancel. */
+static void batch_statistics(const struct block *b, const real *restrict x, real *restrict m,
+                             real *restrict var)
+{
+    real chunk_m[COLUMNS], chunk_squares[COLUMNS];
+
+    for (size_t j = 0; j < b->n; j++)
+        m[j] = var[j] = 0;
+    for (size_t at = 0; at < b->rows; at += CHUNK) {
+        size_t n = b->rows - at < CHUNK ? b->rows - at : CHUNK;
+        real share = (real)n / (real)(at + n), weight = (real)at * share;
+
+        chunk_statistics(b, n, x + at * b->d, chunk_m, chunk_squares);
+        for (size_t j = 0; j < b->n; j++) {
+            real d = chunk_m[j] - m[j];
+
+            m[j] += share * d;
+            var[j] += chunk_squares[j] + weight * d * d;
+        }
+    }
     for (size_t j = 0; j < b->n; j++)
         var[j] /= (real)b->rows;
 }
