@@ -74,7 +74,7 @@ static inline struct ks_agent_config small_config(const char *critic, const char
                                     .threads = 1};
 }
 
-static inline struct ks_agent *make_agent(const char *name)
+static inline struct ks_agent *make_agent_of(const char *name, int threads)
 {
     char *critic, *actor;
     struct ks_agent_config config;
@@ -82,10 +82,16 @@ static inline struct ks_agent *make_agent(const char *name)
 
     describe_small(name, &critic, &actor);
     config = small_config(critic, actor);
+    config.threads = threads;
     assert_ok(KS(agent_new)(&config, &agent));
     free(critic);
     free(actor);
     return agent;
+}
+
+static inline struct ks_agent *make_agent(const char *name)
+{
+    return make_agent_of(name, 1);
 }
 
 struct transitions {

@@ -67,11 +67,10 @@ static void run_updates(struct ks_agent *a, size_t n)
 
 static void test_threads(void **state)
 {
-    struct ks_agent *one = make_agent("bn+wn+ce"), *two = make_agent("bn+wn+ce");
+    struct ks_agent *one = make_agent("bn+wn+ce"), *two = make_agent_of("bn+wn+ce", 2);
     size_t n = one->critic_arch->parameters;
 
     (void)state;
-    two->config.threads = 2;
     run_updates(one, 7);
     run_updates(two, 7);
     for (size_t e = 0; e < 2; e++)

@@ -21,21 +21,20 @@ static const struct ks_loss *ce(size_t atoms, double max) /* support [-max, max]
 static const struct ks_loss mse = {.outputs = 1, .targets = 1, .weight = 1};
 
 /* One row: critics' outputs f[e], reward, mask, log pi'. */
-static double one_target(const struct ks_loss *loss, size_t ensemble, const real *const *f,
+static size_t one_target(const struct ks_loss *loss, size_t ensemble, const real *const *f,
                          double reward, float mask, double log_pi, real *target)
 {
     real scratch[2 * MANY], l = (real)log_pi;
 
-    return KS(critic_targets)(loss,
-                              &(struct ks_next_values){.rows = 1,
-                                                       .ensemble = ensemble,
-                                                       .f = f,
-                                                       .reward = &reward,
-                                                       .mask = &mask,
-                                                       .log_pi = &l,
-                                                       .gamma = 0.5,
-                                                       .temperature = 0.1},
-                              scratch, target);
+    return KS(critic_target)(loss,
+                             &(struct ks_next_values){.ensemble = ensemble,
+                                                      .f = f,
+                                                      .reward = &reward,
+                                                      .mask = &mask,
+                                                      .log_pi = &l,
+                                                      .gamma = 0.5,
+                                                      .temperature = 0.1},
+                             0, scratch, target);
 }
 
 static void assert_row(size_t n, const real *found, const double *expected)
@@ -58,29 +57,30 @@ static void test_projection(void **state)
         size_t at;
         double reward, log_pi;
         float mask;
-        double target[ATOMS], clipped;
+        double target[ATOMS];
+        size_t clipped;
     } cases[] = {
-        {4, 0, 0, 1, {0, 0, 0, 1, 0}, 0},             /* z = 1: exactly on an atom            */
-        {3, 0, 0, 1, {0, 0, 0.5, 0.5, 0}, 0},         /* z = 1/2: halved                      */
-        {3, 0.25, 0, 1, {0, 0, 0.25, 0.75, 0}, 0},    /* z = 3/4                              */
-        {4, 1.5, 0, 1, {0, 0, 0, 0, 1}, 1. / ATOMS},  /* z = 5/2, clipped; atom 3 lands on 2  */
-        {0, -1.5, 0, 1, {1, 0, 0, 0, 0}, 1. / ATOMS}, /* z = -5/2                             */
-        {4, 2, 0, 0, {0, 0, 0, 0, 1}, 0},             /* terminal: z = r, on the last atom    */
-        {1, -0.25, 9, 0, {0, 0.25, 0.75, 0, 0}, 0},   /* terminal: neither values nor entropy */
-        {2, 0, 5, 1, {0, 0.25, 0.75, 0, 0}, 0},       /* entropy: z = -gamma T log pi = -1/4  */
+        {4, 0, 0, 1, {0, 0, 0, 1, 0}, 0},           /* z = 1: exactly on an atom            */
+        {3, 0, 0, 1, {0, 0, 0.5, 0.5, 0}, 0},       /* z = 1/2: halved                      */
+        {3, 0.25, 0, 1, {0, 0, 0.25, 0.75, 0}, 0},  /* z = 3/4                              */
+        {4, 1.5, 0, 1, {0, 0, 0, 0, 1}, 1},         /* z = 5/2, clipped; atom 3 lands on 2  */
+        {0, -1.5, 0, 1, {1, 0, 0, 0, 0}, 1},        /* z = -5/2                             */
+        {4, 2, 0, 0, {0, 0, 0, 0, 1}, 0},           /* terminal: z = r, on the last atom    */
+        {1, -0.25, 9, 0, {0, 0.25, 0.75, 0, 0}, 0}, /* terminal: neither values nor entropy */
+        {2, 0, 5, 1, {0, 0.25, 0.75, 0, 0}, 0},     /* entropy: z = -gamma T log pi = -1/4  */
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         real f[ATOMS], target[ATOMS];
         const real *critics[] = {f};
-        double clipped;
+        size_t clipped;
 
         peak(ATOMS, cases[i].at, f);
         clipped = one_target(ce(ATOMS, 2), 1, critics, cases[i].reward, cases[i].mask,
                              cases[i].log_pi, target);
         assert_row(ATOMS, target, cases[i].target);
-        assert_close(clipped, cases[i].clipped, 1e-15);
+        assert_int_equal(clipped, cases[i].clipped);
     }
 }
 
@@ -98,7 +98,7 @@ static void test_mass_and_mean(void **state)
     for (size_t k = 0; k < MANY; k++)
         f[k] = (real)ks_rng_normal(&rng);
     q = KS(critic_value)(loss, f, p);
-    assert_close(one_target(loss, 1, critics, 0.7, 1, -3, target), 0, 0);
+    assert_int_equal(one_target(loss, 1, critics, 0.7, 1, -3, target), 0);
     for (size_t k = 0; k < MANY; k++) {
         assert_true(target[k] >= 0);
         mass += (double)target[k];

@@ -125,17 +125,17 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
         f[e] = forward(a->critic_arch, rows, false, b->target[e], NULL, x);
         second[e] = f[e] + BATCH * k;
     }
-    KS(critic_targets)
+    for (size_t i = 0; i < BATCH; i++)
+        KS(critic_target)
     (&a->critic_arch->loss,
-     &(struct ks_next_values){.rows = BATCH,
-                              .ensemble = 2,
+     &(struct ks_next_values){.ensemble = 2,
                               .f = second,
                               .reward = t->reward,
                               .mask = t->mask,
                               .log_pi = log_pi,
                               .gamma = 0.9,
                               .temperature = temperature},
-     scratch, target);
+     i, scratch, target);
     for (size_t i = 0; i < BATCH * k; i++)
         assert_close(a->target[i], target[i], 1e-12);
     free(head);
@@ -165,7 +165,7 @@ static void check_statistics(const struct ks_agent *a, const double *before)
 }
 
 /* Steps 6 and 7: the actor as it was, in training mode; the critics as they are now, in evaluation
- * mode; a->noise as the step left it. */
+ * mode; the noise as the step left it. */
 static void check_actor_loss(const struct ks_agent *a, const struct before *b,
                              const struct transitions *t, double temperature,
                              const struct ks_update *u)
@@ -183,7 +183,7 @@ static void check_actor_loss(const struct ks_agent *a, const struct before *b,
     (&a->actor_arch->policy, &(struct ks_policy_pass){.rows = BATCH,
                                                       .stride = WIDTH,
                                                       .head = head,
-                                                      .noise = a->noise,
+                                                      .noise = a->policy.noise,
                                                       .action = x + OBSERVATIONS,
                                                       .log_pi = log_pi});
     for (size_t e = 0; e < 2; e++)

@@ -57,6 +57,13 @@ struct ks_update {
     bool actor_stepped;
 };
 
+/* What a pass of the actor over a minibatch leaves. All owned. */
+struct ks_actor_pass {
+    real *primal; /* block, of the larger of its nets                                       */
+    real *noise;  /* [batch, actions]                                                       */
+    real *log_pi; /* [batch]                                                                */
+};
+
 struct ks_agent {
     struct ks_agent_config config;
     struct ks_arch *critic_arch, *actor_arch;
@@ -65,20 +72,21 @@ struct ks_agent {
     struct ks_critic *critic; /* [ensemble]                                           */
     struct ks_adam critic_adam, actor_adam;
     real *actor_w, *actor_state, *actor_m, *actor_v, *actor_g;
-    real *actor_primal, *actor_adjoint, *actor_columns;
+    real *actor_next_state; /* running statistics, while a pass moves them */
+    real *actor_adjoint, *actor_columns;
+    struct ks_actor_pass next, policy; /* at s' in evaluation, at s in training mode */
     double log_temperature, temperature_m, temperature_v; /* its step is the actor's      */
     int64_t updates; /* done so far                                          */
     /* Work space. D = observations + actions, K = outputs of a critic. */
-    real *input;               /* [2 or 3 batch, D]: (s,a), (s',a'), where joint (s,a) again */
-    real *s, *next_s;          /* [batch, observations]                                */
-    real *policy_input;        /* [batch, D]: (s, a ~ pi)                              */
-    real *noise;               /* [batch, actions]                                     */
-    real *log_pi, *action_bar; /* [batch], [batch, D]                                  */
-    real *target;              /* [batch, targets]                                     */
-    real *row;                 /* [2 K] or an observation: scratch                     */
-    real *values;              /* [ensemble, batch, K]: distributions in the actor's loss */
-    double *q;                 /* [ensemble, batch]                                    */
-    const real **outputs;      /* [ensemble]                                           */
+    real *input;          /* [2 or 3 batch, D]: (s,a), (s',a'), where joint (s,a) again */
+    real *s, *next_s;     /* [batch, observations]                                */
+    real *policy_input;   /* [batch, D]: (s, a ~ pi)                              */
+    real *action_bar;     /* [batch, D]                                           */
+    real *target;         /* [batch, targets]                                     */
+    real *row;            /* [threads, 2 K] or an observation: scratch            */
+    real *values;         /* [ensemble, batch, K]: distributions in the actor's loss */
+    double *q;            /* [ensemble, batch]                                    */
+    const real **outputs; /* [ensemble]                                           */
 };
 
 /* Fresh networks: initialized from config->seed, projected, targets copied. Fails with KS_FORMAT on
@@ -116,7 +124,7 @@ ks_status KS(agent_check)(const struct ks_agent *agent);
 ks_status KS(agent_export)(const struct ks_agent *agent, struct ks_checkpoint *checkpoint);
 
 /* The pieces of an update, for tests: loss and gradient in critic->g, actor_g; no step is taken.
- * The critic's input and target, or s and the noise, are those in the work space. */
+ * The critic's input and target, or s and the policy's noise, are those in the work space. */
 void KS(critic_gradient)(struct ks_agent *agent, size_t e);
 /* Returns the actor's loss; *entropy is the mean of -log pi. */
 double KS(actor_gradient)(struct ks_agent *agent, double *entropy);

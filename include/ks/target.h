@@ -18,7 +18,7 @@ void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real 
                                real *f_bar);
 
 struct ks_next_values {
-    size_t rows, ensemble;
+    size_t ensemble;
     const real *const *f; /* [ensemble][rows, K]: the target critics' outputs at (s', a') */
     const double *reward; /* [rows]                                                       */
     const float *mask;    /* [rows]: 0 after a true terminal state, else 1                */
@@ -26,9 +26,9 @@ struct ks_next_values {
     double gamma, temperature;
 };
 
-/* target [rows, loss->targets], one for all critics; scratch [2 K]. Returns the fraction of atoms
- * that were clipped to the ends of the support (0 without atoms). */
-double KS(critic_targets)(const struct ks_loss *loss, const struct ks_next_values *b, real *scratch,
-                          real *target);
+/* Row i of target [rows, loss->targets], one for all critics; scratch [2 K]. Returns how many atoms
+ * were clipped to the ends of the support (0 without atoms). */
+size_t KS(critic_target)(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+                         real *scratch, real *target);
 
 #endif

@@ -78,6 +78,13 @@ static ks_status allocate_critic(const struct ks_agent *a, struct ks_critic *c)
     return reals(KS(widest)(a->critic_arch), &c->columns);
 }
 
+static ks_status allocate_pass(const struct ks_agent *a, struct ks_actor_pass *pass)
+{
+    KS_TRY(reals(larger(a->actor_train->primal, a->actor_eval->primal), &pass->primal));
+    KS_TRY(reals(a->config.batch * a->config.actions, &pass->noise));
+    return reals(a->config.batch, &pass->log_pi);
+}
+
 static ks_status allocate_actor(struct ks_agent *a)
 {
     size_t n = a->actor_arch->parameters;
@@ -87,7 +94,9 @@ static ks_status allocate_actor(struct ks_agent *a)
     KS_TRY(reals(n, &a->actor_v));
     KS_TRY(reals(n, &a->actor_g));
     KS_TRY(reals(a->actor_arch->states, &a->actor_state));
-    KS_TRY(reals(larger(a->actor_train->primal, a->actor_eval->primal), &a->actor_primal));
+    KS_TRY(reals(a->actor_arch->states, &a->actor_next_state));
+    KS_TRY(allocate_pass(a, &a->next));
+    KS_TRY(allocate_pass(a, &a->policy));
     KS_TRY(reals(a->actor_train->adjoint, &a->actor_adjoint));
     return reals(KS(widest)(a->actor_arch), &a->actor_columns);
 }
@@ -95,6 +104,7 @@ static ks_status allocate_actor(struct ks_agent *a)
 static ks_status allocate(struct ks_agent *a)
 {
     size_t batch = a->config.batch, outputs = a->critic_arch->out, ensemble = a->config.ensemble;
+    size_t threads = (size_t)a->config.threads;
 
     KS_TRY(ks_alloc(ensemble, sizeof *a->critic, &a->critic));
     for (size_t e = 0; e < ensemble; e++)
@@ -104,11 +114,9 @@ static ks_status allocate(struct ks_agent *a)
     KS_TRY(reals(batch * a->config.observations, &a->s));
     KS_TRY(reals(batch * a->config.observations, &a->next_s));
     KS_TRY(reals(batch * KS(agent_width)(a), &a->policy_input));
-    KS_TRY(reals(batch * a->config.actions, &a->noise));
-    KS_TRY(reals(batch, &a->log_pi));
     KS_TRY(reals(batch * KS(agent_width)(a), &a->action_bar));
     KS_TRY(reals(batch * a->critic_arch->loss.targets, &a->target));
-    KS_TRY(reals(larger(2 * outputs, KS(agent_width)(a)), &a->row));
+    KS_TRY(reals(larger(threads * 2 * outputs, KS(agent_width)(a)), &a->row));
     KS_TRY(reals(ensemble * batch * outputs, &a->values));
     KS_TRY(ks_alloc(ensemble * batch, sizeof *a->q, &a->q));
     return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
@@ -179,10 +187,11 @@ void KS(agent_free)(struct ks_agent *a)
         free_critic(&a->critic[e]);
     free(a->critic);
     real *block[] = {
-        a->actor_w,      a->actor_m,       a->actor_v,       a->actor_g, a->actor_state,
-        a->actor_primal, a->actor_adjoint, a->actor_columns, a->input,   a->s,
-        a->next_s,       a->policy_input,  a->noise,         a->log_pi,  a->action_bar,
-        a->target,       a->row,           a->values};
+        a->actor_w,          a->actor_m,       a->actor_v,       a->actor_g,     a->actor_state,
+        a->actor_next_state, a->actor_adjoint, a->actor_columns, a->input,       a->s,
+        a->next_s,           a->policy_input,  a->action_bar,    a->target,      a->row,
+        a->values,           a->next.primal,   a->next.noise,    a->next.log_pi, a->policy.primal,
+        a->policy.noise,     a->policy.log_pi};
     for (size_t i = 0; i < sizeof block / sizeof *block; i++)
         free(block[i]);
     free(a->q);
@@ -205,16 +214,16 @@ void KS(agent_act)(struct ks_agent *a, const float *observation, const double *n
 
     for (size_t j = 0; j < a->config.observations; j++)
         a->row[j] = (real)observation[j];
-    KS(net_forward)(a->actor_one, a->actor_w, a->actor_state, a->row, a->actor_primal);
-    head = KS(net_output)(a->actor_one, a->actor_primal);
+    KS(net_forward)(a->actor_one, a->actor_w, a->actor_state, a->row, a->next.primal);
+    head = KS(net_output)(a->actor_one, a->next.primal);
     for (size_t j = 0; j < n && noise; j++)
-        a->noise[j] = (real)noise[j];
+        a->next.noise[j] = (real)noise[j];
     pass = (struct ks_policy_pass){.rows = 1,
                                    .stride = n,
                                    .head = head,
-                                   .noise = a->noise,
+                                   .noise = a->next.noise,
                                    .action = a->row,
-                                   .log_pi = a->log_pi};
+                                   .log_pi = a->next.log_pi};
     if (noise)
         KS(policy_sample)(&a->actor_arch->policy, &pass);
     else

@@ -226,12 +226,12 @@ ks_status KS(agent_measure)(struct ks_agent *a, struct ks_measure *list, size_t 
         KS_TRY(measure(&s));
     }
     if (updated)
-        KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->s, a->actor_primal);
+        KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->s, a->policy.primal);
     s = (struct subject){.name = "actor",
                          .net = a->actor_eval,
                          .w = a->actor_w,
                          .g = a->actor_g,
-                         .primal = a->actor_primal,
+                         .primal = a->policy.primal,
                          .updated = updated,
                          .list = list,
                          .n = s.n,

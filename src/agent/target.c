@@ -86,19 +86,14 @@ static size_t project(const struct ks_loss *loss, double shift, double slope, co
     return clipped;
 }
 
-double KS(critic_targets)(const struct ks_loss *loss, const struct ks_next_values *b, real *scratch,
-                          real *target)
+size_t KS(critic_target)(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+                         real *scratch, real *target)
 {
-    size_t clipped = 0;
+    double q = smallest(loss, b, i, scratch), slope = b->gamma * (double)b->mask[i];
+    double shift = b->reward[i] - slope * b->temperature * (double)b->log_pi[i];
 
-    for (size_t i = 0; i < b->rows; i++) {
-        double q = smallest(loss, b, i, scratch), slope = b->gamma * (double)b->mask[i];
-        double shift = b->reward[i] - slope * b->temperature * (double)b->log_pi[i];
-
-        if (loss->outputs == 1)
-            target[i] = (real)(shift + slope * q);
-        else
-            clipped += project(loss, shift, slope, scratch, target + i * loss->outputs);
-    }
-    return (double)clipped / (double)(b->rows * loss->outputs);
+    if (loss->outputs > 1)
+        return project(loss, shift, slope, scratch, target + i * loss->outputs);
+    target[i] = (real)(shift + slope * q);
+    return 0;
 }

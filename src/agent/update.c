@@ -12,11 +12,13 @@
  *   7  temperature: loss T (H - H*), H the mean of -log pi, in the parameter log T; Adam
  *
  * 6 and 7 step every policy_delay updates; in between only the pass that moves the actor's running
- * statistics is made. Without a batchnorm rows do not influence each other, so 2 runs on (s', a')
- * alone and 4 on (s, a). Critics are independent of each other: one thread each. */
+ * statistics is made, and by batchnorm alone. That pass begins 6 and goes beside 1. Without a
+ * batchnorm rows do not influence each other, so 2 runs on (s', a') alone and 4 on (s, a). Critics
+ * are independent of each other: one thread each. */
 #include "ks/agent.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "ks/policy.h"
@@ -47,53 +49,99 @@ static void gather(struct ks_agent *a, const struct ks_batch *b)
         memcpy(a->input + 2 * n * d, a->input, n * d * sizeof *a->input);
 }
 
-static void draw_noise(struct ks_agent *a, struct ks_rng *rng)
+static void draw_noise(const struct ks_agent *a, struct ks_rng *rng, real *noise)
 {
     for (size_t i = 0; i < a->config.batch * a->config.actions; i++)
-        a->noise[i] = (real)ks_rng_normal(rng);
+        noise[i] = (real)ks_rng_normal(rng);
 }
 
 /* The noise of update number `updates` is at the same place of its stream in every run. */
-static void draw_update_noise(struct ks_agent *a, enum ks_purpose purpose)
+static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose, real *noise)
 {
     struct ks_rng rng = ks_stream(a->config.seed, purpose, 0);
 
     rng.drawn = (uint64_t)a->updates * a->config.batch * a->config.actions;
-    draw_noise(a, &rng);
+    draw_noise(a, &rng, noise);
 }
 
-/* Samples actions from a head into the action columns of `input`. */
-static struct ks_policy_pass policy_pass(struct ks_agent *a, const struct ks_net *net, real *input)
+/* Samples actions from the head that a pass left into the action columns of `input`. */
+static struct ks_policy_pass policy_pass(const struct ks_agent *a, const struct ks_net *net,
+                                         const struct ks_actor_pass *pass, real *input)
 {
     return (struct ks_policy_pass){
         .rows = a->config.batch,
         .stride = KS(agent_width)(a),
-        .head = KS(net_output)(net, a->actor_primal),
-        .noise = a->noise,
+        .head = KS(net_output)(net, pass->primal),
+        .noise = pass->noise,
         .action = input + a->config.observations,
-        .log_pi = a->log_pi,
+        .log_pi = pass->log_pi,
     };
 }
 
 static void next_action(struct ks_agent *a) /* step 1 */
 {
-    struct ks_policy_pass p = policy_pass(a, a->actor_eval,
+    struct ks_policy_pass p = policy_pass(a, a->actor_eval, &a->next,
                                           a->input + a->config.batch * KS(agent_width)(a));
 
-    KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->next_s, a->actor_primal);
+    KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->next_s, a->next.primal);
     KS(policy_sample)(&a->actor_arch->policy, &p);
+}
+
+static void set_policy_states(struct ks_agent *a)
+{
+    size_t obs = a->config.observations;
+
+    for (size_t i = 0; i < a->config.batch; i++)
+        memcpy(a->policy_input + i * KS(agent_width)(a), a->s + i * obs, obs * sizeof *a->s);
+}
+
+/* The beginning of step 6, which depends on nothing before it. */
+static void policy_action(struct ks_agent *a, real *state)
+{
+    struct ks_policy_pass p = policy_pass(a, a->actor_train, &a->policy, a->policy_input);
+
+    KS(net_forward)(a->actor_train, a->actor_w, state, a->s, a->policy.primal);
+    set_policy_states(a);
+    KS(policy_sample)(&a->actor_arch->policy, &p);
+}
+
+/* The actor's two passes, beside each other: the first reads the running statistics that the second
+ * moves. */
+static void act(struct ks_agent *a, bool steps)
+{
+    size_t size = a->actor_arch->states * sizeof *a->actor_state;
+
+    memcpy(a->actor_next_state, a->actor_state, size);
+#pragma omp parallel sections num_threads(a->config.threads)
+    {
+#pragma omp section
+        {
+            draw_update_noise(a, KS_NEXT_ACTION, a->next.noise);
+            next_action(a);
+        }
+#pragma omp section
+        if (steps) {
+            draw_update_noise(a, KS_POLICY_ACTION, a->policy.noise);
+            policy_action(a, a->actor_next_state);
+        } else if (a->actor_arch->joint) {
+            KS(net_forward)
+            (a->actor_train, a->actor_w, a->actor_next_state, a->s, a->policy.primal);
+        }
+    }
+    memcpy(a->actor_state, a->actor_next_state, size);
 }
 
 /* Steps 2 and 3. Returns the fraction of clipped atoms. */
 static double targets(struct ks_agent *a, const struct ks_batch *b)
 {
+    const struct ks_loss *loss = &a->critic_arch->loss;
+    size_t clipped = 0;
     struct ks_next_values bootstrap = {
-        .rows = a->config.batch,
         .ensemble = a->config.ensemble,
         .f = a->outputs,
         .reward = b->reward,
         .mask = b->mask,
-        .log_pi = a->log_pi,
+        .log_pi = a->next.log_pi,
         .gamma = a->config.gamma,
         .temperature = KS(agent_temperature)(a),
     };
@@ -107,7 +155,12 @@ static double targets(struct ks_agent *a, const struct ks_batch *b)
          c->primal);
         a->outputs[e] = KS(net_output)(a->critic_train, c->primal);
     }
-    return KS(critic_targets)(&a->critic_arch->loss, &bootstrap, a->row, a->target);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static) reduction(+ : clipped)
+    for (size_t i = 0; i < a->config.batch; i++)
+        clipped += KS(critic_target)(loss, &bootstrap, i,
+                                     a->row + (size_t)omp_get_thread_num() * 2 * loss->outputs,
+                                     a->target);
+    return (double)clipped / (double)(a->config.batch * loss->outputs);
 }
 
 void KS(critic_gradient)(struct ks_agent *a, size_t e)
@@ -220,34 +273,24 @@ static void sum_action_bars(struct ks_agent *a)
             a->action_bar[i] += a->critic[e].x_bar[i];
 }
 
-static void set_policy_states(struct ks_agent *a)
-{
-    size_t obs = a->config.observations;
-
-    for (size_t i = 0; i < a->config.batch; i++)
-        memcpy(a->policy_input + i * KS(agent_width)(a), a->s + i * obs, obs * sizeof *a->s);
-}
-
 /* mean(T log pi - min_e Q_e), and the mean of -log pi. */
 static double actor_loss(const struct ks_agent *a, double *entropy)
 {
     double loss = 0, log_pi = 0, n = (double)a->config.batch;
 
     for (size_t i = 0; i < a->config.batch; i++) {
-        log_pi += (double)a->log_pi[i];
+        log_pi += (double)a->policy.log_pi[i];
         loss -= a->q[smallest(a, i) * a->config.batch + i];
     }
     *entropy = -log_pi / n;
     return (KS(agent_temperature)(a) * log_pi + loss) / n;
 }
 
-double KS(actor_gradient)(struct ks_agent *a, double *entropy)
+/* After policy_action. */
+static double policy_gradient(struct ks_agent *a, double *entropy)
 {
-    struct ks_policy_pass p = policy_pass(a, a->actor_train, a->policy_input);
+    struct ks_policy_pass p = policy_pass(a, a->actor_train, &a->policy, a->policy_input);
 
-    KS(net_forward)(a->actor_train, a->actor_w, a->actor_state, a->s, a->actor_primal);
-    set_policy_states(a);
-    KS(policy_sample)(&a->actor_arch->policy, &p);
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < a->config.ensemble; e++)
         policy_values(a, e);
@@ -261,17 +304,22 @@ double KS(actor_gradient)(struct ks_agent *a, double *entropy)
     KS(policy_backward)(&a->actor_arch->policy, &p);
     memset(a->actor_g, 0, a->actor_arch->parameters * sizeof *a->actor_g);
     KS(net_backward)
-    (a->actor_train, a->actor_w, a->s, a->actor_primal, a->actor_adjoint, NULL, a->actor_g);
+    (a->actor_train, a->actor_w, a->s, a->policy.primal, a->actor_adjoint, NULL, a->actor_g);
     return actor_loss(a, entropy);
 }
 
-/* Steps 6 and 7. */
+double KS(actor_gradient)(struct ks_agent *a, double *entropy)
+{
+    policy_action(a, a->actor_state);
+    return policy_gradient(a, entropy);
+}
+
+/* The rest of step 6, and step 7. */
 static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
 {
     double temperature = KS(agent_temperature)(a);
 
-    draw_update_noise(a, KS_POLICY_ACTION);
-    u->actor_loss = KS(actor_gradient)(a, &u->entropy);
+    u->actor_loss = policy_gradient(a, &u->entropy);
     if (!KS(adam_step)(a->actor_arch, &a->actor_adam,
                        &(struct ks_trained){.w = a->actor_w,
                                             .m = a->actor_m,
@@ -319,16 +367,15 @@ static ks_status check_losses(const struct ks_agent *a, const struct ks_update *
 
 ks_status KS(agent_update)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
 {
+    bool actor_steps = (uint64_t)a->updates % a->config.policy_delay == 0;
+
     gather(a, b);
-    draw_update_noise(a, KS_NEXT_ACTION);
-    next_action(a);
+    act(a, actor_steps);
     u->clipped_fraction = targets(a, b);
     u->actor_stepped = false;
     KS_TRY(step_critics(a, u));
-    if ((uint64_t)a->updates % a->config.policy_delay == 0)
+    if (actor_steps)
         KS_TRY(step_actor(a, u));
-    else if (a->actor_arch->joint)
-        KS(net_forward)(a->actor_train, a->actor_w, a->actor_state, a->s, a->actor_primal);
     a->updates++;
     return check_losses(a, u);
 }
@@ -339,7 +386,7 @@ void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rn
     size_t rows = KS(agent_rows)(a);
 
     gather(a, b);
-    draw_noise(a, rng);
+    draw_noise(a, rng, a->next.noise);
     next_action(a);
     targets(a, b);
     for (size_t i = 0; i < rows * KS(agent_width)(a); i++)

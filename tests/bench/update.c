@@ -1,5 +1,5 @@
 /* Gradient updates of study architectures at full size, on random transitions, against the bare
- * GEMM calls of the same updates, in one run.
+ * GEMM calls of the same updates on the same arrays, in one run.
  *
  *   build/bench/update [THREADS]          float32; 1 and 2 threads by default
  *
@@ -19,15 +19,7 @@
 #include "ks/program.h"
 #include "ks/rng.h"
 
-enum {
-    OBSERVATIONS = 223,
-    ACTIONS = 38,
-    BATCH = 256,
-    WIDEST = 512,
-    ENSEMBLE = 2,
-    CYCLE = 3,
-    TIMES = 9
-};
+enum { OBSERVATIONS = 223, ACTIONS = 38, BATCH = 256, ENSEMBLE = 2, CYCLE = 3, TIMES = 9 };
 
 static const char *const NAMES[] = {"bn+wn+ce", "ln+wn+ce", "dense+ce", NULL};
 
@@ -102,78 +94,112 @@ static double time_updates(struct ks_agent *agent)
     return best;
 }
 
-/* Passes of one network: what is wanted of it. */
-struct passes {
+/* GEMM calls of one network, on its own arrays; x_bar NULL: not wanted of its input. */
+struct gemms {
     const struct ks_net *net;
-    int forward, weights, inputs, first_inputs; /* how often: y; w_bar; x_bar; x_bar of layer 0 */
+    const float *w, *x;
+    float *primal, *adjoint, *x_bar, *w_bar;
 };
 
-/* The GEMM calls of a network on `work`; returns operations. */
-static double net_gemms(const struct passes *p, float *work)
+static float *output(const struct gemms *c, size_t layer)
 {
-    float *a = work, *b = work + 2 * BATCH * WIDEST, *c = b + WIDEST * WIDEST;
+    return c->primal + c->net->at[layer].y;
+}
+
+static const float *input(const struct gemms *c, size_t layer)
+{
+    return layer == 0 ? c->x : output(c, layer - 1);
+}
+
+/* The calls of one dense layer; returns operations. */
+static double dense_gemms(const struct gemms *c, size_t layer, bool forward)
+{
+    const struct ks_layer *l = &c->net->arch->layer[layer];
+    int m = (int)(layer + 1 == c->net->arch->n_layers ? c->net->out_rows : c->net->rows);
+    int i = (int)l->in, o = (int)l->out;
+    const float *x = input(c, layer), *w = c->w + l->offset;
+    float *y_bar = c->adjoint + c->net->at[layer].y_bar;
+    float *x_bar = layer == 0 ? c->x_bar : c->adjoint + c->net->at[layer - 1].y_bar;
+
+    if (forward) {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, o, i, 1, x, i, w, o, 0,
+                    output(c, layer), o);
+        return 2.0 * m * i * o;
+    }
+    if (c->w_bar)
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, i, o, m, 1, x, i, y_bar, o, 1,
+                    c->w_bar + l->offset, o);
+    if (x_bar)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, i, o, 1, y_bar, o, w, o, 0, x_bar,
+                    i);
+    return 2.0 * m * i * o * ((c->w_bar != NULL) + (x_bar != NULL));
+}
+
+static double forward_gemms(const struct gemms *c)
+{
     double operations = 0;
 
-    for (size_t l = 0; l < p->net->arch->n_layers; l++) {
-        const struct ks_layer *layer = &p->net->arch->layer[l];
-        int m = (int)(l + 1 == p->net->arch->n_layers ? p->net->out_rows : p->net->rows);
-        int i = (int)layer->in, o = (int)layer->out;
-        int inputs = l == 0 ? p->first_inputs : p->inputs;
-
-        if (strcmp(layer->kind->name, "dense") != 0)
-            continue;
-        for (int k = 0; k < p->forward; k++)
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, o, i, 1, a, i, b, o, 0, c, o);
-        for (int k = 0; k < p->weights; k++)
-            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, i, o, m, 1, a, i, c, o, 1, b, o);
-        for (int k = 0; k < inputs; k++)
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, i, o, 1, c, o, b, o, 0, a, i);
-        operations += 2.0 * m * i * o * (p->forward + p->weights + inputs);
-    }
+    for (size_t l = 0; l < c->net->arch->n_layers; l++)
+        if (strcmp(c->net->arch->layer[l].kind->name, "dense") == 0)
+            operations += dense_gemms(c, l, true);
     return operations;
 }
 
-/* A cycle, in the order and on the threads of an update. */
-static double cycle_gemms(const struct ks_agent *agent, float *work)
+static double backward_gemms(const struct gemms *c)
 {
-    size_t size = 4 * BATCH * WIDEST + WIDEST * WIDEST;
-    int joint = agent->critic_arch->joint, threads = agent->config.threads;
-    struct passes next = {agent->actor_eval, 1, 0, 0, 0}, actor = {agent->actor_train, 1, 1, 1, 0};
-    struct passes target = {agent->critic_train, 1, 0, 0, 0};
-    struct passes critic = {agent->critic_train, 1, 1, 1, 0};
-    struct passes value = {agent->critic_eval, 1, 0, 1, 1};
+    double operations = 0;
+
+    for (size_t l = c->net->arch->n_layers; l-- > 0;)
+        if (strcmp(c->net->arch->layer[l].kind->name, "dense") == 0)
+            operations += dense_gemms(c, l, false);
+    return operations;
+}
+
+/* Of the targets, the critics' step, and where the actor steps of its critics' values. */
+static double critic_gemms(const struct ks_agent *a, const struct ks_critic *c, bool actor_steps)
+{
+    const float *next = a->input + a->config.batch * KS(agent_width)(a);
+    struct gemms target = {a->critic_train, c->target, next, c->primal, NULL, NULL, NULL};
+    struct gemms step = {a->critic_train, c->w, a->input, c->primal, c->adjoint, NULL, c->g};
+    struct gemms value = {a->critic_eval, c->w, a->policy_input, c->primal, c->adjoint,
+                          c->x_bar,       NULL};
+    double operations = forward_gemms(&target) + forward_gemms(&step) + backward_gemms(&step);
+
+    return operations + (actor_steps ? forward_gemms(&value) + backward_gemms(&value) : 0);
+}
+
+/* A cycle, in the order and on the threads of an update. */
+static double cycle_gemms(const struct ks_agent *a)
+{
+    struct gemms next = {a->actor_eval, a->actor_w, a->next_s, a->next.primal, NULL, NULL, NULL};
+    struct gemms actor = {a->actor_train,   a->actor_w, a->s,      a->policy.primal,
+                          a->actor_adjoint, NULL,       a->actor_g};
     double operations = 0;
 
     for (int k = 0; k < CYCLE; k++) {
-        operations += net_gemms(&next, work);
-#pragma omp parallel for num_threads(threads) reduction(+ : operations)
-        for (int e = 0; e < ENSEMBLE; e++) {
-            operations += net_gemms(&target, work + (size_t)e * size);
-            operations += net_gemms(&critic, work + (size_t)e * size);
-            if (k == 0)
-                operations += net_gemms(&value, work + (size_t)e * size);
-        }
-        if (k == 0 || joint)
-            operations += net_gemms(k == 0 ? &actor : &next, work);
+        operations += forward_gemms(&next);
+#pragma omp parallel for num_threads(a->config.threads) reduction(+ : operations)
+        for (int e = 0; e < ENSEMBLE; e++)
+            operations += critic_gemms(a, &a->critic[e], k == 0);
+        if (k == 0 || a->actor_arch->joint)
+            operations += forward_gemms(&actor);
+        if (k == 0)
+            operations += backward_gemms(&actor);
     }
     return operations;
 }
 
 static double time_gemms(const struct ks_agent *agent, double *operations)
 {
-    size_t size = ENSEMBLE * (4 * BATCH * WIDEST + WIDEST * WIDEST);
     double best = 1e9;
-    float *work;
 
-    must(ks_alloc(size, sizeof *work, &work));
     for (int t = 0; t < TIMES; t++) {
         double start = ks_seconds(), seconds;
 
-        *operations = cycle_gemms(agent, work) / CYCLE;
+        *operations = cycle_gemms(agent) / CYCLE;
         seconds = (ks_seconds() - start) / CYCLE;
         best = seconds < best ? seconds : best;
     }
-    free(work);
     return best;
 }
 
