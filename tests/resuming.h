@@ -20,7 +20,7 @@
 #include "ks/point.h"
 
 /* 30 steps, 8 of them random, in episodes of 7; the last 9 are in replay, whose journal has 3 in a
- * segment. Checkpoints at 8, 15 and 30, evaluations at 0, 15 and 30. */
+ * segment; targets span up to 3. Checkpoints at 8, 15 and 30, evaluations at 0, 15 and 30. */
 enum { STEPS = 30, EPISODE = 7, KILLED = -1, TERMINATED = -2 };
 
 struct ground {
@@ -30,23 +30,13 @@ struct ground {
 
 static inline void build_ground(struct ground *g, size_t threads)
 {
-    static const char *const settings[] = {"hidden=6",
-                                           "depth=1",
-                                           "actor_hidden=5",
-                                           "actor_depth=1",
-                                           "batch=4",
-                                           "atoms=5",
-                                           "random_steps=8",
-                                           "replay=9",
-                                           "checkpoints=2",
-                                           "evaluations=2",
-                                           "utd=1",
-                                           "eval_episodes=1",
-                                           "policy_delay=2",
-                                           "critic_lr=0.01",
-                                           "action_repeat=1",
-                                           "actor_lr=0.01",
-                                           "analysis_minibatches=2"};
+    static const char *const settings[] = {
+        "hidden=6",        "depth=1",        "actor_hidden=5",
+        "actor_depth=1",   "batch=4",        "atoms=5",
+        "random_steps=8",  "replay=9",       "n_step=3",
+        "checkpoints=2",   "evaluations=2",  "utd=1",
+        "eval_episodes=1", "policy_delay=2", "critic_lr=0.01",
+        "action_repeat=1", "actor_lr=0.01",  "analysis_minibatches=2"};
 
     g->options = (struct ks_train_options){.env = "dog-trot",
                                            .architecture = "bn+wn+ce",

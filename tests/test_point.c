@@ -231,7 +231,7 @@ static void test_versions(void **state)
     bytes = read_bytes(in_run("resume/point.1"), &size);
     bytes[24]++;
     write_bytes(in_run("resume/point.1"), bytes, size);
-    assert_goes_on("resume/point.1: expected version 1, found 2");
+    assert_goes_on("resume/point.1: expected version 2, found 3");
     copy_ground();
     bytes[0]++;
     write_bytes(in_run("resume/point.1"), bytes, size);

@@ -1,5 +1,5 @@
-/* Replay: what comes out is what went in, the oldest goes first, all are drawn alike; and the scale
- * of rewards against a direct variance. */
+/* Replay: what comes out is what went in, the oldest goes first, all are drawn alike; windows of
+ * transitions; and the scale of rewards against a direct variance. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,12 +12,17 @@
 enum { OBSERVATIONS = 2, CAPACITY = 10, DRAWS = 1000 };
 
 /* Transition number k is recognizable in every array. */
-static void add(struct ks_replay *replay, size_t k)
+static void add_as(struct ks_replay *replay, size_t k, float reward, float mask, bool last)
 {
     float s[OBSERVATIONS] = {(float)k, (float)k + 0.5F}, a = -(float)k;
     float next_s[OBSERVATIONS] = {(float)k + 1, (float)k + 1.5F};
 
-    assert_ok(ks_replay_add(replay, s, &a, 100 + (double)k, k % 2 == 0, next_s));
+    assert_ok(ks_replay_add(replay, &(struct ks_transition){s, &a, next_s, reward, mask, last}));
+}
+
+static void add(struct ks_replay *replay, size_t k)
+{
+    add_as(replay, k, 100 + (float)k, k % 2 == 0, false);
 }
 
 struct drawn {
@@ -25,9 +30,9 @@ struct drawn {
     double reward[DRAWS];
 };
 
-static void draw(const struct ks_replay *replay, struct ks_rng *rng, struct drawn *d)
+static void draw(const struct ks_replay *replay, struct ks_rng *rng, size_t n, struct drawn *d)
 {
-    ks_replay_draw(replay, rng,
+    ks_replay_draw(replay, rng, &(struct ks_window){n, 0.5},
                    &(struct ks_rows){.n = DRAWS,
                                      .s = d->s,
                                      .a = d->a,
@@ -66,14 +71,102 @@ static void test_draws(void **state)
     assert_ok(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay));
     for (size_t k = 0; k < 4; k++)
         add(replay, k);
-    draw(replay, &rng, &d);
+    draw(replay, &rng, 1, &d);
     check_drawn(&d, 0, 3); /* not full: only what is there */
     assert_int_equal(rng.drawn, DRAWS);
     for (size_t k = 4; k < 23; k++)
         add(replay, k);
-    draw(replay, &rng, &d);
+    draw(replay, &rng, 1, &d);
     check_drawn(&d, 13, 22); /* full: the last ten */
     ks_replay_free(replay);
+}
+
+/* Transitions 0 .. 11 with reward k + 1 in episodes 0..2, 3, 4..8 (a terminal state at its
+ * end), 9..; gamma 1/2: what a window of at most n from number t on gives, and where it ends. */
+enum { MADE = 12 };
+static const struct {
+    size_t n;
+    struct {
+        double reward;
+        float mask, next;
+    } from[MADE];
+} windows[] = {
+    {3,
+     {{1 + 1 + 0.75, 0.25F, 3},
+      {2 + 1.5, 0.5F, 3}, /* the time limit */
+      {3, 1, 3},
+      {4, 1, 4},
+      {5 + 3 + 1.75, 0.25F, 7},
+      {6 + 3.5 + 2, 0.25F, 8},
+      {7 + 4 + 2.25, 0, 9},
+      {8 + 4.5, 0, 9}, /* the terminal state */
+      {9, 0, 9},
+      {10 + 5.5 + 3, 0.25F, 12},
+      {11 + 6, 0.5F, 12}, /* the newest */
+      {12, 1, 12}}},
+    {100,
+     {{1 + 1 + 0.75, 0.25F, 3},
+      {2 + 1.5, 0.5F, 3},
+      {3, 1, 3},
+      {4, 1, 4},
+      {5 + 3 + 1.75 + 1 + 0.5625, 0, 9},
+      {6 + 3.5 + 2 + 1.125, 0, 9},
+      {7 + 4 + 2.25, 0, 9},
+      {8 + 4.5, 0, 9},
+      {9, 0, 9},
+      {10 + 5.5 + 3, 0.25F, 12},
+      {11 + 6, 0.5F, 12},
+      {12, 1, 12}}},
+};
+
+static void check_windows(const struct ks_replay *replay, size_t oldest)
+{
+    struct ks_rng rng = ks_rng_start(8, 3);
+
+    for (size_t w = 0; w < 2; w++) {
+        size_t seen[MADE] = {0};
+        struct drawn d;
+
+        draw(replay, &rng, windows[w].n, &d);
+        for (size_t i = 0; i < DRAWS; i++) {
+            size_t t = (size_t)-d.a[i];
+
+            assert_in_range(t, oldest, MADE - 1);
+            seen[t]++;
+            assert_true(d.s[2 * i] == (float)t);
+            assert_true(d.reward[i] == windows[w].from[t].reward);
+            assert_true(d.mask[i] == windows[w].from[t].mask);
+            assert_true(d.next_s[2 * i] == windows[w].from[t].next);
+        }
+        for (size_t t = oldest; t < MADE; t++)
+            assert_true(seen[t] > 0);
+    }
+}
+
+/* Not full; full to the end; once round, with windows across the end of the ring and the oldest
+ * behind the newest; and with the transitions of the last one put elsewhere. */
+static void test_windows(void **state)
+{
+    static const size_t capacity[] = {20, MADE, 8};
+    struct ks_replay *replay, *copy;
+
+    (void)state;
+    assert_ok(ks_replay_new(8, OBSERVATIONS, 1, &copy));
+    ks_replay_clear(copy, MADE - 8);
+    for (size_t c = 0; c < 3; c++) {
+        assert_ok(ks_replay_new(capacity[c], OBSERVATIONS, 1, &replay));
+        for (size_t k = 0; k < MADE; k++)
+            add_as(replay, k, (float)k + 1, k != 8, k == 2 || k == 3 || k == 8);
+        check_windows(replay, capacity[c] < MADE ? MADE - capacity[c] : 0);
+        for (size_t k = MADE - 8; k < MADE && c == 2; k++) {
+            size_t one = 1;
+
+            assert_ok(ks_replay_put(copy, ks_replay_rows(replay, k % 8, &one)));
+        }
+        ks_replay_free(replay);
+    }
+    check_windows(copy, MADE - 8);
+    ks_replay_free(copy);
 }
 
 static void test_capacity_of_one(void **state)
@@ -86,7 +179,9 @@ static void test_capacity_of_one(void **state)
     assert_ok(ks_replay_new(1, OBSERVATIONS, 1, &replay));
     add(replay, 1);
     add(replay, 2);
-    draw(replay, &rng, &d);
+    draw(replay, &rng, 1, &d);
+    check_drawn(&d, 2, 2);
+    draw(replay, &rng, 3, &d);
     check_drawn(&d, 2, 2);
     ks_replay_free(replay);
 }
@@ -94,7 +189,7 @@ static void test_capacity_of_one(void **state)
 /* Memory comes with the transitions, and a block that cannot be had is no crash. */
 static void test_out_of_memory(void **state)
 {
-    const float row[] = {1, 2, 3, 4, 5, 6, 7};
+    const float row[] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct ks_replay *replay;
 
     (void)state;
@@ -126,7 +221,7 @@ static void test_copy(void **state)
     assert_true(replay->n_blocks > 1);
     for (size_t k = 0; k < MANY; k++) {
         s[0] = s[WIDE - 1] = (float)k;
-        assert_ok(ks_replay_add(replay, s, s, (double)k, 1, s));
+        assert_ok(ks_replay_add(replay, &(struct ks_transition){s, s, s, (float)k, 1, k % 3 == 0}));
     }
     assert_ok(ks_replay_new(WIDE_CAPACITY, WIDE, 3, &copy));
     ks_replay_clear(copy, MANY - WIDE_CAPACITY);
@@ -146,6 +241,7 @@ static void test_copy(void **state)
 
         assert_memory_equal(a.s, b.s, replay->width * sizeof *a.s);
         assert_true(b.reward == a.next_s[WIDE - 1] && b.mask == 1);
+        assert_int_equal(b.last, (size_t)b.reward % 3 == 0);
     }
     ks_replay_free(replay);
     ks_replay_free(copy);
@@ -189,9 +285,13 @@ static void test_no_deviation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),         cmocka_unit_test(test_capacity_of_one),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_returns),       cmocka_unit_test(test_no_deviation),
+        cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_capacity_of_one),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_no_deviation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void draw_raw(const struct subject *s, struct ks_rng *rng, double *reward
     rows.next_s = rows.s + BATCH * n;
     rows.a = rows.next_s + BATCH * n;
     rows.mask = rows.a + BATCH * s->actions;
-    ks_replay_draw(s->run->replay, rng, &rows);
+    ks_replay_draw(s->run->replay, rng, &(struct ks_window){1, 0}, &rows);
     free(block);
 }
 
@@ -135,6 +135,36 @@ static void test_update_rewards(void **state)
         }
         teardown(&s);
     }
+}
+
+/* Targets of up to three agent steps: rewards and the last state's value are discounted by the
+ * run's gamma, and their sum is divided by the scale. */
+static void test_n_step(void **state)
+{
+    struct ks_rng rng = ks_stream(SEED, KS_REPLAY, 0), again = rng;
+    struct ks_batch batch;
+    struct subject s;
+    size_t newest = 9;
+
+    (void)state;
+    setup(&s, 50);
+    s.options.settings.n_step = 3;
+    steps(&s, newest + 1);
+    batch = ks_run_batch(s.run, &rng, false);
+    for (size_t i = 0; i < BATCH; i++) {
+        size_t t = ks_rng_index(&again, newest + 1), k = newest - t < 2 ? newest - t : 2;
+        struct ks_transition end = ks_replay_get(s.run->replay, t + k);
+        double sum = 0;
+
+        for (size_t j = 0; j <= k; j++)
+            sum += pow(0.99, (double)j) * (double)ks_replay_get(s.run->replay, t + j).reward;
+        assert_close(batch.reward[i], sum / ks_returns_scale(&s.run->returns), 1e-12);
+        assert_close((double)batch.mask[i], pow(0.99, (double)k), 1e-7);
+        assert_memory_equal(batch.next_s + i * s.observations, end.next_s,
+                            s.observations * sizeof *end.next_s);
+    }
+    assert_int_equal(rng.drawn, again.drawn);
+    teardown(&s);
 }
 
 /* The frozen targets of the run as it is now. */
@@ -236,7 +266,8 @@ static void test_episodes(void **state)
     for (size_t i = 0; i < s.observations; i++)
         assert_true(after.s[i] == (float)start[i]);
     assert_memory_not_equal(last.next_s, after.s, s.observations * sizeof *last.next_s);
-    assert_true(last.mask == 1);
+    assert_true(last.mask == 1 && last.last);
+    assert_true(!after.last && !ks_replay_get(s.run->replay, LAST - 1).last);
     ks_env_free(env);
     free(start);
     teardown(&s);
@@ -287,8 +318,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_actions),        cmocka_unit_test(test_update_rewards),
-        cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_episodes),       cmocka_unit_test(test_memory_is_flat),
+        cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_n_step),
+        cmocka_unit_test(test_evaluation),     cmocka_unit_test(test_episodes),
+        cmocka_unit_test(test_memory_is_flat),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

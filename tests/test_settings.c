@@ -23,6 +23,7 @@ static const char *const defaults[][2] = {
     {"utd", "2"},
     {"random_steps", "5000"},
     {"replay", "1000000"},
+    {"n_step", "1"},
     {"action_repeat", "2"},
     {"gamma", "auto"},
     {"tau", "0.005"},
@@ -73,7 +74,7 @@ static void test_fields(void **state)
     (void)state;
     ks_settings_start(&s);
     assert_true(s.hidden == 512 && s.depth == 4 && s.actor_hidden == 256 && s.actor_depth == 4);
-    assert_true(s.skip == 0);
+    assert_true(s.skip == 0 && s.n_step == 1);
     assert_true(s.critics == 2 && s.atoms == 101 && s.v_min == -5 && s.v_max == 5);
     assert_true(s.batch == 256 && s.utd == 2 && s.random_steps == 5000 && s.replay == 1000000);
     assert_true(s.action_repeat == 2 && isnan(s.gamma) && s.tau == 0.005 && s.policy_delay == 3);
@@ -116,6 +117,9 @@ static void test_refused(void **state)
         {"utd=", "utd: expected a whole number"},
         {"utd=0", "from 1 to 1024"},
         {"utd=2.5", "found '2.5'"},
+        {"n_step=0", "n_step: expected a whole number from 1 to 100, found '0'"},
+        {"n_step=101", "from 1 to 100"},
+        {"skip=2", "skip: expected 0 or 1, found '2'"},
         {"utd=2x", "found '2x'"},
         {"batch=-4", "found '-4'"},
         {"batch=1", "from 2"},

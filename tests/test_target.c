@@ -60,14 +60,15 @@ static void test_projection(void **state)
         double target[ATOMS];
         size_t clipped;
     } cases[] = {
-        {4, 0, 0, 1, {0, 0, 0, 1, 0}, 0},           /* z = 1: exactly on an atom            */
-        {3, 0, 0, 1, {0, 0, 0.5, 0.5, 0}, 0},       /* z = 1/2: halved                      */
-        {3, 0.25, 0, 1, {0, 0, 0.25, 0.75, 0}, 0},  /* z = 3/4                              */
-        {4, 1.5, 0, 1, {0, 0, 0, 0, 1}, 1},         /* z = 5/2, clipped; atom 3 lands on 2  */
-        {0, -1.5, 0, 1, {1, 0, 0, 0, 0}, 1},        /* z = -5/2                             */
-        {4, 2, 0, 0, {0, 0, 0, 0, 1}, 0},           /* terminal: z = r, on the last atom    */
-        {1, -0.25, 9, 0, {0, 0.25, 0.75, 0, 0}, 0}, /* terminal: neither values nor entropy */
-        {2, 0, 5, 1, {0, 0.25, 0.75, 0, 0}, 0},     /* entropy: z = -gamma T log pi = -1/4  */
+        {4, 0, 0, 1, {0, 0, 0, 1, 0}, 0},            /* z = 1: exactly on an atom            */
+        {3, 0, 0, 1, {0, 0, 0.5, 0.5, 0}, 0},        /* z = 1/2: halved                      */
+        {3, 0.25, 0, 1, {0, 0, 0.25, 0.75, 0}, 0},   /* z = 3/4                              */
+        {4, 1.5, 0, 1, {0, 0, 0, 0, 1}, 1},          /* z = 5/2, clipped; atom 3 lands on 2  */
+        {0, -1.5, 0, 1, {1, 0, 0, 0, 0}, 1},         /* z = -5/2                             */
+        {4, 2, 0, 0, {0, 0, 0, 0, 1}, 0},            /* terminal: z = r, on the last atom    */
+        {1, -0.25, 9, 0, {0, 0.25, 0.75, 0, 0}, 0},  /* terminal: neither values nor entropy */
+        {2, 0, 5, 1, {0, 0.25, 0.75, 0, 0}, 0},      /* entropy: z = -gamma T log pi = -1/4  */
+        {4, 1, 5, 0.5F, {0, 0, 0, 0.625, 0.375}, 0}, /* two steps: z = 1 + gamma^2 (2 - 1/2) */
     };
 
     (void)state;
@@ -140,6 +141,8 @@ static void test_scalar(void **state)
     (void)state;
     one_target(&mse, 2, critics, 0.75, 1, 4, &target); /* .75 + .5 (2.5 - .1 * 4) */
     assert_close((double)target, 1.8, 4 * (double)KS_EPSILON);
+    one_target(&mse, 2, critics, 0.75, 0.5F, 4, &target); /* .75 + .25 (2.5 - .1 * 4) */
+    assert_close((double)target, 1.275, 4 * (double)KS_EPSILON);
     one_target(&mse, 2, critics, 0.75, 0, 4, &target);
     assert_close((double)target, 0.75, 0);
 }

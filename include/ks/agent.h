@@ -32,11 +32,12 @@ struct ks_agent_config {
     int threads; /* at most one a critic is of use; results do not depend on it */
 };
 
-/* Transitions of a minibatch, `batch` rows. */
+/* A minibatch, `batch` rows: transitions, or windows of k of them (replay.h). */
 struct ks_batch {
     const float *s, *a, *next_s; /* [batch, observations], [batch, actions], as s        */
     const double *reward;        /* [batch]: as the loss sees it, normalized             */
-    const float *mask;           /* [batch]: 0 after a true terminal state, else 1       */
+    const float *mask;           /* [batch]: 0 after a true terminal state, else 1; gamma^(k-1)
+                                  * times that of a window                               */
 };
 
 /* One critic, its target and its blocks: what one thread works on. All owned. */

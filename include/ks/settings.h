@@ -10,7 +10,7 @@
 struct ks_settings {
     size_t hidden, depth, actor_hidden, actor_depth, skip, critics, atoms;
     double v_min, v_max;
-    size_t batch, utd, random_steps, replay, action_repeat;
+    size_t batch, utd, random_steps, replay, n_step, action_repeat;
     double gamma; /* NaN: auto */
     double tau, critic_lr, actor_lr, lr_end;
     size_t policy_delay;

@@ -21,7 +21,7 @@ struct ks_next_values {
     size_t ensemble;
     const real *const *f; /* [ensemble][rows, K]: the target critics' outputs at (s', a') */
     const double *reward; /* [rows]                                                       */
-    const float *mask;    /* [rows]: 0 after a true terminal state, else 1                */
+    const float *mask;    /* [rows]: that of ks_batch; gamma mask discounts the value     */
     const real *log_pi;   /* [rows]: of a'                                                */
     double gamma, temperature;
 };

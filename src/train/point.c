@@ -23,7 +23,7 @@ enum {
 };
 static const double INTERVAL = 60, SHARE = 0.01; /* seconds; of the time, for points */
 static const char MAGIC[24] = "kappascope-point";
-static const uint64_t VERSION = 1;
+static const uint64_t VERSION = 2;
 
 struct ks_points {
     char *folder, *key; /* owned */

@@ -11,7 +11,7 @@ enum { BLOCK_BYTES = 1 << 24 };
 ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
                         struct ks_replay **replay)
 {
-    size_t width = 2 * observations + actions + 2;
+    size_t width = 2 * observations + actions + 3;
     size_t rows = BLOCK_BYTES / (width * sizeof(float)) + 1;
     ks_status status = KS_OK;
     struct ks_replay *r = NULL;
@@ -61,17 +61,17 @@ static ks_status next_row(struct ks_replay *r, float **row)
     return KS_OK;
 }
 
-ks_status ks_replay_add(struct ks_replay *r, const float *s, const float *a, double reward,
-                        float mask, const float *next_s)
+ks_status ks_replay_add(struct ks_replay *r, const struct ks_transition *t)
 {
     float *row;
 
     KS_TRY(next_row(r, &row));
-    memcpy(row, s, r->observations * sizeof *row), row += r->observations;
-    memcpy(row, a, r->actions * sizeof *row), row += r->actions;
-    memcpy(row, next_s, r->observations * sizeof *row), row += r->observations;
-    row[0] = (float)reward;
-    row[1] = mask;
+    memcpy(row, t->s, r->observations * sizeof *row), row += r->observations;
+    memcpy(row, t->a, r->actions * sizeof *row), row += r->actions;
+    memcpy(row, t->next_s, r->observations * sizeof *row), row += r->observations;
+    row[0] = t->reward;
+    row[1] = t->mask;
+    row[2] = t->last;
     return KS_OK;
 }
 
@@ -80,22 +80,35 @@ struct ks_transition ks_replay_get(const struct ks_replay *r, size_t slot)
     const float *s = row_at(r, slot), *a = s + r->observations, *next_s = a + r->actions;
     const float *rest = next_s + r->observations;
 
-    return (struct ks_transition){s, a, next_s, rest[0], rest[1]};
+    return (struct ks_transition){s, a, next_s, rest[0], rest[1], rest[2] != 0};
 }
 
-void ks_replay_draw(const struct ks_replay *r, struct ks_rng *rng, const struct ks_rows *rows)
+/* Row i: what the window that starts at a slot spans. */
+static void take_window(const struct ks_replay *r, const struct ks_window *window, size_t slot,
+                        const struct ks_rows *rows, size_t i)
 {
-    size_t observations = r->observations, actions = r->actions;
+    size_t observations = r->observations, newest = (r->next + r->capacity - 1) % r->capacity;
+    struct ks_transition t = ks_replay_get(r, slot);
+    double reward = (double)t.reward, discount = 1;
 
-    for (size_t i = 0; i < rows->n; i++) {
-        struct ks_transition t = ks_replay_get(r, ks_rng_index(rng, r->count));
-
-        memcpy(rows->s + i * observations, t.s, observations * sizeof *t.s);
-        memcpy(rows->a + i * actions, t.a, actions * sizeof *t.a);
-        memcpy(rows->next_s + i * observations, t.next_s, observations * sizeof *t.s);
-        rows->reward[i] = (double)t.reward;
-        rows->mask[i] = t.mask;
+    memcpy(rows->s + i * observations, t.s, observations * sizeof *t.s);
+    memcpy(rows->a + i * r->actions, t.a, r->actions * sizeof *t.a);
+    for (size_t k = 1; k < window->n && !t.last && slot != newest; k++) {
+        slot = (slot + 1) % r->capacity;
+        t = ks_replay_get(r, slot);
+        discount *= window->gamma;
+        reward += discount * (double)t.reward;
     }
+    memcpy(rows->next_s + i * observations, t.next_s, observations * sizeof *t.s);
+    rows->reward[i] = reward;
+    rows->mask[i] = (float)discount * t.mask;
+}
+
+void ks_replay_draw(const struct ks_replay *r, struct ks_rng *rng, const struct ks_window *window,
+                    const struct ks_rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        take_window(r, window, ks_rng_index(rng, r->count), rows, i);
 }
 
 const float *ks_replay_rows(const struct ks_replay *r, size_t slot, size_t *n)

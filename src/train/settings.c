@@ -46,6 +46,7 @@ const struct ks_key ks_keys[] = {
     COUNT(utd, 1, 1024, "2", "updates per agent step"),
     COUNT(random_steps, 1, 1e9, "5000", "agent steps before the first update"),
     COUNT(replay, 1, 1e9, "1000000", "agent steps kept for replay"),
+    COUNT(n_step, 1, 100, "1", "agent steps whose rewards a target sums before it bootstraps"),
     COUNT(action_repeat, 1, 1000, "2", "environment steps of an agent step"),
     NUMBER_OR_AUTO(gamma, 0, 1, "discount; auto: by the episode's length"),
     NUMBER(tau, 0, 1, "0.005", "share of the new parameters in the targets' average"),

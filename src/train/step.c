@@ -8,9 +8,10 @@
 
 struct ks_batch ks_run_batch(struct ks_run *r, struct ks_rng *rng, bool raw)
 {
+    const struct ks_window window = {r->options->settings.n_step, r->gamma};
     double scale = raw ? 1 : ks_returns_scale(&r->returns);
 
-    ks_replay_draw(r->replay, rng, &r->rows);
+    ks_replay_draw(r->replay, rng, &window, &r->rows);
     for (size_t i = 0; i < r->rows.n; i++)
         r->rows.reward[i] /= scale;
     return (struct ks_batch){r->rows.s, r->rows.a, r->rows.next_s, r->rows.reward, r->rows.mask};
@@ -50,7 +51,8 @@ static ks_status step_environment(struct ks_run *r, bool *ended)
     }
     memcpy(r->last_s, p->s, r->agent->config.observations * sizeof *p->s);
     ks_player_observe(p);
-    KS_TRY(ks_replay_add(r->replay, r->last_s, p->a, sum, 1, p->s));
+    KS_TRY(ks_replay_add(r->replay,
+                         &(struct ks_transition){r->last_s, p->a, p->s, (float)sum, 1, *ended}));
     ks_returns_add(&r->returns, r->gamma, sum, *ended);
     r->agent_steps++;
     r->env_step += r->options->settings.action_repeat;
