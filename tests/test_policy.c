@@ -21,6 +21,12 @@ struct subject {
     struct ks_policy_pass pass;
 };
 
+static void sample(const struct ks_policy *policy, const struct ks_policy_pass *p)
+{
+    for (size_t i = 0; i < p->rows; i++)
+        KS(policy_sample)(policy, p, i);
+}
+
 static void setup(struct subject *s)
 {
     struct ks_rng rng = ks_rng_start(4, 0);
@@ -59,7 +65,7 @@ static void test_density(void **state)
 
     (void)state;
     setup(&s);
-    KS(policy_sample)(&clip, &s.pass);
+    sample(&clip, &s.pass);
     for (size_t i = 0; i < ROWS; i++) {
         double sum = 0;
 
@@ -92,12 +98,14 @@ static void test_tails(void **state)
 
         one.actions = 1;
         KS(policy_sample)
-        (&one, &(struct ks_policy_pass){.rows = 1,
-                                        .stride = 1,
-                                        .head = head,
-                                        .noise = &noise,
-                                        .action = &action,
-                                        .log_pi = &log_pi});
+        (&one,
+         &(struct ks_policy_pass){.rows = 1,
+                                  .stride = 1,
+                                  .head = head,
+                                  .noise = &noise,
+                                  .action = &action,
+                                  .log_pi = &log_pi},
+         0);
         assert_close((double)log_pi, -0.125 - 0.918938533204672742 - (log(4) - 2 * fabs(u)),
                      4 * (double)KS_EPSILON * 2 * fabs(u));
     }
@@ -116,8 +124,8 @@ static void test_clip(void **state)
         setup(&bound);
         s.head[ACTIONS] = (real)values[i][0];
         bound.head[ACTIONS] = (real)values[i][1];
-        KS(policy_sample)(&clip, &s.pass);
-        KS(policy_sample)(&clip, &bound.pass);
+        sample(&clip, &s.pass);
+        sample(&clip, &bound.pass);
         assert_true(s.action[0] == bound.action[0] && s.log_pi[0] == bound.log_pi[0]);
         KS(policy_backward)(&clip, &s.pass);
         assert_true(s.head_bar[ACTIONS] == 0 && s.head_bar[0] != 0);
@@ -142,7 +150,7 @@ static double value(const struct ks_policy *policy, struct subject *s)
 {
     double sum = 0;
 
-    KS(policy_sample)(policy, &s->pass);
+    sample(policy, &s->pass);
     for (size_t i = 0; i < ROWS; i++) {
         sum += s->pass.log_pi_bar * s->log_pi[i];
         for (size_t j = 0; j < ACTIONS; j++)
@@ -157,7 +165,7 @@ static void check_backward(const struct ks_policy *policy)
     struct subject s;
 
     setup(&s);
-    KS(policy_sample)(policy, &s.pass);
+    sample(policy, &s.pass);
     KS(policy_backward)(policy, &s.pass);
     for (size_t i = 0; i < ROWS * 2 * ACTIONS; i++) {
         double at = s.head[i], up, down;

@@ -114,13 +114,16 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
             x[i * WIDTH + OBSERVATIONS + j] = t->a[i * ACTIONS + j];
     }
     head = forward(a->actor_arch, BATCH, true, b->actor, b->actor_state, next_s);
-    KS(policy_sample)
-    (&a->actor_arch->policy, &(struct ks_policy_pass){.rows = BATCH,
-                                                      .stride = WIDTH,
-                                                      .head = head,
-                                                      .noise = noise,
-                                                      .action = x + BATCH * WIDTH + OBSERVATIONS,
-                                                      .log_pi = log_pi});
+    for (size_t i = 0; i < BATCH; i++)
+        KS(policy_sample)
+    (&a->actor_arch->policy,
+     &(struct ks_policy_pass){.rows = BATCH,
+                              .stride = WIDTH,
+                              .head = head,
+                              .noise = noise,
+                              .action = x + BATCH * WIDTH + OBSERVATIONS,
+                              .log_pi = log_pi},
+     i);
     for (size_t e = 0; e < 2; e++) {
         f[e] = forward(a->critic_arch, rows, false, b->target[e], NULL, x);
         second[e] = f[e] + BATCH * k;
@@ -179,13 +182,16 @@ static void check_actor_loss(const struct ks_agent *a, const struct before *b,
         x[i / OBSERVATIONS * WIDTH + i % OBSERVATIONS] = t->s[i];
     }
     head = forward(a->actor_arch, BATCH, false, b->actor, b->actor_state, s);
-    KS(policy_sample)
-    (&a->actor_arch->policy, &(struct ks_policy_pass){.rows = BATCH,
-                                                      .stride = WIDTH,
-                                                      .head = head,
-                                                      .noise = a->policy.noise,
-                                                      .action = x + OBSERVATIONS,
-                                                      .log_pi = log_pi});
+    for (size_t i = 0; i < BATCH; i++)
+        KS(policy_sample)
+    (&a->actor_arch->policy,
+     &(struct ks_policy_pass){.rows = BATCH,
+                              .stride = WIDTH,
+                              .head = head,
+                              .noise = a->policy.noise,
+                              .action = x + OBSERVATIONS,
+                              .log_pi = log_pi},
+     i);
     for (size_t e = 0; e < 2; e++)
         f[e] = forward(a->critic_arch, BATCH, true, a->critic[e].w, a->critic[e].state, x);
     for (size_t i = 0; i < BATCH; i++) {

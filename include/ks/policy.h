@@ -20,7 +20,8 @@ struct ks_policy_pass {
     real *head_bar;    /* [rows, 2A]:                  out                       */
 };
 
-void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pass *p);
+/* Row i. */
+void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pass *p, size_t i);
 /* dL/d head through the sampled action and its log pi, `noise` held constant. */
 void KS(policy_backward)(const struct ks_policy *policy, const struct ks_policy_pass *p);
 /* action [A] = tanh(mean) of one row of a head. */

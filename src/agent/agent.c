@@ -225,7 +225,7 @@ void KS(agent_act)(struct ks_agent *a, const float *observation, const double *n
                                    .action = a->row,
                                    .log_pi = a->next.log_pi};
     if (noise)
-        KS(policy_sample)(&a->actor_arch->policy, &pass);
+        KS(policy_sample)(&a->actor_arch->policy, &pass, 0);
     else
         KS(policy_mean)(&a->actor_arch->policy, head, a->row);
     for (size_t j = 0; j < n; j++)

@@ -45,22 +45,19 @@ static real log_one_minus_tanh2(real u)
     return 2 * ((real)LOG_2 - u - softplus);
 }
 
-void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pass *p)
+void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pass *p, size_t i)
 {
     size_t n = policy->actions;
+    const real *head = p->head + i * 2 * n, *noise = p->noise + i * n;
+    real *action = p->action + i * p->stride, sum = 0;
 
-    for (size_t i = 0; i < p->rows; i++) {
-        const real *head = p->head + i * 2 * n, *noise = p->noise + i * n;
-        real *action = p->action + i * p->stride, sum = 0;
+    for (size_t j = 0; j < n; j++) {
+        real s = log_std(policy, head[n + j]), u = head[j] + exp(s) * noise[j];
 
-        for (size_t j = 0; j < n; j++) {
-            real s = log_std(policy, head[n + j]), u = head[j] + exp(s) * noise[j];
-
-            action[j] = tanh(u);
-            sum -= noise[j] * noise[j] / 2 + s + (real)HALF_LOG_2PI + log_one_minus_tanh2(u);
-        }
-        p->log_pi[i] = sum;
+        action[j] = tanh(u);
+        sum -= noise[j] * noise[j] / 2 + s + (real)HALF_LOG_2PI + log_one_minus_tanh2(u);
     }
+    p->log_pi[i] = sum;
 }
 
 void KS(policy_backward)(const struct ks_policy *policy, const struct ks_policy_pass *p)

@@ -38,9 +38,10 @@ static void gather(struct ks_agent *a, const struct ks_batch *b)
     size_t n = a->config.batch, obs = a->config.observations, act = a->config.actions;
     size_t d = KS(agent_width)(a);
 
-    widen(n * obs, b->s, a->s);
-    widen(n * obs, b->next_s, a->next_s);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t i = 0; i < n; i++) {
+        widen(obs, b->s + i * obs, a->s + i * obs);
+        widen(obs, b->next_s + i * obs, a->next_s + i * obs);
         widen(obs, b->s + i * obs, a->input + i * d);
         widen(act, b->a + i * act, a->input + i * d + obs);
         widen(obs, b->next_s + i * obs, a->input + (n + i) * d);
@@ -51,8 +52,17 @@ static void gather(struct ks_agent *a, const struct ks_batch *b)
 
 static void draw_noise(const struct ks_agent *a, struct ks_rng *rng, real *noise)
 {
-    for (size_t i = 0; i < a->config.batch * a->config.actions; i++)
-        noise[i] = (real)ks_rng_normal(rng);
+    size_t n = a->config.actions;
+
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t i = 0; i < a->config.batch; i++) {
+        struct ks_rng row = *rng;
+
+        row.drawn += i * n;
+        for (size_t j = 0; j < n; j++)
+            noise[i * n + j] = (real)ks_rng_normal(&row);
+    }
+    rng->drawn += a->config.batch * n;
 }
 
 /* The noise of update number `updates` is at the same place of its stream in every run. */
@@ -64,7 +74,7 @@ static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose,
     draw_noise(a, &rng, noise);
 }
 
-/* Samples actions from the head that a pass left into the action columns of `input`. */
+/* From the head that a pass left to the action columns of `input`. */
 static struct ks_policy_pass policy_pass(const struct ks_agent *a, const struct ks_net *net,
                                          const struct ks_actor_pass *pass, real *input)
 {
@@ -78,56 +88,59 @@ static struct ks_policy_pass policy_pass(const struct ks_agent *a, const struct 
     };
 }
 
-static void next_action(struct ks_agent *a) /* step 1 */
+static void forward_next(struct ks_agent *a)
+{
+    KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->next_s, a->next.primal);
+}
+
+static void forward_policy(struct ks_agent *a, real *state)
+{
+    KS(net_forward)(a->actor_train, a->actor_w, state, a->s, a->policy.primal);
+}
+
+static void sample_next(struct ks_agent *a)
 {
     struct ks_policy_pass p = policy_pass(a, a->actor_eval, &a->next,
                                           a->input + a->config.batch * KS(agent_width)(a));
 
-    KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->next_s, a->next.primal);
-    KS(policy_sample)(&a->actor_arch->policy, &p);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t i = 0; i < p.rows; i++)
+        KS(policy_sample)(&a->actor_arch->policy, &p, i);
 }
 
-static void set_policy_states(struct ks_agent *a)
-{
-    size_t obs = a->config.observations;
-
-    for (size_t i = 0; i < a->config.batch; i++)
-        memcpy(a->policy_input + i * KS(agent_width)(a), a->s + i * obs, obs * sizeof *a->s);
-}
-
-/* The beginning of step 6, which depends on nothing before it. */
-static void policy_action(struct ks_agent *a, real *state)
+static void sample_policy(struct ks_agent *a)
 {
     struct ks_policy_pass p = policy_pass(a, a->actor_train, &a->policy, a->policy_input);
+    size_t obs = a->config.observations;
 
-    KS(net_forward)(a->actor_train, a->actor_w, state, a->s, a->policy.primal);
-    set_policy_states(a);
-    KS(policy_sample)(&a->actor_arch->policy, &p);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t i = 0; i < p.rows; i++) {
+        memcpy(a->policy_input + i * p.stride, a->s + i * obs, obs * sizeof *a->s);
+        KS(policy_sample)(&a->actor_arch->policy, &p, i);
+    }
 }
 
-/* The actor's two passes, beside each other: the first reads the running statistics that the second
- * moves. */
+/* Step 1, and beside it the beginning of step 6, which depends on nothing in between: its pass
+ * moves the running statistics that the other one reads. */
 static void act(struct ks_agent *a, bool steps)
 {
     size_t size = a->actor_arch->states * sizeof *a->actor_state;
 
     memcpy(a->actor_next_state, a->actor_state, size);
+    draw_update_noise(a, KS_NEXT_ACTION, a->next.noise);
+    if (steps)
+        draw_update_noise(a, KS_POLICY_ACTION, a->policy.noise);
 #pragma omp parallel sections num_threads(a->config.threads)
     {
 #pragma omp section
-        {
-            draw_update_noise(a, KS_NEXT_ACTION, a->next.noise);
-            next_action(a);
-        }
+        forward_next(a);
 #pragma omp section
-        if (steps) {
-            draw_update_noise(a, KS_POLICY_ACTION, a->policy.noise);
-            policy_action(a, a->actor_next_state);
-        } else if (a->actor_arch->joint) {
-            KS(net_forward)
-            (a->actor_train, a->actor_w, a->actor_next_state, a->s, a->policy.primal);
-        }
+        if (steps || a->actor_arch->joint)
+            forward_policy(a, a->actor_next_state);
     }
+    sample_next(a);
+    if (steps)
+        sample_policy(a);
     memcpy(a->actor_state, a->actor_next_state, size);
 }
 
@@ -286,7 +299,7 @@ static double actor_loss(const struct ks_agent *a, double *entropy)
     return (KS(agent_temperature)(a) * log_pi + loss) / n;
 }
 
-/* After policy_action. */
+/* After forward_policy and sample_policy. */
 static double policy_gradient(struct ks_agent *a, double *entropy)
 {
     struct ks_policy_pass p = policy_pass(a, a->actor_train, &a->policy, a->policy_input);
@@ -310,7 +323,8 @@ static double policy_gradient(struct ks_agent *a, double *entropy)
 
 double KS(actor_gradient)(struct ks_agent *a, double *entropy)
 {
-    policy_action(a, a->actor_state);
+    forward_policy(a, a->actor_state);
+    sample_policy(a);
     return policy_gradient(a, entropy);
 }
 
@@ -387,7 +401,8 @@ void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rn
 
     gather(a, b);
     draw_noise(a, rng, a->next.noise);
-    next_action(a);
+    forward_next(a);
+    sample_next(a);
     targets(a, b);
     for (size_t i = 0; i < rows * KS(agent_width)(a); i++)
         input[i] = (double)a->input[i];

@@ -1,7 +1,7 @@
 /* Gradient updates of study architectures at full size, on random transitions, against the bare
  * GEMM calls of the same updates on the same arrays, in one run.
  *
- *   build/bench/update [THREADS]          float32; 1 and 2 threads by default
+ *   build/bench/update [THREADS [ARCHITECTURE...]]      float32; 0 threads: 1 and 2, the default
  *
  * Prints the best of several cycles of three updates: the actor steps in one of them. */
 #define KS_SINGLE /* the engine's precision */
@@ -21,7 +21,7 @@
 
 enum { OBSERVATIONS = 223, ACTIONS = 38, BATCH = 256, ENSEMBLE = 2, CYCLE = 3, TIMES = 9 };
 
-static const char *const NAMES[] = {"bn+wn+ce", "ln+wn+ce", "dense+ce", NULL};
+static char *NAMES[] = {"bn+wn+ce", "ln+wn+ce", "dense+ce", NULL};
 
 static void must(ks_status status)
 {
@@ -217,13 +217,14 @@ static void measure(const char *name, int threads)
 
 int main(int argc, char **argv)
 {
+    char *const *names = argc > 2 ? argv + 2 : NAMES;
     int threads = argc > 1 ? atoi(argv[1]) : 0;
 
     ks_blas_start(argv);
     printf("%s, kernel %s\n", ks_blas_version(), ks_blas_kernel());
-    for (size_t i = 0; NAMES[i]; i++)
+    for (size_t i = 0; names[i]; i++)
         for (int t = 1; t <= 2; t++)
             if (threads == 0 || threads == t)
-                measure(NAMES[i], t);
+                measure(names[i], t);
     return 0;
 }
