@@ -95,7 +95,7 @@ static inline struct ks_attribute *attributes(size_t n, const struct ks_attribut
 /* With everything that the training engine adds. */
 static inline struct ks_checkpoint *make_full(void)
 {
-    char env[] = "dog-trot", versions[] = "mujoco 3.1.6";
+    char env[] = "dog-trot", versions[] = "mujoco 3.1.6", none[] = "none";
     double returns[3] = {1, 2.5, -3};
     const struct ks_attribute root[] = {
         {.name = "env", .type = KS_ATTRIBUTE_STRING, .string = env},
@@ -110,6 +110,11 @@ static inline struct ks_checkpoint *make_full(void)
         {.name = "critic_loss", .type = KS_ATTRIBUTE_NUMBER, .number = NAN},
         {.name = "update", .type = KS_ATTRIBUTE_INTEGER, .integer = 3},
     };
+    const struct ks_attribute settings[] = {
+        {.name = "utd", .type = KS_ATTRIBUTE_INTEGER, .integer = 2},
+        {.name = "tau", .type = KS_ATTRIBUTE_NUMBER, .number = 0.005},
+        {.name = "decay", .type = KS_ATTRIBUTE_STRING, .string = none},
+    };
     struct ks_checkpoint *c = make_plain(CE);
     struct ks_rng rng = ks_rng_start(7, 1);
     const size_t n = ENSEMBLE * c->critic.arch->parameters;
@@ -123,6 +128,8 @@ static inline struct ks_checkpoint *make_full(void)
     c->attribute = attributes(c->n_attributes, root);
     c->n_metrics = sizeof metrics / sizeof *metrics;
     c->metric = attributes(c->n_metrics, metrics);
+    c->n_settings = sizeof settings / sizeof *settings;
+    c->setting = attributes(c->n_settings, settings);
     return c;
 }
 
@@ -190,6 +197,7 @@ static inline void same_checkpoint(const struct ks_checkpoint *a, const struct k
     assert_int_equal(a->adam_step, b->adam_step);
     same_attributes(a->n_attributes, a->attribute, b->n_attributes, b->attribute);
     same_attributes(a->n_metrics, a->metric, b->n_metrics, b->metric);
+    same_attributes(a->n_settings, a->setting, b->n_settings, b->setting);
 }
 
 static inline hid_t edit(const char *path)

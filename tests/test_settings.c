@@ -339,6 +339,47 @@ static void test_skips(void **state)
     free(plain_actor);
 }
 
+/* The paper's ablations of critics, and their parameter counts on dog-trot; and the others. */
+static void test_ablations(void **state)
+{
+    static const struct {
+        const char *name, *settings[4];
+        size_t parameters;
+    } cases[] = {
+        {"bn+wn+ce", {"depth=2"}, 450159},
+        {"bn+wn+ce", {"depth=6"}, 1502831},
+        {"bn+wn+ce", {"depth=8"}, 2029167},
+        {"bn+wn+ce", {"hidden=256"}, 291951},
+        {"bn+wn+ce", {"hidden=1024"}, 3525231},
+        {"bn+wn+ce", {"hidden=2048"}, 13341295},
+        {"dense+ce", {"depth=2"}, 448613},
+        {"dense+ce", {"depth=6"}, 1499237},
+        {"dense+mse", {"hidden=256", "depth=2"}, 133121}, /* SAC */
+        {"bn+wn+ce", {"batch=128"}, 976495},
+        {"bn+wn+ce", {"batch=512"}, 976495},
+        {"bn+wn+ce", {"weight_decay=1e-4", "decay=norms"}, 976495},
+        {"bn+wn+ce", {"action_repeat=1"}, 976495},
+        {"ln+wn+ce", {"critic_lr=1.5e-4", "actor_lr=1.5e-4", "lr_end=1.5e-5"}, 978543},
+        {"bn+wn+ce", {"utd=1"}, 976495},
+        {"bn+wn+ce", {"utd=16"}, 976495},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ks_settings s;
+        char *critic, *actor;
+
+        ks_settings_start(&s);
+        for (size_t k = 0; cases[i].settings[k]; k++)
+            assert_ok(ks_settings_assign(&s, cases[i].settings[k]));
+        assert_ok(ks_settings_check(&s));
+        assert_ok(ks_architecture(cases[i].name, &s, 38, &critic, &actor));
+        assert_int_equal(count_parameters(critic, 261), cases[i].parameters);
+        free(critic);
+        free(actor);
+    }
+}
+
 /* What a file's layers say about its actor; `skip` is the actor's there. */
 static void test_files(void **state)
 {
@@ -399,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_gamma),      cmocka_unit_test(test_twelve),
         cmocka_unit_test(test_actor_text), cmocka_unit_test(test_files),
         cmocka_unit_test(test_unknown),    cmocka_unit_test(test_skips),
+        cmocka_unit_test(test_ablations),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

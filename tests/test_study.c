@@ -82,6 +82,23 @@ static void test_study_is_read(void **state)
     ks_study_free(s);
 }
 
+/* Every setting can stand in [train]. */
+static void test_all_settings(void **state)
+{
+    struct ks_study *s = NULL;
+    char text[4096] = "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[train]\n";
+    size_t n = 0;
+
+    (void)state;
+    for (const struct ks_key *key = ks_keys; key->name; key++, n++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s = %s\n", key->name,
+                 key->type == KS_KEY_FLAG ? "1" : key->standard);
+    assert_ok(read_text(text, &s));
+    assert_int_equal(s->n_train, n);
+    assert_true(s->settings.skip == 1 && s->settings.n_step == 1 && s->settings.utd == 2);
+    ks_study_free(s);
+}
+
 static void test_all_and_long_lists(void **state)
 {
     struct ks_study *s = NULL;
@@ -135,7 +152,9 @@ static void test_wrong_studies(void **state)
         {"[study]\ngrid = some\n", ":2: grid: expected all or common, found 'some'"},
         {"[study]\nmissing\n", ":2: expected a section, KEY = VALUE or a comment"},
         {"[train]\nbatches = 1\n", ":2: "},
-        {"[train]\nbatch = 0\n", ":2: "},
+        {"[train]\nbatch = 0\n", ":2: batch: expected a whole number from 2 to 65536, found '0'"},
+        {"[train]\nskip = 2\n", ":2: skip: expected 0 or 1, found '2'"},
+        {"[train]\nutd = 2\nn_step = 0\n", ":3: n_step: expected a whole number from 1 to 100"},
         {"[train]\nutd = 1\nutd = 1\n", ":3: 'utd' is given twice"},
         {"[analyze]\norders = 1\n", ":2: [analyze] does not know 'orders'"},
         {"[analyze]\norder = 0\n", ":2: --order: expected"},
@@ -230,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_checkpoint_steps),
         cmocka_unit_test(test_evaluation_steps),
         IN_TREE(test_study_is_read),
+        IN_TREE(test_all_settings),
         IN_TREE(test_all_and_long_lists),
         IN_TREE(test_architecture_of_a_file),
         IN_TREE(test_wrong_studies),

@@ -13,6 +13,7 @@
 
 #include "ks/checkpoint.h"
 #include "ks/csv.h"
+#include "ks/settings.h"
 
 /* 60 agent steps, 30 of them before the first update; 2 checkpoints and one before that update. */
 #define SMALL                                                                                      \
@@ -123,6 +124,24 @@ static double cell(const struct ks_csv *csv, size_t row, const char *name)
     return value;
 }
 
+/* Every setting but the threads is there, with its value. */
+static void check_settings(const struct ks_checkpoint *c)
+{
+    size_t n = 0;
+
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (strcmp(key->name, "threads") != 0) {
+            assert_non_null(ks_attribute_find(c->setting, c->n_settings, key->name));
+            n++;
+        }
+    assert_int_equal(c->n_settings, n);
+    assert_int_equal(ks_attribute_find(c->setting, n, "batch")->integer, 8);
+    assert_int_equal(ks_attribute_find(c->setting, n, "skip")->integer, 0);
+    assert_close(ks_attribute_find(c->setting, n, "lr_end")->number, 3e-5, 0);
+    assert_string_equal(ks_attribute_find(c->setting, n, "gamma")->string, "auto");
+    assert_string_equal(ks_attribute_find(c->setting, n, "decay")->string, "none");
+}
+
 /* Sizes and attributes of the last checkpoint of a run. */
 static void check_last_checkpoint(const struct ks_csv *progress)
 {
@@ -150,6 +169,7 @@ static void check_last_checkpoint(const struct ks_csv *progress)
     assert_true(attribute(c, "temperature")->number > 0);
     assert_int_equal(attribute(c, "returns")->n, 1);
     assert_non_null(strstr(attribute(c, "library_versions")->string, "MuJoCo"));
+    check_settings(c);
     /* evaluated before it was written */
     assert_close(attribute(c, "return_mean")->number, cell(progress, last, "return_mean"), 1e-6);
     assert_close(ks_attribute_find(c->metric, c->n_metrics, "critic_loss")->number,

@@ -33,17 +33,18 @@ struct ks_checkpoint {
     struct ks_networks target_critic, actor; /* groups /target, /actor                */
     double *adam_m, *adam_v;                 /* [E, P]; owned                         */
     int64_t adam_step;                       /* steps taken                           */
-    size_t n_attributes, n_metrics;
-    struct ks_attribute *attribute, *metric; /* root attributes and those of /metrics; owned */
+    size_t n_attributes, n_metrics, n_settings;
+    /* Root attributes, those of /metrics and of /settings; owned. */
+    struct ks_attribute *attribute, *metric, *setting;
 };
 
 /* Reads and checks everything that is there: versions, shapes, finiteness, targets of a ce loss
  * (no negative entry, sums within 1e-3 of 1). Objects and root attributes that the format does not
  * name are ignored; those that it names have one type each (`seed` INTEGER, `gamma` NUMBER,
- * `returns` LIST, `env` STRING, ...); /metrics is read as it is. The actor's input width is the
- * attribute `in` of /actor, or without it the critic's less the actions. Fails with KS_FORMAT or
- * KS_IO and a message that names the file, the object, what was expected and what was found. The
- * caller frees with ks_checkpoint_free. */
+ * `returns` LIST, `env` STRING, ...); /metrics and /settings are read as they are. The actor's
+ * input width is the attribute `in` of /actor, or without it the critic's less the actions. Fails
+ * with KS_FORMAT or KS_IO and a message that names the file, the object, what was expected and what
+ * was found. The caller frees with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
 /* Writes; the file appears whole or not at all (temporary name, flush, fsync, rename, fsync of the
  * folder). Chunked, shuffled, compressed, with Fletcher-32 checksums; float32 if `single`. */

@@ -48,6 +48,9 @@ ks_status ks_settings_assign(struct ks_settings *settings, const char *assignmen
 /* The value of a key as text that ks_settings_set reads back. */
 void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,
                        char text[KS_VALUE_LENGTH]);
+/* The value as a number; false where it is a word. */
+bool ks_settings_number(const struct ks_settings *settings, const struct ks_key *key,
+                        double *number);
 /* Checks what two settings together must satisfy. Fails with KS_USAGE. */
 ks_status ks_settings_check(const struct ks_settings *settings);
 

@@ -204,9 +204,19 @@ static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return ks_networks_read(h5, "/actor", in, true, NULL, &c->actor);
 }
 
+/* A group that holds attributes alone. */
+static ks_status read_list(const struct ks_h5 *h5, const char *group, size_t *n,
+                           struct ks_attribute **list)
+{
+    bool there;
+
+    KS_TRY(ks_h5_has(h5, group, &there));
+    return there ? ks_h5_read_attributes(h5, group, n, list) : KS_OK;
+}
+
 static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
-    bool target, actor, metrics;
+    bool target, actor;
 
     KS_TRY(ks_h5_has(h5, "/target", &target));
     if (target)
@@ -216,10 +226,8 @@ static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint
     if (actor)
         KS_TRY(read_actor(h5, c));
     KS_TRY(read_optimizer(h5, c));
-    KS_TRY(ks_h5_has(h5, "/metrics", &metrics));
-    if (metrics)
-        KS_TRY(ks_h5_read_attributes(h5, "/metrics", &c->n_metrics, &c->metric));
-    return KS_OK;
+    KS_TRY(read_list(h5, "/metrics", &c->n_metrics, &c->metric));
+    return read_list(h5, "/settings", &c->n_settings, &c->setting);
 }
 
 static ks_status read_all(const struct ks_h5 *h5, struct ks_checkpoint *c)
@@ -262,5 +270,6 @@ void ks_checkpoint_free(struct ks_checkpoint *c)
     free(c->adam_v);
     ks_attributes_free(c->attribute, c->n_attributes);
     ks_attributes_free(c->metric, c->n_metrics);
+    ks_attributes_free(c->setting, c->n_settings);
     free(c);
 }

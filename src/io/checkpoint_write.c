@@ -38,6 +38,16 @@ static ks_status write_actor(struct ks_h5 *h5, const struct ks_networks *actor, 
     return ks_h5_write_integer(h5, "/actor", "in", (int64_t)actor->arch->in);
 }
 
+/* A group that holds attributes alone. */
+static ks_status write_list(struct ks_h5 *h5, const char *group, size_t n,
+                            const struct ks_attribute *list)
+{
+    if (n == 0)
+        return KS_OK;
+    KS_TRY(ks_h5_group(h5, group));
+    return ks_h5_write_attributes(h5, group, n, list);
+}
+
 static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
 {
     KS_TRY(ks_h5_write_attributes(h5, "/", c->n_attributes, c->attribute));
@@ -48,11 +58,8 @@ static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool
     if (c->actor.text)
         KS_TRY(write_actor(h5, &c->actor, single));
     KS_TRY(write_optimizer(h5, c, single));
-    if (c->n_metrics > 0) {
-        KS_TRY(ks_h5_group(h5, "/metrics"));
-        KS_TRY(ks_h5_write_attributes(h5, "/metrics", c->n_metrics, c->metric));
-    }
-    return KS_OK;
+    KS_TRY(write_list(h5, "/metrics", c->n_metrics, c->metric));
+    return write_list(h5, "/settings", c->n_settings, c->setting);
 }
 
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, bool single)

@@ -19,14 +19,13 @@ static const size_t DUMP = JSON_INDENT(2) | JSON_REAL_PRECISION(15);
 
 static json_t *describe_setting(const struct ks_settings *settings, const struct ks_key *key)
 {
-    char text[KS_VALUE_LENGTH], *end;
+    char text[KS_VALUE_LENGTH];
     double number;
 
+    if (ks_settings_number(settings, key, &number))
+        return key->type == KS_KEY_NUMBER ? json_real(number) : json_integer((json_int_t)number);
     ks_settings_print(settings, key, text);
-    number = strtod(text, &end);
-    if (*end) /* a word */
-        return json_string(text);
-    return key->type == KS_KEY_NUMBER ? json_real(number) : json_integer((json_int_t)number);
+    return json_string(text);
 }
 
 static json_t *describe_settings(const struct ks_settings *settings)

@@ -68,6 +68,37 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
     return status;
 }
 
+static ks_status describe_setting(const struct ks_settings *settings, const struct ks_key *key,
+                                  struct ks_checkpoint *c)
+{
+    char text[KS_VALUE_LENGTH];
+    double number;
+
+    if (!ks_settings_number(settings, key, &number)) {
+        ks_settings_print(settings, key, text);
+        return ks_attribute_add_string(c->setting, &c->n_settings, key->name, text);
+    }
+    if (key->type == KS_KEY_NUMBER)
+        ks_attribute_add_number(c->setting, &c->n_settings, key->name, number);
+    else
+        ks_attribute_add_integer(c->setting, &c->n_settings, key->name, (int64_t)number);
+    return KS_OK;
+}
+
+/* All of them but `threads`, on which nothing here depends. */
+static ks_status describe_settings(const struct ks_settings *settings, struct ks_checkpoint *c)
+{
+    size_t n = 0;
+
+    while (ks_keys[n].name)
+        n++;
+    KS_TRY(ks_alloc(n, sizeof *c->setting, &c->setting));
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (strcmp(key->name, "threads") != 0)
+            KS_TRY(describe_setting(settings, key, c));
+    return KS_OK;
+}
+
 static ks_status checkpoint_path(const struct ks_run *r, size_t env_step, char **path)
 {
     char name[32];
@@ -123,6 +154,7 @@ ks_status ks_run_save(struct ks_run *r)
     KS_GO(ks_alloc(1, sizeof *c, &c));
     KS_GO(KS(agent_export)(r->agent, c));
     KS_GO(describe(r, c));
+    KS_GO(describe_settings(&r->options->settings, c));
     KS_GO(ks_metrics_attributes(r->metrics, &c->n_metrics, &c->metric));
     KS_GO(freeze_batches(r, c));
     KS_GO(checkpoint_path(r, r->env_step, &path));

@@ -203,6 +203,13 @@ void ks_settings_print(const struct ks_settings *settings, const struct ks_key *
         }
 }
 
+bool ks_settings_number(const struct ks_settings *settings, const struct ks_key *key,
+                        double *number)
+{
+    *number = is_number(key) ? *number_at(settings, key) : (double)*count_at(settings, key);
+    return key->type != KS_KEY_CHOICE && !isnan(*number);
+}
+
 ks_status ks_settings_check(const struct ks_settings *s)
 {
     if (!(s->v_min < s->v_max))
