@@ -56,9 +56,13 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
+/* forward and backward find what the layer before them left in a core's L2 cache, and keep it
+ * there: blocks are so narrow that three arrays of 512 rows fit. The tangents' arrays come from
+ * memory, which likes long rows: only the coefficients of a block must fit into the L1 cache. */
 enum {
-    COLUMNS = 128, /* of 512 rows, three arrays fit into a core's L2 cache  */
-    CHUNK = 8      /* rows of so many features fit, with sums, into its L1  */
+    NARROW = 128,
+    COLUMNS = 512,
+    CHUNK = 8 /* rows of a narrow block fit, with sums, into the L1 cache */
 };
 
 /* Features [at, at + n) of a matrix of d columns. */
@@ -66,11 +70,11 @@ struct block {
     size_t rows, d, at, n;
 };
 
-static struct block block(const struct ks_layer *l, const struct ks_pass *p, size_t at)
+static struct block block(const struct ks_layer *l, const struct ks_pass *p, size_t at, size_t most)
 {
     size_t left = l->in - at;
 
-    return (struct block){p->rows, l->in, at, left < COLUMNS ? left : COLUMNS};
+    return (struct block){p->rows, l->in, at, left < most ? left : most};
 }
 
 static real *at_block(real *matrix, const struct block *b) /* NULL stays NULL */
@@ -98,7 +102,8 @@ static void chunk_statistics(const struct block *b, size_t n, const real *restri
 }
 
 /* m and var of the batch, from chunks of rows that the L1 cache holds (Chan, Golub & LeVeque, The
- * American Statistician 37, 1983): with a rows before and n of the chunk, d the difference of means,
+ * American Statistician 37, 1983): with a rows before and n of the chunk, d the difference of
+ * means,
  *
  *   m <- m + d n/(a + n),   squares <- squares + squares of the chunk + d^2 a n/(a + n)
  *
@@ -106,7 +111,7 @@ static void chunk_statistics(const struct block *b, size_t n, const real *restri
 static void batch_statistics(const struct block *b, const real *restrict x, real *restrict m,
                              real *restrict var)
 {
-    real chunk_m[COLUMNS], chunk_squares[COLUMNS];
+    real chunk_m[NARROW], chunk_squares[NARROW];
 
     for (size_t j = 0; j < b->n; j++)
         m[j] = var[j] = 0;
@@ -153,8 +158,8 @@ static void forward_block(const struct ks_layer *l, const struct ks_pass *p, con
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t at = 0; at < l->in; at += COLUMNS) {
-        struct block b = block(l, p, at);
+    for (size_t at = 0; at < l->in; at += NARROW) {
+        struct block b = block(l, p, at, NARROW);
 
         forward_block(l, p, &b);
     }
@@ -168,7 +173,7 @@ static void backward_block(const struct ks_pass *p, const struct block *b)
     real *restrict sum_y = p->cache + 2 * b->d + b->at, *restrict sum_yz = sum_y + b->d;
     real *restrict x_bar = at_block(p->x_bar, b);
     real mean = p->evaluation ? 0 : 1 / (real)b->rows; /* <u> = mean * sum u */
-    real k[COLUMNS] = {0}, of_x[COLUMNS] = {0}, constant[COLUMNS] = {0};
+    real k[NARROW] = {0}, of_x[NARROW] = {0}, constant[NARROW] = {0};
 
     for (size_t j = 0; j < b->n; j++)
         sum_y[j] = sum_yz[j] = 0;
@@ -195,8 +200,8 @@ static void backward_block(const struct ks_pass *p, const struct block *b)
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t at = 0; at < l->in; at += COLUMNS) {
-        struct block b = block(l, p, at);
+    for (size_t at = 0; at < l->in; at += NARROW) {
+        struct block b = block(l, p, at, NARROW);
 
         backward_block(p, &b);
     }
@@ -250,7 +255,7 @@ static void tangent_forward_block(const struct ks_pass *p, const struct block *b
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
     for (size_t at = 0; at < l->in; at += COLUMNS) {
-        struct block b = block(l, p, at);
+        struct block b = block(l, p, at, COLUMNS);
 
         tangent_forward_block(p, &b);
     }
@@ -338,7 +343,7 @@ static void tangent_backward_block(const struct ks_pass *p, const struct block *
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     for (size_t at = 0; at < l->in; at += COLUMNS) {
-        struct block b = block(l, p, at);
+        struct block b = block(l, p, at, COLUMNS);
 
         tangent_backward_block(p, &b);
     }
