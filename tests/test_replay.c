@@ -1,5 +1,5 @@
 /* Replay: what comes out is what went in, the oldest goes first, all are drawn alike; windows of
- * transitions; and the scale of rewards against a direct variance. */
+ * transitions, also drawn ahead of one; and the scale of rewards against a direct variance. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +169,57 @@ static void test_windows(void **state)
     ks_replay_free(copy);
 }
 
+/* A few rows drawn ahead of transition k are those drawn after it, unless one of these, and those
+ * alone, spans it: then its last state shows. */
+static bool check_ahead(struct ks_replay *replay, size_t k, size_t n)
+{
+    enum { FEW = 3 };
+    struct ks_window window = {n, 0.5};
+    struct ks_rng rng = ks_rng_start(k, n), again = rng;
+    float a[2][FEW], s[2][FEW * OBSERVATIONS], next_s[2][FEW * OBSERVATIONS], mask[2][FEW];
+    double reward[2][FEW];
+    struct ks_rows rows[2];
+    bool drawn, spanned = false;
+
+    for (size_t i = 0; i < 2; i++)
+        rows[i] = (struct ks_rows){FEW, s[i], a[i], next_s[i], mask[i], reward[i]};
+    drawn = ks_replay_draw_ahead(replay, &rng, &window, &rows[0]);
+    add(replay, k);
+    ks_replay_draw(replay, &again, &window, &rows[1]);
+    for (size_t i = 0; i < FEW; i++)
+        spanned = spanned || next_s[1][OBSERVATIONS * i] == (float)k + 1;
+    assert_int_equal(drawn, !spanned);
+    assert_true(!drawn || rng.drawn == again.drawn);
+    for (size_t i = 0; i < FEW && drawn; i++) {
+        assert_true(a[0][i] == a[1][i] && mask[0][i] == mask[1][i]);
+        assert_true(reward[0][i] == reward[1][i]);
+        for (size_t j = OBSERVATIONS * i; j < OBSERVATIONS * (i + 1); j++)
+            assert_true(s[0][j] == s[1][j] && next_s[0][j] == next_s[1][j]);
+    }
+    return drawn;
+}
+
+/* While the ring fills, and once it is full. */
+static void test_ahead(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n <= CAPACITY + 1; n++) {
+        struct ks_replay *replay;
+        size_t drawn = 0, times = 40;
+
+        assert_ok(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay));
+        add(replay, 0);
+        for (size_t k = 1; k <= times; k++)
+            drawn += check_ahead(replay, k, n);
+        assert_true(drawn < times);
+        if (n <= CAPACITY / 2)
+            assert_true(drawn > 0);
+        else if (n >= CAPACITY)
+            assert_int_equal(drawn, 0);
+        ks_replay_free(replay);
+    }
+}
+
 static void test_capacity_of_one(void **state)
 {
     struct ks_rng rng = ks_rng_start(8, 1);
@@ -285,13 +336,10 @@ static void test_no_deviation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_capacity_of_one),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_no_deviation),
+        cmocka_unit_test(test_draws),         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_ahead),         cmocka_unit_test(test_capacity_of_one),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_returns),       cmocka_unit_test(test_no_deviation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,8 +103,12 @@ void KS(agent_act)(struct ks_agent *agent, const float *observation, const doubl
                    float *action);
 
 /* One gradient update. Fails with KS_NUMBER, naming the quantity, if a loss or a parameter is not
- * finite. */
+ * finite. The same in two parts: the first reads no rewards and no mask, so that they may be known
+ * later. */
 ks_status KS(agent_update)(struct ks_agent *agent, const struct ks_batch *batch,
+                           struct ks_update *update);
+void KS(agent_begin)(struct ks_agent *agent, const struct ks_batch *batch);
+ks_status KS(agent_finish)(struct ks_agent *agent, const struct ks_batch *batch,
                            struct ks_update *update);
 
 /* A frozen minibatch for the analyzer: input [R, D] and target [batch, targets] of `batch` as an

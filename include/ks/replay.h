@@ -56,6 +56,10 @@ ks_status ks_replay_add(struct ks_replay *replay, const struct ks_transition *tr
 /* Draws rows->n transitions; uses as many draws. The buffer is not empty. */
 void ks_replay_draw(const struct ks_replay *replay, struct ks_rng *rng,
                     const struct ks_window *window, const struct ks_rows *rows);
+/* Draws what ks_replay_draw would after one more ks_replay_add, unless a row spans that transition:
+ * then it draws nothing and returns false. */
+bool ks_replay_draw_ahead(const struct ks_replay *replay, struct ks_rng *rng,
+                          const struct ks_window *window, const struct ks_rows *rows);
 
 /* The transition in a slot, which holds one: number k of the run is in slot k % capacity. */
 struct ks_transition ks_replay_get(const struct ks_replay *replay, size_t slot);

@@ -144,7 +144,20 @@ static void act(struct ks_agent *a, bool steps)
     memcpy(a->actor_state, a->actor_next_state, size);
 }
 
-/* Steps 2 and 3. Returns the fraction of clipped atoms. */
+static void next_values(struct ks_agent *a) /* step 2 */
+{
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++) {
+        struct ks_critic *c = &a->critic[e];
+
+        KS(net_forward)
+        (a->critic_train, c->target, NULL, a->input + a->config.batch * KS(agent_width)(a),
+         c->primal);
+        a->outputs[e] = KS(net_output)(a->critic_train, c->primal);
+    }
+}
+
+/* Step 3. Returns the fraction of clipped atoms. */
 static double targets(struct ks_agent *a, const struct ks_batch *b)
 {
     const struct ks_loss *loss = &a->critic_arch->loss;
@@ -159,15 +172,6 @@ static double targets(struct ks_agent *a, const struct ks_batch *b)
         .temperature = KS(agent_temperature)(a),
     };
 
-#pragma omp parallel for num_threads(a->config.threads) schedule(static)
-    for (size_t e = 0; e < a->config.ensemble; e++) {
-        struct ks_critic *c = &a->critic[e];
-
-        KS(net_forward)
-        (a->critic_train, c->target, NULL, a->input + a->config.batch * KS(agent_width)(a),
-         c->primal);
-        a->outputs[e] = KS(net_output)(a->critic_train, c->primal);
-    }
 #pragma omp parallel for num_threads(a->config.threads) schedule(static) reduction(+ : clipped)
     for (size_t i = 0; i < a->config.batch; i++)
         clipped += KS(critic_target)(loss, &bootstrap, i,
@@ -379,19 +383,33 @@ static ks_status check_losses(const struct ks_agent *a, const struct ks_update *
     return KS_OK;
 }
 
-ks_status KS(agent_update)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+static bool actor_steps(const struct ks_agent *a)
 {
-    bool actor_steps = (uint64_t)a->updates % a->config.policy_delay == 0;
+    return (uint64_t)a->updates % a->config.policy_delay == 0;
+}
 
+void KS(agent_begin)(struct ks_agent *a, const struct ks_batch *b)
+{
     gather(a, b);
-    act(a, actor_steps);
+    act(a, actor_steps(a));
+    next_values(a);
+}
+
+ks_status KS(agent_finish)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+{
     u->clipped_fraction = targets(a, b);
     u->actor_stepped = false;
     KS_TRY(step_critics(a, u));
-    if (actor_steps)
+    if (actor_steps(a))
         KS_TRY(step_actor(a, u));
     a->updates++;
     return check_losses(a, u);
+}
+
+ks_status KS(agent_update)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+{
+    KS(agent_begin)(a, b);
+    return KS(agent_finish)(a, b, u);
 }
 
 void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rng *rng,
@@ -403,6 +421,7 @@ void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rn
     draw_noise(a, rng, a->next.noise);
     forward_next(a);
     sample_next(a);
+    next_values(a);
     targets(a, b);
     for (size_t i = 0; i < rows * KS(agent_width)(a); i++)
         input[i] = (double)a->input[i];

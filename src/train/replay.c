@@ -111,6 +111,20 @@ void ks_replay_draw(const struct ks_replay *r, struct ks_rng *rng, const struct 
         take_window(r, window, ks_rng_index(rng, r->count), rows, i);
 }
 
+bool ks_replay_draw_ahead(const struct ks_replay *r, struct ks_rng *rng,
+                          const struct ks_window *window, const struct ks_rows *rows)
+{
+    size_t count = r->count < r->capacity ? r->count + 1 : r->capacity;
+    struct ks_rng look = *rng;
+
+    for (size_t i = 0; i < rows->n; i++)
+        if ((r->next + r->capacity - ks_rng_index(&look, count)) % r->capacity < window->n)
+            return false;
+    for (size_t i = 0; i < rows->n; i++)
+        take_window(r, window, ks_rng_index(rng, count), rows, i);
+    return true;
+}
+
 const float *ks_replay_rows(const struct ks_replay *r, size_t slot, size_t *n)
 {
     size_t block_end = (slot / r->block_rows + 1) * r->block_rows;

@@ -1,20 +1,45 @@
-/* One agent step of a run: acting, the environment, replay, updates. */
+/* One agent step of a run: acting, the environment, replay, updates.
+ *
+ * The first update needs the environment's step for three things alone: the new transition, should
+ * it be drawn; its reward, which moves the scale of rewards; and that it has been made. So it
+ * begins while a thread of its own steps the environment, and waits for it where it reads rewards,
+ * or before it begins where the transition is drawn. Nothing else depends on the thread. */
 #include "ks/run.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ks/program.h"
 #include "ks/stream.h"
 
-struct ks_batch ks_run_batch(struct ks_run *r, struct ks_rng *rng, bool raw)
+static struct ks_window window(const struct ks_run *r)
 {
-    const struct ks_window window = {r->options->settings.n_step, r->gamma};
-    double scale = raw ? 1 : ks_returns_scale(&r->returns);
+    return (struct ks_window){r->options->settings.n_step, r->gamma};
+}
 
-    ks_replay_draw(r->replay, rng, &window, &r->rows);
+/* The minibatch in r->rows; its rewards are raw yet. */
+static struct ks_batch view(struct ks_run *r)
+{
+    return (struct ks_batch){r->rows.s, r->rows.a, r->rows.next_s, r->rows.reward, r->rows.mask};
+}
+
+static void scale_rewards(struct ks_run *r)
+{
+    double scale = ks_returns_scale(&r->returns);
+
     for (size_t i = 0; i < r->rows.n; i++)
         r->rows.reward[i] /= scale;
-    return (struct ks_batch){r->rows.s, r->rows.a, r->rows.next_s, r->rows.reward, r->rows.mask};
+}
+
+struct ks_batch ks_run_batch(struct ks_run *r, struct ks_rng *rng, bool raw)
+{
+    const struct ks_window w = window(r);
+
+    ks_replay_draw(r->replay, rng, &w, &r->rows);
+    if (!raw)
+        scale_rewards(r);
+    return view(r);
 }
 
 /* Agent step number k draws the same numbers in every run. */
@@ -35,30 +60,58 @@ static void choose_action(struct ks_run *r)
     ks_player_decide(&r->player);
 }
 
-/* The action for action_repeat environment steps; *ended where the episode is over. No task ends in
- * a true terminal state, so the mask is 1. */
-static ks_status step_environment(struct ks_run *r, bool *ended)
+/* What the environment did in one agent step. */
+struct move {
+    struct ks_run *run;
+    double reward;
+    bool ended; /* the episode */
+    ks_status status;
+    char error[1024]; /* of the thread that made the step */
+};
+
+/* The action for action_repeat environment steps, or until the episode is over. The start routine
+ * of a thread. */
+static void *step_environment(void *argument)
+{
+    struct move *m = argument;
+    struct ks_player *p = &m->run->player;
+
+    for (size_t k = 0; k < m->run->options->settings.action_repeat && !m->ended; k++) {
+        double reward = 0;
+
+        m->status = ks_env_step(p->env, p->action, p->observation, &reward, &m->ended);
+        if (m->status != KS_OK) {
+            snprintf(m->error, sizeof m->error, "%s", ks_error_text());
+            return NULL;
+        }
+        m->reward += reward;
+    }
+    return NULL;
+}
+
+/* Stores the transition. No task ends in a true terminal state, so the mask is 1. */
+static ks_status store(struct ks_run *r, const struct move *m)
 {
     struct ks_player *p = &r->player;
-    double sum = 0;
 
-    *ended = false;
-    for (size_t k = 0; k < r->options->settings.action_repeat && !*ended; k++) {
-        double reward;
-
-        KS_TRY(ks_env_step(p->env, p->action, p->observation, &reward, ended));
-        sum += reward;
-    }
+    if (m->status != KS_OK)
+        return ks_fail(m->status, "%s", m->error);
     memcpy(r->last_s, p->s, r->agent->config.observations * sizeof *p->s);
     ks_player_observe(p);
-    KS_TRY(ks_replay_add(r->replay,
-                         &(struct ks_transition){r->last_s, p->a, p->s, (float)sum, 1, *ended}));
-    ks_returns_add(&r->returns, r->gamma, sum, *ended);
+    KS_TRY(ks_replay_add(
+        r->replay, &(struct ks_transition){r->last_s, p->a, p->s, (float)m->reward, 1, m->ended}));
+    ks_returns_add(&r->returns, r->gamma, m->reward, m->ended);
     r->agent_steps++;
     r->env_step += r->options->settings.action_repeat;
     r->recorded = false;
     ks_run_report(r, p);
     return KS_OK;
+}
+
+static ks_status step_and_store(struct ks_run *r, struct move *m)
+{
+    step_environment(m);
+    return store(r, m);
 }
 
 ks_status ks_run_start_episode(struct ks_run *r)
@@ -68,31 +121,73 @@ ks_status ks_run_start_episode(struct ks_run *r)
     return KS_OK;
 }
 
-static ks_status update(struct ks_run *r)
+/* The numbers that the next update draws its minibatch with. */
+static struct ks_rng minibatch_rng(const struct ks_run *r)
 {
     struct ks_rng rng = ks_stream(r->options->seed, KS_REPLAY, 0);
-    struct ks_update figures = {.critic_loss = 0};
-    double start = ks_seconds();
-    struct ks_batch batch;
 
     rng.drawn = (uint64_t)r->agent->updates * r->rows.n;
-    batch = ks_run_batch(r, &rng, !r->options->settings.reward_normalization);
+    return rng;
+}
+
+static ks_status update(struct ks_run *r)
+{
+    struct ks_update figures = {.critic_loss = 0};
+    struct ks_rng rng = minibatch_rng(r);
+    double start = ks_seconds();
+    struct ks_batch batch = ks_run_batch(r, &rng, !r->options->settings.reward_normalization);
+
     KS_TRY(KS(agent_update)(r->agent, &batch, &figures));
     ks_metrics_add(r->metrics, &figures, ks_seconds() - start);
     return KS_OK;
 }
 
+/* After ks_replay_draw_ahead. */
+static ks_status update_beside(struct ks_run *r, struct move *m)
+{
+    struct ks_update figures = {.critic_loss = 0};
+    struct ks_batch batch = view(r);
+    double start = ks_seconds();
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, step_environment, m) != 0)
+        return ks_fail(KS_RUN, "cannot start a thread for the environment");
+    KS(agent_begin)(r->agent, &batch);
+    pthread_join(thread, NULL);
+    KS_TRY(store(r, m));
+    if (r->options->settings.reward_normalization)
+        scale_rewards(r);
+    KS_TRY(KS(agent_finish)(r->agent, &batch, &figures));
+    ks_metrics_add(r->metrics, &figures, ks_seconds() - start);
+    return KS_OK;
+}
+
+/* The environment's step and the first update. */
+static ks_status step_and_update(struct ks_run *r, struct move *m)
+{
+    const struct ks_window w = window(r);
+    struct ks_rng rng = minibatch_rng(r);
+
+    if (r->options->settings.threads > 1 && ks_replay_draw_ahead(r->replay, &rng, &w, &r->rows))
+        return update_beside(r, m);
+    KS_TRY(step_and_store(r, m));
+    return update(r);
+}
+
 static ks_status step(struct ks_run *r)
 {
     const struct ks_settings *s = &r->options->settings;
-    bool ended;
+    struct move m = {.run = r};
 
     choose_action(r);
-    KS_TRY(step_environment(r, &ended));
-    if (r->agent_steps > s->random_steps)
-        for (size_t k = 0; k < s->utd; k++)
+    if (r->agent_steps < s->random_steps) {
+        KS_TRY(step_and_store(r, &m));
+    } else {
+        KS_TRY(step_and_update(r, &m));
+        for (size_t k = 1; k < s->utd; k++)
             KS_TRY(update(r));
-    return ended ? ks_run_start_episode(r) : KS_OK;
+    }
+    return m.ended ? ks_run_start_episode(r) : KS_OK;
 }
 
 ks_status ks_run_step(struct ks_run *r)
