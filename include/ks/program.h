@@ -37,12 +37,13 @@ int ks_program_end(const struct ks_program *program, struct ks_arguments *argume
                    ks_status status);
 
 /* Progress on standard error: a bar with rate and time left on a terminal, a line now and then
- * elsewhere, nothing if `quiet`. The first call prints the line of ks_blas_warning, if any. */
+ * elsewhere, nothing if `quiet`. The rate is that of the last minute or so. The first call prints
+ * the line of ks_blas_warning, if any. */
 struct ks_progress {
     const char *label;
-    size_t total, from; /* from: done before the start, 0 unless it is set */
+    size_t total, done; /* done: when it was printed last; before the start, 0 unless it is set */
     bool quiet;
-    double started, printed; /* seconds */
+    double printed, rate; /* seconds; 1/s, 0 before the first print */
 };
 void ks_progress_start(struct ks_progress *p, const char *label, size_t total, bool quiet);
 /* `done` of total are done; `note` (may be NULL) stands at the end of the line. */

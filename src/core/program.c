@@ -1,5 +1,6 @@
 #include "ks/program.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 #include "ks/blas.h"
 
 static const double LINE_INTERVAL = 10, BAR_INTERVAL = 0.1; /* seconds between updates */
+static const double RATE_AGE = 60;                          /* seconds */
 
 static void print_help(const struct ks_program *program, poptContext context)
 {
@@ -101,39 +103,51 @@ void ks_progress_warn(bool quiet)
 void ks_progress_start(struct ks_progress *p, const char *label, size_t total, bool quiet)
 {
     *p = (struct ks_progress){.label = label, .total = total, .quiet = quiet};
-    p->started = p->printed = ks_seconds();
+    p->printed = ks_seconds();
     ks_progress_warn(quiet);
 }
 
-static void print_bar(const struct ks_progress *p, size_t done, double rate, const char *note)
+static double seconds_left(const struct ks_progress *p)
+{
+    return p->rate > 0 ? (double)(p->total - p->done) / p->rate : 0;
+}
+
+static void print_bar(const struct ks_progress *p, const char *note)
 {
     enum { WIDTH = 30 };
     char bar[WIDTH + 1];
-    size_t filled = p->total > 0 ? done * WIDTH / p->total : WIDTH;
+    size_t filled = p->total > 0 ? p->done * WIDTH / p->total : WIDTH;
 
     for (size_t i = 0; i < WIDTH; i++)
         bar[i] = i < filled ? '#' : '.';
     bar[WIDTH] = '\0';
-    fprintf(stderr, "\r%s [%s] %zu/%zu, %.3g/s, %.0f s left%s%s\033[K", p->label, bar, done,
-            p->total, rate, rate > 0 ? (double)(p->total - done) / rate : 0, note ? ", " : "",
-            note ? note : "");
+    fprintf(stderr, "\r%s [%s] %zu/%zu, %.3g/s, %.0f s left%s%s\033[K", p->label, bar, p->done,
+            p->total, p->rate, seconds_left(p), note ? ", " : "", note ? note : "");
+}
+
+/* The mean of the rates between prints, weighted by e^(-age/RATE_AGE). */
+static void count(struct ks_progress *p, size_t done, double interval)
+{
+    double now = (double)(done - p->done) / interval, kept = exp(-interval / RATE_AGE);
+
+    p->rate = p->rate > 0 ? kept * p->rate + (1 - kept) * now : now;
+    p->done = done;
 }
 
 void ks_progress_update(struct ks_progress *p, size_t done, const char *note)
 {
     bool terminal = isatty(STDERR_FILENO);
-    double now = ks_seconds(), elapsed = now - p->started;
-    double rate = (double)(done - p->from) / elapsed;
+    double now = ks_seconds(), interval = now - p->printed;
 
-    if (p->quiet || now - p->printed < (terminal ? BAR_INTERVAL : LINE_INTERVAL) || elapsed <= 0)
+    if (p->quiet || interval < (terminal ? BAR_INTERVAL : LINE_INTERVAL))
         return;
+    count(p, done, interval);
     p->printed = now;
     if (terminal)
-        print_bar(p, done, rate, note);
+        print_bar(p, note);
     else
-        fprintf(stderr, "%s %zu/%zu, %.3g/s, %.0f s left%s%s\n", p->label, done, p->total, rate,
-                rate > 0 ? (double)(p->total - done) / rate : 0, note ? ", " : "",
-                note ? note : "");
+        fprintf(stderr, "%s %zu/%zu, %.3g/s, %.0f s left%s%s\n", p->label, done, p->total, p->rate,
+                seconds_left(p), note ? ", " : "", note ? note : "");
 }
 
 void ks_progress_end(struct ks_progress *p)

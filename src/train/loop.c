@@ -121,7 +121,7 @@ static ks_status train_and_describe(struct ks_run *r)
     ks_status status;
 
     ks_progress_start(&progress, r->name, r->end, r->options->quiet);
-    progress.from = r->env_step;
+    progress.done = r->env_step;
     status = ks_run_check_checkpoints(r);
     if (status == KS_OK)
         status = train(r, &progress);
