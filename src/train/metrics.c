@@ -15,6 +15,14 @@
 
 enum { OWN_COLUMNS = 12, MODE = 0666 }; /* the mode, which the umask narrows */
 
+/* The file ends after m->size bytes, and so does what is written next. */
+static bool cut_off(const struct ks_metrics *m)
+{
+    off_t end = (off_t)m->size;
+
+    return ftruncate(m->descriptor, end) == 0 && lseek(m->descriptor, end, SEEK_SET) == end;
+}
+
 /* The file, cut off after its first `size` bytes. */
 static ks_status open_file(struct ks_metrics *m, size_t size)
 {
@@ -22,8 +30,7 @@ static ks_status open_file(struct ks_metrics *m, size_t size)
     if (m->descriptor < 0)
         return ks_file_fail(errno, m->path, "opened");
     m->size = size;
-    if (ftruncate(m->descriptor, (off_t)size) != 0 ||
-        lseek(m->descriptor, (off_t)size, SEEK_SET) != (off_t)size)
+    if (!cut_off(m))
         return ks_file_fail(errno, m->path, "cut off");
     return KS_OK;
 }
@@ -162,7 +169,10 @@ static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update
     failed = fclose(out) != 0 || failed;
     status = failed ? ks_fail(KS_MEMORY, "%s: out of memory", m->path)
                     : ks_file_put(m->descriptor, m->path, text, size);
-    m->size += size;
+    if (status == KS_OK)
+        m->size += size;
+    else
+        cut_off(m); /* no half of a row, if that can be helped */
     free(text);
     return status;
 }
