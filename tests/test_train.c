@@ -422,9 +422,10 @@ static void test_bad_file(void **state)
     (void)state;
     write_bytes(scratch("policy.arch"), policy, strlen(policy));
     write_bytes(scratch("broken.arch"), broken, strlen(broken));
-    refused("loss", "--env dog-trot --arch policy.arch --out bad");
-    refused("2: ", "--env dog-trot --arch broken.arch --out bad");
+    refused("policy.arch: expected 'loss ce'", "--env dog-trot --arch policy.arch --out bad");
+    refused("broken.arch:2: ", "--env dog-trot --arch broken.arch --out bad");
     refused("hidden", "--env dog-trot --arch policy.arch --out bad --set hidden=8");
+    refused("none.arch: No such", "--env dog-trot --arch none.arch --out bad --set hidden=8");
 }
 
 /* Another run's folder, a folder that is a file, a run.json that is none: nothing is touched. */

@@ -21,6 +21,7 @@
 
 struct ks_agent_config {
     const char *critic, *actor; /* descriptions; not kept                              */
+    const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
     double gamma, tau;
     struct ks_schedule critic_rate, actor_rate; /* the temperature's rate is the actor's */

@@ -27,12 +27,14 @@ double KS(agent_temperature)(const struct ks_agent *a)
 static ks_status parse(struct ks_agent *a)
 {
     const struct ks_agent_config *c = &a->config;
+    const char *name = c->name ? c->name : "critic";
 
-    KS_TRY(KS(arch_parse)(c->critic, "critic", KS(agent_width)(a), &a->critic_arch));
+    KS_TRY(KS(arch_parse)(c->critic, name, KS(agent_width)(a), &a->critic_arch));
     KS_TRY(KS(arch_parse)(c->actor, "actor", c->observations, &a->actor_arch));
     if (!a->critic_arch->loss.kind || (strcmp(a->critic_arch->loss.kind->name, "ce") != 0 &&
                                        strcmp(a->critic_arch->loss.kind->name, "mse") != 0))
-        return ks_fail(KS_FORMAT, "critic: expected 'loss ce' or 'loss mse' to train it, found %s",
+        return ks_fail(KS_FORMAT, "%s: expected 'loss ce' or 'loss mse' to train it, found %s",
+                       name,
                        a->critic_arch->loss.kind ? a->critic_arch->loss.kind->name : "a policy");
     if (a->actor_arch->policy.actions != c->actions)
         return ks_fail(KS_FORMAT, "actor: expected a policy of %zu actions, found %zu", c->actions,
@@ -154,7 +156,7 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **
     KS_GO(ks_alloc(1, sizeof *a, &a));
     a->config = *config;
     KS_GO(parse(a));
-    a->config.critic = a->config.actor = NULL;
+    a->config.critic = a->config.actor = a->config.name = NULL;
     KS_GO(build_nets(a));
     KS_GO(allocate(a));
     KS_GO(init(a));

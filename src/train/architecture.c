@@ -129,8 +129,8 @@ static ks_status read_file(const char *path, const struct ks_settings *s, size_t
 {
     struct blocks b;
 
-    KS_TRY(refuse_sizes(path, s));
     KS_TRY(KS(arch_read)(path, critic));
+    KS_TRY(refuse_sizes(path, s));
     b = kind_of_file(*critic);
     return describe_actor(&b, s, actions, actor);
 }

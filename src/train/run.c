@@ -66,6 +66,7 @@ static ks_status new_agent(struct ks_run *r)
     struct ks_agent_config config = {
         .critic = r->critic_text,
         .actor = r->actor_text,
+        .name = r->options->architecture,
         .observations = ks_env_observations(r->player.env),
         .actions = ks_env_actions(r->player.env),
         .ensemble = s->critics,
