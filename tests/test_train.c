@@ -329,6 +329,15 @@ static void test_places_taken(void **state)
     assert_state("taken/run.json", "failed");
 }
 
+/* A run that ends before its first update says so. */
+static void test_no_update(void **state)
+{
+    (void)state;
+    assert_trains("%s --arch bn+ce --out idle --set evaluations=0 --set random_steps=60",
+                  strchr(SMALL, ' '));
+    assert_non_null(strstr(complained, "no update: all 60 agent steps are among the 60"));
+}
+
 /* A file's critic, without batchnorm: as many rows as carry loss. */
 static void test_file(void **state)
 {
@@ -493,11 +502,12 @@ static void test_signal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),      cmocka_unit_test(test_same_again),
-        cmocka_unit_test(test_finished), cmocka_unit_test(test_places_taken),
-        cmocka_unit_test(test_file),     cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_bad_file),
-        cmocka_unit_test(test_folders),  cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_run),       cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_finished),  cmocka_unit_test(test_places_taken),
+        cmocka_unit_test(test_file),      cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_no_update), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bad_file),  cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_signal),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, remove_all);

@@ -38,14 +38,20 @@ static double checkpoint_bytes(const struct ks_run *r)
 void ks_run_announce(struct ks_run *r, bool resumes)
 {
     const struct ks_replay *replay = r->replay;
+    size_t random_steps = r->options->settings.random_steps;
     double now = resident_bytes();
     double whole = (double)(replay->capacity - replay->count) * (double)replay->width *
-                   sizeof(float);
+                       sizeof(float) +
+                   (double)ks_run_state_size(r); /* a point is put together in memory */
 
     if (resumes)
         fprintf(stderr, "%s: going on at environment step %zu\n", r->name, r->env_step);
     else if (r->options->resume)
         fprintf(stderr, "%s: nothing to go on with: starting at 0\n", r->name);
+    if (r->steps <= random_steps)
+        fprintf(stderr,
+                "%s: there will be no update: all %zu agent steps are among the %zu random_steps\n",
+                r->name, r->steps, random_steps);
     fprintf(stderr,
             "%s: memory: %.0f MB now, %.0f MB when replay is full, %.0f MB more while a checkpoint "
             "is written; resume points: up to %.0f MB of disk\n",
