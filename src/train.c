@@ -172,7 +172,7 @@ int main(int argc, char **argv)
         {"resume", '\0', POPT_ARG_NONE, &c.resume, 0, "go on with a run that is not finished",
          NULL},
         {"save-every", '\0', POPT_ARG_STRING, &c.save_every, 0,
-         "seconds between resume points (60 or more)", "SECONDS"},
+         "seconds between resume points (60, longer where they take long)", "SECONDS"},
         {"set", '\0', POPT_ARG_ARGV, &c.set, 0, "a setting (see --list); repeatable", "KEY=VALUE"},
         {"list", '\0', POPT_ARG_NONE, &c.list, 0, "print environments, architectures, settings",
          NULL},

@@ -30,7 +30,7 @@ struct ks_agent_config {
     double weight_decay;
     enum ks_decay decay;
     uint64_t seed;
-    int threads; /* at most one a critic is of use; results do not depend on it */
+    int threads; /* rows and critics are shared out among them; results do not depend on it */
 };
 
 /* A minibatch, `batch` rows: transitions, or windows of k of them (replay.h). */
@@ -73,10 +73,10 @@ struct ks_agent {
     struct ks_net *critic_train, *critic_eval, *actor_train, *actor_eval, *actor_one;
     struct ks_critic *critic; /* [ensemble]                                           */
     struct ks_adam critic_adam, actor_adam;
-    real *actor_w, *actor_state, *actor_m, *actor_v, *actor_g;
-    real *actor_next_state; /* running statistics, while a pass moves them */
-    real *actor_adjoint, *actor_columns;
-    struct ks_actor_pass next, policy; /* at s' in evaluation, at s in training mode */
+    real *actor_w, *actor_state, *actor_m, *actor_v, *actor_g; /* as in ks_critic           */
+    real *actor_next_state;              /* running statistics, while a pass moves them */
+    real *actor_adjoint, *actor_columns; /* block; [widest]                             */
+    struct ks_actor_pass next, policy;   /* at s' in evaluation, at s in training mode */
     double log_temperature, temperature_m, temperature_v; /* its step is the actor's      */
     int64_t updates; /* done so far                                          */
     /* Work space. D = observations + actions, K = outputs of a critic. */

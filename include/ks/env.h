@@ -37,7 +37,8 @@ size_t ks_env_actions(const struct ks_env *env);      /* width of an action, eac
 size_t ks_env_steps(const struct ks_env *env);        /* control steps of an episode: 1000 */
 
 /* Starts an episode; draws its start state from `rng`, in dm_control's order. observation
- * [ks_env_observations]. KS_NUMBER if that state is not finite. */
+ * [ks_env_observations]. KS_NUMBER if that state is not finite, if MuJoCo warns of it, or if none
+ * can be drawn in which bodies do not touch; KS_RUN if MuJoCo reports an error. */
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation);
 
 /* Starts an episode as ks_env_reset does, but at the given state instead of a drawn one: qpos [nq],
@@ -50,7 +51,8 @@ ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qve
 /* One control step, never called on an episode that is over. `observation` and `reward` are set,
  * and *ended: the episode is over (time limit, never a terminal state). A diverged simulation (a
  * MuJoCo warning counter rose, or a number is not finite) ends the episode with the last good
- * observation and reward 0, is counted, and is reported through ks_env_divergence. */
+ * observation and reward 0, is counted, and is reported through ks_env_divergence. KS_RUN if MuJoCo
+ * reports an error. */
 ks_status ks_env_step(struct ks_env *env, const double *action, double *observation, double *reward,
                       bool *ended);
 

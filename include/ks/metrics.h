@@ -2,8 +2,9 @@
  * as the attributes of /metrics. Losses, q_mean, entropy and clipped_fraction are means over the
  * updates since the row before; nan: undefined (no update, no evaluation, no atoms).
  * steps_per_second is of acting, stepping and updating; evaluations and the writing of checkpoints
- * are not in it. updates_per_second is of the updates alone. divergences and evaluation_divergences
- * count the simulations that diverged since the start of the run. */
+ * are not in it. updates_per_second is of the updates alone, with what those that begin beside the
+ * environment's step have to wait for it. divergences and evaluation_divergences count the
+ * simulations that diverged since the start of the run. */
 #ifndef KS_METRICS_H
 #define KS_METRICS_H
 

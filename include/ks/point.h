@@ -39,7 +39,8 @@ ks_status ks_points_restore(struct ks_run *run, bool *found);
 /* Removes the folder and what is in it. Fails with KS_IO. */
 ks_status ks_points_clear(const struct ks_run *run);
 
-/* Bytes that points and journal take at most. */
+/* Bytes that points and journal take at most, where fewer transitions than a segment holds are made
+ * between two points. */
 double ks_points_bytes(struct ks_run *run);
 
 #endif

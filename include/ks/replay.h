@@ -47,6 +47,7 @@ struct ks_rows {
     double *reward;               /* [n], raw          */
 };
 
+/* capacity > 0. Fails with KS_MEMORY. The caller frees. */
 ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
                         struct ks_replay **replay);
 void ks_replay_free(struct ks_replay *replay);
@@ -66,7 +67,7 @@ struct ks_transition ks_replay_get(const struct ks_replay *replay, size_t slot);
 
 /* For keeping it elsewhere: the transitions [*n, width] that lie side by side from a slot on, at
  * most *n of them; and the way back, an empty buffer whose next transition is number k, and the
- * next transition as [width] floats. */
+ * next transition as [width] floats (KS_MEMORY as ks_replay_add). */
 const float *ks_replay_rows(const struct ks_replay *replay, size_t slot, size_t *n);
 void ks_replay_clear(struct ks_replay *replay, size_t k);
 ks_status ks_replay_put(struct ks_replay *replay, const float *row);

@@ -63,7 +63,8 @@ struct ks_run {
 /* A failure that would come again is one for good: such a run is not resumed. */
 enum ks_run_state { KS_RUNNING, KS_STOPPED, KS_FINISHED, KS_FAILED, KS_FAILED_FOR_GOOD };
 
-/* Builds all of it. Fails before anything is written. */
+/* Builds all of it. Fails before anything is written: KS_USAGE, KS_FORMAT, KS_IO, KS_MISSING,
+ * KS_MEMORY. */
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run);
 void ks_run_free(struct ks_run *run);
 /* A file of the run's folder; the caller frees *path. */
@@ -118,7 +119,8 @@ void ks_run_report(const struct ks_run *run, struct ks_player *player);
 /* The start of the next training episode. */
 ks_status ks_run_start_episode(struct ks_run *run);
 /* One agent step: acts, stores, and after the random steps makes the updates; starts the next
- * episode where one is over. */
+ * episode where one is over. Fails with KS_NUMBER, KS_RUN, KS_MEMORY; the run is then between two
+ * states and only good to be described and freed. */
 ks_status ks_run_step(struct ks_run *run);
 
 /* Draws a minibatch into run->rows and shows it as the loss sees it; rewards are divided by the
