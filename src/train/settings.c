@@ -216,6 +216,10 @@ ks_status ks_settings_check(const struct ks_settings *s)
     if (!(s->v_min < s->v_max))
         return ks_fail(KS_USAGE, "v_min: expected less than v_max, found %g and %g", s->v_min,
                        s->v_max);
+    if (s->lr_end > fmin(s->critic_lr, s->actor_lr))
+        return ks_fail(KS_USAGE,
+                       "lr_end: expected at most critic_lr and actor_lr, found %g and %g, %g",
+                       s->lr_end, s->critic_lr, s->actor_lr);
     if (s->weight_decay > 0 && s->decay == 0)
         return ks_fail(KS_USAGE, "weight_decay: %g decays nothing while decay is none",
                        s->weight_decay);

@@ -149,11 +149,13 @@ static ks_status update_beside(struct ks_run *r, struct move *m)
     struct ks_batch batch = view(r);
     double start = ks_seconds();
     pthread_t thread;
+    bool beside = pthread_create(&thread, NULL, step_environment, m) == 0;
 
-    if (pthread_create(&thread, NULL, step_environment, m) != 0)
-        return ks_fail(KS_RUN, "cannot start a thread for the environment");
     KS(agent_begin)(r->agent, &batch);
-    pthread_join(thread, NULL);
+    if (beside)
+        pthread_join(thread, NULL);
+    else
+        step_environment(m);
     KS_TRY(store(r, m));
     if (r->options->settings.reward_normalization)
         scale_rewards(r);

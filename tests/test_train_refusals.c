@@ -1,0 +1,87 @@
+/* What kappascope-train refuses, with exit status 2 and one line, and what it then leaves alone. */
+#include "trainer.h"
+
+/* Exit status 2, one line that holds `words`, and no run in the folder. */
+static void refused(const char *words, const char *arguments)
+{
+    assert_int_equal(train("--quiet %s", arguments), 2);
+    if (!strstr(complained, words))
+        fail_msg("%s: '%s' does not contain '%s'", arguments, complained, words);
+    assert_ptr_equal(strchr(complained, '\n'), complained + strlen(complained) - 1);
+    assert_false(exists("bad"));
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refused("lr_end: expected at most critic_lr",
+            "--env dog-trot --arch bn+wn+ce --out bad --set critic_lr=1e-5");
+    refused("--env", "--arch bn+wn+ce --out bad");
+    refused("--arch", "--env dog-trot --out bad");
+    refused("--out", "--env dog-trot --arch bn+wn+ce");
+    refused("dog-swim", "--env dog-swim --arch bn+wn+ce --out bad");
+    refused("bn+wm+ce", "--env dog-trot --arch bn+wm+ce --out bad");
+    refused("none.arch", "--env dog-trot --arch none.arch --out bad");
+    refused("--seed", "--env dog-trot --arch bn+wn+ce --out bad --seed -1");
+    refused("--steps", "--env dog-trot --arch bn+wn+ce --out bad --steps 0");
+    refused("--stop-at", "--env dog-trot --arch bn+wn+ce --out bad --stop-at 1e9");
+    refused("--save-every", "--env dog-trot --arch bn+wn+ce --out bad --save-every -1");
+    refused("batch", "--env dog-trot --arch bn+wn+ce --out bad --set batch=0");
+    refused("'widht'", "--env dog-trot --arch bn+wn+ce --out bad --set widht=3");
+    refused("decay", "--env dog-trot --arch bn+wn+ce --out bad --set weight_decay=0.1");
+    refused("--frames", "--env dog-trot --arch bn+wn+ce --out bad --frames 3");
+    refused("'more'", "--env dog-trot --arch bn+wn+ce --out bad more");
+}
+
+static void test_bad_file(void **state)
+{
+    static const char policy[] = "dense 4\npolicy tanh-gaussian log-std=clip\n";
+    static const char broken[] = "dense 4\nrelu slope=2\ndense 1\nloss mse\n";
+
+    (void)state;
+    write_bytes(scratch("policy.arch"), policy, strlen(policy));
+    write_bytes(scratch("broken.arch"), broken, strlen(broken));
+    refused("policy.arch: expected 'loss ce'", "--env dog-trot --arch policy.arch --out bad");
+    refused("broken.arch:2: ", "--env dog-trot --arch broken.arch --out bad");
+    refused("hidden", "--env dog-trot --arch policy.arch --out bad --set hidden=8");
+    refused("none.arch: No such", "--env dog-trot --arch none.arch --out bad --set hidden=8");
+}
+
+/* Another run's folder, a folder that is a file, a run.json that is none: nothing is touched. */
+static void test_folders(void **state)
+{
+    unsigned char *before, *after;
+    size_t size, same;
+
+    (void)state;
+    assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one");
+    before = read_bytes(scratch("one/run.json"), &size);
+    assert_int_equal(train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 4 --out one"), 2);
+    assert_non_null(strstr(complained, "expected seed 4, found 3"));
+    assert_int_equal(
+        train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one --set tau=0.01"), 2);
+    assert_non_null(strstr(complained, "expected tau 0.01, found 0.005"));
+    after = read_bytes(scratch("one/run.json"), &same);
+    assert_int_equal(size, same);
+    assert_memory_equal(before, after, size);
+    write_bytes(scratch("file"), "", 0);
+    refused("file", "--env dog-trot --arch bn+wn+ce --out file");
+    mkdir(scratch("odd"), 0777);
+    write_bytes(scratch("odd/run.json"), "{\"env\":", 7);
+    refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
+    write_bytes(scratch("odd/run.json"), "[]", 2);
+    refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
+    free(before);
+    free(after);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bad_file),
+        cmocka_unit_test(test_folders),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+}
