@@ -32,7 +32,7 @@ static inline bool have_mpirun(void)
 
     if (have < 0) {
         mpirun_environment();
-        have = system("timeout 60 mpirun -n 2 true >/dev/null 2>&1") == 0;
+        have = system("timeout -k 10 60 mpirun -n 2 true >/dev/null 2>&1") == 0;
         if (!have)
             fprintf(stderr, "mpirun is missing or starts nothing here: skipped\n");
     }

@@ -64,7 +64,7 @@ static void launch(int processes)
     if (processes == 0)
         launcher[0] = '\0';
     else
-        snprintf(launcher, sizeof launcher, "timeout 120 mpirun -n %d", processes);
+        snprintf(launcher, sizeof launcher, "timeout -k 10 120 mpirun -n %d", processes);
 }
 
 /* Lines of the analyzer's own, whatever mpirun adds. */
@@ -289,9 +289,9 @@ static void run_and_kill(const char *program, int victim, long nanoseconds)
         int null = open("/dev/null", O_WRONLY);
 
         if (chdir(scratch_folder) == 0 && dup2(null, 1) >= 0 && dup2(null, 2) >= 0)
-            execlp("timeout", "timeout", "120", "mpirun", "-n", "3", "sh", "-c", script, program,
-                   "-q", "--keep-basis", "--precision", "f64", "--order", "400", "medium.h5",
-                   (char *)NULL);
+            execlp("timeout", "timeout", "-k", "10", "120", "mpirun", "-n", "3", "sh", "-c", script,
+                   program, "-q", "--keep-basis", "--precision", "f64", "--order", "400",
+                   "medium.h5", (char *)NULL);
         _exit(127);
     }
     while (access(scratch(name), R_OK) != 0 && waitpid(child, &status, WNOHANG) == 0)

@@ -373,7 +373,7 @@ static void test_processes(void **state)
         skip();
     for (int n = 1; n <= 4; n++) {
         setenv("STEM", scratch("a"), 1);
-        snprintf(command, sizeof command, "timeout 120 mpirun -n %d '%s' work", n, self);
+        snprintf(command, sizeof command, "timeout -k 10 120 mpirun -n %d '%s' work", n, self);
         assert_int_equal(system(command), 0);
         assert_int_equal(scratch_files(true), n);
     }
