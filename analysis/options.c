@@ -47,7 +47,7 @@ const struct poptOption ks_analysis_options[] = {
     TEXT("order", '\0', order, "Lanczos steps (90)", "M"),
     TEXT("probes", '\0', probes, "start vectors (1)", "K"),
     TEXT("seed", '\0', seed, "of the start vectors (0)", "S"),
-    TEXT("precision", '\0', precision, "of the products (f32)", "f32|f64"),
+    TEXT("precision", '\0', precision, "of the products (f32; preconditioned: f64)", "f32|f64"),
     TEXT("batches", '\0', batches, "use the first N minibatches (all)", "N"),
     TEXT("weight-decay", '\0', weight_decay, "mu2 of the term mu2/2 |theta|^2 (0)", "MU2"),
     TEXT("scale", '\0', scale, "multiply the operator (1)", "C"),
@@ -177,25 +177,35 @@ static ks_status read_compat(struct ks_analysis *a)
     return KS_OK;
 }
 
+/* An option that is about Lanczos steps, of those that were given. */
+static const char *about_steps(void)
+{
+    return order        ? "--order"
+           : probes     ? "--probes"
+           : seed       ? "--seed"
+           : keep_basis ? "--keep-basis"
+                        : NULL;
+}
+
 /* Vectors are written in place of a spectrum: what asks for one is refused. A gradient is that of
  * the whole loss. */
 static ks_status read_vectors(const struct ks_analysis *a)
 {
-    const char *found = a->exact        ? "--exact"
-                        : a->keep_basis ? "--keep-basis"
-                        : a->folder     ? "--out"
-                        : a->json       ? "--json"
-                        : a->csv        ? "--csv"
-                                        : NULL;
+    const char *found = a->exact    ? "--exact"
+                        : a->folder ? "--out"
+                        : a->json   ? "--json"
+                        : a->csv    ? "--csv"
+                                    : about_steps();
+    const char *part = critic ? "critic" : layer ? "layer" : operator_name ? "operator" : NULL;
 
     if (!a->apply && !a->gradient)
         return KS_OK;
     if (found)
         return ks_fail(KS_USAGE, "--apply and --gradient: expected no %s: they write no spectrum",
                        found);
-    if (!a->apply && (a->critic >= 0 || a->layer >= 0))
-        return ks_fail(KS_USAGE, "--gradient: expected no --%s: it is that of all parameters",
-                       a->critic >= 0 ? "critic" : "layer");
+    if (!a->apply && part)
+        return ks_fail(KS_USAGE, "--gradient: expected no --%s: it is that of the whole loss",
+                       part);
     return KS_OK;
 }
 
@@ -209,9 +219,9 @@ static ks_status read_files(struct ks_analysis *a)
         return ks_fail(KS_USAGE,
                        "--apply IN and --output OUT: expected both or neither, found --%s",
                        a->apply ? "apply" : "output");
-    if (a->keep_basis && a->exact)
-        return ks_fail(KS_USAGE,
-                       "--keep-basis: expected without --exact: it takes no Lanczos steps");
+    if (a->exact && about_steps())
+        return ks_fail(KS_USAGE, "%s: expected without --exact: it takes no Lanczos steps",
+                       about_steps());
     if (a->json && a->csv)
         return ks_fail(KS_USAGE, "--json and --csv: expected at most one of them");
     return read_vectors(a);
