@@ -258,6 +258,14 @@ static void test_manifold(void **state)
 
     w[arch->layer[1].offset] *= 1.001;
     assert_fails(ks_manifold_new_f64(&q, &a), KS_FORMAT, "layer 1, critic 0");
+    q.critic = 1; /* whose columns are all on their spheres */
+    assert_ok(prepared(ks_manifold_new_f64, &q, &a));
+    found = product(a, c->adam_v); /* any vector: the product is zero outside of that critic */
+    assert_close(largest(n / 2, found), 0, 0);
+    assert_true(largest(n / 2, found + n / 2) > 0);
+    free(found);
+    ks_operator_free(a);
+    q.critic = -1;
     ks_checkpoint_free(c);
     c = make(FREE);
     q.checkpoint = c;

@@ -11,6 +11,7 @@
 
 #include "ks/memory.h"
 #include "ks/operator.h"
+#include "ks/primal.h"
 #include "ks/real.h"
 
 static const double OFF_SPHERE = 1e-5; /* the largest |w'w - 1| that float32 explains */
@@ -106,14 +107,15 @@ static ks_status check_sphere(const struct manifold *m, const struct sphere *s, 
     return KS_OK;
 }
 
-/* The spheres of all critics, those of a layer that `gradient` has slopes for. */
-static ks_status find_spheres(const struct ks_networks *critics, const double *gradient,
+/* The spheres of the problem's critics. */
+static ks_status find_spheres(const struct ks_problem *problem, const double *gradient,
                               struct manifold *m)
 {
-    const struct ks_arch *arch = critics->arch;
+    const struct ks_arch *arch = problem->checkpoint->critic.arch;
+    size_t first = ks_primal_first_critic(problem), critics = ks_primal_critics(problem);
 
-    KS_TRY(ks_alloc(critics->ensemble * arch->n_layers, sizeof *m->sphere, &m->sphere));
-    for (size_t e = 0; e < critics->ensemble; e++)
+    KS_TRY(ks_alloc(critics * arch->n_layers, sizeof *m->sphere, &m->sphere));
+    for (size_t e = first; e < first + critics; e++)
         for (size_t i = 0; i < arch->n_layers; i++) {
             const struct ks_layer *l = &arch->layer[i];
             struct sphere *s = &m->sphere[m->n_spheres];
@@ -146,7 +148,7 @@ static ks_status build(const struct ks_problem *problem, struct manifold *m)
     KS_GO(ks_alloc(n, sizeof *m->v, &m->v));
     KS_GO(ks_alloc(n, sizeof *gradient, &gradient));
     KS_GO(ks_gradient(problem, &loss, gradient));
-    KS_GO(find_spheres(critics, gradient, m));
+    KS_GO(find_spheres(problem, gradient, m));
     KS_GO(KS(hessian_new)(problem, &m->hessian));
 done:
     free(gradient);
