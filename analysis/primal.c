@@ -171,7 +171,7 @@ static void unfold(const struct ks_primal *primal, size_t workers, double *sums,
 ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient)
 {
     const struct ks_networks *critic = &problem->checkpoint->critic;
-    size_t n = critic->ensemble * critic->arch->parameters, workers = 0;
+    size_t n = critic->ensemble * critic->arch->parameters, workers = 0, before = ks_alloc_total();
     double *block = NULL, *sums = NULL, *losses = NULL, squares = 0;
     double decay = problem->follower ? 0 : problem->weight_decay;
     struct ks_primal *primal = NULL;
@@ -198,5 +198,6 @@ done:
     free(sums);
     free(losses);
     ks_primal_free(primal);
+    ks_alloc_freed_since(before);
     return status;
 }

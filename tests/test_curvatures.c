@@ -273,6 +273,32 @@ static void test_manifold(void **state)
     ks_checkpoint_free(c);
 }
 
+/* What the memory's count says that an operator takes. */
+static size_t taken(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                    const struct ks_problem *problem)
+{
+    size_t before = ks_alloc_total();
+    struct ks_operator *a;
+
+    assert_ok(new (problem, &a));
+    ks_operator_free(a);
+    return ks_alloc_total() - before;
+}
+
+/* Beside the Hessian the manifold operator holds a vector and little else: the gradient, and all
+ * that it was computed in, are gone. */
+static void test_manifold_memory(void **state)
+{
+    enum { LITTLE = 2048 };
+    struct ks_checkpoint *c = make(PROJECTED);
+    struct ks_problem q = pose(c);
+
+    (void)state;
+    assert_true(taken(ks_manifold_new_f64, &q) <=
+                taken(ks_hessian_new_f64, &q) + dimension(c) * sizeof(double) + LITTLE);
+    ks_checkpoint_free(c);
+}
+
 /* The block of a critic and a layer, against that part of the dense matrix. */
 static void check_block(const struct ks_checkpoint *c, const double *h, int critic, int layer)
 {
@@ -357,7 +383,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ggn_and_residual), cmocka_unit_test(test_ggn_is_semidefinite),
         cmocka_unit_test(test_preconditioned),   cmocka_unit_test(test_manifold),
-        cmocka_unit_test(test_blocks),           cmocka_unit_test(test_moving),
+        cmocka_unit_test(test_manifold_memory),  cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_moving),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

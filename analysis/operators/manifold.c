@@ -141,18 +141,13 @@ static ks_status build(const struct ks_problem *problem, struct manifold *m)
 {
     const struct ks_networks *critics = &problem->checkpoint->critic;
     size_t n = critics->ensemble * critics->arch->parameters;
-    ks_status status = KS_OK;
-    double *gradient = NULL, loss;
+    double loss;
 
     m->w = critics->w;
-    KS_GO(ks_alloc(n, sizeof *m->v, &m->v));
-    KS_GO(ks_alloc(n, sizeof *gradient, &gradient));
-    KS_GO(ks_gradient(problem, &loss, gradient));
-    KS_GO(find_spheres(problem, gradient, m));
-    KS_GO(KS(hessian_new)(problem, &m->hessian));
-done:
-    free(gradient);
-    return status;
+    KS_TRY(ks_alloc(n, sizeof *m->v, &m->v));
+    KS_TRY(ks_gradient(problem, &loss, m->v)); /* where P v will be */
+    KS_TRY(find_spheres(problem, m->v, m));
+    return KS(hessian_new)(problem, &m->hessian);
 }
 
 ks_status KS(manifold_new)(const struct ks_problem *problem, struct ks_operator **out)

@@ -18,8 +18,10 @@ ks_status ks_copy_string(const char *string, char **out);
 ks_status ks_print_string(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Bytes that ks_alloc has given so far, whether freed since or not. */
+/* Bytes that ks_alloc has given so far, whether freed since or not, but for what is said to be. */
 size_t ks_alloc_total(void);
+/* All that was given since the total was `before` has been freed. For one thread at a time. */
+void ks_alloc_freed_since(size_t before);
 
 /* For tests: makes the n-th call of ks_alloc from now on fail, once; 0 switches that off. */
 void ks_alloc_fail_at(size_t n);

@@ -21,6 +21,11 @@ size_t ks_alloc_total(void)
     return atomic_load(&total);
 }
 
+void ks_alloc_freed_since(size_t before)
+{
+    atomic_store(&total, before);
+}
+
 ks_status ks_alloc(size_t count, size_t size, void *out)
 {
     void *memory = NULL;
