@@ -330,6 +330,10 @@ static void test_spectrum_file(void **state)
     first = json_object_iter_key(json_object_iter(object));
     assert_string_equal(first, "checkpoint");
     assert_int_equal(json_integer_value(json_object_get(object, "order")), 40);
+    assert_string_equal(json_string_value(json_object_get(object, "basis_precision")), "f64");
+    assert_int_equal(json_integer_value(json_object_get(object, "threads")),
+                     attribute(s, "threads")->integer);
+    assert_null(json_object_get(object, "compat"));
     for (size_t i = 0; i < s->n_summary; i++) {
         double value = s->summary[i].number;
         json_t *shown = json_object_get(object, s->summary[i].name);
@@ -346,6 +350,9 @@ static void test_spectrum_file(void **state)
     snprintf(name, sizeof name, "%.10s", printed);
     assert_string_equal(name, "checkpoint");
     assert_non_null(strstr(printed, "\nln+ce.h5,hessian,train,f32,20,"));
+    assert_runs("--csv --order 20 --compat xqc ln+ce.h5");
+    assert_non_null(strstr(printed, ",basis_precision,compat,lambda_max,"));
+    assert_non_null(strstr(printed, ",f64,xqc,"));
 }
 
 /* A line a checkpoint, all of one width, and below it a sentence on each. */
