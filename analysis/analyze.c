@@ -254,7 +254,7 @@ static ks_status check_vectors(const struct ks_analysis *o, const struct job *jo
             KS_TRY(ks_output_check(outputs[i], job->path));
             KS_TRY(ks_output_check(outputs[i], o->apply));
         }
-    if (o->output && o->gradient && strcmp(o->output, o->gradient) == 0)
+    if (o->output && o->gradient && ks_output_same(o->output, o->gradient))
         return ks_fail(KS_USAGE, "--output and --gradient: expected two files, found one, %s",
                        o->output);
     return KS_OK;

@@ -56,8 +56,7 @@ static bool stat_folder(const char *path, struct stat *info)
     return found;
 }
 
-/* The same name in the same folder, however the folder is spelt. */
-static bool same_output(const char *a, const char *b)
+bool ks_output_same(const char *a, const char *b)
 {
     struct stat x, y;
 
@@ -71,7 +70,7 @@ static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < i; j++)
-            if (same_output(outputs[i], outputs[j]))
+            if (ks_output_same(outputs[i], outputs[j]))
                 return ks_fail(KS_USAGE, "%s and %s: the spectra of both would be %s",
                                checkpoints[j], checkpoints[i], outputs[i]);
     return KS_OK;

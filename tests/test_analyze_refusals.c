@@ -72,6 +72,7 @@ static void test_refusals(void **state)
         {"--output o.h5 ln+ce.h5", "--apply"},
         {"--gradient g.h5 ln+ce.h5 bn+ce.h5", "one checkpoint"},
         {"--gradient ln+ce.h5 ln+ce.h5", "expected another file"},
+        {"--apply units.h5 --output o.h5 --gradient ./o.h5 ln+ce.h5", "expected two files"},
         {"--gradient nowhere/g.h5 ln+ce.h5", "nowhere/g.h5"},
         {"--apply ln+ce.h5 --output o.h5 ln+ce.h5", "ln+ce.h5"},
         {"--apply missing.h5 --output o.h5 ln+ce.h5", "missing.h5"},

@@ -68,6 +68,9 @@ void ks_outputs_free(size_t n, char **outputs);
  * behind. */
 ks_status ks_output_check(const char *output, const char *input);
 
+/* Whether two outputs are one: the same name in the same folder, however the folder is spelt. */
+bool ks_output_same(const char *a, const char *b);
+
 /* The name of a spectrum without its ending, which other files beside it share; the caller frees.
  */
 ks_status ks_output_stem(const char *output, char **stem);
