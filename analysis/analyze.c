@@ -199,7 +199,8 @@ static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
     KS_TRY(ks_team_agree(job->world, start_spectrum(job)));
     KS_TRY(o->exact ? ks_exact(job->a, ks_watch_product, &job->watch, job->spectrum)
                     : ks_slq(job->a, &slq, job->spectrum));
-    KS_TRY(ks_null_measure(job->space, job->a, watch_null, job, &job->null));
+    KS_TRY(ks_team_agree(job->world,
+                         ks_null_measure(job->space, job->a, watch_null, job, &job->null)));
     ks_watch_end(&job->watch);
     if (o->exact)
         return KS_OK;
