@@ -56,7 +56,7 @@ static double at_least(double x)
     return isfinite(x) && x > 0 ? floor(x / unit + ROUNDING) * unit : x;
 }
 
-/* "H", "the ggn (critic 0, layer 3)" */
+/* "H", "the ggn operator (critic 0, layer 3)" */
 static void find_name(const struct ks_spectrum *s, char *name, size_t size)
 {
     static const char *const parts[] = {"critic", "layer"};

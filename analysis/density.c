@@ -22,11 +22,11 @@ enum {
 };
 static const double PI = 3.14159265358979323846;
 static const double TAIL = 6; /* sigmas that the grid reaches beyond the outermost nodes */
-static const double LINEAR_PART = 1e-6; /* x_0 in units of the largest |theta|: below that lies
-                                         * noise in float32 */
-static const double NARROWEST =
-    1e-6; /* least range in units of the largest value: a spectrum of
-           * one   point must not be narrower than its numbers can say */
+/* x_0 in units of the largest |theta|: below that lies noise in float32. */
+static const double LINEAR_PART = 1e-6;
+/* Least range in units of the largest value: a spectrum of one point must not be narrower than its
+ * numbers can say. */
+static const double NARROWEST = 1e-6;
 
 /* The nodes of all probes on one axis, probe by probe. */
 struct nodes {
