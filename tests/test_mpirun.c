@@ -97,7 +97,8 @@ static double figure(const json_t *summary, const char *name)
     return json_number_value(json_object_get(summary, name));
 }
 
-/* The same figures within 1e-12, by what --json prints. */
+/* The same figures within 1e-12, by what --json prints; what is rounding within 1e-11 of the
+ * largest eigenvalue: Lanczos makes it grow, and by how much depends on the BLAS kernel. */
 static void check_figures(const char *options, const char *name, int processes)
 {
     json_t *summary[2], *value;
@@ -124,7 +125,7 @@ static void check_figures(const char *options, const char *name, int processes)
             continue;
         }
         if (fabs(json_number_value(other) - expected) >
-            (is_rounding(key) ? 1e-12 * size : 1e-12 * fabs(expected)))
+            (is_rounding(key) ? 1e-11 * size : 1e-12 * fabs(expected)))
             fail_msg("%d processes, %s %s: %s is %.17g, expected %.17g", processes, options, name,
                      key, json_number_value(other), expected);
     }
