@@ -25,7 +25,7 @@ struct claim {
     bool decay;        /* weight decay: null directions of the loss are none of the operator's */
     bool unweighted;
     size_t steps;  /* the most of a probe; of an exact spectrum n */
-    bool complete; /* all eigenvalues are there, of equal ones one at least */
+    bool complete; /* all eigenvalues are there, of equal ones one at least, and can be trusted */
 };
 
 static double number(const struct ks_spectrum *s, const char *name)
@@ -78,13 +78,13 @@ static void find_name(const struct ks_spectrum *s, char *name, size_t size)
         snprintf(name + used, size - (size_t)used, ")");
 }
 
-/* Whether a weight decay moves the eigenvalues of this operator. */
-static bool decays(const char *kind)
+/* NULL: there is no such operator. */
+static const struct ks_operator_kind *find_kind(const char *name)
 {
     for (const struct ks_operator_kind *k = ks_operator_kinds; k->name; k++)
-        if (strcmp(k->name, kind) == 0)
-            return k->decays;
-    return false;
+        if (strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
 }
 
 /* Where each Krylov space ended before the order, or at the dimension, nothing is left to find. */
@@ -102,8 +102,11 @@ static void find_steps(struct claim *c)
     }
 }
 
+/* Where nobody looks for null directions, what is left of them after rounding is no eigenvalue that
+ * a condition number could be made of. */
 static struct claim find_claim(const struct ks_spectrum *s)
 {
+    const struct ks_operator_kind *kind = find_kind(string(s, "operator"));
     struct claim c = {.s = s,
                       .precision = string(s, "precision"),
                       .abs_max = fmax(fabs(ks_summary_get(s, "lambda_max")),
@@ -112,11 +115,12 @@ static struct claim find_claim(const struct ks_spectrum *s)
                       .kappa = ks_summary_get(s, "kappa"),
                       .null = dimension(s, "null_dimension"),
                       .dead = dimension(s, "dead_dimension"),
-                      .decay = number(s, "weight_decay") > 0 && decays(string(s, "operator")),
+                      .decay = number(s, "weight_decay") > 0 && kind && kind->decays,
                       .unweighted = *string(s, "compat") != '\0'};
 
     find_name(s, c.name, sizeof c.name);
     find_steps(&c);
+    c.complete = c.complete && kind && kind->invariant;
     return c;
 }
 
