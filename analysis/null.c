@@ -107,7 +107,8 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
     ks_status status = KS_OK;
     struct trial t = {.space = space, .a = a, .watch = watch, .context = context};
 
-    *null = (struct ks_null){.dimension = space->dimension, .product = NAN};
+    *null = (struct ks_null){
+        .unsought = space->unsought, .dimension = space->dimension, .product = NAN};
     KS_GO(ks_team_agree(a->team, allocate(&t)));
     for (size_t i = 0; i < space->n_families; i++) {
         double ratio;

@@ -247,6 +247,7 @@ ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_op
     s->critics = problem->critic < 0 ? critics->ensemble : 1;
     s->parameters = critics->arch->parameters;
     s->shift = kind->decays ? problem->scale * problem->weight_decay : 0;
+    s->unsought = !kind->invariant;
     if (kind->invariant)
         KS_GO(find(problem, s));
     *space = s, s = NULL;

@@ -189,7 +189,8 @@ static struct ks_known find_known(const struct ks_spectrum *s, const struct ks_p
     known.noise_floor = find_noise_floor(terms, known.abs_max);
     if (!null)
         return known;
-    known.null_dimension = (double)null->dimension;
+    if (!null->unsought)
+        known.null_dimension = (double)null->dimension;
     known.dead_dimension = (double)null->dead;
     known.null_residual = null->product / known.abs_max;
     if (terms->shift == 0)

@@ -146,13 +146,14 @@ static void check_floor(const struct ks_null *null, double shift, double floor, 
     assert_ok(ks_summary(s, &terms));
     assert_close(ks_summary_get(s, "noise_floor"), floor, 1e-12 * floor);
     check(s, "zero_mass", floor < 0.001 ? 0 : 0.25);
-    if (null) {
+    if (null && !null->unsought)
         check(s, "null_dimension", (double)null->dimension);
-        check(s, "dead_dimension", (double)null->dead);
-    } else {
+    else
         assert_true(isnan(ks_summary_get(s, "null_dimension")));
+    if (null)
+        check(s, "dead_dimension", (double)null->dead);
+    else
         assert_true(isnan(ks_summary_get(s, "dead_dimension")));
-    }
     if (isnan(residual))
         assert_true(isnan(ks_summary_get(s, "null_residual")));
     else
@@ -165,11 +166,13 @@ static void test_noise_floor(void **state)
 {
     const struct ks_null measured = null_of(7, 0.002, 3), zero = null_of(7, 0, 3),
                          none = null_of(0, NAN, 3);
+    const struct ks_null unsought = {.unsought = true, .product = NAN, .dead = 3};
     const struct ks_null tiny = null_of(7, 1e-17, 3); /* eigenvalues are no better than LAPACK's */
     const double by_epsilon = 16 * 4 * FLT_EPSILON;
 
     (void)state;
     check_floor(NULL, 0, by_epsilon, NAN);
+    check_floor(&unsought, 0, by_epsilon, NAN);
     check_floor(&measured, 0, 0.002, 0.0005);
     check_floor(&measured, 0.1, 0.002, 0.0005);
     check_floor(&zero, 0, by_epsilon, 0);

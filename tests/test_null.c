@@ -233,6 +233,7 @@ static void test_products(void **state)
     assert_int_equal(ks_null_products(space), products);
     assert_int_equal(d.products, products);
     assert_int_equal(null.dimension, 6 + 5);
+    assert_false(null.unsought);
     assert_int_equal(null.dead, d.n - null.dimension); /* the zero operator */
     for (size_t i = 0; i < d.n; i++) /* the last family found is the first dense's */
         value[i] = i < space->family[0].offset ? 1 : -3;
@@ -257,6 +258,7 @@ static void test_products(void **state)
     assert_ok(ks_null_measure(space, &a, count, &products, &null));
     assert_int_equal(products, 1);
     assert_int_equal(null.dimension, 0);
+    assert_true(null.unsought);
     assert_true(isnan(null.product));
     release(space);
     free(value);

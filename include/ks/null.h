@@ -21,6 +21,7 @@
 #ifndef KS_NULL_H
 #define KS_NULL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ks/analysis.h"
@@ -45,11 +46,13 @@ struct ks_null_space {
     size_t parameters;                    /* of one                          */
     size_t dimension;                     /* over all critics                */
     double shift;                         /* A u = shift u: what the weight decay adds */
+    bool unsought; /* nobody looked: the operator's kind is not `invariant` */
     size_t n_families;
     struct ks_null_family *family; /* owned */
 };
 
 struct ks_null {
+    bool unsought; /* nobody looked for what the architecture implies */
     size_t
         dimension;  /* of the null space that the architecture implies, for every theta and batch */
     double product; /* max |A u - shift u| / |u| over the directions u that were tried, shift what
