@@ -59,6 +59,30 @@ class Contestant:
         self.process.wait()
 
 
+class Contestants(dict):
+    """{key: Contestant}, each started when it is first asked for. every: {key: (command,
+    environment)}."""
+
+    def __init__(self, every):
+        self.every = every
+
+    def __missing__(self, key):
+        self[key] = Contestant(*self.every[key])
+        return self[key]
+
+    def close(self):
+        for contestant in self.values():
+            contestant.close()
+
+
+def distance(found, expected):
+    """Relative; infinite where not the same ones are NaN."""
+    there = ~np.isnan(expected)
+    if (np.isnan(found) == there).any():
+        return np.inf
+    return float(np.linalg.norm((found - expected)[there]) / np.linalg.norm(expected[there]))
+
+
 def measure(runs, rounds):
     """runs: {key: (contestant, method)}. Seconds {key: [rounds]}, each round running all in turns,
     after one that is not counted."""

@@ -1,4 +1,5 @@
-"""The critics of critics.py in JAX: network and loss. Parameters are lists, in canonical order."""
+"""The networks of critics.py in JAX, and the critics' loss. Parameters are lists, in canonical
+order."""
 
 import jax
 import jax.numpy as jnp
@@ -6,26 +7,21 @@ import jax.numpy as jnp
 from critics import BATCHNORM_EPS, LAYERNORM_EPS
 
 
-def normalize(x, axis, eps, w):
+def plain_norm(kind, x, w):
+    axis, eps = (0, BATCHNORM_EPS) if kind == "batchnorm" else (1, LAYERNORM_EPS)
     centered = x - x.mean(axis=axis, keepdims=True)
     variance = (centered * centered).mean(axis=axis, keepdims=True)
     return centered * jax.lax.rsqrt(variance + eps) * w["scale"] + w["bias"]
 
 
-def forward(critic, parameters, x, loss_rows):
-    """Outputs [loss_rows, K] of the first rows of x [R, D]; statistics are those of all R."""
-    w, layers = iter(parameters), len(critic.layers)
-    for i, (kind, shapes) in enumerate(critic.layers):
-        w_here = {name: next(w) for name in shapes}
-        if kind == "batchnorm":
-            x = normalize(x, 0, BATCHNORM_EPS, w_here)
-        elif kind == "layernorm":
-            x = normalize(x, 1, LAYERNORM_EPS, w_here)
-        elif kind == "relu":
-            x = jax.nn.relu(x)
+def forward(network, parameters, x, rows, norm=plain_norm):
+    """Outputs [rows, K] of these rows (a slice) of x [R, D]; all R take part in statistics."""
+    for i, (kind, w) in enumerate(network.by_layer(parameters)):
+        if kind == "dense":
+            x = (x[rows] if i + 1 == len(network.layers) else x) @ w["kernel"]
+            x = x + w["bias"] if "bias" in w else x
         else:
-            x = (x[:loss_rows] if i + 1 == layers else x) @ w_here["kernel"]
-            x = x + w_here["bias"] if "bias" in w_here else x
+            x = jax.nn.relu(x) if kind == "relu" else norm(kind, x, w)
     return x
 
 
@@ -37,4 +33,4 @@ def loss(critic, outputs, target):
 
 
 def minibatch_loss(critic, parameters, x, target):
-    return loss(critic, forward(critic, parameters, x, len(target)), target)
+    return loss(critic, forward(critic, parameters, x, slice(len(target))), target)

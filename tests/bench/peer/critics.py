@@ -1,7 +1,7 @@
-"""The critics that the peers compute: their layers, their descriptions, random checkpoints of them.
+"""The networks that the peers compute: their layers, the critics' descriptions, random checkpoints.
 
-A critic is a short list of layers, in the order and with the numbers of its description;
-critic_torch.py and critic_jax.py each build a network from it. The three stand for the twelve of
+A network is a short list of layers, in the order and with the numbers of its description;
+critic_torch.py and critic_jax.py each compute it. The three critics stand for the twelve of
 src/train/architecture.c: weight normalization changes parameters, not the loss's derivatives."""
 
 import json
@@ -14,17 +14,14 @@ BATCHNORM_EPS, LAYERNORM_EPS = 1e-3, 1e-6
 V_MIN, V_MAX = -5, 5
 
 
-class Critic:
+class Network:
     """layers: (kind, {parameter: shape}) in order. Parameters lie in lists, in canonical order."""
 
-    def __init__(self, name, inputs=261, width=512, depth=4, atoms=101):
-        self.arguments = {"name": name, "inputs": inputs, "width": width, "depth": depth,
-                          "atoms": atoms}
+    def __init__(self, name, inputs, width, depth, outputs):
         self.name, self.inputs, self.width, self.depth = name, inputs, width, depth
         self.norm = {"bn": "batchnorm", "ln": "layernorm"}.get(name.split("+")[0])
-        self.loss = name.split("+")[-1]
-        self.projected = "wn" in name
-        self.outputs = atoms if self.loss == "ce" else 1
+        self.projected = "+wn" in name
+        self.outputs = outputs
         self.joint = self.norm == "batchnorm"  # rows see each other: all take part
         self.layers = []
         if self.norm:
@@ -37,6 +34,41 @@ class Critic:
             self.layers.append(("relu", {}))
         self.layers.append(("dense", {"kernel": (width, self.outputs), "bias": (self.outputs,)}))
 
+    def parameters(self):
+        """(group/parameter of a checkpoint, shape), in canonical order."""
+        return [(f"{i:02d}_{kind}/{name}", shape) for i, (kind, shapes) in enumerate(self.layers)
+                for name, shape in shapes.items()]
+
+    def size(self):
+        return sum(int(np.prod(shape)) for _, shape in self.parameters())
+
+    def split(self, vectors):
+        """The arrays of flat vectors [..., P]."""
+        return split(vectors, [shape for _, shape in self.parameters()])
+
+    def by_layer(self, parameters):
+        """(kind, {name: parameter}) of every layer."""
+        w = iter(parameters)
+        return [(kind, {name: next(w) for name in shapes}) for kind, shapes in self.layers]
+
+
+def split(vectors, shapes):
+    """Vectors [..., P] as arrays [..., *shape], one for each of the shapes."""
+    arrays, at = [], 0
+    for shape in shapes:
+        n = int(np.prod(shape))
+        arrays.append(vectors[..., at:at + n].reshape(vectors.shape[:-1] + shape))
+        at += n
+    return arrays
+
+
+class Critic(Network):
+    def __init__(self, name, inputs=261, width=512, depth=4, atoms=101):
+        self.arguments = {"name": name, "inputs": inputs, "width": width, "depth": depth,
+                          "atoms": atoms}
+        self.loss = name.split("+")[-1]
+        super().__init__(name, inputs, width, depth, atoms if self.loss == "ce" else 1)
+
     def description(self):
         unit = " project=unit" if self.projected else ""
         block = [f"  dense {self.width}{' bias=no' if self.joint else ''}{unit}", "  relu"]
@@ -46,23 +78,6 @@ class Critic:
         loss = f"loss ce min={V_MIN} max={V_MAX}" if self.loss == "ce" else "loss mse"
         return "\n".join(([self.norm] if self.norm else []) + [f"repeat {self.depth} {{"] + block +
                          ["}", head, loss]) + "\n"
-
-    def parameters(self):
-        """(group/parameter of a checkpoint, shape), in canonical order."""
-        return [(f"{i:02d}_{kind}/{name}", shape) for i, (kind, shapes) in enumerate(self.layers)
-                for name, shape in shapes.items()]
-
-    def size(self):
-        return sum(int(np.prod(shape)) for _, shape in self.parameters())
-
-    def split(self, vector):
-        """The arrays of one critic's flat vector [P]."""
-        arrays, at = [], 0
-        for _, shape in self.parameters():
-            n = int(np.prod(shape))
-            arrays.append(vector[at:at + n].reshape(shape))
-            at += n
-        return arrays
 
 
 def random_parameter(rng, critic, name, shape):

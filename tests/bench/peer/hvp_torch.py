@@ -6,9 +6,6 @@ through the gradient); "kept" (the same, each minibatch's gradient and its graph
 to product); "forward" (forward-mode derivative of the gradient). The results are means over the
 minibatches."""
 
-import ctypes
-import os
-import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,7 +13,7 @@ import torch
 from torch.autograd import forward_ad
 
 from contest import serve
-from critic_torch import minibatch_loss
+from critic_torch import about, library_norm, minibatch_loss, plain_norm
 from critics import Problem
 
 
@@ -29,8 +26,8 @@ class Products:
         self.workers, self.pool = workers, ThreadPoolExecutor(workers)
         self.graphs = {}
 
-    def loss(self, w, n, fused=True):
-        return minibatch_loss(self.critic, w, self.x[n], self.target[n], fused)
+    def loss(self, w, n, norm=library_norm):
+        return minibatch_loss(self.critic, w, self.x[n], self.target[n], norm)
 
     def mean(self, part):
         """All critics' means of part(e, n) over the minibatches n, in canonical order."""
@@ -77,36 +74,18 @@ class Products:
     def forward(self):
         def part(e, n):
             w = [forward_ad.make_dual(*pair) for pair in zip(self.w[e], self.v[e])]
-            gradient = torch.autograd.grad(self.loss(w, n, fused=False), w)
+            gradient = torch.autograd.grad(self.loss(w, n, plain_norm), w)
             return [forward_ad.unpack_dual(g).tangent for g in gradient]
 
         with forward_ad.dual_level():
             return self.mean(part)
 
 
-def blas():
-    """The BLAS that this process has loaded, as its own words where it is OpenBLAS."""
-    with open("/proc/self/maps") as maps:
-        files = {line.split()[-1] for line in maps if re.search(r"/lib(open|mkl_|c?)blas", line)}
-    for path in files:
-        library = ctypes.CDLL(path)
-        if hasattr(library, "openblas_get_config"):
-            library.openblas_get_config.restype = ctypes.c_char_p
-            library.openblas_get_corename.restype = ctypes.c_char_p
-            version = library.openblas_get_config().decode().split()[:2]
-            return f"{' '.join(version)}, kernel {library.openblas_get_corename().decode()}"
-    if torch.backends.mkl.is_available():
-        return re.search(r"(Math Kernel Library Version \S+)", torch.__config__.show())[1]
-    return ", ".join(sorted(os.path.basename(path) for path in files)) or "unknown"
-
-
 def main():
     checkpoint, vector, precision, workers = sys.argv[1:]
     p = Products(Problem(checkpoint, vector, precision), int(workers))
-    capability = re.search(r"CPU capability usage: (.*)", torch.__config__.show())
-    serve({"name": f"PyTorch {torch.__version__}", "blas": blas(),
-           "threads": torch.get_num_threads(), "capability": capability and capability[1]},
-          {"gradient": p.gradient, "double": p.double, "kept": p.kept, "forward": p.forward},
+    serve(about(), {"gradient": p.gradient, "double": p.double, "kept": p.kept,
+                    "forward": p.forward},
           lambda result: torch.cat([a.detach().flatten() for a in result]).numpy())
 
 
