@@ -86,6 +86,7 @@ run-benches: $(benches)
 	@for b in $^; do env -u OPENBLAS_CORETYPE $$b || exit 1; done
 bench-peers:
 	@BUILD=$(BUILD) tests/bench/peer/run.sh
+	@BUILD=$(BUILD) tests/bench/peer/run.sh update
 sanitize:
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"

@@ -42,7 +42,8 @@ def settings(options, ours, torch, jax):
     ynnpack = ("--xla_cpu_experimental_ynn_fusion_type="
                "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT")
     devices = f"--xla_force_host_platform_device_count={n}"
-    every = {("PyTorch", "as it comes"): (torch + ["1"], plain)}
+    every = {(OURS, "as it comes"): (ours, bare),
+             ("PyTorch", "as it comes"): (torch + ["1"], plain)}
     for t in sorted({1, n}):
         threads = {"OMP_NUM_THREADS": str(t)}
         every[OURS, plural(t, "worker")] = ours, {**passive, **threads}

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Usage: tests/bench/peer/run.sh [--quick] [--critics NAMES] [--minibatches N] [--rounds N]
+#        tests/bench/peer/run.sh update [--quick] [--architectures NAMES] [--rounds N]
 #
-# The Hessian-vector product against PyTorch's and JAX's, on the same checkpoints and in the same
-# minutes: hvp.py. First compares loss, gradient and product, and fails where they disagree; then
-# prints a table of times, each program at its best settings. Times fail nothing: they depend on
-# what else the machine does, so only their ratios count. --quick: small critics and few rounds, for
-# tests.
+# The Hessian-vector product (hvp.py), or a gradient update (update.py), against PyTorch's and
+# JAX's, on the same numbers and in the same minutes. First compares what they compute, and fails
+# where they disagree; then prints a table of times, each program at its best settings. Times fail
+# nothing: they depend on what else the machine does, so only their ratios count. --quick: small
+# networks and few rounds, for tests.
 #
 # PyTorch is the distribution's (python3-torch), installed if it is missing, or what the Python that
 # TORCH names has, with h5py. JAX goes into an environment of its own under BUILD (build), made with
@@ -63,9 +64,17 @@ install_jax() {
     touch "$environment/ready"
 }
 
+driver=hvp.py
+programs=$build/bench/peer/product
+if [ "${1:-}" = update ]; then
+    driver=update.py
+    programs="$build/bench/peer/cycle $build/peer/update $build/peer/update.f32"
+    shift
+fi
 find_torch || install_torch
 install_jax
 make --silent deps
-make --silent BUILD="$build" "$build/bin/kappascope-analyze" "$build/bench/peer/product"
-exec "$torch" tests/bench/peer/hvp.py --build "$build" --torch "$torch" \
+# shellcheck disable=SC2086
+make --silent BUILD="$build" "$build/bin/kappascope-analyze" $programs
+exec "$torch" "tests/bench/peer/$driver" --build "$build" --torch "$torch" \
     --jax "$environment/bin/python" "$@"
