@@ -270,11 +270,11 @@ static ks_status write_vectors(const struct ks_analysis *o, struct job *job)
     KS_TRY(get_checkpoint(o, job));
     KS_TRY(ks_team_agree(job->world, pose_problem(o, job)));
     if (o->gradient)
-        KS_TRY(ks_gradient_file(&job->subject.problem, &job->team, o->gradient));
+        KS_TRY(ks_gradient_file(o, &job->subject, &job->team));
     if (!o->apply)
         return KS_OK;
     KS_TRY(make_operator(o, start, job));
-    return ks_apply_file(job->a, job->selection, o->apply, o->output, &job->watch);
+    return ks_apply_file(o, &job->subject, job->a, job->selection, &job->watch);
 }
 
 /* A message of a part that does not know the file gets its name; one about another file has that.

@@ -1,4 +1,4 @@
-/* The words that go with a spectrum: what was computed, of what, by what. */
+/* The words that go with a spectrum or vectors: what was computed, of what, by what. */
 #include <stdlib.h>
 
 #include <omp.h>
@@ -31,35 +31,67 @@ static ks_status add_claim(struct ks_spectrum *s)
     return status;
 }
 
-/* What the numbers of a step depend on. */
-static ks_status add_operator(const struct ks_analysis *a, const struct ks_subject *subject,
-                              struct ks_attribute *list, size_t *n)
+static ks_status add_loss(const struct ks_analysis *a, const struct ks_subject *subject,
+                          struct ks_attribute *list, size_t *n)
 {
     const struct ks_problem *problem = &subject->problem;
 
     KS_TRY(ks_attribute_add_string(list, n, "checkpoint_sha256", subject->digest));
-    KS_TRY(ks_attribute_add_string(list, n, "operator", a->kind->name));
     KS_TRY(ks_attribute_add_string(list, n, "batchnorm", problem->evaluation ? "eval" : "train"));
-    KS_TRY(ks_attribute_add_string(list, n, "precision", a->single ? "f32" : "f64"));
-    ks_attribute_add_integer(list, n, "probe_seed", (int64_t)a->seed);
-    ks_attribute_add_integer(list, n, "dimension", (int64_t)subject->dimension);
     ks_attribute_add_number(list, n, "weight_decay", problem->weight_decay);
     ks_attribute_add_number(list, n, "scale", problem->scale);
     ks_attribute_add_integer(list, n, "batches",
                              (int64_t)(problem->minibatches + problem->elsewhere));
-    ks_attribute_add_integer(list, n, "critic", problem->critic);
-    ks_attribute_add_integer(list, n, "layer", problem->layer);
     if (a->compat)
         KS_TRY(ks_attribute_add_string(list, n, "compat", "xqc"));
-    if (!a->exact)
-        KS_TRY(ks_attribute_add_string(list, n, "basis_precision",
-                                       subject->budget->single_basis ? "f32" : "f64"));
+    return KS_OK;
+}
+
+static ks_status add_product(const struct ks_analysis *a, const struct ks_subject *subject,
+                             struct ks_attribute *list, size_t *n)
+{
+    KS_TRY(ks_attribute_add_string(list, n, "operator", a->kind->name));
+    KS_TRY(ks_attribute_add_string(list, n, "precision", a->single ? "f32" : "f64"));
+    ks_attribute_add_integer(list, n, "dimension", (int64_t)subject->dimension);
+    ks_attribute_add_integer(list, n, "critic", subject->problem.critic);
+    ks_attribute_add_integer(list, n, "layer", subject->problem.layer);
+    return KS_OK;
+}
+
+static ks_status add_machine(const struct ks_subject *subject, struct ks_attribute *list, size_t *n)
+{
     KS_TRY(ks_attribute_add_string(list, n, "analyzer_version", KS_VERSION));
     KS_TRY(ks_attribute_add_string(list, n, "blas_version", ks_blas_version()));
     KS_TRY(ks_attribute_add_string(list, n, "blas_kernel", ks_blas_kernel()));
     ks_attribute_add_integer(list, n, "threads", omp_get_max_threads());
     ks_attribute_add_integer(list, n, "processes", subject->processes);
     return KS_OK;
+}
+
+/* What the numbers of a step depend on. */
+static ks_status add_operator(const struct ks_analysis *a, const struct ks_subject *subject,
+                              struct ks_attribute *list, size_t *n)
+{
+    KS_TRY(add_loss(a, subject, list, n));
+    KS_TRY(add_product(a, subject, list, n));
+    ks_attribute_add_integer(list, n, "probe_seed", (int64_t)a->seed);
+    if (!a->exact)
+        KS_TRY(ks_attribute_add_string(list, n, "basis_precision",
+                                       subject->budget->single_basis ? "f32" : "f64"));
+    return add_machine(subject, list, n);
+}
+
+ks_status ks_describe_vectors(const struct ks_analysis *a, const struct ks_subject *subject,
+                              const double *loss, struct ks_attribute **list, size_t *n)
+{
+    KS_TRY(ks_alloc(OWN, sizeof **list, list));
+    KS_TRY(ks_attribute_add_string(*list, n, "checkpoint", subject->path));
+    KS_TRY(add_loss(a, subject, *list, n));
+    if (loss)
+        ks_attribute_add_number(*list, n, "loss", *loss);
+    else
+        KS_TRY(add_product(a, subject, *list, n));
+    return add_machine(subject, *list, n);
 }
 
 ks_status ks_describe(const struct ks_analysis *a, const struct ks_subject *subject,

@@ -22,15 +22,30 @@ static ks_status read_vectors(const struct ks_team *team, const char *path, size
     return KS_OK;
 }
 
-ks_status ks_apply_file(const struct ks_operator *a, const struct ks_selection *selection,
-                        const char *in, const char *out, struct ks_watch *watch)
+static ks_status write_vectors(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                               const char *path, size_t k, size_t n, const double *v,
+                               const double *loss)
+{
+    struct ks_attribute *list = NULL;
+    size_t n_attributes = 0;
+    ks_status status = ks_describe_vectors(analysis, subject, loss, &list, &n_attributes);
+
+    if (status == KS_OK)
+        status = ks_vectors_write(path, k, n, v, n_attributes, list);
+    ks_attributes_free(list, n_attributes);
+    return status;
+}
+
+ks_status ks_apply_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                        const struct ks_operator *a, const struct ks_selection *selection,
+                        struct ks_watch *watch)
 {
     const bool leads = ks_team_rank(a->team) == 0;
     ks_status status = KS_OK;
     double *v = NULL, *pair = NULL;
     size_t k;
 
-    KS_GO(read_vectors(a->team, in, selection->of, &k, &v));
+    KS_GO(read_vectors(a->team, analysis->apply, selection->of, &k, &v));
     watch->products = k;
     status = ks_alloc(2 * a->n, sizeof *pair, &pair);
     if (status == KS_OK)
@@ -47,16 +62,19 @@ ks_status ks_apply_file(const struct ks_operator *a, const struct ks_selection *
         ks_selection_scatter(selection, product, whole);
         ks_watch_product(watch, i + 1);
     }
-    KS_GO(ks_team_agree(a->team, leads ? ks_vectors_write(out, k, selection->of, v, NULL) : KS_OK));
+    status = leads ? write_vectors(analysis, subject, analysis->output, k, selection->of, v, NULL)
+                   : KS_OK;
+    KS_GO(ks_team_agree(a->team, status));
 done:
     free(v);
     free(pair);
     return status;
 }
 
-ks_status ks_gradient_file(const struct ks_problem *problem, const struct ks_team *team,
-                           const char *out)
+ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                           const struct ks_team *team)
 {
+    const struct ks_problem *problem = &subject->problem;
     const struct ks_networks *critic = &problem->checkpoint->critic;
     size_t n = critic->ensemble * critic->arch->parameters;
     ks_status status = KS_OK;
@@ -73,7 +91,7 @@ ks_status ks_gradient_file(const struct ks_problem *problem, const struct ks_tea
     KS_GO(require_finite(1, &loss, "the loss"));
     KS_GO(require_finite(n, vector, "the gradient"));
     if (ks_team_rank(team) == 0)
-        status = ks_vectors_write(out, 1, n, vector, &loss);
+        status = write_vectors(analysis, subject, analysis->gradient, 1, n, vector, &loss);
     KS_GO(ks_team_agree(team, status));
 done:
     free(vector);

@@ -45,7 +45,7 @@ static void test_apply_and_exact(void **state)
         assert_ok(ks_alloc(n * n, sizeof *h, &h));
         for (size_t k = 0; k < n; k++)
             h[k * n + k] = 1;
-        assert_ok(ks_vectors_write(file("units"), n, n, h, NULL));
+        assert_ok(ks_vectors_write(file("units"), n, n, h, 0, NULL));
         free(h);
         assert_runs("--apply units.h5 --output columns.h5 --precision f64 %s.h5", archs[i].name);
         h = read_vectors("columns.h5", n, n);
@@ -94,6 +94,42 @@ static void test_gradient(void **state)
         free(v), free(g);
         ks_checkpoint_free(c);
     }
+}
+
+static void check_word(const char *path, const char *name, const char *word)
+{
+    struct ks_attribute a;
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_open(path, "kappascope-vector", &h5));
+    assert_ok(ks_h5_read_attribute(h5, "/", name, KS_ATTRIBUTE_STRING, &a));
+    assert_string_equal(a.string, word);
+    free(a.string);
+    ks_h5_close(h5);
+}
+
+/* Vector files say of what they are. */
+static void test_words_of_vectors(void **state)
+{
+    const char *name = archs[0].name;
+    size_t n = dimension(archs[0].text);
+    double *v = calloc(n, sizeof *v);
+
+    (void)state;
+    assert_ok(ks_vectors_write(file("v"), 1, n, v, 0, NULL));
+    assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --operator ggn --precision f64 "
+                "--weight-decay 0.3 --critic 0 %s.h5",
+                name);
+    check_word(file("o"), "operator", "ggn");
+    check_word(file("o"), "precision", "f64");
+    for (int i = 0; i < 2; i++) {
+        const char *path = file(i == 0 ? "o" : "g");
+
+        check_word(path, "batchnorm", "train");
+        assert_true(read_root_number(path, "weight_decay") == 0.3);
+        assert_true(read_root_number(path, "scale") == 1);
+    }
+    free(v);
 }
 
 /* Estimates against all eigenvalues, and float32 against float64. */
@@ -398,12 +434,19 @@ static void test_breakdown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_apply_and_exact), cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_estimates),       cmocka_unit_test(test_noise_floor_of_float32),
-        cmocka_unit_test(test_null_directions), cmocka_unit_test(test_known_zeros),
-        cmocka_unit_test(test_lower_bound),     cmocka_unit_test(test_options),
-        cmocka_unit_test(test_compat),          cmocka_unit_test(test_spectrum_file),
-        cmocka_unit_test(test_table),           cmocka_unit_test(test_breakdown),
+        cmocka_unit_test(test_apply_and_exact),
+        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_words_of_vectors),
+        cmocka_unit_test(test_estimates),
+        cmocka_unit_test(test_noise_floor_of_float32),
+        cmocka_unit_test(test_null_directions),
+        cmocka_unit_test(test_known_zeros),
+        cmocka_unit_test(test_lower_bound),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_compat),
+        cmocka_unit_test(test_spectrum_file),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_breakdown),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

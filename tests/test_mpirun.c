@@ -168,7 +168,7 @@ static void test_exact_and_vectors(void **state)
     for (size_t i = 0; i < n; i++)
         assert_close(together->ritz[i], alone->ritz[i], 1e-14 * alone->ritz[n - 1]);
     ks_spectrum_free(alone), ks_spectrum_free(together);
-    assert_ok(ks_vectors_write(file("v"), 3, n, v, NULL));
+    assert_ok(ks_vectors_write(file("v"), 3, n, v, 0, NULL));
     launch(0);
     assert_runs("--apply v.h5 --output hv.h5 --gradient g.h5 --weight-decay 2 --precision f64 "
                 "bn+ce.h5");

@@ -220,7 +220,7 @@ static void test_other_files(void **state)
     struct ks_spectrum *s;
 
     (void)state;
-    assert_ok(ks_vectors_write(path, 1, 3, vector, NULL));
+    assert_ok(ks_vectors_write(path, 1, 3, vector, 0, NULL));
     refused(path, "expected \"kappascope-spectrum\", found \"kappascope-vector\"");
     assert_fails(ks_spectrum_read(scratch("none.h5"), &s), KS_IO, "No such file");
 }

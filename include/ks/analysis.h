@@ -105,6 +105,10 @@ ks_status ks_budget_divide(const struct ks_analysis *analysis, const struct ks_t
  * and what can be claimed. */
 ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_subject *subject,
                       struct ks_spectrum *spectrum);
+/* Likewise of vectors: products, or where there is a loss its gradient. The caller frees with
+ * ks_attributes_free, also after a failure; *list is NULL and *n 0 before. */
+ks_status ks_describe_vectors(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                              const double *loss, struct ks_attribute **list, size_t *n);
 /* Of these what a Lanczos step depends on, a "NAME VALUE" a line; the caller frees. */
 ks_status ks_describe_key(const struct ks_analysis *analysis, const struct ks_subject *subject,
                           char **key);
@@ -130,13 +134,14 @@ void ks_watch_resumed(void *watch, const struct ks_lanczos *lanczos);
 void ks_watch_step(void *watch, const struct ks_lanczos *lanczos);
 void ks_watch_product(void *watch, size_t products);
 
-/* --apply: a, the operator of the selected coordinates, times each vector of the file `in`, written
- * to `out`; vectors have their whole length, and what is not selected is ignored and zero. `watch`
+/* --apply: a, the operator of the selected coordinates, times each vector of a file, written to
+ * --output; vectors have their whole length, and what is not selected is ignored and zero. `watch`
  * has been set up but for the number of products. */
-ks_status ks_apply_file(const struct ks_operator *a, const struct ks_selection *selection,
-                        const char *in, const char *out, struct ks_watch *watch);
-/* --gradient: loss and gradient, written to `out`. In a team both are for all processes. */
-ks_status ks_gradient_file(const struct ks_problem *problem, const struct ks_team *team,
-                           const char *out);
+ks_status ks_apply_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                        const struct ks_operator *a, const struct ks_selection *selection,
+                        struct ks_watch *watch);
+/* --gradient: loss and gradient, written. In a team both are for all processes. */
+ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                           const struct ks_team *team);
 
 #endif

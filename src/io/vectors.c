@@ -33,20 +33,15 @@ done:
 }
 
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
-                           const double *loss)
+                           size_t n_attributes, const struct ks_attribute *attribute)
 {
     const struct ks_h5_shape shape = {2, {k, n}};
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
 
     KS_GO(ks_h5_create(path, FORMAT, &h5));
-    KS_GO(ks_h5_write_string(h5, "/", "blas_version", ks_blas_version()));
-    KS_GO(ks_h5_write_string(h5, "/", "blas_kernel", ks_blas_kernel()));
-    if (loss) {
-        struct ks_attribute a = {.name = "loss", .type = KS_ATTRIBUTE_NUMBER, .number = *loss};
-
-        KS_GO(ks_h5_write_attribute(h5, "/", &a));
-    }
+    for (size_t i = 0; i < n_attributes; i++)
+        KS_GO(ks_h5_write_attribute(h5, "/", &attribute[i]));
     KS_GO(ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, vectors));
     KS_GO(ks_h5_commit(h5));
 done:
