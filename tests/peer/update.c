@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "shake.h"
+
 #include "ks/architecture.h"
 #include "ks/h5.h"
 #include "ks/memory.h"
@@ -246,60 +248,6 @@ static ks_status play(struct record *r)
 }
 
 /* ---- The agents -------------------------------------------------------------------------- */
-
-/* By up to a few tenths of what a kernel's column, a scale or a statistic is. */
-static void shake(const struct ks_arch *arch, struct ks_rng *rng, real *w)
-{
-    for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
-        real *at = w + l->offset;
-
-        for (size_t k = 0; k < l->n_params; k++) {
-            size_t rows = l->param[k].rows, n = KS(array_size)(&l->param[k]);
-            double size = rows > 0 ? 0.3 / sqrt((double)rows) : 0.1;
-
-            for (size_t j = 0; j < n; j++)
-                at[j] += (real)(size * ks_rng_normal(rng));
-            at += n;
-        }
-    }
-}
-
-static void shake_statistics(size_t n, struct ks_rng *rng, real *state)
-{
-    for (size_t i = 0; i < n; i++)
-        state[i] = (real)fabs((double)state[i] + 0.3 * ks_rng_normal(rng));
-}
-
-static void shake_moments(size_t n, struct ks_rng *rng, real *m, real *v)
-{
-    for (size_t i = 0; i < n; i++) {
-        m[i] = (real)(1e-3 * ks_rng_normal(rng));
-        v[i] = (real)pow(1e-3 * ks_rng_normal(rng), 2);
-    }
-}
-
-static void shake_agent(struct ks_agent *a)
-{
-    struct ks_rng rng = ks_rng_start(SEED, 3);
-
-    for (size_t e = 0; e < a->config.ensemble; e++) {
-        struct ks_critic *c = &a->critic[e];
-
-        shake(a->critic_arch, &rng, c->w);
-        shake(a->critic_arch, &rng, c->target);
-        shake_statistics(a->critic_arch->states, &rng, c->state);
-        shake_moments(a->critic_arch->parameters, &rng, c->m, c->v);
-    }
-    shake(a->actor_arch, &rng, a->actor_w);
-    shake_statistics(a->actor_arch->states, &rng, a->actor_state);
-    shake_moments(a->actor_arch->parameters, &rng, a->actor_m, a->actor_v);
-    a->log_temperature += 2;
-    a->temperature_m = 0.1;
-    a->temperature_v = 0.02;
-    a->critic_adam.step = 37;
-    a->actor_adam.step = 13;
-}
 
 /* The arrays x[ensemble] of n numbers each. */
 static ks_status write_arrays(struct record *r, struct ks_h5 *h5, const char *group,

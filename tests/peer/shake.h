@@ -1,0 +1,67 @@
+/* Agents whose every parameter, statistic and moment counts, for comparisons in which a fresh one,
+ * with its biases of 0 and scales of 1, would hide terms. */
+#ifndef KS_SHAKE_H
+#define KS_SHAKE_H
+
+#include <math.h>
+
+#include "ks/agent.h"
+#include "ks/rng.h"
+
+enum { SHAKES = 11 }; /* seed */
+
+/* By up to a few tenths of what a kernel's column, a scale or a statistic is. */
+static inline void shake(const struct ks_arch *arch, struct ks_rng *rng, real *w)
+{
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct ks_layer *l = &arch->layer[i];
+        real *at = w + l->offset;
+
+        for (size_t k = 0; k < l->n_params; k++) {
+            size_t rows = l->param[k].rows, n = KS(array_size)(&l->param[k]);
+            double size = rows > 0 ? 0.3 / sqrt((double)rows) : 0.1;
+
+            for (size_t j = 0; j < n; j++)
+                at[j] += (real)(size * ks_rng_normal(rng));
+            at += n;
+        }
+    }
+}
+
+static inline void shake_statistics(size_t n, struct ks_rng *rng, real *state)
+{
+    for (size_t i = 0; i < n; i++)
+        state[i] = (real)fabs((double)state[i] + 0.3 * ks_rng_normal(rng));
+}
+
+static inline void shake_moments(size_t n, struct ks_rng *rng, real *m, real *v)
+{
+    for (size_t i = 0; i < n; i++) {
+        m[i] = (real)(1e-3 * ks_rng_normal(rng));
+        v[i] = (real)pow(1e-3 * ks_rng_normal(rng), 2);
+    }
+}
+
+static inline void shake_agent(struct ks_agent *a)
+{
+    struct ks_rng rng = ks_rng_start(SHAKES, 3);
+
+    for (size_t e = 0; e < a->config.ensemble; e++) {
+        struct ks_critic *c = &a->critic[e];
+
+        shake(a->critic_arch, &rng, c->w);
+        shake(a->critic_arch, &rng, c->target);
+        shake_statistics(a->critic_arch->states, &rng, c->state);
+        shake_moments(a->critic_arch->parameters, &rng, c->m, c->v);
+    }
+    shake(a->actor_arch, &rng, a->actor_w);
+    shake_statistics(a->actor_arch->states, &rng, a->actor_state);
+    shake_moments(a->actor_arch->parameters, &rng, a->actor_m, a->actor_v);
+    a->log_temperature += 2;
+    a->temperature_m = 0.1;
+    a->temperature_v = 0.02;
+    a->critic_adam.step = 37;
+    a->actor_adam.step = 13;
+}
+
+#endif
