@@ -229,7 +229,7 @@ static void test_memory(void **state)
     assert_non_null(strstr(complained, "GB for vectors (in float32: in float64 they do not fit)"));
     check_basis_precision("f32");
     assert_runs("--precision f64 --memory %zuK --order 60 medium.h5", 3 * least);
-    assert_string_equal(complained, "");
+    assert_null(strstr(complained, "float32"));
     check_basis_precision("f64");
     assert_int_equal(analyzer("--precision f64 --memory %zuK --order 60 medium.h5", least - 1), 1);
     least_memory("--exact ln+ce.h5");

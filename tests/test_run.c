@@ -286,30 +286,37 @@ static size_t resident_pages(void)
 }
 
 /* Once replay is full, memory stays what it is: through episodes, updates, points and checkpoints.
- * AddressSanitizer keeps what was freed. */
+ * What is touched once, as a buffer when two threads first multiply at the same time, may come
+ * late: so in one of some stretches, whereas a leak shows in all. AddressSanitizer keeps what was
+ * freed.
+ */
 static void test_memory_is_flat(void **state)
 {
 #ifdef __SANITIZE_ADDRESS__
     skip();
 #endif
-    enum { PAGES = 100, WARM = 40 };
+    enum { PAGES = 25, WARM = 40, STRETCHES = 4, STRETCH = 90 };
     struct subject s;
-    size_t before = 0;
+    size_t before = 0, least = SIZE_MAX;
 
     (void)state;
     setup(&s, RANDOM_STEPS);
     ks_replay_free(s.run->replay);
     assert_ok(ks_replay_new(20, s.observations, s.actions, &s.run->replay));
-    for (size_t k = 0; k < 10 * WARM; k++) {
+    for (size_t k = 1; k <= WARM + STRETCHES * STRETCH; k++) {
         steps(&s, 1);
         if (k % 20 == 0) {
             assert_ok(ks_points_write(s.run));
             assert_ok(ks_run_save(s.run));
         }
-        if (k == WARM)
-            before = resident_pages();
+        if (k >= WARM && (k - WARM) % STRETCH == 0) {
+            size_t now = resident_pages(), grown = now > before ? now - before : 0;
+
+            least = k > WARM && grown < least ? grown : least;
+            before = now;
+        }
     }
-    assert_true(resident_pages() < before + PAGES);
+    assert_in_range(least, 0, PAGES);
     assert_ok(ks_points_clear(s.run));
     teardown(&s);
 }
