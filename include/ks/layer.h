@@ -84,9 +84,9 @@ enum ks_role { KS_NO_ROLE, KS_NORM, KS_ACTIVATION };
 struct ks_layer_kind {
     const char *name;            /* the first word of its line                           */
     const char *const *examples; /* lines that cover each option, for tests; end in NULL */
-    /* y may be x where the kind does not use x, x_bar may be y_bar where it does not use y_bar; y_dot
-     * may be x_dot, and x_bar_dot y_bar_dot: tangent_backward reads neither x_dot nor, after it has
-     * set x_bar_dot, y_bar_dot. */
+    /* y may be x where the kind does not use x, x_bar may be y_bar where it does not use y_bar;
+     * y_dot may be x_dot, and x_bar_dot y_bar_dot: tangent_backward reads neither x_dot nor, after
+     * it has set x_bar_dot, y_bar_dot. */
     bool in_place;
     /* tangent_backward sets x_bar too, as backward had set it, where the pass asks for it: so the
      * adjoint of the layer below need not be kept. */
