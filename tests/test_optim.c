@@ -150,6 +150,91 @@ static void test_published_values(void **state)
     }
 }
 
+/* The network of the trajectories below: y = sigmoid(W2 sigmoid(W1 x + b1) + b2) of two inputs, its
+ * parameters W1 [3, 2], b1 [3], W2 [3], b2; g = the gradient of the sum of y over the rows. */
+enum { TINY = 13 };
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static void tiny_gradient(const double *w, double *g)
+{
+    static const double x[3][2] = {{0.1, 0.2}, {0.3, 0.4}, {0.5, 0.6}};
+
+    memset(g, 0, TINY * sizeof *g);
+    for (size_t r = 0; r < 3; r++) {
+        double h[3], sum = w[12], y, y_bar;
+
+        for (size_t j = 0; j < 3; j++) {
+            h[j] = sigmoid(w[2 * j] * x[r][0] + w[2 * j + 1] * x[r][1] + w[6 + j]);
+            sum += w[9 + j] * h[j];
+        }
+        y = sigmoid(sum);
+        y_bar = y * (1 - y);
+        g[12] += y_bar;
+        for (size_t j = 0; j < 3; j++) {
+            double h_bar = y_bar * w[9 + j] * h[j] * (1 - h[j]);
+
+            g[9 + j] += y_bar * h[j];
+            g[6 + j] += h_bar;
+            g[2 * j] += h_bar * x[r][0];
+            g[2 * j + 1] += h_bar * x[r][1];
+        }
+    }
+}
+
+/* What PyTorch's tests expect of Adam with rate 1 after so many steps from given parameters, with
+ * their tolerances; `l2` times the parameters is added to the gradient (PyTorch, test/cpp/api,
+ * optim.cpp and optim_baseline.h). */
+static void test_published_trajectories(void **state)
+{
+    static const struct {
+        double l2;
+        int64_t steps;
+        double w[TINY];
+    } published[] = {
+        {0,
+         1,
+         {0.7889791973, 0.5023527441, 0.8586918159, 0.6579591154, 0.7476108838, 1.6975378974,
+          0.8914325948, 0.7020467393, 1.6891939505, -1.0508020464, -1.3941340316, -1.2843369731,
+          -1.0711376815}},
+        {0,
+         1001,
+         {8.2327286445, 7.9710299113, 6.6438456570, 6.4712280289, 6.1702733107, 7.1509265200,
+          8.4179034295, 6.5974869789, 7.2320179771, -6.7299143946, -7.0977371069, -6.7535913164,
+          -6.4359224178}},
+        {0.01,
+         101,
+         {0.1783589729, 0.2542141736, 0.1968201108, 0.2352275872, 0.1780601344, 0.2294364029,
+          0.6227661366, 0.6058596073, 0.6077177005, -1.4259754715, -1.4333347967, -1.4085456423,
+          -2.0710783910}},
+        {0.01,
+         201,
+         {0.1796569529, 0.2425434800, 0.1796466384, 0.2425083616, 0.1796289599, 0.2424992072,
+          0.6287145246, 0.6286955878, 0.6286563326, -1.4123887231, -1.4124007118, -1.4122701548,
+          -2.0633570398}},
+    };
+    static const double start[TINY] = {-0.2109, -0.4976, -0.1413, -0.3420, -0.2524, 0.6976, -0.1085,
+                                       -0.2979, 0.6892,  -0.0508, -0.3941, -0.2843, -0.0711};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof published / sizeof *published; k++) {
+        struct ks_adam adam = {.schedule = {1, 1, 1}};
+        double w[TINY], g[TINY], m[TINY] = {0}, v[TINY] = {0};
+
+        memcpy(w, start, sizeof w);
+        for (; adam.step < published[k].steps; adam.step++) {
+            tiny_gradient(w, g);
+            for (size_t i = 0; i < TINY; i++)
+                w[i] = KS(adam_scalar)(&adam, g[i] + published[k].l2 * w[i], &m[i], &v[i], w[i]);
+        }
+        for (size_t i = 0; i < TINY; i++)
+            assert_close(w[i], published[k].w[i], 5e-4 + 1e-3 * fabs(published[k].w[i]));
+    }
+}
+
 /* p <- p - rate (adam + decay p): the difference to a step without decay is rate decay p, on the
  * parameters of the mask and nowhere else. */
 static void check_decay(enum ks_decay decayed, bool hidden, bool norms, bool head)
@@ -324,11 +409,17 @@ static void test_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),       cmocka_unit_test(test_adam),
-        cmocka_unit_test(test_first_step),     cmocka_unit_test(test_published_values),
-        cmocka_unit_test(test_scalar),         cmocka_unit_test(test_decay),
-        cmocka_unit_test(test_decay_of_norms), cmocka_unit_test(test_projection),
-        cmocka_unit_test(test_zero_column),    cmocka_unit_test(test_fused_step),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_first_step),
+        cmocka_unit_test(test_published_values),
+        cmocka_unit_test(test_published_trajectories),
+        cmocka_unit_test(test_scalar),
+        cmocka_unit_test(test_decay),
+        cmocka_unit_test(test_decay_of_norms),
+        cmocka_unit_test(test_projection),
+        cmocka_unit_test(test_zero_column),
+        cmocka_unit_test(test_fused_step),
         cmocka_unit_test(test_not_finite),
     };
 
