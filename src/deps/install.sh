@@ -10,6 +10,7 @@ set -eu
 
 folder=$1
 pins=$(dirname "$0")/wheels.txt
+. "$(dirname "$0")/apt.sh"
 mujoco=${MUJOCO_DIR:-$folder/mujoco}
 models=${DM_CONTROL_DIR:-$folder/dm_control}
 python_version=3.11 # of the wheel to fetch, whatever Python is here: the library inside is the same
@@ -63,14 +64,6 @@ missing() { # TABLE: the packages of its rows that are not here
     echo "$1" | while read -r kind name package; do
         [ -z "$kind" ] || present "$kind" "$name" || printf ' %s' "$package"
     done
-}
-
-apt_get() {
-    if [ "$(id -u)" -eq 0 ]; then
-        DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >&2
-    else
-        sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >&2
-    fi
 }
 
 install_packages() { # TABLE

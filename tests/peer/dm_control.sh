@@ -3,8 +3,9 @@
 #
 # Compares all tasks with dm_control's own Python, step by step: records start states and episodes of
 # random actions there and replays them here, with the same libmujoco and dm_control's own models.
-# Prints a row a task, see tests/peer/replay.c. Without arguments: the MuJoCo in use and the pinned dm_control. With them: another pair that goes together
-# (3.3.7 and 1.0.34, 3.17.0 and 1.0.49), for which everything is built again.
+# Prints a row a task, see tests/peer/replay.c. Without arguments: the MuJoCo in use and the pinned
+# dm_control. With them: another pair that goes together (3.3.7 and 1.0.34, 3.17.0 and 1.0.49), for
+# which everything is built again.
 #
 # BUILD (build) is where programs and the Python environments go, EPISODES (5) the number of
 # dog-trot's episodes (the others have one), PYTHON (python3) one for which those versions have wheels.

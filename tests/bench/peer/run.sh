@@ -19,18 +19,11 @@ python=${PYTHON:-python3}
 jax=0.10.2
 environment=$build/peer/jax-$jax
 export PYTHONDONTWRITEBYTECODE=1
+. src/deps/apt.sh
 
 die() {
     echo "run.sh: $*" >&2
     exit 1
-}
-
-apt_get() {
-    if [ "$(id -u)" -eq 0 ]; then
-        DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >&2
-    else
-        sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >&2
-    fi
 }
 
 has_torch() { "$1" -c 'import torch, h5py' 2>/dev/null; }
