@@ -128,14 +128,14 @@ static inline void shake(size_t n, uint64_t seed, double *w)
 static inline void shake_all(struct ks_agent *a)
 {
     for (size_t e = 0; e < 2; e++) {
-        struct ks_critic *c = &a->critic[e];
+        struct ks_trained *c = &a->critic[e];
 
         shake(a->critic_arch->parameters, 1 + e, c->w);
         shake(a->critic_arch->parameters, 3 + e, c->target);
         for (size_t i = 0; i < a->critic_arch->states; i++)
             c->state[i] = fabs(c->state[i] + 0.1 * (double)(i % 5));
     }
-    shake(a->actor_arch->parameters, 9, a->actor_w);
+    shake(a->actor_arch->parameters, 9, a->actor.w);
 }
 
 /* The forward pass of one network on `rows` rows, all outputs wanted; the caller frees. */
@@ -179,8 +179,8 @@ static inline struct before remember(const struct ks_agent *a)
         b.critic[e] = copy(a->critic_arch->parameters, a->critic[e].w);
         b.target[e] = copy(a->critic_arch->parameters, a->critic[e].target);
     }
-    b.actor = copy(a->actor_arch->parameters, a->actor_w);
-    b.actor_state = copy(a->actor_arch->states, a->actor_state);
+    b.actor = copy(a->actor_arch->parameters, a->actor.w);
+    b.actor_state = copy(a->actor_arch->states, a->actor.state);
     return b;
 }
 

@@ -21,9 +21,9 @@ static void test_delay(void **state)
 
         assert_ok(KS(agent_update)(a, &batch, &u));
         assert_int_equal(u.actor_stepped, k % 3 == 0);
-        assert_int_equal(memcmp(b.actor, a->actor_w, n * sizeof(double)) != 0, k % 3 == 0);
+        assert_int_equal(memcmp(b.actor, a->actor.w, n * sizeof(double)) != 0, k % 3 == 0);
         assert_int_equal(a->log_temperature != log_t, k % 3 == 0);
-        assert_int_not_equal(memcmp(b.actor_state, a->actor_state, states * sizeof(double)), 0);
+        assert_int_not_equal(memcmp(b.actor_state, a->actor.state, states * sizeof(double)), 0);
         if (k == 0)
             assert_close(a->log_temperature - log_t, u.entropy > -1.5 ? -1e-3 : 1e-3, 1e-9);
         forget(&b);
@@ -75,7 +75,7 @@ static void test_threads(void **state)
     run_updates(two, 7);
     for (size_t e = 0; e < 2; e++)
         assert_memory_equal(one->critic[e].w, two->critic[e].w, n * sizeof(double));
-    assert_memory_equal(one->actor_w, two->actor_w, one->actor_arch->parameters * sizeof(double));
+    assert_memory_equal(one->actor.w, two->actor.w, one->actor_arch->parameters * sizeof(double));
     assert_memory_equal(&one->log_temperature, &two->log_temperature, sizeof(double));
     KS(agent_free)(one);
     KS(agent_free)(two);
@@ -115,7 +115,7 @@ static void test_act(void **state)
 
     (void)state;
     run_updates(a, 4);
-    head = forward(a->actor_arch, 1, true, a->actor_w, a->actor_state, x);
+    head = forward(a->actor_arch, 1, true, a->actor.w, a->actor.state, x);
     KS(agent_act)(a, s, NULL, mean);
     KS(agent_act)(a, s, noise, sample);
     for (size_t j = 0; j < ACTIONS; j++) {
@@ -163,17 +163,12 @@ static void test_moments(void **state)
     (void)state;
     assert_found(a, &a->critic[1].m[3], "critic first moments");
     assert_found(a, &a->critic[0].v[3], "critic second moments");
-    assert_found(a, &a->actor_m[2], "actor first moments");
-    assert_found(a, &a->actor_v[2], "actor second moments");
+    assert_found(a, &a->actor.m[2], "actor first moments");
+    assert_found(a, &a->actor.v[2], "actor second moments");
     assert_found(a, &a->temperature_v, "temperature moments");
     for (size_t i = 0; i < a->critic_arch->parameters; i++)
         a->critic[0].g[i] = 1e170;
-    assert_true(KS(adam_step)(a->critic_arch, &a->critic_adam,
-                              &(struct ks_trained){.w = a->critic[0].w,
-                                                   .m = a->critic[0].m,
-                                                   .v = a->critic[0].v,
-                                                   .g = a->critic[0].g,
-                                                   .columns = a->critic[0].columns}));
+    assert_true(KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[0]));
     assert_fails(KS(agent_check)(a), KS_NUMBER, "critic second moments");
     KS(agent_free)(a);
 }

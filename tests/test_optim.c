@@ -373,7 +373,7 @@ static void test_fused_step(void **state)
     for (size_t i = 0; i < n; i++)
         target[i] = (real)i / 10;
     fused.t.target = target;
-    fused.t.tau = 0.25;
+    fused.adam.tau = 0.25;
     KS(adam_step)(fused.arch, &fused.adam, &fused.t);
     KS(adam_step)(plain.arch, &plain.adam, &plain.t);
     KS(project)(fused.arch, plain.t.w, plain.t.columns);

@@ -42,7 +42,7 @@ static double loss_of(struct ks_agent *a, size_t e)
     if (e == 2)
         return KS(actor_gradient)(a, &entropy);
     KS(critic_gradient)(a, e);
-    return a->critic[e].loss / BATCH;
+    return a->step[e].loss / BATCH;
 }
 
 /* g'v against (L(w + h v) - L(w - h v)) / 2h along random directions. */
@@ -50,14 +50,14 @@ static void check_gradient(const char *name, struct ks_agent *a, size_t e)
 {
     enum { DIRECTIONS = 4 };
     size_t n = e == 2 ? a->actor_arch->parameters : a->critic_arch->parameters;
-    double *w = e == 2 ? a->actor_w : a->critic[e].w, *v = calloc(2 * n, sizeof *v), *g = v + n;
+    double *w = e == 2 ? a->actor.w : a->critic[e].w, *v = calloc(2 * n, sizeof *v), *g = v + n;
 
     for (size_t d = 0; d < DIRECTIONS; d++) {
         double h = 1e-6 / random_direction(n, 10 + d, v), up, down;
 
         h *= sqrt((double)n);
         loss_of(a, e);
-        memcpy(g, e == 2 ? a->actor_g : a->critic[e].g, n * sizeof *g);
+        memcpy(g, e == 2 ? a->actor.g : a->critic[e].g, n * sizeof *g);
         add(n, h, v, w);
         up = loss_of(a, e);
         add(n, -2 * h, v, w);

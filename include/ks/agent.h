@@ -41,15 +41,10 @@ struct ks_batch {
                                   * times that of a window                               */
 };
 
-/* One critic, its target and its blocks: what one thread works on. All owned. */
-struct ks_critic {
-    real *w, *state;          /* [P], [S]                                             */
-    real *m, *v, *g, *target; /* [P]: moments, gradient, parameters of the target     */
-    real *primal, *adjoint;   /* blocks, of the largest of its nets                   */
-    real *x_bar;              /* [batch, observations + actions]                      */
-    real *columns;            /* [widest]                                             */
-    double loss, q;           /* sums over the rows of the last step                  */
-    bool finite;              /* after the last step                                  */
+/* What the last step of one critic found. */
+struct ks_critic_step {
+    double loss, q; /* sums over the rows        */
+    bool finite;    /* its parameters, afterwards */
 };
 
 /* What an update found. The actor's figures are of its last step. */
@@ -59,11 +54,10 @@ struct ks_update {
     bool actor_stepped;
 };
 
-/* What a pass of the actor over a minibatch leaves. All owned. */
-struct ks_actor_pass {
-    real *primal; /* block, of the larger of its nets                                       */
-    real *noise;  /* [batch, actions]                                                       */
-    real *log_pi; /* [batch]                                                                */
+/* Actions that the actor draws for a minibatch. All owned. */
+struct ks_draw {
+    real *noise;  /* [batch, actions] */
+    real *log_pi; /* [batch]          */
 };
 
 struct ks_agent {
@@ -71,19 +65,19 @@ struct ks_agent {
     struct ks_arch *critic_arch, *actor_arch;
     /* Rows in training mode: 2 batch where the critic is joint, else batch; out rows: batch. */
     struct ks_net *critic_train, *critic_eval, *actor_train, *actor_eval, *actor_one;
-    struct ks_critic *critic; /* [ensemble]                                           */
+    struct ks_trained *critic, actor; /* critic: [ensemble]; blocks for the larger of its nets */
+    struct ks_critic_step *step;      /* [ensemble]                                          */
     struct ks_adam critic_adam, actor_adam;
-    real *actor_w, *actor_state, *actor_m, *actor_v, *actor_g; /* as in ks_critic           */
-    real *actor_next_state;              /* running statistics, while a pass moves them */
-    real *actor_adjoint, *actor_columns; /* block; [widest]                             */
-    struct ks_actor_pass next, policy;   /* at s' in evaluation, at s in training mode */
+    real *next_primal, *next_state; /* the actor's, of the pass at s'; statistics while moved */
+    struct ks_draw next, policy;    /* at s' in evaluation, at s in training mode */
     double log_temperature, temperature_m, temperature_v; /* its step is the actor's      */
     int64_t updates; /* done so far                                          */
     /* Work space. D = observations + actions, K = outputs of a critic. */
     real *input;          /* [2 or 3 batch, D]: (s,a), (s',a'), where joint (s,a) again */
     real *s, *next_s;     /* [batch, observations]                                */
     real *policy_input;   /* [batch, D]: (s, a ~ pi)                              */
-    real *action_bar;     /* [batch, D]                                           */
+    real *x_bar;          /* [ensemble, batch, D]: of policy_input                */
+    real *action_bar;     /* [batch, D]: their sum                                */
     real *target;         /* [batch, targets]                                     */
     real *row;            /* [threads, 2 K] or an observation: scratch            */
     real *values;         /* [ensemble, batch, K]: distributions in the actor's loss */
@@ -129,8 +123,9 @@ ks_status KS(agent_check)(const struct ks_agent *agent);
  * attributes. ks_checkpoint_free frees what was copied, also after a failure. */
 ks_status KS(agent_export)(const struct ks_agent *agent, struct ks_checkpoint *checkpoint);
 
-/* The pieces of an update, for tests: loss and gradient in critic->g, actor_g; no step is taken.
- * The critic's input and target, or s and the policy's noise, are those in the work space. */
+/* The pieces of an update, for tests: loss and gradient in step->loss, critic->g and actor.g; no
+ * step is taken. The critic's input and target, or s and the policy's noise, are those in the work
+ * space. */
 void KS(critic_gradient)(struct ks_agent *agent, size_t e);
 /* Returns the actor's loss; *entropy is the mean of -log pi. */
 double KS(actor_gradient)(struct ks_agent *agent, double *entropy);

@@ -24,16 +24,17 @@ struct ks_adam {
     struct ks_schedule schedule;
     double weight_decay;
     enum ks_decay decayed;
+    double tau;   /* of the targets' average */
     int64_t step; /* steps taken */
 };
 
-/* A network's parameters and what moves with them, each [arch->parameters]. */
+/* A network in training. P, S: arch->parameters, arch->states. */
 struct ks_trained {
-    real *w, *m, *v; /* parameters, Adam's moments                                    */
-    const real *g;   /* gradient                                                      */
-    real *target;    /* target <- target + tau (w - target) after the step; NULL: none */
-    double tau;
-    real *columns; /* scratch, [widest layer]                                       */
+    real *w, *state;        /* [P], [S]: parameters, running statistics                     */
+    real *m, *v, *g;        /* [P]: Adam's moments, gradient                                */
+    real *target;           /* [P]: target <- target + tau (w - target) after a step; NULL: none */
+    real *primal, *adjoint; /* blocks of its passes (net.h); the optimizer leaves them alone */
+    real *columns;          /* [widest layer]: scratch                                      */
 };
 
 /* One step with the rate of step number adam->step, which the caller then advances: so that several

@@ -64,43 +64,52 @@ static ks_status reals(size_t n, real **out)
     return ks_alloc(n, sizeof **out, out);
 }
 
-static ks_status allocate_critic(const struct ks_agent *a, struct ks_critic *c)
+/* All but the target, with blocks for either net. */
+static ks_status allocate_trained(const struct ks_net *train, const struct ks_net *eval,
+                                  struct ks_trained *t)
 {
-    size_t n = a->critic_arch->parameters;
+    size_t n = train->arch->parameters;
 
-    KS_TRY(reals(n, &c->w));
-    KS_TRY(reals(n, &c->m));
-    KS_TRY(reals(n, &c->v));
-    KS_TRY(reals(n, &c->g));
-    KS_TRY(reals(n, &c->target));
-    KS_TRY(reals(a->critic_arch->states, &c->state));
-    KS_TRY(reals(larger(a->critic_train->primal, a->critic_eval->primal), &c->primal));
-    KS_TRY(reals(larger(a->critic_train->adjoint, a->critic_eval->adjoint), &c->adjoint));
-    KS_TRY(reals(a->config.batch * KS(agent_width)(a), &c->x_bar));
-    return reals(KS(widest)(a->critic_arch), &c->columns);
+    KS_TRY(reals(n, &t->w));
+    KS_TRY(reals(train->arch->states, &t->state));
+    KS_TRY(reals(n, &t->m));
+    KS_TRY(reals(n, &t->v));
+    KS_TRY(reals(n, &t->g));
+    KS_TRY(reals(larger(train->primal, eval->primal), &t->primal));
+    KS_TRY(reals(larger(train->adjoint, eval->adjoint), &t->adjoint));
+    return reals(KS(widest)(train->arch), &t->columns);
 }
 
-static ks_status allocate_pass(const struct ks_agent *a, struct ks_actor_pass *pass)
+static void free_trained(struct ks_trained *t)
 {
-    KS_TRY(reals(larger(a->actor_train->primal, a->actor_eval->primal), &pass->primal));
-    KS_TRY(reals(a->config.batch * a->config.actions, &pass->noise));
-    return reals(a->config.batch, &pass->log_pi);
+    real *block[] = {t->w,      t->state,  t->m,       t->v,      t->g,
+                     t->target, t->primal, t->adjoint, t->columns};
+
+    for (size_t i = 0; i < sizeof block / sizeof *block; i++)
+        free(block[i]);
 }
 
-static ks_status allocate_actor(struct ks_agent *a)
+static ks_status allocate_draw(const struct ks_agent *a, struct ks_draw *draw)
 {
-    size_t n = a->actor_arch->parameters;
+    KS_TRY(reals(a->config.batch * a->config.actions, &draw->noise));
+    return reals(a->config.batch, &draw->log_pi);
+}
 
-    KS_TRY(reals(n, &a->actor_w));
-    KS_TRY(reals(n, &a->actor_m));
-    KS_TRY(reals(n, &a->actor_v));
-    KS_TRY(reals(n, &a->actor_g));
-    KS_TRY(reals(a->actor_arch->states, &a->actor_state));
-    KS_TRY(reals(a->actor_arch->states, &a->actor_next_state));
-    KS_TRY(allocate_pass(a, &a->next));
-    KS_TRY(allocate_pass(a, &a->policy));
-    KS_TRY(reals(a->actor_train->adjoint, &a->actor_adjoint));
-    return reals(KS(widest)(a->actor_arch), &a->actor_columns);
+static ks_status allocate_networks(struct ks_agent *a)
+{
+    size_t ensemble = a->config.ensemble;
+
+    KS_TRY(ks_alloc(ensemble, sizeof *a->critic, &a->critic));
+    for (size_t e = 0; e < ensemble; e++) {
+        KS_TRY(allocate_trained(a->critic_train, a->critic_eval, &a->critic[e]));
+        KS_TRY(reals(a->critic_arch->parameters, &a->critic[e].target));
+    }
+    KS_TRY(ks_alloc(ensemble, sizeof *a->step, &a->step));
+    KS_TRY(allocate_trained(a->actor_train, a->actor_eval, &a->actor));
+    KS_TRY(reals(a->actor_eval->primal, &a->next_primal));
+    KS_TRY(reals(a->actor_arch->states, &a->next_state));
+    KS_TRY(allocate_draw(a, &a->next));
+    return allocate_draw(a, &a->policy);
 }
 
 static ks_status allocate(struct ks_agent *a)
@@ -108,14 +117,12 @@ static ks_status allocate(struct ks_agent *a)
     size_t batch = a->config.batch, outputs = a->critic_arch->out, ensemble = a->config.ensemble;
     size_t threads = (size_t)a->config.threads;
 
-    KS_TRY(ks_alloc(ensemble, sizeof *a->critic, &a->critic));
-    for (size_t e = 0; e < ensemble; e++)
-        KS_TRY(allocate_critic(a, &a->critic[e]));
-    KS_TRY(allocate_actor(a));
+    KS_TRY(allocate_networks(a));
     KS_TRY(reals((batch + KS(agent_rows)(a)) * KS(agent_width)(a), &a->input));
     KS_TRY(reals(batch * a->config.observations, &a->s));
     KS_TRY(reals(batch * a->config.observations, &a->next_s));
     KS_TRY(reals(batch * KS(agent_width)(a), &a->policy_input));
+    KS_TRY(reals(ensemble * batch * KS(agent_width)(a), &a->x_bar));
     KS_TRY(reals(batch * KS(agent_width)(a), &a->action_bar));
     KS_TRY(reals(batch * a->critic_arch->loss.targets, &a->target));
     KS_TRY(reals(larger(threads * 2 * outputs, KS(agent_width)(a)), &a->row));
@@ -124,24 +131,27 @@ static ks_status allocate(struct ks_agent *a)
     return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
 }
 
+static ks_status init_trained(const struct ks_arch *arch, struct ks_rng rng, struct ks_trained *t)
+{
+    KS_TRY(KS(init_network)(arch, &rng, t->w, t->state));
+    KS(project)(arch, t->w, t->columns);
+    if (t->target)
+        memcpy(t->target, t->w, arch->parameters * sizeof *t->w);
+    return KS_OK;
+}
+
 static ks_status init(struct ks_agent *a)
 {
     const struct ks_agent_config *c = &a->config;
-    struct ks_rng rng = ks_stream(c->seed, KS_INIT_ACTOR, 0);
 
-    KS_TRY(KS(init_network)(a->actor_arch, &rng, a->actor_w, a->actor_state));
-    KS(project)(a->actor_arch, a->actor_w, a->actor_columns);
-    for (size_t e = 0; e < c->ensemble; e++) {
-        struct ks_critic *critic = &a->critic[e];
-
-        rng = ks_stream(c->seed, KS_INIT_CRITIC, e);
-        KS_TRY(KS(init_network)(a->critic_arch, &rng, critic->w, critic->state));
-        KS(project)(a->critic_arch, critic->w, critic->columns);
-        memcpy(critic->target, critic->w, a->critic_arch->parameters * sizeof *critic->w);
-    }
+    KS_TRY(init_trained(a->actor_arch, ks_stream(c->seed, KS_INIT_ACTOR, 0), &a->actor));
+    for (size_t e = 0; e < c->ensemble; e++)
+        KS_TRY(init_trained(a->critic_arch, ks_stream(c->seed, KS_INIT_CRITIC, e), &a->critic[e]));
     a->log_temperature = log(c->temperature);
-    a->critic_adam = (struct ks_adam){
-        .schedule = c->critic_rate, .weight_decay = c->weight_decay, .decayed = c->decay};
+    a->critic_adam = (struct ks_adam){.schedule = c->critic_rate,
+                                      .weight_decay = c->weight_decay,
+                                      .decayed = c->decay,
+                                      .tau = c->tau};
     a->actor_adam = a->critic_adam;
     a->actor_adam.schedule = c->actor_rate;
     return KS_OK;
@@ -167,37 +177,20 @@ done:
     return status;
 }
 
-static void free_critic(struct ks_critic *c)
-{
-    free(c->w);
-    free(c->m);
-    free(c->v);
-    free(c->g);
-    free(c->target);
-    free(c->state);
-    free(c->primal);
-    free(c->adjoint);
-    free(c->x_bar);
-    free(c->columns);
-}
-
 void KS(agent_free)(struct ks_agent *a)
 {
     if (!a)
         return;
     for (size_t e = 0; a->critic && e < a->config.ensemble; e++)
-        free_critic(&a->critic[e]);
-    free(a->critic);
-    real *block[] = {
-        a->actor_w,          a->actor_m,       a->actor_v,       a->actor_g,     a->actor_state,
-        a->actor_next_state, a->actor_adjoint, a->actor_columns, a->input,       a->s,
-        a->next_s,           a->policy_input,  a->action_bar,    a->target,      a->row,
-        a->values,           a->next.primal,   a->next.noise,    a->next.log_pi, a->policy.primal,
-        a->policy.noise,     a->policy.log_pi};
+        free_trained(&a->critic[e]);
+    free_trained(&a->actor);
+    void *block[] = {a->critic,     a->step,        a->next_primal,  a->next_state,
+                     a->next.noise, a->next.log_pi, a->policy.noise, a->policy.log_pi,
+                     a->input,      a->s,           a->next_s,       a->policy_input,
+                     a->x_bar,      a->action_bar,  a->target,       a->row,
+                     a->values,     a->q,           a->outputs};
     for (size_t i = 0; i < sizeof block / sizeof *block; i++)
         free(block[i]);
-    free(a->q);
-    free(a->outputs);
     KS(net_free)(a->critic_train);
     KS(net_free)(a->critic_eval);
     KS(net_free)(a->actor_train);
@@ -216,8 +209,8 @@ void KS(agent_act)(struct ks_agent *a, const float *observation, const double *n
 
     for (size_t j = 0; j < a->config.observations; j++)
         a->row[j] = (real)observation[j];
-    KS(net_forward)(a->actor_one, a->actor_w, a->actor_state, a->row, a->next.primal);
-    head = KS(net_output)(a->actor_one, a->next.primal);
+    KS(net_forward)(a->actor_one, a->actor.w, a->actor.state, a->row, a->next_primal);
+    head = KS(net_output)(a->actor_one, a->next_primal);
     for (size_t j = 0; j < n && noise; j++)
         a->next.noise[j] = (real)noise[j];
     pass = (struct ks_policy_pass){.rows = 1,
@@ -234,30 +227,32 @@ void KS(agent_act)(struct ks_agent *a, const float *observation, const double *n
         action[j] = (float)a->row[j];
 }
 
-static ks_status check(const char *what, size_t n, const real *x)
+static ks_status check(const char *name, const char *what, size_t n, const real *x)
 {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i]))
-            return ks_fail(KS_NUMBER, "%s: number %zu is %g", what, i, (double)x[i]);
+            return ks_fail(KS_NUMBER, "%s %s: number %zu is %g", name, what, i, (double)x[i]);
     return KS_OK;
+}
+
+static ks_status check_trained(const char *name, const struct ks_arch *arch,
+                               const struct ks_trained *t)
+{
+    KS_TRY(check(name, "parameters", arch->parameters, t->w));
+    KS_TRY(check(name, "running statistics", arch->states, t->state));
+    if (t->target)
+        KS_TRY(check(name, "target parameters", arch->parameters, t->target));
+    KS_TRY(check(name, "first moments", arch->parameters, t->m));
+    return check(name, "second moments", arch->parameters, t->v);
 }
 
 ks_status KS(agent_check)(const struct ks_agent *a)
 {
-    for (size_t e = 0; e < a->config.ensemble; e++) {
-        const struct ks_critic *c = &a->critic[e];
-
-        KS_TRY(check("critic parameters", a->critic_arch->parameters, c->w));
-        KS_TRY(check("critic running statistics", a->critic_arch->states, c->state));
-        KS_TRY(check("target parameters", a->critic_arch->parameters, c->target));
-        KS_TRY(check("critic first moments", a->critic_arch->parameters, c->m));
-        KS_TRY(check("critic second moments", a->critic_arch->parameters, c->v));
-    }
-    KS_TRY(check("actor parameters", a->actor_arch->parameters, a->actor_w));
-    KS_TRY(check("actor first moments", a->actor_arch->parameters, a->actor_m));
-    KS_TRY(check("actor second moments", a->actor_arch->parameters, a->actor_v));
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        KS_TRY(check_trained("critic", a->critic_arch, &a->critic[e]));
+    KS_TRY(check_trained("actor", a->actor_arch, &a->actor));
     if (!isfinite(a->temperature_m) || !isfinite(a->temperature_v))
         return ks_fail(KS_NUMBER, "temperature moments: %g and %g", a->temperature_m,
                        a->temperature_v);
-    return check("actor running statistics", a->actor_arch->states, a->actor_state);
+    return KS_OK;
 }

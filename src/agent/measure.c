@@ -15,8 +15,8 @@ static const double RANK_SHARE = 0.99;
 struct subject {
     const char *name;
     const struct ks_net *net;
-    const real *w, *g, *primal;
-    bool updated; /* primal holds activations of a minibatch */
+    const struct ks_trained *t;
+    bool updated; /* its block holds activations of a minibatch */
     double weight;
     bool first; /* of its ensemble: starts the sums        */
     struct ks_measure *list;
@@ -65,7 +65,7 @@ static struct norms layer_norms(const struct subject *s, const struct ks_layer *
 
     for (size_t k = 0; k < l->n_params; k++) {
         size_t n = KS(array_size)(&l->param[k]);
-        struct norms one = {.w2 = squares(n, s->w + at), .g2 = squares(n, s->g + at)};
+        struct norms one = {.w2 = squares(n, s->t->w + at), .g2 = squares(n, s->t->g + at)};
 
         if (one.w2 > 0) {
             one.rates = (double)n * sqrt(one.g2 / one.w2);
@@ -131,7 +131,7 @@ static void measure_activations(struct subject *s)
 
     for (size_t i = 0; i + 1 < s->net->arch->n_layers; i++) {
         const struct ks_layer *l = &s->net->arch->layer[i];
-        const real *y = s->primal + s->net->at[i].y;
+        const real *y = s->t->primal + s->net->at[i].y;
         size_t silent;
 
         if (l->kind->role != KS_ACTIVATION)
@@ -186,7 +186,7 @@ static ks_status measure_features(struct subject *s)
     double rank = NAN, norm = NAN;
 
     if (s->updated && s->net->arch->n_layers > 1) {
-        const real *y = KS(net_features)(s->net, s->primal);
+        const real *y = KS(net_features)(s->net, s->t->primal);
 
         norm = row_norm(s->net->rows, d, y);
         KS_TRY(feature_rank(s->net->rows, d, y, &rank));
@@ -210,15 +210,13 @@ ks_status KS(agent_measure)(struct ks_agent *a, struct ks_measure *list, size_t 
     struct subject s = {.n = 0};
 
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        struct ks_critic *c = &a->critic[e];
+        struct ks_trained *c = &a->critic[e];
 
         if (updated)
             KS(net_forward)(a->critic_eval, c->w, c->state, a->input, c->primal);
         s = (struct subject){.name = "critic",
                              .net = a->critic_eval,
-                             .w = c->w,
-                             .g = c->g,
-                             .primal = c->primal,
+                             .t = c,
                              .updated = updated,
                              .list = list,
                              .weight = 1 / (double)a->config.ensemble,
@@ -226,12 +224,10 @@ ks_status KS(agent_measure)(struct ks_agent *a, struct ks_measure *list, size_t 
         KS_TRY(measure(&s));
     }
     if (updated)
-        KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->s, a->policy.primal);
+        KS(net_forward)(a->actor_eval, a->actor.w, a->actor.state, a->s, a->actor.primal);
     s = (struct subject){.name = "actor",
                          .net = a->actor_eval,
-                         .w = a->actor_w,
-                         .g = a->actor_g,
-                         .primal = a->policy.primal,
+                         .t = &a->actor,
                          .updated = updated,
                          .list = list,
                          .n = s.n,

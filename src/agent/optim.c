@@ -22,9 +22,9 @@ double KS(schedule_rate)(const struct ks_schedule *s, int64_t step)
     return s->start - (s->start - s->end) * done;
 }
 
-/* The constants of one step: w <- keep w - rate m / (sqrt(v_scale v) + eps). */
+/* The constants of one step: w <- keep w - rate m / (sqrt(v_scale v) + eps); then tau. */
 struct constants {
-    real b1, b2, rate, v_scale, keep, eps;
+    real b1, b2, rate, v_scale, keep, eps, tau;
 };
 
 static struct constants constants(const struct ks_adam *adam, bool decays)
@@ -38,6 +38,7 @@ static struct constants constants(const struct ks_adam *adam, bool decays)
         .v_scale = (real)(1 / (1 - pow(BETA2, t))),
         .keep = (real)(decays ? 1 - rate * adam->weight_decay : 1),
         .eps = (real)ADAM_EPS,
+        .tau = (real)adam->tau,
     };
 }
 
@@ -115,7 +116,7 @@ static bool step_block(const struct constants *k, const struct ks_trained *t, si
         if (projected)
             scale_row(columns, t->columns, t->w + at);
         if (t->target)
-            average_row(columns, (real)t->tau, t->w + at, t->target + at);
+            average_row(columns, k->tau, t->w + at, t->target + at);
     }
     return finite;
 }

@@ -74,33 +74,34 @@ static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose,
     draw_noise(a, &rng, noise);
 }
 
-/* From the head that a pass left to the action columns of `input`. */
-static struct ks_policy_pass policy_pass(const struct ks_agent *a, const struct ks_net *net,
-                                         const struct ks_actor_pass *pass, real *input)
+/* From the head that a pass of the actor left to the action columns of `input`. */
+static struct ks_policy_pass policy_pass(const struct ks_agent *a, const real *head,
+                                         const struct ks_draw *draw, real *input)
 {
     return (struct ks_policy_pass){
         .rows = a->config.batch,
         .stride = KS(agent_width)(a),
-        .head = KS(net_output)(net, pass->primal),
-        .noise = pass->noise,
+        .head = head,
+        .noise = draw->noise,
         .action = input + a->config.observations,
-        .log_pi = pass->log_pi,
+        .log_pi = draw->log_pi,
     };
 }
 
 static void forward_next(struct ks_agent *a)
 {
-    KS(net_forward)(a->actor_eval, a->actor_w, a->actor_state, a->next_s, a->next.primal);
+    KS(net_forward)(a->actor_eval, a->actor.w, a->actor.state, a->next_s, a->next_primal);
 }
 
 static void forward_policy(struct ks_agent *a, real *state)
 {
-    KS(net_forward)(a->actor_train, a->actor_w, state, a->s, a->policy.primal);
+    KS(net_forward)(a->actor_train, a->actor.w, state, a->s, a->actor.primal);
 }
 
 static void sample_next(struct ks_agent *a)
 {
-    struct ks_policy_pass p = policy_pass(a, a->actor_eval, &a->next,
+    struct ks_policy_pass p = policy_pass(a, KS(net_output)(a->actor_eval, a->next_primal),
+                                          &a->next,
                                           a->input + a->config.batch * KS(agent_width)(a));
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
@@ -110,7 +111,8 @@ static void sample_next(struct ks_agent *a)
 
 static void sample_policy(struct ks_agent *a)
 {
-    struct ks_policy_pass p = policy_pass(a, a->actor_train, &a->policy, a->policy_input);
+    struct ks_policy_pass p = policy_pass(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                          &a->policy, a->policy_input);
     size_t obs = a->config.observations;
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
@@ -124,9 +126,9 @@ static void sample_policy(struct ks_agent *a)
  * moves the running statistics that the other one reads. */
 static void act(struct ks_agent *a, bool steps)
 {
-    size_t size = a->actor_arch->states * sizeof *a->actor_state;
+    size_t size = a->actor_arch->states * sizeof *a->actor.state;
 
-    memcpy(a->actor_next_state, a->actor_state, size);
+    memcpy(a->next_state, a->actor.state, size);
     draw_update_noise(a, KS_NEXT_ACTION, a->next.noise);
     if (steps)
         draw_update_noise(a, KS_POLICY_ACTION, a->policy.noise);
@@ -136,19 +138,19 @@ static void act(struct ks_agent *a, bool steps)
         forward_next(a);
 #pragma omp section
         if (steps || a->actor_arch->joint)
-            forward_policy(a, a->actor_next_state);
+            forward_policy(a, a->next_state);
     }
     sample_next(a);
     if (steps)
         sample_policy(a);
-    memcpy(a->actor_state, a->actor_next_state, size);
+    memcpy(a->actor.state, a->next_state, size);
 }
 
 static void next_values(struct ks_agent *a) /* step 2 */
 {
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        struct ks_critic *c = &a->critic[e];
+        struct ks_trained *c = &a->critic[e];
 
         KS(net_forward)
         (a->critic_train, c->target, NULL, a->input + a->config.batch * KS(agent_width)(a),
@@ -182,15 +184,15 @@ static double targets(struct ks_agent *a, const struct ks_batch *b)
 
 void KS(critic_gradient)(struct ks_agent *a, size_t e)
 {
-    struct ks_critic *c = &a->critic[e];
+    struct ks_trained *c = &a->critic[e];
     const struct ks_loss *loss = &a->critic_arch->loss;
     real *f_bar = KS(net_output_bar)(a->critic_train, c->adjoint);
 
     memset(c->g, 0, a->critic_arch->parameters * sizeof *c->g);
     KS(net_forward)(a->critic_train, c->w, c->state, a->input, c->primal);
-    c->loss = loss->kind->gradient(loss, a->config.batch,
-                                   KS(net_output)(a->critic_train, c->primal), a->target,
-                                   (real)(1 / (double)a->config.batch), f_bar);
+    a->step[e].loss = loss->kind->gradient(loss, a->config.batch,
+                                           KS(net_output)(a->critic_train, c->primal), a->target,
+                                           (real)(1 / (double)a->config.batch), f_bar);
     KS(net_backward)(a->critic_train, c->w, a->input, c->primal, c->adjoint, NULL, c->g);
 }
 
@@ -199,7 +201,7 @@ void KS(critic_gradient)(struct ks_agent *a, size_t e)
  *
  *   f_bar = weight (p - t) / batch,  so  sum_k z_k p_k = sum_k z_k (t_k + f_bar_k batch / weight)
  */
-static double sum_of_values(const struct ks_agent *a, const struct ks_critic *c)
+static double sum_of_values(const struct ks_agent *a, const struct ks_trained *c)
 {
     const struct ks_loss *loss = &a->critic_arch->loss;
     const real *f = KS(net_output)(a->critic_train, c->primal);
@@ -222,24 +224,15 @@ static double sum_of_values(const struct ks_agent *a, const struct ks_critic *c)
 
 static void step_critic(struct ks_agent *a, size_t e) /* steps 4 and 5 */
 {
-    struct ks_critic *c = &a->critic[e];
-
     KS(critic_gradient)(a, e);
-    c->q = sum_of_values(a, c);
-    c->finite = KS(adam_step)(a->critic_arch, &a->critic_adam,
-                              &(struct ks_trained){.w = c->w,
-                                                   .m = c->m,
-                                                   .v = c->v,
-                                                   .g = c->g,
-                                                   .target = c->target,
-                                                   .tau = a->config.tau,
-                                                   .columns = c->columns});
+    a->step[e].q = sum_of_values(a, &a->critic[e]);
+    a->step[e].finite = KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[e]);
 }
 
 /* Q of critic e at (s, a ~ pi), its distributions kept in a->values. */
 static void policy_values(struct ks_agent *a, size_t e)
 {
-    struct ks_critic *c = &a->critic[e];
+    struct ks_trained *c = &a->critic[e];
     size_t rows = a->config.batch, n = a->critic_arch->out;
     const real *f = KS(net_output)(a->critic_eval, c->primal);
 
@@ -260,13 +253,13 @@ static size_t smallest(const struct ks_agent *a, size_t i)
     return at;
 }
 
-/* c->x_bar = d/dx of -mean_i min_e Q_e: only rows where critic e is the smallest contribute. */
+/* x_bar = d/dx of -mean_i min_e Q_e: only rows where critic e is the smallest contribute. */
 static void policy_value_gradient(struct ks_agent *a, size_t e)
 {
-    struct ks_critic *c = &a->critic[e];
+    struct ks_trained *c = &a->critic[e];
     size_t rows = a->config.batch, n = a->critic_arch->out;
     real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
-    real scale = (real)(-1 / (double)rows);
+    real scale = (real)(-1 / (double)rows), *x_bar = a->x_bar + e * rows * KS(agent_width)(a);
 
     memset(f_bar, 0, rows * n * sizeof *f_bar);
     for (size_t i = 0; i < rows; i++) {
@@ -276,7 +269,7 @@ static void policy_value_gradient(struct ks_agent *a, size_t e)
         if (smallest(a, i) == e)
             KS(critic_value_gradient)(&a->critic_arch->loss, q, p, scale, f_bar + i * n);
     }
-    KS(net_backward)(a->critic_eval, c->w, a->policy_input, c->primal, c->adjoint, c->x_bar, NULL);
+    KS(net_backward)(a->critic_eval, c->w, a->policy_input, c->primal, c->adjoint, x_bar, NULL);
 }
 
 /* a->action_bar = sum over the critics of x_bar; only its action columns are read. */
@@ -284,10 +277,10 @@ static void sum_action_bars(struct ks_agent *a)
 {
     size_t n = a->config.batch * KS(agent_width)(a);
 
-    memcpy(a->action_bar, a->critic[0].x_bar, n * sizeof *a->action_bar);
+    memcpy(a->action_bar, a->x_bar, n * sizeof *a->action_bar);
     for (size_t e = 1; e < a->config.ensemble; e++)
         for (size_t i = 0; i < n; i++)
-            a->action_bar[i] += a->critic[e].x_bar[i];
+            a->action_bar[i] += a->x_bar[e * n + i];
 }
 
 /* mean(T log pi - min_e Q_e), and the mean of -log pi. */
@@ -306,7 +299,8 @@ static double actor_loss(const struct ks_agent *a, double *entropy)
 /* After forward_policy and sample_policy. */
 static double policy_gradient(struct ks_agent *a, double *entropy)
 {
-    struct ks_policy_pass p = policy_pass(a, a->actor_train, &a->policy, a->policy_input);
+    struct ks_policy_pass p = policy_pass(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                          &a->policy, a->policy_input);
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < a->config.ensemble; e++)
@@ -317,17 +311,17 @@ static double policy_gradient(struct ks_agent *a, double *entropy)
     sum_action_bars(a);
     p.a_bar = a->action_bar + a->config.observations;
     p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
-    p.head_bar = KS(net_output_bar)(a->actor_train, a->actor_adjoint);
+    p.head_bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
     KS(policy_backward)(&a->actor_arch->policy, &p);
-    memset(a->actor_g, 0, a->actor_arch->parameters * sizeof *a->actor_g);
+    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
     KS(net_backward)
-    (a->actor_train, a->actor_w, a->s, a->policy.primal, a->actor_adjoint, NULL, a->actor_g);
+    (a->actor_train, a->actor.w, a->s, a->actor.primal, a->actor.adjoint, NULL, a->actor.g);
     return actor_loss(a, entropy);
 }
 
 double KS(actor_gradient)(struct ks_agent *a, double *entropy)
 {
-    forward_policy(a, a->actor_state);
+    forward_policy(a, a->actor.state);
     sample_policy(a);
     return policy_gradient(a, entropy);
 }
@@ -338,12 +332,7 @@ static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
     double temperature = KS(agent_temperature)(a);
 
     u->actor_loss = policy_gradient(a, &u->entropy);
-    if (!KS(adam_step)(a->actor_arch, &a->actor_adam,
-                       &(struct ks_trained){.w = a->actor_w,
-                                            .m = a->actor_m,
-                                            .v = a->actor_v,
-                                            .g = a->actor_g,
-                                            .columns = a->actor_columns}))
+    if (!KS(adam_step)(a->actor_arch, &a->actor_adam, &a->actor))
         return ks_fail(KS_NUMBER, "an actor parameter is no longer finite");
     /* d/d log T of T (H - H*) is the loss itself */
     u->temperature_loss = temperature * (u->entropy - a->config.target_entropy);
@@ -364,9 +353,9 @@ static ks_status step_critics(struct ks_agent *a, struct ks_update *u)
     a->critic_adam.step++;
     u->critic_loss = u->q_mean = 0;
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        u->critic_loss += a->critic[e].loss / rows;
-        u->q_mean += a->critic[e].q / rows / ensemble;
-        if (!a->critic[e].finite)
+        u->critic_loss += a->step[e].loss / rows;
+        u->q_mean += a->step[e].q / rows / ensemble;
+        if (!a->step[e].finite)
             return ks_fail(KS_NUMBER, "a parameter of critic %zu is no longer finite", e);
     }
     return KS_OK;

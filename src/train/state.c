@@ -26,29 +26,24 @@ static void reals(struct pack *p, size_t n, real *x)
     item(p, x, n * sizeof *x);
 }
 
-static void pack_critic(struct pack *p, const struct ks_arch *arch, struct ks_critic *c)
+static void pack_trained(struct pack *p, const struct ks_arch *arch, struct ks_trained *t)
 {
-    reals(p, arch->parameters, c->w);
-    reals(p, arch->parameters, c->m);
-    reals(p, arch->parameters, c->v);
-    reals(p, arch->parameters, c->g);
-    reals(p, arch->parameters, c->target);
-    reals(p, arch->states, c->state);
+    reals(p, arch->parameters, t->w);
+    reals(p, arch->parameters, t->m);
+    reals(p, arch->parameters, t->v);
+    reals(p, arch->parameters, t->g);
+    if (t->target)
+        reals(p, arch->parameters, t->target);
+    reals(p, arch->states, t->state);
 }
 
 /* Gradients and the last minibatch are there for the row of progress.csv that an interrupted
  * evaluation still owes. */
 static void pack_agent(struct pack *p, struct ks_agent *a)
 {
-    size_t n = a->actor_arch->parameters;
-
     for (size_t e = 0; e < a->config.ensemble; e++)
-        pack_critic(p, a->critic_arch, &a->critic[e]);
-    reals(p, n, a->actor_w);
-    reals(p, n, a->actor_m);
-    reals(p, n, a->actor_v);
-    reals(p, n, a->actor_g);
-    reals(p, a->actor_arch->states, a->actor_state);
+        pack_trained(p, a->critic_arch, &a->critic[e]);
+    pack_trained(p, a->actor_arch, &a->actor);
     reals(p, a->config.batch * KS(agent_width)(a), a->input);
     reals(p, a->config.batch * a->config.observations, a->s);
     item(p, &a->log_temperature, sizeof a->log_temperature);

@@ -156,13 +156,20 @@ static double backward_gemms(const struct gemms *c)
 }
 
 /* Of the targets, the critics' step, and where the actor steps of its critics' values. */
-static double critic_gemms(const struct ks_agent *a, const struct ks_critic *c, bool actor_steps)
+static double critic_gemms(const struct ks_agent *a, size_t e, bool actor_steps)
 {
-    const float *next = a->input + a->config.batch * KS(agent_width)(a);
+    const struct ks_trained *c = &a->critic[e];
+    size_t width = KS(agent_width)(a);
+    const float *next = a->input + BATCH * width;
     struct gemms target = {a->critic_train, c->target, next, c->primal, NULL, NULL, NULL};
     struct gemms step = {a->critic_train, c->w, a->input, c->primal, c->adjoint, NULL, c->g};
-    struct gemms value = {a->critic_eval, c->w, a->policy_input, c->primal, c->adjoint,
-                          c->x_bar,       NULL};
+    struct gemms value = {a->critic_eval,
+                          c->w,
+                          a->policy_input,
+                          c->primal,
+                          c->adjoint,
+                          a->x_bar + e * BATCH * width,
+                          NULL};
     double operations = forward_gemms(&target) + forward_gemms(&step) + backward_gemms(&step);
 
     return operations + (actor_steps ? forward_gemms(&value) + backward_gemms(&value) : 0);
@@ -171,16 +178,16 @@ static double critic_gemms(const struct ks_agent *a, const struct ks_critic *c, 
 /* A cycle, in the order and on the threads of an update. */
 static double cycle_gemms(const struct ks_agent *a)
 {
-    struct gemms next = {a->actor_eval, a->actor_w, a->next_s, a->next.primal, NULL, NULL, NULL};
-    struct gemms actor = {a->actor_train,   a->actor_w, a->s,      a->policy.primal,
-                          a->actor_adjoint, NULL,       a->actor_g};
+    struct gemms next = {a->actor_eval, a->actor.w, a->next_s, a->next_primal, NULL, NULL, NULL};
+    struct gemms actor = {a->actor_train,   a->actor.w, a->s,      a->actor.primal,
+                          a->actor.adjoint, NULL,       a->actor.g};
     double operations = 0;
 
     for (int k = 0; k < CYCLE; k++) {
         operations += forward_gemms(&next);
 #pragma omp parallel for num_threads(a->config.threads) reduction(+ : operations)
-        for (int e = 0; e < ENSEMBLE; e++)
-            operations += critic_gemms(a, &a->critic[e], k == 0);
+        for (size_t e = 0; e < ENSEMBLE; e++)
+            operations += critic_gemms(a, e, k == 0);
         if (k == 0 || a->actor_arch->joint)
             operations += forward_gemms(&actor);
         if (k == 0)

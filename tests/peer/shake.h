@@ -47,16 +47,16 @@ static inline void shake_agent(struct ks_agent *a)
     struct ks_rng rng = ks_rng_start(SHAKES, 3);
 
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        struct ks_critic *c = &a->critic[e];
+        struct ks_trained *c = &a->critic[e];
 
         shake(a->critic_arch, &rng, c->w);
         shake(a->critic_arch, &rng, c->target);
         shake_statistics(a->critic_arch->states, &rng, c->state);
         shake_moments(a->critic_arch->parameters, &rng, c->m, c->v);
     }
-    shake(a->actor_arch, &rng, a->actor_w);
-    shake_statistics(a->actor_arch->states, &rng, a->actor_state);
-    shake_moments(a->actor_arch->parameters, &rng, a->actor_m, a->actor_v);
+    shake(a->actor_arch, &rng, a->actor.w);
+    shake_statistics(a->actor_arch->states, &rng, a->actor.state);
+    shake_moments(a->actor_arch->parameters, &rng, a->actor.m, a->actor.v);
     a->log_temperature += 2;
     a->temperature_m = 0.1;
     a->temperature_v = 0.02;

@@ -280,7 +280,7 @@ static ks_status write_number(struct ks_h5 *h5, const char *group, const char *n
 static ks_status write_critics(struct record *r, struct ks_h5 *h5, const char *g,
                                const struct ks_agent *a)
 {
-    const struct ks_critic *x = &a->critic[0], *y = &a->critic[1];
+    const struct ks_trained *x = &a->critic[0], *y = &a->critic[1];
     size_t n = a->critic_arch->parameters, states = a->critic_arch->states;
 
     KS_TRY(write_arrays(r, h5, g, "critic", 2, n, (const real *[]){x->w, y->w}));
@@ -295,10 +295,10 @@ static ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
 {
     size_t n = a->actor_arch->parameters, states = a->actor_arch->states;
 
-    KS_TRY(write_arrays(r, h5, g, "actor", 1, n, (const real *[]){a->actor_w}));
-    KS_TRY(write_arrays(r, h5, g, "actor_m", 1, n, (const real *[]){a->actor_m}));
-    KS_TRY(write_arrays(r, h5, g, "actor_v", 1, n, (const real *[]){a->actor_v}));
-    return write_arrays(r, h5, g, "actor_state", 1, states, (const real *[]){a->actor_state});
+    KS_TRY(write_arrays(r, h5, g, "actor", 1, n, (const real *[]){a->actor.w}));
+    KS_TRY(write_arrays(r, h5, g, "actor_m", 1, n, (const real *[]){a->actor.m}));
+    KS_TRY(write_arrays(r, h5, g, "actor_v", 1, n, (const real *[]){a->actor.v}));
+    return write_arrays(r, h5, g, "actor_state", 1, states, (const real *[]){a->actor.state});
 }
 
 /* The agent as it is now, in /update_NNN. */
