@@ -257,7 +257,7 @@ static pid_t start_graph(const struct stage *stage)
     if (child == 0) {
         ks_status status = ks_graph_run(stage->graph, tree, 2, false, true);
 
-        _exit(status == KS_RUN && strstr(ks_error_text(), "stopped") ? 42 : 1);
+        _exit(status == KS_RUN && strstr(ks_error_text(), "stopped") ? 42 : status != KS_OK);
     }
     wait_for("asleep");
     wait_for("runs/toy/bn+ce/seed0/step_000000008.h5");
@@ -296,6 +296,25 @@ static void test_interrupted_graph_goes_on(void **state)
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("journal"), "train bn+ce"), 1); /* not again */
     assert_int_equal(count(tree_text("journal"), "train ln+ce"), 2);
+    stage_free(&stage);
+}
+
+/* As nohup has it: the terminal's end does not stop the study. */
+static void test_ignored_signal(void **state)
+{
+    struct stage stage = stage_new(
+        "if [ $arch = ln+ce ]; then : >asleep; while [ ! -e wake ]; do sleep .1; done; fi");
+    pid_t child;
+    int result = 0;
+
+    (void)state;
+    signal(SIGHUP, SIG_IGN);
+    child = start_graph(&stage);
+    signal(SIGHUP, SIG_DFL);
+    assert_int_equal(kill(child, SIGHUP), 0);
+    tree_write("wake", "");
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
     stage_free(&stage);
 }
 
@@ -462,6 +481,7 @@ int main(void)
         IN_TREE(test_failure_is_named),
         IN_TREE(test_half_a_spectrum_is_removed),
         IN_TREE(test_interrupted_graph_goes_on),
+        IN_TREE(test_ignored_signal),
         IN_TREE(test_killed_graph_leaves_no_job),
         IN_TREE(test_front_program),
         IN_TREE(test_list),

@@ -158,6 +158,20 @@ static void test_signals(void **state)
     remove_folder(folder[1]);
 }
 
+/* As in a background job of a shell script. */
+static void test_ignored_signal(void **state)
+{
+    int result;
+
+    (void)state;
+    signal(SIGTERM, SIG_IGN);
+    result = run(&ground[0], folder[0], (struct plan){.fate = STOPS, .fate_at = 20});
+    signal(SIGTERM, SIG_DFL);
+    assert_int_equal(result, 0);
+    assert_string_equal(said(folder[0]), "");
+    finish(0);
+}
+
 /* progress.csv, where it is there, ends with a row. */
 static void assert_whole_rows(const char *name)
 {
@@ -333,15 +347,11 @@ static void test_two_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_straight),
-        cmocka_unit_test(test_deaths_at_all_operations),
-        cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_deaths_at_random),
-        cmocka_unit_test(test_deaths_in_a_row),
-        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_without_resume),
-        cmocka_unit_test(test_finished),
+        cmocka_unit_test(test_straight),        cmocka_unit_test(test_deaths_at_all_operations),
+        cmocka_unit_test(test_signals),         cmocka_unit_test(test_ignored_signal),
+        cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_deaths_at_random),
+        cmocka_unit_test(test_deaths_in_a_row), cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_without_resume),  cmocka_unit_test(test_finished),
         cmocka_unit_test(test_two_at_once),
     };
 

@@ -132,6 +132,8 @@ void ks_run_announce(struct ks_run *run, bool resumes);
 
 /* All of it, from the claim of the folder to the last checkpoint. */
 ks_status ks_run_train(struct ks_run *run);
+/* From here on SIGINT and SIGTERM end a run between two steps, unless they are ignored. */
+void ks_run_listen_to_signals(void);
 /* A signal asked for the end: notes it in run->interrupted and fails with KS_RUN, naming it. */
 ks_status ks_run_check_signal(struct ks_run *run);
 

@@ -12,6 +12,7 @@
 #include "ks/place.h"
 #include "ks/process.h"
 #include "ks/program.h"
+#include "ks/signals.h"
 #include "ks/text.h"
 
 enum { LINE = 4096 };
@@ -38,12 +39,9 @@ enum { SIGNALS = sizeof signals / sizeof *signals };
 
 static void catch_signals(struct sigaction old[SIGNALS])
 {
-    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
-
     stopped = 0;
-    sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < SIGNALS; i++)
-        sigaction(signals[i], &action, &old[i]);
+        ks_signal_catch(signals[i], stop, &old[i]);
 }
 
 static void release_signals(const struct sigaction old[SIGNALS])

@@ -4,7 +4,6 @@
 #include "ks/train.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,33 +12,6 @@
 #include "ks/point.h"
 #include "ks/program.h"
 #include "ks/run.h"
-
-static volatile sig_atomic_t signal_seen; /* 0: none */
-
-static void note_signal(int number)
-{
-    signal_seen = number;
-}
-
-/* A limit on file sizes is met as a failure to write, like a full disk. */
-static void listen_to_signals(void)
-{
-    struct sigaction action = {.sa_handler = note_signal}, ignore = {.sa_handler = SIG_IGN};
-
-    signal_seen = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGXFSZ, &ignore, NULL);
-}
-
-ks_status ks_run_check_signal(struct ks_run *r)
-{
-    if (signal_seen == 0)
-        return KS_OK;
-    r->interrupted = true;
-    return ks_fail(KS_RUN, "stopped by %s at environment step %zu",
-                   signal_seen == SIGINT ? "SIGINT" : "SIGTERM", r->env_step);
-}
 
 static bool is_due(const struct ks_due *due, size_t env_step, size_t *number)
 {
@@ -160,7 +132,7 @@ static ks_status start(struct ks_run *r)
     else
         KS_TRY(start_anew(r));
     ks_run_start_clock(r, found);
-    listen_to_signals();
+    ks_run_listen_to_signals();
     if (!r->options->quiet)
         ks_run_announce(r, found);
     return ks_run_describe(r, KS_RUNNING, NULL);
