@@ -150,6 +150,8 @@ static void test_wrong_studies(void **state)
         {"[study]\nsteps = 0\n", ":2: steps: expected"},
         {"[study]\nsteps = nan\n", ":2: steps: expected"},
         {"[study]\ngrid = some\n", ":2: grid: expected all or common, found 'some'"},
+        {"[study]\ngrid = all\nenv = x\ngrid = all\n", ":4: 'grid' is given twice"},
+        {"[study]\nmissing = drop\n  grid = all\n", ":3: 'missing' is given twice (an indented"},
         {"[study]\nmissing\n", ":2: expected a section, KEY = VALUE or a comment"},
         {"[train]\nbatches = 1\n", ":2: "},
         {"[train]\nbatch = 0\n", ":2: batch: expected a whole number from 2 to 65536, found '0'"},

@@ -15,11 +15,14 @@
 
 static const double MOST_STEPS = 1e10;
 
+enum { STUDY_KEYS = 6 };
+
 struct parser {
     struct ks_study *study;
-    const char *next; /* what of the text is to be read     */
-    size_t line;      /* the number of the line read last   */
-    bool indented;    /* it goes on with the value before it */
+    bool seen[STUDY_KEYS]; /* keys of [study], in the table's order */
+    const char *next;      /* what of the text is to be read     */
+    size_t line;           /* the number of the line read last   */
+    bool indented;         /* it goes on with the value before it */
     bool check_files;
     ks_status status; /* the first failure */
 };
@@ -175,30 +178,74 @@ static ks_status set_switch(const char *key, const char *value, const char *off,
     return KS_OK;
 }
 
-static ks_status take_study(struct parser *p, const char *key, const char *value)
+static ks_status set_env(struct parser *p, const char *value)
 {
-    struct ks_study *s = p->study;
-
-    if (strcmp(key, "architectures") == 0)
-        return split(p, value, add_architectures);
-    if (strcmp(key, "seeds") == 0)
-        return split(p, value, add_seeds);
-    if (strcmp(key, "steps") == 0)
-        return parse_size("steps", value, 1, MOST_STEPS, &s->steps);
-    if (strcmp(key, "missing") == 0)
-        return set_switch(key, value, "error", "drop", &s->drop_missing);
-    if (strcmp(key, "grid") == 0)
-        return set_switch(key, value, "all", "common", &s->common_grid);
-    if (strcmp(key, "env") != 0)
-        return ks_fail(KS_FORMAT, "[study] does not know '%s'", key);
     if (!is_plain(value))
         return ks_fail(KS_FORMAT, "env: expected the name of a task, found '%s'", value);
-    s->env_line = p->line;
-    return ks_copy_string(value, &s->env);
+    p->study->env_line = p->line;
+    return ks_copy_string(value, &p->study->env);
 }
 
-static ks_status add_setting(struct ks_setting *list, size_t *n, const char *key, const char *value)
+static ks_status set_architectures(struct parser *p, const char *value)
 {
+    return split(p, value, add_architectures);
+}
+
+static ks_status set_seeds(struct parser *p, const char *value)
+{
+    return split(p, value, add_seeds);
+}
+
+static ks_status set_steps(struct parser *p, const char *value)
+{
+    return parse_size("steps", value, 1, MOST_STEPS, &p->study->steps);
+}
+
+static ks_status set_missing(struct parser *p, const char *value)
+{
+    return set_switch("missing", value, "error", "drop", &p->study->drop_missing);
+}
+
+static ks_status set_grid(struct parser *p, const char *value)
+{
+    return set_switch("grid", value, "all", "common", &p->study->common_grid);
+}
+
+/* The keys of [study]; lists may go on with indented lines. */
+static const struct {
+    const char *name;
+    ks_status (*set)(struct parser *p, const char *value);
+    bool list;
+} study_keys[STUDY_KEYS] = {
+    {"env", set_env, false},         {"architectures", set_architectures, true},
+    {"seeds", set_seeds, true},      {"steps", set_steps, false},
+    {"missing", set_missing, false}, {"grid", set_grid, false},
+};
+
+static ks_status refuse_second(const struct parser *p, const char *key)
+{
+    return ks_fail(KS_FORMAT, "'%s' is given twice%s", key,
+                   p->indented ? " (an indented line goes on with the one before)" : "");
+}
+
+static ks_status take_study(struct parser *p, const char *key, const char *value)
+{
+    for (size_t i = 0; i < STUDY_KEYS; i++)
+        if (strcmp(key, study_keys[i].name) == 0) {
+            if (p->seen[i] && !(study_keys[i].list && p->indented))
+                return refuse_second(p, key);
+            p->seen[i] = true;
+            return study_keys[i].set(p, value);
+        }
+    return ks_fail(KS_FORMAT, "[study] does not know '%s'", key);
+}
+
+static ks_status add_setting(const struct parser *p, struct ks_setting *list, size_t *n,
+                             const char *key, const char *value)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(list[i].key, key) == 0)
+            return refuse_second(p, key);
     if (*n == KS_STUDY_SETTINGS)
         return ks_fail(KS_FORMAT, "more than %d settings", KS_STUDY_SETTINGS);
     (*n)++;
@@ -206,43 +253,19 @@ static ks_status add_setting(struct ks_setting *list, size_t *n, const char *key
     return ks_copy_string(value, &list[*n - 1].value);
 }
 
-/* The key has been set; *listed: by lines of which this one may go on. */
-static bool is_set(const struct ks_study *s, const char *section, const char *key, bool *listed)
-{
-    const struct ks_setting *list = strcmp(section, "train") == 0 ? s->train : s->analyze;
-    size_t n = strcmp(section, "train") == 0 ? s->n_train : s->n_analyze;
-    bool set = false;
-
-    *listed = false;
-    if (strcmp(section, "study") == 0) {
-        bool architectures = strcmp(key, "architectures") == 0, seeds = strcmp(key, "seeds") == 0;
-
-        *listed = architectures || seeds;
-        return (architectures && s->n_architectures > 0) || (seeds && s->n_seeds > 0) ||
-               (strcmp(key, "steps") == 0 && s->steps > 0) || (strcmp(key, "env") == 0 && s->env);
-    }
-    for (size_t i = 0; i < n; i++)
-        set = set || strcmp(list[i].key, key) == 0;
-    return set;
-}
-
 static ks_status take(struct parser *p, const char *section, const char *key, const char *value)
 {
     struct ks_study *s = p->study;
-    bool listed, set = is_set(s, section, key, &listed);
 
-    if (set && !(listed && p->indented))
-        return ks_fail(KS_FORMAT, "'%s' is given twice%s", key,
-                       p->indented ? " (an indented line goes on with the one before)" : "");
     if (strcmp(section, "study") == 0)
         return take_study(p, key, value);
     if (strcmp(section, "train") == 0) {
-        KS_TRY(ks_settings_set(&s->settings, key, value));
-        return add_setting(s->train, &s->n_train, key, value);
+        KS_TRY(add_setting(p, s->train, &s->n_train, key, value));
+        return ks_settings_set(&s->settings, key, value);
     }
     if (strcmp(section, "analyze") == 0) {
-        KS_TRY(ks_study_take_analyze(key, value));
-        return add_setting(s->analyze, &s->n_analyze, key, value);
+        KS_TRY(add_setting(p, s->analyze, &s->n_analyze, key, value));
+        return ks_study_take_analyze(key, value);
     }
     return ks_fail(KS_FORMAT, "'%s' stands outside of [study], [train] and [analyze]", key);
 }
