@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ks/file.h"
 #include "ks/memory.h"
 #include "ks/sha256.h"
 
@@ -38,11 +39,6 @@ struct ks_basis {
     bool trimmed;                          /* nothing stands behind the last step */
 };
 
-static ks_status io_failed(const struct ks_basis *b, const char *what)
-{
-    return ks_fail(KS_IO, "%s: cannot be %s: %s", b->path, what, strerror(errno));
-}
-
 /* Up to `size` bytes from there; fewer at the end of the file. */
 static ks_status read_at(const struct ks_basis *b, size_t at, void *bytes, size_t size,
                          size_t *found)
@@ -56,7 +52,7 @@ static ks_status read_at(const struct ks_basis *b, size_t at, void *bytes, size_
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return io_failed(b, "read");
+            return ks_fail(KS_IO, "%s: cannot be read: %s", b->path, strerror(errno));
         if (n == 0)
             break;
         *found += (size_t)n;
@@ -75,7 +71,7 @@ static ks_status write_pieces(const struct ks_basis *b, size_t at, size_t n,
             if (written < 0 && errno == EINTR)
                 continue;
             if (written < 0)
-                return ks_fail(KS_FULL,
+                return ks_fail(ks_file_status(errno),
                                "%s: cannot be written: %s; the same command goes on from the steps "
                                "that it holds",
                                b->path, strerror(errno));
@@ -163,7 +159,7 @@ static ks_status write_header(struct ks_basis *b)
 
     KS_TRY(ks_sha256(3, piece, b->digest));
     if (ftruncate(b->descriptor, 0) != 0)
-        return io_failed(b, "emptied");
+        return ks_file_fail(errno, b->path, "emptied");
     return write_pieces(b, 0, 4, piece);
 }
 
@@ -223,9 +219,9 @@ static ks_status open_file(struct ks_basis *b)
 
     b->descriptor = open(b->path, O_RDWR | O_CREAT | O_CLOEXEC, MODE);
     if (b->descriptor < 0)
-        return io_failed(b, "opened");
+        return ks_file_fail(errno, b->path, "opened");
     if (fstat(b->descriptor, &there) != 0)
-        return io_failed(b, "read");
+        return ks_fail(KS_IO, "%s: cannot be read: %s", b->path, strerror(errno));
     if (!S_ISREG(there.st_mode))
         return ks_fail(KS_IO, "%s: expected a regular file", b->path);
     return lock(b);
@@ -292,7 +288,7 @@ ks_status ks_basis_append(struct ks_basis *b, const struct ks_lanczos *l)
     };
 
     if (!b->trimmed && ftruncate(b->descriptor, (off_t)at) != 0)
-        return io_failed(b, "cut to its whole records");
+        return ks_file_fail(errno, b->path, "cut to its whole records");
     b->trimmed = true;
     KS_TRY(ks_sha256(3, piece, digest));
     return write_pieces(b, at, 3, piece + 1);

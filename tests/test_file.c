@@ -2,6 +2,7 @@
 #include "ks/file.h"
 #include "ks/sha256.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -97,6 +98,20 @@ static void test_unwritable_folder(void **state)
     assert_int_equal(chmod(scratch_folder, 0755), 0);
     assert_fails(status, KS_IO, "Permission denied");
     assert_int_equal(scratch_files(false), 0);
+}
+
+/* Where the user has to name another place, and where the disk is to blame. */
+static void test_statuses(void **state)
+{
+    static const int place[] = {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ENAMETOOLONG},
+                     disk[] = {ENOSPC, EDQUOT, EFBIG, EIO, ESTALE};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof place / sizeof *place; i++)
+        assert_fails(ks_file_fail(place[i], "a/b", "put there"), KS_IO,
+                     "a/b: cannot be put there: ");
+    for (size_t i = 0; i < sizeof disk / sizeof *disk; i++)
+        assert_fails(ks_file_fail(disk[i], "a/b", "put there"), KS_FULL, strerror(disk[i]));
 }
 
 /* A limit on file sizes stops write() half-way, as a full disk does. */
@@ -209,6 +224,7 @@ int main(void)
         cmocka_unit_test_teardown(test_abandoned, scratch_clean),
         cmocka_unit_test_teardown(test_refused_places, scratch_clean),
         cmocka_unit_test_teardown(test_unwritable_folder, scratch_clean),
+        cmocka_unit_test(test_statuses),
         cmocka_unit_test_teardown(test_full_disk, scratch_clean),
         cmocka_unit_test_teardown(test_sweep, scratch_clean),
         cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),

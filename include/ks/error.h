@@ -11,7 +11,7 @@ typedef enum {
     KS_FORMAT,  /* a file that is malformed or does not fit           exit 2 */
     KS_IO,      /* a file that cannot be opened, read or written      exit 2 */
     KS_MISSING, /* something that has to be installed first           exit 2 */
-    KS_FULL,    /* a write that failed half-way (a full disk)         exit 1 */
+    KS_FULL,    /* a disk that is full or fails as it is written      exit 1 */
     KS_MEMORY,  /* an allocation that failed                          exit 1 */
     KS_NUMBER,  /* a NaN or an infinity where numbers must be finite  exit 1 */
     KS_RUN      /* any other failure at run time                      exit 1 */

@@ -34,7 +34,10 @@ ks_status ks_file_write(const char *path, const void *bytes, size_t size);
 ks_status ks_file_put(int descriptor, const char *path, const void *bytes, size_t size);
 ks_status ks_file_flush(int descriptor, const char *path);
 ks_status ks_folder_flush(const char *folder);
-/* "PATH: cannot be WHAT: ..." for an errno: KS_FULL where the disk is full, else KS_IO. */
+/* What an errno of a call that changes a disk means: KS_IO where the place is none to write to (not
+ * there, not allowed), else KS_FULL, as of a disk that is full or fails. And the failure's words:
+ * "PATH: cannot be WHAT: ...". */
+ks_status ks_file_status(int error);
 ks_status ks_file_fail(int error, const char *path, const char *what);
 
 /* Removes the temporary files that processes of this machine which live no more have left in the

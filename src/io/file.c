@@ -18,13 +18,20 @@ enum { NAMES = 1000, MODE = 0666 }; /* names to try; the mode, which the umask n
 
 static atomic_uint counter; /* two threads never share a temporary name */
 
-/* A disk that is full, over quota or at a limit, or that fails, is a failure half-way. */
-static ks_status disk_failed(const char *path, const char *what)
+ks_status ks_file_status(int error)
 {
-    int error = errno;
-    ks_status status = error == EACCES || error == EPERM || error == EROFS ? KS_IO : KS_FULL;
+    static const int of_the_place[] = {EACCES, EPERM,  EROFS, ENOENT,       ENOTDIR,
+                                       EISDIR, EEXIST, ELOOP, ENAMETOOLONG, ENOTEMPTY};
 
-    return ks_fail(status, "%s: cannot be %s: %s", path, what, strerror(error));
+    for (size_t i = 0; i < sizeof of_the_place / sizeof *of_the_place; i++)
+        if (error == of_the_place[i])
+            return KS_IO;
+    return KS_FULL;
+}
+
+ks_status ks_file_fail(int error, const char *path, const char *what)
+{
+    return ks_fail(ks_file_status(error), "%s: cannot be %s: %s", path, what, strerror(error));
 }
 
 ks_status ks_file_put(int descriptor, const char *path, const void *bytes, size_t size)
@@ -37,7 +44,7 @@ ks_status ks_file_put(int descriptor, const char *path, const void *bytes, size_
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            return disk_failed(path, "written");
+            return ks_file_fail(errno, path, "written");
         next += written;
         size -= (size_t)written;
     }
@@ -46,13 +53,7 @@ ks_status ks_file_put(int descriptor, const char *path, const void *bytes, size_
 
 ks_status ks_file_flush(int descriptor, const char *path)
 {
-    return fsync(descriptor) != 0 && errno != EINVAL ? disk_failed(path, "flushed") : KS_OK;
-}
-
-ks_status ks_file_fail(int error, const char *path, const char *what)
-{
-    return ks_fail(error == ENOSPC || error == EDQUOT ? KS_FULL : KS_IO, "%s: cannot be %s: %s",
-                   path, what, strerror(error));
+    return fsync(descriptor) != 0 && errno != EINVAL ? ks_file_fail(errno, path, "flushed") : KS_OK;
 }
 
 /* The folder of a path, "." where it names none; the caller frees. */
@@ -101,7 +102,7 @@ ks_status ks_folder_flush(const char *folder)
     ks_status status = KS_OK;
 
     if (descriptor >= 0 && fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)
-        status = disk_failed(folder, "flushed");
+        status = ks_file_fail(errno, folder, "flushed");
     if (descriptor >= 0)
         close(descriptor);
     return status;
@@ -117,7 +118,7 @@ ks_status ks_file_commit(struct ks_file *file, const void *bytes, size_t size)
     closed = close(file->descriptor);
     file->descriptor = -1;
     if (closed != 0)
-        return disk_failed(file->path, "closed");
+        return ks_file_fail(errno, file->path, "closed");
     if (rename(file->temporary, file->path) != 0)
         return ks_file_fail(errno, file->path, "put in its place");
     free(file->temporary);

@@ -151,16 +151,14 @@ ks_status ks_journal_flush(struct ks_journal *j)
 ks_status ks_journal_drop(struct ks_journal *j, size_t row)
 {
     for (; (j->first + 1) * j->segment_rows <= row; j->first++) {
+        ks_status status = KS_OK;
         char *path;
-        bool failed;
 
         KS_TRY(segment_path(j, j->first, &path));
-        failed = unlink(path) != 0 && errno != ENOENT;
-        if (failed)
-            ks_file_fail(errno, path, "removed");
+        if (unlink(path) != 0 && errno != ENOENT)
+            status = ks_file_fail(errno, path, "removed");
         free(path);
-        if (failed)
-            return KS_IO;
+        KS_TRY(status);
     }
     return KS_OK;
 }

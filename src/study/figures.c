@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ks/file.h"
 #include "ks/memory.h"
 #include "ks/place.h"
 #include "ks/process.h"
@@ -158,7 +159,7 @@ static ks_status draw(const struct drawing *d, const char *name, const char *for
     KS_GO(print_settings(d, format, output, &settings));
     KS_GO(run_gnuplot(d, settings, script));
     if (rename(from, to) != 0)
-        status = ks_fail(KS_IO, "%s: cannot be put in its place: %s", to, strerror(errno));
+        status = ks_file_fail(errno, to, "put in its place");
 done:
     if (from && status != KS_OK)
         unlink(from);

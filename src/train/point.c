@@ -367,6 +367,6 @@ ks_status ks_points_clear(const struct ks_run *r)
         status = remove_files(folder, list, "");
     closedir(list);
     if (status == KS_OK && rmdir(folder) != 0 && errno != ENOTEMPTY && errno != EEXIST)
-        status = ks_fail(KS_IO, "%s: cannot be removed: %s", folder, strerror(errno));
+        status = ks_file_fail(errno, folder, "removed");
     return status;
 }

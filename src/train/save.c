@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ks/file.h"
 #include "ks/memory.h"
 #include "ks/schedule.h"
 #include "ks/stream.h"
@@ -127,7 +128,7 @@ static ks_status check_checkpoint(const struct ks_run *r, size_t env_step, const
     if (written && !ks_text_exists(path))
         return ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
     if (!written && unlink(path) != 0 && errno != ENOENT)
-        return ks_fail(KS_IO, "%s: cannot be removed: %s", path, strerror(errno));
+        return ks_file_fail(errno, path, "removed");
     return KS_OK;
 }
 
