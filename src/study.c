@@ -1,11 +1,9 @@
 /* kappascope-study: trains, analyzes and plots a whole study; its files are its only state. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <omp.h>
@@ -143,11 +141,7 @@ static ks_status claim_folder(struct job *job)
     ks_status status;
 
     KS_TRY(ks_folder_make(job->dir));
-    job->lock = open(job->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (job->lock < 0 || flock(job->lock, LOCK_EX | LOCK_NB) != 0)
-        return ks_fail(KS_IO, "%s: %s", job->dir,
-                       errno == EWOULDBLOCK ? "another kappascope-study works in it"
-                                            : strerror(errno));
+    KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
     KS_TRY(check_folder(job));
     KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
     status = ks_text_exists(path) ? KS_OK

@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "ks/memory.h"
@@ -163,6 +165,37 @@ static void test_sweep(void **state)
     assert_fails(ks_folder_sweep(scratch("none")), KS_IO, "none");
 }
 
+/* A file system without locks, as some network file systems are. */
+static int lock_error;
+
+long syscall(long number, ...); /* not of POSIX */
+
+int flock(int descriptor, int operation)
+{
+    errno = lock_error;
+    return lock_error != 0 ? -1 : (int)syscall(SYS_flock, descriptor, operation);
+}
+
+static void test_locks(void **state)
+{
+    int mine, other;
+
+    (void)state;
+    assert_ok(ks_folder_lock(scratch_folder, "program", &mine));
+    assert_fails(ks_folder_lock(scratch_folder, "program", &other), KS_IO,
+                 ": another program works in it");
+    close(mine);
+    close(other);
+    assert_ok(ks_folder_lock(scratch_folder, "program", &mine));
+    lock_error = ENOLCK;
+    assert_ok(ks_folder_lock(scratch_folder, "program", &other));
+    lock_error = 0;
+    close(mine);
+    close(other);
+    assert_fails(ks_folder_lock(scratch("none"), "program", &other), KS_IO, "No such file");
+    assert_int_equal(other, -1);
+}
+
 static void test_allocation_failures(void **state)
 {
     const char *path = scratch("a");
@@ -227,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_statuses),
         cmocka_unit_test_teardown(test_full_disk, scratch_clean),
         cmocka_unit_test_teardown(test_sweep, scratch_clean),
+        cmocka_unit_test(test_locks),
         cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
         cmocka_unit_test_teardown(test_sha256, scratch_clean),
     };

@@ -40,6 +40,11 @@ ks_status ks_folder_flush(const char *folder);
 ks_status ks_file_status(int error);
 ks_status ks_file_fail(int error, const char *path, const char *what);
 
+/* Keeps other processes of this program out of the folder while *descriptor, which the caller
+ * closes, is open. Where the file system knows no locks, that is left to the user. Fails with KS_IO
+ * where another is in it; *descriptor is -1 where it could not be opened. */
+ks_status ks_folder_lock(const char *folder, const char *program, int *descriptor);
+
 /* Removes the temporary files that processes of this machine which live no more have left in the
  * folder, and those of this process's number: for a start, before any is made. */
 ks_status ks_folder_sweep(const char *folder);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -147,6 +148,16 @@ ks_status ks_file_write(const char *path, const void *bytes, size_t size)
         status = ks_file_commit(&file, bytes, size);
     ks_file_close(&file);
     return status;
+}
+
+ks_status ks_folder_lock(const char *folder, const char *program, int *descriptor)
+{
+    *descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*descriptor < 0)
+        return ks_file_fail(errno, folder, "opened");
+    if (flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return ks_fail(KS_IO, "%s: another %s works in it", folder, program);
+    return KS_OK;
 }
 
 static bool is_abandoned(const char *name)

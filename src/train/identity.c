@@ -1,11 +1,8 @@
 /* What a run is, and the rule by which a folder, or a resume point, is given to it. */
 #include "ks/run.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include <jansson.h>
 
@@ -177,25 +174,13 @@ static ks_status check_folder(const struct ks_run *r, const char *path, bool *fi
     return status;
 }
 
-/* Two processes must not write the same files. Where the file system knows no locks there is none.
- */
-static ks_status lock_folder(struct ks_run *r)
-{
-    r->lock = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r->lock < 0)
-        return ks_file_fail(errno, r->folder, "opened");
-    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return ks_fail(KS_IO, "%s: another kappascope-train works in it", r->folder);
-    return KS_OK;
-}
-
 ks_status ks_run_claim(struct ks_run *r, bool *finished)
 {
     ks_status status = KS_OK;
     char *path = NULL;
 
     KS_TRY(ks_folder_make(r->folder));
-    KS_TRY(lock_folder(r));
+    KS_TRY(ks_folder_lock(r->folder, "kappascope-train", &r->lock));
     KS_GO(ks_run_path(r, "run.json", &path));
     KS_GO(check_folder(r, path, finished));
 done:
