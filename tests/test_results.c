@@ -154,6 +154,18 @@ static void test_malformed_files_are_named(void **state)
     outcome_free(&o);
 }
 
+static void test_damaged_returns(void **state)
+{
+    struct outcome o;
+
+    (void)state;
+    write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,x\n12,3\n");
+    o = outcome_new(0);
+    assert_warned(o.results, "progress.csv:3: ");
+    assert_warned(o.results, "0 of 4 spectra and 3 of 3 returns are missing");
+    outcome_free(&o);
+}
+
 /* A spectrum that was moved from another place. */
 static void test_misplaced_spectrum(void **state)
 {
@@ -309,6 +321,7 @@ int main(void)
         IN_STUDY(test_failed_analysis_is_dropped),
         IN_STUDY(test_malformed_files_are_named),
         IN_STUDY(test_misplaced_spectrum),
+        IN_STUDY(test_damaged_returns),
         IN_STUDY(test_returns_that_are_no_numbers),
         IN_STUDY(test_no_study),
         IN_STUDY(test_tables),

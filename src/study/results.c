@@ -113,7 +113,7 @@ static ks_status refuse_return(const struct ks_results *r, const struct ks_resul
 
     if (s->drop_missing)
         return KS_OK;
-    return ks_fail(KS_RUN,
+    return ks_fail(KS_FORMAT,
                    "%s: %s, %s, seed %zu, step %zu: the return is %g (missing = drop in [study] "
                    "leaves such runs out)",
                    path, s->env, s->architecture[run->architecture].name, s->seed[run->seed],
@@ -138,7 +138,8 @@ static ks_status take_return(struct ks_results *r, struct ks_result *run, const 
             continue;
         }
         if (found++ > 0)
-            return ks_fail(KS_RUN, "%s:%zu: a second return at step %zu", csv->path, i + 2, target);
+            return ks_fail(KS_FORMAT, "%s:%zu: a second return at step %zu", csv->path, i + 2,
+                           target);
         seen = value;
     }
     if (found > 0 && isfinite(seen))
@@ -148,33 +149,39 @@ static ks_status take_return(struct ks_results *r, struct ks_result *run, const 
     return KS_OK;
 }
 
-static ks_status read_rows(struct ks_results *r, struct ks_result *run, const struct ks_csv *csv)
+/* A table with these columns, all numbers. */
+static ks_status read_table(const char *path, struct ks_csv **csv, size_t column[2])
 {
-    size_t column[2] = {0, 0};
+    double value;
 
-    KS_TRY(ks_csv_column(csv, "env_step", &column[0]));
-    KS_TRY(ks_csv_column(csv, "return_mean", &column[1]));
-    for (size_t k = 0; k < r->study->n_evaluations; k++)
-        KS_TRY(take_return(r, run, csv, column, k));
+    KS_TRY(ks_csv_read(path, true, csv));
+    KS_TRY(ks_csv_column(*csv, "env_step", &column[0]));
+    KS_TRY(ks_csv_column(*csv, "return_mean", &column[1]));
+    for (size_t i = 0; i < (*csv)->rows; i++) {
+        KS_TRY(ks_csv_number(*csv, i, column[0], &value));
+        if (*ks_csv_cell(*csv, i, column[1]) != '\0')
+            KS_TRY(ks_csv_number(*csv, i, column[1], &value));
+    }
     return KS_OK;
 }
 
 static ks_status read_returns(struct ks_results *r, struct ks_result *run, const char *folder)
 {
     struct ks_csv *csv = NULL;
+    size_t column[2] = {0, 0};
     char *path = NULL;
     ks_status status = KS_OK;
 
     KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
     if (!ks_text_exists(path))
         goto done;
-    status = ks_csv_read(path, true, &csv);
-    if (status == KS_OK)
-        status = read_rows(r, run, csv);
-    if (status == KS_FORMAT || status == KS_IO) /* a file that is no table: a warning */
+    status = read_table(path, &csv, column);
+    if (status == KS_FORMAT || status == KS_IO) { /* a damaged file: none of its returns */
         status = warn(r, "%s", ks_error_text());
-    else if (status == KS_RUN) /* a table with impossible numbers: a failure */
-        status = KS_FORMAT;
+        goto done;
+    }
+    for (size_t k = 0; status == KS_OK && k < r->study->n_evaluations; k++)
+        status = take_return(r, run, csv, column, k);
 done:
     ks_csv_free(csv);
     free(path);
