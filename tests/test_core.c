@@ -84,6 +84,24 @@ static void test_allocation(void **state)
     free(text);
 }
 
+/* Of all threads' calls exactly the last one fails. */
+static void test_failure_among_threads(void **state)
+{
+    enum { CALLS = 100000 };
+    size_t failures = 0;
+
+    (void)state;
+    ks_alloc_fail_at(CALLS);
+#pragma omp parallel for num_threads(4) reduction(+ : failures)
+    for (int i = 0; i < CALLS; i++) {
+        char *text;
+
+        failures += ks_alloc(1, 1, &text) != KS_OK;
+        free(text);
+    }
+    assert_int_equal(failures, 1);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -117,9 +135,13 @@ static void test_kernel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answer),  cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_distributions), cmocka_unit_test(test_allocation),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_known_answer),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_distributions),
+        cmocka_unit_test(test_allocation),
+        cmocka_unit_test(test_failure_among_threads),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_kernel),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

@@ -2,18 +2,29 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64 };     /* a cache line, and the widest vector register */
-static size_t calls_to_fail; /* 0: never */
+enum { ALIGNMENT = 64 };            /* a cache line, and the widest vector register */
+static atomic_size_t calls_to_fail; /* 0: never */
 static atomic_size_t total;
 
 void ks_alloc_fail_at(size_t n)
 {
-    calls_to_fail = n;
+    atomic_store(&calls_to_fail, n);
+}
+
+/* Counts the calls of all threads. */
+static bool has_to_fail(void)
+{
+    size_t calls = atomic_load(&calls_to_fail);
+
+    while (calls > 0 && !atomic_compare_exchange_weak(&calls_to_fail, &calls, calls - 1))
+        ;
+    return calls == 1;
 }
 
 size_t ks_alloc_total(void)
@@ -37,7 +48,7 @@ ks_status ks_alloc(size_t count, size_t size, void *out)
     }
     bytes = count * size > 0 ? count * size : size + 1;
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (calls_to_fail == 0 || --calls_to_fail != 0)
+    if (!has_to_fail())
         memory = aligned_alloc(ALIGNMENT, bytes);
     if (memory) {
         memset(memory, 0, bytes);
