@@ -84,6 +84,24 @@ static void test_allocation(void **state)
     free(text);
 }
 
+static void test_growing_array(void **state)
+{
+    size_t room = 0, *list = NULL;
+
+    (void)state;
+    for (size_t n = 0; n < 1000; n++) {
+        assert_ok(ks_grow(n, sizeof *list, &room, &list));
+        assert_true(room > n);
+        list[n] = n;
+    }
+    for (size_t n = 0; n < 1000; n++)
+        assert_int_equal(list[n], n);
+    ks_alloc_fail_at(1);
+    assert_fails(ks_grow(room, sizeof *list, &room, &list), KS_MEMORY, "out of memory");
+    assert_int_equal(list[999], 999);
+    free(list);
+}
+
 /* Of all threads' calls exactly the last one fails. */
 static void test_failure_among_threads(void **state)
 {
@@ -135,13 +153,10 @@ static void test_kernel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answer),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_allocation),
-        cmocka_unit_test(test_failure_among_threads),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_known_answer),  cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_distributions), cmocka_unit_test(test_allocation),
+        cmocka_unit_test(test_growing_array), cmocka_unit_test(test_failure_among_threads),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_kernel),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

@@ -11,6 +11,11 @@
  * KS_MEMORY; a product that overflows is such a failure. Usage: ks_alloc(n, sizeof *x, &x). */
 ks_status ks_alloc(size_t count, size_t size, void *out);
 
+/* Room for one more behind `used` elements of `size` bytes: where *room, the elements that the
+ * array has room for, is too small, a larger one takes its place. *array is a pointer to an object
+ * pointer, NULL while *room is 0. On failure both stay. Usage: ks_grow(n, sizeof *x, &room, &x). */
+ks_status ks_grow(size_t used, size_t size, size_t *room, void *array);
+
 /* A copy of `string` in *out, a pointer to a char pointer. */
 ks_status ks_copy_string(const char *string, char **out);
 

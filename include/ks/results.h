@@ -28,7 +28,7 @@ struct ks_results {
      * [n_checkpoints], [n_evaluations]; owned. */
     bool *common_checkpoint, *common_evaluation;
     size_t dropped; /* runs that `missing = drop` left out */
-    size_t n_warnings;
+    size_t n_warnings, warning_room;
     char **warning; /* [n_warnings] one line each; owned */
 };
 

@@ -58,6 +58,23 @@ ks_status ks_alloc(size_t count, size_t size, void *out)
     return memory ? KS_OK : ks_fail(KS_MEMORY, "out of memory: %zu bytes", bytes);
 }
 
+ks_status ks_grow(size_t used, size_t size, size_t *room, void *array)
+{
+    const size_t more = 2 * *room + 16;
+    void *old, *grown;
+
+    if (used < *room)
+        return KS_OK;
+    KS_TRY(ks_alloc(more, size, &grown));
+    memcpy(&old, array, sizeof old);
+    if (used > 0)
+        memcpy(grown, old, used * size);
+    free(old);
+    memcpy(array, &grown, sizeof grown);
+    *room = more;
+    return KS_OK;
+}
+
 ks_status ks_copy_string(const char *string, char **out)
 {
     return ks_print_string(out, "%s", string);

@@ -16,6 +16,7 @@ struct parser {
     size_t depth;              /* of open containers     */
     size_t layers;             /* numbers given so far   */
     size_t last_depth;         /* where the last layer stood */
+    size_t room;               /* for layers             */
     struct ks_arch *arch;
     struct ks_line line;
 };
@@ -109,6 +110,7 @@ static ks_status add_layer(struct parser *p, struct ks_layer *l)
 
     if (arch->n_layers == MAX_LAYERS)
         return ks_line_fail(&p->line, "more than %d layers", MAX_LAYERS);
+    KS_TRY(ks_grow(arch->n_layers, sizeof *arch->layer, &p->room, &arch->layer));
     l->number = p->layers;
     p->layers += !l->kind->uncounted;
     place(arch, l);
@@ -283,7 +285,6 @@ static ks_status parse_block(struct parser *p)
 static ks_status parse_all(struct parser *p, const char *text, size_t in)
 {
     KS_TRY(ks_copy_string(text, &p->arch->text));
-    KS_TRY(ks_alloc(MAX_LAYERS, sizeof *p->arch->layer, &p->arch->layer));
     p->arch->in = p->arch->out = in;
     p->next = p->arch->text;
     return parse_block(p);

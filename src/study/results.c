@@ -26,17 +26,13 @@ static ks_status warn(struct ks_results *r, const char *format, ...)
 
 static ks_status warn(struct ks_results *r, const char *format, ...)
 {
-    char line[1024], **longer = NULL;
+    char line[1024];
     va_list arguments;
 
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    KS_TRY(ks_alloc(r->n_warnings + 1, sizeof *longer, &longer));
-    if (r->n_warnings > 0)
-        memcpy(longer, r->warning, r->n_warnings * sizeof *longer);
-    free(r->warning);
-    r->warning = longer;
+    KS_TRY(ks_grow(r->n_warnings, sizeof *r->warning, &r->warning_room, &r->warning));
     KS_TRY(ks_copy_string(line, &r->warning[r->n_warnings]));
     r->n_warnings++;
     return KS_OK;

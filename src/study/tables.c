@@ -53,14 +53,7 @@ static ks_status find_figures(const struct ks_results *r, size_t *n, char ***nam
             for (size_t k = 0; s && k < s->n_summary; k++) {
                 if (has_name(*names, *n, s->summary[k].name))
                     continue;
-                if (*n == room) {
-                    char **longer = NULL;
-
-                    KS_TRY(ks_alloc(2 * room + 64, sizeof *longer, &longer));
-                    memcpy(longer, *names ? (void *)*names : (void *)"", *n * sizeof *longer);
-                    free(*names);
-                    *names = longer, room = 2 * room + 64;
-                }
+                KS_TRY(ks_grow(*n, sizeof **names, &room, names));
                 (*names)[(*n)++] = s->summary[k].name;
             }
         }
