@@ -197,6 +197,15 @@ static void test_headers(void **state)
     refused(&o, "/critic/01_dense/kernel: expected shape [2, 5, 65536], found [2, 5, 7]");
     set_string(path, "/actor", "arch", MSE);
     refused(&o, "/actor: arch: expected a policy at its end");
+    remove_attribute(path, "/actor", "in"); /* it is 3: 5 inputs less 2 actions */
+    set_string(path, "/actor", "arch", "dense 6 groups=3\ndense 4\n\npolicy tanh-gaussian\n");
+    refused(&o, "/actor/00_dense/kernel: expected shape [1, 1, 6], found [1, 3, 6]");
+    remove_attribute(path, "/actor", "in");
+    set_string(path, "/actor", "arch", "dense 6\ndense 12\npolicy tanh-gaussian\n");
+    refused(&o, "expected fewer actions than the critic has inputs (5), found 6");
+    remove_attribute(path, "/actor", "in");
+    set_string(path, "/actor", "arch", "dense 6\nnonsense 1\npolicy tanh-gaussian\n");
+    refused(&o, "/actor: arch:2: 'nonsense' is not a layer");
     set_integer(path, "/actor", "in", 4);
     refused(&o, "/actor/00_dense/kernel: expected shape [1, 4, 6], found [1, 3, 6]");
     set_integer(path, "/", "env", 4);

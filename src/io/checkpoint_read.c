@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ks/h5.h"
+#include "ks/line.h"
 #include "ks/memory.h"
 #include "ks/networks.h"
 
@@ -64,17 +65,17 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const struct ks_chec
 {
     size_t k = c->critic.arch->loss.targets;
     bool flat = target->rank == 2 && k == 1;
-    struct ks_h5_shape expected = {.rank = flat ? 2 : 3,
-                                   .dims = {c->minibatches, target->dims[1], flat ? 0 : k}};
+    struct ks_h5_shape expected = {.rank = flat ? 2 : 3, .dims = {c->minibatches, 0, flat ? 0 : k}};
 
-    if (target->rank >= 2 && (target->dims[1] == 0 || target->dims[1] > c->rows))
+    if (target->rank < 2)
+        return ks_fail(KS_FORMAT, "%s: /batch/target: expected 3 dimensions [N, B, K], found %zu",
+                       h5->path, target->rank);
+    expected.dims[1] = target->dims[1];
+    if (target->dims[1] == 0 || target->dims[1] > c->rows)
         return ks_fail(KS_FORMAT,
                        "%s: /batch/target: expected 1 to %zu rows a minibatch, as many as "
                        "/batch/input has, found %zu",
                        h5->path, c->rows, target->dims[1]);
-    if (target->rank < 2)
-        return ks_fail(KS_FORMAT, "%s: /batch/target: expected 3 dimensions [N, B, K], found %zu",
-                       h5->path, target->rank);
     return ks_h5_expect_shape(h5, "/batch/target", &expected);
 }
 
@@ -155,14 +156,32 @@ static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return check_squares(h5, c);
 }
 
+/* What the last dense before the policy gives are two numbers an action. 0: the text names none;
+ * what is wrong with it is the parser's to say. */
+static size_t count_actions(const char *text)
+{
+    enum { MOST = 1 << 20 };
+    struct ks_line line;
+    size_t outputs = 0;
+
+    for (const char *next = text; next; next = strchr(next, '\n')) {
+        next += *next == '\n';
+        if (ks_line_split(&line, "", 0, next) != KS_OK || line.n_words == 0)
+            continue;
+        if (strcmp(line.word[0], "policy") == 0)
+            return outputs / 2;
+        if (strcmp(line.word[0], "dense") == 0)
+            ks_line_size(&line, "width", 1, MOST, &outputs);
+    }
+    return 0;
+}
+
 /* The actor reads the observation alone. Its width is the attribute `in`; where that is absent it
- * is the critic's width less the actions, which the description's last layer tells at any width
- * that it can be parsed for (not all: groups divide the width, a residual may fix it). */
+ * is the critic's width less the actions. */
 static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *in)
 {
-    ks_status status = KS_OK;
-    struct ks_arch *arch = NULL;
-    char *text = NULL, *source = NULL;
+    char *text = NULL;
+    size_t actions;
     int64_t stored;
     bool there;
 
@@ -172,28 +191,16 @@ static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *i
         *in = (size_t)stored;
         return KS_OK;
     }
-    KS_GO(ks_h5_read_string(h5, "/actor", "arch", &text));
-    KS_GO(ks_print_string(&source, "%s: /actor: arch", h5->path));
-    for (size_t width = critic_in; width > 0 && !arch; width--) {
-        status = KS(arch_parse)(text, source, width, &arch);
-        if (status != KS_OK && status != KS_FORMAT)
-            goto done;
-    }
-    if (!arch)
-        goto done; /* no width fits: the last message says why */
-    if (arch->policy.actions >= critic_in) {
-        status = ks_fail(KS_FORMAT,
-                         "%s: /actor: expected fewer actions than the critic has inputs "
-                         "(%zu), found %zu",
-                         h5->path, critic_in, arch->policy.actions);
-        goto done;
-    }
-    *in = critic_in - arch->policy.actions;
-done:
-    KS(arch_free)(arch);
-    free(source);
+    KS_TRY(ks_h5_read_string(h5, "/actor", "arch", &text));
+    actions = count_actions(text);
     free(text);
-    return status;
+    if (actions >= critic_in)
+        return ks_fail(KS_FORMAT,
+                       "%s: /actor: expected fewer actions than the critic has inputs "
+                       "(%zu), found %zu",
+                       h5->path, critic_in, actions);
+    *in = critic_in - actions;
+    return KS_OK;
 }
 
 static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
