@@ -30,12 +30,12 @@ struct claim {
 
 static double number(const struct ks_spectrum *s, const char *name)
 {
-    return ks_attribute_number(s->attribute, s->n_attributes, name);
+    return ks_attribute_number(&s->attributes, name);
 }
 
 static const char *string(const struct ks_spectrum *s, const char *name)
 {
-    const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, name);
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, name);
 
     return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
 }

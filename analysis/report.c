@@ -44,7 +44,7 @@ static size_t fewest_steps(const struct ks_spectrum *s)
 
 static const char *claim_of(const struct ks_spectrum *s)
 {
-    const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, "claim");
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "claim");
 
     return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
 }
@@ -57,7 +57,7 @@ static int column_width(size_t k)
 static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
                                const struct ks_spectrum *s)
 {
-    const struct ks_attribute *n = ks_attribute_find(s->attribute, s->n_attributes, "dimension");
+    const struct ks_attribute *n = ks_attribute_find(&s->attributes, "dimension");
     char *longer = NULL;
 
     if (r->rows == 0) {
@@ -119,14 +119,14 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
     char *line = NULL;
 
     for (size_t k = 0; k < SETTINGS; k++) {
-        const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes,
-                                                         settings[k]);
+        const struct ks_attribute *a = ks_attribute_find(&s->attributes, settings[k]);
 
         if (a)
             failed |= json_object_set_new(object, a->name, json_value(a)) != 0;
     }
-    for (size_t i = 0; i < s->n_summary; i++)
-        failed |= json_object_set_new(object, s->summary[i].name, json_value(&s->summary[i])) != 0;
+    for (size_t i = 0; i < s->summary.n; i++)
+        failed |= json_object_set_new(object, s->summary.list[i].name,
+                                      json_value(&s->summary.list[i])) != 0;
     failed |= json_object_set_new(object, "claim", json_text(claim_of(s))) != 0;
     if (!failed)
         line = json_dumps(object, JSON_COMPACT);
@@ -173,22 +173,21 @@ static void add_csv_row(const struct ks_report *r, const char *checkpoint,
     if (r->rows == 0) {
         fputs("checkpoint", r->out);
         for (size_t k = 0; k < SETTINGS; k++)
-            if (ks_attribute_find(s->attribute, s->n_attributes, settings[k]))
+            if (ks_attribute_find(&s->attributes, settings[k]))
                 fprintf(r->out, ",%s", settings[k]);
-        for (size_t i = 0; i < s->n_summary; i++)
-            fprintf(r->out, ",%s", s->summary[i].name);
+        for (size_t i = 0; i < s->summary.n; i++)
+            fprintf(r->out, ",%s", s->summary.list[i].name);
         fputc('\n', r->out);
     }
     print_csv_text(r->out, checkpoint);
     for (size_t k = 0; k < SETTINGS; k++) {
-        const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes,
-                                                         settings[k]);
+        const struct ks_attribute *a = ks_attribute_find(&s->attributes, settings[k]);
 
         if (a)
             print_csv_value(r->out, a);
     }
-    for (size_t i = 0; i < s->n_summary; i++)
-        print_csv_value(r->out, &s->summary[i]);
+    for (size_t i = 0; i < s->summary.n; i++)
+        print_csv_value(r->out, &s->summary.list[i]);
     fputc('\n', r->out);
 }
 

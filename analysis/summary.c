@@ -151,13 +151,12 @@ static double combine(const struct figure *f, size_t n, const struct ks_probe *p
     return NAN;
 }
 
-static void add(struct ks_spectrum *s, double value, const char *name, const char *suffix)
+static ks_status add(struct ks_spectrum *s, double value, const char *name, const char *suffix)
 {
-    struct ks_attribute *attribute = &s->summary[s->n_summary++];
+    char whole[KS_ATTRIBUTE_NAME];
 
-    attribute->type = KS_ATTRIBUTE_NUMBER;
-    attribute->number = value;
-    snprintf(attribute->name, sizeof attribute->name, "%s%s", name, suffix);
+    snprintf(whole, sizeof whole, "%s%s", name, suffix);
+    return ks_attribute_add_number(&s->summary, whole, value);
 }
 
 /* What is measured on a null direction stands in for the products' eps; a product of exactly zero
@@ -203,6 +202,7 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_term
                              struct ks_probe *probe, size_t part)
 {
     struct ks_known known = find_known(s, probe, terms);
+    ks_status status = KS_OK;
     double *value = NULL;
     char suffix[32] = "";
 
@@ -210,7 +210,7 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_term
         probe[i].known = &known;
     if (part > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", part);
-    KS_TRY(ks_alloc(s->probes, sizeof *value, &value));
+    KS_GO(ks_alloc(s->probes, sizeof *value, &value));
     for (const struct figure *f = figures; f < figures + FIGURES; f++) {
         double error = 0;
 
@@ -220,12 +220,13 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_term
             value[i] = f->value(&probe[i]);
         if (s->probes > 1)
             error = standard_error(s->probes, value);
-        add(s, combine(f, s->probes, probe, value), f->name, suffix);
+        KS_GO(add(s, combine(f, s->probes, probe, value), f->name, suffix));
         if (s->probes > 1 && part == 0 && !f->key && f->over != KNOWN)
-            add(s, error, f->name, "_se");
+            KS_GO(add(s, error, f->name, "_se"));
     }
+done:
     free(value);
-    return KS_OK;
+    return status;
 }
 
 static ks_status whole(struct ks_spectrum *s, const struct ks_summary_terms *terms,
@@ -283,8 +284,7 @@ ks_status ks_summary(struct ks_spectrum *s, const struct ks_summary_terms *terms
     struct ks_probe *probe = NULL;
     double *nodes = NULL;
 
-    assert(s->ritz && !s->summary);
-    KS_GO(ks_alloc(FIGURES * (2 + parts), sizeof *s->summary, &s->summary));
+    assert(s->ritz && s->summary.n == 0);
     KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
     KS_GO(whole(s, terms, probe));
     if (parts > 0)
@@ -305,5 +305,5 @@ void ks_summary_unweight(struct ks_spectrum *s)
 
 double ks_summary_get(const struct ks_spectrum *s, const char *name)
 {
-    return ks_attribute_number(s->summary, s->n_summary, name);
+    return ks_attribute_number(&s->summary, name);
 }

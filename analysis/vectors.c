@@ -26,13 +26,12 @@ static ks_status write_vectors(const struct ks_analysis *analysis, const struct 
                                const char *path, size_t k, size_t n, const double *v,
                                const double *loss)
 {
-    struct ks_attribute *list = NULL;
-    size_t n_attributes = 0;
-    ks_status status = ks_describe_vectors(analysis, subject, loss, &list, &n_attributes);
+    struct ks_attributes list = {.n = 0};
+    ks_status status = ks_describe_vectors(analysis, subject, loss, &list);
 
     if (status == KS_OK)
-        status = ks_vectors_write(path, k, n, v, n_attributes, list);
-    ks_attributes_free(list, n_attributes);
+        status = ks_vectors_write(path, k, n, v, &list);
+    ks_attributes_clear(&list);
     return status;
 }
 

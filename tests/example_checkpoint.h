@@ -82,14 +82,14 @@ static inline struct ks_checkpoint *make_plain(const char *text)
     return c;
 }
 
-static inline struct ks_attribute *attributes(size_t n, const struct ks_attribute *from)
+static inline void add_copies(struct ks_attributes *to, size_t n, const struct ks_attribute *from)
 {
-    struct ks_attribute *list;
+    for (size_t i = 0; i < n; i++) {
+        struct ks_attribute copy;
 
-    assert_ok(ks_alloc(n, sizeof *list, &list));
-    for (size_t i = 0; i < n; i++)
-        assert_ok(ks_attribute_copy(&from[i], &list[i]));
-    return list;
+        assert_ok(ks_attribute_copy(&from[i], &copy));
+        assert_ok(ks_attribute_add(to, &copy));
+    }
 }
 
 /* With everything that the training engine adds. */
@@ -124,12 +124,9 @@ static inline struct ks_checkpoint *make_full(void)
     c->adam_m = numbers(&rng, n);
     c->adam_v = squares(&rng, n);
     c->adam_step = 12345678901;
-    c->n_attributes = sizeof root / sizeof *root;
-    c->attribute = attributes(c->n_attributes, root);
-    c->n_metrics = sizeof metrics / sizeof *metrics;
-    c->metric = attributes(c->n_metrics, metrics);
-    c->n_settings = sizeof settings / sizeof *settings;
-    c->setting = attributes(c->n_settings, settings);
+    add_copies(&c->attributes, sizeof root / sizeof *root, root);
+    add_copies(&c->metrics, sizeof metrics / sizeof *metrics, metrics);
+    add_copies(&c->settings, sizeof settings / sizeof *settings, settings);
     return c;
 }
 
@@ -160,22 +157,21 @@ static inline void same_networks(const struct ks_networks *a, const struct ks_ne
     same_numbers(a->ensemble * a->arch->states, a->state, b->state, single);
 }
 
-static inline void same_attributes(size_t n, const struct ks_attribute *a, size_t m,
-                                   const struct ks_attribute *b)
+static inline void same_attributes(const struct ks_attributes *a, const struct ks_attributes *b)
 {
-    assert_int_equal(n, m);
-    for (size_t i = 0; i < n; i++) {
-        const struct ks_attribute *x = ks_attribute_find(a, n, b[i].name);
+    assert_int_equal(a->n, b->n);
+    for (size_t i = 0; i < b->n; i++) {
+        const struct ks_attribute *y = &b->list[i], *x = ks_attribute_find(a, y->name);
 
         assert_non_null(x);
-        assert_int_equal(x->type, b[i].type);
-        assert_int_equal(x->integer, b[i].integer);
-        assert_memory_equal(&x->number, &b[i].number, sizeof x->number);
-        same_numbers(x->n, x->list, b[i].list, false);
+        assert_int_equal(x->type, y->type);
+        assert_int_equal(x->integer, y->integer);
+        assert_memory_equal(&x->number, &y->number, sizeof x->number);
+        same_numbers(x->n, x->list, y->list, false);
         if (x->type == KS_ATTRIBUTE_STRING)
-            assert_string_equal(x->string, b[i].string);
+            assert_string_equal(x->string, y->string);
     }
-    assert_null(ks_attribute_find(a, n, "no such name"));
+    assert_null(ks_attribute_find(a, "no such name"));
 }
 
 static inline void same_checkpoint(const struct ks_checkpoint *a, const struct ks_checkpoint *b,
@@ -195,9 +191,9 @@ static inline void same_checkpoint(const struct ks_checkpoint *a, const struct k
     same_numbers(n, a->adam_m, b->adam_m, single);
     same_numbers(n, a->adam_v, b->adam_v, single);
     assert_int_equal(a->adam_step, b->adam_step);
-    same_attributes(a->n_attributes, a->attribute, b->n_attributes, b->attribute);
-    same_attributes(a->n_metrics, a->metric, b->n_metrics, b->metric);
-    same_attributes(a->n_settings, a->setting, b->n_settings, b->setting);
+    same_attributes(&a->attributes, &b->attributes);
+    same_attributes(&a->metrics, &b->metrics);
+    same_attributes(&a->settings, &b->settings);
 }
 
 static inline hid_t edit(const char *path)

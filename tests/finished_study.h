@@ -60,10 +60,8 @@ static inline void write_spectrum(const struct place *place, double kappa, bool 
     double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
     int64_t steps = 4;
     struct ks_attribute attribute[20] = {0}, summary[6] = {0}, *a = attribute;
-    struct ks_spectrum s = {.n_attributes = 20,
-                            .n_summary = 6,
-                            .attribute = attribute,
-                            .summary = summary,
+    struct ks_spectrum s = {.attributes = {attribute, 20, 20},
+                            .summary = {summary, 6, 6},
                             .probes = 1,
                             .order = 4,
                             .alpha = none,

@@ -36,17 +36,12 @@ static inline double *numbers(struct ks_rng *rng, size_t n)
 
 static inline void add_attributes(struct ks_checkpoint *c)
 {
-    c->n_attributes = 4;
-    assert_ok(ks_alloc(c->n_attributes, sizeof *c->attribute, &c->attribute));
-    c->attribute[0] = (struct ks_attribute){.name = "env", .type = KS_ATTRIBUTE_STRING};
-    assert_ok(ks_copy_string("dog-trot", &c->attribute[0].string));
-    c->attribute[1] = (struct ks_attribute){
-        .name = "env_step", .type = KS_ATTRIBUTE_INTEGER, .integer = 50000};
-    c->attribute[2] = (struct ks_attribute){
-        .name = "return_mean", .type = KS_ATTRIBUTE_NUMBER, .number = 12.5};
-    c->attribute[3] = (struct ks_attribute){.name = "returns", .type = KS_ATTRIBUTE_LIST, .n = 2};
-    assert_ok(ks_alloc(2, sizeof(double), &c->attribute[3].list));
-    c->attribute[3].list[0] = 10, c->attribute[3].list[1] = 15;
+    const double returns[] = {10, 15};
+
+    assert_ok(ks_attribute_add_string(&c->attributes, "env", "dog-trot"));
+    assert_ok(ks_attribute_add_integer(&c->attributes, "env_step", 50000));
+    assert_ok(ks_attribute_add_number(&c->attributes, "return_mean", 12.5));
+    assert_ok(ks_attribute_add_list(&c->attributes, "returns", 2, returns));
 }
 
 static inline struct ks_checkpoint *make(const char *text)

@@ -45,7 +45,7 @@ static void test_apply_and_exact(void **state)
         assert_ok(ks_alloc(n * n, sizeof *h, &h));
         for (size_t k = 0; k < n; k++)
             h[k * n + k] = 1;
-        assert_ok(ks_vectors_write(file("units"), n, n, h, 0, NULL));
+        assert_ok(ks_vectors_write(file("units"), n, n, h, NULL));
         free(h);
         assert_runs("--apply units.h5 --output columns.h5 --precision f64 %s.h5", archs[i].name);
         h = read_vectors("columns.h5", n, n);
@@ -116,7 +116,7 @@ static void test_words_of_vectors(void **state)
     double *v = calloc(n, sizeof *v);
 
     (void)state;
-    assert_ok(ks_vectors_write(file("v"), 1, n, v, 0, NULL));
+    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
     assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --operator ggn --precision f64 "
                 "--weight-decay 0.3 --critic 0 %s.h5",
                 name);
@@ -303,14 +303,14 @@ static void test_compat(void **state)
         assert_close(t->weight[k], 1. / 31, 1e-16);
     }
     assert_close(ks_summary_get(t, "kurtosis"), ks_summary_get(s, "kurtosis"), 1e-4);
-    assert_close(ks_attribute_find(t->attribute, t->n_attributes, "scale")->number, 1. / 3, 1e-16);
+    assert_close(ks_attribute_find(&t->attributes, "scale")->number, 1. / 3, 1e-16);
     ks_spectrum_free(s);
     ks_spectrum_free(t);
 }
 
 static const struct ks_attribute *attribute(const struct ks_spectrum *s, const char *name)
 {
-    const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, name);
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, name);
 
     if (!a)
         fail_msg("the spectrum has no attribute '%s'", name);
@@ -370,9 +370,9 @@ static void test_spectrum_file(void **state)
     assert_int_equal(json_integer_value(json_object_get(object, "threads")),
                      attribute(s, "threads")->integer);
     assert_null(json_object_get(object, "compat"));
-    for (size_t i = 0; i < s->n_summary; i++) {
-        double value = s->summary[i].number;
-        json_t *shown = json_object_get(object, s->summary[i].name);
+    for (size_t i = 0; i < s->summary.n; i++) {
+        double value = s->summary.list[i].number;
+        json_t *shown = json_object_get(object, s->summary.list[i].name);
 
         assert_non_null(shown);
         assert_true(isfinite(value) ? json_number_value(shown) == value : json_is_null(shown));

@@ -216,7 +216,7 @@ static void test_vectors(void **state)
     size_t k;
 
     (void)state;
-    assert_ok(ks_vectors_write(path, K, N, vectors, 0, NULL));
+    assert_ok(ks_vectors_write(path, K, N, vectors, NULL));
     assert_ok(ks_vectors_read(path, N, &k, &read));
     assert_int_equal(k, K);
     same_numbers(K * N, read, vectors, false);
@@ -226,13 +226,13 @@ static void test_vectors(void **state)
     assert_null(read);
     poke(path, "/vector", N, NAN);
     assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT, "found nan at element 1000");
-    assert_ok(ks_vectors_write(path, 1, N, vectors, 1, &loss));
+    assert_ok(ks_vectors_write(path, 1, N, vectors, &(struct ks_attributes){&loss, 1, 1}));
     assert_ok(ks_h5_open(path, "kappascope-vector", &h5));
     assert_ok(ks_h5_read_attribute(h5, "/", "loss", KS_ATTRIBUTE_NUMBER, &a));
     assert_true(a.number == loss.number);
     ks_h5_close(h5);
     vectors[5] = INFINITY;
-    assert_fails(ks_vectors_write(path, 1, N, vectors, 0, NULL), KS_NUMBER,
+    assert_fails(ks_vectors_write(path, 1, N, vectors, NULL), KS_NUMBER,
                  "/vector: inf at element 5");
     set_integer(path, "/", "version", 3);
     assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT, "expected 1, found 3");

@@ -331,7 +331,7 @@ static void test_foreign(void **state)
     set_integer(path, "/", "unknown", 5);
     set_string(path, "/critic", "arch", CE);
     set_integer(path, "/", "env_step", 50);
-    written->attribute[2].integer = 50;
+    written->attributes.list[2].integer = 50;
     remove_attribute(path, "/actor", "in");
     remove_attribute(path, "/target", "arch");
     assert_ok(ks_checkpoint_read(path, &read));

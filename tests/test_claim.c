@@ -6,20 +6,19 @@
 #include "ks/memory.h"
 #include "summaries.h"
 
-enum { N = 400, MOST_ATTRIBUTES = 16 };
+enum { N = 400 };
 static double value[N];
 
 /* As the analyzer describes it. */
 static void describe(struct ks_spectrum *s, size_t n, const char *operator_name,
                      double weight_decay, int critic, int layer)
 {
-    assert_ok(ks_alloc(MOST_ATTRIBUTES, sizeof *s->attribute, &s->attribute));
-    assert_ok(ks_attribute_add_string(s->attribute, &s->n_attributes, "operator", operator_name));
-    assert_ok(ks_attribute_add_string(s->attribute, &s->n_attributes, "precision", "f64"));
-    ks_attribute_add_integer(s->attribute, &s->n_attributes, "dimension", (int64_t)n);
-    ks_attribute_add_number(s->attribute, &s->n_attributes, "weight_decay", weight_decay);
-    ks_attribute_add_integer(s->attribute, &s->n_attributes, "critic", critic);
-    ks_attribute_add_integer(s->attribute, &s->n_attributes, "layer", layer);
+    assert_ok(ks_attribute_add_string(&s->attributes, "operator", operator_name));
+    assert_ok(ks_attribute_add_string(&s->attributes, "precision", "f64"));
+    assert_ok(ks_attribute_add_integer(&s->attributes, "dimension", (int64_t)n));
+    assert_ok(ks_attribute_add_number(&s->attributes, "weight_decay", weight_decay));
+    assert_ok(ks_attribute_add_integer(&s->attributes, "critic", critic));
+    assert_ok(ks_attribute_add_integer(&s->attributes, "layer", layer));
 }
 
 /* The claim holds each of the words, which a '|' divides, in this order; it is one sentence. Frees
@@ -239,7 +238,7 @@ static void test_unweighted(void **state)
         for (size_t i = 0; i < N; i++)
             value[i] = 1 + (double)i / (N - 1);
         s = exact ? all_of_values(NULL) : of_values(30, 1, NULL);
-        assert_ok(ks_attribute_add_string(s->attribute, &s->n_attributes, "compat", "xqc"));
+        assert_ok(ks_attribute_add_string(&s->attributes, "compat", "xqc"));
         claims(s, exact ? "; 90% of its |eigenvalues| are" : "; 90% of its |Ritz values| are");
     }
 }

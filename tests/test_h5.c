@@ -219,7 +219,7 @@ static void test_attribute_lists(void **state)
     const char *path = scratch("lists.h5");
     double returns[3] = {1.5, -2, NAN};
     char text[] = "two\nlines", nothing[] = "";
-    const struct ks_attribute written[] = {
+    struct ks_attribute written[] = {
         {.name = "count", .type = KS_ATTRIBUTE_INTEGER, .integer = -5},
         {.name = "empty", .type = KS_ATTRIBUTE_STRING, .string = nothing},
         {.name = "gamma", .type = KS_ATTRIBUTE_NUMBER, .number = 0.99},
@@ -228,16 +228,17 @@ static void test_attribute_lists(void **state)
     };
     enum { WRITTEN = sizeof written / sizeof *written };
     const char *picture[2] = {"no", "use"};
+    struct ks_attributes read = {.n = 0};
     struct ks_attribute *list;
     struct ks_h5 *h5;
     hsize_t pair = 2;
     hid_t file, space, type;
-    size_t n;
 
     (void)state;
     assert_ok(ks_h5_create(path, "test", &h5));
     assert_ok(ks_h5_group(h5, "/metrics"));
-    assert_ok(ks_h5_write_attributes(h5, "/metrics", WRITTEN, written));
+    assert_ok(
+        ks_h5_write_attributes(h5, "/metrics", &(struct ks_attributes){written, WRITTEN, WRITTEN}));
     assert_fails(ks_h5_write_attribute(h5, "/metrics", &written[0]), KS_RUN, "attribute");
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
@@ -250,9 +251,10 @@ static void test_attribute_lists(void **state)
     H5Fclose(file);
 
     assert_ok(ks_h5_open(path, "test", &h5));
-    assert_ok(ks_h5_read_attributes(h5, "/metrics", &n, &list));
-    assert_int_equal(n, WRITTEN);
-    for (size_t i = 0; i < n; i++) {
+    assert_ok(ks_h5_read_attributes(h5, "/metrics", &read));
+    assert_int_equal(read.n, WRITTEN);
+    list = read.list;
+    for (size_t i = 0; i < read.n; i++) {
         assert_string_equal(list[i].name, written[i].name);
         assert_int_equal(list[i].type, written[i].type);
     }
@@ -262,10 +264,10 @@ static void test_attribute_lists(void **state)
     assert_int_equal(list[3].n, 3);
     assert_memory_equal(list[3].list, returns, sizeof returns);
     assert_string_equal(list[4].string, text);
-    ks_attributes_free(list, n);
-    assert_ok(ks_h5_read_attributes(h5, "/", &n, &list));
-    assert_int_equal(n, 2); /* format and version, without the picture */
-    ks_attributes_free(list, n);
+    ks_attributes_clear(&read);
+    assert_ok(ks_h5_read_attributes(h5, "/", &read));
+    assert_int_equal(read.n, 2); /* format and version, without the picture */
+    ks_attributes_clear(&read);
     ks_h5_close(h5);
 }
 

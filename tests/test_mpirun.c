@@ -168,7 +168,7 @@ static void test_exact_and_vectors(void **state)
     for (size_t i = 0; i < n; i++)
         assert_close(together->ritz[i], alone->ritz[i], 1e-14 * alone->ritz[n - 1]);
     ks_spectrum_free(alone), ks_spectrum_free(together);
-    assert_ok(ks_vectors_write(file("v"), 3, n, v, 0, NULL));
+    assert_ok(ks_vectors_write(file("v"), 3, n, v, NULL));
     launch(0);
     assert_runs("--apply v.h5 --output hv.h5 --gradient g.h5 --weight-decay 2 --precision f64 "
                 "bn+ce.h5");
@@ -201,8 +201,7 @@ static void test_memory(void **state)
     assert_int_equal(own_lines(), 1);
     assert_runs("--precision f64 --memory %zuK medium.h5", least + 64);
     assert_ok(ks_spectrum_read(file("medium.spectrum"), &s));
-    assert_string_equal(ks_attribute_find(s->attribute, s->n_attributes, "basis_precision")->string,
-                        "f32");
+    assert_string_equal(ks_attribute_find(&s->attributes, "basis_precision")->string, "f32");
     ks_spectrum_free(s);
 }
 

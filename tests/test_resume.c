@@ -77,8 +77,7 @@ static void check_basis_precision(const char *expected)
     struct ks_spectrum *s;
 
     assert_ok(ks_spectrum_read(scratch("medium.spectrum.h5"), &s));
-    assert_string_equal(ks_attribute_find(s->attribute, s->n_attributes, "basis_precision")->string,
-                        expected);
+    assert_string_equal(ks_attribute_find(&s->attributes, "basis_precision")->string, expected);
     ks_spectrum_free(s);
 }
 

@@ -36,23 +36,13 @@ static double *padded(bool lanczos)
 
 static struct ks_spectrum *make_spectrum(bool lanczos)
 {
-    char sum[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    const struct ks_attribute hash = {
-        .name = "checkpoint_sha256", .type = KS_ATTRIBUTE_STRING, .string = sum};
-    const struct ks_attribute order = {
-        .name = "order", .type = KS_ATTRIBUTE_INTEGER, .integer = ORDER};
-    const struct ks_attribute largest = {
-        .name = "lambda_max", .type = KS_ATTRIBUTE_NUMBER, .number = 1 / 3.0};
+    static const char SUM[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     struct ks_spectrum *s;
 
     assert_ok(ks_alloc(1, sizeof *s, &s));
-    s->n_attributes = 2;
-    assert_ok(ks_alloc(2, sizeof *s->attribute, &s->attribute));
-    assert_ok(ks_attribute_copy(&hash, &s->attribute[0]));
-    assert_ok(ks_attribute_copy(&order, &s->attribute[1]));
-    s->n_summary = 1;
-    assert_ok(ks_alloc(1, sizeof *s->summary, &s->summary));
-    assert_ok(ks_attribute_copy(&largest, &s->summary[0]));
+    assert_ok(ks_attribute_add_string(&s->attributes, "checkpoint_sha256", SUM));
+    assert_ok(ks_attribute_add_integer(&s->attributes, "order", ORDER));
+    assert_ok(ks_attribute_add_number(&s->summary, "lambda_max", 1 / 3.0));
     s->probes = PROBES;
     s->order = ORDER;
     s->ritz = padded(lanczos);
@@ -85,13 +75,12 @@ static void same_spectrum(const struct ks_spectrum *a, const struct ks_spectrum 
 {
     const size_t n = PROBES * ORDER;
 
-    assert_int_equal(a->n_attributes, b->n_attributes); /* without format and version */
-    assert_string_equal(
-        ks_attribute_find(a->attribute, a->n_attributes, "checkpoint_sha256")->string,
-        b->attribute[0].string);
-    assert_int_equal(ks_attribute_find(a->attribute, a->n_attributes, "order")->integer, ORDER);
-    assert_int_equal(a->n_summary, b->n_summary);
-    assert_true(a->summary[0].number == b->summary[0].number);
+    assert_int_equal(a->attributes.n, b->attributes.n); /* without format and version */
+    assert_string_equal(ks_attribute_find(&a->attributes, "checkpoint_sha256")->string,
+                        b->attributes.list[0].string);
+    assert_int_equal(ks_attribute_find(&a->attributes, "order")->integer, ORDER);
+    assert_int_equal(a->summary.n, b->summary.n);
+    assert_true(a->summary.list[0].number == b->summary.list[0].number);
     assert_int_equal(a->probes, b->probes);
     assert_int_equal(a->order, b->order);
     assert_int_equal(a->n_grid, b->n_grid);
@@ -220,7 +209,7 @@ static void test_other_files(void **state)
     struct ks_spectrum *s;
 
     (void)state;
-    assert_ok(ks_vectors_write(path, 1, 3, vector, 0, NULL));
+    assert_ok(ks_vectors_write(path, 1, 3, vector, NULL));
     refused(path, "expected \"kappascope-spectrum\", found \"kappascope-vector\"");
     assert_fails(ks_spectrum_read(scratch("none.h5"), &s), KS_IO, "No such file");
 }

@@ -118,17 +118,17 @@ static void test_leading_parts(void **state)
         value[i] = sin((double)i) + 0.3;
     whole = estimate(&a, 90, 3);
     part = estimate(&a, 60, 3);
-    for (size_t i = 0; i < part->n_summary; i++) {
+    for (size_t i = 0; i < part->summary.n; i++) {
         char name[96];
-        const char *found = part->summary[i].name;
+        const char *found = part->summary.list[i].name;
 
         snprintf(name, sizeof name, "%s_m60", found);
         if (there(whole, name)) {
-            check_same(whole, name, part->summary[i].number);
+            check_same(whole, name, part->summary.list[i].number);
             repeated++;
         }
         if (strstr(found, "_m30"))
-            check_same(whole, found, part->summary[i].number);
+            check_same(whole, found, part->summary.list[i].number);
     }
     assert_int_equal(repeated, 20);
     assert_true(there(whole, "kappa_m30") && there(whole, "kappa_se"));
@@ -245,24 +245,24 @@ static void test_scaling(void **state)
     }
     s = estimate(&a, 31, 2);
     t = estimate(&b, 31, 2);
-    for (size_t i = 0; i < s->n_summary; i++) {
-        const char *name = s->summary[i].name;
+    for (size_t i = 0; i < s->summary.n; i++) {
+        const char *name = s->summary.list[i].name;
         bool square = strncmp(name, "trace_square", 12) == 0;
         bool linear = strncmp(name, "lambda", 6) == 0 || strncmp(name, "trace", 5) == 0 ||
                       strncmp(name, "noise", 5) == 0;
 
-        assert_string_equal(name, t->summary[i].name);
-        if (isnan(s->summary[i].number)) /* nobody looked for null directions */
-            assert_true(isnan(t->summary[i].number) &&
+        assert_string_equal(name, t->summary.list[i].name);
+        if (isnan(s->summary.list[i].number)) /* nobody looked for null directions */
+            assert_true(isnan(t->summary.list[i].number) &&
                         (strstr(name, "_dimension") || strstr(name, "null_")));
         else if (square)
-            check(t, name, c * (c * s->summary[i].number));
+            check(t, name, c * (c * s->summary.list[i].number));
         else if (linear)
-            assert_close(t->summary[i].number / c, s->summary[i].number,
-                         1e-12 * fabs(s->summary[i].number));
+            assert_close(t->summary.list[i].number / c, s->summary.list[i].number,
+                         1e-12 * fabs(s->summary.list[i].number));
         else
-            assert_close(t->summary[i].number, s->summary[i].number,
-                         1e-9 * fabs(s->summary[i].number));
+            assert_close(t->summary.list[i].number, s->summary.list[i].number,
+                         1e-9 * fabs(s->summary.list[i].number));
     }
     ks_spectrum_free(s);
     ks_spectrum_free(t);

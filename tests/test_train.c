@@ -20,7 +20,7 @@ static struct ks_checkpoint *read_checkpoint(const char *name)
 
 static const struct ks_attribute *attribute(const struct ks_checkpoint *c, const char *name)
 {
-    const struct ks_attribute *a = ks_attribute_find(c->attribute, c->n_attributes, name);
+    const struct ks_attribute *a = ks_attribute_find(&c->attributes, name);
 
     if (!a)
         fail_msg("no attribute '%s'", name);
@@ -60,15 +60,15 @@ static void check_settings(const struct ks_checkpoint *c)
 
     for (const struct ks_key *key = ks_keys; key->name; key++)
         if (strcmp(key->name, "threads") != 0) {
-            assert_non_null(ks_attribute_find(c->setting, c->n_settings, key->name));
+            assert_non_null(ks_attribute_find(&c->settings, key->name));
             n++;
         }
-    assert_int_equal(c->n_settings, n);
-    assert_int_equal(ks_attribute_find(c->setting, n, "batch")->integer, 8);
-    assert_int_equal(ks_attribute_find(c->setting, n, "skip")->integer, 0);
-    assert_close(ks_attribute_find(c->setting, n, "lr_end")->number, 3e-5, 0);
-    assert_string_equal(ks_attribute_find(c->setting, n, "gamma")->string, "auto");
-    assert_string_equal(ks_attribute_find(c->setting, n, "decay")->string, "none");
+    assert_int_equal(c->settings.n, n);
+    assert_int_equal(ks_attribute_find(&c->settings, "batch")->integer, 8);
+    assert_int_equal(ks_attribute_find(&c->settings, "skip")->integer, 0);
+    assert_close(ks_attribute_find(&c->settings, "lr_end")->number, 3e-5, 0);
+    assert_string_equal(ks_attribute_find(&c->settings, "gamma")->string, "auto");
+    assert_string_equal(ks_attribute_find(&c->settings, "decay")->string, "none");
 }
 
 /* Sizes and attributes of the last checkpoint of a run. */
@@ -101,7 +101,7 @@ static void check_last_checkpoint(const struct ks_csv *progress)
     check_settings(c);
     /* evaluated before it was written */
     assert_close(attribute(c, "return_mean")->number, cell(progress, last, "return_mean"), 1e-6);
-    assert_close(ks_attribute_find(c->metric, c->n_metrics, "critic_loss")->number,
+    assert_close(ks_attribute_find(&c->metrics, "critic_loss")->number,
                  cell(progress, last, "critic_loss"), 1e-6);
     ks_checkpoint_free(c);
 }
@@ -151,12 +151,12 @@ static void assert_same_numbers(size_t n, const double *a, const double *b)
 
 static void assert_same_metrics(const struct ks_checkpoint *a, const struct ks_checkpoint *b)
 {
-    assert_int_equal(a->n_metrics, b->n_metrics);
-    for (size_t i = 0; i < a->n_metrics; i++) {
-        const struct ks_attribute *m = &a->metric[i];
+    assert_int_equal(a->metrics.n, b->metrics.n);
+    for (size_t i = 0; i < a->metrics.n; i++) {
+        const struct ks_attribute *m = &a->metrics.list[i];
 
         if (!strstr(m->name, "_per_second"))
-            assert_true(m->number == ks_attribute_find(b->metric, b->n_metrics, m->name)->number);
+            assert_true(m->number == ks_attribute_find(&b->metrics, m->name)->number);
     }
 }
 

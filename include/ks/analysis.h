@@ -105,10 +105,10 @@ ks_status ks_budget_divide(const struct ks_analysis *analysis, const struct ks_t
  * and what can be claimed. */
 ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_subject *subject,
                       struct ks_spectrum *spectrum);
-/* Likewise of vectors: products, or where there is a loss its gradient. The caller frees with
- * ks_attributes_free, also after a failure; *list is NULL and *n 0 before. */
+/* Likewise of vectors: products, or where there is a loss its gradient. The caller
+ * clears them, also after a failure. */
 ks_status ks_describe_vectors(const struct ks_analysis *analysis, const struct ks_subject *subject,
-                              const double *loss, struct ks_attribute **list, size_t *n);
+                              const double *loss, struct ks_attributes *list);
 /* Of these what a Lanczos step depends on, a "NAME VALUE" a line; the caller frees. */
 ks_status ks_describe_key(const struct ks_analysis *analysis, const struct ks_subject *subject,
                           char **key);

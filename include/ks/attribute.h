@@ -27,19 +27,23 @@ struct ks_attribute {
     size_t n;
 };
 
+/* A list that grows; empty when zeroed. */
+struct ks_attributes {
+    struct ks_attribute *list; /* [n], with room for more; owned */
+    size_t n, room;
+};
+
 /* The attribute of that name, or NULL. */
-const struct ks_attribute *ks_attribute_find(const struct ks_attribute *list, size_t n,
-                                             const char *name);
+const struct ks_attribute *ks_attribute_find(const struct ks_attributes *a, const char *name);
 /* Its value as a number, also that of a list of one; NaN where there is none. */
-double ks_attribute_number(const struct ks_attribute *list, size_t n, const char *name);
-/* Append to a list with room for one more, *n of which are there. */
-ks_status ks_attribute_add_string(struct ks_attribute *list, size_t *n, const char *name,
-                                  const char *value);
-void ks_attribute_add_integer(struct ks_attribute *list, size_t *n, const char *name,
-                              int64_t value);
-void ks_attribute_add_number(struct ks_attribute *list, size_t *n, const char *name, double value);
-ks_status ks_attribute_add_list(struct ks_attribute *list, size_t *n, const char *name,
-                                size_t length, const double *value);
+double ks_attribute_number(const struct ks_attributes *a, const char *name);
+/* Append. The first takes over what `one` holds, also after a failure. */
+ks_status ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one);
+ks_status ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value);
+ks_status ks_attribute_add_integer(struct ks_attributes *a, const char *name, int64_t value);
+ks_status ks_attribute_add_number(struct ks_attributes *a, const char *name, double value);
+ks_status ks_attribute_add_list(struct ks_attributes *a, const char *name, size_t n,
+                                const double *value);
 
 /* A deep copy; the caller frees what it holds with ks_attribute_clear. */
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to);
@@ -48,7 +52,7 @@ ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute
  * fit. Fails only for lack of memory. */
 ks_status ks_attribute_convert(struct ks_attribute *attribute, enum ks_attribute_type type,
                                bool *fits);
-void ks_attribute_clear(struct ks_attribute *attribute);      /* frees what it holds        */
-void ks_attributes_free(struct ks_attribute *list, size_t n); /* and the list; NULL is fine */
+void ks_attribute_clear(struct ks_attribute *attribute);    /* frees what it holds */
+void ks_attributes_clear(struct ks_attributes *attributes); /* and leaves it empty */
 
 #endif

@@ -30,12 +30,10 @@ struct ks_checkpoint {
     double *input;                       /* [N, R, D], D = critic.arch->in; owned */
     double *target;                      /* [N, B, K]; owned                      */
     /* What the training engine adds; absent (NULL, 0) elsewhere. */
-    struct ks_networks target_critic, actor; /* groups /target, /actor                */
-    double *adam_m, *adam_v;                 /* [E, P]; owned                         */
-    int64_t adam_step;                       /* steps taken                           */
-    size_t n_attributes, n_metrics, n_settings;
-    /* Root attributes, those of /metrics and of /settings; owned. */
-    struct ks_attribute *attribute, *metric, *setting;
+    struct ks_networks target_critic, actor;            /* groups /target, /actor                */
+    double *adam_m, *adam_v;                            /* [E, P]; owned                         */
+    int64_t adam_step;                                  /* steps taken                           */
+    struct ks_attributes attributes, metrics, settings; /* the root's, /metrics, /settings */
 };
 
 /* Reads and checks everything that is there: versions, shapes, finiteness, targets of a ce loss
@@ -53,9 +51,9 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *chec
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
-/* A vector file: k vectors of n numbers, and root attributes, which are not read. */
+/* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are not read. */
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
-                           size_t n_attributes, const struct ks_attribute *attribute);
+                           const struct ks_attributes *attributes);
 
 #endif

@@ -82,14 +82,14 @@ ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const c
                              int64_t low, int64_t *value);
 ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const char *name,
                             char **value);
-/* All of an object that are numbers, strings or lists of numbers, by name; others are left out. The
- * caller frees with ks_attributes_free. */
-ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object, size_t *n,
-                                struct ks_attribute **list);
+/* Appends all of an object that are numbers, strings or lists of numbers, by name; others are left
+ * out. The caller clears them, also after a failure. */
+ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
+                                struct ks_attributes *attributes);
 ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object,
                                 const struct ks_attribute *attribute);
-ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object, size_t n,
-                                 const struct ks_attribute *list);
+ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object,
+                                 const struct ks_attributes *attributes);
 ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name,
                               int64_t value);
 ks_status ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name,

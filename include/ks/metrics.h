@@ -46,8 +46,7 @@ ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent *agent, siz
 ks_status ks_metrics_flush(const struct ks_metrics *metrics);
 /* The digest of the file's first bytes. KS_FORMAT where it has fewer. */
 ks_status ks_metrics_digest(const char *path, size_t size, unsigned char digest[KS_SHA256_BYTES]);
-/* The last row's finite values, *n of them; the caller frees with ks_attributes_free. */
-ks_status ks_metrics_attributes(const struct ks_metrics *metrics, size_t *n,
-                                struct ks_attribute **list);
+/* Adds the last row's finite values. */
+ks_status ks_metrics_attributes(const struct ks_metrics *metrics, struct ks_attributes *attributes);
 
 #endif

@@ -9,8 +9,7 @@
 #include "ks/error.h"
 
 struct ks_spectrum {
-    size_t n_attributes, n_summary;
-    struct ks_attribute *attribute, *summary; /* root attributes; those of /summary. Owned */
+    struct ks_attributes attributes, summary; /* the root's, those of /summary */
     size_t probes, order;
     double *alpha, *beta;             /* [probes, order]; NULL for an exact spectrum. Owned  */
     int64_t *steps;                   /* [probes]; NULL likewise. Owned                      */

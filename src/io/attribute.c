@@ -7,50 +7,66 @@
 
 #include "ks/memory.h"
 
-const struct ks_attribute *ks_attribute_find(const struct ks_attribute *list, size_t n,
-                                             const char *name)
+const struct ks_attribute *ks_attribute_find(const struct ks_attributes *a, const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].name, name) == 0)
-            return &list[i];
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->list[i].name, name) == 0)
+            return &a->list[i];
     return NULL;
 }
 
-static struct ks_attribute *append(struct ks_attribute *list, size_t *n, const char *name,
-                                   enum ks_attribute_type type)
+ks_status ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one)
 {
-    struct ks_attribute *attribute = &list[(*n)++];
+    ks_status status = ks_grow(a->n, sizeof *a->list, &a->room, &a->list);
 
-    snprintf(attribute->name, sizeof attribute->name, "%s", name);
-    attribute->type = type;
-    return attribute;
+    if (status == KS_OK)
+        a->list[a->n++] = *one;
+    else
+        ks_attribute_clear(one);
+    return status;
 }
 
-ks_status ks_attribute_add_string(struct ks_attribute *list, size_t *n, const char *name,
-                                  const char *value)
+static struct ks_attribute named(const char *name, enum ks_attribute_type type)
 {
-    return ks_copy_string(value, &append(list, n, name, KS_ATTRIBUTE_STRING)->string);
+    struct ks_attribute one = {.type = type};
+
+    snprintf(one.name, sizeof one.name, "%s", name);
+    return one;
 }
 
-void ks_attribute_add_integer(struct ks_attribute *list, size_t *n, const char *name, int64_t value)
+ks_status ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value)
 {
-    append(list, n, name, KS_ATTRIBUTE_INTEGER)->integer = value;
+    struct ks_attribute one = named(name, KS_ATTRIBUTE_STRING);
+
+    KS_TRY(ks_copy_string(value, &one.string));
+    return ks_attribute_add(a, &one);
 }
 
-void ks_attribute_add_number(struct ks_attribute *list, size_t *n, const char *name, double value)
+ks_status ks_attribute_add_integer(struct ks_attributes *a, const char *name, int64_t value)
 {
-    append(list, n, name, KS_ATTRIBUTE_NUMBER)->number = value;
+    struct ks_attribute one = named(name, KS_ATTRIBUTE_INTEGER);
+
+    one.integer = value;
+    return ks_attribute_add(a, &one);
 }
 
-ks_status ks_attribute_add_list(struct ks_attribute *list, size_t *n, const char *name,
-                                size_t length, const double *value)
+ks_status ks_attribute_add_number(struct ks_attributes *a, const char *name, double value)
 {
-    struct ks_attribute *attribute = append(list, n, name, KS_ATTRIBUTE_LIST);
+    struct ks_attribute one = named(name, KS_ATTRIBUTE_NUMBER);
 
-    KS_TRY(ks_alloc(length, sizeof *value, &attribute->list));
-    memcpy(attribute->list, value, length * sizeof *value);
-    attribute->n = length;
-    return KS_OK;
+    one.number = value;
+    return ks_attribute_add(a, &one);
+}
+
+ks_status ks_attribute_add_list(struct ks_attributes *a, const char *name, size_t n,
+                                const double *value)
+{
+    struct ks_attribute one = named(name, KS_ATTRIBUTE_LIST);
+
+    KS_TRY(ks_alloc(n, sizeof *value, &one.list));
+    memcpy(one.list, value, n * sizeof *value);
+    one.n = n;
+    return ks_attribute_add(a, &one);
 }
 
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to)
@@ -87,12 +103,12 @@ static bool as_number(const struct ks_attribute *a, double *number)
     }
 }
 
-double ks_attribute_number(const struct ks_attribute *list, size_t n, const char *name)
+double ks_attribute_number(const struct ks_attributes *a, const char *name)
 {
-    const struct ks_attribute *a = ks_attribute_find(list, n, name);
+    const struct ks_attribute *one = ks_attribute_find(a, name);
     double number = NAN;
 
-    return a && as_number(a, &number) ? number : NAN;
+    return one && as_number(one, &number) ? number : NAN;
 }
 
 ks_status ks_attribute_convert(struct ks_attribute *a, enum ks_attribute_type type, bool *fits)
@@ -130,9 +146,10 @@ void ks_attribute_clear(struct ks_attribute *attribute)
     attribute->n = 0;
 }
 
-void ks_attributes_free(struct ks_attribute *list, size_t n)
+void ks_attributes_clear(struct ks_attributes *a)
 {
-    for (size_t i = 0; list && i < n; i++)
-        ks_attribute_clear(&list[i]);
-    free(list);
+    for (size_t i = 0; i < a->n; i++)
+        ks_attribute_clear(&a->list[i]);
+    free(a->list);
+    *a = (struct ks_attributes){.n = 0};
 }

@@ -24,20 +24,18 @@ static const struct {
     {"learning_rate", KS_ATTRIBUTE_NUMBER}, {"reward_scale", KS_ATTRIBUTE_NUMBER},
     {"temperature", KS_ATTRIBUTE_NUMBER},   {"library_versions", KS_ATTRIBUTE_STRING},
 };
-enum { KNOWN = sizeof known / sizeof *known };
 
 static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
-    KS_TRY(ks_alloc(KNOWN, sizeof *c->attribute, &c->attribute));
-    for (size_t i = 0; i < KNOWN; i++) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct ks_attribute one;
         bool there;
 
         KS_TRY(ks_h5_has_attribute(h5, "/", known[i].name, &there));
-        if (there) {
-            KS_TRY(ks_h5_read_attribute(h5, "/", known[i].name, known[i].type,
-                                        &c->attribute[c->n_attributes]));
-            c->n_attributes++;
-        }
+        if (!there)
+            continue;
+        KS_TRY(ks_h5_read_attribute(h5, "/", known[i].name, known[i].type, &one));
+        KS_TRY(ks_attribute_add(&c->attributes, &one));
     }
     return KS_OK;
 }
@@ -212,13 +210,13 @@ static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
 }
 
 /* A group that holds attributes alone. */
-static ks_status read_list(const struct ks_h5 *h5, const char *group, size_t *n,
-                           struct ks_attribute **list)
+static ks_status read_list(const struct ks_h5 *h5, const char *group,
+                           struct ks_attributes *attributes)
 {
     bool there;
 
     KS_TRY(ks_h5_has(h5, group, &there));
-    return there ? ks_h5_read_attributes(h5, group, n, list) : KS_OK;
+    return there ? ks_h5_read_attributes(h5, group, attributes) : KS_OK;
 }
 
 static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
@@ -233,8 +231,8 @@ static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint
     if (actor)
         KS_TRY(read_actor(h5, c));
     KS_TRY(read_optimizer(h5, c));
-    KS_TRY(read_list(h5, "/metrics", &c->n_metrics, &c->metric));
-    return read_list(h5, "/settings", &c->n_settings, &c->setting);
+    KS_TRY(read_list(h5, "/metrics", &c->metrics));
+    return read_list(h5, "/settings", &c->settings);
 }
 
 static ks_status read_all(const struct ks_h5 *h5, struct ks_checkpoint *c)
@@ -275,8 +273,8 @@ void ks_checkpoint_free(struct ks_checkpoint *c)
     free(c->target);
     free(c->adam_m);
     free(c->adam_v);
-    ks_attributes_free(c->attribute, c->n_attributes);
-    ks_attributes_free(c->metric, c->n_metrics);
-    ks_attributes_free(c->setting, c->n_settings);
+    ks_attributes_clear(&c->attributes);
+    ks_attributes_clear(&c->metrics);
+    ks_attributes_clear(&c->settings);
     free(c);
 }

@@ -39,18 +39,18 @@ static ks_status write_actor(struct ks_h5 *h5, const struct ks_networks *actor, 
 }
 
 /* A group that holds attributes alone. */
-static ks_status write_list(struct ks_h5 *h5, const char *group, size_t n,
-                            const struct ks_attribute *list)
+static ks_status write_list(struct ks_h5 *h5, const char *group,
+                            const struct ks_attributes *attributes)
 {
-    if (n == 0)
+    if (attributes->n == 0)
         return KS_OK;
     KS_TRY(ks_h5_group(h5, group));
-    return ks_h5_write_attributes(h5, group, n, list);
+    return ks_h5_write_attributes(h5, group, attributes);
 }
 
 static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
 {
-    KS_TRY(ks_h5_write_attributes(h5, "/", c->n_attributes, c->attribute));
+    KS_TRY(ks_h5_write_attributes(h5, "/", &c->attributes));
     KS_TRY(ks_networks_write(h5, "/critic", &c->critic, single));
     KS_TRY(write_batch(h5, c, single));
     if (c->target_critic.text)
@@ -58,8 +58,8 @@ static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool
     if (c->actor.text)
         KS_TRY(write_actor(h5, &c->actor, single));
     KS_TRY(write_optimizer(h5, c, single));
-    KS_TRY(write_list(h5, "/metrics", c->n_metrics, c->metric));
-    return write_list(h5, "/settings", c->n_settings, c->setting);
+    KS_TRY(write_list(h5, "/metrics", &c->metrics));
+    return write_list(h5, "/settings", &c->settings);
 }
 
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, bool single)

@@ -232,58 +232,32 @@ ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const ch
 struct listing {
     const struct ks_h5 *h5;
     const char *object;
-    struct ks_attribute *list; /* NULL: count only */
-    size_t n, room;
+    struct ks_attributes *attributes;
     ks_status status;
 };
 
 static herr_t list_one(hid_t object, const char *name, const H5A_info_t *info, void *data)
 {
     struct listing *l = data;
-    bool known = true;
+    struct ks_attribute one;
+    bool known;
 
     (void)object, (void)info;
-    if (l->list && l->n == l->room)
-        return 0;
-    if (l->list)
-        l->status = read_any(l->h5, l->object, name, &l->list[l->n], &known);
-    if (l->status != KS_OK)
-        return -1;
-    if (known)
-        l->n++;
-    return 0;
+    l->status = read_any(l->h5, l->object, name, &one, &known);
+    if (l->status == KS_OK && known)
+        l->status = ks_attribute_add(l->attributes, &one);
+    return l->status == KS_OK ? 0 : -1;
 }
 
-static ks_status iterate(struct listing *l)
+ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
+                                struct ks_attributes *attributes)
 {
+    struct listing l = {.h5 = h5, .object = object, .attributes = attributes, .status = KS_OK};
     hsize_t position = 0;
 
-    l->n = 0;
-    if (H5Aiterate_by_name(l->h5->id, l->object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one, l,
+    if (H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one, &l,
                            H5P_DEFAULT) < 0)
-        return l->status != KS_OK
-                   ? l->status
-                   : ks_h5_fail(l->h5, KS_IO, l->object, "its attributes cannot be read");
-    return KS_OK;
-}
-
-ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object, size_t *n,
-                                struct ks_attribute **list)
-{
-    struct listing l = {.h5 = h5, .object = object, .status = KS_OK};
-    ks_status status;
-
-    *n = 0;
-    *list = NULL;
-    KS_TRY(iterate(&l));
-    l.room = l.n;
-    KS_TRY(ks_alloc(l.room, sizeof *l.list, &l.list));
-    status = iterate(&l);
-    if (status != KS_OK) {
-        ks_attributes_free(l.list, l.n);
-        return status;
-    }
-    *n = l.n;
-    *list = l.list;
+        return l.status != KS_OK ? l.status
+                                 : ks_h5_fail(h5, KS_IO, object, "its attributes cannot be read");
     return KS_OK;
 }

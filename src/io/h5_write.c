@@ -173,11 +173,11 @@ ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object, const stru
     return status;
 }
 
-ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object, size_t n,
-                                 const struct ks_attribute *list)
+ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object,
+                                 const struct ks_attributes *a)
 {
-    for (size_t i = 0; i < n; i++)
-        KS_TRY(ks_h5_write_attribute(h5, object, &list[i]));
+    for (size_t i = 0; i < a->n; i++)
+        KS_TRY(ks_h5_write_attribute(h5, object, &a->list[i]));
     return KS_OK;
 }
 

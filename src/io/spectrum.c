@@ -16,16 +16,16 @@ static ks_status read_root(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
     size_t kept = 0;
 
-    KS_TRY(ks_h5_read_attributes(h5, "/", &s->n_attributes, &s->attribute));
-    for (size_t i = 0; i < s->n_attributes; i++) {
-        struct ks_attribute *a = &s->attribute[i];
+    KS_TRY(ks_h5_read_attributes(h5, "/", &s->attributes));
+    for (size_t i = 0; i < s->attributes.n; i++) {
+        struct ks_attribute *a = &s->attributes.list[i];
 
         if (strcmp(a->name, "format") == 0 || strcmp(a->name, "version") == 0)
             ks_attribute_clear(a);
         else
-            s->attribute[kept++] = *a;
+            s->attributes.list[kept++] = *a;
     }
-    s->n_attributes = kept;
+    s->attributes.n = kept;
     return KS_OK;
 }
 
@@ -36,7 +36,7 @@ static ks_status read_summary(const struct ks_h5 *h5, struct ks_spectrum *s)
     KS_TRY(ks_h5_has(h5, "/summary", &there));
     if (!there)
         return ks_fail(KS_FORMAT, "%s: /summary: missing", h5->path);
-    return ks_h5_read_attributes(h5, "/summary", &s->n_summary, &s->summary);
+    return ks_h5_read_attributes(h5, "/summary", &s->summary);
 }
 
 static ks_status read_steps(const struct ks_h5 *h5, struct ks_spectrum *s)
@@ -184,11 +184,11 @@ static ks_status write_density(struct ks_h5 *h5, const struct ks_spectrum *s)
 
 static ks_status write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
 {
-    KS_TRY(ks_h5_write_attributes(h5, "/", s->n_attributes, s->attribute));
+    KS_TRY(ks_h5_write_attributes(h5, "/", &s->attributes));
     KS_TRY(write_probes(h5, s));
     KS_TRY(write_density(h5, s));
     KS_TRY(ks_h5_group(h5, "/summary"));
-    return ks_h5_write_attributes(h5, "/summary", s->n_summary, s->summary);
+    return ks_h5_write_attributes(h5, "/summary", &s->summary);
 }
 
 ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *s)
@@ -210,8 +210,8 @@ void ks_spectrum_free(struct ks_spectrum *s)
 {
     if (!s)
         return;
-    ks_attributes_free(s->attribute, s->n_attributes);
-    ks_attributes_free(s->summary, s->n_summary);
+    ks_attributes_clear(&s->attributes);
+    ks_attributes_clear(&s->summary);
     free(s->alpha);
     free(s->beta);
     free(s->steps);

@@ -33,15 +33,15 @@ done:
 }
 
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
-                           size_t n_attributes, const struct ks_attribute *attribute)
+                           const struct ks_attributes *attributes)
 {
     const struct ks_h5_shape shape = {2, {k, n}};
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
 
     KS_GO(ks_h5_create(path, FORMAT, &h5));
-    for (size_t i = 0; i < n_attributes; i++)
-        KS_GO(ks_h5_write_attribute(h5, "/", &attribute[i]));
+    if (attributes)
+        KS_GO(ks_h5_write_attributes(h5, "/", attributes));
     KS_GO(ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, vectors));
     KS_GO(ks_h5_commit(h5));
 done:

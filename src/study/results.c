@@ -45,9 +45,9 @@ static ks_status check_place(const struct ks_results *r, const struct ks_result 
                              size_t checkpoint, const char *path, const struct ks_spectrum *s)
 {
     const char *name = r->study->architecture[run->architecture].name;
-    const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, "architecture");
-    double step = ks_attribute_number(s->attribute, s->n_attributes, "env_step");
-    double seed = ks_attribute_number(s->attribute, s->n_attributes, "seed");
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "architecture");
+    double step = ks_attribute_number(&s->attributes, "env_step");
+    double seed = ks_attribute_number(&s->attributes, "seed");
 
     if (a && a->type == KS_ATTRIBUTE_STRING && strcmp(a->string, name) != 0)
         return ks_fail(KS_FORMAT, "%s: architecture: expected '%s', found '%s'", path, name,

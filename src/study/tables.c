@@ -50,11 +50,11 @@ static ks_status find_figures(const struct ks_results *r, size_t *n, char ***nam
         for (size_t i = 0; i < r->study->n_checkpoints; i++) {
             const struct ks_spectrum *s = r->run[run].spectrum[i];
 
-            for (size_t k = 0; s && k < s->n_summary; k++) {
-                if (has_name(*names, *n, s->summary[k].name))
+            for (size_t k = 0; s && k < s->summary.n; k++) {
+                if (has_name(*names, *n, s->summary.list[k].name))
                     continue;
                 KS_TRY(ks_grow(*n, sizeof **names, &room, names));
-                (*names)[(*n)++] = s->summary[k].name;
+                (*names)[(*n)++] = s->summary.list[k].name;
             }
         }
     return KS_OK;
@@ -73,7 +73,7 @@ static void print_blas(FILE *out, const struct ks_spectrum *s)
     static const char *const names[] = {"blas_version", "blas_kernel"};
 
     for (size_t k = 0; k < 2; k++) {
-        const struct ks_attribute *a = ks_attribute_find(s->attribute, s->n_attributes, names[k]);
+        const struct ks_attribute *a = ks_attribute_find(&s->attributes, names[k]);
 
         fprintf(out, ",%s", a && a->type == KS_ATTRIBUTE_STRING ? a->string : "");
     }
@@ -97,8 +97,8 @@ static ks_status write_checkpoints(const struct context *c, FILE *out)
             if (!s)
                 continue;
             print_place(out, r, &r->run[run], r->study->checkpoint[i]);
-            print_number(out, ks_attribute_number(s->attribute, s->n_attributes, "update"));
-            print_number(out, ks_attribute_number(s->attribute, s->n_attributes, "return_mean"));
+            print_number(out, ks_attribute_number(&s->attributes, "update"));
+            print_number(out, ks_attribute_number(&s->attributes, "return_mean"));
             print_blas(out, s);
             for (size_t k = 0; k < n; k++)
                 print_number(out, ks_summary_get(s, names[k]));

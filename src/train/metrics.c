@@ -189,12 +189,10 @@ ks_status ks_metrics_row(struct ks_metrics *m, struct ks_agent *agent, size_t en
     return KS_OK;
 }
 
-ks_status ks_metrics_attributes(const struct ks_metrics *m, size_t *n, struct ks_attribute **list)
+ks_status ks_metrics_attributes(const struct ks_metrics *m, struct ks_attributes *attributes)
 {
-    *n = 0;
-    KS_TRY(ks_alloc(m->n, sizeof **list, list));
     for (size_t i = 0; i < m->n; i++)
         if (isfinite(m->row[i].value))
-            ks_attribute_add_number(*list, n, m->row[i].name, m->row[i].value);
+            KS_TRY(ks_attribute_add_number(attributes, m->row[i].name, m->row[i].value));
     return KS_OK;
 }

@@ -12,8 +12,6 @@
 #include "ks/stream.h"
 #include "ks/text.h"
 
-enum { ATTRIBUTES = 12 };
-
 static ks_status freeze_batches(struct ks_run *r, struct ks_checkpoint *c)
 {
     const struct ks_settings *s = &r->options->settings;
@@ -42,29 +40,25 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
 {
     const struct ks_train_options *o = r->options;
     const struct ks_adam *adam = &r->agent->critic_adam;
-    size_t *n = &c->n_attributes;
-    struct ks_attribute *list;
+    struct ks_attributes *a = &c->attributes;
     ks_status status;
     char *versions;
 
-    KS_TRY(ks_alloc(ATTRIBUTES, sizeof *list, &list));
-    c->attribute = list;
-    KS_TRY(ks_attribute_add_string(list, n, "env", o->env));
-    KS_TRY(ks_attribute_add_string(list, n, "architecture", r->name));
-    ks_attribute_add_integer(list, n, "seed", (int64_t)o->seed);
-    ks_attribute_add_integer(list, n, "env_step", (int64_t)r->env_step);
-    ks_attribute_add_integer(list, n, "update", r->agent->updates);
-    ks_attribute_add_number(list, n, "return_mean", r->return_mean);
-    KS_TRY(
-        ks_attribute_add_list(list, n, "returns", o->settings.eval_episodes, r->episode_returns));
-    ks_attribute_add_number(list, n, "gamma", r->gamma);
-    ks_attribute_add_number(list, n, "learning_rate",
-                            KS(schedule_rate)(&adam->schedule, adam->step));
-    ks_attribute_add_number(list, n, "reward_scale",
-                            o->settings.reward_normalization ? ks_returns_scale(&r->returns) : 1);
-    ks_attribute_add_number(list, n, "temperature", KS(agent_temperature)(r->agent));
+    KS_TRY(ks_attribute_add_string(a, "env", o->env));
+    KS_TRY(ks_attribute_add_string(a, "architecture", r->name));
+    KS_TRY(ks_attribute_add_integer(a, "seed", (int64_t)o->seed));
+    KS_TRY(ks_attribute_add_integer(a, "env_step", (int64_t)r->env_step));
+    KS_TRY(ks_attribute_add_integer(a, "update", r->agent->updates));
+    KS_TRY(ks_attribute_add_number(a, "return_mean", r->return_mean));
+    KS_TRY(ks_attribute_add_list(a, "returns", o->settings.eval_episodes, r->episode_returns));
+    KS_TRY(ks_attribute_add_number(a, "gamma", r->gamma));
+    KS_TRY(ks_attribute_add_number(a, "learning_rate",
+                                   KS(schedule_rate)(&adam->schedule, adam->step)));
+    KS_TRY(ks_attribute_add_number(
+        a, "reward_scale", o->settings.reward_normalization ? ks_returns_scale(&r->returns) : 1));
+    KS_TRY(ks_attribute_add_number(a, "temperature", KS(agent_temperature)(r->agent)));
     KS_TRY(ks_run_versions(&versions));
-    status = ks_attribute_add_string(list, n, "library_versions", versions);
+    status = ks_attribute_add_string(a, "library_versions", versions);
     free(versions);
     return status;
 }
@@ -77,23 +71,16 @@ static ks_status describe_setting(const struct ks_settings *settings, const stru
 
     if (!ks_settings_number(settings, key, &number)) {
         ks_settings_print(settings, key, text);
-        return ks_attribute_add_string(c->setting, &c->n_settings, key->name, text);
+        return ks_attribute_add_string(&c->settings, key->name, text);
     }
     if (key->type == KS_KEY_NUMBER)
-        ks_attribute_add_number(c->setting, &c->n_settings, key->name, number);
-    else
-        ks_attribute_add_integer(c->setting, &c->n_settings, key->name, (int64_t)number);
-    return KS_OK;
+        return ks_attribute_add_number(&c->settings, key->name, number);
+    return ks_attribute_add_integer(&c->settings, key->name, (int64_t)number);
 }
 
 /* All of them but `threads`, on which nothing here depends. */
 static ks_status describe_settings(const struct ks_settings *settings, struct ks_checkpoint *c)
 {
-    size_t n = 0;
-
-    while (ks_keys[n].name)
-        n++;
-    KS_TRY(ks_alloc(n, sizeof *c->setting, &c->setting));
     for (const struct ks_key *key = ks_keys; key->name; key++)
         if (strcmp(key->name, "threads") != 0)
             KS_TRY(describe_setting(settings, key, c));
@@ -156,7 +143,7 @@ ks_status ks_run_save(struct ks_run *r)
     KS_GO(KS(agent_export)(r->agent, c));
     KS_GO(describe(r, c));
     KS_GO(describe_settings(&r->options->settings, c));
-    KS_GO(ks_metrics_attributes(r->metrics, &c->n_metrics, &c->metric));
+    KS_GO(ks_metrics_attributes(r->metrics, &c->metrics));
     KS_GO(freeze_batches(r, c));
     KS_GO(checkpoint_path(r, r->env_step, &path));
     KS_GO(ks_checkpoint_write(path, c, true));
