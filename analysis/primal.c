@@ -107,7 +107,9 @@ double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t m
                                      output_bar);
     if (primal->gauss_newton)
         memset(output_bar, 0, c->loss_rows * arch->out * sizeof *output_bar);
-    KS(net_backward)(net, w, b.input, b.primal, b.adjoint, NULL, gradient);
+    KS(net_backward)
+    (net, &(struct ks_net_backward){
+              .w = w, .x = b.input, .primal = b.primal, .adjoint = b.adjoint, .w_bar = gradient});
     arch->loss.kind->curvature(&arch->loss, c->loss_rows, output, t, output);
     *parts = b;
     return loss * primal->output_scale;

@@ -99,6 +99,24 @@ static void teardown(struct subject *s)
     KS(arch_free)(s->arch);
 }
 
+/* From the output's adjoint to w_bar and x_bar, of which either may be NULL. */
+static void backward(struct subject *s, real *x_bar, real *w_bar)
+{
+    KS(net_backward)
+    (s->net, &(struct ks_net_backward){.w = s->w,
+                                       .x = s->x,
+                                       .primal = s->primal,
+                                       .adjoint = s->adjoint,
+                                       .x_bar = x_bar,
+                                       .w_bar = w_bar});
+}
+
+static struct ks_net_tangent tangent_along(const struct subject *s, const real *v)
+{
+    return (struct ks_net_tangent){
+        .w = s->w, .w_dot = v, .x = s->x, .kept = s->kept, .tangent = s->tangent};
+}
+
 /* The loss, its gradient in g. */
 static double gradient(struct subject *s)
 {
@@ -109,7 +127,7 @@ static double gradient(struct subject *s)
     KS(net_forward)(s->net, s->w, s->net->evaluation ? s->state : NULL, s->x, s->primal);
     value = l->kind->gradient(l, OUT_ROWS, KS(net_output)(s->net, s->primal), s->t, 1,
                               KS(net_output_bar)(s->net, s->adjoint));
-    KS(net_backward)(s->net, s->w, s->x, s->primal, s->adjoint, NULL, s->g);
+    backward(s, NULL, s->g);
     return value;
 }
 
@@ -119,15 +137,15 @@ static void product(struct subject *s, const real *v)
     const struct ks_loss *l = &s->arch->loss;
     double *primal = widen(s->net->primal, s->primal),
            *adjoint = widen(s->net->adjoint, s->adjoint);
+    struct ks_net_tangent pass = tangent_along(s, v);
     real *c = (real *)KS(net_kept_output)(s->net, s->kept);
 
     memset(s->hv, 0, s->arch->parameters * sizeof *s->hv);
     KS(net_keep)(s->net, primal, adjoint, s->kept);
-    KS(net_tangent_forward)(s->net, s->w, v, s->x, s->kept, s->tangent);
+    KS(net_tangent_forward)(s->net, &pass);
     l->kind->curvature(l, OUT_ROWS, c, s->t, c);
     KS(loss_multiply)(l, OUT_ROWS, c, 1, KS(net_output_dot)(s->net, s->tangent), s->f_bar_dot);
-    KS(net_tangent_backward)
-    (s->net, s->w, v, s->x, s->kept, s->tangent, s->f_bar_dot, false, s->scratch, s->hv);
+    KS(net_tangent_backward)(s->net, &pass, s->f_bar_dot, s->scratch, s->hv);
     free(primal), free(adjoint);
 }
 
@@ -229,7 +247,7 @@ static void check_input_adjoint(const char *text, size_t at)
 
     setup(&s, text, false);
     gradient(&s);
-    KS(net_backward)(s.net, s.w, s.x, s.primal, s.adjoint, x_bar, NULL);
+    backward(&s, x_bar, NULL);
     s.x[at] += (real)h;
     plus = gradient(&s);
     s.x[at] -= (real)(2 * h);
@@ -253,6 +271,7 @@ static void test_gauss_newton(void **state)
     (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct subject s;
+        struct ks_net_tangent pass;
         double *primal, *adjoint, scale;
         real *u;
 
@@ -260,16 +279,17 @@ static void test_gauss_newton(void **state)
         gradient(&s);
         u = KS(net_output_bar)(s.net, s.adjoint);
         memset(u, 0, OUT_ROWS * s.arch->out * sizeof *u);
-        KS(net_backward)(s.net, s.w, s.x, s.primal, s.adjoint, NULL, NULL);
+        backward(&s, NULL, NULL);
         primal = widen(s.net->primal, s.primal), adjoint = widen(s.net->adjoint, s.adjoint);
         KS(net_keep)(s.net, primal, adjoint, s.kept);
-        KS(net_tangent_forward)(s.net, s.w, s.v, s.x, s.kept, s.tangent);
+        pass = tangent_along(&s, s.v);
+        pass.gauss_newton = true;
+        KS(net_tangent_forward)(s.net, &pass);
         memset(s.hv, 0, s.arch->parameters * sizeof *s.hv);
-        KS(net_tangent_backward)
-        (s.net, s.w, s.v, s.x, s.kept, s.tangent, s.f_bar_dot, true, s.scratch, s.hv);
+        KS(net_tangent_backward)(s.net, &pass, s.f_bar_dot, s.scratch, s.hv);
         memcpy(u, s.f_bar_dot, OUT_ROWS * s.arch->out * sizeof *u);
         memset(s.g, 0, s.arch->parameters * sizeof *s.g);
-        KS(net_backward)(s.net, s.w, s.x, s.primal, s.adjoint, NULL, s.g);
+        backward(&s, NULL, s.g);
         scale = sqrt(dot(s.arch->parameters, s.g, s.g));
         for (size_t k = 0; k < s.arch->parameters; k++)
             assert_close(s.hv[k], s.g[k], 50 * KS_EPSILON * scale);

@@ -188,23 +188,25 @@ static void add_product(const struct curvature *h, struct worker *t, size_t crit
 {
     const struct ks_net *net = h->net;
     size_t pair = critic * h->problem->minibatches + n;
-    const real *w = h->w + critic * h->arch->parameters;
-    const real *x = h->input + n * h->primal->input;
-    const real *kept = h->kept + pair * net->kept;
+    struct ks_net_tangent pass = {.w = h->w + critic * h->arch->parameters,
+                                  .w_dot = h->v,
+                                  .x = h->input + n * h->primal->input,
+                                  .kept = h->kept + pair * net->kept,
+                                  .tangent = t->tangent,
+                                  .gauss_newton = h->kind == GGN};
 
     if (pair >= h->n_kept) {
         compute(h, t, pair, t->kept, NULL);
-        kept = t->kept;
+        pass.kept = t->kept;
     }
-    KS(net_tangent_forward)(net, w, h->v, x, kept, t->tangent);
+    KS(net_tangent_forward)(net, &pass);
     if (h->kind == RESIDUAL)
         memset(t->f_bar_dot, 0, net->out_rows * h->arch->out * sizeof *t->f_bar_dot);
     else
         KS(loss_multiply)
-    (&h->arch->loss, net->out_rows, KS(net_kept_output)(net, kept), (real)h->primal->output_scale,
-     KS(net_output_dot)(net, t->tangent), t->f_bar_dot);
-    KS(net_tangent_backward)
-    (net, w, h->v, x, kept, t->tangent, t->f_bar_dot, h->kind == GGN, t->scratch, t->sum);
+    (&h->arch->loss, net->out_rows, KS(net_kept_output)(net, pass.kept),
+     (real)h->primal->output_scale, KS(net_output_dot)(net, t->tangent), t->f_bar_dot);
+    KS(net_tangent_backward)(net, &pass, t->f_bar_dot, t->scratch, t->sum);
 }
 
 /* h->folded = the product of one critic in the folded parameters, from h->v. */

@@ -54,25 +54,31 @@ const real *KS(net_features)(const struct ks_net *net, const real *primal);
 void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const real *x,
                      real *primal);
 
-/* From output_bar in the adjoint block: fills the rest of that block; w_bar [parameters] is added
- * to, x_bar [rows, in] set; either may be NULL: not wanted. */
-void KS(net_backward)(const struct ks_net *net, const real *w, const real *x, const real *primal,
-                      real *adjoint, real *x_bar, real *w_bar);
+struct ks_net_backward {
+    const real *w, *x;
+    real *primal;  /* as forward left it; backward completes the caches there */
+    real *adjoint; /* output_bar is read, the rest filled                     */
+    real *x_bar;   /* [rows, in], set; NULL: not wanted                       */
+    real *w_bar;   /* [parameters], added to; NULL: not wanted                */
+};
+void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *pass);
 
 /* Copies into a kept block what the tangent passes read of a primal and an adjoint block, which are
  * in float64 whatever the precision of the passes. */
 void KS(net_keep)(const struct ks_net *net, const double *primal, const double *adjoint,
                   real *kept);
 
-/* The tangent along w_dot of the outputs, x held constant; fills the tangent block. */
-void KS(net_tangent_forward)(const struct ks_net *net, const real *w, const real *w_dot,
-                             const real *x, const real *kept, real *tangent);
-
-/* The tangent of net_backward: w_bar_dot [parameters] is added to. output_bar_dot [out_rows, out].
- * gauss_newton: the kept block is of an output adjoint of zero; then this is J' output_bar_dot. */
-void KS(net_tangent_backward)(const struct ks_net *net, const real *w, const real *w_dot,
-                              const real *x, const real *kept, const real *tangent,
-                              const real *output_bar_dot, bool gauss_newton, real *scratch,
-                              real *w_bar_dot);
+/* The tangent along w_dot, x held constant. */
+struct ks_net_tangent {
+    const real *w, *w_dot, *x, *kept;
+    real *tangent;     /* block; filled by the forward pass                             */
+    bool gauss_newton; /* the kept block is of an output adjoint of zero; then the backward
+                        * pass is J' output_bar_dot                                     */
+};
+void KS(net_tangent_forward)(const struct ks_net *net, const struct ks_net_tangent *pass);
+/* The tangent of net_backward: output_bar_dot [out_rows, out]; w_bar_dot [parameters] is added to.
+ */
+void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tangent *pass,
+                              const real *output_bar_dot, real *scratch, real *w_bar_dot);
 
 #endif

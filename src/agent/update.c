@@ -193,7 +193,10 @@ void KS(critic_gradient)(struct ks_agent *a, size_t e)
     a->step[e].loss = loss->kind->gradient(loss, a->config.batch,
                                            KS(net_output)(a->critic_train, c->primal), a->target,
                                            (real)(1 / (double)a->config.batch), f_bar);
-    KS(net_backward)(a->critic_train, c->w, a->input, c->primal, c->adjoint, NULL, c->g);
+    KS(net_backward)
+    (a->critic_train,
+     &(struct ks_net_backward){
+         .w = c->w, .x = a->input, .primal = c->primal, .adjoint = c->adjoint, .w_bar = c->g});
 }
 
 /* The sum of Q over the batch after critic_gradient. For ce no exponential is needed: with p the
@@ -259,7 +262,7 @@ static void policy_value_gradient(struct ks_agent *a, size_t e)
     struct ks_trained *c = &a->critic[e];
     size_t rows = a->config.batch, n = a->critic_arch->out;
     real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
-    real scale = (real)(-1 / (double)rows), *x_bar = a->x_bar + e * rows * KS(agent_width)(a);
+    real scale = (real)(-1 / (double)rows);
 
     memset(f_bar, 0, rows * n * sizeof *f_bar);
     for (size_t i = 0; i < rows; i++) {
@@ -269,7 +272,12 @@ static void policy_value_gradient(struct ks_agent *a, size_t e)
         if (smallest(a, i) == e)
             KS(critic_value_gradient)(&a->critic_arch->loss, q, p, scale, f_bar + i * n);
     }
-    KS(net_backward)(a->critic_eval, c->w, a->policy_input, c->primal, c->adjoint, x_bar, NULL);
+    KS(net_backward)
+    (a->critic_eval, &(struct ks_net_backward){.w = c->w,
+                                               .x = a->policy_input,
+                                               .primal = c->primal,
+                                               .adjoint = c->adjoint,
+                                               .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
 }
 
 /* a->action_bar = sum over the critics of x_bar; only its action columns are read. */
@@ -315,7 +323,11 @@ static double policy_gradient(struct ks_agent *a, double *entropy)
     KS(policy_backward)(&a->actor_arch->policy, &p);
     memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
     KS(net_backward)
-    (a->actor_train, a->actor.w, a->s, a->actor.primal, a->actor.adjoint, NULL, a->actor.g);
+    (a->actor_train, &(struct ks_net_backward){.w = a->actor.w,
+                                               .x = a->s,
+                                               .primal = a->actor.primal,
+                                               .adjoint = a->actor.adjoint,
+                                               .w_bar = a->actor.g});
     return actor_loss(a, entropy);
 }
 

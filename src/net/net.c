@@ -220,7 +220,7 @@ static const real *input(const struct ks_net *net, size_t i, const real *x, cons
 
 /* The arrays of layer i for the first two functions. */
 static struct ks_pass pass(const struct ks_net *net, size_t i, const real *w, const real *x,
-                           const real *primal)
+                           real *primal)
 {
     const struct ks_layer *l = &net->arch->layer[i];
     struct ks_pass p = {
@@ -228,8 +228,8 @@ static struct ks_pass pass(const struct ks_net *net, size_t i, const real *w, co
         .evaluation = net->evaluation,
         .x = input(net, i, x, primal),
         .w = w + l->offset,
-        .y = (real *)primal + net->at[i].y,
-        .cache = (real *)primal + net->at[i].cache,
+        .y = primal + net->at[i].y,
+        .cache = primal + net->at[i].cache,
     };
 
     if (l->kind->container)
@@ -262,25 +262,24 @@ static void add_skip(size_t n, const real *restrict skip_bar, real *restrict x_b
         x_bar[i] += skip_bar[i];
 }
 
-void KS(net_backward)(const struct ks_net *net, const real *w, const real *x, const real *primal,
-                      real *adjoint, real *x_bar, real *w_bar)
+void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *b)
 {
     const struct ks_arch *arch = net->arch;
 
     for (size_t i = arch->n_layers; i-- > 0;) {
         const struct ks_layer *l = &arch->layer[i];
-        struct ks_pass p = pass(net, i, w, x, primal);
+        struct ks_pass p = pass(net, i, b->w, b->x, b->primal);
 
-        p.y_bar = adjoint + net->at[i].y_bar;
-        p.x_bar = i == 0 ? x_bar : adjoint + net->at[i - 1].y_bar;
-        p.w_bar = w_bar ? w_bar + l->offset : NULL;
-        p.skip_bar = l->kind->container ? adjoint + net->at[i].skip_bar : NULL;
+        p.y_bar = b->adjoint + net->at[i].y_bar;
+        p.x_bar = i == 0 ? b->x_bar : b->adjoint + net->at[i - 1].y_bar;
+        p.w_bar = b->w_bar ? b->w_bar + l->offset : NULL;
+        p.skip_bar = l->kind->container ? b->adjoint + net->at[i].skip_bar : NULL;
         l->kind->backward(l, &p);
         if (i + 1 == arch->n_layers && p.x_bar)
             clear_other_rows(net, l->in, p.x_bar);
         for (size_t c = opening(arch, i, 0); c < arch->n_layers && p.x_bar;
              c = opening(arch, i, c + 1))
-            add_skip(net->rows * l->in, adjoint + net->at[c].skip_bar, p.x_bar);
+            add_skip(net->rows * l->in, b->adjoint + net->at[c].skip_bar, p.x_bar);
     }
 }
 
@@ -320,49 +319,46 @@ static const real *input_dot(const struct ks_net *net, size_t i, const real *tan
     return i == 0 ? NULL : tangent + net->at[i - 1].y_dot;
 }
 
-/* The arrays of layer i for the tangent functions. */
-static struct ks_pass tangent_pass(const struct ks_net *net, size_t i, const real *w,
-                                   const real *w_dot, const real *x, const real *kept,
-                                   const real *tangent)
+/* The arrays of layer i for the tangent functions, which only read y and the cache. */
+static struct ks_pass tangent_pass(const struct ks_net *net, size_t i,
+                                   const struct ks_net_tangent *t)
 {
     const struct ks_layer *l = &net->arch->layer[i];
     const struct ks_places *at = &net->at[i];
     struct ks_pass p = {
         .rows = layer_rows(net, i),
         .evaluation = net->evaluation,
-        .x = kept_input(net, i, x, kept),
-        .w = w + l->offset,
-        .y = (real *)kept_array(kept, at->kept_y),
-        .cache = (real *)kept + at->kept_cache,
-        .y_bar = kept_array(kept, at->kept_y_bar),
-        .w_dot = w_dot + l->offset,
-        .x_dot = input_dot(net, i, tangent),
-        .y_dot = (real *)tangent + at->y_dot,
-        .cache_dot = (real *)tangent + at->cache_dot,
+        .x = kept_input(net, i, t->x, t->kept),
+        .w = t->w + l->offset,
+        .y = (real *)kept_array(t->kept, at->kept_y),
+        .cache = (real *)t->kept + at->kept_cache,
+        .y_bar = kept_array(t->kept, at->kept_y_bar),
+        .gauss_newton = t->gauss_newton,
+        .w_dot = t->w_dot + l->offset,
+        .x_dot = input_dot(net, i, t->tangent),
+        .y_dot = t->tangent + at->y_dot,
+        .cache_dot = t->tangent + at->cache_dot,
     };
 
     if (l->kind->container) {
-        p.skip = kept_input(net, l->body, x, kept);
-        p.skip_dot = input_dot(net, l->body, tangent);
+        p.skip = kept_input(net, l->body, t->x, t->kept);
+        p.skip_dot = input_dot(net, l->body, t->tangent);
     }
     return p;
 }
 
-void KS(net_tangent_forward)(const struct ks_net *net, const real *w, const real *w_dot,
-                             const real *x, const real *kept, real *tangent)
+void KS(net_tangent_forward)(const struct ks_net *net, const struct ks_net_tangent *t)
 {
     for (size_t i = 0; i < net->arch->n_layers; i++) {
         const struct ks_layer *l = &net->arch->layer[i];
-        struct ks_pass p = tangent_pass(net, i, w, w_dot, x, kept, tangent);
+        struct ks_pass p = tangent_pass(net, i, t);
 
         l->kind->tangent_forward(l, &p);
     }
 }
 
-void KS(net_tangent_backward)(const struct ks_net *net, const real *w, const real *w_dot,
-                              const real *x, const real *kept, const real *tangent,
-                              const real *output_bar_dot, bool gauss_newton, real *scratch,
-                              real *w_bar_dot)
+void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tangent *t,
+                              const real *output_bar_dot, real *scratch, real *w_bar_dot)
 {
     const struct ks_arch *arch = net->arch;
     size_t one = scratch_array(net);
@@ -372,10 +368,9 @@ void KS(net_tangent_backward)(const struct ks_net *net, const real *w, const rea
 
     for (size_t i = arch->n_layers; i-- > 0;) {
         const struct ks_layer *l = &arch->layer[i];
-        struct ks_pass p = tangent_pass(net, i, w, w_dot, x, kept, tangent);
+        struct ks_pass p = tangent_pass(net, i, t);
         real *other = own == scratch ? scratch + one : scratch;
 
-        p.gauss_newton = gauss_newton;
         p.y_bar_dot = bar_dot;
         p.x_bar_dot = i == 0 ? NULL : l->kind->in_place && bar_dot == own ? own : other;
         p.w_bar_dot = w_bar_dot + l->offset;

@@ -225,7 +225,11 @@ static double time_gradient(const struct bare *b, size_t workers)
             for (size_t j = 0; j < BATCH * b->whole->out; j++)
                 bar[j] = 1e-3F;
             KS(net_backward)
-            (b->whole_net, b->w, b->input, t->primal, t->adjoint, NULL, t->gradient);
+            (b->whole_net, &(struct ks_net_backward){.w = b->w,
+                                                     .x = b->input,
+                                                     .primal = t->primal,
+                                                     .adjoint = t->adjoint,
+                                                     .w_bar = t->gradient});
         }
     return ks_seconds() - start;
 }
