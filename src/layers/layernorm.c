@@ -56,15 +56,19 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* g, b or a tangent of them at feature j; a constant where there are no parameters. The functions
- * of a row are compiled for both cases: `affine` is a constant in each. */
+ * of row i are compiled for both cases: `affine` is a constant in each. */
 static inline real parameter(const real *w, bool affine, size_t j, real constant)
 {
     return affine ? w[j] : constant;
 }
 
-static inline void forward_row(size_t d, const real *restrict x, const real *w, bool affine,
-                               real eps, real *restrict y, real *restrict cache)
+static inline void forward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
+                               bool affine)
 {
+    const struct settings *s = l->settings;
+    size_t d = l->in;
+    const real *restrict x = p->x + i * d, *w = p->w;
+    real *restrict y = p->y + i * d, *restrict cache = p->cache + i * ROW;
     real m = 0, var = 0, r;
 
 #pragma omp simd reduction(+ : m)
@@ -74,7 +78,7 @@ static inline void forward_row(size_t d, const real *restrict x, const real *w, 
 #pragma omp simd reduction(+ : var)
     for (size_t j = 0; j < d; j++)
         var += (x[j] - m) * (x[j] - m);
-    r = 1 / (real)sqrt((double)(var / (real)d + eps));
+    r = 1 / (real)sqrt((double)(var / (real)d + s->eps));
     for (size_t j = 0; j < d; j++)
         y[j] = parameter(w, affine, j, 1) * ((x[j] - m) * r) + parameter(w, affine, d + j, 0);
     cache[M] = m;
@@ -84,20 +88,21 @@ static inline void forward_row(size_t d, const real *restrict x, const real *w, 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
 {
     const struct settings *s = l->settings;
-    size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++)
         if (s->affine)
-            forward_row(d, p->x + i * d, p->w, true, s->eps, p->y + i * d, p->cache + i * ROW);
+            forward_row(l, p, i, true);
         else
-            forward_row(d, p->x + i * d, p->w, false, s->eps, p->y + i * d, p->cache + i * ROW);
+            forward_row(l, p, i, false);
 }
 
-/* x_bar and w_bar may be NULL. */
-static inline void backward_row(size_t d, const real *restrict x, const real *restrict y_bar,
-                                const real *w, bool affine, real *restrict cache,
-                                real *restrict x_bar, real *restrict w_bar)
+/* x_bar and w_bar may be NULL; as arguments their `restrict` tells GCC more. */
+static inline void backward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
+                                bool affine, real *restrict x_bar, real *restrict w_bar)
 {
+    size_t d = l->in;
+    const real *restrict x = p->x + i * d, *restrict y_bar = p->y_bar + i * d, *w = p->w;
+    real *restrict cache = p->cache + i * ROW;
     real m = cache[M], r = cache[R], mean_u = 0, mean_uz = 0;
 
     for (size_t j = 0; j < d && affine && w_bar; j++) {
@@ -120,25 +125,24 @@ static inline void backward_row(size_t d, const real *restrict x, const real *re
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     const struct settings *s = l->settings;
-    size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++) {
-        const real *x = p->x + i * d, *y_bar = p->y_bar + i * d;
-        real *cache = p->cache + i * ROW, *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
+        real *x_bar = p->x_bar ? p->x_bar + i * l->in : NULL;
 
         if (s->affine)
-            backward_row(d, x, y_bar, p->w, true, cache, x_bar, p->w_bar);
+            backward_row(l, p, i, true, x_bar, p->w_bar);
         else
-            backward_row(d, x, y_bar, p->w, false, cache, x_bar, NULL);
+            backward_row(l, p, i, false, x_bar, NULL);
     }
 }
 
-/* x_dot may be NULL. */
-static inline void tangent_forward_row(size_t d, const real *restrict x, const real *restrict x_dot,
-                                       const real *w, const real *w_dot, bool affine,
-                                       const real *cache, real *restrict y_dot,
-                                       real *restrict cache_dot)
+static inline void tangent_forward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
+                                       bool affine)
 {
+    size_t d = l->in;
+    const real *restrict x = p->x + i * d, *restrict x_dot = p->x_dot ? p->x_dot + i * d : NULL;
+    const real *w = p->w, *w_dot = p->w_dot, *cache = p->cache + i * ROW;
+    real *restrict y_dot = p->y_dot + i * d, *restrict cache_dot = p->cache_dot + i * ROW;
     real m = cache[M], r = cache[R], mean = 0, zx = 0;
 
     if (!x_dot) {
@@ -168,18 +172,12 @@ static inline void tangent_forward_row(size_t d, const real *restrict x, const r
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
     const struct settings *s = l->settings;
-    size_t d = l->in;
 
-    for (size_t i = 0; i < p->rows; i++) {
-        const real *x = p->x + i * d, *x_dot = p->x_dot ? p->x_dot + i * d : NULL;
-        real *y_dot = p->y_dot + i * d, *cache = p->cache + i * ROW,
-             *cache_dot = p->cache_dot + i * ROW;
-
+    for (size_t i = 0; i < p->rows; i++)
         if (s->affine)
-            tangent_forward_row(d, x, x_dot, p->w, p->w_dot, true, cache, y_dot, cache_dot);
+            tangent_forward_row(l, p, i, true);
         else
-            tangent_forward_row(d, x, x_dot, p->w, p->w_dot, false, cache, y_dot, cache_dot);
-    }
+            tangent_forward_row(l, p, i, false);
 }
 
 /* What the tangent of a row's backward pass reads. x_dot: any row where `moving` is 0. */
