@@ -3,6 +3,11 @@
 #   MUJOCO_DIR, DM_CONTROL_DIR   installations that are already there (default: build/deps)
 #   BUILD                        where everything is built
 
+# Words of make and of compilers end at spaces.
+ifneq ($(filter-out 0 1,$(words $(CURDIR)) $(words $(MUJOCO_DIR)) $(words $(DM_CONTROL_DIR))),)
+$(error no path here may have a space: $(CURDIR), MUJOCO_DIR=$(MUJOCO_DIR), DM_CONTROL_DIR=$(DM_CONTROL_DIR))
+endif
+
 BUILD ?= build
 DEPS  := build/deps
 export MUJOCO_DIR     ?= $(CURDIR)/$(DEPS)/mujoco
