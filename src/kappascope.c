@@ -65,6 +65,8 @@ static ks_status run(char **argv)
         goto done;
     }
     argv[1] = path; /* the command's argv[0] */
+    /* Threads that spin at barriers lose many times their work where others need the cores. */
+    setenv("OMP_WAIT_POLICY", "passive", 0);
     execv(path, argv + 1);
     status = ks_fail(KS_RUN, "%s: cannot be run: %s", path, strerror(errno));
 done:
