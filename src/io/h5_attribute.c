@@ -11,6 +11,7 @@ enum { LONGEST = 1 << 20 }; /* bytes of a string, numbers of a list: a descripti
 
 /* An attribute that is being read: its handles, and what they say. */
 struct reader {
+    const char *name;
     hid_t id, type, space;
     H5T_class_t kind;
     bool scalar;
@@ -33,6 +34,7 @@ static bool open_reader(const struct ks_h5 *h5, const char *object, const char *
 {
     hssize_t n;
 
+    r->name = name;
     r->type = r->space = H5I_INVALID_HID;
     r->id = H5Aopen_by_name(h5->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
     if (r->id < 0 || (r->type = H5Aget_type(r->id)) < 0 || (r->space = H5Aget_space(r->id)) < 0 ||
@@ -110,7 +112,8 @@ static ks_status read_integer(const struct ks_h5 *h5, const char *object, const 
     if (H5Aread(r->id, H5T_NATIVE_UINT64, &natural) < 0)
         return ks_h5_fail(h5, KS_IO, object, "an attribute cannot be read");
     if (natural > INT64_MAX)
-        return ks_fail(KS_FORMAT, "%s: %s: an attribute is above 2^63 - 1", h5->path, object);
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: above 2^63 - 1", h5->path, object,
+                       r->name);
     *value = (int64_t)natural;
     return KS_OK;
 }

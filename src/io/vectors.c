@@ -20,7 +20,12 @@ ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vector
     *vectors = NULL;
     KS_TRY(ks_h5_open(path, FORMAT, &h5));
     KS_GO(ks_h5_shape(h5, OBJECT, &shape));
-    expected.dims[0] = shape.rank > 0 && shape.dims[0] > 0 ? shape.dims[0] : 1;
+    if (shape.rank != 2 || shape.dims[0] == 0) {
+        status = ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", path,
+                         OBJECT, n, shape.rank == 2 ? "none" : "another number of dimensions");
+        goto done;
+    }
+    expected.dims[0] = shape.dims[0];
     expected.dims[1] = n;
     KS_GO(ks_h5_read_new(h5, OBJECT, &expected, &values));
     KS_GO(ks_h5_expect_finite(h5, OBJECT, expected.dims[0] * n, values));
