@@ -309,7 +309,7 @@ static const struct ks_program program = {
                "  writes vectors of one checkpoint instead.\n\n"
                "EXAMPLES\n"
                "  kappascope analyze step_000050000.h5\n"
-               "  kappascope analyze --order 150 --probes 3 --json -o spectra run/*.h5\n"
+               "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
                "  kappascope analyze --apply v.h5 --output hv.h5 step_000050000.h5\n",
     .version = version,
     .options = ks_analysis_options,

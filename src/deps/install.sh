@@ -102,7 +102,8 @@ fetch() { # NAME PLATFORM VARIABLE: the wheel into $work
     python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
         --only-binary=:all: --platform "manylinux2014_$2" --python-version $python_version \
         --implementation cp --require-hashes --requirement "$work/pin" --dest "$work" >&2 ||
-        die "cannot fetch $1 (pip's words are above): is there a network? or set $3 to an installation"
+        die "cannot fetch $1 (pip's words are above: no network, or not the file that $pins pins?);" \
+            "or set $3 to an installation"
 }
 
 # Unpacks PATTERNs of the wheel, whole or not at all: to a temporary name first, then renamed.
