@@ -9,10 +9,8 @@
 
 #include "ks/memory.h"
 #include "ks/operator.h"
+#include "ks/optim.h"
 #include "ks/real.h"
-
-/* Adam's constants, as the checkpoint's optimizer has them (Kingma & Ba, ICLR 2015). */
-static const double BETA2 = 0.999, EPS = 1e-8;
 
 struct preconditioned {
     struct ks_operator *hessian; /* owned */
@@ -64,13 +62,13 @@ static ks_status build(const struct ks_problem *problem, struct preconditioned *
         return ks_fail(KS_FORMAT, "the preconditioned operator needs Adam's second moment, "
                                   "/optimizer/v, and the attribute step of /optimizer, at least "
                                   "1: the checkpoint holds none");
-    correction = 1 - pow(BETA2, (double)c->adam_step);
+    correction = 1 - pow(KS_ADAM_BETA2, (double)c->adam_step);
     KS_TRY(KS(hessian_new)(problem, &p->hessian));
     KS_TRY(ks_alloc(p->hessian->n, sizeof *p->root, &p->root));
     KS_TRY(ks_alloc(p->hessian->n, sizeof *p->v, &p->v));
     for (size_t i = 0; i < p->hessian->n; i++)
         if (c->adam_v[i] > 0)
-            p->root[i] = 1 / sqrt(sqrt(c->adam_v[i] / correction) + EPS);
+            p->root[i] = 1 / sqrt(sqrt(c->adam_v[i] / correction) + KS_ADAM_EPS);
     return KS_OK;
 }
 

@@ -12,7 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-static const double BETA1 = 0.9, BETA2 = 0.999, ADAM_EPS = 1e-8;
 static const real SMALLEST_NORM = (real)1e-8; /* columns below it are not blown up */
 
 double KS(schedule_rate)(const struct ks_schedule *s, int64_t step)
@@ -32,12 +31,12 @@ static struct constants constants(const struct ks_adam *adam, bool decays)
     double t = (double)adam->step + 1, rate = KS(schedule_rate)(&adam->schedule, adam->step);
 
     return (struct constants){
-        .b1 = (real)BETA1,
-        .b2 = (real)BETA2,
-        .rate = (real)(rate / (1 - pow(BETA1, t))),
-        .v_scale = (real)(1 / (1 - pow(BETA2, t))),
+        .b1 = (real)KS_ADAM_BETA1,
+        .b2 = (real)KS_ADAM_BETA2,
+        .rate = (real)(rate / (1 - pow(KS_ADAM_BETA1, t))),
+        .v_scale = (real)(1 / (1 - pow(KS_ADAM_BETA2, t))),
         .keep = (real)(decays ? 1 - rate * adam->weight_decay : 1),
-        .eps = (real)ADAM_EPS,
+        .eps = (real)KS_ADAM_EPS,
         .tau = (real)adam->tau,
     };
 }
@@ -144,9 +143,10 @@ double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *
 {
     double t = (double)adam->step + 1, rate = KS(schedule_rate)(&adam->schedule, adam->step);
 
-    *m = BETA1 * *m + (1 - BETA1) * g;
-    *v = BETA2 * *v + (1 - BETA2) * g * g;
-    return w - rate * (*m / (1 - pow(BETA1, t))) / (sqrt(*v / (1 - pow(BETA2, t))) + ADAM_EPS);
+    *m = KS_ADAM_BETA1 * *m + (1 - KS_ADAM_BETA1) * g;
+    *v = KS_ADAM_BETA2 * *v + (1 - KS_ADAM_BETA2) * g * g;
+    return w - rate * (*m / (1 - pow(KS_ADAM_BETA1, t))) /
+                   (sqrt(*v / (1 - pow(KS_ADAM_BETA2, t))) + KS_ADAM_EPS);
 }
 
 void KS(project)(const struct ks_arch *arch, real *w, real *columns)
