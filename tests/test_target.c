@@ -9,16 +9,23 @@
 
 enum { ATOMS = 5, MANY = 101 };
 
+static const struct ks_loss_kind atoms_kind = {.name = "ce", .distribution = true},
+                                 value_kind = {.name = "mse"};
+
 static const struct ks_loss *ce(size_t atoms, double max) /* support [-max, max] */
 {
     static struct ks_loss loss;
 
-    loss = (struct ks_loss){
-        .outputs = atoms, .targets = atoms, .min = -max, .max = max, .weight = 1};
+    loss = (struct ks_loss){.kind = &atoms_kind,
+                            .outputs = atoms,
+                            .targets = atoms,
+                            .min = -max,
+                            .max = max,
+                            .weight = 1};
     return &loss;
 }
 
-static const struct ks_loss mse = {.outputs = 1, .targets = 1, .weight = 1};
+static const struct ks_loss mse = {.kind = &value_kind, .outputs = 1, .targets = 1, .weight = 1};
 
 /* One row: critics' outputs f[e], reward, mask, log pi'. */
 static size_t one_target(const struct ks_loss *loss, size_t ensemble, const real *const *f,

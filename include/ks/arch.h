@@ -30,7 +30,7 @@ struct ks_arch {
         *layer;          /* [n_layers], in order of execution, a container where it closes; owned */
     size_t parameters;   /* P, of one network                         */
     size_t states;       /* running statistics of one network         */
-    bool joint;          /* holds a batchnorm: rows influence each other */
+    bool joint;          /* a layer couples rows, as batchnorm does   */
     struct ks_loss loss; /* kind NULL for an actor */
     struct ks_policy policy;
 };

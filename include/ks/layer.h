@@ -91,8 +91,10 @@ struct ks_layer_kind {
     /* tangent_backward sets x_bar too, as backward had set it, where the pass asks for it: so the
      * adjoint of the layer below need not be kept. */
     bool remakes_x_bar;
-    bool container; /* its line opens a body; `in` is the width that enters and leaves it  */
-    bool uncounted; /* takes no number, and has no parameters                              */
+    bool container;    /* its line opens a body; `in` is the width that enters and leaves it  */
+    bool uncounted;    /* takes no number, and has no parameters                              */
+    bool head;         /* may be the last layer                                               */
+    bool couples_rows; /* in training mode a row's y depends on the other rows             */
     enum ks_sums sums;
     /* y = scale z(x) + bias, feature by feature: its parameters are `scale`, then `bias`, or the
      * first alone, or none, under whatever names, and z depends on x alone. */

@@ -24,6 +24,7 @@ struct ks_loss_kind {
     const char *name;            /* the word after `loss` on its line               */
     const char *const *examples; /* lines for the generic test; ends in NULL        */
     bool distribution;           /* targets are probabilities, whose sum is 1       */
+    bool trainable;              /* the training engine has targets for it (target.h) */
     bool shift_invariant;        /* the same number added to a row's outputs changes nothing */
     ks_status (*configure)(struct ks_loss *l, struct ks_line *line);
     /* Returns sum over rows of l(f, t); f_bar = scale * weight * dl/df unless f_bar is NULL.

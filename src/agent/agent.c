@@ -28,14 +28,14 @@ static ks_status parse(struct ks_agent *a)
 {
     const struct ks_agent_config *c = &a->config;
     const char *name = c->name ? c->name : "critic";
+    const struct ks_loss_kind *loss;
 
     KS_TRY(KS(arch_parse)(c->critic, name, KS(agent_width)(a), &a->critic_arch));
     KS_TRY(KS(arch_parse)(c->actor, "actor", c->observations, &a->actor_arch));
-    if (!a->critic_arch->loss.kind || (strcmp(a->critic_arch->loss.kind->name, "ce") != 0 &&
-                                       strcmp(a->critic_arch->loss.kind->name, "mse") != 0))
+    loss = a->critic_arch->loss.kind;
+    if (!loss || !loss->trainable)
         return ks_fail(KS_FORMAT, "%s: expected 'loss ce' or 'loss mse' to train it, found %s",
-                       name,
-                       a->critic_arch->loss.kind ? a->critic_arch->loss.kind->name : "a policy");
+                       name, loss ? loss->name : "a policy");
     if (a->actor_arch->policy.actions != c->actions)
         return ks_fail(KS_FORMAT, "actor: expected a policy of %zu actions, found %zu", c->actions,
                        a->actor_arch->policy.actions);

@@ -21,7 +21,7 @@ double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p)
 {
     double q = 0, dz;
 
-    if (loss->outputs == 1)
+    if (!loss->kind->distribution)
         return (double)f[0];
     dz = KS(atom_spacing)(loss);
     KS(softmax)(1, loss->outputs, f, p);
@@ -36,7 +36,7 @@ void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real 
 {
     double dz;
 
-    if (loss->outputs == 1) {
+    if (!loss->kind->distribution) {
         f_bar[0] = scale;
         return;
     }
@@ -92,7 +92,7 @@ size_t KS(critic_target)(const struct ks_loss *loss, const struct ks_next_values
     double q = smallest(loss, b, i, scratch), slope = b->gamma * (double)b->mask[i];
     double shift = b->reward[i] - slope * b->temperature * (double)b->log_pi[i];
 
-    if (loss->outputs > 1)
+    if (loss->kind->distribution)
         return project(loss, shift, slope, scratch, target + i * loss->outputs);
     target[i] = (real)(shift + slope * q);
     return 0;

@@ -212,11 +212,9 @@ static double sum_of_values(const struct ks_agent *a, const struct ks_trained *c
     double sum = 0, scale = (double)a->config.batch / loss->weight;
     size_t rows = a->config.batch, n = loss->outputs;
 
-    for (size_t i = 0; i < rows && n == 1; i++)
+    for (size_t i = 0; i < rows && !loss->kind->distribution; i++)
         sum += (double)f[i];
-    if (n == 1)
-        return sum;
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < rows && loss->kind->distribution; i++)
         for (size_t k = 0; k < n; k++) {
             double z = loss->min + (double)k * KS(atom_spacing)(loss);
 

@@ -354,6 +354,7 @@ static const char *const examples[] = {"batchnorm", "batchnorm eps=1e-2 momentum
 const struct ks_layer_kind KS(batchnorm) = {
     .name = "batchnorm",
     .examples = examples,
+    .couples_rows = true,
     .sums = KS_SUMS_COLUMNS,
     .affine = true,
     .remakes_x_bar = true,

@@ -195,6 +195,7 @@ static const char *const examples[] = {
 const struct ks_layer_kind KS(dense) = {
     .name = "dense",
     .examples = examples,
+    .head = true,
     .sums = KS_SUMS_LINEAR,
     .configure = configure,
     .forward = forward,

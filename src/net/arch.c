@@ -116,7 +116,7 @@ static ks_status add_layer(struct parser *p, struct ks_layer *l)
     place(arch, l);
     arch->layer[arch->n_layers++] = *l;
     arch->out = l->out;
-    arch->joint = arch->joint || l->n_states > 0;
+    arch->joint = arch->joint || l->kind->couples_rows;
     p->last_depth = p->depth;
     return KS_OK;
 }
@@ -245,8 +245,7 @@ static ks_status parse_end(struct parser *p)
         return ks_line_fail(&p->line, "'%s' is not a container", word);
     if (p->depth > 0)
         return ks_line_fail(&p->line, "'%s' stands inside a container", word);
-    if (arch->n_layers == 0 || p->last_depth > 0 ||
-        strcmp(arch->layer[arch->n_layers - 1].kind->name, "dense") != 0)
+    if (arch->n_layers == 0 || p->last_depth > 0 || !arch->layer[arch->n_layers - 1].kind->head)
         return ks_line_fail(&p->line, "the last layer must be a dense outside any container");
     arch->end = p->current;
     KS_TRY(strcmp(word, "loss") == 0 ? parse_loss(p) : parse_policy(p));

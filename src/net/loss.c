@@ -250,6 +250,7 @@ void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real
 static const char *const mse_examples[] = {"loss mse", "loss mse weight=0.5", NULL};
 static const struct ks_loss_kind mse = {.name = "mse",
                                         .examples = mse_examples,
+                                        .trainable = true,
                                         .configure = mse_configure,
                                         .gradient = mse_gradient,
                                         .curvature = mse_curvature};
@@ -259,6 +260,7 @@ static const char *const ce_examples[] = {"loss ce min=-5 max=5", "loss ce min=0
 static const struct ks_loss_kind ce = {.name = "ce",
                                        .examples = ce_examples,
                                        .distribution = true,
+                                       .trainable = true,
                                        .shift_invariant = true,
                                        .configure = ce_configure,
                                        .gradient = ce_gradient,

@@ -111,7 +111,7 @@ static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent, size_t e
                           double return_mean)
 {
     double updates = (double)m->updates, actor_steps = (double)m->actor_steps; /* 0: 0/0, NaN */
-    bool atoms = agent->critic_arch->loss.outputs > 1;
+    bool atoms = agent->critic_arch->loss.kind->distribution;
     size_t measures;
 
     m->n = 0;
