@@ -22,7 +22,8 @@ struct ks_net {
     size_t adjoint;  /* reals in an adjoint block: the y_bar of all layers                  */
     size_t kept;     /* reals in a kept block: what of both the tangent passes read         */
     size_t tangent;  /* reals in a tangent block: y_dot and cache_dot of all layers         */
-    size_t scratch;  /* reals in a scratch block: y_bar_dot, x_bar_dot, one a open container */
+    size_t scratch;  /* reals in a scratch block: y_bar_dot, x_bar_dot, one per open container */
+    size_t scratch_array; /* reals in each array of it */
     struct ks_places *at; /* [n_layers] */
 };
 
@@ -33,6 +34,8 @@ struct ks_places {
     size_t kept_y, kept_cache, kept_y_bar; /* in a kept block; KS_NOWHERE: not kept      */
     size_t y_dot, cache_dot;               /* in a tangent block                         */
     size_t skip_bar_dot;                   /* in a scratch block, for a container        */
+    size_t rows;                           /* that the layer sees: out_rows if last      */
+    bool remade; /* its y_bar comes from the tangent backward of the layer above */
 };
 #define KS_NOWHERE SIZE_MAX
 
@@ -54,10 +57,11 @@ const real *KS(net_features)(const struct ks_net *net, const real *primal);
 void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const real *x,
                      real *primal);
 
+/* From the output's adjoint to those of the parameters and of the input. */
 struct ks_net_backward {
     const real *w, *x;
     real *primal;  /* as forward left it; backward completes the caches there */
-    real *adjoint; /* output_bar is read, the rest filled                     */
+    real *adjoint; /* net_output_bar is read, the rest filled                 */
     real *x_bar;   /* [rows, in], set; NULL: not wanted                       */
     real *w_bar;   /* [parameters], added to; NULL: not wanted                */
 };
