@@ -1,13 +1,14 @@
 /* The analyzer's options: read as strings, so that every refusal says the same things. */
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ks/analysis.h"
+#include "ks/number.h"
 
 const struct ks_operator_kind ks_operator_kinds[] = {
     {"hessian", ks_hessian_new_f32, ks_hessian_new_f64, .invariant = true, .decays = true},
@@ -67,18 +68,10 @@ const struct poptOption ks_analysis_options[] = {
 static ks_status integer(const char *name, const char *text, uint64_t low, uint64_t high,
                          uint64_t *value)
 {
-    char *end;
-    unsigned long long number;
-
-    if (!text)
-        return KS_OK;
-    errno = 0;
-    number = strtoull(text, &end, 10);
-    if (strspn(text, "0123456789") == 0 || *end || errno || number < low || number > high)
+    if (text && !ks_parse_integer(text, low, high, value))
         return ks_fail(KS_USAGE,
                        "--%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'",
                        name, low, high, text);
-    *value = number;
     return KS_OK;
 }
 
@@ -104,12 +97,7 @@ static ks_status number_or_all(const char *name, const char *text, int *value)
 static ks_status real_number(const char *name, const char *text, const char *expected,
                              double *value)
 {
-    char *end;
-
-    if (!text)
-        return KS_OK;
-    *value = strtod(text, &end);
-    if (end == text || *end || !isfinite(*value))
+    if (text && !ks_parse_number(text, -DBL_MAX, DBL_MAX, value))
         return ks_fail(KS_USAGE, "--%s: expected %s, found '%s'", name, expected, text);
     return KS_OK;
 }

@@ -1,16 +1,15 @@
 /* kappascope-train: one training run. */
 #include "ks/train.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ks/architecture.h"
 #include "ks/env.h"
-#include "ks/memory.h"
+#include "ks/number.h"
 #include "ks/program.h"
+#include "ks/schedule.h"
 
 static const char details[] =
     "NAMES AND FILES\n"
@@ -82,11 +81,7 @@ static void print_list(void)
 static ks_status read_count(const char *name, const char *text, uint64_t low, uint64_t high,
                             uint64_t *value)
 {
-    char *end;
-
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    if (errno != 0 || end == text || *end || strchr(text, '-') || *value < low || *value > high)
+    if (!ks_parse_integer(text, low, high, value))
         return ks_fail(KS_USAGE,
                        "%s: expected a whole number from %" PRIu64 " to %" PRIu64 ", found '%s'",
                        name, low, high, text);
@@ -95,10 +90,7 @@ static ks_status read_count(const char *name, const char *text, uint64_t low, ui
 
 static ks_status read_seconds(const char *name, const char *text, double *value)
 {
-    char *end;
-
-    *value = strtod(text, &end);
-    if (end == text || *end || !(*value >= 0 && *value <= 1e9))
+    if (!ks_parse_number(text, 0, 1e9, value))
         return ks_fail(KS_USAGE, "%s: expected a number of seconds from 0, found '%s'", name, text);
     return KS_OK;
 }
@@ -110,8 +102,7 @@ static ks_status require(const char *name, const char *value)
 
 static ks_status read_options(const struct command *c, struct ks_train_options *o)
 {
-    static const uint64_t MAX_STEPS = 1000000000000,
-                          MAX_SEED = INT64_MAX; /* seeds are kept signed */
+    static const uint64_t MAX_SEED = INT64_MAX; /* seeds are kept signed */
     uint64_t steps = 1000000, stop_at = 0;
 
     KS_TRY(require("--env", c->env));
@@ -123,9 +114,9 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
     if (c->seed)
         KS_TRY(read_count("--seed", c->seed, 0, MAX_SEED, &o->seed));
     if (c->steps)
-        KS_TRY(read_count("--steps", c->steps, 1, MAX_STEPS, &steps));
+        KS_TRY(read_count("--steps", c->steps, 1, KS_MOST_STEPS, &steps));
     if (c->stop_at)
-        KS_TRY(read_count("--stop-at", c->stop_at, 1, MAX_STEPS, &stop_at));
+        KS_TRY(read_count("--stop-at", c->stop_at, 1, KS_MOST_STEPS, &stop_at));
     o->steps = steps;
     o->stop_at = stop_at;
     o->resume = c->resume;

@@ -32,7 +32,7 @@ static void test_refusals(void **state)
         {"", "expected a checkpoint"},
         {"--nonsense ln+ce.h5", "--nonsense"},
         {"--order 0 ln+ce.h5", "--order: expected an integer from 1"},
-        {"--order 1e2 ln+ce.h5", "--order"},
+        {"--order 1e-2 ln+ce.h5", "--order"},
         {"--order ' 5' ln+ce.h5", "--order"},
         {"--order", "--order"},
         {"--probes -1 ln+ce.h5", "--probes"},

@@ -7,6 +7,7 @@
 
 #include "ks/blas.h"
 #include "ks/memory.h"
+#include "ks/number.h"
 #include "ks/rng.h"
 
 /* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon
@@ -120,6 +121,29 @@ static void test_failure_among_threads(void **state)
     assert_int_equal(failures, 1);
 }
 
+static void test_numbers(void **state)
+{
+    static const char *const none[] = {"",    " 1",    "1 ",     "x",   "1x",  "0x10", "inf",
+                                       "nan", "1e999", "1e-999", "--1", "1,5", "1..4"};
+    static const char *const no_integers[] = {"1.5", "-1", "1e-1", "1e16", "18446744073709551616"};
+    double number = 7;
+    uint64_t integer = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(ks_parse_number(none[i], -INFINITY, INFINITY, &number) ||
+                     ks_parse_integer(none[i], 0, UINT64_MAX, &integer));
+    for (size_t i = 0; i < sizeof no_integers / sizeof *no_integers; i++)
+        assert_false(ks_parse_integer(no_integers[i], 0, UINT64_MAX, &integer));
+    assert_false(ks_parse_number("2", 3, 4, &number));
+    assert_false(ks_parse_integer("2", 3, 4, &integer) || ks_parse_integer("5", 3, 4, &integer));
+    assert_true(number == 7 && integer == 7);
+    assert_true(ks_parse_number("-2.5e-1", -1, 1, &number) && number == -0.25);
+    assert_true(ks_parse_integer("1e6", 1, 1000000, &integer) && integer == 1000000);
+    assert_true(ks_parse_integer("18446744073709551615", 0, UINT64_MAX, &integer));
+    assert_true(integer == UINT64_MAX);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -156,7 +180,8 @@ int main(void)
         cmocka_unit_test(test_known_answer),  cmocka_unit_test(test_streams),
         cmocka_unit_test(test_distributions), cmocka_unit_test(test_allocation),
         cmocka_unit_test(test_growing_array), cmocka_unit_test(test_failure_among_threads),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_kernel),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void test_refused(void **state)
     refused("none.arch", "--env dog-trot --arch none.arch --out bad");
     refused("--seed", "--env dog-trot --arch bn+wn+ce --out bad --seed -1");
     refused("--steps", "--env dog-trot --arch bn+wn+ce --out bad --steps 0");
-    refused("--stop-at", "--env dog-trot --arch bn+wn+ce --out bad --stop-at 1e9");
+    refused("--stop-at", "--env dog-trot --arch bn+wn+ce --out bad --stop-at 1.5");
     refused("--save-every", "--env dog-trot --arch bn+wn+ce --out bad --save-every -1");
     refused("batch", "--env dog-trot --arch bn+wn+ce --out bad --set batch=0");
     refused("'widht'", "--env dog-trot --arch bn+wn+ce --out bad --set widht=3");

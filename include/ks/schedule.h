@@ -6,6 +6,9 @@
 
 #include <stddef.h>
 
+/* Environment steps of a run: what schedules multiply them by fits 64 bits. */
+#define KS_MOST_STEPS 1000000000000
+
 /* Checkpoints of a run of `steps` environment steps: `checkpoints` evenly spaced ones, at steps k /
  * checkpoints for k = 1.., each rounded up to a multiple of `action_repeat`, and one just before
  * the first update, at random_steps action_repeat (`random_steps` counts agent steps), unless the

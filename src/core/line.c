@@ -2,12 +2,14 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ks/number.h"
 
 ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)
 {
@@ -75,11 +77,7 @@ ks_status ks_line_split(struct ks_line *line, const char *source, size_t number,
 static ks_status parse_number(const struct ks_line *line, const char *what, const char *word,
                               double *value)
 {
-    char *end;
-
-    errno = 0;
-    *value = strtod(word, &end);
-    if (end == word || *end || !isfinite(*value) || errno == ERANGE)
+    if (!ks_parse_number(word, -DBL_MAX, DBL_MAX, value))
         return ks_line_fail(line, "%s: expected a number, found '%s'", what, word);
     return KS_OK;
 }

@@ -12,10 +12,10 @@
 
 #include "ks/architecture.h"
 #include "ks/memory.h"
+#include "ks/number.h"
+#include "ks/schedule.h"
 
-static const double MOST_STEPS = 1e10;
-
-enum { STUDY_KEYS = 6 };
+enum { STUDY_KEYS = 6, MOST_SEED = 1000000000 };
 
 struct parser {
     struct ks_study *study;
@@ -114,15 +114,13 @@ static ks_status add_architectures(struct parser *p, const char *word)
     return KS_OK;
 }
 
-static ks_status parse_size(const char *what, const char *word, double low, double high,
+static ks_status parse_size(const char *what, const char *word, size_t low, size_t high,
                             size_t *value)
 {
-    char *end;
-    double number = strtod(word, &end);
+    uint64_t number = 0;
 
-    if (end == word || *end || !(number >= low && number <= high) ||
-        number != (double)(size_t)number)
-        return ks_fail(KS_FORMAT, "%s: expected a whole number from %g to %g, found '%s'", what,
+    if (!ks_parse_integer(word, low, high, &number))
+        return ks_fail(KS_FORMAT, "%s: expected a whole number from %zu to %zu, found '%s'", what,
                        low, high, word);
     *value = (size_t)number;
     return KS_OK;
@@ -139,10 +137,10 @@ static ks_status add_seeds(struct parser *p, const char *word)
     if (length >= sizeof first)
         return ks_fail(KS_FORMAT, "seeds: expected a whole number, found '%s'", word);
     snprintf(first, sizeof first, "%.*s", (int)length, word);
-    KS_TRY(parse_size("seeds", first, 0, 1e9, &from));
+    KS_TRY(parse_size("seeds", first, 0, MOST_SEED, &from));
     to = from;
     if (dots)
-        KS_TRY(parse_size("seeds", dots + 2, (double)from, 1e9, &to));
+        KS_TRY(parse_size("seeds", dots + 2, from, MOST_SEED, &to));
     for (; from <= to; from++) {
         for (size_t i = 0; i < s->n_seeds; i++)
             if (s->seed[i] == from)
@@ -198,7 +196,7 @@ static ks_status set_seeds(struct parser *p, const char *value)
 
 static ks_status set_steps(struct parser *p, const char *value)
 {
-    return parse_size("steps", value, 1, MOST_STEPS, &p->study->steps);
+    return parse_size("steps", value, 1, KS_MOST_STEPS, &p->study->steps);
 }
 
 static ks_status set_missing(struct parser *p, const char *value)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ks/number.h"
+
 static const char *const decays[] = {"none", "norms", "norms+heads", "all", NULL};
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
@@ -102,7 +104,7 @@ static bool is_among(const char *const *words, const char *value)
 
 static bool read_value(const struct ks_key *key, const char *value, double *out)
 {
-    char *end;
+    uint64_t count;
 
     if (key->automatic && strcmp(value, "auto") == 0) {
         *out = NAN;
@@ -120,9 +122,12 @@ static bool read_value(const struct ks_key *key, const char *value, double *out)
             }
         return false;
     }
-    *out = strtod(value, &end);
-    return end != value && !*end && *out >= key->low && *out <= key->high &&
-           (key->type == KS_KEY_NUMBER || *out == floor(*out));
+    if (key->type == KS_KEY_NUMBER)
+        return ks_parse_number(value, key->low, key->high, out);
+    if (!ks_parse_integer(value, (uint64_t)key->low, (uint64_t)key->high, &count))
+        return false;
+    *out = (double)count;
+    return true;
 }
 
 /* "none, norms, ...", cut off where it does not fit. */

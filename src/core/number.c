@@ -1,0 +1,44 @@
+#include "ks/number.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double WHOLE = 0x1p53; /* a double holds all whole numbers up to there */
+
+/* strtod takes hexadecimal numbers, inf and nan, too. */
+bool ks_parse_number(const char *text, double low, double high, double *value)
+{
+    double number;
+    char *end;
+
+    errno = 0;
+    number = strtod(text, &end);
+    if (end == text || text[strspn(text, "0123456789.eE+-")] != '\0' || *end || errno != 0 ||
+        !(number >= low && number <= high))
+        return false;
+    *value = number;
+    return true;
+}
+
+bool ks_parse_integer(const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+    double number = 0;
+    uint64_t whole;
+
+    if (text[strspn(text, "0123456789")] != '\0') {
+        if (!ks_parse_number(text, 0, WHOLE, &number) || number != floor(number))
+            return false;
+        whole = (uint64_t)number;
+    } else {
+        errno = 0;
+        whole = strtoull(text, NULL, 10);
+        if (*text == '\0' || errno != 0)
+            return false;
+    }
+    if (whole < low || whole > high)
+        return false;
+    *value = whole;
+    return true;
+}
