@@ -10,6 +10,7 @@
 #include "ks/analysis.h"
 #include "ks/blas.h"
 #include "ks/density.h"
+#include "ks/h5.h"
 #include "ks/memory.h"
 #include "ks/null.h"
 #include "ks/program.h"
@@ -291,13 +292,8 @@ static ks_status name_culprit(const struct ks_analysis *o, const char *path, ks_
     return ks_fail(status, "%s: %s", path, text);
 }
 
-static const char *version(void)
-{
-    static char text[64];
-
-    snprintf(text, sizeof text, "jansson %s", JANSSON_VERSION);
-    return text;
-}
+static const struct ks_library libraries[] = {
+    {"HDF5", ks_h5_version}, {"jansson", jansson_version_str}, {NULL, NULL}};
 
 static const struct ks_program program = {
     .name = "kappascope-analyze",
@@ -311,7 +307,7 @@ static const struct ks_program program = {
                "  kappascope analyze step_000050000.h5\n"
                "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
                "  kappascope analyze --apply v.h5 --output hv.h5 step_000050000.h5\n",
-    .version = version,
+    .libraries = libraries,
     .options = ks_analysis_options,
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ks/h5.h"
 #include "ks/memory.h"
 #include "ks/place.h"
 #include "ks/program.h"
@@ -78,8 +79,9 @@ done:
 static ks_status print_version(char **argv)
 {
     static const struct poptOption none[] = {POPT_TABLEEND};
+    static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
     static const struct ks_program program = {
-        .name = "kappascope", .synopsis = "COMMAND", .options = none};
+        .name = "kappascope", .synopsis = "COMMAND", .libraries = libraries, .options = none};
     struct ks_arguments arguments;
 
     KS_TRY(ks_program_start(&program, 2, argv, &arguments));

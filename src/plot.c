@@ -1,5 +1,6 @@
 /* kappascope-plot: figures, tables and a page from a study's folder. */
 #include "ks/figures.h"
+#include "ks/h5.h"
 #include "ks/program.h"
 #include "ks/stats.h"
 
@@ -10,7 +11,10 @@ static const struct poptOption options[] = {
      "bootstrap resamples of an interval; 0: no intervals", "B"},
     POPT_TABLEEND};
 
+static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
+
 static const struct ks_program program = {
+    .libraries = libraries,
     .name = "kappascope-plot",
     .synopsis = "[OPTION...] DIR",
     .summary = "figures (PNG, PDF), tables (CSV) and a page (HTML) from a study's folder",

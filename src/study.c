@@ -12,10 +12,12 @@
 #include "ks/figures.h"
 #include "ks/file.h"
 #include "ks/graph.h"
+#include "ks/h5.h"
 #include "ks/memory.h"
 #include "ks/place.h"
 #include "ks/process.h"
 #include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/stats.h"
 #include "ks/study.h"
 #include "ks/text.h"
@@ -34,7 +36,10 @@ static const struct poptOption options[] = {
      "after a failure go on with what does not need it", NULL},
     POPT_TABLEEND};
 
+static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
+
 static const struct ks_program program = {
+    .libraries = libraries,
     .name = "kappascope-study",
     .synopsis = "[OPTION...] FILE.study|NAME",
     .summary = "train, analyze and plot a whole study",

@@ -7,6 +7,7 @@
 
 #include "ks/architecture.h"
 #include "ks/env.h"
+#include "ks/h5.h"
 #include "ks/number.h"
 #include "ks/program.h"
 #include "ks/schedule.h"
@@ -128,13 +129,8 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
     return KS_OK;
 }
 
-static const char *version(void)
-{
-    static char text[64];
-
-    snprintf(text, sizeof text, "MuJoCo %s", ks_env_mujoco_version());
-    return text;
-}
+static const struct ks_library libraries[] = {
+    {"HDF5", ks_h5_version}, {"MuJoCo", ks_env_mujoco_version}, {NULL, NULL}};
 
 static void free_command(struct command *c)
 {
@@ -173,7 +169,7 @@ int main(int argc, char **argv)
         .synopsis = "--env NAME --arch NAME|FILE.arch --out DIR [OPTION...]",
         .summary = "train an agent and write checkpoints of its critics",
         .details = details,
-        .version = version,
+        .libraries = libraries,
         .options = table,
     };
     struct ks_arguments arguments;

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/rng.h"
 #include "ks/spectrum.h"
 

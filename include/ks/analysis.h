@@ -13,7 +13,7 @@
 #include "ks/error.h"
 #include "ks/lanczos.h"
 #include "ks/operator.h"
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/selection.h"
 #include "ks/sha256.h"
 #include "ks/spectrum.h"

@@ -36,6 +36,9 @@ struct ks_h5_shape {
 
 enum ks_h5_type { KS_H5_F32, KS_H5_F64, KS_H5_I64 };
 
+/* "1.10.8" */
+const char *ks_h5_version(void);
+
 /* Opens for reading and checks the root attributes `format` and `version`; format NULL: any HDF5
  * file. Fails with KS_IO or KS_FORMAT. The caller ends with ks_h5_close. */
 ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **h5);

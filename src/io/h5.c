@@ -120,6 +120,16 @@ done:
     return status;
 }
 
+const char *ks_h5_version(void)
+{
+    static _Thread_local char text[32];
+    unsigned major = 0, minor = 0, release = 0;
+
+    H5get_libversion(&major, &minor, &release);
+    snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
+    return text;
+}
+
 ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **out)
 {
     ks_status status = KS_OK;

@@ -11,7 +11,7 @@
 #include "ks/memory.h"
 #include "ks/place.h"
 #include "ks/process.h"
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/signals.h"
 #include "ks/text.h"
 

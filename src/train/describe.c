@@ -5,31 +5,21 @@
 #include <string.h>
 #include <time.h>
 
-#include <hdf5.h>
 #include <jansson.h>
 
 #include "ks/blas.h"
 #include "ks/file.h"
+#include "ks/h5.h"
 #include "ks/memory.h"
 
 const char *const ks_run_states[] = {"running", "stopped", "finished", "failed", "failed"};
 static const size_t DUMP = JSON_INDENT(2) | JSON_REAL_PRECISION(15);
 
-static void hdf5_version(char text[32])
-{
-    unsigned major = 0, minor = 0, release = 0;
-
-    H5get_libversion(&major, &minor, &release);
-    snprintf(text, 32, "%u.%u.%u", major, minor, release);
-}
-
 ks_status ks_run_versions(char **text)
 {
-    char hdf5[32];
-
-    hdf5_version(hdf5);
     return ks_print_string(text, "kappascope %s; %s, kernel %s; HDF5 %s; MuJoCo %s", KS_VERSION,
-                           ks_blas_version(), ks_blas_kernel(), hdf5, ks_env_mujoco_version());
+                           ks_blas_version(), ks_blas_kernel(), ks_h5_version(),
+                           ks_env_mujoco_version());
 }
 
 static void now(char text[32])
@@ -52,12 +42,9 @@ static json_t *describe_command(const struct ks_train_options *o)
 
 static json_t *describe_versions(void)
 {
-    char hdf5[32];
-
-    hdf5_version(hdf5);
     return json_pack("{s:s, s:s, s:s, s:s, s:s}", "kappascope", KS_VERSION, "blas",
-                     ks_blas_version(), "hdf5", hdf5, "mujoco", ks_env_mujoco_version(), "jansson",
-                     JANSSON_VERSION);
+                     ks_blas_version(), "hdf5", ks_h5_version(), "mujoco", ks_env_mujoco_version(),
+                     "jansson", JANSSON_VERSION);
 }
 
 /* Adds what may change without it being another run. */

@@ -10,7 +10,7 @@
 
 #include "ks/file.h"
 #include "ks/point.h"
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/run.h"
 
 static bool is_due(const struct ks_due *due, size_t env_step, size_t *number)

@@ -12,7 +12,7 @@
 #include "ks/file.h"
 #include "ks/journal.h"
 #include "ks/memory.h"
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/text.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/stream.h"
 
 static struct ks_window window(const struct ks_run *r)

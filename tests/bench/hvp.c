@@ -27,7 +27,7 @@
 #include "ks/memory.h"
 #include "ks/operator.h"
 #include "ks/primal.h"
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/rng.h"
 
 #include "peak.h"

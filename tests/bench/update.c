@@ -16,7 +16,7 @@
 #include "ks/architecture.h"
 #include "ks/blas.h"
 #include "ks/memory.h"
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/rng.h"
 
 enum { OBSERVATIONS = 223, ACTIONS = 38, BATCH = 256, ENSEMBLE = 2, CYCLE = 3, TIMES = 9 };

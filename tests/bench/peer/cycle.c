@@ -16,7 +16,7 @@
 #include "ks/blas.h"
 #include "ks/h5.h"
 #include "ks/memory.h"
-#include "ks/program.h"
+#include "ks/progress.h"
 #include "ks/run.h"
 
 enum { CYCLE = 3 };

@@ -13,7 +13,7 @@
 #include "ks/memory.h"
 #include "ks/operator.h"
 #include "ks/primal.h"
-#include "ks/program.h"
+#include "ks/progress.h"
 
 static const size_t MEMORY = (size_t)8 << 30; /* for what depends on theta alone */
 
