@@ -17,9 +17,6 @@ static const struct command {
     {"analyze", "from checkpoints to the spectra of their loss's curvature"},
     {"study", "train, analyze and plot a whole study"},
     {"plot", "figures, tables and a page from a study's folder"},
-    {"inspect", "what is in a checkpoint, a spectrum or a description"},
-    {"import", "a critic from another framework, as a checkpoint"},
-    {"audit", "one page on a critic, beside a finished study"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
