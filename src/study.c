@@ -9,13 +9,13 @@
 #include <omp.h>
 
 #include "ks/analysis.h"
+#include "ks/env.h"
 #include "ks/figures.h"
 #include "ks/file.h"
 #include "ks/graph.h"
 #include "ks/h5.h"
 #include "ks/memory.h"
 #include "ks/place.h"
-#include "ks/process.h"
 #include "ks/program.h"
 #include "ks/progress.h"
 #include "ks/stats.h"
@@ -81,30 +81,15 @@ static void job_clear(struct job *job)
         close(job->lock);
 }
 
-/* The training engine knows the task: its --list has a line for each below a heading. */
 static ks_status check_env(const struct job *job)
 {
-    const char *const argv[] = {job->train, "--list", NULL};
-    static const char heading[] = "Environments ";
-    struct ks_process process;
-    char line[256], name[256];
-    bool listed = false, inside = false, known = false;
-    int code = 0;
+    struct ks_env_about about;
 
-    KS_TRY(ks_process_start(".", argv, "/dev/null", false, &process));
-    while (fgets(line, sizeof line, process.output)) {
-        if (line[0] != ' ') /* a heading, or the end of a list */
-            inside = strncmp(line, heading, sizeof heading - 1) == 0;
-        listed = listed || inside;
-        if (inside && line[0] == ' ' && sscanf(line, "%255s", name) == 1)
-            known = known || strcmp(name, job->study->env) == 0;
-    }
-    KS_TRY(ks_process_end(&process, &code));
-    if (!listed || code != 0)
-        return ks_fail(KS_RUN, "%s --list failed (exit status %d)", job->train, code);
-    return known ? KS_OK
-                 : ks_fail(KS_FORMAT, "%s:%zu: env: '%s' is not known (kappascope train --list)",
-                           job->path, job->study->env_line, job->study->env);
+    for (size_t i = 0; ks_env_about(i, &about); i++)
+        if (strcmp(about.name, job->study->env) == 0)
+            return KS_OK;
+    return ks_fail(KS_FORMAT, "%s:%zu: env: '%s' is not known (kappascope train --list)", job->path,
+                   job->study->env_line, job->study->env);
 }
 
 /* The line in which two texts part. */

@@ -53,8 +53,6 @@ struct command {
     int list, resume;
 };
 
-/* kappascope-study reads the names of environments: the first words of the indented lines below
- * that heading. */
 static void print_list(void)
 {
     const size_t a_line = 4;

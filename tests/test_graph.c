@@ -421,7 +421,7 @@ static void test_study_program_writes_nothing(void **state)
     run_study("", 2);
     assert_said("some.study:2: env: 'dog-trott' is not known", 1);
     tree_write("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
-    run_study("", 2); /* it is in the list, but not of environments */
+    run_study("", 2); /* a name, but of no environment */
     assert_said("some.study:2: env: 'bn+ce' is not known", 1);
     tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
     run_study("", 2);
