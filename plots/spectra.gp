@@ -4,6 +4,7 @@ columns = panels < 6 ? panels : 6
 groups = (panels + columns - 1)/columns
 width = 1.3 + 2.1*columns; height = 0.45 + 4*groups
 load plots.'/style.gp'
+is(arch) = strcol('architecture') eq arch
 
 left = 0.85/width; right = 1 - 0.12/width; top = 1 - 0.08/height; bottom = 0.4/height
 block = (top - bottom)/groups; panel = (right - left)/columns
@@ -11,14 +12,14 @@ x_low = -0.03*steps/unit; x_high = 1.03*steps/unit
 
 # kappa has one scale, the spectra of a row have one
 eval reset_limits
-stats 'tables/kappa.csv' skip 1 using (take(number(6) > 0 ? number(6) : NaN)) nooutput
+stats 'tables/kappa.csv' using (take(number('kappa') > 0 ? number('kappa') : NaN)) nooutput
 kappa_low = low > high ? 1. : 10**floor(log10(low)); kappa_high = low > high ? 10. : 10**ceil(log10(high) + 1e-9)
 array row_largest[groups]
 do for [g=1:groups] {
     first = (g - 1)*columns + 1; last = first + columns - 1 < panels ? first + columns - 1 : panels
     eval reset_limits
     do for [i=first:last] {
-        stats 'tables/ritz.csv' skip 1 using (strcol(1) eq word(archs, i) ? take(abs(number(3))) : 0) nooutput
+        stats 'tables/ritz.csv' using (is(word(archs, i)) ? take(abs(number('ritz'))) : 0) nooutput
     }
     row_largest[g] = high > 0 ? high : 1.
 }
@@ -49,9 +50,9 @@ do for [i=1:panels] {
     set label 2 arch at screen (x0 + x1)/2, screen y1 + 0.13/height center font ',10' \
         textcolor rgb colour(i)
     set arrow 1 from first x_low, first 0 to first x_high, first 0 nohead ls 101 lw 0.6 back
-    plot 'tables/ritz.csv' skip 1 using (strcol(1) eq arch && $3 < 0 ? $2/unit : NaN):(symlog($3)) \
+    plot 'tables/ritz.csv' using (is(arch) && number('ritz') < 0 ? column('env_step')/unit : NaN):(symlog(number('ritz'))) \
              with points pt 7 ps 0.2 lc rgb gray, \
-         '' skip 1 using (strcol(1) eq arch && $3 >= 0 ? $2/unit : NaN):(symlog($3)) \
+         '' using (is(arch) && number('ritz') >= 0 ? column('env_step')/unit : NaN):(symlog(number('ritz'))) \
              with points pt 7 ps 0.2 lc rgb colour(i)
     unset label 1; unset label 2; unset arrow 1
 
@@ -66,13 +67,13 @@ do for [i=1:panels] {
     set format y (c == 0 ? '10^{%T}' : '')
     set ylabel (c == 0 ? 'κ' : '') offset 0.3, 0
     eval reset_limits
-    stats 'tables/kappa.csv' skip 1 using (strcol(1) eq arch ? take(number(6)) : 0) nooutput
+    stats 'tables/kappa.csv' using (is(arch) ? take(number('kappa')) : 0) nooutput
     if (low > high) { set label 2 'no finite κ' at graph 0.5, graph 0.5 center textcolor rgb gray }
-    plot 'tables/kappa.csv' skip 1 using (strcol(1) eq arch ? $5/unit : NaN):(number(7)):(number(8)) \
+    plot 'tables/kappa.csv' using (is(arch) ? column('env_step')/unit : NaN):(number('kappa_low')):(number('kappa_high')) \
              with filledcurves fc rgb colour(i) fs transparent solid 0.2 noborder, \
-         '' skip 1 using (strcol(1) eq arch ? $5/unit : NaN):(number(6)) \
+         '' using (is(arch) ? column('env_step')/unit : NaN):(number('kappa')) \
              with linespoints pt 7 ps 0.25 lw 1.2 lc rgb colour(i), \
-         '' skip 1 using (strcol(1) eq arch && strcol(6) eq 'inf' ? $5/unit : NaN):(kappa_high) \
+         '' using (is(arch) && strcol('kappa') eq 'inf' ? column('env_step')/unit : NaN):(kappa_high) \
              with points pt 9 ps 0.6 lc rgb colour(i)
     unset label 2
 }
