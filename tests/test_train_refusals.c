@@ -47,7 +47,8 @@ static void test_bad_file(void **state)
     refused("none.arch: No such", "--env dog-trot --arch none.arch --out bad --set hidden=8");
 }
 
-/* Another run's folder, a folder that is a file, a run.json that is none: nothing is touched. */
+/* Another run's folder, a folder that is a file, a run.json that is none, checkpoints without one:
+ * nothing is touched. */
 static void test_folders(void **state)
 {
     unsigned char *before, *after;
@@ -71,6 +72,9 @@ static void test_folders(void **state)
     refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
     write_bytes(scratch("odd/run.json"), "[]", 2);
     refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
+    mkdir(scratch("strange"), 0777);
+    write_bytes(scratch("strange/step_000000200.h5"), "mine", 4);
+    refused("no run.json", "--env dog-trot --arch bn+wn+ce --out strange");
     free(before);
     free(after);
 }

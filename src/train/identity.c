@@ -1,6 +1,9 @@
 /* What a run is, and the rule by which a folder, or a resume point, is given to it. */
 #include "ks/run.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,6 +153,25 @@ static ks_status is_finished(const struct ks_run *r, const json_t *found, bool *
                : KS_OK;
 }
 
+/* Every run writes run.json before its first checkpoint: those without it are somebody else's. */
+static ks_status refuse_strangers(const struct ks_run *r)
+{
+    ks_status status = KS_OK;
+    DIR *list = opendir(r->folder);
+    struct dirent *entry;
+
+    if (!list)
+        return ks_file_fail(errno, r->folder, "opened");
+    while (status == KS_OK && (entry = readdir(list)))
+        if (fnmatch("step_*.h5", entry->d_name, 0) == 0)
+            status = ks_fail(KS_USAGE,
+                             "%s: holds %s and no run.json that says of which run: choose another "
+                             "folder",
+                             r->folder, entry->d_name);
+    closedir(list);
+    return status;
+}
+
 static ks_status check_folder(const struct ks_run *r, const char *path, bool *finished)
 {
     ks_status status = KS_OK;
@@ -160,10 +182,15 @@ static ks_status check_folder(const struct ks_run *r, const char *path, bool *fi
     *finished = false;
     if (!want)
         status = ks_fail(KS_USAGE, "%s: the run's names are no UTF-8 text", path);
-    else if (there && !json_is_object(found))
+    else if (!there)
+        status = refuse_strangers(r);
+    else if (!found)
         status = ks_fail(KS_FORMAT, "%s: expected the description of a run, found %s (line %d)",
-                         path, found ? "something else" : error.text, error.line);
-    else if (there)
+                         path, error.text, error.line);
+    else if (!json_is_object(found))
+        status = ks_fail(KS_FORMAT, "%s: expected the description of a run, found another value",
+                         path);
+    else
         status = compare_all(path, other_run, found, want);
     if (status == KS_OK && there)
         status = check_failure(r, found);
