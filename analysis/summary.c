@@ -12,6 +12,7 @@
 #include "ks/jacobi.h"
 #include "ks/memory.h"
 #include "ks/null.h"
+#include "ks/order.h"
 #include "ks/probe.h"
 
 enum { PART = 30 }; /* figures are repeated at m = PART, 2 PART, ... */
@@ -81,19 +82,10 @@ static const struct figure {
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 
-static int ascending(const void *a, const void *b) /* NaN last */
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    if (isnan(x) || isnan(y))
-        return isnan(x) - isnan(y);
-    return (x > y) - (x < y);
-}
-
 /* Sorts the values. */
 static double median(size_t n, double *value)
 {
-    qsort(value, n, sizeof *value, ascending);
+    qsort(value, n, sizeof *value, ks_ascending);
     return n % 2 == 1 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
 }
 

@@ -8,6 +8,7 @@
 #include "ks/blas.h"
 #include "ks/memory.h"
 #include "ks/number.h"
+#include "ks/order.h"
 #include "ks/rng.h"
 
 /* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon
@@ -144,6 +145,16 @@ static void test_numbers(void **state)
     assert_true(integer == UINT64_MAX);
 }
 
+static void test_order(void **state)
+{
+    double list[] = {NAN, 2, INFINITY, -1, NAN, 0.5};
+
+    (void)state;
+    qsort(list, 6, sizeof *list, ks_ascending);
+    assert_true(list[0] == -1 && list[1] == 0.5 && list[2] == 2 && list[3] == INFINITY);
+    assert_true(isnan(list[4]) && isnan(list[5]));
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -180,8 +191,8 @@ int main(void)
         cmocka_unit_test(test_known_answer),  cmocka_unit_test(test_streams),
         cmocka_unit_test(test_distributions), cmocka_unit_test(test_allocation),
         cmocka_unit_test(test_growing_array), cmocka_unit_test(test_failure_among_threads),
-        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_order),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_kernel),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

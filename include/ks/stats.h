@@ -16,9 +16,6 @@ struct ks_estimate {
     double value, low, high;
 };
 
-/* For qsort: doubles, or structs that begin with one, in ascending order. */
-int ks_ascending(const void *a, const void *b);
-
 /* Interquartile mean: sorts `values`, drops floor(n/4) from each end, means the rest. Infinite
  * values sort to the ends; NaNs and n = 0 give NaN. */
 double ks_iqm(size_t n, double *values);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ks/memory.h"
+#include "ks/order.h"
 
 uint64_t ks_splitmix(uint64_t seed, uint64_t k)
 {

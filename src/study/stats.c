@@ -5,13 +5,7 @@
 #include <stdlib.h>
 
 #include "ks/memory.h"
-
-int ks_ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+#include "ks/order.h"
 
 double ks_iqm(size_t n, double *values)
 {

@@ -7,6 +7,7 @@
 
 #include "ks/density.h"
 #include "ks/memory.h"
+#include "ks/order.h"
 #include "ks/summary.h"
 #include "ks/text.h"
 
