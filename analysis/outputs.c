@@ -8,43 +8,28 @@
 #include "ks/analysis.h"
 #include "ks/file.h"
 #include "ks/memory.h"
+#include "ks/path.h"
 
 static const char SUFFIX[] = ".h5", OUTPUT_SUFFIX[] = ".spectrum.h5";
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-static size_t stem_length(const char *path) /* without ".h5" at its end */
-{
-    size_t length = strlen(path), suffix = sizeof SUFFIX - 1;
-
-    return length > suffix && strcmp(path + length - suffix, SUFFIX) == 0 ? length - suffix
-                                                                          : length;
-}
-
 static ks_status name_output(const char *checkpoint, const char *folder, char **output)
 {
-    const char *name = folder ? base_name(checkpoint) : checkpoint;
+    const char *name = folder ? ks_path_base(checkpoint) : checkpoint;
 
     return ks_print_string(output, "%s%s%.*s%s", folder ? folder : "", folder ? "/" : "",
-                           (int)stem_length(name), name, OUTPUT_SUFFIX);
+                           (int)ks_path_stem(name, SUFFIX), name, OUTPUT_SUFFIX);
 }
 
 ks_status ks_output_stem(const char *output, char **stem)
 {
-    return ks_print_string(stem, "%.*s", (int)(strlen(output) - (sizeof OUTPUT_SUFFIX - 1)),
-                           output);
+    return ks_print_string(stem, "%.*s", (int)ks_path_stem(output, OUTPUT_SUFFIX), output);
 }
 
 /* Of the folder that holds the file; false: there is none. */
 static bool stat_folder(const char *path, struct stat *info)
 {
     char *folder = NULL;
-    size_t length = (size_t)(base_name(path) - path);
+    size_t length = (size_t)(ks_path_base(path) - path);
     bool found;
 
     if (length == 0)
@@ -60,7 +45,7 @@ bool ks_output_same(const char *a, const char *b)
 {
     struct stat x, y;
 
-    if (strcmp(base_name(a), base_name(b)) != 0)
+    if (strcmp(ks_path_base(a), ks_path_base(b)) != 0)
         return false;
     return strcmp(a, b) == 0 || (stat_folder(a, &x) && stat_folder(b, &y) && x.st_dev == y.st_dev &&
                                  x.st_ino == y.st_ino);

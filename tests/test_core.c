@@ -9,6 +9,7 @@
 #include "ks/memory.h"
 #include "ks/number.h"
 #include "ks/order.h"
+#include "ks/path.h"
 #include "ks/rng.h"
 
 /* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon
@@ -155,6 +156,18 @@ static void test_order(void **state)
     assert_true(isnan(list[4]) && isnan(list[5]));
 }
 
+static void test_paths(void **state)
+{
+    (void)state;
+    assert_string_equal(ks_path_base("a/b.c/d.arch"), "d.arch");
+    assert_string_equal(ks_path_base("d.arch"), "d.arch");
+    assert_string_equal(ks_path_base("a/"), "");
+    assert_true(ks_path_ends("d.arch.arch", ".arch"));
+    assert_int_equal(ks_path_stem("d.arch.arch", ".arch"), 6);
+    assert_false(ks_path_ends(".arch", ".arch") || ks_path_ends("d.arch.h5", ".arch"));
+    assert_int_equal(ks_path_stem("d.arch.h5", ".arch"), 9);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -192,7 +205,8 @@ int main(void)
         cmocka_unit_test(test_distributions), cmocka_unit_test(test_allocation),
         cmocka_unit_test(test_growing_array), cmocka_unit_test(test_failure_among_threads),
         cmocka_unit_test(test_numbers),       cmocka_unit_test(test_order),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_paths),         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_kernel),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ks/memory.h"
+#include "ks/path.h"
 #include "ks/schedule.h"
 #include "ks/study_keys.h"
 #include "ks/text.h"
@@ -111,7 +112,7 @@ static ks_status set_analysis(const struct ks_study *s, const char *analyze, siz
                               const struct ks_job *training, size_t checkpoint, struct ks_job *job)
 {
     const char *needs = training->target[checkpoint];
-    int stem = (int)(strlen(needs) - strlen(".h5"));
+    int stem = (int)ks_path_stem(needs, ".h5");
 
     KS_TRY(ks_copy_string(training->folder, &job->folder));
     KS_TRY(ks_copy_string(needs, &job->needs));

@@ -7,6 +7,7 @@
 
 #include "ks/csv.h"
 #include "ks/memory.h"
+#include "ks/path.h"
 #include "ks/schedule.h"
 #include "ks/summary.h"
 #include "ks/text.h"
@@ -80,7 +81,8 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
     ks_status status = KS_OK;
 
     ks_checkpoint_name(r->study->checkpoint[checkpoint], name);
-    KS_TRY(ks_print_string(&path, "%s/%.*s.spectrum.h5", folder, (int)(strlen(name) - 3), name));
+    KS_TRY(ks_print_string(&path, "%s/%.*s.spectrum.h5", folder, (int)ks_path_stem(name, ".h5"),
+                           name));
     if (!ks_text_exists(path))
         goto done;
     status = ks_spectrum_read(path, &spectrum);

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "ks/memory.h"
+#include "ks/path.h"
 #include "ks/place.h"
 #include "ks/schedule.h"
 #include "ks/study_keys.h"
@@ -46,12 +47,9 @@ static ks_status derive(struct ks_study *s)
 /* "quick" of "configs/quick.study". */
 static ks_status set_name(struct ks_study *s)
 {
-    const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
-    size_t length = strlen(base);
+    const char *base = ks_path_base(s->path);
 
-    if (length > 6 && strcmp(base + length - 6, ".study") == 0)
-        length -= 6;
-    return ks_print_string(&s->name, "%.*s", (int)length, base);
+    return ks_print_string(&s->name, "%.*s", (int)ks_path_stem(base, ".study"), base);
 }
 
 ks_status ks_study_read(const char *path, bool check_files, struct ks_study **out)
@@ -130,12 +128,10 @@ ks_status ks_study_run_state(const char *dir, const char *folder, char **state)
 
 ks_status ks_study_find(const char *argument, char **path)
 {
-    size_t length = strlen(argument);
     char *relative = NULL;
     ks_status status;
 
-    if (strchr(argument, '/') || ks_text_exists(argument) ||
-        (length > 6 && strcmp(argument + length - 6, ".study") == 0))
+    if (strchr(argument, '/') || ks_text_exists(argument) || ks_path_ends(argument, ".study"))
         return ks_copy_string(argument, path);
     KS_TRY(ks_print_string(&relative, "configs/%s.study", argument));
     status = ks_place_shared(relative, path);
