@@ -102,8 +102,6 @@ static void find_steps(struct claim *c)
     }
 }
 
-/* Where nobody looks for null directions, what is left of them after rounding is no eigenvalue that
- * a condition number could be made of. */
 static struct claim find_claim(const struct ks_spectrum *s)
 {
     const struct ks_operator_kind *kind = find_kind(string(s, "operator"));
@@ -120,7 +118,6 @@ static struct claim find_claim(const struct ks_spectrum *s)
 
     find_name(s, c.name, sizeof c.name);
     find_steps(&c);
-    c.complete = c.complete && kind && kind->invariant;
     return c;
 }
 

@@ -17,6 +17,7 @@ struct trial {
     const struct ks_null_space *space;
     const struct ks_operator *a;
     double *whole;     /* [E P] */
+    double *worst;     /* [E P]: the largest image of a family */
     double *u, *image; /* [n]   */
     size_t products;
     void (*watch)(void *context, size_t products);
@@ -51,53 +52,85 @@ static void combine(const struct ks_null_space *s, size_t family, double *whole)
             ks_null_space_add(s, &s->family[family], e, k, ks_rng_normal(&rng), whole);
 }
 
-/* The image is zero all along direction k of a family. */
-static bool lies_in_zeros(const struct ks_null_space *s, const struct ks_null_family *f,
-                          size_t critic, size_t k, const double *image)
+/* What the null space has of the worst image, whose ratio is `worst` > 0, as far as directions are
+ * orthogonal. */
+static ks_status try_worst(struct trial *t, double worst, double *ratio)
 {
-    size_t at = (s->first + critic) * s->parameters + k * f->step;
+    const struct ks_null_space *s = t->space;
+    bool any = false;
 
-    for (size_t i = 0; i < f->length; i++, at += f->stride)
-        if (image[f->offset + at] != 0 ||
-            (f->partner != KS_NO_PARTNER && image[f->partner + at] != 0))
-            return false;
-    return true;
+    *ratio = 0;
+    for (size_t i = 0; i < s->selection->of; i++)
+        t->whole[i] = 0;
+    for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
+        for (size_t e = 0; e < s->critics; e++)
+            for (size_t k = 0; k < f->count; k++) {
+                double share = ks_null_space_dot(s, f, e, k, t->worst) / worst;
+
+                ks_null_space_add(s, f, e, k, share, t->whole);
+                any |= share != 0;
+            }
+    return any ? try_vector(t, ratio) : KS_OK;
 }
 
-/* Coordinates that a random vector leaves at zero, less the directions that lie among them. */
-static ks_status count_dead(struct trial *t, size_t *dead)
+static ks_status try_directions(struct trial *t, double *product)
+{
+    double ratio;
+
+    for (size_t i = 0; i < t->space->n_families; i++) {
+        combine(t->space, i, t->whole);
+        KS_TRY(try_vector(t, &ratio));
+        if (i == 0 || ratio > *product) {
+            *product = ratio;
+            ks_selection_scatter(t->space->selection, t->image, t->worst);
+        }
+    }
+    if (!(*product > 0))
+        return KS_OK;
+    KS_TRY(try_worst(t, *product, &ratio));
+    *product = fmax(*product, ratio);
+    return KS_OK;
+}
+
+/* Coordinates that a random vector leaves at zero, less the directions that lie among them; and
+ * what of the image leaks. */
+static ks_status try_random(struct trial *t, struct ks_null *null)
 {
     const struct ks_null_space *s = t->space;
     struct ks_rng rng = ks_rng_start(SEED, s->n_families);
-    double ratio;
+    double ratio, leak = 0;
 
     for (size_t i = 0; i < s->selection->of; i++)
         t->whole[i] = ks_rng_normal(&rng);
     KS_TRY(try_vector(t, &ratio));
-    *dead = 0;
     for (size_t i = 0; i < t->a->n; i++) {
         if (fabs(t->image[i]) <= 2 * DBL_EPSILON * fabs(s->shift * t->u[i]))
             t->image[i] = 0;
-        *dead += t->image[i] == 0;
+        null->dead += t->image[i] == 0;
     }
     ks_selection_scatter(s->selection, t->image, t->whole);
     for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
         for (size_t e = 0; e < s->critics; e++)
-            for (size_t k = 0; k < f->count; k++)
-                *dead -= lies_in_zeros(s, f, e, k, t->whole);
+            for (size_t k = 0; k < f->count; k++) {
+                null->dead -= ks_null_space_is_zero(s, f, e, k, t->whole);
+                leak = hypot(leak, ks_null_space_dot(s, f, e, k, t->whole));
+            }
+    if (s->n_families > 0)
+        null->leak = leak > 0 ? leak / cblas_dnrm2((int)t->a->n, t->image, 1) : 0;
     return KS_OK;
 }
 
 static ks_status allocate(struct trial *t)
 {
     KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->whole, &t->whole));
+    KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->worst, &t->worst));
     KS_TRY(ks_alloc(t->a->n, sizeof *t->u, &t->u));
     return ks_alloc(t->a->n, sizeof *t->image, &t->image);
 }
 
 size_t ks_null_products(const struct ks_null_space *space)
 {
-    return space->n_families + 1;
+    return space->n_families + 2;
 }
 
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
@@ -107,19 +140,13 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
     ks_status status = KS_OK;
     struct trial t = {.space = space, .a = a, .watch = watch, .context = context};
 
-    *null = (struct ks_null){
-        .unsought = space->unsought, .dimension = space->dimension, .product = NAN};
+    *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN};
     KS_GO(ks_team_agree(a->team, allocate(&t)));
-    for (size_t i = 0; i < space->n_families; i++) {
-        double ratio;
-
-        combine(space, i, t.whole);
-        KS_GO(try_vector(&t, &ratio));
-        null->product = fmax(null->product, ratio);
-    }
-    KS_GO(count_dead(&t, &null->dead));
+    KS_GO(try_directions(&t, &null->product));
+    KS_GO(try_random(&t, null));
 done:
     free(t.whole);
+    free(t.worst);
     free(t.u);
     free(t.image);
     return status;

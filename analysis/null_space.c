@@ -19,6 +19,7 @@
  * two ends the same name: then the biases before it and at its end have the same gradient, and
  * their difference is a direction. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,8 @@ struct sums {
 
 struct finder {
     struct ks_null_space *space;
+    bool spheres;                  /* projected columns have their normals, and nothing else    */
+    bool lifted;                   /* by a weight decay: no other directions than normals       */
     size_t names;                  /* given so far                                              */
     size_t *of_columns, *of_total; /* [names + 1] the first bias met whose gradient has the name */
     size_t open;                   /* containers that the walk is inside of                     */
@@ -112,19 +115,69 @@ static void find_centred(const struct ks_arch *arch, bool *centred)
     }
 }
 
+/* A partner's entries come after the others. */
+static size_t n_entries(const struct ks_null_family *f)
+{
+    return f->partner == KS_NO_PARTNER ? f->length : 2 * f->length;
+}
+
+/* Entry i of direction k before it is scaled to norm 1, and where it stands. */
+static double entry(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
+                    size_t k, size_t i, size_t *at)
+{
+    bool second = i >= f->length;
+    double value = second ? -1 : 1;
+
+    *at = (s->first + critic) * s->parameters + (second ? f->partner : f->offset) + k * f->step +
+          (second ? i - f->length : i) * f->stride;
+    if (f->normal)
+        value = s->checkpoint->critic.w[*at];
+    return s->scaled ? value * sqrt(ks_preconditioner(s->checkpoint, *at)) : value;
+}
+
+/* The norm of direction k; 0 where D is 0 in a part of it. */
+static double size_of(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
+                      size_t k)
+{
+    double square = 0;
+    size_t at;
+
+    assert(critic < s->critics && k < f->count);
+    for (size_t i = 0; i < n_entries(f); i++) {
+        double value = entry(s, f, critic, k, i, &at);
+
+        if (value == 0 && s->scaled)
+            return 0;
+        square += value * value;
+    }
+    return sqrt(square);
+}
+
+static size_t count_directions(const struct ks_null_space *s, const struct ks_null_family *f)
+{
+    size_t n = 0;
+
+    for (size_t e = 0; e < s->critics; e++)
+        for (size_t k = 0; k < f->count; k++)
+            n += size_of(s, f, e, k) > 0;
+    return n;
+}
+
 /* Families that lie one after the other, a kernel's rows and the bias, are one; one without
- * directions (both sums of a kernel of one column) is none. */
+ * directions (both sums of a kernel of one column; all of D is 0) is none. */
 static void add_family(struct finder *f, struct ks_null_family family)
 {
     struct ks_null_space *s = f->space;
     struct ks_null_family *last = s->n_families > 0 ? &s->family[s->n_families - 1] : NULL;
+    size_t count = count_directions(s, &family);
 
     assert(s->family);
-    if (family.count == 0)
+    if (count == 0)
         return;
-    s->dimension += s->critics * family.count;
-    if (last && last->length == family.length && last->partner == KS_NO_PARTNER &&
-        family.partner == KS_NO_PARTNER && last->offset + last->count * last->step == family.offset)
+    s->dimension += count;
+    if (last && last->normal == family.normal && last->length == family.length &&
+        last->partner == KS_NO_PARTNER && family.partner == KS_NO_PARTNER &&
+        last->offset + last->count * last->step == family.offset)
         last->count += family.count;
     else
         s->family[s->n_families++] = family;
@@ -149,9 +202,9 @@ static void find_in_bias(struct finder *f, size_t offset, size_t n, struct sums 
     bool together = known(f->of_total, y_bar.total, offset, &all);
 
     if (each)
-        add_family(f, (struct ks_null_family){offset, 1, 1, n, 1, entries});
+        add_family(f, (struct ks_null_family){offset, 1, 1, n, 1, entries, false});
     else if (together)
-        add_family(f, (struct ks_null_family){offset, n, 1, 1, n, all});
+        add_family(f, (struct ks_null_family){offset, n, 1, 1, n, all, false});
 }
 
 /* A kernel [in, out] at `offset`. The sum of its rows is the sum of its columns: it counts once. */
@@ -160,24 +213,28 @@ static void find_in_kernel(struct finder *f, size_t offset, const struct ks_arra
 {
     if (centred)
         add_family(f, (struct ks_null_family){offset, a->rows, a->columns, a->columns - y_bar.rows,
-                                              1, KS_NO_PARTNER});
+                                              1, KS_NO_PARTNER, false});
     if (y_bar.rows)
-        add_family(
-            f, (struct ks_null_family){offset, a->columns, 1, a->rows, a->columns, KS_NO_PARTNER});
+        add_family(f, (struct ks_null_family){offset, a->columns, 1, a->rows, a->columns,
+                                              KS_NO_PARTNER, false});
 }
 
 static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centred,
                           struct sums y_bar)
 {
-    size_t offset = l->offset;
+    size_t offset = l->offset, end = offset + (f->spheres ? l->sphere_rows * l->out : 0);
 
+    if (offset < end)
+        add_family(f, (struct ks_null_family){offset, l->sphere_rows, l->out, l->out, 1,
+                                              KS_NO_PARTNER, true});
     for (size_t i = 0; i < l->n_params; i++) {
         const struct ks_array *a = &l->param[i];
+        bool on_sphere = offset < end;
 
         /* A kernel in groups multiplies different columns of X in different columns of Y. */
-        if (strcmp(a->name, "kernel") == 0 && a->rows == l->in)
+        if (!on_sphere && !f->lifted && strcmp(a->name, "kernel") == 0 && a->rows == l->in)
             find_in_kernel(f, offset, a, centred, y_bar);
-        if (strcmp(a->name, "bias") == 0)
+        if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0)
             find_in_bias(f, offset, a->columns, y_bar);
         offset += KS(array_size)(a);
     }
@@ -206,12 +263,17 @@ static void walk(struct finder *f, const struct ks_problem *q)
     }
 }
 
-static ks_status find(const struct ks_problem *q, struct ks_null_space *space)
+/* What a weight decay adds is a multiple of u where mu2 I is added, but not with D on both sides,
+ * and on a manifold another one than on the normals. */
+static ks_status find(const struct ks_problem *q, const struct ks_operator_kind *kind,
+                      struct ks_null_space *space)
 {
     const struct ks_arch *arch = q->checkpoint->critic.arch;
     ks_status status = KS_OK;
     size_t names = MAX_NAMES * (arch->n_layers + 1);
-    struct finder f = {.space = space};
+    struct finder f = {.space = space,
+                       .spheres = kind->spheres,
+                       .lifted = q->weight_decay != 0 && (kind->moving || kind->spheres)};
 
     KS_GO(ks_alloc(names, sizeof *f.of_columns, &f.of_columns));
     KS_GO(ks_alloc(names, sizeof *f.of_total, &f.of_total));
@@ -242,14 +304,14 @@ ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_op
 
     *space = NULL;
     KS_GO(ks_alloc(1, sizeof *s, &s));
+    s->checkpoint = problem->checkpoint;
     s->selection = selection;
     s->first = problem->critic < 0 ? 0 : (size_t)problem->critic;
     s->critics = problem->critic < 0 ? critics->ensemble : 1;
     s->parameters = critics->arch->parameters;
     s->shift = kind->decays ? problem->scale * problem->weight_decay : 0;
-    s->unsought = !kind->invariant;
-    if (kind->invariant)
-        KS_GO(find(problem, s));
+    s->scaled = kind->moving && problem->checkpoint->adam_v;
+    KS_GO(find(problem, kind, s));
     *space = s, s = NULL;
 done:
     ks_null_space_free(s);
@@ -264,15 +326,42 @@ void ks_null_space_free(struct ks_null_space *space)
     free(space);
 }
 
-void ks_null_space_add(const struct ks_null_space *space, const struct ks_null_family *family,
-                       size_t critic, size_t k, double factor, double *whole)
+void ks_null_space_add(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
+                       size_t k, double factor, double *whole)
 {
-    size_t at = (space->first + critic) * space->parameters + k * family->step;
+    double size = size_of(s, f, critic, k);
+    size_t at;
 
-    assert(critic < space->critics && k < family->count);
-    for (size_t i = 0; i < family->length; i++, at += family->stride) {
-        whole[family->offset + at] += factor;
-        if (family->partner != KS_NO_PARTNER)
-            whole[family->partner + at] -= factor;
+    if (size == 0)
+        return;
+    for (size_t i = 0; i < n_entries(f); i++) {
+        double value = entry(s, f, critic, k, i, &at);
+
+        whole[at] += factor * value / size;
     }
+}
+
+double ks_null_space_dot(const struct ks_null_space *s, const struct ks_null_family *f,
+                         size_t critic, size_t k, const double *whole)
+{
+    double size = size_of(s, f, critic, k), sum = 0;
+    size_t at;
+
+    for (size_t i = 0; i < n_entries(f); i++) {
+        double value = entry(s, f, critic, k, i, &at);
+
+        sum += value * whole[at];
+    }
+    return size == 0 ? 0 : sum / size;
+}
+
+bool ks_null_space_is_zero(const struct ks_null_space *s, const struct ks_null_family *f,
+                           size_t critic, size_t k, const double *whole)
+{
+    size_t at;
+
+    for (size_t i = 0; i < n_entries(f); i++)
+        if (entry(s, f, critic, k, i, &at) != 0 && whole[at] != 0)
+            return false;
+    return size_of(s, f, critic, k) > 0;
 }

@@ -11,12 +11,12 @@
 #include "ks/number.h"
 
 const struct ks_operator_kind ks_operator_kinds[] = {
-    {"hessian", ks_hessian_new_f32, ks_hessian_new_f64, .invariant = true, .decays = true},
-    {"ggn", ks_ggn_new_f32, ks_ggn_new_f64, .invariant = true, .decays = true},
-    {"residual", ks_residual_new_f32, ks_residual_new_f64, .invariant = true},
+    {"hessian", ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
+    {"ggn", ks_ggn_new_f32, ks_ggn_new_f64, .decays = true},
+    {"residual", ks_residual_new_f32, ks_residual_new_f64, .wide = false},
     {"preconditioned", ks_preconditioned_new_f32, ks_preconditioned_new_f64, .wide = true,
      .moving = true},
-    {"manifold", ks_manifold_new_f32, ks_manifold_new_f64, .wide = false},
+    {"manifold", ks_manifold_new_f32, ks_manifold_new_f64, .spheres = true},
     {.name = NULL},
 };
 

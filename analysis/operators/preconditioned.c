@@ -9,7 +9,6 @@
 
 #include "ks/memory.h"
 #include "ks/operator.h"
-#include "ks/optim.h"
 #include "ks/real.h"
 
 struct preconditioned {
@@ -56,19 +55,17 @@ static ks_status preconditioned_apply(void *self, const double *v, double *out)
 static ks_status build(const struct ks_problem *problem, struct preconditioned *p)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
-    double correction;
 
     if (!c->adam_v || c->adam_step < 1)
         return ks_fail(KS_FORMAT, "the preconditioned operator needs Adam's second moment, "
                                   "/optimizer/v, and the attribute step of /optimizer, at least "
                                   "1: the checkpoint holds none");
-    correction = 1 - pow(KS_ADAM_BETA2, (double)c->adam_step);
     KS_TRY(KS(hessian_new)(problem, &p->hessian));
     KS_TRY(ks_alloc(p->hessian->n, sizeof *p->root, &p->root));
     KS_TRY(ks_alloc(p->hessian->n, sizeof *p->v, &p->v));
     for (size_t i = 0; i < p->hessian->n; i++)
         if (c->adam_v[i] > 0)
-            p->root[i] = 1 / sqrt(sqrt(c->adam_v[i] / correction) + KS_ADAM_EPS);
+            p->root[i] = 1 / sqrt(ks_preconditioner(c, i));
     return KS_OK;
 }
 

@@ -24,10 +24,10 @@ struct ks_operator_kind {
     ks_status (*new_f32)(const struct ks_problem *problem, struct ks_operator **a);
     ks_status (*new_f64)(const struct ks_problem *problem, struct ks_operator **a);
     bool wide;   /* float64 products where --precision says nothing               */
-    bool moving; /* coordinates without a second moment are left out: selection.h */
-    /* A u = 0, but for the weight decay's part, in the directions of null.h; there is such a part
-     * of A. */
-    bool invariant, decays;
+    bool decays; /* a weight decay adds mu2 I                                     */
+    /* D^-1/2 on both sides: coordinates without a second moment are left out (selection.h). */
+    bool moving;
+    bool spheres; /* curvature along the spheres of projected columns */
 };
 extern const struct ks_operator_kind ks_operator_kinds[];
 

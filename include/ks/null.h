@@ -17,7 +17,15 @@
  * residuals inside residuals can have, and what follows from an appended constant, whose row of a
  * kernel is one more bias. Scale invariances are no such directions: u depends on theta there, and
  * H u = 0 only where the gradient is zero. Nor is what one batch implies, dead units and constant
- * inputs: that is counted apart. */
+ * inputs: that is counted apart.
+ *
+ * Of other operators than the Hessian and its two parts:
+ *
+ *   preconditioned         D^1/2 u, where all of u is among the coordinates; none with a weight
+ *                          decay
+ *   manifold               u on parameters that are on no sphere, none with a weight decay; and the
+ *                          spheres' normals, the projected columns w_j: P_j w_j = 0, as far as they
+ *                          have norm 1 */
 #ifndef KS_NULL_H
 #define KS_NULL_H
 
@@ -33,52 +41,63 @@
 #define KS_NO_PARTNER SIZE_MAX
 
 /* Direction 0 is 1 on the parameters offset + i stride, i < length, of one critic, 0 elsewhere;
- * with a partner it is -1 on partner + i stride. Direction k < count is that moved by k step. */
+ * with a partner it is -1 on partner + i stride. Direction k < count is that moved by k step. In
+ * place of the 1 a normal has the parameters themselves. */
 struct ks_null_family {
     size_t offset, length, stride, count, step, partner;
+    bool normal;
 };
 
 /* The directions that lie wholly in the coordinates of an operator. Each of its critics has those
  * of all families; they are linearly independent. */
 struct ks_null_space {
-    const struct ks_selection *selection; /* not owned: outlives the space   */
-    size_t first, critics;                /* critics that the operator is of */
-    size_t parameters;                    /* of one                          */
-    size_t dimension;                     /* over all critics                */
-    double shift;                         /* A u = shift u: what the weight decay adds */
-    bool unsought; /* nobody looked: the operator's kind is not `invariant` */
+    const struct ks_checkpoint *checkpoint; /* neither is owned: both outlive */
+    const struct ks_selection *selection;   /* the space                      */
+    size_t first, critics;                  /* critics that the operator is of */
+    size_t parameters;                      /* of one                          */
+    size_t dimension;                       /* over all critics                */
+    double shift;                           /* A u = shift u: what the weight decay adds */
+    bool scaled;                            /* by D^1/2: none where D is 0     */
     size_t n_families;
     struct ks_null_family *family; /* owned */
 };
 
 struct ks_null {
-    bool unsought; /* nobody looked for what the architecture implies */
     size_t
         dimension;  /* of the null space that the architecture implies, for every theta and batch */
     double product; /* max |A u - shift u| / |u| over the directions u that were tried, shift what
                      * the weight decay adds; NAN: there are none */
+    double leak;    /* |Z' (A v - shift v)| / |A v - shift v| for a random v, Z all directions: the
+                     * part of a product that rounding puts into the null space; NAN likewise */
     size_t dead;    /* further coordinates whose product is exactly zero at this theta and batch:
                      * units that are dead on all rows, constant inputs */
 };
 
 /* What the problem's architecture implies of an operator of this kind on these coordinates, those
- * of the problem's critic and layer: nothing, so no family, where the kind is not `invariant`. The
- * caller frees with ks_null_space_free. */
+ * of the problem's critic and layer. The caller frees with ks_null_space_free. */
 ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_operator_kind *kind,
                             const struct ks_selection *selection, struct ks_null_space **space);
 void ks_null_space_free(struct ks_null_space *space); /* NULL is fine */
 
-/* Adds `factor` times direction k of a family, in critic `critic`, to whole [E P]. */
+/* u: direction k of a family in critic `critic`, scaled to norm 1; zero where a part of it is not
+ * among the coordinates. `add`: whole [E P] += factor u. `dot`: u' whole. `is_zero`: u is not zero,
+ * and `whole` is zero wherever u is not. */
 void ks_null_space_add(const struct ks_null_space *space, const struct ks_null_family *family,
                        size_t critic, size_t k, double factor, double *whole);
+double ks_null_space_dot(const struct ks_null_space *space, const struct ks_null_family *family,
+                         size_t critic, size_t k, const double *whole);
+bool ks_null_space_is_zero(const struct ks_null_space *space, const struct ks_null_family *family,
+                           size_t critic, size_t k, const double *whole);
 
-/* Products that ks_null_measure takes: n_families + 1. */
+/* Products that ks_null_measure takes, at most: n_families + 2. */
 size_t ks_null_products(const struct ks_null_space *space);
 
 /* Tries `a`, of dimension selection->n. One random combination a family, over all critics, tries
- * all its directions at once, and one product with a random vector finds what is dead. `watch`, if
- * it is not NULL, is called after each product. With a weight decay, what is below the rounding
- * error of its own part of the product counts as zero. KS_NUMBER: a NaN or an infinity. */
+ * all its directions at once. Of the largest of their images the part in the null space is tried
+ * next, as in a power iteration: it leans towards the directions that rounding weighs most on. One
+ * product with a random vector finds what is dead, and what leaks. `watch`, if it is not NULL, is
+ * called after each product. With a weight decay, what is below the rounding error of its own part
+ * of the product counts as zero. KS_NUMBER: a NaN or an infinity. */
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*watch)(void *context, size_t products), void *context,
                           struct ks_null *null);

@@ -68,8 +68,11 @@ ks_status ks_ggn_new_f64(const struct ks_problem *problem, struct ks_operator **
 ks_status ks_residual_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_residual_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* D^-1/2 H D^-1/2 with D from Adam's second moment, zero where that is 0; KS_FORMAT where the
- * checkpoint does not hold it. */
+/* D_i = sqrt(vhat_i) + eps of Adam in a checkpoint that holds its second moment v; 0 where v is. */
+double ks_preconditioner(const struct ks_checkpoint *checkpoint, size_t i);
+
+/* D^-1/2 H D^-1/2, zero where D is 0; KS_FORMAT where the checkpoint does not hold Adam's second
+ * moment. */
 ks_status ks_preconditioned_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 

@@ -1,0 +1,334 @@
+/* The null space of every operator, and the noise floor above what rounding makes of it. */
+#include <float.h>
+
+#include <lapacke.h>
+#include <omp.h>
+
+#include "ks/optim.h"
+#include "null_critics.h"
+#include "summaries.h"
+
+/* Critics beside the twelve: biases on spheres, groups, a kernel of one row, directions of rows and
+ * columns. */
+static const char *const TEXTS[] = {
+    "batchnorm\ndense 6 project=unit\nbatchnorm\nrelu\ndense 3 project=unit\nloss ce min=0 max=1\n",
+    "dense 6\nlayernorm\nrelu\ndense 4 groups=2 project=unit-kernel\nlayernorm\nrelu\n"
+    "dense 3 project=unit-kernel\nloss ce min=0 max=1\n",
+    "dense 4\nbatchnorm\ndense 4 groups=4 project=unit-kernel\nbatchnorm\nrelu\ndense 3\n"
+    "loss ce min=0 max=1\n",
+    "layernorm affine=no\ndense 6\nlayernorm\ntanh\ndense 3\nloss ce min=0 max=1\n",
+};
+enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
+
+static const struct ks_operator_kind *kind_of(const char *name)
+{
+    const struct ks_operator_kind *kind = ks_operator_kinds;
+
+    while (strcmp(kind->name, name) != 0)
+        kind++;
+    return kind;
+}
+
+/* As training leaves them: columns on their spheres. */
+static void project(struct ks_checkpoint *c)
+{
+    const struct ks_arch *a = c->critic.arch;
+    double columns[16];
+
+    for (size_t e = 0; e < c->critic.ensemble; e++)
+        KS(project)(a, c->critic.w + e * a->parameters, columns);
+}
+
+static bool is_projected(const struct ks_checkpoint *c)
+{
+    return strstr(c->critic.text, "project=unit");
+}
+
+/* Second moments: with `trained` those of the gradient, where it is zero but for rounding as small
+ * as training has them; else within a factor of 100. */
+static void remember(const struct ks_problem *q, struct ks_checkpoint *c, bool trained)
+{
+    struct ks_rng rng = ks_rng_start(43, 0);
+    size_t n = c->critic.ensemble * c->critic.arch->parameters;
+    double *g, loss;
+
+    assert_ok(ks_alloc(n, sizeof *g, &g));
+    assert_ok(ks_alloc(n, sizeof *c->adam_v, &c->adam_v));
+    assert_ok(ks_gradient(q, &loss, g));
+    for (size_t i = 0; i < n; i++)
+        c->adam_v[i] = g[i] == 0 ? 0
+                       : trained ? 1e-3 * (g[i] * g[i] + 1e-18)
+                                 : pow(10, ks_rng_uniform(&rng, -4, -2));
+    c->adam_step = 20;
+    free(g);
+}
+
+static struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,
+                                 const struct ks_selection *selection, bool single)
+{
+    struct ks_operator *whole, *a;
+
+    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, q, &whole));
+    assert_ok(ks_block_new(whole, selection, &a));
+    return a;
+}
+
+/* As many eigenvalues are zero as directions are known and coordinates dead; returns the former. */
+static size_t check_zeros(const struct ks_problem *q, const char *name)
+{
+    const struct ks_operator_kind *kind = kind_of(name);
+    struct ks_null_space *space = predict(q, kind);
+    struct ks_operator *a = build(q, kind, space->selection, false);
+    struct ks_spectrum *s = spectrum_new();
+    struct ks_null null;
+
+    assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    assert_ok(ks_exact(a, NULL, NULL, s));
+    assert_int_equal(zeros(q->checkpoint->critic.text, a->n, s->ritz), null.dimension + null.dead);
+    assert_int_equal(null.dimension, space->dimension);
+    assert_false(null.product > 1e-13 * fmax(-s->ritz[0], s->ritz[a->n - 1]));
+    ks_spectrum_free(s);
+    ks_operator_free(a);
+    release(space);
+    return null.dimension;
+}
+
+/* Normals, and what is on no sphere: `normals` and `others` of one critic. */
+static void check_manifold(const char *text, size_t normals, size_t others)
+{
+    struct ks_checkpoint *c = make(text, 2);
+    struct ks_problem q = whole(c);
+
+    project(c);
+    assert_int_equal(check_zeros(&q, "manifold"), 2 * (normals + others));
+    q.critic = 1;
+    assert_int_equal(check_zeros(&q, "manifold"), normals + others);
+    q.critic = -1, q.weight_decay = 0.3;
+    if (strstr(text, "norm")) /* else units are dead, their columns zero but for rounding */
+        assert_int_equal(check_zeros(&q, "manifold"), 2 * normals);
+    ks_checkpoint_free(c);
+}
+
+static void test_manifold(void **state)
+{
+    (void)state;
+    check_manifold(TEXTS[0], 6 + 3, IN);
+    check_manifold(TEXTS[1], 4 + 3, IN + 1 + 1 + 1); /* of the second dense the bias, of the head */
+    check_manifold(TEXTS[2], 4, 4 + 4 + 4 + 4 + 1);  /* normals of one entry each, beside biases */
+    for (const char *const *name = ks_architectures; *name; name++) {
+        char *text = study_text(*name, 6, 2);
+        bool ce = strstr(*name, "ce");
+
+        if (strstr(*name, "wn"))
+            check_manifold(text, 6 + 6 + (ce ? 4 : 1),
+                           (strncmp(*name, "bn", 2) == 0 ? IN : 0) + (ce ? 1 : 0));
+        free(text);
+    }
+}
+
+/* Layer by layer: the normals of the layer's columns, and its bias's direction. */
+static void test_manifold_layers(void **state)
+{
+    static const size_t dimension[] = {IN, 6, 0, 0, 3 + 1};
+    struct ks_checkpoint *c = make("batchnorm\ndense 6 project=unit\nbatchnorm\nrelu\n"
+                                   "dense 3 project=unit-kernel\nloss ce min=0 max=1\n",
+                                   2);
+    struct ks_problem q = whole(c);
+
+    (void)state;
+    project(c);
+    for (q.layer = 0; q.layer < 5; q.layer++)
+        if (q.layer != 3) /* the relu */
+            assert_int_equal(check_zeros(&q, "manifold"), 2 * dimension[q.layer]);
+    ks_checkpoint_free(c);
+}
+
+/* The same directions as the Hessian's, but those of a unit that never had a gradient, and of which
+ * a part had none; with a weight decay none at all. */
+static void test_preconditioned(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        struct ks_checkpoint *c = make(TEXTS[i], 2);
+        struct ks_problem q = whole(c);
+        struct ks_null_space *hessian = predict(&q, HESSIAN);
+
+        remember(&q, c, false);
+        assert_int_equal(check_zeros(&q, "preconditioned"), hessian->dimension);
+        q.weight_decay = 0.3;
+        assert_int_equal(check_zeros(&q, "preconditioned"), 0);
+        release(hessian);
+        ks_checkpoint_free(c);
+    }
+}
+
+static void test_left_out(void **state)
+{
+    struct ks_checkpoint *c = make("dense 6\nrelu\ndense 3\nloss ce min=0 max=1\n", 2);
+    struct ks_problem q = whole(c);
+    size_t head = c->critic.arch->layer[2].offset;
+
+    (void)state;
+    c->critic.w[c->critic.arch->layer[0].offset + 6 * IN + 5] = -1000; /* the last unit is dead */
+    remember(&q, c, false);
+    assert_int_equal(check_zeros(&q, "preconditioned"), 2 * 7 - 1);
+    for (size_t i = 0; i < 3; i++) /* all of it is left out, or is not there to look at */
+        assert_true(c->adam_v[head + 5 * 3 + i] == 0);
+    c->adam_v[head + 1] = 0;
+    assert_int_equal(check_zeros(&q, "preconditioned"), 2 * 7 - 2);
+    for (size_t i = 0; i < 2 * c->critic.arch->parameters; i++)
+        c->adam_v[i] = i == 0 ? 1 : 0;
+    assert_int_equal(check_zeros(&q, "preconditioned"), 0);
+    ks_checkpoint_free(c);
+}
+
+/* An orthonormal basis [k, n] of the null space's directions, in the selection's coordinates. */
+static double *null_basis(const struct ks_null_space *space)
+{
+    size_t n = space->selection->n, of = space->selection->of, k = space->dimension;
+    double *whole_ones = calloc(of * (k + 1), sizeof *whole_ones), *z = malloc(k * n * sizeof *z);
+    double *tau = malloc(k * sizeof *tau);
+    size_t at = 0;
+
+    for (const struct ks_null_family *f = space->family; f < space->family + space->n_families; f++)
+        for (size_t e = 0; e < space->critics; e++)
+            for (size_t i = 0; i < f->count; i++) {
+                double *u = whole_ones + at * of;
+
+                ks_null_space_add(space, f, e, i, 1, u);
+                if (cblas_dnrm2((int)of, u, 1) > 0)
+                    ks_selection_gather(space->selection, u, z + at++ * n);
+            }
+    assert_int_equal(at, k);
+    assert_int_equal(LAPACKE_dgeqrf(LAPACK_COL_MAJOR, (int)n, (int)k, z, (int)n, tau), 0);
+    assert_int_equal(LAPACKE_dorgqr(LAPACK_COL_MAJOR, (int)n, (int)k, (int)k, z, (int)n, tau), 0);
+    free(whole_ones), free(tau);
+    return z;
+}
+
+/* A bias is no normal, though it follows normals of one entry each: it is zero as training starts.
+ */
+static void test_biases_beside_normals(void **state)
+{
+    struct ks_checkpoint *c = make(TEXTS[2], 2);
+    struct ks_problem q = whole(c);
+    struct ks_null_space *space;
+
+    (void)state;
+    project(c);
+    memset(c->critic.w + c->critic.arch->layer[2].offset + 4, 0, 4 * sizeof *c->critic.w);
+    space = predict(&q, kind_of("manifold"));
+    assert_int_equal(space->dimension, 2 * (4 + 17));
+    free(null_basis(space)); /* which has as many directions */
+    release(space);
+    ks_checkpoint_free(c);
+}
+
+/* What --exact makes of the null space: the largest |eigenvalue| of Z' A Z, A the symmetric part of
+ * the matrix of all products. */
+static double known_zeros(const struct ks_null_space *space, const struct ks_operator *a)
+{
+    size_t n = a->n, k = space->dimension;
+    double *z = null_basis(space), *m = malloc(n * n * sizeof *m), *unit = calloc(n, sizeof *unit);
+    double *mz = malloc(n * k * sizeof *mz), *zmz = malloc(k * k * sizeof *zmz), *value = unit;
+    double largest;
+
+    for (size_t j = 0; j < n; j++) {
+        unit[j] = 1;
+        assert_ok(ks_operator_apply(a, unit, m + j * n));
+        unit[j] = 0;
+    }
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)k, (int)n, 0.5, m, (int)n,
+                z, (int)n, 0, mz, (int)n);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)n, (int)k, (int)n, 0.5, m, (int)n, z,
+                (int)n, 1, mz, (int)n);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)k, (int)k, (int)n, 1, z, (int)n, mz,
+                (int)n, 0, zmz, (int)k);
+    assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)k, zmz, (int)k, value), 0);
+    largest = fmax(-value[0], value[k - 1]);
+    free(z), free(m), free(mz), free(zmz), free(unit);
+    return largest;
+}
+
+/* In units of the noise floor: known zeros of the dense matrix. */
+static double zeros_of(const struct ks_problem *q, const struct ks_operator_kind *kind, bool single)
+{
+    struct ks_null_space *space = predict(q, kind);
+    struct ks_operator *a = build(q, kind, space->selection, single);
+    struct ks_spectrum *s = spectrum_new();
+    struct ks_null null;
+    struct ks_summary_terms terms = {.n = a->n,
+                                     .epsilon = single ? FLT_EPSILON : DBL_EPSILON,
+                                     .basis_epsilon = DBL_EPSILON,
+                                     .null = &null};
+    double ratio = 0, floor, within = 0;
+
+    assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    assert_ok(ks_exact(a, NULL, NULL, s));
+    assert_ok(ks_summary(s, &terms));
+    floor = ks_summary_get(s, "noise_floor");
+    for (size_t i = 0; i < a->n; i++)
+        within += fabs(s->ritz[i]) <= floor;
+    if (space->dimension > 0)
+        ratio = known_zeros(space, a) / floor;
+    if (!(ratio < 1 && within >= (double)(null.dimension + null.dead)))
+        fail_msg("%s, %s, %s: zeros of %g floors; %g below it, %zu known", kind->name,
+                 single ? "f32" : "f64", q->checkpoint->critic.text, ratio, within,
+                 null.dimension + null.dead);
+    ks_spectrum_free(s);
+    ks_operator_free(a);
+    release(space);
+    return ratio;
+}
+
+/* With theta as a checkpoint has it, in float32, so that columns have norm 1 to that. */
+static double largest_zeros(const char *text)
+{
+    struct ks_checkpoint *c = make(text, 2);
+    struct ks_problem q = whole(c);
+    double worst = 0;
+
+    project(c);
+    for (size_t i = 0; i < 2 * c->critic.arch->parameters; i++)
+        c->critic.w[i] = (float)c->critic.w[i];
+    remember(&q, c, true);
+    for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++)
+        for (int single = 0; single < 2; single++)
+            if (!kind->spheres || is_projected(c))
+                worst = fmax(worst, zeros_of(&q, kind, single));
+    ks_checkpoint_free(c);
+    return worst;
+}
+
+/* All eigenvalues that are known to be zero lie below the noise floor, of all operators, in both
+ * precisions; and it is not absurdly far above them. */
+static void test_noise_floor(void **state)
+{
+    double worst = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N_TEXTS; i++)
+        worst = fmax(worst, largest_zeros(TEXTS[i]));
+    for (const char *const *name = ks_architectures; *name; name++) {
+        char *text = study_text(*name, 6, 2);
+
+        worst = fmax(worst, largest_zeros(text));
+        free(text);
+    }
+    assert_true(worst > 0.3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_manifold),
+        cmocka_unit_test(test_manifold_layers),
+        cmocka_unit_test(test_preconditioned),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_biases_beside_normals),
+        cmocka_unit_test(test_noise_floor),
+    };
+
+    omp_set_num_threads(1);
+    return cmocka_run_group_tests_name("noise", tests, NULL, NULL);
+}
