@@ -47,7 +47,7 @@ static const struct ks_program program = {
                "[train] settings\n"
                "of kappascope train; [analyze] options of kappascope analyze, without dashes. NAME "
                "is a study\n"
-               "that the project ships: quick, dogtrot.\n"
+               "that the project ships: quick, dogtrot; a file of that name is meant by ./NAME.\n"
                "\nThe work is a graph of files that GNU make runs, one job a core. Stopped or "
                "failed, the same\n"
                "command goes on with what is missing, and with runs that were not finished where "

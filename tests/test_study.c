@@ -238,12 +238,38 @@ static void test_shipped_studies(void **state)
         ks_study_free(s);
         free(path);
     }
-    {
-        char *path = NULL;
+}
 
-        assert_fails(ks_study_find("no-such-study", &path), KS_USAGE, "no-such-study");
-        assert_null(path);
+/* A folder or file here does not hide a shipped study; one that is named otherwise, or by its path,
+ * is meant itself. */
+static void test_names_of_studies(void **state)
+{
+    static const struct {
+        const char *argument, *end;
+    } found[] = {{"quick", "/configs/quick.study"},
+                 {"./quick", "./quick"},
+                 {"mine", "mine"},
+                 {"new.study", "new.study"}};
+    char *path = NULL, *here = getcwd(NULL, 0);
+
+    (void)state;
+    assert_non_null(here);
+    tree_write("quick/study.study", "");
+    tree_write("mine", "");
+    assert_int_equal(chdir(tree), 0);
+    for (size_t i = 0; i < 4; i++) {
+        size_t length = strlen(found[i].end);
+
+        assert_ok(ks_study_find(found[i].argument, &path));
+        assert_true(strlen(path) >= length);
+        assert_string_equal(path + strlen(path) - length, found[i].end);
+        free(path);
     }
+    path = NULL;
+    assert_fails(ks_study_find("no-such-study", &path), KS_USAGE, "no-such-study");
+    assert_null(path);
+    assert_int_equal(chdir(here), 0);
+    free(here);
 }
 
 int main(void)
@@ -261,6 +287,7 @@ int main(void)
         IN_TREE(test_reading_without_memory),
         IN_TREE(test_options_are_forgotten),
         cmocka_unit_test(test_shipped_studies),
+        IN_TREE(test_names_of_studies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,8 +55,8 @@ ks_status ks_study_run_folder(const struct ks_study *study, size_t architecture,
  * *state. */
 ks_status ks_study_run_state(const char *dir, const char *folder, char **state);
 
-/* The file that is meant by `argument`: that file, or the shipped study of that name. The caller
- * frees *path. */
+/* The file that is meant by `argument`: with a slash or .study at its end, that file; else the
+ * shipped study of that name, and where there is none, that file. The caller frees *path. */
 ks_status ks_study_find(const char *argument, char **path);
 
 #endif

@@ -131,12 +131,14 @@ ks_status ks_study_find(const char *argument, char **path)
     char *relative = NULL;
     ks_status status;
 
-    if (strchr(argument, '/') || ks_text_exists(argument) || ks_path_ends(argument, ".study"))
+    if (strchr(argument, '/') || ks_path_ends(argument, ".study"))
         return ks_copy_string(argument, path);
     KS_TRY(ks_print_string(&relative, "configs/%s.study", argument));
     status = ks_place_shared(relative, path);
     free(relative);
-    return status == KS_MISSING
-               ? ks_fail(KS_USAGE, "%s: neither a file nor a shipped study", argument)
-               : status;
+    if (status != KS_MISSING)
+        return status;
+    return ks_text_exists(argument)
+               ? ks_copy_string(argument, path)
+               : ks_fail(KS_USAGE, "%s: neither a file nor a shipped study", argument);
 }
