@@ -45,19 +45,23 @@ static void restore_output(int output)
     close(output);
 }
 
+static void plot_study(size_t resamples)
+{
+    int output = divert_output();
+    ks_status status = ks_study_plot(tree, resamples, true);
+
+    restore_output(output);
+    assert_ok(status);
+}
+
 static void test_figures_and_page(void **state)
 {
     const char *page;
-    ks_status status;
-    int output;
 
     (void)state;
     if (!have_gnuplot())
         skip();
-    output = divert_output();
-    status = ks_study_plot(tree, 50, true);
-    restore_output(output);
-    assert_ok(status);
+    plot_study(50);
     assert_non_null(strstr(tree_text("said"), "figures/kappa_return.png"));
     assert_non_null(strstr(tree_text("said"), "266.7"));
     for (size_t i = 0; ks_figures[i].name; i++) {
@@ -73,6 +77,16 @@ static void test_figures_and_page(void **state)
     assert_non_null(strstr(page, "<b>normalized</b> rewards"));
     assert_non_null(strstr(page, "data:image/png;base64,iVBORw0KGgo")); /* a PNG's first bytes */
     assert_null(strstr(page, "<script"));
+    assert_non_null(strstr(page, "bootstrap intervals are too narrow"));
+}
+
+static void test_no_intervals(void **state)
+{
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    plot_study(0);
+    assert_null(strstr(tree_text("report.html"), "too narrow"));
 }
 
 /* A script that fails leaves the old figure, and gnuplot's words are in the message. */
@@ -218,7 +232,7 @@ int main(void)
         IN_STUDY(test_infinite_kappa),        IN_STUDY(test_undefined_kappa),
         IN_STUDY(test_spectra_of_zeros),      IN_STUDY(test_returns_of_one_value),
         IN_STUDY(test_study_without_updates), IN_STUDY(test_no_spectra_at_all),
-        IN_STUDY(test_settings_of_the_user),
+        IN_STUDY(test_settings_of_the_user),  IN_STUDY(test_no_intervals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

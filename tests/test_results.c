@@ -59,6 +59,8 @@ static void test_intervals(void **state)
     assert_close(o.table.row[0].value[KS_RETURN].low, ks_quantile(40, drawn, 0.05), 1e-9);
     assert_close(o.table.row[0].value[KS_RETURN].high, ks_quantile(40, drawn, 0.95), 1e-9);
     assert_true(o.table.row[0].value[KS_KAPPA].low < 266);
+    assert_int_equal(o.results->n_warnings, 0);
+    assert_ok(ks_results_warn_intervals(o.results));
     assert_warned(o.results, "2 of 2 architectures have fewer than 5 runs");
     outcome_free(&o);
 }

@@ -46,6 +46,9 @@ void ks_results_free(struct ks_results *results); /* NULL is fine */
 size_t ks_results_runs(const struct ks_results *results, size_t architecture,
                        const struct ks_result **list);
 
+/* A further warning where bootstrap intervals of what is there are too narrow. */
+ks_status ks_results_warn_intervals(struct ks_results *results);
+
 /* A figure of the spectrum at a checkpoint; NaN where there is none. */
 double ks_result_figure(const struct ks_result *run, size_t checkpoint, const char *name);
 

@@ -228,6 +228,8 @@ ks_status ks_study_plot(const char *dir, size_t resamples, bool quiet)
     ks_status status = KS_OK;
 
     KS_GO(ks_results_read(dir, &results));
+    if (resamples > 0)
+        KS_GO(ks_results_warn_intervals(results));
     for (size_t i = 0; i < results->n_warnings; i++)
         fprintf(stderr, "warning: %s\n", results->warning[i]);
     if (!quiet)

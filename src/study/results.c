@@ -290,7 +290,6 @@ static ks_status judge_run(struct ks_results *r, struct ks_result *run)
 static ks_status judge(struct ks_results *r)
 {
     const struct ks_study *s = r->study;
-    size_t few = 0, included = 0;
 
     for (size_t a = 0; a < s->n_architectures; a++) {
         size_t complete = 0;
@@ -302,16 +301,9 @@ static ks_status judge(struct ks_results *r)
         r->included[a] = s->drop_missing ? complete > 0 : complete == s->n_seeds;
         if (s->drop_missing)
             r->dropped += s->n_seeds - complete;
-        included += r->included[a];
-        few += r->included[a] && complete > 1 && complete < ENOUGH_RUNS;
     }
     if (r->dropped > 0)
         KS_TRY(warn(r, "missing = drop: %zu of %zu runs are left out", r->dropped, r->n_runs));
-    if (few > 0)
-        KS_TRY(warn(r,
-                    "%zu of %zu architectures have fewer than %d runs: their bootstrap intervals "
-                    "are too narrow",
-                    few, included, ENOUGH_RUNS));
     return KS_OK;
 }
 
@@ -390,6 +382,24 @@ size_t ks_results_runs(const struct ks_results *r, size_t architecture,
             list[n++] = run;
     }
     return n;
+}
+
+ks_status ks_results_warn_intervals(struct ks_results *r)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t few = 0, included = 0;
+
+    for (size_t a = 0; a < r->study->n_architectures; a++) {
+        size_t runs = ks_results_runs(r, a, run);
+
+        included += r->included[a];
+        few += r->included[a] && runs > 1 && runs < ENOUGH_RUNS;
+    }
+    return few == 0 ? KS_OK
+                    : warn(r,
+                           "%zu of %zu architectures have fewer than %d runs: their bootstrap "
+                           "intervals are too narrow",
+                           few, included, ENOUGH_RUNS);
 }
 
 static int rank_of(const struct ks_study_architecture *a)
