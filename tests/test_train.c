@@ -267,6 +267,17 @@ static void test_no_update(void **state)
     assert_non_null(strstr(complained, "no update: all 60 agent steps are among the 60"));
 }
 
+/* More checkpoints than agent steps, of two environment steps each: it says how many there will be.
+ */
+static void test_too_many_checkpoints(void **state)
+{
+    (void)state;
+    assert_trains("%s --arch bn+ce --out many --set evaluations=0 --set checkpoints=61",
+                  strchr(SMALL, ' '));
+    assert_non_null(strstr(complained, "checkpoints: 60, not 61: that is how many agent steps"));
+    assert_null(strstr(complained, "evaluations: "));
+}
+
 /* A file's critic, without batchnorm: as many rows as carry loss. */
 static void test_file(void **state)
 {
@@ -364,7 +375,8 @@ int main(void)
         cmocka_unit_test(test_run),       cmocka_unit_test(test_same_again),
         cmocka_unit_test(test_finished),  cmocka_unit_test(test_places_taken),
         cmocka_unit_test(test_file),      cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_no_update), cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_no_update), cmocka_unit_test(test_too_many_checkpoints),
+        cmocka_unit_test(test_signal),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, remove_all);

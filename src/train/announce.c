@@ -35,10 +35,18 @@ static double checkpoint_bytes(const struct ks_run *r)
     return 1.5 * sizeof(double) * ((double)s->analysis_minibatches * rows + networks);
 }
 
+/* Where the run has fewer agent steps than what is due in it. */
+static void announce_due(const struct ks_run *r, const char *what, size_t asked)
+{
+    if (asked > r->steps)
+        fprintf(stderr, "%s: %s: %zu, not %zu: that is how many agent steps there are\n", r->name,
+                what, r->steps, asked);
+}
+
 void ks_run_announce(struct ks_run *r, bool resumes)
 {
     const struct ks_replay *replay = r->replay;
-    size_t random_steps = r->options->settings.random_steps;
+    const struct ks_settings *s = &r->options->settings;
     double now = resident_bytes();
     double whole = (double)(replay->capacity - replay->count) * (double)replay->width *
                        sizeof(float) +
@@ -48,10 +56,12 @@ void ks_run_announce(struct ks_run *r, bool resumes)
         fprintf(stderr, "%s: going on at environment step %zu\n", r->name, r->env_step);
     else if (r->options->resume)
         fprintf(stderr, "%s: nothing to go on with: starting at 0\n", r->name);
-    if (r->steps <= random_steps)
+    announce_due(r, "checkpoints", s->checkpoints);
+    announce_due(r, "evaluations", s->evaluations);
+    if (r->steps <= s->random_steps)
         fprintf(stderr,
                 "%s: there will be no update: all %zu agent steps are among the %zu random_steps\n",
-                r->name, r->steps, random_steps);
+                r->name, r->steps, s->random_steps);
     fprintf(stderr,
             "%s: memory: %.0f MB now, %.0f MB when replay is full, %.0f MB more while a checkpoint "
             "is written; resume points: up to %.0f MB of disk\n",
