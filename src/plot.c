@@ -1,14 +1,17 @@
 /* kappascope-plot: figures, tables and a page from a study's folder. */
+#include <stdlib.h>
+
 #include "ks/figures.h"
 #include "ks/h5.h"
+#include "ks/number.h"
 #include "ks/program.h"
 #include "ks/stats.h"
 
-static int resamples = KS_BOOTSTRAP_RESAMPLES;
+static char *resamples;
 
 static const struct poptOption options[] = {
-    {"resamples", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &resamples, 0,
-     "bootstrap resamples of an interval; 0: no intervals", "B"},
+    {"resamples", '\0', POPT_ARG_STRING, &resamples, 0,
+     "bootstrap resamples of an interval (50000); 0: no intervals", "B"},
     POPT_TABLEEND};
 
 static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
@@ -29,13 +32,15 @@ static const struct ks_program program = {
 static ks_status plot(const struct ks_arguments *arguments)
 {
     enum { MOST = 10000000 };
+    uint64_t number = KS_BOOTSTRAP_RESAMPLES;
 
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected one folder of a study, found %zu arguments",
                        arguments->n_rest);
-    if (resamples < 0 || resamples > MOST)
-        return ks_fail(KS_USAGE, "--resamples: expected 0 to %d, found %d", MOST, resamples);
-    return ks_study_plot(arguments->rest[0], (size_t)resamples, arguments->quiet);
+    if (resamples && !ks_parse_integer(resamples, 0, MOST, &number))
+        return ks_fail(KS_USAGE, "--resamples: expected a whole number from 0 to %d, found '%s'",
+                       MOST, resamples);
+    return ks_study_plot(arguments->rest[0], (size_t)number, arguments->quiet);
 }
 
 int main(int argc, char **argv)
@@ -45,5 +50,6 @@ int main(int argc, char **argv)
 
     if (status == KS_OK && !arguments.done)
         status = plot(&arguments);
+    free(resamples);
     return ks_program_end(&program, &arguments, status);
 }

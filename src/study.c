@@ -15,6 +15,7 @@
 #include "ks/graph.h"
 #include "ks/h5.h"
 #include "ks/memory.h"
+#include "ks/number.h"
 #include "ks/place.h"
 #include "ks/program.h"
 #include "ks/progress.h"
@@ -22,12 +23,14 @@
 #include "ks/study.h"
 #include "ks/text.h"
 
-static char *out;
-static int jobs, dry_run, show_status, keep_going;
+enum { MOST_JOBS = 4096 }; /* make puts a byte for each into a pipe, and would wait on a full one */
+
+static char *out, *jobs;
+static int dry_run, show_status, keep_going;
 
 static const struct poptOption options[] = {
     {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (checkpoints/NAME)", "DIR"},
-    {"jobs", 'j', POPT_ARG_INT, &jobs, 0, "jobs at a time (the processor's cores)", "N"},
+    {"jobs", 'j', POPT_ARG_STRING, &jobs, 0, "jobs at a time (the processor's cores)", "N"},
     {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0,
      "print what would be run, for a shell; write nothing", NULL},
     {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print how far each run is, run nothing",
@@ -66,6 +69,7 @@ struct job {
     char *path, *dir, *train, *analyze; /* owned */
     struct ks_study *study;             /* owned */
     struct ks_graph *graph;             /* owned */
+    size_t jobs;                        /* at a time */
     int lock;                           /* descriptor of the folder while it is ours; -1: none */
 };
 
@@ -173,7 +177,7 @@ static ks_status run(struct job *job, bool quiet)
     KS_TRY(claim_folder(job));
     ks_progress_warn(quiet); /* the jobs run with --quiet */
     KS_TRY(ks_graph_write(job->graph, job->dir));
-    status = ks_graph_run(job->graph, job->dir, (size_t)jobs, keep_going != 0, quiet);
+    status = ks_graph_run(job->graph, job->dir, job->jobs, keep_going != 0, quiet);
     if (status == KS_OK)
         return ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet);
     if (!keep_going || ks_graph_stopped())
@@ -184,13 +188,23 @@ static ks_status run(struct job *job, bool quiet)
     return ks_fail(status, "%s", message);
 }
 
+static ks_status read_jobs(size_t *n)
+{
+    uint64_t number = (uint64_t)omp_get_num_procs();
+
+    if (jobs && !ks_parse_integer(jobs, 1, MOST_JOBS, &number))
+        return ks_fail(KS_USAGE, "--jobs: expected a whole number from 1 to %d, found '%s'",
+                       MOST_JOBS, jobs);
+    *n = (size_t)number;
+    return KS_OK;
+}
+
 static ks_status study(const struct ks_arguments *arguments, struct job *job)
 {
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected one study, a file or a name, found %zu arguments",
                        arguments->n_rest);
-    if (jobs < 1)
-        return ks_fail(KS_USAGE, "--jobs: expected a number from 1, found %d", jobs);
+    KS_TRY(read_jobs(&job->jobs));
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, true, &job->study));
     KS_TRY(out ? ks_copy_string(out, &job->dir)
@@ -201,7 +215,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(check_env(job));
     /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
     KS_TRY(ks_graph_new(job->study, job->train, job->analyze,
-                        ks_analysis_free_memory() / (2 * (size_t)jobs), &job->graph));
+                        ks_analysis_free_memory() / (2 * job->jobs), &job->graph));
     if (show_status)
         return print_status(job);
     if (!dry_run)
@@ -216,11 +230,11 @@ int main(int argc, char **argv)
     struct job job = {.lock = -1};
     ks_status status;
 
-    jobs = omp_get_num_procs();
     status = ks_program_start(&program, argc, argv, &arguments);
     if (status == KS_OK && !arguments.done)
         status = study(&arguments, &job);
     job_clear(&job);
     free(out);
+    free(jobs);
     return ks_program_end(&program, &arguments, status);
 }

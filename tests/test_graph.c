@@ -375,6 +375,8 @@ static void test_front_program(void **state)
     assert_said("kappascope-study - ", 0);
     assert_int_equal(run("kappascope", "plot a b"), 2);
     assert_said("kappascope-plot: expected one folder", 1);
+    assert_int_equal(run("kappascope", "plot --resamples x a"), 2);
+    assert_said("--resamples: expected a whole number from 0 to 10000000, found 'x'", 1);
 }
 
 /* A row a task, with its sizes, under a heading; then architectures and settings. */
@@ -428,7 +430,11 @@ static void test_study_program_writes_nothing(void **state)
     assert_said("some.study:3: architectures: 'xx'", 1);
     tree_write("some.study", GOOD);
     run_study("--jobs=0", 2);
-    assert_said("--jobs: expected a number from 1, found 0", 1);
+    assert_said("--jobs: expected a whole number from 1 to 4096, found '0'", 1);
+    run_study("--jobs few", 2);
+    assert_said("--jobs: expected a whole number from 1 to 4096, found 'few'", 1);
+    run_study("--jobs 65537", 2); /* make would wait for ever: its pipe holds 65536 bytes */
+    assert_said("--jobs: expected a whole number from 1 to 4096, found '65537'", 1);
     run_study("--dry-run", 0);
     assert_said("--arch=dense+mse --seed=1 --steps=1000", 2 + 2 * 6 + 6 * 4);
     run_study("--status", 0);
