@@ -101,7 +101,8 @@ static void test_batch_shapes(void **state)
     const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS}, row[1] = {LOSS_ROWS},
                   many[3] = {MINIBATCHES, ROWS + 1, 3}, none[3] = {MINIBATCHES, 0, 3},
                   empty[3] = {MINIBATCHES, 0, IN}, wide[3] = {MINIBATCHES, ROWS, IN + 1},
-                  more[3] = {MINIBATCHES + 1, ROWS, IN}, deep[4] = {1, 1, 1, 1};
+                  more[3] = {MINIBATCHES + 1, ROWS, IN}, huge[3] = {1, 1ULL << 33, IN},
+                  deep[4] = {1, 1, 1, 1};
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c;
     struct original o;
@@ -119,6 +120,8 @@ static void test_batch_shapes(void **state)
     refused(&o, "/batch/target: expected 1 to 6 rows");
     reshape(path, "/batch/input", 3, empty, 0, 0);
     refused(&o, "/batch/input: expected at least one");
+    reshape(path, "/batch/input", 3, huge, 0, 0);
+    refused(&o, "/batch/input: expected at most 1073741824 rows");
     reshape(path, "/batch/input", 2, flat, 0, 0);
     refused(&o, "/batch/input: expected 3 dimensions [N, R, D], found 2");
     reshape(path, "/batch/input", 4, deep, 0, 0);

@@ -10,6 +10,7 @@
 #include "ks/memory.h"
 #include "ks/networks.h"
 
+enum { MAX_SIDE = 1 << 30 };           /* rows or columns of a minibatch: BLAS counts in int */
 static const double TARGET_SUM = 1e-3; /* a distribution's sum is that close to 1 */
 
 /* The root attributes that a reader knows; others are ignored. */
@@ -54,6 +55,11 @@ static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
                            "%s: /batch/input: expected at least one minibatch, one row "
                            "and one column, found [%zu, %zu, %zu]",
                            h5->path, input->dims[0], input->dims[1], input->dims[2]);
+    if (input->dims[1] > MAX_SIDE || input->dims[2] > MAX_SIDE)
+        return ks_fail(KS_FORMAT,
+                       "%s: /batch/input: expected at most %d rows and columns a minibatch, found "
+                       "[%zu, %zu, %zu]",
+                       h5->path, MAX_SIDE, input->dims[0], input->dims[1], input->dims[2]);
     return ks_networks_read(h5, "/critic", input->dims[2], false, NULL, &c->critic);
 }
 

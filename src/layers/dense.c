@@ -68,7 +68,8 @@ static struct group group(const struct ks_layer *l, size_t g)
     return (struct group){g * in, g * out, in, out};
 }
 
-/* Y = X W, or Y += X W if beta is 1; all matrices have their full layouts. */
+/* Y = X W, or Y += X W if beta is 1; all matrices have their full layouts. Their sides fit into an
+ * int: configure checks widths, ks_checkpoint_read and the settings rows. */
 static void times_kernel(const struct ks_layer *l, size_t rows, const real *x, const real *w,
                          real beta, real *y)
 {
