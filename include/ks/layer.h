@@ -3,7 +3,7 @@
  * Notation (Griewank & Walther, "Evaluating Derivatives", 2008): x_bar = dL/dx, x_dot = derivative
  * of x along a direction v in parameter space, x_bar_dot = derivative of x_bar along v. A
  * Hessian-vector product is the w_bar_dot of the whole parameter vector (Pearlmutter, Neural
- * Computation 6, 1994). All matrices are row-major, one row a sample. */
+ * Computation 6, 1994). All matrices are row-major, one row per sample. */
 #ifndef KS_LAYER_H
 #define KS_LAYER_H
 
@@ -77,8 +77,8 @@ struct ks_pass {
     real *skip_bar, *skip_bar_dot;
 };
 
-/* What others take a kind for: a weight decay of norms acts on the parameters of KS_NORM, units of
- * a KS_ACTIVATION are measured. */
+/* How weight decay and measurement treat the kind: a decay of norms acts on the parameters of
+ * KS_NORM, units of a KS_ACTIVATION are measured. */
 enum ks_role { KS_NO_ROLE, KS_NORM, KS_ACTIVATION };
 
 struct ks_layer_kind {

@@ -14,7 +14,7 @@
  * lerp's alpha), heads last layers. */
 enum ks_decay { KS_DECAY_NONE, KS_DECAY_NORMS, KS_DECAY_NORMS_AND_HEADS, KS_DECAY_ALL };
 
-/* A learning rate that falls on a line from start to end over `steps` steps, then stays. */
+/* A learning rate that decreases linearly from start to end over `steps` steps, then stays. */
 struct ks_schedule {
     double start, end, steps;
 };

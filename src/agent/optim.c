@@ -41,7 +41,7 @@ static struct constants constants(const struct ks_adam *adam, bool decays)
     };
 }
 
-/* Steps n parameters; adds the new ones' squares to `squares`, one each. */
+/* Steps n parameters; adds the new ones' squares to `squares` [n]. */
 static void step_row(const struct constants *k, size_t n, const real *restrict g, real *restrict m,
                      real *restrict v, real *restrict w, real *restrict squares)
 {

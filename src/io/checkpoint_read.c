@@ -56,10 +56,11 @@ static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
                            "and one column, found [%zu, %zu, %zu]",
                            h5->path, input->dims[0], input->dims[1], input->dims[2]);
     if (input->dims[1] > MAX_SIDE || input->dims[2] > MAX_SIDE)
-        return ks_fail(KS_FORMAT,
-                       "%s: /batch/input: expected at most %d rows and columns a minibatch, found "
-                       "[%zu, %zu, %zu]",
-                       h5->path, MAX_SIDE, input->dims[0], input->dims[1], input->dims[2]);
+        return ks_fail(
+            KS_FORMAT,
+            "%s: /batch/input: expected at most %d rows and columns per minibatch, found "
+            "[%zu, %zu, %zu]",
+            h5->path, MAX_SIDE, input->dims[0], input->dims[1], input->dims[2]);
     return ks_networks_read(h5, "/critic", input->dims[2], false, NULL, &c->critic);
 }
 
@@ -77,7 +78,7 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const struct ks_chec
     expected.dims[1] = target->dims[1];
     if (target->dims[1] == 0 || target->dims[1] > c->rows)
         return ks_fail(KS_FORMAT,
-                       "%s: /batch/target: expected 1 to %zu rows a minibatch, as many as "
+                       "%s: /batch/target: expected 1 to %zu rows per minibatch, as many as "
                        "/batch/input has, found %zu",
                        h5->path, c->rows, target->dims[1]);
     return ks_h5_expect_shape(h5, "/batch/target", &expected);
@@ -160,7 +161,7 @@ static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return check_squares(h5, c);
 }
 
-/* What the last dense before the policy gives are two numbers an action. 0: the text names none;
+/* What the last dense before the policy gives are two numbers per action. 0: the text names none;
  * what is wrong with it is the parser's to say. */
 static size_t count_actions(const char *text)
 {

@@ -1,6 +1,6 @@
 #include "ks/layer.h"
 
-/* One row a kind. */
+/* One row per kind. */
 /* clang-format off */
 const struct ks_layer_kind *const KS(layer_kinds)[] = {
     &KS(dense),
