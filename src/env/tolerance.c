@@ -4,15 +4,12 @@
 #include <math.h>
 #include <stdbool.h>
 
-static const double pi = 3.14159265358979323846;
-
 /* f(d) for d > 0, with the scale s chosen so that f(1) = v. */
 static double sigmoid(double d, enum ks_sigmoid kind, double v)
 {
     double s, sd;
 
-    assert(v < 1 &&
-           (v > 0 || (v == 0 && (kind == KS_LINEAR || kind == KS_QUADRATIC || kind == KS_COSINE))));
+    assert(v < 1 && (v > 0 || (v == 0 && kind != KS_GAUSSIAN)));
     switch (kind) {
     case KS_GAUSSIAN:
         s = sqrt(-2 * log(v)), sd = d * s;
@@ -23,19 +20,6 @@ static double sigmoid(double d, enum ks_sigmoid kind, double v)
     case KS_QUADRATIC:
         s = sqrt(1 - v), sd = d * s;
         return fabs(sd) < 1 ? 1 - sd * sd : 0;
-    case KS_HYPERBOLIC:
-        return 1 / cosh(d * acosh(1 / v));
-    case KS_LONG_TAIL:
-        s = sqrt(1 / v - 1), sd = d * s;
-        return 1 / (sd * sd + 1);
-    case KS_RECIPROCAL:
-        return 1 / (d * (1 / v - 1) + 1);
-    case KS_COSINE:
-        s = acos(2 * v - 1) / pi, sd = d * s;
-        return fabs(sd) < 1 ? (1 + cos(pi * sd)) / 2 : 0;
-    case KS_TANH_SQUARED:
-        s = tanh(d * atanh(sqrt(1 - v)));
-        return 1 - s * s;
     }
     return NAN;
 }

@@ -54,7 +54,7 @@ const struct ks_key ks_keys[] = {
     NUMBER(tau, 0, 1, "0.005", "share of the new parameters in the targets' average"),
     NUMBER(critic_lr, 0, 1, "0.0003", "learning rate of the critics at the start"),
     NUMBER(actor_lr, 0, 1, "0.0003", "learning rate of actor and temperature at the start"),
-    NUMBER(lr_end, 0, 1, "0.00003", "learning rate that all fall to on a line"),
+    NUMBER(lr_end, 0, 1, "0.00003", "learning rate to which all fall linearly"),
     COUNT(policy_delay, 1, 1000, "3", "updates per step of the actor"),
     NUMBER(temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
     NUMBER_OR_AUTO(target_entropy, -1e6, 1e6, "entropy aimed at; auto: -actions/2"),
