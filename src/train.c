@@ -116,6 +116,9 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
         KS_TRY(read_count("--steps", c->steps, 1, KS_MOST_STEPS, &steps));
     if (c->stop_at)
         KS_TRY(read_count("--stop-at", c->stop_at, 1, KS_MOST_STEPS, &stop_at));
+    if (stop_at > steps)
+        return ks_fail(KS_USAGE, "--stop-at: expected at most --steps, %" PRIu64 ", found %" PRIu64,
+                       steps, stop_at);
     o->steps = steps;
     o->stop_at = stop_at;
     o->resume = c->resume;

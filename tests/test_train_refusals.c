@@ -31,6 +31,8 @@ static void test_refused(void **state)
     refused("--seed", "--env dog-trot --arch bn+wn+ce --out bad --seed -1");
     refused("--steps", "--env dog-trot --arch bn+wn+ce --out bad --steps 0");
     refused("--stop-at", "--env dog-trot --arch bn+wn+ce --out bad --stop-at 1.5");
+    refused("--stop-at: expected at most --steps, 20, found 21",
+            "--env dog-trot --arch bn+wn+ce --out bad --steps 20 --stop-at 21");
     refused("--save-every", "--env dog-trot --arch bn+wn+ce --out bad --save-every -1");
     refused("batch", "--env dog-trot --arch bn+wn+ce --out bad --set batch=0");
     refused("'widht'", "--env dog-trot --arch bn+wn+ce --out bad --set widht=3");
