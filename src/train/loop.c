@@ -87,14 +87,14 @@ static ks_status end_badly(struct ks_run *r, ks_status status)
     return ks_fail(status, "%s", reason);
 }
 
-static ks_status train_and_describe(struct ks_run *r)
+static ks_status train_and_describe(struct ks_run *r, bool resumes)
 {
     struct ks_progress progress;
     ks_status status;
 
     ks_progress_start(&progress, r->name, r->end, r->options->quiet);
     progress.done = r->env_step;
-    status = ks_run_check_checkpoints(r);
+    status = resumes ? KS_OK : ks_run_check_checkpoints(r);
     if (status == KS_OK)
         status = train(r, &progress);
     ks_progress_end(&progress);
@@ -119,28 +119,27 @@ static ks_status start_anew(struct ks_run *r)
 }
 
 /* progress.csv is opened before run.json says that the run is running: whatever fails after that is
- * written there. */
-static ks_status start(struct ks_run *r)
+ * written there. A resumed run that lacks a checkpoint fails before, and stays what it was. */
+static ks_status start(struct ks_run *r, bool *resumes)
 {
-    bool found = false;
-
+    *resumes = false;
     KS_TRY(ks_folder_sweep(r->folder));
     if (r->options->resume)
-        KS_TRY(ks_points_restore(r, &found));
-    if (found)
+        KS_TRY(ks_points_restore(r, resumes));
+    if (*resumes)
         KS_TRY(ks_run_check_checkpoints(r));
     else
         KS_TRY(start_anew(r));
-    ks_run_start_clock(r, found);
+    ks_run_start_clock(r, *resumes);
     ks_run_listen_to_signals();
     if (!r->options->quiet)
-        ks_run_announce(r, found);
+        ks_run_announce(r, *resumes);
     return ks_run_describe(r, KS_RUNNING, NULL);
 }
 
 ks_status ks_run_train(struct ks_run *r)
 {
-    bool finished;
+    bool finished, resumes;
 
     KS_TRY(ks_run_claim(r, &finished));
     if (finished) {
@@ -148,8 +147,8 @@ ks_status ks_run_train(struct ks_run *r)
             fprintf(stderr, "%s: this run is finished: nothing to do\n", r->folder);
         return ks_points_clear(r);
     }
-    KS_TRY(start(r));
-    return train_and_describe(r);
+    KS_TRY(start(r, &resumes));
+    return train_and_describe(r, resumes);
 }
 
 ks_status ks_train(const struct ks_train_options *options)
