@@ -241,6 +241,23 @@ static void test_finished(void **state)
     assert_false(exists("two/step_000000120.h5"));
 }
 
+/* A new start says that it removes resume points, where there are any. */
+static void test_starting_over(void **state)
+{
+    static const char command[] = SMALL "--set evaluations=0 --arch bn+ce --out again --stop-at 2";
+
+    (void)state;
+    assert_trains("%s", strchr(command, ' '));
+    assert_null(strstr(complained, "starting over"));
+    assert_true(exists("again/resume/point.0"));
+    assert_trains("%s", strchr(command, ' '));
+    assert_non_null(strstr(complained, "bn+ce: starting over: the resume points in again/resume "));
+    assert_trains("%s", command);
+    assert_string_equal(complained, "");
+    assert_trains("%s --resume", strchr(command, ' '));
+    assert_null(strstr(complained, "starting over"));
+}
+
 /* A folder in the place of progress.csv: refused before run.json says that the run is running. A
  * folder in the place of a checkpoint, which cannot be removed: the run has failed. */
 static void test_places_taken(void **state)
@@ -372,11 +389,11 @@ static void test_signal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),       cmocka_unit_test(test_same_again),
-        cmocka_unit_test(test_finished),  cmocka_unit_test(test_places_taken),
-        cmocka_unit_test(test_file),      cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_no_update), cmocka_unit_test(test_too_many_checkpoints),
-        cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_run),           cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_finished),      cmocka_unit_test(test_places_taken),
+        cmocka_unit_test(test_file),          cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_no_update),     cmocka_unit_test(test_too_many_checkpoints),
+        cmocka_unit_test(test_starting_over), cmocka_unit_test(test_signal),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, remove_all);

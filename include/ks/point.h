@@ -36,6 +36,8 @@ ks_status ks_points_write(struct ks_run *run);
  * threads; KS_FORMAT where what there is cannot be used; KS_IO. The run is then only good to be
  * freed. */
 ks_status ks_points_restore(struct ks_run *run, bool *found);
+/* A point's file is there, whole or not. */
+bool ks_points_there(const struct ks_run *run);
 /* Removes the folder and what is in it. Fails with KS_IO. */
 ks_status ks_points_clear(const struct ks_run *run);
 

@@ -226,6 +226,18 @@ static ks_status read_point(const struct ks_points *p, int slot, struct candidat
     return KS_OK;
 }
 
+bool ks_points_there(const struct ks_run *r)
+{
+    bool there = false;
+    char *path;
+
+    for (uint64_t i = 0; i < POINTS && !there; i++) {
+        there = point_path(r->points, i, &path) == KS_OK && ks_text_exists(path);
+        free(path);
+    }
+    return there;
+}
+
 static ks_status take(void *replay, const void *row)
 {
     return ks_replay_put(replay, row);
