@@ -15,7 +15,8 @@
 static const char details[] =
     "NAMES AND FILES\n"
     "  --arch takes one of the study's names (--list) or a file FILE.arch with the\n"
-    "  critic's description, whose loss is ce or mse. The actor then has blocks of the\n"
+    "  critic's description, whose loss is ce or mse: what the file is called, without\n"
+    "  its folder, is the architecture's name. The actor then has blocks of the\n"
     "  kind that the file has: bn if it holds a batchnorm, else ln if a layernorm or\n"
     "  rmsnorm, else dense; with weight normalization if a dense of the file has\n"
     "  project=unit or unit-kernel; skip=1 gives it skips. The other settings marked\n"

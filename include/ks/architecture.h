@@ -2,6 +2,7 @@
 #ifndef KS_ARCHITECTURE_H
 #define KS_ARCHITECTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ks/arch.h"
@@ -10,6 +11,10 @@
 
 /* "bn+wn+ce", ..., ends in NULL. */
 extern const char *const ks_architectures[];
+
+/* Whether this is a file, which ends in ".arch"; no name does. Runs of it are called by its name
+ * without the folder. */
+bool ks_architecture_is_file(const char *name);
 
 /* Descriptions of critic and actor, for `actions` actions. `name` is one of the twelve, built to
  * the settings' sizes, or a file: the critic's description is read from it (sizes, atoms and loss

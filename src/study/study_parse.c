@@ -13,7 +13,9 @@
 #include "ks/architecture.h"
 #include "ks/memory.h"
 #include "ks/number.h"
+#include "ks/path.h"
 #include "ks/schedule.h"
+#include "ks/text.h"
 
 enum { STUDY_KEYS = 6, MOST_SEED = 1000000000 };
 
@@ -52,22 +54,32 @@ static bool is_plain(const char *name)
     return *name && *name != '.' && *name != '-';
 }
 
-/* A description in a file: named by its base name, found from the study's folder. */
+/* A description in a file, found from the study's folder. Training gets it with its own name, also
+ * where that is a link's: runs are called by it. */
 static ks_status set_file(const struct parser *p, const char *word, struct ks_study_architecture *a)
 {
-    const char *slash = strrchr(word, '/'), *study_slash = strrchr(p->study->path, '/');
-    const char *base = slash ? slash + 1 : word, *dot = strstr(base, ".arch");
-    char *path = NULL;
+    const char *base = ks_path_base(word), *study_slash = strrchr(p->study->path, '/');
+    char *folder = NULL, *resolved;
+    ks_status status;
 
-    KS_TRY(ks_print_string(&a->name, "%.*s", dot ? (int)(dot - base) : (int)strlen(base), base));
+    KS_TRY(ks_copy_string(base, &a->name));
     if (!p->check_files)
         return ks_copy_string(word, &a->argument);
-    KS_TRY(ks_print_string(
-        &path, "%.*s%s", *word != '/' && study_slash ? (int)(study_slash + 1 - p->study->path) : 0,
-        p->study->path, word));
-    a->argument = realpath(path, NULL);
-    free(path);
-    return a->argument ? KS_OK : ks_fail(KS_FORMAT, "architectures: %s: no such file", word);
+    if (*word == '/')
+        status = ks_print_string(&folder, "%.*s", (int)(base - word), word);
+    else
+        status = ks_print_string(&folder, "%.*s./%.*s",
+                                 study_slash ? (int)(study_slash + 1 - p->study->path) : 0,
+                                 p->study->path, (int)(base - word), word);
+    KS_TRY(status);
+    resolved = realpath(folder, NULL);
+    free(folder);
+    status = ks_print_string(&a->argument, "%s/%s", resolved ? resolved : ".", base);
+    free(resolved);
+    KS_TRY(status);
+    return resolved && ks_text_exists(a->argument)
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "architectures: %s: no such file", word);
 }
 
 static ks_status set_known(const struct parser *p, const char *word,
@@ -86,8 +98,7 @@ static ks_status add_architecture(struct parser *p, const char *word)
 {
     struct ks_study *s = p->study;
     struct ks_study_architecture *a = &s->architecture[s->n_architectures];
-    size_t length = strlen(word);
-    bool file = strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".arch") == 0);
+    bool file = ks_architecture_is_file(word);
 
     if (s->n_architectures == KS_STUDY_ARCHITECTURES)
         return ks_fail(KS_FORMAT, "architectures: more than %d", KS_STUDY_ARCHITECTURES);

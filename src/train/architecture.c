@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ks/memory.h"
+#include "ks/path.h"
 
 const char *const ks_architectures[] = {
     "bn+wn+ce", "bn+ce",       "bn+wn+mse", "bn+mse",       "ln+wn+ce",  "ln+ce", "ln+wn+mse",
@@ -89,6 +90,11 @@ static bool is_named(const char *name)
     return false;
 }
 
+bool ks_architecture_is_file(const char *name)
+{
+    return ks_path_ends(name, ".arch");
+}
+
 /* The file's kind, by the words of its lines; what they mean is the parser's to check. */
 static struct blocks kind_of_file(const char *text)
 {
@@ -149,13 +155,12 @@ static ks_status build_named(const char *name, const struct ks_settings *s, size
 ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t actions,
                           char **critic, char **actor)
 {
-    size_t length = strlen(name);
     ks_status status;
 
     *critic = *actor = NULL;
     if (is_named(name))
         status = build_named(name, s, actions, critic, actor);
-    else if (strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".arch") == 0))
+    else if (ks_architecture_is_file(name))
         status = read_file(name, s, actions, critic, actor);
     else
         status = ks_fail(KS_USAGE,

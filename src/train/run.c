@@ -8,6 +8,7 @@
 
 #include "ks/architecture.h"
 #include "ks/memory.h"
+#include "ks/path.h"
 #include "ks/point.h"
 #include "ks/schedule.h"
 #include "ks/stream.h"
@@ -127,26 +128,12 @@ static ks_status new_schedules(struct ks_run *r)
     return ks_alloc(s->eval_episodes, sizeof *r->episode_returns, &r->episode_returns);
 }
 
-/* An .arch file is named by its file name without folder and ending. */
-static ks_status name_architecture(const char *given, char **name)
-{
-    static const size_t ENDING = sizeof ".arch" - 1;
-    const char *slash = strrchr(given, '/');
-    size_t length;
-
-    KS_TRY(ks_copy_string(slash ? slash + 1 : given, name));
-    length = strlen(*name);
-    if (length > ENDING && strcmp(*name + length - ENDING, ".arch") == 0)
-        (*name)[length - ENDING] = '\0';
-    return KS_OK;
-}
-
 static ks_status build(struct ks_run *r)
 {
     const struct ks_train_options *o = r->options;
 
     KS_TRY(ks_copy_string(o->out, &r->folder));
-    KS_TRY(name_architecture(o->architecture, &r->name));
+    KS_TRY(ks_copy_string(ks_path_base(o->architecture), &r->name));
     KS_TRY(new_player(o, &r->player));
     KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(r->player.env),
                            &r->critic_text, &r->actor_text));
