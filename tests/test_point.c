@@ -1,4 +1,6 @@
 /* Resume points: what is done with damaged, missing and foreign files, and what a point costs. */
+#include <sys/statvfs.h>
+
 #include "resuming.h"
 
 #include "ks/sha256.h"
@@ -253,6 +255,30 @@ static void test_unreadable(void **state)
     }
 }
 
+static fsblkcnt_t left; /* on the disk: bytes */
+
+int statvfs(const char *path, struct statvfs *disk)
+{
+    (void)path;
+    *disk = (struct statvfs){.f_frsize = 1, .f_bavail = left};
+    return 0;
+}
+
+/* A disk that has no room for what is announced is named, and used. */
+static void test_little_disk(void **state)
+{
+    (void)state;
+    ground[0].options.quiet = false;
+    for (size_t i = 0; i < 2; i++) {
+        remove_folder(RUN);
+        left = i == 0 ? 10000 : 10000000;
+        assert_runs(&ground[0], RUN, (struct plan){.stop_at = 1});
+        assert_said(RUN, "disk: up to 0 MB for resume points");
+        assert_true((strstr(said(RUN), "has 0 MB left") != NULL) == (i == 0));
+    }
+    ground[0].options.quiet = true;
+}
+
 /* By the clock that counts how often it is asked, a point takes a second, so the next one comes
  * after 100; the first after 60; with --save-every as told. */
 static void test_interval(void **state)
@@ -290,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_little_disk),
         cmocka_unit_test(test_interval),
     };
 

@@ -2,6 +2,7 @@
 #include "ks/run.h"
 
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "ks/point.h"
@@ -21,9 +22,8 @@ static double resident_bytes(void)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* The networks are there; replay comes, and what a checkpoint holds in double while it is written:
- * minibatches, networks, and the file. */
-static double checkpoint_bytes(const struct ks_run *r)
+/* Numbers of a checkpoint: minibatches, and networks with targets and moments. */
+static double checkpoint_numbers(const struct ks_run *r)
 {
     const struct ks_arch *critic = r->agent->critic_arch;
     const struct ks_settings *s = &r->options->settings;
@@ -32,7 +32,31 @@ static double checkpoint_bytes(const struct ks_run *r)
     double networks = 4 * (double)s->critics * (double)critic->parameters +
                       (double)r->agent->actor_arch->parameters;
 
-    return 1.5 * sizeof(double) * ((double)s->analysis_minibatches * rows + networks);
+    return (double)s->analysis_minibatches * rows + networks;
+}
+
+/* Files to come, in float32; compression makes them smaller. */
+static double checkpoint_files(const struct ks_run *r)
+{
+    double files = 0;
+
+    for (size_t i = 0; i < r->checkpoints.n; i++)
+        files += r->checkpoints.step[i] > r->env_step && r->checkpoints.step[i] <= r->end;
+    return files * sizeof(float) * checkpoint_numbers(r);
+}
+
+/* A full disk ends a run late; it may still get room in time, so this is no refusal. */
+static void warn_of_disk(const struct ks_run *r, double needed)
+{
+    struct statvfs disk;
+    double left;
+
+    if (statvfs(r->folder, &disk) != 0)
+        return;
+    left = (double)disk.f_bavail * (double)disk.f_frsize;
+    if (left < needed)
+        fprintf(stderr, "%s: the disk of %s has %.0f MB left: it may be full before the end\n",
+                r->name, r->folder, left / MEGABYTE);
 }
 
 /* Where the run has fewer agent steps than what is due in it. */
@@ -51,6 +75,9 @@ void ks_run_announce(struct ks_run *r, bool resumes)
     double whole = (double)(replay->capacity - replay->count) * (double)replay->width *
                        sizeof(float) +
                    (double)ks_run_state_size(r); /* a point is put together in memory */
+    double written = 1.5 * sizeof(double) * checkpoint_numbers(r); /* in double, and the file */
+    double points = ks_points_bytes(r), files = checkpoint_files(r);
+    double there = resumes ? (double)replay->count * (double)replay->width * sizeof(float) : 0;
 
     if (resumes)
         fprintf(stderr, "%s: going on at environment step %zu\n", r->name, r->env_step);
@@ -64,7 +91,8 @@ void ks_run_announce(struct ks_run *r, bool resumes)
                 r->name, r->steps, s->random_steps);
     fprintf(stderr,
             "%s: memory: %.0f MB now, %.0f MB when replay is full, %.0f MB more while a checkpoint "
-            "is written; resume points: up to %.0f MB of disk\n",
-            r->name, now / MEGABYTE, (now + whole) / MEGABYTE, checkpoint_bytes(r) / MEGABYTE,
-            ks_points_bytes(r) / MEGABYTE);
+            "is written; disk: up to %.0f MB for resume points, %.0f MB for checkpoints to come\n",
+            r->name, now / MEGABYTE, (now + whole) / MEGABYTE, written / MEGABYTE,
+            points / MEGABYTE, files / MEGABYTE);
+    warn_of_disk(r, points - there + files);
 }
