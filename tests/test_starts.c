@@ -208,6 +208,50 @@ static void test_recorded_trajectory(void **state)
     free(t.rows);
 }
 
+/* --- start states that are no good --- */
+
+static const struct ks_env_domain *whole;
+static size_t bad_starts; /* to come */
+
+static ks_status bad_reset(struct ks_env *broken, struct ks_rng *rng)
+{
+    KS_TRY(whole->reset(broken, rng));
+    if (bad_starts > 0) {
+        bad_starts--;
+        broken->data->qvel[2] = NAN;
+    }
+    return KS_OK;
+}
+
+/* They are counted, and the stream's next one is taken, as if nothing had been. */
+static void test_bad_draws(void **state)
+{
+    struct ks_rng rng = ks_rng_start(3, 9), again = rng;
+    struct ks_env_domain domain;
+    struct ks_env_task broken;
+    double third[WIDEST];
+
+    (void)state;
+    take("walker-run");
+    for (int i = 0; i < 3; i++)
+        assert_ok(ks_env_reset(env, &rng, third));
+    whole = env->task->domain;
+    domain = *whole, broken = *env->task;
+    domain.reset = bad_reset;
+    broken.domain = &domain;
+    env->task = &broken;
+    bad_starts = 2;
+    assert_ok(ks_env_reset(env, &again, seen));
+    assert_memory_equal(seen, third, ks_env_observations(env) * sizeof *third);
+    assert_int_equal(again.drawn, rng.drawn);
+    assert_int_equal(ks_env_divergences(env), 2);
+    assert_non_null(strstr(ks_env_divergence(env), "walker-run: reset: "));
+    bad_starts = 1000;
+    assert_fails(ks_env_reset(env, &again, seen), KS_NUMBER, "walker-run: reset: ");
+    assert_int_equal(bad_starts, 900);
+    drop(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_quadruped_starts), cmocka_unit_test(test_cheetah_starts),
         cmocka_unit_test(test_cartpole_starts),  cmocka_unit_test(test_targets),
         cmocka_unit_test(test_no_start_state),   cmocka_unit_test(test_recorded_trajectory),
+        cmocka_unit_test(test_bad_draws),
     };
 
     return cmocka_run_group_tests(tests, NULL, drop);

@@ -37,14 +37,16 @@ size_t ks_env_actions(const struct ks_env *env);      /* width of an action, eac
 size_t ks_env_steps(const struct ks_env *env);        /* control steps of an episode: 1000 */
 
 /* Starts an episode; draws its start state from `rng`, in dm_control's order. observation
- * [ks_env_observations]. KS_NUMBER if that state is not finite, if MuJoCo warns of it, or if none
- * can be drawn in which bodies do not touch; KS_RUN if MuJoCo reports an error. */
+ * [ks_env_observations]. Where that state is not finite or MuJoCo warns of it, that is counted as a
+ * divergence and the next one is drawn: KS_NUMBER if 100 of them are no good, or if none can be
+ * drawn in which bodies do not touch; KS_RUN if MuJoCo reports an error. */
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation);
 
 /* Starts an episode as ks_env_reset does, but at the given state instead of a drawn one: qpos [nq],
  * qvel [nv], act [na] of the model; NULL: the default pose, rest, zero. target: the coordinates of
  * the target that the task draws (finger-turn: x, z; fish: x, y, z; reacher: x, y; else none);
- * NULL: some place, always the same. For comparison with other programs. */
+ * NULL: some place, always the same. For comparison with other programs. KS_NUMBER if the state is
+ * no good. */
 ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qvel,
                        const double *act, const double *target, double *observation);
 

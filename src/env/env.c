@@ -289,37 +289,59 @@ static void start_episode(void *argument)
     call->warned = rose(env->data, before);
 }
 
-static ks_status start(struct call *call, double *observation)
+/* `what` is wrong with the start state. */
+static ks_status refuse_start(const struct ks_env *env, const char *what)
+{
+    return ks_fail(KS_NUMBER, "%s: reset: %s", env->task->name, what);
+}
+
+/* *bad: the simulation has diverged in the start state, which the failure describes. */
+static ks_status start(struct call *call, double *observation, bool *bad)
 {
     struct ks_env *env = call->env;
 
+    *bad = false;
     env->ended = true; /* should this fail */
     KS_TRY(ks_physics_guard(start_episode, call));
     KS_TRY(call->status);
+    *bad = true;
     if (call->warned)
-        return ks_fail(KS_NUMBER, "%s: reset: %s", env->task->name, ks_physics_warning());
+        return refuse_start(env, ks_physics_warning());
     observe(env, observation);
     if (!all_finite(env->task->observations, observation))
-        return ks_fail(KS_NUMBER, "%s: reset: the observation is not finite", env->task->name);
+        return refuse_start(env, "the observation is not finite");
+    *bad = false;
     memcpy(env->good, observation, env->task->observations * sizeof *observation);
     env->step = 0;
     env->ended = false;
     return KS_OK;
 }
 
+/* dm_control raises an error, which ends the authors' program; an engine draws another state. */
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation)
 {
+    const int attempts = 100;
     struct call call = {.env = env, .rng = rng};
+    ks_status status = KS_OK;
+    bool bad = true;
 
-    return start(&call, observation);
+    for (int i = 0; i < attempts && bad; i++) {
+        status = start(&call, observation, &bad);
+        if (bad) {
+            env->divergences++;
+            snprintf(env->divergence, sizeof env->divergence, "%s", ks_error_text());
+        }
+    }
+    return status;
 }
 
 ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qvel,
                        const double *act, const double *target, double *observation)
 {
     struct call call = {.env = env, .qpos = qpos, .qvel = qvel, .act = act, .target = target};
+    bool bad;
 
-    return start(&call, observation);
+    return start(&call, observation, &bad);
 }
 
 static void control_step(void *argument)

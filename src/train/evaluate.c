@@ -23,6 +23,7 @@ static ks_status episode(struct ks_run *r, struct ks_rng *rng, double *sum)
 
     *sum = 0;
     KS_TRY(ks_env_reset(p->env, rng, p->observation));
+    ks_run_report(r, p);
     while (!ended) {
         KS_TRY(ks_run_check_signal(r));
         ks_player_observe(p);

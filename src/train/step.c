@@ -117,6 +117,7 @@ static ks_status step_and_store(struct ks_run *r, struct move *m)
 ks_status ks_run_start_episode(struct ks_run *r)
 {
     KS_TRY(ks_env_reset(r->player.env, &r->resets, r->player.observation));
+    ks_run_report(r, &r->player);
     ks_player_observe(&r->player);
     return KS_OK;
 }
