@@ -61,6 +61,28 @@ static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *
     return KS_OK;
 }
 
+/* An output takes the place of what is there. */
+static bool replaces(const char *output, const char *input)
+{
+    struct stat in, out;
+
+    return (stat(output, &out) == 0 && stat(input, &in) == 0 && out.st_dev == in.st_dev &&
+            out.st_ino == in.st_ino) ||
+           ks_output_same(output, input);
+}
+
+static ks_status refuse_inputs(size_t n, const char *const *checkpoints, char *const *outputs)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            if (replaces(outputs[i], checkpoints[j]))
+                return ks_fail(KS_USAGE,
+                               "%s: the spectrum of %s would take the place of this input (-o puts "
+                               "spectra elsewhere)",
+                               checkpoints[j], checkpoints[i]);
+    return KS_OK;
+}
+
 static ks_status make_folder(const char *folder)
 {
     struct stat info;
@@ -89,6 +111,7 @@ ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *f
     if (folder && n > 0)
         KS_GO(make_folder(folder));
     KS_GO(refuse_doubles(n, checkpoints, names));
+    KS_GO(refuse_inputs(n, checkpoints, names));
     if (folder && n > 0)
         KS_GO(ks_output_check(names[0], NULL));
     *outputs = names, names = NULL;
@@ -106,12 +129,10 @@ void ks_outputs_free(size_t n, char **outputs)
 
 ks_status ks_output_check(const char *output, const char *input)
 {
-    struct stat in, out;
     struct ks_file file;
     ks_status status;
 
-    if (input && stat(output, &out) == 0 && stat(input, &in) == 0 && out.st_dev == in.st_dev &&
-        out.st_ino == in.st_ino)
+    if (input && replaces(output, input))
         return ks_fail(KS_USAGE, "%s: expected another file for the output, found the input %s",
                        output, input);
     status = ks_file_create(output, &file);

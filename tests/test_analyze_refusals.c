@@ -72,6 +72,9 @@ static void test_refusals(void **state)
         {"--output o.h5 ln+ce.h5", "--apply"},
         {"--gradient g.h5 ln+ce.h5 bn+ce.h5", "one checkpoint"},
         {"--gradient ln+ce.h5 ln+ce.h5", "expected another file"},
+        {"--gradient ./ln+ce.h5 ln+ce.h5", "expected another file"},
+        {"--gradient v.h5 --apply ./v.h5 --output o.h5 ln+ce.h5", "expected another file"},
+        {"--apply units.h5 --output ./units.h5 ln+ce.h5", "expected another file"},
         {"--apply units.h5 --output o.h5 --gradient ./o.h5 ln+ce.h5", "expected two files"},
         {"--gradient nowhere/g.h5 ln+ce.h5", "nowhere/g.h5"},
         {"--apply ln+ce.h5 --output o.h5 ln+ce.h5", "ln+ce.h5"},
@@ -115,6 +118,35 @@ static void test_output_folder(void **state)
     assert_int_equal(rmdir(scratch("spectra")), 0);
 }
 
+/* A spectrum that is another checkpoint, by its name or by a link, is refused before any work. */
+static void test_outputs_among_inputs(void **state)
+{
+    static const char *const cases[] = {
+        "ln+ce.h5 ln+ce.spectrum.h5", "./ln+ce.spectrum.h5 ln+ce.h5", "bn+ce.h5 ln+ce.h5 hard.h5",
+        "soft.h5 ln+ce.h5", "-o . bn+ce.h5 bn+ce.spectrum.h5"}; /* which is not there */
+    unsigned char *before, *after;
+    size_t size, same;
+
+    (void)state;
+    remove(file("bn+ce.spectrum"));
+    before = read_bytes(file("dense+ce"), &size);
+    write_bytes(file("ln+ce.spectrum"), before, size);
+    assert_int_equal(link(file("ln+ce.spectrum"), scratch("hard.h5")), 0);
+    assert_int_equal(symlink("ln+ce.spectrum.h5", scratch("soft.h5")), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(analyzer("-q --order 5 %s", cases[i]), 2);
+        if (!strstr(complained, "would take the place of this input") || printed[0])
+            fail_msg("'%s' says '%s'", cases[i], complained);
+    }
+    after = read_bytes(file("ln+ce.spectrum"), &same);
+    assert_int_equal(same, size);
+    assert_memory_equal(after, before, size);
+    assert_runs("-q --order 5 hard.h5 ln+ce.spectrum.h5");
+    free(before), free(after);
+    remove(scratch("hard.h5")), remove(scratch("soft.h5")), remove(file("ln+ce.spectrum"));
+    remove(scratch("hard.spectrum.h5")), remove(scratch("ln+ce.spectrum.spectrum.h5"));
+}
+
 static void test_help_and_version(void **state)
 {
     static const char *const options[] = {
@@ -146,8 +178,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failing_checkpoint), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_output_folder),      cmocka_unit_test(test_help_and_version),
-        cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_output_folder),      cmocka_unit_test(test_outputs_among_inputs),
+        cmocka_unit_test(test_help_and_version),   cmocka_unit_test(test_full_output),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

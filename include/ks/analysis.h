@@ -59,13 +59,13 @@ ks_status ks_analysis_read(struct ks_analysis *analysis);
 size_t ks_analysis_free_memory(void);
 
 /* The names of n spectra, "DIR/NAME.spectrum.h5" for "NAME.h5", in *outputs, which the caller frees
- * with ks_outputs_free. KS_USAGE where two are the same file, KS_IO where `folder` cannot be
- * written; it is made if it is missing but its parent is there. */
+ * with ks_outputs_free. KS_USAGE where two are the same file or one is a checkpoint, KS_IO where
+ * `folder` cannot be written; it is made if it is missing but its parent is there. */
 ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *folder,
                          char ***outputs);
 void ks_outputs_free(size_t n, char **outputs);
-/* KS_IO where the file cannot be written, KS_USAGE where it is the file `input`; nothing is left
- * behind. */
+/* KS_IO where the file cannot be written, KS_USAGE where it is the file `input`, by whatever path
+ * or link, or would be if that were there; nothing is left behind. */
 ks_status ks_output_check(const char *output, const char *input);
 
 /* Whether two outputs are one: the same name in the same folder, however the folder is spelt. */
