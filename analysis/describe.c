@@ -32,8 +32,7 @@ static ks_status add_claim(struct ks_spectrum *s)
     return status;
 }
 
-static ks_status add_loss(const struct ks_analysis *a, const struct ks_subject *subject,
-                          struct ks_attributes *list)
+static ks_status add_loss(const struct ks_subject *subject, struct ks_attributes *list)
 {
     const struct ks_problem *problem = &subject->problem;
 
@@ -43,8 +42,6 @@ static ks_status add_loss(const struct ks_analysis *a, const struct ks_subject *
     KS_TRY(ks_attribute_add_number(list, "scale", problem->scale));
     KS_TRY(ks_attribute_add_integer(list, "batches",
                                     (int64_t)(problem->minibatches + problem->elsewhere)));
-    if (a->compat)
-        KS_TRY(ks_attribute_add_string(list, "compat", "xqc"));
     return KS_OK;
 }
 
@@ -56,6 +53,8 @@ static ks_status add_product(const struct ks_analysis *a, const struct ks_subjec
     KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)subject->dimension));
     KS_TRY(ks_attribute_add_integer(list, "critic", subject->problem.critic));
     KS_TRY(ks_attribute_add_integer(list, "layer", subject->problem.layer));
+    if (a->compat)
+        KS_TRY(ks_attribute_add_string(list, "compat", "xqc"));
     return KS_OK;
 }
 
@@ -73,7 +72,7 @@ static ks_status add_machine(const struct ks_subject *subject, struct ks_attribu
 static ks_status add_operator(const struct ks_analysis *a, const struct ks_subject *subject,
                               struct ks_attributes *list)
 {
-    KS_TRY(add_loss(a, subject, list));
+    KS_TRY(add_loss(subject, list));
     KS_TRY(add_product(a, subject, list));
     KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)a->seed));
     if (!a->exact)
@@ -86,7 +85,7 @@ ks_status ks_describe_vectors(const struct ks_analysis *a, const struct ks_subje
                               const double *loss, struct ks_attributes *list)
 {
     KS_TRY(ks_attribute_add_string(list, "checkpoint", subject->path));
-    KS_TRY(add_loss(a, subject, list));
+    KS_TRY(add_loss(subject, list));
     if (loss)
         KS_TRY(ks_attribute_add_number(list, "loss", *loss));
     else

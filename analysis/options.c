@@ -57,8 +57,8 @@ const struct poptOption ks_analysis_options[] = {
     FLAG("keep-basis", keep_basis,
          "keep the Lanczos steps on disk: a run that was stopped goes on, a larger --order adds"),
     FLAG("exact", exact, "all eigenvalues, from the dense operator (small critics)"),
-    TEXT("compat", '\0', compat, "xqc: one probe, f32, unweighted statistics, 1/N once more",
-         "xqc"),
+    TEXT("compat", '\0', compat,
+         "xqc: one probe, f32, unweighted statistics, products by 1/N once more", "xqc"),
     TEXT("apply", '\0', apply, "multiply the operator by the vectors of a file", "IN"),
     TEXT("output", '\0', output, "where the products go", "OUT"),
     TEXT("gradient", '\0', gradient, "write loss and gradient", "OUT"),
@@ -175,8 +175,8 @@ static const char *about_steps(void)
                         : NULL;
 }
 
-/* Vectors are written in place of a spectrum: what asks for one is refused. A gradient is that of
- * the whole loss. */
+/* Vectors are written in place of a spectrum: what asks for one is refused. A gradient alone is
+ * that of the whole loss, as it is. */
 static ks_status read_vectors(const struct ks_analysis *a)
 {
     const char *found = a->exact    ? "--exact"
@@ -184,7 +184,11 @@ static ks_status read_vectors(const struct ks_analysis *a)
                         : a->json   ? "--json"
                         : a->csv    ? "--csv"
                                     : about_steps();
-    const char *part = critic ? "critic" : layer ? "layer" : operator_name ? "operator" : NULL;
+    const char *part = critic          ? "critic"
+                       : layer         ? "layer"
+                       : operator_name ? "operator"
+                       : a->compat     ? "compat"
+                                       : NULL;
 
     if (!a->apply && !a->gradient)
         return KS_OK;
@@ -192,8 +196,7 @@ static ks_status read_vectors(const struct ks_analysis *a)
         return ks_fail(KS_USAGE, "--apply and --gradient: expected no %s: they write no spectrum",
                        found);
     if (!a->apply && part)
-        return ks_fail(KS_USAGE, "--gradient: expected no --%s: it is that of the whole loss",
-                       part);
+        return ks_fail(KS_USAGE, "--gradient: expected no --%s, which is about products", part);
     return KS_OK;
 }
 

@@ -73,24 +73,25 @@ done:
 ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
                            const struct ks_team *team)
 {
-    const struct ks_problem *problem = &subject->problem;
-    const struct ks_networks *critic = &problem->checkpoint->critic;
+    const struct ks_networks *critic = &subject->problem.checkpoint->critic;
     size_t n = critic->ensemble * critic->arch->parameters;
+    struct ks_subject own = *subject;
     ks_status status = KS_OK;
     double *vector = NULL, *room = NULL, loss;
 
+    own.problem.scale = analysis->scale; /* the published 1/N is one of products */
     status = ks_alloc(n, sizeof *vector, &vector);
     if (status == KS_OK)
         status = ks_alloc(ks_team_room(team, n), sizeof *room, &room);
     if (status == KS_OK)
-        status = ks_gradient(problem, &loss, vector);
+        status = ks_gradient(&own.problem, &loss, vector);
     KS_GO(ks_team_agree(team, status));
     ks_team_sum(team, 1, &loss);
     ks_team_sum_whole(team, n, room, vector);
     KS_GO(require_finite(1, &loss, "the loss"));
     KS_GO(require_finite(n, vector, "the gradient"));
     if (ks_team_rank(team) == 0)
-        status = write_vectors(analysis, subject, analysis->gradient, 1, n, vector, &loss);
+        status = write_vectors(analysis, &own, analysis->gradient, 1, n, vector, &loss);
     KS_GO(ks_team_agree(team, status));
 done:
     free(vector);

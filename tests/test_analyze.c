@@ -308,6 +308,30 @@ static void test_compat(void **state)
     ks_spectrum_free(t);
 }
 
+/* Products are divided by N once more, the gradient beside them is not. */
+static void test_compat_of_vectors(void **state)
+{
+    size_t n = dimension(archs[0].text);
+    struct ks_rng rng = ks_rng_start(23, 0);
+    double *v = numbers(&rng, n), *x[4];
+
+    (void)state;
+    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
+    for (int i = 0; i < 2; i++) {
+        assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --scale 2 %s bn+ce.h5",
+                    i == 0 ? "" : "--compat xqc");
+        assert_close(read_root_number(file("o"), "scale"), i == 0 ? 2 : 2. / MINIBATCHES, 1e-15);
+        assert_true(read_root_number(file("g"), "scale") == 2);
+        x[2 * i] = read_vectors("o.h5", n, 1), x[2 * i + 1] = read_vectors("g.h5", n, 1);
+    }
+    for (size_t k = 0; k < n; k++)
+        assert_close(x[2][k], x[0][k] / MINIBATCHES, 1e-14 * (1 + fabs(x[0][k])));
+    assert_memory_equal(x[3], x[1], n * sizeof *v);
+    for (int i = 0; i < 4; i++)
+        free(x[i]);
+    free(v);
+}
+
 static const struct ks_attribute *attribute(const struct ks_spectrum *s, const char *name)
 {
     const struct ks_attribute *a = ks_attribute_find(&s->attributes, name);
@@ -444,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_lower_bound),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_compat),
+        cmocka_unit_test(test_compat_of_vectors),
         cmocka_unit_test(test_spectrum_file),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_breakdown),

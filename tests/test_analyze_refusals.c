@@ -67,6 +67,7 @@ static void test_refusals(void **state)
         {"--critic 0 --gradient g.h5 ln+ce.h5", "expected no --critic"},
         {"--layer 1 --gradient g.h5 ln+ce.h5", "expected no --layer"},
         {"--operator ggn --gradient g.h5 ln+ce.h5", "expected no --operator"},
+        {"--compat xqc --gradient g.h5 ln+ce.h5", "expected no --compat"},
         {"--json --csv ln+ce.h5", "--json and --csv"},
         {"--apply units.h5 ln+ce.h5", "--output"},
         {"--output o.h5 ln+ce.h5", "--apply"},

@@ -36,7 +36,7 @@ struct ks_analysis {
     bool single;     /* float32 products                                      */
     bool evaluation; /* batchnorm by running statistics                       */
     bool exact;      /* all eigenvalues                                       */
-    bool compat;     /* the published code's choices: float32, unweighted, 1/N once more */
+    bool compat;     /* the published code's choices: float32, unweighted, products by 1/N */
     bool keep_basis; /* the Lanczos steps stay on disk                        */
     bool json, csv;  /* neither: a table                                      */
     size_t order, probes;
