@@ -271,9 +271,10 @@ static ks_status write_vectors(const struct ks_analysis *o, struct job *job)
     KS_TRY(get_checkpoint(o, job));
     KS_TRY(ks_team_agree(job->world, pose_problem(o, job)));
     if (o->gradient)
-        KS_TRY(ks_gradient_file(o, &job->subject, &job->team));
+        KS_TRY(ks_gradient_file(o, &job->subject, job->world, &job->team, start));
     if (!o->apply)
         return KS_OK;
+    KS_TRY(ks_apply_count(o, &job->team, &job->subject));
     KS_TRY(make_operator(o, start, job));
     return ks_apply_file(o, &job->subject, job->a, job->selection, &job->watch);
 }

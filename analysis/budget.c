@@ -3,20 +3,26 @@
 
 #include "ks/analysis.h"
 
-/* Vectors that stay in memory beside the operator: the basis, or the dense matrix. */
-static double held_bytes(const struct ks_analysis *o, const struct ks_team *team, size_t n,
-                         bool single)
+/* Vectors that stay in memory beside the operator: the basis, the dense matrix, or those of --apply
+ * with the file of the products, which is put together in memory, and a pair at work. */
+static double held_bytes(const struct ks_analysis *o, const struct ks_team *team,
+                         const struct ks_subject *s, bool single)
 {
+    const struct ks_networks *critic = &s->problem.checkpoint->critic;
+    const double whole = (double)critic->ensemble * (double)critic->arch->parameters;
+    const size_t n = s->dimension;
+
     if (o->apply)
-        return 0;
+        return ((ks_team_rank(team) == 0 ? 2 * (double)s->vectors : 1) * whole + 2 * (double)n) *
+               sizeof(double);
     if (o->exact)
         return (double)n * (ks_team_rank(team) == 0 ? (double)n : 1) * sizeof(double);
     return ks_lanczos_bytes(n, o->order, single, team);
 }
 
-/* What may be spent in all: as asked, but no more than there is; or half of what was free. The
- * processes of one machine share that. */
-static double room(const struct ks_analysis *o, const struct ks_team *world, size_t fixed)
+/* As asked, but no more than there is; or half of what was free. The processes of one machine share
+ * that. */
+double ks_budget_room(const struct ks_analysis *o, const struct ks_team *world, size_t fixed)
 {
     double left = (double)ks_analysis_free_memory() / (world ? world->near : 1);
 
@@ -33,10 +39,10 @@ static ks_status divide(const struct ks_analysis *o, const struct ks_subject *s,
     if (fixed + held > all)
         return ks_fail(KS_MEMORY,
                        "%s: --memory: expected at least %.0fK, found %.0fK: checkpoint and "
-                       "operator take %.0fK, %s of %zu numbers %.0fK",
+                       "operator take %.0fK, %s in %zu dimensions %.0fK",
                        s->path, ceil((fixed + held) / 1024), floor(all / 1024), ceil(fixed / 1024),
                        o->exact   ? "the dense matrix with columns"
-                       : o->apply ? "vectors"
+                       : o->apply ? "vectors and products"
                                   : "the Lanczos vectors in float32",
                        s->dimension, ceil(held / 1024));
     b->held = (size_t)held;
@@ -48,12 +54,12 @@ ks_status ks_budget_divide(const struct ks_analysis *o, const struct ks_team *wo
                            const struct ks_team *team, const struct ks_subject *s,
                            struct ks_budget *b)
 {
-    const double all = room(o, world, b->fixed);
-    double held = held_bytes(o, team, s->dimension, false);
+    const double all = ks_budget_room(o, world, b->fixed);
+    double held = held_bytes(o, team, s, false);
     bool fits = ks_team_least(world, (double)b->fixed + held <= all) == 1;
 
     b->single_basis = !fits && !o->exact && !o->apply;
     if (b->single_basis)
-        held = held_bytes(o, team, s->dimension, true);
+        held = held_bytes(o, team, s, true);
     return ks_team_agree(world, divide(o, s, all, held, b));
 }

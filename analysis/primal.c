@@ -170,7 +170,19 @@ static void unfold(const struct ks_primal *primal, size_t workers, double *sums,
                         gradient + e * n);
 }
 
-ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient)
+/* With `taken` so far; *memory as for ks_gradient. */
+static ks_status check_memory(const struct ks_primal *primal, size_t workers, size_t taken,
+                              size_t *memory)
+{
+    size_t all = primal->problem->checkpoint->critic.ensemble * primal->fold->arch->parameters;
+    size_t most = *memory;
+
+    *memory = taken + workers * (ks_primal_block(primal) + all + 1) * sizeof(double);
+    return *memory <= most ? KS_OK : ks_fail(KS_MEMORY, "the gradient takes %zu bytes", *memory);
+}
+
+ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,
+                      double *gradient)
 {
     const struct ks_networks *critic = &problem->checkpoint->critic;
     size_t n = critic->ensemble * critic->arch->parameters, workers = 0, before = ks_alloc_total();
@@ -181,6 +193,8 @@ ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gr
 
     KS_GO(ks_primal_new(problem, false, &primal));
     workers = ks_primal_workers(problem);
+    if (memory)
+        KS_GO(check_memory(primal, workers, ks_alloc_total() - before, memory));
     KS_GO(ks_alloc(workers * ks_primal_block(primal), sizeof *block, &block));
     KS_GO(
         ks_alloc(workers * critic->ensemble * primal->fold->arch->parameters, sizeof *sums, &sums));

@@ -22,6 +22,19 @@ static ks_status read_vectors(const struct ks_team *team, const char *path, size
     return KS_OK;
 }
 
+ks_status ks_apply_count(const struct ks_analysis *analysis, const struct ks_team *team,
+                         struct ks_subject *subject)
+{
+    const struct ks_networks *critic = &subject->problem.checkpoint->critic;
+    size_t n = critic->ensemble * critic->arch->parameters, k = 0;
+    bool reads = ks_team_rank(team) == 0;
+
+    KS_TRY(ks_team_agree(team, reads ? ks_vectors_count(analysis->apply, n, &k) : KS_OK));
+    ks_team_broadcast(team, 0, sizeof k, &k);
+    subject->vectors = k;
+    return KS_OK;
+}
+
 static ks_status write_vectors(const struct ks_analysis *analysis, const struct ks_subject *subject,
                                const char *path, size_t k, size_t n, const double *v,
                                const double *loss)
@@ -70,11 +83,27 @@ done:
     return status;
 }
 
+/* The gradient within `room` bytes in all, of which `fixed` are there. */
+static ks_status find_gradient(const struct ks_subject *subject, double room, size_t fixed,
+                               double *loss, double *gradient)
+{
+    size_t left = room > (double)fixed ? (size_t)(room - (double)fixed) : 0, taken = left;
+    ks_status status = ks_gradient(&subject->problem, &taken, loss, gradient);
+
+    if (taken <= left)
+        return status;
+    return ks_fail(KS_MEMORY,
+                   "%s: --memory: expected at least %.0fK, found %.0fK: checkpoint and gradient "
+                   "take %.0fK, finding it %.0fK",
+                   subject->path, ceil((double)(fixed + taken) / 1024), floor(room / 1024),
+                   ceil((double)fixed / 1024), ceil((double)taken / 1024));
+}
+
 ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
-                           const struct ks_team *team)
+                           const struct ks_team *world, const struct ks_team *team, size_t start)
 {
     const struct ks_networks *critic = &subject->problem.checkpoint->critic;
-    size_t n = critic->ensemble * critic->arch->parameters;
+    size_t n = critic->ensemble * critic->arch->parameters, before = ks_alloc_total(), fixed;
     struct ks_subject own = *subject;
     ks_status status = KS_OK;
     double *vector = NULL, *room = NULL, loss;
@@ -83,8 +112,9 @@ ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_s
     status = ks_alloc(n, sizeof *vector, &vector);
     if (status == KS_OK)
         status = ks_alloc(ks_team_room(team, n), sizeof *room, &room);
+    fixed = ks_alloc_total() - start;
     if (status == KS_OK)
-        status = ks_gradient(&own.problem, &loss, vector);
+        status = find_gradient(&own, ks_budget_room(analysis, world, fixed), fixed, &loss, vector);
     KS_GO(ks_team_agree(team, status));
     ks_team_sum(team, 1, &loss);
     ks_team_sum_whole(team, n, room, vector);
@@ -96,5 +126,6 @@ ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_s
 done:
     free(vector);
     free(room);
+    ks_alloc_freed_since(before);
     return status;
 }

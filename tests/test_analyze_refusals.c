@@ -148,6 +148,34 @@ static void test_outputs_among_inputs(void **state)
     remove(scratch("hard.spectrum.h5")), remove(scratch("ln+ce.spectrum.spectrum.h5"));
 }
 
+/* What --apply holds and what a gradient needs counts against --memory: a vector more is one in
+ * memory and one in the file that is put together there. */
+static void test_memory_of_vectors(void **state)
+{
+    enum { MORE = 1000 };
+    static const char *const cases[] = {"--apply v.h5 --output o.h5 ln+ce.h5",
+                                        "--gradient g.h5 ln+ce.h5"};
+    size_t n = dimension(archs[2].text), least[2];
+    struct ks_rng rng = ks_rng_start(31, 0);
+    double *v = numbers(&rng, (1 + MORE) * n);
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(ks_vectors_write(file("v"), i == 0 ? 1 : 1 + MORE, n, v, NULL));
+        least[i] = least_memory(cases[0]);
+    }
+    assert_close((double)(least[1] - least[0]), 2 * MORE * (double)n * sizeof *v / 1024, 2);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t enough = least_memory(cases[i]);
+
+        assert_int_equal(analyzer("--memory %zuK %s", enough - 1, cases[i]), 1);
+        assert_runs("--memory %zuK %s", enough, cases[i]);
+    }
+    assert_runs("--memory %zuK --gradient g.h5 %s", least[1] + 1,
+                cases[0]); /* one after the other */
+    free(v);
+}
+
 static void test_help_and_version(void **state)
 {
     static const char *const options[] = {
@@ -180,7 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failing_checkpoint), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_output_folder),      cmocka_unit_test(test_outputs_among_inputs),
-        cmocka_unit_test(test_help_and_version),   cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_memory_of_vectors),  cmocka_unit_test(test_help_and_version),
+        cmocka_unit_test(test_full_output),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

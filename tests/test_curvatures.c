@@ -244,7 +244,7 @@ static void test_manifold(void **state)
     for (int side = 0; side < 2; side++) {
         geodesic(arch, w, v, side == 0 ? h : -h, moved);
         assert_ok(ks_alloc(n, sizeof(double), &g[side]));
-        assert_ok(ks_gradient(&q, &loss, g[side]));
+        assert_ok(ks_gradient(&q, NULL, &loss, g[side]));
         project(arch, moved, g[side]);
     }
     c->critic.w = w;

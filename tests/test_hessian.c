@@ -117,7 +117,7 @@ static void test_against_gradient(void **state)
                 g[side] = random_array(&rng, n);
                 for (size_t k = 0; k < n; k++)
                     c->critic.w[k] += (side == 0 ? h : -2 * h) * v[k];
-                assert_ok(ks_gradient(&q, &loss[side], g[side]));
+                assert_ok(ks_gradient(&q, NULL, &loss[side], g[side]));
             }
             for (size_t k = 0; k < n; k++) {
                 slope += v[k] * (g[0][k] + g[1][k]) / 2;

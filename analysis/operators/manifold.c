@@ -145,7 +145,7 @@ static ks_status build(const struct ks_problem *problem, struct manifold *m)
 
     m->w = critics->w;
     KS_TRY(ks_alloc(n, sizeof *m->v, &m->v));
-    KS_TRY(ks_gradient(problem, &loss, m->v)); /* where P v will be */
+    KS_TRY(ks_gradient(problem, NULL, &loss, m->v)); /* where P v will be */
     KS_TRY(find_spheres(problem, m->v, m));
     return KS(hessian_new)(problem, &m->hessian);
 }

@@ -78,7 +78,7 @@ ks_status ks_output_stem(const char *output, char **stem);
 /* How the memory is spent, in bytes. */
 struct ks_budget {
     size_t fixed;      /* checkpoint, and the operator with nothing kept           */
-    size_t held;       /* the Lanczos vectors, or the dense matrix                 */
+    size_t held;       /* the Lanczos vectors, the dense matrix, or those of --apply */
     size_t kept;       /* of what depends on theta alone: at most, or once it is there */
     bool single_basis; /* the Lanczos basis is in float32                          */
 };
@@ -89,10 +89,14 @@ struct ks_subject {
     char digest[KS_SHA256_TEXT]; /* of that file           */
     struct ks_problem problem;   /* as the operator has it */
     size_t dimension;            /* of the operator        */
+    size_t vectors;              /* that it is applied to  */
     int processes;               /* that share a product   */
     const struct ks_budget *budget;
 };
 
+/* What a process may take in all, of which it has `fixed` already. */
+double ks_budget_room(const struct ks_analysis *analysis, const struct ks_team *world,
+                      size_t fixed);
 /* With `fixed` given, divides what --memory (or the machine) leaves beside it: first the vectors of
  * this process of `team`, in float64 if they fit, and else in float32, on all processes of the
  * world; then what is kept. KS_MEMORY where that is too little, with the sizes; on all processes
@@ -134,14 +138,18 @@ void ks_watch_resumed(void *watch, const struct ks_lanczos *lanczos);
 void ks_watch_step(void *watch, const struct ks_lanczos *lanczos);
 void ks_watch_product(void *watch, size_t products);
 
+/* --apply, before there is an operator: subject->vectors, of the team. */
+ks_status ks_apply_count(const struct ks_analysis *analysis, const struct ks_team *team,
+                         struct ks_subject *subject);
 /* --apply: a, the operator of the selected coordinates, times each vector of a file, written to
  * --output; vectors have their whole length, and what is not selected is ignored and zero. `watch`
  * has been set up but for the number of products. */
 ks_status ks_apply_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
                         const struct ks_operator *a, const struct ks_selection *selection,
                         struct ks_watch *watch);
-/* --gradient: loss and gradient, written. In a team both are for all processes. */
+/* --gradient: loss and gradient, written. In a team both are for all processes. `start`:
+ * ks_alloc_total() before the checkpoint was read. KS_MEMORY where --memory is too little. */
 ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
-                           const struct ks_team *team);
+                           const struct ks_team *world, const struct ks_team *team, size_t start);
 
 #endif

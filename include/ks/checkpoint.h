@@ -51,7 +51,9 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *chec
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
-/* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are not read. */
+/* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are not read. How
+ * many vectors there are, without reading them; and all of them. */
+ks_status ks_vectors_count(const char *path, size_t n, size_t *k);
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
                            const struct ks_attributes *attributes);

@@ -81,7 +81,10 @@ ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_
 ks_status ks_manifold_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_manifold_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* L and its gradient [E P], of all critics, always in float64; this process's part of them. */
-ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient);
+/* L and its gradient [E P], of all critics, always in float64; this process's part of them.
+ * *memory: bytes that this may take beside, and then those that it takes, also where they are more:
+ * KS_MEMORY. NULL: any. */
+ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,
+                      double *gradient);
 
 #endif

@@ -9,27 +9,46 @@
 static const char FORMAT[] = "kappascope-vector";
 static const char OBJECT[] = "/vector";
 
+/* [k, n], which the file must have. */
+static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
+                            struct ks_h5_shape *shape)
+{
+    KS_TRY(ks_h5_shape(h5, OBJECT, shape));
+    if (shape->rank != 2 || shape->dims[0] == 0)
+        return ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", path,
+                       OBJECT, n, shape->rank == 2 ? "none" : "another number of dimensions");
+    return ks_h5_expect_shape(h5, OBJECT, &(struct ks_h5_shape){2, {shape->dims[0], n}});
+}
+
+ks_status ks_vectors_count(const char *path, size_t n, size_t *k)
+{
+    ks_status status;
+    struct ks_h5 *h5;
+    struct ks_h5_shape shape;
+
+    *k = 0;
+    KS_TRY(ks_h5_open(path, FORMAT, &h5));
+    status = find_shape(h5, path, n, &shape);
+    if (status == KS_OK)
+        *k = shape.dims[0];
+    ks_h5_close(h5);
+    return status;
+}
+
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors)
 {
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
-    struct ks_h5_shape shape, expected = {.rank = 2};
+    struct ks_h5_shape shape;
     double *values = NULL;
 
     *k = 0;
     *vectors = NULL;
     KS_TRY(ks_h5_open(path, FORMAT, &h5));
-    KS_GO(ks_h5_shape(h5, OBJECT, &shape));
-    if (shape.rank != 2 || shape.dims[0] == 0) {
-        status = ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", path,
-                         OBJECT, n, shape.rank == 2 ? "none" : "another number of dimensions");
-        goto done;
-    }
-    expected.dims[0] = shape.dims[0];
-    expected.dims[1] = n;
-    KS_GO(ks_h5_read_new(h5, OBJECT, &expected, &values));
-    KS_GO(ks_h5_expect_finite(h5, OBJECT, expected.dims[0] * n, values));
-    *k = expected.dims[0];
+    KS_GO(find_shape(h5, path, n, &shape));
+    KS_GO(ks_h5_read_new(h5, OBJECT, &shape, &values));
+    KS_GO(ks_h5_expect_finite(h5, OBJECT, shape.dims[0] * n, values));
+    *k = shape.dims[0];
     *vectors = values, values = NULL;
 done:
     free(values);
