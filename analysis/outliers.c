@@ -21,8 +21,8 @@ static size_t count_end(const struct ks_probe *p, size_t from, int step)
     return count;
 }
 
-/* Going inward from each end, up to the first that has not converged. Where all have, the last of
- * each way has no next and belongs to the other way. */
+/* Going inward from each end, up to the first that has not converged. Where all have, as those of
+ * --exact, no bulk is left; the last of each way has no next and belongs to the other way. */
 struct ks_ends ks_probe_ends(const struct ks_probe *p)
 {
     struct ks_ends ends = {.high = count_end(p, p->steps - 1, -1)};

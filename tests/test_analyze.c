@@ -57,6 +57,7 @@ static void test_apply_and_exact(void **state)
         s = spectrum(archs[i].name, "--exact --precision f64");
         assert_null(s->alpha);
         assert_int_equal(s->order, n);
+        assert_close(ks_summary_get(s, "outliers"), (double)n, 0); /* all have converged */
         for (size_t k = 0; k < n; k++) {
             assert_close(s->ritz[k], eigenvalue[k], 1e-13 * size);
             assert_close(s->weight[k], 1 / (double)n, 1e-16);
