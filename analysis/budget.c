@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ks/analysis.h"
+#include "ks/memory.h"
 
 /* Vectors that stay in memory beside the operator: the basis, the dense matrix, or those of --apply
  * with the file of the products, which is put together in memory, and a pair at work. */
@@ -24,7 +25,7 @@ static double held_bytes(const struct ks_analysis *o, const struct ks_team *team
  * that. */
 double ks_budget_room(const struct ks_analysis *o, const struct ks_team *world, size_t fixed)
 {
-    double left = (double)ks_analysis_free_memory() / (world ? world->near : 1);
+    double left = (double)ks_memory_free("") / (world ? world->near : 1);
 
     if (o->memory == 0)
         return ((double)fixed + left) / 2;

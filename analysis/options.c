@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ks/analysis.h"
 #include "ks/number.h"
@@ -249,22 +248,4 @@ ks_status ks_analysis_read(struct ks_analysis *a)
     KS_TRY(bytes("memory", memory, &a->memory));
     KS_TRY(read_compat(a));
     return read_files(a);
-}
-
-/* MemAvailable counts what the file cache would give back; where there is no /proc, free pages. */
-size_t ks_analysis_free_memory(void)
-{
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[256];
-    size_t kilobytes = 0;
-    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-
-    while (file && kilobytes == 0 && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %zu kB", &kilobytes) != 1)
-            kilobytes = 0;
-    if (file)
-        fclose(file);
-    if (kilobytes > 0)
-        return kilobytes * 1024;
-    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
 }

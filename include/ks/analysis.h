@@ -55,9 +55,6 @@ struct ks_analysis {
 extern const struct poptOption ks_analysis_options[];
 ks_status ks_analysis_read(struct ks_analysis *analysis);
 
-/* Bytes of memory that are free. */
-size_t ks_analysis_free_memory(void);
-
 /* The names of n spectra, "DIR/NAME.spectrum.h5" for "NAME.h5", in *outputs, which the caller frees
  * with ks_outputs_free. KS_USAGE where two are the same file or one is a checkpoint, KS_IO where
  * `folder` cannot be written; it is made if it is missing but its parent is there. */

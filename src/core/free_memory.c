@@ -1,0 +1,97 @@
+/* The memory that is free for this process: the machine's, or what the limits of its control groups
+ * leave, by which containers and batch systems hold it. Of the two generations (cgroup v1, v2) in
+ * the Linux kernel's documentation, admin-guide. */
+#include "ks/memory.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH = 4096 };
+
+/* Names of a generation's files, from the root and in a group's folder. `cache`: the file cache
+ * that would be given back, of the group and those below it. */
+struct generation {
+    const char *mount, *limit, *usage, *cache;
+};
+static const struct generation v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                     "memory.usage_in_bytes", "total_inactive_file"};
+static const struct generation v2 = {"/sys/fs/cgroup", "memory.max", "memory.current",
+                                     "inactive_file"};
+
+/* The number behind `word` at the start of a line of the file; false: there is none. */
+static bool read_number(const char *folder, const char *name, const char *word, double *number)
+{
+    char path[2 * PATH], line[256];
+    size_t length = strlen(word);
+    bool found = false;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = strncmp(line, word, length) == 0 && sscanf(line + length, "%lf", number) == 1;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* What the group of that path and those above it leave; "max" is no number. A container may show
+ * its own group as the topmost one: folders that are not there limit nothing. */
+static double left_in(const char *root, const struct generation *g, char *group)
+{
+    double least = INFINITY, limit, used, cache;
+    char folder[PATH + 256], *slash;
+
+    do {
+        snprintf(folder, sizeof folder, "%s%s%s", root, g->mount, group);
+        if (read_number(folder, g->limit, "", &limit) && read_number(folder, g->usage, "", &used)) {
+            if (!read_number(folder, "memory.stat", g->cache, &cache))
+                cache = 0;
+            least = fmin(least, fmax(limit - used + cache, 1));
+        }
+        slash = strrchr(group, '/');
+        if (slash)
+            *slash = '\0';
+    } while (slash);
+    return least;
+}
+
+/* A line of cgroup: "0::GROUP", or of v1 "NUMBER:CONTROLLERS:GROUP". */
+static double left_by_groups(const char *root)
+{
+    char path[PATH], line[PATH], *controllers, *group;
+    double least = INFINITY;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        controllers = strchr(line, ':');
+        group = controllers ? strchr(++controllers, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        if (!*controllers || strstr(controllers, "memory"))
+            least = fmin(least, left_in(root, *controllers ? &v1 : &v2, group));
+    }
+    if (file)
+        fclose(file);
+    return least;
+}
+
+/* MemAvailable counts what the file cache would give back; where there is no /proc, free pages. */
+size_t ks_memory_free(const char *root)
+{
+    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    double kilobytes, bytes = pages > 0 && page > 0 ? (double)pages * (double)page : 0;
+    char folder[PATH];
+
+    snprintf(folder, sizeof folder, "%s/proc", root);
+    if (read_number(folder, "meminfo", "MemAvailable:", &kilobytes))
+        bytes = 1024 * kilobytes;
+    return (size_t)fmin(bytes, left_by_groups(root));
+}

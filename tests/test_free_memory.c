@@ -1,0 +1,71 @@
+/* Free memory, of made-up machines. */
+#include "tree.h"
+
+#include "ks/memory.h"
+
+/* 8,192,000 bytes. */
+static const char MEMINFO[] = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    8000 kB\n";
+
+static void assert_free(size_t expected)
+{
+    assert_int_equal(ks_memory_free(tree), expected);
+}
+
+static void test_machine(void **state)
+{
+    (void)state;
+    assert_true(ks_memory_free("") > 1000000);
+    assert_true(ks_memory_free(tree) > 1000000); /* no /proc: the system's own word */
+    tree_write("proc/meminfo", MEMINFO);
+    assert_free(8192000);
+    tree_write("proc/self/cgroup", "0::/\n");
+    assert_free(8192000);
+}
+
+/* The least of all groups on the way; file cache that would be given back is free. */
+static void test_v2(void **state)
+{
+    (void)state;
+    tree_write("proc/meminfo", MEMINFO);
+    tree_write("proc/self/cgroup", "0::/slurm/job/step\n");
+    tree_write("sys/fs/cgroup/slurm/job/step/memory.max", "max\n");
+    tree_write("sys/fs/cgroup/slurm/job/step/memory.current", "300000\n");
+    assert_free(8192000);
+    tree_write("sys/fs/cgroup/slurm/job/memory.max", "500000\n");
+    tree_write("sys/fs/cgroup/slurm/job/memory.current", "300000\n");
+    assert_free(200000);
+    tree_write("sys/fs/cgroup/slurm/job/memory.stat",
+               "anon 9\ninactive_file 50000\nactive_file 7\n");
+    assert_free(250000);
+    tree_write("sys/fs/cgroup/memory.max", "400000\n"); /* as a container shows its own */
+    tree_write("sys/fs/cgroup/memory.current", "399000\n");
+    assert_free(1000);
+    tree_write("sys/fs/cgroup/memory.current", "400000\n");
+    assert_free(1); /* no more, but known */
+}
+
+static void test_v1(void **state)
+{
+    (void)state;
+    tree_write("proc/meminfo", MEMINFO);
+    tree_write("proc/self/cgroup", "9:name=systemd:/a\n4:cpu,memory:/job\n2:cpuset:/b\n0::/\n");
+    tree_write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    tree_write("sys/fs/cgroup/memory/memory.usage_in_bytes", "5\n");
+    assert_free(8192000);
+    tree_write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "600000\n");
+    tree_write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "500000\n");
+    tree_write("sys/fs/cgroup/memory/job/memory.stat",
+               "inactive_file 3\ntotal_inactive_file 70000\n");
+    assert_free(170000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_machine, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_v2, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_v1, tree_make, tree_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
