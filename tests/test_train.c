@@ -269,6 +269,7 @@ static void test_places_taken(void **state)
     assert_non_null(strstr(complained, "progress.csv"));
     assert_false(exists("taken/run.json"));
     assert_int_equal(rmdir(scratch("taken/progress.csv")), 0);
+    assert_trains(SMALL "--set evaluations=0 --arch bn+ce --out taken --stop-at 2");
     mkdir(scratch("taken/step_000000060.h5"), 0777);
     assert_int_equal(train(SMALL "--set evaluations=0 --arch bn+ce --out taken"), 2);
     assert_non_null(strstr(complained, "step_000000060.h5"));
