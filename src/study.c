@@ -213,8 +213,8 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_place_program("kappascope-analyze", &job->analyze));
     KS_TRY(check_env(job));
     /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
-    KS_TRY(ks_graph_new(job->study, job->train, job->analyze,
-                        ks_memory_free("") / (2 * job->jobs), &job->graph));
+    KS_TRY(ks_graph_new(job->study, job->train, job->analyze, ks_memory_free("") / (2 * job->jobs),
+                        &job->graph));
     if (show_status)
         return print_status(job);
     if (!dry_run)
