@@ -233,7 +233,8 @@ static void test_study(void **state)
         }
 }
 
-/* The README's example: 261 biases of the input's norm and 513 shifts of the softmax a critic. */
+/* The example of analysis/README.md: 261 biases of the input's norm and 513 shifts of the softmax
+ * per critic. */
 static void test_full_size(void **state)
 {
     char *text = study_text("bn+wn+ce", 512, 4);

@@ -1,8 +1,8 @@
 /* A network's description: the text of an `.arch` file, parsed for a given input width.
  *
- * The grammar is in the README. Layers are numbered in the order in which a reader meets them once
- * `repeat` is unrolled; the flat parameter vector holds them in that order, inside a layer the
- * arrays in the order of its table, each row-major. */
+ * The grammar is in configs/README.md. Layers are numbered in the order in which a reader meets
+ * them once `repeat` is unrolled; the flat parameter vector holds them in that order, inside a
+ * layer the arrays in the order of its table, each row-major. */
 #ifndef KS_ARCH_H
 #define KS_ARCH_H
 

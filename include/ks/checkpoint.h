@@ -1,7 +1,7 @@
 /* Checkpoints and vectors: the HDF5 files that the programs share.
  *
  * Everything is double in memory; a file written with `single` holds float32. Files appear whole or
- * not at all. Layout: the README, "Files". All flat vectors are in the canonical order of
+ * not at all. Layout: checkpoints/README.md. All flat vectors are in the canonical order of
  * arch.h, critic after critic. */
 #ifndef KS_CHECKPOINT_H
 #define KS_CHECKPOINT_H

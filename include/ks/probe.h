@@ -1,4 +1,4 @@
-/* One probe of a spectrum, and the figures of the README's table that can be read off it: each a
+/* One probe of a spectrum, and the figures of analysis/README.md that can be read off it: each a
  * function of its name. How those of several probes become one number is in summary.c. */
 #ifndef KS_PROBE_H
 #define KS_PROBE_H

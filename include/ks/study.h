@@ -1,4 +1,4 @@
-/* A study: what a `.study` file asks for. Its form is in the README, "Studies". */
+/* A study: what a `.study` file asks for. Its form is in configs/README.md. */
 #ifndef KS_STUDY_H
 #define KS_STUDY_H
 
