@@ -13,27 +13,26 @@ static const struct ks_layer *find_layer(const struct ks_arch *arch, size_t numb
     return NULL;
 }
 
-/* The parameters [*low, *high) of one critic that the problem asks for. */
-static ks_status find_range(const struct ks_problem *q, size_t *low, size_t *high)
+ks_status ks_selection_range(const struct ks_networks *critics, int critic, int layer, size_t *low,
+                             size_t *high)
 {
-    const struct ks_networks *critics = &q->checkpoint->critic;
     const struct ks_layer *l;
 
     *low = 0;
     *high = critics->arch->parameters;
-    if (q->critic >= (int)critics->ensemble)
+    if (critic >= (int)critics->ensemble)
         return ks_fail(KS_USAGE, "--critic: expected 0 to %zu, found %d", critics->ensemble - 1,
-                       q->critic);
-    if (q->layer < 0)
+                       critic);
+    if (layer < 0)
         return KS_OK;
-    l = find_layer(critics->arch, (size_t)q->layer);
+    l = find_layer(critics->arch, (size_t)layer);
     if (!l)
         return ks_fail(KS_USAGE, "--layer: expected 0 to %zu, found %d",
-                       critics->arch->layer[critics->arch->n_layers - 1].number, q->layer);
+                       critics->arch->layer[critics->arch->n_layers - 1].number, layer);
     if (l->parameters == 0)
         return ks_fail(KS_USAGE,
                        "--layer: expected a layer with parameters, found layer %d, a %s without",
-                       q->layer, l->kind->name);
+                       layer, l->kind->name);
     *low = l->offset;
     *high = l->offset + l->parameters;
     return KS_OK;
@@ -65,7 +64,7 @@ ks_status ks_selection_new(const struct ks_problem *q, bool moving, struct ks_se
     size_t low, high;
 
     *selection = NULL;
-    KS_GO(find_range(q, &low, &high));
+    KS_GO(ks_selection_range(&q->checkpoint->critic, q->critic, q->layer, &low, &high));
     KS_GO(ks_alloc(1, sizeof *s, &s));
     s->of = s->n = q->checkpoint->critic.ensemble * q->checkpoint->critic.arch->parameters;
     if (q->critic >= 0 || q->layer >= 0 || moving) {

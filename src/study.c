@@ -84,13 +84,14 @@ static void job_clear(struct job *job)
         close(job->lock);
 }
 
-static ks_status check_env(const struct job *job)
+/* The task is known, and the analyzer's options fit its critics. */
+static ks_status check_study(const struct job *job)
 {
     struct ks_env_about about;
 
     for (size_t i = 0; ks_env_about(i, &about); i++)
         if (strcmp(about.name, job->study->env) == 0)
-            return KS_OK;
+            return ks_study_check(job->study, about.observations, about.actions);
     return ks_fail(KS_FORMAT, "%s:%zu: env: '%s' is not known (kappascope train --list)", job->path,
                    job->study->env_line, job->study->env);
 }
@@ -211,7 +212,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(check_folder(job));
     KS_TRY(ks_place_program("kappascope-train", &job->train));
     KS_TRY(ks_place_program("kappascope-analyze", &job->analyze));
-    KS_TRY(check_env(job));
+    KS_TRY(check_study(job));
     /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
     KS_TRY(ks_graph_new(job->study, job->train, job->analyze, ks_memory_free("") / (2 * job->jobs),
                         &job->graph));

@@ -428,6 +428,10 @@ static void test_study_program_writes_nothing(void **state)
     tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
     run_study("", 2);
     assert_said("some.study:3: architectures: 'xx'", 1);
+    tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n"
+                             "[analyze]\nlayer = 99\n");
+    run_study("--dry-run", 2);
+    assert_said("some.study:7: bn+ce: --layer: expected 0 to 13, found 99", 1);
     tree_write("some.study", GOOD);
     run_study("--jobs=0", 2);
     assert_said("--jobs: expected a whole number from 1 to 4096, found '0'", 1);

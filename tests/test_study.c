@@ -195,6 +195,47 @@ static void test_wrong_studies(void **state)
     assert_fails(ks_study_read(tree_path("none.study"), true, &s), KS_IO, "none.study");
 }
 
+/* What no critic of the study will have is named before any is trained. */
+static void test_options_that_do_not_fit(void **state)
+{
+    static const char head[] =
+        "[study]\nenv = x\narchitectures = bn+wn+ce %s\nseeds = 0\nsteps = 9\n"
+        "[analyze]\nscale = 1\n%s\n[train]\nanalysis_minibatches = 2\n";
+    static const struct {
+        const char *architecture, *line, *words;
+    } wrong[] = {
+        {"", "batches = 3", ":8: --batches: expected at most 2 (analysis_minibatches), found 3"},
+        {"", "critic = 2", ":8: --critic: expected 0 to 1, found 2"},
+        {"", "layer = 99", ":8: bn+wn+ce: --layer: expected 0 to 13, found 99"},
+        {"", "layer = 3",
+         ":8: bn+wn+ce: --layer: expected a layer with parameters, found layer 3, a relu"},
+        {"tiny.arch", "layer = 10", ":8: tiny: --layer: expected 0 to 2, found 10"},
+        {"bn+ce", "operator = manifold", ":8: bn+ce: --operator: the description has no projected"},
+        {"", "exact = yes", ":8: bn+wn+ce: --exact: expected at most 8000 parameters, found 19"},
+        {"broken.arch", "", "broken.arch:2: "},
+    };
+    struct ks_study *s = NULL;
+    char text[512];
+
+    (void)state;
+    tree_write("tiny.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    tree_write("broken.arch", "dense 4\nrellu\ndense 1\nloss mse\n");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(text, sizeof text, head, wrong[i].architecture, wrong[i].line);
+        assert_ok(read_text(text, &s));
+        assert_fails(ks_study_check(s, 223, 38), KS_FORMAT, wrong[i].words);
+        ks_study_free(s);
+    }
+    snprintf(text, sizeof text, head, "tiny.arch", "batches = 2\ncritic = 1\nlayer = 2");
+    assert_ok(read_text(text, &s));
+    assert_ok(ks_study_check(s, 223, 38));
+    ks_study_free(s);
+    snprintf(text, sizeof text, head, "", "operator = manifold");
+    assert_ok(read_text(text, &s));
+    assert_ok(ks_study_check(s, 223, 38));
+    ks_study_free(s);
+}
+
 static void test_long_line_is_refused(void **state)
 {
     static char text[4000] = "[study]\narchitectures = ";
@@ -292,6 +333,7 @@ int main(void)
         IN_TREE(test_all_and_long_lists),
         IN_TREE(test_architecture_of_a_file),
         IN_TREE(test_wrong_studies),
+        IN_TREE(test_options_that_do_not_fit),
         IN_TREE(test_long_line_is_refused),
         IN_TREE(test_reading_without_memory),
         IN_TREE(test_options_are_forgotten),

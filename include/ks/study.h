@@ -12,6 +12,7 @@ enum { KS_STUDY_ARCHITECTURES = 64, KS_STUDY_SEEDS = 256, KS_STUDY_SETTINGS = 64
 
 struct ks_setting {
     char *key, *value; /* owned */
+    size_t line;       /* where it stands in the file */
 };
 
 struct ks_study_architecture {
@@ -45,6 +46,10 @@ struct ks_study {
  * the architectures have to be there, too. The caller frees. */
 ks_status ks_study_read(const char *path, bool check_files, struct ks_study **study);
 void ks_study_free(struct ks_study *study); /* NULL is fine */
+
+/* Refuses what [analyze] asks of critics that will not have it, for a task of these widths: so many
+ * minibatches, that critic, that layer, a projection; KS_FORMAT with file and line. */
+ks_status ks_study_check(const struct ks_study *study, size_t observations, size_t actions);
 
 /* "runs/ENV/ARCHITECTURE/seedS" into *folder, which the caller frees. */
 ks_status ks_study_run_folder(const struct ks_study *study, size_t architecture, size_t seed,

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "ks/analysis.h"
 #include "ks/error.h"
 #include "ks/study.h"
 
@@ -18,6 +19,8 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files);
 ks_status ks_study_take_analyze(const char *key, const char *value);
 /* Forgets the options taken. */
 void ks_study_forget_analyze(void);
+/* What [analyze] of a study says, as the analyzer reads it; without strings. */
+ks_status ks_study_read_analyze(const struct ks_study *study, struct ks_analysis *analysis);
 
 /* The option takes no value ("exact"): its value in the study is yes or no. */
 bool ks_study_is_flag(const char *key);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/analysis.h"
 #include "ks/memory.h"
 
 /* Where files go and how summaries are printed is the study's business. */
@@ -97,4 +96,16 @@ void ks_study_forget_analyze(void)
             *(char **)o->arg = NULL;
         }
     }
+}
+
+ks_status ks_study_read_analyze(const struct ks_study *s, struct ks_analysis *analysis)
+{
+    ks_status status = KS_OK;
+
+    for (size_t i = 0; i < s->n_analyze && status == KS_OK; i++)
+        status = ks_study_take_analyze(s->analyze[i].key, s->analyze[i].value);
+    if (status == KS_OK)
+        status = ks_analysis_read(analysis);
+    ks_study_forget_analyze();
+    return status;
 }

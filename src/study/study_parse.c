@@ -258,6 +258,7 @@ static ks_status add_setting(const struct parser *p, struct ks_setting *list, si
     if (*n == KS_STUDY_SETTINGS)
         return ks_fail(KS_FORMAT, "more than %d settings", KS_STUDY_SETTINGS);
     (*n)++;
+    list[*n - 1].line = p->line;
     KS_TRY(ks_copy_string(key, &list[*n - 1].key));
     return ks_copy_string(value, &list[*n - 1].value);
 }

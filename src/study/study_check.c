@@ -1,0 +1,87 @@
+/* What [analyze] asks of the critics, as far as it can be known before they are trained. */
+#include "ks/study.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/analysis.h"
+#include "ks/architecture.h"
+#include "ks/slq.h"
+#include "ks/study_keys.h"
+
+/* The failure with the line of that key, and the architecture that it is about (may be NULL). */
+static ks_status fail_at(const struct ks_study *s, const char *key, const char *architecture)
+{
+    char message[1024];
+    size_t line = 0;
+
+    snprintf(message, sizeof message, "%s", ks_error_text());
+    for (size_t i = 0; i < s->n_analyze; i++)
+        if (strcmp(s->analyze[i].key, key) == 0)
+            line = s->analyze[i].line;
+    return ks_fail(KS_FORMAT, "%s:%zu: %s%s%s", s->path, line, architecture ? architecture : "",
+                   architecture ? ": " : "", message);
+}
+
+static ks_status check_projected(const struct ks_arch *arch)
+{
+    for (size_t i = 0; i < arch->n_layers; i++)
+        if (arch->layer[i].sphere_rows > 0)
+            return KS_OK;
+    return ks_fail(KS_FORMAT, "--operator: the description has no projected layer (project=unit or "
+                              "unit-kernel), which manifold needs");
+}
+
+/* The critics of one architecture. */
+static ks_status check_critics(const struct ks_study *s, const struct ks_analysis *a,
+                               const char *name, const struct ks_networks *critics)
+{
+    size_t low, high, n;
+
+    if (ks_selection_range(critics, a->critic, -1, &low, &high) != KS_OK)
+        return fail_at(s, "critic", NULL);
+    if (ks_selection_range(critics, a->critic, a->layer, &low, &high) != KS_OK)
+        return fail_at(s, "layer", name);
+    if (strcmp(a->kind->name, "manifold") == 0 && check_projected(critics->arch) != KS_OK)
+        return fail_at(s, "operator", name);
+    n = (high - low) * (a->critic < 0 ? critics->ensemble : 1);
+    if (a->exact && !a->kind->moving && n > KS_EXACT_LIMIT) {
+        ks_fail(KS_FORMAT, "--exact: expected at most %d parameters, found %zu", KS_EXACT_LIMIT, n);
+        return fail_at(s, "exact", name);
+    }
+    return KS_OK;
+}
+
+static ks_status check_architecture(const struct ks_study *s, const struct ks_analysis *a,
+                                    const struct ks_study_architecture *architecture,
+                                    size_t observations, size_t actions)
+{
+    struct ks_networks critics = {.ensemble = s->settings.critics};
+    char *critic = NULL, *actor = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_architecture(architecture->argument, &s->settings, actions, &critic, &actor));
+    KS_GO(KS(arch_parse)(critic, architecture->argument, observations + actions, &critics.arch));
+    status = check_critics(s, a, architecture->name, &critics);
+done:
+    KS(arch_free)(critics.arch);
+    free(critic);
+    free(actor);
+    return status;
+}
+
+ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t actions)
+{
+    struct ks_analysis a;
+
+    KS_TRY(ks_study_read_analyze(s, &a));
+    if (a.batches > s->settings.analysis_minibatches) {
+        ks_fail(KS_FORMAT, "--batches: expected at most %zu (analysis_minibatches), found %zu",
+                s->settings.analysis_minibatches, a.batches);
+        return fail_at(s, "batches", NULL);
+    }
+    for (size_t i = 0; i < s->n_architectures; i++)
+        KS_TRY(check_architecture(s, &a, &s->architecture[i], observations, actions));
+    return KS_OK;
+}
