@@ -1,4 +1,5 @@
 /* kappascope-study: trains, analyzes and plots a whole study; its files are its only state. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -56,6 +57,9 @@ static const struct ks_program program = {
                "they were; a run\n"
                "that failed with a number that is not finite fails again until its folder is "
                "removed.\n"
+               "A folder is that of one study. What does not change its trainings may change: with "
+               "another\n"
+               "[analyze] all spectra are made again, with another missing or grid the tables.\n"
                "\nEXAMPLES\n"
                "  kappascope study quick\n"
                "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
@@ -65,11 +69,12 @@ static const struct ks_program program = {
 
 /* What the study works with; job_clear frees it. */
 struct job {
-    char *path, *dir, *train, *analyze; /* owned */
-    struct ks_study *study;             /* owned */
-    struct ks_graph *graph;             /* owned */
-    size_t jobs;                        /* at a time */
-    int lock;                           /* descriptor of the folder while it is ours; -1: none */
+    char *path, *dir, *train, *analyze, *plot; /* owned */
+    struct ks_study *study;                    /* owned */
+    struct ks_graph *graph;                    /* owned */
+    size_t jobs;                               /* at a time */
+    bool held;                                 /* the folder's study.study says the same */
+    int lock; /* descriptor of the folder while it is ours; -1: none */
 };
 
 static void job_clear(struct job *job)
@@ -80,6 +85,7 @@ static void job_clear(struct job *job)
     free(job->dir);
     free(job->train);
     free(job->analyze);
+    free(job->plot);
     if (job->lock >= 0)
         close(job->lock);
 }
@@ -96,40 +102,46 @@ static ks_status check_study(const struct job *job)
                    job->study->env_line, job->study->env);
 }
 
-/* The line in which two texts part. */
-static size_t first_difference(const char *a, const char *b)
+/* The folder holds a study with the same trainings, or none. */
+static ks_status compare_folder(struct job *job, const char *path)
 {
-    size_t line = 1;
-
-    for (; *a && *a == *b; a++, b++)
-        line += *a == '\n';
-    return line;
-}
-
-/* The folder holds this study or none. */
-static ks_status check_folder(const struct job *job)
-{
-    char *path = NULL, *text = NULL;
+    struct ks_study *asked = NULL, *held = NULL;
+    const char *difference;
     ks_status status = KS_OK;
 
-    KS_GO(ks_print_string(&path, "%s/study.study", job->dir));
+    job->held = job->graph->stale = false;
     if (!ks_text_exists(path))
-        goto done;
-    KS_GO(ks_text_read(path, &text, NULL));
-    if (strcmp(text, job->study->text) != 0)
+        return KS_OK;
+    KS_GO(ks_study_read(path, false, &held));
+    KS_GO(ks_study_read(job->path, false, &asked));
+    difference = ks_study_difference(asked, held);
+    if (difference)
         status = ks_fail(KS_USAGE,
-                         "%s: the folder holds another study, it differs from %s in line %zu; "
-                         "choose another with --out, or remove it",
-                         path, job->path, first_difference(text, job->study->text));
+                         "%s: the folder holds another study, it differs from %s in '%s'; choose "
+                         "another with --out, or remove it",
+                         path, job->path, difference);
+    job->held = strcmp(held->text, job->study->text) == 0;
+    job->graph->stale = !ks_study_same_analysis(asked, held);
 done:
+    ks_study_free(asked);
+    ks_study_free(held);
+    return status;
+}
+
+static ks_status check_folder(struct job *job)
+{
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
+    status = compare_folder(job, path);
     free(path);
-    free(text);
     return status;
 }
 
 /* Makes the folder, keeps others out of it while this process lives, and leaves there what was
- * asked. */
-static ks_status claim_folder(struct job *job)
+ * asked: last, as the spectra that are there have to be those of that. */
+static ks_status claim_folder(struct job *job, bool quiet)
 {
     char *path = NULL;
     ks_status status;
@@ -137,9 +149,11 @@ static ks_status claim_folder(struct job *job)
     KS_TRY(ks_folder_make(job->dir));
     KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
     KS_TRY(check_folder(job));
+    if (job->graph->stale && !quiet)
+        fprintf(stderr, "[analyze] is not what it was: all spectra are made again\n");
+    KS_TRY(ks_graph_remove_stale(job->graph, job->dir));
     KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
-    status = ks_text_exists(path) ? KS_OK
-                                  : ks_file_write(path, job->study->text, strlen(job->study->text));
+    status = job->held ? KS_OK : ks_file_write(path, job->study->text, strlen(job->study->text));
     free(path);
     return status;
 }
@@ -150,13 +164,13 @@ static ks_status print_status(const struct job *job)
     size_t all = job->study->n_checkpoints, checkpoints = 0, spectra = 0;
 
     for (size_t n = 0; n < graph->n_runs; n++) {
-        size_t trained = ks_job_targets(&graph->job[n], job->dir), analyzed = 0;
+        size_t trained = ks_graph_targets(graph, n, job->dir), analyzed = 0;
         char *state = NULL;
 
         KS_TRY(ks_study_run_state(job->dir, graph->job[n].folder, &state));
         for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
             if (graph->job[i].run == n)
-                analyzed += ks_job_targets(&graph->job[i], job->dir);
+                analyzed += ks_graph_targets(graph, i, job->dir);
         printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s\n",
                graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all, state);
         free(state);
@@ -174,7 +188,7 @@ static ks_status run(struct job *job, bool quiet)
     char message[2048];
     ks_status status;
 
-    KS_TRY(claim_folder(job));
+    KS_TRY(claim_folder(job, quiet));
     ks_progress_warn(quiet); /* the jobs run with --quiet */
     KS_TRY(ks_graph_write(job->graph, job->dir));
     status = ks_graph_run(job->graph, job->dir, job->jobs, keep_going != 0, quiet);
@@ -186,6 +200,15 @@ static ks_status run(struct job *job, bool quiet)
     if (ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet) != KS_OK)
         fprintf(stderr, "%s: %s\n", program.name, ks_error_text());
     return ks_fail(status, "%s", message);
+}
+
+static ks_status print_commands(const struct job *job)
+{
+    char *study = job->held ? NULL : realpath(job->path, NULL);
+
+    ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
+    free(study);
+    return fflush(stdout) == 0 ? KS_OK : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
 static ks_status read_jobs(size_t *n)
@@ -209,19 +232,19 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_study_read(job->path, true, &job->study));
     KS_TRY(out ? ks_copy_string(out, &job->dir)
                : ks_print_string(&job->dir, "checkpoints/%s", job->study->name));
-    KS_TRY(check_folder(job));
     KS_TRY(ks_place_program("kappascope-train", &job->train));
     KS_TRY(ks_place_program("kappascope-analyze", &job->analyze));
+    KS_TRY(ks_place_program("kappascope-plot", &job->plot));
     KS_TRY(check_study(job));
     /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
     KS_TRY(ks_graph_new(job->study, job->train, job->analyze, ks_memory_free("") / (2 * job->jobs),
                         &job->graph));
+    KS_TRY(check_folder(job));
     if (show_status)
         return print_status(job);
     if (!dry_run)
         return run(job, arguments->quiet);
-    ks_graph_print(job->graph, job->dir, stdout);
-    return fflush(stdout) == 0 ? KS_OK : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
+    return print_commands(job);
 }
 
 int main(int argc, char **argv)

@@ -1,14 +1,13 @@
-/* The graph of a study, and the programs around it. Shell scripts stand in for training and
- * analysis where only the graph is looked at: order, resumption, failures, interruption. */
+/* The graph of a study. Shell scripts stand in for training and analysis, as only the graph is
+ * looked at: order, resumption, failures, interruption. */
+#include "said.h"
 #include "study_text.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "ks/env.h"
 #include "ks/graph.h"
 
 static const char TWO_RUNS[] =
@@ -66,25 +65,6 @@ static void stage_free(struct stage *stage)
     ks_study_free(stage->study);
 }
 
-static size_t count(const char *text, const char *words)
-{
-    size_t n = 0;
-
-    for (; (text = strstr(text, words)); text++)
-        n++;
-    return n;
-}
-
-static void assert_said(const char *words, size_t lines)
-{
-    const char *said = tree_text("said");
-
-    if (!strstr(said, words))
-        fail_msg("'%s' does not contain '%s'", said, words);
-    if (lines > 0)
-        assert_int_equal(count(said, "\n"), lines);
-}
-
 static void test_commands(void **state)
 {
     struct ks_study *s = NULL;
@@ -118,22 +98,55 @@ static void test_commands(void **state)
     ks_study_free(s);
 }
 
+/* Runs what is printed in a shell. */
+static void run_printed(const struct stage *stage)
+{
+    char command[600];
+    FILE *out = fopen(tree_path("commands"), "w");
+
+    assert_non_null(out);
+    ks_graph_print(stage->graph, tree, tree_path("some.study"), tree_path("bin/fake plot"), out);
+    assert_int_equal(fclose(out), 0);
+    snprintf(command, sizeof command, "MAKELEVEL=1 sh -e %s", tree_path("commands"));
+    assert_int_equal(system(command), 0);
+}
+
 /* What is printed can be handed to a shell, and does it all. */
 static void test_printed_commands(void **state)
 {
     struct stage stage = stage_new(":");
-    char command[600];
-    FILE *out = fopen(tree_path("commands"), "w");
 
     (void)state;
-    assert_non_null(out);
-    ks_graph_print(stage.graph, tree, out);
-    assert_int_equal(fclose(out), 0);
-    snprintf(command, sizeof command, "MAKELEVEL=1 sh -e %s", tree_path("commands"));
-    assert_int_equal(system(command), 0);
+    write_script("bin/fake plot", "#!/bin/sh\n[ $1 = . ] && echo plot >>journal\n");
+    run_printed(&stage);
     assert_int_equal(count(tree_text("journal"), "train "), 2);
+    assert_int_equal(count(tree_text("journal"), "plot"), 1);
+    assert_string_equal(tree_text("study.study"), TWO_RUNS);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_true(ks_graph_is_done(stage.graph, i, tree));
+    stage.graph->stale = true;
+    run_printed(&stage);
+    assert_int_equal(count(tree_text("journal"), "train "), 2);
+    assert_int_equal(count(tree_text("journal"), "analyze "), 2 * 6);
+    stage_free(&stage);
+}
+
+/* Spectra that were made with other options are made again, and nothing else. */
+static void test_stale_spectra(void **state)
+{
+    struct stage stage = stage_new(":");
+
+    (void)state;
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    stage.graph->stale = true;
+    for (size_t i = 0; i < stage.graph->n_jobs; i++)
+        assert_int_equal(ks_graph_is_done(stage.graph, i, tree), stage.graph->job[i].trains);
+    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("journal"), "train "), 2);
+    assert_int_equal(count(tree_text("journal"), "analyze "), 2 * 6);
     stage_free(&stage);
 }
 
@@ -335,157 +348,13 @@ static void test_killed_graph_leaves_no_job(void **state)
     stage_free(&stage);
 }
 
-/* --- the programs --- */
-
-static const char *bin(void)
-{
-    return getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
-}
-
-/* Runs the program with arguments in the shell; its output is in "said". */
-static int run(const char *name, const char *arguments)
-{
-    char command[2048];
-    int result;
-
-    snprintf(command, sizeof command, "%s/%s", bin(), name);
-    if (access(command, X_OK) != 0)
-        skip();
-    snprintf(command, sizeof command, "%s/%s %s >%s 2>&1 </dev/null", bin(), name, arguments,
-             tree_path("said"));
-    result = system(command);
-    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
-}
-
-static void test_front_program(void **state)
-{
-    (void)state;
-    assert_int_equal(run("kappascope", "no-such-command"), 2);
-    assert_said("'no-such-command'", 1);
-    assert_int_equal(run("kappascope", "--no-such-option"), 2);
-    assert_said("'--no-such-option'", 1);
-    assert_int_equal(run("kappascope", "../bin"), 2);
-    assert_int_equal(run("kappascope", ""), 2);
-    assert_said("kappascope: expected a command", 1);
-    assert_int_equal(run("kappascope", "--help"), 0);
-    assert_said("study    train, analyze and plot", 0);
-    assert_int_equal(run("kappascope", "--version"), 0);
-    assert_said("HDF5", 0);
-    assert_int_equal(run("kappascope", "study --help"), 0); /* handed on with its arguments */
-    assert_said("kappascope-study - ", 0);
-    assert_int_equal(run("kappascope", "plot a b"), 2);
-    assert_said("kappascope-plot: expected one folder", 1);
-    assert_int_equal(run("kappascope", "plot --resamples x a"), 2);
-    assert_said("--resamples: expected a whole number from 0 to 10000000, found 'x'", 1);
-}
-
-/* A row a task, with its sizes, under a heading; then architectures and settings. */
-static void test_list(void **state)
-{
-    struct ks_env_about about;
-
-    (void)state;
-    assert_int_equal(run("kappascope-train", "--list"), 0);
-    assert_int_equal(strncmp(tree_text("said"), "Environments ", 13), 0);
-    for (size_t i = 0; ks_env_about(i, &about); i++) {
-        char name[64];
-        const char *row;
-        size_t observations, actions;
-        double step;
-
-        snprintf(name, sizeof name, "\n  %s ", about.name);
-        row = strstr(tree_text("said"), name);
-        assert_non_null(row);
-        assert_int_equal(sscanf(row, "%*s %zu %zu %lf", &observations, &actions, &step), 3);
-        assert_int_equal(observations, about.observations);
-        assert_int_equal(actions, about.actions);
-        assert_close(step, about.control_step, 0);
-    }
-    assert_said("\n\nArchitectures\n  bn+wn+ce ", 0);
-    assert_said("\n\nSettings, with their defaults\n  hidden ", 0);
-}
-
-static void run_study(const char *options, int expected)
-{
-    char arguments[1024];
-
-    snprintf(arguments, sizeof arguments, "%s --out %s %s", tree_path("some.study"),
-             tree_path("out/folder"), options);
-    assert_int_equal(run("kappascope-study", arguments), expected);
-}
-
-static void test_study_program_writes_nothing(void **state)
-{
-    (void)state;
-    if (run("kappascope-train", "--list") != 0)
-        skip();
-    tree_write("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
-    run_study("", 2);
-    assert_said("some.study:2: env: 'dog-trott' is not known", 1);
-    tree_write("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
-    run_study("", 2); /* a name, but of no environment */
-    assert_said("some.study:2: env: 'bn+ce' is not known", 1);
-    tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
-    run_study("", 2);
-    assert_said("some.study:3: architectures: 'xx'", 1);
-    tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n"
-                             "[analyze]\nlayer = 99\n");
-    run_study("--dry-run", 2);
-    assert_said("some.study:7: bn+ce: --layer: expected 0 to 13, found 99", 1);
-    tree_write("some.study", GOOD);
-    run_study("--jobs=0", 2);
-    assert_said("--jobs: expected a whole number from 1 to 4096, found '0'", 1);
-    run_study("--jobs few", 2);
-    assert_said("--jobs: expected a whole number from 1 to 4096, found 'few'", 1);
-    run_study("--jobs 65537", 2); /* make would wait for ever: its pipe holds 65536 bytes */
-    assert_said("--jobs: expected a whole number from 1 to 4096, found '65537'", 1);
-    run_study("--dry-run", 0);
-    assert_said("--arch=dense+mse --seed=1 --steps=1000", 2 + 2 * 6 + 6 * 4);
-    run_study("--status", 0);
-    assert_said("dog-trot/bn+wn+ce/seed3", 7);
-    assert_said("checkpoints  0/4  spectra  0/4  waiting", 7);
-    assert_false(tree_has("out"));
-    assert_int_equal(run("kappascope-study", "no-such-study"), 2);
-    assert_said("no-such-study: neither a file nor a shipped study", 1);
-    assert_int_equal(run("kappascope-study", ""), 2);
-}
-
-static void test_folder_of_another_study(void **state)
-{
-    (void)state;
-    if (run("kappascope-train", "--list") != 0)
-        skip();
-    tree_write("some.study", GOOD);
-    tree_write("out/folder/study.study", "; a comment\n[study]\nenv = dog-run\n");
-    run_study("", 2);
-    assert_said("holds another study, it differs", 1);
-    assert_said("in line 3", 1);
-    assert_false(tree_has("out/folder/study.mk"));
-}
-
-static void test_folder_in_use(void **state)
-{
-    int lock;
-
-    (void)state;
-    if (run("kappascope-train", "--list") != 0)
-        skip();
-    tree_write("some.study", GOOD);
-    tree_write("out/folder/study.study", GOOD);
-    lock = open(tree_path("out/folder"), O_RDONLY | O_DIRECTORY);
-    assert_true(lock >= 0);
-    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
-    run_study("", 2);
-    assert_said("another kappascope-study works in it", 1);
-    close(lock);
-}
-
 int main(void)
 {
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_commands),
         IN_TREE(test_printed_commands),
+        IN_TREE(test_stale_spectra),
         IN_TREE(test_progress),
         IN_TREE(test_graph_runs_once),
         IN_TREE(test_failure_is_named),
@@ -493,11 +362,6 @@ int main(void)
         IN_TREE(test_interrupted_graph_goes_on),
         IN_TREE(test_ignored_signal),
         IN_TREE(test_killed_graph_leaves_no_job),
-        IN_TREE(test_front_program),
-        IN_TREE(test_list),
-        IN_TREE(test_study_program_writes_nothing),
-        IN_TREE(test_folder_of_another_study),
-        IN_TREE(test_folder_in_use),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@ struct ks_job {
 struct ks_graph {
     size_t n_jobs, n_runs;
     struct ks_job *job; /* [n_jobs] the trainings, job i that of run i, then the analyses; owned */
+    bool stale; /* spectra that are there were made with other options: they count as none */
 };
 
 /* `train` and `analyze` are the programs' paths. `memory`: bytes an analysis may fill, unless the
@@ -35,14 +36,19 @@ ks_status ks_graph_new(const struct ks_study *study, const char *train, const ch
                        size_t memory, struct ks_graph **graph);
 void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
 
-/* How many targets of the job are there, in the study's folder `dir`. */
-size_t ks_job_targets(const struct ks_job *job, const char *dir);
+/* How many targets of job i are there, in the study's folder `dir`. */
+size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir);
 /* Nothing is left to do of job i: all its targets are there, and all of its run's training, which
  * would write anew what is analyzed, and that is over: its folder "resume" is gone. */
 bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir);
 
-/* Prints what is left to do as commands for the shell. */
-void ks_graph_print(const struct ks_graph *graph, const char *dir, FILE *out);
+/* Prints what is left to do as commands for the shell: the file `study` (a whole path; NULL: it is
+ * there) becomes the folder's study.study, and at the end the program `plot` draws. */
+void ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
+                    const char *plot, FILE *out);
+
+/* Removes stale spectra, so that they are made again. */
+ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
 
 /* Writes the makefile "study.mk" in the study's folder. */
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);

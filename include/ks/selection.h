@@ -20,7 +20,7 @@ ks_status ks_selection_range(const struct ks_networks *critics, int critic, int 
                              size_t *high);
 
 /* The critic and the layer that the problem names, less the coordinates that never had a gradient
- * where `moving` (Adam's second moment is 0). KS_USAGE as above; KS_NUMBER where nothing is left. */
+ * where `moving` (Adam's second moment is 0). KS_USAGE as above; KS_NUMBER where none is left. */
 ks_status ks_selection_new(const struct ks_problem *problem, bool moving,
                            struct ks_selection **selection);
 void ks_selection_free(struct ks_selection *selection); /* NULL is fine */

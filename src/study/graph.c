@@ -1,9 +1,12 @@
 #include "ks/graph.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "ks/file.h"
 #include "ks/memory.h"
 #include "ks/path.h"
 #include "ks/schedule.h"
@@ -176,14 +179,15 @@ void ks_graph_free(struct ks_graph *graph)
     free(graph);
 }
 
-size_t ks_job_targets(const struct ks_job *job, const char *dir)
+size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
 {
+    const struct ks_job *job = &graph->job[i];
     size_t n = 0;
 
-    for (size_t i = 0; i < job->n_targets; i++) {
+    for (size_t k = 0; k < job->n_targets && (job->trains || !graph->stale); k++) {
         char *path = NULL;
 
-        if (ks_print_string(&path, "%s/%s", dir, job->target[i]) == KS_OK)
+        if (ks_print_string(&path, "%s/%s", dir, job->target[k]) == KS_OK)
             n += ks_text_exists(path);
         free(path);
     }
@@ -205,19 +209,36 @@ static bool has_resume_point(const struct ks_job *training, const char *dir)
 
 bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir)
 {
-    const struct ks_job *job = &graph->job[i], *training = &graph->job[job->run];
+    size_t run = graph->job[i].run;
+    const struct ks_job *job = &graph->job[i], *training = &graph->job[run];
 
-    return ks_job_targets(job, dir) == job->n_targets &&
-           ks_job_targets(training, dir) == training->n_targets && !has_resume_point(training, dir);
+    return ks_graph_targets(graph, i, dir) == job->n_targets &&
+           ks_graph_targets(graph, run, dir) == training->n_targets &&
+           !has_resume_point(training, dir);
 }
 
-void ks_graph_print(const struct ks_graph *graph, const char *dir, FILE *out)
+/* What was asked goes into the folder last, as what is there has to be of that. */
+static void print_start(const struct ks_graph *graph, const char *dir, const char *study, FILE *out)
 {
     fprintf(out, "mkdir -p -- ");
     print_word(out, dir);
     fprintf(out, " && cd -- ");
     print_word(out, dir);
-    fprintf(out, "\nexport OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1\n");
+    fprintf(out, " || exit\n");
+    if (graph->stale)
+        fprintf(out, "find runs -name '*.spectrum.h5' -delete\n");
+    if (study) {
+        fprintf(out, "cp ");
+        print_word(out, study);
+        fprintf(out, " study.study\n");
+    }
+    fprintf(out, "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1\n");
+}
+
+void ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
+                    const char *plot, FILE *out)
+{
+    print_start(graph, dir, study, out);
     for (size_t i = 0; i < graph->n_jobs; i++) {
         const struct ks_job *job = &graph->job[i];
 
@@ -227,6 +248,24 @@ void ks_graph_print(const struct ks_graph *graph, const char *dir, FILE *out)
             fprintf(out, "mkdir -p %s\n", job->folder);
         fprintf(out, "%s >%s 2>&1\n", job->command, job->log);
     }
+    print_word(out, plot);
+    fprintf(out, " .\n");
+}
+
+ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir)
+{
+    for (size_t i = graph->n_runs; i < graph->n_jobs && graph->stale; i++) {
+        char *path = NULL;
+        ks_status status = KS_OK;
+
+        KS_TRY(ks_print_string(&path, "%s/%s", dir, graph->job[i].target[0]));
+        if (unlink(path) != 0 && errno != ENOENT)
+            status = ks_file_fail(errno, path, "removed");
+        free(path);
+        KS_TRY(status);
+    }
+    graph->stale = false;
+    return KS_OK;
 }
 
 /* A recipe's line: make's own dollar is doubled. */

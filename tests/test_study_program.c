@@ -1,0 +1,227 @@
+/* The front program and the study's: their words, and what a study's folder may hold before it is
+ * theirs. */
+#include "said.h"
+#include "study_text.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include "ks/env.h"
+
+static const char *bin(void)
+{
+    return getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
+}
+
+/* Runs the program with arguments in the shell; its output is in "said". */
+static int run(const char *name, const char *arguments)
+{
+    char command[2048];
+    int result;
+
+    snprintf(command, sizeof command, "%s/%s", bin(), name);
+    if (access(command, X_OK) != 0)
+        skip();
+    snprintf(command, sizeof command, "%s/%s %s >%s 2>&1 </dev/null", bin(), name, arguments,
+             tree_path("said"));
+    result = system(command);
+    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
+}
+
+static void test_front_program(void **state)
+{
+    (void)state;
+    assert_int_equal(run("kappascope", "no-such-command"), 2);
+    assert_said("'no-such-command'", 1);
+    assert_int_equal(run("kappascope", "--no-such-option"), 2);
+    assert_said("'--no-such-option'", 1);
+    assert_int_equal(run("kappascope", "../bin"), 2);
+    assert_int_equal(run("kappascope", ""), 2);
+    assert_said("kappascope: expected a command", 1);
+    assert_int_equal(run("kappascope", "--help"), 0);
+    assert_said("study    train, analyze and plot", 0);
+    assert_int_equal(run("kappascope", "--version"), 0);
+    assert_said("HDF5", 0);
+    assert_int_equal(run("kappascope", "study --help"), 0); /* handed on with its arguments */
+    assert_said("kappascope-study - ", 0);
+    assert_int_equal(run("kappascope", "plot a b"), 2);
+    assert_said("kappascope-plot: expected one folder", 1);
+    assert_int_equal(run("kappascope", "plot --resamples x a"), 2);
+    assert_said("--resamples: expected a whole number from 0 to 10000000, found 'x'", 1);
+}
+
+/* A row a task, with its sizes, under a heading; then architectures and settings. */
+static void test_list(void **state)
+{
+    struct ks_env_about about;
+
+    (void)state;
+    assert_int_equal(run("kappascope-train", "--list"), 0);
+    assert_int_equal(strncmp(tree_text("said"), "Environments ", 13), 0);
+    for (size_t i = 0; ks_env_about(i, &about); i++) {
+        char name[64];
+        const char *row;
+        size_t observations, actions;
+        double step;
+
+        snprintf(name, sizeof name, "\n  %s ", about.name);
+        row = strstr(tree_text("said"), name);
+        assert_non_null(row);
+        assert_int_equal(sscanf(row, "%*s %zu %zu %lf", &observations, &actions, &step), 3);
+        assert_int_equal(observations, about.observations);
+        assert_int_equal(actions, about.actions);
+        assert_close(step, about.control_step, 0);
+    }
+    assert_said("\n\nArchitectures\n  bn+wn+ce ", 0);
+    assert_said("\n\nSettings, with their defaults\n  hidden ", 0);
+}
+
+static void run_study(const char *options, int expected)
+{
+    char arguments[1024];
+
+    snprintf(arguments, sizeof arguments, "%s --out %s %s", tree_path("some.study"),
+             tree_path("out/folder"), options);
+    assert_int_equal(run("kappascope-study", arguments), expected);
+}
+
+static void test_study_program_writes_nothing(void **state)
+{
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
+    run_study("", 2);
+    assert_said("some.study:2: env: 'dog-trott' is not known", 1);
+    tree_write("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
+    run_study("", 2); /* a name, but of no environment */
+    assert_said("some.study:2: env: 'bn+ce' is not known", 1);
+    tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
+    run_study("", 2);
+    assert_said("some.study:3: architectures: 'xx'", 1);
+    tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n"
+                             "[analyze]\nlayer = 99\n");
+    run_study("--dry-run", 2);
+    assert_said("some.study:7: bn+ce: --layer: expected 0 to 13, found 99", 1);
+    tree_write("some.study", GOOD);
+    run_study("--jobs=0", 2);
+    assert_said("--jobs: expected a whole number from 1 to 4096, found '0'", 1);
+    run_study("--jobs few", 2);
+    assert_said("--jobs: expected a whole number from 1 to 4096, found 'few'", 1);
+    run_study("--jobs 65537", 2); /* make would wait for ever: its pipe holds 65536 bytes */
+    assert_said("--jobs: expected a whole number from 1 to 4096, found '65537'", 1);
+    run_study("--dry-run", 0);
+    assert_said("--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
+    assert_said("/kappascope-plot .\n", 0);
+    run_study("--status", 0);
+    assert_said("dog-trot/bn+wn+ce/seed3", 7);
+    assert_said("checkpoints  0/4  spectra  0/4  waiting", 7);
+    assert_false(tree_has("out"));
+    assert_int_equal(run("kappascope-study", "no-such-study"), 2);
+    assert_said("no-such-study: neither a file nor a shipped study", 1);
+    assert_int_equal(run("kappascope-study", ""), 2);
+}
+
+/* The text of GOOD with one line in place of another. */
+static const char *changed(const char *line, const char *by)
+{
+    static char text[1024];
+    const char *at = strstr(GOOD, line);
+
+    assert_non_null(at);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - GOOD), GOOD, by, at + strlen(line));
+    return text;
+}
+
+static void test_folder_of_another_study(void **state)
+{
+    static const char *const different[][3] = {
+        {"dog-trot", "dog-run", "'env'"},           {"dense+mse", "dense+ce", "'architectures'"},
+        {", dense+mse", "", "'architectures'"},     {"3 0..1", "0..2", "'seeds'"},
+        {"steps = 1000", "steps = 999", "'steps'"}, {"gamma = auto", "gamma = 0.9", "'gamma'"},
+        {"checkpoints = 3", "utd = 3", "'utd'"},
+    };
+
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", GOOD);
+    for (size_t i = 0; i < sizeof different / sizeof *different; i++) {
+        tree_write("out/folder/study.study", changed(different[i][0], different[i][1]));
+        run_study("", 2);
+        assert_said("holds another study, it differs", 1);
+        assert_said(different[i][2], 1);
+    }
+    assert_false(tree_has("out/folder/study.mk"));
+}
+
+/* What does not change a training may be another: then spectra that are there count as none. */
+static void test_folder_of_other_analyses(void **state)
+{
+    static const char spectrum[] =
+        "out/folder/runs/dog-trot/dense+mse/seed1/step_000000200.spectrum.h5";
+    static const struct {
+        const char *line, *by;
+        bool stale;
+    } cases[] = {{"; a comment\n", "", false},
+                 {"missing = drop", "grid = common", false},
+                 {"gamma = auto", "threads = 7\ngamma=auto", false},
+                 {"order = 30\n", "order = 20\n", true},
+                 {"exact = no\n", "", true}};
+
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("out/folder/study.study", GOOD);
+    tree_write(spectrum, "");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tree_write("some.study", changed(cases[i].line, cases[i].by));
+        run_study("--status", 0);
+        assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 7);
+        run_study("--dry-run", 0);
+        assert_said("/some.study study.study\n", 0);
+        assert_int_equal(count(tree_text("said"), "spectrum.h5' -delete"), cases[i].stale);
+    }
+    assert_string_equal(tree_text("out/folder/study.study"), GOOD);
+    assert_true(tree_has(spectrum));
+    tree_write("some.study", changed("order = 30\n", ""));
+    setenv("MAKE", "/bin/false", 1);
+    run_study("", 1);
+    unsetenv("MAKE");
+    assert_said("[analyze] is not what it was: all spectra are made again", 0);
+    assert_false(tree_has(spectrum));
+    assert_string_equal(tree_text("out/folder/study.study"), changed("order = 30\n", ""));
+}
+
+static void test_folder_in_use(void **state)
+{
+    int lock;
+
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", GOOD);
+    tree_write("out/folder/study.study", GOOD);
+    lock = open(tree_path("out/folder"), O_RDONLY | O_DIRECTORY);
+    assert_true(lock >= 0);
+    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+    run_study("", 2);
+    assert_said("another kappascope-study works in it", 1);
+    close(lock);
+}
+
+int main(void)
+{
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_TREE(test_front_program),
+        IN_TREE(test_list),
+        IN_TREE(test_study_program_writes_nothing),
+        IN_TREE(test_folder_of_another_study),
+        IN_TREE(test_folder_of_other_analyses),
+        IN_TREE(test_folder_in_use),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
