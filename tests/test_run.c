@@ -313,7 +313,9 @@ static void test_memory_is_flat(void **state)
             before = now;
         }
     }
-    assert_in_range(least, 0, STRETCH); /* less than a byte a step */
+    /* A leak of one step is 32 bytes at least, malloc's smallest piece. What threads keep of freed
+     * pieces for themselves counts as allocated: a few hundred bytes, as the threads meet. */
+    assert_in_range(least, 0, 8 * STRETCH);
     assert_ok(ks_points_clear(s.run));
     teardown(&s);
 }
