@@ -67,9 +67,9 @@ static void print_list(void)
         printf("  %-19s %12zu %8zu %15g\n", env.name, env.observations, env.actions,
                env.control_step);
     printf("\nArchitectures\n");
-    for (size_t i = 0; ks_architectures[i]; i++) {
-        bool ends = (i + 1) % a_line == 0 || !ks_architectures[i + 1];
-        printf("  %-*s%s", ends ? 0 : 13, ks_architectures[i], ends ? "\n" : "");
+    for (size_t i = 0; ks_architectures[i].name; i++) {
+        bool ends = (i + 1) % a_line == 0 || !ks_architectures[i + 1].name;
+        printf("  %-*s%s", ends ? 0 : 13, ks_architectures[i].name, ends ? "\n" : "");
     }
     printf("\nSettings, with their defaults\n");
     for (const struct ks_key *key = ks_keys; key->name; key++) {

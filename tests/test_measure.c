@@ -141,8 +141,8 @@ static void test_names_stay(void **state)
     (void)state;
     check_names(EVERY_KIND);
     check_names(SKIPS);
-    for (size_t k = 0; ks_architectures[k]; k++)
-        check_names(ks_architectures[k]);
+    for (size_t k = 0; ks_architectures[k].name; k++)
+        check_names(ks_architectures[k].name);
 }
 
 /* Layers of the critic of every kind, by their numbers in the text, where a residual has none:

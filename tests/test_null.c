@@ -113,14 +113,14 @@ static struct ks_null check_zeros(const char *text, const struct ks_problem *q)
 static void test_operators(void **state)
 {
     (void)state;
-    for (const char *const *name = ks_architectures; *name; name++) {
-        char *text = study_text(*name, 6, 2);
+    for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
+        char *text = study_text(a->name, 6, 2);
         struct ks_checkpoint *c = make(text, 2);
         struct ks_problem q = whole(c);
         struct ks_null null = check_zeros(text, &q);
 
-        assert_int_equal(null.dimension, 2 * study_dimension(*name, 6, 2));
-        assert_true(null.dead == 0 || strncmp(*name, "dense", 5) == 0);
+        assert_int_equal(null.dimension, 2 * study_dimension(a->name, 6, 2));
+        assert_true(null.dead == 0 || strncmp(a->name, "dense", 5) == 0);
         ks_checkpoint_free(c);
         free(text);
     }

@@ -222,12 +222,12 @@ static void test_every_kind(void **state)
 static void test_study(void **state)
 {
     (void)state;
-    for (const char *const *name = ks_architectures; *name; name++)
+    for (const struct ks_architecture *a = ks_architectures; a->name; a++)
         for (size_t depth = 1; depth <= 3; depth++) {
-            char *text = study_text(*name, 4, depth);
+            char *text = study_text(a->name, 4, depth);
             size_t dimension, missed = check(text, false, &dimension);
 
-            assert_int_equal(dimension, study_dimension(*name, 4, depth));
+            assert_int_equal(dimension, study_dimension(a->name, 4, depth));
             assert_int_equal(missed, 0);
             free(text);
         }

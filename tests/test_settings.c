@@ -263,12 +263,16 @@ static void test_twelve(void **state)
     (void)state;
     ks_settings_start(&s);
     for (size_t i = 0; i < 12; i++) {
-        char *critic, *actor;
+        const struct ks_architecture *a = ks_architecture_find(twelve[i].name);
+        char *critic, *actor, name[32];
         size_t expected = twelve[i].name[0] == 'b'   ? 275722
                           : twelve[i].name[0] == 'l' ? 276746
                                                      : 274252;
 
-        assert_string_equal(ks_architectures[i], twelve[i].name);
+        assert_ptr_equal(a, &ks_architectures[i]);
+        snprintf(name, sizeof name, "%s%s+%s", a->normalization,
+                 a->weight_normalization ? "+wn" : "", a->loss);
+        assert_string_equal(name, a->name);
         assert_ok(ks_architecture(twelve[i].name, &s, 38, &critic, &actor));
         assert_string_equal(critic, twelve[i].critic);
         assert_int_equal(count_parameters(critic, 261), twelve[i].parameters);
@@ -276,7 +280,7 @@ static void test_twelve(void **state)
         free(critic);
         free(actor);
     }
-    assert_null(ks_architectures[12]);
+    assert_null(ks_architectures[12].name);
 }
 
 static void test_actor_text(void **state)

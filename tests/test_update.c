@@ -89,8 +89,8 @@ static void test_gradients(void **state)
     (void)state;
     check_gradients(EVERY_KIND);
     check_gradients(SKIPS);
-    for (size_t i = 0; ks_architectures[i]; i++)
-        check_gradients(ks_architectures[i]);
+    for (size_t i = 0; ks_architectures[i].name; i++)
+        check_gradients(ks_architectures[i].name);
 }
 
 /* Steps 1 to 3 by hand: a' from the actor in evaluation mode; the target critics, in training mode,
@@ -246,8 +246,8 @@ static void test_steps(void **state)
     (void)state;
     check_steps(EVERY_KIND);
     check_steps(SKIPS);
-    for (size_t i = 0; ks_architectures[i]; i++)
-        check_steps(ks_architectures[i]);
+    for (size_t i = 0; ks_architectures[i].name; i++)
+        check_steps(ks_architectures[i].name);
 }
 
 /* q_mean by the trick without exponentials is the mean of the critics' values at (s, a). */
@@ -334,8 +334,8 @@ static void test_precisions(void **state)
 {
     (void)state;
     compare_precisions(SKIPS);
-    for (size_t i = 0; ks_architectures[i]; i++)
-        compare_precisions(ks_architectures[i]);
+    for (size_t i = 0; ks_architectures[i].name; i++)
+        compare_precisions(ks_architectures[i].name);
 }
 
 int main(void)

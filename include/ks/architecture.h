@@ -9,8 +9,16 @@
 #include "ks/error.h"
 #include "ks/settings.h"
 
-/* "bn+wn+ce", ..., ends in NULL. */
-extern const char *const ks_architectures[];
+struct ks_architecture {
+    const char *name;          /* {bn, ln, dense}[+wn]+{ce, mse} */
+    const char *normalization; /* its first word                 */
+    bool weight_normalization;
+    const char *loss; /* its last word */
+};
+/* The twelve; a row without a name ends them. */
+extern const struct ks_architecture ks_architectures[];
+/* The row of that name; NULL: none of the twelve. */
+const struct ks_architecture *ks_architecture_find(const char *name);
 
 /* Whether this is a file, which ends in ".arch"; no name does. Runs of it are called by its name
  * without the folder. */

@@ -32,17 +32,11 @@ struct parser {
 /* What a name of the twelve says. */
 static void describe(struct ks_study_architecture *a)
 {
-    static const char *const norms[] = {"bn", "ln", "dense"};
+    const struct ks_architecture *named = ks_architecture_find(a->name);
 
-    a->normalization = a->loss = "other";
-    for (size_t i = 0; ks_architectures[i]; i++)
-        if (strcmp(a->name, ks_architectures[i]) == 0) {
-            for (size_t k = 0; k < 3; k++)
-                if (strncmp(a->name, norms[k], strcspn(a->name, "+")) == 0)
-                    a->normalization = norms[k];
-            a->weight_normalization = strstr(a->name, "+wn") != NULL;
-            a->loss = strstr(a->name, "+mse") ? "mse" : "ce";
-        }
+    a->normalization = named ? named->normalization : "other";
+    a->weight_normalization = named && named->weight_normalization;
+    a->loss = named ? named->loss : "other";
 }
 
 /* The words of names that become folders, options and targets of make. */
@@ -85,13 +79,11 @@ static ks_status set_file(const struct parser *p, const char *word, struct ks_st
 static ks_status set_known(const struct parser *p, const char *word,
                            struct ks_study_architecture *a)
 {
-    bool there = !p->check_files;
-
     KS_TRY(ks_copy_string(word, &a->name));
     KS_TRY(ks_copy_string(word, &a->argument));
-    for (size_t i = 0; ks_architectures[i]; i++)
-        there = there || strcmp(word, ks_architectures[i]) == 0;
-    return there ? KS_OK : ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
+    return !p->check_files || ks_architecture_find(word)
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
 }
 
 static ks_status add_architecture(struct parser *p, const char *word)
@@ -120,8 +112,8 @@ static ks_status add_architectures(struct parser *p, const char *word)
 {
     if (strcmp(word, "all") != 0)
         return add_architecture(p, word);
-    for (size_t i = 0; ks_architectures[i]; i++)
-        KS_TRY(add_architecture(p, ks_architectures[i]));
+    for (const struct ks_architecture *named = ks_architectures; named->name; named++)
+        KS_TRY(add_architecture(p, named->name));
     return KS_OK;
 }
 

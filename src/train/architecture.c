@@ -7,9 +7,20 @@
 #include "ks/memory.h"
 #include "ks/path.h"
 
-const char *const ks_architectures[] = {
-    "bn+wn+ce", "bn+ce",       "bn+wn+mse", "bn+mse",       "ln+wn+ce",  "ln+ce", "ln+wn+mse",
-    "ln+mse",   "dense+wn+ce", "dense+ce",  "dense+wn+mse", "dense+mse", NULL,
+const struct ks_architecture ks_architectures[] = {
+    {"bn+wn+ce", "bn", true, "ce"},
+    {"bn+ce", "bn", false, "ce"},
+    {"bn+wn+mse", "bn", true, "mse"},
+    {"bn+mse", "bn", false, "mse"},
+    {"ln+wn+ce", "ln", true, "ce"},
+    {"ln+ce", "ln", false, "ce"},
+    {"ln+wn+mse", "ln", true, "mse"},
+    {"ln+mse", "ln", false, "mse"},
+    {"dense+wn+ce", "dense", true, "ce"},
+    {"dense+ce", "dense", false, "ce"},
+    {"dense+wn+mse", "dense", true, "mse"},
+    {"dense+mse", "dense", false, "mse"},
+    {.name = NULL},
 };
 
 /* What a network's blocks are made of. `norm` is "" where there is none; only batchnorm makes the
@@ -82,12 +93,12 @@ static bool starts(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-static bool is_named(const char *name)
+const struct ks_architecture *ks_architecture_find(const char *name)
 {
-    for (size_t i = 0; ks_architectures[i]; i++)
-        if (strcmp(ks_architectures[i], name) == 0)
-            return true;
-    return false;
+    for (const struct ks_architecture *a = ks_architectures; a->name; a++)
+        if (strcmp(a->name, name) == 0)
+            return a;
+    return NULL;
 }
 
 bool ks_architecture_is_file(const char *name)
@@ -141,25 +152,32 @@ static ks_status read_file(const char *path, const struct ks_settings *s, size_t
     return describe_actor(&b, s, actions, actor);
 }
 
-static ks_status build_named(const char *name, const struct ks_settings *s, size_t actions,
-                             char **critic, char **actor)
+static const char *norm_layer(const char *normalization)
 {
-    struct blocks b = {.skips = s->skip != 0, .depth = s->depth, .width = s->hidden};
+    return strcmp(normalization, "bn") == 0   ? "batchnorm"
+           : strcmp(normalization, "ln") == 0 ? "layernorm"
+                                              : "";
+}
 
-    b.norm = starts(name, "bn") ? "batchnorm" : starts(name, "ln") ? "layernorm" : "";
-    b.projected = strstr(name, "+wn+") != NULL;
-    KS_TRY(describe_critic(&b, s, strstr(name, "+ce") != NULL, critic));
+static ks_status build_named(const struct ks_architecture *a, const struct ks_settings *s,
+                             size_t actions, char **critic, char **actor)
+{
+    struct blocks b = {norm_layer(a->normalization), a->weight_normalization, s->skip != 0,
+                       s->depth, s->hidden};
+
+    KS_TRY(describe_critic(&b, s, strcmp(a->loss, "ce") == 0, critic));
     return describe_actor(&b, s, actions, actor);
 }
 
 ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t actions,
                           char **critic, char **actor)
 {
+    const struct ks_architecture *named = ks_architecture_find(name);
     ks_status status;
 
     *critic = *actor = NULL;
-    if (is_named(name))
-        status = build_named(name, s, actions, critic, actor);
+    if (named)
+        status = build_named(named, s, actions, critic, actor);
     else if (ks_architecture_is_file(name))
         status = read_file(name, s, actions, critic, actor);
     else
