@@ -52,7 +52,7 @@ static bool is_plain(const char *name)
  * where that is a link's: runs are called by it. */
 static ks_status set_file(const struct parser *p, const char *word, struct ks_study_architecture *a)
 {
-    const char *base = ks_path_base(word), *study_slash = strrchr(p->study->path, '/');
+    const char *base = ks_path_base(word), *study = p->study->path;
     char *folder = NULL, *resolved;
     ks_status status;
 
@@ -62,9 +62,8 @@ static ks_status set_file(const struct parser *p, const char *word, struct ks_st
     if (*word == '/')
         status = ks_print_string(&folder, "%.*s", (int)(base - word), word);
     else
-        status = ks_print_string(&folder, "%.*s./%.*s",
-                                 study_slash ? (int)(study_slash + 1 - p->study->path) : 0,
-                                 p->study->path, (int)(base - word), word);
+        status = ks_print_string(&folder, "%.*s./%.*s", (int)(ks_path_base(study) - study), study,
+                                 (int)(base - word), word);
     KS_TRY(status);
     resolved = realpath(folder, NULL);
     free(folder);
