@@ -209,7 +209,7 @@ static void test_options_that_do_not_fit(void **state)
         {"", "layer = 99", ":8: bn+wn+ce: --layer: expected 0 to 13, found 99"},
         {"", "layer = 3",
          ":8: bn+wn+ce: --layer: expected a layer with parameters, found layer 3, a relu"},
-        {"tiny.arch", "layer = 10", ":8: tiny: --layer: expected 0 to 2, found 10"},
+        {"tiny.arch", "layer = 10", ":8: tiny.arch: --layer: expected 0 to 2, found 10"},
         {"bn+ce", "operator = manifold", ":8: bn+ce: --operator: the description has no projected"},
         {"", "exact = yes", ":8: bn+wn+ce: --exact: expected at most 8000 parameters, found 19"},
         {"broken.arch", "", "broken.arch:2: "},
