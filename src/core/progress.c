@@ -35,22 +35,48 @@ void ks_progress_start(struct ks_progress *p, const char *label, size_t total, b
     ks_progress_warn(quiet);
 }
 
-static double seconds_left(const struct ks_progress *p)
+void ks_progress_restart(struct ks_progress *p, size_t done)
 {
-    return p->rate > 0 ? (double)(p->total - p->done) / p->rate : 0;
+    p->done = done;
+    p->rate = 0;
+    p->printed = ks_seconds();
+}
+
+static void print_duration(double seconds, char text[32])
+{
+    long minutes = (long)(seconds / 60);
+
+    if (minutes >= 60)
+        snprintf(text, 32, "%ld h %02ld min", minutes / 60, minutes % 60);
+    else if (minutes >= 2)
+        snprintf(text, 32, "%ld min", minutes);
+    else
+        snprintf(text, 32, "%.0f s", seconds);
+}
+
+/* In one piece, so that lines of several programs do not mix. */
+static void print(const struct ks_progress *p, const char *before, const char *bar,
+                  const char *note, const char *after)
+{
+    double left = p->rate > 0 ? (double)(p->total - p->done) / p->rate : 0;
+    char duration[32];
+
+    print_duration(left, duration);
+    fprintf(stderr, "%s%s%s %zu/%zu, %.*f/s, %s left%s%s%s", before, p->label, bar, p->done,
+            p->total, p->rate < 10 ? 2 : 0, p->rate, duration, note ? ", " : "", note ? note : "",
+            after);
 }
 
 static void print_bar(const struct ks_progress *p, const char *note)
 {
     enum { WIDTH = 30 };
-    char bar[WIDTH + 1];
+    char bar[WIDTH + 4] = " [";
     size_t filled = p->total > 0 ? p->done * WIDTH / p->total : WIDTH;
 
     for (size_t i = 0; i < WIDTH; i++)
-        bar[i] = i < filled ? '#' : '.';
-    bar[WIDTH] = '\0';
-    fprintf(stderr, "\r%s [%s] %zu/%zu, %.3g/s, %.0f s left%s%s\033[K", p->label, bar, p->done,
-            p->total, p->rate, seconds_left(p), note ? ", " : "", note ? note : "");
+        bar[2 + i] = i < filled ? '#' : '.';
+    bar[2 + WIDTH] = ']';
+    print(p, "\r", bar, note, "\033[K");
 }
 
 /* The mean of the rates between prints, weighted by e^(-age/RATE_AGE). */
@@ -74,8 +100,7 @@ void ks_progress_update(struct ks_progress *p, size_t done, const char *note)
     if (terminal)
         print_bar(p, note);
     else
-        fprintf(stderr, "%s %zu/%zu, %.3g/s, %.0f s left%s%s\n", p->label, done, p->total, p->rate,
-                seconds_left(p), note ? ", " : "", note ? note : "");
+        print(p, "", "", note, "\n");
 }
 
 void ks_progress_end(struct ks_progress *p)

@@ -57,6 +57,8 @@ static ks_status train(struct ks_run *r, struct ks_progress *progress)
     while (r->env_step < r->end) {
         KS_TRY(ks_run_check_signal(r));
         KS_TRY(ks_points_keep(r));
+        if (r->agent_steps == r->options->settings.random_steps)
+            ks_progress_restart(progress, r->env_step); /* learning takes longer by far */
         KS_TRY(ks_run_step(r));
         KS_TRY(record(r));
         snprintf(note, sizeof note, "return %.1f", r->return_mean);
@@ -93,7 +95,7 @@ static ks_status train_and_describe(struct ks_run *r, bool resumes)
     ks_status status;
 
     ks_progress_start(&progress, r->name, r->end, r->options->quiet);
-    progress.done = r->env_step;
+    ks_progress_restart(&progress, r->env_step);
     status = resumes ? KS_OK : ks_run_check_checkpoints(r);
     if (status == KS_OK)
         status = train(r, &progress);
