@@ -202,13 +202,12 @@ static ks_status run(struct job *job, bool quiet)
     return ks_fail(status, "%s", message);
 }
 
-static ks_status print_commands(const struct job *job)
+static void print_commands(const struct job *job)
 {
     char *study = job->held ? NULL : realpath(job->path, NULL);
 
     ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
     free(study);
-    return fflush(stdout) == 0 ? KS_OK : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
 static ks_status read_jobs(size_t *n)
@@ -244,7 +243,8 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
         return print_status(job);
     if (!dry_run)
         return run(job, arguments->quiet);
-    return print_commands(job);
+    print_commands(job);
+    return KS_OK;
 }
 
 int main(int argc, char **argv)

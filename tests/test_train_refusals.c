@@ -41,6 +41,18 @@ static void test_refused(void **state)
     refused("'more'", "--env dog-trot --arch bn+wn+ce --out bad more");
 }
 
+/* A full disk under standard output is a failure at run time. */
+static void test_full_output(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(train("--list >/dev/full"), 1);
+    assert_non_null(strstr(complained, "standard output"));
+    assert_int_equal(train("--help >/dev/full"), 1);
+    assert_int_equal(train("--version >/dev/full"), 1);
+}
+
 static void test_bad_file(void **state)
 {
     static const char policy[] = "dense 4\npolicy tanh-gaussian log-std=clip\n";
@@ -91,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_full_output),
         cmocka_unit_test(test_bad_file),
         cmocka_unit_test(test_folders),
     };

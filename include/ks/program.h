@@ -36,8 +36,8 @@ struct ks_arguments {
  * KS_USAGE and the culprit's name. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);
-/* Prints the message of a failure as "NAME: message", frees the arguments and returns the exit
- * status. */
+/* A full disk under standard output is a failure too. Prints the message of a failure as "NAME:
+ * message", frees the arguments and returns the exit status. */
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status);
 

@@ -1,6 +1,8 @@
 #include "ks/program.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ks/blas.h"
 
@@ -62,6 +64,8 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status)
 {
+    if (fflush(stdout) != 0 && status == KS_OK)
+        status = ks_fail(KS_FULL, "standard output cannot be written: %s", strerror(errno));
     if (status != KS_OK)
         fprintf(stderr, "%s: %s\n", program->name, ks_error_text());
     if (arguments->context)
