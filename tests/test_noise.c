@@ -54,7 +54,7 @@ static void remember(const struct ks_problem *q, struct ks_checkpoint *c, bool t
 
     assert_ok(ks_alloc(n, sizeof *g, &g));
     assert_ok(ks_alloc(n, sizeof *c->adam_v, &c->adam_v));
-    assert_ok(ks_gradient(q, &loss, g));
+    assert_ok(ks_gradient(q, NULL, &loss, g));
     for (size_t i = 0; i < n; i++)
         c->adam_v[i] = g[i] == 0 ? 0
                        : trained ? 1e-3 * (g[i] * g[i] + 1e-18)
@@ -115,13 +115,13 @@ static void test_manifold(void **state)
     check_manifold(TEXTS[0], 6 + 3, IN);
     check_manifold(TEXTS[1], 4 + 3, IN + 1 + 1 + 1); /* of the second dense the bias, of the head */
     check_manifold(TEXTS[2], 4, 4 + 4 + 4 + 4 + 1);  /* normals of one entry each, beside biases */
-    for (const char *const *name = ks_architectures; *name; name++) {
-        char *text = study_text(*name, 6, 2);
-        bool ce = strstr(*name, "ce");
+    for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
+        char *text = study_text(a->name, 6, 2);
+        bool ce = strstr(a->name, "ce");
 
-        if (strstr(*name, "wn"))
+        if (strstr(a->name, "wn"))
             check_manifold(text, 6 + 6 + (ce ? 4 : 1),
-                           (strncmp(*name, "bn", 2) == 0 ? IN : 0) + (ce ? 1 : 0));
+                           (strncmp(a->name, "bn", 2) == 0 ? IN : 0) + (ce ? 1 : 0));
         free(text);
     }
 }
@@ -309,8 +309,8 @@ static void test_noise_floor(void **state)
     (void)state;
     for (size_t i = 0; i < N_TEXTS; i++)
         worst = fmax(worst, largest_zeros(TEXTS[i]));
-    for (const char *const *name = ks_architectures; *name; name++) {
-        char *text = study_text(*name, 6, 2);
+    for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
+        char *text = study_text(a->name, 6, 2);
 
         worst = fmax(worst, largest_zeros(text));
         free(text);
