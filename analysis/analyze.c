@@ -8,16 +8,22 @@
 #include <jansson.h>
 
 #include "ks/analysis.h"
+#include "ks/apply.h"
 #include "ks/blas.h"
+#include "ks/budget.h"
 #include "ks/density.h"
+#include "ks/describe.h"
 #include "ks/h5.h"
 #include "ks/memory.h"
 #include "ks/null.h"
+#include "ks/options.h"
+#include "ks/outputs.h"
 #include "ks/program.h"
 #include "ks/report.h"
 #include "ks/share.h"
 #include "ks/slq.h"
 #include "ks/summary.h"
+#include "ks/watch.h"
 
 /* One checkpoint's work; job_clear frees what it owns. */
 struct job {

@@ -1,7 +1,8 @@
-/* How an analysis spends its memory. */
+#include "ks/budget.h"
+
 #include <math.h>
 
-#include "ks/analysis.h"
+#include "ks/lanczos.h"
 #include "ks/memory.h"
 
 /* Vectors that stay in memory beside the operator: the basis, the dense matrix, or those of --apply

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/analysis.h"
-#include "ks/memory.h"
+#include "ks/operator_kinds.h"
 #include "ks/summary.h"
 
 /* A smallest |eigenvalue| above so many noise floors is right to 10%. */
@@ -78,15 +77,6 @@ static void find_name(const struct ks_spectrum *s, char *name, size_t size)
         snprintf(name + used, size - (size_t)used, ")");
 }
 
-/* NULL: there is no such operator. */
-static const struct ks_operator_kind *find_kind(const char *name)
-{
-    for (const struct ks_operator_kind *k = ks_operator_kinds; k->name; k++)
-        if (strcmp(k->name, name) == 0)
-            return k;
-    return NULL;
-}
-
 /* Where each Krylov space ended before the order, or at the dimension, nothing is left to find. */
 static void find_steps(struct claim *c)
 {
@@ -104,7 +94,7 @@ static void find_steps(struct claim *c)
 
 static struct claim find_claim(const struct ks_spectrum *s)
 {
-    const struct ks_operator_kind *kind = find_kind(string(s, "operator"));
+    const struct ks_operator_kind *kind = ks_operator_kind_find(string(s, "operator"));
     struct claim c = {.s = s,
                       .precision = string(s, "precision"),
                       .abs_max = fmax(fabs(ks_summary_get(s, "lambda_max")),

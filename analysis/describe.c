@@ -1,11 +1,12 @@
-/* The words that go with a spectrum or vectors: what was computed, of what, by what. */
+#include "ks/describe.h"
+
 #include <stdlib.h>
 
 #include <omp.h>
 
-#include "ks/analysis.h"
 #include "ks/attribute.h"
 #include "ks/blas.h"
+#include "ks/budget.h"
 #include "ks/claim.h"
 #include "ks/memory.h"
 

@@ -1,4 +1,6 @@
 /* The analyzer's options: read as strings, so that every refusal says the same things. */
+#include "ks/options.h"
+
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -6,18 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/analysis.h"
 #include "ks/number.h"
-
-const struct ks_operator_kind ks_operator_kinds[] = {
-    {"hessian", ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
-    {"ggn", ks_ggn_new_f32, ks_ggn_new_f64, .decays = true},
-    {"residual", ks_residual_new_f32, ks_residual_new_f64, .wide = false},
-    {"preconditioned", ks_preconditioned_new_f32, ks_preconditioned_new_f64, .wide = true,
-     .moving = true},
-    {"manifold", ks_manifold_new_f32, ks_manifold_new_f64, .spheres = true},
-    {.name = NULL},
-};
 
 static int json, csv, exact, keep_basis;
 static char *folder, *operator_name, *critic, *layer, *batchnorm, *order, *probes, *seed,
@@ -139,13 +130,12 @@ static ks_status find_operator(const char *name, const struct ks_operator_kind *
     char list[256] = "";
     size_t used = 0;
 
-    for (*kind = ks_operator_kinds; (*kind)->name; (*kind)++) {
-        if (!name || strcmp(name, (*kind)->name) == 0)
-            return KS_OK;
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
-                                     (*kind)->name);
-    }
+    *kind = name ? ks_operator_kind_find(name) : ks_operator_kinds;
+    if (*kind)
+        return KS_OK;
+    for (const struct ks_operator_kind *k = ks_operator_kinds; k->name && used < sizeof list; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+                                 k->name);
     return ks_fail(KS_USAGE, "--operator: expected one of %s; found '%s'", list, name);
 }
 

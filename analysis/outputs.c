@@ -1,11 +1,12 @@
 /* Where the analyzer writes: known and tried before any work. */
+#include "ks/outputs.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ks/analysis.h"
 #include "ks/file.h"
 #include "ks/memory.h"
 #include "ks/path.h"

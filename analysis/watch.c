@@ -1,7 +1,8 @@
+#include "ks/watch.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ks/analysis.h"
 #include "ks/jacobi.h"
 #include "ks/memory.h"
 

@@ -1,5 +1,4 @@
 /* The operators beside the Hessian, each against what defines it, and their diagonal blocks. */
-#include "ks/analysis.h"
 #include "ks/memory.h"
 #include "ks/optim.h"
 #include "ks/rng.h"

@@ -20,15 +20,6 @@ static const char *const TEXTS[] = {
 };
 enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 
-static const struct ks_operator_kind *kind_of(const char *name)
-{
-    const struct ks_operator_kind *kind = ks_operator_kinds;
-
-    while (strcmp(kind->name, name) != 0)
-        kind++;
-    return kind;
-}
-
 /* As training leaves them: columns on their spheres. */
 static void project(struct ks_checkpoint *c)
 {
@@ -76,7 +67,7 @@ static struct ks_operator *build(const struct ks_problem *q, const struct ks_ope
 /* As many eigenvalues are zero as directions are known and coordinates dead; returns the former. */
 static size_t check_zeros(const struct ks_problem *q, const char *name)
 {
-    const struct ks_operator_kind *kind = kind_of(name);
+    const struct ks_operator_kind *kind = ks_operator_kind_find(name);
     struct ks_null_space *space = predict(q, kind);
     struct ks_operator *a = build(q, kind, space->selection, false);
     struct ks_spectrum *s = spectrum_new();
@@ -217,7 +208,7 @@ static void test_biases_beside_normals(void **state)
     (void)state;
     project(c);
     memset(c->critic.w + c->critic.arch->layer[2].offset + 4, 0, 4 * sizeof *c->critic.w);
-    space = predict(&q, kind_of("manifold"));
+    space = predict(&q, ks_operator_kind_find("manifold"));
     assert_int_equal(space->dimension, 2 * (4 + 17));
     free(null_basis(space)); /* which has as many directions */
     release(space);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/analysis.h"
 #include "ks/memory.h"
+#include "ks/operator_kinds.h"
 #include "ks/optim.h"
 #include "ks/rng.h"
 #include "operators.h"

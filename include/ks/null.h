@@ -31,11 +31,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "ks/analysis.h"
-#include "ks/arch.h"
+#include "ks/checkpoint.h"
 #include "ks/error.h"
 #include "ks/operator.h"
+#include "ks/operator_kinds.h"
 #include "ks/selection.h"
 
 #define KS_NO_PARTNER SIZE_MAX

@@ -7,6 +7,7 @@
 
 #include "ks/analysis.h"
 #include "ks/architecture.h"
+#include "ks/selection.h"
 #include "ks/slq.h"
 #include "ks/study_keys.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ks/memory.h"
+#include "ks/options.h"
 
 /* Where files go and how summaries are printed is the study's business. */
 static const char *const refused[] = {"out", "json", "csv", "apply", "output", "gradient"};

@@ -1,7 +1,10 @@
+#include "ks/apply.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "ks/analysis.h"
+#include "ks/budget.h"
+#include "ks/describe.h"
 #include "ks/memory.h"
 
 static ks_status require_finite(size_t n, const double *v, const char *what)

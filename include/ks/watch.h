@@ -1,0 +1,37 @@
+/* What the analyzer says while it works: progress, and before a long run one line with its cost. */
+#ifndef KS_WATCH_H
+#define KS_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ks/budget.h"
+#include "ks/error.h"
+#include "ks/lanczos.h"
+#include "ks/progress.h"
+
+/* Of one checkpoint. */
+struct ks_watch {
+    const char *checkpoint;
+    size_t dimension, products; /* of the operator; in all */
+    size_t order, groups; /* steps per probe; groups of processes, which take turns at probes */
+    const struct ks_budget *budget;
+    bool quiet;
+    /* From here on the watch's own. */
+    double started;       /* the clock at the start, then after the first products */
+    bool told, announced; /* what the run takes; its time */
+    size_t skipped;       /* products whose steps were on disk */
+    double *work;         /* [KS_JACOBI_WORK order]; owned     */
+    struct ks_progress progress;
+};
+/* Starts the clock, with the fields up to `quiet` set. */
+ks_status ks_watch_start(struct ks_watch *watch);
+void ks_watch_end(struct ks_watch *watch);
+
+/* To be called back, by ks_slq for steps found on disk and after a step, by ks_exact after a
+ * product; `watch` is a struct ks_watch. */
+void ks_watch_resumed(void *watch, const struct ks_lanczos *lanczos);
+void ks_watch_step(void *watch, const struct ks_lanczos *lanczos);
+void ks_watch_product(void *watch, size_t products);
+
+#endif
