@@ -4,7 +4,7 @@
 panels = words(archs)
 columns = panels < 6 ? panels : 6
 groups = (panels + columns - 1)/columns
-width = 1.4 + 2.1*columns; height = 0.3 + 2.5*groups
+width = 1.4 + 2.3*columns; height = 0.3 + 2.5*groups
 load plots.'/style.gp'
 
 left = 0.75/width; right = 1 - 0.65/width; top = 1 - 0.08/height; bottom = 0.2/height

@@ -14,6 +14,7 @@ x_low = -0.03*steps/unit; x_high = 1.03*steps/unit
 eval reset_limits
 stats 'tables/kappa.csv' using (take(number('kappa') > 0 ? number('kappa') : NaN)) nooutput
 kappa_low = low > high ? 1. : 10**floor(log10(low)); kappa_high = low > high ? 10. : 10**ceil(log10(high) + 1e-9)
+kappa_every = ceil(log10(kappa_high/kappa_low)/4)    # at most five names on the axis
 array row_largest[groups]
 do for [g=1:groups] {
     first = (g - 1)*columns + 1; last = first + columns - 1 < panels ? first + columns - 1 : panels
@@ -62,7 +63,7 @@ do for [i=1:panels] {
     set yrange [kappa_low:kappa_high]
     set format x '%g'
     unset ytics
-    set ytics nomirror autofreq
+    set ytics nomirror kappa_low, 10.**kappa_every
     unset mytics
     set format y (c == 0 ? '10^{%T}' : '')
     set ylabel (c == 0 ? 'κ' : '') offset 0.3, 0

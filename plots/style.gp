@@ -40,14 +40,14 @@ reset_limits = 'low = 1e308; high = -1e308; found = 0'
 take(x) = x == x ? (low = x < low ? x : low, high = x > high ? x : high, found = found + 1, 0) : 0
 
 # The symmetric logarithm of x on a scale of six decades below `largest`: linear near zero, a unit a decade
-# beyond. symlog_tics sets the tics of the axis `axis` ('x' or 'y'),
-# `every` decades apart, named if `named`.
+# beyond. symlog_tics sets the tics of the axis `axis` ('x' or 'y'), `every` decades apart, named if `named`;
+# none so near the end that its name would reach beyond it.
 largest = 1.
 symlog(x) = sgn(x)*log10(1 + abs(x)/(1e-6*largest))
 decade(x) = int(floor(log10(x) + 1e-9))
 symlog_tics = ' \
     eval sprintf("set %stics nomirror (\"%s\" 0)", axis, named ? "0" : ""); \
-    do for [k=decade(largest):decade(largest) - 5:-every] { \
+    do for [k=decade(largest/2):decade(largest) - 5:-every] { \
         eval sprintf("set %stics add (\"%s\" %.9g, \"%s\" %.9g)", axis, \
                      named ? sprintf("10^{%d}", k) : "", symlog(10.**k), \
                      named ? sprintf("−10^{%d}", k) : "", -symlog(10.**k)) \

@@ -154,6 +154,20 @@ static void test_infinite_kappa(void **state)
     assert_drawn();
 }
 
+/* Kappas of one value, of nearly one, of nearly all. */
+static void test_narrow_and_wide_kappas(void **state)
+{
+    static const double pairs[][2] = {
+        {1000, 1000}, {1000, 1000.000000001}, {1e6, 1.1e6}, {1, 1e300}};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        rewrite_spectra("ln+mse", 0, pairs[i][0], false);
+        rewrite_spectra("bn+wn+ce", 0, pairs[i][1], false);
+        assert_drawn();
+    }
+}
+
 static void test_undefined_kappa(void **state)
 {
     (void)state;
@@ -228,11 +242,12 @@ int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_STUDY(test_figure_that_fails),     IN_STUDY(test_figures_and_page),
-        IN_STUDY(test_infinite_kappa),        IN_STUDY(test_undefined_kappa),
-        IN_STUDY(test_spectra_of_zeros),      IN_STUDY(test_returns_of_one_value),
-        IN_STUDY(test_study_without_updates), IN_STUDY(test_no_spectra_at_all),
-        IN_STUDY(test_settings_of_the_user),  IN_STUDY(test_no_intervals),
+        IN_STUDY(test_figure_that_fails),    IN_STUDY(test_figures_and_page),
+        IN_STUDY(test_infinite_kappa),       IN_STUDY(test_narrow_and_wide_kappas),
+        IN_STUDY(test_undefined_kappa),      IN_STUDY(test_spectra_of_zeros),
+        IN_STUDY(test_returns_of_one_value), IN_STUDY(test_study_without_updates),
+        IN_STUDY(test_no_spectra_at_all),    IN_STUDY(test_settings_of_the_user),
+        IN_STUDY(test_no_intervals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
