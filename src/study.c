@@ -210,14 +210,16 @@ static void print_commands(const struct job *job)
     free(study);
 }
 
-static ks_status read_jobs(size_t *n)
+/* At most as many as there are, as they share the memory. */
+static ks_status read_jobs(const struct ks_study *s, size_t *n)
 {
+    size_t all = s->n_architectures * s->n_seeds * (1 + s->n_checkpoints);
     uint64_t number = (uint64_t)omp_get_num_procs();
 
     if (jobs && !ks_parse_integer(jobs, 1, MOST_JOBS, &number))
         return ks_fail(KS_USAGE, "--jobs: expected a whole number from 1 to %d, found '%s'",
                        MOST_JOBS, jobs);
-    *n = (size_t)number;
+    *n = number < all ? (size_t)number : all;
     return KS_OK;
 }
 
@@ -226,9 +228,9 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected one study, a file or a name, found %zu arguments",
                        arguments->n_rest);
-    KS_TRY(read_jobs(&job->jobs));
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, true, &job->study));
+    KS_TRY(read_jobs(job->study, &job->jobs));
     KS_TRY(out ? ks_copy_string(out, &job->dir)
                : ks_print_string(&job->dir, "checkpoints/%s", job->study->name));
     KS_TRY(ks_place_program("kappascope-train", &job->train));

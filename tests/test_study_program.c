@@ -194,6 +194,19 @@ static void test_folder_of_other_analyses(void **state)
     assert_string_equal(tree_text("out/folder/study.study"), changed("order = 30\n", ""));
 }
 
+/* Each job gets its part of the memory, so there are no more of them than there is to do. */
+static void test_as_many_jobs_as_there_are(void **state)
+{
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", GOOD);
+    setenv("MAKE", "/bin/false", 1);
+    run_study("--jobs 4096", 1);
+    unsetenv("MAKE");
+    assert_said("to do: 6 x train, 24 x analyze (0 of 30 jobs are done), 30 at a time", 0);
+}
+
 static void test_folder_in_use(void **state)
 {
     int lock;
@@ -220,6 +233,7 @@ int main(void)
         IN_TREE(test_study_program_writes_nothing),
         IN_TREE(test_folder_of_another_study),
         IN_TREE(test_folder_of_other_analyses),
+        IN_TREE(test_as_many_jobs_as_there_are),
         IN_TREE(test_folder_in_use),
     };
 
