@@ -1,4 +1,4 @@
-# The spectral density at the last checkpoint, a panel an architecture: density a decade of the symmetric-log
+# The spectral density at the last checkpoint, a panel per architecture: density per decade of the symmetric-log
 # axis (filled; the darker band is a standard error over probes to both sides), cumulative weight (line,
 # right), and on the same scale the mass at zero (grey bar).
 panels = words(archs)
@@ -41,7 +41,7 @@ do for [i=1:panels] {
     set yrange [lowest:10]
     set ytics nomirror
     set format y (c == 0 ? '10^{%T}' : '')
-    set ylabel (c == 0 ? 'density a decade' : '') offset 1, 0
+    set ylabel (c == 0 ? 'density per decade' : '') offset 1, 0
     set y2range [0:1]
     set y2tics nomirror 0.5
     set format y2 (c == columns - 1 || i == panels ? '%g' : '')

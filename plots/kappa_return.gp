@@ -1,4 +1,4 @@
-# Conditioning against return, a point an architecture: kappa, largest eigenvalue, kurtosis, each pooled over
+# Conditioning against return, a point per architecture: kappa, largest eigenvalue, kurtosis, each pooled over
 # checkpoints and seeds. Columns of summary.csv by name.
 width = 11; height = 4.3
 load plots.'/style.gp'
@@ -16,14 +16,14 @@ first_line = 0.42/height; second_line = 0.18/height
 kinds = 'bn ln dense'
 do for [i=1:3] {
     set label 10 + i norm_title(word(kinds, i)) at screen (0.9 + 2.2*(i - 1))/width, screen first_line \
-        offset 1, 0 point pt 7 ps 0.9 lc rgb norm_colour(word(kinds, i))
+        offset 1, -0.2 point pt 7 ps 1.2 lc rgb norm_colour(word(kinds, i))
 }
-set label 14 'cross-entropy' at screen 0.9/width, screen second_line offset 1, 0 point pt 7 ps 0.9 lc rgb '#333333'
-set label 15 'squared error' at screen 3.1/width, screen second_line offset 1, 0 point pt 9 ps 1 lc rgb '#333333'
-set label 16 'without weight normalization' at screen 5.3/width, screen second_line offset 2.6, 0 point pt 7 ps 0.9 lc rgb '#333333'
-set label 17 '' at screen 5.45/width, screen second_line point pt 9 ps 1 lc rgb '#333333'
-set label 18 'with weight normalization' at screen 8.1/width, screen second_line offset 2.6, 0 point pt 6 ps 0.9 lw 1.3 lc rgb '#333333'
-set label 19 '' at screen 8.25/width, screen second_line point pt 8 ps 1 lw 1.3 lc rgb '#333333'
+set label 14 'cross-entropy' at screen 0.9/width, screen second_line offset 1, -0.2 point pt 7 ps 1.2 lc rgb '#333333'
+set label 15 'squared error' at screen 3.1/width, screen second_line offset 1, -0.2 point pt 9 ps 1.3 lc rgb '#333333'
+set label 16 'without weight normalization' at screen 5.3/width, screen second_line offset 2.6, -0.2 point pt 7 ps 1.2 lc rgb '#333333'
+set label 17 '' at screen 5.45/width, screen second_line point pt 9 ps 1.3 lc rgb '#333333'
+set label 18 'with weight normalization' at screen 8.1/width, screen second_line offset 2.6, -0.2 point pt 6 ps 1.2 lw 1.3 lc rgb '#333333'
+set label 19 '' at screen 8.25/width, screen second_line point pt 8 ps 1.3 lw 1.3 lc rgb '#333333'
 
 # returns have one scale
 eval reset_limits
@@ -92,7 +92,7 @@ do for [panel=1:3] {
                  with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
              for [i=1:words(archs)] 'tables/summary.csv' \
                  using (of(word(archs, i), name)):(number('return')) with points \
-                 pt mark(has_wn(i), word(losses, i)) ps 1.1 lw 1.3 lc rgb colour(i)
+                 pt mark(has_wn(i), word(losses, i)) ps 1.5 lw 1.5 lc rgb colour(i)
     }
     do for [i=11:20] { unset label i }
 }

@@ -18,7 +18,7 @@ set encoding utf8
 unit = steps < 10000 ? 1. : 1e3
 steps_title = unit > 1 ? 'environment steps (thousands)' : 'environment steps'
 
-# Okabe and Ito's colours, told apart by all readers: one a normalization.
+# Okabe and Ito's colours, told apart by all readers: one per normalization.
 blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; purple = '#cc79a7'; gray = '#8a8a8a'
 norm_colour(norm) = norm eq 'bn' ? blue : norm eq 'ln' ? orange : norm eq 'dense' ? green : purple
 colour(i) = norm_colour(word(norms, i))    # of architecture i
@@ -39,7 +39,7 @@ number(c) = strcol(c) eq '-' || strcol(c) eq 'inf' || strcol(c) eq '-inf' || str
 reset_limits = 'low = 1e308; high = -1e308; found = 0'
 take(x) = x == x ? (low = x < low ? x : low, high = x > high ? x : high, found = found + 1, 0) : 0
 
-# The symmetric logarithm of x on a scale of six decades below `largest`: linear near zero, a unit a decade
+# The symmetric logarithm of x on a scale of six decades below `largest`: linear near zero, a unit per decade
 # beyond. symlog_tics sets the tics of the axis `axis` ('x' or 'y'), `every` decades apart, named if `named`;
 # none so near the end that its name would reach beyond it.
 largest = 1.

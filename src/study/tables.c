@@ -271,7 +271,7 @@ static void print_band(FILE *out, double value, double error)
     print_number(out, value + error);
 }
 
-/* The density a decade of the symmetric-log axis s = asinh(x / x_0): phi(x) dx/ds, where
+/* The density per decade of the symmetric-log axis s = asinh(x / x_0): phi(x) dx/ds, where
  * dx/ds = sqrt(x^2 + x_0^2), times ln 10. The band is one standard error over the probes wide. */
 static ks_status print_density(const char *name, const struct ks_spectrum *s, FILE *out)
 {
