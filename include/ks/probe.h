@@ -38,9 +38,11 @@ double ks_probe_lambda_min_residual(const struct ks_probe *p);
 double ks_probe_kappa(const struct ks_probe *p);
 double ks_probe_kappa_lower_bound(const struct ks_probe *p);
 
-/* outwards.c */
+/* quantiles.c */
 double ks_probe_kappa_q90(const struct ks_probe *p);
 double ks_probe_kappa_q50(const struct ks_probe *p);
+
+/* effective_bound.c */
 double ks_probe_kappa_effective_bound(const struct ks_probe *p);
 
 /* moments.c */
