@@ -13,6 +13,7 @@
 #include "ks/budget.h"
 #include "ks/density.h"
 #include "ks/describe.h"
+#include "ks/distribute.h"
 #include "ks/h5.h"
 #include "ks/memory.h"
 #include "ks/null.h"
@@ -20,7 +21,6 @@
 #include "ks/outputs.h"
 #include "ks/program.h"
 #include "ks/report.h"
-#include "ks/share.h"
 #include "ks/slq.h"
 #include "ks/summary.h"
 #include "ks/watch.h"
@@ -84,10 +84,10 @@ static ks_status get_checkpoint(const struct ks_analysis *o, struct job *job)
     KS_TRY(ks_team_agree(job->world, leads(job) ? read_checkpoint(o, job, &batches) : KS_OK));
     ks_team_broadcast(job->world, 0, sizeof batches, &batches);
     ks_team_broadcast(job->world, 0, sizeof job->subject.digest, job->subject.digest);
-    job->groups = ks_share_groups(size, probes ? o->probes : 1, batches);
+    job->groups = ks_distribute_groups(size, probes ? o->probes : 1, batches);
     KS_TRY(ks_team_split(
         job->world, ks_slq_group(job->world, ks_team_rank(job->world), job->groups), &job->team));
-    KS_TRY(ks_share_checkpoint(job->world, &job->team, batches, &job->checkpoint));
+    KS_TRY(ks_distribute_checkpoint(job->world, &job->team, batches, &job->checkpoint));
     job->subject.processes = ks_team_size(&job->team);
     job->subject.problem.minibatches = size > 1 ? job->checkpoint->minibatches : batches;
     job->subject.problem.elsewhere = batches - job->subject.problem.minibatches;
@@ -125,7 +125,7 @@ static ks_status new_operator(const struct ks_analysis *o, struct job *job)
 
     KS_TRY((o->single ? o->kind->new_f32 : o->kind->new_f64)(&job->subject.problem, &whole));
     KS_TRY(ks_block_new(whole, job->selection, &block));
-    return ks_operator_share(block, &job->team, &job->a);
+    return ks_team_operator_new(block, &job->team, &job->a);
 }
 
 /* The operator, ready for products within what the budget leaves to it. `start`: ks_alloc_total()
@@ -158,7 +158,7 @@ static ks_status name_basis(const struct ks_analysis *o, struct job *job)
     if (!o->keep_basis)
         return KS_OK;
     KS_TRY(ks_team_agree(job->world, leads(job) ? ks_output_stem(job->output, &job->stem) : KS_OK));
-    KS_TRY(ks_team_share_string(job->world, &job->stem));
+    KS_TRY(ks_team_broadcast_string(job->world, &job->stem));
     return ks_team_agree(job->world, ks_describe_key(o, &job->subject, &job->key));
 }
 

@@ -2,6 +2,22 @@
 
 #include <stdlib.h>
 
+#include "ks/memory.h"
+
+ks_status ks_operator_new(const struct ks_operator *kind, size_t size, struct ks_operator **a)
+{
+    ks_status status;
+
+    KS_TRY(ks_alloc(1, sizeof **a, a));
+    **a = *kind;
+    status = ks_alloc(1, size, &(*a)->self);
+    if (status != KS_OK) {
+        free(*a);
+        *a = NULL;
+    }
+    return status;
+}
+
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory)
 {
     return a->prepare ? a->prepare(a->self, memory) : KS_OK;

@@ -170,7 +170,7 @@ void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void 
     }
 }
 
-ks_status ks_team_share_string(const struct ks_team *team, char **string)
+ks_status ks_team_broadcast_string(const struct ks_team *team, char **string)
 {
     size_t bytes = *string ? strlen(*string) + 1 : 0;
     ks_status status = KS_OK;

@@ -69,7 +69,7 @@ static struct ks_operator *new_share(const struct ks_team *team, struct share *s
     s->team = team;
     must(ks_alloc(1, sizeof *part, &part) == KS_OK);
     *part = (struct ks_operator){.n = N, .self = s, .apply = share_apply};
-    must(ks_operator_share(part, team, &a) == KS_OK);
+    must(ks_team_operator_new(part, team, &a) == KS_OK);
     return a;
 }
 
@@ -150,10 +150,11 @@ static void messages(void)
     memcpy(text, world.rank == world.size - 1 ? "last" : "none", 4);
     ks_team_broadcast(&world, world.size - 1, 4, text);
     must(strcmp(text, "last") == 0);
-    must(ks_team_share_string(&world, &string) == KS_OK && !string);
+    must(ks_team_broadcast_string(&world, &string) == KS_OK && !string);
     if (world.rank == 0)
         string = strdup("from the first");
-    must(ks_team_share_string(&world, &string) == KS_OK && strcmp(string, "from the first") == 0);
+    must(ks_team_broadcast_string(&world, &string) == KS_OK &&
+         strcmp(string, "from the first") == 0);
     free(string);
     must(ks_team_agree(&world, KS_OK) == KS_OK);
     for (int culprit = 0; culprit < world.size; culprit++) {

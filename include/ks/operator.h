@@ -17,21 +17,22 @@ struct ks_operator {
     ks_status (*prepare)(void *self, size_t memory);
     /* out = A v, both [n]. */
     ks_status (*apply)(void *self, const double *v, double *out);
-    /* Where a team shares the work (ks_operator_share), it and this process's part of A v; the sum
-     * of all is what `apply` gives on every process, which waits for the others. Else NULL. */
+    /* Of a ks_team_operator, otherwise NULL: the team, and this process's part of A v. */
     const struct ks_team *team;
     ks_status (*part)(void *self, const double *v, double *out);
-    void (*free)(void *self);
+    void (*free)(void *self); /* `self` and what it owns; NULL: nothing is owned */
 };
 
+/* An operator with the functions of `kind` and `size` bytes, all zero, of its own data. The caller
+ * sets n and frees it with ks_operator_free. */
+ks_status ks_operator_new(const struct ks_operator *kind, size_t size, struct ks_operator **a);
+void ks_operator_free(struct ks_operator *a); /* NULL is fine */
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out);
-/* Takes `a`, also after a failure, whose products are parts that a team has to add up, and makes
- * the operator of the sums; in a team of one that is `a` itself. All processes call it, and
- * `apply`. */
-ks_status ks_operator_share(struct ks_operator *a, const struct ks_team *team,
-                            struct ks_operator **shared);
-void ks_operator_free(struct ks_operator *a); /* frees a->self and the struct; NULL is fine */
+/* The sum over a team of operators `a`, one per process; in a team of one, `a` itself. It owns `a`,
+ * also after a failure. All processes call this and `apply`, which gives all of them A v. */
+ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team,
+                               struct ks_operator **sum);
 
 /* What of a checkpoint is analyzed:
  *

@@ -42,7 +42,7 @@ size_t ks_team_least(const struct ks_team *team, size_t value);
 /* The bytes of process `root`, to all. */
 void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void *data);
 /* A string of process 0 into a fresh one on the others; NULL stays NULL. */
-ks_status ks_team_share_string(const struct ks_team *team, char **string);
+ks_status ks_team_broadcast_string(const struct ks_team *team, char **string);
 
 /* all [size]: the number of every process. */
 void ks_team_collect(const struct ks_team *team, double number, double *all);

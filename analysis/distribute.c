@@ -1,4 +1,4 @@
-#include "ks/share.h"
+#include "ks/distribute.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static size_t divide_up(size_t a, size_t b)
     return (a + b - 1) / b;
 }
 
-size_t ks_share_groups(size_t processes, size_t probes, size_t minibatches)
+size_t ks_distribute_groups(size_t processes, size_t probes, size_t minibatches)
 {
     size_t best = 1, least = SIZE_MAX;
 
@@ -27,7 +27,7 @@ size_t ks_share_groups(size_t processes, size_t probes, size_t minibatches)
     return best;
 }
 
-/* What the others must know before they have room. */
+/* What the others must know before they can allocate. */
 struct sizes {
     size_t in, ensemble, rows, loss_rows;
     int64_t adam_step;
@@ -60,8 +60,8 @@ static size_t target_size(const struct ks_checkpoint *c)
     return c->loss_rows * c->critic.arch->loss.targets;
 }
 
-/* Room for all but the description, which is there; one minibatch more than `own`, for those that
- * pass by. */
+/* Allocates all but the description, which is there; one minibatch more than `own`, for those of
+ * other processes. */
 static ks_status make_room(const struct sizes *s, size_t own, struct ks_checkpoint *c)
 {
     struct ks_networks *critic = &c->critic;
@@ -80,20 +80,20 @@ static ks_status make_room(const struct sizes *s, size_t own, struct ks_checkpoi
     return ks_alloc((own + 1) * target_size(c), sizeof *c->target, &c->target);
 }
 
-static void share_array(const struct ks_team *world, size_t n, double *array)
+static void send_array(const struct ks_team *world, size_t n, double *array)
 {
     if (array)
         ks_team_broadcast(world, 0, n * sizeof *array, array);
 }
 
-/* Minibatch `number` of an array goes by on all processes and stays, as their number `slot`, where
- * it belongs. Process 0 has them all and moves its own to the front: `slot` <= `number`. */
-static void share_minibatch(const struct ks_team *world, size_t size, size_t number, size_t slot,
-                            bool mine, double *array)
+/* Sends minibatch `number` of an array to all processes, which store it as their number `slot`.
+ * Process 0 has all minibatches and moves its own to the front: `slot` <= `number`. */
+static void send_minibatch(const struct ks_team *world, size_t size, size_t number, size_t slot,
+                           bool mine, double *array)
 {
     double *here = array + (world->rank == 0 ? number : slot) * size;
 
-    share_array(world, size, here);
+    send_array(world, size, here);
     if (world->rank == 0 && mine)
         memmove(array + slot * size, here, size * sizeof *array);
 }
@@ -111,12 +111,12 @@ static ks_status receive(const struct ks_team *world, size_t own, struct ks_chec
     KS_TRY(ks_team_agree(world, status));
     c = *checkpoint;
     ks_team_broadcast(world, 0, sizeof sizes, &sizes);
-    KS_TRY(ks_team_share_string(world, &c->critic.text));
+    KS_TRY(ks_team_broadcast_string(world, &c->critic.text));
     return ks_team_agree(world, world->rank == 0 ? KS_OK : make_room(&sizes, own, c));
 }
 
-ks_status ks_share_checkpoint(const struct ks_team *world, const struct ks_team *group,
-                              size_t minibatches, struct ks_checkpoint **checkpoint)
+ks_status ks_distribute_checkpoint(const struct ks_team *world, const struct ks_team *group,
+                                   size_t minibatches, struct ks_checkpoint **checkpoint)
 {
     size_t rank = (size_t)ks_team_rank(group), size = (size_t)ks_team_size(group), own;
     struct ks_checkpoint *c;
@@ -126,15 +126,15 @@ ks_status ks_share_checkpoint(const struct ks_team *world, const struct ks_team 
     own = rank < minibatches ? divide_up(minibatches - rank, size) : 0;
     KS_TRY(receive(world, own, checkpoint));
     c = *checkpoint;
-    share_array(world, parameters(c), c->critic.w);
-    share_array(world, c->critic.ensemble * c->critic.arch->states, c->critic.state);
-    share_array(world, parameters(c), c->adam_v);
+    send_array(world, parameters(c), c->critic.w);
+    send_array(world, c->critic.ensemble * c->critic.arch->states, c->critic.state);
+    send_array(world, parameters(c), c->adam_v);
     for (size_t i = 0; i < minibatches; i++) {
         bool mine = i % size == rank;
-        size_t slot = mine ? i / size : own; /* own: the room for those that pass by */
+        size_t slot = mine ? i / size : own; /* own: where those of others go */
 
-        share_minibatch(world, input_size(c), i, slot, mine, c->input);
-        share_minibatch(world, target_size(c), i, slot, mine, c->target);
+        send_minibatch(world, input_size(c), i, slot, mine, c->input);
+        send_minibatch(world, target_size(c), i, slot, mine, c->target);
     }
     c->minibatches = own;
     return KS_OK;
