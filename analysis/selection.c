@@ -116,8 +116,6 @@ static void block_free(void *self)
 {
     struct block *b = self;
 
-    if (!b)
-        return;
     ks_operator_free(b->a);
     free(b->v);
     free(b->product);
@@ -142,30 +140,27 @@ static ks_status block_apply(void *self, const double *v, double *out)
 ks_status ks_block_new(struct ks_operator *a, const struct ks_selection *selection,
                        struct ks_operator **block)
 {
+    static const struct ks_operator BLOCK = {
+        .prepare = block_prepare, .apply = block_apply, .free = block_free};
     ks_status status = KS_OK;
-    struct ks_operator *whole = NULL;
-    struct block *b = NULL;
+    struct ks_operator *part = NULL;
+    struct block *b;
 
     *block = NULL;
     if (!selection->index) {
         *block = a;
         return KS_OK;
     }
-    KS_GO(ks_alloc(1, sizeof *b, &b));
+    KS_GO(ks_operator_new(&BLOCK, sizeof *b, &part));
+    part->n = selection->n;
+    b = part->self;
     b->a = a, a = NULL;
     b->selection = selection;
     KS_GO(ks_alloc(selection->of, sizeof *b->v, &b->v));
     KS_GO(ks_alloc(selection->of, sizeof *b->product, &b->product));
-    KS_GO(ks_alloc(1, sizeof *whole, &whole));
-    *whole = (struct ks_operator){.n = selection->n,
-                                  .self = b,
-                                  .prepare = block_prepare,
-                                  .apply = block_apply,
-                                  .free = block_free};
-    *block = whole;
-    return KS_OK;
+    *block = part, part = NULL;
 done:
     ks_operator_free(a);
-    block_free(b);
+    ks_operator_free(part);
     return status;
 }

@@ -78,8 +78,6 @@ static void curvature_free(void *self)
 {
     struct curvature *h = self;
 
-    if (!h)
-        return;
     for (size_t k = 0; h->worker && k < h->n_workers; k++)
         free_worker(&h->worker[k]);
     free(h->worker);
@@ -253,15 +251,17 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
     return KS_OK;
 }
 
-static ks_status build(struct curvature *h)
+static ks_status build(const struct ks_problem *problem, enum kind kind, struct curvature *h)
 {
-    const struct ks_checkpoint *c = h->problem->checkpoint;
+    const struct ks_checkpoint *c = problem->checkpoint;
 
-    h->first = ks_primal_first_critic(h->problem);
-    h->critics = ks_primal_critics(h->problem);
-    KS_TRY(ks_primal_new(h->problem, h->kind == GGN, &h->primal));
+    h->problem = problem;
+    h->kind = kind;
+    h->first = ks_primal_first_critic(problem);
+    h->critics = ks_primal_critics(problem);
+    KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
     KS_TRY(KS(arch_parse)(h->primal->fold->arch->text, "/critic", c->critic.arch->in, &h->arch));
-    KS_TRY(KS(net_new)(h->arch, h->primal->rows, c->loss_rows, h->problem->evaluation, &h->net));
+    KS_TRY(KS(net_new)(h->arch, h->primal->rows, c->loss_rows, problem->evaluation, &h->net));
     KS_TRY(allocate(h));
     return make_workers(h);
 }
@@ -269,26 +269,18 @@ static ks_status build(struct curvature *h)
 static ks_status curvature_new(const struct ks_problem *problem, enum kind kind,
                                struct ks_operator **out)
 {
+    static const struct ks_operator CURVATURE = {
+        .prepare = curvature_prepare, .apply = curvature_apply, .free = curvature_free};
     ks_status status = KS_OK;
     struct ks_operator *a = NULL;
-    struct curvature *h = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *a, &a));
-    a->free = curvature_free;
-    a->prepare = curvature_prepare;
-    a->apply = curvature_apply;
-    KS_GO(ks_alloc(1, sizeof *h, &h));
-    a->self = h;
-    h->problem = problem;
-    h->kind = kind;
-    KS_GO(build(h));
+    KS_GO(ks_operator_new(&CURVATURE, sizeof(struct curvature), &a));
+    KS_GO(build(problem, kind, a->self));
     a->n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
-    *out = a;
-    return KS_OK;
+    *out = a, a = NULL;
 done:
-    curvature_free(h);
-    free(a);
+    ks_operator_free(a);
     return status;
 }
 

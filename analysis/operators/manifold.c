@@ -34,8 +34,6 @@ static void manifold_free(void *self)
 {
     struct manifold *m = self;
 
-    if (!m)
-        return;
     ks_operator_free(m->hessian);
     for (size_t k = 0; m->sphere && k < m->n_spheres; k++)
         free(m->sphere[k].slope);
@@ -152,23 +150,17 @@ static ks_status build(const struct ks_problem *problem, struct manifold *m)
 
 ks_status KS(manifold_new)(const struct ks_problem *problem, struct ks_operator **out)
 {
+    static const struct ks_operator MANIFOLD = {
+        .prepare = manifold_prepare, .apply = manifold_apply, .free = manifold_free};
     ks_status status = KS_OK;
     struct ks_operator *a = NULL;
-    struct manifold *m = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *a, &a));
-    KS_GO(ks_alloc(1, sizeof *m, &m));
-    KS_GO(build(problem, m));
-    *a = (struct ks_operator){.n = m->hessian->n,
-                              .self = m,
-                              .prepare = manifold_prepare,
-                              .apply = manifold_apply,
-                              .free = manifold_free};
-    *out = a;
-    return KS_OK;
+    KS_GO(ks_operator_new(&MANIFOLD, sizeof(struct manifold), &a));
+    KS_GO(build(problem, a->self));
+    a->n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
+    *out = a, a = NULL;
 done:
-    manifold_free(m);
-    free(a);
+    ks_operator_free(a);
     return status;
 }

@@ -21,8 +21,6 @@ static void preconditioned_free(void *self)
 {
     struct preconditioned *p = self;
 
-    if (!p)
-        return;
     ks_operator_free(p->hessian);
     free(p->root);
     free(p->v);
@@ -71,23 +69,18 @@ static ks_status build(const struct ks_problem *problem, struct preconditioned *
 
 ks_status KS(preconditioned_new)(const struct ks_problem *problem, struct ks_operator **out)
 {
+    static const struct ks_operator PRECONDITIONED = {.prepare = preconditioned_prepare,
+                                                      .apply = preconditioned_apply,
+                                                      .free = preconditioned_free};
     ks_status status = KS_OK;
     struct ks_operator *a = NULL;
-    struct preconditioned *p = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *a, &a));
-    KS_GO(ks_alloc(1, sizeof *p, &p));
-    KS_GO(build(problem, p));
-    *a = (struct ks_operator){.n = p->hessian->n,
-                              .self = p,
-                              .prepare = preconditioned_prepare,
-                              .apply = preconditioned_apply,
-                              .free = preconditioned_free};
-    *out = a;
-    return KS_OK;
+    KS_GO(ks_operator_new(&PRECONDITIONED, sizeof(struct preconditioned), &a));
+    KS_GO(build(problem, a->self));
+    a->n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
+    *out = a, a = NULL;
 done:
-    preconditioned_free(p);
-    free(a);
+    ks_operator_free(a);
     return status;
 }
