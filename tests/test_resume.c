@@ -223,7 +223,7 @@ static void test_memory(void **state)
     size_t least = least_memory("--precision f64 --order 60 medium.h5");
 
     (void)state;
-    assert_non_null(strstr(complained, "the Lanczos vectors in float32 of "));
+    assert_non_null(strstr(complained, "the Lanczos vectors in float32 in "));
     assert_runs("--precision f64 --memory %zuK --order 60 medium.h5", least);
     assert_non_null(strstr(complained, "GB for vectors (in float32: in float64 they do not fit)"));
     check_basis_precision("f32");
@@ -232,7 +232,6 @@ static void test_memory(void **state)
     check_basis_precision("f64");
     assert_int_equal(analyzer("--precision f64 --memory %zuK --order 60 medium.h5", least - 1), 1);
     least_memory("--exact ln+ce.h5");
-    least_memory("--apply v.h5 --output o.h5 ln+ce.h5");
     remove_results();
 }
 
