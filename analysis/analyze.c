@@ -262,9 +262,6 @@ static ks_status check_vectors(const struct ks_analysis *o, const struct job *jo
             KS_TRY(ks_output_check(outputs[i], job->path));
             KS_TRY(ks_output_check(outputs[i], o->apply));
         }
-    if (o->output && o->gradient && ks_output_same(o->output, o->gradient))
-        return ks_fail(KS_USAGE, "--output and --gradient: expected two files, found one, %s",
-                       o->output);
     return KS_OK;
 }
 
@@ -285,8 +282,15 @@ static ks_status write_vectors(const struct ks_analysis *o, struct job *job)
     return ks_apply_file(o, &job->subject, job->a, job->selection, &job->watch);
 }
 
-/* A message of a part that does not know the file gets its name; one about another file has that.
- */
+static bool starts_with(const char *message, const char *file)
+{
+    size_t length = strlen(file);
+
+    return strncmp(message, file, length) == 0 && message[length] == ':';
+}
+
+/* A message starts with the file that it is about; where none of these does, with the checkpoint:
+ * most parts of the analysis do not know its name. */
 static ks_status name_culprit(const struct ks_analysis *o, const char *path, ks_status status)
 {
     const char *const files[] = {path, o->apply, o->output, o->gradient};
@@ -294,7 +298,7 @@ static ks_status name_culprit(const struct ks_analysis *o, const char *path, ks_
 
     snprintf(text, sizeof text, "%s", ks_error_text());
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (files[i] && strstr(text, files[i]))
+        if (files[i] && starts_with(text, files[i]))
             return status;
     return ks_fail(status, "%s: %s", path, text);
 }
@@ -347,12 +351,16 @@ static int analyze_all(const struct ks_analysis *o, const struct ks_team *world,
 
 static ks_status check_arguments(const struct ks_analysis *o, const struct ks_arguments *arguments)
 {
-    if (arguments->n_rest > 0 && ((!o->apply && !o->gradient) || arguments->n_rest == 1))
-        return KS_OK;
-    return ks_fail(KS_USAGE, "expected %s, found %zu (see --help)",
-                   arguments->n_rest == 0 ? "a checkpoint"
-                                          : "one checkpoint with --apply and --gradient",
-                   arguments->n_rest);
+    if (arguments->n_rest == 0)
+        return ks_fail(KS_USAGE, "expected a checkpoint, found 0 (see --help)");
+    if (arguments->n_rest > 1 && (o->apply || o->gradient))
+        return ks_fail(
+            KS_USAGE, "expected one checkpoint with --apply and --gradient, found %zu (see --help)",
+            arguments->n_rest);
+    if (o->output && o->gradient && ks_output_same(o->output, o->gradient))
+        return ks_fail(KS_USAGE, "--output and --gradient: expected two files, found one, %s",
+                       o->output);
+    return KS_OK;
 }
 
 static struct ks_report new_report(const struct ks_analysis *o,
@@ -377,7 +385,7 @@ static ks_status run(const struct ks_arguments *arguments, const struct ks_team 
     bool writes;
 
     KS_GO(ks_analysis_read(&o));
-    KS_GO(check_arguments(&o, arguments));
+    KS_GO(ks_team_agree(world, check_arguments(&o, arguments)));
     report = new_report(&o, arguments);
     writes = !o.apply && !o.gradient && world->rank == 0;
     if (writes)

@@ -125,8 +125,8 @@ static ks_status read_header(struct ks_basis *b, bool *there)
     KS_GO(read_at(b, 0, start, sizeof start, &found));
     if (memcmp(start, MAGIC, found < MAGIC_BYTES ? found : MAGIC_BYTES) != 0) {
         status = ks_fail(KS_FORMAT,
-                         "%s: expected the steps of an analysis, found another file: delete it to "
-                         "keep them there",
+                         "%s: this is no file of Lanczos steps; remove or rename it before using "
+                         "--keep-basis",
                          b->path);
         goto done;
     }

@@ -25,8 +25,8 @@ static char *folder, *operator_name, *critic, *layer, *batchnorm, *order, *probe
 
 const struct poptOption ks_analysis_options[] = {
     TEXT("out", 'o', folder, "write the spectra there, not beside their checkpoints", "DIR"),
-    FLAG("json", json, "print the summaries as JSON, an object a line"),
-    FLAG("csv", csv, "print the summaries as CSV, a row a checkpoint"),
+    FLAG("json", json, "print the summaries as JSON, one object per line"),
+    FLAG("csv", csv, "print the summaries as CSV, one row per checkpoint"),
     TEXT("operator", '\0', operator_name,
          "hessian (the default), ggn, residual,"
          " preconditioned, manifold",
@@ -37,13 +37,14 @@ const struct poptOption ks_analysis_options[] = {
          "train|eval"),
     TEXT("order", '\0', order, "Lanczos steps (90)", "M"),
     TEXT("probes", '\0', probes, "start vectors (1)", "K"),
-    TEXT("seed", '\0', seed, "of the start vectors (0)", "S"),
-    TEXT("precision", '\0', precision, "of the products (f32; preconditioned: f64)", "f32|f64"),
+    TEXT("seed", '\0', seed, "seed of the start vectors (0)", "S"),
+    TEXT("precision", '\0', precision, "precision of the products (f32; preconditioned: f64)",
+         "f32|f64"),
     TEXT("batches", '\0', batches, "use the first N minibatches (all)", "N"),
-    TEXT("weight-decay", '\0', weight_decay, "mu2 of the term mu2/2 |theta|^2 (0)", "MU2"),
+    TEXT("weight-decay", '\0', weight_decay, "add MU2/2 |theta|^2 to the loss (0)", "MU2"),
     TEXT("scale", '\0', scale, "multiply the operator (1)", "C"),
-    TEXT("memory", '\0', memory,
-         "budget in bytes, with K, M, G or T, a process (half of what is free)", "SIZE"),
+    TEXT("memory", '\0', memory, "memory per process, e.g. 800M or 2G (half of what is free)",
+         "SIZE"),
     FLAG("keep-basis", keep_basis,
          "keep the Lanczos steps on disk: a run that was stopped goes on, a larger --order adds"),
     FLAG("exact", exact, "all eigenvalues, from the dense operator (small critics)"),
@@ -51,7 +52,7 @@ const struct poptOption ks_analysis_options[] = {
          "xqc: one probe, f32, unweighted statistics, products by 1/N once more", "xqc"),
     TEXT("apply", '\0', apply, "multiply the operator by the vectors of a file", "IN"),
     TEXT("output", '\0', output, "where the products go", "OUT"),
-    TEXT("gradient", '\0', gradient, "write loss and gradient", "OUT"),
+    TEXT("gradient", '\0', gradient, "where loss and gradient go", "OUT"),
     POPT_TABLEEND};
 
 /* An integer in [low, high]; *value stays where the option is absent. */
@@ -110,7 +111,7 @@ static ks_status bytes(const char *name, const char *text, size_t *value)
         end++;
     }
     if (strspn(text, "0123456789") == 0 || *end || errno || number == 0 || number > SIZE_MAX / unit)
-        return ks_fail(KS_USAGE, "--%s: expected bytes, as 800M or 2G, found '%s'", name, text);
+        return ks_fail(KS_USAGE, "--%s: expected bytes, e.g. 800M or 2G, found '%s'", name, text);
     *value = (size_t)(number * unit);
     return KS_OK;
 }

@@ -78,8 +78,8 @@ static ks_status refuse_inputs(size_t n, const char *const *checkpoints, char *c
         for (size_t j = 0; j < n; j++)
             if (replaces(outputs[i], checkpoints[j]))
                 return ks_fail(KS_USAGE,
-                               "%s: the spectrum of %s would take the place of this input (-o puts "
-                               "spectra elsewhere)",
+                               "%s: the spectrum of %s would take the place of this input (--out "
+                               "puts spectra elsewhere)",
                                checkpoints[j], checkpoints[i]);
     return KS_OK;
 }
@@ -91,11 +91,11 @@ static ks_status make_folder(const char *folder)
     if (mkdir(folder, 0777) == 0)
         return KS_OK;
     if (errno != EEXIST)
-        return ks_fail(KS_IO, "-o %s: cannot be made: %s", folder, strerror(errno));
+        return ks_fail(KS_IO, "--out %s: cannot be made: %s", folder, strerror(errno));
     if (stat(folder, &info) != 0)
-        return ks_fail(KS_IO, "-o %s: %s", folder, strerror(errno));
+        return ks_fail(KS_IO, "--out %s: %s", folder, strerror(errno));
     if (!S_ISDIR(info.st_mode))
-        return ks_fail(KS_IO, "-o %s: expected a folder, found a file", folder);
+        return ks_fail(KS_IO, "--out %s: expected a folder, found a file", folder);
     return KS_OK;
 }
 
