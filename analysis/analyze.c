@@ -31,8 +31,8 @@ struct job {
     const char *output; /* of the spectrum   */
     bool quiet;
     const struct ks_team *world; /* all processes                              */
-    struct ks_team team;         /* those that share the work of the same probes */
-    size_t groups;               /* of such                                    */
+    struct ks_team team;         /* those that work on the same probes */
+    size_t groups;               /* how many such teams there are */
     struct ks_checkpoint *checkpoint;
     struct ks_subject subject;
     struct ks_budget budget;
@@ -74,7 +74,7 @@ static ks_status read_checkpoint(const struct ks_analysis *o, struct job *job, s
     return ks_sha256_file(job->path, job->subject.digest);
 }
 
-/* On every process its part of the checkpoint, in the group that it belongs to. */
+/* Gives every process its group, and its part of the checkpoint. */
 static ks_status get_checkpoint(const struct ks_analysis *o, struct job *job)
 {
     bool probes = !o->exact && !o->apply && !o->gradient;

@@ -86,7 +86,7 @@ done:
     return status;
 }
 
-/* The gradient within `room` bytes in all, of which `fixed` are there. */
+/* Finds the gradient within `room` bytes in all, of which `fixed` are taken. */
 static ks_status find_gradient(const struct ks_subject *subject, double room, size_t fixed,
                                double *loss, double *gradient)
 {

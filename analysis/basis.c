@@ -1,12 +1,12 @@
-/* The file of one probe: a header, and then a record a step.
+/* The file of one probe: a header, and then one record per step.
  *
  *   header     "kappascope-basis", the length of the key (8 bytes), the key, digest
  *   record j   j, alpha_j, beta_j (8 bytes each), q_{j+1} as the basis holds it, digest
  *
  * Numbers are as the machine has them. A record's digest is the SHA-256 of the header's digest and
- * of the record: so it is of this key, whole, and at its place. The file only grows, in the order
- * of the steps. Whatever ends the writing, a kill or a full disk, what stands there begins with the
- * records that were finished, and the first that does not fit its digest ends them.
+ * of the record: one that fits shows a record of this key, whole and in its place. The file only
+ * grows, in the order of the steps. Whatever ends the writing, a kill or a full disk, the file
+ * begins with the records that were finished, and the first that does not fit its digest ends them.
  */
 #include "ks/basis.h"
 
@@ -91,7 +91,7 @@ static size_t record_bytes(const struct ks_lanczos *l)
     return sizeof(struct numbers) + ks_lanczos_vector_bytes(l) + KS_SHA256_BYTES;
 }
 
-/* The first line of `found` that is not the one of `expected`. */
+/* Names the first line in which the keys differ. */
 static ks_status refuse_key(const struct ks_basis *b, const char *found)
 {
     const char *expected = b->key;
@@ -111,7 +111,7 @@ static ks_status refuse_key(const struct ks_basis *b, const char *found)
                    b->path, (int)line, expected, (int)other, found);
 }
 
-/* Whether the file starts with a header; its digest is then the one that the records go on from. */
+/* Whether the file starts with a header, whose digest the records then go on from. */
 static ks_status read_header(struct ks_basis *b, bool *there)
 {
     enum { LONGEST = 1 << 16 };
@@ -163,8 +163,8 @@ static ks_status write_header(struct ks_basis *b)
     return write_pieces(b, 0, 4, piece);
 }
 
-/* Of the step behind the process's last one: its vector goes to its place, the numbers to *numbers;
- * whether the record is whole. */
+/* Reads the step after the process's last one, its vector into its place; *whole: whether the
+ * record is. */
 static ks_status read_record(const struct ks_basis *b, const struct ks_lanczos *l,
                              struct numbers *numbers, bool *whole)
 {

@@ -6,7 +6,7 @@
 #include "ks/memory.h"
 
 /* Vectors that stay in memory beside the operator: the basis, the dense matrix, or those of --apply
- * with the file of the products, which is put together in memory, and a pair at work. */
+ * with the file of the products, which is put together in memory, and a pair to work on. */
 static double held_bytes(const struct ks_analysis *o, const struct ks_team *team,
                          const struct ks_subject *s, bool single)
 {

@@ -24,7 +24,7 @@ struct claim {
     bool decay;        /* weight decay: null directions of the loss are none of the operator's */
     bool unweighted;
     size_t steps;  /* the most of a probe; of an exact spectrum n */
-    bool complete; /* all eigenvalues are there, of equal ones one at least, and can be trusted */
+    bool complete; /* all distinct eigenvalues are there and can be trusted */
 };
 
 static double number(const struct ks_spectrum *s, const char *name)

@@ -3,7 +3,8 @@
  *
  *   sigma = range / (m sqrt(8 log 3)),  range = largest theta - smallest theta
  *
- * (Lin, Saad, Yang, SIAM Review 58, 2016: two nodes at the mean distance then just tell apart.)
+ * (Lin, Saad, Yang, SIAM Review 58, 2016: two nodes at the mean distance can then just be told
+ * apart.)
  *
  * The symmetric-log density is the same sum in s = asinh(x / x_0), with the range of s: a node at x
  * is as wide as a constant part of |x|, down to x_0. Per unit of x it is phi(s) ds/dx, ds/dx = 1 /
@@ -31,7 +32,7 @@ static const double NARROWEST = 1e-6;
 /* The nodes of all probes on one axis, probe by probe. */
 struct nodes {
     size_t n, probes, most; /* nodes in all; probes; the most nodes of a probe */
-    double *at, *weight;    /* [n], weights with sum 1 a probe; owned */
+    double *at, *weight;    /* [n], weights with sum 1 per probe; owned */
     size_t *start;          /* [probes + 1] where those of a probe begin; owned */
     double low, high, sigma;
 };
@@ -120,7 +121,7 @@ double ks_density_unit(const struct ks_spectrum *s)
     double size = 0;
 
     for (size_t i = 0; i < s->probes * s->order; i++)
-        size = fmax(size, fabs(s->ritz[i])); /* which passes over the padding */
+        size = fmax(size, fabs(s->ritz[i])); /* NaN, the padding, does not count */
     return LINEAR_PART * (size > 0 ? size : 1);
 }
 

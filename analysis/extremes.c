@@ -17,8 +17,8 @@ double ks_probe_lambda_max_residual(const struct ks_probe *p)
     return p->residual[p->steps - 1];
 }
 
-/* The largest over the probes is taken, and start vectors are independent: that one fails only
- * where each does. So a probe may fail with probability FAILURE^(1/probes). */
+/* The largest over the probes is taken. It fails only where all of them do, and start vectors are
+ * independent: so each may fail with probability FAILURE^(1/probes). */
 double ks_probe_lambda_max_upper(const struct ks_probe *p)
 {
     const struct ks_known *known = p->known;
@@ -54,7 +54,7 @@ double ks_probe_smallest_size(const struct ks_probe *p)
     return size;
 }
 
-/* As the XQC paper has it. */
+/* As in the XQC paper. */
 double ks_probe_kappa(const struct ks_probe *p)
 {
     return ks_probe_largest_size(p) / ks_probe_smallest_size(p);

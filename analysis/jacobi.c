@@ -23,7 +23,7 @@ ks_status ks_jacobi_ritz(size_t m, const double *alpha, const double *beta, doub
                          double *weight, double *residual)
 {
     ks_status status = KS_OK;
-    double *beside = NULL, *s = NULL; /* s [m, m]: the eigenvectors, one a column, by columns */
+    double *beside = NULL, *s = NULL; /* s [m, m]: the eigenvectors, one after the other */
 
     assert(m > 0);
     KS_GO(ks_alloc(m, sizeof(double), &beside));

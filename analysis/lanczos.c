@@ -10,17 +10,17 @@
  * outlying eigenvalues return as ghosts: test_no_ghosts.
  *
  * The basis is read from memory, and that is what a step costs beside the product. So w -= Q h and
- * the following Q' w share one sweep, in column blocks that stay in the cache: three sweeps a step.
+ * the following Q' w share one sweep, in column blocks that stay in the cache: three sweeps per
+ * step.
  *
  * In a team (team.h) every process holds a slice of each vector and orthogonalizes that; norms and
  * products with the basis are summed, and the vector is whole only for A. So a step moves the
- * vector twice, the slices of A's parts to where they are summed and the slices of q_{j+1} to
- * everyone, which is what a reduction to all takes alone.
+ * vector twice, slices of A's parts to where they are summed and slices of q_{j+1} to everyone: no
+ * more than a reduction to all processes moves.
  *
  * A basis in float32 holds each q_{j+1} rounded, and it is the rounded vector that A multiplies and
  * that later ones are made orthogonal to. Everything else is float64: a block of the basis is
- * widened where it lies in the cache.
- */
+ * widened where it lies in the cache. */
 #include "ks/lanczos.h"
 
 #include <assert.h>
@@ -50,9 +50,10 @@ enum {
 static const double BREAKDOWN = 1e4 * DBL_EPSILON;
 
 /* Vectors that were rounded to float32 leave the Krylov space by that much, and the recurrence
- * makes it grow likewise: the end is certain to be seen where it comes within a few steps. Behind
- * one that is missed stand ghosts whose weights are of the size of rounding. A larger bound would
- * take small eigenvalues for the end: below it they cannot be told from zero. */
+ * makes the error grow likewise: the end is certain to be seen only if it comes within a few steps.
+ * After one that is missed come ghosts, whose weights are of the size of rounding. A larger bound
+ * would take small eigenvalues for the end; those below this one cannot be told from zero anyway.
+ */
 static const double BREAKDOWN_SINGLE = 16 * FLT_EPSILON;
 
 static size_t smaller(size_t a, size_t b)
@@ -144,7 +145,7 @@ void ks_lanczos_free(struct ks_lanczos *l)
     free(l);
 }
 
-/* Where the vector j is computed: in its place, or where it is then rounded from. */
+/* Where vector j is computed: in its place, or in float64 before it is rounded. */
 static double *work(const struct ks_lanczos *l, size_t j)
 {
     return l->single ? l->pair + l->length : l->basis + j * l->length;
@@ -162,7 +163,7 @@ static const double *widened(const struct ks_lanczos *l, size_t j)
     return l->pair;
 }
 
-/* Norms of parts as that of the whole; dnrm2 of a NaN is not always one. */
+/* The norm of the whole from those of its parts; dnrm2 of a NaN is not always NaN. */
 static double finite_norm(size_t parts, const double *part, size_t stride)
 {
     for (size_t t = 0; t < parts; t++)
@@ -278,7 +279,7 @@ static double jacobi_norm(const struct ks_lanczos *l, size_t j)
     return hypot(cblas_dnrm2((int)j + 1, l->alpha, 1), sqrt(2) * cblas_dnrm2((int)j, l->beta, 1));
 }
 
-/* Step j has its alpha and beta. */
+/* Counts step j, whose alpha and beta are there. */
 static void count_step(struct ks_lanczos *l, size_t j)
 {
     double bound = l->single ? BREAKDOWN_SINGLE : BREAKDOWN;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* The distance of the two neighbouring Ritz values that zero lies between: as fine as the
- * quadrature resolves there. 0 where zero lies outside. */
+/* The distance of the two neighbouring Ritz values that zero lies between: the quadrature resolves
+ * no finer there. 0 where zero lies outside. */
 static double gap_around_zero(const struct ks_probe *p)
 {
     size_t above = 0;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* An eigenvalue of its own has n w distributed as chi^2 with one degree of freedom: above this with
+/* For a single eigenvalue n w is distributed as chi^2 with one degree of freedom: above this with
  * probability 4e-8. A converged Ritz value that has more stands for many equal eigenvalues. */
 static const double SINGLE = 30;
 

@@ -52,8 +52,8 @@ static void combine(const struct ks_null_space *s, size_t family, double *whole)
             ks_null_space_add(s, &s->family[family], e, k, ks_rng_normal(&rng), whole);
 }
 
-/* What the null space has of the worst image, whose ratio is `worst` > 0, as far as directions are
- * orthogonal. */
+/* Tries the null space's part of the worst image, whose ratio is `worst` > 0, as if all directions
+ * were orthogonal. */
 static ks_status try_worst(struct trial *t, double worst, double *ratio)
 {
     const struct ks_null_space *s = t->space;
@@ -92,8 +92,8 @@ static ks_status try_directions(struct trial *t, double *product)
     return KS_OK;
 }
 
-/* Coordinates that a random vector leaves at zero, less the directions that lie among them; and
- * what of the image leaks. */
+/* Counts the coordinates on which the image of a random vector is zero, less the directions that
+ * lie among them; and measures what of the image leaks. */
 static ks_status try_random(struct trial *t, struct ks_null *null)
 {
     const struct ks_null_space *s = t->space;

@@ -1,12 +1,12 @@
 /* The directions that an architecture implies, from what is known of the sums of its adjoints.
  *
  * The gradient of a bias is the vector of column sums of its layer's y_bar, that of a kernel is
- * X' y_bar. So, y_bar being known for every theta and batch to have
+ * X' y_bar. So where y_bar is known, for every theta and batch, to have
  *
  *   rows that sum to zero      W_bar 1 = X' (y_bar 1) = 0    and    b_bar' 1 = 1' (y_bar 1) = 0
  *   columns that sum to zero   b_bar = y_bar' 1 = 0
  *
- * these parameters have directions in which the loss is constant, as they have where the rows of X
+ * these parameters have directions in which the loss is constant. So they have where the rows of X
  * sum to zero: 1' W_bar = (X 1)' y_bar = 0. Where sums come from:
  *
  *   softmax                    rows of f_bar = S p - t sum to zero
@@ -26,7 +26,7 @@
 #include "ks/memory.h"
 #include "ks/null.h"
 
-/* What is known of an adjoint array: equal names of sums say equal sums, 0 that they are zero. */
+/* What is known of an adjoint array. Equal names mean equal sums, the name 0 a sum of zero. */
 struct sums {
     bool rows;      /* every row sums to zero                     */
     size_t columns; /* name of the vector of column sums          */
@@ -45,8 +45,8 @@ struct finder {
     bool *centred;                 /* [n_layers]: the rows of the layer's output sum to zero   */
 };
 
-/* Names: two each of x_bar, of a container's skip_bar, of their sum. Families: of the kernel's
- * rows, of its columns, of the bias. */
+/* Per layer. Names: two each for x_bar, for a container's skip_bar and for their sum. Families: of
+ * the kernel's rows, of its columns, of the bias. */
 enum { MAX_NAMES = 6, MAX_FAMILIES = 3 };
 
 static struct sums unknown(struct finder *f)
@@ -163,8 +163,8 @@ static size_t count_directions(const struct ks_null_space *s, const struct ks_nu
     return n;
 }
 
-/* Families that lie one after the other, a kernel's rows and the bias, are one; one without
- * directions (both sums of a kernel of one column; all of D is 0) is none. */
+/* Adjacent families, as of a kernel's rows and the bias, become one; one without directions (both
+ * sums of a kernel of one column; all of D is 0) is left out. */
 static void add_family(struct finder *f, struct ks_null_family family)
 {
     struct ks_null_space *s = f->space;
@@ -263,8 +263,8 @@ static void walk(struct finder *f, const struct ks_problem *q)
     }
 }
 
-/* What a weight decay adds is a multiple of u where mu2 I is added, but not with D on both sides,
- * and on a manifold another one than on the normals. */
+/* Where a weight decay adds mu2 I, it adds a multiple of u; not with D on both sides, and on a
+ * manifold another multiple than on the normals. */
 static ks_status find(const struct ks_problem *q, const struct ks_operator_kind *kind,
                       struct ks_null_space *space)
 {

@@ -55,7 +55,7 @@ const struct poptOption ks_analysis_options[] = {
     TEXT("gradient", '\0', gradient, "where loss and gradient go", "OUT"),
     POPT_TABLEEND};
 
-/* An integer in [low, high]; *value stays where the option is absent. */
+/* Reads an integer in [low, high]; *value stays where the option is absent. */
 static ks_status integer(const char *name, const char *text, uint64_t low, uint64_t high,
                          uint64_t *value)
 {
@@ -155,7 +155,7 @@ static ks_status read_compat(struct ks_analysis *a)
     return KS_OK;
 }
 
-/* An option that is about Lanczos steps, of those that were given. */
+/* One of the given options that is about Lanczos steps; NULL: there is none. */
 static const char *about_steps(void)
 {
     return order        ? "--order"
@@ -165,8 +165,8 @@ static const char *about_steps(void)
                         : NULL;
 }
 
-/* Vectors are written in place of a spectrum: what asks for one is refused. A gradient alone is
- * that of the whole loss, as it is. */
+/* Vectors are written in place of a spectrum, so options of spectra are refused; a gradient alone
+ * is that of the whole loss, so options of products are. */
 static ks_status read_vectors(const struct ks_analysis *a)
 {
     const char *found = a->exact    ? "--exact"

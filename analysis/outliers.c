@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* A Ritz value is right if its residual bound is at most this part of the distance to the next. */
+/* A Ritz value has converged if its residual bound is at most this part of the distance to the
+ * next. */
 static const double CONVERGED = 1e-3;
 
 static size_t count_end(const struct ks_probe *p, size_t from, int step)
@@ -22,7 +23,7 @@ static size_t count_end(const struct ks_probe *p, size_t from, int step)
 }
 
 /* Going inward from each end, up to the first that has not converged. Where all have, as those of
- * --exact, no bulk is left; the last of each way has no next and belongs to the other way. */
+ * --exact, no bulk is left; the last from each end has no next and belongs to the other end. */
 struct ks_ends ks_probe_ends(const struct ks_probe *p)
 {
     struct ks_ends ends = {.high = count_end(p, p->steps - 1, -1)};

@@ -26,7 +26,7 @@ ks_status ks_output_stem(const char *output, char **stem)
     return ks_print_string(stem, "%.*s", (int)ks_path_stem(output, OUTPUT_SUFFIX), output);
 }
 
-/* Of the folder that holds the file; false: there is none. */
+/* What is known of the folder that holds the file; false: there is none. */
 static bool stat_folder(const char *path, struct stat *info)
 {
     char *folder = NULL;
@@ -62,7 +62,7 @@ static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *
     return KS_OK;
 }
 
-/* An output takes the place of what is there. */
+/* Whether the output would take the place of the input. */
 static bool replaces(const char *output, const char *input)
 {
     struct stat in, out;

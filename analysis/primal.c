@@ -155,7 +155,7 @@ static void sum_workers(const struct ks_primal *primal, size_t workers, double *
             }
 }
 
-/* The workers' sums, in the parameters of the critics as they are. */
+/* Adds up the workers' sums, in the parameters of the unfolded critics. */
 static void unfold(const struct ks_primal *primal, size_t workers, double *sums, double *gradient)
 {
     const struct ks_networks *critic = &primal->problem->checkpoint->critic;
@@ -170,7 +170,7 @@ static void unfold(const struct ks_primal *primal, size_t workers, double *sums,
                         gradient + e * n);
 }
 
-/* With `taken` so far; *memory as for ks_gradient. */
+/* `taken`: bytes so far; *memory as for ks_gradient. */
 static ks_status check_memory(const struct ks_primal *primal, size_t workers, size_t taken,
                               size_t *memory)
 {

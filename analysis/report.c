@@ -32,7 +32,7 @@ static ks_status written(struct ks_report *r)
     return ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
-/* The fewest steps of a probe. */
+/* The fewest steps that a probe has. */
 static size_t fewest_steps(const struct ks_spectrum *s)
 {
     size_t fewest = s->order;
@@ -81,7 +81,7 @@ static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
     return KS_OK;
 }
 
-/* JSON has no other strings than UTF-8: a name that is none loses the bytes that spoil it. */
+/* JSON strings are UTF-8: in a name that is not, all bytes beyond ASCII become '?'. */
 static json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);

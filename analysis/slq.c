@@ -87,7 +87,7 @@ size_t ks_slq_group(const struct ks_team *world, int rank, size_t groups)
     return (size_t)rank * groups / (size_t)ks_team_size(world);
 }
 
-/* Every probe from the first process of its group. */
+/* Gives all processes every probe, from the first process of its group. */
 static void collect(const struct ks_slq *slq, struct ks_spectrum *s)
 {
     double *const arrays[] = {s->alpha, s->beta, s->ritz, s->weight, s->residual};

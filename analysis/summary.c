@@ -17,9 +17,9 @@
 
 enum { PART = 30 }; /* figures are repeated at m = PART, 2 PART, ... */
 
-/* The noise floor where null directions were measured, in units of what was measured. One vector is
- * typical of rounding and no bound: the known zeros of the dense matrix come out at up to 3.4
- * units, all operators, both precisions, ten seeds, small critics as training leaves them and
+/* The noise floor where null directions were measured, in units of what was measured. What was
+ * measured is typical of rounding and no bound: known zeros of dense matrices come out at up to 3.4
+ * units, with all operators, both precisions, ten seeds, small critics as training leaves them and
  * others (test_noise.c: 2.9). */
 static const double MARGIN = 4;
 

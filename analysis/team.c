@@ -9,7 +9,7 @@
 
 #include "ks/memory.h"
 
-enum { CHUNK = 512, TEXT = 1024 }; /* numbers of a process at a time; bytes of a message */
+enum { CHUNK = 512, TEXT = 1024 }; /* numbers per process at a time; bytes per message */
 
 /* What launchers of MPI programs set: Open MPI's, PMIx's, PMI's. */
 static const char *const LAUNCHERS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",
@@ -240,7 +240,7 @@ static void cut(const struct ks_team *team, size_t n, int *count, int *displacem
 }
 
 /* Each process receives its slice of every part and adds them up itself: as many bytes as the best
- * reduction moves, in an order that is known. */
+ * reduction moves, and a fixed order of the sum. */
 void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *room,
                         double *slice)
 {

@@ -46,8 +46,8 @@ void ks_watch_end(struct ks_watch *w)
     w->work = NULL;
 }
 
-/* The second product's time is that of all others: the first one also pays for fresh memory. But
- * where it alone takes long, nobody waits for the second. */
+/* The second product takes as long as all others; the first also pays for fresh memory. But where
+ * the first alone takes long, nobody waits for the second. */
 static void announce(struct ks_watch *w, size_t done)
 {
     double product = ks_seconds() - w->started;
@@ -61,7 +61,7 @@ static void announce(struct ks_watch *w, size_t done)
         return;
     w->announced = true;
     tell(w);
-    fprintf(stderr, "%s: %.3g s a product, about %.0f s in all\n", w->checkpoint, product, all);
+    fprintf(stderr, "%s: %.3g s per product, about %.0f s in all\n", w->checkpoint, product, all);
 }
 
 void ks_watch_resumed(void *watch, const struct ks_lanczos *l)

@@ -52,7 +52,8 @@ struct curvature {
     struct worker *worker;
 };
 
-/* What is not needed once all pairs were computed; the rest of it where all of them are kept. */
+/* Frees what is not needed once all pairs were computed; if `all` of them are kept, also what the
+ * others would be computed in. */
 static void free_blocks(struct worker *t, bool all)
 {
     free(t->gradient);

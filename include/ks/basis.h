@@ -9,13 +9,13 @@
  * vectors, "STEM.probeK.IofN.basis". */
 struct ks_basis;
 
-/* Opens the file of the process, which has just been started, and takes the steps that it holds, at
- * most as many as the process may take; makes it where it is missing. `key` says all that the
- * numbers depend on beside the probe, a "NAME VALUE" a line; a file of another key is refused, and
- * its first line that differs named (KS_USAGE), and so is what is no such file (KS_FORMAT). What
- * was cut off or damaged ends the steps that count, and the next one is written over it. Fails with
- * KS_IO also where another process has the file open. The caller ends with ks_basis_close, also
- * after a failure. In a team all processes call it, fail together, and take as many steps. */
+/* Opens the file of a process that has just been started, or makes it, and takes the steps that it
+ * holds, up to the process's order. `key` says all that the numbers depend on beside the probe, one
+ * "NAME VALUE" per line. Refused are a file with another key (KS_USAGE, with the first line that
+ * differs), what is no such file (KS_FORMAT), and one that another process has open (KS_IO). The
+ * steps end before the first that is cut off or damaged, and the next one overwrites that. The
+ * caller ends with ks_basis_close, also after a failure. In a team all processes call it, fail
+ * together, and take the same number of steps. */
 ks_status ks_basis_open(const char *stem, const char *key, struct ks_lanczos *lanczos,
                         struct ks_basis **basis);
 /* Appends the process's last step. Fails with KS_FULL (a full disk); the steps before stay. */

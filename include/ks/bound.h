@@ -12,9 +12,10 @@
  * probability `failure`, in (0, 1), a component |gamma| < delta along a given direction. */
 double ks_bound_component(size_t n, double failure);
 
-/* How far beyond `edge`, the largest or the smallest of the m Ritz values, an eigenvalue can lie
- * along whose eigenvector the start vector has a component of at least `component`. For all m at
- * once: whether it fails is a matter of the start vector alone. `beta` [m] as in jacobi.h. */
+/* How far beyond `edge`, the largest or the smallest of the m Ritz values, an eigenvalue can lie if
+ * the start vector has a component of at least `component` along its eigenvector. Whether it has
+ * depends on the start vector alone, so the bounds of all m hold together. `beta` [m] as in
+ * jacobi.h. */
 double ks_bound_excess(size_t m, const double *ritz, const double *beta, double edge,
                        double component);
 

@@ -11,7 +11,7 @@
 #include "ks/error.h"
 
 /* Ritz values, ascending; weights, the squares of the eigenvectors' first components, with sum 1;
- * and the residual bounds beta[m-1] |s_mi|: within that of the Ritz value lies an eigenvalue of A.
+ * and the residual bounds beta[m-1] |s_mi|: so close to the Ritz value lies an eigenvalue of A.
  * Each [m], m >= 1. */
 ks_status ks_jacobi_ritz(size_t m, const double *alpha, const double *beta, double *ritz,
                          double *weight, double *residual);

@@ -24,7 +24,7 @@ struct ks_lanczos {
     bool single;          /* the basis is kept in float32                                      */
     double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is void once exhausted */
     float *rounded; /* the same where `single`; then `basis` is NULL, else this one      */
-    size_t slices;  /* the vectors are cut into so many, one a thread                    */
+    size_t slices;  /* that each vector is cut into, one per thread                    */
     double *sums;   /* [slices + 2, order]: each slice's products with the basis         */
     double *norms;  /* [team's size]                                                     */
     double *pair;   /* [2, length] where `single`: q_j and w in float64                  */
@@ -36,26 +36,26 @@ struct ks_lanczos {
  * One struct serves any number of probes, one after the other. */
 ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_team *team,
                          struct ks_lanczos **lanczos);
-/* The bytes that this takes, in all but a few thousand: (order + 1) n of 8 bytes, or of 4 and two
- * more vectors; in a team a slice of these and two whole vectors. */
+/* The bytes that this takes, to within a few kB: 8 (order + 1) n, or in float32 half of that and
+ * two float64 vectors; in a team a slice of these and two whole vectors. */
 double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_team *team);
 void ks_lanczos_free(struct ks_lanczos *lanczos); /* NULL is fine */
 
 /* Begins at step 0 with a Gaussian vector of norm 1 that depends on (seed, probe) alone. */
 void ks_lanczos_start(struct ks_lanczos *lanczos, uint64_t seed, uint64_t probe);
 
-/* One step; there are fewer than `order` so far and the process is not exhausted. Fails as the
- * operator does, and with KS_NUMBER, naming the step, where its product is not finite; then nothing
- * has happened to the steps before. The same numbers to the bit with the same number of threads and
- * processes. In a team all processes call it, and fail together. */
+/* Takes a step; there are fewer than `order` so far and the process is not exhausted. Fails as the
+ * operator does, and with KS_NUMBER, naming the step, where its product is not finite; the steps
+ * before stay. With the same numbers of threads and processes, numbers have the same bits. In a
+ * team all processes call it, and fail together. */
 ks_status ks_lanczos_step(struct ks_lanczos *lanczos, const struct ks_operator *a);
 
-/* For who keeps steps on disk: where q_j is and its size, and a step that was taken before, with
+/* For steps on disk: where q_j is and its size in bytes; and to take a step from there, with
  * q_{steps + 1} already in its place. */
 void *ks_lanczos_vector(const struct ks_lanczos *lanczos, size_t j);
 size_t ks_lanczos_vector_bytes(const struct ks_lanczos *lanczos);
 void ks_lanczos_retake(struct ks_lanczos *lanczos, double alpha, double beta);
-/* Back to where it had taken `steps`. */
+/* Goes back to `steps` steps. */
 void ks_lanczos_rewind(struct ks_lanczos *lanczos, size_t steps);
 
 #endif

@@ -1,9 +1,9 @@
-/* Directions in which the loss is known not to change: what the architecture implies, checked on
- * the operator.
+/* Directions in which the architecture keeps the loss from changing, and a check of them on the
+ * operator.
  *
- * The directions u, the same for every theta and batch, along which L stays as it is:
- * gradient(theta)' u = 0 for all theta, whose derivative is H u = 0; the outputs do not move
- * either, or by what the loss does not see, so G u = 0. They are
+ * Along such a direction u, the same for every theta and batch, L is constant: for all theta
+ * gradient(theta)' u = 0, and its derivative H u = 0. The outputs do not move either, or in a way
+ * that the loss does not see, so G u = 0. They are
  *
  *   softmax                a row of the last kernel, all of its bias: the outputs shift alike
  *   layernorm              the same of a dense whose output only layernorms read; all of the bias
@@ -12,12 +12,12 @@
  *                          alike, directly or through linear layers
  *   layernorm affine=no    a column of the kernel of the dense that reads it: its rows sum to zero
  *
- * also past residual sums; where such a sum goes on to other readers, a bias on this side of a norm
- * less one beyond it. Two sorts are not looked for: combinations of three biases and more, which
- * residuals inside residuals can have, and what follows from an appended constant, whose row of a
- * kernel is one more bias. Scale invariances are no such directions: u depends on theta there, and
- * H u = 0 only where the gradient is zero. Nor is what one batch implies, dead units and constant
- * inputs: that is counted apart.
+ * also past residual sums; where such a sum has other readers too, a bias before a norm minus one
+ * behind it. Two sorts are not looked for: combinations of three biases and more, which residuals
+ * inside residuals can have, and what follows from an appended constant, whose row of a kernel is
+ * one more bias. Scale invariances are no such directions: u depends on theta there, and H u = 0
+ * only where the gradient is zero. Nor is what one batch implies, dead units and constant inputs:
+ * that is counted apart.
  *
  * Of other operators than the Hessian and its two parts:
  *
@@ -93,12 +93,12 @@ bool ks_null_space_is_zero(const struct ks_null_space *space, const struct ks_nu
 /* Products that ks_null_measure takes, at most: n_families + 2. */
 size_t ks_null_products(const struct ks_null_space *space);
 
-/* Tries `a`, of dimension selection->n. One random combination a family, over all critics, tries
- * all its directions at once. Of the largest of their images the part in the null space is tried
- * next, as in a power iteration: it leans towards the directions that rounding weighs most on. One
- * product with a random vector finds what is dead, and what leaks. `watch`, if it is not NULL, is
- * called after each product. With a weight decay, what is below the rounding error of its own part
- * of the product counts as zero. KS_NUMBER: a NaN or an infinity. */
+/* Tries `a`, of dimension selection->n. One random combination per family, over all critics, tries
+ * all its directions at once. The part of the largest image in the null space is tried next, as in
+ * a power iteration: it leans towards the directions that rounding affects most. One product with a
+ * random vector finds what is dead, and what leaks. `watch`, if it is not NULL, is called after
+ * each product. With a weight decay, what is below the rounding error of its own part of the
+ * product counts as zero. KS_NUMBER: a NaN or an infinity. */
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*watch)(void *context, size_t products), void *context,
                           struct ks_null *null);

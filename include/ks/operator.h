@@ -39,13 +39,13 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
  *   L(theta) = scale * ( 1/N sum_n sum_e 1/B sum_{i<B} l(f_e(input[n])[i], target[n,i])
  *                        + weight_decay/2 |theta|^2 )
  *
- * N = `minibatches`, the first of the checkpoint's, and `elsewhere`. */
+ * N = minibatches + elsewhere; `minibatches` are the checkpoint's first. */
 struct ks_problem {
     const struct ks_checkpoint *checkpoint; /* outlives the operator */
     size_t minibatches;
     size_t elsewhere; /* minibatches that other processes have: they count in N, and what is
                        * computed here is this process's part of a sum */
-    bool follower;    /* and the weight decay is added by another process */
+    bool follower;    /* another process adds the weight decay */
     bool evaluation;  /* batchnorm by running statistics */
     double weight_decay, scale;
     int critic; /* -1: all; else the diagonal block of that critic alone: products are zero
@@ -60,8 +60,8 @@ struct ks_problem {
  *   residual   hessian - ggn
  *
  * All that depends on theta alone is computed once, in float64, and kept in the product's
- * precision. One thread a minibatch, as many as OpenMP has. Results depend on the number of threads
- * by rounding only. */
+ * precision. One thread per minibatch, at most as many as OpenMP has. The number of threads changes
+ * results by rounding only. */
 ks_status ks_hessian_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_hessian_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_ggn_new_f32(const struct ks_problem *problem, struct ks_operator **a);
@@ -69,7 +69,7 @@ ks_status ks_ggn_new_f64(const struct ks_problem *problem, struct ks_operator **
 ks_status ks_residual_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_residual_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* D_i = sqrt(vhat_i) + eps of Adam in a checkpoint that holds its second moment v; 0 where v is. */
+/* Adam's D_i = sqrt(vhat_i) + eps, or 0 where v_i is 0; the checkpoint holds v. */
 double ks_preconditioner(const struct ks_checkpoint *checkpoint, size_t i);
 
 /* D^-1/2 H D^-1/2, zero where D is 0; KS_FORMAT where the checkpoint does not hold Adam's second
@@ -77,14 +77,14 @@ double ks_preconditioner(const struct ks_checkpoint *checkpoint, size_t i);
 ks_status ks_preconditioned_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* The Riemannian Hessian on the spheres of the projected columns. KS_FORMAT where there is none, or
- * one is off its sphere. */
+/* The Riemannian Hessian on the spheres of the projected columns. KS_FORMAT where there is no such
+ * column, or one does not have norm 1. */
 ks_status ks_manifold_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_manifold_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* L and its gradient [E P], of all critics, always in float64; this process's part of them.
- * *memory: bytes that this may take beside, and then those that it takes, also where they are more:
- * KS_MEMORY. NULL: any. */
+/* This process's part of L and of its gradient [E P], over all critics, always in float64. *memory:
+ * the bytes that finding them may take; set to those that it takes. KS_MEMORY where these are more.
+ * NULL: any number. */
 ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,
                       double *gradient);
 

@@ -1,5 +1,5 @@
-/* What of an analysis depends on theta alone: activations, batch statistics, adjoints, the
- * gradient; of the folded critic (fold.h).
+/* The part of an analysis that depends on theta alone: activations, batch statistics, adjoints and
+ * the gradient of the folded critic (fold.h).
  *
  * Always in float64: a relu that sits near its kink must fall on the same side whatever the
  * product's precision. */
@@ -19,7 +19,7 @@ struct ks_primal {
     struct ks_fold *fold;
     struct ks_net *net; /* of the folded critic */
     double *w;          /* [E, P of the folded critic] */
-    bool gauss_newton;  /* the adjoints are those of zero output adjoints */
+    bool gauss_newton;  /* adjoints start from zero at the outputs */
     size_t rows; /* of a minibatch that take part: R, or B where rows do not influence each other */
     size_t input;        /* numbers of a minibatch's input: rows * its width */
     double output_scale; /* 1/(N B): the weight of one row's loss */
@@ -32,17 +32,17 @@ void ks_primal_free(struct ks_primal *primal);
 
 /* One critic and minibatch; the arrays lie in a block of ks_primal_block() numbers. */
 struct ks_primal_block {
-    /* As the net lays them out; but in place of the outputs stand the weights of the loss's Hessian
-     * in them (loss.h), which is what products need. */
+    /* As the net lays them out, but with the weights of the loss's Hessian (loss.h), which products
+     * need, in place of the outputs. */
     double *primal, *adjoint;
     double *input; /* [primal->input], what enters the folded critic */
     double *cache; /* scratch                          */
 };
 size_t ks_primal_block(const struct ks_primal *primal);
 
-/* Fills the block and shows its arrays in *parts; adds their part of L's gradient (neither weight
- * decay nor scale in it) to gradient [P of the folded critic] unless that is NULL; returns their
- * part of L. Thread-safe. */
+/* Fills the block, into which *parts then points. Returns this critic's and minibatch's part of L,
+ * and adds that of its gradient to gradient [P of the folded critic] unless that is NULL; neither
+ * has weight decay or scale in it. Thread-safe. */
 double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t minibatch,
                          double *block, struct ks_primal_block *parts, double *gradient);
 
@@ -50,7 +50,8 @@ double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t m
 size_t ks_primal_first_critic(const struct ks_problem *problem);
 size_t ks_primal_critics(const struct ks_problem *problem);
 
-/* Threads that an analysis of this problem uses: one a minibatch, at most as many as OpenMP has. */
+/* Threads that an analysis of this problem uses: one per minibatch, at most as many as OpenMP has.
+ */
 size_t ks_primal_workers(const struct ks_problem *problem);
 
 #endif

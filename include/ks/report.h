@@ -14,13 +14,13 @@ struct ks_report {
     FILE *out;
     int width;    /* of the table's first column: the longest checkpoint's name */
     size_t rows;  /* printed so far; begins with 0 */
-    char *claims; /* a line each, below the table; begins with NULL; freed at the end */
-    bool failed;  /* it could not be written, and that was said */
+    char *claims; /* one line each, below the table; begins with NULL; freed at the end */
+    bool failed;  /* it could not be written, which was reported */
 };
 
-/* A row, or an object on a line: the checkpoint, what was computed, the figures, in JSON the claim
- * too; a number that is not finite is null in JSON, nan or inf in CSV. Fails with KS_FULL the first
- * time that it cannot be written. */
+/* Adds a row, or an object on a line: the checkpoint, what was computed, the figures, in JSON the
+ * claim too; a number that is not finite is null in JSON, nan or inf in CSV. Fails with KS_FULL the
+ * first time that it cannot be written. */
 ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
 /* Below a table, what can be claimed of each checkpoint. */

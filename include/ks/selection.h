@@ -10,17 +10,17 @@
 
 struct ks_selection {
     size_t of;     /* E P: length of a whole vector                          */
-    size_t n;      /* coordinates that are in                                */
+    size_t n;      /* coordinates that are selected */
     size_t *index; /* [n], ascending; NULL: all of them. Owned               */
 };
 
-/* The parameters [*low, *high) of one critic that are those of `layer` (-1: all). KS_USAGE where
- * there is no such critic, no such layer or that layer has no parameters. */
+/* The parameters [*low, *high) of `layer` (-1: of all layers) in one critic. KS_USAGE where there
+ * is no such critic, no such layer or that layer has no parameters. */
 ks_status ks_selection_range(const struct ks_networks *critics, int critic, int layer, size_t *low,
                              size_t *high);
 
-/* The critic and the layer that the problem names, less the coordinates that never had a gradient
- * where `moving` (Adam's second moment is 0). KS_USAGE as above; KS_NUMBER where none is left. */
+/* Selects the problem's critic and layer, if `moving` without the coordinates that never had a
+ * gradient (Adam's second moment is 0). KS_USAGE as above; KS_NUMBER where none is left. */
 ks_status ks_selection_new(const struct ks_problem *problem, bool moving,
                            struct ks_selection **selection);
 void ks_selection_free(struct ks_selection *selection); /* NULL is fine */

@@ -18,10 +18,9 @@ struct ks_slq {
     bool single;      /* the Lanczos basis in float32                               */
     const char *keep; /* NULL, or where basis.h keeps the steps: its `stem`, and the key */
     const char *key;
-    /* Where several processes work together: all of them, and those that share a probe's work,
-     * group `group` of `groups`, which takes probes group, group + groups, and so on. NULL, 0: one
-     * does all.
-     */
+    /* Where several processes work together: all of them, and the team that shares a probe's work.
+     * It is group `group` of `groups` and takes probes group, group + groups, ... NULL, 0: one
+     * process does everything. */
     const struct ks_team *world, *team;
     size_t group, groups;
     /* Called where a probe goes on from steps on disk, and after each step; may be NULL. */
@@ -30,7 +29,7 @@ struct ks_slq {
     void *context;
 };
 
-/* Group of a process; the groups are as large as each other or one larger. */
+/* The group of a process; sizes of groups differ by one at most. */
 size_t ks_slq_group(const struct ks_team *world, int rank, size_t groups);
 
 /* Fills probes, order, alpha, beta, steps, ritz, weight and residual of an empty spectrum, which

@@ -1,4 +1,4 @@
-/* The figures of a spectrum: a table, one row a figure. */
+/* The figures of a spectrum: a table, one row per figure. */
 #ifndef KS_SUMMARY_H
 #define KS_SUMMARY_H
 

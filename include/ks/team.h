@@ -1,10 +1,10 @@
-/* Processes that compute one thing together, on one machine or many, by MPI. A team of one, which
- * is also what a NULL pointer means, makes no call of MPI, and every function below then does what
- * its words say for one process, mostly nothing.
+/* Processes that compute one thing together, on one machine or many, by MPI. A team of one, which a
+ * NULL pointer means too, makes no call of MPI, and every function below does what it says for one
+ * process, mostly nothing.
  *
- * But for ks_team_end and ks_team_slice every function must be called by all processes of the team,
- * in the same order. None of them adds two numbers but in the order of the ranks, so every process
- * has the same bits. */
+ * Except for ks_team_end and ks_team_slice, all processes of a team must call the same functions in
+ * the same order. Numbers are always added in the order of the ranks, so every process has the same
+ * bits. */
 #ifndef KS_TEAM_H
 #define KS_TEAM_H
 
@@ -15,27 +15,27 @@
 
 struct ks_team {
     int rank, size;  /* this process's number, 0 .. size-1                  */
-    int near;        /* of these processes, so many run on this machine     */
+    int near;        /* processes of the team on this machine            */
     void *comm;      /* MPI's communicator. Owned; NULL in a team of one    */
     double *scratch; /* numbers of every process. Owned                     */
     int *count;      /* [4, size] for MPI's counts and displacements. Owned */
 };
 
-/* The team of all processes that a launcher (mpirun, srun) has started; a team of one, and no call
- * of MPI, where its environment says that there is none. Ends with ks_team_end, which waits for
- * all.
- */
+/* The team of all processes that a launcher (mpirun, srun) has started; a team of one where the
+ * environment shows no launcher. Ends with ks_team_end, which waits for all. */
 ks_status ks_team_start(struct ks_team *world);
 void ks_team_end(struct ks_team *world);
-/* Those of `whole` that give the same `group`, in the same order. Ends with ks_team_leave. */
+/* The team of those in `whole` that give the same `group`, in the same order. Ends with
+ * ks_team_leave. */
 ks_status ks_team_split(const struct ks_team *whole, size_t group, struct ks_team *team);
 void ks_team_leave(struct ks_team *team);
 
 int ks_team_rank(const struct ks_team *team);
 int ks_team_size(const struct ks_team *team);
 
-/* If the status of one process is not KS_OK, all get that of the first such one, with its message.
- * What can fail on one process alone goes through this before the next function below. */
+/* If the status of a process is not KS_OK, all get that of the first such process, with its
+ * message. Whatever can fail on one process alone goes through this before the next function below.
+ */
 ks_status ks_team_agree(const struct ks_team *team, ks_status status);
 /* The least of the processes' values. */
 size_t ks_team_least(const struct ks_team *team, size_t value);
@@ -49,9 +49,9 @@ void ks_team_collect(const struct ks_team *team, double number, double *all);
 /* values [n] becomes the sum of all processes': for few numbers. */
 void ks_team_sum(const struct ks_team *team, size_t n, double *values);
 
-/* Long vectors [n] are cut into slices, one a process, of sizes that differ by one at most. */
+/* Long vectors [n] are cut into slices, one per process, whose sizes differ by one at most. */
 void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *count);
-/* What `room` below must hold. */
+/* How many numbers `room` below must hold. */
 size_t ks_team_room(const struct ks_team *team, size_t n);
 /* slice = this process's slice of the sum of all processes' `part` [n]; `slice` may lie in `room`,
  * at its start. Every process sends and receives n numbers less its slice. n <= INT_MAX. */
