@@ -7,6 +7,14 @@
 #include "ks/describe.h"
 #include "ks/memory.h"
 
+/* E P: of a vector in a file. */
+static size_t whole_length(const struct ks_subject *subject)
+{
+    const struct ks_networks *critic = &subject->problem.checkpoint->critic;
+
+    return critic->ensemble * critic->arch->parameters;
+}
+
 static ks_status require_finite(size_t n, const double *v, const char *what)
 {
     for (size_t i = 0; i < n; i++)
@@ -28,25 +36,24 @@ static ks_status read_vectors(const struct ks_team *team, const char *path, size
 ks_status ks_apply_count(const struct ks_analysis *analysis, const struct ks_team *team,
                          struct ks_subject *subject)
 {
-    const struct ks_networks *critic = &subject->problem.checkpoint->critic;
-    size_t n = critic->ensemble * critic->arch->parameters, k = 0;
     bool reads = ks_team_rank(team) == 0;
+    size_t k = 0;
 
-    KS_TRY(ks_team_agree(team, reads ? ks_vectors_count(analysis->apply, n, &k) : KS_OK));
+    KS_TRY(ks_team_agree(team, reads ? ks_vectors_count(analysis->apply, whole_length(subject), &k)
+                                     : KS_OK));
     ks_team_broadcast(team, 0, sizeof k, &k);
     subject->vectors = k;
     return KS_OK;
 }
 
 static ks_status write_vectors(const struct ks_analysis *analysis, const struct ks_subject *subject,
-                               const char *path, size_t k, size_t n, const double *v,
-                               const double *loss)
+                               const char *path, size_t k, const double *v, const double *loss)
 {
     struct ks_attributes list = {.n = 0};
     ks_status status = ks_describe_vectors(analysis, subject, loss, &list);
 
     if (status == KS_OK)
-        status = ks_vectors_write(path, k, n, v, &list);
+        status = ks_vectors_write(path, k, whole_length(subject), v, &list);
     ks_attributes_clear(&list);
     return status;
 }
@@ -77,8 +84,7 @@ ks_status ks_apply_file(const struct ks_analysis *analysis, const struct ks_subj
         ks_selection_scatter(selection, product, whole);
         ks_watch_product(watch, i + 1);
     }
-    status = leads ? write_vectors(analysis, subject, analysis->output, k, selection->of, v, NULL)
-                   : KS_OK;
+    status = leads ? write_vectors(analysis, subject, analysis->output, k, v, NULL) : KS_OK;
     KS_GO(ks_team_agree(a->team, status));
 done:
     free(v);
@@ -105,8 +111,7 @@ static ks_status find_gradient(const struct ks_subject *subject, double room, si
 ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_subject *subject,
                            const struct ks_team *world, const struct ks_team *team, size_t start)
 {
-    const struct ks_networks *critic = &subject->problem.checkpoint->critic;
-    size_t n = critic->ensemble * critic->arch->parameters, before = ks_alloc_total(), fixed;
+    size_t n = whole_length(subject), before = ks_alloc_total(), fixed;
     struct ks_subject own = *subject;
     ks_status status = KS_OK;
     double *vector = NULL, *room = NULL, loss;
@@ -124,7 +129,7 @@ ks_status ks_gradient_file(const struct ks_analysis *analysis, const struct ks_s
     KS_GO(require_finite(1, &loss, "the loss"));
     KS_GO(require_finite(n, vector, "the gradient"));
     if (ks_team_rank(team) == 0)
-        status = write_vectors(analysis, &own, analysis->gradient, 1, n, vector, &loss);
+        status = write_vectors(analysis, &own, analysis->gradient, 1, vector, &loss);
     KS_GO(ks_team_agree(team, status));
 done:
     free(vector);

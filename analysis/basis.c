@@ -111,33 +111,22 @@ static ks_status refuse_key(const struct ks_basis *b, const char *found)
                    b->path, (int)line, expected, (int)other, found);
 }
 
-/* Whether the file starts with a header, whose digest the records then go on from. */
-static ks_status read_header(struct ks_basis *b, bool *there)
+enum { START_BYTES = MAGIC_BYTES + sizeof(uint64_t) }; /* of a header before its key */
+
+/* The rest of a header that begins with `start`: whether it is whole. */
+static ks_status read_key(struct ks_basis *b, const unsigned char *start, uint64_t length,
+                          bool *there)
 {
-    enum { LONGEST = 1 << 16 };
     ks_status status = KS_OK;
-    unsigned char start[MAGIC_BYTES + sizeof b->key_length], digest[KS_SHA256_BYTES];
+    unsigned char digest[KS_SHA256_BYTES];
     char *key = NULL;
-    uint64_t length;
     size_t found;
 
-    *there = false;
-    KS_GO(read_at(b, 0, start, sizeof start, &found));
-    if (memcmp(start, MAGIC, found < MAGIC_BYTES ? found : MAGIC_BYTES) != 0) {
-        status = ks_fail(KS_FORMAT,
-                         "%s: this is no file of Lanczos steps; remove or rename it before using "
-                         "--keep-basis",
-                         b->path);
-        goto done;
-    }
-    memcpy(&length, start + MAGIC_BYTES, sizeof length);
-    if (found < sizeof start || length > LONGEST)
-        goto done;
     KS_GO(ks_alloc(length + KS_SHA256_BYTES + 1, 1, &key));
-    KS_GO(read_at(b, sizeof start, key, length + KS_SHA256_BYTES, &found));
+    KS_GO(read_at(b, START_BYTES, key, length + KS_SHA256_BYTES, &found));
     if (found < length + KS_SHA256_BYTES)
         goto done;
-    KS_GO(ks_sha256(2, (struct ks_piece[]){{start, sizeof start}, {key, length}}, b->digest));
+    KS_GO(ks_sha256(2, (struct ks_piece[]){{start, START_BYTES}, {key, length}}, b->digest));
     memcpy(digest, key + length, sizeof digest);
     key[length] = '\0';
     if (memcmp(digest, b->digest, sizeof digest) != 0)
@@ -148,6 +137,25 @@ static ks_status read_header(struct ks_basis *b, bool *there)
 done:
     free(key);
     return status;
+}
+
+/* Whether the file starts with a header, whose digest the records then go on from. */
+static ks_status read_header(struct ks_basis *b, bool *there)
+{
+    enum { LONGEST = 1 << 16 };
+    unsigned char start[START_BYTES];
+    uint64_t length;
+    size_t found;
+
+    *there = false;
+    KS_TRY(read_at(b, 0, start, sizeof start, &found));
+    if (memcmp(start, MAGIC, found < MAGIC_BYTES ? found : MAGIC_BYTES) != 0)
+        return ks_fail(KS_FORMAT,
+                       "%s: this is no file of Lanczos steps; remove or rename it before using "
+                       "--keep-basis",
+                       b->path);
+    memcpy(&length, start + MAGIC_BYTES, sizeof length);
+    return found < sizeof start || length > LONGEST ? KS_OK : read_key(b, start, length, there);
 }
 
 static ks_status write_header(struct ks_basis *b)

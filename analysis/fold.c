@@ -197,18 +197,25 @@ void ks_fold_tangent(const struct ks_fold *f, const double *w, const double *v, 
     memcpy(folded_dot + p.folded_rest, v + p.rest, p.n_rest * sizeof *v);
 }
 
+/* The arrays of ks_fold_adjoint. */
+struct adjoint {
+    const double *w, *v, *bar, *bar_dot;
+    double *out;
+};
+
 /* Row i of the kernel and what belongs to it, bracketed terms those with bar:
  *
  *   W_bar_ij = g_i W~_bar_dot_ij + b_i c~_bar_dot_j  [+ g'_i W~_bar_ij + b'_i c~_bar_j]
  *   g_bar_i  = sum_j W~_bar_dot_ij W_ij              [+ W~_bar_ij W'_ij]
  *   b_bar_i  = sum_j c~_bar_dot_j W_ij               [+ c~_bar_j W'_ij]
  */
-static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i, const double *w,
-                        const double *v, const double *bar, const double *bar_dot, double *out)
+static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i,
+                        const struct adjoint *a)
 {
     size_t row = i * f->out;
-    const double *kernel = w + p->kernel + row, *bias_bar_dot = bar_dot + p->folded_bias;
-    double *kernel_out = out + p->kernel + row, g = scale(f, w, i), b = bias(f, w, i);
+    const double *bar = a->bar, *bar_dot = a->bar_dot, *bias_bar_dot = bar_dot + p->folded_bias;
+    const double *kernel = a->w + p->kernel + row;
+    double *kernel_out = a->out + p->kernel + row, g = scale(f, a->w, i), b = bias(f, a->w, i);
     double scale_out = 0, bias_out = 0;
 
     for (size_t j = 0; j < f->out; j++) {
@@ -217,8 +224,8 @@ static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i
         bias_out += bias_bar_dot[j] * kernel[j];
     }
     if (bar) {
-        const double *kernel_dot = v + p->kernel + row, *bias_bar = bar + p->folded_bias;
-        double g_dot = f->n_scale > 0 ? v[i] : 0, b_dot = bias(f, v, i);
+        const double *kernel_dot = a->v + p->kernel + row, *bias_bar = bar + p->folded_bias;
+        double g_dot = f->n_scale > 0 ? a->v[i] : 0, b_dot = bias(f, a->v, i);
 
         for (size_t j = 0; j < f->out; j++) {
             kernel_out[j] += g_dot * bar[row + j] + b_dot * bias_bar[j];
@@ -227,14 +234,15 @@ static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i
         }
     }
     if (f->n_scale > 0)
-        out[i] = scale_out;
+        a->out[i] = scale_out;
     if (f->n_bias > 0)
-        out[f->n_scale + i] = bias_out;
+        a->out[f->n_scale + i] = bias_out;
 }
 
 void ks_fold_adjoint(const struct ks_fold *f, const double *w, const double *v, const double *bar,
                      const double *bar_dot, double *out)
 {
+    const struct adjoint arrays = {w, v, bar, bar_dot, out};
     struct parts p = parts(f);
 
     if (!f->folded) {
@@ -243,7 +251,7 @@ void ks_fold_adjoint(const struct ks_fold *f, const double *w, const double *v, 
     }
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < f->in; i++)
-        adjoint_row(f, &p, i, w, v, bar, bar_dot, out);
+        adjoint_row(f, &p, i, &arrays);
     memcpy(out + p.dense_bias, bar_dot + p.folded_bias, f->n_dense_bias * sizeof *out);
     memcpy(out + p.rest, bar_dot + p.folded_rest, p.n_rest * sizeof *out);
 }
