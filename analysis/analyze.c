@@ -152,7 +152,7 @@ static ks_status make_operator(const struct ks_analysis *o, size_t start, struct
     return KS_OK;
 }
 
-/* --keep-basis: where, and what the steps depend on. */
+/* For --keep-basis: where the steps are kept, and what they depend on. */
 static ks_status name_basis(const struct ks_analysis *o, struct job *job)
 {
     if (!o->keep_basis)
@@ -322,7 +322,8 @@ static const struct ks_program program = {
     .options = ks_analysis_options,
 };
 
-/* All checkpoints; one that fails has its line and the others go on. The worst exit status. */
+/* Analyzes all checkpoints; one that fails has its line and the others go on. Returns the worst
+ * exit status. */
 static int analyze_all(const struct ks_analysis *o, const struct ks_team *world,
                        const struct ks_arguments *arguments, char *const *outputs,
                        struct ks_report *report)
@@ -375,7 +376,7 @@ static struct ks_report new_report(const struct ks_analysis *o,
     return report;
 }
 
-/* What was asked for, by all processes; *worst: the exit status of the worst checkpoint. */
+/* Does what was asked for, on all processes; *worst: the exit status of the worst checkpoint. */
 static ks_status run(const struct ks_arguments *arguments, const struct ks_team *world, int *worst)
 {
     ks_status status = KS_OK;

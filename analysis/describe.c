@@ -21,7 +21,7 @@ static ks_status copy_attributes(const struct ks_attributes *from, struct ks_att
     return KS_OK;
 }
 
-/* From what has been described so far, and the figures. */
+/* The sentence, from what has been described so far and the figures. */
 static ks_status add_claim(struct ks_spectrum *s)
 {
     char *claim = NULL;

@@ -12,7 +12,7 @@
 #include "ks/slq.h"
 
 struct dense {
-    double *unit, *matrix; /* [n], [n, n]: column j from n j on; but [n] where it is not kept */
+    double *unit, *matrix; /* [n], [n, n]: column by column; [n] where it is not kept */
 };
 
 static bool is_kept(const struct ks_operator *a)

@@ -40,7 +40,7 @@ struct finder {
     size_t names;                  /* given so far                                              */
     size_t *of_columns, *of_total; /* [names + 1] the first bias met whose gradient has the name */
     size_t open;                   /* containers that the walk is inside of                     */
-    struct sums *skip;             /* [open] of the skip_bar of each                            */
+    struct sums *skip;             /* [open] of each one's skip_bar                            */
     size_t *body;                  /* [open] the layer that each starts with                    */
     bool *centred;                 /* [n_layers]: the rows of the layer's output sum to zero   */
 };
@@ -183,7 +183,8 @@ static void add_family(struct finder *f, struct ks_null_family family)
         s->family[s->n_families++] = family;
 }
 
-/* The first bias whose gradient has this name, where there is one; else that is `offset`. */
+/* Finds the first bias whose gradient has this name; if none has yet, the one at `offset` is the
+ * first. */
 static bool known(size_t *of, size_t name, size_t offset, size_t *partner)
 {
     *partner = KS_NO_PARTNER;

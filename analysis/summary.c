@@ -1,6 +1,6 @@
-/* The table of figures: which there are, how those of several probes become one number, and the
- * same again for leading parts of the Jacobi matrices. A new one is a function in probe.h and a row
- * here. */
+/* The table of figures: which there are, how those of several probes become one number; and all of
+ * them again for leading parts of the Jacobi matrices. A new figure is a function in probe.h and a
+ * row here. */
 #include "ks/summary.h"
 
 #include <assert.h>
@@ -157,9 +157,9 @@ static ks_status add(struct ks_spectrum *s, double value, const char *name, cons
     return ks_attribute_add_number(&s->summary, whole, value);
 }
 
-/* What is measured on null directions stands in for the products' eps: what the operator makes of
- * them, and what a product of the largest size would put into their space. A product of exactly
- * zero measures no rounding. */
+/* Measurements on null directions replace the products' eps: the size of their products, and what a
+ * product of the largest size would put into their space. A product of exactly zero measures no
+ * rounding. */
 static double find_noise_floor(const struct ks_summary_terms *terms, double abs_max)
 {
     const struct ks_null *null = terms->null;

@@ -7,7 +7,7 @@
 #include "ks/memory.h"
 
 static const double LONG_RUN = 10;     /* seconds from which a run's time is announced */
-static const double LARGE_RUN = 5e8;   /* bytes from which its memory is             */
+static const double LARGE_RUN = 5e8;   /* bytes from which its memory is announced             */
 static const double NOTE_INTERVAL = 1; /* seconds between two looks at the largest Ritz value */
 
 /* What the run takes, once. */

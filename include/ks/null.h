@@ -49,8 +49,8 @@ struct ks_null_family {
     bool normal;
 };
 
-/* The directions that lie wholly in the coordinates of an operator. Each of its critics has those
- * of all families; they are linearly independent. */
+/* The directions that lie wholly in the coordinates of an operator: those of all families, for each
+ * of its critics. They are linearly independent. */
 struct ks_null_space {
     const struct ks_checkpoint *checkpoint; /* neither is owned: both outlive */
     const struct ks_selection *selection;   /* the space                      */
@@ -90,7 +90,7 @@ double ks_null_space_dot(const struct ks_null_space *space, const struct ks_null
 bool ks_null_space_is_zero(const struct ks_null_space *space, const struct ks_null_family *family,
                            size_t critic, size_t k, const double *whole);
 
-/* Products that ks_null_measure takes, at most: n_families + 2. */
+/* The most products that ks_null_measure takes: n_families + 2. */
 size_t ks_null_products(const struct ks_null_space *space);
 
 /* Tries `a`, of dimension selection->n. One random combination per family, over all critics, tries

@@ -16,7 +16,7 @@ struct ks_slq {
     size_t order, probes; /* both at least 1 */
     uint64_t seed;
     bool single;      /* the Lanczos basis in float32                               */
-    const char *keep; /* NULL, or where basis.h keeps the steps: its `stem`, and the key */
+    const char *keep; /* the stem and the key of basis.h, which keeps the steps; or NULL */
     const char *key;
     /* Where several processes work together: all of them, and the team that shares a probe's work.
      * It is group `group` of `groups` and takes probes group, group + groups, ... NULL, 0: one

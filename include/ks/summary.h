@@ -18,8 +18,8 @@ struct ks_summary_terms {
     double shift;         /* the operator's value on directions along which the loss does not */
                           /* change: what the weight decay adds                               */
     const struct ks_null *null; /* those directions; NULL: nobody looked                      */
-    bool unweighted; /* Ritz values of leading parts count alike, as those of the whole have  */
-                     /* to do already (ks_summary_unweight)                                   */
+    bool unweighted; /* weights of leading parts are made alike, as those of the whole must be  */
+                     /* already (ks_summary_unweight) */
 };
 
 /* Fills spectrum->summary from ritz, weight, residual and, where there, alpha and beta: each figure
