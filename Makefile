@@ -41,7 +41,7 @@ objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
 library  := $(BUILD)/libks.a
 # Tests of what is compiled twice are compiled twice themselves.
 tests    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)) \
-            $(patsubst %,$(BUILD)/tests/test_%.f32,layers loss net init policy target optim)
+            $(patsubst %,$(BUILD)/tests/test_%.f32,layers layer_values loss net init policy target optim)
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
@@ -81,7 +81,8 @@ $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(library)
 test: deps
 	@$(MAKE) --no-print-directory run-tests
 run-tests: $(tests) $(programs)
-	@status=0; for t in $(tests); do OMP_WAIT_POLICY=passive KS_BIN=$(BUILD)/bin $$t || status=1; done; exit $$status
+	@failed=; for t in $(tests); do OMP_WAIT_POLICY=passive KS_BIN=$(BUILD)/bin $$t || failed="$$failed $$t"; done; \
+	    [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 study: all
 	$(BUILD)/bin/kappascope study quick
 

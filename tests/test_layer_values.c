@@ -1,0 +1,105 @@
+/* Layers' values by hand, and what no generic check can know: running statistics, the two sides of
+ * a branch. Compiled in both precisions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "one_layer.h"
+
+/* One row of two features, all parameters 1/2, what enters a container (6, 0). */
+static void test_values(void **state)
+{
+    static const struct {
+        const char *line;
+        double x[2], y[3];
+    } values[] = {
+        {"layernorm eps=0.44 affine=no", {3, 5}, {-1 / 1.2, 1 / 1.2}},
+        {"layernorm eps=0.44", {3, 5}, {0.5 - 0.5 / 1.2, 0.5 + 0.5 / 1.2}},
+        {"layernorm", {0, 2e-3}, {0.5 - sqrt(0.125), 0.5 + sqrt(0.125)}}, /* variance = eps */
+        {"rmsnorm eps=1", {1, 5}, {1 / sqrt(56), 5 / sqrt(56)}},
+        {"rmsnorm", {1e-3, -1e-3}, {sqrt(0.125), -sqrt(0.125)}},
+        {"l2norm", {3, -4}, {0.6, -0.8}},
+        {"l2norm", {3e-9, -4e-9}, {0.3, -0.4}},
+        {"l2norm eps=10", {3, -4}, {0.3, -0.4}},
+        {"relu shift=-2", {3, -4}, {1, -2}},
+        {"scaler init=6 scale=2", {3, -4}, {4.5, -6}},
+        {"append -7", {3, -4}, {3, -4, -7}},
+        {"residual {", {3, -4}, {9, -4}},
+        {"lerp {", {0, 8}, {0.6, 0.8}},
+        {"lerp {", {-6, 8e-9}, {0, 0.4}},
+        {"lerp init=3 scale=2 {", {2, -4}, {3 / sqrt(18), -3 / sqrt(18)}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[3], cache[8];
+        const real skip[2] = {6, 0};
+        struct ks_pass p = {.rows = 1, .x = x, .skip = skip, .w = w, .y = y, .cache = cache};
+        struct ks_layer l = {.in = 2};
+        struct ks_line line;
+
+        assert_ok(ks_line_split(&line, "test", 1, values[i].line));
+        for (size_t k = 0; KS(layer_kinds)[k]; k++)
+            if (strcmp(KS(layer_kinds)[k]->name, line.word[0]) == 0)
+                l.kind = KS(layer_kinds)[k];
+        assert_ok(l.kind->configure(&l, &line));
+        for (size_t k = 0; k < 4; k++)
+            w[k] = (real)0.5;
+        l.kind->forward(&l, &p);
+        for (size_t j = 0; j < l.out; j++)
+            assert_close(y[j], values[i].y[j], 8 * KS_EPSILON);
+        free(l.settings);
+    }
+}
+
+/* The running statistics after one batch: momentum * old + (1 - momentum) * batch's. */
+static void test_running_statistics(void **state)
+{
+    struct subject s;
+    struct ks_pass p;
+    double mean = 0, var = 0;
+
+    (void)state;
+    setup(&s, &KS(batchnorm), "batchnorm momentum=0.9", false);
+    for (size_t i = 0; i < ROWS; i++)
+        mean += (double)s.in[X].value[i * WIDTH] / ROWS;
+    for (size_t i = 0; i < ROWS; i++)
+        var += pow((double)s.in[X].value[i * WIDTH] - mean, 2) / ROWS;
+    s.state[0] = 2, s.state[WIDTH] = 3;
+    p = pass(&s);
+    p.state = s.state;
+    s.layer.kind->forward(&s.layer, &p);
+    assert_close(s.state[0], 0.9 * 2 + 0.1 * mean, 10 * KS_EPSILON);
+    assert_close(s.state[WIDTH], 0.9 * 3 + 0.1 * var, 10 * KS_EPSILON);
+    teardown(&s);
+}
+
+/* The example of l2norm has rows on either side of eps: those above have norm 1, those below not.
+ */
+static void test_both_sides_of_eps(void **state)
+{
+    struct subject s;
+    size_t above = 0, below = 0;
+
+    (void)state;
+    setup(&s, &KS(l2norm), "l2norm eps=2.7", false);
+    first_order(&s);
+    for (size_t i = 0; i < ROWS; i++) {
+        double x = norm(WIDTH, s.in[X].value + i * WIDTH), y = norm(WIDTH, s.y.value + i * WIDTH);
+
+        assert_close(y, x > 2.7 ? 1 : x / 2.7, 10 * KS_EPSILON);
+        above += x > 2.7, below += x < 2.7;
+    }
+    assert_true(above > 0 && below > 0);
+    teardown(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_running_statistics),
+        cmocka_unit_test(test_both_sides_of_eps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
