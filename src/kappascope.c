@@ -82,7 +82,7 @@ static ks_status print_version(char **argv)
     struct ks_arguments arguments;
 
     KS_TRY(ks_program_start(&program, 2, argv, &arguments));
-    ks_program_end(&program, &arguments, KS_OK);
+    poptFreeContext(arguments.context);
     return KS_OK;
 }
 
@@ -101,6 +101,8 @@ int main(int argc, char **argv)
 {
     ks_status status = start(argc, argv);
 
+    if (status == KS_OK)
+        status = ks_program_flush();
     if (status != KS_OK)
         fprintf(stderr, "kappascope: %s\n", ks_error_text());
     return ks_exit_status(status);

@@ -36,7 +36,9 @@ struct ks_arguments {
  * KS_USAGE and the culprit's name. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);
-/* A full disk under standard output is a failure too. Prints the message of a failure as "NAME:
+/* Writes out what was printed; fails with KS_FULL. */
+ks_status ks_program_flush(void);
+/* Flushes standard output, prints the message of a failure as "NAME:
  * message", frees the arguments and returns the exit status. */
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status);

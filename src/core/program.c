@@ -61,11 +61,18 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
     return KS_OK;
 }
 
+ks_status ks_program_flush(void)
+{
+    return fflush(stdout) == 0
+               ? KS_OK
+               : ks_fail(KS_FULL, "standard output cannot be written: %s", strerror(errno));
+}
+
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status)
 {
-    if (fflush(stdout) != 0 && status == KS_OK)
-        status = ks_fail(KS_FULL, "standard output cannot be written: %s", strerror(errno));
+    if (status == KS_OK)
+        status = ks_program_flush();
     if (status != KS_OK)
         fprintf(stderr, "%s: %s\n", program->name, ks_error_text());
     if (arguments->context)
