@@ -87,7 +87,7 @@ ks_status ks_run_key(const struct ks_run *run, char **key);
 ks_status ks_run_compare_key(const struct ks_run *run, const char *path, const char *key);
 /* Sets run->started to now, or where the run goes on run->resumed. */
 void ks_run_start_clock(struct ks_run *run, bool resumes);
-/* "kappascope 0.1.0; OpenBLAS 0.3.21 Haswell; ...": the caller frees. */
+/* "kappascope 0.2.0; OpenBLAS 0.3.21 Haswell; ...": the caller frees. */
 ks_status ks_run_versions(char **text);
 
 /* The mean return of eval_episodes episodes of a = tanh(mean), into run->return_mean and
