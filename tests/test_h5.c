@@ -208,7 +208,8 @@ static void test_any_integer(void **state)
         assert_int_equal(found, value);
     }
     assert_fails(ks_h5_read_integer(h5, "/", "i0", 78, &found), KS_FORMAT, "expected at least 78");
-    assert_fails(ks_h5_read_integer(h5, "/", "huge", 0, &found), KS_FORMAT, "attribute huge: above 2^63 - 1");
+    assert_fails(ks_h5_read_integer(h5, "/", "huge", 0, &found), KS_FORMAT,
+                 "attribute huge: above 2^63 - 1");
     assert_fails(ks_h5_read_integer(h5, "/", "fraction", 0, &found), KS_FORMAT, "an integer");
     ks_h5_close(h5);
     H5Sclose(scalar), H5Sclose(row);

@@ -24,7 +24,8 @@ static void find(void *library, const char *name, void *to)
 
 static void load(void)
 {
-    void *library = dlopen(KS_LIBMUJOCO, RTLD_NOW | RTLD_LOCAL);
+    /* The name is empty where the build found no library; dlopen would take it for ourselves. */
+    void *library = dlopen(*KS_LIBMUJOCO ? KS_LIBMUJOCO : "libmujoco.so", RTLD_NOW | RTLD_LOCAL);
 
 #define FIND(name) find(library, #name, &ks_##name);
     if (library) {

@@ -77,7 +77,9 @@ void ks_run_announce(struct ks_run *r, bool resumes)
                    (double)ks_run_state_size(r); /* a point is put together in memory */
     double written = 1.5 * sizeof(double) * checkpoint_numbers(r); /* in double, and the file */
     double points = ks_points_bytes(r), files = checkpoint_files(r);
-    double there = resumes ? (double)replay->count * (double)replay->width * sizeof(float) : 0;
+    double there = resumes ? (double)replay->count * (double)replay->width * sizeof(float) +
+                                 2 * (double)ks_run_state_size(r)
+                           : 0; /* replay's segments and two points */
 
     if (resumes)
         fprintf(stderr, "%s: going on at environment step %zu\n", r->name, r->env_step);

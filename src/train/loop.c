@@ -113,11 +113,8 @@ static ks_status start_anew(struct ks_run *r)
     char *path;
 
     if (!r->options->quiet && ks_points_there(r))
-        fprintf(
-            stderr,
-            "%s: starting over: the resume points in %s/resume are removed, from which --resume "
-            "would have gone on\n",
-            r->name, r->folder);
+        fprintf(stderr, "%s: starting over: the resume points in %s/resume are removed\n", r->name,
+                r->folder);
     KS_TRY(ks_points_clear(r));
     KS_TRY(ks_run_path(r, "progress.csv", &path));
     status = ks_metrics_new(path, 0, r->agent, &r->metrics);

@@ -359,8 +359,8 @@ static ks_status remove_files(const char *folder, DIR *list, const char *start)
     while ((entry = readdir(list)))
         if (is_ours(entry->d_name) && strncmp(entry->d_name, start, strlen(start)) == 0 &&
             unlinkat(dirfd(list), entry->d_name, 0) != 0 && errno != ENOENT)
-            return ks_fail(KS_IO, "%s/%s: cannot be removed: %s", folder, entry->d_name,
-                           strerror(errno));
+            return ks_fail(ks_file_status(errno), "%s/%s: cannot be removed: %s", folder,
+                           entry->d_name, strerror(errno));
     return KS_OK;
 }
 
