@@ -111,6 +111,7 @@ static ks_status pose_problem(const struct ks_analysis *o, struct job *job)
     KS_TRY(ks_selection_new(problem, o->kind->moving, &job->selection));
     KS_TRY(ks_null_space_new(problem, o->kind, job->selection, &job->space));
     subject->dimension = job->selection->n;
+    subject->normals = job->space->normals;
     if (o->exact && subject->dimension > KS_EXACT_LIMIT)
         return ks_fail(KS_USAGE,
                        "%s: --exact: expected at most %d parameters, found %zu; without it "

@@ -20,7 +20,8 @@ struct claim {
     char name[128]; /* of the operator, as a subject and as an object */
     const char *precision;
     double abs_max, noise_floor, kappa;
-    double null, dead; /* dimensions; 0: none, or nobody looked */
+    double null, dead; /* dimensions, without normals; 0: none, or nobody looked */
+    size_t normals;    /* of spheres */
     bool decay;        /* weight decay: null directions of the loss are none of the operator's */
     bool unweighted;
     size_t steps;  /* the most of a probe; of an exact spectrum n */
@@ -92,7 +93,7 @@ static void find_steps(struct claim *c)
     }
 }
 
-static struct claim find_claim(const struct ks_spectrum *s)
+static struct claim find_claim(const struct ks_spectrum *s, size_t normals)
 {
     const struct ks_operator_kind *kind = ks_operator_kind_find(string(s, "operator"));
     struct claim c = {.s = s,
@@ -101,14 +102,27 @@ static struct claim find_claim(const struct ks_spectrum *s)
                                       fabs(ks_summary_get(s, "lambda_min"))),
                       .noise_floor = ks_summary_get(s, "noise_floor"),
                       .kappa = ks_summary_get(s, "kappa"),
-                      .null = dimension(s, "null_dimension"),
+                      .null = dimension(s, "null_dimension") - (double)normals,
                       .dead = dimension(s, "dead_dimension"),
+                      .normals = normals,
                       .decay = number(s, "weight_decay") > 0 && kind && kind->decays,
                       .unweighted = *string(s, "compat") != '\0'};
 
     find_name(s, c.name, sizeof c.name);
     find_steps(&c);
     return c;
+}
+
+/* What is left of such a bound is mostly the noise floor. */
+static bool is_noise(const struct claim *c, double bound)
+{
+    return c->abs_max / bound <= 2 * c->noise_floor;
+}
+
+/* Off a null space that random start vectors share in. */
+static const char *confidence(const struct claim *c)
+{
+    return c->s->steps ? " (with 99% confidence)" : "";
 }
 
 static void print_null_space(FILE *out, const struct claim *c)
@@ -125,6 +139,20 @@ static void print_null_space(FILE *out, const struct claim *c)
     fprintf(out, "), so its condition number is infinite");
 }
 
+/* Where nothing but normals is null. */
+static void print_manifold(FILE *out, const struct claim *c)
+{
+    double bound = ks_summary_get(c->s, "kappa_effective_bound");
+
+    if (!(bound > 1))
+        fprintf(out, "how %s is conditioned cannot be told from this spectrum", c->name);
+    else if (is_noise(c, bound))
+        fprintf(out, "%s cannot be told from a singular operator in %s", c->name, c->precision);
+    else
+        fprintf(out, "the condition number of %s is at least %.3g%s", c->name, at_least(bound),
+                confidence(c));
+}
+
 /* Off the null space. */
 static void print_rest(FILE *out, const struct claim *c)
 {
@@ -132,11 +160,10 @@ static void print_rest(FILE *out, const struct claim *c)
 
     if (!(bound > 1))
         fprintf(out, "; how the rest is conditioned cannot be told from this spectrum");
-    else if (c->abs_max / bound <= 2 * c->noise_floor) /* the bound is mostly the noise floor */
+    else if (is_noise(c, bound))
         fprintf(out, "; the rest cannot be told from a singular operator in %s", c->precision);
     else
-        fprintf(out, "; on the rest it is at least %.3g%s", at_least(bound),
-                c->s->steps ? " (with 99% confidence)" : "");
+        fprintf(out, "; on the rest it is at least %.3g%s", at_least(bound), confidence(c));
 }
 
 static void print_bound(FILE *out, const struct claim *c)
@@ -159,9 +186,15 @@ static void print_bound(FILE *out, const struct claim *c)
 
 static void print_condition(FILE *out, const struct claim *c)
 {
+    if (c->normals > 0)
+        fprintf(out, "off the %zu normals of its spheres, ", c->normals);
     if (c->null + c->dead > 0 && !c->decay) {
         print_null_space(out, c);
         print_rest(out, c);
+        return;
+    }
+    if (c->normals > 0) {
+        print_manifold(out, c);
         return;
     }
     if (c->null > 0)
@@ -175,13 +208,14 @@ static void print_bulk(FILE *out, const struct claim *c)
 {
     double ratio = ks_summary_get(c->s, "kappa_q90");
     const char *of = c->unweighted && c->s->steps ? "Ritz values" : "eigenvalues";
+    const char *all = c->normals > 0 ? ", the normals' counted in," : "";
 
     if (c->abs_max / ratio <= c->noise_floor)
-        fprintf(out, "; 90%% of its %s are zero to %s precision", of, c->precision);
+        fprintf(out, "; 90%% of its %s%s are zero to %s precision", of, all, c->precision);
     else
         fprintf(out,
-                "; 90%% of its |%s| are smaller than the largest by a factor of %s%.3g or more", of,
-                c->s->steps && !c->unweighted ? "about " : "", at_least(ratio));
+                "; 90%% of its |%s|%s are smaller than the largest by a factor of %s%.3g or more",
+                of, all, c->s->steps && !c->unweighted ? "about " : "", at_least(ratio));
 }
 
 static void print_kappa(FILE *out, const struct claim *c)
@@ -215,9 +249,9 @@ static void print_claim(FILE *out, const struct claim *c)
     print_kappa(out, c);
 }
 
-ks_status ks_claim(const struct ks_spectrum *s, char **text)
+ks_status ks_claim(const struct ks_spectrum *s, size_t normals, char **text)
 {
-    struct claim c = find_claim(s);
+    struct claim c = find_claim(s, normals);
     size_t size;
     FILE *out = open_memstream(text, &size);
     bool failed;

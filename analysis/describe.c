@@ -22,12 +22,12 @@ static ks_status copy_attributes(const struct ks_attributes *from, struct ks_att
 }
 
 /* The sentence, from what has been described so far and the figures. */
-static ks_status add_claim(struct ks_spectrum *s)
+static ks_status add_claim(size_t normals, struct ks_spectrum *s)
 {
     char *claim = NULL;
     ks_status status;
 
-    KS_TRY(ks_claim(s, &claim));
+    KS_TRY(ks_claim(s, normals, &claim));
     status = ks_attribute_add_string(&s->attributes, "claim", claim);
     free(claim);
     return status;
@@ -104,7 +104,7 @@ ks_status ks_describe(const struct ks_analysis *a, const struct ks_subject *subj
     KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)s->probes));
     KS_TRY(add_operator(a, subject, list));
     KS_TRY(copy_attributes(&subject->problem.checkpoint->attributes, list));
-    return add_claim(s);
+    return add_claim(subject->normals, s);
 }
 
 /* A number to the last bit, as C writes hexadecimal ones. */

@@ -175,6 +175,7 @@ static void add_family(struct finder *f, struct ks_null_family family)
     if (count == 0)
         return;
     s->dimension += count;
+    s->normals += family.normal ? count : 0;
     if (last && last->normal == family.normal && last->length == family.length &&
         last->partner == KS_NO_PARTNER && family.partner == KS_NO_PARTNER &&
         last->offset + last->count * last->step == family.offset)

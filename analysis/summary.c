@@ -158,12 +158,12 @@ static ks_status add(struct ks_spectrum *s, double value, const char *name, cons
 }
 
 /* Measurements on null directions replace the products' eps: the size of their products, and what a
- * product of the largest size would put into their space. A product of exactly zero measures no
- * rounding. */
+ * product of the largest size would put into their space. Where both are exactly zero,
+ * no rounding was measured. */
 static double find_noise_floor(const struct ks_summary_terms *terms, double abs_max)
 {
     const struct ks_null *null = terms->null;
-    bool measured = null && null->dimension > 0 && null->product > 0;
+    bool measured = null && null->dimension > 0 && (null->product > 0 || null->leak > 0);
 
     return fmax(measured ? MARGIN * fmax(null->product, null->leak * abs_max)
                          : NOISE * terms->epsilon * abs_max,

@@ -21,14 +21,14 @@ static void describe(struct ks_spectrum *s, size_t n, const char *operator_name,
     assert_ok(ks_attribute_add_integer(&s->attributes, "layer", layer));
 }
 
-/* The claim holds each of the words, which a '|' divides, in this order; it is one sentence. Frees
- * the spectrum. */
-static void claims(struct ks_spectrum *s, const char *words)
+/* The claim holds each of the words, which a '|' divides, in this order; it is one sentence.
+ * `normals`: of the null dimension. Frees the spectrum. */
+static void claims_off(size_t normals, struct ks_spectrum *s, const char *words)
 {
     char *text = NULL, list[1024];
     const char *at;
 
-    assert_ok(ks_claim(s, &text));
+    assert_ok(ks_claim(s, normals, &text));
     snprintf(list, sizeof list, "%s", words);
     at = text;
     for (char *word = strtok(list, "|"); word; word = strtok(NULL, "|")) {
@@ -43,6 +43,11 @@ static void claims(struct ks_spectrum *s, const char *words)
     assert_true(text[0] < 'a' && text[strlen(text) - 1] == '.');
     free(text);
     ks_spectrum_free(s);
+}
+
+static void claims(struct ks_spectrum *s, const char *words)
+{
+    claims_off(0, s, words);
 }
 
 /* diag(value) by Lanczos. */
@@ -214,6 +219,51 @@ static void test_names(void **state)
     claims(s, "The residual operator (critic 1) has an exact null space of dimension 5 (5 by");
 }
 
+static struct ks_spectrum *as_manifold(struct ks_spectrum *s)
+{
+    ks_attributes_clear(&s->attributes);
+    describe(s, N, "manifold", 0.5, -1, -1); /* the decay takes no null direction that is counted */
+    return s;
+}
+
+/* Normals alone make no condition number infinite. */
+static void test_normals(void **state)
+{
+    const struct ks_null normals = {.dimension = 40, .product = 1e-15},
+                         others = {.dimension = 43, .product = 1e-15, .dead = 1},
+                         dead = {.dimension = 40, .product = 1e-15, .dead = 4};
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = i < 40 ? 0 : 1 + (double)(i - 40) / (N - 41);
+    claims_off(40, as_manifold(of_values(60, 2, &normals)),
+               "Off the 40 normals of its spheres, the condition number of the manifold operator "
+               "is at least 1.|(with 99% confidence); 90% of its |eigenvalues|, the normals' "
+               "counted in, are smaller than");
+    claims_off(40, as_manifold(all_of_values(&normals)),
+               "Off the 40 normals of its spheres, the condition number of the manifold operator "
+               "is at least 2; 90%");
+    claims_off(40, as_manifold(of_values(1, 1, &normals)),
+               "Off the 40 normals of its spheres, how the manifold operator is conditioned "
+               "cannot be told from this spectrum; 90%");
+    value[40] = 0; /* one more than is known */
+    claims_off(40, as_manifold(all_of_values(&normals)),
+               "Off the 40 normals of its spheres, the manifold operator cannot be told from a "
+               "singular operator in f64; 90%");
+    for (size_t i = 40; i < 44; i++)
+        value[i] = 0;
+    claims_off(40, as_manifold(of_values(60, 2, &others)),
+               "Off the 40 normals of its spheres, the manifold operator has an exact null space "
+               "of dimension 4 (3 by its architecture, where|and 1 dead coordinates), so its "
+               "condition number is infinite; on the rest it is at least 1.");
+    claims_off(40, as_manifold(of_values(60, 2, &dead)),
+               "Off the 40 normals|null space of dimension 4 (4 dead coordinates), so its");
+    for (size_t i = 0; i < N; i++)
+        value[i] = i < 390 ? 0 : 1;
+    claims_off(40, as_manifold(all_of_values(&normals)),
+               "Off the 40|; 90% of its eigenvalues, the normals' counted in, are zero to f64");
+}
+
 /* An eigenvalue that is exactly zero, or that --exact cannot tell from it. */
 static void test_infinite(void **state)
 {
@@ -250,7 +300,7 @@ int main(void)
         cmocka_unit_test(test_zero),        cmocka_unit_test(test_breakdown),
         cmocka_unit_test(test_whole_space), cmocka_unit_test(test_null_space),
         cmocka_unit_test(test_names),       cmocka_unit_test(test_infinite),
-        cmocka_unit_test(test_unweighted),
+        cmocka_unit_test(test_unweighted),  cmocka_unit_test(test_normals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

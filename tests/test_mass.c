@@ -161,13 +161,14 @@ static void check_floor(const struct ks_null *null, double shift, double floor, 
     ks_spectrum_free(s);
 }
 
-/* Measured where null directions are known, and the product there is not zero by construction: four
- * times the product, or what leaks of the largest one. */
+/* Measured where null directions are known, and not all is zero by construction: four times the
+ * product, or what leaks of the largest one. */
 static void test_noise_floor(void **state)
 {
     const struct ks_null measured = null_of(7, 0.002, 3), zero = null_of(7, 0, 3),
                          none = null_of(0, NAN, 3);
-    const struct ks_null leaking = {.dimension = 7, .product = 0.002, .leak = 0.001, .dead = 3};
+    const struct ks_null leaking = {.dimension = 7, .product = 0.002, .leak = 0.001, .dead = 3},
+                         leak_alone = {.dimension = 7, .product = 0, .leak = 0.001, .dead = 3};
     const struct ks_null tiny = null_of(7, 1e-17, 3); /* eigenvalues are no better than LAPACK's */
     const double by_epsilon = 16 * 4 * FLT_EPSILON;
 
@@ -176,6 +177,7 @@ static void test_noise_floor(void **state)
     check_floor(&measured, 0, 4 * 0.002, 0.0005);
     check_floor(&measured, 0.1, 4 * 0.002, 0.0005);
     check_floor(&leaking, 0, 4 * 0.001 * 4, 0.0005);
+    check_floor(&leak_alone, 0, 4 * 0.001 * 4, 0);
     check_floor(&zero, 0, by_epsilon, 0);
     check_floor(&none, 0, by_epsilon, NAN);
     check_floor(&tiny, 0, 16 * 4 * DBL_EPSILON, 0.25e-17);

@@ -89,8 +89,12 @@ static void check_manifold(const char *text, size_t normals, size_t others)
 {
     struct ks_checkpoint *c = make(text, 2);
     struct ks_problem q = whole(c);
+    struct ks_null_space *space;
 
     project(c);
+    space = predict(&q, ks_operator_kind_find("manifold"));
+    assert_int_equal(space->normals, 2 * normals);
+    release(space);
     assert_int_equal(check_zeros(&q, "manifold"), 2 * (normals + others));
     q.critic = 1;
     assert_int_equal(check_zeros(&q, "manifold"), normals + others);

@@ -38,6 +38,7 @@ struct ks_subject {
     char digest[KS_SHA256_TEXT]; /* of that file                   */
     struct ks_problem problem;   /* what the operator is made from */
     size_t dimension;            /* of the operator                */
+    size_t normals;              /* of spheres, in its null space  */
     size_t vectors;              /* that --apply multiplies        */
     int processes;               /* that share a product           */
     const struct ks_budget *budget;

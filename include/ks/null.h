@@ -57,6 +57,7 @@ struct ks_null_space {
     size_t first, critics;                  /* critics that the operator is of */
     size_t parameters;                      /* of one                          */
     size_t dimension;                       /* over all critics                */
+    size_t normals;                         /* of these those of spheres       */
     double shift;                           /* A u = shift u: what the weight decay adds */
     bool scaled;                            /* by D^1/2: none where D is 0     */
     size_t n_families;
