@@ -109,7 +109,7 @@ static ks_status compare_folder(struct job *job, const char *path)
     const char *difference;
     ks_status status = KS_OK;
 
-    job->held = job->graph->stale = false;
+    job->held = job->graph->stale = job->graph->stale_steps = false;
     if (!ks_text_exists(path))
         return KS_OK;
     KS_GO(ks_study_read(path, false, &held));
@@ -122,6 +122,7 @@ static ks_status compare_folder(struct job *job, const char *path)
                          path, job->path, difference);
     job->held = strcmp(held->text, job->study->text) == 0;
     job->graph->stale = !ks_study_same_analysis(asked, held);
+    job->graph->stale_steps = !ks_study_same_steps(asked, held);
 done:
     ks_study_free(asked);
     ks_study_free(held);
@@ -202,12 +203,13 @@ static ks_status run(struct job *job, bool quiet)
     return ks_fail(status, "%s", message);
 }
 
-static void print_commands(const struct job *job)
+static ks_status print_commands(const struct job *job)
 {
     char *study = job->held ? NULL : realpath(job->path, NULL);
+    ks_status status = ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
 
-    ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
     free(study);
+    return status;
 }
 
 /* At most as many as there are, as they share the memory. */
@@ -243,10 +245,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(check_folder(job));
     if (show_status)
         return print_status(job);
-    if (!dry_run)
-        return run(job, arguments->quiet);
-    print_commands(job);
-    return KS_OK;
+    return dry_run ? print_commands(job) : run(job, arguments->quiet);
 }
 
 int main(int argc, char **argv)

@@ -105,9 +105,11 @@ static void run_printed(const struct stage *stage)
     FILE *out = fopen(tree_path("commands"), "w");
 
     assert_non_null(out);
-    ks_graph_print(stage->graph, tree, tree_path("some.study"), tree_path("bin/fake plot"), out);
+    assert_ok(ks_graph_print(stage->graph, tree, tree_path("some.study"),
+                             tree_path("bin/fake plot"), out));
     assert_int_equal(fclose(out), 0);
-    snprintf(command, sizeof command, "MAKELEVEL=1 sh -e %s", tree_path("commands"));
+    snprintf(command, sizeof command, "MAKELEVEL=1 sh -e %s 2>%s", tree_path("commands"),
+             tree_path("said"));
     assert_int_equal(system(command), 0);
 }
 
@@ -147,6 +149,52 @@ static void test_stale_spectra(void **state)
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("journal"), "train "), 2);
     assert_int_equal(count(tree_text("journal"), "analyze "), 2 * 6);
+    stage_free(&stage);
+}
+
+static const char *const kept_steps[] = {"runs/toy/bn+ce/seed0/step_000000002.probe0.basis",
+                                         "runs/toy/bn+ce/seed0/step_000000008.probe12.basis",
+                                         "runs/toy/ln+ce/seed0/step_000000004.probe0.2of3.basis",
+                                         NULL};
+static const char *const strangers[] = {"runs/toy/bn+ce/seed0/step_000000005.probe0.basis",
+                                        "runs/toy/bn+ce/seed0/step_000000005.spectrum.h5",
+                                        "runs/toy/bn+ce/seed7/step_000000002.spectrum.h5", NULL};
+
+static void write_all(const char *const *names)
+{
+    for (; *names; names++)
+        tree_write(*names, "");
+}
+
+static void assert_all(const char *const *names, bool there)
+{
+    for (; *names; names++)
+        assert_int_equal(tree_has(*names), there);
+}
+
+/* The Lanczos steps of --keep-basis go too, where they are stale; files of no job of the graph
+ * stay. What is printed does the same. */
+static void test_stale_steps(void **state)
+{
+    struct stage stage = stage_new(":");
+
+    (void)state;
+    write_script("bin/fake plot", "#!/bin/sh\n");
+    stage.graph->stale = stage.graph->stale_steps = true;
+    run_printed(&stage); /* there is nothing yet */
+    assert_string_equal(tree_text("said"), "");
+    write_all(kept_steps);
+    write_all(strangers);
+    run_printed(&stage);
+    assert_all(kept_steps, false);
+    write_all(kept_steps);
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_all(kept_steps, false);
+    write_all(kept_steps);
+    stage.graph->stale = true;
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_all(kept_steps, true);
+    assert_all(strangers, true);
     stage_free(&stage);
 }
 
@@ -355,6 +403,7 @@ int main(void)
         IN_TREE(test_commands),
         IN_TREE(test_printed_commands),
         IN_TREE(test_stale_spectra),
+        IN_TREE(test_stale_steps),
         IN_TREE(test_progress),
         IN_TREE(test_graph_runs_once),
         IN_TREE(test_failure_is_named),

@@ -161,27 +161,33 @@ static void test_folder_of_other_analyses(void **state)
 {
     static const char spectrum[] =
         "out/folder/runs/dog-trot/dense+mse/seed1/step_000000200.spectrum.h5";
+    static const char steps[] =
+        "out/folder/runs/dog-trot/dense+mse/seed1/step_000000200.probe0.basis";
     static const struct {
         const char *line, *by;
-        bool stale;
-    } cases[] = {{"; a comment\n", "", false},
-                 {"missing = drop", "grid = common", false},
-                 {"gamma = auto", "threads = 7\ngamma=auto", false},
-                 {"order = 30\n", "order = 20\n", true},
-                 {"exact = no\n", "", true}};
+        bool stale, stale_steps;
+    } cases[] = {{"; a comment\n", "", false, false},
+                 {"missing = drop", "grid = common", false, false},
+                 {"gamma = auto", "threads = 7\ngamma=auto", false, false},
+                 {"order = 30\n", "order = 20\nprobes = 2\nmemory = 2G\n", true, false},
+                 {"exact = no\n", "", true, true},
+                 {"f64\n", "f64\noperator = ggn\n", true, true}};
 
     (void)state;
     if (run("kappascope-train", "--list") != 0)
         skip();
     tree_write("out/folder/study.study", GOOD);
     tree_write(spectrum, "");
+    tree_write(steps, "");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tree_write("some.study", changed(cases[i].line, cases[i].by));
         run_study("--status", 0);
         assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 7);
         run_study("--dry-run", 0);
         assert_said("/some.study study.study\n", 0);
-        assert_int_equal(count(tree_text("said"), "spectrum.h5' -delete"), cases[i].stale);
+        assert_int_equal(count(tree_text("said"), "rm -f -- runs/"),
+                         24 * cases[i].stale + cases[i].stale_steps);
+        assert_int_equal(count(tree_text("said"), strstr(steps, "runs/")), cases[i].stale_steps);
     }
     assert_string_equal(tree_text("out/folder/study.study"), GOOD);
     assert_true(tree_has(spectrum));
@@ -191,7 +197,13 @@ static void test_folder_of_other_analyses(void **state)
     unsetenv("MAKE");
     assert_said("[analyze] is not what it was: all spectra are made again", 0);
     assert_false(tree_has(spectrum));
+    assert_true(tree_has(steps)); /* another order goes on with them */
     assert_string_equal(tree_text("out/folder/study.study"), changed("order = 30\n", ""));
+    tree_write("some.study", changed("f64", "f32"));
+    setenv("MAKE", "/bin/false", 1);
+    run_study("", 1);
+    unsetenv("MAKE");
+    assert_false(tree_has(steps));
 }
 
 /* Each job gets its part of the memory, so there are no more of them than there is to do. */

@@ -27,7 +27,8 @@ struct ks_job {
 struct ks_graph {
     size_t n_jobs, n_runs;
     struct ks_job *job; /* [n_jobs] the trainings, job i that of run i, then the analyses; owned */
-    bool stale; /* spectra that are there were made with other options: they count as none */
+    bool stale;       /* spectra that are there were made with other options: they count as none */
+    bool stale_steps; /* so were the Lanczos steps that analyses have kept */
 };
 
 /* `train` and `analyze` are the programs' paths. `memory`: bytes an analysis may fill, unless the
@@ -44,10 +45,10 @@ bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir);
 
 /* Prints what is left to do as commands for the shell: the file `study` (a whole path; NULL: it is
  * there) becomes the folder's study.study, and at the end the program `plot` draws. */
-void ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
-                    const char *plot, FILE *out);
+ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
+                         const char *plot, FILE *out);
 
-/* Removes stale spectra, so that they are made again. */
+/* Removes stale spectra and Lanczos steps, so that they are made again. */
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
 
 /* Writes the makefile "study.mk" in the study's folder. */

@@ -52,9 +52,11 @@ void ks_study_free(struct ks_study *study); /* NULL is fine */
 ks_status ks_study_check(const struct ks_study *study, size_t observations, size_t actions);
 
 /* Of two studies that were read without check_files: what is not the same in their trainings, NULL
- * where nothing is; whether they have the same [analyze]. */
+ * where nothing is; whether they have the same [analyze]; whether the Lanczos steps that analyses
+ * of the one have kept can be gone on with by those of the other. */
 const char *ks_study_difference(const struct ks_study *a, const struct ks_study *b);
 bool ks_study_same_analysis(const struct ks_study *a, const struct ks_study *b);
+bool ks_study_same_steps(const struct ks_study *a, const struct ks_study *b);
 
 /* "runs/ENV/ARCHITECTURE/seedS" into *folder, which the caller frees. */
 ks_status ks_study_run_folder(const struct ks_study *study, size_t architecture, size_t seed,
