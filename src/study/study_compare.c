@@ -11,7 +11,7 @@ static bool same_architectures(const struct ks_study *a, const struct ks_study *
     return a->n_architectures == b->n_architectures;
 }
 
-/* A run is the same for any number of threads. */
+/* The number of threads, too: checkpoints do not depend on it, but a run goes on with no other. */
 static const char *different_setting(const struct ks_study *a, const struct ks_study *b)
 {
     for (const struct ks_key *key = ks_keys; key->name; key++) {
@@ -19,7 +19,7 @@ static const char *different_setting(const struct ks_study *a, const struct ks_s
 
         ks_settings_print(&a->settings, key, of_a);
         ks_settings_print(&b->settings, key, of_b);
-        if (strcmp(of_a, of_b) != 0 && strcmp(key->name, "threads") != 0)
+        if (strcmp(of_a, of_b) != 0)
             return key->name;
     }
     return NULL;
