@@ -140,6 +140,12 @@ static ks_status check_folder(struct job *job)
     return status;
 }
 
+static void say_stale(const struct job *job, const char *are, bool quiet)
+{
+    if (job->graph->stale && !quiet)
+        fprintf(stderr, "[analyze] is not what it was: all spectra %s made again\n", are);
+}
+
 /* Makes the folder, keeps others out of it while this process lives, and leaves there what was
  * asked: last, as the spectra that are there have to be those of that. */
 static ks_status claim_folder(struct job *job, bool quiet)
@@ -150,8 +156,7 @@ static ks_status claim_folder(struct job *job, bool quiet)
     KS_TRY(ks_folder_make(job->dir));
     KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
     KS_TRY(check_folder(job));
-    if (job->graph->stale && !quiet)
-        fprintf(stderr, "[analyze] is not what it was: all spectra are made again\n");
+    say_stale(job, "are", quiet);
     KS_TRY(ks_graph_remove_stale(job->graph, job->dir));
     KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
     status = job->held ? KS_OK : ks_file_write(path, job->study->text, strlen(job->study->text));
@@ -159,11 +164,12 @@ static ks_status claim_folder(struct job *job, bool quiet)
     return status;
 }
 
-static ks_status print_status(const struct job *job)
+static ks_status print_status(const struct job *job, bool quiet)
 {
     const struct ks_graph *graph = job->graph;
     size_t all = job->study->n_checkpoints, checkpoints = 0, spectra = 0;
 
+    say_stale(job, "would be", quiet);
     for (size_t n = 0; n < graph->n_runs; n++) {
         size_t trained = ks_graph_targets(graph, n, job->dir), analyzed = 0;
         char *state = NULL;
@@ -244,7 +250,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
                         &job->graph));
     KS_TRY(check_folder(job));
     if (show_status)
-        return print_status(job);
+        return print_status(job, arguments->quiet);
     return dry_run ? print_commands(job) : run(job, arguments->quiet);
 }
 

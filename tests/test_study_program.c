@@ -181,7 +181,10 @@ static void test_folder_of_other_analyses(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tree_write("some.study", changed(cases[i].line, cases[i].by));
         run_study("--status", 0);
-        assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 7);
+        assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 7 + cases[i].stale);
+        assert_int_equal(count(tree_text("said"),
+                               "[analyze] is not what it was: all spectra would be made again"),
+                         cases[i].stale);
         run_study("--dry-run", 0);
         assert_said("/some.study study.study\n", 0);
         assert_int_equal(count(tree_text("said"), "rm -f -- runs/"),
