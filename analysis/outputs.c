@@ -62,26 +62,44 @@ static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *
     return KS_OK;
 }
 
-/* Whether the output would take the place of the input. */
-static bool replaces(const char *output, const char *input)
+/* Which file that is; mode 0: none, as every file's says of which kind it is. */
+static struct stat stat_file(const char *path)
 {
-    struct stat in, out;
+    struct stat info;
 
-    return (stat(output, &out) == 0 && stat(input, &in) == 0 && out.st_dev == in.st_dev &&
-            out.st_ino == in.st_ino) ||
+    return stat(path, &info) == 0 ? info : (struct stat){.st_mode = 0};
+}
+
+/* Whether the output would take the place of the input; `out` and `in` of stat_file. */
+static bool replaces(const char *output, const struct stat *out, const char *input,
+                     const struct stat *in)
+{
+    return (out->st_mode != 0 && in->st_mode != 0 && out->st_dev == in->st_dev &&
+            out->st_ino == in->st_ino) ||
            ks_output_same(output, input);
 }
 
 static ks_status refuse_inputs(size_t n, const char *const *checkpoints, char *const *outputs)
 {
+    ks_status status = KS_OK;
+    struct stat *in = NULL;
+
+    KS_GO(ks_alloc(n, sizeof *in, &in));
     for (size_t i = 0; i < n; i++)
+        in[i] = stat_file(checkpoints[i]);
+    for (size_t i = 0; i < n; i++) {
+        struct stat out = stat_file(outputs[i]);
+
         for (size_t j = 0; j < n; j++)
-            if (replaces(outputs[i], checkpoints[j]))
-                return ks_fail(KS_USAGE,
-                               "%s: the spectrum of %s would take the place of this input (--out "
-                               "puts spectra elsewhere)",
-                               checkpoints[j], checkpoints[i]);
-    return KS_OK;
+            if (replaces(outputs[i], &out, checkpoints[j], &in[j]))
+                KS_GO(ks_fail(KS_USAGE,
+                              "%s: the spectrum of %s would take the place of this input (--out "
+                              "puts spectra elsewhere)",
+                              checkpoints[j], checkpoints[i]));
+    }
+done:
+    free(in);
+    return status;
 }
 
 static ks_status make_folder(const char *folder)
@@ -91,9 +109,10 @@ static ks_status make_folder(const char *folder)
     if (mkdir(folder, 0777) == 0)
         return KS_OK;
     if (errno != EEXIST)
-        return ks_fail(KS_IO, "--out %s: cannot be made: %s", folder, strerror(errno));
+        return ks_fail(ks_file_status(errno), "--out %s: cannot be made: %s", folder,
+                       strerror(errno));
     if (stat(folder, &info) != 0)
-        return ks_fail(KS_IO, "--out %s: %s", folder, strerror(errno));
+        return ks_fail(ks_file_status(errno), "--out %s: %s", folder, strerror(errno));
     if (!S_ISDIR(info.st_mode))
         return ks_fail(KS_IO, "--out %s: expected a folder, found a file", folder);
     return KS_OK;
@@ -131,9 +150,10 @@ void ks_outputs_free(size_t n, char **outputs)
 ks_status ks_output_check(const char *output, const char *input)
 {
     struct ks_file file;
+    struct stat out = stat_file(output), in = stat_file(input ? input : "");
     ks_status status;
 
-    if (input && replaces(output, input))
+    if (input && replaces(output, &out, input, &in))
         return ks_fail(KS_USAGE, "%s: expected another file for the output, found the input %s",
                        output, input);
     status = ks_file_create(output, &file);

@@ -9,14 +9,15 @@
 
 /* The names of n spectra, "DIR/NAME.spectrum.h5" for "NAME.h5", in *outputs, which the caller frees
  * with ks_outputs_free. Makes `folder` if it is missing but its parent is there. KS_USAGE where two
- * spectra would be the same file or one would be a checkpoint, KS_IO where `folder` cannot be
- * written. */
+ * spectra would be the same file or one would be a checkpoint, KS_IO or KS_FULL (file.h) where
+ * `folder` cannot be written. */
 ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *folder,
                          char ***outputs);
 void ks_outputs_free(size_t n, char **outputs);
 
-/* Tries to write, and leaves nothing behind. KS_IO where that fails; KS_USAGE where the output is
- * the file `input` (NULL: none), by whatever path or link, or would be if that existed. */
+/* Tries to write, and leaves nothing behind. KS_IO or KS_FULL where that fails; KS_USAGE where the
+ * output is the file `input` (NULL: none), by whatever path or link, or would be if that existed.
+ */
 ks_status ks_output_check(const char *output, const char *input);
 
 /* Whether two outputs are one: the same name in the same folder, however the folder is spelt. */
