@@ -52,23 +52,29 @@ static inline void make_networks(struct ks_rng *rng, const char *text, size_t in
         n->state = squares(rng, ensemble * n->arch->states);
 }
 
-static inline void make_batch(struct ks_rng *rng, struct ks_checkpoint *c)
+/* [MINIBATCHES, LOSS_ROWS, k]; distributions where k > 1. */
+static inline double *make_targets(struct ks_rng *rng, size_t k)
 {
-    const size_t k = c->critic.arch->loss.targets;
+    double *target = squares(rng, MINIBATCHES * LOSS_ROWS * k);
 
-    c->minibatches = MINIBATCHES;
-    c->rows = ROWS;
-    c->loss_rows = LOSS_ROWS;
-    c->input = numbers(rng, MINIBATCHES * ROWS * IN);
-    c->target = squares(rng, MINIBATCHES * LOSS_ROWS * k);
     for (size_t row = 0; k > 1 && row < MINIBATCHES * LOSS_ROWS; row++) {
         double sum = 0;
 
         for (size_t i = 0; i < k; i++)
-            sum += c->target[row * k + i];
+            sum += target[row * k + i];
         for (size_t i = 0; i < k; i++)
-            c->target[row * k + i] /= sum;
+            target[row * k + i] /= sum;
     }
+    return target;
+}
+
+static inline void make_batch(struct ks_rng *rng, struct ks_checkpoint *c)
+{
+    c->minibatches = MINIBATCHES;
+    c->rows = ROWS;
+    c->loss_rows = LOSS_ROWS;
+    c->input = numbers(rng, MINIBATCHES * ROWS * IN);
+    c->target = make_targets(rng, c->critic.arch->loss.targets);
 }
 
 static inline struct ks_checkpoint *make_plain(const char *text)
@@ -119,6 +125,7 @@ static inline struct ks_checkpoint *make_full(void)
     struct ks_rng rng = ks_rng_start(7, 1);
     const size_t n = ENSEMBLE * c->critic.arch->parameters;
 
+    c->target_raw = make_targets(&rng, c->critic.arch->loss.targets);
     make_networks(&rng, CE, IN, ENSEMBLE, &c->target_critic);
     make_networks(&rng, ACTOR, IN - ACTIONS, 1, &c->actor);
     c->adam_m = numbers(&rng, n);
@@ -188,6 +195,8 @@ static inline void same_checkpoint(const struct ks_checkpoint *a, const struct k
     same_numbers(a->minibatches * a->rows * a->critic.arch->in, a->input, b->input, single);
     same_numbers(a->minibatches * a->loss_rows * a->critic.arch->loss.targets, a->target, b->target,
                  single);
+    same_numbers(a->minibatches * a->loss_rows * a->critic.arch->loss.targets, a->target_raw,
+                 b->target_raw, single);
     same_numbers(n, a->adam_m, b->adam_m, single);
     same_numbers(n, a->adam_v, b->adam_v, single);
     assert_int_equal(a->adam_step, b->adam_step);

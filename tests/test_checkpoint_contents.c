@@ -49,7 +49,7 @@ static const char *const required[] = {
     "/optimizer/v/01_dense/kernel", "/batch/target",
 };
 static const char *const optional[] = {"/critic/00_batchnorm/mean", "/critic/00_batchnorm/var",
-                                       "/actor/01_batchnorm/mean"};
+                                       "/actor/01_batchnorm/mean", "/batch/target_raw"};
 enum {
     REQUIRED = sizeof required / sizeof *required,
     OPTIONAL = sizeof optional / sizeof *optional
@@ -72,7 +72,7 @@ static void off_by_one(const struct original *o, const char *object)
 
     for (size_t dim = 0; dim < rank; dim++)
         for (int by = -1; by <= 1; by += 2) {
-            const bool rows = strcmp(object, "/batch/target") == 0 && dim == 1;
+            const bool rows = strncmp(object, "/batch/target", 13) == 0 && dim == 1;
 
             if (rows)
                 continue; /* B: any number up to R, test_batch_shapes */
@@ -163,8 +163,9 @@ static void test_missing(void **state)
     for (size_t i = 0; i < OPTIONAL; i++) {
         remove_object(path, optional[i]);
         assert_ok(ks_checkpoint_read(path, &c));
-        assert_null(i < 2 ? c->critic.state : c->actor.state);
-        assert_non_null(i < 2 ? c->actor.state : c->critic.state);
+        assert_int_equal(c->critic.state == NULL, i < 2);
+        assert_int_equal(c->actor.state == NULL, i == 2);
+        assert_int_equal(c->target_raw == NULL, i == 3);
         ks_checkpoint_free(c);
         write_bytes(path, o.bytes, o.n);
     }
@@ -242,6 +243,52 @@ static void test_bad_numbers(void **state)
     refused(&o, "row 0 of minibatch 1: expected probabilities");
     poke(path, "/batch/target", 35, 2);
     refused(&o, "row 3 of minibatch 2: expected the sum 1 within 0.001");
+    poke(path, "/batch/target_raw", 14, NAN);
+    refused(&o, "/batch/target_raw: expected finite numbers, found nan at element 14");
+    poke(path, "/batch/target_raw", 14, -1e-9);
+    refused(&o, "/batch/target_raw: row 0 of minibatch 1: expected probabilities, found -1e-09");
+    poke(path, "/batch/target_raw", 35, 2);
+    refused(&o, "/batch/target_raw: row 3 of minibatch 2: expected the sum 1 within 0.001");
+    free(o.bytes);
+}
+
+/* Targets from raw rewards are for the rows that the others are for; each of the two may leave out
+ * K = 1. */
+static void test_raw_target_shapes(void **state)
+{
+    const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS}, row[1] = {LOSS_ROWS},
+                  fewer[3] = {MINIBATCHES, LOSS_ROWS - 1, 3}, many[3] = {MINIBATCHES, ROWS + 1, 3},
+                  none[3] = {MINIBATCHES, 0, 3};
+    static const char raw[] = "/batch/target_raw";
+    const char *path = scratch("a.h5");
+    struct ks_checkpoint *c = make_plain(MSE), *read;
+    struct ks_rng rng = ks_rng_start(7, 2);
+    struct original o;
+
+    (void)state;
+    c->target_raw = make_targets(&rng, 1);
+    assert_ok(ks_checkpoint_write(path, c, false));
+    assert_ok(ks_checkpoint_read(path, &read));
+    same_checkpoint(read, c, false);
+    ks_checkpoint_free(read);
+    reshape(path, raw, 2, flat, 0, 0);
+    assert_ok(ks_checkpoint_read(path, &read));
+    assert_true(read->target_raw[MINIBATCHES * LOSS_ROWS - 1] == 0);
+    ks_checkpoint_free(read);
+    ks_checkpoint_free(c);
+
+    write_one(path, make_full(), false);
+    o = keep(path);
+    reshape(path, raw, 2, flat, 0, 0);
+    refused(&o, "/batch/target_raw: expected shape [3, 4, 3], found [3, 4]");
+    reshape(path, raw, 1, row, 0, 0);
+    refused(&o, "/batch/target_raw: expected 3 dimensions");
+    reshape(path, raw, 3, many, 0, 0);
+    refused(&o, "/batch/target_raw: expected 1 to 6 rows");
+    reshape(path, raw, 3, none, 0, 0);
+    refused(&o, "/batch/target_raw: expected 1 to 6 rows");
+    reshape(path, raw, 3, fewer, 0, 0);
+    refused(&o, "/batch/target_raw: expected 4 rows per minibatch, as many as /batch/target has");
     free(o.bytes);
 }
 
@@ -351,6 +398,7 @@ int main(void)
         cmocka_unit_test_teardown(test_missing, scratch_clean),
         cmocka_unit_test_teardown(test_headers, scratch_clean),
         cmocka_unit_test_teardown(test_bad_numbers, scratch_clean),
+        cmocka_unit_test_teardown(test_raw_target_shapes, scratch_clean),
         cmocka_unit_test_teardown(test_target_sums, scratch_clean),
         cmocka_unit_test_teardown(test_other_targets, scratch_clean),
         cmocka_unit_test_teardown(test_containers, scratch_clean),

@@ -152,7 +152,8 @@ static void test_n_step(void **state)
     setup(&s, 50);
     s.options.settings.n_step = 3;
     steps(&s, newest + 1);
-    batch = ks_run_batch(s.run, &rng, false);
+    batch = ks_run_batch(s.run, &rng);
+    ks_run_scale_rewards(s.run);
     for (size_t i = 0; i < BATCH; i++) {
         size_t t = ks_rng_index(&again, newest + 1), k = newest - t < 2 ? newest - t : 2;
         struct ks_transition end = ks_replay_get(s.run->replay, t + k);
@@ -169,8 +170,9 @@ static void test_n_step(void **state)
     teardown(&s);
 }
 
-/* The frozen targets of the run as it is now. */
-static void frozen_targets(struct subject *s, size_t normalization, size_t raw, double *target)
+/* The frozen targets of the run as it is now, and those from raw rewards. */
+static void frozen_targets(struct subject *s, size_t normalization, size_t raw, double *target,
+                           double *target_raw)
 {
     struct ks_checkpoint *c;
     char name[32];
@@ -181,25 +183,28 @@ static void frozen_targets(struct subject *s, size_t normalization, size_t raw, 
     snprintf(name, sizeof name, "step_%09zu.h5", s->run->env_step);
     assert_ok(ks_checkpoint_read(scratch(name), &c));
     memcpy(target, c->target, FROZEN * BATCH * sizeof *target);
+    memcpy(target_raw, c->target_raw, FROZEN * BATCH * sizeof *target);
     ks_checkpoint_free(c);
 }
 
 /* y = r + ..., of which raw rewards change r alone: y_raw - y = r - r / scale, with the same draws.
- * Where rewards are not normalized there is nothing that raw_rewards could change. */
+ * Where rewards are not normalized there is nothing that raw_rewards could change. The targets from
+ * raw rewards are the same with every setting. */
 static void test_frozen_rewards(void **state)
 {
     double normal[FROZEN * BATCH], raw[FROZEN * BATCH], off[FROZEN * BATCH];
     double both[FROZEN * BATCH], reward[FROZEN * BATCH], scale;
+    double always[4][FROZEN * BATCH];
     struct subject s;
     struct ks_rng rng;
 
     (void)state;
     setup(&s, 50);
     steps(&s, 10);
-    frozen_targets(&s, 1, 0, normal);
-    frozen_targets(&s, 1, 1, raw);
-    frozen_targets(&s, 0, 0, off);
-    frozen_targets(&s, 0, 1, both);
+    frozen_targets(&s, 1, 0, normal, always[0]);
+    frozen_targets(&s, 1, 1, raw, always[1]);
+    frozen_targets(&s, 0, 0, off, always[2]);
+    frozen_targets(&s, 0, 1, both, always[3]);
     rng = ks_stream(SEED, KS_FROZEN_REPLAY, s.run->env_step);
     for (size_t i = 0; i < FROZEN; i++)
         draw_raw(&s, &rng, reward + i * BATCH);
@@ -211,6 +216,8 @@ static void test_frozen_rewards(void **state)
     }
     assert_memory_equal(off, raw, sizeof raw);
     assert_memory_equal(both, raw, sizeof raw);
+    for (size_t i = 0; i < 4; i++)
+        assert_memory_equal(always[i], raw, sizeof raw);
     teardown(&s);
 }
 

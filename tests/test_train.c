@@ -174,6 +174,7 @@ static void assert_same_checkpoint(const char *first, const char *second)
     assert_same_numbers(a->actor.arch->parameters, a->actor.w, b->actor.w);
     assert_same_numbers(3 * 16 * 261, a->input, b->input);
     assert_same_numbers(3 * 8 * 101, a->target, b->target);
+    assert_same_numbers(3 * 8 * 101, a->target_raw, b->target_raw);
     assert_same_metrics(a, b);
     assert_close(attribute(a, "return_mean")->number, attribute(b, "return_mean")->number, 0);
     ks_checkpoint_free(a);

@@ -106,10 +106,14 @@ void KS(agent_begin)(struct ks_agent *agent, const struct ks_batch *batch);
 ks_status KS(agent_finish)(struct ks_agent *agent, const struct ks_batch *batch,
                            struct ks_update *update);
 
-/* A frozen minibatch for the analyzer: input [R, D] and target [batch, targets] of `batch` as an
- * update would see them now, with the noise of `rng`. */
+/* A frozen minibatch for the analyzer: input [R, D] of `batch` as an update would see it now, with
+ * the noise of `rng`. It reads no rewards. */
 void KS(agent_freeze)(struct ks_agent *agent, const struct ks_batch *batch, struct ks_rng *rng,
-                      double *input, double *target);
+                      double *input);
+/* The targets [batch, targets] of the minibatch that agent_freeze was given last, from the rewards
+ * of `batch`; may be called for several scales of the rewards, with nothing else of the agent in
+ * between. */
+void KS(agent_freeze_target)(struct ks_agent *agent, const struct ks_batch *batch, double *target);
 /* R: rows of a frozen minibatch's input; D = observations + actions: its columns. */
 size_t KS(agent_rows)(const struct ks_agent *agent);
 size_t KS(agent_width)(const struct ks_agent *agent);

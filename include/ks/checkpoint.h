@@ -29,6 +29,9 @@ struct ks_checkpoint {
     size_t minibatches, rows, loss_rows; /* N, R, B */
     double *input;                       /* [N, R, D], D = critic.arch->in; owned */
     double *target;                      /* [N, B, K]; owned                      */
+    /* Optional: the same targets from rewards before normalization, and otherwise all the same;
+     * NULL where the file has none. */
+    double *target_raw; /* [N, B, K]; owned */
     /* What the training engine adds; absent (NULL, 0) elsewhere. */
     struct ks_networks target_critic, actor;            /* groups /target, /actor                */
     double *adam_m, *adam_v;                            /* [E, P]; owned                         */

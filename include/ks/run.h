@@ -123,9 +123,11 @@ ks_status ks_run_start_episode(struct ks_run *run);
  * states and only good to be described and freed. */
 ks_status ks_run_step(struct ks_run *run);
 
-/* Draws a minibatch into run->rows and shows it as the loss sees it; rewards are divided by the
- * running scale unless `raw`. */
-struct ks_batch ks_run_batch(struct ks_run *run, struct ks_rng *rng, bool raw);
+/* Draws a minibatch into run->rows and shows it; its rewards are raw. */
+struct ks_batch ks_run_batch(struct ks_run *run, struct ks_rng *rng);
+/* Divides the rewards in run->rows, and so in what ks_run_batch showed, by the running scale. To be
+ * called once per minibatch, and only where the settings have reward_normalization. */
+void ks_run_scale_rewards(struct ks_run *run);
 
 /* Says on standard error where the run starts and how much memory and disk it will take. */
 void ks_run_announce(struct ks_run *run, bool resumes);

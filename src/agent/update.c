@@ -412,7 +412,7 @@ ks_status KS(agent_update)(struct ks_agent *a, const struct ks_batch *b, struct 
 }
 
 void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rng *rng,
-                      double *input, double *target)
+                      double *input)
 {
     size_t rows = KS(agent_rows)(a);
 
@@ -421,9 +421,13 @@ void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rn
     forward_next(a);
     sample_next(a);
     next_values(a);
-    targets(a, b);
     for (size_t i = 0; i < rows * KS(agent_width)(a); i++)
         input[i] = (double)a->input[i];
+}
+
+void KS(agent_freeze_target)(struct ks_agent *a, const struct ks_batch *b, double *target)
+{
+    targets(a, b);
     for (size_t i = 0; i < a->config.batch * a->critic_arch->loss.targets; i++)
         target[i] = (double)a->target[i];
 }

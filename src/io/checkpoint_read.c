@@ -65,51 +65,84 @@ static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
 }
 
 /* [N, B, K], or [N, B] where K = 1; 1 <= B <= R. */
-static ks_status check_target_shape(const struct ks_h5 *h5, const struct ks_checkpoint *c,
-                                    const struct ks_h5_shape *target)
+static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
+                                    const struct ks_checkpoint *c, const struct ks_h5_shape *target)
 {
     size_t k = c->critic.arch->loss.targets;
     bool flat = target->rank == 2 && k == 1;
     struct ks_h5_shape expected = {.rank = flat ? 2 : 3, .dims = {c->minibatches, 0, flat ? 0 : k}};
 
     if (target->rank < 2)
-        return ks_fail(KS_FORMAT, "%s: /batch/target: expected 3 dimensions [N, B, K], found %zu",
-                       h5->path, target->rank);
+        return ks_fail(KS_FORMAT, "%s: %s: expected 3 dimensions [N, B, K], found %zu", h5->path,
+                       name, target->rank);
     expected.dims[1] = target->dims[1];
     if (target->dims[1] == 0 || target->dims[1] > c->rows)
         return ks_fail(KS_FORMAT,
-                       "%s: /batch/target: expected 1 to %zu rows per minibatch, as many as "
+                       "%s: %s: expected 1 to %zu rows per minibatch, as many as "
                        "/batch/input has, found %zu",
-                       h5->path, c->rows, target->dims[1]);
-    return ks_h5_expect_shape(h5, "/batch/target", &expected);
+                       h5->path, name, c->rows, target->dims[1]);
+    return ks_h5_expect_shape(h5, name, &expected);
 }
 
 /* Targets of some losses are distributions, up to rounding. */
-static ks_status check_distributions(const struct ks_h5 *h5, const struct ks_checkpoint *c)
+static ks_status check_distributions(const struct ks_h5 *h5, const char *name,
+                                     const struct ks_checkpoint *c, const double *target)
 {
     size_t k = c->critic.arch->loss.targets;
 
     if (!c->critic.arch->loss.kind->distribution)
         return KS_OK;
     for (size_t row = 0; row < c->minibatches * c->loss_rows; row++) {
-        const double *t = c->target + row * k;
+        const double *t = target + row * k;
         double sum = 0;
 
         for (size_t i = 0; i < k; i++) {
             if (t[i] < 0)
                 return ks_fail(KS_FORMAT,
-                               "%s: /batch/target: row %zu of minibatch %zu: expected "
+                               "%s: %s: row %zu of minibatch %zu: expected "
                                "probabilities, found %g",
-                               h5->path, row % c->loss_rows, row / c->loss_rows, t[i]);
+                               h5->path, name, row % c->loss_rows, row / c->loss_rows, t[i]);
             sum += t[i];
         }
         if (!(fabs(sum - 1) <= TARGET_SUM))
             return ks_fail(KS_FORMAT,
-                           "%s: /batch/target: row %zu of minibatch %zu: expected the "
+                           "%s: %s: row %zu of minibatch %zu: expected the "
                            "sum 1 within %g, found %.9g",
-                           h5->path, row % c->loss_rows, row / c->loss_rows, TARGET_SUM, sum);
+                           h5->path, name, row % c->loss_rows, row / c->loss_rows, TARGET_SUM, sum);
     }
     return KS_OK;
+}
+
+/* One dataset of targets, with as many rows as c->loss_rows says. */
+static ks_status read_target(const struct ks_h5 *h5, const char *name,
+                             const struct ks_checkpoint *c, const struct ks_h5_shape *shape,
+                             double **target)
+{
+    size_t n = c->minibatches * c->loss_rows * c->critic.arch->loss.targets;
+
+    KS_TRY(ks_h5_read_new(h5, name, shape, target));
+    KS_TRY(ks_h5_expect_finite(h5, name, n, *target));
+    return check_distributions(h5, name, c, *target);
+}
+
+/* The targets from raw rewards are optional. They are for the rows that /batch/target has. */
+static ks_status read_target_raw(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    static const char name[] = "/batch/target_raw";
+    struct ks_h5_shape shape;
+    bool there;
+
+    KS_TRY(ks_h5_has(h5, name, &there));
+    if (!there)
+        return KS_OK;
+    KS_TRY(ks_h5_shape(h5, name, &shape));
+    KS_TRY(check_target_shape(h5, name, c, &shape));
+    if (shape.dims[1] != c->loss_rows)
+        return ks_fail(KS_FORMAT,
+                       "%s: %s: expected %zu rows per minibatch, as many as /batch/target has, "
+                       "found %zu",
+                       h5->path, name, c->loss_rows, shape.dims[1]);
+    return read_target(h5, name, c, &shape, &c->target_raw);
 }
 
 static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
@@ -120,16 +153,13 @@ static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
     c->minibatches = input->dims[0];
     c->rows = input->dims[1];
     KS_TRY(ks_h5_shape(h5, "/batch/target", &target));
-    KS_TRY(check_target_shape(h5, c, &target));
+    KS_TRY(check_target_shape(h5, "/batch/target", c, &target));
     c->loss_rows = target.dims[1];
     KS_TRY(ks_h5_read_new(h5, "/batch/input", input, &c->input));
     KS_TRY(ks_h5_expect_finite(h5, "/batch/input", c->minibatches * c->rows * input->dims[2],
                                c->input));
-    KS_TRY(ks_h5_read_new(h5, "/batch/target", &target, &c->target));
-    KS_TRY(ks_h5_expect_finite(h5, "/batch/target",
-                               c->minibatches * c->loss_rows * c->critic.arch->loss.targets,
-                               c->target));
-    return check_distributions(h5, c);
+    KS_TRY(read_target(h5, "/batch/target", c, &target, &c->target));
+    return read_target_raw(h5, c);
 }
 
 /* Adam's second moment is a mean of squares. */
@@ -278,6 +308,7 @@ void ks_checkpoint_free(struct ks_checkpoint *c)
     ks_networks_clear(&c->actor);
     free(c->input);
     free(c->target);
+    free(c->target_raw);
     free(c->adam_m);
     free(c->adam_v);
     ks_attributes_clear(&c->attributes);

@@ -14,7 +14,9 @@ static ks_status write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bo
 
     KS_TRY(ks_h5_group(h5, "/batch"));
     KS_TRY(ks_h5_write_finite(h5, "/batch/input", type, &input, c->input));
-    return ks_h5_write_finite(h5, "/batch/target", type, &target, c->target);
+    KS_TRY(ks_h5_write_finite(h5, "/batch/target", type, &target, c->target));
+    return c->target_raw ? ks_h5_write_finite(h5, "/batch/target_raw", type, &target, c->target_raw)
+                         : KS_OK;
 }
 
 static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)

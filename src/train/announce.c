@@ -28,7 +28,7 @@ static double checkpoint_numbers(const struct ks_run *r)
     const struct ks_arch *critic = r->agent->critic_arch;
     const struct ks_settings *s = &r->options->settings;
     double rows = (double)KS(agent_rows)(r->agent) * (double)critic->in +
-                  (double)s->batch * (double)critic->loss.targets;
+                  2 * (double)s->batch * (double)critic->loss.targets; /* target, target_raw */
     double networks = 4 * (double)s->critics * (double)critic->parameters +
                       (double)r->agent->actor_arch->parameters;
 

@@ -12,12 +12,28 @@
 #include "ks/stream.h"
 #include "ks/text.h"
 
+/* Minibatch number i: its input, and its targets with raw and with normalized rewards. All else,
+ * the next actions too, is the same in both. */
+static void freeze(struct ks_run *r, struct ks_rng *replay, struct ks_rng *noise, size_t i,
+                   struct ks_checkpoint *c)
+{
+    const struct ks_settings *s = &r->options->settings;
+    size_t input = c->rows * r->agent->critic_arch->in;
+    size_t target = c->loss_rows * r->agent->critic_arch->loss.targets;
+    struct ks_batch batch = ks_run_batch(r, replay);
+
+    KS(agent_freeze)(r->agent, &batch, noise, c->input + i * input);
+    KS(agent_freeze_target)(r->agent, &batch, c->target_raw + i * target);
+    if (s->reward_normalization && !s->raw_rewards)
+        ks_run_scale_rewards(r);
+    KS(agent_freeze_target)(r->agent, &batch, c->target + i * target);
+}
+
 static ks_status freeze_batches(struct ks_run *r, struct ks_checkpoint *c)
 {
     const struct ks_settings *s = &r->options->settings;
     struct ks_rng replay = ks_stream(r->options->seed, KS_FROZEN_REPLAY, r->env_step);
     struct ks_rng noise = ks_stream(r->options->seed, KS_FROZEN_ACTION, r->env_step);
-    bool raw = s->raw_rewards || !s->reward_normalization;
     size_t input, target;
 
     c->minibatches = s->analysis_minibatches;
@@ -27,11 +43,9 @@ static ks_status freeze_batches(struct ks_run *r, struct ks_checkpoint *c)
     target = c->loss_rows * r->agent->critic_arch->loss.targets;
     KS_TRY(ks_alloc(c->minibatches * input, sizeof *c->input, &c->input));
     KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target, &c->target));
-    for (size_t i = 0; i < c->minibatches; i++) {
-        struct ks_batch batch = ks_run_batch(r, &replay, raw);
-
-        KS(agent_freeze)(r->agent, &batch, &noise, c->input + i * input, c->target + i * target);
-    }
+    KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target_raw, &c->target_raw));
+    for (size_t i = 0; i < c->minibatches; i++)
+        freeze(r, &replay, &noise, i, c);
     return KS_OK;
 }
 

@@ -24,7 +24,7 @@ static struct ks_batch view(struct ks_run *r)
     return (struct ks_batch){r->rows.s, r->rows.a, r->rows.next_s, r->rows.reward, r->rows.mask};
 }
 
-static void scale_rewards(struct ks_run *r)
+void ks_run_scale_rewards(struct ks_run *r)
 {
     double scale = ks_returns_scale(&r->returns);
 
@@ -32,13 +32,11 @@ static void scale_rewards(struct ks_run *r)
         r->rows.reward[i] /= scale;
 }
 
-struct ks_batch ks_run_batch(struct ks_run *r, struct ks_rng *rng, bool raw)
+struct ks_batch ks_run_batch(struct ks_run *r, struct ks_rng *rng)
 {
     const struct ks_window w = window(r);
 
     ks_replay_draw(r->replay, rng, &w, &r->rows);
-    if (!raw)
-        scale_rewards(r);
     return view(r);
 }
 
@@ -136,8 +134,10 @@ static ks_status update(struct ks_run *r)
     struct ks_update figures = {.critic_loss = 0};
     struct ks_rng rng = minibatch_rng(r);
     double start = ks_seconds();
-    struct ks_batch batch = ks_run_batch(r, &rng, !r->options->settings.reward_normalization);
+    struct ks_batch batch = ks_run_batch(r, &rng);
 
+    if (r->options->settings.reward_normalization)
+        ks_run_scale_rewards(r);
     KS_TRY(KS(agent_update)(r->agent, &batch, &figures));
     ks_metrics_add(r->metrics, &figures, ks_seconds() - start);
     return KS_OK;
@@ -159,7 +159,7 @@ static ks_status update_beside(struct ks_run *r, struct move *m)
         step_environment(m);
     KS_TRY(store(r, m));
     if (r->options->settings.reward_normalization)
-        scale_rewards(r);
+        ks_run_scale_rewards(r);
     KS_TRY(KS(agent_finish)(r->agent, &batch, &figures));
     ks_metrics_add(r->metrics, &figures, ks_seconds() - start);
     return KS_OK;

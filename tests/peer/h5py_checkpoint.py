@@ -33,7 +33,7 @@ def expect(found, expected, what):
 
 
 def check_written(path):
-    shapes = {"batch/input": (3, 6, 5), "batch/target": (3, 4, 3)}
+    shapes = {"batch/input": (3, 6, 5), "batch/target": (3, 4, 3), "batch/target_raw": (3, 4, 3)}
     for group in "critic", "target":
         shapes |= {f"{group}/{name}": (2, *s) for name, s in (PARAMETERS | STATES).items()}
     for group in "optimizer/m", "optimizer/v":
