@@ -73,6 +73,26 @@ static void test_running_statistics(void **state)
     teardown(&s);
 }
 
+/* 1 - momentum is formed before it is rounded: from statistics of 0, 0.01 of the batch's, to the
+ * last digits. The batch has mean 1 and variance 6. */
+static void test_rest_of_momentum(void **state)
+{
+    struct subject s;
+    struct ks_pass p;
+
+    (void)state;
+    setup(&s, &KS(batchnorm), "batchnorm momentum=0.99", false);
+    for (size_t i = 0; i < ROWS; i++)
+        s.in[X].value[i * WIDTH] = i == 0 ? 7 : 0;
+    s.state[0] = s.state[WIDTH] = 0;
+    p = pass(&s);
+    p.state = s.state;
+    s.layer.kind->forward(&s.layer, &p);
+    assert_close(s.state[0], (1 - 0.99), 0.01 * 2 * KS_EPSILON);
+    assert_close(s.state[WIDTH], (1 - 0.99) * 6, 0.06 * 4 * KS_EPSILON);
+    teardown(&s);
+}
+
 /* The example of l2norm has rows on either side of eps: those above have norm 1, those below not.
  */
 static void test_both_sides_of_eps(void **state)
@@ -98,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_running_statistics),
+        cmocka_unit_test(test_rest_of_momentum),
         cmocka_unit_test(test_both_sides_of_eps),
     };
 

@@ -6,6 +6,7 @@
 #include "scratch.h"
 
 #include "ks/architecture.h"
+#include "ks/optim.h"
 #include "ks/settings.h"
 
 /* Of every key, in the order of the table. */
@@ -101,7 +102,9 @@ static void test_values(void **state)
     assert_int_equal(s.utd, 8);
     assert_int_equal(s.batch, 1000);
     assert_close(s.gamma, 0.97, 0);
-    assert_int_equal(s.decay, 2);
+    assert_int_equal(s.decay, KS_DECAY_NORMS_AND_HEADS);
+    assert_ok(ks_settings_assign(&s, "decay=heads"));
+    assert_int_equal(s.decay, KS_DECAY_HEADS);
     assert_int_equal(s.raw_rewards, 1);
     assert_close(s.nativeccd, 0, 0);
     assert_ok(ks_settings_assign(&s, "gamma=auto"));
@@ -128,7 +131,7 @@ static void test_refused(void **state)
         {"tau=inf", "tau"},
         {"tau=auto", "tau"},
         {"gamma=AUTO", "or auto"},
-        {"decay=some", "one of none, norms, norms+heads, all, found 'some'"},
+        {"decay=some", "one of none, norms, heads, norms+heads, all, found 'some'"},
         {"raw_rewards=2", "0 or 1"},
         {"nativeccd=maybe", "or auto"},
         {"replay=1e300", "replay"},

@@ -78,8 +78,8 @@ struct ks_pass {
 };
 
 /* How weight decay and measurement treat the kind: a decay of norms acts on the parameters of
- * KS_NORM, units of a KS_ACTIVATION are measured. */
-enum ks_role { KS_NO_ROLE, KS_NORM, KS_ACTIVATION };
+ * KS_BATCH_NORM, units of a KS_ACTIVATION are measured. */
+enum ks_role { KS_NO_ROLE, KS_BATCH_NORM, KS_ACTIVATION };
 
 struct ks_layer_kind {
     const char *name;            /* the first word of its line                           */

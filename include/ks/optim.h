@@ -10,9 +10,16 @@
 #include "ks/arch.h"
 #include "ks/real.h"
 
-/* What the weight decay acts on; norms are scales and biases of normalizers (not a scaler nor a
- * lerp's alpha), heads last layers. */
-enum ks_decay { KS_DECAY_NONE, KS_DECAY_NORMS, KS_DECAY_NORMS_AND_HEADS, KS_DECAY_ALL };
+/* What the weight decay acts on, as in the published code of XQC: norms are the scales and biases
+ * of batch normalization (not those of other normalizers), heads are kernel and bias of the last
+ * layer. */
+enum ks_decay {
+    KS_DECAY_NONE,
+    KS_DECAY_NORMS,
+    KS_DECAY_HEADS,
+    KS_DECAY_NORMS_AND_HEADS,
+    KS_DECAY_ALL
+};
 
 /* A learning rate that decreases linearly from start to end over `steps` steps, then stays. */
 struct ks_schedule {

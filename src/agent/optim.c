@@ -4,9 +4,10 @@
  *   m <- b1 m + (1 - b1) g        v <- b2 v + (1 - b2) g^2
  *   w <- w - rate ( m/(1 - b1^t) / (sqrt(v/(1 - b2^t)) + eps) + decay w )
  *
- * then the projection of columns to norm 1, then the Polyak average of the target. All of it is
- * bound by memory, so each layer takes two passes: one that steps and sums the columns' squares,
- * and one, with the layer still in cache, that scales and averages. */
+ * with 1 - b1 and 1 - b2 formed in double: in float32, 1 - (float)0.999 is 1.3e-5 too small. Then
+ * the projection of columns to norm 1, then the Polyak average of the target. All of it is bound by
+ * memory, so each layer takes two passes: one that steps and sums the columns' squares, and one,
+ * with the layer still in cache, that scales and averages. */
 #include "ks/optim.h"
 
 #include <math.h>
@@ -21,9 +22,10 @@ double KS(schedule_rate)(const struct ks_schedule *s, int64_t step)
     return s->start - (s->start - s->end) * done;
 }
 
-/* The constants of one step: w <- keep w - rate m / (sqrt(v_scale v) + eps); then tau. */
+/* The constants of one step: m <- b1 m + c1 g, v <- b2 v + c2 g^2,
+ * w <- keep w - rate m / (sqrt(v_scale v) + eps); then tau. */
 struct constants {
-    real b1, b2, rate, v_scale, keep, eps, tau;
+    real b1, c1, b2, c2, rate, v_scale, keep, eps, tau;
 };
 
 static struct constants constants(const struct ks_adam *adam, bool decays)
@@ -32,7 +34,9 @@ static struct constants constants(const struct ks_adam *adam, bool decays)
 
     return (struct constants){
         .b1 = (real)KS_ADAM_BETA1,
+        .c1 = (real)(1 - KS_ADAM_BETA1),
         .b2 = (real)KS_ADAM_BETA2,
+        .c2 = (real)(1 - KS_ADAM_BETA2),
         .rate = (real)(rate / (1 - pow(KS_ADAM_BETA1, t))),
         .v_scale = (real)(1 / (1 - pow(KS_ADAM_BETA2, t))),
         .keep = (real)(decays ? 1 - rate * adam->weight_decay : 1),
@@ -48,8 +52,8 @@ static void step_row(const struct constants *k, size_t n, const real *restrict g
     struct constants c = *k;
 
     for (size_t j = 0; j < n; j++) {
-        m[j] = c.b1 * m[j] + (1 - c.b1) * g[j];
-        v[j] = c.b2 * v[j] + (1 - c.b2) * g[j] * g[j];
+        m[j] = c.b1 * m[j] + c.c1 * g[j];
+        v[j] = c.b2 * v[j] + c.c2 * g[j] * g[j];
 #ifdef KS_SINGLE
         w[j] = c.keep * w[j] - c.rate * m[j] / (sqrtf(c.v_scale * v[j]) + c.eps);
 #else
@@ -92,10 +96,11 @@ static void average_row(size_t n, real tau, const real *restrict w, real *restri
 
 static bool decays(const struct ks_arch *arch, const struct ks_layer *l, enum ks_decay decayed)
 {
-    bool head = KS(arch_is_head)(arch, l), norm = l->kind->role == KS_NORM;
+    bool norms = decayed == KS_DECAY_NORMS || decayed == KS_DECAY_NORMS_AND_HEADS;
+    bool heads = decayed == KS_DECAY_HEADS || decayed == KS_DECAY_NORMS_AND_HEADS;
 
-    return decayed == KS_DECAY_ALL || (decayed >= KS_DECAY_NORMS && norm) ||
-           (decayed == KS_DECAY_NORMS_AND_HEADS && head);
+    return decayed == KS_DECAY_ALL || (norms && l->kind->role == KS_BATCH_NORM) ||
+           (heads && KS(arch_is_head)(arch, l));
 }
 
 /* A layer's parameters are taken as a matrix of `columns` columns: rows of a projected kernel, and

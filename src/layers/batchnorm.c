@@ -32,7 +32,7 @@
 #include "ks/memory.h"
 
 struct settings {
-    real eps, momentum;
+    real eps, momentum, rest; /* rest: 1 - momentum, formed in double before it is rounded */
 };
 
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
@@ -46,6 +46,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     s = l->settings;
     s->eps = (real)eps;
     s->momentum = (real)momentum;
+    s->rest = (real)(1 - momentum);
     l->out = l->in;
     l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
     l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
@@ -145,8 +146,8 @@ static void forward_block(const struct ks_layer *l, const struct ks_pass *p, con
     } else {
         batch_statistics(b, x, m, r);
         for (size_t j = 0; j < b->n && p->state; j++) {
-            mean[j] = s->momentum * mean[j] + (1 - s->momentum) * m[j];
-            var[j] = s->momentum * var[j] + (1 - s->momentum) * r[j];
+            mean[j] = s->momentum * mean[j] + s->rest * m[j];
+            var[j] = s->momentum * var[j] + s->rest * r[j];
         }
     }
     for (size_t j = 0; j < b->n; j++)
@@ -358,7 +359,7 @@ const struct ks_layer_kind KS(batchnorm) = {
     .sums = KS_SUMS_COLUMNS,
     .affine = true,
     .remakes_x_bar = true,
-    .role = KS_NORM,
+    .role = KS_BATCH_NORM,
     .configure = configure,
     .forward = forward,
     .backward = backward,

@@ -265,7 +265,6 @@ const struct ks_layer_kind KS(layernorm) = {
     .sums = KS_SUMS_ROWS,
     .affine = true,
     .remakes_x_bar = true,
-    .role = KS_NORM,
     .configure = configure,
     .forward = forward,
     .backward = backward,

@@ -149,7 +149,6 @@ const struct ks_layer_kind KS(rmsnorm) = {
     .name = "rmsnorm",
     .examples = examples,
     .affine = true,
-    .role = KS_NORM,
     .configure = configure,
     .forward = forward,
     .backward = backward,

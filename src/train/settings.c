@@ -7,7 +7,7 @@
 
 #include "ks/number.h"
 
-static const char *const decays[] = {"none", "norms", "norms+heads", "all", NULL};
+static const char *const decays[] = {"none", "norms", "heads", "norms+heads", "all", NULL};
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
 
@@ -59,8 +59,8 @@ const struct ks_key ks_keys[] = {
     NUMBER(temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
     NUMBER_OR_AUTO(target_entropy, -1e6, 1e6, "entropy aimed at; auto: -actions/2"),
     NUMBER(weight_decay, 0, 1, "0", "decoupled weight decay"),
-    {"decay", KS_KEY_CHOICE, false, 0, 3, "none", decays, AT(decay),
-     "what decays: none, norms, norms+heads, all"},
+    {"decay", KS_KEY_CHOICE, false, 0, 4, "none", decays, AT(decay),
+     "what decays: none, norms (batch normalization's), heads, norms+heads, all"},
     FLAG(reward_normalization, "1", "divide rewards by the deviation of the discounted return"),
     FLAG(raw_rewards, "0", "raw rewards in the checkpoints' targets"),
     COUNT(eval_episodes, 1, 10000, "10", "episodes of an evaluation"),
