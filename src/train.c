@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ks/architecture.h"
 #include "ks/env.h"
@@ -36,13 +37,17 @@ static const char details[] =
     "  the last two resume points (44 MB each for XQC's networks) and the transitions\n"
     "  of its replay (2 KB each on the dog, of which a point writes the new ones). A\n"
     "  point is written every 60 s, or less often so that it takes less than 1% of the\n"
-    "  time; every SECONDS with --save-every; and at --stop-at, SIGINT and SIGTERM.\n"
-    "  With --resume a run that was stopped, killed or met a full disk goes on at its\n"
-    "  last point, and its checkpoints, progress.csv and counts become those of a run\n"
-    "  that was never stopped, but for the clock's. It needs the options, versions,\n"
-    "  BLAS kernel and number of threads that the run was started with. Without a\n"
-    "  point it starts over. A run that failed with a number that is not finite is\n"
-    "  refused. The folder is removed when the run is finished.\n\n"
+    "  time; every SECONDS with --save-every; and at --stop-at, SIGINT, SIGTERM and\n"
+    "  SIGHUP. With --resume, which is --resume=exact, a run that was stopped, killed or\n"
+    "  met a full disk goes on at its last point, and its checkpoints, progress.csv and\n"
+    "  counts become those of a run that was never stopped, but for the clock's. It\n"
+    "  needs the options, versions, BLAS kernel and number of threads that the run was\n"
+    "  started with. --resume=any needs only the options: another processor, BLAS\n"
+    "  kernel, number of threads or version of the program, of OpenBLAS or of MuJoCo is\n"
+    "  accepted and noted under 'changes' in run.json, with the environment step. The\n"
+    "  result is then not bit for bit that of a run that was left alone. Without a\n"
+    "  point the run starts over. A run that failed with a number that is not finite\n"
+    "  is refused. The folder is removed when the run is finished.\n\n"
     "EXAMPLE\n"
     "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 \\\n"
     "      --set utd=1\n";
@@ -50,9 +55,12 @@ static const char details[] =
 /* What the command line fills. */
 struct command {
     char *env, *arch, *out, *seed, *steps, *stop_at, *save_every;
-    char **set; /* the values of --set, ends in NULL */
-    int list, resume;
+    char *resume; /* of --resume; NULL: none was given; NOT_ASKED: there was no --resume */
+    char **set;   /* the values of --set, ends in NULL */
+    int list;
 };
+
+static char NOT_ASKED[] = "";
 
 static void print_list(void)
 {
@@ -95,6 +103,16 @@ static ks_status read_seconds(const char *name, const char *text, double *value)
     return KS_OK;
 }
 
+static ks_status read_resume(const char *text, enum ks_resume *resume)
+{
+    *resume = text == NOT_ASKED                            ? KS_RESUME_NOT
+              : text == NULL || strcmp(text, "exact") == 0 ? KS_RESUME_EXACT
+                                                           : KS_RESUME_ANY;
+    return *resume == KS_RESUME_ANY && strcmp(text, "any") != 0
+               ? ks_fail(KS_USAGE, "--resume: expected exact or any, found '%s'", text)
+               : KS_OK;
+}
+
 static ks_status require(const char *name, const char *value)
 {
     return value && *value ? KS_OK : ks_fail(KS_USAGE, "%s is missing (see --help)", name);
@@ -122,7 +140,7 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
                        steps, stop_at);
     o->steps = steps;
     o->stop_at = stop_at;
-    o->resume = c->resume;
+    KS_TRY(read_resume(c->resume, &o->resume));
     o->save_every = -1;
     if (c->save_every)
         KS_TRY(read_seconds("--save-every", c->save_every, &o->save_every));
@@ -140,6 +158,8 @@ static void free_command(struct command *c)
 
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
         free(strings[i]);
+    if (c->resume != NOT_ASKED)
+        free(c->resume);
     for (size_t i = 0; c->set && c->set[i]; i++)
         free(c->set[i]);
     free(c->set);
@@ -147,7 +167,7 @@ static void free_command(struct command *c)
 
 int main(int argc, char **argv)
 {
-    struct command c = {NULL};
+    struct command c = {.resume = NOT_ASKED};
     struct ks_train_options o = {.argc = argc, .argv = argv};
     struct poptOption table[] = {
         {"env", '\0', POPT_ARG_STRING, &c.env, 0, "environment (see --list)", "NAME"},
@@ -158,8 +178,8 @@ int main(int argc, char **argv)
          "environment steps of the whole run (1000000)", "N"},
         {"stop-at", '\0', POPT_ARG_STRING, &c.stop_at, 0,
          "stop there; schedules stay those of --steps", "N"},
-        {"resume", '\0', POPT_ARG_NONE, &c.resume, 0, "go on with a run that is not finished",
-         NULL},
+        {"resume", '\0', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &c.resume, 0,
+         "go on with a run that is not finished; any: also under other conditions", "exact|any"},
         {"save-every", '\0', POPT_ARG_STRING, &c.save_every, 0,
          "seconds between resume points (60, longer where they take long)", "SECONDS"},
         {"set", '\0', POPT_ARG_ARGV, &c.set, 0, "a setting (see --list); repeatable", "KEY=VALUE"},

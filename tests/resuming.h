@@ -55,7 +55,7 @@ static inline void build_ground(struct ground *g, size_t threads)
 
 /* How a process runs. */
 struct plan {
-    bool resume;
+    enum ks_resume resume;
     double save_every; /* 0: the default */
     size_t stop_at;    /* 0: nowhere     */
     int fate;

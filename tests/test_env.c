@@ -68,7 +68,7 @@ static void check_restored(struct ks_env *env, struct ks_env *other, size_t befo
     ks_env_state_get(env, saved);
     sum = step_on(env, 60, here);
     play(other, 7, 10, there); /* it is in another state, with another target */
-    assert_ok(ks_env_state_set(other, size, saved));
+    assert_ok(ks_env_state_set(other, size, saved, false));
     assert_true(step_on(other, 60, there) == sum);
     assert_memory_equal(here, there, ks_env_observations(env) * sizeof *here);
     assert_int_equal(other->step, before + 60);
@@ -194,7 +194,7 @@ static void test_restored_state_diverges(void **state)
     play(trot, 6, 5, here);
     ks_env_state_get(trot, saved);
     play(trot, 7, 5, there);
-    assert_ok(ks_env_state_set(trot, size, saved));
+    assert_ok(ks_env_state_set(trot, size, saved, false));
     assert_ok(ks_env_step(trot, bad, there, &reward, &ended));
     assert_true(ended);
     assert_memory_equal(here, there, 223 * sizeof *here);
@@ -211,16 +211,16 @@ static void test_states_that_do_not_fit(void **state)
     play(trot, 6, 3, here);
     ks_env_state_get(trot, saved);
     step_on(trot, 5, here);
-    assert_ok(ks_env_state_set(trot, size, saved));
-    assert_fails(ks_env_state_set(trot, size - 1, saved), KS_FORMAT, "saved state");
+    assert_ok(ks_env_state_set(trot, size, saved, false));
+    assert_fails(ks_env_state_set(trot, size - 1, saved, false), KS_FORMAT, "saved state");
     for (size_t i = 0; i < 4; i++) { /* size, version, goal, step */
         double was = saved[i];
         saved[i] = i == 3 ? 1001 : was + 1;
-        assert_fails(ks_env_state_set(trot, size, saved), KS_FORMAT, "dog-trot");
+        assert_fails(ks_env_state_set(trot, size, saved, false), KS_FORMAT, "dog-trot");
         saved[i] = was;
     }
     saved[size - 1] = NAN;
-    assert_fails(ks_env_state_set(trot, size, saved), KS_FORMAT, "saved state");
+    assert_fails(ks_env_state_set(trot, size, saved, false), KS_FORMAT, "saved state");
     step_on(trot, 5, there); /* nothing has changed */
     assert_memory_equal(here, there, 223 * sizeof *here);
     free(saved);

@@ -65,11 +65,13 @@ const char *ks_env_divergence(const struct ks_env *env);
 void ks_env_divergences_set(struct ks_env *env, size_t n);
 
 /* All that the following steps depend on, and the counters, as ks_env_state_size numbers: a
- * restored environment continues bit for bit. Only for the same task and the same version of
- * MuJoCo: else ks_env_state_set fails with KS_FORMAT, having changed nothing. */
+ * restored environment continues bit for bit. Only for the same task and, unless `any_version`, the
+ * same version of MuJoCo, else ks_env_state_set fails with KS_FORMAT, having changed nothing. A
+ * state of another version has to have the same size, which it has unless that version added to
+ * mjSTATE_INTEGRATION. */
 size_t ks_env_state_size(const struct ks_env *env);
 void ks_env_state_get(const struct ks_env *env, double *state);
-ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state);
+ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version);
 
 /* "3.1.6", of the library at run time; and the flags in use, "nativeccd=0 multiccd=0". */
 const char *ks_env_mujoco_version(void);

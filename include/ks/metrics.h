@@ -21,6 +21,7 @@ struct ks_metrics {
     char *path; /* of progress.csv; owned */
     int descriptor;
     size_t size;            /* bytes in the file */
+    char *columns;          /* its header line; NULL: it has none yet; owned */
     struct ks_measure *row; /* the last row, without env_step and update; owned */
     size_t n;
     /* Since the last row: */
@@ -31,8 +32,11 @@ struct ks_metrics {
     size_t divergences, evaluation_divergences;
 };
 
-/* Opens the file behind its first `size` bytes, the rest is gone; 0: creates it. Fails with KS_IO.
- * The caller frees. */
+/* Opens the file behind its first `size` bytes, the rest is gone; 0: creates it. A file that
+ * another version of the program began keeps its columns: they are found by their names, nan stands
+ * in those that are not measured any more, and what the file has no column for is left out, so that
+ * the part that is there stays byte for byte what it was. Fails with KS_IO, KS_FORMAT. The caller
+ * frees. */
 ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *agent,
                          struct ks_metrics **metrics);
 void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fine */

@@ -30,6 +30,7 @@ struct ks_player {
 };
 
 struct ks_points; /* point.h */
+struct json_t;    /* of jansson */
 
 struct ks_run {
     const struct ks_train_options *options;
@@ -58,6 +59,7 @@ struct ks_run {
     float *last_s;                 /* [observations]: where the action was chosen; owned */
     struct ks_rows rows;           /* a minibatch; owned    */
     char started[32], resumed[32]; /* UTC, ISO 8601; "": it was not resumed */
+    struct json_t *changes;        /* an array, see ks_run_changes; NULL: none; owned */
 };
 
 /* A failure that would come again is one for good: such a run is not resumed. */
@@ -81,10 +83,30 @@ extern const char *const ks_run_states[];
 /* run.json, whole: settings, command line, versions, state. `reason`: why it ended before its time,
  * NULL where it did not. */
 ks_status ks_run_describe(const struct ks_run *run, enum ks_run_state state, const char *reason);
-/* All that must be the same for a run to be resumed, as JSON; the caller frees. And whether another
- * key is the same: KS_USAGE, naming `path` and what differs, where it is not. */
+/* Whether `found`, a description of a run in JSON, is that of this one. A setting that it lacks,
+ * because an older version wrote it, counts as its default, and is added to it. KS_USAGE, naming
+ * `path`, `what` went wrong and what differs, where it is of another run. And the same for a single
+ * value, NULL where there is none. */
+ks_status ks_run_compare_identity(const struct ks_run *run, const char *path, const char *what,
+                                  struct json_t *found);
+ks_status ks_run_compare_value(const char *path, const char *what, const char *key,
+                               const struct json_t *found, const struct json_t *want);
+/* The key of a resume point, as JSON: the identity; the conditions, which are threads, versions,
+ * BLAS kernel, MuJoCo's flags and the processor's name; the changes so far. The caller frees. */
 ks_status ks_run_key(const struct ks_run *run, char **key);
+/* Whether a point with this key is one of this run; and whether the run may go on from there, for
+ * which all conditions but the processor's name have to be the same, unless options->resume is
+ * KS_RESUME_ANY. KS_USAGE, naming `path` and what differs, where not. */
 ks_status ks_run_compare_key(const struct ks_run *run, const char *path, const char *key);
+ks_status ks_run_compare_conditions(const struct ks_run *run, const char *path, const char *key);
+/* Sets run->changes for a run that goes on, at run->env_step, from a point with this key: those
+ * that the point names, and with KS_RESUME_ANY each condition that differs now. */
+ks_status ks_run_note_changes(struct ks_run *run, const char *key);
+/* The changes of conditions since the start of the run: an array of {env_step, what, from, to},
+ * which the caller frees; and their number. A run with changes is not bit for bit one that was left
+ * alone. */
+struct json_t *ks_run_changes(const struct ks_run *run);
+size_t ks_run_count_changes(const struct ks_run *run);
 /* Sets run->started to now, or where the run goes on run->resumed. */
 void ks_run_start_clock(struct ks_run *run, bool resumes);
 /* "kappascope 0.2.0; OpenBLAS 0.3.21 Haswell; ...": the caller frees. */
@@ -101,12 +123,22 @@ ks_status ks_run_find_checkpoints(const struct ks_run *run, bool *all);
  * if one that has been written is missing; with KS_IO. */
 ks_status ks_run_check_checkpoints(const struct ks_run *run);
 
-/* The bytes of all that the further course of the run depends on, but for its replay and its
- * options: a run with the same options that takes them, and has the same replay, goes on bit for
+/* All that the further course of the run depends on, but for its replay and its options, as bytes
+ * (state.c): a run with the same options that takes them, and has the same replay, goes on bit for
  * bit. */
+struct ks_run_saved {
+    const unsigned char *bytes;
+    size_t size;
+    bool unnamed; /* of a point of version 2, whose values have no names */
+};
 size_t ks_run_state_size(struct ks_run *run);
 void ks_run_state_get(struct ks_run *run, unsigned char *bytes);
-ks_status ks_run_state_set(struct ks_run *run, const unsigned char *bytes);
+/* Whether the run can take that state: KS_USAGE, naming `path` and what is in the way, where it
+ * cannot. Nothing is changed. */
+ks_status ks_run_state_check(struct ks_run *run, const char *path,
+                             const struct ks_run_saved *state);
+/* Takes a state that was checked. KS_FORMAT where its environment is in no possible state. */
+ks_status ks_run_state_set(struct ks_run *run, const struct ks_run_saved *state);
 
 /* player->s from player->observation: the nets see float32. */
 void ks_player_observe(struct ks_player *player);
@@ -134,7 +166,7 @@ void ks_run_announce(struct ks_run *run, bool resumes);
 
 /* All of it, from the claim of the folder to the last checkpoint. */
 ks_status ks_run_train(struct ks_run *run);
-/* From here on SIGINT and SIGTERM end a run between two steps, unless they are ignored. */
+/* From here on SIGINT, SIGTERM and SIGHUP end a run between two steps, unless they are ignored. */
 void ks_run_listen_to_signals(void);
 /* A signal asked for the end: notes it in run->interrupted and fails with KS_RUN, naming it. */
 ks_status ks_run_check_signal(struct ks_run *run);

@@ -438,15 +438,15 @@ static void restore(void *argument)
     mj_step1(env->model, env->data);
 }
 
-ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state)
+ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version)
 {
     const double *episode = state + HEAD, *good = episode + KS_ENV_EPISODE;
     struct restoring r = {env, good + env->task->observations};
     size_t want = ks_env_state_size(env);
 
     if (size != want || !all_finite(want, state) || state[SIZE] != (double)want ||
-        state[GOAL] != env->task->goal || state[VERSION] != mj_version() || state[STEP] < 0 ||
-        state[STEP] > (double)env->steps || state[DIVERGENCES] < 0)
+        state[GOAL] != env->task->goal || (!any_version && state[VERSION] != mj_version()) ||
+        state[STEP] < 0 || state[STEP] > (double)env->steps || state[DIVERGENCES] < 0)
         return ks_fail(KS_FORMAT,
                        "saved state of an environment: not one of %s with MuJoCo %s (expected %zu "
                        "numbers, found %zu)",

@@ -2,8 +2,11 @@
 #include "ks/run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include <jansson.h>
 
 #include "ks/point.h"
 
@@ -67,6 +70,30 @@ static void announce_due(const struct ks_run *r, const char *what, size_t asked)
                 what, r->steps, asked);
 }
 
+/* What has changed since the run was computed up to here. */
+static void announce_changes(const struct ks_run *r)
+{
+    json_t *changes = ks_run_changes(r), *one;
+    size_t i;
+
+    json_array_foreach(changes, i, one)
+    {
+        char *from = json_dumps(json_object_get(one, "from"), JSON_ENCODE_ANY);
+        char *to = json_dumps(json_object_get(one, "to"), JSON_ENCODE_ANY);
+
+        if (from && to)
+            fprintf(stderr, "%s: from environment step %lld on: %s was %s, is %s\n", r->name,
+                    (long long)json_integer_value(json_object_get(one, "env_step")),
+                    json_string_value(json_object_get(one, "what")), from, to);
+        free(from);
+        free(to);
+    }
+    if (ks_run_count_changes(r) > 0)
+        fprintf(stderr, "%s: so the run will not be bit for bit one that was left alone\n",
+                r->name);
+    json_decref(changes);
+}
+
 void ks_run_announce(struct ks_run *r, bool resumes)
 {
     const struct ks_replay *replay = r->replay;
@@ -85,6 +112,7 @@ void ks_run_announce(struct ks_run *r, bool resumes)
         fprintf(stderr, "%s: going on at environment step %zu\n", r->name, r->env_step);
     else if (r->options->resume)
         fprintf(stderr, "%s: nothing to go on with: starting at 0\n", r->name);
+    announce_changes(r);
     announce_due(r, "checkpoints", s->checkpoints);
     announce_due(r, "evaluations", s->evaluations);
     if (r->steps <= s->random_steps)

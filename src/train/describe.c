@@ -11,6 +11,7 @@
 #include "ks/file.h"
 #include "ks/h5.h"
 #include "ks/memory.h"
+#include "ks/processor.h"
 
 const char *const ks_run_states[] = {"running", "stopped", "finished", "failed", "failed"};
 static const size_t DUMP = JSON_INDENT(2) | JSON_REAL_PRECISION(15);
@@ -60,11 +61,13 @@ static void describe_progress(const struct ks_run *r, enum ks_run_state state, c
     json_object_set_new(object, "command", describe_command(o));
     json_object_set_new(object, "versions", describe_versions());
     json_object_set_new(object, "blas_kernel", json_string(ks_blas_kernel()));
+    json_object_set_new(object, "processor", json_string(ks_processor_name()));
     json_object_set_new(object, "threads", json_integer(r->agent->config.threads));
     json_object_set_new(object, "mujoco_flags", json_string(ks_env_flags(r->player.env)));
     json_object_set_new(object, "gamma", json_real(r->gamma));
     json_object_set_new(object, "start", json_string(r->started));
     json_object_set_new(object, "resumed", *r->resumed ? json_string(r->resumed) : json_null());
+    json_object_set_new(object, "changes", ks_run_changes(r));
     json_object_set_new(object, "end", state == KS_RUNNING ? json_null() : json_string(ended));
     json_object_set_new(object, "state", json_string(ks_run_states[state]));
     json_object_set_new(object, "reason", reason ? json_string(reason) : json_null());

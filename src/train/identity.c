@@ -9,13 +9,8 @@
 
 #include <jansson.h>
 
-#include "ks/blas.h"
 #include "ks/file.h"
-#include "ks/memory.h"
 #include "ks/text.h"
-
-/* 15 digits survive the way to text and back, so a file's settings compare equal to fresh ones. */
-static const size_t DUMP = JSON_INDENT(2) | JSON_REAL_PRECISION(15);
 
 static json_t *describe_setting(const struct ks_settings *settings, const struct ks_key *key)
 {
@@ -49,13 +44,10 @@ json_t *ks_run_identity(const struct ks_run *r)
                      "actor", r->actor_text);
 }
 
-static const char other_run[] = "the folder holds another run",
-                  other_point[] = "--resume needs what the run was started with";
-
-/* Fails unless the file's description of this part is the run's; `what` says what it means. */
-static ks_status compare(const char *path, const char *what, const char *key, const json_t *found,
-                         const json_t *want)
+ks_status ks_run_compare_value(const char *path, const char *what, const char *key,
+                               const json_t *found, const json_t *want)
 {
+    /* 15 digits survive the way to text and back: a file's settings compare equal to fresh ones. */
     size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15);
     char *found_text = found ? json_dumps(found, flags) : NULL,
          *want_text = json_dumps(want, flags);
@@ -83,47 +75,54 @@ static ks_status compare_all(const char *path, const char *what, json_t *found, 
         if (json_is_object(value))
             KS_TRY(compare_all(path, what, other, value));
         else
-            KS_TRY(compare(path, what, key, other, value));
+            KS_TRY(ks_run_compare_value(path, what, key, other, value));
     }
     return KS_OK;
 }
 
-/* The identity, and what may round differently. */
-static json_t *describe_key(const struct ks_run *r)
+/* Settings that the description lacks, because an older version wrote it, get their defaults. */
+static void fill_defaults(json_t *settings)
 {
-    json_t *object = ks_run_identity(r);
+    struct ks_settings defaults;
 
-    if (!object)
-        return NULL;
-    json_object_set_new(object, "threads", json_integer(r->agent->config.threads));
-    json_object_set_new(object, "kappascope", json_string(KS_VERSION));
-    json_object_set_new(object, "blas", json_string(ks_blas_version()));
-    json_object_set_new(object, "blas_kernel", json_string(ks_blas_kernel()));
-    json_object_set_new(object, "mujoco", json_string(ks_env_mujoco_version()));
-    json_object_set_new(object, "mujoco_flags", json_string(ks_env_flags(r->player.env)));
-    return object;
+    ks_settings_start(&defaults);
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (!json_object_get(settings, key->name))
+            json_object_set_new(settings, key->name, describe_setting(&defaults, key));
 }
 
-ks_status ks_run_key(const struct ks_run *r, char **key)
+static bool is_setting(const char *name)
 {
-    json_t *object = describe_key(r);
-    char *text = object ? json_dumps(object, DUMP) : NULL;
-    ks_status status = text ? ks_copy_string(text, key)
-                            : ks_fail(KS_USAGE, "%s: the run's names are no UTF-8 text",
-                                      r->options->out);
-
-    json_decref(object);
-    free(text);
-    return status;
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (strcmp(key->name, name) == 0)
+            return true;
+    return false;
 }
 
-ks_status ks_run_compare_key(const struct ks_run *r, const char *path, const char *key)
+/* A setting of a newer version: what it changes is not known here. */
+static ks_status refuse_unknown(const char *path, const char *what, json_t *settings)
 {
-    json_t *found = json_loads(key, 0, NULL), *want = describe_key(r);
-    ks_status status = found && want ? compare_all(path, other_point, found, want)
-                                     : ks_fail(KS_FORMAT, "%s: its key is no JSON", path);
+    const char *name;
+    json_t *value;
 
-    json_decref(found);
+    json_object_foreach(settings, name, value) if (!is_setting(name)) return ks_fail(
+        KS_USAGE, "%s: %s: this version of the program has no setting '%.80s'", path, what, name);
+    return KS_OK;
+}
+
+ks_status ks_run_compare_identity(const struct ks_run *r, const char *path, const char *what,
+                                  json_t *found)
+{
+    json_t *want = ks_run_identity(r), *settings = json_object_get(found, "settings");
+    ks_status status = want ? KS_OK
+                            : ks_fail(KS_USAGE, "%s: the run's names are no UTF-8 text", path);
+
+    if (status == KS_OK)
+        status = refuse_unknown(path, what, settings);
+    if (status == KS_OK && json_is_object(settings))
+        fill_defaults(settings);
+    if (status == KS_OK)
+        status = compare_all(path, what, found, want);
     json_decref(want);
     return status;
 }
@@ -177,12 +176,10 @@ static ks_status check_folder(const struct ks_run *r, const char *path, bool *fi
     ks_status status = KS_OK;
     json_error_t error;
     bool there = ks_text_exists(path);
-    json_t *found = there ? json_load_file(path, 0, &error) : NULL, *want = ks_run_identity(r);
+    json_t *found = there ? json_load_file(path, 0, &error) : NULL;
 
     *finished = false;
-    if (!want)
-        status = ks_fail(KS_USAGE, "%s: the run's names are no UTF-8 text", path);
-    else if (!there)
+    if (!there)
         status = refuse_strangers(r);
     else if (!found)
         status = ks_fail(KS_FORMAT, "%s: expected the description of a run, found %s (line %d)",
@@ -191,13 +188,12 @@ static ks_status check_folder(const struct ks_run *r, const char *path, bool *fi
         status = ks_fail(KS_FORMAT, "%s: expected the description of a run, found another value",
                          path);
     else
-        status = compare_all(path, other_run, found, want);
+        status = ks_run_compare_identity(r, path, "the folder holds another run", found);
     if (status == KS_OK && there)
         status = check_failure(r, found);
     if (status == KS_OK && there)
         status = is_finished(r, found, finished);
     json_decref(found);
-    json_decref(want);
     return status;
 }
 

@@ -15,6 +15,8 @@
 
 enum { OWN_COLUMNS = 12, MODE = 0666 }; /* the mode, which the umask narrows */
 
+static const char FIRST[] = "env_step,update"; /* columns; the others are measures */
+
 /* The file ends after m->size bytes, and so does what is written next. */
 static bool cut_off(const struct ks_metrics *m)
 {
@@ -35,6 +37,25 @@ static ks_status open_file(struct ks_metrics *m, size_t size)
     return KS_OK;
 }
 
+/* The first line of what is there. */
+static ks_status read_columns(struct ks_metrics *m)
+{
+    ks_status status;
+    size_t found;
+    char *bytes, *end;
+
+    KS_TRY(ks_text_read(m->path, &bytes, &found));
+    end = memchr(bytes, '\n', found);
+    if (end)
+        *end = '\0';
+    if (!end || strncmp(bytes, FIRST, strlen(FIRST)) != 0)
+        status = ks_fail(KS_FORMAT, "%s: expected a line '%s,...', found none", m->path, FIRST);
+    else
+        status = ks_copy_string(bytes, &m->columns);
+    free(bytes);
+    return status;
+}
+
 ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *agent,
                          struct ks_metrics **metrics)
 {
@@ -46,6 +67,8 @@ ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *a
     m->descriptor = -1;
     KS_GO(ks_copy_string(path, &m->path));
     KS_GO(ks_alloc(OWN_COLUMNS + KS(agent_measures)(agent), sizeof *m->row, &m->row));
+    if (size > 0)
+        KS_GO(read_columns(m));
     KS_GO(open_file(m, size));
     *metrics = m;
     return KS_OK;
@@ -80,6 +103,7 @@ void ks_metrics_free(struct ks_metrics *m)
     if (m->descriptor >= 0)
         close(m->descriptor); /* rows were checked when they were written */
     free(m->path);
+    free(m->columns);
     free(m->row);
     free(m);
 }
@@ -140,17 +164,43 @@ static void print_number(FILE *file, double value)
         fprintf(file, ",%.9g", value);
 }
 
+/* A new file has the columns of its first row. */
+static ks_status name_columns(struct ks_metrics *m)
+{
+    size_t size = 0;
+    FILE *out = open_memstream(&m->columns, &size);
+    bool failed;
+
+    if (!out)
+        return ks_fail(KS_MEMORY, "%s: out of memory", m->path);
+    fprintf(out, "%s", FIRST);
+    for (size_t i = 0; i < m->n; i++)
+        fprintf(out, ",%s", m->row[i].name);
+    failed = ferror(out) != 0;
+    failed = fclose(out) != 0 || failed;
+    return failed ? ks_fail(KS_MEMORY, "%s: out of memory", m->path) : KS_OK;
+}
+
+/* The measure of that name in the last row; NaN: there is none. */
+static double measured(const struct ks_metrics *m, const char *name, size_t length)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (strncmp(m->row[i].name, name, length) == 0 && m->row[i].name[length] == '\0')
+            return m->row[i].value;
+    return NAN;
+}
+
 static void print_row(const struct ks_metrics *m, size_t env_step, int64_t update, FILE *out)
 {
-    if (m->size == 0) {
-        fprintf(out, "env_step,update");
-        for (size_t i = 0; i < m->n; i++)
-            fprintf(out, ",%s", m->row[i].name);
-        fprintf(out, "\n");
-    }
+    if (m->size == 0)
+        fprintf(out, "%s\n", m->columns);
     fprintf(out, "%zu,%lld", env_step, (long long)update);
-    for (size_t i = 0; i < m->n; i++)
-        print_number(out, m->row[i].value);
+    for (const char *name = m->columns + strlen(FIRST); *name == ',';) {
+        size_t length = strcspn(++name, ",");
+
+        print_number(out, measured(m, name, length));
+        name += length;
+    }
     fprintf(out, "\n");
 }
 
@@ -181,6 +231,8 @@ ks_status ks_metrics_row(struct ks_metrics *m, struct ks_agent *agent, size_t en
                          double return_mean)
 {
     KS_TRY(fill_row(m, agent, env_step, return_mean));
+    if (!m->columns)
+        KS_TRY(name_columns(m));
     KS_TRY(write_row(m, env_step, agent->updates));
     m->sum = (struct ks_update){.critic_loss = 0};
     m->updates = m->actor_steps = 0;

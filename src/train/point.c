@@ -23,7 +23,9 @@ enum {
 };
 static const double INTERVAL = 60, SHARE = 0.01; /* seconds; of the time, for points */
 static const char MAGIC[24] = "kappascope-point";
-static const uint64_t VERSION = 2;
+
+/* In points of version 2 the state's values have no names (state.c). They are read, not written. */
+static const uint64_t VERSION = 3, UNNAMED = 2;
 
 struct ks_points {
     char *folder, *key; /* owned */
@@ -196,9 +198,9 @@ static ks_status check_point(struct candidate *c, size_t size)
     memcpy(h, c->bytes, sizeof *h);
     if (memcmp(h->magic, MAGIC, sizeof h->magic) != 0)
         return ks_fail(KS_FORMAT, "%s: not a resume point", c->path);
-    if (h->version != VERSION)
-        return ks_fail(KS_FORMAT, "%s: expected version %d, found %llu", c->path, (int)VERSION,
-                       (unsigned long long)h->version);
+    if (h->version != VERSION && h->version != UNNAMED)
+        return ks_fail(KS_FORMAT, "%s: expected version %d or %d, found %llu", c->path,
+                       (int)UNNAMED, (int)VERSION, (unsigned long long)h->version);
     KS_TRY(ks_sha256(1, &(struct ks_piece){c->bytes, content}, digest));
     if (memcmp(digest, c->bytes + content, sizeof digest) != 0 || h->key_size > content ||
         h->state_size > content || sizeof *h + h->key_size + h->state_size != content)
@@ -255,11 +257,20 @@ static ks_status check_progress(const char *path, const struct header *h)
     return KS_OK;
 }
 
-/* KS_FORMAT: another point may do. */
-static ks_status restore(struct ks_run *r, const struct candidate *c)
+static struct ks_run_saved state_of(const struct candidate *c)
+{
+    const struct header *h = &c->header;
+
+    return (struct ks_run_saved){(unsigned char *)c->bytes + sizeof *h + h->key_size, h->state_size,
+                                 h->version == UNNAMED};
+}
+
+/* Replay, progress.csv and the state. KS_FORMAT: another point may do. */
+static ks_status take_point(struct ks_run *r, const struct candidate *c)
 {
     struct ks_journal_reader reader = {take, r->replay};
     const struct header *h = &c->header;
+    struct ks_run_saved state = state_of(c);
     struct ks_journal_mark mark = {.rows = h->rows};
     size_t first = first_needed(r, mark.rows);
     ks_status status = KS_OK;
@@ -270,12 +281,9 @@ static ks_status restore(struct ks_run *r, const struct candidate *c)
     KS_GO(check_progress(path, h));
     ks_replay_clear(r->replay, first);
     KS_GO(ks_journal_read(r->points->journal, &mark, first, &reader));
+    ks_metrics_free(r->metrics); /* of a point that could not be used */
     KS_GO(ks_metrics_new(path, h->progress_size, r->agent, &r->metrics));
-    if (h->state_size != ks_run_state_size(r))
-        status = ks_fail(KS_USAGE, "%s: expected a state of %zu bytes, found %zu", c->path,
-                         ks_run_state_size(r), (size_t)h->state_size);
-    else
-        status = ks_run_state_set(r, (unsigned char *)c->bytes + sizeof *h + h->key_size);
+    KS_GO(ks_run_state_set(r, &state));
     r->points->next = h->number + 1;
     r->points->rows = h->rows;
 done:
@@ -283,14 +291,32 @@ done:
     return status;
 }
 
-static ks_status check_key(const struct ks_run *r, const struct candidate *c)
+/* The run's key from now on, with what has changed since the point. */
+static ks_status renew_key(struct ks_run *r, const char *key)
 {
+    KS_TRY(ks_run_note_changes(r, key));
+    free(r->points->key);
+    r->points->key = NULL;
+    return ks_run_key(r, &r->points->key);
+}
+
+static ks_status restore(struct ks_run *r, const struct candidate *c)
+{
+    struct ks_run_saved state = state_of(c);
     ks_status status;
     char *key;
 
     KS_TRY(
         ks_print_string(&key, "%.*s", (int)c->header.key_size, c->bytes + sizeof(struct header)));
     status = ks_run_compare_key(r, c->path, key);
+    if (status == KS_OK)
+        status = ks_run_state_check(r, c->path, &state);
+    if (status == KS_OK)
+        status = ks_run_compare_conditions(r, c->path, key);
+    if (status == KS_OK)
+        status = take_point(r, c);
+    if (status == KS_OK)
+        status = renew_key(r, key);
     free(key);
     return status;
 }
@@ -306,7 +332,6 @@ static ks_status choose(struct ks_run *r, struct candidate c[POINTS], char *dama
 
         if (!one->bytes)
             continue;
-        KS_TRY(check_key(r, one));
         status = restore(r, one);
         if (status == KS_OK && *damage)
             fprintf(stderr, "%s: going on from the other resume point, environment step %zu\n",

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "ks/architecture.h"
 #include "ks/memory.h"
 #include "ks/path.h"
@@ -189,6 +191,7 @@ void ks_run_free(struct ks_run *r)
     free(r->actor_text);
     free(r->folder);
     free(r->name);
+    json_decref(r->changes);
     if (r->lock >= 0)
         close(r->lock);
     free(r);

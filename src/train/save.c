@@ -49,7 +49,8 @@ static ks_status freeze_batches(struct ks_run *r, struct ks_checkpoint *c)
     return KS_OK;
 }
 
-/* learning_rate: the critics', of the step to come; reward_scale: what rewards are divided by. */
+/* learning_rate: the critics', of the step to come; reward_scale: what rewards are divided by;
+ * resumed_any: changes of conditions since the start, which run.json lists. */
 static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
 {
     const struct ks_train_options *o = r->options;
@@ -71,6 +72,8 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
     KS_TRY(ks_attribute_add_number(
         a, "reward_scale", o->settings.reward_normalization ? ks_returns_scale(&r->returns) : 1));
     KS_TRY(ks_attribute_add_number(a, "temperature", KS(agent_temperature)(r->agent)));
+    if (ks_run_count_changes(r) > 0)
+        KS_TRY(ks_attribute_add_integer(a, "resumed_any", (int64_t)ks_run_count_changes(r)));
     KS_TRY(ks_run_versions(&versions));
     status = ks_attribute_add_string(a, "library_versions", versions);
     free(versions);

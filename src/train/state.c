@@ -1,87 +1,192 @@
-/* All that the further course of a run depends on, but for its replay, as bytes. One function lists
- * it; measuring, writing and reading all walk through that list. */
+/* All that the further course of a run depends on, but for its replay, as bytes: sections, each of
+ * which is a name, a size and a value. One function lists them; measuring, writing, checking and
+ * reading all walk through that list, and reading finds a section by its name. So a program with
+ * more sections reads what one with fewer has written.
+ *
+ * Points of version 2 hold the same values without names, in the order of the list. */
 #include "ks/run.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-enum direction { MEASURE, WRITE, READ };
+enum direction { MEASURE, WRITE, FIND, CHECK, READ };
+
+enum { NAME = 40 };
+struct section {
+    char name[NAME];
+    uint64_t size; /* of the value, which follows */
+};
 
 struct pack {
     enum direction direction;
-    unsigned char *bytes;
-    size_t at;
+    const char *group; /* goes before the names */
+    bool newer;        /* the items from here on are none of the first points' */
+    unsigned char *to; /* WRITE */
+    size_t at;         /* MEASURE, WRITE: bytes so far; of unnamed values, those that were read */
+    const struct ks_run_saved *from; /* CHECK, READ */
+    const char *wanted;              /* FIND: this name's   */
+    uint64_t size;                   /*       size; UINT64_MAX: none */
+    char missing[NAME];              /* CHECK: a section that is needed; "": all are there */
 };
 
-static void item(struct pack *p, void *data, size_t size)
+/* The section at an offset of the bytes; false: there is no whole one. */
+static bool section_at(const struct ks_run_saved *from, size_t at, struct section *s)
 {
-    if (p->direction == WRITE)
-        memcpy(p->bytes + p->at, data, size);
-    else if (p->direction == READ)
-        memcpy(data, p->bytes + p->at, size);
-    p->at += size;
+    if (at > from->size || from->size - at < sizeof *s)
+        return false;
+    memcpy(s, from->bytes + at, sizeof *s);
+    return memchr(s->name, '\0', NAME) && s->size <= from->size - at - sizeof *s;
 }
 
-static void reals(struct pack *p, size_t n, real *x)
+/* The value of that name, or NULL. */
+static const unsigned char *find(const struct ks_run_saved *from, const char *name)
 {
-    item(p, x, n * sizeof *x);
+    struct section s;
+
+    for (size_t at = 0; section_at(from, at, &s); at += sizeof s + s.size)
+        if (strcmp(s.name, name) == 0)
+            return from->bytes + at + sizeof s;
+    return NULL;
+}
+
+static const unsigned char *next_unnamed(struct pack *p, size_t size)
+{
+    const unsigned char *value = p->from->bytes + p->at;
+
+    if (p->newer)
+        return NULL;
+    p->at += size;
+    return value;
+}
+
+static void write_section(struct pack *p, const struct section *s, const void *data)
+{
+    memcpy(p->to + p->at, s, sizeof *s);
+    memcpy(p->to + p->at + sizeof *s, data, s->size);
+}
+
+static void item(struct pack *p, const char *name, void *data, size_t size)
+{
+    struct section s = {.size = size};
+    const unsigned char *value = NULL;
+    int length = snprintf(s.name, NAME, "%s%s", p->group, name);
+
+    assert(length < NAME);
+    (void)length;
+    if (p->direction == CHECK || p->direction == READ)
+        value = p->from->unnamed ? next_unnamed(p, size) : find(p->from, s.name);
+    if (p->direction == READ && value)
+        memcpy(data, value, size);
+    if (p->direction == CHECK && !value && !p->newer && !*p->missing)
+        memcpy(p->missing, s.name, NAME);
+    if (p->direction == FIND && strcmp(s.name, p->wanted) == 0)
+        p->size = size;
+    if (p->direction == WRITE)
+        write_section(p, &s, data);
+    if (p->direction == MEASURE || p->direction == WRITE)
+        p->at += sizeof s + size;
+}
+
+static void reals(struct pack *p, const char *name, size_t n, real *x)
+{
+    item(p, name, x, n * sizeof *x);
 }
 
 static void pack_trained(struct pack *p, const struct ks_arch *arch, struct ks_trained *t)
 {
-    reals(p, arch->parameters, t->w);
-    reals(p, arch->parameters, t->m);
-    reals(p, arch->parameters, t->v);
-    reals(p, arch->parameters, t->g);
+    reals(p, "w", arch->parameters, t->w);
+    reals(p, "m", arch->parameters, t->m);
+    reals(p, "v", arch->parameters, t->v);
+    reals(p, "g", arch->parameters, t->g);
     if (t->target)
-        reals(p, arch->parameters, t->target);
-    reals(p, arch->states, t->state);
+        reals(p, "target", arch->parameters, t->target);
+    reals(p, "state", arch->states, t->state);
 }
 
 /* Gradients and the last minibatch are there for the row of progress.csv that an interrupted
  * evaluation still owes. */
 static void pack_agent(struct pack *p, struct ks_agent *a)
 {
-    for (size_t e = 0; e < a->config.ensemble; e++)
+    char group[NAME];
+
+    for (size_t e = 0; e < a->config.ensemble; e++) {
+        snprintf(group, sizeof group, "critic %zu ", e);
+        p->group = group;
         pack_trained(p, a->critic_arch, &a->critic[e]);
+    }
+    p->group = "actor ";
     pack_trained(p, a->actor_arch, &a->actor);
-    reals(p, a->config.batch * KS(agent_width)(a), a->input);
-    reals(p, a->config.batch * a->config.observations, a->s);
-    item(p, &a->log_temperature, sizeof a->log_temperature);
-    item(p, &a->temperature_m, sizeof a->temperature_m);
-    item(p, &a->temperature_v, sizeof a->temperature_v);
-    item(p, &a->critic_adam.step, sizeof a->critic_adam.step);
-    item(p, &a->actor_adam.step, sizeof a->actor_adam.step);
-    item(p, &a->updates, sizeof a->updates);
+    p->group = "";
+    reals(p, "input", a->config.batch * KS(agent_width)(a), a->input);
+    reals(p, "s", a->config.batch * a->config.observations, a->s);
+    item(p, "log_temperature", &a->log_temperature, sizeof a->log_temperature);
+    item(p, "temperature_m", &a->temperature_m, sizeof a->temperature_m);
+    item(p, "temperature_v", &a->temperature_v, sizeof a->temperature_v);
+    item(p, "critic_steps", &a->critic_adam.step, sizeof a->critic_adam.step);
+    item(p, "actor_steps", &a->actor_adam.step, sizeof a->actor_adam.step);
+    item(p, "updates", &a->updates, sizeof a->updates);
 }
 
-static void pack_metrics(struct pack *p, struct ks_metrics *m)
+/* In points of version 2 the sums end with a flag that is none, and 7 bytes behind it. */
+static void pack_sums(struct pack *p, struct ks_update *sum)
 {
-    item(p, &m->sum, sizeof m->sum);
-    item(p, &m->updates, sizeof m->updates);
-    item(p, &m->actor_steps, sizeof m->actor_steps);
-    item(p, &m->env_step, sizeof m->env_step);
-    item(p, &m->step_seconds, sizeof m->step_seconds);
-    item(p, &m->update_seconds, sizeof m->update_seconds);
+    _Static_assert(sizeof *sum == 6 * sizeof(double) + 8, "a new sum needs a section of its own");
+
+    item(p, "critic_loss", &sum->critic_loss, sizeof sum->critic_loss);
+    item(p, "q_mean", &sum->q_mean, sizeof sum->q_mean);
+    item(p, "clipped_fraction", &sum->clipped_fraction, sizeof sum->clipped_fraction);
+    item(p, "actor_loss", &sum->actor_loss, sizeof sum->actor_loss);
+    item(p, "temperature_loss", &sum->temperature_loss, sizeof sum->temperature_loss);
+    item(p, "entropy", &sum->entropy, sizeof sum->entropy);
+    if (p->from && p->from->unnamed)
+        next_unnamed(p, 8);
+}
+
+/* metrics NULL: not opened yet, which is of no matter to sizes and names. */
+static void pack_metrics(struct pack *p, struct ks_metrics *metrics)
+{
+    struct ks_metrics none = {.path = NULL}, *m = metrics ? metrics : &none;
+
+    p->group = "metrics ";
+    pack_sums(p, &m->sum);
+    item(p, "updates", &m->updates, sizeof m->updates);
+    item(p, "actor_steps", &m->actor_steps, sizeof m->actor_steps);
+    item(p, "env_step", &m->env_step, sizeof m->env_step);
+    item(p, "step_seconds", &m->step_seconds, sizeof m->step_seconds);
+    item(p, "update_seconds", &m->update_seconds, sizeof m->update_seconds);
+    p->group = "";
 }
 
 /* Streams other than that of the start states are keyed by the counters of steps and updates. */
-static void pack_run(struct pack *p, struct ks_run *r)
+static void pack_player(struct pack *p, struct ks_run *r)
 {
     struct ks_player *player = &r->player;
+    size_t observations = ks_env_observations(player->env), size = ks_env_state_size(player->env);
 
+    item(p, "returns", &r->returns, sizeof r->returns);
+    item(p, "agent_steps", &r->agent_steps, sizeof r->agent_steps);
+    item(p, "env_step", &r->env_step, sizeof r->env_step);
+    item(p, "recorded", &r->recorded, sizeof r->recorded);
+    item(p, "resets", &r->resets, sizeof r->resets);
+    item(p, "return_mean", &r->return_mean, sizeof r->return_mean);
+    item(p, "episode_returns", r->episode_returns,
+         r->options->settings.eval_episodes * sizeof *r->episode_returns);
+    item(p, "started", r->started, sizeof r->started);
+    item(p, "evaluation_divergences", &r->evaluator.divergences, sizeof r->evaluator.divergences);
+    item(p, "observation", player->observation, observations * sizeof *player->observation);
+    item(p, "environment", r->env_state, size * sizeof *r->env_state);
+}
+
+/* A value that a later version needs goes to the end, behind `newer`: where a point lacks it, the
+ * run keeps the value that it has at its start. */
+static void pack_run(struct pack *p, struct ks_run *r)
+{
+    p->group = "";
     pack_agent(p, r->agent);
     pack_metrics(p, r->metrics);
-    item(p, &r->returns, sizeof r->returns);
-    item(p, &r->agent_steps, sizeof r->agent_steps);
-    item(p, &r->env_step, sizeof r->env_step);
-    item(p, &r->recorded, sizeof r->recorded);
-    item(p, &r->resets, sizeof r->resets);
-    item(p, &r->return_mean, sizeof r->return_mean);
-    item(p, r->episode_returns, r->options->settings.eval_episodes * sizeof *r->episode_returns);
-    item(p, r->started, sizeof r->started);
-    item(p, &r->evaluator.divergences, sizeof r->evaluator.divergences);
-    item(p, player->observation, ks_env_observations(player->env) * sizeof *player->observation);
-    item(p, r->env_state, ks_env_state_size(player->env) * sizeof *r->env_state);
+    pack_player(p, r);
+    p->newer = true;
 }
 
 size_t ks_run_state_size(struct ks_run *r)
@@ -94,19 +199,60 @@ size_t ks_run_state_size(struct ks_run *r)
 
 void ks_run_state_get(struct ks_run *r, unsigned char *bytes)
 {
-    struct pack p = {.direction = WRITE, .bytes = bytes};
+    struct pack p = {.direction = WRITE, .to = bytes};
 
     ks_env_state_get(r->player.env, r->env_state);
     pack_run(&p, r);
 }
 
-ks_status ks_run_state_set(struct ks_run *r, const unsigned char *bytes)
+/* Every section is one of the list, of the size that it has here. */
+static ks_status check_sections(struct ks_run *r, const char *path, const struct ks_run_saved *from)
 {
-    struct pack p = {.direction = READ, .bytes = (unsigned char *)bytes};
+    struct section s;
+    size_t at = 0;
+
+    for (; section_at(from, at, &s); at += sizeof s + s.size) {
+        struct pack p = {.direction = FIND, .wanted = s.name, .size = UINT64_MAX};
+
+        pack_run(&p, r);
+        if (p.size == UINT64_MAX)
+            return ks_fail(KS_USAGE, "%s: this version of the program does not know its '%s'", path,
+                           s.name);
+        if (p.size != s.size)
+            return ks_fail(KS_USAGE, "%s: %s: expected %zu bytes, found %zu", path, s.name,
+                           (size_t)p.size, (size_t)s.size);
+    }
+    return at == from->size ? KS_OK
+                            : ks_fail(KS_USAGE,
+                                      "%s: expected a section of the state at byte %zu, "
+                                      "found none",
+                                      path, at);
+}
+
+ks_status ks_run_state_check(struct ks_run *r, const char *path, const struct ks_run_saved *from)
+{
+    struct pack p = {.direction = CHECK, .from = from};
+
+    if (!from->unnamed)
+        KS_TRY(check_sections(r, path, from));
+    pack_run(&p, r);
+    if (from->unnamed && p.at != from->size)
+        return ks_fail(KS_USAGE, "%s: expected a state of %zu bytes, found %zu", path, p.at,
+                       from->size);
+    if (*p.missing)
+        return ks_fail(KS_USAGE, "%s: '%s' is missing in it", path, p.missing);
+    return KS_OK;
+}
+
+ks_status ks_run_state_set(struct ks_run *r, const struct ks_run_saved *from)
+{
+    struct pack p = {.direction = READ, .from = from};
+    size_t size = ks_env_state_size(r->player.env);
 
     pack_run(&p, r);
     ks_player_observe(&r->player);
-    KS_TRY(ks_env_state_set(r->player.env, ks_env_state_size(r->player.env), r->env_state));
+    KS_TRY(
+        ks_env_state_set(r->player.env, size, r->env_state, r->options->resume == KS_RESUME_ANY));
     r->player.divergences = ks_env_divergences(r->player.env);
     ks_env_divergences_set(r->evaluator.env, r->evaluator.divergences);
     return KS_OK;
