@@ -46,9 +46,9 @@ static const struct ks_program program = {
     .name = "kappascope-study",
     .synopsis = "[OPTION...] FILE.study|NAME",
     .summary = "train, analyze and plot a whole study",
-    .details = "FILE.study is INI: [study] env, architectures, seeds, steps, missing, grid; "
-               "[train] settings\n"
-               "of kappascope train; [analyze] options of kappascope analyze, without dashes. NAME "
+    .details = "FILE.study is INI: [study] env, architectures, seeds, steps, stop, missing, grid; "
+               "[train]\nsettings of kappascope train; [analyze] options of kappascope analyze, "
+               "without dashes. NAME "
                "is a study\n"
                "that the project ships: quick, dogtrot; a file of that name is meant by ./NAME.\n"
                "\nThe work is a graph of files that GNU make runs, one job a core. Stopped or "
@@ -57,9 +57,12 @@ static const struct ks_program program = {
                "they were; a run\n"
                "that failed with a number that is not finite fails again until its folder is "
                "removed.\n"
-               "A folder is that of one study. What does not change its trainings may change: with "
-               "another\n"
-               "[analyze] all spectra are made again, with another missing or grid the tables.\n"
+               "A folder is that of one study. Its file may change in what leaves the trainings "
+               "that are there\nas they are. With further architectures or seeds their runs are "
+               "added. With `stop` runs stop at\nthat many environment steps, on the schedules of "
+               "all their steps; with a later `stop`, or none,\nthey go on from there; with an "
+               "earlier one the tables leave out the steps behind it. With another\n[analyze] all "
+               "spectra are made again, with another missing or grid the tables.\n"
                "\nEXAMPLES\n"
                "  kappascope study quick\n"
                "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
@@ -172,20 +175,26 @@ static ks_status print_status(const struct job *job, bool quiet)
     say_stale(job, "would be", quiet);
     for (size_t n = 0; n < graph->n_runs; n++) {
         size_t trained = ks_graph_targets(graph, n, job->dir), analyzed = 0;
-        char *state = NULL;
+        struct ks_run_state state;
 
         KS_TRY(ks_study_run_state(job->dir, graph->job[n].folder, &state));
         for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
             if (graph->job[i].run == n)
                 analyzed += ks_graph_targets(graph, i, job->dir);
-        printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s\n",
-               graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all, state);
-        free(state);
+        printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s",
+               graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all, state.word);
+        if (strcmp(state.word, "stopped") == 0)
+            printf(" at step %zu%s", state.env_step,
+                   ks_study_run_is_over(job->study, &state) ? "" : ", goes on");
+        putchar('\n');
         checkpoints += trained;
         spectra += analyzed;
     }
-    printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra\n", graph->n_runs, checkpoints,
+    printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra", graph->n_runs, checkpoints,
            all * graph->n_runs, spectra, all * graph->n_runs);
+    if (job->study->stop > 0)
+        printf(", up to step %zu of %zu (stop)", job->study->end, job->study->steps);
+    putchar('\n');
     return KS_OK;
 }
 

@@ -133,6 +133,101 @@ static void test_printed_commands(void **state)
     stage_free(&stage);
 }
 
+/* As the trainer does it: goes on from what is there up to --stop-at, and keeps a resume point
+ * while the run is not finished. The file "kill" ends it behind its last checkpoint, as SIGKILL
+ * would. */
+static const char STOPPING_TRAIN[] =
+    "#!/bin/sh\n"
+    "stop=8\n"
+    "for word; do case $word in --out=*) out=${word#--out=} ;; "
+    "--arch=*) arch=${word#--arch=} ;; --stop-at=*) stop=${word#--stop-at=} ;; esac; done\n"
+    "echo \"train $arch $stop\" >>journal\n"
+    "mkdir -p $out/resume\n"
+    "describe() { printf '{\\n  \"settings\": {\\n    \"state\": \"none\"\\n  },\\n'\n"
+    "  printf '  \"state\": \"%s\",\\n  \"env_step\": %d,\\n  \"update\": 9\\n}\\n' $1 $2; }\n"
+    "for step in 2 4 8; do\n"
+    "  [ $step -gt $stop ] || [ -e $out/step_00000000$step.h5 ] || : >$out/step_00000000$step.h5\n"
+    "done\n"
+    "describe running $stop >$out/run.json\n"
+    "[ ! -e kill ] || kill -9 $$\n"
+    ": >$out/resume/point.$stop\n"
+    "if [ $stop = 8 ]; then rm -r $out/resume; describe finished 8 >$out/run.json\n"
+    "else describe stopped $stop >$out/run.json; fi\n";
+
+/* The graph of TWO_RUNS with this line in [study]. */
+static struct stage stage_until(const char *line)
+{
+    struct stage stage = {NULL, NULL};
+    char text[512];
+
+    write_script("bin/fake train", STOPPING_TRAIN);
+    write_script("bin/fake-analyze", FAKE_ANALYZE);
+    snprintf(text, sizeof text, "[study]\n%s%s", line, TWO_RUNS + strlen("[study]\n"));
+    assert_ok(read_text(text, &stage.study));
+    assert_ok(ks_graph_new(stage.study, tree_path("bin/fake train"), tree_path("bin/fake-analyze"),
+                           0, &stage.graph));
+    assert_ok(ks_graph_write(stage.graph, tree));
+    return stage;
+}
+
+static size_t jobs_done(const struct stage *stage)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < stage->graph->n_jobs; i++)
+        n += ks_graph_is_done(stage->graph, i, tree);
+    return n;
+}
+
+/* Runs the graph until `stop`, and counts what has been done since the tree was made. */
+static void run_until(const char *line, size_t done_before, size_t trainings, size_t analyses)
+{
+    struct stage stage = stage_until(line);
+
+    assert_int_equal(jobs_done(&stage), done_before);
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(jobs_done(&stage), stage.graph->n_jobs);
+    assert_int_equal(count(tree_text("journal"), "train "), trainings);
+    assert_int_equal(count(tree_text("journal"), "analyze "), analyses);
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true)); /* nothing is left to do */
+    assert_int_equal(count(tree_text("journal"), "train "), trainings);
+    stage_free(&stage);
+}
+
+/* Runs that reached `stop` are done, go on when it is raised or removed, and what was analyzed is
+ * not analyzed again. An earlier `stop` asks for nothing. */
+static void test_stop(void **state)
+{
+    (void)state;
+    tree_write("journal", "");
+    run_until("stop = 2\n", 0, 2, 2);
+    assert_non_null(strstr(tree_text("journal"), "train bn+ce 2\n"));
+    assert_true(tree_has("runs/toy/bn+ce/seed0/resume"));
+    run_until("stop = 4\n", 2, 4, 4); /* the analyses of step 2 */
+    run_until("stop = 2\n", 4, 4, 4);
+    run_until("stop = 6\n", 4, 6, 4); /* no checkpoint on the way, but the runs have to get there */
+    run_until("", 4, 8, 6);
+    assert_false(tree_has("runs/toy/bn+ce/seed0/resume"));
+    run_until("stop = 4\n", 6, 8, 6);
+}
+
+/* All checkpoints are there, but the run did not get to `stop`: it is not done. */
+static void test_killed_before_stop(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    tree_write("journal", "");
+    tree_write("kill", "");
+    stage = stage_until("stop = 6\n");
+    assert_fails(ks_graph_run(stage.graph, tree, 1, false, true), KS_RUN, "bn+ce/seed0 failed");
+    assert_true(tree_has("runs/toy/bn+ce/seed0/step_000000004.h5"));
+    assert_int_equal(jobs_done(&stage), 0);
+    assert_int_equal(unlink(tree_path("kill")), 0);
+    stage_free(&stage);
+    run_until("stop = 6\n", 0, 3, 4);
+}
+
 /* Spectra that were made with other options are made again, and nothing else. */
 static void test_stale_spectra(void **state)
 {
@@ -402,6 +497,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_commands),
         IN_TREE(test_printed_commands),
+        IN_TREE(test_stop),
+        IN_TREE(test_killed_before_stop),
         IN_TREE(test_stale_spectra),
         IN_TREE(test_stale_steps),
         IN_TREE(test_progress),

@@ -126,7 +126,7 @@ static void test_failed_analysis_is_dropped(void **state)
     assert_int_equal(o.table.n_rows, 2);
     assert_int_equal(o.table.row[0].runs, SEEDS);
     assert_int_equal(o.table.row[0].dropped, 1);
-    assert_warned(o.results, "bn+wn+ce, seed 0: the run is finished, but 1 of 4 spectra");
+    assert_warned(o.results, "bn+wn+ce, seed 0: the run is over, but 1 of 4 spectra");
     assert_close(o.table.row[0].value[KS_KAPPA].value, (50 + 200 + 300 * 3 + 400 + 800) / 7., 1e-9);
     outcome_free(&o);
     remove_spectra("ln+mse");

@@ -82,6 +82,42 @@ static void test_study_is_read(void **state)
     ks_study_free(s);
 }
 
+/* The schedules are those of `steps`, cut at `stop`, which is rounded up to a whole agent step. */
+static void test_stop(void **state)
+{
+    static const char head[] = "[study]\nenv = e\narchitectures = bn+ce\nseeds = 0\nsteps = 1000\n"
+                               "stop = %d\n[train]\ncheckpoints = 3\nrandom_steps = 100\n"
+                               "evaluations = 4\n";
+    static const struct {
+        int stop;
+        size_t end, checkpoints, evaluations;
+    } cases[] = {
+        {200, 200, 1, 1}, {333, 334, 2, 2}, {500, 500, 2, 3}, {749, 750, 3, 4}, {1000, 1000, 4, 5}};
+    struct ks_study *s = NULL;
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, head, cases[i].stop);
+        assert_ok(read_text(text, &s));
+        assert_int_equal(s->end, cases[i].end);
+        assert_steps(s->n_checkpoints, s->checkpoint, cases[i].checkpoints,
+                     (const size_t[]){200, 334, 668, 1000});
+        assert_steps(s->n_evaluations, s->evaluation, cases[i].evaluations,
+                     (const size_t[]){0, 250, 500, 750, 1000});
+        ks_study_free(s);
+    }
+    snprintf(text, sizeof text, head, 1001);
+    assert_fails(read_text(text, &s), KS_FORMAT,
+                 ":6: stop: expected at most steps, 1000, found 1001");
+    snprintf(text, sizeof text, head, 198);
+    assert_fails(read_text(text, &s), KS_FORMAT,
+                 ":6: stop: expected at least 200, the first checkpoint's step, found 198");
+    snprintf(text, sizeof text, head, 0);
+    assert_fails(read_text(text, &s), KS_FORMAT,
+                 ":6: stop: expected a whole number from 1 to 1000000000000, found '0'");
+}
+
 /* Every setting can stand in [train]. */
 static void test_all_settings(void **state)
 {
@@ -329,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_checkpoint_steps),
         cmocka_unit_test(test_evaluation_steps),
         IN_TREE(test_study_is_read),
+        IN_TREE(test_stop),
         IN_TREE(test_all_settings),
         IN_TREE(test_all_and_long_lists),
         IN_TREE(test_architecture_of_a_file),

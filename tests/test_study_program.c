@@ -138,7 +138,7 @@ static void test_folder_of_another_study(void **state)
 {
     static const char *const different[][3] = {
         {"dog-trot", "dog-run", "'env'"},           {"dense+mse", "dense+ce", "'architectures'"},
-        {", dense+mse", "", "'architectures'"},     {"3 0..1", "0..2", "'seeds'"},
+        {"bn+wn+ce,", "bn+ce", "'architectures'"},  {"3 0..1", "0..2", "'seeds'"},
         {"steps = 1000", "steps = 999", "'steps'"}, {"gamma = auto", "gamma = 0.9", "'gamma'"},
         {"checkpoints = 3", "utd = 3", "'utd'"},    {"gamma", "threads = 7\ngamma", "'threads'"},
     };
@@ -154,6 +154,33 @@ static void test_folder_of_another_study(void **state)
         assert_said(different[i][2], 1);
     }
     assert_false(tree_has("out/folder/study.mk"));
+}
+
+/* Further architectures and seeds, and another `stop`, ask for nothing but further work; those that
+ * are there cannot be taken away. */
+static void test_folder_of_a_smaller_study(void **state)
+{
+    static const char *const fewer[][3] = {{", dense+mse", "", "'architectures'"},
+                                           {"3 0..1", "1 3", "'seeds'"},
+                                           {"steps = 1000", "steps = 1000\nstop = 400", NULL}};
+
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    for (size_t i = 0; i < sizeof fewer / sizeof *fewer; i++) {
+        tree_write("out/folder/study.study", changed(fewer[i][0], fewer[i][1]));
+        tree_write("some.study", GOOD);
+        run_study("--status", 0);
+        assert_said("6 runs: 0 of 24 checkpoints, 0 of 24 spectra\n", 7);
+        tree_write("out/folder/study.study", GOOD);
+        tree_write("some.study", changed(fewer[i][0], fewer[i][1]));
+        run_study("--status", fewer[i][2] ? 2 : 0);
+        assert_said(fewer[i][2] ? fewer[i][2]
+                                : "0 of 12 checkpoints, 0 of 12 spectra, up to step 400 of 1000",
+                    fewer[i][2] ? 1 : 7);
+    }
+    run_study("--dry-run", 0);
+    assert_said("--steps=1000 --stop-at=400 --set", 0);
 }
 
 /* What does not change a training may be another: then spectra that are there count as none. */
@@ -246,6 +273,7 @@ int main(void)
         IN_TREE(test_list),
         IN_TREE(test_study_program_writes_nothing),
         IN_TREE(test_folder_of_another_study),
+        IN_TREE(test_folder_of_a_smaller_study),
         IN_TREE(test_folder_of_other_analyses),
         IN_TREE(test_as_many_jobs_as_there_are),
         IN_TREE(test_folder_in_use),

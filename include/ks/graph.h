@@ -11,6 +11,9 @@
 #include "ks/error.h"
 #include "ks/study.h"
 
+/* The folder that a run keeps in its own until it is finished, to go on from. */
+#define KS_GRAPH_RESUME "resume"
+
 /* All paths are relative to the study's folder; all strings are owned. */
 struct ks_job {
     bool trains;   /* else it analyzes                                         */
@@ -20,27 +23,32 @@ struct ks_job {
     char *command; /* for the shell, quoted; without redirections              */
     char *log;     /* where its output goes                                    */
     char *needs;   /* the checkpoint that is analyzed; NULL                    */
+    size_t step;   /* the environment step of that checkpoint; 0               */
     size_t n_targets;
     char **target; /* [n_targets] files that it writes                         */
 };
 
 struct ks_graph {
+    const struct ks_study *study;
     size_t n_jobs, n_runs;
     struct ks_job *job; /* [n_jobs] the trainings, job i that of run i, then the analyses; owned */
     bool stale;       /* spectra that are there were made with other options: they count as none */
     bool stale_steps; /* so were the Lanczos steps that analyses have kept */
 };
 
-/* `train` and `analyze` are the programs' paths. `memory`: bytes an analysis may fill, unless the
- * study says so itself; 0: what the analyzer thinks right. The caller frees with ks_graph_free. */
+/* The study has to outlive the graph. `train` and `analyze` are the programs' paths. `memory`:
+ * bytes an analysis may fill, unless the study says so itself; 0: what the analyzer thinks right.
+ * The caller frees with ks_graph_free. */
 ks_status ks_graph_new(const struct ks_study *study, const char *train, const char *analyze,
                        size_t memory, struct ks_graph **graph);
 void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
 
 /* How many targets of job i are there, in the study's folder `dir`. */
 size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir);
-/* Nothing is left to do of job i: all its targets are there, and all of its run's training, which
- * would write anew what is analyzed, and that is over: its folder "resume" is gone. */
+/* Nothing is left to do of job i. A training is done when all its targets are there and the run is
+ * over: its folder "resume" is gone, or in a study with `stop` its run.json says so. An analysis is
+ * done when its spectrum is there and its checkpoint will not be written again: the training is
+ * done, or was stopped at the checkpoint's step or later and will go on from there. */
 bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir);
 
 /* Prints what is left to do as commands for the shell: the file `study` (a whole path; NULL: it is

@@ -14,7 +14,7 @@ struct ks_result {
     size_t architecture, seed;     /* indices in the study                                      */
     struct ks_spectrum **spectrum; /* [n_checkpoints] of the study; NULL: not there. Owned      */
     double *returns;               /* [n_evaluations] of the study; NaN: not there. Owned       */
-    bool finished;                 /* trained to the end, as its run.json says                  */
+    bool is_over;                  /* trained to the end or to `stop`, as its run.json says     */
     bool complete;                 /* can be aggregated                                         */
 };
 
@@ -34,10 +34,10 @@ struct ks_results {
 
 /* Reads dir/study.study and what it asks for, as far as it is there. What is missing or malformed
  * becomes a warning, and its run incomplete: the architecture is left out, or with `missing = drop`
- * the run. In a finished run, though, a missing spectrum is that of an analysis that failed: such a
- * run is complete, and the spectrum's figures are NaN, which the tables drop and count. Fails
- * (KS_FORMAT) on a return that is NaN or infinite, unless it is dropped, and on two returns of one
- * step. The caller frees. */
+ * the run. In a run that is over, though, a missing spectrum is that of an analysis that failed:
+ * such a run is complete, and the spectrum's figures are NaN, which the tables drop and count.
+ * Fails (KS_FORMAT) on a return that is NaN or infinite, unless it is dropped, and on two returns
+ * of one step. The caller frees. */
 ks_status ks_results_read(const char *dir, struct ks_results **results);
 void ks_results_free(struct ks_results *results); /* NULL is fine */
 

@@ -29,6 +29,7 @@ struct ks_study {
     size_t env_line;          /* where env stands in the file */
     char *env;                /* owned */
     size_t n_architectures, n_seeds, steps;
+    size_t stop, stop_line; /* runs stop there, schedules are those of `steps`; 0: at the end */
     struct ks_study_architecture architecture[KS_STUDY_ARCHITECTURES];
     size_t seed[KS_STUDY_SEEDS];
     bool drop_missing; /* missing = drop: runs without a number leave; else an error */
@@ -36,8 +37,10 @@ struct ks_study {
     size_t n_train, n_analyze;
     struct ks_setting train[KS_STUDY_SETTINGS], analyze[KS_STUDY_SETTINGS];
     struct ks_settings settings; /* the defaults and [train] */
-    /* What follows from them, in environment steps. */
-    size_t first_update;               /* no update before it */
+    /* What follows from them, in environment steps. The last agent step ends at `end`; checkpoints
+     * and evaluations are those of the schedules up to there. */
+    size_t first_update; /* no update before it */
+    size_t end;
     size_t n_checkpoints, *checkpoint; /* owned */
     size_t n_evaluations, *evaluation; /* owned */
 };
@@ -51,10 +54,12 @@ void ks_study_free(struct ks_study *study); /* NULL is fine */
  * minibatches, that critic, that layer, a projection; KS_FORMAT with file and line. */
 ks_status ks_study_check(const struct ks_study *study, size_t observations, size_t actions);
 
-/* Of two studies that were read without check_files: what is not the same in their trainings, NULL
- * where nothing is; whether they have the same [analyze]; whether the Lanczos steps that analyses
- * of the one have kept can be gone on with by those of the other. */
-const char *ks_study_difference(const struct ks_study *a, const struct ks_study *b);
+/* Of two studies that were read without check_files: what stands in the way of going on with the
+ * trainings of `held` as those of `asked`, NULL where nothing does: `asked` may have another `stop`
+ * and further architectures and seeds. */
+const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held);
+/* Of two such studies: whether they have the same [analyze]; whether the Lanczos steps that
+ * analyses of the one have kept can be gone on with by those of the other. */
 bool ks_study_same_analysis(const struct ks_study *a, const struct ks_study *b);
 bool ks_study_same_steps(const struct ks_study *a, const struct ks_study *b);
 
@@ -62,10 +67,15 @@ bool ks_study_same_steps(const struct ks_study *a, const struct ks_study *b);
 ks_status ks_study_run_folder(const struct ks_study *study, size_t architecture, size_t seed,
                               char **folder);
 
-/* What run.json in the run's folder says of it: "running", "stopped", "finished", "failed";
- * "waiting" where there is no such file, "unknown" where it cannot be read. The caller frees
- * *state. */
-ks_status ks_study_run_state(const char *dir, const char *folder, char **state);
+/* What run.json in a run's folder says of it. */
+struct ks_run_state {
+    char word[16];   /* "running", "stopped", "finished", "failed"; "waiting" where there is no such
+                      * file, "unknown" where it cannot be read */
+    size_t env_step; /* the environment step that it was written at; 0 where it says none */
+};
+ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_run_state *state);
+/* The run is over for this study: finished, or stopped at `stop` or later. */
+bool ks_study_run_is_over(const struct ks_study *study, const struct ks_run_state *state);
 
 /* The file that is meant by `argument`: with a slash or .study at its end, that file; else the
  * shipped study of that name, and where there is none, that file. The caller frees *path. */

@@ -116,7 +116,7 @@ static ks_status print_settings(const struct drawing *d, const char *format, con
 
     KS_TRY(quote(d->plots, &plots));
     status = ks_print_string(settings, "%sformat='%s'; output_file='%s'; plots=%s; steps=%zu",
-                             d->panels, format, output, plots, d->r->study->steps);
+                             d->panels, format, output, plots, d->r->study->end);
     free(plots);
     return status;
 }

@@ -49,11 +49,14 @@ static void print_head(const struct ks_results *r, FILE *out)
     fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>Conditioning of critics on ",
             STYLE);
     print_escaped(out, s->env);
+    fprintf(out, "</h1>\n<p>%zu architectures, %zu seed%s, %zu environment steps a run",
+            s->n_architectures, s->n_seeds, s->n_seeds == 1 ? "" : "s", s->steps);
+    if (s->stop > 0)
+        fprintf(out, ", <b>stopped at step %zu</b>, with the schedules of the whole run", s->end);
     fprintf(out,
-            "</h1>\n<p>%zu architectures, %zu seed%s, %zu environment steps a run, %zu checkpoints "
-            "a run, of which the one at the first update is not pooled. KappaScope %s.</p>\n",
-            s->n_architectures, s->n_seeds, s->n_seeds == 1 ? "" : "s", s->steps, s->n_checkpoints,
-            KS_VERSION);
+            ", %zu checkpoints a run, of which the one at the first update is not pooled. "
+            "KappaScope %s.</p>\n",
+            s->n_checkpoints, KS_VERSION);
 }
 
 static void print_warnings(const struct ks_results *r, FILE *out)

@@ -188,15 +188,14 @@ done:
 
 /* --- runs --- */
 
-/* What was trained to its end has all its checkpoints: a spectrum that is not there is one that
- * could not be computed. */
+/* A run that is over has all its checkpoints: a spectrum that is not there is one that could not be
+ * computed. */
 static ks_status read_state(const struct ks_results *r, const char *relative, struct ks_result *run)
 {
-    char *state = NULL;
+    struct ks_run_state state;
 
     KS_TRY(ks_study_run_state(r->dir, relative, &state));
-    run->finished = strcmp(state, "finished") == 0;
-    free(state);
+    run->is_over = ks_study_run_is_over(r->study, &state);
     return KS_OK;
 }
 
@@ -272,7 +271,7 @@ static ks_status judge_run(struct ks_results *r, struct ks_result *run)
     size_t spectra, returns;
 
     count_missing(r, run, &spectra, &returns);
-    run->complete = returns == 0 && (spectra == 0 || run->finished);
+    run->complete = returns == 0 && (spectra == 0 || run->is_over);
     if (!run->complete)
         return warn(r,
                     "%s, seed %zu: the %s is left out: %zu of %zu spectra and %zu of %zu "
@@ -281,7 +280,7 @@ static ks_status judge_run(struct ks_results *r, struct ks_result *run)
                     s->n_checkpoints, returns, s->n_evaluations);
     if (spectra > 0)
         return warn(r,
-                    "%s, seed %zu: the run is finished, but %zu of %zu spectra are missing: they "
+                    "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
                     "count as failed analyses",
                     name, s->seed[run->seed], spectra, s->n_checkpoints);
     return KS_OK;

@@ -24,6 +24,38 @@ static ks_status require(const struct ks_study *s)
     return lacks ? ks_fail(KS_FORMAT, "%s: [study] lacks '%s'", s->path, lacks) : KS_OK;
 }
 
+/* How many of these ascending steps are at most `end`. */
+static size_t count_until(size_t n, const size_t *step, size_t end)
+{
+    while (n > 0 && step[n - 1] > end)
+        n--;
+    return n;
+}
+
+/* The end of the agent step in which environment step `step` lies. */
+static size_t round_up(size_t step, size_t action_repeat)
+{
+    return (step + action_repeat - 1) / action_repeat * action_repeat;
+}
+
+/* Cuts the schedules at `stop`, as training does: a run ends with a whole agent step. */
+static ks_status apply_stop(struct ks_study *s)
+{
+    s->end = round_up(s->stop > 0 ? s->stop : s->steps, s->settings.action_repeat);
+
+    if (s->stop > s->steps)
+        return ks_fail(KS_FORMAT, "%s:%zu: stop: expected at most steps, %zu, found %zu", s->path,
+                       s->stop_line, s->steps, s->stop);
+    if (s->stop > 0 && s->n_checkpoints > 0 && s->end < s->checkpoint[0])
+        return ks_fail(KS_FORMAT,
+                       "%s:%zu: stop: expected at least %zu, the first checkpoint's step, found "
+                       "%zu",
+                       s->path, s->stop_line, s->checkpoint[0], s->stop);
+    s->n_checkpoints = count_until(s->n_checkpoints, s->checkpoint, s->end);
+    s->n_evaluations = count_until(s->n_evaluations, s->evaluation, s->end);
+    return KS_OK;
+}
+
 static ks_status derive(struct ks_study *s)
 {
     const struct ks_settings *set = &s->settings;
@@ -41,7 +73,7 @@ static ks_status derive(struct ks_study *s)
                                            set->action_repeat, s->checkpoint);
     s->n_evaluations = ks_evaluation_steps(s->steps, set->evaluations, set->action_repeat,
                                            s->evaluation);
-    return KS_OK;
+    return apply_stop(s);
 }
 
 /* "quick" of "configs/quick.study". */
@@ -110,20 +142,31 @@ ks_status ks_study_run_folder(const struct ks_study *s, size_t architecture, siz
                            s->seed[seed]);
 }
 
-ks_status ks_study_run_state(const char *dir, const char *folder, char **state)
+ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_run_state *state)
 {
     char *path = NULL;
-    ks_status status;
     const char *word;
+    json_int_t step;
     json_t *run;
 
     KS_TRY(ks_print_string(&path, "%s/%s/run.json", dir, folder));
     run = json_load_file(path, 0, NULL);
     word = json_string_value(json_object_get(run, "state"));
-    status = ks_copy_string(word ? word : ks_text_exists(path) ? "unknown" : "waiting", state);
+    step = json_integer_value(json_object_get(run, "env_step"));
+    snprintf(state->word, sizeof state->word, "%s",
+             word                   ? word
+             : ks_text_exists(path) ? "unknown"
+                                    : "waiting");
+    state->env_step = step > 0 ? (size_t)step : 0;
     json_decref(run);
     free(path);
-    return status;
+    return KS_OK;
+}
+
+bool ks_study_run_is_over(const struct ks_study *s, const struct ks_run_state *state)
+{
+    return strcmp(state->word, "finished") == 0 ||
+           (strcmp(state->word, "stopped") == 0 && s->stop > 0 && state->env_step >= s->end);
 }
 
 ks_status ks_study_find(const char *argument, char **path)

@@ -3,12 +3,36 @@
 
 #include <string.h>
 
-static bool same_architectures(const struct ks_study *a, const struct ks_study *b)
+static bool has_architecture(const struct ks_study *s, const char *argument)
 {
-    for (size_t i = 0; i < a->n_architectures && i < b->n_architectures; i++)
-        if (strcmp(a->architecture[i].argument, b->architecture[i].argument) != 0)
+    for (size_t i = 0; i < s->n_architectures; i++)
+        if (strcmp(s->architecture[i].argument, argument) == 0)
+            return true;
+    return false;
+}
+
+static bool has_architectures(const struct ks_study *asked, const struct ks_study *held)
+{
+    for (size_t i = 0; i < held->n_architectures; i++)
+        if (!has_architecture(asked, held->architecture[i].argument))
             return false;
-    return a->n_architectures == b->n_architectures;
+    return true;
+}
+
+static bool has_seed(const struct ks_study *s, size_t seed)
+{
+    for (size_t i = 0; i < s->n_seeds; i++)
+        if (s->seed[i] == seed)
+            return true;
+    return false;
+}
+
+static bool has_seeds(const struct ks_study *asked, const struct ks_study *held)
+{
+    for (size_t i = 0; i < held->n_seeds; i++)
+        if (!has_seed(asked, held->seed[i]))
+            return false;
+    return true;
 }
 
 /* The number of threads, too: checkpoints do not depend on it, but a run goes on with no other. */
@@ -25,16 +49,13 @@ static const char *different_setting(const struct ks_study *a, const struct ks_s
     return NULL;
 }
 
-const char *ks_study_difference(const struct ks_study *a, const struct ks_study *b)
+const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held)
 {
-    bool seeds = a->n_seeds == b->n_seeds &&
-                 memcmp(a->seed, b->seed, a->n_seeds * sizeof *a->seed) == 0;
-
-    return strcmp(a->env, b->env) != 0 ? "env"
-           : !same_architectures(a, b) ? "architectures"
-           : !seeds                    ? "seeds"
-           : a->steps != b->steps      ? "steps"
-                                       : different_setting(a, b);
+    return strcmp(asked->env, held->env) != 0 ? "env"
+           : !has_architectures(asked, held)  ? "architectures"
+           : !has_seeds(asked, held)          ? "seeds"
+           : asked->steps != held->steps      ? "steps"
+                                              : different_setting(asked, held);
 }
 
 /* The others say how many steps there are, and how much memory may be filled. */

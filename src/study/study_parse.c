@@ -17,7 +17,7 @@
 #include "ks/schedule.h"
 #include "ks/text.h"
 
-enum { STUDY_KEYS = 6, MOST_SEED = 1000000000 };
+enum { STUDY_KEYS = 7, MOST_SEED = 1000000000 };
 
 struct parser {
     struct ks_study *study;
@@ -201,6 +201,12 @@ static ks_status set_steps(struct parser *p, const char *value)
     return parse_size("steps", value, 1, KS_MOST_STEPS, &p->study->steps);
 }
 
+static ks_status set_stop(struct parser *p, const char *value)
+{
+    p->study->stop_line = p->line;
+    return parse_size("stop", value, 1, KS_MOST_STEPS, &p->study->stop);
+}
+
 static ks_status set_missing(struct parser *p, const char *value)
 {
     return set_switch("missing", value, "error", "drop", &p->study->drop_missing);
@@ -217,9 +223,10 @@ static const struct {
     ks_status (*set)(struct parser *p, const char *value);
     bool list;
 } study_keys[STUDY_KEYS] = {
-    {"env", set_env, false},         {"architectures", set_architectures, true},
-    {"seeds", set_seeds, true},      {"steps", set_steps, false},
-    {"missing", set_missing, false}, {"grid", set_grid, false},
+    {"env", set_env, false},    {"architectures", set_architectures, true},
+    {"seeds", set_seeds, true}, {"steps", set_steps, false},
+    {"stop", set_stop, false},  {"missing", set_missing, false},
+    {"grid", set_grid, false},
 };
 
 static ks_status refuse_second(const struct parser *p, const char *key)

@@ -1,0 +1,105 @@
+/* A study's graph as a makefile. */
+#include "ks/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ks/memory.h"
+#include "ks/text.h"
+
+/* A recipe's line: make's own dollar is doubled. */
+static void print_recipe(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '$')
+            putc('$', out);
+        putc(*text, out);
+    }
+}
+
+/* $(over): the run.json of the runs that are over, where runs stop before their end. Such a run
+ * keeps its resume points, so the folder that holds them does not tell. run.json has one key a
+ * line. */
+static void print_over(FILE *out, const struct ks_study *s)
+{
+    fprintf(out,
+            "\n# Runs stop at step %zu of %zu. Those that are not there yet go on.\n"
+            "over := $(shell awk 'FNR == 1 {state = \"\"} /^  \"state\":/ {state = $$2} "
+            "/^  \"env_step\":/ && (state ~ /finished/ || state ~ /stopped/ && $$2 + 0 >= %zu) "
+            "{print FILENAME}' runs/%s/*/seed*/run.json 2>/dev/null)\n"
+            ".PHONY: again\n"
+            "again:\n",
+            s->end, s->steps, s->end, s->env);
+}
+
+/* A training is done again where its folder of resume points is newer than its checkpoints; in a
+ * study with `stop`, where its run is not over. */
+static void print_condition(FILE *out, const struct ks_study *s, const struct ks_job *training)
+{
+    if (s->stop > 0)
+        fprintf(out, " &: $(if $(filter %s/run.json,$(over)),,again)\n", training->folder);
+    else
+        fprintf(out, " &: $(wildcard %s/%s)\n", training->folder, KS_GRAPH_RESUME);
+}
+
+/* The program takes the shell's place (exec), so that make's signal reaches it. */
+static void print_rule(FILE *out, const struct ks_study *s, const struct ks_job *job)
+{
+    putc('\n', out);
+    for (size_t i = 0; i < job->n_targets; i++)
+        fprintf(out, "%s%s", i ? " " : "", job->target[i]);
+    if (job->trains)
+        print_condition(out, s, job);
+    else
+        fprintf(out, ": %s\n", job->needs);
+    if (job->trains)
+        fprintf(out, "\t@mkdir -p %s\n", job->folder);
+    fprintf(out, "\t@exec ");
+    print_recipe(out, job->command);
+    fprintf(out, " >%s 2>&1\n\t@echo '%s'\n", job->log, job->label);
+}
+
+/* Those of the trainings, and with `all` those of the analyses, too. */
+static void print_targets(FILE *out, const struct ks_graph *graph, bool all)
+{
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        for (size_t k = 0; k < graph->job[i].n_targets && (all || graph->job[i].trains); k++)
+            fprintf(out, " \\\n    %s", graph->job[i].target[k]);
+    putc('\n', out);
+}
+
+ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
+{
+    struct ks_text text = {0};
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/study.mk", dir));
+    status = ks_text_open(path, &text);
+    free(path);
+    if (status != KS_OK)
+        return ks_text_close(&text, status);
+    fprintf(
+        text.stream,
+        "# Written by kappascope-study. In this folder `make -f study.mk -j4` does what is left.\n"
+        "ifeq ($(filter grouped-target,$(.FEATURES)),)\n"
+        "$(error GNU make 4.3 or later is needed)\n"
+        "endif\n"
+        "# One thread a job: make runs one job a core.\n"
+        "export OMP_NUM_THREADS := 1\n"
+        "export OPENBLAS_NUM_THREADS := 1\n"
+        "\n"
+        "# Files appear whole or not at all, so the checkpoints of a run that was stopped are "
+        "kept.\n"
+        ".PHONY: all\n"
+        ".DELETE_ON_ERROR:\n"
+        ".PRECIOUS:");
+    print_targets(text.stream, graph, false);
+    fprintf(text.stream, "\nall:");
+    print_targets(text.stream, graph, true);
+    if (graph->study->stop > 0)
+        print_over(text.stream, graph->study);
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        print_rule(text.stream, graph->study, &graph->job[i]);
+    return ks_text_close(&text, KS_OK);
+}
