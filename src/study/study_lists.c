@@ -1,0 +1,136 @@
+/* The architectures and seeds of a study, word by word. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/architecture.h"
+#include "ks/memory.h"
+#include "ks/number.h"
+#include "ks/path.h"
+#include "ks/study_keys.h"
+#include "ks/text.h"
+
+enum { MOST_SEED = 1000000000 };
+
+/* What a name of the twelve says. */
+static void describe(struct ks_study_architecture *a)
+{
+    const struct ks_architecture *named = ks_architecture_find(a->name);
+
+    a->normalization = named ? named->normalization : "other";
+    a->weight_normalization = named && named->weight_normalization;
+    a->loss = named ? named->loss : "other";
+}
+
+bool ks_study_is_plain(const char *name)
+{
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("+-_.", *c))
+            return false;
+    return *name && *name != '.' && *name != '-';
+}
+
+/* A description in a file, found from the study's folder. Training gets it with its own name, also
+ * where that is a link's: runs are called by it. */
+static ks_status set_file(const struct ks_study *s, const char *word, bool check_files,
+                          struct ks_study_architecture *a)
+{
+    const char *base = ks_path_base(word), *study = s->path;
+    char *folder = NULL, *resolved;
+    ks_status status;
+
+    KS_TRY(ks_copy_string(base, &a->name));
+    if (!check_files)
+        return ks_copy_string(word, &a->argument);
+    if (*word == '/')
+        status = ks_print_string(&folder, "%.*s", (int)(base - word), word);
+    else
+        status = ks_print_string(&folder, "%.*s./%.*s", (int)(ks_path_base(study) - study), study,
+                                 (int)(base - word), word);
+    KS_TRY(status);
+    resolved = realpath(folder, NULL);
+    free(folder);
+    status = ks_print_string(&a->argument, "%s/%s", resolved ? resolved : ".", base);
+    free(resolved);
+    KS_TRY(status);
+    return resolved && ks_text_exists(a->argument)
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "architectures: %s: no such file", word);
+}
+
+static ks_status set_known(const char *word, bool check_files, struct ks_study_architecture *a)
+{
+    KS_TRY(ks_copy_string(word, &a->name));
+    KS_TRY(ks_copy_string(word, &a->argument));
+    return !check_files || ks_architecture_find(word)
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
+}
+
+static ks_status add_architecture(struct ks_study *s, const char *word, bool check_files)
+{
+    struct ks_study_architecture *a = &s->architecture[s->n_architectures];
+    bool file = ks_architecture_is_file(word);
+
+    if (s->n_architectures == KS_STUDY_ARCHITECTURES)
+        return ks_fail(KS_FORMAT, "architectures: more than %d", KS_STUDY_ARCHITECTURES);
+    if (!file && !ks_study_is_plain(word))
+        return ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
+    s->n_architectures++; /* from here on freed with the study */
+    KS_TRY(file ? set_file(s, word, check_files, a) : set_known(word, check_files, a));
+    if (!ks_study_is_plain(a->name))
+        return ks_fail(KS_FORMAT,
+                       "architectures: '%s': expected a name of letters, digits and +-_.", a->name);
+    for (size_t i = 0; i + 1 < s->n_architectures; i++)
+        if (strcmp(s->architecture[i].name, a->name) == 0)
+            return ks_fail(KS_FORMAT, "architectures: '%s' is given twice", a->name);
+    describe(a);
+    return KS_OK;
+}
+
+ks_status ks_study_add_architectures(struct ks_study *s, const char *word, bool check_files)
+{
+    if (strcmp(word, "all") != 0)
+        return add_architecture(s, word, check_files);
+    for (const struct ks_architecture *named = ks_architectures; named->name; named++)
+        KS_TRY(add_architecture(s, named->name, check_files));
+    return KS_OK;
+}
+
+ks_status ks_study_parse_size(const char *what, const char *word, size_t low, size_t high,
+                              size_t *value)
+{
+    uint64_t number = 0;
+
+    if (!ks_parse_integer(word, low, high, &number))
+        return ks_fail(KS_FORMAT, "%s: expected a whole number from %zu to %zu, found '%s'", what,
+                       low, high, word);
+    *value = (size_t)number;
+    return KS_OK;
+}
+
+ks_status ks_study_add_seeds(struct ks_study *s, const char *word)
+{
+    const char *dots = strstr(word, "..");
+    char first[24] = "";
+    size_t from = 0, to = 0, length = dots ? (size_t)(dots - word) : strlen(word);
+
+    if (length >= sizeof first)
+        return ks_fail(KS_FORMAT, "seeds: expected a whole number, found '%s'", word);
+    snprintf(first, sizeof first, "%.*s", (int)length, word);
+    KS_TRY(ks_study_parse_size("seeds", first, 0, MOST_SEED, &from));
+    to = from;
+    if (dots)
+        KS_TRY(ks_study_parse_size("seeds", dots + 2, from, MOST_SEED, &to));
+    for (; from <= to; from++) {
+        for (size_t i = 0; i < s->n_seeds; i++)
+            if (s->seed[i] == from)
+                return ks_fail(KS_FORMAT, "seeds: %zu is given twice", from);
+        if (s->n_seeds == KS_STUDY_SEEDS)
+            return ks_fail(KS_FORMAT, "seeds: more than %d", KS_STUDY_SEEDS);
+        s->seed[s->n_seeds++] = from;
+    }
+    return KS_OK;
+}
