@@ -312,9 +312,11 @@ static const struct ks_program program = {
     .synopsis = "[OPTION...] CHECKPOINT...",
     .summary = "measures the curvature of a critic's loss",
     .details = "DESCRIPTION\n"
-               "  Writes NAME.spectrum.h5 for each NAME.h5 and prints a summary. With --apply or "
-               "--gradient it\n"
-               "  writes vectors of one checkpoint instead.\n\n"
+               "  Writes CHECKPOINT.spectrum.h5 for each CHECKPOINT.h5 and prints a summary. With "
+               "--name NAME it\n"
+               "  writes CHECKPOINT.NAME.spectrum.h5, so that spectra of several analyses can lie "
+               "side by side. With\n"
+               "  --apply or --gradient it writes vectors of one checkpoint instead.\n\n"
                "EXAMPLES\n"
                "  kappascope analyze step_000050000.h5\n"
                "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
@@ -391,7 +393,7 @@ static ks_status run(const struct ks_arguments *arguments, const struct ks_team 
     report = new_report(&o, arguments);
     writes = !o.apply && !o.gradient && world->rank == 0;
     if (writes)
-        status = ks_outputs_new(arguments->n_rest, arguments->rest, o.folder, &outputs);
+        status = ks_outputs_new(arguments->n_rest, arguments->rest, o.folder, o.name, &outputs);
     KS_GO(ks_team_agree(world, status));
     *worst = analyze_all(&o, world, arguments, outputs, &report);
     KS_GO(ks_team_agree(world, writes ? ks_report_end(&report) : KS_OK));

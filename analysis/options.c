@@ -11,8 +11,9 @@
 #include "ks/number.h"
 
 static int json, csv, exact, keep_basis;
-static char *folder, *operator_name, *critic, *layer, *batchnorm, *order, *probes, *seed,
-    *precision, *batches, *weight_decay, *scale, *memory, *compat, *apply, *output, *gradient;
+static char *folder, *analysis_name, *operator_name, *critic, *layer, *batchnorm, *order, *probes,
+    *seed, *precision, *batches, *weight_decay, *scale, *memory, *compat, *apply, *output,
+    *gradient;
 
 #define TEXT(name, letter, variable, help, argument)                                               \
     {                                                                                              \
@@ -25,6 +26,8 @@ static char *folder, *operator_name, *critic, *layer, *batchnorm, *order, *probe
 
 const struct poptOption ks_analysis_options[] = {
     TEXT("out", 'o', folder, "write the spectra there, not beside their checkpoints", "DIR"),
+    TEXT("name", '\0', analysis_name,
+         "call the spectra CHECKPOINT.NAME.spectrum.h5: further analyses of a checkpoint", "NAME"),
     FLAG("json", json, "print the summaries as JSON, one object per line"),
     FLAG("csv", csv, "print the summaries as CSV, one row per checkpoint"),
     TEXT("operator", '\0', operator_name,
@@ -171,6 +174,7 @@ static ks_status read_vectors(const struct ks_analysis *a)
 {
     const char *found = a->exact    ? "--exact"
                         : a->folder ? "--out"
+                        : a->name   ? "--name"
                         : a->json   ? "--json"
                         : a->csv    ? "--csv"
                                     : about_steps();
@@ -190,12 +194,27 @@ static ks_status read_vectors(const struct ks_analysis *a)
     return KS_OK;
 }
 
+const char ks_analysis_name_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+static ks_status check_name(void)
+{
+    size_t length = analysis_name ? strspn(analysis_name, ks_analysis_name_characters) : 0;
+
+    if (analysis_name && (length == 0 || length > KS_ANALYSIS_NAME || analysis_name[length]))
+        return ks_fail(KS_USAGE, "--name: expected 1 to %d letters, digits, - and _, found '%s'",
+                       KS_ANALYSIS_NAME, analysis_name);
+    return KS_OK;
+}
+
 static ks_status read_files(struct ks_analysis *a)
 {
     a->folder = folder;
+    a->name = analysis_name;
     a->apply = apply;
     a->output = output;
     a->gradient = gradient;
+    KS_TRY(check_name());
     if (!a->apply != !a->output)
         return ks_fail(KS_USAGE,
                        "--apply IN and --output OUT: expected both or neither, found --%s",

@@ -13,12 +13,14 @@
 
 static const char SUFFIX[] = ".h5", OUTPUT_SUFFIX[] = ".spectrum.h5";
 
-static ks_status name_output(const char *checkpoint, const char *folder, char **output)
+static ks_status name_output(const char *checkpoint, const char *folder, const char *name,
+                             char **output)
 {
-    const char *name = folder ? ks_path_base(checkpoint) : checkpoint;
+    const char *base = folder ? ks_path_base(checkpoint) : checkpoint;
 
-    return ks_print_string(output, "%s%s%.*s%s", folder ? folder : "", folder ? "/" : "",
-                           (int)ks_path_stem(name, SUFFIX), name, OUTPUT_SUFFIX);
+    return ks_print_string(output, "%s%s%.*s%s%s%s", folder ? folder : "", folder ? "/" : "",
+                           (int)ks_path_stem(base, SUFFIX), base, name ? "." : "", name ? name : "",
+                           OUTPUT_SUFFIX);
 }
 
 ks_status ks_output_stem(const char *output, char **stem)
@@ -119,7 +121,7 @@ static ks_status make_folder(const char *folder)
 }
 
 ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *folder,
-                         char ***outputs)
+                         const char *name, char ***outputs)
 {
     ks_status status = KS_OK;
     char **names = NULL;
@@ -127,7 +129,7 @@ ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *f
     *outputs = NULL;
     KS_GO(ks_alloc(n, sizeof *names, &names));
     for (size_t i = 0; i < n; i++)
-        KS_GO(name_output(checkpoints[i], folder, &names[i]));
+        KS_GO(name_output(checkpoints[i], folder, name, &names[i]));
     if (folder && n > 0)
         KS_GO(make_folder(folder));
     KS_GO(refuse_doubles(n, checkpoints, names));

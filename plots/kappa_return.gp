@@ -1,11 +1,12 @@
 # Conditioning against return, a point per architecture: kappa, largest eigenvalue, kurtosis, each pooled over
-# checkpoints and seeds. Columns of summary.csv by name.
+# checkpoints and seeds of the standard analysis. Columns of summary.csv by name.
 width = 11; height = 4.3
 load plots.'/style.gp'
 
 # circles: cross-entropy, triangles: squared error, squares: other losses; open: weight normalization
 mark(wn, loss) = loss eq 'mse' ? (wn ? 8 : 9) : loss eq 'ce' ? (wn ? 6 : 7) : (wn ? 4 : 5)
-of(arch, name) = strcol('architecture') eq arch ? scaled(name) : NaN
+of(arch, name) = strcol('architecture') eq arch && strcol('analysis') eq 'standard' ? scaled(name) : NaN
+standard(name) = strcol('analysis') eq 'standard' ? number(name) : NaN
 scaled(name) = number(name)/10.**power
 
 set multiplot
@@ -28,7 +29,7 @@ set label 19 '' at screen 8.25/width, screen second_line point pt 8 ps 1.3 lw 1.
 # returns have one scale
 eval reset_limits
 do for [name in 'return return_low return_high'] {
-    stats 'tables/summary.csv' using (take(number(name))) nooutput
+    stats 'tables/summary.csv' using (take(standard(name))) nooutput
 }
 margin = high > low ? 0.08*(high - low) : 1
 set yrange [low - margin:high + margin]
@@ -58,10 +59,10 @@ do for [panel=1:3] {
     # a logarithmic axis where the values span more than a decade, else numbers of a size to read
     set autoscale x
     eval reset_limits
-    stats 'tables/summary.csv' using (take(number(name))) nooutput
+    stats 'tables/summary.csv' using (take(standard(name))) nooutput
     empty = low > high; points = found
-    stats 'tables/summary.csv' using (take(number(name.'_low'))) nooutput
-    stats 'tables/summary.csv' using (take(number(name.'_high'))) nooutput
+    stats 'tables/summary.csv' using (take(standard(name.'_low'))) nooutput
+    stats 'tables/summary.csv' using (take(standard(name.'_high'))) nooutput
     logarithmic = !empty && low > 0 && high > 10*low
     size = empty ? 0 : abs(low) > abs(high) ? abs(low) : abs(high)
     power = logarithmic || size == 0 || (size >= 1e-2 && size < 1e5) ? 0 : int(floor(log10(size)))

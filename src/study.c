@@ -25,12 +25,16 @@
 
 enum { MOST_JOBS = 4096 }; /* make puts a byte for each into a pipe, and would wait on a full one */
 
-static char *out, *jobs;
+static char *out, *jobs, *resume;
 static int dry_run, show_status, keep_going;
 
 static const struct poptOption options[] = {
     {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (checkpoints/NAME)", "DIR"},
     {"jobs", 'j', POPT_ARG_STRING, &jobs, 0, "jobs at a time (the processor's cores)", "N"},
+    {"resume", '\0', POPT_ARG_STRING, &resume, 0,
+     "how runs go on: exact (the default), or any: also on another processor, with other threads "
+     "or another version",
+     "exact|any"},
     {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0,
      "print what would be run, for a shell; write nothing", NULL},
     {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print how far each run is, run nothing",
@@ -46,27 +50,30 @@ static const struct ks_program program = {
     .name = "kappascope-study",
     .synopsis = "[OPTION...] FILE.study|NAME",
     .summary = "train, analyze and plot a whole study",
-    .details = "FILE.study is INI: [study] env, architectures, seeds, steps, stop, missing, grid; "
-               "[train]\nsettings of kappascope train; [analyze] options of kappascope analyze, "
-               "without dashes. NAME "
-               "is a study\n"
-               "that the project ships: quick, dogtrot; a file of that name is meant by ./NAME.\n"
-               "\nThe work is a graph of files that GNU make runs, one job a core. Stopped or "
-               "failed, the same\n"
-               "command goes on with what is missing, and with runs that were not finished where "
-               "they were; a run\n"
-               "that failed with a number that is not finite fails again until its folder is "
-               "removed.\n"
-               "A folder is that of one study. Its file may change in what leaves the trainings "
-               "that are there\nas they are. With further architectures or seeds their runs are "
-               "added. With `stop` runs stop at\nthat many environment steps, on the schedules of "
-               "all their steps; with a later `stop`, or none,\nthey go on from there; with an "
-               "earlier one the tables leave out the steps behind it. With another\n[analyze] all "
-               "spectra are made again, with another missing or grid the tables.\n"
-               "\nEXAMPLES\n"
-               "  kappascope study quick\n"
-               "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
-               "  kappascope study quick --status\n",
+    .details =
+        "FILE.study is INI: [study] env, architectures, seeds, steps, stop, missing, grid; "
+        "[train]\n"
+        "settings of kappascope train; [analyze] options of kappascope analyze, without dashes;\n"
+        "[analyze NAME] those of a further analysis of every checkpoint. NAME on the command line\n"
+        "is a study that the project ships: quick, trot, dogtrot; a file of that name is meant by\n"
+        "./NAME.\n"
+        "\nThe work is a graph of files that GNU make runs, one job a core. Stopped or failed, "
+        "the\n"
+        "same command goes on with what is missing, and with runs that were not finished where\n"
+        "they were; a run that failed with a number that is not finite fails again until its\n"
+        "folder is removed. Runs go on only on the processor, with the threads and with the\n"
+        "version that they were started with; --resume=any accepts others.\n"
+        "\nWith `stop` in [study] runs stop at that environment step, on the schedules of all "
+        "their\n"
+        "steps. With a later `stop`, or none, they go on from there; with an earlier one nothing\n"
+        "is lost, and the tables leave out the steps behind it.\n"
+        "\nA folder is that of one study. Architectures and seeds can be added to its file, and\n"
+        "`stop` can change. With other options in [analyze] or [analyze NAME] the spectra of that\n"
+        "analysis are made again, with another missing or grid the tables.\n"
+        "\nEXAMPLES\n"
+        "  kappascope study quick\n"
+        "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
+        "  kappascope study trot --status\n",
     .options = options,
 };
 
@@ -77,7 +84,8 @@ struct job {
     struct ks_graph *graph;                    /* owned */
     size_t jobs;                               /* at a time */
     bool held;                                 /* the folder's study.study says the same */
-    int lock; /* descriptor of the folder while it is ours; -1: none */
+    bool differs[KS_STUDY_ANALYSES]; /* the folder's study has other options for that analysis */
+    int lock;                        /* descriptor of the folder while it is ours; -1: none */
 };
 
 static void job_clear(struct job *job)
@@ -93,6 +101,11 @@ static void job_clear(struct job *job)
         close(job->lock);
 }
 
+static bool resume_any(void)
+{
+    return resume && strcmp(resume, "any") == 0;
+}
+
 /* The task is known, and the analyzer's options fit its critics. */
 static ks_status check_study(const struct job *job)
 {
@@ -105,27 +118,41 @@ static ks_status check_study(const struct job *job)
                    job->study->env_line, job->study->env);
 }
 
-/* The folder holds a study with the same trainings, or none. */
+/* What the folder holds of an analysis that its study does not ask for was left by an earlier
+ * study, whose options are not known any more. */
+static void compare_analysis(struct job *job, size_t number, const struct ks_study_analysis *asked,
+                             const struct ks_study *held)
+{
+    const struct ks_study_analysis *other = ks_study_find_analysis(held, asked->name);
+    struct ks_graph_change change = {!other || !ks_study_same_analysis(asked, other),
+                                     !other || !ks_study_same_steps(asked, other)};
+
+    job->differs[number] = other && change.spectra;
+    ks_graph_set_change(job->graph, number, change);
+}
+
+/* The folder holds a study whose trainings this one can go on with, or none. */
 static ks_status compare_folder(struct job *job, const char *path)
 {
     struct ks_study *asked = NULL, *held = NULL;
     const char *difference;
     ks_status status = KS_OK;
 
-    job->held = job->graph->stale = job->graph->stale_steps = false;
+    job->held = false;
     if (!ks_text_exists(path))
         return KS_OK;
     KS_GO(ks_study_read(path, false, &held));
     KS_GO(ks_study_read(job->path, false, &asked));
-    difference = ks_study_difference(asked, held);
+    difference = ks_study_difference(asked, held, resume_any());
     if (difference)
         status = ks_fail(KS_USAGE,
-                         "%s: the folder holds another study, it differs from %s in '%s'; choose "
-                         "another with --out, or remove it",
-                         path, job->path, difference);
+                         "%s: the folder holds another study, it differs from %s in '%s'%s; "
+                         "choose another with --out, or remove it",
+                         path, job->path, difference,
+                         strcmp(difference, "threads") == 0 ? " (--resume=any accepts that)" : "");
     job->held = strcmp(held->text, job->study->text) == 0;
-    job->graph->stale = !ks_study_same_analysis(asked, held);
-    job->graph->stale_steps = !ks_study_same_steps(asked, held);
+    for (size_t i = 0; i < asked->n_analyses; i++)
+        compare_analysis(job, i, &asked->analysis[i], held);
 done:
     ks_study_free(asked);
     ks_study_free(held);
@@ -145,8 +172,10 @@ static ks_status check_folder(struct job *job)
 
 static void say_stale(const struct job *job, const char *are, bool quiet)
 {
-    if (job->graph->stale && !quiet)
-        fprintf(stderr, "[analyze] is not what it was: all spectra %s made again\n", are);
+    for (size_t i = 0; i < job->study->n_analyses && !quiet; i++)
+        if (job->differs[i])
+            fprintf(stderr, "[analyze%s%s] is not what it was: all its spectra %s made again\n",
+                    i > 0 ? " " : "", i > 0 ? job->study->analysis[i].name : "", are);
 }
 
 /* Makes the folder, keeps others out of it while this process lives, and leaves there what was
@@ -171,6 +200,7 @@ static ks_status print_status(const struct job *job, bool quiet)
 {
     const struct ks_graph *graph = job->graph;
     size_t all = job->study->n_checkpoints, checkpoints = 0, spectra = 0;
+    size_t all_spectra = all * job->study->n_analyses;
 
     say_stale(job, "would be", quiet);
     for (size_t n = 0; n < graph->n_runs; n++) {
@@ -182,7 +212,8 @@ static ks_status print_status(const struct job *job, bool quiet)
             if (graph->job[i].run == n)
                 analyzed += ks_graph_targets(graph, i, job->dir);
         printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s",
-               graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all, state.word);
+               graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all_spectra,
+               state.word);
         if (strcmp(state.word, "stopped") == 0)
             printf(" at step %zu%s", state.env_step,
                    ks_study_run_is_over(job->study, &state) ? "" : ", goes on");
@@ -191,7 +222,7 @@ static ks_status print_status(const struct job *job, bool quiet)
         spectra += analyzed;
     }
     printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra", graph->n_runs, checkpoints,
-           all * graph->n_runs, spectra, all * graph->n_runs);
+           all * graph->n_runs, spectra, all_spectra * graph->n_runs);
     if (job->study->stop > 0)
         printf(", up to step %zu of %zu (stop)", job->study->end, job->study->steps);
     putchar('\n');
@@ -230,7 +261,7 @@ static ks_status print_commands(const struct job *job)
 /* At most as many as there are, as they share the memory. */
 static ks_status read_jobs(const struct ks_study *s, size_t *n)
 {
-    size_t all = s->n_architectures * s->n_seeds * (1 + s->n_checkpoints);
+    size_t all = ks_graph_jobs(s);
     uint64_t number = (uint64_t)omp_get_num_procs();
 
     if (jobs && !ks_parse_integer(jobs, 1, MOST_JOBS, &number))
@@ -242,9 +273,13 @@ static ks_status read_jobs(const struct ks_study *s, size_t *n)
 
 static ks_status study(const struct ks_arguments *arguments, struct job *job)
 {
+    struct ks_graph_programs programs;
+
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected one study, a file or a name, found %zu arguments",
                        arguments->n_rest);
+    if (resume && strcmp(resume, "exact") != 0 && !resume_any())
+        return ks_fail(KS_USAGE, "--resume: expected exact or any, found '%s'", resume);
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, true, &job->study));
     KS_TRY(read_jobs(job->study, &job->jobs));
@@ -255,8 +290,9 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_place_program("kappascope-plot", &job->plot));
     KS_TRY(check_study(job));
     /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
-    KS_TRY(ks_graph_new(job->study, job->train, job->analyze, ks_memory_free("") / (2 * job->jobs),
-                        &job->graph));
+    programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),
+                                          ks_memory_free("") / (2 * job->jobs)};
+    KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
     KS_TRY(check_folder(job));
     if (show_status)
         return print_status(job, arguments->quiet);
@@ -275,5 +311,6 @@ int main(int argc, char **argv)
     job_clear(&job);
     free(out);
     free(jobs);
+    free(resume);
     return ks_program_end(&program, &arguments, status);
 }

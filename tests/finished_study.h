@@ -45,12 +45,14 @@ static inline void set_string(struct ks_attribute *a, const char *name, const ch
 struct place {
     const char *architecture;
     size_t seed, step;
+    const char *analysis; /* NULL: the standard one */
 };
 
 static inline void spectrum_path(const struct place *place, char path[256])
 {
-    snprintf(path, 256, "runs/toy/%s/seed%zu/step_%09zu.spectrum.h5", place->architecture,
-             place->seed, place->step);
+    snprintf(path, 256, "runs/toy/%s/seed%zu/step_%09zu%s%s.spectrum.h5", place->architecture,
+             place->seed, place->step, place->analysis ? "." : "",
+             place->analysis ? place->analysis : "");
 }
 
 /* `zero`: all its Ritz values are 0. */
@@ -139,7 +141,7 @@ static inline int make_study(void **state)
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0; i < SEEDS; i++) {
             for (size_t k = 0; k <= CHECKPOINTS; k++)
-                write_spectrum(&(struct place){architectures[a], i, STEP[k]},
+                write_spectrum(&(struct place){architectures[a], i, STEP[k], NULL},
                                k == 0 ? 1e9 : KAPPA[i][k - 1] * (a == 0 ? 10 : 1), false);
             snprintf(text, sizeof text, RETURNS, (int)(100 * (i + 1)));
             write_returns(architectures[a], i, text);
@@ -164,7 +166,7 @@ static inline void remove_spectra(const char *architecture)
         snprintf(path, sizeof path, "runs/toy/%s/seed%zu/run.json", architecture, i);
         tree_write(path, "{\"state\": \"finished\"}\n");
         for (size_t k = 0; k <= CHECKPOINTS; k++) {
-            spectrum_path(&(struct place){architecture, i, STEP[k]}, path);
+            spectrum_path(&(struct place){architecture, i, STEP[k], NULL}, path);
             assert_int_equal(unlink(tree_path(path)), 0);
         }
     }

@@ -44,6 +44,14 @@ static void write_script(const char *name, const char *text)
     assert_int_equal(chmod(tree_path(name), 0755), 0);
 }
 
+static ks_status new_graph(const struct ks_study *study, struct ks_graph **graph)
+{
+    const struct ks_graph_programs programs = {.train = tree_path("bin/fake train"),
+                                               .analyze = tree_path("bin/fake-analyze")};
+
+    return ks_graph_new(study, &programs, graph);
+}
+
 static struct stage stage_new(const char *behaviour)
 {
     struct stage stage = {NULL, NULL};
@@ -53,8 +61,7 @@ static struct stage stage_new(const char *behaviour)
     write_script("bin/fake train", FAKE_TRAIN);
     write_script("bin/fake-analyze", FAKE_ANALYZE);
     assert_ok(read_text(TWO_RUNS, &stage.study));
-    assert_ok(ks_graph_new(stage.study, tree_path("bin/fake train"), tree_path("bin/fake-analyze"),
-                           0, &stage.graph));
+    assert_ok(new_graph(stage.study, &stage.graph));
     assert_ok(ks_graph_write(stage.graph, tree));
     return stage;
 }
@@ -69,10 +76,11 @@ static void test_commands(void **state)
 {
     struct ks_study *s = NULL;
     struct ks_graph *g = NULL;
+    struct ks_graph_programs programs = {"/opt/it's/train", "analyze", false, 500};
 
     (void)state;
     assert_ok(read_text(GOOD, &s));
-    assert_ok(ks_graph_new(s, "/opt/it's/train", "analyze", 500, &g));
+    assert_ok(ks_graph_new(s, &programs, &g));
     assert_int_equal(g->n_runs, 6);
     assert_int_equal(g->n_jobs, 6 + 6 * 4);
     for (size_t i = 0; i < g->n_jobs; i++)
@@ -92,7 +100,9 @@ static void test_commands(void **state)
     assert_ok(read_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
                         "memory = 2G\n",
                         &s));
-    assert_ok(ks_graph_new(s, "train", "analyze", 500, &g));
+    programs.resume_any = true;
+    assert_ok(ks_graph_new(s, &programs, &g));
+    assert_non_null(strstr(g->job[0].command, " --resume=any --quiet"));
     assert_non_null(strstr(g->job[1].command, "analyze --memory=2G --quiet "));
     ks_graph_free(g);
     ks_study_free(s);
@@ -126,7 +136,7 @@ static void test_printed_commands(void **state)
     assert_string_equal(tree_text("study.study"), TWO_RUNS);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_true(ks_graph_is_done(stage.graph, i, tree));
-    stage.graph->stale = true;
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
     run_printed(&stage);
     assert_int_equal(count(tree_text("journal"), "train "), 2);
     assert_int_equal(count(tree_text("journal"), "analyze "), 2 * 6);
@@ -164,8 +174,7 @@ static struct stage stage_until(const char *line)
     write_script("bin/fake-analyze", FAKE_ANALYZE);
     snprintf(text, sizeof text, "[study]\n%s%s", line, TWO_RUNS + strlen("[study]\n"));
     assert_ok(read_text(text, &stage.study));
-    assert_ok(ks_graph_new(stage.study, tree_path("bin/fake train"), tree_path("bin/fake-analyze"),
-                           0, &stage.graph));
+    assert_ok(new_graph(stage.study, &stage.graph));
     assert_ok(ks_graph_write(stage.graph, tree));
     return stage;
 }
@@ -235,7 +244,7 @@ static void test_stale_spectra(void **state)
 
     (void)state;
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    stage.graph->stale = true;
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_int_equal(ks_graph_is_done(stage.graph, i, tree), stage.graph->job[i].trains);
     assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
@@ -253,7 +262,10 @@ static const char *const kept_steps[] = {"runs/toy/bn+ce/seed0/step_000000002.pr
                                          NULL};
 static const char *const strangers[] = {"runs/toy/bn+ce/seed0/step_000000005.probe0.basis",
                                         "runs/toy/bn+ce/seed0/step_000000005.spectrum.h5",
-                                        "runs/toy/bn+ce/seed7/step_000000002.spectrum.h5", NULL};
+                                        "runs/toy/bn+ce/seed0/step_000000002.probe1.probe0.basis",
+                                        "runs/toy/bn+ce/seed0/step_000000002.xqc.probe0.basis",
+                                        "runs/toy/bn+ce/seed7/step_000000002.spectrum.h5",
+                                        NULL};
 
 static void write_all(const char *const *names)
 {
@@ -275,7 +287,7 @@ static void test_stale_steps(void **state)
 
     (void)state;
     write_script("bin/fake plot", "#!/bin/sh\n");
-    stage.graph->stale = stage.graph->stale_steps = true;
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, true});
     run_printed(&stage); /* there is nothing yet */
     assert_string_equal(tree_text("said"), "");
     write_all(kept_steps);
@@ -286,10 +298,67 @@ static void test_stale_steps(void **state)
     assert_ok(ks_graph_remove_stale(stage.graph, tree));
     assert_all(kept_steps, false);
     write_all(kept_steps);
-    stage.graph->stale = true;
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
     assert_ok(ks_graph_remove_stale(stage.graph, tree));
     assert_all(kept_steps, true);
     assert_all(strangers, true);
+    stage_free(&stage);
+}
+
+/* Every analysis has its own job and its own files, and a change of its options is its own. */
+static void test_further_analyses(void **state)
+{
+    const struct ks_job *job;
+    struct ks_study *study = NULL;
+    struct ks_graph *g = NULL;
+    char text[512];
+
+    (void)state;
+    snprintf(text, sizeof text, "%s[analyze]\norder = 7\n[analyze xqc]\ncompat = xqc\n", TWO_RUNS);
+    assert_ok(read_text(text, &study));
+    assert_ok(new_graph(study, &g));
+    assert_int_equal(g->n_jobs, 2 + 2 * 3 * 2);
+    job = &g->job[2 + 3];
+    assert_int_equal(job->analysis, 1);
+    assert_int_equal(job->step, 4);
+    assert_non_null(strstr(job->command, "fake-analyze --name=xqc --compat=xqc --quiet "
+                                         "runs/toy/bn+ce/seed0/step_000000004.h5"));
+    assert_string_equal(job->target[0], "runs/toy/bn+ce/seed0/step_000000004.xqc.spectrum.h5");
+    assert_string_equal(job->log, "runs/toy/bn+ce/seed0/step_000000004.xqc.analyze.log");
+    assert_string_equal(job->label, "analyze toy/bn+ce/seed0/step_000000004.xqc");
+    for (size_t i = 0; i < g->n_jobs; i++)
+        for (size_t k = 0; k < g->job[i].n_targets; k++)
+            tree_write(g->job[i].target[k], "");
+    tree_write(kept_steps[0], "");
+    tree_write("runs/toy/bn+ce/seed0/step_000000002.xqc.probe0.basis", "");
+    ks_graph_set_change(g, 1, (struct ks_graph_change){true, true});
+    for (size_t i = 0; i < g->n_jobs; i++)
+        assert_int_equal(ks_graph_is_done(g, i, tree), g->job[i].analysis == 0);
+    assert_ok(ks_graph_remove_stale(g, tree));
+    for (size_t i = 0; i < g->n_jobs; i++)
+        assert_int_equal(tree_has(g->job[i].target[0]), g->job[i].analysis == 0);
+    assert_true(tree_has(kept_steps[0]));
+    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.xqc.probe0.basis"));
+    ks_graph_free(g);
+    ks_study_free(study);
+}
+
+/* With other options the spectra behind an earlier `stop`, which has no jobs for them, go too: a
+ * later one would take them for its own. */
+static void test_stale_spectra_behind_stop(void **state)
+{
+    static const char *const spectra[] = {"runs/toy/bn+ce/seed0/step_000000002.spectrum.h5",
+                                          "runs/toy/bn+ce/seed0/step_000000008.spectrum.h5", NULL};
+    struct stage stage;
+
+    (void)state;
+    write_all(spectra);
+    stage = stage_until("stop = 4\n");
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_all(spectra, true);
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_all(spectra, false);
     stage_free(&stage);
 }
 
@@ -501,6 +570,8 @@ int main(void)
         IN_TREE(test_killed_before_stop),
         IN_TREE(test_stale_spectra),
         IN_TREE(test_stale_steps),
+        IN_TREE(test_further_analyses),
+        IN_TREE(test_stale_spectra_behind_stop),
         IN_TREE(test_progress),
         IN_TREE(test_graph_runs_once),
         IN_TREE(test_failure_is_named),

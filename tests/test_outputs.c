@@ -10,21 +10,43 @@ static void test_folder(void **state)
     char **outputs;
 
     (void)state;
-    assert_fails(ks_outputs_new(1, checkpoints, scratch("no/such"), &outputs), KS_IO,
+    assert_fails(ks_outputs_new(1, checkpoints, scratch("no/such"), NULL, &outputs), KS_IO,
                  "cannot be made");
     write_bytes(scratch("file"), "", 0);
-    assert_fails(ks_outputs_new(1, checkpoints, scratch("file"), &outputs), KS_IO, "found a file");
+    assert_fails(ks_outputs_new(1, checkpoints, scratch("file"), NULL, &outputs), KS_IO,
+                 "found a file");
     fate = FULL, fate_at = 1, operations = 0;
-    assert_fails(ks_outputs_new(1, checkpoints, scratch("new"), &outputs), KS_FULL,
+    assert_fails(ks_outputs_new(1, checkpoints, scratch("new"), NULL, &outputs), KS_FULL,
                  "cannot be made");
     fate = LIVES;
-    assert_ok(ks_outputs_new(1, checkpoints, scratch("new"), &outputs));
+    assert_ok(ks_outputs_new(1, checkpoints, scratch("new"), NULL, &outputs));
     ks_outputs_free(1, outputs);
+}
+
+/* The name of an analysis stands before the ending, also where spectra go elsewhere. */
+static void test_names(void **state)
+{
+    const char *const checkpoints[] = {"runs/a.h5", "runs/b"};
+    char **outputs;
+
+    (void)state;
+    assert_ok(ks_outputs_new(2, checkpoints, NULL, NULL, &outputs));
+    assert_string_equal(outputs[0], "runs/a.spectrum.h5");
+    assert_string_equal(outputs[1], "runs/b.spectrum.h5");
+    ks_outputs_free(2, outputs);
+    assert_ok(ks_outputs_new(2, checkpoints, NULL, "xqc", &outputs));
+    assert_string_equal(outputs[0], "runs/a.xqc.spectrum.h5");
+    assert_string_equal(outputs[1], "runs/b.xqc.spectrum.h5");
+    ks_outputs_free(2, outputs);
+    assert_ok(ks_outputs_new(2, checkpoints, scratch("named"), "xqc", &outputs));
+    assert_string_equal(strrchr(outputs[1], '/'), "/b.xqc.spectrum.h5");
+    ks_outputs_free(2, outputs);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(test_folder, scratch_clean)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(test_folder, scratch_clean),
+                                       cmocka_unit_test_teardown(test_names, scratch_clean)};
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

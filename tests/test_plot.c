@@ -80,6 +80,29 @@ static void test_figures_and_page(void **state)
     assert_non_null(strstr(page, "bootstrap intervals are too narrow"));
 }
 
+/* The figures are of the standard analysis; the page names the further one and shows its rows. */
+static void test_further_analysis(void **state)
+{
+    const char *page;
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    set_study("[analyze xqc]\ncompat = xqc\n");
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t k = 0; k <= CHECKPOINTS; k++) {
+            write_spectrum(&(struct place){"ln+mse", i, STEP[k], "xqc"}, 1e30, false);
+            write_spectrum(&(struct place){"bn+wn+ce", i, STEP[k], "xqc"}, 3, false);
+        }
+    plot_study(0);
+    assert_non_null(strstr(tree_text("said"), "Further analyses, in tables/summary.csv and "
+                                              "report.html: xqc\n"));
+    page = tree_text("report.html");
+    assert_non_null(strstr(page, "<h2>Further analysis: xqc</h2>"));
+    assert_non_null(strstr(page, "<code>compat = xqc</code>"));
+    assert_non_null(strstr(page, "<td>ln+mse</td><td>1.00e+30</td>"));
+}
+
 static void test_no_intervals(void **state)
 {
     (void)state;
@@ -140,7 +163,8 @@ static void rewrite_spectra(const char *architecture, size_t step, double kappa,
             for (size_t k = 0; k <= CHECKPOINTS; k++)
                 if ((!architecture || strcmp(architecture, architectures[a]) == 0) &&
                     (step == 0 || step == STEP[k]))
-                    write_spectrum(&(struct place){architectures[a], i, STEP[k]}, kappa, zero);
+                    write_spectrum(&(struct place){architectures[a], i, STEP[k], NULL}, kappa,
+                                   zero);
 }
 
 static void test_infinite_kappa(void **state)
@@ -210,7 +234,7 @@ static void test_study_without_updates(void **state)
                               "steps = 12\n[train]\ncheckpoints = 1\nrandom_steps = 7\n"
                               "evaluations = 2\n");
     assert_drawn();
-    assert_non_null(strstr(tree_text("tables/summary.csv"), "ln+mse,ln,0,mse,4,0,-,-,-,"));
+    assert_non_null(strstr(tree_text("tables/summary.csv"), "ln+mse,ln,0,mse,standard,4,0,-,-,-,"));
 }
 
 static void test_no_spectra_at_all(void **state)
@@ -247,7 +271,7 @@ int main(void)
         IN_STUDY(test_undefined_kappa),      IN_STUDY(test_spectra_of_zeros),
         IN_STUDY(test_returns_of_one_value), IN_STUDY(test_study_without_updates),
         IN_STUDY(test_no_spectra_at_all),    IN_STUDY(test_settings_of_the_user),
-        IN_STUDY(test_no_intervals),
+        IN_STUDY(test_no_intervals),         IN_STUDY(test_further_analysis),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,8 +70,8 @@ static void test_lost_kappa(void **state)
     struct outcome o;
 
     (void)state;
-    write_spectrum(&(struct place){"bn+wn+ce", 0, 4}, NAN, false);
-    write_spectrum(&(struct place){"bn+wn+ce", 1, 4}, INFINITY, false);
+    write_spectrum(&(struct place){"bn+wn+ce", 0, 4, NULL}, NAN, false);
+    write_spectrum(&(struct place){"bn+wn+ce", 1, 4, NULL}, INFINITY, false);
     o = outcome_new(
         0); /* 10 20 | 200 300 300 300 400 800 1000 | 1e6 inf: of 11, two go at each end */
     assert_int_equal(o.table.row[0].dropped, 1);
@@ -86,7 +86,7 @@ static void test_partial_run_is_left_out(void **state)
     struct outcome o;
 
     (void)state;
-    spectrum_path(&(struct place){"ln+mse", 2, 8}, path);
+    spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
     assert_int_equal(unlink(tree_path(path)), 0);
     o = outcome_new(0);
     assert_int_equal(o.table.n_rows, 1);
@@ -115,7 +115,7 @@ static void test_failed_analysis_is_dropped(void **state)
     struct outcome o;
 
     (void)state;
-    spectrum_path(&(struct place){"bn+wn+ce", 0, 4}, path);
+    spectrum_path(&(struct place){"bn+wn+ce", 0, 4, NULL}, path);
     assert_int_equal(unlink(tree_path(path)), 0);
     tree_write("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"running\"}");
     o = outcome_new(0);
@@ -138,22 +138,30 @@ static void test_failed_analysis_is_dropped(void **state)
     outcome_free(&o);
 }
 
-static void test_malformed_files_are_named(void **state)
+/* A spectrum that cannot be read is a failure, and nothing is written. */
+static void test_malformed_spectrum_is_refused(void **state)
 {
+    struct ks_results *r = NULL;
     char path[256];
-    struct outcome o;
 
     (void)state;
-    spectrum_path(&(struct place){"ln+mse", 2, 8}, path);
+    spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
     tree_write(path, "no HDF5");
-    write_returns("bn+wn+ce", 1, "env_step,update\n0,0\n");
-    o = outcome_new(0);
-    assert_int_equal(o.table.n_rows, 0);
-    assert_warned(o.results, "step_000000008.spectrum.h5");
-    assert_warned(o.results, "progress.csv: expected a column 'return_mean'");
+    assert_fails(ks_results_read(tree, &r), KS_FORMAT, "seed2/step_000000008.spectrum.h5");
+    assert_null(r);
+    assert_fails(ks_study_plot(tree, 0, true), KS_FORMAT, "seed2/step_000000008.spectrum.h5");
+    assert_false(tree_has("tables"));
+}
+
+static void test_nothing_to_draw(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SEEDS; i++) {
+        write_returns("bn+wn+ce", i, "env_step,update\n0,0\n");
+        write_returns("ln+mse", i, "env_step,update\n0,0\n");
+    }
     assert_fails(ks_study_plot(tree, 0, true), KS_FORMAT, "nothing to draw");
     assert_true(tree_has("tables/checkpoints.csv"));
-    outcome_free(&o);
 }
 
 static void test_damaged_returns(void **state)
@@ -161,9 +169,12 @@ static void test_damaged_returns(void **state)
     struct outcome o;
 
     (void)state;
+    write_returns("bn+wn+ce", 1, "env_step,update\n0,0\n");
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,x\n12,3\n");
     o = outcome_new(0);
     assert_warned(o.results, "progress.csv:3: ");
+    assert_warned(o.results, "progress.csv: expected a column 'return_mean'");
+    assert_int_equal(o.table.n_rows, 0);
     assert_warned(o.results, "0 of 4 spectra and 3 of 3 returns are missing");
     outcome_free(&o);
 }
@@ -171,16 +182,14 @@ static void test_damaged_returns(void **state)
 /* A spectrum that was moved from another place. */
 static void test_misplaced_spectrum(void **state)
 {
+    struct ks_results *r = NULL;
     char from[256], to[256];
-    struct outcome o;
 
     (void)state;
-    spectrum_path(&(struct place){"ln+mse", 2, 8}, from);
-    spectrum_path(&(struct place){"ln+mse", 2, 4}, to);
+    spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, from);
+    spectrum_path(&(struct place){"ln+mse", 2, 4, NULL}, to);
     assert_int_equal(rename(tree_path(from), tree_path(to)), 0);
-    o = outcome_new(0);
-    assert_warned(o.results, "env_step: expected 4, found 8");
-    outcome_free(&o);
+    assert_fails(ks_results_read(tree, &r), KS_FORMAT, "env_step: expected 4, found 8");
 }
 
 static void test_returns_that_are_no_numbers(void **state)
@@ -263,6 +272,80 @@ static void test_tables(void **state)
     outcome_free(&o);
 }
 
+/* The further analysis of each checkpoint has rows of its own; one that failed is dropped there,
+ * and leaves the standard ones alone. */
+static void test_further_analyses(void **state)
+{
+    struct ks_csv *csv = NULL;
+    struct outcome o;
+    size_t column[2];
+    double value = 0;
+
+    (void)state;
+    set_study("[analyze xqc]\ncompat = xqc\n");
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t k = 0; k <= CHECKPOINTS; k++) {
+            write_spectrum(&(struct place){"ln+mse", i, STEP[k], "xqc"}, 5, false);
+            if (i > 0 || k > 1)
+                write_spectrum(&(struct place){"bn+wn+ce", i, STEP[k], "xqc"}, 3, false);
+        }
+    o = outcome_new(0);
+    assert_warned(o.results, "bn+wn+ce, seed 0: 2 of 4 spectra of [analyze xqc] are missing");
+    assert_int_equal(o.table.n_rows, 2);
+    assert_int_equal(o.table.n_analyses, 2);
+    assert_close(o.table.row[0].value[KS_KAPPA].value, 266.6667, 5e-5);
+    assert_int_equal(o.table.row[0].dropped, 0);
+    assert_close(o.table.row[2].value[KS_KAPPA].value, 3, 1e-12);
+    assert_int_equal(o.table.row[2].dropped, 1); /* the other one is before the first update */
+    assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_int_equal(csv->rows, 4);
+    assert_ok(ks_csv_column(csv, "analysis", &column[0]));
+    assert_string_equal(ks_csv_cell(csv, 1, column[0]), "standard");
+    assert_string_equal(ks_csv_cell(csv, 2, column[0]), "xqc");
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * 2 * SEEDS * (CHECKPOINTS + 1) - 2);
+    assert_ok(ks_csv_column(csv, "analysis", &column[0]));
+    assert_ok(ks_csv_column(csv, "kappa", &column[1]));
+    assert_string_equal(ks_csv_cell(csv, 2, column[0]), "standard");
+    assert_string_equal(ks_csv_cell(csv, 3, column[0]), "xqc");
+    assert_ok(ks_csv_number(csv, 3, column[1], &value));
+    assert_close(value, 5, 0);
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/kappa.csv"), false, &csv)); /* what is drawn */
+    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
+/* With `stop` the tables take the steps up to there, and lack none behind it. */
+static void test_stopped_study(void **state)
+{
+    struct ks_csv *csv = NULL;
+    char path[256];
+    struct outcome o;
+
+    (void)state;
+    set_study("stop = 9\n");
+    for (size_t i = 0; i < SEEDS; i++) {
+        spectrum_path(&(struct place){"ln+mse", i, 12, NULL}, path);
+        assert_int_equal(unlink(tree_path(path)), 0);
+        write_returns("ln+mse", i, "env_step,return_mean\n0,1\n6,2\n");
+    }
+    o = outcome_new(0);
+    assert_int_equal(o.results->n_warnings, 0);
+    assert_int_equal(o.table.n_rows, 2);
+    assert_close(o.table.row[1].value[KS_RETURN].value, 2, 1e-12);
+    assert_close(o.table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not what came later */
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * SEEDS * CHECKPOINTS);
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
 static void test_printed_table(void **state)
 {
     struct outcome o = outcome_new(0);
@@ -321,12 +404,15 @@ int main(void)
         IN_STUDY(test_lost_kappa),
         IN_STUDY(test_partial_run_is_left_out),
         IN_STUDY(test_failed_analysis_is_dropped),
-        IN_STUDY(test_malformed_files_are_named),
+        IN_STUDY(test_malformed_spectrum_is_refused),
+        IN_STUDY(test_nothing_to_draw),
         IN_STUDY(test_misplaced_spectrum),
         IN_STUDY(test_damaged_returns),
         IN_STUDY(test_returns_that_are_no_numbers),
         IN_STUDY(test_no_study),
         IN_STUDY(test_tables),
+        IN_STUDY(test_further_analyses),
+        IN_STUDY(test_stopped_study),
         IN_STUDY(test_printed_table),
         IN_STUDY(test_tables_without_memory),
     };

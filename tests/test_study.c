@@ -3,6 +3,7 @@
 
 #include "ks/memory.h"
 #include "ks/schedule.h"
+#include "ks/study_keys.h"
 
 /* --- schedules --- */
 
@@ -72,7 +73,9 @@ static void test_study_is_read(void **state)
     assert_true(s->drop_missing && !s->common_grid);
     assert_int_equal(s->n_train, 4);
     assert_string_equal(s->train[1].value, "100");
-    assert_int_equal(s->n_analyze, 3);
+    assert_int_equal(s->n_analyses, 1);
+    assert_string_equal(s->analysis[0].name, "standard");
+    assert_int_equal(s->analysis[0].n, 3);
     assert_int_equal(s->first_update, 200);
     assert_steps(s->n_checkpoints, s->checkpoint, 4, (const size_t[]){200, 334, 668, 1000});
     assert_steps(s->n_evaluations, s->evaluation, 3, (const size_t[]){0, 500, 1000});
@@ -116,6 +119,32 @@ static void test_stop(void **state)
     snprintf(text, sizeof text, head, 0);
     assert_fails(read_text(text, &s), KS_FORMAT,
                  ":6: stop: expected a whole number from 1 to 1000000000000, found '0'");
+}
+
+/* Sections of their own options, which may be empty, and do not inherit. */
+static void test_further_analyses(void **state)
+{
+    const struct ks_study_analysis *ggn;
+    struct ks_analysis a;
+    struct ks_study *s = NULL;
+
+    (void)state;
+    assert_ok(read_text("[analyze ggn-2]\noperator = ggn\n[analyze]\norder = 7\nprecision = f64\n"
+                        "[analyze  all_defaults ] ; a comment\n"
+                        "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n",
+                        &s));
+    assert_int_equal(s->n_analyses, 3);
+    assert_string_equal(s->analysis[0].name, "standard");
+    assert_ok(ks_study_read_analysis(&s->analysis[0], &a));
+    assert_true(a.order == 7 && !a.single && strcmp(a.kind->name, "hessian") == 0);
+    ggn = ks_study_find_analysis(s, "ggn-2");
+    assert_ptr_equal(ggn, &s->analysis[1]);
+    assert_ok(ks_study_read_analysis(ggn, &a));
+    assert_true(a.order == 90 && a.single && strcmp(a.kind->name, "ggn") == 0);
+    assert_string_equal(s->analysis[2].name, "all_defaults");
+    assert_int_equal(s->analysis[2].n, 0);
+    assert_null(ks_study_find_analysis(s, "ggn"));
+    ks_study_free(s);
 }
 
 /* Every setting can stand in [train]. */
@@ -212,6 +241,21 @@ static void test_wrong_studies(void **state)
         {"[analyze]\njson = yes\n", ":2: [analyze] does not know 'json'"},
         {"[analyze]\ngradient = x.h5\n", ":2: [analyze] does not know 'gradient'"},
         {"[analyze]\nprecision = f16\n", ":2: --precision: expected"},
+        {"[analyze]\nname = x\n", ":2: [analyze] does not know 'name'"},
+        {"[analyze a b]\n",
+         ":1: [analyze NAME]: expected a name of 1 to 32 letters, digits, - and _, "
+         "found 'a b'"},
+        {"[analyze .x]\n", ":1: [analyze NAME]: expected a name"},
+        {"[analyze 123456789012345678901234567890123]\n", ":1: [analyze NAME]: expected a name"},
+        {"[analyze ]\n", ":1: [analyze NAME]: expected a name"},
+        {"[analyze x\n", ":1: [analyze NAME]: expected a name"},
+        {"[analyze standard]\n", ":1: [analyze standard]: that is what [analyze] itself is called"},
+        {"[analyze x]\n[analyze y]\n[analyze x]\n",
+         ":3: [analyze x]: there is a section of that name"},
+        {"[analyze x]\norders = 1\n", ":2: [analyze] does not know 'orders'"},
+        {"[analyze x]\norder = 2\norder = 2\n", ":3: 'order' is given twice"},
+        {"[analyze x]\ncompat = xqc\n[study]\n[analyze y]\nprecision = f64\ncompat = xqc\n",
+         ":6: --compat xqc: expected --precision f32"},
         {"[study]\nenv = x\narchitectures = bn+ce\nseeds = 0\n", ": [study] lacks 'steps'"},
         {"", ": [study] lacks 'env'"},
     };
@@ -314,7 +358,7 @@ static void test_shipped_studies(void **state)
     static const char *const names[] = {"quick", "dogtrot"};
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct ks_study *s = NULL;
         char *path = NULL;
 
@@ -366,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_evaluation_steps),
         IN_TREE(test_study_is_read),
         IN_TREE(test_stop),
+        IN_TREE(test_further_analyses),
         IN_TREE(test_all_settings),
         IN_TREE(test_all_and_long_lists),
         IN_TREE(test_architecture_of_a_file),

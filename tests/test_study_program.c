@@ -210,12 +210,12 @@ static void test_folder_of_other_analyses(void **state)
         run_study("--status", 0);
         assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 7 + cases[i].stale);
         assert_int_equal(count(tree_text("said"),
-                               "[analyze] is not what it was: all spectra would be made again"),
+                               "[analyze] is not what it was: all its spectra would be made again"),
                          cases[i].stale);
         run_study("--dry-run", 0);
         assert_said("/some.study study.study\n", 0);
         assert_int_equal(count(tree_text("said"), "rm -f -- runs/"),
-                         24 * cases[i].stale + cases[i].stale_steps);
+                         cases[i].stale + cases[i].stale_steps);
         assert_int_equal(count(tree_text("said"), strstr(steps, "runs/")), cases[i].stale_steps);
     }
     assert_string_equal(tree_text("out/folder/study.study"), GOOD);
@@ -224,7 +224,7 @@ static void test_folder_of_other_analyses(void **state)
     setenv("MAKE", "/bin/false", 1);
     run_study("", 1);
     unsetenv("MAKE");
-    assert_said("[analyze] is not what it was: all spectra are made again", 0);
+    assert_said("[analyze] is not what it was: all its spectra are made again", 0);
     assert_false(tree_has(spectrum));
     assert_true(tree_has(steps)); /* another order goes on with them */
     assert_string_equal(tree_text("out/folder/study.study"), changed("order = 30\n", ""));
@@ -233,6 +233,64 @@ static void test_folder_of_other_analyses(void **state)
     run_study("", 1);
     unsetenv("MAKE");
     assert_false(tree_has(steps));
+}
+
+/* Only the spectra of the section that has changed are made again; those of a new section were left
+ * by an earlier study, with options that are not known. */
+static void test_folder_of_other_further_analyses(void **state)
+{
+    static const char further[] = "[analyze a]\norder = 3\n[analyze b]\norder = 4\n";
+    static const char *const spectra[] = {
+        "step_000000200.spectrum.h5", "step_000000200.a.spectrum.h5",
+        "step_000000200.b.spectrum.h5", "step_000000200.c.spectrum.h5"};
+    char text[1024];
+
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    snprintf(text, sizeof text, "%s%s", GOOD, further);
+    tree_write("out/folder/study.study", text);
+    for (size_t i = 0; i < 4; i++) {
+        char path[256];
+
+        snprintf(path, sizeof path, "out/folder/runs/dog-trot/dense+mse/seed1/%s", spectra[i]);
+        tree_write(path, "");
+    }
+    tree_write("some.study", text);
+    run_study("--status", 0);
+    assert_said("3 of 72 spectra", 7);
+    snprintf(text, sizeof text, "%s[analyze c]\n[analyze b]\norder = 4\n[analyze a]\norder = 5\n",
+             GOOD);
+    tree_write("some.study", text);
+    run_study("--status", 0);
+    assert_said("[analyze a] is not what it was: all its spectra would be made again\n", 8);
+    assert_said("2 of 96 spectra", 8);
+    run_study("--dry-run", 0);
+    assert_int_equal(count(tree_text("said"), "rm -f -- runs/"), 2);
+    assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.a.spectrum.h5\n", 0);
+    assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.c.spectrum.h5\n", 0);
+    assert_said("kappascope-analyze --name=a --order=5 --memory=", 0);
+}
+
+/* Training gets what --resume says; only `any` goes on with another number of threads. */
+static void test_resume_option(void **state)
+{
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", GOOD);
+    run_study("--resume=some --dry-run", 2);
+    assert_said("--resume: expected exact or any, found 'some'", 1);
+    run_study("--resume=exact --dry-run", 0);
+    assert_int_equal(count(tree_text("said"), " --resume --quiet >"), 6);
+    run_study("--resume=any --dry-run", 0);
+    assert_int_equal(count(tree_text("said"), " --resume=any --quiet >"), 6);
+    tree_write("out/folder/study.study", changed("gamma", "threads = 7\ngamma"));
+    run_study("--status", 2);
+    assert_said("differs from", 1);
+    assert_said("in 'threads' (--resume=any accepts that)", 1);
+    run_study("--resume=any --status", 0);
+    assert_said("0 of 24 checkpoints", 7);
 }
 
 /* Each job gets its part of the memory, so there are no more of them than there is to do. */
@@ -275,6 +333,8 @@ int main(void)
         IN_TREE(test_folder_of_another_study),
         IN_TREE(test_folder_of_a_smaller_study),
         IN_TREE(test_folder_of_other_analyses),
+        IN_TREE(test_folder_of_other_further_analyses),
+        IN_TREE(test_resume_option),
         IN_TREE(test_as_many_jobs_as_there_are),
         IN_TREE(test_folder_in_use),
     };

@@ -28,6 +28,7 @@ struct ks_analysis {
     int critic, layer; /* -1: all */
     double weight_decay, scale;
     const char *folder;         /* of the spectra; NULL: beside their checkpoints */
+    const char *name;           /* stands in the spectra's file names; NULL: none */
     const char *apply, *output; /* vectors in, products out; both or neither      */
     const char *gradient;       /* where the gradient goes; NULL: none            */
 };

@@ -16,31 +16,49 @@
 
 /* All paths are relative to the study's folder; all strings are owned. */
 struct ks_job {
-    bool trains;   /* else it analyzes                                         */
-    size_t run;    /* its number: seeds outside, architectures inside          */
-    char *label;   /* "train dog-trot/bn+wn+ce/seed0"                          */
-    char *folder;  /* "runs/dog-trot/bn+wn+ce/seed0"                           */
-    char *command; /* for the shell, quoted; without redirections              */
-    char *log;     /* where its output goes                                    */
-    char *needs;   /* the checkpoint that is analyzed; NULL                    */
-    size_t step;   /* the environment step of that checkpoint; 0               */
+    bool trains;      /* else it analyzes                                      */
+    bool stale;       /* the spectrum that is there has to be made again: it counts as none */
+    bool stale_steps; /* so have the Lanczos steps that its analysis has kept  */
+    size_t run;       /* its number: seeds outside, architectures inside       */
+    size_t analysis;  /* its number in the study; 0 of a training              */
+    size_t step;      /* the environment step of the checkpoint that is analyzed; 0 */
+    char *label;      /* "train dog-trot/bn+wn+ce/seed0"                       */
+    char *folder;     /* "runs/dog-trot/bn+wn+ce/seed0"                        */
+    char *command;    /* for the shell, quoted; without redirections           */
+    char *log;        /* where its output goes                                 */
+    char *needs;      /* the checkpoint that is analyzed; NULL                 */
     size_t n_targets;
-    char **target; /* [n_targets] files that it writes                         */
+    char **target; /* [n_targets] files that it writes */
+};
+
+/* What of the files of an analysis was made with other options than the study's. */
+struct ks_graph_change {
+    bool spectra, steps; /* steps: the Lanczos steps that --keep-basis has left */
 };
 
 struct ks_graph {
     const struct ks_study *study;
     size_t n_jobs, n_runs;
-    struct ks_job *job; /* [n_jobs] the trainings, job i that of run i, then the analyses; owned */
-    bool stale;       /* spectra that are there were made with other options: they count as none */
-    bool stale_steps; /* so were the Lanczos steps that analyses have kept */
+    /* [n_jobs] the trainings, job i that of run i; then the analyses, by runs, checkpoints and
+     * analyses of the study, those inside; owned */
+    struct ks_job *job;
+    struct ks_graph_change change[KS_STUDY_ANALYSES]; /* of each analysis */
 };
 
-/* The study has to outlive the graph. `train` and `analyze` are the programs' paths. `memory`:
- * bytes an analysis may fill, unless the study says so itself; 0: what the analyzer thinks right.
- * The caller frees with ks_graph_free. */
-ks_status ks_graph_new(const struct ks_study *study, const char *train, const char *analyze,
-                       size_t memory, struct ks_graph **graph);
+/* What the commands of a graph are made of. */
+struct ks_graph_programs {
+    const char *train, *analyze; /* the programs' paths */
+    bool resume_any;             /* trainings go on with --resume=any, else with --resume */
+    size_t memory; /* bytes that an analysis may fill, unless the study says so itself;
+                    * 0: what the analyzer thinks right */
+};
+
+/* How many jobs the graph of a study has. */
+size_t ks_graph_jobs(const struct ks_study *study);
+
+/* The study has to outlive the graph. The caller frees with ks_graph_free. */
+ks_status ks_graph_new(const struct ks_study *study, const struct ks_graph_programs *programs,
+                       struct ks_graph **graph);
 void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
 
 /* How many targets of job i are there, in the study's folder `dir`. */
@@ -56,8 +74,14 @@ bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir);
 ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
                          const char *plot, FILE *out);
 
-/* Removes stale spectra and Lanczos steps, so that they are made again. */
+/* Records that the files of an analysis were made with other options: its jobs become stale. */
+void ks_graph_set_change(struct ks_graph *graph, size_t analysis, struct ks_graph_change change);
+
+/* Removes stale spectra and Lanczos steps, so that they are made again; where options have changed,
+ * also those of checkpoints behind `stop`. */
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
+/* Prints the same as commands for the shell. */
+ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out);
 
 /* Writes the makefile "study.mk" in the study's folder. */
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);

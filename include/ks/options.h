@@ -13,4 +13,8 @@ extern const struct poptOption ks_analysis_options[];
  * was expected and what was found. The strings belong to popt. */
 ks_status ks_analysis_read(struct ks_analysis *analysis);
 
+/* The name of an analysis (--name) consists of these, and of at most that many. */
+extern const char ks_analysis_name_characters[];
+enum { KS_ANALYSIS_NAME = 32 };
+
 #endif

@@ -7,12 +7,13 @@
 
 #include "ks/error.h"
 
-/* The names of n spectra, "DIR/NAME.spectrum.h5" for "NAME.h5", in *outputs, which the caller frees
- * with ks_outputs_free. Makes `folder` if it is missing but its parent is there. KS_USAGE where two
+/* The names of n spectra, "DIR/CHECKPOINT.spectrum.h5" for "CHECKPOINT.h5", with a `name` (NULL:
+ * none) "DIR/CHECKPOINT.NAME.spectrum.h5", in *outputs, which the caller frees with
+ * ks_outputs_free. Makes `folder` if it is missing but its parent is there. KS_USAGE where two
  * spectra would be the same file or one would be a checkpoint, KS_IO or KS_FULL (file.h) where
  * `folder` cannot be written. */
 ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *folder,
-                         char ***outputs);
+                         const char *name, char ***outputs);
 void ks_outputs_free(size_t n, char **outputs);
 
 /* Tries to write, and leaves nothing behind. KS_IO or KS_FULL where that fails; KS_USAGE where the

@@ -8,12 +8,26 @@
 #include "ks/error.h"
 #include "ks/settings.h"
 
-enum { KS_STUDY_ARCHITECTURES = 64, KS_STUDY_SEEDS = 256, KS_STUDY_SETTINGS = 64 };
+enum {
+    KS_STUDY_ARCHITECTURES = 64,
+    KS_STUDY_SEEDS = 256,
+    KS_STUDY_SETTINGS = 64,
+    KS_STUDY_ANALYSES = 16,
+    KS_STUDY_NAME = 32 /* characters of the name of an analysis, as in options.h */
+};
 
 struct ks_setting {
     char *key, *value; /* owned */
     size_t line;       /* where it stands in the file */
 };
+
+/* What is computed of every checkpoint: the options of [analyze], or those of [analyze NAME]. */
+struct ks_study_analysis {
+    char name[KS_STUDY_NAME + 1]; /* NAME; KS_STUDY_STANDARD for [analyze] */
+    size_t n;
+    struct ks_setting setting[KS_STUDY_SETTINGS];
+};
+#define KS_STUDY_STANDARD "standard"
 
 struct ks_study_architecture {
     char *name;     /* "bn+wn+ce": names the folder; owned                        */
@@ -34,14 +48,16 @@ struct ks_study {
     size_t seed[KS_STUDY_SEEDS];
     bool drop_missing; /* missing = drop: runs without a number leave; else an error */
     bool common_grid;  /* grid = common: only the steps that all runs have          */
-    size_t n_train, n_analyze;
-    struct ks_setting train[KS_STUDY_SETTINGS], analyze[KS_STUDY_SETTINGS];
-    struct ks_settings settings; /* the defaults and [train] */
+    size_t n_train, n_analyses;
+    struct ks_setting train[KS_STUDY_SETTINGS];
+    struct ks_study_analysis analysis[KS_STUDY_ANALYSES]; /* the standard one is always the first */
+    struct ks_settings settings;                          /* the defaults and [train] */
     /* What follows from them, in environment steps. The last agent step ends at `end`; checkpoints
      * and evaluations are those of the schedules up to there. */
     size_t first_update; /* no update before it */
     size_t end;
     size_t n_checkpoints, *checkpoint; /* owned */
+    size_t n_scheduled;                /* checkpoints of runs that do not stop, in the same list */
     size_t n_evaluations, *evaluation; /* owned */
 };
 
@@ -50,22 +66,33 @@ struct ks_study {
 ks_status ks_study_read(const char *path, bool check_files, struct ks_study **study);
 void ks_study_free(struct ks_study *study); /* NULL is fine */
 
-/* Refuses what [analyze] asks of critics that will not have it, for a task of these widths: so many
- * minibatches, that critic, that layer, a projection; KS_FORMAT with file and line. */
+/* Refuses what an analysis asks of critics that will not have it, for a task of these widths: so
+ * many minibatches, that critic, that layer, a projection; KS_FORMAT with file and line. */
 ks_status ks_study_check(const struct ks_study *study, size_t observations, size_t actions);
 
 /* Of two studies that were read without check_files: what stands in the way of going on with the
  * trainings of `held` as those of `asked`, NULL where nothing does: `asked` may have another `stop`
- * and further architectures and seeds. */
-const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held);
-/* Of two such studies: whether they have the same [analyze]; whether the Lanczos steps that
- * analyses of the one have kept can be gone on with by those of the other. */
-bool ks_study_same_analysis(const struct ks_study *a, const struct ks_study *b);
-bool ks_study_same_steps(const struct ks_study *a, const struct ks_study *b);
+ * and further architectures and seeds, and with `any_threads` another number of threads. */
+const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held,
+                                bool any_threads);
+/* Of two analyses: whether they have the same options; whether those are the same that the kept
+ * Lanczos steps (--keep-basis) depend on, so that the one can go on with the steps of the other. */
+bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b);
+bool ks_study_same_steps(const struct ks_study_analysis *a, const struct ks_study_analysis *b);
+
+/* The study's analysis of that name; NULL where it has none. */
+const struct ks_study_analysis *ks_study_find_analysis(const struct ks_study *study,
+                                                       const char *name);
 
 /* "runs/ENV/ARCHITECTURE/seedS" into *folder, which the caller frees. */
 ks_status ks_study_run_folder(const struct ks_study *study, size_t architecture, size_t seed,
                               char **folder);
+
+/* A file that an analysis of the checkpoint at `step` writes: "FOLDER/step_000001000ENDING" of the
+ * standard one, "FOLDER/step_000001000.NAMEENDING" of [analyze NAME]. The caller frees *path. */
+ks_status ks_study_output(const struct ks_study_analysis *analysis, const char *folder, size_t step,
+                          const char *ending, char **path);
+#define KS_STUDY_SPECTRUM ".spectrum.h5"
 
 /* What run.json in a run's folder says of it. */
 struct ks_run_state {

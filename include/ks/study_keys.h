@@ -30,8 +30,9 @@ bool ks_study_is_plain(const char *name);
 ks_status ks_study_take_analyze(const char *key, const char *value);
 /* Forgets the options taken. */
 void ks_study_forget_analyze(void);
-/* What [analyze] of a study says, as the analyzer reads it; without strings. */
-ks_status ks_study_read_analyze(const struct ks_study *study, struct ks_analysis *analysis);
+/* All options of one analysis of a study, as the analyzer reads them; without strings. */
+ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
+                                 struct ks_analysis *analysis);
 
 /* The option takes no value ("exact"): its value in the study is yes or no. */
 bool ks_study_is_flag(const char *key);

@@ -1,4 +1,5 @@
-/* A study's tables: one row an architecture, with intervals, and what the figures draw. */
+/* A study's tables: one row an architecture and analysis, with intervals, and what the figures
+ * draw. */
 #ifndef KS_TABLES_H
 #define KS_TABLES_H
 
@@ -30,15 +31,17 @@ enum {
 extern const char *const ks_column_names[KS_COLUMNS];
 
 struct ks_row {
-    size_t architecture, runs;
+    size_t architecture, analysis, runs;
     size_t dropped; /* kappas that are NaN, or of failed analyses: left out */
     struct ks_estimate value[KS_COLUMNS];
 };
 
 struct ks_summary_table {
-    size_t n_rows;
-    struct ks_row *row; /* [n_rows] in the order of ks_results_order; owned */
-    size_t ranked;      /* rows whose KAPPA_GEOMETRIC is a number */
+    size_t n_rows; /* architectures */
+    size_t n_analyses;
+    struct ks_row *row; /* [n_analyses, n_rows] the standard analysis first, architectures in the
+                         * order of ks_results_order; owned */
+    size_t ranked;      /* rows of the standard analysis whose KAPPA_GEOMETRIC is a number */
     double spearman;    /* of KAPPA_GEOMETRIC and RETURN over those; NaN: undefined, or fewer than
                          * three of them */
 };
@@ -52,7 +55,7 @@ ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
 ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
                           size_t resamples);
 
-/* For a person: aligned columns. */
+/* For a person: aligned columns, of the standard analysis. */
 void ks_summary_print(const struct ks_results *results, const struct ks_summary_table *table,
                       FILE *out);
 /* A value in few digits ("1.3e+06", "-" where it is NaN) into text[32]. */

@@ -202,6 +202,10 @@ static void announce(const struct ks_results *r, const struct ks_summary_table *
         printf("\nSpearman's rank correlation of 10^IQM(log10 kappa) with the return, over %zu "
                "architectures: %.2f\n",
                table->ranked, table->spearman);
+    for (size_t k = 1; k < table->n_analyses; k++)
+        printf("%s%s%s",
+               k > 1 ? ", " : "\nFurther analyses, in tables/summary.csv and report.html: ",
+               r->study->analysis[k].name, k + 1 < table->n_analyses ? "" : "\n");
 }
 
 static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table)

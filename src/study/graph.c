@@ -17,15 +17,21 @@ static ks_status close_command(FILE *stream)
     return fclose(stream) != 0 || failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
 }
 
-static ks_status set_train_command(const struct ks_study *s, const char *train, size_t a,
-                                   size_t seed, struct ks_job *job)
+struct plan {
+    const struct ks_study *study;
+    const struct ks_graph_programs *programs;
+};
+
+static ks_status set_train_command(const struct plan *plan, size_t a, size_t seed,
+                                   struct ks_job *job)
 {
+    const struct ks_study *s = plan->study;
     size_t size;
     FILE *out = open_memstream(&job->command, &size);
 
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
-    ks_shell_word(out, train);
+    ks_shell_word(out, plan->programs->train);
     ks_shell_option(out, "env", s->env);
     ks_shell_option(out, "arch", s->architecture[a].argument);
     fprintf(out, " --seed=%zu --steps=%zu", s->seed[seed], s->steps);
@@ -37,37 +43,47 @@ static ks_status set_train_command(const struct ks_study *s, const char *train, 
         ks_shell_word(out, s->train[i].value);
     }
     ks_shell_option(out, "out", job->folder);
-    fprintf(out, " --resume --quiet");
+    fprintf(out, " --resume%s --quiet", plan->programs->resume_any ? "=any" : "");
     return close_command(out);
 }
 
-static ks_status set_analyze_command(const struct ks_study *s, const char *analyze, size_t memory,
-                                     struct ks_job *job)
+/* Options of the analysis; *limited: --memory is among them. */
+static void print_analysis(FILE *out, const struct ks_study_analysis *analysis, bool *limited)
 {
-    bool limited = memory == 0;
+    if (strcmp(analysis->name, KS_STUDY_STANDARD) != 0)
+        ks_shell_option(out, "name", analysis->name);
+    for (size_t i = 0; i < analysis->n; i++) {
+        const struct ks_setting *setting = &analysis->setting[i];
+
+        *limited = *limited || strcmp(setting->key, "memory") == 0;
+        if (!ks_study_is_flag(setting->key))
+            ks_shell_option(out, setting->key, setting->value);
+        else if (ks_study_is_yes(setting->value))
+            fprintf(out, " --%s", setting->key);
+    }
+}
+
+static ks_status set_analyze_command(const struct plan *plan, struct ks_job *job)
+{
+    bool limited = plan->programs->memory == 0;
     size_t size;
     FILE *out = open_memstream(&job->command, &size);
 
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
-    ks_shell_word(out, analyze);
-    for (size_t i = 0; i < s->n_analyze; i++) {
-        limited = limited || strcmp(s->analyze[i].key, "memory") == 0;
-        if (!ks_study_is_flag(s->analyze[i].key))
-            ks_shell_option(out, s->analyze[i].key, s->analyze[i].value);
-        else if (ks_study_is_yes(s->analyze[i].value))
-            fprintf(out, " --%s", s->analyze[i].key);
-    }
+    ks_shell_word(out, plan->programs->analyze);
+    print_analysis(out, &plan->study->analysis[job->analysis], &limited);
     if (!limited)
-        fprintf(out, " --memory=%zu", memory);
+        fprintf(out, " --memory=%zu", plan->programs->memory);
     fprintf(out, " --quiet ");
     ks_shell_word(out, job->needs);
     return close_command(out);
 }
 
-static ks_status set_training(const struct ks_study *s, const char *train, size_t a, size_t seed,
-                              struct ks_job *job)
+static ks_status set_training(const struct plan *plan, size_t a, size_t seed, struct ks_job *job)
 {
+    const struct ks_study *s = plan->study;
+
     job->trains = true;
     KS_TRY(ks_study_run_folder(s, a, seed, &job->folder));
     KS_TRY(ks_print_string(&job->label, "train %s", job->folder + strlen("runs/")));
@@ -80,52 +96,68 @@ static ks_status set_training(const struct ks_study *s, const char *train, size_
         KS_TRY(ks_print_string(&job->target[i], "%s/%s", job->folder, name));
         job->n_targets++;
     }
-    return set_train_command(s, train, a, seed, job);
+    return set_train_command(plan, a, seed, job);
 }
 
-/* The analysis of one checkpoint of the run that `training` writes. */
-static ks_status set_analysis(const struct ks_study *s, const char *analyze, size_t memory,
-                              const struct ks_job *training, size_t checkpoint, struct ks_job *job)
+/* An analysis of one checkpoint of the run that `training` writes. */
+static ks_status set_analysis(const struct plan *plan, const struct ks_job *training,
+                              size_t checkpoint, struct ks_job *job)
 {
-    const char *needs = training->target[checkpoint];
-    int stem = (int)ks_path_stem(needs, ".h5");
+    const struct ks_study_analysis *analysis = &plan->study->analysis[job->analysis];
 
+    job->step = plan->study->checkpoint[checkpoint];
     KS_TRY(ks_copy_string(training->folder, &job->folder));
-    KS_TRY(ks_copy_string(needs, &job->needs));
-    job->step = s->checkpoint[checkpoint];
-    KS_TRY(ks_print_string(&job->label, "analyze %.*s", stem - (int)strlen("runs/"),
-                           needs + strlen("runs/")));
-    KS_TRY(ks_print_string(&job->log, "%.*s.analyze.log", stem, needs));
+    KS_TRY(ks_copy_string(training->target[checkpoint], &job->needs));
+    KS_TRY(ks_study_output(analysis, job->folder, job->step, ".analyze.log", &job->log));
+    KS_TRY(ks_print_string(&job->label, "analyze %.*s",
+                           (int)ks_path_stem(job->log, ".analyze.log") - (int)strlen("runs/"),
+                           job->log + strlen("runs/")));
     KS_TRY(ks_alloc(1, sizeof *job->target, &job->target));
-    KS_TRY(ks_print_string(&job->target[0], "%.*s.spectrum.h5", stem, needs));
+    KS_TRY(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &job->target[0]));
     job->n_targets = 1;
-    return set_analyze_command(s, analyze, memory, job);
+    return set_analyze_command(plan, job);
 }
 
-ks_status ks_graph_new(const struct ks_study *s, const char *train, const char *analyze,
-                       size_t memory, struct ks_graph **out)
+/* Trainings first: they take longest, and short jobs at the end leave no core idle. */
+static ks_status set_jobs(const struct plan *plan, struct ks_graph *graph)
 {
-    size_t runs = s->n_architectures * s->n_seeds, n = 0;
+    const struct ks_study *s = plan->study;
+    struct ks_job *job = graph->job;
+
+    for (size_t seed = 0; seed < s->n_seeds; seed++)
+        for (size_t a = 0; a < s->n_architectures; a++, job++) {
+            job->run = (size_t)(job - graph->job);
+            KS_TRY(set_training(plan, a, seed, job));
+        }
+    for (size_t run = 0; run < graph->n_runs; run++)
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            for (size_t k = 0; k < s->n_analyses; k++, job++) {
+                job->run = run;
+                job->analysis = k;
+                KS_TRY(set_analysis(plan, &graph->job[run], i, job));
+            }
+    return KS_OK;
+}
+
+size_t ks_graph_jobs(const struct ks_study *s)
+{
+    return s->n_architectures * s->n_seeds * (1 + s->n_checkpoints * s->n_analyses);
+}
+
+ks_status ks_graph_new(const struct ks_study *s, const struct ks_graph_programs *programs,
+                       struct ks_graph **out)
+{
+    const struct plan plan = {s, programs};
     struct ks_graph *graph = NULL;
     ks_status status = KS_OK;
 
     *out = NULL;
     KS_GO(ks_alloc(1, sizeof *graph, &graph));
-    KS_GO(ks_alloc(runs * (1 + s->n_checkpoints), sizeof *graph->job, &graph->job));
-    graph->n_jobs = runs * (1 + s->n_checkpoints);
-    graph->n_runs = runs;
     graph->study = s;
-    /* Trainings first: they take longest, and short jobs at the end leave no core idle. */
-    for (size_t seed = 0; seed < s->n_seeds; seed++)
-        for (size_t a = 0; a < s->n_architectures; a++, n++) {
-            graph->job[n].run = n;
-            KS_GO(set_training(s, train, a, seed, &graph->job[n]));
-        }
-    for (size_t run = 0; run < runs; run++)
-        for (size_t i = 0; i < s->n_checkpoints; i++, n++) {
-            graph->job[n].run = run;
-            KS_GO(set_analysis(s, analyze, memory, &graph->job[run], i, &graph->job[n]));
-        }
+    graph->n_runs = s->n_architectures * s->n_seeds;
+    KS_GO(ks_alloc(ks_graph_jobs(s), sizeof *graph->job, &graph->job));
+    graph->n_jobs = ks_graph_jobs(s);
+    KS_GO(set_jobs(&plan, graph));
     *out = graph, graph = NULL;
 done:
     ks_graph_free(graph);

@@ -2,17 +2,11 @@
  * shell. */
 #include "ks/graph.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "ks/file.h"
 #include "ks/memory.h"
-#include "ks/path.h"
 #include "ks/shell.h"
 #include "ks/text.h"
 
@@ -21,7 +15,7 @@ size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
     const struct ks_job *job = &graph->job[i];
     size_t n = 0;
 
-    for (size_t k = 0; k < job->n_targets && (job->trains || !graph->stale); k++) {
+    for (size_t k = 0; k < job->n_targets && !job->stale; k++) {
         char *path = NULL;
 
         if (ks_print_string(&path, "%s/%s", dir, job->target[k]) == KS_OK)
@@ -77,75 +71,6 @@ bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir)
                              (is_trained(graph, job->run, dir) || is_kept(graph, job, dir));
 }
 
-/* What is done with a file that an analysis has left: `path` in the study's folder. */
-struct action {
-    ks_status (*take)(const char *dir, const char *path, FILE *out);
-    FILE *out;
-};
-
-static ks_status remove_file(const char *dir, const char *path, FILE *out)
-{
-    char *whole = NULL;
-    ks_status status = KS_OK;
-
-    (void)out;
-    KS_TRY(ks_print_string(&whole, "%s/%s", dir, path));
-    if (unlink(whole) != 0 && errno != ENOENT)
-        status = ks_file_fail(errno, whole, "removed");
-    free(whole);
-    return status;
-}
-
-static ks_status print_removal(const char *dir, const char *path, FILE *out)
-{
-    (void)dir;
-    fprintf(out, "rm -f -- ");
-    ks_shell_word(out, path);
-    putc('\n', out);
-    return KS_OK;
-}
-
-/* The files of --keep-basis are named as the analyzer names them: a probe, a process' part of one.
- */
-static ks_status take_steps(const struct ks_job *job, const char *dir, struct action action)
-{
-    const char *base = ks_path_base(job->needs);
-    char *folder = NULL, *pattern = NULL, *path = NULL;
-    struct dirent *entry;
-    DIR *list = NULL;
-    ks_status status = KS_OK;
-
-    KS_GO(ks_print_string(&folder, "%s/%s", dir, job->folder));
-    KS_GO(ks_print_string(&pattern, "%.*s.probe*.basis", (int)ks_path_stem(base, ".h5"), base));
-    list = opendir(folder);
-    if (!list && errno != ENOENT)
-        status = ks_file_fail(errno, folder, "opened");
-    while (list && status == KS_OK && (entry = readdir(list)))
-        if (fnmatch(pattern, entry->d_name, 0) == 0) {
-            KS_GO(ks_print_string(&path, "%s/%s", job->folder, entry->d_name));
-            status = action.take(dir, path, action.out);
-            free(path);
-            path = NULL;
-        }
-done:
-    if (list)
-        closedir(list);
-    free(folder);
-    free(pattern);
-    return status;
-}
-
-static ks_status take_stale(const struct ks_graph *graph, const char *dir, struct action action)
-{
-    for (size_t i = graph->n_runs; i < graph->n_jobs; i++) {
-        if (graph->stale)
-            KS_TRY(action.take(dir, graph->job[i].target[0], action.out));
-        if (graph->stale_steps)
-            KS_TRY(take_steps(&graph->job[i], dir, action));
-    }
-    return KS_OK;
-}
-
 /* What was asked goes into the folder last, as what is there has to be of that. */
 static ks_status print_start(const struct ks_graph *graph, const char *dir, const char *study,
                              FILE *out)
@@ -155,7 +80,7 @@ static ks_status print_start(const struct ks_graph *graph, const char *dir, cons
     fprintf(out, " && cd -- ");
     ks_shell_word(out, dir);
     fprintf(out, " || exit\n");
-    KS_TRY(take_stale(graph, dir, (struct action){print_removal, out}));
+    KS_TRY(ks_graph_print_stale(graph, dir, out));
     if (study) {
         fprintf(out, "cp ");
         ks_shell_word(out, study);
@@ -180,12 +105,5 @@ ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const ch
     }
     ks_shell_word(out, plot);
     fprintf(out, " .\n");
-    return KS_OK;
-}
-
-ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir)
-{
-    KS_TRY(take_stale(graph, dir, (struct action){remove_file, NULL}));
-    graph->stale = graph->stale_steps = false;
     return KS_OK;
 }

@@ -87,26 +87,62 @@ static void print_value(const struct ks_estimate *e, FILE *out)
     fputs("</td>", out);
 }
 
-static void print_table(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
+/* The rows of one analysis; adds to *dropped the kappas that they leave out. */
+static void print_rows(const struct ks_results *r, const struct ks_summary_table *table,
+                       size_t analysis, size_t *dropped, FILE *out)
 {
-    size_t dropped = 0;
-
-    fprintf(out, "<h2>Figures per architecture</h2>\n<div class=\"scroll\"><table>\n<tr>"
-                 "<th>architecture</th>");
+    fprintf(out, "<div class=\"scroll\"><table>\n<tr><th>architecture</th>");
     for (size_t c = 0; c < KS_COLUMNS; c++)
         fprintf(out, "<th>%s</th>", ks_column_names[c]);
     fprintf(out, "</tr>\n");
     for (size_t i = 0; i < table->n_rows; i++) {
+        const struct ks_row *row = &table->row[analysis * table->n_rows + i];
+
         fputs("<tr><td>", out);
-        print_escaped(out, r->study->architecture[table->row[i].architecture].name);
+        print_escaped(out, r->study->architecture[row->architecture].name);
         fputs("</td>", out);
         for (size_t c = 0; c < KS_COLUMNS; c++)
-            print_value(&table->row[i].value[c], out);
+            print_value(&row->value[c], out);
         fputs("</tr>\n", out);
-        dropped += table->row[i].dropped;
+        *dropped += row->dropped;
     }
+    fprintf(out, "</table></div>\n");
+}
+
+/* What the study computes of every checkpoint beside the standard analysis, of which all else on
+ * the page is. */
+static void print_further(const struct ks_results *r, const struct ks_summary_table *table,
+                          FILE *out)
+{
+    for (size_t k = 1; k < table->n_analyses; k++) {
+        const struct ks_study_analysis *a = &r->study->analysis[k];
+        size_t dropped = 0;
+
+        fprintf(out, "<h2>Further analysis: %s</h2>\n<p>The same checkpoints, analyzed with",
+                a->name);
+        for (size_t i = 0; i < a->n; i++) {
+            fprintf(out, "%s <code>", i > 0 ? "," : "");
+            print_escaped(out, a->setting[i].key);
+            fputs(" = ", out);
+            print_escaped(out, a->setting[i].value);
+            fputs("</code>", out);
+        }
+        fprintf(out, "%s. The figures below are of the standard analysis.</p>\n",
+                a->n > 0 ? "" : " the analyzer's defaults");
+        print_rows(r, table, k, &dropped, out);
+        if (dropped > 0)
+            fprintf(out, "<p>%zu values of kappa are left out.</p>\n", dropped);
+    }
+}
+
+static void print_table(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
+{
+    size_t dropped = 0;
+
+    fprintf(out, "<h2>Figures per architecture</h2>\n");
+    print_rows(r, table, 0, &dropped, out);
     fprintf(out,
-            "</table></div>\n<p>Figures of spectra: interquartile means over all checkpoints after "
+            "<p>Figures of spectra: interquartile means over all checkpoints after "
             "the first update and all seeds, pooled; <i>return</i>: interquartile mean of the last "
             "returns; <i>area</i>: mean height of the curve of returns / 1000. In brackets 90%% "
             "stratified bootstrap intervals, seeds drawn whole; with one seed there are none.");
@@ -195,6 +231,7 @@ static ks_status print_page(const struct ks_results *r, const struct ks_summary_
     print_head(r, out);
     print_warnings(r, out);
     print_table(r, table, out);
+    print_further(r, table, out);
     print_reading(r, out);
     KS_TRY(print_figures(r, out));
     fprintf(out, "<h2>What was asked</h2>\n<pre>");

@@ -5,27 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/csv.h"
 #include "ks/memory.h"
-#include "ks/path.h"
-#include "ks/schedule.h"
+#include "ks/study_spectrum.h"
 #include "ks/summary.h"
 #include "ks/text.h"
 
-double ks_result_figure(const struct ks_result *run, size_t checkpoint, const char *name)
+const struct ks_spectrum *ks_results_spectrum(const struct ks_results *r,
+                                              const struct ks_result *run, size_t analysis,
+                                              size_t checkpoint)
 {
-    const struct ks_spectrum *s = run->spectrum[checkpoint];
+    return run->spectrum[analysis * r->study->n_checkpoints + checkpoint];
+}
+
+double ks_results_figure(const struct ks_results *r, const struct ks_result *run, size_t analysis,
+                         size_t checkpoint, const char *name)
+{
+    const struct ks_spectrum *s = ks_results_spectrum(r, run, analysis, checkpoint);
 
     return s ? ks_summary_get(s, name) : NAN;
 }
 
 enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
 
-/* Keeps a line for the reader of the figures. */
-static ks_status warn(struct ks_results *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static ks_status warn(struct ks_results *r, const char *format, ...)
+ks_status ks_results_warn(struct ks_results *r, const char *format, ...)
 {
     char line[1024];
     va_list arguments;
@@ -36,29 +38,6 @@ static ks_status warn(struct ks_results *r, const char *format, ...)
     KS_TRY(ks_grow(r->n_warnings, sizeof *r->warning, &r->warning_room, &r->warning));
     KS_TRY(ks_copy_string(line, &r->warning[r->n_warnings]));
     r->n_warnings++;
-    return KS_OK;
-}
-
-/* --- spectra --- */
-
-/* The spectrum says of which checkpoint it is; a file that was moved is refused. */
-static ks_status check_place(const struct ks_results *r, const struct ks_result *run,
-                             size_t checkpoint, const char *path, const struct ks_spectrum *s)
-{
-    const char *name = r->study->architecture[run->architecture].name;
-    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "architecture");
-    double step = ks_attribute_number(&s->attributes, "env_step");
-    double seed = ks_attribute_number(&s->attributes, "seed");
-
-    if (a && a->type == KS_ATTRIBUTE_STRING && strcmp(a->string, name) != 0)
-        return ks_fail(KS_FORMAT, "%s: architecture: expected '%s', found '%s'", path, name,
-                       a->string);
-    if (!isnan(step) && step != (double)r->study->checkpoint[checkpoint])
-        return ks_fail(KS_FORMAT, "%s: env_step: expected %zu, found %g", path,
-                       r->study->checkpoint[checkpoint], step);
-    if (!isnan(seed) && seed != (double)r->study->seed[run->seed])
-        return ks_fail(KS_FORMAT, "%s: seed: expected %zu, found %g", path,
-                       r->study->seed[run->seed], seed);
     return KS_OK;
 }
 
@@ -74,119 +53,22 @@ static void drop_grids(struct ks_spectrum *s)
 }
 
 static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, const char *folder,
-                               size_t checkpoint)
-{
-    struct ks_spectrum *spectrum = NULL;
-    char name[32], *path = NULL;
-    ks_status status = KS_OK;
-
-    ks_checkpoint_name(r->study->checkpoint[checkpoint], name);
-    KS_TRY(ks_print_string(&path, "%s/%.*s.spectrum.h5", folder, (int)ks_path_stem(name, ".h5"),
-                           name));
-    if (!ks_text_exists(path))
-        goto done;
-    status = ks_spectrum_read(path, &spectrum);
-    if (status == KS_OK)
-        status = check_place(r, run, checkpoint, path, spectrum);
-    if (status == KS_FORMAT || status == KS_IO) {
-        status = warn(r, "%s", ks_error_text());
-    } else if (status == KS_OK) {
-        if (checkpoint + 1 < r->study->n_checkpoints)
-            drop_grids(spectrum);
-        run->spectrum[checkpoint] = spectrum, spectrum = NULL;
-    }
-done:
-    ks_spectrum_free(spectrum);
-    free(path);
-    return status;
-}
-
-/* --- returns --- */
-
-/* A return that is no number, at an evaluation: an error, or with missing = drop none at all. */
-static ks_status refuse_return(const struct ks_results *r, const struct ks_result *run,
-                               const char *path, size_t evaluation, double value)
+                               size_t analysis, size_t checkpoint)
 {
     const struct ks_study *s = r->study;
-
-    if (s->drop_missing)
-        return KS_OK;
-    return ks_fail(KS_FORMAT,
-                   "%s: %s, %s, seed %zu, step %zu: the return is %g (missing = drop in [study] "
-                   "leaves such runs out)",
-                   path, s->env, s->architecture[run->architecture].name, s->seed[run->seed],
-                   s->evaluation[evaluation], value);
-}
-
-/* The return at one evaluation. Rows of a checkpoint without an evaluation have an empty cell or
- * nan there, also beside a row with one. */
-static ks_status take_return(struct ks_results *r, struct ks_result *run, const struct ks_csv *csv,
-                             const size_t column[2], size_t evaluation)
-{
-    size_t target = r->study->evaluation[evaluation], found = 0;
-    double step = 0, value = 0, seen = 0;
-
-    for (size_t i = 0; i < csv->rows; i++) {
-        KS_TRY(ks_csv_number(csv, i, column[0], &step));
-        if (step != (double)target || *ks_csv_cell(csv, i, column[1]) == '\0')
-            continue;
-        KS_TRY(ks_csv_number(csv, i, column[1], &value));
-        if (isnan(value)) {
-            seen = found > 0 ? seen : NAN;
-            continue;
-        }
-        if (found++ > 0)
-            return ks_fail(KS_FORMAT, "%s:%zu: a second return at step %zu", csv->path, i + 2,
-                           target);
-        seen = value;
-    }
-    if (found > 0 && isfinite(seen))
-        run->returns[evaluation] = seen;
-    else if (found > 0 || isnan(seen))
-        return refuse_return(r, run, csv->path, evaluation, seen);
-    return KS_OK;
-}
-
-/* A table with these columns, all numbers. */
-static ks_status read_table(const char *path, struct ks_csv **csv, size_t column[2])
-{
-    double value;
-
-    KS_TRY(ks_csv_read(path, true, csv));
-    KS_TRY(ks_csv_column(*csv, "env_step", &column[0]));
-    KS_TRY(ks_csv_column(*csv, "return_mean", &column[1]));
-    for (size_t i = 0; i < (*csv)->rows; i++) {
-        KS_TRY(ks_csv_number(*csv, i, column[0], &value));
-        if (*ks_csv_cell(*csv, i, column[1]) != '\0')
-            KS_TRY(ks_csv_number(*csv, i, column[1], &value));
-    }
-    return KS_OK;
-}
-
-static ks_status read_returns(struct ks_results *r, struct ks_result *run, const char *folder)
-{
-    struct ks_csv *csv = NULL;
-    size_t column[2] = {0, 0};
+    const struct ks_study_place place = {run->architecture, run->seed, s->checkpoint[checkpoint]};
+    struct ks_spectrum **spectrum = &run->spectrum[analysis * s->n_checkpoints + checkpoint];
     char *path = NULL;
     ks_status status = KS_OK;
 
-    KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
-    if (!ks_text_exists(path))
-        goto done;
-    status = read_table(path, &csv, column);
-    if (status == KS_FORMAT || status == KS_IO) { /* a damaged file: none of its returns */
-        status = warn(r, "%s", ks_error_text());
-        goto done;
-    }
-    for (size_t k = 0; status == KS_OK && k < r->study->n_evaluations; k++)
-        status = take_return(r, run, csv, column, k);
-done:
-    ks_csv_free(csv);
+    KS_TRY(ks_study_output(&s->analysis[analysis], folder, place.step, KS_STUDY_SPECTRUM, &path));
+    if (ks_text_exists(path))
+        status = ks_study_read_spectrum(s, &place, path, spectrum);
+    if (*spectrum && (analysis > 0 || checkpoint + 1 < s->n_checkpoints))
+        drop_grids(*spectrum);
     free(path);
     return status;
 }
-
-/* --- runs --- */
 
 /* A run that is over has all its checkpoints: a spectrum that is not there is one that could not be
  * computed. */
@@ -208,16 +90,17 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
 
     run->architecture = architecture;
     run->seed = seed;
-    KS_GO(ks_alloc(s->n_checkpoints, sizeof(struct ks_spectrum *), &run->spectrum));
+    KS_GO(ks_alloc(s->n_analyses * s->n_checkpoints, sizeof(struct ks_spectrum *), &run->spectrum));
     KS_GO(ks_alloc(s->n_evaluations, sizeof *run->returns, &run->returns));
     for (size_t k = 0; k < s->n_evaluations; k++)
         run->returns[k] = NAN;
     KS_GO(ks_study_run_folder(s, architecture, seed, &relative));
     KS_GO(ks_print_string(&folder, "%s/%s", r->dir, relative));
-    for (size_t i = 0; i < s->n_checkpoints; i++)
-        KS_GO(read_spectrum(r, run, folder, i));
+    for (size_t k = 0; k < s->n_analyses; k++)
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            KS_GO(read_spectrum(r, run, folder, k, i));
     KS_GO(read_state(r, relative, run));
-    KS_GO(read_returns(r, run, folder));
+    KS_GO(ks_result_read_returns(r, run, folder));
 done:
     free(relative);
     free(folder);
@@ -233,14 +116,23 @@ static bool all_set(const bool *list, size_t n)
 }
 
 /* What a run lacks, of what is used: spectra that were not computed, and returns. */
+static size_t count_missing_spectra(const struct ks_results *r, const struct ks_result *run,
+                                    size_t analysis)
+{
+    size_t missing = 0;
+
+    for (size_t i = 0; i < r->study->n_checkpoints; i++)
+        missing += r->common_checkpoint[i] && !ks_results_spectrum(r, run, analysis, i);
+    return missing;
+}
+
 static void count_missing(const struct ks_results *r, const struct ks_result *run, size_t *spectra,
                           size_t *returns)
 {
     const struct ks_study *s = r->study;
 
-    *spectra = *returns = 0;
-    for (size_t i = 0; i < s->n_checkpoints; i++)
-        *spectra += r->common_checkpoint[i] && !run->spectrum[i];
+    *spectra = count_missing_spectra(r, run, 0);
+    *returns = 0;
     for (size_t k = 0; k < s->n_evaluations; k++)
         *returns += r->common_evaluation[k] && isnan(run->returns[k]);
 }
@@ -263,6 +155,23 @@ static void find_common_grid(struct ks_results *r)
     }
 }
 
+static ks_status warn_of_further(struct ks_results *r, const struct ks_result *run)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t k = 1; k < s->n_analyses; k++) {
+        size_t missing = count_missing_spectra(r, run, k);
+
+        if (missing > 0)
+            KS_TRY(ks_results_warn(r,
+                                   "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
+                                   "they count as failed analyses",
+                                   s->architecture[run->architecture].name, s->seed[run->seed],
+                                   missing, s->n_checkpoints, s->analysis[k].name));
+    }
+    return KS_OK;
+}
+
 /* Whether a run can be aggregated, and a warning where something is missing. */
 static ks_status judge_run(struct ks_results *r, struct ks_result *run)
 {
@@ -273,17 +182,19 @@ static ks_status judge_run(struct ks_results *r, struct ks_result *run)
     count_missing(r, run, &spectra, &returns);
     run->complete = returns == 0 && (spectra == 0 || run->is_over);
     if (!run->complete)
-        return warn(r,
-                    "%s, seed %zu: the %s is left out: %zu of %zu spectra and %zu of %zu "
-                    "returns are missing",
-                    name, s->seed[run->seed], s->drop_missing ? "run" : "architecture", spectra,
-                    s->n_checkpoints, returns, s->n_evaluations);
+        return ks_results_warn(
+            r,
+            "%s, seed %zu: the %s is left out: %zu of %zu spectra and %zu of %zu "
+            "returns are missing",
+            name, s->seed[run->seed], s->drop_missing ? "run" : "architecture", spectra,
+            s->n_checkpoints, returns, s->n_evaluations);
     if (spectra > 0)
-        return warn(r,
-                    "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
-                    "count as failed analyses",
-                    name, s->seed[run->seed], spectra, s->n_checkpoints);
-    return KS_OK;
+        KS_TRY(ks_results_warn(
+            r,
+            "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
+            "count as failed analyses",
+            name, s->seed[run->seed], spectra, s->n_checkpoints));
+    return warn_of_further(r, run);
 }
 
 static ks_status judge(struct ks_results *r)
@@ -302,7 +213,8 @@ static ks_status judge(struct ks_results *r)
             r->dropped += s->n_seeds - complete;
     }
     if (r->dropped > 0)
-        KS_TRY(warn(r, "missing = drop: %zu of %zu runs are left out", r->dropped, r->n_runs));
+        KS_TRY(ks_results_warn(r, "missing = drop: %zu of %zu runs are left out", r->dropped,
+                               r->n_runs));
     return KS_OK;
 }
 
@@ -319,7 +231,7 @@ static ks_status read_all(struct ks_results *r)
         find_common_grid(r);
     if (!all_set(r->common_checkpoint, s->n_checkpoints) ||
         !all_set(r->common_evaluation, s->n_evaluations))
-        KS_TRY(warn(r, "grid = common: only the steps that all runs have are used"));
+        KS_TRY(ks_results_warn(r, "grid = common: only the steps that all runs have are used"));
     return judge(r);
 }
 
@@ -352,7 +264,8 @@ void ks_results_free(struct ks_results *r)
     if (!r)
         return;
     for (size_t n = 0; r->run && n < r->n_runs; n++) {
-        for (size_t i = 0; r->run[n].spectrum && i < r->study->n_checkpoints; i++)
+        for (size_t i = 0; r->run[n].spectrum && i < r->study->n_analyses * r->study->n_checkpoints;
+             i++)
             ks_spectrum_free(r->run[n].spectrum[i]);
         free(r->run[n].spectrum);
         free(r->run[n].returns);
@@ -395,10 +308,11 @@ ks_status ks_results_warn_intervals(struct ks_results *r)
         few += r->included[a] && runs > 1 && runs < ENOUGH_RUNS;
     }
     return few == 0 ? KS_OK
-                    : warn(r,
-                           "%zu of %zu architectures have fewer than %d runs: their bootstrap "
-                           "intervals are too narrow",
-                           few, included, ENOUGH_RUNS);
+                    : ks_results_warn(
+                          r,
+                          "%zu of %zu architectures have fewer than %d runs: their bootstrap "
+                          "intervals are too narrow",
+                          few, included, ENOUGH_RUNS);
 }
 
 static int rank_of(const struct ks_study_architecture *a)

@@ -51,6 +51,7 @@ static ks_status apply_stop(struct ks_study *s)
                        "%s:%zu: stop: expected at least %zu, the first checkpoint's step, found "
                        "%zu",
                        s->path, s->stop_line, s->checkpoint[0], s->stop);
+    s->n_scheduled = s->n_checkpoints;
     s->n_checkpoints = count_until(s->n_checkpoints, s->checkpoint, s->end);
     s->n_evaluations = count_until(s->n_evaluations, s->evaluation, s->end);
     return KS_OK;
@@ -125,7 +126,8 @@ void ks_study_free(struct ks_study *s)
         free(s->architecture[i].argument);
     }
     free_settings(s->train, s->n_train);
-    free_settings(s->analyze, s->n_analyze);
+    for (size_t i = 0; i < s->n_analyses; i++)
+        free_settings(s->analysis[i].setting, s->analysis[i].n);
     free(s->checkpoint);
     free(s->evaluation);
     free(s->path);
@@ -140,6 +142,17 @@ ks_status ks_study_run_folder(const struct ks_study *s, size_t architecture, siz
 {
     return ks_print_string(folder, "runs/%s/%s/seed%zu", s->env, s->architecture[architecture].name,
                            s->seed[seed]);
+}
+
+ks_status ks_study_output(const struct ks_study_analysis *analysis, const char *folder, size_t step,
+                          const char *ending, char **path)
+{
+    bool named = strcmp(analysis->name, KS_STUDY_STANDARD) != 0;
+    char checkpoint[32];
+
+    ks_checkpoint_name(step, checkpoint);
+    return ks_print_string(path, "%s/%.*s%s%s%s", folder, (int)ks_path_stem(checkpoint, ".h5"),
+                           checkpoint, named ? "." : "", named ? analysis->name : "", ending);
 }
 
 ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_run_state *state)

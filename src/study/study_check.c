@@ -1,4 +1,4 @@
-/* What [analyze] asks of the critics, as far as it can be known before they are trained. */
+/* What the analyses ask of the critics, as far as it can be known before they are trained. */
 #include "ks/study.h"
 
 #include <stdio.h>
@@ -11,18 +11,25 @@
 #include "ks/slq.h"
 #include "ks/study_keys.h"
 
+struct check {
+    const struct ks_study *study;
+    const struct ks_study_analysis *asked;
+    struct ks_analysis read;
+    size_t observations, actions; /* of the task */
+};
+
 /* The failure with the line of that key, and the architecture that it is about (may be NULL). */
-static ks_status fail_at(const struct ks_study *s, const char *key, const char *architecture)
+static ks_status fail_at(const struct check *c, const char *key, const char *architecture)
 {
     char message[1024];
     size_t line = 0;
 
     snprintf(message, sizeof message, "%s", ks_error_text());
-    for (size_t i = 0; i < s->n_analyze; i++)
-        if (strcmp(s->analyze[i].key, key) == 0)
-            line = s->analyze[i].line;
-    return ks_fail(KS_FORMAT, "%s:%zu: %s%s%s", s->path, line, architecture ? architecture : "",
-                   architecture ? ": " : "", message);
+    for (size_t i = 0; i < c->asked->n; i++)
+        if (strcmp(c->asked->setting[i].key, key) == 0)
+            line = c->asked->setting[i].line;
+    return ks_fail(KS_FORMAT, "%s:%zu: %s%s%s", c->study->path, line,
+                   architecture ? architecture : "", architecture ? ": " : "", message);
 }
 
 static ks_status check_projected(const struct ks_arch *arch)
@@ -35,36 +42,38 @@ static ks_status check_projected(const struct ks_arch *arch)
 }
 
 /* The critics of one architecture. */
-static ks_status check_critics(const struct ks_study *s, const struct ks_analysis *a,
-                               const char *name, const struct ks_networks *critics)
+static ks_status check_critics(const struct check *c, const char *name,
+                               const struct ks_networks *critics)
 {
+    const struct ks_analysis *a = &c->read;
     size_t low, high, n;
 
     if (ks_selection_range(critics, a->critic, -1, &low, &high) != KS_OK)
-        return fail_at(s, "critic", NULL);
+        return fail_at(c, "critic", NULL);
     if (ks_selection_range(critics, a->critic, a->layer, &low, &high) != KS_OK)
-        return fail_at(s, "layer", name);
+        return fail_at(c, "layer", name);
     if (strcmp(a->kind->name, "manifold") == 0 && check_projected(critics->arch) != KS_OK)
-        return fail_at(s, "operator", name);
+        return fail_at(c, "operator", name);
     n = (high - low) * (a->critic < 0 ? critics->ensemble : 1);
     if (a->exact && !a->kind->moving && n > KS_EXACT_LIMIT) {
         ks_fail(KS_FORMAT, "--exact: expected at most %d parameters, found %zu", KS_EXACT_LIMIT, n);
-        return fail_at(s, "exact", name);
+        return fail_at(c, "exact", name);
     }
     return KS_OK;
 }
 
-static ks_status check_architecture(const struct ks_study *s, const struct ks_analysis *a,
-                                    const struct ks_study_architecture *architecture,
-                                    size_t observations, size_t actions)
+static ks_status check_architecture(const struct check *c,
+                                    const struct ks_study_architecture *architecture)
 {
-    struct ks_networks critics = {.ensemble = s->settings.critics};
+    const struct ks_settings *settings = &c->study->settings;
+    struct ks_networks critics = {.ensemble = settings->critics};
     char *critic = NULL, *actor = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_architecture(architecture->argument, &s->settings, actions, &critic, &actor));
-    KS_GO(KS(arch_parse)(critic, architecture->argument, observations + actions, &critics.arch));
-    status = check_critics(s, a, architecture->name, &critics);
+    KS_GO(ks_architecture(architecture->argument, settings, c->actions, &critic, &actor));
+    KS_GO(KS(arch_parse)(critic, architecture->argument, c->observations + c->actions,
+                         &critics.arch));
+    status = check_critics(c, architecture->name, &critics);
 done:
     KS(arch_free)(critics.arch);
     free(critic);
@@ -72,17 +81,28 @@ done:
     return status;
 }
 
-ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t actions)
+static ks_status check_analysis(struct check *c)
 {
-    struct ks_analysis a;
+    const struct ks_study *s = c->study;
 
-    KS_TRY(ks_study_read_analyze(s, &a));
-    if (a.batches > s->settings.analysis_minibatches) {
+    KS_TRY(ks_study_read_analysis(c->asked, &c->read));
+    if (c->read.batches > s->settings.analysis_minibatches) {
         ks_fail(KS_FORMAT, "--batches: expected at most %zu (analysis_minibatches), found %zu",
-                s->settings.analysis_minibatches, a.batches);
-        return fail_at(s, "batches", NULL);
+                s->settings.analysis_minibatches, c->read.batches);
+        return fail_at(c, "batches", NULL);
     }
     for (size_t i = 0; i < s->n_architectures; i++)
-        KS_TRY(check_architecture(s, &a, &s->architecture[i], observations, actions));
+        KS_TRY(check_architecture(c, &s->architecture[i]));
+    return KS_OK;
+}
+
+ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t actions)
+{
+    struct check check = {.study = s, .observations = observations, .actions = actions};
+
+    for (size_t i = 0; i < s->n_analyses; i++) {
+        check.asked = &s->analysis[i];
+        KS_TRY(check_analysis(&check));
+    }
     return KS_OK;
 }

@@ -35,12 +35,16 @@ static bool has_seeds(const struct ks_study *asked, const struct ks_study *held)
     return true;
 }
 
-/* The number of threads, too: checkpoints do not depend on it, but a run goes on with no other. */
-static const char *different_setting(const struct ks_study *a, const struct ks_study *b)
+/* The number of threads, too: checkpoints do not depend on it, but a run goes on with another only
+ * where training is told to accept that. */
+static const char *different_setting(const struct ks_study *a, const struct ks_study *b,
+                                     bool any_threads)
 {
     for (const struct ks_key *key = ks_keys; key->name; key++) {
         char of_a[KS_VALUE_LENGTH], of_b[KS_VALUE_LENGTH];
 
+        if (any_threads && strcmp(key->name, "threads") == 0)
+            continue;
         ks_settings_print(&a->settings, key, of_a);
         ks_settings_print(&b->settings, key, of_b);
         if (strcmp(of_a, of_b) != 0)
@@ -49,13 +53,14 @@ static const char *different_setting(const struct ks_study *a, const struct ks_s
     return NULL;
 }
 
-const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held)
+const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held,
+                                bool any_threads)
 {
     return strcmp(asked->env, held->env) != 0 ? "env"
            : !has_architectures(asked, held)  ? "architectures"
            : !has_seeds(asked, held)          ? "seeds"
            : asked->steps != held->steps      ? "steps"
-                                              : different_setting(asked, held);
+                                              : different_setting(asked, held, any_threads);
 }
 
 /* The others say how many steps there are, and how much memory may be filled. */
@@ -65,30 +70,38 @@ static bool is_of_steps(const struct ks_setting *s)
            strcmp(s->key, "memory") != 0;
 }
 
-static bool has(const struct ks_study *study, const struct ks_setting *s)
+static bool has(const struct ks_study_analysis *analysis, const struct ks_setting *s)
 {
-    for (size_t i = 0; i < study->n_analyze; i++)
-        if (strcmp(study->analyze[i].key, s->key) == 0 &&
-            strcmp(study->analyze[i].value, s->value) == 0)
+    for (size_t i = 0; i < analysis->n; i++)
+        if (strcmp(analysis->setting[i].key, s->key) == 0 &&
+            strcmp(analysis->setting[i].value, s->value) == 0)
             return true;
     return false;
 }
 
-/* All that [analyze] of `a` says `b` says, too; with `steps` all that Lanczos steps depend on. */
-static bool says(const struct ks_study *b, const struct ks_study *a, bool steps)
+/* All that `a` says `b` says, too; with `steps` all that Lanczos steps depend on. */
+static bool says(const struct ks_study_analysis *b, const struct ks_study_analysis *a, bool steps)
 {
-    for (size_t i = 0; i < a->n_analyze; i++)
-        if ((!steps || is_of_steps(&a->analyze[i])) && !has(b, &a->analyze[i]))
+    for (size_t i = 0; i < a->n; i++)
+        if ((!steps || is_of_steps(&a->setting[i])) && !has(b, &a->setting[i]))
             return false;
     return true;
 }
 
-bool ks_study_same_analysis(const struct ks_study *a, const struct ks_study *b)
+bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b)
 {
     return says(a, b, false) && says(b, a, false);
 }
 
-bool ks_study_same_steps(const struct ks_study *a, const struct ks_study *b)
+bool ks_study_same_steps(const struct ks_study_analysis *a, const struct ks_study_analysis *b)
 {
     return says(a, b, true) && says(b, a, true);
+}
+
+const struct ks_study_analysis *ks_study_find_analysis(const struct ks_study *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_analyses; i++)
+        if (strcmp(s->analysis[i].name, name) == 0)
+            return &s->analysis[i];
+    return NULL;
 }

@@ -7,7 +7,7 @@
 #include "ks/options.h"
 
 /* Where files go and how summaries are printed is the study's business. */
-static const char *const refused[] = {"out", "json", "csv", "apply", "output", "gradient"};
+static const char *const refused[] = {"out", "json", "csv", "apply", "output", "gradient", "name"};
 
 static const struct poptOption *find_option(const char *key)
 {
@@ -99,12 +99,13 @@ void ks_study_forget_analyze(void)
     }
 }
 
-ks_status ks_study_read_analyze(const struct ks_study *s, struct ks_analysis *analysis)
+ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
+                                 struct ks_analysis *analysis)
 {
     ks_status status = KS_OK;
 
-    for (size_t i = 0; i < s->n_analyze && status == KS_OK; i++)
-        status = ks_study_take_analyze(s->analyze[i].key, s->analyze[i].value);
+    for (size_t i = 0; i < asked->n && status == KS_OK; i++)
+        status = ks_study_take_analyze(asked->setting[i].key, asked->setting[i].value);
     if (status == KS_OK)
         status = ks_analysis_read(analysis);
     ks_study_forget_analyze();

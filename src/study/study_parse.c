@@ -10,16 +10,18 @@
 #include <ini.h>
 
 #include "ks/memory.h"
+#include "ks/options.h"
 #include "ks/schedule.h"
 
 enum { STUDY_KEYS = 7 };
 
 struct parser {
     struct ks_study *study;
-    bool seen[STUDY_KEYS]; /* keys of [study], in the table's order */
-    const char *next;      /* what of the text is to be read     */
-    size_t line;           /* the number of the line read last   */
-    bool indented;         /* it goes on with the value before it */
+    struct ks_study_analysis *analysis; /* whose section is read; NULL: another one is */
+    bool seen[STUDY_KEYS];              /* keys of [study], in the table's order */
+    const char *next;                   /* what of the text is to be read     */
+    size_t line;                        /* the number of the line read last   */
+    bool indented;                      /* it goes on with the value before it */
     bool check_files;
     ks_status status; /* the first failure */
 };
@@ -141,6 +143,18 @@ static ks_status add_setting(const struct parser *p, struct ks_setting *list, si
     return ks_copy_string(value, &list[*n - 1].value);
 }
 
+/* The analyzer's parser holds the options of one analysis at a time, and sections may alternate. */
+static ks_status take_analysis(struct parser *p, const char *key, const char *value)
+{
+    struct ks_study_analysis *a = p->analysis;
+
+    KS_TRY(add_setting(p, a->setting, &a->n, key, value));
+    ks_study_forget_analyze();
+    for (size_t i = 0; i < a->n; i++)
+        KS_TRY(ks_study_take_analyze(a->setting[i].key, a->setting[i].value));
+    return KS_OK;
+}
+
 static ks_status take(struct parser *p, const char *section, const char *key, const char *value)
 {
     struct ks_study *s = p->study;
@@ -151,10 +165,8 @@ static ks_status take(struct parser *p, const char *section, const char *key, co
         KS_TRY(add_setting(p, s->train, &s->n_train, key, value));
         return ks_settings_set(&s->settings, key, value);
     }
-    if (strcmp(section, "analyze") == 0) {
-        KS_TRY(add_setting(p, s->analyze, &s->n_analyze, key, value));
-        return ks_study_take_analyze(key, value);
-    }
+    if (p->analysis)
+        return take_analysis(p, key, value);
     return ks_fail(KS_FORMAT, "'%s' stands outside of [study], [train] and [analyze]", key);
 }
 
@@ -180,17 +192,47 @@ static int handle(void *user, const char *section, const char *key, const char *
     return status == KS_OK ? 1 : fail_here(p, status);
 }
 
-/* Sections are looked at here: libinih tells only of those that hold a key. */
-static void check_section(struct parser *p, const char *line)
+/* The section [analyze NAME], from the name on. */
+static ks_status open_analysis(struct parser *p, const char *name)
 {
-    static const char *const known[] = {"[study]", "[train]", "[analyze]"};
+    struct ks_study *s = p->study;
+    int length = (int)strspn(name, ks_analysis_name_characters);
 
-    for (size_t i = 0; i < 3; i++)
-        if (strncmp(line, known[i], strlen(known[i])) == 0)
-            return;
-    ks_fail(KS_FORMAT, "expected [study], [train] or [analyze], found '%.*s'",
-            (int)strcspn(line, "\r\n"), line);
-    fail_here(p, KS_FORMAT);
+    if (length == 0 || length > KS_STUDY_NAME || name[length + strspn(name + length, " \t")] != ']')
+        return ks_fail(KS_FORMAT,
+                       "[analyze NAME]: expected a name of 1 to %d letters, digits, - and _, found "
+                       "'%.*s'",
+                       KS_STUDY_NAME, (int)strcspn(name, "]\r\n"), name);
+    for (size_t i = 0; i < s->n_analyses; i++)
+        if (strlen(s->analysis[i].name) == (size_t)length &&
+            strncmp(s->analysis[i].name, name, (size_t)length) == 0)
+            return ks_fail(KS_FORMAT, "[analyze %.*s]: %s", length, name,
+                           i == 0 ? "that is what [analyze] itself is called"
+                                  : "there is a section of that name");
+    if (s->n_analyses == KS_STUDY_ANALYSES)
+        return ks_fail(KS_FORMAT, "more than %d analyses", KS_STUDY_ANALYSES);
+    p->analysis = &s->analysis[s->n_analyses++];
+    snprintf(p->analysis->name, sizeof p->analysis->name, "%.*s", length, name);
+    return KS_OK;
+}
+
+static bool starts(const char *line, const char *with)
+{
+    return strncmp(line, with, strlen(with)) == 0;
+}
+
+/* Sections are looked at here: libinih tells only of those that hold a key. */
+static ks_status open_section(struct parser *p, const char *line)
+{
+    static const char named[] = "[analyze ";
+
+    p->analysis = starts(line, "[analyze]") ? &p->study->analysis[0] : NULL;
+    if (p->analysis || starts(line, "[study]") || starts(line, "[train]"))
+        return KS_OK;
+    if (starts(line, named))
+        return open_analysis(p, line + strlen(named) + strspn(line + strlen(named), " "));
+    return ks_fail(KS_FORMAT, "expected [study], [train] or [analyze], found '%.*s'",
+                   (int)strcspn(line, "\r\n"), line);
 }
 
 /* fgets for the text in memory. */
@@ -198,6 +240,7 @@ static char *next_line(char *line, int room, void *stream)
 {
     struct parser *p = stream;
     size_t length = strcspn(p->next, "\n"), whole = length + (p->next[length] == '\n');
+    ks_status status = KS_OK;
 
     if (!*p->next || p->status != KS_OK)
         return NULL;
@@ -212,7 +255,9 @@ static char *next_line(char *line, int room, void *stream)
     p->next += whole;
     p->indented = isspace((unsigned char)*line) != 0;
     if (line[strspn(line, " \t")] == '[')
-        check_section(p, line + strspn(line, " \t"));
+        status = open_section(p, line + strspn(line, " \t"));
+    if (status != KS_OK)
+        fail_here(p, status);
     return line;
 }
 
@@ -222,6 +267,8 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files)
     int line;
 
     ks_settings_start(&study->settings);
+    study->n_analyses = 1;
+    snprintf(study->analysis[0].name, sizeof study->analysis[0].name, "%s", KS_STUDY_STANDARD);
     line = ini_parse_stream(next_line, &p, handle, &p);
     ks_study_forget_analyze();
     if (p.status != KS_OK)

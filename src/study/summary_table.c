@@ -1,4 +1,4 @@
-/* One row an architecture: pooled figures and their intervals.
+/* One row an architecture and analysis: pooled figures and their intervals.
  *
  * Figure 4 of the XQC paper has one point an architecture; pooling over seeds and checkpoints is
  * our reading of "over the entire course of training and seeds". Seeds are resampled whole, each
@@ -55,20 +55,19 @@ static void pool_free(struct pool *p)
     free(p->step);
 }
 
-static void pool_fill(const struct ks_results *r, size_t runs, const struct ks_result **run,
+static void pool_fill(const struct ks_results *r, size_t analysis, const struct ks_result **run,
                       struct pool *p)
 {
     const struct ks_study *s = r->study;
 
-    p->runs = runs;
-    for (size_t n = 0; n < runs; n++) {
+    for (size_t n = 0; n < p->runs; n++) {
         size_t used = 0;
 
         for (size_t i = 0; i < s->n_checkpoints; i++)
             if (is_pooled(r, i)) {
                 for (size_t f = 0; f < KS_POOLED; f++)
-                    p->figure[f][n * p->checkpoints + used] = ks_result_figure(run[n], i,
-                                                                               ks_column_names[f]);
+                    p->figure[f][n * p->checkpoints + used] = ks_results_figure(
+                        r, run[n], analysis, i, ks_column_names[f]);
                 used++;
             }
         used = 0;
@@ -124,8 +123,9 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     ks_status status = KS_OK;
 
     row->runs = ks_results_runs(r, row->architecture, run);
+    pool.runs = row->runs;
     KS_GO(pool_new(r, &pool));
-    pool_fill(r, row->runs, run, &pool);
+    pool_fill(r, row->analysis, run, &pool);
     for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
         row->dropped += isnan(pool.figure[KS_KAPPA][i]);
     statistic.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
@@ -162,12 +162,17 @@ ks_status ks_summary_table(const struct ks_results *r, size_t resamples,
 {
     size_t order[KS_STUDY_ARCHITECTURES], n = ks_results_order(r, order);
 
-    *table = (struct ks_summary_table){.spearman = NAN};
-    KS_TRY(ks_alloc(n, sizeof *table->row, &table->row));
-    for (; table->n_rows < n; table->n_rows++) {
-        table->row[table->n_rows].architecture = order[table->n_rows];
-        KS_TRY(fill_row(r, resamples, &table->row[table->n_rows]));
-    }
+    *table = (struct ks_summary_table){
+        .n_rows = n, .n_analyses = r->study->n_analyses, .spearman = NAN};
+    KS_TRY(ks_alloc(table->n_analyses * n, sizeof *table->row, &table->row));
+    for (size_t k = 0; k < table->n_analyses; k++)
+        for (size_t i = 0; i < n; i++) {
+            struct ks_row *row = &table->row[k * n + i];
+
+            row->architecture = order[i];
+            row->analysis = k;
+            KS_TRY(fill_row(r, resamples, row));
+        }
     return correlate(table);
 }
 

@@ -48,7 +48,7 @@ static ks_status find_figures(const struct ks_results *r, size_t *n, char ***nam
 
     *n = 0;
     for (size_t run = 0; run < r->n_runs; run++)
-        for (size_t i = 0; i < r->study->n_checkpoints; i++) {
+        for (size_t i = 0; i < r->study->n_analyses * r->study->n_checkpoints; i++) {
             const struct ks_spectrum *s = r->run[run].spectrum[i];
 
             for (size_t k = 0; s && k < s->summary.n; k++) {
@@ -80,6 +80,17 @@ static void print_blas(FILE *out, const struct ks_spectrum *s)
     }
 }
 
+/* The rest of a row: what the spectrum says of its checkpoint, and its figures of these names. */
+static void print_spectrum(FILE *out, const struct ks_spectrum *s, size_t n, char *const *names)
+{
+    print_number(out, ks_attribute_number(&s->attributes, "update"));
+    print_number(out, ks_attribute_number(&s->attributes, "return_mean"));
+    print_blas(out, s);
+    for (size_t k = 0; k < n; k++)
+        print_number(out, ks_summary_get(s, names[k]));
+    putc('\n', out);
+}
+
 static ks_status write_checkpoints(const struct context *c, FILE *out)
 {
     const struct ks_results *r = c->r;
@@ -87,24 +98,22 @@ static ks_status write_checkpoints(const struct context *c, FILE *out)
     size_t n = 0;
     ks_status status = find_figures(r, &n, &names);
 
-    fprintf(out, "env,architecture,seed,env_step,update,return_mean,blas_version,blas_kernel");
+    fprintf(out,
+            "env,architecture,seed,env_step,analysis,update,return_mean,blas_version,blas_kernel");
     for (size_t k = 0; k < n; k++)
         fprintf(out, ",%s", names[k]);
     putc('\n', out);
     for (size_t run = 0; run < r->n_runs; run++)
-        for (size_t i = 0; i < r->study->n_checkpoints; i++) {
-            const struct ks_spectrum *s = r->run[run].spectrum[i];
+        for (size_t i = 0; i < r->study->n_checkpoints; i++)
+            for (size_t a = 0; a < r->study->n_analyses; a++) {
+                const struct ks_spectrum *s = ks_results_spectrum(r, &r->run[run], a, i);
 
-            if (!s)
-                continue;
-            print_place(out, r, &r->run[run], r->study->checkpoint[i]);
-            print_number(out, ks_attribute_number(&s->attributes, "update"));
-            print_number(out, ks_attribute_number(&s->attributes, "return_mean"));
-            print_blas(out, s);
-            for (size_t k = 0; k < n; k++)
-                print_number(out, ks_summary_get(s, names[k]));
-            putc('\n', out);
-        }
+                if (!s)
+                    continue;
+                print_place(out, r, &r->run[run], r->study->checkpoint[i]);
+                fprintf(out, ",%s", r->study->analysis[a].name);
+                print_spectrum(out, s, n, names);
+            }
     free(names);
     return status;
 }
@@ -124,21 +133,21 @@ static ks_status write_returns(const struct context *c, FILE *out)
     return KS_OK;
 }
 
-/* --- one row an architecture --- */
+/* --- one row an architecture and analysis --- */
 
 static ks_status write_summary(const struct context *c, FILE *out)
 {
-    fprintf(out, "architecture,normalization,weight_normalization,loss,runs,dropped");
+    fprintf(out, "architecture,normalization,weight_normalization,loss,analysis,runs,dropped");
     for (size_t k = 0; k < KS_COLUMNS; k++)
         fprintf(out, ",%s,%s_low,%s_high", ks_column_names[k], ks_column_names[k],
                 ks_column_names[k]);
     putc('\n', out);
-    for (size_t i = 0; i < c->table->n_rows; i++) {
+    for (size_t i = 0; i < c->table->n_analyses * c->table->n_rows; i++) {
         const struct ks_study_architecture *a = architecture_of(c, i);
         const struct ks_row *row = &c->table->row[i];
 
-        fprintf(out, "%s,%s,%d,%s,%zu,%zu", a->name, a->normalization, a->weight_normalization,
-                a->loss, row->runs, row->dropped);
+        fprintf(out, "%s,%s,%d,%s,%s,%zu,%zu", a->name, a->normalization, a->weight_normalization,
+                a->loss, c->r->study->analysis[row->analysis].name, row->runs, row->dropped);
         for (size_t k = 0; k < KS_COLUMNS; k++) {
             print_number(out, row->value[k].value);
             print_number(out, row->value[k].low);
@@ -196,7 +205,7 @@ static ks_status write_curve(const struct context *c, size_t row, bool kappa, FI
 
         for (size_t t = 0; t < all; t++)
             if (used[t])
-                s.value[n * s.steps + k++] = kappa ? ks_result_figure(run[n], t, "kappa")
+                s.value[n * s.steps + k++] = kappa ? ks_results_figure(r, run[n], 0, t, "kappa")
                                                    : run[n]->returns[t];
     }
     KS_GO(print_curve(c, row, &s, out));
@@ -229,7 +238,8 @@ static ks_status write_return_curves(const struct context *c, FILE *out)
     return write_curves(c, false, out);
 }
 
-/* --- spectra of one run an architecture: the first that is used and has its last one --- */
+/* --- standard spectra of one run an architecture: the first that is used and has its last one ---
+ */
 
 static const struct ks_result *first_run(const struct context *c, size_t row)
 {

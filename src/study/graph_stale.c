@@ -1,0 +1,169 @@
+/* What analyses have left in a study's folder that has to be made again. */
+#include "ks/graph.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ks/file.h"
+#include "ks/memory.h"
+#include "ks/path.h"
+#include "ks/shell.h"
+#include "ks/text.h"
+
+/* What is done with a file that an analysis has left: `path` in the study's folder. */
+struct action {
+    ks_status (*take)(const char *dir, const char *path, FILE *out);
+    FILE *out;
+};
+
+static bool is_there(const char *dir, const char *path)
+{
+    char *whole = NULL;
+    bool there = ks_print_string(&whole, "%s/%s", dir, path) == KS_OK && ks_text_exists(whole);
+
+    free(whole);
+    return there;
+}
+
+static ks_status remove_file(const char *dir, const char *path, FILE *out)
+{
+    char *whole = NULL;
+    ks_status status = KS_OK;
+
+    (void)out;
+    KS_TRY(ks_print_string(&whole, "%s/%s", dir, path));
+    if (unlink(whole) != 0 && errno != ENOENT)
+        status = ks_file_fail(errno, whole, "removed");
+    free(whole);
+    return status;
+}
+
+static ks_status print_removal(const char *dir, const char *path, FILE *out)
+{
+    (void)dir;
+    fprintf(out, "rm -f -- ");
+    ks_shell_word(out, path);
+    putc('\n', out);
+    return KS_OK;
+}
+
+/* "step_000001000.probe0.basis", or "step_000001000.probe0.1of4.basis", one process' part of it, as
+ * the analyzer names them; `stem` ends before ".probe". */
+static bool is_step_file(const char *name, const char *stem)
+{
+    static const char digits[] = "0123456789", probe[] = ".probe";
+
+    if (strncmp(name, stem, strlen(stem)) != 0)
+        return false;
+    name += strlen(stem);
+    if (strncmp(name, probe, strlen(probe)) != 0 || !strspn(name + strlen(probe), digits))
+        return false;
+    name += strlen(probe) + strspn(name + strlen(probe), digits);
+    return strcmp(name, ".basis") == 0 || fnmatch(".[0-9]*of[0-9]*.basis", name, 0) == 0;
+}
+
+/* The Lanczos steps that the analysis of this output has kept. */
+static ks_status take_steps(const char *dir, const char *folder, const char *stem,
+                            struct action action)
+{
+    char *whole = NULL, *path = NULL;
+    struct dirent *entry;
+    DIR *list = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&whole, "%s/%s", dir, folder));
+    list = opendir(whole);
+    if (!list && errno != ENOENT)
+        status = ks_file_fail(errno, whole, "opened");
+    while (list && status == KS_OK && (entry = readdir(list)))
+        if (is_step_file(entry->d_name, stem)) {
+            KS_GO(ks_print_string(&path, "%s/%s", folder, entry->d_name));
+            status = action.take(dir, path, action.out);
+            free(path);
+            path = NULL;
+        }
+done:
+    if (list)
+        closedir(list);
+    free(whole);
+    return status;
+}
+
+/* One checkpoint's spectrum and steps of one analysis. */
+static ks_status take_output(const struct ks_study_analysis *analysis, const struct ks_job *job,
+                             struct ks_graph_change change, const char *dir, struct action action)
+{
+    char *spectrum = NULL, *stem = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &spectrum));
+    KS_GO(ks_study_output(analysis, job->folder, job->step, "", &stem));
+    if (change.spectra && is_there(dir, spectrum))
+        KS_GO(action.take(dir, spectrum, action.out));
+    if (change.steps)
+        KS_GO(take_steps(dir, job->folder, ks_path_base(stem), action));
+done:
+    free(spectrum);
+    free(stem);
+    return status;
+}
+
+/* Of the checkpoints behind `stop`, which have no jobs: with the options of now their spectra will
+ * be asked for when `stop` is raised. */
+static ks_status take_behind(const struct ks_graph *graph, const struct ks_job *training,
+                             const char *dir, struct action action)
+{
+    const struct ks_study *s = graph->study;
+    struct ks_job job = *training;
+
+    for (size_t i = s->n_checkpoints; i < s->n_scheduled; i++)
+        for (size_t k = 0; k < s->n_analyses; k++) {
+            job.step = s->checkpoint[i];
+            KS_TRY(take_output(&s->analysis[k], &job, graph->change[k], dir, action));
+        }
+    return KS_OK;
+}
+
+static ks_status take_stale(const struct ks_graph *graph, const char *dir, struct action action)
+{
+    for (size_t i = 0; i < graph->n_jobs; i++) {
+        const struct ks_job *job = &graph->job[i];
+        struct ks_graph_change change = {job->stale, job->stale_steps};
+
+        if (job->trains)
+            KS_TRY(take_behind(graph, job, dir, action));
+        else if (job->stale || job->stale_steps)
+            KS_TRY(take_output(&graph->study->analysis[job->analysis], job, change, dir, action));
+    }
+    return KS_OK;
+}
+
+void ks_graph_set_change(struct ks_graph *graph, size_t analysis, struct ks_graph_change change)
+{
+    graph->change[analysis] = change;
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        if (graph->job[i].analysis == analysis) {
+            graph->job[i].stale = change.spectra;
+            graph->job[i].stale_steps = change.steps;
+        }
+}
+
+ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out)
+{
+    return take_stale(graph, dir, (struct action){print_removal, out});
+}
+
+ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir)
+{
+    KS_TRY(take_stale(graph, dir, (struct action){remove_file, NULL}));
+    for (size_t k = 0; k < graph->study->n_analyses; k++)
+        graph->change[k] = (struct ks_graph_change){false, false};
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        graph->job[i].stale = graph->job[i].stale_steps = false;
+    return KS_OK;
+}
