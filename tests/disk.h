@@ -3,7 +3,7 @@
  *
  *   DIES    SIGKILL, in the midst of a write
  *   FULL    nothing more can be written
- *   STOPS   SIGTERM
+ *   STOPS   SIGTERM, or what `stopping` says
  *
  * The monotonic clock counts how often it is asked, so that times and rates are the same in every
  * run. */
@@ -23,6 +23,7 @@ long syscall(long number, ...); /* not of POSIX */
 
 static enum { LIVES, DIES, FULL, STOPS } fate;
 static size_t fate_at, operations;
+static int stopping = SIGTERM;
 
 /* Whether the call fails. */
 static inline bool meets_fate(void)
@@ -31,7 +32,7 @@ static inline bool meets_fate(void)
     if (fate == DIES && operations == fate_at)
         kill(getpid(), SIGKILL);
     if (fate == STOPS && operations == fate_at)
-        raise(SIGTERM);
+        raise(stopping);
     errno = ENOSPC;
     return fate == FULL && operations >= fate_at;
 }

@@ -158,18 +158,37 @@ static void test_signals(void **state)
     remove_folder(folder[1]);
 }
 
-/* As in a background job of a shell script. */
+/* The terminal is closed, or the connection ends: as at SIGTERM. */
+static void test_hangup(void **state)
+{
+    (void)state;
+    stopping = SIGHUP;
+    assert_int_equal(run(&ground[0], folder[0], (struct plan){.fate = STOPS, .fate_at = 40}), 1);
+    stopping = SIGTERM;
+    assert_said(folder[0], "stopped by SIGHUP at environment step ");
+    assert_state(folder[0], "stopped");
+    assert_int_equal(newest_point(folder[0]), described_number(folder[0], "env_step"));
+    finish(0);
+}
+
+/* As in a background job of a shell script, and as nohup asks for. */
 static void test_ignored_signal(void **state)
 {
-    int result;
+    static const int signals[] = {SIGTERM, SIGHUP};
 
     (void)state;
-    signal(SIGTERM, SIG_IGN);
-    result = run(&ground[0], folder[0], (struct plan){.fate = STOPS, .fate_at = 20});
-    signal(SIGTERM, SIG_DFL);
-    assert_int_equal(result, 0);
-    assert_string_equal(said(folder[0]), "");
-    finish(0);
+    for (size_t i = 0; i < 2; i++) {
+        int result;
+
+        stopping = signals[i];
+        signal(stopping, SIG_IGN);
+        result = run(&ground[0], folder[0], (struct plan){.fate = STOPS, .fate_at = 20});
+        signal(stopping, SIG_DFL);
+        stopping = SIGTERM;
+        assert_int_equal(result, 0);
+        assert_string_equal(said(folder[0]), "");
+        finish(0);
+    }
 }
 
 /* progress.csv, where it is there, ends with a row. */
@@ -347,11 +366,17 @@ static void test_two_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_straight),        cmocka_unit_test(test_deaths_at_all_operations),
-        cmocka_unit_test(test_signals),         cmocka_unit_test(test_ignored_signal),
-        cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_deaths_at_random),
-        cmocka_unit_test(test_deaths_in_a_row), cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_without_resume),  cmocka_unit_test(test_finished),
+        cmocka_unit_test(test_straight),
+        cmocka_unit_test(test_deaths_at_all_operations),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_hangup),
+        cmocka_unit_test(test_ignored_signal),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_deaths_at_random),
+        cmocka_unit_test(test_deaths_in_a_row),
+        cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_without_resume),
+        cmocka_unit_test(test_finished),
         cmocka_unit_test(test_two_at_once),
     };
 

@@ -24,6 +24,7 @@ static const struct {
     {"returns", KS_ATTRIBUTE_LIST},         {"gamma", KS_ATTRIBUTE_NUMBER},
     {"learning_rate", KS_ATTRIBUTE_NUMBER}, {"reward_scale", KS_ATTRIBUTE_NUMBER},
     {"temperature", KS_ATTRIBUTE_NUMBER},   {"library_versions", KS_ATTRIBUTE_STRING},
+    {"resumed_any", KS_ATTRIBUTE_INTEGER},
 };
 
 static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c)

@@ -1,0 +1,522 @@
+/* Runs that go on under other conditions than those they began with, and runs that an older version
+ * of the program began. */
+#include "points.h"
+#include "trainer.h"
+
+#include "ks/checkpoint.h"
+#include "ks/processor.h"
+
+static struct ground ground[2]; /* one thread, two */
+static const char GROUND[] = "stopped", WHOLE[] = "whole", RUN[] = "run";
+enum { STOPPED = 16 };
+
+static int set_up(void **state)
+{
+    if (scratch_make(state) != 0)
+        return -1;
+    ks_blas_start(NULL);
+    build_ground(&ground[0], 1);
+    build_ground(&ground[1], 2);
+    assert_runs(&ground[0], WHOLE, (struct plan){.resume = KS_RESUME_NOT});
+    assert_runs(&ground[0], GROUND, (struct plan){.save_every = 1e9, .stop_at = STOPPED});
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    ks_run_free(ground[0].run);
+    ks_run_free(ground[1].run);
+    return remove_all(state);
+}
+
+static const char *in_run(const char *file)
+{
+    char name[100];
+
+    snprintf(name, sizeof name, "%s/%s", RUN, file);
+    return scratch(name);
+}
+
+/* A copy of the stopped run, whose point is then taken apart. */
+static struct image open_ground(void)
+{
+    remove_folder(RUN);
+    assert_int_equal(shell("cp -a", GROUND, RUN), 0);
+    return read_point(in_run("resume/point.0"));
+}
+
+static void close_ground(struct image *p)
+{
+    write_point(in_run("resume/point.0"), p);
+}
+
+static int resume(enum ks_resume how)
+{
+    return run(&ground[0], RUN, (struct plan){.resume = how});
+}
+
+static void assert_goes_on(enum ks_resume how)
+{
+    if (resume(how) != 0)
+        fail_msg("%s", said(RUN));
+}
+
+/* One line, exit status 2; the run stays what it was. */
+static void assert_refused(enum ks_resume how, const char *words)
+{
+    assert_int_equal(resume(how), 2);
+    assert_said(RUN, words);
+    assert_ptr_equal(strchr(said(RUN), '\n') + 1, strchr(said(RUN), '\0'));
+    assert_state(RUN, "stopped");
+    assert_int_equal(access(in_run("resume/point.0"), F_OK), 0);
+}
+
+/* run.json has these changes and no others. */
+static void assert_changes(json_t *expected)
+{
+    json_t *object = described(RUN);
+
+    if (!json_equal(json_object_get(object, "changes"), expected))
+        fail_msg("changes: %s", json_dumps(json_object_get(object, "changes"), 0));
+    json_decref(object);
+    json_decref(expected);
+}
+
+static double changes_in_checkpoint(const char *file)
+{
+    struct ks_checkpoint *c;
+    double n;
+
+    assert_ok(ks_checkpoint_read(in_run(file), &c));
+    n = ks_attribute_number(&c->attributes, "resumed_any");
+    ks_checkpoint_free(c);
+    return n;
+}
+
+/* Each condition by itself, as another machine or version would have it. Nothing but its name is
+ * another here, so the rows are those of a run that was left alone. */
+static void test_each_condition(void **state)
+{
+    static const char *const names[] = {"threads",     "kappascope", "blas",
+                                        "blas_kernel", "mujoco",     "mujoco_flags"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct image p = open_ground();
+        json_t *from = i == 0 ? json_integer(7) : json_string("other"),
+               *to = json_incref(json_object_get(p.key, names[i]));
+        char words[100];
+
+        assert_non_null(to);
+        json_object_set(p.key, names[i], from);
+        close_ground(&p);
+        snprintf(words, sizeof words, "expected %s ", names[i]);
+        assert_refused(KS_RESUME_EXACT, words);
+        assert_said(RUN, "; --resume=any accepts that and notes it in run.json\n");
+        assert_goes_on(KS_RESUME_ANY);
+        assert_changes(json_pack("[{s:i, s:s, s:o, s:o}]", "env_step", STOPPED, "what", names[i],
+                                 "from", from, "to", to));
+        assert_same_file("run/progress.csv", "whole/progress.csv");
+        assert_same_file("run/step_000000015.h5", "whole/step_000000015.h5");
+        assert_close(changes_in_checkpoint("step_000000030.h5"), 1, 0);
+        assert_true(isnan(changes_in_checkpoint("step_000000015.h5")));
+    }
+}
+
+/* The processor's name is noted where changes are, but exact resuming does not ask for it. */
+static void test_processor(void **state)
+{
+    (void)state;
+    for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
+        struct image p = open_ground();
+
+        json_object_set_new(p.key, "processor", json_string("80386"));
+        close_ground(&p);
+        assert_goes_on(how);
+        if (how == KS_RESUME_EXACT)
+            assert_same_run(RUN, WHOLE);
+        else
+            assert_changes(json_pack("[{s:i, s:s, s:s, s:s}]", "env_step", STOPPED, "what",
+                                     "processor", "from", "80386", "to", ks_processor_name()));
+    }
+}
+
+/* Without a difference --resume=any is exact. */
+static void test_any_without_need(void **state)
+{
+    struct image p = open_ground();
+
+    (void)state;
+    close_ground(&p);
+    assert_goes_on(KS_RESUME_ANY);
+    assert_same_run(RUN, WHOLE);
+}
+
+/* Another run is another run; nor is --resume=any recommended then. */
+static void test_other_runs(void **state)
+{
+    static const char *const names[] = {"seed", "steps", "env", "architecture", "critic", "actor"};
+
+    (void)state;
+    for (size_t i = 0; i < 7; i++) {
+        struct image p = open_ground();
+        const char *name = i < 6 ? names[i] : "tau";
+
+        json_object_set_new(p.key, "blas_kernel", json_string("other"));
+        if (i == 6)
+            json_object_set_new(json_object_get(p.key, "settings"), name, json_real(0.006));
+        else
+            json_object_set_new(p.key, name, i < 2 ? json_integer(6) : json_string("other"));
+        close_ground(&p);
+        for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
+            assert_refused(how, name);
+            assert_null(strstr(said(RUN), "=any"));
+        }
+    }
+}
+
+/* A change stays on record, and one whose work is lost with a death goes with it. */
+static void test_record(void **state)
+{
+    struct image p = open_ground();
+    struct plan dies = {.resume = KS_RESUME_ANY, .fate = DIES, .fate_at = 10};
+
+    (void)state;
+    close_ground(&p);
+    assert_int_equal(run(&ground[1], RUN, dies), KILLED);
+    assert_changes(json_pack("[{s:i, s:s, s:i, s:i}]", "env_step", STOPPED, "what", "threads",
+                             "from", 1, "to", 2));
+    assert_goes_on(KS_RESUME_EXACT);
+    assert_same_run(RUN, WHOLE);
+    p = open_ground();
+    close_ground(&p);
+    assert_int_equal(run(&ground[1], RUN, dies), KILLED);
+    assert_runs(&ground[1], RUN, (struct plan){.resume = KS_RESUME_ANY, .stop_at = 20});
+    assert_runs(&ground[1], RUN, (struct plan){.resume = KS_RESUME_EXACT, .stop_at = 25});
+    assert_goes_on(KS_RESUME_ANY);
+    assert_changes(json_pack("[{s:i, s:s, s:i, s:i}, {s:i, s:s, s:i, s:i}]", "env_step", STOPPED,
+                             "what", "threads", "from", 1, "to", 2, "env_step", 25, "what",
+                             "threads", "from", 2, "to", 1));
+    assert_close(changes_in_checkpoint("step_000000030.h5"), 2, 0);
+}
+
+/* Gives or takes a setting, in the point and in run.json. */
+static void change_setting(const char *name, int value)
+{
+    struct image p = open_ground();
+    json_t *object = json_load_file(in_run("run.json"), 0, NULL);
+    json_t *settings[] = {json_object_get(p.key, "settings"), json_object_get(object, "settings")};
+
+    for (size_t i = 0; i < 2; i++)
+        if (value > 0)
+            json_object_set_new(settings[i], name, json_integer(value));
+        else
+            json_object_del(settings[i], name);
+    close_ground(&p);
+    assert_int_equal(json_dump_file(object, in_run("run.json"), JSON_REAL_PRECISION(15)), 0);
+    json_decref(object);
+}
+
+/* What an older version did not know had its default; what a newer one knows is not guessed. */
+static void test_settings_of_other_versions(void **state)
+{
+    (void)state;
+    change_setting("tau", 0);
+    assert_goes_on(KS_RESUME_EXACT);
+    assert_same_run(RUN, WHOLE);
+    change_setting("batch", 0);
+    assert_refused(KS_RESUME_ANY, "run.json: the folder holds another run: expected batch 4, "
+                                  "found 256");
+    change_setting("batches", 4);
+    assert_refused(KS_RESUME_ANY, "this version of the program has no setting 'batches'");
+    assert_int_equal(remove(in_run("run.json")), 0);
+    assert_int_equal(remove(in_run("step_000000008.h5")), 0);
+    assert_int_equal(remove(in_run("step_000000015.h5")), 0);
+    assert_int_equal(resume(KS_RESUME_ANY), 2);
+    assert_said(RUN, "point.0: --resume needs what the run was started with: this version");
+}
+
+/* The state of version 2, for an ensemble of two: in this order, without names; behind the sums 8
+ * bytes more. */
+static const char *const version_2[] = {
+    "critic 0 w",
+    "critic 0 m",
+    "critic 0 v",
+    "critic 0 g",
+    "critic 0 target",
+    "critic 0 state",
+    "critic 1 w",
+    "critic 1 m",
+    "critic 1 v",
+    "critic 1 g",
+    "critic 1 target",
+    "critic 1 state",
+    "actor w",
+    "actor m",
+    "actor v",
+    "actor g",
+    "actor state",
+    "input",
+    "s",
+    "log_temperature",
+    "temperature_m",
+    "temperature_v",
+    "critic_steps",
+    "actor_steps",
+    "updates",
+    "metrics critic_loss",
+    "metrics q_mean",
+    "metrics clipped_fraction",
+    "metrics actor_loss",
+    "metrics temperature_loss",
+    "metrics entropy",
+    NULL,
+    "metrics updates",
+    "metrics actor_steps",
+    "metrics env_step",
+    "metrics step_seconds",
+    "metrics update_seconds",
+    "returns",
+    "agent_steps",
+    "env_step",
+    "recorded",
+    "resets",
+    "return_mean",
+    "episode_returns",
+    "started",
+    "evaluation_divergences",
+    "observation",
+    "environment",
+};
+
+static void make_version_2(struct image *p)
+{
+    unsigned char *state = calloc(p->state_size, 1);
+    size_t size = 0;
+
+    assert_non_null(state);
+    for (size_t i = 0; i < sizeof version_2 / sizeof *version_2; i++) {
+        if (version_2[i]) {
+            size_t at = section(p, version_2[i]);
+
+            memcpy(state + size, p->state + at + SECTION, section_size(p, at));
+            size += section_size(p, at);
+        } else {
+            size += 8;
+        }
+    }
+    free(p->state);
+    p->state = state;
+    p->state_size = size;
+    set_header_number(p, AT_VERSION, 2);
+}
+
+static void test_version_2(void **state)
+{
+    struct image p = open_ground();
+
+    (void)state;
+    make_version_2(&p);
+    close_ground(&p);
+    assert_goes_on(KS_RESUME_EXACT);
+    assert_same_run(RUN, WHOLE);
+    p = open_ground();
+    make_version_2(&p);
+    p.state_size -= 8;
+    close_ground(&p);
+    assert_refused(KS_RESUME_ANY, "point.0: expected a state of ");
+}
+
+/* Sections that are not known, of another size, missing, cut off. */
+static void test_sections(void **state)
+{
+    static const char *const words[] = {"does not know its 'metrics entropz'",
+                                        "environment: expected ", "'actor w' is missing in it",
+                                        "expected a section of the state at byte "};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct image p = open_ground();
+        size_t at = section(&p, i == 0 ? "metrics entropy" : i == 2 ? "actor w" : "environment");
+        size_t end = at + SECTION + section_size(&p, at);
+
+        if (i == 0)
+            p.state[at + strlen("metrics entrop")]++;
+        if (i == 1 || i == 3)
+            p.state_size -= 8;
+        if (i == 1)
+            p.state[at + SECTION_NAME] -= 8; /* of the size, whose lowest byte is larger */
+        if (i == 2) {
+            memmove(p.state + at, p.state + end, p.state_size - end);
+            p.state_size -= end - at;
+        }
+        close_ground(&p);
+        assert_refused(KS_RESUME_ANY, words[i]);
+    }
+}
+
+/* The number of MuJoCo's version in the environment's own state. */
+static void test_mujoco_version(void **state)
+{
+    (void)state;
+    for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
+        struct image p = open_ground();
+        unsigned char *version = p.state + section(&p, "environment") + SECTION + sizeof(double);
+        double number;
+
+        memcpy(&number, version, sizeof number);
+        number++;
+        memcpy(version, &number, sizeof number);
+        close_ground(&p);
+        if (how == KS_RESUME_EXACT)
+            assert_refused(how, "saved state of an environment");
+        else
+            assert_goes_on(how);
+    }
+    assert_same_run(RUN, WHOLE);
+}
+
+/* A line of the file, without its end, and how many cells it has. */
+static size_t read_line(const char *path, size_t number, char line[8192])
+{
+    FILE *file = fopen(path, "r");
+    size_t cells = 1;
+
+    assert_non_null(file);
+    for (size_t i = 0; i <= number; i++)
+        assert_non_null(fgets(line, 8192, file));
+    fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    for (const char *c = line; *c; c++)
+        cells += *c == ',';
+    return cells;
+}
+
+static void copy_line(const char *line, FILE *out)
+{
+    fprintf(out, "%.*s\n", (int)(strrchr(line, ',') - line), line);
+}
+
+/* progress.csv as another version would have begun it: without the last column, and with a column
+ * `oldness` where `q_mean` is now. */
+static void change_columns(struct image *p)
+{
+    char line[8192], *old;
+    unsigned char *bytes;
+    size_t size;
+    FILE *out = fopen(in_run("other.csv"), "w");
+
+    assert_non_null(out);
+    read_line(in_run("progress.csv"), 0, line);
+    old = strstr(line, ",q_mean,");
+    assert_non_null(old);
+    memcpy(old, ",oldnes,", 8);
+    copy_line(line, out);
+    for (size_t i = 1; i < 4; i++) {
+        read_line(in_run("progress.csv"), i, line);
+        copy_line(line, out);
+    }
+    fclose(out);
+    assert_int_equal(rename(in_run("other.csv"), in_run("progress.csv")), 0);
+    bytes = read_bytes(in_run("progress.csv"), &size);
+    set_header_number(p, AT_PROGRESS_SIZE, size);
+    assert_ok(ks_sha256(1, &(struct ks_piece){bytes, size}, p->header + AT_PROGRESS));
+    free(bytes);
+}
+
+/* The file keeps its columns; what is there stays, byte for byte; cells are found by name. */
+static void test_columns(void **state)
+{
+    struct image p = open_ground();
+    char line[8192], expected[8192], *cell;
+    unsigned char *before, *after;
+    size_t size, longer, cells;
+
+    (void)state;
+    change_columns(&p);
+    close_ground(&p);
+    before = read_bytes(in_run("progress.csv"), &size);
+    assert_goes_on(KS_RESUME_EXACT);
+    after = read_bytes(in_run("progress.csv"), &longer);
+    assert_true(longer > size);
+    assert_memory_equal(before, after, size);
+    cells = read_line(in_run("progress.csv"), 4, line);
+    assert_int_equal(cells, read_line(in_run("progress.csv"), 0, expected));
+    assert_int_equal(cells + 1, read_line(scratch("whole/progress.csv"), 4, expected));
+    *strrchr(expected, ',') = '\0';
+    cell = expected; /* q_mean is the sixth column */
+    for (size_t i = 0; i < 5; i++)
+        cell = strchr(cell, ',') + 1;
+    assert_int_equal(strncmp(line, expected, (size_t)(cell - expected)), 0);
+    assert_int_equal(strncmp(line + (cell - expected), "nan,", 4), 0);
+    assert_string_equal(line + (cell - expected) + 3, strchr(cell, ','));
+    free(before);
+    free(after);
+}
+
+#define BEGUN                                                                                      \
+    "--quiet --env pendulum-swingup --arch bn+wn+ce --steps 400 --set hidden=3 --set depth=1 "     \
+    "--set actor_hidden=3 --set actor_depth=1 --set batch=4 --set atoms=5 --set random_steps=50 "  \
+    "--set eval_episodes=1 --set checkpoints=2 --set evaluations=2 --set analysis_minibatches=1 "  \
+    "--set threads=1 "
+
+/* tests/data/begun was written by version 0.2.0 (BEGUN --stop-at 150, OPENBLAS_CORETYPE=Haswell);
+ * its checkpoint, of which only the name matters, is left out. */
+static void test_begun_by_0_2_0(void **state)
+{
+    unsigned char *before, *after;
+    json_t *object, *changes;
+    size_t size, longer;
+    char command[512];
+
+    (void)state;
+    snprintf(command, sizeof command, "cp -r tests/data/begun '%s'", scratch_folder);
+    assert_int_equal(system(command), 0);
+    write_bytes(scratch("begun/step_000000100.h5"), "", 0);
+    before = read_bytes(scratch("begun/progress.csv"), &size);
+    assert_trains(BEGUN "--out begun --resume=any");
+    after = read_bytes(scratch("begun/progress.csv"), &longer);
+    assert_true(longer > size);
+    assert_memory_equal(before, after, size);
+    object = described("begun");
+    assert_int_equal(json_integer_value(json_object_get(object, "env_step")), 400);
+    assert_int_equal(json_integer_value(json_object_get(object, "update")), 300);
+    assert_string_equal(json_string_value(json_object_get(object, "state")), "finished");
+    changes = json_object_get(object, "changes");
+    assert_true(json_is_array(changes));
+    assert_int_equal(json_array_size(changes) > 0,
+                     strcmp(KS_VERSION, "0.2.0") != 0 || strcmp(ks_blas_kernel(), "Haswell") != 0);
+    assert_true(exists("begun/step_000000400.h5") && !exists("begun/resume"));
+    json_decref(object);
+    free(before);
+    free(after);
+}
+
+/* --resume alone is exact; its word has to be one of two. */
+static void test_option(void **state)
+{
+    (void)state;
+    assert_trains(BEGUN "--stop-at 150 --out words");
+    assert_int_equal(train(BEGUN "--out words --resume=other"), 2);
+    assert_non_null(strstr(complained, "--resume: expected exact or any, found 'other'"));
+    assert_int_equal(train(BEGUN "--out words --set threads=2 --resume"), 2);
+    assert_non_null(strstr(complained, "expected threads 2, found 1; --resume=any accepts that"));
+    assert_int_equal(train(BEGUN "--out words --resume=exact --set threads=2"), 2);
+    assert_int_equal(train(BEGUN "--out words --resume --quiet --stop-at 200"), 0);
+    assert_int_equal(train(BEGUN "--out words --set threads=2 --resume=any"), 0);
+    assert_true(exists("words/step_000000400.h5") && !exists("words/resume"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_condition),   cmocka_unit_test(test_processor),
+        cmocka_unit_test(test_any_without_need), cmocka_unit_test(test_other_runs),
+        cmocka_unit_test(test_record),           cmocka_unit_test(test_settings_of_other_versions),
+        cmocka_unit_test(test_version_2),        cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_mujoco_version),   cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_begun_by_0_2_0),   cmocka_unit_test(test_option),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
