@@ -138,6 +138,27 @@ static void test_failed_analysis_is_dropped(void **state)
     outcome_free(&o);
 }
 
+/* A run that went on under other conditions is used, and the report names it. */
+static void test_changed_conditions(void **state)
+{
+    struct outcome o;
+
+    (void)state;
+    tree_write(
+        "runs/toy/bn+wn+ce/seed0/run.json",
+        "{\"state\": \"finished\", \"changes\": [{\"env_step\": 16, \"what\": \"blas_kernel\", "
+        "\"from\": \"Haswell\", \"to\": \"Zen\"}, {\"env_step\": 9, \"what\": \"threads\"}, "
+        "{\"env_step\": 20, \"what\": \"threads\", \"from\": 2, \"to\": 1}]}");
+    tree_write("runs/toy/bn+wn+ce/seed1/run.json", "{\"state\": \"finished\", \"changes\": []}");
+    o = outcome_new(0);
+    assert_int_equal(o.results->n_warnings, 1);
+    assert_warned(o.results, "bn+wn+ce, seed 0: the run went on under other conditions");
+    assert_warned(o.results, ": from environment step 16 on, blas_kernel was \"Haswell\", is "
+                             "\"Zen\"; from environment step 20 on, threads was 2, is 1");
+    assert_int_equal(o.table.row[0].runs, SEEDS);
+    outcome_free(&o);
+}
+
 /* A spectrum that cannot be read is a failure, and nothing is written. */
 static void test_malformed_spectrum_is_refused(void **state)
 {
@@ -404,6 +425,7 @@ int main(void)
         IN_STUDY(test_lost_kappa),
         IN_STUDY(test_partial_run_is_left_out),
         IN_STUDY(test_failed_analysis_is_dropped),
+        IN_STUDY(test_changed_conditions),
         IN_STUDY(test_malformed_spectrum_is_refused),
         IN_STUDY(test_nothing_to_draw),
         IN_STUDY(test_misplaced_spectrum),

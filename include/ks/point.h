@@ -7,9 +7,10 @@
  *                        segments that neither point needs are removed
  *
  * A point holds a header, a key, the state, and SHA-256 of these. The key, in JSON, is all that
- * must be the same for the same bits to come out: options, versions, BLAS kernel, threads. The
- * header names how much of the journal and of progress.csv belongs to it, with their checksums.
- * What came after it - rows, transitions, checkpoints - is cut off and made again. */
+ * must be the same for the same bits to come out: options, which have to be the same always, and
+ * conditions, which are versions, BLAS kernel and threads, and may differ with KS_RESUME_ANY
+ * (key.c). The header names how much of the journal and of progress.csv belongs to it, with their
+ * checksums. What came after it - rows, transitions, checkpoints - is cut off and made again. */
 #ifndef KS_POINT_H
 #define KS_POINT_H
 
@@ -32,9 +33,9 @@ ks_status ks_points_write(struct ks_run *run);
 
 /* Takes the run to its newest point that is whole, and opens progress.csv there; *found is false
  * where there is none. Says on standard error if it is not the newest. Fails with KS_USAGE, naming
- * what differs, where the point is that of another run, of other versions or of another number of
- * threads; KS_FORMAT where what there is cannot be used; KS_IO. The run is then only good to be
- * freed. */
+ * what differs, where the point is that of another run or, unless options->resume is KS_RESUME_ANY,
+ * of other conditions, and where the program cannot take its state; KS_FORMAT where what there is
+ * cannot be used; KS_IO. The run is then only good to be freed. */
 ks_status ks_points_restore(struct ks_run *run, bool *found);
 /* A point's file is there, whole or not. */
 bool ks_points_there(const struct ks_run *run);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ks/changes.h"
 #include "ks/memory.h"
 #include "ks/study_spectrum.h"
 #include "ks/summary.h"
@@ -81,6 +82,22 @@ static ks_status read_state(const struct ks_results *r, const char *relative, st
     return KS_OK;
 }
 
+static ks_status warn_changes(struct ks_results *r, const char *relative, size_t architecture,
+                              size_t seed)
+{
+    ks_status status = KS_OK;
+    char *changes;
+
+    KS_TRY(ks_changes_read(r->dir, relative, &changes));
+    if (*changes)
+        status = warn(r,
+                      "%s, seed %zu: the run went on under other conditions, so it is not bit for "
+                      "bit one that was left alone: %s",
+                      r->study->architecture[architecture].name, r->study->seed[seed], changes);
+    free(changes);
+    return status;
+}
+
 static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed)
 {
     const struct ks_study *s = r->study;
@@ -100,6 +117,7 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
         for (size_t i = 0; i < s->n_checkpoints; i++)
             KS_GO(read_spectrum(r, run, folder, k, i));
     KS_GO(read_state(r, relative, run));
+    KS_GO(warn_changes(r, relative, architecture, seed));
     KS_GO(ks_result_read_returns(r, run, folder));
 done:
     free(relative);
