@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ks/memory.h"
+#include "ks/net.h"
 
 static bool opens(const struct ks_arch *arch, size_t i)
 {
@@ -112,15 +113,22 @@ size_t ks_fold_cache(const struct ks_fold *fold, size_t rows)
 {
     const struct ks_layer *norm = fold->from->layer;
 
-    return fold->folded ? rows * norm->cache_row + norm->cache_fixed : 0;
+    return fold->folded ? rows * (norm->in + norm->cache_row) + norm->cache_fixed : 0;
 }
 
 void ks_fold_input(const struct ks_fold *fold, size_t rows, const double *x, double *z,
                    double *cache)
 {
     const struct ks_layer *norm = fold->from->layer;
-    struct ks_pass p = {.rows = rows, .x = x, .w = fold->unit, .y = z, .cache = cache};
+    struct ks_pass p = {.rows = rows, .x = x, .w = fold->unit, .y = z};
+    double *centred = cache;
 
+    if (norm->kind->sums == KS_SUMS_COLUMNS) { /* which subtracts the mean in any case */
+        memcpy(centred, x, rows * norm->in * sizeof *x);
+        KS(net_centre)(rows, norm->in, centred);
+        p.x = centred;
+    }
+    p.cache = cache + rows * norm->in;
     norm->kind->forward(norm, &p);
 }
 

@@ -102,6 +102,8 @@ double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t m
         ks_fold_input(primal->fold, primal->rows, x, b.input, b.cache);
     else
         memcpy(b.input, x, primal->input * sizeof *x);
+    if (net->input_invariant)
+        KS(net_centre)(primal->rows, net->arch->in, b.input);
     KS(net_forward)(net, w, state, b.input, b.primal);
     loss = arch->loss.kind->gradient(&arch->loss, c->loss_rows, output, t, primal->output_scale,
                                      output_bar);

@@ -227,6 +227,25 @@ static void multiply(struct curvature *h, size_t critic)
     }
 }
 
+/* Biases of an output that is invariant to shifts (net.h) move nothing: their part of a tangent or
+ * of a product is exactly zero. Left in, a tangent's would be subtracted again by the next batch
+ * norm, and a product's would be rounding. `w` is in the folded parameters. */
+static void clear_shifts(const struct ks_net *net, double *w)
+{
+    for (size_t i = 0; i < net->arch->n_layers; i++) {
+        const struct ks_layer *l = &net->arch->layer[i];
+        double *at = w + l->offset;
+
+        for (size_t k = 0; k < l->n_params && net->at[i].invariant; k++) {
+            size_t n = KS(array_size)(&l->param[k]);
+
+            if (strcmp(l->param[k].name, "bias") == 0)
+                memset(at, 0, n * sizeof *at);
+            at += n;
+        }
+    }
+}
+
 static ks_status curvature_apply(void *self, const double *v, double *out)
 {
     struct curvature *h = self;
@@ -241,8 +260,10 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
         size_t at = (h->first + e) * n;
 
         ks_fold_tangent(h->primal->fold, critics->w + at, v + at, h->v_folded);
+        clear_shifts(h->net, h->v_folded);
         to_real(folded, h->v_folded, h->v);
         multiply(h, e);
+        clear_shifts(h->net, h->folded);
         ks_fold_adjoint(h->primal->fold, critics->w + at, v + at,
                         h->bar ? h->bar + e * folded : NULL, h->folded, out + at);
 #pragma omp parallel for schedule(static)

@@ -25,8 +25,15 @@ struct ks_array {
 };
 
 /* What backward, tangent_forward and tangent_backward read of the passes that they follow, beside
- * the cache (backward reads y_bar in any case). What nobody reads is not kept. */
-enum ks_uses { KS_USES_X = 1, KS_USES_Y = 2, KS_USES_Y_BAR = 4, KS_USES_SKIP = 8 };
+ * the cache (backward reads y_bar in any case). What nobody reads is not kept. KS_USES_SIGN stands
+ * beside KS_USES_Y and says that of y only whether an entry is positive is read. */
+enum ks_uses {
+    KS_USES_X = 1,
+    KS_USES_Y = 2,
+    KS_USES_Y_BAR = 4,
+    KS_USES_SKIP = 8,
+    KS_USES_SIGN = 16
+};
 
 /* What is known of the sums of x_bar, whatever theta and the inputs are (null.h). */
 enum ks_sums {
@@ -96,6 +103,7 @@ struct ks_layer_kind {
     bool head;         /* may be the last layer                                               */
     bool couples_rows; /* in training mode a row's y depends on the other rows             */
     enum ks_sums sums;
+    bool caches_mean; /* its cache starts with what it subtracts from each feature of x, [in] */
     /* y = scale z(x) + bias, feature by feature: its parameters are `scale`, then `bias`, or the
      * first alone, or none, under whatever names, and z depends on x alone. */
     bool affine;

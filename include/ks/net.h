@@ -24,6 +24,7 @@ struct ks_net {
     size_t tangent;  /* reals in a tangent block: y_dot and cache_dot of all layers         */
     size_t scratch;  /* reals in a scratch block: y_bar_dot, x_bar_dot, one per open container */
     size_t scratch_array; /* reals in each array of it */
+    bool input_invariant; /* the input is what ks_places.invariant says of a layer's output */
     struct ks_places *at; /* [n_layers] */
 };
 
@@ -35,7 +36,14 @@ struct ks_places {
     size_t y_dot, cache_dot;               /* in a tangent block                         */
     size_t skip_bar_dot;                   /* in a scratch block, for a container        */
     size_t rows;                           /* that the layer sees: out_rows if last      */
-    bool remade; /* its y_bar comes from the tangent backward of the layer above */
+    size_t kept_own; /* the copy of y in a kept block that the layer itself reads; kept_y is the one
+                      * that the layers behind it read, and the two may be the same */
+    bool remade;     /* its y_bar comes from the tangent backward of the layer above */
+    /* Adding one row vector to all rows of y leaves the loss as it is, for every theta: y reaches
+     * nothing but batch norms in training mode, through linear layers and residual sums. Then the
+     * columns of y_bar and of its tangent sum to zero. */
+    bool invariant;
+    bool lowered; /* kept_y is y less such a row: see net_keep */
 };
 #define KS_NOWHERE SIZE_MAX
 
@@ -68,9 +76,18 @@ struct ks_net_backward {
 void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *pass);
 
 /* Copies into a kept block what the tangent passes read of a primal and an adjoint block, which are
- * in float64 whatever the precision of the passes. */
+ * in float64 whatever the precision of the passes.
+ *
+ * Where an output is `invariant`, each of its columns is kept less its mean, found in float64. The
+ * tangent passes read such an output x as X W_dot, of which the next batchnorm subtracts the mean
+ * over the rows, and as X' Y_bar_dot, where the columns of Y_bar_dot sum to zero: so the result is
+ * the same in exact arithmetic, but a mean that is large beside the deviations from it no longer
+ * cancels in the precision of the passes. */
 void KS(net_keep)(const struct ks_net *net, const double *primal, const double *adjoint,
                   real *kept);
+
+/* x [rows, columns] less the mean of its rows, in place. */
+void KS(net_centre)(size_t rows, size_t columns, double *x);
 
 /* The tangent along w_dot, x held constant. */
 struct ks_net_tangent {

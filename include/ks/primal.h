@@ -35,7 +35,8 @@ struct ks_primal_block {
     /* As the net lays them out, but with the weights of the loss's Hessian (loss.h), which products
      * need, in place of the outputs. */
     double *primal, *adjoint;
-    double *input; /* [primal->input], what enters the folded critic */
+    double *input; /* [primal->input], what enters the folded critic; where only batch norms see
+                    * it (net.h: input_invariant), less the mean of its rows */
     double *cache; /* scratch                          */
 };
 size_t ks_primal_block(const struct ks_primal *primal);

@@ -357,6 +357,7 @@ const struct ks_layer_kind KS(batchnorm) = {
     .examples = examples,
     .couples_rows = true,
     .sums = KS_SUMS_COLUMNS,
+    .caches_mean = true,
     .affine = true,
     .remakes_x_bar = true,
     .role = KS_BATCH_NORM,

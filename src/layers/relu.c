@@ -23,7 +23,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     s->shift = (real)shift;
     l->out = l->in;
     /* y tells the side, and the next layer wants it anyway; but x + shift may round to shift. */
-    l->uses = shift == 0 ? KS_USES_Y : KS_USES_X;
+    l->uses = shift == 0 ? KS_USES_Y | KS_USES_SIGN : KS_USES_X;
     return KS_OK;
 }
 

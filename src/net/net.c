@@ -139,26 +139,6 @@ void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *b)
     }
 }
 
-static void keep(size_t n, const double *from, size_t at, real *kept)
-{
-    if (at == KS_NOWHERE)
-        return;
-    for (size_t i = 0; i < n; i++)
-        kept[at + i] = (real)from[i];
-}
-
-void KS(net_keep)(const struct ks_net *net, const double *primal, const double *adjoint, real *kept)
-{
-    for (size_t i = 0; i < net->arch->n_layers; i++) {
-        const struct ks_layer *l = &net->arch->layer[i];
-        const struct ks_places *at = &net->at[i];
-
-        keep(at->rows * l->out, primal + at->y, at->kept_y, kept);
-        keep(at->rows * l->cache_row + l->cache_fixed, primal + at->cache, at->kept_cache, kept);
-        keep(at->rows * l->out, adjoint + at->y_bar, at->kept_y_bar, kept);
-    }
-}
-
 static const real *kept_array(const real *kept, size_t at)
 {
     return at == KS_NOWHERE ? NULL : kept + at;
@@ -185,7 +165,7 @@ static struct ks_pass tangent_pass(const struct ks_net *net, size_t i,
         .evaluation = net->evaluation,
         .x = kept_input(net, i, t->x, t->kept),
         .w = t->w + l->offset,
-        .y = (real *)kept_array(t->kept, at->kept_y),
+        .y = (real *)kept_array(t->kept, at->kept_own),
         .cache = (real *)t->kept + at->kept_cache,
         .y_bar = kept_array(t->kept, at->kept_y_bar),
         .gauss_newton = t->gauss_newton,

@@ -31,19 +31,39 @@ static size_t depth(const struct ks_arch *arch, size_t i)
     return containers;
 }
 
-/* The tangent passes read the output of layer i. */
-static bool keeps_y(const struct ks_arch *arch, size_t i)
+/* The tangent passes read the output of layer i in other layers than i, or it is that of the net.
+ */
+static bool is_read(const struct ks_arch *arch, size_t i)
 {
-    const struct ks_layer *l = &arch->layer[i];
-    bool last = i + 1 == arch->n_layers, read = last || (l->uses & KS_USES_Y) != 0;
+    bool read = i + 1 == arch->n_layers || (arch->layer[i + 1].uses & KS_USES_X) != 0;
 
-    if (!last) {
-        read = read || (l[1].uses & KS_USES_X) != 0;
-        for (size_t c = KS(places_opening)(arch, i + 1, 0); c < arch->n_layers;
-             c = KS(places_opening)(arch, i + 1, c + 1))
-            read = read || (arch->layer[c].uses & KS_USES_SKIP) != 0;
-    }
+    for (size_t c = KS(places_opening)(arch, i + 1, 0); c < arch->n_layers;
+         c = KS(places_opening)(arch, i + 1, c + 1))
+        read = read || (arch->layer[c].uses & KS_USES_SKIP) != 0;
     return read;
+}
+
+/* Finds what is invariant, from the outputs back to the input: see what null_space.c says of the
+ * columns of adjoints. */
+static void find_invariant(struct ks_net *net)
+{
+    const struct ks_arch *arch = net->arch;
+    bool invariant = false;
+
+    for (size_t i = arch->n_layers; i-- > 0;) {
+        enum ks_sums sums = arch->layer[i].kind->sums;
+
+        net->at[i].invariant = invariant;
+        if (sums == KS_SUMS_COLUMNS && !net->evaluation)
+            invariant = true;
+        else if (sums != KS_SUMS_COLUMNS && sums != KS_SUMS_LINEAR && sums != KS_SUMS_COPIED)
+            invariant = false;
+        for (size_t c = KS(places_opening)(arch, i, 0); c < arch->n_layers;
+             c = KS(places_opening)(arch, i, c + 1))
+            invariant = invariant && net->at[c].invariant &&
+                        arch->layer[c].kind->sums == KS_SUMS_COPIED;
+    }
+    net->input_invariant = invariant;
 }
 
 /* The layer above gives layer i its adjoint once more, in its tangent's backward pass. */
@@ -105,13 +125,18 @@ static void place_layer(struct ks_net *net, size_t i)
     size_t rows = i + 1 == arch->n_layers ? net->out_rows : net->rows;
     size_t cache = rows * l->cache_row + l->cache_fixed;
     bool over = in_place(arch, i), over_y_bar = over && !(l->uses & KS_USES_Y_BAR);
+    bool own = (l->uses & KS_USES_Y) != 0, read = is_read(arch, i);
 
     at->rows = rows;
     at->remade = is_remade(arch, i);
     at->y = covers_x(arch, i) ? at[-1].y : take(&net->primal, rows * l->out);
     at->cache = take(&net->primal, cache);
     at->y_bar = over_y_bar ? at[-1].y_bar : take(&net->adjoint, net->rows * l->out);
-    at->kept_y = keeps_y(arch, i) ? take(&net->kept, rows * l->out) : KS_NOWHERE;
+    at->lowered = at->invariant && read;
+    at->kept_y = own || read ? take(&net->kept, rows * l->out) : KS_NOWHERE;
+    at->kept_own = at->kept_y;
+    if (own && at->lowered && !(l->uses & KS_USES_SIGN))
+        at->kept_own = take(&net->kept, rows * l->out);
     at->kept_cache = take(&net->kept, cache);
     at->kept_y_bar = keeps_y_bar(arch, i) ? take(&net->kept, rows * l->out) : KS_NOWHERE;
     at->y_dot = over ? at[-1].y_dot : take(&net->tangent, rows * l->out);
@@ -130,6 +155,7 @@ void KS(places_lay_out)(struct ks_net *net)
     const struct ks_arch *arch = net->arch;
     size_t one = scratch_array(net), deepest = 0;
 
+    find_invariant(net);
     for (size_t i = 0; i < arch->n_layers; i++)
         place_layer(net, i);
     for (size_t i = 0; i < arch->n_layers; i++)

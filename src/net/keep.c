@@ -1,0 +1,117 @@
+/* What of a primal and an adjoint block the tangent passes read, in their precision; and columns
+ * less their means, so that this precision is spent on the deviations. */
+#include "ks/net.h"
+
+#include <math.h>
+
+enum { COLUMNS = 256 };
+
+/* Features [at, at + n) of a matrix [rows, d], which are kept as (y - base) + rest. Two numbers in
+ * place of one: the difference from an entry of a column is exactly zero in a constant one. */
+struct lowering {
+    size_t rows, d, at, n;
+    double base[COLUMNS], rest[COLUMNS];
+};
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static double lower(const struct lowering *a, size_t j, double y)
+{
+    return y - a->base[j] + a->rest[j];
+}
+
+/* By the mean. */
+static void find_mean(struct lowering *a, const double *y)
+{
+    y += a->at;
+    for (size_t j = 0; j < a->n; j++) {
+        a->base[j] = y[j];
+        a->rest[j] = 0;
+    }
+    for (size_t i = 0; i < a->rows; i++)
+        for (size_t j = 0; j < a->n; j++)
+            a->rest[j] -= y[i * a->d + j] - a->base[j];
+    for (size_t j = 0; j < a->n; j++)
+        a->rest[j] /= (double)a->rows;
+}
+
+/* By a number that leaves what is positive positive: a little less than the smallest entry, if all
+ * are positive. Where an entry is zero, the mean is at most sqrt(rows) standard deviations, and
+ * nothing is subtracted. */
+static void find_positive(struct lowering *a, const double *y)
+{
+    static const double MARGIN = 0.125, TINY = 1e-30;
+
+    find_mean(a, y);
+    y += a->at;
+    for (size_t j = 0; j < a->n; j++) {
+        double mean = a->base[j] - a->rest[j], smallest = a->base[j], margin;
+
+        for (size_t i = 0; i < a->rows; i++)
+            smallest = fmin(smallest, y[i * a->d + j]);
+        margin = fmax(MARGIN * (mean - smallest), fmin(smallest, TINY));
+        a->base[j] = smallest > margin ? smallest : 0;
+        a->rest[j] = smallest > margin ? margin : 0;
+    }
+}
+
+static void keep(size_t n, const double *from, size_t at, real *kept)
+{
+    if (at == KS_NOWHERE)
+        return;
+    for (size_t i = 0; i < n; i++)
+        kept[at + i] = (real)from[i];
+}
+
+/* The output of layer i, lowered, and the means that the next layer has of it. */
+static void keep_lowered(const struct ks_net *net, size_t i, const double *primal, real *kept)
+{
+    const struct ks_layer *l = &net->arch->layer[i];
+    const struct ks_places *at = &net->at[i];
+    const double *y = primal + at->y, *mean = primal + at[1].cache;
+    struct lowering a = {.rows = at->rows, .d = l->out};
+
+    for (a.at = 0; a.at < l->out; a.at += COLUMNS) {
+        a.n = least(l->out - a.at, COLUMNS);
+        if (l->uses & KS_USES_SIGN)
+            find_positive(&a, y);
+        else
+            find_mean(&a, y);
+        for (size_t k = 0; k < a.rows; k++)
+            for (size_t j = 0; j < a.n; j++)
+                kept[at->kept_y + k * a.d + a.at + j] = (real)lower(&a, j, y[k * a.d + a.at + j]);
+        for (size_t j = 0; j < a.n && l[1].kind->caches_mean; j++)
+            kept[at[1].kept_cache + a.at + j] = (real)lower(&a, j, mean[a.at + j]);
+    }
+}
+
+void KS(net_keep)(const struct ks_net *net, const double *primal, const double *adjoint, real *kept)
+{
+    for (size_t i = 0; i < net->arch->n_layers; i++) {
+        const struct ks_layer *l = &net->arch->layer[i];
+        const struct ks_places *at = &net->at[i];
+
+        keep(at->rows * l->out, primal + at->y, at->kept_own, kept);
+        keep(at->rows * l->cache_row + l->cache_fixed, primal + at->cache, at->kept_cache, kept);
+        keep(at->rows * l->out, adjoint + at->y_bar, at->kept_y_bar, kept);
+    }
+    for (size_t i = 0; i < net->arch->n_layers; i++)
+        if (net->at[i].lowered)
+            keep_lowered(net, i, primal, kept);
+}
+
+void KS(net_centre)(size_t rows, size_t columns, double *x)
+{
+    struct lowering a = {.rows = rows, .d = columns};
+
+    for (a.at = 0; a.at < columns; a.at += COLUMNS) {
+        a.n = least(columns - a.at, COLUMNS);
+        find_mean(&a, x);
+        for (size_t k = 0; k < rows; k++)
+            for (size_t j = 0; j < a.n; j++)
+                x[k * columns + a.at + j] = lower(&a, j, x[k * columns + a.at + j]);
+    }
+}

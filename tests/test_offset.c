@@ -1,0 +1,328 @@
+/* Means that are large beside the deviations from them, where batch norms subtract them: products
+ * in float32 are as accurate as without. Errors are Frobenius norms of the difference of two dense
+ * matrices, which is more than that of any product, in units of the largest |eigenvalue|. */
+#include <lapacke.h>
+#include <omp.h>
+
+#include "ks/optim.h"
+
+#include "null_critics.h"
+#include "operators.h"
+
+static const double OFFSETS[] = {1e2, 1e3, 1e4, 1e6};
+enum { N_OFFSETS = sizeof OFFSETS / sizeof *OFFSETS };
+static const double F32 = 3e-6, F64 = 1e-13;
+
+/* Deviations are multiples of 2^-10, so that in float64 adding an offset to them is exact. */
+static void offset_inputs(struct ks_checkpoint *c, double offset)
+{
+    for (size_t i = 0; i < c->minibatches * c->rows * c->critic.arch->in; i++) {
+        size_t column = i % c->critic.arch->in;
+
+        c->input[i] = ldexp(round(ldexp(c->input[i], 10)), -10) +
+                      round(offset) * (column % 2 == 0 ? 1 : -2);
+    }
+}
+
+/* With all that the operators need. */
+static struct ks_checkpoint *subject(const char *text, double offset)
+{
+    struct ks_checkpoint *c = make(text, 1);
+    struct ks_rng rng = ks_rng_start(47, 0);
+    double columns[16];
+
+    offset_inputs(c, offset);
+    KS(project)(c->critic.arch, c->critic.w, columns);
+    assert_ok(ks_alloc(c->critic.arch->parameters, sizeof *c->adam_v, &c->adam_v));
+    for (size_t i = 0; i < c->critic.arch->parameters; i++)
+        c->adam_v[i] = pow(10, ks_rng_uniform(&rng, -2, 0));
+    c->adam_step = 20;
+    return c;
+}
+
+/* The dense matrix [n, n]. */
+static double *matrix(const struct ks_checkpoint *c, const struct ks_operator_kind *kind,
+                      bool single)
+{
+    struct ks_problem q = whole(c);
+    struct ks_operator *a;
+    double *unit, *m;
+
+    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, &q, &a));
+    assert_ok(ks_alloc(a->n, sizeof *unit, &unit));
+    assert_ok(ks_alloc(a->n * a->n, sizeof *m, &m));
+    for (size_t j = 0; j < a->n; j++) {
+        unit[j] = 1;
+        assert_ok(ks_operator_apply(a, unit, m + j * a->n));
+        unit[j] = 0;
+    }
+    ks_operator_free(a);
+    free(unit);
+    return m;
+}
+
+static double largest_eigenvalue(size_t n, const double *m)
+{
+    double *copy, *value, largest;
+
+    assert_ok(ks_alloc(n * n, sizeof *copy, &copy));
+    assert_ok(ks_alloc(n, sizeof *value, &value));
+    memcpy(copy, m, n * n * sizeof *copy);
+    assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
+    largest = fmax(-value[0], value[n - 1]);
+    free(copy), free(value);
+    return largest;
+}
+
+static double difference(size_t n, const double *a, const double *b)
+{
+    double squares = 0;
+
+    for (size_t i = 0; i < n * n; i++)
+        squares += (a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(squares);
+}
+
+/* The matrix of `c` in both precisions, against that of `reference` in float64. */
+static void compare(const struct ks_checkpoint *c, const struct ks_checkpoint *reference,
+                    const struct ks_operator_kind *kind, double offset)
+{
+    size_t n = c->critic.arch->parameters;
+    double *expected = matrix(reference, kind, false);
+    double size = largest_eigenvalue(n, expected);
+
+    for (int single = c == reference; single < 2; single++) {
+        double *found = matrix(c, kind, single), error = difference(n, found, expected) / size;
+
+        if (!(error <= (single ? F32 : F64)))
+            fail_msg("%s, %s, offset %g, %s: off by %g of the largest |eigenvalue|", kind->name,
+                     single ? "f32" : "f64", offset, c->critic.text, error);
+        free(found);
+    }
+    free(expected);
+}
+
+static void compare_all(const struct ks_checkpoint *c, const struct ks_checkpoint *reference,
+                        double offset)
+{
+    for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++)
+        if (!kind->spheres || strstr(c->critic.text, "project"))
+            compare(c, reference, kind, offset);
+}
+
+/* Inputs that reach nothing but batch norms: the loss is the same function of theta with every
+ * offset, and so is its Hessian. */
+static void test_inputs(void **state)
+{
+    static const char *const texts[] = {
+        "dense 6 project=unit\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",
+        "dense 6 bias=no\nbatchnorm\nsilu\ndense 1\nloss mse\n",
+        "dense 6\ndense 5\nbatchnorm eps=1e-6\ntanh\ndense 3\nloss ce min=0 max=1\n",
+        "scaler\ndense 6\nbatchnorm\nrelu\ndense 1\nloss mse\n",
+        "append 3\ndense 6 groups=2\nbatchnorm\nrelu\ndense 1\nloss mse\n",
+        "batchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",
+        "batchnorm\ndense 6 project=unit\nbatchnorm\nrelu\ndense 1\nloss mse\n",
+        "dense 6\nresidual {\nbatchnorm\nrelu\ndense 6\n}\nbatchnorm\nrelu\ndense 1\nloss mse\n",
+        "residual {\nscaler\nresidual {\nbatchnorm\nsilu\ndense 5\n}\n}\ndense 4\nbatchnorm\n"
+        "dense 1\nloss mse\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct ks_checkpoint *reference = subject(texts[i], 0);
+
+        for (size_t k = 0; k < N_OFFSETS; k++) {
+            struct ks_checkpoint *c = subject(texts[i], OFFSETS[k]);
+
+            compare_all(c, reference, OFFSETS[k]);
+            ks_checkpoint_free(c);
+        }
+        ks_checkpoint_free(reference);
+    }
+}
+
+/* As a checkpoint in float32 has them: the offset costs the inputs digits, but not the products. */
+static void test_rounded_inputs(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < N_OFFSETS; k++) {
+        struct ks_checkpoint *c = subject("dense 6 project=unit\nbatchnorm\nrelu\ndense 3\n"
+                                          "loss ce min=0 max=1\n",
+                                          OFFSETS[k]);
+
+        for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
+            c->input[i] = (float)c->input[i];
+        compare_all(c, c, OFFSETS[k]);
+        ks_checkpoint_free(c);
+    }
+}
+
+/* Constant inputs: their rows of the kernel are biases, whose products are exactly zero. */
+static void test_constant_inputs(void **state)
+{
+    struct ks_checkpoint *c = subject("dense 6 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", 0);
+    struct ks_problem q = whole(c);
+    size_t n = c->critic.arch->parameters;
+    double *m;
+
+    (void)state;
+    for (size_t i = 0; i < MINIBATCHES * ROWS; i++) {
+        c->input[i * IN + 1] = 1e4 / 3;
+        c->input[i * IN + 4] = -0.1;
+    }
+    for (int single = 0; single < 2; single++) {
+        struct ks_null_space *space = predict(&q, HESSIAN);
+        struct ks_null null;
+        struct ks_operator *a;
+
+        m = matrix(c, HESSIAN, single);
+        for (size_t j = 0; j < n; j++)
+            for (size_t k = 0; k < 6; k++) {
+                assert_true(m[j * n + 6 + k] == 0 && m[j * n + 4 * 6 + k] == 0);
+                assert_true(m[(6 + k) * n + j] == 0 && m[(4 * 6 + k) * n + j] == 0);
+            }
+        free(m);
+        assert_ok(prepared(single ? HESSIAN->new_f32 : HESSIAN->new_f64, &q, &a));
+        assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+        assert_int_equal(null.dead, 12);
+        ks_operator_free(a);
+        release(space);
+    }
+    compare_all(c, c, 0);
+    ks_checkpoint_free(c);
+}
+
+/* The bias of layer `layer`, a norm's or a dense's, becomes large in every second feature. The
+ * first of a norm is constant over the rows then, but has a derivative. */
+static void offset_bias(struct ks_checkpoint *c, size_t layer, double offset)
+{
+    const struct ks_layer *l = &c->critic.arch->layer[layer];
+    double *bias = c->critic.w + l->offset + KS(array_size)(&l->param[0]);
+
+    for (size_t j = 0; j < l->out; j += 2)
+        bias[j] += offset;
+    if (l->param[0].rows == 0)
+        c->critic.w[l->offset] = 0;
+}
+
+static double *gradient(struct ks_checkpoint *c, double step, const double *v)
+{
+    struct ks_problem q = whole(c);
+    size_t n = c->critic.arch->parameters;
+    double *g, loss;
+
+    assert_ok(ks_alloc(n, sizeof *g, &g));
+    cblas_daxpy((int)n, step, v, 1, c->critic.w, 1);
+    assert_ok(ks_gradient(&q, NULL, &loss, g));
+    cblas_daxpy((int)n, -step, v, 1, c->critic.w, 1);
+    return g;
+}
+
+/* The Hessian's product with a random vector against a central difference of the gradient. */
+static void check_difference(struct ks_checkpoint *c)
+{
+    const double h = 1e-6;
+    struct ks_rng rng = ks_rng_start(48, 0);
+    struct ks_problem q = whole(c);
+    struct ks_operator *a;
+    size_t n = c->critic.arch->parameters;
+    double *v, *product, *plus, *minus, error;
+
+    assert_ok(prepared(HESSIAN->new_f64, &q, &a));
+    assert_ok(ks_alloc(n, sizeof *v, &v));
+    assert_ok(ks_alloc(n, sizeof *product, &product));
+    fill(&rng, n, v);
+    assert_ok(ks_operator_apply(a, v, product));
+    plus = gradient(c, h, v), minus = gradient(c, -h, v);
+    for (size_t i = 0; i < n; i++)
+        plus[i] = (plus[i] - minus[i]) / (2 * h);
+    error = relative_error(n, product, plus);
+    if (!(error <= 1e-6))
+        fail_msg("%s: off by %g from a difference of gradients", c->critic.text, error);
+    ks_operator_free(a);
+    free(v), free(product), free(plus), free(minus);
+}
+
+/* Means that arise inside, at the input of a dense or of a norm. With the small ones a relu's least
+ * output is near zero: which units are on must not change. */
+static void test_activations(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t layer; /* which has the bias */
+    } critics[] = {
+        {"dense 6\nbatchnorm\nrelu\ndense 5\nbatchnorm\nrelu\ndense 1\nloss mse\n", 1},
+        {"dense 6\nbatchnorm\nsilu\ndense 5 groups=1\nbatchnorm\nrelu\ndense 1\nloss mse\n", 1},
+        {"dense 6\nbatchnorm\ndense 5\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n", 1},
+        {"batchnorm\ndense 6 project=unit-kernel\nbatchnorm\nrelu\ndense 1\nloss mse\n", 0},
+        {"dense 6\nbatchnorm\nrelu\nbatchnorm\nrelu shift=0.5\ndense 1\nloss mse\n", 1},
+        {"dense 6\nlayernorm\nrelu\ndense 5\nbatchnorm\nrelu\ndense 1\nloss mse\n", 1},
+        {"dense 6\nrelu\nresidual {\nbatchnorm\nrelu\ndense 6\n}\nbatchnorm\ndense 1\nloss mse\n",
+         0},
+        {"dense 6\nbatchnorm\nl2norm\ndense 5\nbatchnorm eps=1e-9\nrelu\ndense 1\nloss mse\n", 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
+        for (double offset = 0; offset < 5; offset += 0.25) {
+            struct ks_checkpoint *c = subject(critics[i].text, 0);
+
+            offset_bias(c, critics[i].layer, offset);
+            check_difference(c);
+            ks_checkpoint_free(c);
+        }
+        for (size_t k = 0; k < N_OFFSETS; k++) {
+            struct ks_checkpoint *c = subject(critics[i].text, 0);
+
+            offset_bias(c, critics[i].layer, OFFSETS[k]);
+            compare_all(c, c, OFFSETS[k]);
+            ks_checkpoint_free(c);
+        }
+    }
+}
+
+/* Running statistics do not move with the inputs: nothing is subtracted. Nor where the inputs
+ * reach the loss on another way. */
+static void test_what_is_not_centred(void **state)
+{
+    static const struct {
+        const char *text;
+        bool evaluation;
+    } critics[] = {
+        {"dense 6\nbatchnorm\nrelu\ndense 1\nloss mse\n", true},
+        {"dense 6\nlayernorm\nrelu\ndense 1\nloss mse\n", false},
+        {"residual {\nbatchnorm\ndense 5\n}\ndense 1\nloss mse\n", false},
+        {"lerp {\nbatchnorm\ndense 5\n}\nbatchnorm\ndense 1\nloss mse\n", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
+        double loss[2], *g;
+
+        for (int k = 0; k < 2; k++) {
+            struct ks_checkpoint *c = subject(critics[i].text, k);
+            struct ks_problem q = whole(c);
+
+            q.evaluation = critics[i].evaluation;
+            assert_ok(ks_alloc(c->critic.arch->parameters, sizeof *g, &g));
+            assert_ok(ks_gradient(&q, NULL, &loss[k], g));
+            free(g);
+            ks_checkpoint_free(c);
+        }
+        assert_true(fabs(loss[1] / loss[0] - 1) > 1e-3);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_rounded_inputs),
+        cmocka_unit_test(test_constant_inputs),
+        cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_what_is_not_centred),
+    };
+
+    omp_set_num_threads(1);
+    return cmocka_run_group_tests_name("offset", tests, NULL, NULL);
+}
