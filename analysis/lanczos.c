@@ -20,7 +20,9 @@
  *
  * A basis in float32 holds each q_{j+1} rounded, and it is the rounded vector that A multiplies and
  * that later ones are made orthogonal to. Everything else is float64: a block of the basis is
- * widened where it lies in the cache. */
+ * widened where it lies in the cache.
+ *
+ * The published code orthogonalizes otherwise: lanczos_xqc.c. */
 #include "ks/lanczos.h"
 
 #include <assert.h>
@@ -61,8 +63,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Slice t of the vectors is [slice_start(l, t), slice_start(l, t + 1)). */
-static size_t slice_start(const struct ks_lanczos *l, size_t t)
+size_t ks_lanczos_slice(const struct ks_lanczos *l, size_t t)
 {
     return l->length / l->slices * t + smaller(t, l->length % l->slices);
 }
@@ -158,7 +159,7 @@ static const double *widened(const struct ks_lanczos *l, size_t j)
         return l->basis + j * l->length;
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++)
-        for (size_t i = slice_start(l, t); i < slice_start(l, t + 1); i++)
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
             l->pair[i] = (double)l->rounded[j * l->length + i];
     return l->pair;
 }
@@ -179,7 +180,7 @@ static double norm(const struct ks_lanczos *l, const double *v)
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
-        size_t start = slice_start(l, t), end = slice_start(l, t + 1);
+        size_t start = ks_lanczos_slice(l, t), end = ks_lanczos_slice(l, t + 1);
 
         part[t * l->order] = cblas_dnrm2((int)(end - start), v + start, 1);
     }
@@ -195,7 +196,7 @@ static void store(struct ks_lanczos *l, size_t j, double divisor)
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++)
-        for (size_t i = slice_start(l, t); i < slice_start(l, t + 1); i++) {
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++) {
             w[i] /= divisor;
             if (l->single)
                 l->rounded[j * l->length + i] = (float)w[i];
@@ -214,8 +215,8 @@ void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
     for (size_t t = 0; t < l->slices; t++) {
         struct ks_rng rng = ks_rng_start(seed, probe);
 
-        rng.drawn = l->first + slice_start(l, t);
-        for (size_t i = slice_start(l, t); i < slice_start(l, t + 1); i++)
+        rng.drawn = l->first + ks_lanczos_slice(l, t);
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
             q[i] = ks_rng_normal(&rng);
     }
     store(l, 0, norm(l, q));
@@ -246,12 +247,12 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const doub
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
-        size_t end = slice_start(l, t + 1), columns, stride;
+        size_t end = ks_lanczos_slice(l, t + 1), columns, stride;
         double *mine = sums + t * l->order;
 
         for (size_t i = 0; i < rows; i++)
             mine[i] = 0;
-        for (size_t at = slice_start(l, t); at < end; at += columns) {
+        for (size_t at = ks_lanczos_slice(l, t); at < end; at += columns) {
             const double *q;
 
             columns = smaller(l->single ? WIDENED : BLOCK, end - at);
@@ -282,7 +283,7 @@ static double jacobi_norm(const struct ks_lanczos *l, size_t j)
 /* Counts step j, whose alpha and beta are there. */
 static void count_step(struct ks_lanczos *l, size_t j)
 {
-    double bound = l->single ? BREAKDOWN_SINGLE : BREAKDOWN;
+    double bound = l->xqc ? 0 : l->single ? BREAKDOWN_SINGLE : BREAKDOWN;
 
     l->steps = j + 1;
     l->exhausted = l->steps == l->n || l->beta[j] <= bound * jacobi_norm(l, j);
@@ -302,11 +303,23 @@ static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *
     return KS_OK;
 }
 
+/* From A q_j in work(l, j + 1) to alpha_j, beta_j and q_{j+1}, which is not scaled yet. */
+static void orthogonalize(struct ks_lanczos *l, size_t j)
+{
+    double *w = work(l, j + 1);
+    double *h = l->sums + l->slices * l->order, *g = h + l->order;
+
+    sweep(l, j + 1, w, NULL, h);
+    sweep(l, j + 1, w, h, g);
+    sweep(l, j + 1, w, g, NULL);
+    l->alpha[j] = h[j] + g[j];
+    l->beta[j] = norm(l, w);
+}
+
 ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
 {
     size_t j = l->steps;
     double *w = work(l, j + 1);
-    double *h = l->sums + l->slices * l->order, *g = h + l->order;
 
     assert(a->n == l->n && j < l->order && !l->exhausted);
     KS_TRY(multiply(l, a, j, w));
@@ -315,16 +328,15 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
                        "Lanczos step %zu of %zu (probe %llu): the product holds a NaN or "
                        "an infinity",
                        j + 1, l->order, (unsigned long long)l->probe);
-    sweep(l, j + 1, w, NULL, h);
-    sweep(l, j + 1, w, h, g);
-    sweep(l, j + 1, w, g, NULL);
-    l->alpha[j] = h[j] + g[j];
-    l->beta[j] = norm(l, w);
+    if (l->xqc)
+        ks_lanczos_xqc_step(l, w);
+    else
+        orthogonalize(l, j);
     if (!isfinite(l->alpha[j]) || !isfinite(l->beta[j]))
         return ks_fail(KS_NUMBER, "Lanczos step %zu of %zu (probe %llu): overflow", j + 1, l->order,
                        (unsigned long long)l->probe);
     count_step(l, j);
-    if (!l->exhausted)
+    if (!l->exhausted && !l->xqc)
         store(l, j + 1, l->beta[j]);
     return KS_OK;
 }

@@ -67,6 +67,7 @@ static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *sl
     struct ks_lanczos *l = NULL;
 
     KS_GO(ks_team_agree(slq->team, ks_lanczos_new(a->n, slq->order, slq->single, slq->team, &l)));
+    l->xqc = slq->xqc;
     for (size_t probe = slq->group; probe < slq->probes; probe += groups) {
         size_t row = probe * s->order;
 

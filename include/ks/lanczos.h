@@ -22,6 +22,8 @@ struct ks_lanczos {
     bool exhausted;             /* breakdown: the Krylov space is invariant, no step can follow   */
     double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
     bool single;          /* the basis is kept in float32                                      */
+    bool xqc;             /* the published code's process, in float32: set by the caller, before
+                           * the start, where `single` */
     double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is void once exhausted */
     float *rounded; /* the same where `single`; then `basis` is NULL, else this one      */
     size_t slices;  /* that each vector is cut into, one per thread                    */
@@ -57,5 +59,11 @@ size_t ks_lanczos_vector_bytes(const struct ks_lanczos *lanczos);
 void ks_lanczos_retake(struct ks_lanczos *lanczos, double alpha, double beta);
 /* Goes back to `steps` steps. */
 void ks_lanczos_rewind(struct ks_lanczos *lanczos, size_t steps);
+
+/* Parts of a step. Slice t of this process's vectors is [slice(t), slice(t + 1)). */
+size_t ks_lanczos_slice(const struct ks_lanczos *lanczos, size_t t);
+/* From A q_j (`product`, this process's slice; j = steps) to alpha_j, beta_j and q_{j+1} as the
+ * published code finds them; alpha_j or beta_j is not finite where float32 overflows. */
+void ks_lanczos_xqc_step(struct ks_lanczos *lanczos, const double *product);
 
 #endif
