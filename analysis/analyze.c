@@ -64,6 +64,31 @@ static bool leads(const struct job *job)
     return ks_team_rank(job->world) == 0;
 }
 
+/* Leaves the targets that were asked for in the place of /batch/target's. */
+static ks_status choose_targets(const struct ks_analysis *o, struct job *job)
+{
+    struct ks_checkpoint *c = job->checkpoint;
+
+    if (o->rewards == KS_REWARDS_RAW && !c->target_raw)
+        return ks_fail(KS_FORMAT,
+                       "%s: --rewards raw: expected the dataset /batch/target_raw, found none",
+                       job->path);
+    job->subject.raw = o->rewards != KS_REWARDS_NORMALIZED && c->target_raw;
+    if (job->subject.raw) {
+        free(c->target);
+        c->target = c->target_raw;
+    } else {
+        free(c->target_raw);
+    }
+    c->target_raw = NULL;
+    if (o->compat && !job->subject.raw && !job->quiet)
+        fprintf(stderr,
+                "%s: --compat xqc: there is no /batch/target_raw with targets from raw rewards: "
+                "those of /batch/target, from normalized rewards, are used instead\n",
+                job->path);
+    return KS_OK;
+}
+
 static ks_status read_checkpoint(const struct ks_analysis *o, struct job *job, size_t *batches)
 {
     KS_TRY(ks_checkpoint_read(job->path, &job->checkpoint));
@@ -71,6 +96,7 @@ static ks_status read_checkpoint(const struct ks_analysis *o, struct job *job, s
     if (*batches > job->checkpoint->minibatches)
         return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", job->path,
                        job->checkpoint->minibatches, o->batches);
+    KS_TRY(choose_targets(o, job));
     return ks_sha256_file(job->path, job->subject.digest);
 }
 
@@ -84,6 +110,7 @@ static ks_status get_checkpoint(const struct ks_analysis *o, struct job *job)
     KS_TRY(ks_team_agree(job->world, leads(job) ? read_checkpoint(o, job, &batches) : KS_OK));
     ks_team_broadcast(job->world, 0, sizeof batches, &batches);
     ks_team_broadcast(job->world, 0, sizeof job->subject.digest, job->subject.digest);
+    ks_team_broadcast(job->world, 0, sizeof job->subject.raw, &job->subject.raw);
     job->groups = ks_distribute_groups(size, probes ? o->probes : 1, batches);
     KS_TRY(ks_team_split(
         job->world, ks_slq_group(job->world, ks_team_rank(job->world), job->groups), &job->team));
@@ -194,6 +221,7 @@ static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
                          .probes = o->probes,
                          .seed = o->seed,
                          .single = job->budget.single_basis,
+                         .xqc = o->compat,
                          .keep = job->stem,
                          .key = job->key,
                          .world = job->world,

@@ -58,9 +58,11 @@ ks_status ks_budget_divide(const struct ks_analysis *o, const struct ks_team *wo
 {
     const double all = ks_budget_room(o, world, b->fixed);
     double held = held_bytes(o, team, s, false);
-    bool fits = ks_team_least(world, (double)b->fixed + held <= all) == 1;
+    const bool fits = ks_team_least(world, (double)b->fixed + held <= all) == 1;
+    const bool basis = !o->exact && !o->apply;
 
-    b->single_basis = !fits && !o->exact && !o->apply;
+    b->squeezed = basis && !o->compat && !fits;
+    b->single_basis = basis && (o->compat || !fits);
     if (b->single_basis)
         held = held_bytes(o, team, s, true);
     return ks_team_agree(world, divide(o, s, all, held, b));

@@ -38,6 +38,7 @@ static ks_status add_loss(const struct ks_subject *subject, struct ks_attributes
     const struct ks_problem *problem = &subject->problem;
 
     KS_TRY(ks_attribute_add_string(list, "checkpoint_sha256", subject->digest));
+    KS_TRY(ks_attribute_add_string(list, "rewards", subject->raw ? "raw" : "normalized"));
     KS_TRY(ks_attribute_add_string(list, "batchnorm", problem->evaluation ? "eval" : "train"));
     KS_TRY(ks_attribute_add_number(list, "weight_decay", problem->weight_decay));
     KS_TRY(ks_attribute_add_number(list, "scale", problem->scale));

@@ -12,7 +12,7 @@
 
 static int json, csv, exact, keep_basis;
 static char *folder, *analysis_name, *operator_name, *critic, *layer, *batchnorm, *order, *probes,
-    *seed, *precision, *batches, *weight_decay, *scale, *memory, *compat, *apply, *output,
+    *seed, *precision, *batches, *weight_decay, *scale, *memory, *compat, *rewards, *apply, *output,
     *gradient;
 
 #define TEXT(name, letter, variable, help, argument)                                               \
@@ -52,7 +52,11 @@ const struct poptOption ks_analysis_options[] = {
          "keep the Lanczos steps on disk: a run that was stopped goes on, a larger --order adds"),
     FLAG("exact", exact, "all eigenvalues, from the dense operator (small critics)"),
     TEXT("compat", '\0', compat,
-         "xqc: one probe, f32, unweighted statistics, products by 1/N once more", "xqc"),
+         "xqc: the published code's Lanczos process in f32, one probe, unweighted statistics,"
+         " products by 1/N once more, raw rewards",
+         "xqc"),
+    TEXT("rewards", '\0', rewards, "targets from normalized (the default) or from raw rewards",
+         "normalized|raw"),
     TEXT("apply", '\0', apply, "multiply the operator by the vectors of a file", "IN"),
     TEXT("output", '\0', output, "where the products go", "OUT"),
     TEXT("gradient", '\0', gradient, "where loss and gradient go", "OUT"),
@@ -143,6 +147,17 @@ static ks_status find_operator(const char *name, const struct ks_operator_kind *
     return ks_fail(KS_USAGE, "--operator: expected one of %s; found '%s'", list, name);
 }
 
+static ks_status read_rewards(struct ks_analysis *a)
+{
+    bool raw;
+
+    KS_TRY(choice("rewards", rewards, "normalized", "raw", &raw));
+    a->rewards = raw                  ? KS_REWARDS_RAW
+                 : compat && !rewards ? KS_REWARDS_RAW_IF_THERE
+                                      : KS_REWARDS_NORMALIZED;
+    return KS_OK;
+}
+
 /* The published code has one way to compute; what contradicts it is refused. */
 static ks_status read_compat(struct ks_analysis *a)
 {
@@ -154,6 +169,8 @@ static ks_status read_compat(struct ks_analysis *a)
         return ks_fail(KS_USAGE, "--compat xqc: expected --precision f32, found f64");
     if (a->probes != 1)
         return ks_fail(KS_USAGE, "--compat xqc: expected --probes 1, found '%s'", probes);
+    if (a->rewards == KS_REWARDS_NORMALIZED)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --rewards raw, found normalized");
     a->compat = true;
     return KS_OK;
 }
@@ -256,6 +273,7 @@ ks_status ks_analysis_read(struct ks_analysis *a)
     if (a->scale == 0)
         return ks_fail(KS_USAGE, "--scale: expected a number other than 0, found '%s'", scale);
     KS_TRY(bytes("memory", memory, &a->memory));
+    KS_TRY(read_rewards(a));
     KS_TRY(read_compat(a));
     return read_files(a);
 }

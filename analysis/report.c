@@ -13,9 +13,9 @@
 
 /* Of the root attributes, those that say what was computed, and on what: the same in every row. */
 static const char *const settings[] = {
-    "operator",     "batchnorm",    "precision", "order",           "probes", "probe_seed",
-    "dimension",    "weight_decay", "scale",     "batches",         "critic", "layer",
-    "blas_version", "blas_kernel",  "threads",   "basis_precision", "compat"};
+    "operator",     "batchnorm",    "precision", "order",           "probes",  "probe_seed",
+    "dimension",    "weight_decay", "scale",     "batches",         "critic",  "layer",
+    "blas_version", "blas_kernel",  "threads",   "basis_precision", "rewards", "compat"};
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 /* The columns of the table: the spectrum's ends, the paper's figures beside what holds, and what of

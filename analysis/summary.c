@@ -88,6 +88,13 @@ static const struct figure {
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 
+/* These speak of all n eigenvalues, of which the weights say how many a Ritz value stands for. */
+static bool needs_weights(const struct figure *f)
+{
+    return f->value == ks_probe_trace || f->value == ks_probe_trace_square ||
+           f->value == ks_probe_stable_rank || f->value == ks_probe_kurtosis_spectral;
+}
+
 /* Sorts the values. */
 static double median(size_t n, double *value)
 {
@@ -200,6 +207,8 @@ static struct ks_known find_known(const struct ks_spectrum *s, const struct ks_p
 static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_terms *terms,
                              struct ks_probe *probe, size_t part)
 {
+    /* The eigenvalues of an exact spectrum do weigh alike. */
+    const bool unweighted = terms->unweighted && s->alpha;
     struct ks_known known = find_known(s, probe, terms);
     ks_status status = KS_OK;
     double *value = NULL;
@@ -213,7 +222,7 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_term
     for (const struct figure *f = figures; f < figures + FIGURES; f++) {
         double error = 0;
 
-        if (part > 0 && !f->every_part)
+        if ((part > 0 && !f->every_part) || (unweighted && needs_weights(f)))
             continue;
         for (size_t i = 0; i < s->probes; i++)
             value[i] = f->value(&probe[i]);

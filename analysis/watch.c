@@ -22,8 +22,8 @@ static void tell(struct ks_watch *w)
             "%s: %zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
             "activations, %.2f GB for checkpoint and workspace\n",
             w->checkpoint, w->products - w->skipped, w->dimension, 1e-9 * (double)b->held,
-            b->single_basis ? " (in float32: in float64 they do not fit)" : "",
-            1e-9 * (double)b->kept, 1e-9 * (double)b->fixed);
+            b->squeezed ? " (in float32: in float64 they do not fit)" : "", 1e-9 * (double)b->kept,
+            1e-9 * (double)b->fixed);
 }
 
 ks_status ks_watch_start(struct ks_watch *w)
@@ -32,7 +32,7 @@ ks_status ks_watch_start(struct ks_watch *w)
 
     KS_TRY(ks_alloc(KS_JACOBI_WORK * w->order, sizeof *w->work, &w->work));
     ks_progress_start(&w->progress, "products", w->products, w->quiet);
-    if (b->single_basis || (double)(b->held + b->kept + b->fixed) > LARGE_RUN)
+    if (b->squeezed || (double)(b->held + b->kept + b->fixed) > LARGE_RUN)
         tell(w);
     w->started = ks_seconds();
     return KS_OK;

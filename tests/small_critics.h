@@ -7,6 +7,7 @@
 
 #include "ks/memory.h"
 #include "ks/rng.h"
+#include "ks/spectrum.h"
 
 enum { IN = 5, ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, ARCHS = 6 };
 
@@ -70,12 +71,35 @@ static inline struct ks_checkpoint *make(const char *text)
     return c;
 }
 
+/* Targets of an mse loss from raw rewards, three times as large and shifted. */
+static inline void add_raw(struct ks_checkpoint *c)
+{
+    size_t n = MINIBATCHES * LOSS_ROWS;
+
+    assert_ok(ks_alloc(n, sizeof *c->target_raw, &c->target_raw));
+    for (size_t i = 0; i < n; i++)
+        c->target_raw[i] = 3 * c->target[i] + 1;
+}
+
 static const char *file(const char *name)
 {
     static char path[512];
 
     snprintf(path, sizeof path, "%s/%s.h5", scratch_folder, name);
     return path;
+}
+
+/* The spectrum that a run of these arguments on NAME.h5 leaves; the caller frees. */
+static inline struct ks_spectrum *spectrum(const char *name, const char *arguments)
+{
+    char output[300];
+    struct ks_spectrum *s;
+
+    assert_runs("%s %s.h5", arguments, name);
+    snprintf(output, sizeof output, "%s.spectrum", name);
+    assert_ok(ks_spectrum_read(file(output), &s));
+    assert_int_equal(remove(file(output)), 0);
+    return s;
 }
 
 static inline size_t dimension(const char *text)

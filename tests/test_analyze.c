@@ -8,21 +8,7 @@
 #include <lapacke.h>
 
 #include "ks/sha256.h"
-#include "ks/spectrum.h"
 #include "ks/summary.h"
-
-/* The spectrum that a run of these arguments on NAME.h5 leaves; the caller frees. */
-static struct ks_spectrum *spectrum(const char *name, const char *arguments)
-{
-    char output[300];
-    struct ks_spectrum *s;
-
-    assert_runs("%s %s.h5", arguments, name);
-    snprintf(output, sizeof output, "%s.spectrum", name);
-    assert_ok(ks_spectrum_read(file(output), &s));
-    assert_int_equal(remove(file(output)), 0);
-    return s;
-}
 
 static double figure(const char *name, const char *arguments, const char *figure_name)
 {
@@ -292,47 +278,6 @@ static void test_options(void **state)
     assert_true(figure("ln+ce", "--precision f64 --batchnorm eval", "lambda_max") == one);
 }
 
-/* The published choices: scaled by 1/N once more, all Ritz values alike. */
-static void test_compat(void **state)
-{
-    struct ks_spectrum *s = spectrum("bn+mse", "--order 31");
-    struct ks_spectrum *t = spectrum("bn+mse", "--order 31 --compat xqc");
-
-    (void)state;
-    for (size_t k = 0; k < 31; k++) {
-        assert_close(t->ritz[k], s->ritz[k] / MINIBATCHES, 1e-6 * ks_summary_get(s, "lambda_max"));
-        assert_close(t->weight[k], 1. / 31, 1e-16);
-    }
-    assert_close(ks_summary_get(t, "kurtosis"), ks_summary_get(s, "kurtosis"), 1e-4);
-    assert_close(ks_attribute_find(&t->attributes, "scale")->number, 1. / 3, 1e-16);
-    ks_spectrum_free(s);
-    ks_spectrum_free(t);
-}
-
-/* Products are divided by N once more, the gradient beside them is not. */
-static void test_compat_of_vectors(void **state)
-{
-    size_t n = dimension(archs[0].text);
-    struct ks_rng rng = ks_rng_start(23, 0);
-    double *v = numbers(&rng, n), *x[4];
-
-    (void)state;
-    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
-    for (int i = 0; i < 2; i++) {
-        assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --scale 2 %s bn+ce.h5",
-                    i == 0 ? "" : "--compat xqc");
-        assert_close(read_root_number(file("o"), "scale"), i == 0 ? 2 : 2. / MINIBATCHES, 1e-15);
-        assert_true(read_root_number(file("g"), "scale") == 2);
-        x[2 * i] = read_vectors("o.h5", n, 1), x[2 * i + 1] = read_vectors("g.h5", n, 1);
-    }
-    for (size_t k = 0; k < n; k++)
-        assert_close(x[2][k], x[0][k] / MINIBATCHES, 1e-14 * (1 + fabs(x[0][k])));
-    assert_memory_equal(x[3], x[1], n * sizeof *v);
-    for (int i = 0; i < 4; i++)
-        free(x[i]);
-    free(v);
-}
-
 static const struct ks_attribute *attribute(const struct ks_spectrum *s, const char *name)
 {
     const struct ks_attribute *a = ks_attribute_find(&s->attributes, name);
@@ -366,6 +311,7 @@ static void test_spectrum_file(void **state)
     assert_ok(ks_sha256_file(file("bn+ce"), digest));
     check_string(s, "checkpoint_sha256", digest);
     check_string(s, "operator", "hessian");
+    check_string(s, "rewards", "normalized");
     check_string(s, "batchnorm", "train");
     check_string(s, "precision", "f32");
     check_integer(s, "order", 40);
@@ -412,8 +358,8 @@ static void test_spectrum_file(void **state)
     assert_string_equal(name, "checkpoint");
     assert_non_null(strstr(printed, "\nln+ce.h5,hessian,train,f32,20,"));
     assert_runs("--csv --order 20 --compat xqc ln+ce.h5");
-    assert_non_null(strstr(printed, ",basis_precision,compat,lambda_max,"));
-    assert_non_null(strstr(printed, ",f64,xqc,"));
+    assert_non_null(strstr(printed, ",basis_precision,rewards,compat,lambda_max,"));
+    assert_non_null(strstr(printed, ",f32,normalized,xqc,"));
 }
 
 /* A line a checkpoint, all of one width, and below it a sentence on each. */
@@ -468,8 +414,6 @@ int main(void)
         cmocka_unit_test(test_known_zeros),
         cmocka_unit_test(test_lower_bound),
         cmocka_unit_test(test_options),
-        cmocka_unit_test(test_compat),
-        cmocka_unit_test(test_compat_of_vectors),
         cmocka_unit_test(test_spectrum_file),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_breakdown),

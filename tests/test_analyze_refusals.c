@@ -55,6 +55,11 @@ static void test_refusals(void **state)
         {"--compat pytorch ln+ce.h5", "--compat"},
         {"--compat xqc --probes 2 ln+ce.h5", "--compat xqc"},
         {"--compat xqc --precision f64 ln+ce.h5", "--compat xqc"},
+        {"--compat xqc --rewards normalized ln+ce.h5", "--compat xqc: expected --rewards raw"},
+        {"--rewards clipped ln+ce.h5", "--rewards: expected normalized or raw, found 'clipped'"},
+        {"--rewards raw ln+ce.h5", "ln+ce.h5: --rewards raw: expected the dataset /batch/target"},
+        {"--rewards raw --compat xqc ln+ce.h5", "expected the dataset /batch/target_raw"},
+        {"--rewards raw --gradient g.h5 ln+ce.h5", "expected the dataset /batch/target_raw"},
         {"--keep-basis --exact ln+ce.h5", "--keep-basis: expected without --exact"},
         {"--exact --order 90 ln+ce.h5", "--order: expected without --exact"},
         {"--exact --probes 1 ln+ce.h5", "--probes: expected without --exact"},
@@ -186,10 +191,10 @@ static void test_memory_of_vectors(void **state)
 static void test_help_and_version(void **state)
 {
     static const char *const options[] = {
-        "--out",          "--json",   "--csv",      "--operator",   "--batchnorm",
-        "--order",        "--probes", "--seed",     "--precision",  "--batches",
-        "--weight-decay", "--scale",  "--memory",   "--exact",      "--compat",
-        "--apply",        "--output", "--gradient", "--keep-basis", "--quiet"};
+        "--out",        "--json",    "--csv",       "--operator", "--batchnorm",    "--order",
+        "--probes",     "--seed",    "--precision", "--batches",  "--weight-decay", "--scale",
+        "--memory",     "--exact",   "--compat",    "--apply",    "--output",       "--gradient",
+        "--keep-basis", "--rewards", "--quiet"};
 
     (void)state;
     assert_runs("--help");

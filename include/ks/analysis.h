@@ -12,13 +12,20 @@
 
 struct ks_budget;
 
+/* Which targets of the checkpoint are used: those from the rewards that the critic was trained
+ * with, which are normalized; those from raw rewards; or the latter where the checkpoint has them.
+ */
+enum ks_rewards { KS_REWARDS_NORMALIZED, KS_REWARDS_RAW, KS_REWARDS_RAW_IF_THERE };
+
 /* The options, checked (options.h). */
 struct ks_analysis {
     const struct ks_operator_kind *kind;
     bool single;     /* float32 products                                      */
     bool evaluation; /* batchnorm by running statistics                       */
     bool exact;      /* all eigenvalues                                       */
-    bool compat;     /* the published code's choices: float32, unweighted, products by 1/N */
+    bool compat;     /* the published code's choices: its Lanczos process, unweighted statistics,
+                      * products by 1/N, raw rewards */
+    enum ks_rewards rewards;
     bool keep_basis; /* the Lanczos steps stay on disk                        */
     bool json, csv;  /* neither: a table                                      */
     size_t order, probes;
@@ -37,6 +44,7 @@ struct ks_analysis {
 struct ks_subject {
     const char *path;            /* of the checkpoint              */
     char digest[KS_SHA256_TEXT]; /* of that file                   */
+    bool raw;                    /* the targets are those from raw rewards */
     struct ks_problem problem;   /* what the operator is made from */
     size_t dimension;            /* of the operator                */
     size_t normals;              /* of spheres, in its null space  */

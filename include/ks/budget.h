@@ -16,13 +16,15 @@ struct ks_budget {
     size_t kept;       /* activations kept between products: the limit before prepare, the bytes
                         * used after */
     bool single_basis; /* the Lanczos basis is in float32 */
+    bool squeezed;     /* and the reason is that it does not fit in float64 */
 };
 
 /* What a process, which already has `fixed`, may take in all. */
 double ks_budget_room(const struct ks_analysis *analysis, const struct ks_team *world,
                       size_t fixed);
 /* Given `fixed`, divides what --memory (or the machine) leaves. The vectors of this process in
- * `team` come first: in float64 if they fit on all processes of the world, otherwise in float32.
+ * `team` come first: in float64 if they fit on all processes of the world, otherwise (and always
+ * with --compat) in float32.
  * The rest is for activations. KS_MEMORY, on all processes, where that is too little; the message
  * has the sizes. */
 ks_status ks_budget_divide(const struct ks_analysis *analysis, const struct ks_team *world,

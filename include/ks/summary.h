@@ -19,7 +19,8 @@ struct ks_summary_terms {
                           /* change: what the weight decay adds                               */
     const struct ks_null *null; /* those directions; NULL: nobody looked                      */
     bool unweighted; /* weights of leading parts are made alike, as those of the whole must be  */
-                     /* already (ks_summary_unweight) */
+                     /* already (ks_summary_unweight); of Ritz values there is then no trace,   */
+                     /* trace_square, stable_rank and kurtosis_spectral                         */
 };
 
 /* Fills spectrum->summary from ritz, weight, residual and, where there, alpha and beta: each figure

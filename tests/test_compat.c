@@ -1,0 +1,395 @@
+/* --compat xqc and --rewards: the published code's Lanczos process against a transcription of it,
+ * its other choices, and which targets are used. */
+#include "small_critics.h"
+
+#include <float.h>
+
+#include <jansson.h>
+#include <omp.h>
+
+#include "ks/lanczos.h"
+#include "ks/summary.h"
+#include "operators.h"
+
+enum { LONG = 2 * 8192 + 517, MOST_STEPS = 60 };
+static double value[LONG]; /* eigenvalues of the diagonal operators */
+
+static float dot(size_t n, const float *x, const float *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)y[i];
+    return (float)sum;
+}
+
+static void add_multiple(size_t n, float c, const float *x, float *w)
+{
+    for (size_t i = 0; i < n; i++)
+        w[i] += c * x[i];
+}
+
+static void multiply(const struct ks_operator *a, const float *v, float *w)
+{
+    double *in = calloc(2 * a->n, sizeof *in), *out = in + a->n;
+
+    for (size_t i = 0; i < a->n; i++)
+        in[i] = (double)v[i];
+    assert_ok(ks_operator_apply(a, in, out));
+    for (size_t i = 0; i < a->n; i++)
+        w[i] = (float)out[i];
+    free(in);
+}
+
+/* Step i of what the published code does, line by line: from the vectors [i + 1, n] and beta_{i-1}
+ * to alpha_i, beta_i and the next vector. */
+static void publish_step(const struct ks_operator *a, size_t i, const float *vectors, float *alpha,
+                         float *beta, float *next)
+{
+    const size_t n = a->n;
+    const float *v = vectors + i * n;
+    float *w = next;
+
+    multiply(a, v, w);
+    if (i > 0)
+        add_multiple(n, -beta[i - 1], v - n, w);
+    alpha[i] = dot(n, w, v);
+    add_multiple(n, -alpha[i], v, w);
+    for (size_t j = 0; j < i; j++)
+        add_multiple(n, -dot(n, w, vectors + j * n), vectors + j * n, w);
+    beta[i] = sqrtf(dot(n, w, w));
+    for (size_t k = 0; k < n; k++)
+        next[k] = w[k] / beta[i];
+}
+
+static struct ks_lanczos *run(const struct ks_operator *a, size_t order)
+{
+    struct ks_lanczos *l;
+
+    assert_ok(ks_lanczos_new(a->n, order, true, NULL, &l));
+    l->xqc = true;
+    ks_lanczos_start(l, 5, 0);
+    while (l->steps < l->order && !l->exhausted)
+        assert_ok(ks_lanczos_step(l, a));
+    return l;
+}
+
+/* Every step, each from the vectors that the process itself had: no rounding of earlier steps is in
+ * the comparison, which is sharp also where the Krylov space has ended and w is all rounding. There
+ * another number of passes, or other vectors in them, is wrong in the first digit. */
+static void check_steps(const struct diagonal *d, size_t order)
+{
+    struct ks_operator a = diagonal_operator((struct diagonal *)d);
+    struct ks_lanczos *l = run(&a, order);
+    float alpha[MOST_STEPS], beta[MOST_STEPS], *next = calloc(d->n, sizeof *next);
+    double size = 0;
+
+    assert_int_equal(l->steps, order); /* there is no breakdown test */
+    for (size_t i = 0; i < order; i++) {
+        double square = 0;
+
+        if (i > 0)
+            beta[i - 1] = (float)l->beta[i - 1];
+        publish_step(&a, i, l->rounded, alpha, beta, next);
+        size = fmax(size, fmax(fabs(l->alpha[i]), l->beta[i]));
+        assert_close(l->alpha[i], (double)alpha[i], FLT_EPSILON * size);
+        assert_close(l->beta[i], (double)beta[i], FLT_EPSILON * size);
+        for (size_t k = 0; k < d->n; k++)
+            square += pow((double)l->rounded[(i + 1) * d->n + k] - (double)next[k], 2);
+        assert_true(sqrt(square) < 1e-5);
+    }
+    free(next);
+    ks_lanczos_free(l);
+}
+
+static void fill_uniform(size_t n, double low, double high)
+{
+    for (size_t i = 0; i < n; i++)
+        value[i] = low + (high - low) * (double)i / (double)(n - 1);
+}
+
+static void test_steps(void **state)
+{
+    struct diagonal d = {.n = 1000, .value = value};
+    int threads = omp_get_max_threads();
+
+    (void)state;
+    fill_uniform(d.n, -0.5, 1);
+    value[137] = 1000;
+    check_steps(&d, 60);
+    d.n = 40; /* two values: the Krylov space ends after two steps */
+    for (size_t i = 0; i < d.n; i++)
+        value[i] = (double)(i % 2);
+    check_steps(&d, 16);
+    for (size_t i = 0; i < d.n; i++)
+        value[i] = pow(0.5, (double)i);
+    check_steps(&d, 20);
+    d.n = LONG; /* several slices with a ragged end */
+    fill_uniform(d.n, -1, 1);
+    omp_set_num_threads(2);
+    check_steps(&d, 12);
+    omp_set_num_threads(threads);
+}
+
+/* A residual of exactly zero ends the process; so does a product that float32 cannot hold. */
+static void test_ends(void **state)
+{
+    struct diagonal d = {.n = 50, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_lanczos *l;
+
+    (void)state;
+    memset(value, 0, sizeof value);
+    l = run(&a, 9);
+    assert_int_equal(l->steps, 1);
+    assert_true(l->exhausted && l->alpha[0] == 0 && l->beta[0] == 0);
+    ks_lanczos_free(l);
+    fill_uniform(d.n, 1e39, 2e39);
+    assert_ok(ks_lanczos_new(d.n, 9, true, NULL, &l));
+    l->xqc = true;
+    ks_lanczos_start(l, 5, 0);
+    assert_fails(ks_lanczos_step(l, &a), KS_NUMBER, "Lanczos step 1 of 9 (probe 0): overflow");
+    ks_lanczos_free(l);
+}
+
+/* The analyzer's coefficients are those of the transcription, from the start vector on, for the
+ * Hessian in float32 of the raw targets' loss, divided by N once more. */
+static void test_whole(void **state)
+{
+    enum { ORDER = 16 };
+    struct ks_checkpoint *c = make(archs[1].text);
+    const struct ks_problem problem = {.checkpoint = c,
+                                       .minibatches = MINIBATCHES,
+                                       .scale = 1. / MINIBATCHES,
+                                       .critic = -1,
+                                       .layer = -1};
+    struct ks_spectrum *s = spectrum("raw+mse", "--order 16 --seed 4 --compat xqc");
+    struct ks_rng rng = ks_rng_start(4, 0);
+    const size_t n = dimension(archs[1].text);
+    float *vectors = calloc((ORDER + 1) * n, sizeof *vectors), alpha[ORDER], beta[ORDER];
+    double *start = numbers(&rng, n), norm = 0;
+    struct ks_operator *a;
+
+    (void)state;
+    add_raw(c);
+    memcpy(c->target, c->target_raw, MINIBATCHES * LOSS_ROWS * sizeof *c->target);
+    assert_ok(prepared(ks_hessian_new_f32, &problem, &a));
+    for (size_t k = 0; k < n; k++)
+        norm += start[k] * start[k];
+    for (size_t k = 0; k < n; k++)
+        vectors[k] = (float)(start[k] / sqrt(norm));
+    for (size_t i = 0; i < ORDER; i++) {
+        publish_step(a, i, vectors, alpha, beta, vectors + (i + 1) * n);
+        assert_close(s->alpha[i], (double)alpha[i], 1e-5 * fabs(s->alpha[0]));
+        assert_close(s->beta[i], (double)beta[i], 1e-5 * fabs(s->alpha[0]));
+    }
+    ks_operator_free(a);
+    free(vectors), free(start);
+    ks_spectrum_free(s);
+    ks_checkpoint_free(c);
+}
+
+/* All Ritz values alike, and nothing that only weights can tell. */
+static void test_unweighted(void **state)
+{
+    static const char *const without[] = {"trace", "trace_square", "stable_rank", "stable_rank_m30",
+                                          "kurtosis_spectral"};
+    struct ks_spectrum *s = spectrum("bn+mse", "--order 31");
+    struct ks_spectrum *t = spectrum("bn+mse", "--order 31 --compat xqc");
+    struct ks_spectrum *e = spectrum("bn+mse", "--exact --compat xqc");
+
+    (void)state;
+    for (size_t k = 0; k < 31; k++) {
+        assert_close(t->ritz[k], s->ritz[k] / MINIBATCHES, 1e-6 * ks_summary_get(s, "lambda_max"));
+        assert_close(t->weight[k], 1. / 31, 1e-16);
+    }
+    assert_close(ks_summary_get(t, "kurtosis"), ks_summary_get(s, "kurtosis"), 1e-4);
+    assert_close(ks_attribute_find(&t->attributes, "scale")->number, 1. / 3, 1e-16);
+    assert_string_equal(ks_attribute_find(&t->attributes, "basis_precision")->string, "f32");
+    assert_null(strstr(complained, "do not fit"));
+    for (size_t k = 0; k < sizeof without / sizeof without[0]; k++) {
+        assert_non_null(ks_attribute_find(&s->summary, without[k]));
+        assert_null(ks_attribute_find(&t->summary, without[k]));
+    }
+    assert_non_null(ks_attribute_find(&e->summary, "stable_rank")); /* of all eigenvalues */
+    ks_spectrum_free(s);
+    ks_spectrum_free(t);
+    ks_spectrum_free(e);
+}
+
+/* Products are divided by N once more, the gradient beside them is not. */
+static void test_vectors(void **state)
+{
+    size_t n = dimension(archs[0].text);
+    struct ks_rng rng = ks_rng_start(23, 0);
+    double *v = numbers(&rng, n), *x[4];
+
+    (void)state;
+    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
+    for (int i = 0; i < 2; i++) {
+        assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --scale 2 %s bn+ce.h5",
+                    i == 0 ? "" : "--compat xqc");
+        assert_close(read_root_number(file("o"), "scale"), i == 0 ? 2 : 2. / MINIBATCHES, 1e-15);
+        assert_true(read_root_number(file("g"), "scale") == 2);
+        x[2 * i] = read_vectors("o.h5", n, 1), x[2 * i + 1] = read_vectors("g.h5", n, 1);
+    }
+    for (size_t k = 0; k < n; k++)
+        assert_close(x[2][k], x[0][k] / MINIBATCHES, 1e-14 * (1 + fabs(x[0][k])));
+    assert_memory_equal(x[3], x[1], n * sizeof *v);
+    for (int i = 0; i < 4; i++)
+        free(x[i]);
+    free(v);
+}
+
+static void check_word(const char *name, const char *expected)
+{
+    struct ks_attribute a;
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_open(scratch(name), "kappascope-vector", &h5));
+    assert_ok(ks_h5_read_attribute(h5, "/", "rewards", KS_ATTRIBUTE_STRING, &a));
+    assert_string_equal(a.string, expected);
+    free(a.string);
+    ks_h5_close(h5);
+}
+
+/* The same bytes as those of a checkpoint whose targets are the raw ones, and in the words. */
+static void check_same(const char *options)
+{
+    struct ks_spectrum *raw = spectrum("raw+mse", options), *only;
+    const char *plain = options + strlen("--rewards raw");
+
+    only = spectrum("only+mse", plain);
+    assert_int_equal(raw->order, only->order);
+    assert_memory_equal(raw->ritz, only->ritz, raw->order * sizeof *raw->ritz);
+    assert_string_equal(ks_attribute_find(&raw->attributes, "rewards")->string, "raw");
+    assert_string_equal(ks_attribute_find(&only->attributes, "rewards")->string, "normalized");
+    ks_spectrum_free(only);
+    only = spectrum("raw+mse", plain);
+    assert_memory_not_equal(raw->ritz, only->ritz, raw->order * sizeof *raw->ritz);
+    ks_spectrum_free(raw);
+    ks_spectrum_free(only);
+}
+
+static void test_rewards(void **state)
+{
+    struct ks_checkpoint *c = make(archs[1].text);
+    const size_t n = dimension(archs[1].text);
+    double *found[2], loss[2];
+
+    (void)state;
+    add_raw(c);
+    memcpy(c->target, c->target_raw, MINIBATCHES * LOSS_ROWS * sizeof *c->target);
+    assert_ok(ks_checkpoint_write(file("only+mse"), c, false));
+    check_same("--rewards raw --order 20");
+    check_same("--rewards raw --exact --precision f64");
+    check_same("--rewards raw --batches 2 --operator residual --order 20");
+    for (int i = 0; i < 2; i++) {
+        assert_runs("--gradient g.h5 %s", i == 0 ? "only+mse.h5" : "--rewards raw raw+mse.h5");
+        found[i] = read_vectors("g.h5", n, 1);
+        loss[i] = read_root_number(file("g"), "loss");
+    }
+    assert_memory_equal(found[0], found[1], n * sizeof *found[0]);
+    assert_true(loss[0] == loss[1]);
+    check_word("g.h5", "raw");
+    assert_ok(ks_vectors_write(file("v"), 1, n, found[0], NULL));
+    free(found[0]), free(found[1]);
+    for (int i = 0; i < 2; i++) {
+        assert_runs("--apply v.h5 --output o.h5 %s",
+                    i == 0 ? "only+mse.h5" : "--rewards raw raw+mse.h5");
+        check_word("o.h5", i == 0 ? "normalized" : "raw");
+        found[i] = read_vectors("o.h5", n, 1);
+    }
+    assert_memory_equal(found[0], found[1], n * sizeof *found[0]);
+    free(found[0]), free(found[1]);
+    ks_checkpoint_free(c);
+}
+
+/* Raw where there are such targets; where not, that is said, but for --quiet. */
+static void test_rewards_of_compat(void **state)
+{
+    static const char words[] = "there is no /batch/target_raw";
+    static const struct {
+        const char *arguments, *rewards;
+        bool said;
+    } cases[] = {
+        {"--compat xqc raw+mse.h5", "raw", false},
+        {"--compat xqc --rewards raw raw+mse.h5", "raw", false},
+        {"--compat xqc bn+mse.h5", "normalized", true},
+        {"--compat xqc -q bn+mse.h5", "normalized", false},
+        {"raw+mse.h5", "normalized", false},
+        {"--rewards normalized bn+mse.h5", "normalized", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *object;
+        const char *at;
+
+        assert_runs("--json --order 9 %s", cases[i].arguments);
+        object = json_loads(printed, 0, NULL);
+        assert_string_equal(json_string_value(json_object_get(object, "rewards")),
+                            cases[i].rewards);
+        json_decref(object);
+        at = strstr(complained, words);
+        assert_int_equal(at != NULL, cases[i].said);
+        assert_true(!at || !strstr(at + 1, words));
+    }
+    assert_runs("--csv --order 9 --compat xqc raw+mse.h5");
+    assert_non_null(strstr(printed, ",basis_precision,rewards,compat,lambda_max,"));
+    assert_non_null(strstr(printed, ",f32,raw,xqc,"));
+}
+
+/* A kept basis goes on bit for bit, and is one of these rewards and of this process. */
+static void test_keep_basis(void **state)
+{
+    static const char *const others[] = {"", "--rewards raw", "--scale 0.5 --compat xqc"};
+    struct ks_spectrum *s = spectrum("raw+mse", "--compat xqc --order 20"), *t;
+
+    (void)state;
+    assert_runs("--compat xqc --keep-basis --order 11 raw+mse.h5");
+    t = spectrum("raw+mse", "--compat xqc --keep-basis --order 20");
+    assert_non_null(strstr(complained, "11 of 20 steps are there"));
+    assert_memory_equal(s->alpha, t->alpha, 20 * sizeof *s->alpha);
+    assert_memory_equal(s->beta, t->beta, 20 * sizeof *s->beta);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(analyzer("--keep-basis %s raw+mse.h5", others[i]), 2);
+    assert_int_equal(remove(scratch("raw+mse.probe0.basis")), 0);
+    assert_runs("--keep-basis --order 11 raw+mse.h5");
+    assert_int_equal(analyzer("--keep-basis --rewards raw raw+mse.h5"), 2);
+    assert_non_null(strstr(complained, "'rewards raw'; found those of another, 'rewards "
+                                       "normalized'"));
+    assert_int_equal(remove(scratch("raw+mse.probe0.basis")), 0);
+    ks_spectrum_free(s);
+    ks_spectrum_free(t);
+}
+
+/* The six, and one with raw targets. */
+static int write_all(void **state)
+{
+    struct ks_checkpoint *c;
+
+    if (write_checkpoints(state) != 0)
+        return -1;
+    c = make(archs[1].text);
+    add_raw(c);
+    assert_ok(ks_checkpoint_write(file("raw+mse"), c, false));
+    ks_checkpoint_free(c);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_unweighted),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_rewards),
+        cmocka_unit_test(test_rewards_of_compat),
+        cmocka_unit_test(test_keep_basis),
+    };
+
+    return cmocka_run_group_tests(tests, write_all, scratch_remove);
+}
