@@ -171,7 +171,9 @@ static void print_bound(FILE *out, const struct claim *c)
     double bound = ks_summary_get(c->s, "kappa_effective_bound");
     double computed = ks_summary_get(c->s, "kappa_lower_bound");
 
-    if (c->complete && c->abs_max / c->kappa > CLEAR * c->noise_floor)
+    if (isnan(bound))
+        fprintf(out, "how %s is conditioned cannot be told from this spectrum", c->name);
+    else if (c->complete && c->abs_max / c->kappa > CLEAR * c->noise_floor)
         fprintf(out, "the condition number of %s is %.3g, as %s", c->name, c->kappa,
                 c->s->steps ? "its Krylov spaces end and the Ritz values are all its eigenvalues"
                             : "all its eigenvalues are known");

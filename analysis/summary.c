@@ -88,11 +88,27 @@ static const struct figure {
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 
-/* These speak of all n eigenvalues, of which the weights say how many a Ritz value stands for. */
-static bool needs_weights(const struct figure *f)
+/* What the published code's process (--compat xqc) has no basis for. The first four speak of all n
+ * eigenvalues, of which uniform weights say nothing. The others are bounds that hold for vectors
+ * which are orthonormal: one pass in float32 does not keep them so once the Krylov space has ended,
+ * and kappa_lower_bound comes out above the condition number (test_no_bounds). */
+static double (*const of_the_standard_process[])(const struct ks_probe *p) = {
+    ks_probe_trace,
+    ks_probe_trace_square,
+    ks_probe_stable_rank,
+    ks_probe_kurtosis_spectral,
+    ks_probe_lambda_max_upper,
+    ks_probe_kappa_lower_bound,
+    ks_probe_kappa_effective_bound,
+};
+enum { LEFT_OUT = sizeof of_the_standard_process / sizeof of_the_standard_process[0] };
+
+static bool needs_standard_process(const struct figure *f)
 {
-    return f->value == ks_probe_trace || f->value == ks_probe_trace_square ||
-           f->value == ks_probe_stable_rank || f->value == ks_probe_kurtosis_spectral;
+    for (size_t i = 0; i < LEFT_OUT; i++)
+        if (f->value == of_the_standard_process[i])
+            return true;
+    return false;
 }
 
 /* Sorts the values. */
@@ -207,8 +223,7 @@ static struct ks_known find_known(const struct ks_spectrum *s, const struct ks_p
 static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_terms *terms,
                              struct ks_probe *probe, size_t part)
 {
-    /* The eigenvalues of an exact spectrum do weigh alike. */
-    const bool unweighted = terms->unweighted && s->alpha;
+    const bool published = terms->unweighted && s->alpha; /* else the spectrum is exact */
     struct ks_known known = find_known(s, probe, terms);
     ks_status status = KS_OK;
     double *value = NULL;
@@ -222,7 +237,7 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_term
     for (const struct figure *f = figures; f < figures + FIGURES; f++) {
         double error = 0;
 
-        if ((part > 0 && !f->every_part) || (unweighted && needs_weights(f)))
+        if ((part > 0 && !f->every_part) || (published && needs_standard_process(f)))
             continue;
         for (size_t i = 0; i < s->probes; i++)
             value[i] = f->value(&probe[i]);

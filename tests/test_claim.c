@@ -293,6 +293,30 @@ static void test_unweighted(void **state)
     }
 }
 
+/* What the published code's process leaves is no basis for a bound, even where there are as many
+ * Ritz values as eigenvalues. */
+static void test_published_process(void **state)
+{
+    enum { SMALL = 20 };
+    struct diagonal d = {.n = SMALL, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_slq slq = {.order = SMALL, .probes = 1, .seed = 5, .single = true, .xqc = true};
+    struct ks_summary_terms terms = {
+        .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .unweighted = true};
+    struct ks_spectrum *s = spectrum_new();
+
+    (void)state;
+    for (size_t i = 0; i < SMALL; i++)
+        value[i] = 1 + (double)i;
+    assert_ok(ks_slq(&a, &slq, s));
+    ks_summary_unweight(s);
+    assert_ok(ks_summary(s, &terms));
+    describe(s, SMALL, "hessian", 0, -1, -1);
+    assert_ok(ks_attribute_add_string(&s->attributes, "compat", "xqc"));
+    claims(s, "How H is conditioned cannot be told from this spectrum; 90% of its |Ritz values| "
+              "are|; the paper's kappa = 20 is a ratio of Ritz values at m = 20.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,7 +324,8 @@ int main(void)
         cmocka_unit_test(test_zero),        cmocka_unit_test(test_breakdown),
         cmocka_unit_test(test_whole_space), cmocka_unit_test(test_null_space),
         cmocka_unit_test(test_names),       cmocka_unit_test(test_infinite),
-        cmocka_unit_test(test_unweighted),  cmocka_unit_test(test_normals),
+        cmocka_unit_test(test_unweighted),  cmocka_unit_test(test_published_process),
+        cmocka_unit_test(test_normals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

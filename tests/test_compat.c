@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <omp.h>
 
+#include "ks/jacobi.h"
 #include "ks/lanczos.h"
 #include "ks/summary.h"
 #include "operators.h"
@@ -189,11 +190,36 @@ static void test_whole(void **state)
     ks_checkpoint_free(c);
 }
 
-/* All Ritz values alike, and nothing that only weights can tell. */
+/* Why there are no bounds: after the end of the Krylov space vectors are no longer orthogonal, and
+ * what would be a lower bound of kappa = 2 exceeds that. */
+static void test_no_bounds(void **state)
+{
+    struct diagonal d = {.n = 94, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_lanczos *l;
+    double sigma;
+
+    (void)state;
+    for (size_t i = 0; i < d.n; i++)
+        value[i] = 1 + (double)(i % 2);
+    l = run(&a, 40);
+    assert_ok(ks_jacobi_smallest(40, l->alpha, l->beta, &sigma));
+    assert_true(2 / sigma > 2.01);
+    ks_lanczos_free(l);
+}
+
+/* All Ritz values alike, and nothing that only weights or an orthonormal basis can tell. */
 static void test_unweighted(void **state)
 {
-    static const char *const without[] = {"trace", "trace_square", "stable_rank", "stable_rank_m30",
-                                          "kurtosis_spectral"};
+    static const char *const without[] = {"trace",
+                                          "trace_square",
+                                          "stable_rank",
+                                          "stable_rank_m30",
+                                          "kurtosis_spectral",
+                                          "lambda_max_upper",
+                                          "kappa_lower_bound",
+                                          "kappa_lower_bound_m30",
+                                          "kappa_effective_bound"};
     struct ks_spectrum *s = spectrum("bn+mse", "--order 31");
     struct ks_spectrum *t = spectrum("bn+mse", "--order 31 --compat xqc");
     struct ks_spectrum *e = spectrum("bn+mse", "--exact --compat xqc");
@@ -212,6 +238,7 @@ static void test_unweighted(void **state)
         assert_null(ks_attribute_find(&t->summary, without[k]));
     }
     assert_non_null(ks_attribute_find(&e->summary, "stable_rank")); /* of all eigenvalues */
+    assert_non_null(ks_attribute_find(&e->summary, "kappa_lower_bound"));
     ks_spectrum_free(s);
     ks_spectrum_free(t);
     ks_spectrum_free(e);
@@ -381,13 +408,10 @@ static int write_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_unweighted),
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_rewards),
-        cmocka_unit_test(test_rewards_of_compat),
+        cmocka_unit_test(test_steps),      cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_whole),      cmocka_unit_test(test_no_bounds),
+        cmocka_unit_test(test_unweighted), cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_rewards),    cmocka_unit_test(test_rewards_of_compat),
         cmocka_unit_test(test_keep_basis),
     };
 

@@ -55,6 +55,10 @@ static int write_critics(void **state)
     c = make(MEDIUM);
     assert_ok(ks_checkpoint_write(file("medium"), c, false));
     ks_checkpoint_free(c);
+    c = make(archs[1].text);
+    add_raw(c);
+    assert_ok(ks_checkpoint_write(file("raw+mse"), c, false));
+    ks_checkpoint_free(c);
     return 0;
 }
 
@@ -143,6 +147,7 @@ static void test_figures(void **state)
     check_figures("--order 20 --batches 1 --batchnorm eval", "bn+ce", 2);
     check_figures("--order 15 --probes 3", "dense+ce", 2);
     check_figures("--order 15 --probes 2", "ln+mse", 4);
+    check_figures("--order 15 --rewards raw", "raw+mse", 2);
     check_figures("--order 15 --operator manifold", "projected", 3);
     check_figures("--order 15 --operator preconditioned", "projected", 2);
     check_figures("--order 15 --operator residual --layer 0 --weight-decay 1", "dense+mse", 2);
@@ -203,6 +208,27 @@ static void test_memory(void **state)
     assert_ok(ks_spectrum_read(file("medium.spectrum"), &s));
     assert_string_equal(ks_attribute_find(&s->attributes, "basis_precision")->string, "f32");
     ks_spectrum_free(s);
+}
+
+/* The published code's process in slices: the same numbers to the rounding of float32. */
+static void test_compat(void **state)
+{
+    struct ks_spectrum *s[2];
+
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    for (int together = 0; together < 2; together++) {
+        launch(together ? 3 : 0);
+        s[together] = spectrum("raw+mse", "-q --compat xqc --order 20 --keep-basis");
+        assert_string_equal(ks_attribute_find(&s[together]->attributes, "rewards")->string, "raw");
+    }
+    for (size_t i = 0; i < 20; i++) {
+        assert_close(s[1]->alpha[i], s[0]->alpha[i], 1e-5 * s[0]->alpha[0]);
+        assert_close(s[1]->beta[i], s[0]->beta[i], 1e-5 * s[0]->alpha[0]);
+    }
+    assert_int_equal(access(scratch("raw+mse.probe0.3of3.basis"), F_OK), 0);
+    ks_spectrum_free(s[0]), ks_spectrum_free(s[1]);
 }
 
 /* --- an end for all ------------------------------------------------------------------------- */
@@ -352,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_figures), cmocka_unit_test(test_exact_and_vectors),
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_failures),
         cmocka_unit_test(test_help),    cmocka_unit_test(test_keep_basis),
+        cmocka_unit_test(test_compat),
     };
 
     return cmocka_run_group_tests(tests, write_critics, scratch_remove);

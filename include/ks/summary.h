@@ -18,9 +18,10 @@ struct ks_summary_terms {
     double shift;         /* the operator's value on directions along which the loss does not */
                           /* change: what the weight decay adds                               */
     const struct ks_null *null; /* those directions; NULL: nobody looked                      */
-    bool unweighted; /* weights of leading parts are made alike, as those of the whole must be  */
-                     /* already (ks_summary_unweight); of Ritz values there is then no trace,   */
-                     /* trace_square, stable_rank and kurtosis_spectral                         */
+    /* The published code's Lanczos process: weights of leading parts are made alike, as those of
+     * the whole must be already (ks_summary_unweight), and figures that need weights or an
+     * orthonormal basis are left out. */
+    bool unweighted;
 };
 
 /* Fills spectrum->summary from ritz, weight, residual and, where there, alpha and beta: each figure
