@@ -90,10 +90,11 @@ static ks_status warn_changes(struct ks_results *r, const char *relative, size_t
 
     KS_TRY(ks_changes_read(r->dir, relative, &changes));
     if (*changes)
-        status = warn(r,
-                      "%s, seed %zu: the run went on under other conditions, so it is not bit for "
-                      "bit one that was left alone: %s",
-                      r->study->architecture[architecture].name, r->study->seed[seed], changes);
+        status = ks_results_warn(
+            r,
+            "%s, seed %zu: the run went on under other conditions, so it is not bit for "
+            "bit one that was left alone: %s",
+            r->study->architecture[architecture].name, r->study->seed[seed], changes);
     free(changes);
     return status;
 }
