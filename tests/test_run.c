@@ -221,6 +221,33 @@ static void test_frozen_rewards(void **state)
     teardown(&s);
 }
 
+/* The last update's minibatch comes back when it is drawn again, with one update per agent step,
+ * which begins before the step is stored, and with two. */
+static void test_last_batch(void **state)
+{
+    (void)state;
+    for (size_t utd = 1; utd <= 2; utd++)
+        for (size_t threads = 1; threads <= 2; threads++) {
+            struct subject s;
+            struct ks_batch batch;
+
+            setup(&s, 5);
+            s.options.settings.utd = utd;
+            s.options.settings.threads = threads;
+            for (size_t k = 0; k < 12; k++) {
+                steps(&s, 1);
+                if (s.run->agent->updates == 0)
+                    continue;
+                batch = ks_run_last_batch(s.run);
+                for (size_t i = 0; i < BATCH * s.observations; i++)
+                    assert_true(s.run->agent->s[i] == batch.s[i] &&
+                                s.run->agent->next_s[i] == batch.next_s[i]);
+            }
+            assert_int_equal(s.run->agent->updates, utd * 7);
+            teardown(&s);
+        }
+}
+
 /* The last action of an evaluation is tanh(mean) where it was chosen; training goes on as if there
  * had been none. */
 static void test_evaluation(void **state)
@@ -333,7 +360,7 @@ int main(void)
         cmocka_unit_test(test_actions),        cmocka_unit_test(test_update_rewards),
         cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_n_step),
         cmocka_unit_test(test_evaluation),     cmocka_unit_test(test_episodes),
-        cmocka_unit_test(test_memory_is_flat),
+        cmocka_unit_test(test_last_batch),     cmocka_unit_test(test_memory_is_flat),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -65,7 +65,9 @@ struct ks_agent {
     struct ks_arch *critic_arch, *actor_arch;
     /* Rows in training mode: 2 batch where the critic is joint, else batch; out rows: batch. */
     struct ks_net *critic_train, *critic_eval, *actor_train, *actor_eval, *actor_one;
-    struct ks_trained *critic, actor; /* critic: [ensemble]; blocks for the larger of its nets */
+    struct ks_net
+        *critic_both; /* training mode, 2 batch rows, and outputs of all of them: measured */
+    struct ks_trained *critic, actor; /* critic: [ensemble]; blocks for the largest of its nets */
     struct ks_critic_step *step;      /* [ensemble]                                          */
     struct ks_adam critic_adam, actor_adam;
     real *next_primal, *next_state; /* the actor's, of the pass at s'; statistics while moved */
@@ -114,6 +116,14 @@ void KS(agent_freeze)(struct ks_agent *agent, const struct ks_batch *batch, stru
  * of `batch`; may be called for several scales of the rewards, with nothing else of the agent in
  * between. */
 void KS(agent_freeze_target)(struct ks_agent *agent, const struct ks_batch *batch, double *target);
+/* For what is measured after an update: puts the minibatch of the last update, `batch`, back into
+ * the work space, s and input [2 batch, D] = [(s, a); (s', a')] with a' of the actor as it is now
+ * and the noise of that update; makes the actor's pass in training mode on s, whose activations are
+ * then in actor.primal, and sets actor_g [P of the actor] to the gradient of the actor's loss at
+ * that update, also where the policy delay left the step out. Rewards are not read. Nothing changes
+ * that a later update or row depends on. At least one update has been made. */
+void KS(agent_review)(struct ks_agent *agent, const struct ks_batch *batch, real *actor_g);
+
 /* R: rows of a frozen minibatch's input; D = observations + actions: its columns. */
 size_t KS(agent_rows)(const struct ks_agent *agent);
 size_t KS(agent_width)(const struct ks_agent *agent);

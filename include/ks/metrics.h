@@ -42,10 +42,10 @@ ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *a
 void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fine */
 
 void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, double seconds);
-/* Writes a row, whole or, on a full disk, not at all; return_mean is NaN where there was no
- * evaluation. */
-ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent *agent, size_t env_step,
-                         double return_mean);
+/* Writes a row, whole or, on a full disk, not at all. `batch`: the last update's minibatch, NULL
+ * before the first (measure.h); return_mean is NaN where there was no evaluation. */
+ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent *agent,
+                         const struct ks_batch *batch, size_t env_step, double return_mean);
 /* What was written is on the disk. */
 ks_status ks_metrics_flush(const struct ks_metrics *metrics);
 /* The digest of the file's first bytes. KS_FORMAT where it has fewer. */

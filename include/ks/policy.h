@@ -20,6 +20,8 @@ struct ks_policy_pass {
     real *head_bar;    /* [rows, 2A]:                  out                       */
 };
 
+/* The logarithm of the standard deviation, from what the last layer gives, within its bounds. */
+real KS(policy_log_std)(const struct ks_policy *policy, real x);
 /* Row i. */
 void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pass *p, size_t i);
 /* dL/d head through the sampled action and its log pi, `noise` held constant. */

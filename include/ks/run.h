@@ -157,6 +157,8 @@ ks_status ks_run_step(struct ks_run *run);
 
 /* Draws a minibatch into run->rows and shows it; its rewards are raw. */
 struct ks_batch ks_run_batch(struct ks_run *run, struct ks_rng *rng);
+/* Draws the minibatch of the last update once more; there has been one in the last agent step. */
+struct ks_batch ks_run_last_batch(struct ks_run *run);
 /* Divides the rewards in run->rows, and so in what ks_run_batch showed, by the running scale. To be
  * called once per minibatch, and only where the settings have reward_normalization. */
 void ks_run_scale_rewards(struct ks_run *run);

@@ -48,6 +48,7 @@ static ks_status build_nets(struct ks_agent *a)
 
     KS_TRY(KS(net_new)(a->critic_arch, rows, batch, false, &a->critic_train));
     KS_TRY(KS(net_new)(a->critic_arch, batch, batch, true, &a->critic_eval));
+    KS_TRY(KS(net_new)(a->critic_arch, 2 * batch, 2 * batch, false, &a->critic_both));
     KS_TRY(KS(net_new)(a->actor_arch, batch, batch, false, &a->actor_train));
     KS_TRY(KS(net_new)(a->actor_arch, batch, batch, true, &a->actor_eval));
     return KS(net_new)(a->actor_arch, 1, 1, true, &a->actor_one);
@@ -64,18 +65,19 @@ static ks_status reals(size_t n, real **out)
     return ks_alloc(n, sizeof **out, out);
 }
 
-/* All but the target, with blocks for either net. */
+/* All but the target, with blocks for the passes of both nets, and of one that only goes forward.
+ */
 static ks_status allocate_trained(const struct ks_net *train, const struct ks_net *eval,
-                                  struct ks_trained *t)
+                                  const struct ks_net *forward, struct ks_trained *t)
 {
-    size_t n = train->arch->parameters;
+    size_t n = train->arch->parameters, primal = larger(train->primal, eval->primal);
 
     KS_TRY(reals(n, &t->w));
     KS_TRY(reals(train->arch->states, &t->state));
     KS_TRY(reals(n, &t->m));
     KS_TRY(reals(n, &t->v));
     KS_TRY(reals(n, &t->g));
-    KS_TRY(reals(larger(train->primal, eval->primal), &t->primal));
+    KS_TRY(reals(larger(primal, forward->primal), &t->primal));
     KS_TRY(reals(larger(train->adjoint, eval->adjoint), &t->adjoint));
     return reals(KS(widest)(train->arch), &t->columns);
 }
@@ -101,11 +103,11 @@ static ks_status allocate_networks(struct ks_agent *a)
 
     KS_TRY(ks_alloc(ensemble, sizeof *a->critic, &a->critic));
     for (size_t e = 0; e < ensemble; e++) {
-        KS_TRY(allocate_trained(a->critic_train, a->critic_eval, &a->critic[e]));
+        KS_TRY(allocate_trained(a->critic_train, a->critic_eval, a->critic_both, &a->critic[e]));
         KS_TRY(reals(a->critic_arch->parameters, &a->critic[e].target));
     }
     KS_TRY(ks_alloc(ensemble, sizeof *a->step, &a->step));
-    KS_TRY(allocate_trained(a->actor_train, a->actor_eval, &a->actor));
+    KS_TRY(allocate_trained(a->actor_train, a->actor_eval, a->actor_eval, &a->actor));
     KS_TRY(reals(a->actor_eval->primal, &a->next_primal));
     KS_TRY(reals(a->actor_arch->states, &a->next_state));
     KS_TRY(allocate_draw(a, &a->next));
@@ -193,6 +195,7 @@ void KS(agent_free)(struct ks_agent *a)
         free(block[i]);
     KS(net_free)(a->critic_train);
     KS(net_free)(a->critic_eval);
+    KS(net_free)(a->critic_both);
     KS(net_free)(a->actor_train);
     KS(net_free)(a->actor_eval);
     KS(net_free)(a->actor_one);

@@ -7,29 +7,15 @@
 #include <string.h>
 
 #include "ks/memory.h"
+#include "subject.h"
 
 static const double RANK_SHARE = 0.99;
 
-/* One network: where its quantities are, and the list they are added to. Networks of an ensemble
- * run through the same names; `weight` is 1 over their number. */
-struct subject {
-    const char *name;
-    const struct ks_net *net;
-    const struct ks_trained *t;
-    bool updated; /* its block holds activations of a minibatch */
-    double weight;
-    bool first; /* of its ensemble: starts the sums        */
-    struct ks_measure *list;
-    size_t n;
-};
-
-enum { WHOLE = -1 };
-
-static void add(struct subject *s, const char *quantity, int layer, double value)
+void KS(subject_add)(struct ks_subject *s, const char *quantity, int layer, double value)
 {
     struct ks_measure *m = &s->list[s->n++];
 
-    if (layer == WHOLE)
+    if (layer == KS_WHOLE)
         snprintf(m->name, sizeof m->name, "%s_%s", s->name, quantity);
     else
         snprintf(m->name, sizeof m->name, "%s_%s_%02d", s->name, quantity, layer);
@@ -45,12 +31,7 @@ static double squares(size_t n, const real *x)
     return sum;
 }
 
-struct norms {
-    double w2, g2;       /* squared norms                                 */
-    double rates, count; /* sum of n |g|/|w| over arrays, and of their n  */
-};
-
-static void add_norms(const struct norms *from, struct norms *to)
+void KS(norms_add)(const struct ks_norms *from, struct ks_norms *to)
 {
     to->w2 += from->w2;
     to->g2 += from->g2;
@@ -58,51 +39,75 @@ static void add_norms(const struct norms *from, struct norms *to)
     to->count += from->count;
 }
 
-static struct norms layer_norms(const struct subject *s, const struct ks_layer *l)
+/* Of `columns` columns, out of `width`, of arrays [rows, width]. */
+static struct ks_norms array_norms(size_t rows, size_t width, size_t columns, const real *w,
+                                   const real *g)
 {
-    struct norms sum = {0};
+    struct ks_norms n = {0};
+
+    for (size_t i = 0; i < rows; i++) {
+        n.w2 += squares(columns, w + i * width);
+        n.g2 += squares(columns, g + i * width);
+    }
+    if (n.w2 > 0) {
+        n.count = (double)(rows * columns);
+        n.rates = n.count * sqrt(n.g2 / n.w2);
+    }
+    return n;
+}
+
+struct ks_norms KS(subject_norms)(const struct ks_subject *s, const struct ks_layer *l,
+                                  size_t parts)
+{
+    struct ks_norms sum = {0};
     size_t at = l->offset;
 
     for (size_t k = 0; k < l->n_params; k++) {
         size_t n = KS(array_size)(&l->param[k]);
-        struct norms one = {.w2 = squares(n, s->t->w + at), .g2 = squares(n, s->t->g + at)};
+        size_t rows = parts > 1 ? n / l->param[k].columns : 1, width = n / rows;
 
-        if (one.w2 > 0) {
-            one.rates = (double)n * sqrt(one.g2 / one.w2);
-            one.count = (double)n;
+        for (size_t part = 0; part < parts; part++) {
+            size_t from = at + part * (width / parts);
+            struct ks_norms one = array_norms(rows, width, width / parts, s->t->w + from,
+                                              s->g + from);
+
+            KS(norms_add)(&one, &sum);
         }
-        add_norms(&one, &sum);
         at += n;
     }
     return sum;
 }
 
-static void report_norms(struct subject *s, int layer, const struct norms *n)
+bool KS(has_norms)(const struct ks_layer *l)
 {
-    add(s, "param_norm", layer, sqrt(n->w2));
-    add(s, "grad_norm", layer, sqrt(n->g2));
-    add(s, "effective_lr", layer, n->count > 0 ? n->rates / n->count : 0);
+    return l->n_params > 0 && l->param[0].orthogonal;
 }
 
-static void measure_norms(struct subject *s)
+static void report_norms(struct ks_subject *s, int layer, const struct ks_norms *n)
 {
-    struct norms all = {0};
+    KS(subject_add)(s, "param_norm", layer, sqrt(n->w2));
+    KS(subject_add)(s, "grad_norm", layer, sqrt(n->g2));
+    KS(subject_add)(s, "effective_lr", layer, n->count > 0 ? n->rates / n->count : 0);
+}
+
+static void measure_norms(struct ks_subject *s)
+{
+    struct ks_norms all = {0};
 
     for (size_t i = 0; i < s->net->arch->n_layers; i++) {
         const struct ks_layer *l = &s->net->arch->layer[i];
-        struct norms n;
+        struct ks_norms n;
 
-        if (l->n_params == 0 || !l->param[0].orthogonal)
+        if (!KS(has_norms)(l))
             continue;
-        n = layer_norms(s, l);
+        n = KS(subject_norms)(s, l, 1);
         report_norms(s, (int)l->number, &n);
-        add_norms(&n, &all);
+        KS(norms_add)(&n, &all);
     }
-    report_norms(s, WHOLE, &all);
+    report_norms(s, KS_WHOLE, &all);
 }
 
-/* y [rows, d]: the mean norm of a row. */
-static double row_norm(size_t rows, size_t d, const real *y)
+double KS(row_norm)(size_t rows, size_t d, const real *y)
 {
     double sum = 0;
 
@@ -125,7 +130,7 @@ static size_t count_dormant(size_t rows, size_t d, const real *y)
     return dormant;
 }
 
-static void measure_activations(struct subject *s)
+static void measure_activations(struct ks_subject *s)
 {
     size_t dormant = 0, units = 0, rows = s->net->rows;
 
@@ -137,12 +142,15 @@ static void measure_activations(struct subject *s)
         if (l->kind->role != KS_ACTIVATION)
             continue;
         silent = count_dormant(rows, l->out, y);
-        add(s, "feature_norm", (int)l->number, s->updated ? row_norm(rows, l->out, y) : NAN);
-        add(s, "dormant", (int)l->number, s->updated ? (double)silent / (double)l->out : NAN);
+        KS(subject_add)
+        (s, "feature_norm", (int)l->number, s->updated ? KS(row_norm)(rows, l->out, y) : NAN);
+        KS(subject_add)
+        (s, "dormant", (int)l->number, s->updated ? (double)silent / (double)l->out : NAN);
         dormant += silent;
         units += l->out;
     }
-    add(s, "dormant", WHOLE, s->updated && units > 0 ? (double)dormant / (double)units : NAN);
+    KS(subject_add)
+    (s, "dormant", KS_WHOLE, s->updated && units > 0 ? (double)dormant / (double)units : NAN);
 }
 
 /* How many of the singular values [n], descending, make up RANK_SHARE of their sum. */
@@ -158,8 +166,8 @@ static double effective_rank(size_t n, const double *values)
     return (double)rank;
 }
 
-/* y [rows, d], read as its transpose in column-major order, which has the same singular values. */
-static ks_status feature_rank(size_t rows, size_t d, const real *y, double *rank)
+/* y is read as its transpose in column-major order, which has the same singular values. */
+ks_status KS(feature_rank)(size_t rows, size_t d, const real *y, double *rank)
 {
     ks_status status = KS_OK;
     size_t n = rows < d ? rows : d;
@@ -180,7 +188,7 @@ done:
     return status;
 }
 
-static ks_status measure_features(struct subject *s)
+static ks_status measure_features(struct ks_subject *s)
 {
     size_t d = s->net->arch->layer[s->net->arch->n_layers - 1].in;
     double rank = NAN, norm = NAN;
@@ -188,57 +196,71 @@ static ks_status measure_features(struct subject *s)
     if (s->updated && s->net->arch->n_layers > 1) {
         const real *y = KS(net_features)(s->net, s->t->primal);
 
-        norm = row_norm(s->net->rows, d, y);
-        KS_TRY(feature_rank(s->net->rows, d, y, &rank));
+        norm = KS(row_norm)(s->net->rows, d, y);
+        KS_TRY(KS(feature_rank)(s->net->rows, d, y, &rank));
     }
-    add(s, "feature_norm", WHOLE, norm);
-    add(s, "feature_rank", WHOLE, rank);
+    KS(subject_add)(s, "feature_norm", KS_WHOLE, norm);
+    KS(subject_add)(s, "feature_rank", KS_WHOLE, rank);
     return KS_OK;
 }
 
-static ks_status measure(struct subject *s)
+static ks_status measure(struct ks_subject *s)
 {
     measure_norms(s);
     measure_activations(s);
     return measure_features(s);
 }
 
-/* Input rows of the critics are those of (s, a). */
-ks_status KS(agent_measure)(struct ks_agent *a, struct ks_measure *list, size_t *n)
+/* What is not the published code's. Input rows of the critics are those of (s, a). */
+static ks_status measure_agent(struct ks_agent *a, struct ks_measure *list, size_t *n)
 {
     bool updated = a->updates > 0;
-    struct subject s = {.n = 0};
+    struct ks_subject s = {.n = 0};
 
     for (size_t e = 0; e < a->config.ensemble; e++) {
         struct ks_trained *c = &a->critic[e];
 
         if (updated)
             KS(net_forward)(a->critic_eval, c->w, c->state, a->input, c->primal);
-        s = (struct subject){.name = "critic",
-                             .net = a->critic_eval,
-                             .t = c,
-                             .updated = updated,
-                             .list = list,
-                             .weight = 1 / (double)a->config.ensemble,
-                             .first = e == 0};
+        s = (struct ks_subject){.name = "critic",
+                                .net = a->critic_eval,
+                                .t = c,
+                                .g = c->g,
+                                .updated = updated,
+                                .list = list,
+                                .weight = 1 / (double)a->config.ensemble,
+                                .first = e == 0};
         KS_TRY(measure(&s));
     }
     if (updated)
         KS(net_forward)(a->actor_eval, a->actor.w, a->actor.state, a->s, a->actor.primal);
-    s = (struct subject){.name = "actor",
-                         .net = a->actor_eval,
-                         .t = &a->actor,
-                         .updated = updated,
-                         .list = list,
-                         .n = s.n,
-                         .weight = 1,
-                         .first = true};
+    s = (struct ks_subject){.name = "actor",
+                            .net = a->actor_eval,
+                            .t = &a->actor,
+                            .g = a->actor.g,
+                            .updated = updated,
+                            .list = list,
+                            .n = s.n,
+                            .weight = 1,
+                            .first = true};
     KS_TRY(measure(&s));
     *n = s.n;
     return KS_OK;
 }
 
+ks_status KS(agent_measure)(struct ks_agent *a, const struct ks_batch *batch,
+                            struct ks_measure *list, size_t *n)
+{
+    size_t own, published;
+
+    KS_TRY(measure_agent(a, list, &own));
+    KS_TRY(KS(agent_measure_published)(a, batch, list + own, &published));
+    *n = own + published;
+    return KS_OK;
+}
+
+/* Of a network: 6 and 5 of the whole, 3 of a layer, and 2 published ones. */
 size_t KS(agent_measures)(const struct ks_agent *a)
 {
-    return 6 + 3 * a->critic_arch->n_layers + 6 + 3 * a->actor_arch->n_layers;
+    return 22 + 5 * (a->critic_arch->n_layers + a->actor_arch->n_layers);
 }

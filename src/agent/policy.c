@@ -17,7 +17,7 @@
 
 static const double LOG_2 = 0.693147180559945309417, HALF_LOG_2PI = 0.918938533204672741780;
 
-static real log_std(const struct ks_policy *policy, real x)
+real KS(policy_log_std)(const struct ks_policy *policy, real x)
 {
     real low = (real)policy->log_std_min, high = (real)policy->log_std_max;
 
@@ -52,7 +52,7 @@ void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pa
     real *action = p->action + i * p->stride, sum = 0;
 
     for (size_t j = 0; j < n; j++) {
-        real s = log_std(policy, head[n + j]), u = head[j] + exp(s) * noise[j];
+        real s = KS(policy_log_std)(policy, head[n + j]), u = head[j] + exp(s) * noise[j];
 
         action[j] = tanh(u);
         sum -= noise[j] * noise[j] / 2 + s + (real)HALF_LOG_2PI + log_one_minus_tanh2(u);
@@ -70,7 +70,7 @@ void KS(policy_backward)(const struct ks_policy *policy, const struct ks_policy_
         real *bar = p->head_bar + i * 2 * n;
 
         for (size_t j = 0; j < n; j++) {
-            real a = action[j], s = log_std(policy, head[n + j]);
+            real a = action[j], s = KS(policy_log_std)(policy, head[n + j]);
             real u_bar = (1 - a * a) * a_bar[j] + 2 * a * p->log_pi_bar;
 
             bar[j] = u_bar;

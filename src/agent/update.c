@@ -65,12 +65,13 @@ static void draw_noise(const struct ks_agent *a, struct ks_rng *rng, real *noise
     rng->drawn += a->config.batch * n;
 }
 
-/* The noise of update number `updates` is at the same place of its stream in every run. */
-static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose, real *noise)
+/* The noise of an update, by its number, is at the same place of its stream in every run. */
+static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose, int64_t update,
+                              real *noise)
 {
     struct ks_rng rng = ks_stream(a->config.seed, purpose, 0);
 
-    rng.drawn = (uint64_t)a->updates * a->config.batch * a->config.actions;
+    rng.drawn = (uint64_t)update * a->config.batch * a->config.actions;
     draw_noise(a, &rng, noise);
 }
 
@@ -129,9 +130,9 @@ static void act(struct ks_agent *a, bool steps)
     size_t size = a->actor_arch->states * sizeof *a->actor.state;
 
     memcpy(a->next_state, a->actor.state, size);
-    draw_update_noise(a, KS_NEXT_ACTION, a->next.noise);
+    draw_update_noise(a, KS_NEXT_ACTION, a->updates, a->next.noise);
     if (steps)
-        draw_update_noise(a, KS_POLICY_ACTION, a->policy.noise);
+        draw_update_noise(a, KS_POLICY_ACTION, a->updates, a->policy.noise);
 #pragma omp parallel sections num_threads(a->config.threads)
     {
 #pragma omp section
@@ -382,15 +383,15 @@ static ks_status check_losses(const struct ks_agent *a, const struct ks_update *
     return KS_OK;
 }
 
-static bool actor_steps(const struct ks_agent *a)
+static bool actor_steps(const struct ks_agent *a, int64_t update)
 {
-    return (uint64_t)a->updates % a->config.policy_delay == 0;
+    return (uint64_t)update % a->config.policy_delay == 0;
 }
 
 void KS(agent_begin)(struct ks_agent *a, const struct ks_batch *b)
 {
     gather(a, b);
-    act(a, actor_steps(a));
+    act(a, actor_steps(a, a->updates));
     next_values(a);
 }
 
@@ -399,7 +400,7 @@ ks_status KS(agent_finish)(struct ks_agent *a, const struct ks_batch *b, struct 
     u->clipped_fraction = targets(a, b);
     u->actor_stepped = false;
     KS_TRY(step_critics(a, u));
-    if (actor_steps(a))
+    if (actor_steps(a, a->updates))
         KS_TRY(step_actor(a, u));
     a->updates++;
     return check_losses(a, u);
@@ -430,4 +431,28 @@ void KS(agent_freeze_target)(struct ks_agent *a, const struct ks_batch *b, doubl
     targets(a, b);
     for (size_t i = 0; i < a->config.batch * a->critic_arch->loss.targets; i++)
         target[i] = (double)a->target[i];
+}
+
+/* Where the actor did not step, neither it nor the temperature has changed since, and the critics
+ * are those that step 6 would have had: the gradient is the very one that was left out. */
+void KS(agent_review)(struct ks_agent *a, const struct ks_batch *b, real *actor_g)
+{
+    int64_t last = a->updates - 1;
+    real *own = a->actor.g;
+    double entropy;
+
+    gather(a, b);
+    draw_update_noise(a, KS_NEXT_ACTION, last, a->next.noise);
+    draw_update_noise(a, KS_POLICY_ACTION, last, a->policy.noise);
+    forward_next(a);
+    sample_next(a);
+    forward_policy(a, NULL);
+    if (actor_steps(a, last)) {
+        memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
+        return;
+    }
+    sample_policy(a);
+    a->actor.g = actor_g;
+    policy_gradient(a, &entropy);
+    a->actor.g = own;
 }

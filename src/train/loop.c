@@ -23,9 +23,15 @@ static bool is_due(const struct ks_due *due, size_t env_step, size_t *number)
 
 static ks_status write_row(struct ks_run *r, double return_mean)
 {
+    struct ks_batch batch, *last = NULL;
+
+    if (r->agent->updates > 0) {
+        batch = ks_run_last_batch(r);
+        last = &batch;
+    }
     r->metrics->divergences = ks_env_divergences(r->player.env);
     r->metrics->evaluation_divergences = ks_env_divergences(r->evaluator.env);
-    return ks_metrics_row(r->metrics, r->agent, r->env_step, return_mean);
+    return ks_metrics_row(r->metrics, r->agent, last, r->env_step, return_mean);
 }
 
 /* The evaluation comes before the checkpoint of the same step, which carries its return. */

@@ -131,8 +131,8 @@ static void set(struct ks_metrics *m, const char *name, double value)
     measure->value = value;
 }
 
-static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent, size_t env_step,
-                          double return_mean)
+static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent,
+                          const struct ks_batch *batch, size_t env_step, double return_mean)
 {
     double updates = (double)m->updates, actor_steps = (double)m->actor_steps; /* 0: 0/0, NaN */
     bool atoms = agent->critic_arch->loss.kind->distribution;
@@ -151,7 +151,7 @@ static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent, size_t e
     set(m, "updates_per_second", m->updates > 0 ? updates / m->update_seconds : NAN);
     set(m, "divergences", (double)m->divergences);
     set(m, "evaluation_divergences", (double)m->evaluation_divergences);
-    KS_TRY(KS(agent_measure)(agent, m->row + m->n, &measures));
+    KS_TRY(KS(agent_measure)(agent, batch, m->row + m->n, &measures));
     m->n += measures;
     return KS_OK;
 }
@@ -227,10 +227,10 @@ static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update
     return status;
 }
 
-ks_status ks_metrics_row(struct ks_metrics *m, struct ks_agent *agent, size_t env_step,
-                         double return_mean)
+ks_status ks_metrics_row(struct ks_metrics *m, struct ks_agent *agent, const struct ks_batch *batch,
+                         size_t env_step, double return_mean)
 {
-    KS_TRY(fill_row(m, agent, env_step, return_mean));
+    KS_TRY(fill_row(m, agent, batch, env_step, return_mean));
     if (!m->columns)
         KS_TRY(name_columns(m));
     KS_TRY(write_row(m, env_step, agent->updates));

@@ -129,6 +129,16 @@ static struct ks_rng minibatch_rng(const struct ks_run *r)
     return rng;
 }
 
+/* Replay has not changed since: the last update of an agent step is made after the step is stored,
+ * or draws what it would draw then. */
+struct ks_batch ks_run_last_batch(struct ks_run *r)
+{
+    struct ks_rng rng = minibatch_rng(r);
+
+    rng.drawn -= r->rows.n;
+    return ks_run_batch(r, &rng);
+}
+
 static ks_status update(struct ks_run *r)
 {
     struct ks_update figures = {.critic_loss = 0};
