@@ -402,6 +402,29 @@ static void test_published(void **state)
         check_published(ks_architectures[k].name);
 }
 
+/* Where all units are off, the published count of singular values is 1, and ours 0. */
+static void test_dead_features(void **state)
+{
+    struct ks_agent *a = make_agent("dense+ce");
+    struct ks_measure *list;
+    size_t n;
+
+    (void)state;
+    update(a);
+    for (size_t e = 0; e < 2; e++) {
+        const struct ks_layer *l = &a->critic_arch->layer[2];
+
+        for (size_t j = 0; j < l->parameters; j++)
+            a->critic[e].w[l->offset + j] = -1;
+    }
+    list = measure(a, &n);
+    assert_close(value(list, n, "critic_feature_rank"), 0, 0);
+    assert_close(value(list, n, "critic_feature_rank_xqc"), 1, 0);
+    assert_close(value(list, n, "critic_dormant_xqc_03"), 1, 0);
+    free(list);
+    KS(agent_free)(a);
+}
+
 static struct ks_agent *make_agent_with_delay(size_t delay)
 {
     char *critic, *actor;
@@ -531,10 +554,11 @@ static void test_undisturbed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_norms),          cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_full_rank),      cmocka_unit_test(test_names_stay),
-        cmocka_unit_test(test_which_layers),   cmocka_unit_test(test_published),
-        cmocka_unit_test(test_actor_gradient), cmocka_unit_test(test_undisturbed),
+        cmocka_unit_test(test_norms),         cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_full_rank),     cmocka_unit_test(test_names_stay),
+        cmocka_unit_test(test_which_layers),  cmocka_unit_test(test_published),
+        cmocka_unit_test(test_dead_features), cmocka_unit_test(test_actor_gradient),
+        cmocka_unit_test(test_undisturbed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
