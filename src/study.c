@@ -189,6 +189,7 @@ static ks_status claim_folder(struct job *job, bool quiet)
     KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
     KS_TRY(check_folder(job));
     say_stale(job, "are", quiet);
+    KS_TRY(ks_graph_check_spectra(job->graph, job->dir, quiet));
     KS_TRY(ks_graph_remove_stale(job->graph, job->dir));
     KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
     status = job->held ? KS_OK : ks_file_write(path, job->study->text, strlen(job->study->text));
@@ -294,6 +295,8 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
                                           ks_memory_free("") / (2 * job->jobs)};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
     KS_TRY(check_folder(job));
+    if (show_status || dry_run)
+        KS_TRY(ks_graph_check_spectra(job->graph, job->dir, arguments->quiet));
     if (show_status)
         return print_status(job, arguments->quiet);
     return dry_run ? print_commands(job) : run(job, arguments->quiet);

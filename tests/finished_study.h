@@ -56,7 +56,8 @@ static inline void spectrum_path(const struct place *place, char path[256])
 }
 
 /* `zero`: all its Ritz values are 0. */
-static inline void write_spectrum(const struct place *place, double kappa, bool zero)
+static inline void write_spectrum_at(const char *path, const struct place *place, double kappa,
+                                     bool zero)
 {
     double ritz[] = {-0.5, 0, 2, 50}, weight[] = {0.25, 0.5, 0.125, 0.125}, none[4] = {0};
     double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
@@ -77,7 +78,6 @@ static inline void write_spectrum(const struct place *place, double kappa, bool 
                             .density = density,
                             .symlog_grid = grid,
                             .symlog_density = density};
-    char path[256];
 
     if (zero) {
         memset(ritz, 0, sizeof ritz);
@@ -111,9 +111,16 @@ static inline void write_spectrum(const struct place *place, double kappa, bool 
     set_number(&summary[3], "lambda_max", 0.5 * kappa);
     set_number(&summary[4], "kurtosis", 3);
     set_number(&summary[5], "zero_mass", 0.5);
-    spectrum_path(place, path);
     tree_write(path, ""); /* its folder */
     assert_ok(ks_spectrum_write(tree_path(path), &s));
+}
+
+static inline void write_spectrum(const struct place *place, double kappa, bool zero)
+{
+    char path[256];
+
+    spectrum_path(place, path);
+    write_spectrum_at(path, place, kappa, zero);
 }
 
 static const char RETURNS[] = "env_step,update,critic_loss,return_mean\n"

@@ -1,5 +1,6 @@
 /* The front program and the study's: their words, and what a study's folder may hold before it is
  * theirs. */
+#include "finished_study.h"
 #include "said.h"
 #include "study_text.h"
 
@@ -203,7 +204,7 @@ static void test_folder_of_other_analyses(void **state)
     if (run("kappascope-train", "--list") != 0)
         skip();
     tree_write("out/folder/study.study", GOOD);
-    tree_write(spectrum, "");
+    write_spectrum_at(spectrum, &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     tree_write(steps, "");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tree_write("some.study", changed(cases[i].line, cases[i].by));
@@ -254,7 +255,7 @@ static void test_folder_of_other_further_analyses(void **state)
         char path[256];
 
         snprintf(path, sizeof path, "out/folder/runs/dog-trot/dense+mse/seed1/%s", spectra[i]);
-        tree_write(path, "");
+        write_spectrum_at(path, &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     }
     tree_write("some.study", text);
     run_study("--status", 0);

@@ -77,6 +77,12 @@ ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const ch
 /* Records that the files of an analysis were made with other options: its jobs become stale. */
 void ks_graph_set_change(struct ks_graph *graph, size_t analysis, struct ks_graph_change change);
 
+/* Looks at all spectra that are there: those that cannot be read, that say they are of another run
+ * or step, or whose checkpoint_sha256 is not that of their checkpoint become stale, and are named
+ * on standard error unless `quiet`. Reads every checkpoint that has a spectrum: about 0.1 s each.
+ */
+ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet);
+
 /* Removes stale spectra and Lanczos steps, so that they are made again; where options have changed,
  * also those of checkpoints behind `stop`. */
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);

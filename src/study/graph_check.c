@@ -1,0 +1,125 @@
+/* Whether the spectra that are there are those of the checkpoints that are there. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/graph.h"
+#include "ks/memory.h"
+#include "ks/sha256.h"
+#include "ks/study_spectrum.h"
+#include "ks/text.h"
+
+/* The digests of one checkpoint: its own, and those that its spectra say they were made of. Empty
+ * where there is no such file. */
+struct digests {
+    char checkpoint[KS_SHA256_TEXT];
+    char spectrum[KS_STUDY_ANALYSES][KS_SHA256_TEXT];
+    bool wanted; /* some spectrum has one */
+};
+
+static void say_again(const char *message, bool quiet)
+{
+    if (!quiet)
+        fprintf(stderr, "%s: this spectrum has to be made again\n", message);
+}
+
+/* A spectrum that cannot be read, or is in the wrong place, is stale. */
+static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct ks_job *job,
+                               struct digests *digests, bool quiet)
+{
+    const struct ks_study_place place = {job->run % s->n_architectures,
+                                         job->run / s->n_architectures, job->step};
+    struct ks_spectrum *spectrum = NULL;
+    const struct ks_attribute *sha;
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&path, "%s/%s", dir, job->target[0]));
+    if (job->stale || !ks_text_exists(path))
+        goto done;
+    status = ks_study_read_spectrum(s, &place, path, &spectrum);
+    if (status == KS_FORMAT || status == KS_IO) {
+        job->stale = true;
+        say_again(ks_error_text(), quiet);
+        status = KS_OK;
+    } else if (status == KS_OK) {
+        sha = ks_attribute_find(&spectrum->attributes, "checkpoint_sha256");
+        snprintf(digests->spectrum[job->analysis], KS_SHA256_TEXT, "%s",
+                 sha && sha->type == KS_ATTRIBUTE_STRING ? sha->string : "none");
+        digests->wanted = true;
+    }
+done:
+    ks_spectrum_free(spectrum);
+    free(path);
+    return status;
+}
+
+static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct digests *digests)
+{
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    if (!digests->wanted)
+        return KS_OK;
+    KS_TRY(ks_print_string(&path, "%s/%s", dir, checkpoint));
+    if (ks_text_exists(path))
+        status = ks_sha256_file(path, digests->checkpoint);
+    free(path);
+    return status;
+}
+
+/* All checkpoints that have a spectrum, by as many threads as there are. jobs [n, n_analyses]. */
+static ks_status read_checkpoints(const char *dir, size_t n, size_t n_analyses,
+                                  const struct ks_job *jobs, struct digests *digests)
+{
+    ks_status status = KS_OK;
+    char message[1024] = "";
+
+#pragma omp parallel for schedule(dynamic)
+    for (size_t i = 0; i < n; i++) {
+        ks_status mine = read_checkpoint(dir, jobs[i * n_analyses].needs, &digests[i]);
+
+        if (mine != KS_OK) {
+#pragma omp critical(ks_graph_check)
+            {
+                status = mine;
+                snprintf(message, sizeof message, "%s", ks_error_text());
+            }
+        }
+    }
+    return status == KS_OK ? KS_OK : ks_fail(status, "%s", message);
+}
+
+/* A spectrum of another checkpoint is stale, and so are the Lanczos steps of that. */
+static void compare(const char *dir, struct ks_job *job, const struct digests *digests, bool quiet)
+{
+    const char *spectrum = digests->spectrum[job->analysis];
+    char message[1024];
+
+    if (!*spectrum || !*digests->checkpoint || strcmp(spectrum, digests->checkpoint) == 0)
+        return;
+    job->stale = job->stale_steps = true;
+    snprintf(message, sizeof message,
+             "%s/%s: checkpoint_sha256: expected %.12s..., that of its checkpoint, found %.12s...",
+             dir, job->target[0], digests->checkpoint, spectrum);
+    say_again(message, quiet);
+}
+
+ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet)
+{
+    const struct ks_study *s = graph->study;
+    struct ks_job *jobs = graph->job + graph->n_runs;
+    size_t n = graph->n_runs * s->n_checkpoints, all = n * s->n_analyses;
+    struct digests *digests = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(n, sizeof *digests, &digests));
+    for (size_t i = 0; i < all; i++)
+        KS_GO(read_spectrum(s, dir, &jobs[i], &digests[i / s->n_analyses], quiet));
+    KS_GO(read_checkpoints(dir, n, s->n_analyses, jobs, digests));
+    for (size_t i = 0; i < all; i++)
+        compare(dir, &jobs[i], &digests[i / s->n_analyses], quiet);
+done:
+    free(digests);
+    return status;
+}

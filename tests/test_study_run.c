@@ -1,0 +1,243 @@
+/* Whole studies by the programs themselves, on small networks: in stages, interrupted, with files
+ * that somebody has damaged. */
+#include "said.h"
+#include "study_text.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ks/place.h"
+#include "ks/spectrum.h"
+
+static const char STUDY[] = "[study]\nenv = cartpole-balance\narchitectures = bn+ce%s\nseeds = %s\n"
+                            "steps = 800\n%s"
+                            "[train]\nhidden = 16\ndepth = 1\nactor_hidden = 16\nactor_depth = 1\n"
+                            "batch = 16\nrandom_steps = 50\nreplay = 1000\ncheckpoints = 4\n"
+                            "evaluations = 4\neval_episodes = 1\nanalysis_minibatches = 1\n"
+                            "threads = 1\n[analyze]\norder = 8\n"
+                            "[analyze xqc]\ncompat = xqc\norder = 8\n";
+
+static const char *const steps[] = {"000000100", "000000200", "000000400", "000000600",
+                                    "000000800"};
+enum { STEPS = sizeof steps / sizeof *steps };
+
+/* Runs a program in the shell; its output is in "said". */
+static int run(const char *name, const char *arguments)
+{
+    const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
+    char command[1024];
+    int result;
+
+    snprintf(command, sizeof command, "%s/%s %s >%s 2>&1 </dev/null", bin, name, arguments,
+             tree_path("said"));
+    result = system(command);
+    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
+}
+
+static void need_programs(void)
+{
+    char *gnuplot = NULL;
+    bool drawn = ks_place_program("gnuplot", &gnuplot) == KS_OK;
+
+    free(gnuplot);
+    if (!drawn || run("kappascope-train", "--list") != 0)
+        skip();
+}
+
+/* The study in "FOLDER.study" goes on in FOLDER. */
+static int run_study(const char *folder, const char *options)
+{
+    char arguments[512];
+
+    snprintf(arguments, sizeof arguments, "%s.study --out %s -j2 %s", tree_path(folder),
+             tree_path(folder), options);
+    return run("kappascope-study", arguments);
+}
+
+static void set_study(const char *folder, const char *architectures, const char *seeds,
+                      const char *stop)
+{
+    char text[1024], name[64];
+
+    snprintf(text, sizeof text, STUDY, architectures, seeds, stop);
+    snprintf(name, sizeof name, "%s.study", folder);
+    tree_write(name, text);
+}
+
+static const char *run_file(const char *folder, const char *run_name, const char *step,
+                            const char *ending)
+{
+    static char names[4][256];
+    static int turn;
+    char *name = names[turn++ % 4];
+
+    snprintf(name, 256, "%s/runs/cartpole-balance/%s/%s%s%s", folder, run_name, step ? "step_" : "",
+             step ? step : "", ending);
+    return name;
+}
+
+/* All numbers of both studies' spectra are the same, and so are the returns. */
+static void assert_same_run(const char *a, const char *b, const char *run_name)
+{
+    static const char *const endings[] = {".spectrum.h5", ".xqc.spectrum.h5"};
+    static char first[1 << 16];
+    char name[64];
+
+    for (size_t i = 0; i < 2 * STEPS; i++) {
+        struct ks_spectrum *x = NULL, *y = NULL;
+
+        assert_ok(
+            ks_spectrum_read(tree_path(run_file(a, run_name, steps[i / 2], endings[i % 2])), &x));
+        assert_ok(
+            ks_spectrum_read(tree_path(run_file(b, run_name, steps[i / 2], endings[i % 2])), &y));
+        assert_int_equal(x->order, y->order);
+        assert_memory_equal(x->ritz, y->ritz, x->probes * x->order * sizeof *x->ritz);
+        ks_spectrum_free(x);
+        ks_spectrum_free(y);
+    }
+    snprintf(name, sizeof name, "%s/tables/returns.csv", a);
+    snprintf(first, sizeof first, "%s", tree_text(name));
+    snprintf(name, sizeof name, "%s/tables/returns.csv", b);
+    assert_string_equal(tree_text(name), first);
+}
+
+/* A study in stages, with a seed and an architecture added on the way, ends where a straight one
+ * does. */
+static void test_stages(void **state)
+{
+    (void)state;
+    need_programs();
+    set_study("staged", "", "0", "stop = 300\n");
+    assert_int_equal(run_study("staged", ""), 0);
+    assert_int_equal(run_study("staged", "--status"), 0);
+    assert_said("checkpoints  2/2  spectra  4/4  stopped at step 300\n", 2);
+    set_study("staged", "", "0", "stop = 500\n");
+    assert_int_equal(run_study("staged", "--status"), 0);
+    assert_said("checkpoints  2/3  spectra  4/6  stopped at step 300, goes on\n", 2);
+    assert_int_equal(run_study("staged", ""), 0);
+    assert_said("to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
+    set_study("staged", " ln+mse", "1 0", "");
+    assert_int_equal(run_study("staged", ""), 0);
+    assert_int_equal(run_study("staged", "--status"), 0);
+    assert_said("4 runs: 20 of 20 checkpoints, 40 of 40 spectra\n", 5);
+    set_study("straight", " ln+mse", "1 0", "");
+    assert_int_equal(run_study("straight", ""), 0);
+    assert_same_run("staged", "straight", "bn+ce/seed0");
+    assert_same_run("staged", "straight", "ln+mse/seed1");
+}
+
+/* Starts the study, and stops it once the file is there. */
+static void interrupt(const char *folder, const char *file, int signal_number)
+{
+    const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
+    char program[512], study[512], out[512];
+    pid_t child;
+    int result;
+
+    snprintf(program, sizeof program, "%s/kappascope-study", bin);
+    snprintf(study, sizeof study, "%s.study", tree_path(folder));
+    snprintf(out, sizeof out, "--out=%s", tree_path(folder));
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl(program, program, "-q", "-j2", study, out, (char *)NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < 2000 && !tree_has(file); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    assert_int_equal(kill(child, signal_number), 0);
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(tree_has(file));
+}
+
+static void test_interrupted_stage(void **state)
+{
+    static const int signals[] = {SIGTERM, SIGKILL};
+
+    (void)state;
+    need_programs();
+    set_study("cut", "", "0", "stop = 600\n");
+    for (size_t i = 0; i < 2; i++) {
+        interrupt("cut", run_file("cut", "bn+ce/seed0", steps[i], ".h5"), signals[i]);
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); /* its jobs end, too */
+    }
+    assert_int_equal(run_study("cut", ""), 0);
+    assert_int_equal(run_study("cut", "--status"), 0);
+    assert_said("checkpoints  4/4  spectra  8/8  stopped at step 600\n", 2);
+    set_study("cut", "", "0", "");
+    assert_int_equal(run_study("cut", ""), 0);
+    set_study("straight", "", "0", "");
+    assert_int_equal(run_study("straight", ""), 0);
+    assert_same_run("cut", "straight", "bn+ce/seed0");
+}
+
+static void set_sha(const char *file, const char *sha, char old[65])
+{
+    struct ks_spectrum *s = NULL;
+    struct ks_attribute *a;
+
+    assert_ok(ks_spectrum_read(tree_path(file), &s));
+    a = (struct ks_attribute *)(uintptr_t)ks_attribute_find(&s->attributes, "checkpoint_sha256");
+    assert_non_null(a);
+    assert_int_equal(strlen(a->string), 64);
+    memcpy(old, a->string, 65);
+    if (sha) {
+        memcpy(a->string, sha, 65);
+        assert_ok(ks_spectrum_write(tree_path(file), s));
+    }
+    ks_spectrum_free(s);
+}
+
+/* A spectrum that cannot be read, one from another place, one of another checkpoint: plot refuses
+ * the first two, and the study makes the three again and nothing else. */
+static void test_damaged_spectra(void **state)
+{
+    static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    const char *damaged = "runs/cartpole-balance/bn+ce/seed0/step_000000100.spectrum.h5";
+    char file[3][256], sha[65], again[65];
+    static char table[1 << 16];
+
+    (void)state;
+    need_programs();
+    set_study("s", "", "0 1", "stop = 200\n");
+    assert_int_equal(run_study("s", ""), 0);
+    snprintf(table, sizeof table, "%s", tree_text("s/tables/summary.csv"));
+    snprintf(file[0], 256, "s/%s", damaged);
+    snprintf(file[1], 256, "%s", run_file("s", "bn+ce/seed0", steps[1], ".xqc.spectrum.h5"));
+    snprintf(file[2], 256, "%s", run_file("s", "bn+ce/seed1", steps[1], ".spectrum.h5"));
+    assert_int_equal(truncate(tree_path(file[0]), 3000), 0);
+    assert_int_equal(run("kappascope-plot", tree_path("s")), 2);
+    assert_said(damaged, 1);
+    assert_int_equal(run_study("s", "--dry-run"), 0);
+    assert_said("rm -f -- runs/cartpole-balance/bn+ce/seed0/step_000000100.spectrum.h5\n", 0);
+    assert_int_equal(count(tree_text("said"), "kappascope-analyze"), 1);
+    assert_int_equal(rename(tree_path(run_file("s", "bn+ce/seed1", steps[1], ".xqc.spectrum.h5")),
+                            tree_path(file[1])),
+                     0);
+    set_sha(file[2], zeros, sha);
+    assert_int_equal(run_study("s", "--status"), 0);
+    assert_said("2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 6);
+    assert_said("seed: expected 0, found 1: this spectrum has to be made again\n", 6);
+    assert_said("found 000000000000...: this spectrum has to be made again\n", 6);
+    assert_string_equal(tree_text("s/tables/summary.csv"), table);
+    assert_int_equal(run_study("s", ""), 0);
+    assert_said("to do: 0 x train, 4 x analyze (6 of 10 jobs are done)", 0);
+    assert_string_equal(tree_text("s/tables/summary.csv"), table);
+    set_sha(file[2], NULL, again);
+    assert_string_equal(again, sha);
+    assert_int_equal(run_study("s", "--status"), 0);
+    assert_said("2 runs: 4 of 4 checkpoints, 8 of 8 spectra", 3);
+}
+
+int main(void)
+{
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_TREE(test_stages),
+        IN_TREE(test_interrupted_stage),
+        IN_TREE(test_damaged_spectra),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
