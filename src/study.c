@@ -19,6 +19,7 @@
 #include "ks/place.h"
 #include "ks/program.h"
 #include "ks/progress.h"
+#include "ks/shell.h"
 #include "ks/stats.h"
 #include "ks/study.h"
 #include "ks/text.h"
@@ -253,7 +254,10 @@ static ks_status run(struct job *job, bool quiet)
 static ks_status print_commands(const struct job *job)
 {
     char *study = job->held ? NULL : realpath(job->path, NULL);
-    ks_status status = ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
+    ks_status status = study ? ks_shell_check("the study's path", study) : KS_OK;
+
+    if (status == KS_OK)
+        status = ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
 
     free(study);
     return status;
@@ -272,6 +276,15 @@ static ks_status read_jobs(const struct ks_study *s, size_t *n)
     return KS_OK;
 }
 
+/* What the commands of the study are made of. */
+static ks_status check_words(const struct job *job)
+{
+    KS_TRY(ks_shell_check("--out", job->dir));
+    KS_TRY(ks_shell_check("the program's path", job->train));
+    KS_TRY(ks_shell_check("the program's path", job->analyze));
+    return ks_shell_check("the program's path", job->plot);
+}
+
 static ks_status study(const struct ks_arguments *arguments, struct job *job)
 {
     struct ks_graph_programs programs;
@@ -281,6 +294,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
                        arguments->n_rest);
     if (resume && strcmp(resume, "exact") != 0 && !resume_any())
         return ks_fail(KS_USAGE, "--resume: expected exact or any, found '%s'", resume);
+    KS_TRY(ks_shell_check("the study's path", arguments->rest[0]));
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, true, &job->study));
     KS_TRY(read_jobs(job->study, &job->jobs));
@@ -289,6 +303,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_place_program("kappascope-train", &job->train));
     KS_TRY(ks_place_program("kappascope-analyze", &job->analyze));
     KS_TRY(ks_place_program("kappascope-plot", &job->plot));
+    KS_TRY(check_words(job));
     KS_TRY(check_study(job));
     /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
     programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),

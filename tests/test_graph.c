@@ -108,6 +108,40 @@ static void test_commands(void **state)
     ks_study_free(s);
 }
 
+/* What make or the shell would take for their own reaches the programs as it is; control characters
+ * are refused, wherever they come from. */
+static void test_special_characters(void **state)
+{
+    static const char name[] = "bin/f $(touch pwned) $$ `touch pwned` # % : ; ' \\ \" ~ *";
+    struct ks_graph_programs programs = {.analyze = "analyze"};
+    struct ks_study *study = NULL;
+    struct ks_graph *g = NULL;
+
+    (void)state;
+    tree_write("journal", "");
+    tree_write("behave", ":");
+    write_script(name, FAKE_TRAIN);
+    write_script("bin/fake-analyze", FAKE_ANALYZE);
+    programs.train = tree_path(name);
+    programs.analyze = tree_path("bin/fake-analyze");
+    assert_ok(read_text(TWO_RUNS, &study));
+    free(study->architecture[0].argument);
+    study->architecture[0].argument = strdup("/a $HOME $(touch pwned) #%:/mine.arch");
+    assert_ok(ks_graph_new(study, &programs, &g));
+    assert_ok(ks_graph_write(g, tree));
+    assert_ok(ks_graph_run(g, tree, 1, false, true));
+    assert_int_equal(count(tree_text("journal"), "train /a $HOME $(touch pwned) #%:/mine.arch "),
+                     1);
+    assert_false(tree_has("pwned"));
+    ks_graph_free(g);
+    free(study->train[0].value);
+    study->train[0].value = strdup("2\n\ttouch pwned");
+    assert_fails(ks_graph_new(study, &programs, &g), KS_USAGE,
+                 "train toy/bn+ce/seed0: expected no control characters, found '");
+    assert_null(g);
+    ks_study_free(study);
+}
+
 /* Runs what is printed in a shell. */
 static void run_printed(const struct stage *stage)
 {
@@ -565,6 +599,7 @@ int main(void)
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_commands),
+        IN_TREE(test_special_characters),
         IN_TREE(test_printed_commands),
         IN_TREE(test_stop),
         IN_TREE(test_killed_before_stop),

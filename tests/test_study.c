@@ -198,6 +198,24 @@ static void test_architecture_of_a_file(void **state)
     ks_study_free(s);
 }
 
+/* What stands behind a newline would be a command of the makefile. */
+static void test_control_characters(void **state)
+{
+    struct ks_study *s = NULL;
+    char text[1024];
+
+    (void)state;
+    tree_write("a\n\ttouch pwned\n/mine.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    assert_int_equal(symlink(tree_path("a\n\ttouch pwned\n"), tree_path("nets")), 0);
+    snprintf(text, sizeof text, "[study]\narchitectures = nets/mine.arch\n");
+    assert_fails(read_text(text, &s), KS_USAGE,
+                 ":2: architectures: expected no control characters, found '");
+    assert_non_null(strstr(ks_error_text(), "/a\\x0a\\x09touch pwned\\x0a/mine.arch'"));
+    snprintf(text, sizeof text, "[study]\narchitectures = \033[31m/mine.arch\n");
+    assert_fails(read_text(text, &s), KS_USAGE, "\\x1b[31m/mine.arch'");
+    assert_null(s);
+}
+
 /* What is wrong is named with its line. */
 static void test_wrong_studies(void **state)
 {
@@ -414,6 +432,7 @@ int main(void)
         IN_TREE(test_all_settings),
         IN_TREE(test_all_and_long_lists),
         IN_TREE(test_architecture_of_a_file),
+        IN_TREE(test_control_characters),
         IN_TREE(test_wrong_studies),
         IN_TREE(test_options_that_do_not_fit),
         IN_TREE(test_long_line_is_refused),

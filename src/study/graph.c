@@ -10,11 +10,14 @@
 #include "ks/shell.h"
 #include "ks/study_keys.h"
 
-static ks_status close_command(FILE *stream)
+/* The command has been printed into job->command. It becomes a line of a makefile. */
+static ks_status close_command(FILE *stream, const struct ks_job *job)
 {
     bool failed = ferror(stream) != 0;
 
-    return fclose(stream) != 0 || failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
+    if (fclose(stream) != 0 || failed)
+        return ks_fail(KS_MEMORY, "out of memory");
+    return ks_shell_check(job->label, job->command);
 }
 
 struct plan {
@@ -44,7 +47,7 @@ static ks_status set_train_command(const struct plan *plan, size_t a, size_t see
     }
     ks_shell_option(out, "out", job->folder);
     fprintf(out, " --resume%s --quiet", plan->programs->resume_any ? "=any" : "");
-    return close_command(out);
+    return close_command(out, job);
 }
 
 /* Options of the analysis; *limited: --memory is among them. */
@@ -77,7 +80,7 @@ static ks_status set_analyze_command(const struct plan *plan, struct ks_job *job
         fprintf(out, " --memory=%zu", plan->programs->memory);
     fprintf(out, " --quiet ");
     ks_shell_word(out, job->needs);
-    return close_command(out);
+    return close_command(out, job);
 }
 
 static ks_status set_training(const struct plan *plan, size_t a, size_t seed, struct ks_job *job)

@@ -1,6 +1,30 @@
 #include "ks/shell.h"
 
+#include <ctype.h>
 #include <string.h>
+
+/* The start of the word, with "\x0a" for a newline. */
+static void escape(const char *word, size_t room, char *text)
+{
+    size_t used = 0;
+
+    for (; *word && used + 5 < room; word++)
+        used += (size_t)snprintf(text + used, room - used,
+                                 iscntrl((unsigned char)*word) ? "\\x%02x" : "%c",
+                                 (unsigned char)*word);
+}
+
+ks_status ks_shell_check(const char *what, const char *word)
+{
+    char text[256] = "";
+
+    for (const char *c = word; *c; c++)
+        if (iscntrl((unsigned char)*c)) {
+            escape(word, sizeof text, text);
+            return ks_fail(KS_USAGE, "%s: expected no control characters, found '%s'", what, text);
+        }
+    return KS_OK;
+}
 
 void ks_shell_word(FILE *out, const char *word)
 {

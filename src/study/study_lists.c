@@ -9,6 +9,7 @@
 #include "ks/memory.h"
 #include "ks/number.h"
 #include "ks/path.h"
+#include "ks/shell.h"
 #include "ks/study_keys.h"
 #include "ks/text.h"
 
@@ -55,6 +56,7 @@ static ks_status set_file(const struct ks_study *s, const char *word, bool check
     status = ks_print_string(&a->argument, "%s/%s", resolved ? resolved : ".", base);
     free(resolved);
     KS_TRY(status);
+    KS_TRY(ks_shell_check("architectures", a->argument));
     return resolved && ks_text_exists(a->argument)
                ? KS_OK
                : ks_fail(KS_FORMAT, "architectures: %s: no such file", word);
@@ -92,6 +94,7 @@ static ks_status add_architecture(struct ks_study *s, const char *word, bool che
 
 ks_status ks_study_add_architectures(struct ks_study *s, const char *word, bool check_files)
 {
+    KS_TRY(ks_shell_check("architectures", word));
     if (strcmp(word, "all") != 0)
         return add_architecture(s, word, check_files);
     for (const struct ks_architecture *named = ks_architectures; named->name; named++)
