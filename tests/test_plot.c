@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "ks/place.h"
+#include "ks/text.h"
 
 static bool have_gnuplot(void)
 {
@@ -80,14 +81,27 @@ static void test_figures_and_page(void **state)
     assert_non_null(strstr(page, "bootstrap intervals are too narrow"));
 }
 
+/* A file's bytes; the caller frees. */
+static char *file_bytes(const char *name, size_t *size)
+{
+    char *bytes = NULL;
+
+    assert_ok(ks_text_read(tree_path(name), &bytes, size));
+    return bytes;
+}
+
 /* The figures are of the standard analysis; the page names the further one and shows its rows. */
 static void test_further_analysis(void **state)
 {
+    char *before, *after;
+    size_t size, size_after;
     const char *page;
 
     (void)state;
     if (!have_gnuplot())
         skip();
+    plot_study(0);
+    before = file_bytes("figures/kappa_return.png", &size);
     set_study("[analyze xqc]\ncompat = xqc\n");
     for (size_t i = 0; i < SEEDS; i++)
         for (size_t k = 0; k <= CHECKPOINTS; k++) {
@@ -97,6 +111,11 @@ static void test_further_analysis(void **state)
     plot_study(0);
     assert_non_null(strstr(tree_text("said"), "Further analyses, in tables/summary.csv and "
                                               "report.html: xqc\n"));
+    after = file_bytes("figures/kappa_return.png", &size_after);
+    assert_int_equal(size_after, size);
+    assert_memory_equal(after, before, size);
+    free(before);
+    free(after);
     page = tree_text("report.html");
     assert_non_null(strstr(page, "<h2>Further analysis: xqc</h2>"));
     assert_non_null(strstr(page, "<code>compat = xqc</code>"));

@@ -106,9 +106,9 @@ static void test_study_program_writes_nothing(void **state)
     run_study("--dry-run", 2);
     assert_said("some.study:7: bn+ce: --layer: expected 0 to 13, found 99", 1);
     tree_write("some.study", GOOD);
-    run_study("--out \"`printf 'a\\nb'`\"", 2);
+    run_study("--dry-run --out \"`printf 'a\\nb'`\"", 2);
     assert_said("--out: expected no control characters, found 'a\\x0ab'", 1);
-    assert_int_equal(run("kappascope-study", "\"`printf 'a\\nb.study'`\""), 2);
+    assert_int_equal(run("kappascope-study", "--dry-run \"`printf 'a\\nb.study'`\""), 2);
     assert_said("the study's path: expected no control characters, found 'a\\x0ab.study'", 1);
     run_study("--jobs=0", 2);
     assert_said("--jobs: expected a whole number from 1 to 4096, found '0'", 1);
