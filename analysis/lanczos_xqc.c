@@ -92,6 +92,5 @@ void ks_lanczos_xqc_step(struct ks_lanczos *l, const double *product)
     beta = orthogonalize(l, j, w, &alpha);
     l->alpha[j] = (double)alpha;
     l->beta[j] = (double)beta;
-    if (beta > 0)
-        divide(l, beta, w);
+    divide(l, beta, w);
 }
