@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <omp.h>
 
 #include "ks/analysis.h"
 #include "ks/apply.h"
@@ -423,6 +424,7 @@ static ks_status run(const struct ks_arguments *arguments, const struct ks_team 
     if (writes)
         status = ks_outputs_new(arguments->n_rest, arguments->rest, o.folder, o.name, &outputs);
     KS_GO(ks_team_agree(world, status));
+    KS_GO(ks_team_agree(world, ks_blas_reserve((size_t)omp_get_max_threads())));
     *worst = analyze_all(&o, world, arguments, outputs, &report);
     KS_GO(ks_team_agree(world, writes ? ks_report_end(&report) : KS_OK));
 done:

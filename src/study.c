@@ -307,7 +307,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(check_study(job));
     /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
     programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),
-                                          ks_memory_free("") / (2 * job->jobs)};
+                                          ks_memory_free("", job->jobs) / 2};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
     KS_TRY(check_folder(job));
     if (show_status || dry_run)

@@ -8,14 +8,14 @@ static const char MEMINFO[] = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable: 
 
 static void assert_free(size_t expected)
 {
-    assert_int_equal(ks_memory_free(tree), expected);
+    assert_int_equal(ks_memory_free(tree, 1), expected);
 }
 
 static void test_machine(void **state)
 {
     (void)state;
-    assert_true(ks_memory_free("") > 1000000);
-    assert_true(ks_memory_free(tree) > 1000000); /* no /proc: the system's own word */
+    assert_true(ks_memory_free("", 1) > 1000000);
+    assert_true(ks_memory_free(tree, 1) > 1000000); /* no /proc: the system's own word */
     tree_write("proc/meminfo", MEMINFO);
     assert_free(8192000);
     tree_write("proc/self/cgroup", "0::/\n");
@@ -59,12 +59,37 @@ static void test_v1(void **state)
     assert_free(170000);
 }
 
+/* Limits of the process's own: what is mapped counts against them, and other processes do not share
+ * them. */
+static void test_own_limits(void **state)
+{
+    (void)state;
+    tree_write("proc/meminfo", MEMINFO);
+    tree_write("proc/self/status", "VmPeak: 9000 kB\nVmSize:     2000 kB\nVmData:\t    500 kB\n");
+    tree_write("proc/self/limits", "Limit        Soft Limit  Hard Limit  Units\n"
+                                   "Max data size          unlimited   unlimited   bytes\n"
+                                   "Max address space      unlimited   unlimited   bytes\n");
+    assert_free(8192000);
+    assert_true(isinf(ks_memory_limits_leave(tree)));
+    tree_write("proc/self/limits", "Max data size          unlimited   unlimited   bytes\n"
+                                   "Max address space      5120000   unlimited   bytes\n");
+    assert_free(3072000);
+    assert_int_equal(ks_memory_free(tree, 2), 3072000);
+    assert_int_equal(ks_memory_free(tree, 4), 2048000);
+    tree_write("proc/self/limits", "Max data size          1000000     unlimited   bytes\n"
+                                   "Max address space      5120000   unlimited   bytes\n");
+    assert_free(488000);
+    tree_write("proc/self/limits", "Max data size          500000     unlimited   bytes\n");
+    assert_free(1); /* no more, but known */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_machine, tree_make, tree_remove),
         cmocka_unit_test_setup_teardown(test_v2, tree_make, tree_remove),
         cmocka_unit_test_setup_teardown(test_v1, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_own_limits, tree_make, tree_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

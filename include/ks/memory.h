@@ -28,10 +28,13 @@ size_t ks_alloc_total(void);
 /* All that was given since the total was `before` has been freed. For one thread at a time. */
 void ks_alloc_freed_since(size_t before);
 
-/* Bytes of memory that are free for this process: of the machine, and within the limits of its
- * control groups; 0 where the system does not say. `root`: "", or for tests the folder in which
- * /proc and /sys are looked for. */
-size_t ks_memory_free(const char *root);
+/* Bytes of memory that are free for this process, one of `sharing` processes that share this
+ * machine: its part of what the machine and the limits of its control groups leave, and no more
+ * than its own limits (ulimit -v, -d) leave; 0 where the system does not say. `root`: "", or for
+ * tests the folder in which /proc and /sys are looked for. */
+size_t ks_memory_free(const char *root, size_t sharing);
+/* Bytes of address space that this process's own limits leave; INFINITY where it has none. */
+double ks_memory_limits_leave(const char *root);
 
 /* For tests: makes the n-th call of ks_alloc from now on fail, once; 0 switches that off. */
 void ks_alloc_fail_at(size_t n);

@@ -1,13 +1,32 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "ks/blas.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cblas.h>
 
+#include "ks/memory.h"
+
 static const char CHOICE[] = "OPENBLAS_CORETYPE"; /* names the kernel that OpenBLAS shall use */
+static const char COUNT[] = "OPENBLAS_NUM_THREADS";
+
+static const size_t BUFFER = ((size_t)128 << 20) + 4096; /* what OpenBLAS maps for a thread */
+static const double MEBIBYTE = 1 << 20;
+enum { MOST_BUFFERS = 64 }; /* OpenBLAS warns where it has to keep more than its build allows for */
+
+/* OpenBLAS's own functions, which its library exports and its header does not declare: a buffer of
+ * this thread, and its return to those that the next thread may take. A library that does not have
+ * them leaves the pointers NULL. */
+extern void *blas_memory_alloc(int position) __attribute__((weak));
+extern void blas_memory_free(void *buffer) __attribute__((weak));
 
 static bool is_in(const char *kernel, const char *const *list)
 {
@@ -40,14 +59,112 @@ static const char *better_kernel(void)
 #endif
 }
 
+static bool is_limited(int resource)
+{
+    struct rlimit limit;
+
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+/* Whether OpenBLAS was loaded with threads of its own into an address space that has a limit. */
+static bool crowds(void)
+{
+    const char *threads = getenv(COUNT);
+
+    return (!threads || strcmp(threads, "1") != 0) &&
+           (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA));
+}
+
 void ks_blas_start(char **argv)
 {
     const char *better = getenv(CHOICE) ? NULL : better_kernel();
+    bool fewer = crowds();
 
     /* OpenBLAS looks at its environment when it is loaded, and never again. */
-    if (argv && better && setenv(CHOICE, better, 1) == 0)
+    if (argv && (better || fewer) && (!better || setenv(CHOICE, better, 1) == 0) &&
+        (!fewer || setenv(COUNT, "1", 1) == 0))
         execv("/proc/self/exe", argv);
     openblas_set_num_threads(1);
+}
+
+/* Bytes of a thread's stack. */
+static size_t stack_size(void)
+{
+    pthread_attr_t attributes;
+    size_t size = 0;
+
+    if (pthread_attr_init(&attributes) != 0)
+        return 0;
+    pthread_attr_getstacksize(&attributes, &size);
+    pthread_attr_destroy(&attributes);
+    return size;
+}
+
+static void *map(size_t size)
+{
+    void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return block == MAP_FAILED ? NULL : block;
+}
+
+/* Maps n blocks of a buffer and a stack each, one by one as OpenBLAS does, and unmaps them. */
+static bool fits(size_t n, size_t size, void **block)
+{
+    size_t mapped = 0;
+
+    while (mapped < n && (block[mapped] = map(size)))
+        mapped++;
+    for (size_t i = 0; i < mapped; i++)
+        munmap(block[i], size);
+    return mapped == n;
+}
+
+static ks_status refuse(size_t threads, size_t size)
+{
+    bool data = !is_limited(RLIMIT_AS);
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    double need = (double)threads * (double)size, left = ks_memory_limits_leave("");
+
+    getrlimit(data ? RLIMIT_DATA : RLIMIT_AS, &limit);
+    if (isinf(left))
+        return ks_fail(KS_MEMORY,
+                       "the system refuses the %.0f MiB of address space that OpenBLAS and the "
+                       "stacks of %zu threads need: use fewer threads",
+                       ceil(need / MEBIBYTE), threads);
+    return ks_fail(KS_MEMORY,
+                   "address space: expected a limit (ulimit -%c) of at least %.0fK, found %.0fK: "
+                   "OpenBLAS maps 128 MiB for each thread, here %zu; fewer need less",
+                   data ? 'd' : 'v', ceil(((double)limit.rlim_cur - left + need) / 1024),
+                   floor((double)limit.rlim_cur / 1024), threads);
+}
+
+/* Has OpenBLAS map its buffers, which it keeps. */
+static void claim(size_t n, void **buffer)
+{
+    if (!blas_memory_alloc || !blas_memory_free)
+        return;
+    n = n < MOST_BUFFERS ? n : MOST_BUFFERS;
+    for (size_t i = 0; i < n; i++)
+        buffer[i] = blas_memory_alloc(0);
+    for (size_t i = 0; i < n; i++)
+        if (buffer[i])
+            blas_memory_free(buffer[i]);
+}
+
+ks_status ks_blas_reserve(size_t threads)
+{
+    const size_t size = BUFFER + stack_size();
+    ks_status status = KS_OK;
+    void **block = NULL;
+
+    KS_GO(ks_alloc(threads, sizeof *block, &block));
+    if (fits(threads, size, block))
+        claim(threads, block);
+    else
+        status = refuse(threads, size);
+done:
+    free(block);
+    return status;
 }
 
 /* openblas_get_config() starts with "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...": two words. */

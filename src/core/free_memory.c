@@ -1,6 +1,6 @@
 /* The memory that is free for this process: the machine's, or what the limits of its control groups
- * leave, by which containers and batch systems hold it. Of the two generations (cgroup v1, v2) in
- * the Linux kernel's documentation, admin-guide. */
+ * leave, by which containers and batch systems hold it, or those of its own address space. Of the
+ * two generations (cgroup v1, v2) in the Linux kernel's documentation, admin-guide. */
 #include "ks/memory.h"
 
 #include <math.h>
@@ -83,8 +83,26 @@ static double left_by_groups(const char *root)
     return least;
 }
 
+/* The kernel compares the limit of the address space with VmSize, that of data with VmData: what is
+ * mapped counts, whether it is used or not. */
+double ks_memory_limits_leave(const char *root)
+{
+    static const struct {
+        const char *limit, *used;
+    } kinds[] = {{"Max address space", "VmSize:"}, {"Max data size", "VmData:"}};
+    double least = INFINITY, limit, kilobytes;
+    char folder[PATH];
+
+    snprintf(folder, sizeof folder, "%s/proc/self", root);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (read_number(folder, "limits", kinds[i].limit, &limit) &&
+            read_number(folder, "status", kinds[i].used, &kilobytes))
+            least = fmin(least, fmax(limit - 1024 * kilobytes, 1));
+    return least;
+}
+
 /* MemAvailable counts what the file cache would give back; where there is no /proc, free pages. */
-size_t ks_memory_free(const char *root)
+size_t ks_memory_free(const char *root, size_t sharing)
 {
     long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double kilobytes, bytes = pages > 0 && page > 0 ? (double)pages * (double)page : 0;
@@ -93,5 +111,6 @@ size_t ks_memory_free(const char *root)
     snprintf(folder, sizeof folder, "%s/proc", root);
     if (read_number(folder, "meminfo", "MemAvailable:", &kilobytes))
         bytes = 1024 * kilobytes;
-    return (size_t)fmin(bytes, left_by_groups(root));
+    bytes = fmin(bytes, left_by_groups(root)) / (double)sharing;
+    return (size_t)fmin(bytes, ks_memory_limits_leave(root));
 }

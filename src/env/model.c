@@ -115,9 +115,12 @@ static ks_status compile_model(const char *path, const xmlChar *text, int length
         goto done;
     }
     c.files = files;
+    KS_GO(ks_physics_try(compile, &c, path));
     KS_GO(ks_physics_guard(compile, &c));
-    if (!c.model) {
-        c.error[strcspn(c.error, "\n")] = '\0';
+    c.error[strcspn(c.error, "\n")] = '\0';
+    if (!c.model && ks_physics_lacks_memory(c.error)) {
+        status = ks_physics_no_memory(path, c.error);
+    } else if (!c.model) {
         status = ks_fail(KS_MISSING,
                          "%s: MuJoCo %s cannot load it: %s; 'make deps' installs the models", path,
                          mj_versionString(), c.error);

@@ -1,16 +1,21 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #define KS_MUJOCO_PLAIN
 #include "mujoco.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #define DEFINE(name) __typeof__(name) *ks_##name;
 KS_MUJOCO_NAMES(DEFINE)
 
 static const char *lacking; /* what the library does not have; NULL: nothing */
 static char failure[512];   /* why it cannot be loaded; "": it is */
+static bool crowded;        /* there is no room for it in the address space */
 
 /* The address of a name of the library, into the pointer at `to`, of whatever type. */
 static void find(void *library, const char *name, void *to)
@@ -20,6 +25,23 @@ static void find(void *library, const char *name, void *to)
     if (!address)
         lacking = name;
     memcpy(to, &address, sizeof address);
+}
+
+/* Whether this process may not map as many bytes as the file has: the loader's own words do not
+ * tell that from a damaged file. */
+static bool is_too_large(const char *path)
+{
+    struct stat there;
+    void *room;
+
+    if (stat(path, &there) != 0 || there.st_size <= 0)
+        return false;
+    room = mmap(NULL, (size_t)there.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                -1, 0);
+    if (room == MAP_FAILED)
+        return true;
+    munmap(room, (size_t)there.st_size);
+    return false;
 }
 
 static void load(void)
@@ -35,6 +57,7 @@ static void load(void)
         strncpy(failure, dlerror(), sizeof failure - 1);
     else if (lacking)
         strncpy(failure, lacking, sizeof failure - 1);
+    crowded = !library && (strstr(failure, "llocate memory") || is_too_large(KS_LIBMUJOCO));
 }
 
 ks_status ks_mujoco_load(void)
@@ -42,6 +65,11 @@ ks_status ks_mujoco_load(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, load);
+    if (crowded)
+        return ks_fail(KS_MEMORY,
+                       "MuJoCo's library cannot be loaded: %s: the limit of this process's address "
+                       "space (ulimit -v) leaves too little room for it",
+                       failure);
     if (failure[0])
         return ks_fail(KS_MISSING,
                        "MuJoCo's library cannot be loaded: %s; 'make deps' installs it, or set "

@@ -19,6 +19,15 @@ ks_status ks_physics_start(void);
  * KS_RUN with the library's words; `work` must own nothing then. */
 ks_status ks_physics_guard(void (*work)(void *argument), void *argument);
 
+/* Where the address space of this process is limited: does the same in a child process, silently,
+ * and fails with KS_MEMORY where that ends by a signal, as it does where MuJoCo has no memory left.
+ * `what`: the file that the message starts with. */
+ks_status ks_physics_try(void (*work)(void *argument), void *argument, const char *what);
+/* Whether the library's words are about an allocation that failed. */
+bool ks_physics_lacks_memory(const char *words);
+/* Fails with KS_MEMORY: "WHAT: MuJoCo is out of memory: WORDS", and what the limit leaves. */
+ks_status ks_physics_no_memory(const char *what, const char *words);
+
 /* The library's last warning in this thread; "" if none. A counter's first rise sets it. */
 const char *ks_physics_warning(void);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ks/blas.h"
 #include "ks/file.h"
 #include "ks/point.h"
 #include "ks/progress.h"
@@ -164,10 +165,12 @@ ks_status ks_run_train(struct ks_run *r)
 
 ks_status ks_train(const struct ks_train_options *options)
 {
+    const struct ks_settings *s = &options->settings;
     struct ks_run *r = NULL;
     ks_status status;
 
-    KS_TRY(ks_settings_check(&options->settings));
+    KS_TRY(ks_settings_check(s));
+    KS_TRY(ks_blas_reserve(s->threads < s->critics ? s->threads : s->critics));
     KS_TRY(ks_run_new(options, &r));
     status = ks_run_train(r);
     ks_run_free(r);

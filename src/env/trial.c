@@ -1,0 +1,62 @@
+/* MuJoCo where the address space is limited (ulimit -v): its compiler of models does not survive an
+ * allocation that fails, an exception that nobody catches ends the process. So a child process
+ * compiles first, and where that one dies the failure becomes a message. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ks/memory.h"
+#include "physics.h"
+
+/* Waits for the child; how it ended. */
+static int wait_for(pid_t child)
+{
+    int result = 0;
+
+    while (waitpid(child, &result, 0) < 0)
+        if (errno != EINTR)
+            return 0;
+    return result;
+}
+
+ks_status ks_physics_try(void (*work)(void *argument), void *argument, const char *what)
+{
+    const struct rlimit none = {0, 0};
+    pid_t child;
+    int null;
+
+    if (isinf(ks_memory_limits_leave("")))
+        return KS_OK;
+    child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &none);
+        null = open("/dev/null", O_WRONLY);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        _exit(ks_physics_guard(work, argument) == KS_OK ? 0 : 1);
+    }
+    if (child > 0 && WIFSIGNALED(wait_for(child)))
+        return ks_physics_no_memory(what, "it aborts");
+    return KS_OK;
+}
+
+bool ks_physics_lacks_memory(const char *words)
+{
+    return strstr(words, "allocat") || strstr(words, "alloc:");
+}
+
+ks_status ks_physics_no_memory(const char *what, const char *words)
+{
+    double left = ks_memory_limits_leave("");
+
+    if (isinf(left))
+        return ks_fail(KS_MEMORY, "%s: MuJoCo is out of memory: %s", what, words);
+    return ks_fail(KS_MEMORY,
+                   "%s: MuJoCo is out of memory: %s; the limit of this process's address space "
+                   "(ulimit -v) leaves %.0f MiB, which is too little",
+                   what, words, floor(left / (1 << 20)));
+}
