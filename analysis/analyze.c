@@ -440,7 +440,7 @@ int main(int argc, char **argv)
     int worst = 0, end;
     bool speaks;
 
-    ks_blas_start(argv); /* may start the program anew: before MPI */
+    ks_program_begin(argv); /* may start the program anew: before MPI */
     KS_GO(ks_team_start(&world));
     if (world.rank > 0 &&
         !freopen("/dev/null", "w", stdout)) /* --help and --version are said once */

@@ -99,8 +99,10 @@ static ks_status start(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    ks_status status = start(argc, argv);
+    ks_status status;
 
+    ks_program_begin(NULL); /* what it runs starts anew by itself */
+    status = start(argc, argv);
     if (status == KS_OK)
         status = ks_program_flush();
     if (status != KS_OK)

@@ -32,7 +32,13 @@ struct ks_arguments {
     bool quiet;
 };
 
-/* Sets up BLAS, parses the command line into the variables that the table points to. Fails with
+/* The first thing that a program does, before anything else can open a file: opens the null device
+ * on standard input, output and error where they are closed (a file opened later would get that
+ * number, and the messages would be written into it); has a limit on file sizes (ulimit -f) met as
+ * a write that fails, like a full disk, and not by a signal; sets up BLAS (ks_blas_start).
+ * Standard output that was closed stays one that cannot be written. */
+void ks_program_begin(char **argv);
+/* Begins, unless main has done so before; parses the command line into the variables that the table points to. Fails with
  * KS_USAGE and the culprit's name. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);

@@ -1,8 +1,11 @@
 #include "ks/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ks/blas.h"
 
@@ -25,6 +28,23 @@ static void print_version(const struct ks_program *program)
         printf("note: %s\n", ks_blas_warning());
 }
 
+/* open() takes the lowest number that is free. The null device is opened for reading where standard
+ * output was closed, so that results printed there are still a failure to write. */
+static void open_standard(void)
+{
+    for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++)
+        if (fcntl(number, F_GETFD) < 0 &&
+            open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY) != number)
+            _exit(1); /* there is no way to say why */
+}
+
+void ks_program_begin(char **argv)
+{
+    open_standard();
+    signal(SIGXFSZ, SIG_IGN);
+    ks_blas_start(argv);
+}
+
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments)
 {
@@ -41,7 +61,7 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
     int code;
 
     *arguments = (struct ks_arguments){0};
-    ks_blas_start(argv);
+    ks_program_begin(argv);
     table[0].arg = (void *)program->options;
     arguments->context = poptGetContext(program->name, argc, (const char **)argv, table, 0);
     poptSetOtherOptionHelp(arguments->context, program->synopsis);

@@ -1,0 +1,174 @@
+/* The programs under limits that a shell or a batch system sets: address space, file sizes,
+ * standard descriptors that are closed. Each run works, or ends soon with one line and leaves
+ * nothing. */
+#include "small_critics.h"
+
+/* A run of the pendulum: 60 updates. */
+#define PENDULUM                                                                                   \
+    "--env pendulum-swingup --arch bn+wn+ce --steps 120 --set hidden=16 --set actor_hidden=16 "    \
+    "--set batch=8 --set random_steps=30 --set eval_episodes=1 --set evaluations=1 --set "         \
+    "checkpoints=2 --set analysis_minibatches=3 "
+
+enum { SECONDS = 60, DEADLINE_MET = 124 };
+
+/* Runs a line of the shell in the scratch folder, with $train, $analyze, $plot and $kappascope set;
+ * its exit status. What hangs is ended. */
+__attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
+{
+    char line[2048], command[6144], here[1024] = "";
+    const char *folder = getenv("KS_BIN");
+    va_list values;
+    int status;
+
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    folder = folder ? folder : "build/bin";
+    if (folder[0] != '/')
+        assert_non_null(getcwd(here, sizeof here));
+    snprintf(command, sizeof command,
+             "cd '%s'; kappascope='%s%s%s/kappascope'; export OMP_WAIT_POLICY=passive kappascope; "
+             "export train=$kappascope-train analyze=$kappascope-analyze plot=$kappascope-plot; "
+             "timeout %d sh -c '%s' >out.txt 2>err.txt",
+             scratch_folder, here, here[0] ? "/" : "", folder, SECONDS, line);
+    status = system(command);
+    assert_true(WIFEXITED(status));
+    slurp(scratch("out.txt"), printed, sizeof printed);
+    slurp(scratch("err.txt"), complained, sizeof complained);
+    if (WEXITSTATUS(status) == DEADLINE_MET)
+        fail_msg("%s: does not end", line);
+    return WEXITSTATUS(status);
+}
+
+static size_t lines(const char *text)
+{
+    size_t n = 0;
+
+    for (; (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
+}
+
+/* AddressSanitizer maps terabytes. */
+static void skip_under_sanitizers(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    skip();
+#endif
+}
+
+/* Where even the libraries do not fit, the loader says so (127). */
+static void test_address_space(void **state)
+{
+    static const size_t limits[] = {60000,  100000, 150000,  200000,  250000, 300000,
+                                    400000, 700000, 1200000, 3000000, 0};
+    size_t worked = 0, refused = 0;
+
+    (void)state;
+    skip_under_sanitizers();
+    for (size_t threads = 1; threads <= 16; threads *= 4)
+        for (const size_t *limit = limits; *limit; limit++) {
+            int code = shell("ulimit -v %zu; OMP_NUM_THREADS=%zu $analyze -q --order 5 ln+ce.h5",
+                             *limit, threads);
+
+            if (lines(complained) != (code != 0) || (code > 1 && code != 127))
+                fail_msg("%zu K, %zu threads: exit status %d, '%s'", *limit, threads, code,
+                         complained);
+            worked += code == 0;
+            refused += code == 1 && strstr(complained, "expected a limit (ulimit -v) of at least");
+        }
+    assert_true(worked >= 6);
+    assert_true(refused >= 6);
+}
+
+/* The limit that a refusal names is enough, for OpenBLAS. */
+static void test_least_address_space(void **state)
+{
+    size_t least;
+
+    (void)state;
+    skip_under_sanitizers();
+    assert_int_equal(
+        shell("ulimit -v 250000; OMP_NUM_THREADS=8 $analyze -q --gradient g.h5 ln+ce.h5"), 1);
+    assert_int_equal(sscanf(strstr(complained, "at least"), "at least %zuK", &least), 1);
+    shell("ulimit -v %zu; OMP_NUM_THREADS=8 $analyze -q --gradient g.h5 ln+ce.h5", least + 4000);
+    assert_null(strstr(complained, "address space"));
+    assert_int_equal(shell("ulimit -d 250000; OMP_NUM_THREADS=8 $analyze -q ln+ce.h5"), 1);
+    assert_non_null(strstr(complained, "ulimit -d"));
+}
+
+static void test_address_space_of_training(void **state)
+{
+    static const size_t limits[] = {60000,  120000, 150000, 200000, 240000,  250000,
+                                    260000, 280000, 300000, 400000, 1000000, 0};
+    size_t worked = 0, refused = 0;
+
+    (void)state;
+    skip_under_sanitizers();
+    for (const size_t *limit = limits; *limit; limit++)
+        for (size_t threads = 1; threads <= 2; threads++) {
+            int code = shell("ulimit -v %zu; $train -q " PENDULUM "--set threads=%zu --out r%zu",
+                             *limit, threads, *limit);
+
+            if (lines(complained) != (code != 0) || (code > 1 && code != 127) ||
+                strstr(complained, "make deps"))
+                fail_msg("%zu K, %zu threads: exit status %d, '%s'", *limit, threads, code,
+                         complained);
+            worked += code == 0;
+            refused += code == 1;
+            assert_int_equal(shell("rm -rf r%zu", *limit), 0);
+        }
+    assert_true(worked >= 2);
+    assert_true(refused >= 4);
+}
+
+/* Standard output, input and error that are closed are not the files that a program opens next. */
+static void test_closed_descriptors(void **state)
+{
+    static const char *const closed[] = {"<&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"};
+    unsigned char *expected, *found;
+    size_t size, same;
+
+    (void)state;
+    assert_int_equal(shell("$train -q " PENDULUM "--out good"), 0);
+    assert_int_equal(shell("cut -d, -f1-10 good/progress.csv >expected.txt"), 0);
+    expected = read_bytes(scratch("expected.txt"), &size);
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
+        assert_int_equal(shell("$train " PENDULUM "--out r%zu %s", i, closed[i]), 0);
+        assert_int_equal(shell("cut -d, -f1-10 r%zu/progress.csv >found.txt; rm -r r%zu", i, i), 0);
+        found = read_bytes(scratch("found.txt"), &same);
+        assert_int_equal(same, size);
+        assert_memory_equal(found, expected, size);
+        free(found);
+    }
+    assert_int_equal(shell("$analyze ln+ce.h5 <&- 2>&-"), 0);
+    assert_int_equal(shell("rm -r good expected.txt found.txt"), 0);
+    free(expected);
+}
+
+/* A result that is printed to a closed standard output is lost, and that is a failure. */
+static void test_closed_output(void **state)
+{
+    static const char *const cases[] = {"$analyze -q --order 5 ln+ce.h5", "$train --list",
+                                        "$kappascope --help", "$plot --version"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(shell("%s >&-", cases[i]), 1);
+        assert_non_null(strstr(complained, "standard output"));
+        assert_int_equal(shell("%s <&- >&-", cases[i]), 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_address_space),
+        cmocka_unit_test(test_least_address_space),
+        cmocka_unit_test(test_address_space_of_training),
+        cmocka_unit_test(test_closed_descriptors),
+        cmocka_unit_test(test_closed_output),
+    };
+
+    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
+}
