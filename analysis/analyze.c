@@ -20,6 +20,7 @@
 #include "ks/null.h"
 #include "ks/options.h"
 #include "ks/outputs.h"
+#include "ks/primal.h"
 #include "ks/program.h"
 #include "ks/report.h"
 #include "ks/slq.h"
@@ -92,6 +93,10 @@ static ks_status choose_targets(const struct ks_analysis *o, struct job *job)
 
 static ks_status read_checkpoint(const struct ks_analysis *o, struct job *job, size_t *batches)
 {
+    double bytes;
+
+    KS_TRY(ks_checkpoint_measure(job->path, &bytes));
+    KS_TRY(ks_budget_check(o, job->world, job->path, bytes));
     KS_TRY(ks_checkpoint_read(job->path, &job->checkpoint));
     *batches = o->batches > 0 ? o->batches : job->checkpoint->minibatches;
     if (*batches > job->checkpoint->minibatches)
@@ -163,7 +168,11 @@ static ks_status make_operator(const struct ks_analysis *o, size_t start, struct
 {
     struct ks_budget *budget = &job->budget;
     size_t probes = (o->probes + job->groups - 1) / job->groups, n = job->subject.dimension;
+    double least;
 
+    KS_TRY(ks_team_agree(job->world, ks_primal_bytes(&job->subject.problem, o->single, &least)));
+    budget->fixed = ks_alloc_total() - start + (size_t)fmin(least, 0x1p62);
+    KS_TRY(ks_budget_divide(o, job->world, &job->team, &job->subject, budget)); /* may refuse */
     KS_TRY(ks_team_agree(job->world, new_operator(o, job)));
     budget->fixed = ks_alloc_total() - start;
     KS_TRY(ks_budget_divide(o, job->world, &job->team, &job->subject, budget));

@@ -33,6 +33,30 @@ double ks_budget_room(const struct ks_analysis *o, const struct ks_team *world, 
     return left > 0 ? fmin((double)o->memory, (double)fixed + left) : (double)o->memory;
 }
 
+ks_status ks_budget_check(const struct ks_analysis *o, const struct ks_team *world,
+                          const char *path, double bytes)
+{
+    const double room = ks_budget_room(o, world, 0);
+
+    if (bytes <= room)
+        return KS_OK;
+    return ks_fail(KS_MEMORY,
+                   "%s: --memory: expected at least %.0fK, found %.0fK: the checkpoint's arrays "
+                   "alone take as much",
+                   path, ceil(bytes / 1024), floor(room / 1024));
+}
+
+/* The file that the refusal is about: the vectors of --apply where one of them would fit. */
+static const char *culprit(const struct ks_analysis *o, const struct ks_subject *s, double room,
+                           double held)
+{
+    const struct ks_networks *critic = &s->problem.checkpoint->critic;
+    const double vector = (double)critic->ensemble * (double)critic->arch->parameters *
+                          sizeof(double);
+
+    return o->apply && held - 2 * ((double)s->vectors - 1) * vector <= room ? o->apply : s->path;
+}
+
 static ks_status divide(const struct ks_analysis *o, const struct ks_subject *s, double all,
                         double held, struct ks_budget *b)
 {
@@ -42,7 +66,8 @@ static ks_status divide(const struct ks_analysis *o, const struct ks_subject *s,
         return ks_fail(KS_MEMORY,
                        "%s: --memory: expected at least %.0fK, found %.0fK: checkpoint and "
                        "operator take %.0fK, %s in %zu dimensions %.0fK",
-                       s->path, ceil((fixed + held) / 1024), floor(all / 1024), ceil(fixed / 1024),
+                       culprit(o, s, all - fixed, held), ceil((fixed + held) / 1024),
+                       floor(all / 1024), ceil(fixed / 1024),
                        o->exact   ? "the dense matrix with columns"
                        : o->apply ? "vectors and products"
                                   : "the Lanczos vectors in float32",

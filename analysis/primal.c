@@ -31,25 +31,32 @@ static ks_status fold_parameters(struct ks_primal *p)
     return KS_OK;
 }
 
-ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
-                        struct ks_primal **primal)
+/* All but the parameters: nothing that is large. */
+static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
     const struct ks_arch *arch = c->critic.arch;
+
+    p->problem = problem;
+    p->rows = arch->joint && !problem->evaluation ? c->rows : c->loss_rows;
+    p->input = p->rows * arch->in;
+    p->output_scale = 1 /
+                      ((double)(problem->minibatches + problem->elsewhere) * (double)c->loss_rows);
+    KS_TRY(ks_fold_new(arch, problem->evaluation, &p->fold));
+    return KS(net_new)(p->fold->arch, p->rows, c->loss_rows, problem->evaluation, &p->net);
+}
+
+ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
+                        struct ks_primal **primal)
+{
     ks_status status = KS_OK;
     struct ks_primal *p = NULL;
 
     *primal = NULL;
     KS_TRY(check(problem));
     KS_GO(ks_alloc(1, sizeof *p, &p));
-    p->problem = problem;
     p->gauss_newton = gauss_newton;
-    p->rows = arch->joint && !problem->evaluation ? c->rows : c->loss_rows;
-    p->input = p->rows * arch->in;
-    p->output_scale = 1 /
-                      ((double)(problem->minibatches + problem->elsewhere) * (double)c->loss_rows);
-    KS_GO(ks_fold_new(arch, problem->evaluation, &p->fold));
-    KS_GO(KS(net_new)(p->fold->arch, p->rows, c->loss_rows, problem->evaluation, &p->net));
+    KS_GO(lay_out(problem, p));
     KS_GO(fold_parameters(p));
     *primal = p;
     return KS_OK;
@@ -66,6 +73,32 @@ void ks_primal_free(struct ks_primal *primal)
     ks_fold_free(primal->fold);
     free(primal->w);
     free(primal);
+}
+
+ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double *bytes)
+{
+    const double number = single ? sizeof(float) : sizeof(double);
+    size_t before = ks_alloc_total();
+    struct ks_primal *p = NULL;
+    ks_status status = KS_OK;
+    double parameters, worker;
+
+    *bytes = 0;
+    KS_TRY(check(problem));
+    KS_GO(ks_alloc(1, sizeof *p, &p));
+    KS_GO(lay_out(problem, p));
+    parameters = (double)p->fold->arch->parameters;
+    worker = (double)ks_primal_block(p) * sizeof(double) +
+             ((double)(p->net->kept + p->net->tangent + p->net->scratch) + parameters) * number;
+    *bytes = (double)problem->checkpoint->critic.ensemble * parameters * sizeof(double) +
+             ((double)ks_primal_critics(problem) * parameters +
+              (double)problem->minibatches * (double)p->input) *
+                 number +
+             (double)ks_primal_workers(problem) * worker;
+done:
+    ks_primal_free(p);
+    ks_alloc_freed_since(before);
+    return status;
 }
 
 size_t ks_primal_block(const struct ks_primal *p)

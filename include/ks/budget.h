@@ -22,6 +22,10 @@ struct ks_budget {
 /* What a process, which already has `fixed`, may take in all. */
 double ks_budget_room(const struct ks_analysis *analysis, const struct ks_team *world,
                       size_t fixed);
+/* Before anything is read: KS_MEMORY where the arrays of the checkpoint, `bytes` in all, are more
+ * than this process may take. */
+ks_status ks_budget_check(const struct ks_analysis *analysis, const struct ks_team *world,
+                          const char *path, double bytes);
 /* Given `fixed`, divides what --memory (or the machine) leaves. The vectors of this process in
  * `team` come first: in float64 if they fit on all processes of the world, otherwise (and always
  * with --compat) in float32.

@@ -51,6 +51,10 @@ ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint
  * folder). Chunked, shuffled, compressed, with Fletcher-32 checksums; float32 if `single`. */
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint,
                               bool single);
+/* The bytes of memory that reading it takes, arrays alone, by its shapes: nothing of that size is
+ * allocated, so a small file that claims large datasets can be refused. Fails as
+ * ks_checkpoint_read does, but for what is in the arrays. */
+ks_status ks_checkpoint_measure(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 

@@ -28,6 +28,8 @@ struct ks_h5 {
     void *image;         /* writing: its bytes, with room for image_room; owned    */
     size_t image_room;
     bool image_failed; /* there was no memory for them                           */
+    double *claimed;   /* reading: where the bytes of all arrays are added up, which are then not
+                        * read; NULL: they are read. Not owned */
 };
 
 struct ks_h5_shape {
@@ -59,10 +61,12 @@ ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
 /* Reads a dataset of this shape into values [product of dims]. */
 ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
                      double *values);
-/* The same into a fresh array, which the caller frees. */
+/* The same into a fresh array, which the caller frees. Where h5->claimed is not NULL it only checks
+ * the shape, and adds the array's bytes there; *values is NULL. */
 ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
                          const struct ks_h5_shape *shape, double **values);
-/* Fails with KS_FORMAT where one of values [n] is not finite. */
+/* Fails with KS_FORMAT where one of values [n] is not finite; NULL, of an array that was not read,
+ * is fine. */
 ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t n,
                               const double *values);
 

@@ -30,6 +30,11 @@ ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
 
+/* The bytes that every operator of the problem allocates before it is prepared, at the least, with
+ * products in float32 if `single`: known from sizes alone, so that what does not fit is refused
+ * before it is allocated. */
+ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double *bytes);
+
 /* One critic and minibatch; the arrays lie in a block of ks_primal_block() numbers. */
 struct ks_primal_block {
     /* As the net lays them out, but with the weights of the loss's Hessian (loss.h), which products

@@ -38,8 +38,8 @@ struct ks_arguments {
  * a write that fails, like a full disk, and not by a signal; sets up BLAS (ks_blas_start).
  * Standard output that was closed stays one that cannot be written. */
 void ks_program_begin(char **argv);
-/* Begins, unless main has done so before; parses the command line into the variables that the table points to. Fails with
- * KS_USAGE and the culprit's name. */
+/* Begins, unless main has done so before; parses the command line into the variables that the table
+ * points to. Fails with KS_USAGE and the culprit's name. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);
 /* Writes out what was printed; fails with KS_FULL. */

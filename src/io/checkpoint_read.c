@@ -91,7 +91,7 @@ static ks_status check_distributions(const struct ks_h5 *h5, const char *name,
 {
     size_t k = c->critic.arch->loss.targets;
 
-    if (!c->critic.arch->loss.kind->distribution)
+    if (!c->critic.arch->loss.kind->distribution || !c->target)
         return KS_OK;
     for (size_t row = 0; row < c->minibatches * c->loss_rows; row++) {
         const double *t = target + row * k;
@@ -166,7 +166,7 @@ static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
 /* Adam's second moment is a mean of squares. */
 static ks_status check_squares(const struct ks_h5 *h5, const struct ks_checkpoint *c)
 {
-    for (size_t i = 0; i < c->critic.ensemble * c->critic.arch->parameters; i++)
+    for (size_t i = 0; c->adam_v && i < c->critic.ensemble * c->critic.arch->parameters; i++)
         if (c->adam_v[i] < 0)
             return ks_fail(KS_FORMAT,
                            "%s: /optimizer/v: expected means of squares, found %g in "
@@ -283,7 +283,8 @@ static ks_status read_all(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return read_engine_groups(h5, c);
 }
 
-ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **out)
+/* `claimed` as in struct ks_h5. */
+static ks_status read_file(const char *path, double *claimed, struct ks_checkpoint **out)
 {
     ks_status status = KS_OK;
     struct ks_checkpoint *c = NULL;
@@ -291,12 +292,29 @@ ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **out)
 
     *out = NULL;
     KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
+    h5->claimed = claimed;
     KS_GO(ks_alloc(1, sizeof *c, &c));
     KS_GO(read_all(h5, c));
     *out = c, c = NULL;
 done:
     ks_checkpoint_free(c);
     ks_h5_close(h5);
+    return status;
+}
+
+ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **out)
+{
+    return read_file(path, NULL, out);
+}
+
+ks_status ks_checkpoint_measure(const char *path, double *bytes)
+{
+    struct ks_checkpoint *c = NULL;
+    ks_status status;
+
+    *bytes = 0;
+    status = read_file(path, bytes, &c);
+    ks_checkpoint_free(c);
     return status;
 }
 

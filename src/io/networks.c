@@ -114,6 +114,10 @@ static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optiona
     KS_TRY(check_shapes(h5, c, optional, &there, &largest));
     if (!there || (optional && n == 0))
         return KS_OK;
+    if (h5->claimed) {
+        *h5->claimed += (double)c.ensemble * ((double)n + (double)largest) * sizeof *flat;
+        return KS_OK;
+    }
     if (n > 0 && c.ensemble > SIZE_MAX / sizeof *flat / n)
         return ks_fail(KS_FORMAT, "%s: %s: %zu networks of %zu numbers do not fit into memory",
                        h5->path, c.group, c.ensemble, n);

@@ -1,0 +1,135 @@
+/* Files of a few kilobytes that claim datasets of any size: chunked storage of which nothing was
+ * written. What they would take is known from their shapes, so they are refused before there is
+ * memory for it. */
+#include "small_critics.h"
+
+#include <sys/resource.h>
+#include <sys/time.h>
+
+/* A dataset of float32 of which no chunk exists; it is read as zeros. */
+static void claim(hid_t file, const char *name, hsize_t a, hsize_t b, hsize_t c)
+{
+    const hsize_t dims[] = {a, b, c}, chunk[] = {a < 1000 ? a : 1000, b < 100 ? b : 100, 1};
+    int rank = c > 0 ? 3 : 2;
+    hid_t space = H5Screate_simple(rank, dims, NULL), list = H5Pcreate(H5P_DATASET_CREATE), set;
+
+    assert_true(H5Pset_chunk(list, rank, chunk) >= 0);
+    set = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    assert_true(set >= 0);
+    H5Dclose(set);
+    H5Pclose(list);
+    H5Sclose(space);
+}
+
+/* A critic of two layers, `width` wide, in NAME.h5. */
+static void write_claims(const char *name, size_t ensemble, size_t minibatches, size_t rows,
+                         size_t in, size_t width)
+{
+    char text[128];
+    struct ks_h5 *h5;
+
+    snprintf(text, sizeof text, "dense %zu\nrelu\ndense 1\nloss mse\n", width);
+    assert_ok(ks_h5_create(file(name), "kappascope-checkpoint", &h5));
+    assert_ok(ks_h5_group(h5, "/critic"));
+    assert_ok(ks_h5_group(h5, "/critic/00_dense"));
+    assert_ok(ks_h5_group(h5, "/critic/02_dense"));
+    assert_ok(ks_h5_group(h5, "/batch"));
+    assert_ok(ks_h5_write_string(h5, "/critic", "arch", text));
+    assert_ok(ks_h5_write_integer(h5, "/critic", "ensemble", (int64_t)ensemble));
+    claim(h5->id, "/critic/00_dense/kernel", ensemble, in, width);
+    claim(h5->id, "/critic/00_dense/bias", ensemble, width, 0);
+    claim(h5->id, "/critic/02_dense/kernel", ensemble, width, 1);
+    claim(h5->id, "/critic/02_dense/bias", ensemble, 1, 0);
+    claim(h5->id, "/batch/input", minibatches, rows, in);
+    claim(h5->id, "/batch/target", minibatches, rows, 1);
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+}
+
+/* Megabytes that the largest of this process's children had in memory. */
+static double largest_child(void)
+{
+    struct rusage usage;
+
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &usage), 0);
+    return (double)usage.ru_maxrss / 1024;
+}
+
+static const char *const options[] = {"", "--exact", "--gradient g.h5",
+                                      "--apply v.h5 --output o.h5", "--operator ggn"};
+
+static void assert_refused(const char *name, const char *option)
+{
+    if (analyzer("-q --memory 500M %s %s.h5", option, name) != 1 ||
+        !strstr(complained, ": --memory: expected at least ") || !strstr(complained, name))
+        fail_msg("%s %s: '%s'", option, name, complained);
+    if (largest_child() > 400)
+        fail_msg("%s %s: took %.0f MB", option, name, largest_child());
+}
+
+static void test_claims(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t ensemble, minibatches, rows, in, width;
+    } cases[] = {
+        {"ensemble", 100000000, 1, 4, 5, 6},
+        {"huge-ensemble", 1000000000000000000, 1, 1, 1, 1},
+        {"minibatches", 1, 1000000000, 4, 5, 6},
+        {"huge-minibatches", 1, 1000000000000000000, 1, 1, 1},
+        {"rows", 1, 1, 10000000, 1, 1000},
+        {"wide", 1, 1, 1, 50000, 50000},
+        {"both", 2000000000, 2000000000, 1000000000, 1, 1},
+    };
+    enum { PARAMETERS = 3001 }; /* of the case "rows", which the others do not come to */
+    static const double v[PARAMETERS];
+
+    (void)state;
+    assert_ok(ks_vectors_write(file("v"), 1, PARAMETERS, v, NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_claims(cases[i].name, cases[i].ensemble, cases[i].minibatches, cases[i].rows,
+                     cases[i].in, cases[i].width);
+        for (size_t o = 0; o < sizeof options / sizeof *options; o++)
+            assert_refused(cases[i].name, options[o]);
+    }
+}
+
+/* What is refused is what does not fit: a claim of zeros that does is analyzed. */
+static void test_small_claim(void **state)
+{
+    (void)state;
+    write_claims("small", 2, 3, 4, 5, 6);
+    assert_runs("-q --order 5 --memory 500M small.h5");
+}
+
+/* A file of vectors that does not fit is named, and not the checkpoint. */
+static void test_vectors(void **state)
+{
+    hid_t id;
+
+    (void)state;
+    write_claims("small", 1, 3, 4, 5, 6);
+    id = H5Fcreate(file("many"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    claim(id, "/vector", 1000000000000000, 43, 0);
+    {
+        struct ks_h5 h5 = {.path = (char *)(uintptr_t)scratch("many.h5"), .id = id};
+
+        assert_ok(ks_h5_write_string(&h5, "/", "format", "kappascope-vector"));
+        assert_ok(ks_h5_write_integer(&h5, "/", "version", 1));
+    }
+    H5Fclose(id);
+    assert_int_equal(analyzer("-q --memory 500M --apply many.h5 --output o.h5 small.h5"), 1);
+    if (!strstr(complained, "analyze: many.h5: --memory: expected at least "))
+        fail_msg("'%s'", complained);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_small_claim),
+        cmocka_unit_test(test_vectors),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
