@@ -159,6 +159,8 @@ ks_status ks_output_check(const char *output, const char *input)
         return ks_fail(KS_USAGE, "%s: expected another file for the output, found the input %s",
                        output, input);
     status = ks_file_create(output, &file);
+    if (status == KS_OK)
+        ks_folder_sweep(file.folder); /* what cannot be removed is only in the way */
     ks_file_close(&file);
     return status;
 }

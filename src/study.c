@@ -188,6 +188,7 @@ static ks_status claim_folder(struct job *job, bool quiet)
 
     KS_TRY(ks_folder_make(job->dir));
     KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
+    KS_TRY(ks_folder_sweep(job->dir));
     KS_TRY(check_folder(job));
     say_stale(job, "are", quiet);
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, quiet));

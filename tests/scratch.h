@@ -59,7 +59,7 @@ static inline int scratch_remove(void **state)
 /* The path of a file in the folder, one of four buffers in turn. */
 static inline const char *scratch(const char *name)
 {
-    static char paths[4][256];
+    static char paths[4][512];
     static int turn;
     char *path = paths[turn++ % 4];
 

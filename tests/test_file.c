@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "ks/memory.h"
+#include "leftover.h"
 #include "scratch.h"
 #include "test.h"
 
@@ -140,29 +141,43 @@ static void test_full_disk(void **state)
     assert_int_equal(scratch_files(false), 1);
 }
 
-/* What dead processes have left goes; what living ones are about to finish, and other files, stay.
- */
+/* What dead processes have left goes, also under the name of older versions; what living ones are
+ * about to finish, what those of other machines have, and other files, stay. */
 static void test_sweep(void **state)
 {
-    char names[3][64];
-    pid_t child = fork();
-    int status;
+    char names[5][64], host[9];
+    long dead = dead_process();
 
     (void)state;
-    if (child == 0)
-        _exit(0);
-    assert_int_equal(waitpid(child, &status, 0), child); /* its number is free now */
-    snprintf(names[0], sizeof names[0], ".kappascope-%ld-3.tmp", (long)child);
-    snprintf(names[1], sizeof names[1], ".kappascope-%ld-3.tmp", (long)getppid());
-    snprintf(names[2], sizeof names[2], ".kappascope-%ld-3.tmp", (long)getpid());
-    for (size_t i = 0; i < 3; i++)
+    find_host_name(scratch("new"), host);
+    snprintf(names[0], sizeof names[0], ".kappascope-%s-%ld-3.tmp", host, dead);
+    snprintf(names[1], sizeof names[1], ".kappascope-%s-%ld-3.tmp", host, (long)getpid());
+    snprintf(names[2], sizeof names[2], ".kappascope-%ld-3.tmp", dead);
+    snprintf(names[3], sizeof names[3], ".kappascope-%s-%ld-3.tmp", host, (long)getppid());
+    host[0] = host[0] == '0' ? '1' : '0';
+    snprintf(names[4], sizeof names[4], ".kappascope-%s-%ld-3.tmp", host, dead);
+    for (size_t i = 0; i < 5; i++)
         write_bytes(scratch(names[i]), "x", 1);
     write_bytes(scratch(".kappascope-x-3.tmp"), "x", 1);
     write_bytes(scratch("a.tmp"), "x", 1);
     assert_ok(ks_folder_sweep(scratch_folder));
-    assert_int_equal(scratch_files(false), 3);
-    assert_int_equal(access(scratch(names[1]), F_OK), 0);
+    assert_int_equal(scratch_files(false), 4);
+    assert_int_equal(access(scratch(names[3]), F_OK), 0);
+    assert_int_equal(access(scratch(names[4]), F_OK), 0);
     assert_fails(ks_folder_sweep(scratch("none")), KS_IO, "none");
+}
+
+/* A name that is too long is known before there is anything to write. */
+static void test_long_name(void **state)
+{
+    char name[300];
+    struct ks_file file;
+
+    (void)state;
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_fails(ks_file_create(name, &file), KS_IO, "File name too long");
+    ks_file_close(&file);
 }
 
 /* A file system without locks, as some network file systems are. */
@@ -260,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_statuses),
         cmocka_unit_test_teardown(test_full_disk, scratch_clean),
         cmocka_unit_test_teardown(test_sweep, scratch_clean),
+        cmocka_unit_test_teardown(test_long_name, scratch_clean),
         cmocka_unit_test(test_locks),
         cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
         cmocka_unit_test_teardown(test_sha256, scratch_clean),

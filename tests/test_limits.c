@@ -1,6 +1,7 @@
 /* The programs under limits that a shell or a batch system sets: address space, file sizes,
  * standard descriptors that are closed. Each run works, or ends soon with one line and leaves
  * nothing. */
+#include "leftover.h"
 #include "small_critics.h"
 
 /* A run of the pendulum: 60 updates. */
@@ -160,6 +161,59 @@ static void test_closed_output(void **state)
     }
 }
 
+/* A limit on file sizes is met as a full disk is: one line, exit status 1, and no file of which a
+ * part is missing. */
+static void test_file_sizes(void **state)
+{
+    static const char *const cases[] = {"--order 60 ln+ce.h5", "--gradient g.h5 ln+ce.h5",
+                                        "--order 60 -o folder ln+ce.h5"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t files = scratch_files(false);
+
+        assert_int_equal(shell("ulimit -f 2; $analyze -q %s", cases[i]), 1);
+        assert_int_equal(lines(complained), 1);
+        assert_non_null(strstr(complained, "cannot be written: File too large"));
+        assert_int_equal(shell("rmdir folder 2>/dev/null; true"), 0);
+        assert_int_equal(scratch_files(false), files);
+    }
+}
+
+/* What an analysis that was killed has left is removed when the next one writes there. */
+static void test_leftovers(void **state)
+{
+    static const char *const cases[] = {"--order 5 ln+ce.h5", "--gradient g.h5 ln+ce.h5",
+                                        "--order 5 -o . ln+ce.h5"};
+    char name[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        name_leftover(scratch("new"), name);
+        write_bytes(scratch(name), "x", 1);
+        assert_runs("-q %s", cases[i]);
+        assert_int_not_equal(access(scratch(name), F_OK), 0);
+    }
+}
+
+/* Before any work: here the checkpoint is one that could not be read. */
+static void test_long_output_name(void **state)
+{
+    char name[260];
+
+    (void)state;
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    write_bytes(scratch("broken.h5"), "x", 1);
+    assert_int_equal(analyzer("-q --gradient %s.h5 broken.h5", name), 2);
+    assert_non_null(strstr(complained, "File name too long"));
+    assert_int_equal(analyzer("-q --apply broken.h5 --output %s.h5 broken.h5", name), 2);
+    assert_non_null(strstr(complained, "File name too long"));
+    name[250] = '\0'; /* with the ending of a spectrum it is too long */
+    assert_int_equal(analyzer("-q %s", name), 2);
+    assert_non_null(strstr(complained, "spectrum.h5: cannot be created: File name too long"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +222,9 @@ int main(void)
         cmocka_unit_test(test_address_space_of_training),
         cmocka_unit_test(test_closed_descriptors),
         cmocka_unit_test(test_closed_output),
+        cmocka_unit_test(test_file_sizes),
+        cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_long_output_name),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

@@ -2,9 +2,12 @@
 #include "finished_study.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "ks/place.h"
 #include "ks/text.h"
+#include "leftover.h"
 
 static bool have_gnuplot(void)
 {
@@ -150,6 +153,54 @@ static void test_figure_that_fails(void **state)
     outcome_free(&o);
 }
 
+/* gnuplot does not notice a limit on file sizes, nor a full disk. A figure of which a part is
+ * missing does not take the place of the old one. */
+static void test_figure_that_is_cut(void **state)
+{
+    struct outcome o = outcome_new(0);
+    struct rlimit old, small;
+    ks_status status;
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    tree_write("figures/spectra.png", "old");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = old;
+    small.rlim_cur = 5000;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    status = ks_figures_draw(o.results, &o.table);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, KS_FULL);
+    assert_non_null(strstr(ks_error_text(), "figures/spectra.png: gnuplot could not write"));
+    assert_string_equal(tree_text("figures/spectra.png"), "old");
+    assert_int_equal(unlink(tree_path("figures/spectra.png")), 0);
+    assert_int_equal(rmdir(tree_path("figures")), 0); /* nothing else was left there */
+    outcome_free(&o);
+}
+
+/* What a plot that was killed has left goes with the next one. */
+static void test_leftovers(void **state)
+{
+    static const char *const folders[] = {".", "tables", "figures"};
+    char name[64], path[3][128];
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    name_leftover(tree_path("new"), name);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path[i], sizeof path[i], "%s/%s", folders[i], name);
+        tree_write(path[i], "x");
+    }
+    plot_study(0);
+    for (size_t i = 0; i < 3; i++)
+        assert_false(tree_has(path[i]));
+}
+
 /* --- numbers that are legal, and have no place on an axis --- */
 
 /* Draws all of it anew. */
@@ -291,6 +342,7 @@ int main(void)
         IN_STUDY(test_returns_of_one_value), IN_STUDY(test_study_without_updates),
         IN_STUDY(test_no_spectra_at_all),    IN_STUDY(test_settings_of_the_user),
         IN_STUDY(test_no_intervals),         IN_STUDY(test_further_analysis),
+        IN_STUDY(test_figure_that_is_cut),   IN_STUDY(test_leftovers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

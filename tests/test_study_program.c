@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "ks/env.h"
+#include "leftover.h"
 
 static const char *bin(void)
 {
@@ -311,6 +312,24 @@ static void test_as_many_jobs_as_there_are(void **state)
     assert_said("to do: 6 x train, 24 x analyze (0 of 30 jobs are done), 30 at a time", 0);
 }
 
+/* What a study that was killed has left goes with the next one. */
+static void test_leftovers(void **state)
+{
+    char name[64], path[128];
+
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", GOOD);
+    name_leftover(tree_path("new"), name);
+    snprintf(path, sizeof path, "out/folder/%s", name);
+    tree_write(path, "x");
+    setenv("MAKE", "/bin/false", 1);
+    run_study("", 1);
+    unsetenv("MAKE");
+    assert_false(tree_has(path));
+}
+
 static void test_folder_in_use(void **state)
 {
     int lock;
@@ -341,6 +360,7 @@ int main(void)
         IN_TREE(test_folder_of_other_further_analyses),
         IN_TREE(test_resume_option),
         IN_TREE(test_as_many_jobs_as_there_are),
+        IN_TREE(test_leftovers),
         IN_TREE(test_folder_in_use),
     };
 

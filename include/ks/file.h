@@ -1,8 +1,8 @@
 /* Files that appear whole or not at all.
  *
- * The bytes go to a temporary name in the same folder (".kappascope-PID-N.tmp"), which is flushed
- * with fsync and renamed over the old file; then the folder is flushed. Until the rename the old
- * file is untouched, and a failure removes the temporary file. */
+ * The bytes go to a temporary name in the same folder (".kappascope-HOST-PID-N.tmp", HOST of eight
+ * digits), which is flushed with fsync and renamed over the old file; then the folder is flushed.
+ * Until the rename the old file is untouched, and a failure removes the temporary file. */
 #ifndef KS_FILE_H
 #define KS_FILE_H
 
@@ -46,7 +46,9 @@ ks_status ks_file_fail(int error, const char *path, const char *what);
 ks_status ks_folder_lock(const char *folder, const char *program, int *descriptor);
 
 /* Removes the temporary files that processes of this machine which live no more have left in the
- * folder, and those of this process's number: for a start, before any is made. */
+ * folder, and those of this process's number: for a start, before any is made. Processes of another
+ * machine, or with process numbers of their own as in a container, are not known to have ended:
+ * their files have another HOST and stay. */
 ks_status ks_folder_sweep(const char *folder);
 
 #endif

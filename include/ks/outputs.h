@@ -16,7 +16,8 @@ ks_status ks_outputs_new(size_t n, const char *const *checkpoints, const char *f
                          const char *name, char ***outputs);
 void ks_outputs_free(size_t n, char **outputs);
 
-/* Tries to write, and leaves nothing behind. KS_IO or KS_FULL where that fails; KS_USAGE where the
+/* Tries to write, and leaves nothing behind: what analyses that were killed have left in the folder
+ * is removed, too. KS_IO or KS_FULL where that fails; KS_USAGE where the
  * output is the file `input` (NULL: none), by whatever path or link, or would be if that existed.
  */
 ks_status ks_output_check(const char *output, const char *input);

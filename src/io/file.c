@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,13 +68,36 @@ static ks_status folder_of(const char *path, char **folder)
     return ks_print_string(folder, "%.*s", (int)(slash == path ? 1 : slash - path), path);
 }
 
+static uint32_t add_to_hash(uint32_t hash, const void *bytes, size_t size)
+{
+    for (const unsigned char *byte = bytes; size > 0; size--)
+        hash = (hash ^ *byte++) * 16777619U; /* FNV-1a */
+    return hash;
+}
+
+/* A number that processes have in common which can tell by kill() whether one of them lives: those
+ * of one machine and one space of process numbers. */
+static uint32_t find_host(void)
+{
+    char name[256] = "";
+    uint32_t hash = 2166136261U;
+    struct stat space;
+
+    if (gethostname(name, sizeof name - 1) == 0)
+        hash = add_to_hash(hash, name, strlen(name));
+    if (stat("/proc/self/ns/pid", &space) == 0)
+        hash = add_to_hash(hash, &space.st_ino, sizeof space.st_ino);
+    return hash;
+}
+
 static ks_status open_temporary(struct ks_file *file)
 {
     int error = EEXIST; /* one that an earlier process of this number has left behind */
 
     for (int i = 0; i < NAMES && error == EEXIST; i++) {
-        KS_TRY(ks_print_string(&file->temporary, "%s/.kappascope-%ld-%u.tmp", file->folder,
-                               (long)getpid(), atomic_fetch_add(&counter, 1)));
+        KS_TRY(ks_print_string(&file->temporary, "%s/.kappascope-%08x-%ld-%u.tmp", file->folder,
+                               (unsigned)find_host(), (long)getpid(),
+                               atomic_fetch_add(&counter, 1)));
         file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
         if (file->descriptor >= 0)
             return KS_OK;
@@ -91,6 +115,8 @@ ks_status ks_file_create(const char *path, struct ks_file *file)
     *file = (struct ks_file){.descriptor = -1};
     KS_TRY(ks_copy_string(path, &file->path));
     KS_TRY(folder_of(path, &file->folder)); /* now: what follows the rename must not fail */
+    if (stat(path, &there) != 0 && errno == ENAMETOOLONG) /* the temporary name may be shorter */
+        return ks_file_fail(ENAMETOOLONG, path, "created");
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return ks_fail(KS_IO, "%s: cannot be created: it is there and %s", path,
                        S_ISDIR(there.st_mode) ? "a folder" : "no regular file");
@@ -160,13 +186,19 @@ ks_status ks_folder_lock(const char *folder, const char *program, int *descripto
     return KS_OK;
 }
 
-static bool is_abandoned(const char *name)
+/* The first versions of this program named no host. */
+static bool is_abandoned(const char *name, unsigned host)
 {
-    long number;
+    unsigned found = host;
+    long number = 0;
     int length = 0;
 
-    if (sscanf(name, ".kappascope-%ld-%*u.tmp%n", &number, &length) != 1 || length == 0 ||
-        name[length] || number <= 0)
+    if (sscanf(name, ".kappascope-%8x-%ld-%*u.tmp%n", &found, &number, &length) != 2 ||
+        length == 0) {
+        found = host;
+        sscanf(name, ".kappascope-%ld-%*u.tmp%n", &number, &length);
+    }
+    if (length == 0 || name[length] || number <= 0 || found != host)
         return false;
     return number == (long)getpid() || (kill((pid_t)number, 0) != 0 && errno == ESRCH);
 }
@@ -174,12 +206,13 @@ static bool is_abandoned(const char *name)
 ks_status ks_folder_sweep(const char *folder)
 {
     DIR *list = opendir(folder);
+    const unsigned host = find_host();
     struct dirent *entry;
 
     if (!list)
         return ks_file_fail(errno, folder, "opened");
     while ((entry = readdir(list)))
-        if (is_abandoned(entry->d_name))
+        if (is_abandoned(entry->d_name, host))
             unlinkat(dirfd(list), entry->d_name, 0); /* gone already: no matter */
     closedir(list);
     return KS_OK;

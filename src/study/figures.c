@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ks/file.h"
 #include "ks/memory.h"
+#include "ks/path.h"
 #include "ks/place.h"
 #include "ks/process.h"
 #include "ks/text.h"
@@ -142,10 +142,27 @@ static ks_status run_gnuplot(const struct drawing *d, const char *settings, cons
                : ks_fail(KS_RUN, "%s: gnuplot failed (exit status %d): %s", script, code, said);
 }
 
+/* gnuplot does not notice that it cannot write: what it made has to end as such a file ends. */
+static ks_status check_whole(const char *path, const char *figure, const char *format)
+{
+    const char *ending = strcmp(format, "png") == 0 ? "IEND\xae\x42\x60\x82" : "%%EOF\n";
+    size_t length = strlen(ending), size = 0;
+    char *bytes = NULL;
+    bool whole;
+
+    KS_TRY(ks_text_read(path, &bytes, &size));
+    whole = size >= length && memcmp(bytes + size - length, ending, length) == 0;
+    free(bytes);
+    return whole ? KS_OK
+                 : ks_fail(KS_FULL, "%s: gnuplot could not write all of it: is the disk full?",
+                           figure);
+}
+
 /* Draws to a temporary name in the folder of the figures, and puts the figure in its place. */
 static ks_status draw(const struct drawing *d, const char *name, const char *format)
 {
-    char *script = NULL, *output = NULL, *settings = NULL, *from = NULL, *to = NULL;
+    char *script = NULL, *output = NULL, *settings = NULL, *to = NULL;
+    struct ks_file file = {.descriptor = -1};
     ks_status status = KS_OK;
 
     KS_GO(ks_print_string(&script, "%s/%s.gp", d->plots, name));
@@ -153,20 +170,18 @@ static ks_status draw(const struct drawing *d, const char *name, const char *for
         status = ks_fail(KS_MISSING, "%s: no such file", script);
         goto done;
     }
-    KS_GO(ks_print_string(&output, "figures/.%s-%ld.tmp", name, (long)getpid()));
-    KS_GO(ks_print_string(&from, "%s/%s", d->r->dir, output));
     KS_GO(ks_print_string(&to, "%s/figures/%s.%s", d->r->dir, name, format));
+    KS_GO(ks_file_create(to, &file));
+    KS_GO(ks_print_string(&output, "figures/%s", ks_path_base(file.temporary)));
     KS_GO(print_settings(d, format, output, &settings));
     KS_GO(run_gnuplot(d, settings, script));
-    if (rename(from, to) != 0)
-        status = ks_file_fail(errno, to, "put in its place");
+    KS_GO(check_whole(file.temporary, to, format));
+    KS_GO(ks_file_commit(&file, "", 0)); /* gnuplot has written it */
 done:
-    if (from && status != KS_OK)
-        unlink(from);
+    ks_file_close(&file);
     free(script);
     free(output);
     free(settings);
-    free(from);
     free(to);
     return status;
 }
@@ -225,6 +240,22 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
                : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
+/* What plots that were killed have left; a folder that is not there yet has nothing. */
+static ks_status sweep(const char *dir)
+{
+    static const char *const folders[] = {".", "tables", "figures"};
+
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char *path = NULL;
+
+        KS_TRY(ks_print_string(&path, "%s/%s", dir, folders[i]));
+        if (ks_text_exists(path))
+            ks_folder_sweep(path); /* what cannot be removed is only in the way */
+        free(path);
+    }
+    return KS_OK;
+}
+
 ks_status ks_study_plot(const char *dir, size_t resamples, bool quiet)
 {
     struct ks_summary_table table = {0};
@@ -232,6 +263,7 @@ ks_status ks_study_plot(const char *dir, size_t resamples, bool quiet)
     ks_status status = KS_OK;
 
     KS_GO(ks_results_read(dir, &results));
+    KS_GO(sweep(dir));
     if (resamples > 0)
         KS_GO(ks_results_warn_intervals(results));
     for (size_t i = 0; i < results->n_warnings; i++)
