@@ -23,6 +23,7 @@
 #include "ks/primal.h"
 #include "ks/program.h"
 #include "ks/report.h"
+#include "ks/say.h"
 #include "ks/slq.h"
 #include "ks/summary.h"
 #include "ks/watch.h"
@@ -84,10 +85,9 @@ static ks_status choose_targets(const struct ks_analysis *o, struct job *job)
     }
     c->target_raw = NULL;
     if (o->compat && !job->subject.raw && !job->quiet)
-        fprintf(stderr,
-                "%s: --compat xqc: there is no /batch/target_raw with targets from raw rewards: "
-                "those of /batch/target, from normalized rewards, are used instead\n",
-                job->path);
+        ks_say("%s: --compat xqc: there is no /batch/target_raw with targets from raw rewards: "
+               "those of /batch/target, from normalized rewards, are used instead",
+               job->path);
     return KS_OK;
 }
 
@@ -206,8 +206,8 @@ static void say_breakdowns(const struct job *job)
 
     for (size_t i = 0; !job->quiet && i < s->probes; i++)
         if ((size_t)s->steps[i] < s->order)
-            fprintf(stderr, "%s: probe %zu: the Krylov space ends after %lld of %zu steps\n",
-                    job->path, i, (long long)s->steps[i], s->order);
+            ks_say("%s: probe %zu: the Krylov space ends after %lld of %zu steps", job->path, i,
+                   (long long)s->steps[i], s->order);
 }
 
 static void watch_null(void *context, size_t products)
@@ -323,9 +323,10 @@ static ks_status write_vectors(const struct ks_analysis *o, struct job *job)
 
 static bool starts_with(const char *message, const char *file)
 {
-    size_t length = strlen(file);
+    char name[1024]; /* as it stands in messages */
+    size_t length = strlen(ks_escape(file, sizeof name, name));
 
-    return strncmp(message, file, length) == 0 && message[length] == ':';
+    return strncmp(message, name, length) == 0 && message[length] == ':';
 }
 
 /* A message starts with the file that it is about; where none of these does, with the checkpoint:
@@ -384,7 +385,7 @@ static int analyze_all(const struct ks_analysis *o, const struct ks_team *world,
             continue;
         status = name_culprit(o, arguments->rest[i], status);
         if (leads(&job))
-            fprintf(stderr, "%s: %s\n", program.name, ks_error_text());
+            ks_say("%s: %s", program.name, ks_error_text());
         if (ks_exit_status(status) > worst)
             worst = ks_exit_status(status);
     }
@@ -411,9 +412,12 @@ static struct ks_report new_report(const struct ks_analysis *o,
     struct ks_report report = {.out = stdout};
 
     report.form = o->json ? KS_REPORT_JSON : o->csv ? KS_REPORT_CSV : KS_REPORT_TABLE;
-    for (size_t i = 0; i < arguments->n_rest; i++)
-        if ((int)strlen(arguments->rest[i]) > report.width)
-            report.width = (int)strlen(arguments->rest[i]);
+    for (size_t i = 0; i < arguments->n_rest; i++) {
+        char name[4096]; /* as the table has it */
+        int width = (int)strlen(ks_escape(arguments->rest[i], sizeof name, name));
+
+        report.width = width > report.width ? width : report.width;
+    }
     return report;
 }
 

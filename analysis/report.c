@@ -9,6 +9,7 @@
 
 #include "ks/attribute.h"
 #include "ks/memory.h"
+#include "ks/say.h"
 #include "ks/summary.h"
 
 /* Of the root attributes, those that say what was computed, and on what: the same in every row. */
@@ -58,7 +59,7 @@ static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
                                const struct ks_spectrum *s)
 {
     const struct ks_attribute *n = ks_attribute_find(&s->attributes, "dimension");
-    char *longer = NULL;
+    char *longer = NULL, name[4096];
 
     if (r->rows == 0) {
         fprintf(r->out, "%-*s %9s %5s", r->width, "checkpoint", "n", "m");
@@ -66,7 +67,8 @@ static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
             fprintf(r->out, " %*s", column_width(k), columns[k]);
         fputc('\n', r->out);
     }
-    fprintf(r->out, "%-*s %9lld %5zu", r->width, checkpoint, n ? (long long)n->integer : -1,
+    ks_escape(checkpoint, sizeof name, name);
+    fprintf(r->out, "%-*s %9lld %5zu", r->width, name, n ? (long long)n->integer : -1,
             fewest_steps(s));
     for (size_t k = 0; k < COLUMNS; k++) {
         double value = ks_summary_get(s, columns[k]);
@@ -74,8 +76,7 @@ static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
         fprintf(r->out, " %*.4g", column_width(k), isnan(value) ? NAN : value);
     }
     fputc('\n', r->out);
-    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n", r->claims ? r->claims : "", checkpoint,
-                           claim_of(s)));
+    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n", r->claims ? r->claims : "", name, claim_of(s)));
     free(r->claims);
     r->claims = longer;
     return KS_OK;

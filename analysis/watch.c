@@ -5,6 +5,7 @@
 
 #include "ks/jacobi.h"
 #include "ks/memory.h"
+#include "ks/say.h"
 
 static const double LONG_RUN = 10;     /* seconds from which a run's time is announced */
 static const double LARGE_RUN = 5e8;   /* bytes from which its memory is announced             */
@@ -18,12 +19,11 @@ static void tell(struct ks_watch *w)
     if (w->quiet || w->told)
         return;
     w->told = true;
-    fprintf(stderr,
-            "%s: %zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
-            "activations, %.2f GB for checkpoint and workspace\n",
-            w->checkpoint, w->products - w->skipped, w->dimension, 1e-9 * (double)b->held,
-            b->squeezed ? " (in float32: in float64 they do not fit)" : "", 1e-9 * (double)b->kept,
-            1e-9 * (double)b->fixed);
+    ks_say("%s: %zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
+           "activations, %.2f GB for checkpoint and workspace",
+           w->checkpoint, w->products - w->skipped, w->dimension, 1e-9 * (double)b->held,
+           b->squeezed ? " (in float32: in float64 they do not fit)" : "", 1e-9 * (double)b->kept,
+           1e-9 * (double)b->fixed);
 }
 
 ks_status ks_watch_start(struct ks_watch *w)
@@ -61,7 +61,7 @@ static void announce(struct ks_watch *w, size_t done)
         return;
     w->announced = true;
     tell(w);
-    fprintf(stderr, "%s: %.3g s per product, about %.0f s in all\n", w->checkpoint, product, all);
+    ks_say("%s: %.3g s per product, about %.0f s in all", w->checkpoint, product, all);
 }
 
 void ks_watch_resumed(void *watch, const struct ks_lanczos *l)
@@ -71,8 +71,8 @@ void ks_watch_resumed(void *watch, const struct ks_lanczos *l)
     w->skipped += l->steps;
     w->progress.total = w->products - w->skipped;
     if (!w->quiet)
-        fprintf(stderr, "%s: probe %llu: %zu of %zu steps are there\n", w->checkpoint,
-                (unsigned long long)l->probe, l->steps, l->order);
+        ks_say("%s: probe %llu: %zu of %zu steps are there", w->checkpoint,
+               (unsigned long long)l->probe, l->steps, l->order);
 }
 
 void ks_watch_step(void *watch, const struct ks_lanczos *l)

@@ -19,6 +19,7 @@
 #include "ks/place.h"
 #include "ks/program.h"
 #include "ks/progress.h"
+#include "ks/say.h"
 #include "ks/shell.h"
 #include "ks/stats.h"
 #include "ks/study.h"
@@ -175,8 +176,8 @@ static void say_stale(const struct job *job, const char *are, bool quiet)
 {
     for (size_t i = 0; i < job->study->n_analyses && !quiet; i++)
         if (job->differs[i])
-            fprintf(stderr, "[analyze%s%s] is not what it was: all its spectra %s made again\n",
-                    i > 0 ? " " : "", i > 0 ? job->study->analysis[i].name : "", are);
+            ks_say("[analyze%s%s] is not what it was: all its spectra %s made again",
+                   i > 0 ? " " : "", i > 0 ? job->study->analysis[i].name : "", are);
 }
 
 /* Makes the folder, keeps others out of it while this process lives, and leaves there what was
@@ -248,7 +249,7 @@ static ks_status run(struct job *job, bool quiet)
         return status;
     snprintf(message, sizeof message, "%s", ks_error_text());
     if (ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet) != KS_OK)
-        fprintf(stderr, "%s: %s\n", program.name, ks_error_text());
+        ks_say("%s: %s", program.name, ks_error_text());
     return ks_fail(status, "%s", message);
 }
 

@@ -188,6 +188,31 @@ static void test_memory_of_vectors(void **state)
     free(v);
 }
 
+/* A file's own text, its name and an option are not commands to the terminal. */
+static void test_control_characters(void **state)
+{
+    struct ks_h5 *h5;
+
+    (void)state;
+    assert_ok(ks_h5_create(file("strange"), "a\x1b[2Jb", &h5));
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+    assert_int_equal(analyzer("-q strange.h5"), 2);
+    assert_non_null(strstr(complained, "a\\x1b[2Jb"));
+    assert_null(strchr(complained, '\x1b'));
+    assert_int_equal(analyzer("-q --order \"$(printf '\\033\\n1')\" ln+ce.h5"), 2);
+    assert_non_null(strstr(complained, "found '\\x1b\\x0a1'"));
+    assert_ptr_equal(strchr(complained, '\n'), complained + strlen(complained) - 1);
+    assert_int_equal(link(file("ln+ce"), scratch("e\x1b.h5")), 0);
+    assert_runs("--order 5 \"$(printf 'e\\033.h5')\"");
+    assert_null(strchr(printed, '\x1b'));
+    assert_null(strchr(complained, '\x1b'));
+    assert_non_null(strstr(printed, "\ne\\x1b.h5 "));
+    assert_int_equal(link(file("huge"), scratch("h\x1b.h5")), 0);
+    assert_int_equal(analyzer("-q --precision f64 \"$(printf 'h\\033.h5')\""), 1);
+    assert_non_null(strstr(complained, "analyze: h\\x1b.h5: Lanczos step"));
+}
+
 static void test_help_and_version(void **state)
 {
     static const char *const options[] = {
@@ -220,8 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failing_checkpoint), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_output_folder),      cmocka_unit_test(test_outputs_among_inputs),
-        cmocka_unit_test(test_memory_of_vectors),  cmocka_unit_test(test_help_and_version),
-        cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_control_characters), cmocka_unit_test(test_memory_of_vectors),
+        cmocka_unit_test(test_help_and_version),   cmocka_unit_test(test_full_output),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

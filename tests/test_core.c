@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "test.h"
 
@@ -11,6 +12,7 @@
 #include "ks/order.h"
 #include "ks/path.h"
 #include "ks/rng.h"
+#include "ks/say.h"
 
 /* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon
  * et al., SC 2011): c2b6e3a8c2c69865 6f81ed42f350084d. */
@@ -179,6 +181,51 @@ static void test_errors(void **state)
     assert_int_equal(ks_exit_status(KS_NUMBER), 1);
 }
 
+/* What a terminal could take for a command is spelt out; letters of all languages stay. */
+static void test_escapes(void **state)
+{
+    static const struct {
+        const char *text, *escaped;
+    } cases[] = {
+        {"plain", "plain"},
+        {"a\x1b[31mb\a\n\t\x7f", "a\\x1b[31mb\\x07\\x0a\\x09\\x7f"},
+        {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"\xc2\x9b\xc2\xa0", "\\xc2\\x9b\xc2\xa0"},            /* U+009B; U+00A0 */
+        {"\x9b\xe4\xe2\x82", "\\x9b\\xe4\\xe2\\x82"},          /* no UTF-8 */
+        {"\xc0\x9b\xe0\x82\x9b", "\\xc0\\x9b\\xe0\\x82\\x9b"}, /* U+001B, U+009B */
+        {"\xed\xa0\x80\xf4\x90\x80\x80", "\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80"},
+    };
+    char escaped[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(ks_escape(cases[i].text, sizeof escaped, escaped), cases[i].escaped);
+        assert_int_equal(ks_fail(KS_FORMAT, "%s", cases[i].text), KS_FORMAT);
+        assert_string_equal(ks_error_text(), cases[i].escaped);
+    }
+    assert_string_equal(ks_escape("ab\x1b", 6, escaped), "ab"); /* no part of an escape */
+    assert_string_equal(ks_escape("ab\x1b", 7, escaped), "ab\\x1b");
+    assert_string_equal(ks_escape("a\xc3\xa4", 3, escaped), "a"); /* nor of a character */
+}
+
+/* OpenBLAS's buffers for as many threads are had, or the limit that forbids them is named. */
+static void test_reserve(void **state)
+{
+    struct rlimit old, small;
+    ks_status status;
+
+    (void)state;
+    assert_ok(ks_blas_reserve(4));
+    assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+    small = (struct rlimit){.rlim_cur = (rlim_t)1 << 31, .rlim_max = old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &small), 0);
+    status = ks_blas_reserve(100);
+    assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+    assert_int_equal(status, KS_MEMORY);
+    assert_non_null(strstr(ks_error_text(), "(ulimit -v) of at least "));
+    assert_non_null(strstr(ks_error_text(), "found 2097152K"));
+}
+
 /* A warning where a processor with AVX-512 runs another kernel, and nowhere else. */
 static void test_kernel(void **state)
 {
@@ -206,7 +253,8 @@ int main(void)
         cmocka_unit_test(test_growing_array), cmocka_unit_test(test_failure_among_threads),
         cmocka_unit_test(test_numbers),       cmocka_unit_test(test_order),
         cmocka_unit_test(test_paths),         cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_kernel),        cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_reserve),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

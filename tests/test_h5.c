@@ -453,6 +453,27 @@ static void test_conversions(void **state)
     ks_attribute_clear(&a);
 }
 
+/* A file is refused where much follows its own end: of an extension by mistake, 8 GB were read. */
+static void test_tail(void **state)
+{
+    enum { MEBIBYTE = 1 << 20 };
+    struct ks_h5 *h5;
+    struct stat there;
+
+    (void)state;
+    assert_ok(ks_h5_create(scratch("a.h5"), "kappascope-test", &h5));
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+    assert_int_equal(stat(scratch("a.h5"), &there), 0);
+    assert_int_equal(truncate(scratch("a.h5"), there.st_size + MEBIBYTE), 0);
+    assert_ok(ks_h5_open(scratch("a.h5"), "kappascope-test", &h5));
+    ks_h5_close(h5);
+    assert_int_equal(truncate(scratch("a.h5"), (off_t)8192 * MEBIBYTE), 0);
+    assert_fails(ks_h5_open(scratch("a.h5"), "kappascope-test", &h5), KS_FORMAT,
+                 "as its HDF5 superblock says, found 8589934592");
+    assert_one_line("a.h5");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +488,7 @@ int main(void)
         cmocka_unit_test_teardown(test_large_dataset, scratch_clean),
         cmocka_unit_test_teardown(test_storage, scratch_clean),
         cmocka_unit_test(test_conversions),
+        cmocka_unit_test_teardown(test_tail, scratch_clean),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

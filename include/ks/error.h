@@ -18,7 +18,7 @@ typedef enum {
 } ks_status;
 
 /* Records the message (one line, no newline at its end) and returns `status`, which is not KS_OK.
- */
+ * Control characters in it, which come from files, names and options, are escaped (say.h). */
 ks_status ks_fail(ks_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #ifdef __clang_analyzer__ /* which cannot know that `status` comes back */
 #define ks_fail(status, ...) ((void)ks_fail(status, __VA_ARGS__), (status))

@@ -4,18 +4,22 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "ks/say.h"
+
 #undef ks_fail
 
 static _Thread_local char text[1024];
 
 ks_status ks_fail(ks_status status, const char *format, ...)
 {
+    char words[sizeof text];
     va_list arguments;
 
     assert(status != KS_OK);
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
+    ks_escape(words, sizeof text, text);
     return status;
 }
 

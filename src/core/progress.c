@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ks/blas.h"
+#include "ks/say.h"
 
 static const double LINE_INTERVAL = 10, BAR_INTERVAL = 0.1; /* seconds between updates */
 static const double RATE_AGE = 60;                          /* seconds */
@@ -59,12 +60,12 @@ static void print(const struct ks_progress *p, const char *before, const char *b
                   const char *note, const char *after)
 {
     double left = p->rate > 0 ? (double)(p->total - p->done) / p->rate : 0;
-    char duration[32];
+    char duration[32], label[256];
 
     print_duration(left, duration);
-    fprintf(stderr, "%s%s%s %zu/%zu, %.*f/s, %s left%s%s%s", before, p->label, bar, p->done,
-            p->total, p->rate < 10 ? 2 : 0, p->rate, duration, note ? ", " : "", note ? note : "",
-            after);
+    ks_escape(p->label, sizeof label, label);
+    fprintf(stderr, "%s%s%s %zu/%zu, %.*f/s, %s left%s%s%s", before, label, bar, p->done, p->total,
+            p->rate < 10 ? 2 : 0, p->rate, duration, note ? ", " : "", note ? note : "", after);
 }
 
 static void print_bar(const struct ks_progress *p, const char *note)

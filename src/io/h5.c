@@ -16,6 +16,7 @@
 #include "ks/memory.h"
 
 static const size_t IMAGE_STEP = (size_t)1 << 20; /* bytes by which HDF5 lets the image grow */
+enum { LONGEST_TAIL = 1 << 20 };                  /* bytes that may follow a file's own end */
 
 /* Walking upward starts at the innermost message, number 0. */
 static herr_t innermost(unsigned int number, const H5E_error2_t *error, void *text)
@@ -120,6 +121,22 @@ done:
     return status;
 }
 
+/* What follows the end that the file itself names belongs to nothing in it. A little of it does no
+ * harm; much of it, as of a file that was extended by mistake, would be read and hashed for
+ * nothing. */
+static ks_status check_end(const struct ks_h5 *h5, off_t size)
+{
+    haddr_t end = 0;
+
+    if (H5Fget_eoa(h5->id, &end) < 0)
+        return ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged HDF5 file");
+    if ((haddr_t)size <= end || (haddr_t)size - end <= LONGEST_TAIL)
+        return KS_OK;
+    return ks_fail(KS_FORMAT,
+                   "%s: expected a file of %llu bytes, as its HDF5 superblock says, found %llu",
+                   h5->path, (unsigned long long)end, (unsigned long long)size);
+}
+
 const char *ks_h5_version(void)
 {
     static _Thread_local char text[32];
@@ -144,6 +161,7 @@ ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **out)
                        S_ISDIR(there.st_mode) ? "a folder" : "no regular file");
     KS_TRY(new_h5(path, &h5));
     KS_GO(open_file(h5));
+    KS_GO(check_end(h5, there.st_size));
     if (format)
         KS_GO(check_format(h5, format));
     *out = h5, h5 = NULL;

@@ -13,6 +13,7 @@
 #include "ks/path.h"
 #include "ks/place.h"
 #include "ks/process.h"
+#include "ks/say.h"
 #include "ks/text.h"
 
 const struct ks_figure ks_figures[] = {
@@ -267,9 +268,9 @@ ks_status ks_study_plot(const char *dir, size_t resamples, bool quiet)
     if (resamples > 0)
         KS_GO(ks_results_warn_intervals(results));
     for (size_t i = 0; i < results->n_warnings; i++)
-        fprintf(stderr, "warning: %s\n", results->warning[i]);
+        ks_say("warning: %s", results->warning[i]);
     if (!quiet)
-        fprintf(stderr, "drawing the figures of %s\n", dir);
+        ks_say("drawing the figures of %s", dir);
     KS_GO(plot(results, resamples, &table));
 done:
     free(table.row);

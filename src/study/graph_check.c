@@ -5,6 +5,7 @@
 
 #include "ks/graph.h"
 #include "ks/memory.h"
+#include "ks/say.h"
 #include "ks/sha256.h"
 #include "ks/study_spectrum.h"
 #include "ks/text.h"
@@ -20,7 +21,7 @@ struct digests {
 static void say_again(const char *message, bool quiet)
 {
     if (!quiet)
-        fprintf(stderr, "%s: this spectrum has to be made again\n", message);
+        ks_say("%s: this spectrum has to be made again", message);
 }
 
 /* A spectrum that cannot be read, or is in the wrong place, is stale. */

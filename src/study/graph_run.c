@@ -12,6 +12,7 @@
 #include "ks/place.h"
 #include "ks/process.h"
 #include "ks/progress.h"
+#include "ks/say.h"
 #include "ks/signals.h"
 #include "ks/text.h"
 
@@ -82,10 +83,9 @@ static size_t announce(const struct ks_graph *graph, const char *dir, size_t job
             ++*(graph->job[i].trains ? &trainings : &analyses);
     done = graph->n_jobs - trainings - analyses;
     if (!quiet && done < graph->n_jobs)
-        fprintf(stderr,
-                "to do: %zu x train, %zu x analyze (%zu of %zu jobs are done), %zu at a "
-                "time\n",
-                trainings, analyses, done, graph->n_jobs, jobs);
+        ks_say("to do: %zu x train, %zu x analyze (%zu of %zu jobs are done), %zu at a "
+               "time",
+               trainings, analyses, done, graph->n_jobs, jobs);
     return done;
 }
 
@@ -101,9 +101,10 @@ static void follow(const struct ks_graph *graph, size_t done, FILE *output, bool
         if (strncmp(line, "train ", 6) != 0 && strncmp(line, "analyze ", 8) != 0)
             continue;
         done += done < graph->n_jobs;
+        line[strcspn(line, "\n")] = '\0';
         if (!quiet)
-            fprintf(stderr, "[%*zu/%zu] %3lu:%02lu  %s", graph->n_jobs > 99 ? 4 : 2, done,
-                    graph->n_jobs, seconds / 60, seconds % 60, line);
+            ks_say("[%*zu/%zu] %3lu:%02lu  %s", graph->n_jobs > 99 ? 4 : 2, done, graph->n_jobs,
+                   seconds / 60, seconds % 60, line);
     }
 }
 
@@ -171,7 +172,7 @@ static ks_status report_failures(const struct ks_graph *graph, const char *dir, 
         if (!job)
             continue;
         if (failures++ > 0)
-            fprintf(stderr, "%s\n", ks_error_text());
+            ks_say("%s", ks_error_text());
         report_job(job, dir);
     }
     free(text);

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "ks/point.h"
+#include "ks/say.h"
 
 static const double MEGABYTE = 1e6;
 
@@ -58,16 +59,16 @@ static void warn_of_disk(const struct ks_run *r, double needed)
         return;
     left = (double)disk.f_bavail * (double)disk.f_frsize;
     if (left < needed)
-        fprintf(stderr, "%s: the disk of %s has %.0f MB left: it may be full before the end\n",
-                r->name, r->folder, left / MEGABYTE);
+        ks_say("%s: the disk of %s has %.0f MB left: it may be full before the end", r->name,
+               r->folder, left / MEGABYTE);
 }
 
 /* Where the run has fewer agent steps than what is due in it. */
 static void announce_due(const struct ks_run *r, const char *what, size_t asked)
 {
     if (asked > r->steps)
-        fprintf(stderr, "%s: %s: %zu, not %zu: that is how many agent steps there are\n", r->name,
-                what, r->steps, asked);
+        ks_say("%s: %s: %zu, not %zu: that is how many agent steps there are", r->name, what,
+               r->steps, asked);
 }
 
 /* What has changed since the run was computed up to here. */
@@ -82,15 +83,14 @@ static void announce_changes(const struct ks_run *r)
         char *to = json_dumps(json_object_get(one, "to"), JSON_ENCODE_ANY);
 
         if (from && to)
-            fprintf(stderr, "%s: from environment step %lld on: %s was %s, is %s\n", r->name,
-                    (long long)json_integer_value(json_object_get(one, "env_step")),
-                    json_string_value(json_object_get(one, "what")), from, to);
+            ks_say("%s: from environment step %lld on: %s was %s, is %s", r->name,
+                   (long long)json_integer_value(json_object_get(one, "env_step")),
+                   json_string_value(json_object_get(one, "what")), from, to);
         free(from);
         free(to);
     }
     if (ks_run_count_changes(r) > 0)
-        fprintf(stderr, "%s: so the run will not be bit for bit one that was left alone\n",
-                r->name);
+        ks_say("%s: so the run will not be bit for bit one that was left alone", r->name);
     json_decref(changes);
 }
 
@@ -109,20 +109,18 @@ void ks_run_announce(struct ks_run *r, bool resumes)
                            : 0; /* replay's segments and two points */
 
     if (resumes)
-        fprintf(stderr, "%s: going on at environment step %zu\n", r->name, r->env_step);
+        ks_say("%s: going on at environment step %zu", r->name, r->env_step);
     else if (r->options->resume)
-        fprintf(stderr, "%s: nothing to go on with: starting at 0\n", r->name);
+        ks_say("%s: nothing to go on with: starting at 0", r->name);
     announce_changes(r);
     announce_due(r, "checkpoints", s->checkpoints);
     announce_due(r, "evaluations", s->evaluations);
     if (r->steps <= s->random_steps)
-        fprintf(stderr,
-                "%s: there will be no update: all %zu agent steps are among the %zu random_steps\n",
-                r->name, r->steps, s->random_steps);
-    fprintf(stderr,
-            "%s: memory: %.0f MB now, %.0f MB when replay is full, %.0f MB more while a checkpoint "
-            "is written; disk: up to %.0f MB for resume points, %.0f MB for checkpoints to come\n",
-            r->name, now / MEGABYTE, (now + whole) / MEGABYTE, written / MEGABYTE,
-            points / MEGABYTE, files / MEGABYTE);
+        ks_say("%s: there will be no update: all %zu agent steps are among the %zu random_steps",
+               r->name, r->steps, s->random_steps);
+    ks_say("%s: memory: %.0f MB now, %.0f MB when replay is full, %.0f MB more while a checkpoint "
+           "is written; disk: up to %.0f MB for resume points, %.0f MB for checkpoints to come",
+           r->name, now / MEGABYTE, (now + whole) / MEGABYTE, written / MEGABYTE, points / MEGABYTE,
+           files / MEGABYTE);
     warn_of_disk(r, points - there + files);
 }

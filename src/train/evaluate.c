@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "ks/say.h"
 #include "ks/stream.h"
 
 void ks_run_report(const struct ks_run *r, struct ks_player *p)
@@ -12,8 +13,8 @@ void ks_run_report(const struct ks_run *r, struct ks_player *p)
     if (n == p->divergences)
         return;
     p->divergences = n;
-    fprintf(stderr, "%s%s: divergence %zu, environment step %zu: %s\n", r->options->env,
-            p == &r->evaluator ? " (evaluation)" : "", n, r->env_step, ks_env_divergence(p->env));
+    ks_say("%s%s: divergence %zu, environment step %zu: %s", r->options->env,
+           p == &r->evaluator ? " (evaluation)" : "", n, r->env_step, ks_env_divergence(p->env));
 }
 
 static ks_status episode(struct ks_run *r, struct ks_rng *rng, double *sum)

@@ -13,6 +13,7 @@
 #include "ks/point.h"
 #include "ks/progress.h"
 #include "ks/run.h"
+#include "ks/say.h"
 
 static bool is_due(const struct ks_due *due, size_t env_step, size_t *number)
 {
@@ -120,8 +121,7 @@ static ks_status start_anew(struct ks_run *r)
     char *path;
 
     if (!r->options->quiet && ks_points_there(r))
-        fprintf(stderr, "%s: starting over: the resume points in %s/resume are removed\n", r->name,
-                r->folder);
+        ks_say("%s: starting over: the resume points in %s/resume are removed", r->name, r->folder);
     KS_TRY(ks_points_clear(r));
     KS_TRY(ks_run_path(r, "progress.csv", &path));
     status = ks_metrics_new(path, 0, r->agent, &r->metrics);
@@ -156,7 +156,7 @@ ks_status ks_run_train(struct ks_run *r)
     KS_TRY(ks_run_claim(r, &finished));
     if (finished) {
         if (!r->options->quiet)
-            fprintf(stderr, "%s: this run is finished: nothing to do\n", r->folder);
+            ks_say("%s: this run is finished: nothing to do", r->folder);
         return ks_points_clear(r);
     }
     KS_TRY(start(r, &resumes));

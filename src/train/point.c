@@ -13,6 +13,7 @@
 #include "ks/journal.h"
 #include "ks/memory.h"
 #include "ks/progress.h"
+#include "ks/say.h"
 #include "ks/text.h"
 
 enum {
@@ -334,8 +335,8 @@ static ks_status choose(struct ks_run *r, struct candidate c[POINTS], char *dama
             continue;
         status = restore(r, one);
         if (status == KS_OK && *damage)
-            fprintf(stderr, "%s: going on from the other resume point, environment step %zu\n",
-                    damage, r->env_step);
+            ks_say("%s: going on from the other resume point, environment step %zu", damage,
+                   r->env_step);
         if (status != KS_FORMAT)
             return status;
         if (!*damage)
