@@ -91,7 +91,7 @@ static ks_status check_distributions(const struct ks_h5 *h5, const char *name,
 {
     size_t k = c->critic.arch->loss.targets;
 
-    if (!c->critic.arch->loss.kind->distribution || !c->target)
+    if (!c->critic.arch->loss.kind->distribution || !target)
         return KS_OK;
     for (size_t row = 0; row < c->minibatches * c->loss_rows; row++) {
         const double *t = target + row * k;
