@@ -1,8 +1,11 @@
 /* The layer over HDF5: every type and layout in, checked shapes, deterministic files out. */
 #include "ks/h5.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "ks/memory.h"
 #include "ks/rng.h"
@@ -428,6 +431,65 @@ static void test_storage(void **state)
     H5Fclose(file);
 }
 
+#ifndef __SANITIZE_ADDRESS__
+/* Leaves this process `more` bytes of address space. */
+static void limit_memory(size_t more)
+{
+    double pages = 0;
+    struct rlimit limit = {.rlim_max = RLIM_INFINITY};
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lf", &pages), 1);
+    fclose(file);
+    limit.rlim_cur = (rlim_t)(pages * (double)sysconf(_SC_PAGESIZE)) + more;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+/* What writing a file ends with in a process that has `more` bytes left. */
+static ks_status write_within(const char *path, size_t more)
+{
+    double values[NUMBERS] = {0};
+    ks_status status;
+    struct ks_h5 *h5;
+    int result;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL); /* not to cmocka */
+        limit_memory(more);
+        status = ks_h5_create(path, "test", &h5);
+        if (status == KS_OK)
+            status = ks_h5_write(h5, "/a", KS_H5_F64, &SHAPE, values);
+        if (status == KS_OK)
+            status = ks_h5_commit(h5);
+        ks_h5_close(h5);
+        _exit((int)status);
+    }
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result)); /* libhdf5 crashes where it lacks memory to create a file */
+    return (ks_status)WEXITSTATUS(result);
+}
+
+/* The size of an old file of that name does not matter. */
+static void test_little_memory(void **state)
+{
+    enum { OLD = 32 << 20 };
+    const char *path = scratch("a.h5");
+
+    (void)state;
+    for (size_t more = 0; more < 4 << 20; more += 1 << 18)
+        assert_int_equal(write_within(path, more), KS_MEMORY);
+    write_bytes(path, "", 0);
+    assert_int_equal(truncate(path, OLD), 0);
+    for (size_t more = OLD; more < OLD + (4 << 20); more += 1 << 18) {
+        assert_int_equal(write_within(path, more), KS_OK);
+        assert_int_equal(truncate(path, OLD), 0);
+    }
+}
+#endif
+
 static void test_conversions(void **state)
 {
     struct ks_attribute a = {.type = KS_ATTRIBUTE_NUMBER, .number = 3}, b;
@@ -477,6 +539,10 @@ static void test_tail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#ifndef __SANITIZE_ADDRESS__
+        /* first: the other tests leave free memory behind */
+        cmocka_unit_test_teardown(test_little_memory, scratch_clean),
+#endif
         cmocka_unit_test_teardown(test_any_type, scratch_clean),
         cmocka_unit_test_teardown(test_any_layout, scratch_clean),
         cmocka_unit_test_teardown(test_any_string, scratch_clean),

@@ -15,6 +15,9 @@
 
 #include "ks/memory.h"
 
+/* Bytes: more than libhdf5 takes to start, and to open or create a file. It crashes where there are
+ * less. */
+static const size_t ROOM = (size_t)8 << 20;
 static const size_t IMAGE_STEP = (size_t)1 << 20; /* bytes by which HDF5 lets the image grow */
 enum { LONGEST_TAIL = 1 << 20 };                  /* bytes that may follow a file's own end */
 
@@ -38,18 +41,32 @@ ks_status ks_h5_fail(const struct ks_h5 *h5, ks_status status, const char *objec
                    what, inner[0] ? " (HDF5: " : "", inner, inner[0] ? ")" : "");
 }
 
-static ks_status new_h5(const char *path, struct ks_h5 **out)
+/* Tries an allocation that is of no other use; volatile, or a compiler may leave it out. */
+static ks_status expect_room(const char *path, bool writing)
+{
+    void *volatile room = malloc(ROOM);
+    const bool there = room != NULL;
+
+    free(room);
+    return there ? KS_OK
+                 : ks_fail(KS_MEMORY, "%s: out of memory while it is %s", path,
+                           writing ? "written" : "read");
+}
+
+static ks_status new_h5(const char *path, bool writing, struct ks_h5 **out)
 {
     ks_status status;
     struct ks_h5 *h5;
 
     *out = NULL;
+    KS_TRY(expect_room(path, writing));
     if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0) { /* or HDF5 prints a page for each failure */
         ks_fail(KS_RUN, "%s: the HDF5 library cannot be used", path);
         return KS_RUN;
     }
     KS_TRY(ks_alloc(1, sizeof *h5, &h5));
     h5->id = H5I_INVALID_HID;
+    h5->writing = writing;
     h5->file.descriptor = -1;
     status = ks_copy_string(path, &h5->path);
     if (status != KS_OK) {
@@ -159,7 +176,7 @@ ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **out)
     if (!S_ISREG(there.st_mode))
         return ks_fail(KS_IO, "%s: expected an HDF5 file, found %s", path,
                        S_ISDIR(there.st_mode) ? "a folder" : "no regular file");
-    KS_TRY(new_h5(path, &h5));
+    KS_TRY(new_h5(path, false, &h5));
     KS_GO(open_file(h5));
     KS_GO(check_end(h5, there.st_size));
     if (format)
@@ -216,6 +233,8 @@ static herr_t keep_self(void *self)
     return 0;
 }
 
+/* The name, of which libhdf5 wants one, is that of no file: the core driver would read a file that
+ * is there, all of it. */
 static ks_status create_image(struct ks_h5 *h5)
 {
     H5FD_file_image_callbacks_t callbacks = {.image_malloc = image_new,
@@ -226,14 +245,18 @@ static ks_status create_image(struct ks_h5 *h5)
                                              .udata = h5};
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
     ks_status status = KS_OK;
+    char *name = NULL;
 
+    KS_GO(ks_print_string(&name, "%s/", h5->path));
     if (access < 0 || creation < 0 || H5Pset_fapl_core(access, IMAGE_STEP, false) < 0 ||
         H5Pset_file_image_callbacks(access, &callbacks) < 0 ||
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
         H5Pset_obj_track_times(creation, false) < 0)
         status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
-    else if ((h5->id = H5Fcreate(h5->path, H5F_ACC_TRUNC, creation, access)) < 0)
+    else if ((h5->id = H5Fcreate(name, H5F_ACC_TRUNC, creation, access)) < 0)
         status = ks_h5_fail(h5, KS_RUN, NULL, "cannot be built");
+done:
+    free(name);
     if (access >= 0)
         H5Pclose(access);
     if (creation >= 0)
@@ -247,8 +270,7 @@ ks_status ks_h5_create(const char *path, const char *format, struct ks_h5 **out)
     struct ks_h5 *h5 = NULL;
 
     *out = NULL;
-    KS_TRY(new_h5(path, &h5));
-    h5->writing = true;
+    KS_TRY(new_h5(path, true, &h5));
     KS_GO(ks_file_create(path, &h5->file));
     KS_GO(create_image(h5));
     KS_GO(ks_h5_write_string(h5, "/", "format", format));
