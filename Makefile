@@ -97,7 +97,7 @@ sanitize:
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 coverage:
-	+@$(MAKE) test BUILD=build/coverage CFLAGS="-O0 -g --coverage"
+	+@$(MAKE) test BUILD=build/coverage CFLAGS="-O0 -g --coverage -DKS_COVERAGE"
 	@cd build/coverage && find . -name '*.gcno' | grep -v /tests/ | xargs gcov -r -s $(CURDIR) 2>/dev/null \
 	    | grep -A1 "^File '[sa]" | paste - - - | sort
 lint: deps

@@ -1,6 +1,9 @@
 /* A thin layer over HDF5's C API: every call checked, every failure one line that names the file,
  * the object, what was expected and what was found.
  *
+ * Files are read in a process of their own, which may crash or hang on a damaged one: that, too, is
+ * a failure with one line (ks/h5_reader.h).
+ *
  * Reading takes any numeric type, width, byte order and storage layout and gives double. Writing
  * gives chunked, shuffled, compressed datasets with Fletcher-32 checksums, in HDF5 1.10's format,
  * whose metadata carry checksums too; no time is stored, so equal content gives equal bytes. HDF5
@@ -22,10 +25,11 @@ enum { KS_H5_RANK = 4, KS_H5_VERSION = 1 };
 
 struct ks_h5 {
     char *path; /* owned */
-    hid_t id;
+    hid_t id;   /* writing: of libhdf5 */
     bool writing;
-    struct ks_file file; /* writing: where the file will appear                    */
-    void *image;         /* writing: its bytes, with room for image_room; owned    */
+    struct ks_h5_reader *reader; /* reading: the process that does it; owned           */
+    struct ks_file file;         /* writing: where the file will appear                    */
+    void *image;                 /* writing: its bytes, with room for image_room; owned    */
     size_t image_room;
     bool image_failed; /* there was no memory for them                           */
     double *claimed;   /* reading: where the bytes of all arrays are added up, which are then not

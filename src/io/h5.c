@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ks/h5_reader.h"
 #include "ks/memory.h"
 
 /* Bytes: more than libhdf5 takes to start, and to open or create a file. It crashes where there are
@@ -81,6 +82,7 @@ void ks_h5_close(struct ks_h5 *h5)
 {
     if (!h5)
         return;
+    ks_h5_reader_end(h5);
     if (h5->writing)
         ks_file_close(&h5->file);
     if (h5->id >= 0 && H5Fclose(h5->id) < 0 && h5->writing)
@@ -111,14 +113,32 @@ done:
     return status;
 }
 
+/* What follows the end that the file itself names belongs to nothing in it. A little of it does no
+ * harm; much of it, as of a file that was extended by mistake, would be read and hashed for
+ * nothing. */
+static ks_status check_end(const struct ks_h5 *h5)
+{
+    haddr_t end = 0;
+    struct stat there;
+
+    if (H5Fget_eoa(h5->id, &end) < 0 || stat(h5->path, &there) != 0)
+        return ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged HDF5 file");
+    if ((haddr_t)there.st_size <= end || (haddr_t)there.st_size - end <= LONGEST_TAIL)
+        return KS_OK;
+    return ks_fail(KS_FORMAT,
+                   "%s: expected a file of %llu bytes, as its HDF5 superblock says, found %llu",
+                   h5->path, (unsigned long long)end, (unsigned long long)there.st_size);
+}
+
 /* No lock: files are renamed into their place when they are whole, and some cluster file systems
  * have no locks. */
-static ks_status open_file(struct ks_h5 *h5)
+ks_status ks_h5_open_here(struct ks_h5 *h5)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     ks_status status = KS_OK;
     htri_t known;
 
+    KS_GO(expect_room(h5->path, false));
     if (access < 0 || H5Pset_file_locking(access, false, true) < 0) {
         status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
         goto done;
@@ -132,26 +152,12 @@ static ks_status open_file(struct ks_h5 *h5)
     h5->id = H5Fopen(h5->path, H5F_ACC_RDONLY, access);
     if (h5->id < 0)
         status = ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged or truncated HDF5 file");
+    else
+        status = check_end(h5);
 done:
     if (access >= 0)
         H5Pclose(access);
     return status;
-}
-
-/* What follows the end that the file itself names belongs to nothing in it. A little of it does no
- * harm; much of it, as of a file that was extended by mistake, would be read and hashed for
- * nothing. */
-static ks_status check_end(const struct ks_h5 *h5, off_t size)
-{
-    haddr_t end = 0;
-
-    if (H5Fget_eoa(h5->id, &end) < 0)
-        return ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged HDF5 file");
-    if ((haddr_t)size <= end || (haddr_t)size - end <= LONGEST_TAIL)
-        return KS_OK;
-    return ks_fail(KS_FORMAT,
-                   "%s: expected a file of %llu bytes, as its HDF5 superblock says, found %llu",
-                   h5->path, (unsigned long long)end, (unsigned long long)size);
 }
 
 const char *ks_h5_version(void)
@@ -177,8 +183,7 @@ ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **out)
         return ks_fail(KS_IO, "%s: expected an HDF5 file, found %s", path,
                        S_ISDIR(there.st_mode) ? "a folder" : "no regular file");
     KS_TRY(new_h5(path, false, &h5));
-    KS_GO(open_file(h5));
-    KS_GO(check_end(h5, there.st_size));
+    KS_GO(ks_h5_reader_start(h5));
     if (format)
         KS_GO(check_format(h5, format));
     *out = h5, h5 = NULL;

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ks/h5_reader.h"
 #include "ks/memory.h"
-
-enum { LONGEST = 1 << 20 }; /* bytes of a string, numbers of a list: a description is below that */
 
 /* An attribute that is being read: its handles, and what they say. */
 struct reader {
@@ -52,8 +51,8 @@ static bool representable(const struct reader *r)
     bool number = r->kind == H5T_INTEGER || r->kind == H5T_FLOAT;
 
     if (r->kind == H5T_STRING)
-        return r->n == 1 && H5Tget_size(r->type) <= LONGEST;
-    return number && r->n <= LONGEST && H5Sget_simple_extent_ndims(r->space) <= 1;
+        return r->n == 1 && H5Tget_size(r->type) <= KS_H5_LONGEST;
+    return number && r->n <= KS_H5_LONGEST && H5Sget_simple_extent_ndims(r->space) <= 1;
 }
 
 /* The type in memory of the file's string: characters as they are, with room for a 0 at the end. */
@@ -142,10 +141,8 @@ static ks_status read_value(const struct ks_h5 *h5, const char *object, const st
     return KS_OK;
 }
 
-/* Reads an attribute that is there; *known is false where its type is one that we have no use for.
- */
-static ks_status read_any(const struct ks_h5 *h5, const char *object, const char *name,
-                          struct ks_attribute *out, bool *known)
+ks_status ks_h5_read_known(const struct ks_h5 *h5, const char *object, const char *name,
+                           struct ks_attribute *out, bool *known)
 {
     ks_status status = KS_OK;
     struct reader r;
@@ -171,6 +168,8 @@ ks_status ks_h5_has_attribute(const struct ks_h5 *h5, const char *object, const 
 {
     htri_t found;
 
+    if (h5->reader)
+        return ks_h5_ask_has_attribute(h5, object, name, there);
     *there = false;
     if (strcmp(object, "/") != 0) {
         KS_TRY(ks_h5_has(h5, object, there));
@@ -193,7 +192,7 @@ ks_status ks_h5_read_attribute(const struct ks_h5 *h5, const char *object, const
     KS_TRY(ks_h5_has_attribute(h5, object, name, &there));
     if (!there)
         return ks_fail(KS_FORMAT, "%s: %s: attribute %s: missing", h5->path, object, name);
-    KS_TRY(read_any(h5, object, name, attribute, &fits));
+    KS_TRY(ks_h5_ask_attribute(h5, object, name, attribute, &fits));
     if (fits) {
         ks_status status = ks_attribute_convert(attribute, type, &fits);
 
@@ -246,7 +245,7 @@ static herr_t list_one(hid_t object, const char *name, const H5A_info_t *info, v
     bool known;
 
     (void)object, (void)info;
-    l->status = read_any(l->h5, l->object, name, &one, &known);
+    l->status = ks_h5_read_known(l->h5, l->object, name, &one, &known);
     if (l->status == KS_OK && known)
         l->status = ks_attribute_add(l->attributes, &one);
     return l->status == KS_OK ? 0 : -1;
@@ -258,6 +257,8 @@ ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
     struct listing l = {.h5 = h5, .object = object, .attributes = attributes, .status = KS_OK};
     hsize_t position = 0;
 
+    if (h5->reader)
+        return ks_h5_ask_attributes(h5, object, attributes);
     if (H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one, &l,
                            H5P_DEFAULT) < 0)
         return l.status != KS_OK ? l.status

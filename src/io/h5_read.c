@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ks/h5_reader.h"
 #include "ks/memory.h"
 
-enum { PATH_LENGTH = 256, SHAPE_LENGTH = 128 };
+enum { SHAPE_LENGTH = 128 };
+static const size_t PIECE = (size_t)4 << 20; /* bytes that are read at a time, at least */
 
 /* H5Lexists wants every group on the way to be there, so the path is tried piece by piece. */
 ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *there)
 {
-    char part[PATH_LENGTH];
+    char part[KS_H5_OBJECT];
     size_t length = strlen(object);
     htri_t found = true;
 
+    if (h5->reader)
+        return ks_h5_ask_has(h5, object, there);
     assert(object[0] == '/' && length < sizeof part);
     *there = false;
     for (size_t end = 1; end <= length && found > 0; end++) {
@@ -108,6 +112,8 @@ ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_s
 {
     hid_t set;
 
+    if (h5->reader)
+        return ks_h5_ask_shape(h5, object, shape);
     KS_TRY(open_set(h5, object, &set, shape));
     H5Dclose(set);
     return KS_OK;
@@ -154,20 +160,95 @@ ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
     return compare_shape(h5, object, shape, &found);
 }
 
-ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
-                     double *values)
+/* Entries of the first dimension, each of `bytes`, that make a piece: whole rows of chunks, so that
+ * none has to be decompressed twice. */
+static size_t piece_length(hid_t set, size_t bytes)
 {
+    hsize_t chunk[H5S_MAX_RANK] = {1};
+    hid_t list = H5Dget_create_plist(set);
+    size_t length = bytes < PIECE ? PIECE / bytes : 1, row;
+
+    if (list >= 0 && H5Pget_layout(list) == H5D_CHUNKED)
+        H5Pget_chunk(list, H5S_MAX_RANK, chunk);
+    if (list >= 0)
+        H5Pclose(list);
+    row = (size_t)chunk[0];
+    return (length + row - 1) / row * row;
+}
+
+/* Reads entries `first` to first + n of the first dimension, or the one number of rank 0. */
+static bool read_piece(hid_t set, const struct ks_h5_shape *shape, size_t first, size_t n,
+                       double *values)
+{
+    hsize_t start[KS_H5_RANK] = {first}, dims[KS_H5_RANK] = {n};
+    hid_t file, memory;
+    bool done;
+
+    if (shape->rank == 0)
+        return H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    for (size_t i = 1; i < shape->rank; i++)
+        dims[i] = shape->dims[i];
+    file = H5Dget_space(set);
+    memory = H5Screate_simple((int)shape->rank, dims, NULL);
+    done = file >= 0 && memory >= 0 &&
+           H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, dims, NULL) >= 0 &&
+           H5Dread(set, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, values) >= 0;
+    if (memory >= 0)
+        H5Sclose(memory);
+    if (file >= 0)
+        H5Sclose(file);
+    return done;
+}
+
+static ks_status read_pieces(const struct ks_h5 *h5, const char *object, hid_t set,
+                             const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
+{
+    const size_t length = shape->rank > 0 ? shape->dims[0] : 1;
+    size_t numbers = 1, piece; /* numbers in an entry of the first dimension */
     ks_status status = KS_OK;
+    double *values = NULL;
+
+    for (size_t i = 1; i < shape->rank; i++)
+        numbers *= shape->dims[i];
+    if (numbers == 0 || length == 0)
+        return KS_OK;
+    piece = piece_length(set, numbers * sizeof *values);
+    piece = piece < length ? piece : length;
+    KS_GO(ks_alloc(piece * numbers, sizeof *values, &values));
+    for (size_t first = 0; first < length; first += piece) {
+        size_t n = piece < length - first ? piece : length - first;
+
+        taker->before(n * numbers * sizeof *values, taker->context);
+        if (!read_piece(set, shape, first, n, values)) {
+            status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
+            goto done;
+        }
+        KS_GO(taker->take(n * numbers, values, taker->context));
+    }
+done:
+    free(values);
+    return status;
+}
+
+ks_status ks_h5_read_pieces(const struct ks_h5 *h5, const char *object,
+                            const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
+{
     struct ks_h5_shape found = {.rank = 0};
+    ks_status status;
     hid_t set;
 
     KS_TRY(open_set(h5, object, &set, &found));
-    KS_GO(compare_shape(h5, object, shape, &found));
-    if (H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
-        status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
-done:
+    status = compare_shape(h5, object, shape, &found);
+    if (status == KS_OK)
+        status = read_pieces(h5, object, set, shape, taker);
     H5Dclose(set);
     return status;
+}
+
+ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
+                     double *values)
+{
+    return ks_h5_ask_values(h5, object, shape, values);
 }
 
 /* The number of elements, 0 elements being none; fails where it is beyond what memory can hold. */

@@ -1,0 +1,211 @@
+/* Two checkpoints, changed at random places: reading one ends with the checkpoint or with one line
+ * that names the file, and the analyzer with exit status 0 or 2.
+ *
+ * $KS_MUTATIONS: how many of each checkpoint. */
+#include "analyzer.h"
+#include "example_checkpoint.h"
+#include "ks/h5_reader.h"
+
+enum { MUTATIONS = 500, SOME = 25 }; /* the analyzer reads one in SOME, and all that crash */
+
+/* --- a checkpoint as h5py writes one: version 0 of the format, without checksums; strings in the
+ * global heap --- */
+
+static void copy_dataset(const struct ks_h5 *from, hid_t to, const char *object)
+{
+    hid_t links = H5Pcreate(H5P_LINK_CREATE), space, set;
+    struct ks_h5_shape shape;
+    hsize_t dims[KS_H5_RANK];
+    double *values;
+
+    assert_ok(ks_h5_shape(from, object, &shape));
+    assert_ok(ks_h5_read_new(from, object, &shape, &values));
+    for (size_t i = 0; i < shape.rank; i++)
+        dims[i] = shape.dims[i];
+    H5Pset_create_intermediate_group(links, 1);
+    space = H5Screate_simple((int)shape.rank, dims, NULL);
+    set = H5Dcreate2(to, object, H5T_IEEE_F64LE, space, links, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    free(values);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Pclose(links);
+}
+
+static void write_foreign(const char *path)
+{
+    static const char *const objects[] = {
+        "/critic/00_dense/kernel", "/critic/00_dense/bias", "/critic/02_dense/kernel",
+        "/critic/02_dense/bias",   "/batch/input",          "/batch/target"};
+    const char *own = scratch("own.h5");
+    struct ks_h5 *from;
+    hid_t to;
+
+    write_one(own, make_plain(MSE), false);
+    assert_ok(ks_h5_open(own, NULL, &from));
+    to = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        copy_dataset(from, to, objects[i]);
+    H5Fclose(to);
+    ks_h5_close(from);
+    set_string(path, "/", "format", "kappascope-checkpoint");
+    set_integer(path, "/", "version", 1);
+    set_string(path, "/critic", "arch", MSE);
+    set_integer(path, "/critic", "ensemble", ENSEMBLE);
+}
+
+/* --- mutations --- */
+
+/* Sizes and addresses that a reader may believe. */
+static uint64_t number(struct ks_rng *rng)
+{
+    static const uint64_t numbers[] = {0,
+                                       1,
+                                       (uint64_t)1 << 31,
+                                       (uint64_t)1 << 32,
+                                       (uint64_t)1 << 63,
+                                       (uint64_t)0 - 16,
+                                       (uint64_t)0 - 1};
+    const size_t n = sizeof numbers / sizeof *numbers;
+    const size_t i = ks_rng_index(rng, n + 1);
+
+    return i < n ? numbers[i] : ks_rng_index(rng, (size_t)1 << 20);
+}
+
+/* Changes the n bytes; how many of them are left. */
+static size_t mutate(struct ks_rng *rng, unsigned char *bytes, size_t n)
+{
+    enum { RUN = 64 };
+    const size_t at = ks_rng_index(rng, n - RUN), from = ks_rng_index(rng, n - RUN);
+    const uint64_t value = number(rng);
+
+    switch (ks_rng_index(rng, 8)) {
+    case 0:
+        bytes[at] = (unsigned char)ks_rng_index(rng, 256);
+        break;
+    case 1:
+        bytes[at] ^= (unsigned char)(1u << ks_rng_index(rng, 8));
+        break;
+    case 2:
+    case 3: /* most fields are aligned */
+        memcpy(bytes + at / 8 * 8, &value, 8);
+        break;
+    case 4:
+        memcpy(bytes + at, &value, 4);
+        break;
+    case 5:
+        memset(bytes + at, 0, RUN);
+        break;
+    case 6:
+        memmove(bytes + at, bytes + from, RUN);
+        break;
+    default:
+        return at;
+    }
+    return n;
+}
+
+static size_t lines(const char *text)
+{
+    size_t n = 0;
+
+    for (; (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
+}
+
+/* A loss may overflow where a number became huge: that is a failure of the analysis, with status 1.
+ */
+static void check_program(size_t i)
+{
+    const int status = analyzer("--quiet --probes 1 --order 2 -o out bad.h5");
+
+    if (status == 0)
+        return;
+    if (lines(complained) != 1 || !strstr(complained, "bad.h5: ") ||
+        !(status == 2 || strstr(complained, "finite")))
+        fail_msg("mutation %zu: exit status %d, '%s'", i, status, complained);
+}
+
+/* `checked`: a damaged file is not taken for another checkpoint. */
+static void check_mutations(const char *path, uint64_t stream, bool checked)
+{
+    const char *const asked = getenv("KS_MUTATIONS");
+    const size_t mutations = asked ? strtoul(asked, NULL, 10) : MUTATIONS;
+    struct ks_rng rng = ks_rng_start(11, stream);
+    struct ks_checkpoint *good, *c;
+    size_t n, read = 0, crashed = 0;
+    unsigned char *bytes, *bad;
+    char name[256];
+
+    snprintf(name, sizeof name, "%s", scratch("bad.h5"));
+    assert_ok(ks_checkpoint_read(path, &good));
+    bytes = read_bytes(path, &n);
+    bad = malloc(n);
+    assert_non_null(bad);
+    for (size_t i = 0; i < mutations; i++) {
+        bool crash = false;
+
+        memcpy(bad, bytes, n);
+        write_bytes(name, bad, mutate(&rng, bad, n));
+        if (ks_checkpoint_read(name, &c) == KS_OK) {
+            if (checked)
+                same_checkpoint(c, good, false);
+            ks_checkpoint_free(c);
+            read++;
+        } else {
+            assert_one_line(name);
+            crash = strstr(ks_error_text(), "the HDF5 library") != NULL;
+            crashed += crash;
+        }
+        if (crash || i % SOME == 0)
+            check_program(i);
+    }
+    print_message("%zu mutations: %zu read, %zu refused, %zu crashes and endless loops\n",
+                  mutations, read, mutations - read - crashed, crashed);
+    ks_checkpoint_free(good);
+    free(bytes);
+    free(bad);
+}
+
+static void test_own(void **state)
+{
+    char path[256];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", scratch("good.h5"));
+    write_one(path, make_full(), false);
+    check_mutations(path, 0, true);
+}
+
+static void test_foreign(void **state)
+{
+    char path[256];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", scratch("good.h5"));
+    write_foreign(path);
+    check_mutations(path, 1, false);
+}
+
+static int setup(void **state)
+{
+    ks_h5_reader_limits(1, 0);
+    return scratch_make(state) == 0 && mkdir(scratch("out"), 0700) == 0 ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    remove(scratch("out/bad.spectrum.h5"));
+    return scratch_remove(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own),
+        cmocka_unit_test(test_foreign),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
