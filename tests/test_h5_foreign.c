@@ -1,4 +1,4 @@
-/* HDF5 files that somebody sends: they must not make a program crash or hang. */
+/* HDF5 files that somebody sends: they must not make the reader open other files, crash or hang. */
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -6,6 +6,7 @@
 #include "example_checkpoint.h"
 #include "ks/h5_reader.h"
 
+static const struct ks_h5_shape PAIR = {1, {2}};
 static const double VALUES[2] = {3, 5};
 static const int SECONDS = 60; /* by then a test hangs */
 
@@ -22,6 +23,163 @@ static hid_t new_file(const char *path)
     H5Dclose(set);
     H5Sclose(space);
     return file;
+}
+
+/* A dataset of two numbers that `list` stores somewhere. */
+static void put_elsewhere(hid_t file, const char *name, hid_t list)
+{
+    hsize_t dims[] = {2};
+    hid_t space = H5Screate_simple(1, dims, NULL);
+    hid_t set = H5Dcreate2(file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+
+    assert_true(set >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Pclose(list);
+}
+
+static hid_t stored_in(const char *path)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+
+    assert_true(H5Pset_external(list, path, 0, sizeof VALUES) >= 0);
+    return list;
+}
+
+static hid_t virtual_of(const char *path, const char *object)
+{
+    hsize_t dims[] = {2};
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, dims, NULL);
+
+    assert_true(H5Pset_virtual(list, space, path, object, space) >= 0);
+    H5Sclose(space);
+    return list;
+}
+
+static void assert_refused(const struct ks_h5 *h5, const char *object, const char *words)
+{
+    struct ks_h5_shape shape;
+    double values[2];
+
+    assert_fails(ks_h5_shape(h5, object, &shape), KS_FORMAT, words);
+    assert_fails(ks_h5_read(h5, object, &PAIR, values), KS_FORMAT, words);
+    assert_one_line(h5->path);
+    assert_non_null(strstr(ks_error_text(), object));
+}
+
+static void test_links(void **state)
+{
+    const char *path = scratch("a.h5"), *other = scratch("other.h5");
+    const H5L_class_t own = {.version = H5L_LINK_CLASS_T_VERS, .id = H5L_TYPE_UD_MIN + 7};
+    struct ks_h5_shape shape;
+    double values[2];
+    struct ks_h5 *h5;
+    bool there;
+    hid_t file;
+
+    (void)state;
+    H5Fclose(new_file(other));
+    file = new_file(path);
+    assert_true(H5Lcreate_soft("/own", file, "/soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft("/none", file, "/dangling", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_external(other, "/", file, "/out", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft("/out/own", file, "/way", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_ok(ks_h5_read(h5, "/soft", &PAIR, values));
+    assert_memory_equal(values, VALUES, sizeof values);
+    assert_ok(ks_h5_has(h5, "/dangling", &there));
+    assert_false(there);
+    assert_refused(h5, "/out", "found an external link");
+    assert_fails(ks_h5_shape(h5, "/out/own", &shape), KS_FORMAT, "/out: expected an object of the");
+    assert_fails(ks_h5_has_attribute(h5, "/out", "a", &there), KS_FORMAT, "an external link");
+    assert_fails(ks_h5_shape(h5, "/way", &shape), KS_IO, "/way");
+    assert_one_line(path);
+    ks_h5_close(h5);
+
+    assert_true(
+        H5Lregister(&(H5L_class_t){.version = own.version,
+                                   .id = own.id,
+                                   .trav_func = (H5L_traverse_func_t)(void (*)(void))abort}) >= 0);
+    file = edit(path);
+    assert_true(H5Lcreate_ud(file, "/ours", own.id, "x", 1, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_refused(h5, "/ours", "found a user-defined link");
+    ks_h5_close(h5);
+    assert_true(H5Lunregister(own.id) >= 0);
+}
+
+static void test_values_elsewhere(void **state)
+{
+    const char *path = scratch("a.h5"), *other = scratch("other.h5"), *pipe = scratch("pipe");
+    struct ks_h5 *h5;
+    hid_t file;
+
+    (void)state;
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    H5Fclose(new_file(other));
+    file = new_file(path);
+    put_elsewhere(file, "/external", stored_in(other));
+    put_elsewhere(file, "/pipe", stored_in(pipe));
+    put_elsewhere(file, "/virtual", virtual_of(other, "/own"));
+    put_elsewhere(file, "/missing", virtual_of("no such file", "/own"));
+    put_elsewhere(file, "/piped", virtual_of(pipe, "/own"));
+    put_elsewhere(file, "/itself", virtual_of(".", "/itself"));
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_refused(h5, "/external", "found external storage");
+    assert_refused(h5, "/pipe", "found external storage");
+    assert_refused(h5, "/virtual", "found a virtual dataset");
+    assert_refused(h5, "/missing", "found a virtual dataset");
+    assert_refused(h5, "/piped", "found a virtual dataset");
+    assert_refused(h5, "/itself", "found a virtual dataset");
+    ks_h5_close(h5);
+}
+
+static size_t copy(unsigned flags, size_t n, const unsigned *values, size_t size, size_t *room,
+                   void **buffer)
+{
+    (void)flags, (void)n, (void)values, (void)room, (void)buffer;
+    return size;
+}
+
+/* HDF5_PLUGIN_PATH holds a named pipe in place of a library: opening it would take for ever. */
+static void test_no_plugins(void **state)
+{
+    const char *path = scratch("a.h5"), *pipe = scratch("libours.so");
+    const H5Z_class2_t filter = {.version = H5Z_CLASS_T_VERS,
+                                 .id = 300,
+                                 .encoder_present = 1,
+                                 .decoder_present = 1,
+                                 .name = "ours",
+                                 .filter = copy};
+    hid_t file, list = H5Pcreate(H5P_DATASET_CREATE), set;
+    hsize_t dims[] = {2};
+    hid_t space = H5Screate_simple(1, dims, NULL);
+    double values[2];
+    struct ks_h5 *h5;
+
+    (void)state;
+    assert_true(H5Zregister(&filter) >= 0 && H5Pset_chunk(list, 1, dims) >= 0 &&
+                H5Pset_filter(list, filter.id, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
+    file = new_file(path);
+    set = H5Dcreate2(file, "/packed", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, VALUES) >= 0);
+    H5Dclose(set);
+    H5Pclose(list);
+    H5Sclose(space);
+    H5Fclose(file);
+    assert_true(H5Zunregister(filter.id) >= 0);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_true(H5PLprepend(scratch_folder) >= 0);
+    ks_h5_reader_limits(0, 3);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_fails(ks_h5_read(h5, "/packed", &PAIR, values), KS_IO, "/packed: cannot be read");
+    assert_one_line(path);
+    ks_h5_close(h5);
+    ks_h5_reader_limits(0, 0);
+    assert_true(H5PLremove(0) >= 0);
 }
 
 /* --- a reader that ends, or does not --- */
@@ -204,9 +362,36 @@ static void test_two_files(void **state)
     }
 }
 
+/* --- the programs --- */
+
+static void test_analyze(void **state)
+{
+    const char *path = scratch("c.h5"), *pipe = scratch("pipe");
+    hid_t file;
+
+    (void)state;
+    write_one(path, make_plain(MSE), false);
+    file = edit(path);
+    assert_true(H5Ldelete(file, "/batch/target", H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_external("/etc/passwd", "/x", file, "/batch/target", H5P_DEFAULT,
+                                   H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    assert_int_equal(analyzer("c.h5"), 2);
+    assert_non_null(strstr(complained, "c.h5: /batch/target: expected an object of the file"));
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(analyzer("pipe"), 2);
+    assert_non_null(strstr(complained, "pipe: expected an HDF5 file, found no regular file"));
+    write_one(scratch("c.h5"), make_plain(MSE), false);
+    assert_int_equal(analyzer("--apply pipe --output out.h5 c.h5"), 2);
+    assert_non_null(strstr(complained, "pipe: expected an HDF5 file, found no regular file"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_links, scratch_clean),
+        cmocka_unit_test_teardown(test_values_elsewhere, scratch_clean),
+        cmocka_unit_test_teardown(test_no_plugins, scratch_clean),
         cmocka_unit_test_teardown(test_crash, scratch_clean),
         cmocka_unit_test_teardown(test_endless_loop, scratch_clean),
         cmocka_unit_test_teardown(test_silence, scratch_clean),
@@ -214,6 +399,7 @@ int main(void)
         cmocka_unit_test_teardown(test_signals, scratch_clean),
         cmocka_unit_test_teardown(test_limits, scratch_clean),
         cmocka_unit_test_teardown(test_two_files, scratch_clean),
+        cmocka_unit_test_teardown(test_analyze, scratch_clean),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -2,7 +2,8 @@
  * the object, what was expected and what was found.
  *
  * Files are read in a process of their own, which may crash or hang on a damaged one: that, too, is
- * a failure with one line (ks/h5_reader.h).
+ * a failure with one line (ks/h5_reader.h). What lies outside the file itself is not read: external
+ * links, external storage and virtual datasets are refused.
  *
  * Reading takes any numeric type, width, byte order and storage layout and gives double. Writing
  * gives chunked, shuffled, compressed datasets with Fletcher-32 checksums, in HDF5 1.10's format,
@@ -54,7 +55,8 @@ ks_status ks_h5_create(const char *path, const char *format, struct ks_h5 **h5);
 ks_status ks_h5_commit(struct ks_h5 *h5);
 void ks_h5_close(struct ks_h5 *h5); /* frees; NULL is fine */
 
-/* An absolute path leads to a dataset or a group. Links that lead nowhere count as absent. */
+/* An absolute path leads to a dataset or a group. Soft links that lead nowhere count as absent;
+ * other links out of the file fail with KS_FORMAT. */
 ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *there);
 
 /* The shape of a numeric dataset; fails where it is missing or something else. */

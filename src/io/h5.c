@@ -131,7 +131,8 @@ static ks_status check_end(const struct ks_h5 *h5)
 }
 
 /* No lock: files are renamed into their place when they are whole, and some cluster file systems
- * have no locks. */
+ * have no locks. Without the class of external links libhdf5 cannot follow one, wherever it meets
+ * it; and no file makes it load a filter from the folders of HDF5_PLUGIN_PATH. */
 ks_status ks_h5_open_here(struct ks_h5 *h5)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -139,7 +140,8 @@ ks_status ks_h5_open_here(struct ks_h5 *h5)
     htri_t known;
 
     KS_GO(expect_room(h5->path, false));
-    if (access < 0 || H5Pset_file_locking(access, false, true) < 0) {
+    if (access < 0 || H5Pset_file_locking(access, false, true) < 0 ||
+        H5Lunregister(H5L_TYPE_EXTERNAL) < 0 || H5PLset_loading_state(0) < 0) {
         status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
         goto done;
     }

@@ -13,6 +13,20 @@
 enum { SHAPE_LENGTH = 128 };
 static const size_t PIECE = (size_t)4 << 20; /* bytes that are read at a time, at least */
 
+/* A hard or a soft link leads to an object of the file; others may lead anywhere. */
+static ks_status expect_inside(const struct ks_h5 *h5, const char *part)
+{
+    H5L_info_t info;
+
+    if (H5Lget_info(h5->id, part, &info, H5P_DEFAULT) < 0)
+        return ks_h5_fail(h5, KS_IO, part, "cannot be looked up");
+    if (info.type != H5L_TYPE_HARD && info.type != H5L_TYPE_SOFT)
+        return ks_fail(KS_FORMAT, "%s: %s: expected an object of the file itself, found %s link",
+                       h5->path, part,
+                       info.type == H5L_TYPE_EXTERNAL ? "an external" : "a user-defined");
+    return KS_OK;
+}
+
 /* H5Lexists wants every group on the way to be there, so the path is tried piece by piece. */
 ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *there)
 {
@@ -32,8 +46,10 @@ ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *there)
         if (end == 1)
             continue;
         found = H5Lexists(h5->id, part, H5P_DEFAULT);
-        if (found > 0)
+        if (found > 0) {
+            KS_TRY(expect_inside(h5, part));
             found = H5Oexists_by_name(h5->id, part, H5P_DEFAULT);
+        }
     }
     if (found < 0)
         return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
@@ -60,6 +76,28 @@ static ks_status expect_number(const struct ks_h5 *h5, const char *object, hid_t
     if (kind != H5T_FLOAT && kind != H5T_INTEGER)
         return ks_fail(KS_FORMAT, "%s: %s: expected numbers, found another type", h5->path, object);
     return KS_OK;
+}
+
+/* The values are in the file itself, not in others that it names. Of a virtual dataset with a file
+ * that is missing libhdf5 would read zeros. */
+static ks_status expect_own_values(const struct ks_h5 *h5, const char *object, hid_t set)
+{
+    const char *found = NULL;
+    hid_t list = H5Dget_create_plist(set);
+    H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
+    int files = layout == H5D_LAYOUT_ERROR ? -1 : H5Pget_external_count(list);
+
+    if (list >= 0)
+        H5Pclose(list);
+    if (files < 0)
+        return ks_h5_fail(h5, KS_IO, object, "how it is stored cannot be read");
+    if (layout == H5D_VIRTUAL)
+        found = "a virtual dataset";
+    else if (files > 0)
+        found = "external storage";
+    return found ? ks_fail(KS_FORMAT, "%s: %s: expected values in the file itself, found %s",
+                           h5->path, object, found)
+                 : KS_OK;
 }
 
 static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t set,
@@ -99,6 +137,7 @@ static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set
                          object);
         goto done;
     }
+    KS_GO(expect_own_values(h5, object, id));
     KS_GO(expect_number(h5, object, id));
     KS_GO(read_shape(h5, object, id, shape));
     *set = id, id = H5I_INVALID_HID;
