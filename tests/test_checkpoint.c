@@ -84,16 +84,6 @@ static void test_truncated(void **state)
     free(bytes);
 }
 
-#ifdef __SANITIZE_ADDRESS__
-/* HDF5 1.10.8 itself leaks an object header whose checksum is wrong (H5O_protect). LeakSanitizer
- * asks for this function by name. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libhdf5";
-}
-#endif
-
 /* A flipped byte is either found or in a place that holds nothing. */
 static void test_flipped_bytes(void **state)
 {

@@ -1,7 +1,8 @@
 /* Two checkpoints, changed at random places: reading one ends with the checkpoint or with one line
  * that names the file, and the analyzer with exit status 0 or 2.
  *
- * $KS_MUTATIONS: how many of each checkpoint. */
+ * $KS_MUTATIONS: how many changes to each checkpoint; .ci/run asks for more than the usual number.
+ */
 #include "analyzer.h"
 #include "example_checkpoint.h"
 #include "ks/h5_reader.h"
