@@ -105,7 +105,7 @@ static void limit(int resource, rlim_t most)
  * that is free one half, since the values come to lie in this process. */
 static rlim_t address_space(void)
 {
-    double pages = 0, free_bytes = (double)ks_memory_free("");
+    double pages = 0, free_bytes = (double)ks_memory_free("", 1);
     FILE *file = fopen("/proc/self/statm", "r");
     bool found = file && fscanf(file, "%lf", &pages) == 1;
 
