@@ -7,7 +7,7 @@
 #include "example_checkpoint.h"
 #include "ks/h5_reader.h"
 
-enum { MUTATIONS = 500, SOME = 25 }; /* the analyzer reads one in SOME, and all that crash */
+enum { MUTATIONS = 150, SOME = 25 }; /* the analyzer reads one in SOME, and all that crash */
 
 /* --- a checkpoint as h5py writes one: version 0 of the format, without checksums; strings in the
  * global heap --- */
