@@ -233,6 +233,7 @@ ks_status ks_h5_follow(const struct ks_h5 *h5, const char *object, void *bytes, 
 
 ks_status ks_h5_next_answer(const struct ks_h5 *h5, const char *object, struct ks_h5_answer *answer)
 {
+    *answer = (struct ks_h5_answer){.status = KS_OK};
     KS_TRY(ks_h5_follow(h5, object, answer, sizeof *answer));
     answer->text[sizeof answer->text - 1] = '\0';
     return answer->status == KS_OK ? KS_OK : ks_fail(answer->status, "%s", answer->text);
