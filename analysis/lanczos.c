@@ -341,6 +341,26 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
     return KS_OK;
 }
 
+const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t j)
+{
+    return widened(l, j);
+}
+
+/* A sweep takes at most `order` rows; the vector behind the last step is added by itself. */
+void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
+{
+    size_t swept = smaller(rows, l->order);
+    double *negative = l->sums + l->slices * l->order;
+
+    for (size_t j = 0; j < swept; j++)
+        negative[j] = -c[j];
+    for (size_t i = 0; i < l->length; i++)
+        out[i] = 0;
+    sweep(l, swept, out, negative, NULL);
+    if (rows > swept)
+        cblas_daxpy((int)l->length, c[swept], widened(l, swept), 1, out, 1);
+}
+
 void *ks_lanczos_vector(const struct ks_lanczos *l, size_t j)
 {
     return l->single ? (void *)(l->rounded + j * l->length) : l->basis + j * l->length;

@@ -367,3 +367,15 @@ bool ks_null_space_is_zero(const struct ks_null_space *s, const struct ks_null_f
             return false;
     return size_of(s, f, critic, k) > 0;
 }
+
+size_t ks_null_space_entries(const struct ks_null_space *s, const struct ks_null_family *f,
+                             size_t critic, size_t k, size_t *at, double *value)
+{
+    double size = size_of(s, f, critic, k);
+
+    if (size == 0)
+        return 0;
+    for (size_t i = 0; at && i < n_entries(f); i++)
+        value[i] = entry(s, f, critic, k, i, &at[i]) / size;
+    return n_entries(f);
+}

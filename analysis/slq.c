@@ -88,16 +88,23 @@ size_t ks_slq_group(const struct ks_team *world, int rank, size_t groups)
     return (size_t)rank * groups / (size_t)ks_team_size(world);
 }
 
+int ks_slq_first(const struct ks_team *world, size_t probe, size_t groups)
+{
+    int first = 0;
+
+    while (ks_slq_group(world, first, groups) != probe % groups)
+        first++;
+    return first;
+}
+
 /* Gives all processes every probe, from the first process of its group. */
 static void collect(const struct ks_slq *slq, struct ks_spectrum *s)
 {
     double *const arrays[] = {s->alpha, s->beta, s->ritz, s->weight, s->residual};
 
     for (size_t probe = 0; probe < s->probes && slq->groups > 1; probe++) {
-        int first = 0;
+        int first = ks_slq_first(slq->world, probe, slq->groups);
 
-        while (ks_slq_group(slq->world, first, slq->groups) != probe % slq->groups)
-            first++;
         ks_team_broadcast(slq->world, first, sizeof *s->steps, s->steps + probe);
         for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
             ks_team_broadcast(slq->world, first, s->order * sizeof(double),

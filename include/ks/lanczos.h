@@ -52,6 +52,13 @@ void ks_lanczos_start(struct ks_lanczos *lanczos, uint64_t seed, uint64_t probe)
  * team all processes call it, and fail together. */
 ks_status ks_lanczos_step(struct ks_lanczos *lanczos, const struct ks_operator *a);
 
+/* out [length] = sum over j < rows of c[j] q_j, this process's slice of it; `rows` is at most
+ * `steps`, or one more while the Krylov space has not ended. */
+void ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
+                        double *out);
+/* This process's slice of q_j in float64: valid until the next call. */
+const double *ks_lanczos_widened(const struct ks_lanczos *lanczos, size_t j);
+
 /* For steps on disk: where q_j is and its size in bytes; and to take a step from there, with
  * q_{steps + 1} already in its place. */
 void *ks_lanczos_vector(const struct ks_lanczos *lanczos, size_t j);

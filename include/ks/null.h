@@ -91,6 +91,11 @@ double ks_null_space_dot(const struct ks_null_space *space, const struct ks_null
 bool ks_null_space_is_zero(const struct ks_null_space *space, const struct ks_null_family *family,
                            size_t critic, size_t k, const double *whole);
 
+/* The entries of that u (`at`: in whole vectors, `value`), their number; 0 where u is zero. Room
+ * for ks_null_space_entries(space, family, critic, k, NULL, NULL) entries is needed. */
+size_t ks_null_space_entries(const struct ks_null_space *space, const struct ks_null_family *family,
+                             size_t critic, size_t k, size_t *at, double *value);
+
 /* The most products that ks_null_measure takes: n_families + 2. */
 size_t ks_null_products(const struct ks_null_space *space);
 

@@ -33,6 +33,9 @@ struct ks_slq {
 /* The group of a process; sizes of groups differ by one at most. */
 size_t ks_slq_group(const struct ks_team *world, int rank, size_t groups);
 
+/* The first process of the group that takes this probe. */
+int ks_slq_first(const struct ks_team *world, size_t probe, size_t groups);
+
 /* Fills probes, order, alpha, beta, steps, ritz, weight and residual of an empty spectrum, which
  * owns them also after a failure; on every process of the world, which fail together. */
 ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq,

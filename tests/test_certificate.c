@@ -1,0 +1,345 @@
+/* The basis of the null space, the smallest |A y|/|y| off it, and the float64 products that certify
+ * them: against dense matrices in float64. */
+#include "ks/certificate.h"
+
+#include <lapacke.h>
+#include <omp.h>
+
+#include "ks/deflate.h"
+#include "null_critics.h"
+#include "operators.h"
+
+static const char *const TEXTS[] = {
+    "batchnorm\ndense 6\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",
+    "layernorm affine=no\ndense 6\nlayernorm\ntanh\ndense 3\nloss ce min=0 max=1\n",
+    "dense 6\nlayernorm\nrelu\ndense 6\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n",
+    "dense 6\nrelu\ndense 5\nrelu\ndense 1\nloss mse\n",
+    "dense 5\nbatchnorm\nresidual {\ndense 5\n}\nresidual {\ndense 5\n}\nbatchnorm\ntanh\n"
+    "dense 3\nloss ce min=0 max=1\n",
+};
+enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
+
+/* A problem, its dense matrix [n, n] in float64, and the basis of its null space. */
+struct setting {
+    struct ks_checkpoint *c;
+    struct ks_problem q;
+    const struct ks_operator_kind *kind;
+    struct ks_null_space *space;
+    struct ks_null_basis *basis;
+    struct ks_operator *a;
+    size_t n;
+    double *matrix, abs_max;
+};
+
+static double *dense_of(const struct ks_operator *a)
+{
+    double *matrix = calloc(a->n * a->n, sizeof *matrix), *unit = calloc(a->n, sizeof *unit);
+
+    for (size_t j = 0; j < a->n; j++) {
+        unit[j] = 1;
+        assert_ok(ks_operator_apply(a, unit, matrix + j * a->n));
+        unit[j] = 0;
+    }
+    free(unit);
+    return matrix;
+}
+
+static double largest_eigenvalue(size_t n, const double *matrix)
+{
+    double *copy = malloc(n * n * sizeof *copy), *value = malloc(n * sizeof *value), largest;
+
+    memcpy(copy, matrix, n * n * sizeof *copy);
+    assert_int_equal(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
+    largest = fmax(-value[0], value[n - 1]);
+    free(copy);
+    free(value);
+    return largest;
+}
+
+static void set_up(const char *text, bool single, struct setting *s)
+{
+    struct ks_operator *exact;
+    bool *dead;
+
+    *s = (struct setting){.c = make(text, 2), .kind = HESSIAN};
+    s->q = whole(s->c);
+    s->space = predict(&s->q, s->kind);
+    s->n = s->space->selection->n;
+    assert_ok(prepared(single ? s->kind->new_f32 : s->kind->new_f64, &s->q, &s->a));
+    assert_ok(prepared(s->kind->new_f64, &s->q, &exact));
+    s->matrix = dense_of(exact);
+    ks_operator_free(exact);
+    s->abs_max = largest_eigenvalue(s->n, s->matrix);
+    dead = calloc(s->n, sizeof *dead);
+    for (size_t i = 0; i < s->n; i++)
+        dead[i] = cblas_dnrm2((int)s->n, s->matrix + i * s->n, 1) == 0;
+    assert_ok(ks_null_basis_new(s->space, dead, &s->basis));
+    free(dead);
+}
+
+static void tear_down(struct setting *s)
+{
+    free(s->matrix);
+    ks_null_basis_free(s->basis);
+    ks_operator_free(s->a);
+    release(s->space);
+    ks_checkpoint_free(s->c);
+}
+
+/* v -> (I - P_Z) v */
+static void remove_null(const struct ks_null_basis *b, double *v)
+{
+    double *c = calloc(b->n_directions + 1, sizeof *c);
+
+    ks_null_basis_multiply(b, 0, b->n, v, c);
+    ks_null_basis_solve(b, c);
+    ks_null_basis_remove(b, c, 0, b->n, v);
+    free(c);
+}
+
+/* I - P_Z is symmetric, its own square, of the rank that the basis says; A vanishes on what it
+ * removes. */
+static void test_basis(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < N_TEXTS; t++) {
+        struct setting s;
+        double *p, *again, *product, trace = 0;
+        int n;
+
+        set_up(TEXTS[t], false, &s);
+        n = (int)s.n;
+        p = calloc(s.n * s.n, sizeof *p);
+        again = calloc(s.n, sizeof *again);
+        product = calloc(s.n * s.n, sizeof *product);
+
+        for (size_t j = 0; j < s.n; j++) {
+            p[j * s.n + j] = 1;
+            remove_null(s.basis, p + j * s.n);
+            trace += p[j * s.n + j];
+            memcpy(again, p + j * s.n, s.n * sizeof *again);
+            remove_null(s.basis, again);
+            for (size_t i = 0; i < s.n; i++)
+                assert_close(again[i], p[j * s.n + i], 1e-13);
+        }
+        for (size_t j = 0; j < s.n; j++)
+            for (size_t i = 0; i < s.n; i++)
+                assert_close(p[j * s.n + i], p[i * s.n + j], 1e-13);
+        assert_close(trace, (double)(s.n - s.basis->dimension), 1e-10);
+        assert_true(s.basis->dimension >= s.space->dimension);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, s.matrix, n, p, n, 0,
+                    product, n);
+        for (size_t i = 0; i < s.n * s.n; i++)
+            assert_close(product[i], s.matrix[i], 1e-13 * s.abs_max);
+        free(p);
+        free(again);
+        free(product);
+        tear_down(&s);
+    }
+}
+
+/* The least |A y|/|y| over y = (I - P_Z) Q_m s by the dense matrices, from their definition. */
+static double brute_sigma(const struct setting *s, const struct ks_lanczos *l)
+{
+    size_t n = s->n, m = l->steps, rank = 0;
+    double *y = calloc(n * m, sizeof *y), *image = calloc(n * m, sizeof *image), sigma;
+    double *value = calloc(n + m, sizeof *value);
+
+    for (size_t j = 0; j < m; j++) {
+        double *to = y + rank * n;
+
+        memcpy(to, ks_lanczos_widened(l, j), n * sizeof *to);
+        remove_null(s->basis, to);
+        for (int twice = 0; twice < 2; twice++)
+            for (size_t i = 0; i < rank; i++)
+                cblas_daxpy((int)n, -cblas_ddot((int)n, y + i * n, 1, to, 1), y + i * n, 1, to, 1);
+        if (cblas_dnrm2((int)n, to, 1) > 1e-4)
+            cblas_dscal((int)n, 1 / cblas_dnrm2((int)n, to, 1), to, 1), rank++;
+    }
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)rank, (int)n, 1, s->matrix,
+                (int)n, y, (int)n, 0, image, (int)n);
+    assert_int_equal(LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', (int)n, (int)rank, image, (int)n, value,
+                                    NULL, 1, NULL, 1),
+                     0);
+    sigma = value[rank - 1];
+    free(y);
+    free(image);
+    free(value);
+    return sigma;
+}
+
+static struct ks_lanczos *run(const struct setting *s, size_t order, uint64_t probe, bool single)
+{
+    struct ks_lanczos *l;
+
+    assert_ok(ks_lanczos_new(s->n, order, single, NULL, &l));
+    ks_lanczos_start(l, 3, probe);
+    while (l->steps < l->order && !l->exhausted)
+        assert_ok(ks_lanczos_step(l, s->a));
+    return l;
+}
+
+static void check(const char *text, bool single, bool single_basis)
+{
+    double bound, *image, brute = INFINITY;
+    struct ks_certificates c;
+    struct setting s;
+
+    set_up(text, single, &s);
+    bound = (single || single_basis ? 1e-5 : 1e-11) * s.abs_max;
+
+    assert_ok(ks_certificates_new(s.n, s.n, 2, 20, 10, s.basis, &c));
+    for (uint64_t probe = 0; probe < 2; probe++) {
+        struct ks_lanczos *l = run(&s, 20, probe, single_basis);
+
+        assert_ok(ks_certificates_take(&c, l));
+        assert_close(c.sigma[2 * probe + 1], brute_sigma(&s, l), 1e-4 * s.abs_max);
+        if (!single && !single_basis)
+            assert_close(c.sigma[2 * probe + 1], brute_sigma(&s, l), 1e-9 * s.abs_max);
+        assert_true(c.sigma[2 * probe] >= c.sigma[2 * probe + 1]);
+        brute = fmin(brute, c.sigma[2 * probe + 1]);
+        ks_lanczos_free(l);
+    }
+    assert_ok(ks_certificates_collect(&c, NULL, NULL, 1));
+    assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
+    assert_false(c.refuted);
+    image = calloc(s.n, sizeof *image);
+    for (size_t k = 0; k < KS_CERTIFICATES; k++) {
+        const struct ks_certificate *y = &c.of[k];
+        double norm = cblas_dnrm2((int)s.n, y->y, 1);
+
+        assert_true(y->formed);
+        cblas_dgemv(CblasColMajor, CblasNoTrans, (int)s.n, (int)s.n, 1, s.matrix, (int)s.n, y->y, 1,
+                    0, image, 1);
+        assert_close(y->quotient, cblas_ddot((int)s.n, y->y, 1, image, 1) / norm / norm,
+                     1e-13 * s.abs_max);
+        assert_close(y->size, cblas_dnrm2((int)s.n, image, 1) / norm, 1e-13 * s.abs_max);
+        assert_close(y->error, 0, bound);
+        assert_close(y->run_size, y->size, bound);
+        assert_close(y->run_quotient, y->quotient, bound);
+    }
+    assert_close(c.of[KS_Y_FLAT].run_size, brute, bound);
+    assert_true(c.of[KS_Y_LARGEST].residual < 0.1 * s.abs_max);
+    free(image);
+    ks_certificates_clear(&c);
+    tear_down(&s);
+}
+
+static void test_against_dense(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < N_TEXTS; t++) {
+        check(TEXTS[t], false, false);
+        check(TEXTS[t], true, false);
+        check(TEXTS[t], true, true);
+    }
+}
+
+/* The standard error over minibatches, from the minibatches' own dense products. */
+static void test_data_se(void **state)
+{
+    struct setting s;
+    struct ks_lanczos *l;
+    struct ks_certificates c;
+    double *image, part[MINIBATCHES], mean = 0, square = 0;
+    const double *y;
+
+    (void)state;
+    set_up(TEXTS[0], false, &s);
+    l = run(&s, 20, 0, false);
+    image = calloc(s.n, sizeof *image);
+    assert_ok(ks_certificates_new(s.n, s.n, 1, 20, 30, s.basis, &c));
+    assert_ok(ks_certificates_take(&c, l));
+    s.q.weight_decay = 0.1; /* the same for all minibatches */
+    assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
+    y = c.of[KS_Y_LARGEST].y;
+    for (size_t n = 0; n < MINIBATCHES; n++) {
+        struct ks_checkpoint one = *s.c;
+        struct ks_problem q = {
+            .checkpoint = &one, .minibatches = 1, .scale = 1, .critic = -1, .layer = -1};
+        struct ks_operator *a;
+
+        one.minibatches = 1;
+        one.input += n * ROWS * IN;
+        one.target += n * LOSS_ROWS * one.critic.arch->loss.targets;
+        assert_ok(prepared(ks_hessian_new_f64, &q, &a));
+        assert_ok(ks_operator_apply(a, y, image));
+        part[n] = cblas_ddot((int)s.n, y, 1, image, 1) / cblas_ddot((int)s.n, y, 1, y, 1);
+        mean += part[n] / MINIBATCHES;
+        ks_operator_free(a);
+    }
+    for (size_t n = 0; n < MINIBATCHES; n++)
+        square += (part[n] - mean) * (part[n] - mean);
+    assert_close(c.of[KS_Y_LARGEST].data_se, sqrt(square / (MINIBATCHES - 1) / MINIBATCHES),
+                 1e-12 * s.abs_max);
+    assert_close(c.of[KS_Y_LARGEST].quotient, mean + 0.1, 1e-12 * s.abs_max);
+    free(image);
+    ks_certificates_clear(&c);
+    ks_lanczos_free(l);
+    tear_down(&s);
+}
+
+/* A coordinate that is not dead, passed off as such, is found out. */
+static void test_refuted(void **state)
+{
+    struct setting s;
+    struct ks_lanczos *l;
+    bool *dead;
+    struct ks_certificates c;
+
+    (void)state;
+    set_up(TEXTS[0], false, &s);
+    l = run(&s, 20, 0, false);
+    dead = calloc(s.n, sizeof *dead);
+    dead[s.n - 4] = true; /* of the head's kernel */
+    ks_null_basis_free(s.basis);
+    assert_ok(ks_null_basis_new(s.space, dead, &s.basis));
+    assert_ok(ks_certificates_new(s.n, s.n, 1, 20, 30, s.basis, &c));
+    assert_ok(ks_certificates_take(&c, l));
+    assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
+    assert_true(c.refuted);
+    free(dead);
+    ks_certificates_clear(&c);
+    ks_lanczos_free(l);
+    tear_down(&s);
+}
+
+/* The number of threads changes no bit. */
+static void test_threads(void **state)
+{
+    int threads = omp_get_max_threads();
+    double quotient[2][KS_CERTIFICATES];
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        struct setting s;
+        struct ks_lanczos *l;
+        struct ks_certificates c;
+
+        set_up(TEXTS[0], false, &s);
+        l = run(&s, 20, 0, false);
+        omp_set_num_threads(1);
+        assert_ok(ks_certificates_new(s.n, s.n, 1, 20, 30, s.basis, &c));
+        assert_ok(ks_certificates_take(&c, l));
+        omp_set_num_threads(t == 0 ? 1 : 3);
+        assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
+        omp_set_num_threads(threads);
+        for (size_t k = 0; k < KS_CERTIFICATES; k++)
+            quotient[t][k] = c.of[k].quotient;
+        ks_certificates_clear(&c);
+        ks_lanczos_free(l);
+        tear_down(&s);
+    }
+    assert_memory_equal(quotient[0], quotient[1], sizeof quotient[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_basis),   cmocka_unit_test(test_against_dense),
+        cmocka_unit_test(test_data_se), cmocka_unit_test(test_refuted),
+        cmocka_unit_test(test_threads),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
