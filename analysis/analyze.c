@@ -12,9 +12,11 @@
 #include "ks/apply.h"
 #include "ks/blas.h"
 #include "ks/budget.h"
+#include "ks/certificate.h"
 #include "ks/density.h"
 #include "ks/describe.h"
 #include "ks/distribute.h"
+#include "ks/gradient_start.h"
 #include "ks/h5.h"
 #include "ks/memory.h"
 #include "ks/null.h"
@@ -44,6 +46,9 @@ struct job {
     struct ks_operator *a; /* of the selected coordinates */
     struct ks_null_space *space;
     struct ks_null null;
+    struct ks_null_basis *basis; /* of the null space; NULL: nothing of it is known */
+    struct ks_certificates certificates;
+    double *gradient; /* the start vector of the last probe; NULL: there is none */
     struct ks_spectrum *spectrum;
     struct ks_watch watch;
 };
@@ -52,6 +57,10 @@ static void job_clear(struct job *job)
 {
     ks_watch_end(&job->watch);
     ks_spectrum_free(job->spectrum);
+    free(job->gradient);
+    ks_certificates_clear(&job->certificates);
+    ks_null_basis_free(job->basis);
+    ks_null_clear(&job->null);
     ks_null_space_free(job->space);
     ks_operator_free(job->a);
     ks_selection_free(job->selection);
@@ -109,7 +118,7 @@ static ks_status read_checkpoint(const struct ks_analysis *o, struct job *job, s
 /* Gives every process its group, and its part of the checkpoint. */
 static ks_status get_checkpoint(const struct ks_analysis *o, struct job *job)
 {
-    bool probes = !o->exact && !o->apply && !o->gradient;
+    bool takes_steps = !o->exact && !o->apply && !o->gradient;
     size_t batches = 0, size = (size_t)ks_team_size(job->world);
 
     job->subject = (struct ks_subject){.path = job->path, .budget = &job->budget};
@@ -117,7 +126,8 @@ static ks_status get_checkpoint(const struct ks_analysis *o, struct job *job)
     ks_team_broadcast(job->world, 0, sizeof batches, &batches);
     ks_team_broadcast(job->world, 0, sizeof job->subject.digest, job->subject.digest);
     ks_team_broadcast(job->world, 0, sizeof job->subject.raw, &job->subject.raw);
-    job->groups = ks_distribute_groups(size, probes ? o->probes : 1, batches);
+    job->groups = ks_distribute_groups(size, takes_steps ? o->probes + o->gradient_probe : 1,
+                                       batches);
     KS_TRY(ks_team_split(
         job->world, ks_slq_group(job->world, ks_team_rank(job->world), job->groups), &job->team));
     KS_TRY(ks_distribute_checkpoint(job->world, &job->team, batches, &job->checkpoint));
@@ -167,7 +177,8 @@ static ks_status new_operator(const struct ks_analysis *o, struct job *job)
 static ks_status make_operator(const struct ks_analysis *o, size_t start, struct job *job)
 {
     struct ks_budget *budget = &job->budget;
-    size_t probes = (o->probes + job->groups - 1) / job->groups, n = job->subject.dimension;
+    size_t probes = (o->probes + o->gradient_probe + job->groups - 1) / job->groups;
+    size_t n = job->subject.dimension;
     double least;
 
     KS_TRY(ks_team_agree(job->world, ks_primal_bytes(&job->subject.problem, o->single, &least)));
@@ -180,6 +191,8 @@ static ks_status make_operator(const struct ks_analysis *o, size_t start, struct
                                    .dimension = n,
                                    .products = (o->exact ? n : o->order * probes) +
                                                ks_null_products(job->space),
+                                   .before = ks_null_products(job->space),
+                                   .probes = o->probes,
                                    .order = o->order,
                                    .groups = job->groups,
                                    .budget = budget,
@@ -213,10 +226,15 @@ static void say_breakdowns(const struct job *job)
 static void watch_null(void *context, size_t products)
 {
     struct job *job = context;
-    const struct ks_watch *w = &job->watch;
 
-    ks_watch_product(&job->watch,
-                     w->products - w->skipped - ks_null_products(job->space) + products);
+    ks_watch_product(&job->watch, products);
+}
+
+static void watch_exact(void *context, size_t products)
+{
+    struct job *job = context;
+
+    ks_watch_product(&job->watch, job->watch.before + products);
 }
 
 static ks_status start_spectrum(struct job *job)
@@ -225,7 +243,38 @@ static ks_status start_spectrum(struct job *job)
     return ks_watch_start(&job->watch);
 }
 
-static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
+/* What the null space is, before the probes run: their vectors are certified off it. */
+static ks_status find_null_space(struct job *job)
+{
+    KS_TRY(ks_null_measure(job->space, job->a, watch_null, job, &job->null));
+    if (job->space->shift != 0) /* a weight decay: what is null for the loss is not for it */
+        return KS_OK;
+    return ks_null_basis_new(job->space, job->null.is_dead, &job->basis);
+}
+
+/* The published code's Lanczos vectors are not orthogonal, so nothing is certified by them. */
+static bool takes_vectors(const struct ks_analysis *o)
+{
+    return !o->exact && !o->compat;
+}
+
+static ks_status start_probes(const struct ks_analysis *o, struct job *job)
+{
+    size_t first, length;
+
+    if (!takes_vectors(o))
+        return KS_OK;
+    ks_team_slice(&job->team, job->subject.dimension, &first, &length);
+    return ks_certificates_new(job->subject.dimension, length, o->probes, o->order, KS_SUMMARY_PART,
+                               job->basis, &job->certificates);
+}
+
+static ks_status finish_probe(void *context, const struct ks_lanczos *lanczos)
+{
+    return ks_certificates_take(&((struct job *)context)->certificates, lanczos);
+}
+
+static ks_status run_probes(const struct ks_analysis *o, struct job *job)
 {
     struct ks_slq slq = {.order = o->order,
                          .probes = o->probes,
@@ -238,16 +287,44 @@ static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
                          .team = &job->team,
                          .group = ks_slq_group(job->world, ks_team_rank(job->world), job->groups),
                          .groups = job->groups,
+                         .gradient = job->gradient,
+                         .finished = takes_vectors(o) ? finish_probe : NULL,
+                         .finished_context = job,
                          .resumed = ks_watch_resumed,
                          .watch = ks_watch_step,
                          .context = &job->watch};
 
-    KS_TRY(ks_team_agree(job->world, start_spectrum(job)));
-    KS_TRY(o->exact ? ks_exact(job->a, ks_watch_product, &job->watch, job->spectrum)
+    if (o->gradient_probe)
+        KS_TRY(ks_gradient_start(&job->subject.problem, o->kind, job->selection, &job->team,
+                                 &job->gradient));
+    KS_TRY(o->exact ? ks_exact(job->a, watch_exact, job, job->spectrum)
                     : ks_slq(job->a, &slq, job->spectrum));
-    KS_TRY(ks_team_agree(job->world,
-                         ks_null_measure(job->space, job->a, watch_null, job, &job->null)));
+    return takes_vectors(o)
+               ? ks_certificates_collect(&job->certificates, job->world, &job->team, job->groups)
+               : KS_OK;
+}
+
+/* The run's operator is not needed any more: its activations make room for those in float64. */
+static ks_status certify(const struct ks_analysis *o, struct job *job)
+{
+    size_t memory = job->budget.kept / (size_t)omp_get_max_threads();
+
+    if (!takes_vectors(o) || !o->certificates)
+        return KS_OK;
+    ks_operator_free(job->a);
+    job->a = NULL;
+    return ks_certify(&job->certificates, &job->subject.problem, o->kind, job->selection,
+                      &job->team, memory);
+}
+
+static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
+{
+    KS_TRY(ks_team_agree(job->world, start_spectrum(job)));
+    KS_TRY(ks_team_agree(job->world, find_null_space(job)));
+    KS_TRY(ks_team_agree(job->world, start_probes(o, job)));
+    KS_TRY(run_probes(o, job));
     ks_watch_end(&job->watch);
+    KS_TRY(ks_team_agree(job->world, certify(o, job)));
     if (o->exact)
         return KS_OK;
     say_breakdowns(job);
@@ -258,13 +335,15 @@ static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
 
 static ks_status find_figures(const struct ks_analysis *o, struct job *job)
 {
-    const struct ks_summary_terms terms = {.n = job->a->n,
-                                           .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
-                                           .basis_epsilon = job->budget.single_basis ? FLT_EPSILON
-                                                                                     : DBL_EPSILON,
-                                           .shift = job->space->shift,
-                                           .null = &job->null,
-                                           .unweighted = o->compat};
+    const struct ks_summary_terms terms = {
+        .n = job->subject.dimension,
+        .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
+        .basis_epsilon = job->budget.single_basis ? FLT_EPSILON : DBL_EPSILON,
+        .shift = job->space->shift,
+        .null = &job->null,
+        .rank = o->kind->rank ? o->kind->rank(&job->subject.problem) : 0,
+        .certificates = takes_vectors(o) ? &job->certificates : NULL,
+        .unweighted = o->compat};
 
     return ks_summary(job->spectrum, &terms);
 }
@@ -273,6 +352,7 @@ static ks_status finish(const struct ks_analysis *o, struct job *job, struct ks_
 {
     KS_TRY(find_figures(o, job));
     KS_TRY(ks_density(job->spectrum));
+    KS_TRY(ks_describe_probes(takes_vectors(o) ? &job->certificates : NULL, job->spectrum));
     KS_TRY(ks_describe(o, &job->subject, job->spectrum));
     KS_TRY(ks_spectrum_write(job->output, job->spectrum));
     return ks_report_add(report, job->path, job->spectrum);

@@ -240,12 +240,13 @@ static ks_status name(struct ks_basis *b, const char *stem, const char *key,
                       const struct ks_lanczos *l)
 {
     int rank = ks_team_rank(l->team), size = ks_team_size(l->team);
-    char part[64] = "";
+    char part[64] = "", probe[32] = "-gradient";
 
+    if (l->probe != KS_PROBE_GRADIENT)
+        snprintf(probe, sizeof probe, "%llu", (unsigned long long)l->probe);
     if (size > 1)
         snprintf(part, sizeof part, ".%dof%d", rank + 1, size);
-    KS_TRY(ks_print_string(&b->path, "%s.probe%llu%s.basis", stem, (unsigned long long)l->probe,
-                           part));
+    KS_TRY(ks_print_string(&b->path, "%s.probe%s%s.basis", stem, probe, part));
     KS_TRY(ks_print_string(&b->key, "format %d\n%sprobe %llu\nprocess %d of %d\n", VERSION, key,
                            (unsigned long long)l->probe, rank + 1, size));
     b->key_length = strlen(b->key);

@@ -293,6 +293,7 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem
     KS_GO(ks_team_agree(team, add_minibatches(&p)));
     KS_GO(ks_team_agree(team, add_decay(&p)));
     KS_GO(ks_team_agree(team, judge(&p)));
+    c->certified = true;
 done:
     pass_clear(&p);
     return status;

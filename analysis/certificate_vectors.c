@@ -29,7 +29,7 @@ ks_status ks_certificates_new(size_t n, size_t length, size_t probes, size_t ord
     KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->sigma, &c->sigma));
     for (size_t i = 0; i < probes * (c->parts + 1); i++)
         c->sigma[i] = NAN;
-    return ks_alloc(probes, sizeof *c->null_weight, &c->null_weight);
+    return ks_alloc(probes + 1, sizeof *c->null_weight, &c->null_weight);
 }
 
 void ks_certificates_clear(struct ks_certificates *c)

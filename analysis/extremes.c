@@ -4,40 +4,90 @@
 #include <math.h>
 
 #include "ks/bound.h"
+#include "ks/certificate.h"
 
-static const double FAILURE = 0.01; /* of lambda_max_upper, for all probes together */
+static const double FAILURE = 0.0025; /* of an outer bound, for all probes together */
+
+/* The certificate with the largest (sign 1) or the smallest (sign -1) quotient; NULL: there is
+ * none. It need not be the Ritz vector of that end where rounding has spoilt the run. */
+static const struct ks_certificate *certificate(const struct ks_probe *p, double sign)
+{
+    const struct ks_certificate *of, *best = NULL;
+
+    for (size_t i = 0; p->known->certified && i < KS_CERTIFICATES; i++) {
+        of = &p->known->certificates->of[i];
+        if (of->formed && (!best || sign * of->quotient > sign * best->quotient))
+            best = of;
+    }
+    return best;
+}
 
 double ks_probe_lambda_max(const struct ks_probe *p)
 {
-    return p->theta[p->steps - 1];
+    const struct ks_certificate *y = certificate(p, 1);
+
+    return y ? y->quotient : p->theta[p->steps - 1];
 }
 
 double ks_probe_lambda_max_residual(const struct ks_probe *p)
 {
-    return p->residual[p->steps - 1];
+    const struct ks_certificate *y = certificate(p, 1);
+
+    return y ? y->residual : p->residual[p->steps - 1];
 }
 
-/* The largest over the probes is taken. It fails only where all of them do, and start vectors are
- * independent: so each may fail with probability FAILURE^(1/probes). */
-double ks_probe_lambda_max_upper(const struct ks_probe *p)
+double ks_probe_lambda_max_data_se(const struct ks_probe *p)
 {
-    const struct ks_known *known = p->known;
-    double top = ks_probe_lambda_max(p), failure = pow(FAILURE, 1 / (double)known->probes);
+    const struct ks_certificate *y = certificate(p, 1);
 
-    if (!p->beta)
-        return top;
-    return top +
-           ks_bound_excess(p->steps, p->theta, p->beta, top, ks_bound_component(known->n, failure));
+    return y ? y->data_se : NAN;
 }
 
 double ks_probe_lambda_min(const struct ks_probe *p)
 {
-    return p->theta[0];
+    const struct ks_certificate *y = certificate(p, -1);
+
+    return y ? y->quotient : p->theta[0];
 }
 
 double ks_probe_lambda_min_residual(const struct ks_probe *p)
 {
-    return p->residual[0];
+    const struct ks_certificate *y = certificate(p, -1);
+
+    return y ? y->residual : p->residual[0];
+}
+
+double ks_probe_lambda_min_data_se(const struct ks_probe *p)
+{
+    const struct ks_certificate *y = certificate(p, -1);
+
+    return y ? y->data_se : NAN;
+}
+
+/* How far beyond `edge` an eigenvalue can lie. The weakest of the probes' bounds is taken. It fails
+ * only where all of them do, and start vectors are independent: so each may fail with probability
+ * FAILURE^(1/probes). Rounding can have moved an eigenvalue by h. */
+static double beyond(const struct ks_probe *p, double edge)
+{
+    const struct ks_known *known = p->known;
+    double failure = pow(FAILURE, 1 / (double)known->probes);
+
+    return known->h + ks_bound_excess(p->steps, p->theta, p->beta, edge,
+                                      ks_bound_component(known->n, failure));
+}
+
+double ks_probe_lambda_max_upper(const struct ks_probe *p)
+{
+    double edge = p->theta[p->steps - 1];
+
+    return p->beta ? edge + beyond(p, edge) : edge;
+}
+
+double ks_probe_lambda_min_lower(const struct ks_probe *p)
+{
+    double edge = p->theta[0];
+
+    return p->beta ? edge - beyond(p, edge) : edge;
 }
 
 double ks_probe_largest_size(const struct ks_probe *p)
@@ -60,10 +110,9 @@ double ks_probe_kappa(const struct ks_probe *p)
     return ks_probe_largest_size(p) / ks_probe_smallest_size(p);
 }
 
-/* There is a unit vector x in the Krylov space with |A x| = smallest, and |A| >= max |theta|. It
- * holds for the operator as it was computed: where `smallest` lies below the noise floor, no more
- * can be claimed of the exact one than max |theta| / (smallest + noise floor). */
+/* There is a unit vector x in the Krylov space with |A x| = smallest, and |A| >= max |theta|: so
+ * the condition number is at least max |theta| / smallest. Rounding can have changed |A x| by h. */
 double ks_probe_kappa_lower_bound(const struct ks_probe *p)
 {
-    return ks_probe_largest_size(p) / p->smallest;
+    return ks_probe_largest_size(p) / (p->smallest + p->known->h);
 }

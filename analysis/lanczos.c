@@ -203,14 +203,19 @@ static void store(struct ks_lanczos *l, size_t j, double divisor)
         }
 }
 
-void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
+static void restart(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
 {
-    double *q = work(l, 0);
-
     l->seed = seed;
     l->probe = probe;
     l->steps = 0;
     l->exhausted = false;
+}
+
+void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
+{
+    double *q = work(l, 0);
+
+    restart(l, seed, probe);
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
         struct ks_rng rng = ks_rng_start(seed, probe);
@@ -219,7 +224,22 @@ void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
         for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
             q[i] = ks_rng_normal(&rng);
     }
-    store(l, 0, norm(l, q));
+    l->start_norm = norm(l, q);
+    store(l, 0, l->start_norm);
+}
+
+ks_status ks_lanczos_start_at(struct ks_lanczos *l, const double *v)
+{
+    double *q = work(l, 0);
+
+    restart(l, 0, KS_PROBE_GRADIENT);
+    for (size_t i = 0; i < l->length; i++)
+        q[i] = v[l->first + i];
+    l->start_norm = norm(l, q);
+    if (!isfinite(l->start_norm) || l->start_norm == 0)
+        return ks_fail(KS_NUMBER, "Lanczos: the start vector has norm %g", l->start_norm);
+    store(l, 0, l->start_norm);
+    return KS_OK;
 }
 
 /* Columns [at, at + columns) of the first `rows` vectors, `stride` apart: where they are, or

@@ -4,45 +4,35 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* For a single eigenvalue n w is distributed as chi^2 with one degree of freedom: above this with
- * probability 4e-8. A converged Ritz value that has more stands for many equal eigenvalues. */
-static const double SINGLE = 30;
-
-/* How Ritz values are weighted. */
+/* Converged outliers count as single eigenvalues where they may be single (known.h): they weigh 1/n
+ * each, and the weights of the bulk are scaled to what is left. The scatter of an estimate over
+ * start vectors is mostly that of the outliers' weights, so this removes most of it. Else, or where
+ * there is no bulk though there are fewer Ritz values than eigenvalues, all keep their weights. */
 struct weights {
-    struct ks_ends ends; /* converged */
-    double one;          /* weight of those there that are single: 1/n; 0: there are no such */
-    double scale;        /* of the weights of all others */
+    size_t low, high; /* outliers                   */
+    double one;       /* their weight               */
+    double scale;     /* of the weights of the bulk */
 };
 
-static bool is_single(const struct ks_probe *p, const struct ks_ends *ends, size_t i)
-{
-    return (i < ends->low || i >= p->steps - ends->high) &&
-           (double)p->known->n * p->weight[i] <= SINGLE;
-}
-
-/* Converged outliers weigh 1/n each, the bulk what is left. Where there is no bulk, but fewer Ritz
- * values than eigenvalues (a breakdown), all keep their weights. */
 static struct weights spectral_weights(const struct ks_probe *p)
 {
-    struct weights w = {.ends = ks_probe_ends(p), .one = 1 / (double)p->known->n};
+    const struct ks_known *k = p->known;
+    const struct weights plain = {.scale = 1};
+    struct weights w = {.low = k->low, .high = k->high, .one = 1 / (double)k->n, .scale = 1};
+    size_t outliers = k->low + k->high;
     double bulk = 0;
-    size_t single = 0;
 
-    for (size_t i = 0; i < p->steps; i++)
-        if (is_single(p, &w.ends, i))
-            single++;
-        else
-            bulk += p->weight[i];
-    w.scale = (1 - (double)single * w.one) / bulk;
-    if (single != p->known->n && !(bulk > 0 && w.scale > 0))
-        w = (struct weights){.one = 0, .scale = 1};
-    return w;
+    if (!k->single || outliers == k->n)
+        return k->single ? w : plain;
+    for (size_t i = w.low; i + w.high < p->steps; i++)
+        bulk += p->weight[i];
+    w.scale = (1 - (double)outliers * w.one) / bulk;
+    return bulk > 0 && w.scale > 0 && isfinite(w.scale) ? w : plain;
 }
 
 static double weight(const struct ks_probe *p, const struct weights *w, size_t i)
 {
-    return w->one > 0 && is_single(p, &w->ends, i) ? w->one : w->scale * p->weight[i];
+    return i < w->low || i + w->high >= p->steps ? w->one : w->scale * p->weight[i];
 }
 
 /* m4 / m2^2, central, of Ritz values weighted by w, or all alike (w NULL); NaN where they are all
@@ -83,28 +73,34 @@ double ks_probe_kurtosis_spectral(const struct ks_probe *p)
 
 double ks_probe_trace(const struct ks_probe *p)
 {
+    struct weights w = spectral_weights(p);
     double sum = 0;
 
     for (size_t i = 0; i < p->steps; i++)
-        sum += p->weight[i] * p->theta[i];
+        sum += weight(p, &w, i) * p->theta[i];
+    return (double)p->known->n * sum;
+}
+
+/* n sum w (theta / unit)^2: a square alone can leave the range of a double. */
+static double sum_of_squares(const struct ks_probe *p, double unit)
+{
+    struct weights w = spectral_weights(p);
+    double sum = 0;
+
+    for (size_t i = 0; i < p->steps; i++)
+        sum += weight(p, &w, i) * (p->theta[i] / unit) * (p->theta[i] / unit);
     return (double)p->known->n * sum;
 }
 
 double ks_probe_trace_square(const struct ks_probe *p)
 {
-    double sum = 0;
-
-    for (size_t i = 0; i < p->steps; i++)
-        sum += p->weight[i] * p->theta[i] * p->theta[i];
-    return (double)p->known->n * sum;
+    return sum_of_squares(p, 1);
 }
 
-/* trace_square / lambda_abs_max^2, by ratios: a square alone can leave the range of a double. */
+/* trace_square / lambda_abs_max^2, which is at least 1 whatever the weights say. */
 double ks_probe_stable_rank(const struct ks_probe *p)
 {
-    double sum = 0, unit = p->known->abs_max;
+    double rank = sum_of_squares(p, p->known->abs_max);
 
-    for (size_t i = 0; i < p->steps; i++)
-        sum += p->weight[i] * (p->theta[i] / unit) * (p->theta[i] / unit);
-    return (double)p->known->n * sum;
+    return isnan(rank) ? rank : fmax(rank, 1);
 }

@@ -106,7 +106,8 @@ static ks_status try_random(struct trial *t, struct ks_null *null)
     for (size_t i = 0; i < t->a->n; i++) {
         if (fabs(t->image[i]) <= 2 * DBL_EPSILON * fabs(s->shift * t->u[i]))
             t->image[i] = 0;
-        null->dead += t->image[i] == 0;
+        null->is_dead[i] = t->image[i] == 0;
+        null->dead += null->is_dead[i];
     }
     ks_selection_scatter(s->selection, t->image, t->whole);
     for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
@@ -141,6 +142,7 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
     struct trial t = {.space = space, .a = a, .watch = watch, .context = context};
 
     *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN};
+    KS_GO(ks_team_agree(a->team, ks_alloc(a->n, sizeof *null->is_dead, &null->is_dead)));
     KS_GO(ks_team_agree(a->team, allocate(&t)));
     KS_GO(try_directions(&t, &null->product));
     KS_GO(try_random(&t, null));
@@ -150,4 +152,10 @@ done:
     free(t.u);
     free(t.image);
     return status;
+}
+
+void ks_null_clear(struct ks_null *null)
+{
+    free(null->is_dead);
+    null->is_dead = NULL;
 }

@@ -4,16 +4,17 @@
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ks/number.h"
 
-static int json, csv, exact, keep_basis;
+static int json, csv, exact, keep_basis, no_certificates;
 static char *folder, *analysis_name, *operator_name, *critic, *layer, *batchnorm, *order, *probes,
-    *seed, *precision, *batches, *weight_decay, *scale, *memory, *compat, *rewards, *apply, *output,
-    *gradient;
+    *seed, *precision, *batches, *weight_decay, *scale, *memory, *compat, *rewards, *start,
+    *learning_rate, *apply, *output, *gradient;
 
 #define TEXT(name, letter, variable, help, argument)                                               \
     {                                                                                              \
@@ -57,6 +58,13 @@ const struct poptOption ks_analysis_options[] = {
          "xqc"),
     TEXT("rewards", '\0', rewards, "targets from normalized (the default) or from raw rewards",
          "normalized|raw"),
+    TEXT("start", '\0', start,
+         "random (the default); gradient: one more probe, which starts at the loss's gradient",
+         "random|gradient"),
+    FLAG("no-certificates", no_certificates,
+         "leave out the float64 products that certify the bounds"),
+    TEXT("learning-rate", '\0', learning_rate,
+         "of the optimizer, for sharpness_ratio (the checkpoint's own)", "ETA"),
     TEXT("apply", '\0', apply, "multiply the operator by the vectors of a file", "IN"),
     TEXT("output", '\0', output, "where the products go", "OUT"),
     TEXT("gradient", '\0', gradient, "where loss and gradient go", "OUT"),
@@ -167,6 +175,8 @@ static ks_status read_compat(struct ks_analysis *a)
         return ks_fail(KS_USAGE, "--compat: expected xqc, found '%s'", compat);
     if (!a->single)
         return ks_fail(KS_USAGE, "--compat xqc: expected --precision f32, found f64");
+    if (a->gradient_probe)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --start random, found gradient");
     if (a->probes != 1)
         return ks_fail(KS_USAGE, "--compat xqc: expected --probes 1, found '%s'", probes);
     if (a->rewards == KS_REWARDS_NORMALIZED)
@@ -178,11 +188,13 @@ static ks_status read_compat(struct ks_analysis *a)
 /* One of the given options that is about Lanczos steps; NULL: there is none. */
 static const char *about_steps(void)
 {
-    return order        ? "--order"
-           : probes     ? "--probes"
-           : seed       ? "--seed"
-           : keep_basis ? "--keep-basis"
-                        : NULL;
+    return order             ? "--order"
+           : probes          ? "--probes"
+           : seed            ? "--seed"
+           : keep_basis      ? "--keep-basis"
+           : start           ? "--start"
+           : no_certificates ? "--no-certificates"
+                             : NULL;
 }
 
 /* Vectors are written in place of a spectrum, so options of spectra are refused; a gradient alone
@@ -252,6 +264,8 @@ ks_status ks_analysis_read(struct ks_analysis *a)
                               .csv = csv,
                               .exact = exact,
                               .keep_basis = keep_basis,
+                              .certificates = !no_certificates,
+                              .learning_rate = NAN,
                               .order = 90,
                               .probes = 1,
                               .scale = 1};
@@ -273,6 +287,11 @@ ks_status ks_analysis_read(struct ks_analysis *a)
     if (a->scale == 0)
         return ks_fail(KS_USAGE, "--scale: expected a number other than 0, found '%s'", scale);
     KS_TRY(bytes("memory", memory, &a->memory));
+    KS_TRY(choice("start", start, "random", "gradient", &a->gradient_probe));
+    KS_TRY(real_number("learning-rate", learning_rate, "a number above 0", &a->learning_rate));
+    if (a->learning_rate <= 0)
+        return ks_fail(KS_USAGE, "--learning-rate: expected a number above 0, found '%s'",
+                       learning_rate);
     KS_TRY(read_rewards(a));
     KS_TRY(read_compat(a));
     return read_files(a);

@@ -25,6 +25,7 @@ static ks_status allocate(struct ks_spectrum *s, size_t probes, size_t order)
         for (size_t i = 0; i < size; i++)
             (*array[k])[i] = NAN; /* what a breakdown leaves open */
     }
+    KS_TRY(ks_alloc(probes, sizeof *s->start_norm2, &s->start_norm2));
     return ks_alloc(probes, sizeof *s->steps, &s->steps);
 }
 
@@ -49,12 +50,17 @@ static ks_status run_probe(struct ks_lanczos *l, const struct ks_operator *a,
     struct ks_basis *basis = NULL;
     ks_status status = KS_OK;
 
-    ks_lanczos_start(l, slq->seed, probe);
+    if (probe < slq->probes)
+        ks_lanczos_start(l, slq->seed, probe);
+    else
+        KS_TRY(ks_lanczos_start_at(l, slq->gradient));
     if (slq->keep)
         status = ks_basis_open(slq->keep, slq->key, l, &basis);
     if (status == KS_OK)
         status = take_steps(l, a, slq, basis);
     ks_basis_close(basis);
+    if (status == KS_OK && slq->finished && probe < slq->probes)
+        status = slq->finished(slq->finished_context, l);
     return status;
 }
 
@@ -68,13 +74,14 @@ static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *sl
 
     KS_GO(ks_team_agree(slq->team, ks_lanczos_new(a->n, slq->order, slq->single, slq->team, &l)));
     l->xqc = slq->xqc;
-    for (size_t probe = slq->group; probe < slq->probes; probe += groups) {
+    for (size_t probe = slq->group; probe < s->probes; probe += groups) {
         size_t row = probe * s->order;
 
         KS_GO(run_probe(l, a, slq, probe));
         memcpy(s->alpha + row, l->alpha, l->steps * sizeof(double));
         memcpy(s->beta + row, l->beta, l->steps * sizeof(double));
         s->steps[probe] = (int64_t)l->steps;
+        s->start_norm2[probe] = l->start_norm * l->start_norm;
         KS_GO(ks_team_agree(slq->team, ks_jacobi_ritz(l->steps, l->alpha, l->beta, s->ritz + row,
                                                       s->weight + row, s->residual + row)));
     }
@@ -106,6 +113,7 @@ static void collect(const struct ks_slq *slq, struct ks_spectrum *s)
         int first = ks_slq_first(slq->world, probe, slq->groups);
 
         ks_team_broadcast(slq->world, first, sizeof *s->steps, s->steps + probe);
+        ks_team_broadcast(slq->world, first, sizeof(double), s->start_norm2 + probe);
         for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
             ks_team_broadcast(slq->world, first, s->order * sizeof(double),
                               arrays[k] + probe * s->order);
@@ -114,7 +122,8 @@ static void collect(const struct ks_slq *slq, struct ks_spectrum *s)
 
 ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq, struct ks_spectrum *s)
 {
-    KS_TRY(ks_team_agree(slq->world, allocate(s, slq->probes, slq->order)));
+    s->gradient = slq->gradient != NULL;
+    KS_TRY(ks_team_agree(slq->world, allocate(s, slq->probes + s->gradient, slq->order)));
     KS_TRY(ks_team_agree(slq->world, run_probes(a, slq, s)));
     collect(slq, s);
     return KS_OK;

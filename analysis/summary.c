@@ -9,32 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ks/certificate.h"
 #include "ks/jacobi.h"
 #include "ks/memory.h"
-#include "ks/null.h"
 #include "ks/order.h"
 #include "ks/probe.h"
-
-enum { PART = 30 }; /* figures are repeated at m = PART, 2 PART, ... */
-
-/* The noise floor where null directions were measured, in units of what was measured. What was
- * measured is typical of rounding and no bound: known zeros of dense matrices come out at up to 3.4
- * units, with all operators, both precisions, ten seeds, small critics as training leaves them and
- * others (test_noise.c: 2.9). */
-static const double MARGIN = 4;
-
-/* The noise floor in units of eps lambda_abs_max: of the products' eps where no null direction was
- * measured, of the basis' eps in any case. Rounding moves eigenvalues by at most the norm of the
- * error of the operator: up to 7 units for critics of dog-trot in float32, 1 for the golden ones;
- * Lanczos in float64 leaves a zero eigenvalue within 4 (test_zeros_stay_below_the_noise_floor,
- * test_noise_floor_of_float32). */
-static const double NOISE = 16;
 
 /* Figures of what is known beside the probes. */
 
 static double noise_floor(const struct ks_probe *p)
 {
     return p->known->noise_floor;
+}
+
+static double product_error(const struct ks_probe *p)
+{
+    const struct ks_known *known = p->known;
+
+    return known->certified && known->abs_max > 0 ? known->certificates->error / known->abs_max
+                                                  : NAN;
 }
 
 static double null_dimension(const struct ks_probe *p)
@@ -64,13 +57,13 @@ static const struct figure {
     {"lambda_max", ks_probe_lambda_max, LARGEST, true, NULL},
     {"lambda_max_residual", ks_probe_lambda_max_residual, OF_LARGEST, true, ks_probe_lambda_max},
     {"lambda_max_upper", ks_probe_lambda_max_upper, LARGEST, true, NULL},
+    {"lambda_max_data_se", ks_probe_lambda_max_data_se, KNOWN, false, NULL},
     {"lambda_min", ks_probe_lambda_min, SMALLEST, true, NULL},
     {"lambda_min_residual", ks_probe_lambda_min_residual, OF_SMALLEST, true, ks_probe_lambda_min},
+    {"lambda_min_lower", ks_probe_lambda_min_lower, SMALLEST, true, NULL},
+    {"lambda_min_data_se", ks_probe_lambda_min_data_se, KNOWN, false, NULL},
     {"kappa", ks_probe_kappa, MEDIAN, true, NULL},
     {"kappa_lower_bound", ks_probe_kappa_lower_bound, LARGEST, true, NULL},
-    {"kappa_effective_bound", ks_probe_kappa_effective_bound, LARGEST, true, NULL},
-    {"kappa_q90", ks_probe_kappa_q90, MEAN, true, NULL},
-    {"kappa_q50", ks_probe_kappa_q50, MEAN, true, NULL},
     {"kurtosis", ks_probe_kurtosis, MEAN, true, NULL},
     {"kurtosis_excess", ks_probe_kurtosis_excess, MEAN, true, NULL},
     {"kurtosis_spectral", ks_probe_kurtosis_spectral, MEAN, true, NULL},
@@ -79,14 +72,19 @@ static const struct figure {
     {"stable_rank", ks_probe_stable_rank, MEAN, true, NULL},
     {"outliers", ks_probe_outliers, MEAN, true, NULL},
     {"outlier_gap", ks_probe_outlier_gap, MEAN, true, NULL},
+    {"product_error", product_error, KNOWN, false, NULL},
     {"noise_floor", noise_floor, KNOWN, true, NULL},
-    {"zero_mass", ks_probe_zero_mass, MEAN, true, NULL},
-    {"negative_mass", ks_probe_negative_mass, MEAN, true, NULL},
     {"null_dimension", null_dimension, KNOWN, false, NULL},
     {"null_residual", null_residual, KNOWN, true, NULL},
     {"dead_dimension", dead_dimension, KNOWN, false, NULL},
 };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
+
+/* Means over the probes have a standard error; medians, extremes and bounds have none. */
+static bool has_error(const struct figure *f)
+{
+    return f->over == MEAN;
+}
 
 /* What the published code's process (--compat xqc) has no basis for. The first four speak of all n
  * eigenvalues, of which uniform weights say nothing. The others are bounds that hold for vectors
@@ -98,8 +96,8 @@ static double (*const of_the_standard_process[])(const struct ks_probe *p) = {
     ks_probe_stable_rank,
     ks_probe_kurtosis_spectral,
     ks_probe_lambda_max_upper,
+    ks_probe_lambda_min_lower,
     ks_probe_kappa_lower_bound,
-    ks_probe_kappa_effective_bound,
 };
 enum { LEFT_OUT = sizeof of_the_standard_process / sizeof of_the_standard_process[0] };
 
@@ -180,73 +178,39 @@ static ks_status add(struct ks_spectrum *s, double value, const char *name, cons
     return ks_attribute_add_number(&s->summary, whole, value);
 }
 
-/* Measurements on null directions replace the products' eps: the size of their products, and what a
- * product of the largest size would put into their space. Where both are exactly zero,
- * no rounding was measured. */
-static double find_noise_floor(const struct ks_summary_terms *terms, double abs_max)
-{
-    const struct ks_null *null = terms->null;
-    bool measured = null && null->dimension > 0 && (null->product > 0 || null->leak > 0);
-
-    return fmax(measured ? MARGIN * fmax(null->product, null->leak * abs_max)
-                         : NOISE * terms->epsilon * abs_max,
-                NOISE * terms->basis_epsilon * abs_max);
-}
-
-/* The null space is where the architecture implies one and the weight decay adds nothing, and on
- * dead coordinates. */
-static struct ks_known find_known(const struct ks_spectrum *s, const struct ks_probe *probe,
-                                  const struct ks_summary_terms *terms)
-{
-    const struct ks_null *null = terms->null;
-    struct ks_known known = {.n = terms->n,
-                             .probes = s->probes,
-                             .unweighted = terms->unweighted,
-                             .null_dimension = NAN,
-                             .null_residual = NAN,
-                             .dead_dimension = NAN};
-
-    for (size_t i = 0; i < s->probes; i++)
-        known.abs_max = fmax(known.abs_max, ks_probe_largest_size(&probe[i]));
-    known.noise_floor = find_noise_floor(terms, known.abs_max);
-    if (!null)
-        return known;
-    known.null_dimension = (double)null->dimension;
-    known.dead_dimension = (double)null->dead;
-    known.null_residual = null->product / known.abs_max;
-    if (terms->shift == 0)
-        known.null = null->dimension + null->dead;
-    return known;
-}
-
 /* Adds the figures of these probes; part: the order of the leading parts, 0 for the whole. */
 static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_terms *terms,
                              struct ks_probe *probe, size_t part)
 {
     const bool published = terms->unweighted && s->alpha; /* else the spectrum is exact */
-    struct ks_known known = find_known(s, probe, terms);
+    const size_t probes = ks_spectrum_random(s);
+    struct ks_known known = ks_known_find(terms, !s->alpha, probes, probe,
+                                          part > 0 ? part / KS_SUMMARY_PART - 1 : SIZE_MAX);
     ks_status status = KS_OK;
     double *value = NULL;
     char suffix[32] = "";
 
-    for (size_t i = 0; i < s->probes; i++)
+    for (size_t i = 0; i < probes; i++)
         probe[i].known = &known;
     if (part > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", part);
-    KS_GO(ks_alloc(s->probes, sizeof *value, &value));
+    KS_GO(ks_alloc(probes, sizeof *value, &value));
     for (const struct figure *f = figures; f < figures + FIGURES; f++) {
         double error = 0;
 
-        if ((part > 0 && !f->every_part) || (published && needs_standard_process(f)))
+        if ((part > 0 && !f->every_part) || (published && needs_standard_process(f)) ||
+            (!known.single && f->value == ks_probe_kurtosis_spectral))
             continue;
-        for (size_t i = 0; i < s->probes; i++)
+        for (size_t i = 0; i < probes; i++)
             value[i] = f->value(&probe[i]);
-        if (s->probes > 1)
-            error = standard_error(s->probes, value);
-        KS_GO(add(s, combine(f, s->probes, probe, value), f->name, suffix));
-        if (s->probes > 1 && part == 0 && !f->key && f->over != KNOWN)
+        if (probes > 1)
+            error = standard_error(probes, value);
+        KS_GO(add(s, combine(f, probes, probe, value), f->name, suffix));
+        if (probes > 1 && part == 0 && has_error(f))
             KS_GO(add(s, error, f->name, "_se"));
     }
+    if (!published)
+        KS_GO(add(s, ks_known_effective_bound(&known, probe), "kappa_effective_bound", suffix));
 done:
     free(value);
     return status;
@@ -255,7 +219,7 @@ done:
 static ks_status whole(struct ks_spectrum *s, const struct ks_summary_terms *terms,
                        struct ks_probe *probe)
 {
-    for (size_t i = 0; i < s->probes; i++) {
+    for (size_t i = 0; i < ks_spectrum_random(s); i++) {
         size_t row = i * s->order;
         struct ks_probe *p = &probe[i];
 
@@ -282,7 +246,7 @@ static void make_uniform(size_t n, double *weight)
 static ks_status leading_part(struct ks_spectrum *s, const struct ks_summary_terms *terms,
                               size_t part, double *nodes, struct ks_probe *probe)
 {
-    for (size_t i = 0; i < s->probes; i++) {
+    for (size_t i = 0; i < ks_spectrum_random(s); i++) {
         size_t row = i * s->order, m = (size_t)s->steps[i] < part ? (size_t)s->steps[i] : part;
         double *theta = nodes + 3 * row, *weight = theta + s->order, *residual = weight + s->order;
         struct ks_probe *p = &probe[i];
@@ -303,7 +267,7 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_summary_ter
 ks_status ks_summary(struct ks_spectrum *s, const struct ks_summary_terms *terms)
 {
     ks_status status = KS_OK;
-    size_t parts = s->alpha ? (s->order - 1) / PART : 0;
+    size_t parts = s->alpha ? (s->order - 1) / KS_SUMMARY_PART : 0;
     struct ks_probe *probe = NULL;
     double *nodes = NULL;
 
@@ -313,7 +277,7 @@ ks_status ks_summary(struct ks_spectrum *s, const struct ks_summary_terms *terms
     if (parts > 0)
         KS_GO(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
     for (size_t k = 1; k <= parts; k++)
-        KS_GO(leading_part(s, terms, k * PART, nodes, probe));
+        KS_GO(leading_part(s, terms, k * KS_SUMMARY_PART, nodes, probe));
 done:
     free(probe);
     free(nodes);

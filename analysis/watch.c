@@ -78,7 +78,8 @@ void ks_watch_resumed(void *watch, const struct ks_lanczos *l)
 void ks_watch_step(void *watch, const struct ks_lanczos *l)
 {
     struct ks_watch *w = watch;
-    size_t done = (size_t)l->probe / w->groups * w->order + l->steps - w->skipped;
+    size_t probe = l->probe == KS_PROBE_GRADIENT ? w->probes : (size_t)l->probe;
+    size_t done = w->before + probe / w->groups * w->order + l->steps - w->skipped;
     double largest, residual;
     char note[96];
 

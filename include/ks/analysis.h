@@ -26,8 +26,11 @@ struct ks_analysis {
     bool compat;     /* the published code's choices: its Lanczos process, unweighted statistics,
                       * products by 1/N, raw rewards */
     enum ks_rewards rewards;
-    bool keep_basis; /* the Lanczos steps stay on disk                        */
-    bool json, csv;  /* neither: a table                                      */
+    bool keep_basis;      /* the Lanczos steps stay on disk                        */
+    bool certificates;    /* float64 products of the vectors behind the bounds     */
+    bool gradient_probe;  /* one more probe, which starts at the gradient         */
+    double learning_rate; /* for the statistics of steps and stability; NaN: the checkpoint's own */
+    bool json, csv;       /* neither: a table                                      */
     size_t order, probes;
     size_t batches; /* 0: all of the checkpoint's                            */
     size_t memory;  /* bytes per process; 0: half of what is free            */

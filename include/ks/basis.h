@@ -6,7 +6,7 @@
 #include "ks/lanczos.h"
 
 /* The file of one probe, "STEM.probeK.basis"; in a team each process has one with its slice of the
- * vectors, "STEM.probeK.IofN.basis". */
+ * vectors, "STEM.probeK.IofN.basis". K is "-gradient" for the probe that starts at the gradient. */
 struct ks_basis;
 
 /* Opens the file of a process that has just been started, or makes it, and takes the steps that it

@@ -46,7 +46,8 @@ struct ks_certificates {
                            * and at the end of each row from all */
     size_t part;
     double *sigma;
-    double *null_weight; /* [probes] |P_Z q_0|^2                                               */
+    double *null_weight; /* [probes + 1] |P_Z q_0|^2; 0 for the probe at the gradient */
+    bool certified;      /* the float64 products were computed                               */
     bool refuted;        /* the float64 product found a direction of Z that is none            */
     double error;        /* the largest error of the vectors; 0: nothing was computed          */
     size_t worst;        /* the coordinate with the largest share in it                        */

@@ -10,6 +10,10 @@
 /* The root attributes of a spectrum that has its figures, and what can be claimed of it. */
 ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_subject *subject,
                       struct ks_spectrum *spectrum);
+struct ks_certificates;
+/* The attributes of the groups /lanczos and /certificate, none of an exact spectrum; c is NULL
+ * where no vectors were formed. */
+ks_status ks_describe_probes(const struct ks_certificates *c, struct ks_spectrum *spectrum);
 /* The attributes of products, or, if `loss` is not NULL, of a gradient. The caller clears the list,
  * also after a failure. */
 ks_status ks_describe_vectors(const struct ks_analysis *analysis, const struct ks_subject *subject,

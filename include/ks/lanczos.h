@@ -17,7 +17,8 @@ struct ks_lanczos {
     size_t n, order;            /* dimension; the most steps: as asked, at most n                 */
     const struct ks_team *team; /* NULL: alone */
     size_t first, length;       /* this process's slice of every vector: all of it where alone */
-    uint64_t seed, probe;       /* the key of the start vector                                    */
+    uint64_t seed, probe;       /* the key of the start vector; probe KS_PROBE_GRADIENT: none     */
+    double start_norm;          /* norm of the start vector before it was scaled to norm 1        */
     size_t steps;               /* taken so far                                                   */
     bool exhausted;             /* breakdown: the Krylov space is invariant, no step can follow   */
     double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
@@ -45,6 +46,11 @@ void ks_lanczos_free(struct ks_lanczos *lanczos); /* NULL is fine */
 
 /* Begins at step 0 with a Gaussian vector of norm 1 that depends on (seed, probe) alone. */
 void ks_lanczos_start(struct ks_lanczos *lanczos, uint64_t seed, uint64_t probe);
+
+/* Begins at step 0 with `v` [n], of which a process takes its slice, scaled to norm 1. KS_NUMBER
+ * where v is zero or not finite. */
+enum { KS_PROBE_GRADIENT = 0x7fffffff };
+ks_status ks_lanczos_start_at(struct ks_lanczos *lanczos, const double *v);
 
 /* Takes a step; there are fewer than `order` so far and the process is not exhausted. Fails as the
  * operator does, and with KS_NUMBER, naming the step, where its product is not finite; the steps

@@ -73,6 +73,7 @@ struct ks_null {
                      * part of a product that rounding puts into the null space; NAN likewise */
     size_t dead;    /* further coordinates whose product is exactly zero at this theta and batch:
                      * units that are dead on all rows, constant inputs */
+    bool *is_dead;  /* [n] whether the product is zero there, also where a direction is; owned */
 };
 
 /* What the problem's architecture implies of an operator of this kind on these coordinates, those
@@ -104,9 +105,12 @@ size_t ks_null_products(const struct ks_null_space *space);
  * a power iteration: it leans towards the directions that rounding affects most. One product with a
  * random vector finds what is dead, and what leaks. `watch`, if it is not NULL, is called after
  * each product. With a weight decay, what is below the rounding error of its own part of the
- * product counts as zero. KS_NUMBER: a NaN or an infinity. */
+ * product counts as zero. KS_NUMBER: a NaN or an infinity. The caller ends with ks_null_clear, also
+ * after a failure. */
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*watch)(void *context, size_t products), void *context,
                           struct ks_null *null);
+/* Frees what it holds. */
+void ks_null_clear(struct ks_null *null);
 
 #endif

@@ -6,15 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is known beside the probe; the same for all probes. */
-struct ks_known {
-    size_t n, probes;   /* dimension of the operator; number of probes                         */
-    double abs_max;     /* lambda_abs_max = max(|lambda_max|, |lambda_min|), over all probes   */
-    double noise_floor; /* |eigenvalues| below it cannot be told from zero                     */
-    size_t null;        /* dimension of the known null space; 0: none, or nobody looked        */
-    bool unweighted;    /* all Ritz values of a probe count alike                              */
-    double null_dimension, null_residual, dead_dimension; /* figures; NaN: nobody looked        */
-};
+#include "ks/known.h"
 
 /* theta_i, w_i, r_i: Ritz values (ascending), weights (sum 1), residual bounds. Of an exact
  * spectrum: the eigenvalues, 1/n, 0. */
@@ -33,17 +25,13 @@ double ks_probe_smallest_size(const struct ks_probe *p); /* min |theta| */
 double ks_probe_lambda_max(const struct ks_probe *p);
 double ks_probe_lambda_max_residual(const struct ks_probe *p);
 double ks_probe_lambda_max_upper(const struct ks_probe *p);
+double ks_probe_lambda_max_data_se(const struct ks_probe *p);
 double ks_probe_lambda_min(const struct ks_probe *p);
 double ks_probe_lambda_min_residual(const struct ks_probe *p);
+double ks_probe_lambda_min_lower(const struct ks_probe *p);
+double ks_probe_lambda_min_data_se(const struct ks_probe *p);
 double ks_probe_kappa(const struct ks_probe *p);
 double ks_probe_kappa_lower_bound(const struct ks_probe *p);
-
-/* quantiles.c */
-double ks_probe_kappa_q90(const struct ks_probe *p);
-double ks_probe_kappa_q50(const struct ks_probe *p);
-
-/* effective_bound.c */
-double ks_probe_kappa_effective_bound(const struct ks_probe *p);
 
 /* moments.c */
 double ks_probe_kurtosis(const struct ks_probe *p);
@@ -60,9 +48,5 @@ struct ks_ends {
 struct ks_ends ks_probe_ends(const struct ks_probe *p);
 double ks_probe_outliers(const struct ks_probe *p);
 double ks_probe_outlier_gap(const struct ks_probe *p);
-
-/* mass.c */
-double ks_probe_zero_mass(const struct ks_probe *p);
-double ks_probe_negative_mass(const struct ks_probe *p);
 
 #endif

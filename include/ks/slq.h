@@ -24,6 +24,13 @@ struct ks_slq {
      * process does everything. */
     const struct ks_team *world, *team;
     size_t group, groups;
+    /* The start vector of one more probe, the last (NULL: there is none): the whole vector [n], not
+     * zero. */
+    const double *gradient;
+    /* Called with each finished probe with a random start vector, whose Lanczos vectors are still
+     * there; may be NULL. */
+    ks_status (*finished)(void *context, const struct ks_lanczos *lanczos);
+    void *finished_context;
     /* Called where a probe goes on from steps on disk, and after each step; may be NULL. */
     void (*resumed)(void *context, const struct ks_lanczos *lanczos);
     void (*watch)(void *context, const struct ks_lanczos *lanczos);
@@ -36,8 +43,9 @@ size_t ks_slq_group(const struct ks_team *world, int rank, size_t groups);
 /* The first process of the group that takes this probe. */
 int ks_slq_first(const struct ks_team *world, size_t probe, size_t groups);
 
-/* Fills probes, order, alpha, beta, steps, ritz, weight and residual of an empty spectrum, which
- * owns them also after a failure; on every process of the world, which fail together. */
+/* Fills probes, gradient, order, alpha, beta, steps, ritz, weight, residual and start_norm2 of an
+ * empty spectrum, which owns them also after a failure; on every process of the world, which fail
+ * together. */
 ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq,
                  struct ks_spectrum *spectrum);
 

@@ -8,7 +8,10 @@
 #include "ks/error.h"
 #include "ks/spectrum.h"
 
+struct ks_certificates;
 struct ks_null;
+
+enum { KS_SUMMARY_PART = 30 }; /* statistics are repeated at m = 30, 60, ... */
 
 /* What the figures need beside the spectrum. */
 struct ks_summary_terms {
@@ -18,6 +21,8 @@ struct ks_summary_terms {
     double shift;         /* the operator's value on directions along which the loss does not */
                           /* change: what the weight decay adds                               */
     const struct ks_null *null; /* those directions; NULL: nobody looked                      */
+    size_t rank; /* the rank of the operator is at most that; 0: no bound is known          */
+    const struct ks_certificates *certificates; /* NULL: none were formed                       */
     /* The published code's Lanczos process: weights of leading parts are made alike, as those of
      * the whole must be already (ks_summary_unweight), and figures that need weights or an
      * orthonormal basis are left out. */

@@ -14,6 +14,8 @@
 struct ks_watch {
     const char *checkpoint;
     size_t dimension, products; /* of the operator; in all */
+    size_t before;              /* products before the first Lanczos step */
+    size_t probes;              /* with random start vectors             */
     size_t order, groups; /* steps per probe; groups of processes, which take turns at probes */
     const struct ks_budget *budget;
     bool quiet;

@@ -39,6 +39,16 @@ static ks_status read_summary(const struct ks_h5 *h5, struct ks_spectrum *s)
     return ks_h5_read_attributes(h5, "/summary", &s->summary);
 }
 
+/* Attributes of a group that a spectrum may lack. */
+static ks_status read_optional(const struct ks_h5 *h5, const char *group,
+                               struct ks_attributes *list)
+{
+    bool there;
+
+    KS_TRY(ks_h5_has(h5, group, &there));
+    return there ? ks_h5_read_attributes(h5, group, list) : KS_OK;
+}
+
 static ks_status read_steps(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
     const struct ks_h5_shape shape = {1, {s->probes}};
@@ -72,6 +82,20 @@ static ks_status check_padding(const struct ks_h5 *h5, const char *object,
     return KS_OK;
 }
 
+/* The attribute `start` has a word for each probe; a probe that starts at the gradient is the last.
+ */
+static bool starts_at_gradient(const struct ks_attributes *lanczos)
+{
+    static const char word[] = "gradient";
+    const struct ks_attribute *start = ks_attribute_find(lanczos, "start");
+    size_t length;
+
+    if (!start || start->type != KS_ATTRIBUTE_STRING)
+        return false;
+    length = strlen(start->string);
+    return length >= strlen(word) && strcmp(start->string + length - strlen(word), word) == 0;
+}
+
 static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
     struct ks_h5_shape shape;
@@ -86,6 +110,8 @@ static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
     s->probes = shape.dims[0];
     s->order = shape.dims[1];
     KS_TRY(ks_h5_has(h5, "/lanczos", &lanczos));
+    KS_TRY(read_optional(h5, "/lanczos", &s->lanczos));
+    s->gradient = starts_at_gradient(&s->lanczos);
     if (lanczos) {
         KS_TRY(read_steps(h5, s));
         KS_TRY(ks_h5_read_new(h5, "/lanczos/alpha", &shape, &s->alpha));
@@ -125,6 +151,7 @@ static ks_status read_all(const struct ks_h5 *h5, struct ks_spectrum *s)
     KS_TRY(read_root(h5, s));
     KS_TRY(read_summary(h5, s));
     KS_TRY(read_probes(h5, s));
+    KS_TRY(read_optional(h5, "/certificate", &s->certificate));
     return read_density(h5, s);
 }
 
@@ -156,6 +183,7 @@ static ks_status write_probes(struct ks_h5 *h5, const struct ks_spectrum *s)
         for (size_t i = 0; i < s->probes; i++)
             steps[i] = (double)s->steps[i];
         KS_GO(ks_h5_group(h5, "/lanczos"));
+        KS_GO(ks_h5_write_attributes(h5, "/lanczos", &s->lanczos));
         KS_GO(ks_h5_write(h5, "/lanczos/alpha", KS_H5_F64, &shape, s->alpha));
         KS_GO(ks_h5_write(h5, "/lanczos/beta", KS_H5_F64, &shape, s->beta));
         KS_GO(ks_h5_write(h5, "/lanczos/steps", KS_H5_I64, &row, steps));
@@ -187,6 +215,10 @@ static ks_status write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
     KS_TRY(ks_h5_write_attributes(h5, "/", &s->attributes));
     KS_TRY(write_probes(h5, s));
     KS_TRY(write_density(h5, s));
+    if (s->certificate.n > 0) {
+        KS_TRY(ks_h5_group(h5, "/certificate"));
+        KS_TRY(ks_h5_write_attributes(h5, "/certificate", &s->certificate));
+    }
     KS_TRY(ks_h5_group(h5, "/summary"));
     return ks_h5_write_attributes(h5, "/summary", &s->summary);
 }
@@ -206,15 +238,23 @@ done:
     return status;
 }
 
+size_t ks_spectrum_random(const struct ks_spectrum *s)
+{
+    return s->probes - s->gradient;
+}
+
 void ks_spectrum_free(struct ks_spectrum *s)
 {
     if (!s)
         return;
     ks_attributes_clear(&s->attributes);
     ks_attributes_clear(&s->summary);
+    ks_attributes_clear(&s->lanczos);
+    ks_attributes_clear(&s->certificate);
     free(s->alpha);
     free(s->beta);
     free(s->steps);
+    free(s->start_norm2);
     free(s->ritz);
     free(s->weight);
     free(s->residual);
