@@ -1,5 +1,6 @@
 #include "ks/primal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,11 @@ static ks_status fold_parameters(struct ks_primal *p)
     return KS_OK;
 }
 
+double ks_primal_unit(const struct ks_loss *loss)
+{
+    return loss->weight > 0 ? ldexp(1, ilogb(loss->weight)) : 1;
+}
+
 /* All but the parameters: nothing that is large. */
 static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
 {
@@ -43,6 +49,8 @@ static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
     p->output_scale = 1 /
                       ((double)(problem->minibatches + problem->elsewhere) * (double)c->loss_rows);
     KS_TRY(ks_fold_new(arch, problem->evaluation, &p->fold));
+    p->unit = ks_primal_unit(&arch->loss);
+    p->fold->arch->loss.weight /= p->unit;
     return KS(net_new)(p->fold->arch, p->rows, c->loss_rows, problem->evaluation, &p->net);
 }
 
@@ -240,10 +248,10 @@ ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *
     for (size_t k = 0; k < workers; k++)
         *loss += losses[k];
     for (size_t i = 0; i < n; i++) {
-        gradient[i] = problem->scale * (gradient[i] + decay * critic->w[i]);
+        gradient[i] = problem->scale * (primal->unit * gradient[i] + decay * critic->w[i]);
         squares += critic->w[i] * critic->w[i];
     }
-    *loss = problem->scale * (*loss + decay / 2 * squares);
+    *loss = problem->scale * (primal->unit * *loss + decay / 2 * squares);
 done:
     free(block);
     free(sums);

@@ -12,15 +12,18 @@
  * (fold.h). What depends on theta alone comes from primal.h and is kept as far as the memory
  * allows. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <cblas.h>
 #include <omp.h>
 
 #include "ks/memory.h"
 #include "ks/net.h"
 #include "ks/operator.h"
 #include "ks/primal.h"
+#include "ks/rng.h"
 
 enum kind { HESSIAN, GGN, RESIDUAL };
 
@@ -37,6 +40,7 @@ struct worker {
 struct curvature {
     const struct ks_problem *problem;
     enum kind kind;
+    double stretch; /* products are those of stretch v, divided by it: see find_stretch */
     struct ks_primal *primal;
     struct ks_arch *arch; /* the folded description */
     struct ks_net *net;
@@ -153,6 +157,44 @@ static void compute(const struct curvature *h, struct worker *t, size_t pair, re
         h->input[pair * h->primal->input + i] = (real)parts.input[i];
 }
 
+/* A power of two that keeps products inside the range of float32 where the operator is tiny or
+ * huge. The size a of the operator comes from a float64 product of the first minibatch with a
+ * random vector. What runs forward in a product is of the size stretch a^1/2, what runs back of
+ * stretch a: a^-3/4 leaves them at equal distances from 1. */
+static ks_status find_stretch(struct curvature *h)
+{
+    static const double FAR = 40; /* binary orders of magnitude */
+    struct ks_checkpoint first = *h->problem->checkpoint;
+    struct ks_problem problem = *h->problem;
+    struct ks_operator *a = NULL;
+    struct ks_rng rng = ks_rng_start(0, 0);
+    double *v = NULL, *product, order;
+    size_t n = first.critic.ensemble * first.critic.arch->parameters;
+    ks_status status = KS_OK;
+
+    h->stretch = 1;
+    if (sizeof(real) == sizeof(double) || h->problem->minibatches == 0)
+        return KS_OK;
+    first.minibatches = problem.minibatches = 1;
+    problem.checkpoint = &first;
+    problem.weight_decay = 0;
+    problem.scale = 1 / h->primal->unit;
+    KS_GO(h->kind == GGN ? ks_ggn_new_f64(&problem, &a) : ks_hessian_new_f64(&problem, &a));
+    KS_GO(ks_operator_prepare(a, 0));
+    KS_GO(ks_alloc(2 * n, sizeof *v, &v));
+    product = v + n;
+    for (size_t i = 0; i < n; i++)
+        v[i] = ks_rng_normal(&rng);
+    KS_GO(ks_operator_apply(a, v, product));
+    order = log2(cblas_dnrm2((int)n, product, 1) / cblas_dnrm2((int)n, v, 1));
+    if (isfinite(order) && fabs(order) > FAR)
+        h->stretch = exp2(-round(0.75 * order));
+done:
+    ks_operator_free(a);
+    free(v);
+    return status;
+}
+
 /* Computes every pair once: the inputs, the gradient, and the blocks as far as the memory goes.
  * Worker k takes minibatches k, k + workers, ...: the order of the sums is fixed. */
 static ks_status curvature_prepare(void *self, size_t memory)
@@ -161,6 +203,7 @@ static ks_status curvature_prepare(void *self, size_t memory)
     size_t n = h->problem->minibatches, pairs = h->critics * n, size = h->net->kept * sizeof(real);
     size_t fit = memory / size, folded = h->critics * h->arch->parameters;
 
+    KS_TRY(find_stretch(h));
     h->n_kept = fit < pairs ? fit : pairs;
     KS_TRY(ks_alloc(h->n_kept * h->net->kept, sizeof *h->kept, &h->kept));
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
@@ -224,6 +267,7 @@ static void multiply(struct curvature *h, size_t critic)
         h->folded[i] = 0;
         for (size_t k = 0; k < h->n_workers; k++)
             h->folded[i] += (double)h->worker[k].sum[i];
+        h->folded[i] /= h->stretch;
     }
 }
 
@@ -253,6 +297,7 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
     size_t n = critics->arch->parameters, folded = h->arch->parameters;
     bool decays = h->kind != RESIDUAL && !h->problem->follower;
     double decay = decays ? h->problem->weight_decay : 0, c = h->problem->scale;
+    const double unit = h->primal->unit;
 
     assert(h->kept); /* it has been prepared */
     memset(out, 0, critics->ensemble * n * sizeof *out);
@@ -261,6 +306,8 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
 
         ks_fold_tangent(h->primal->fold, critics->w + at, v + at, h->v_folded);
         clear_shifts(h->net, h->v_folded);
+        for (size_t i = 0; i < folded && h->stretch != 1; i++)
+            h->v_folded[i] *= h->stretch;
         to_real(folded, h->v_folded, h->v);
         multiply(h, e);
         clear_shifts(h->net, h->folded);
@@ -268,7 +315,7 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
                         h->bar ? h->bar + e * folded : NULL, h->folded, out + at);
 #pragma omp parallel for schedule(static)
         for (size_t i = at; i < at + n; i++)
-            out[i] = c * (out[i] + decay * v[i]);
+            out[i] = c * (unit * out[i] + decay * v[i]);
     }
     return KS_OK;
 }
@@ -283,6 +330,7 @@ static ks_status build(const struct ks_problem *problem, enum kind kind, struct 
     h->critics = ks_primal_critics(problem);
     KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
     KS_TRY(KS(arch_parse)(h->primal->fold->arch->text, "/critic", c->critic.arch->in, &h->arch));
+    h->arch->loss.weight /= h->primal->unit;
     KS_TRY(KS(net_new)(h->arch, h->primal->rows, c->loss_rows, problem->evaluation, &h->net));
     KS_TRY(allocate(h));
     return make_workers(h);

@@ -23,12 +23,17 @@ struct ks_primal {
     size_t rows; /* of a minibatch that take part: R, or B where rows do not influence each other */
     size_t input;        /* numbers of a minibatch's input: rows * its width */
     double output_scale; /* 1/(N B): the weight of one row's loss */
+    /* A power of two. All that is computed is that of the loss divided by it, whose weight is about
+     * 1: a tiny or a huge weight would leave the range of float32. */
+    double unit;
 };
 
 /* Checks that the problem fits its checkpoint. The caller frees with ks_primal_free. */
 ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
+/* The power of two next to the loss's weight. */
+double ks_primal_unit(const struct ks_loss *loss);
 
 /* The bytes that every operator of the problem allocates before it is prepared, at the least, with
  * products in float32 if `single`: known from sizes alone, so that what does not fit is refused
@@ -46,9 +51,9 @@ struct ks_primal_block {
 };
 size_t ks_primal_block(const struct ks_primal *primal);
 
-/* Fills the block, into which *parts then points. Returns this critic's and minibatch's part of L,
- * and adds that of its gradient to gradient [P of the folded critic] unless that is NULL; neither
- * has weight decay or scale in it. Thread-safe. */
+/* Fills the block, into which *parts then points. Returns this critic's and minibatch's part of
+ * L / unit, and adds that of its gradient to gradient [P of the folded critic] unless that is NULL;
+ * neither has weight decay or scale in it. Thread-safe. */
 double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t minibatch,
                          double *block, struct ks_primal_block *parts, double *gradient);
 
