@@ -1,0 +1,310 @@
+/* The Gauss-Radau bounds of a spectral measure: that they hold, and that they are attained. */
+#include "ks/radau.h"
+
+#include <string.h>
+
+#include <lapacke.h>
+
+#include "ks/memory.h"
+#include "measures.h"
+#include "test.h"
+
+enum { N = 60 };
+
+/* A discrete measure with nodes `value` and the squares of `start` as weights. */
+static void fill_measure(size_t n, uint64_t seed, int kind, double *value, double *start)
+{
+    struct ks_rng rng = ks_rng_start(seed, (uint64_t)kind);
+
+    for (size_t i = 0; i < n; i++) {
+        value[i] = kind == 0   ? ks_rng_uniform(&rng, -1, 1)
+                   : kind == 1 ? pow(10, -6 * (double)i / (double)n)
+                   : kind == 2 ? ks_rng_normal(&rng) * 1e-3 + (i < 3 ? 1 + (double)i : 0)
+                               : ks_rng_normal(&rng);
+        start[i] = kind == 3 && i % 3 > 0 ? 1e-3 * ks_rng_normal(&rng) : ks_rng_normal(&rng);
+    }
+}
+
+static struct ks_radau *radau_of(size_t n, const double *value, const double *start, size_t m)
+{
+    struct lanczos_run run = {
+        .n = n, .most = m, .value = value, .start = start, .breakdown = 1e-13};
+    double alpha[N], beta[N];
+    bool ended;
+    struct ks_radau *r;
+    size_t steps = run_lanczos(&run, alpha, beta, &ended);
+
+    assert_ok(ks_radau_new(steps, alpha, beta, ended, &r));
+    return r;
+}
+
+/* The share of nodes in [low, high], without nodes at `low` and `high` themselves if `open`. */
+static double share(size_t n, const double *value, const double *start, double low, double high,
+                    bool open)
+{
+    double sum = 0, all = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        bool in = open ? value[i] > low && value[i] < high : value[i] >= low && value[i] <= high;
+
+        all += start[i] * start[i];
+        sum += in ? start[i] * start[i] : 0;
+    }
+    return sum / all;
+}
+
+/* One step, mean a and variance b^2: mu((-inf, x)) is at most b^2 / (b^2 + (a - x)^2) for x < a,
+ * and at least (x - a)^2 / (b^2 + (x - a)^2) for x > a (Cantelli). */
+static void test_one_step(void **state)
+{
+    const double a = 3, b = 2;
+    struct ks_radau *r;
+    struct ks_range mu;
+
+    (void)state;
+    assert_ok(ks_radau_new(1, &a, &b, false, &r));
+    assert_ok(ks_radau_below(r, 2, &mu));
+    assert_close(mu.lower, 0, 0);
+    assert_close(mu.upper, 4.0 / 5, 1e-15);
+    assert_ok(ks_radau_below(r, 7, &mu));
+    assert_close(mu.lower, 16.0 / 20, 1e-15);
+    assert_close(mu.upper, 1, 0);
+    assert_ok(ks_radau_below(r, 3, &mu)); /* the Ritz value */
+    assert_close(mu.lower, 0, 0);
+    assert_close(mu.upper, 1, 0);
+    assert_ok(ks_radau_within(r, 7, &mu));
+    assert_close(mu.lower, 16.0 / 20 - 4.0 / 104, 1e-15);
+    assert_close(mu.upper, 1, 0);
+    assert_ok(ks_radau_within(r, -1, &mu));
+    assert_close(mu.upper, 0, 0);
+    ks_radau_free(r);
+}
+
+/* What rounding moves: nodes, not weights. */
+static const double MOVED = 1e-13, ROUNDING = 1e-11;
+
+static void check_holds(struct ks_radau *r, size_t n, const double *value, const double *start,
+                        double x)
+{
+    double moved = MOVED * r->size;
+    struct ks_range mu;
+
+    assert_ok(ks_radau_below(r, x, &mu));
+    assert_true(mu.lower <= share(n, value, start, -INFINITY, x + moved, true) + ROUNDING);
+    assert_true(mu.upper >= share(n, value, start, -INFINITY, x - moved, false) - ROUNDING);
+    x = fabs(x);
+    assert_ok(ks_radau_within(r, x, &mu));
+    assert_true(mu.lower <= share(n, value, start, -x - moved, x + moved, false) + ROUNDING);
+    assert_true(mu.upper >= share(n, value, start, -x + moved, x - moved, false) - ROUNDING);
+}
+
+/* Every measure is within its own bounds: at each of its nodes, between them, next to Ritz values,
+ * outside; for all orders. */
+static void test_bounds_hold(void **state)
+{
+    static const double near[] = {0, 1e-3, -1e-6, 1e-9, -1e-12, 1e-15};
+
+    (void)state;
+    for (int kind = 0; kind < 4; kind++)
+        for (size_t m = 1; m <= N; m = m < 8 ? m + 1 : 2 * m - 5) {
+            double value[N], start[N];
+            struct ks_radau *r;
+
+            fill_measure(N, m, kind, value, start);
+            r = radau_of(N, value, start, m);
+            for (size_t i = 0; i < N; i++) {
+                check_holds(r, N, value, start, value[i]);
+                check_holds(r, N, value, start, (value[i] + value[(i * 7 + 1) % N]) / 2);
+                check_holds(r, N, value, start, 3 * value[i]);
+            }
+            for (size_t i = 0; i < r->m; i++)
+                for (size_t k = 0; k < 6; k++)
+                    check_holds(r, N, value, start, r->theta[i] + near[k] * r->size);
+            ks_radau_free(r);
+        }
+}
+
+/* The rule itself, by a dense eigensolver: nodes, ascending, and first components. Gives false
+ * where a node is so far out that a matrix made from them again would be too inaccurate. */
+static bool rule_at(const struct ks_radau *r, double x, double *node, double *first)
+{
+    size_t n = r->m + 1;
+    static double matrix[(N + 1) * (N + 1)];
+    double delta = 0;
+
+    memset(matrix, 0, sizeof matrix);
+    for (size_t i = 0; i < r->m; i++) {
+        delta += r->residual[i] * r->residual[i] / (r->theta[i] - x);
+        matrix[i * n + i] = r->alpha[i];
+        matrix[i * n + i + 1] = matrix[(i + 1) * n + i] = r->beta[i];
+    }
+    matrix[n * n - 1] = x + delta;
+    assert_int_equal(
+        LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)n, matrix, (lapack_int)n, node), 0);
+    for (size_t i = 0; i < n; i++)
+        first[i] = matrix[i * n];
+    return fabs(delta) < 10 * r->size;
+}
+
+/* The rule is a measure with the same Jacobi matrix, it has a node at x, and its weights below x
+ * and up to x are the bounds: so there are no tighter ones. (Without the kinds in which eigenvalues
+ * converge: a matrix made again from weights of 1e-30 is too inaccurate.) */
+static void test_bounds_are_attained(void **state)
+{
+    size_t compared = 0;
+
+    (void)state;
+    for (int kind = 0; kind < 4; kind += 3)
+        for (size_t m = 1; m <= 9; m++)
+            for (size_t trial = 0; trial < 12; trial++) {
+                double value[N], start[N], node[N], first[N], x, less = 0;
+                struct ks_radau *r, *again;
+                struct ks_range mu;
+                size_t at = 0;
+
+                fill_measure(N, m, kind, value, start);
+                r = radau_of(N, value, start, m);
+                x = r->theta[0] + ((double)trial - 0.9) / 9.7 * (r->theta[r->m - 1] - r->theta[0]);
+                x = m == 1 ? r->theta[0] + ((double)trial - 5.5) * r->beta[0] : x;
+                if (!rule_at(r, x, node, first)) {
+                    ks_radau_free(r);
+                    continue;
+                }
+                compared++;
+                again = radau_of(m + 1, node, first, m);
+                assert_int_equal(again->m, m);
+                for (size_t j = 0; j < m; j++) {
+                    assert_close(again->alpha[j], r->alpha[j], 1e-6 * r->size);
+                    assert_close(again->beta[j], r->beta[j], 1e-6 * r->size);
+                }
+                while (at < m && node[at + 1] <= x + 1e-10 * r->size)
+                    less += first[at] * first[at], at++;
+                assert_close(node[at], x, 1e-11 * r->size);
+                assert_ok(ks_radau_below(r, x, &mu));
+                assert_close(mu.lower, less, 1e-11);
+                assert_close(mu.upper, less + first[at] * first[at], 1e-11);
+                ks_radau_free(again);
+                ks_radau_free(r);
+            }
+    assert_true(compared > 100);
+}
+
+/* At a Ritz value T's own weights are the bounds, which are continuous and ascend. */
+static void test_at_ritz_values(void **state)
+{
+    double value[N], start[N], below = 0;
+    struct ks_radau *r;
+    struct ks_range last = {0, 0}, mu;
+
+    (void)state;
+    fill_measure(N, 3, 0, value, start);
+    r = radau_of(N, value, start, 14);
+    for (size_t i = 0; i < r->m; i++) {
+        for (int side = -1; side <= 1; side++) {
+            assert_ok(ks_radau_below(r, r->theta[i] + side * 1e-7, &mu));
+            assert_close(mu.lower, below, side == 0 ? 0 : 1e-4);
+            assert_close(mu.upper, below + r->weight[i], side == 0 ? 1e-15 : 1e-4);
+            assert_true(mu.lower >= last.lower - 1e-13 && mu.upper >= last.upper - 1e-13);
+            last = mu;
+        }
+        below += r->weight[i];
+    }
+    for (double x = -1.2; x < 1.2; x += 1e-3) {
+        last = mu;
+        assert_ok(ks_radau_below(r, x, &mu));
+        assert_true(x == -1.2 ||
+                    (mu.lower >= last.lower - 1e-13 && mu.upper >= last.upper - 1e-13));
+    }
+    ks_radau_free(r);
+}
+
+/* Four eigenvalues, one of them threefold: after four steps the measure is known. */
+static void test_ended(void **state)
+{
+    const double value[] = {-2, 1, 1, 1, 2.5, 0}, start[] = {1, 2, 1, 1, 2, 1};
+    struct ks_radau *r = radau_of(6, value, start, 6);
+    struct ks_range mu;
+
+    (void)state;
+    assert_int_equal(r->m, 4);
+    assert_true(r->ended);
+    for (size_t k = 0; k < 12; k++) {
+        double x = -3 + 0.51 * (double)k;
+
+        assert_ok(ks_radau_below(r, x, &mu));
+        assert_close(mu.lower, share(6, value, start, -INFINITY, x, true), 1e-14);
+        assert_close(mu.upper, mu.lower, 0);
+        assert_ok(ks_radau_within(r, fabs(x), &mu));
+        assert_close(mu.lower, share(6, value, start, -fabs(x), fabs(x), false), 1e-14);
+        assert_close(mu.upper, mu.lower, 0);
+    }
+    ks_radau_free(r);
+    for (double alpha = -2, beta = 0; alpha <= 2; alpha += 4) { /* both ends are in the interval */
+        assert_ok(ks_radau_new(1, &alpha, &beta, true, &r));
+        assert_ok(ks_radau_within(r, 2, &mu));
+        assert_close(mu.lower, 1, 0);
+        assert_ok(ks_radau_within(r, 1.999, &mu));
+        assert_close(mu.upper, 0, 0);
+        ks_radau_free(r);
+    }
+}
+
+/* The operator's scale changes nothing. */
+static void test_scales(void **state)
+{
+    static const double scale[] = {1e-60, 1e60};
+    double value[N], scaled[N], start[N];
+    struct ks_radau *r, *other;
+
+    (void)state;
+    fill_measure(N, 9, 1, value, start);
+    r = radau_of(N, value, start, 15);
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t i = 0; i < N; i++)
+            scaled[i] = scale[s] * value[i];
+        other = radau_of(N, scaled, start, 15);
+        for (double x = 1e-7; x < 2; x *= 1.7) {
+            struct ks_range mu, of;
+
+            assert_ok(ks_radau_within(r, x, &mu));
+            assert_ok(ks_radau_within(other, x * scale[s], &of));
+            assert_close(of.lower, mu.lower, 1e-10);
+            assert_close(of.upper, mu.upper, 1e-10);
+        }
+        ks_radau_free(other);
+    }
+    ks_radau_free(r);
+}
+
+static void test_memory(void **state)
+{
+    const double alpha[] = {1, 2}, beta[] = {0.5, 0.25};
+    ks_status status = KS_MEMORY;
+    struct ks_radau *r;
+
+    (void)state;
+    for (size_t k = 1; status == KS_MEMORY; k++) {
+        ks_alloc_fail_at(k);
+        status = ks_radau_new(2, alpha, beta, false, &r);
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK ? k > 9 : r == NULL);
+    }
+    assert_ok(status);
+    ks_radau_free(r);
+    ks_radau_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_step),
+        cmocka_unit_test(test_bounds_hold),
+        cmocka_unit_test(test_bounds_are_attained),
+        cmocka_unit_test(test_at_ritz_values),
+        cmocka_unit_test(test_ended),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
