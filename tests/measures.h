@@ -7,17 +7,17 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include <cblas.h>
+
 #include "ks/rng.h"
 
-/* m steps at most, with full reorthogonalization, from `start` [n], which need not have norm 1:
- * alpha, beta [m]. Gives the steps; *ended where beta fell below `breakdown` times the largest
- * coefficient. `noise` [n] (NULL: none) is added to each product, scaled by a normal number. */
 struct lanczos_run {
-    size_t n, most;
-    const double *value, *start;
-    double breakdown;
-    double noise; /* standard deviation of what is added to each entry of a product */
-    struct ks_rng rng;
+    size_t n, most;      /* dimension; the most steps                                        */
+    const double *value; /* [n] eigenvalues                                                  */
+    const double *start; /* [n], of any norm                                                 */
+    double breakdown;    /* the space ends where beta is below this part of the largest one  */
+    double noise;        /* standard deviation of what is added to each entry of a product   */
+    struct ks_rng rng;   /* for that                                                         */
 };
 
 static inline double dot(size_t n, const double *a, const double *b)
@@ -31,15 +31,21 @@ static inline double dot(size_t n, const double *a, const double *b)
 
 static inline void orthogonalize(size_t n, size_t count, const double *basis, double *w)
 {
-    for (size_t turn = 0; turn < 2; turn++)
-        for (size_t k = 0; k < count; k++) {
-            double part = dot(n, basis + k * n, w);
+    double *part = malloc(count * sizeof *part);
 
-            for (size_t i = 0; i < n; i++)
-                w[i] -= part * basis[k * n + i];
-        }
+    if (!part)
+        abort();
+    for (size_t turn = 0; turn < 2; turn++) {
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)count, (int)n, 1, basis, (int)n, w, 1, 0,
+                    part, 1);
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)count, (int)n, -1, basis, (int)n, part, 1, 1, w,
+                    1);
+    }
+    free(part);
 }
 
+/* With full reorthogonalization: the steps taken, alpha and beta [most], and whether the space
+ * ended. */
 static inline size_t run_lanczos(struct lanczos_run *run, double *alpha, double *beta, bool *ended)
 {
     size_t n = run->n, steps = 0;

@@ -1,0 +1,119 @@
+/* How often the 99% intervals miss, in many runs; it prints how wide they are. */
+#include <stdio.h>
+
+#include "ks/beta.h"
+#include "trials.h"
+
+enum { TRIALS = 40, CLAIMS = KS_DIRECTIONS + KS_QUANTILES + 2 };
+
+static const char *const claims[CLAIMS] = {"directions_1e1", "directions_1e2", "directions_1e3",
+                                           "directions_1e4", "kappa_q99",      "kappa_q90",
+                                           "kappa_q50",      "zero_mass",      "negative_mass"};
+
+/* The most misses of `runs` that a rate of 1% leaves possible, in a test at 1%. */
+static size_t most_misses(size_t runs)
+{
+    size_t most = 0;
+
+    /* the probability of more than `most` is I_0.01(most + 1, runs - most) */
+    while (ks_beta_lower_tail((double)most + 1, (double)(runs - most), 0.01) > 0.01)
+        most++;
+    return most;
+}
+
+struct interval {
+    double lower, value, upper;
+};
+
+/* All that is claimed, with what is true; `value` of a share is the estimate, else NaN. */
+static void list(const struct ks_shares *shares, const struct ks_shares *truth,
+                 struct interval claim[CLAIMS], double value[CLAIMS])
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < KS_DIRECTIONS; i++, k++) {
+        const struct ks_share *s = &shares->directions[i];
+
+        claim[k] = (struct interval){s->lower, s->value, s->upper};
+        value[k] = truth->directions[i].value;
+    }
+    for (size_t i = 0; i < KS_QUANTILES; i++, k++) {
+        claim[k] = (struct interval){shares->kappa_q[i].lower, NAN, shares->kappa_q[i].upper};
+        value[k] = truth->kappa_q[i].lower;
+    }
+    claim[k] = (struct interval){shares->zero_mass.lower, shares->zero_mass.value,
+                                 shares->zero_mass.upper};
+    value[k++] = truth->zero_mass.value;
+    claim[k] = (struct interval){shares->negative_mass.lower, shares->negative_mass.value,
+                                 shares->negative_mass.upper};
+    value[k++] = truth->negative_mass.value;
+}
+
+static void print_widths(const char *name, size_t probes, const double *width)
+{
+    printf("%-16s P = %zu, median upper/lower:", name, probes);
+    for (size_t k = 0; k < KS_DIRECTIONS + KS_QUANTILES; k++)
+        printf(" %s %.3g", strchr(claims[k], '_') + 1, width[k]);
+    printf("\n");
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void cover(size_t kind, size_t probes, size_t misses[CLAIMS])
+{
+    struct spectrum s = {.null = 0};
+    double width[CLAIMS][TRIALS], median[CLAIMS];
+
+    spectra[kind].fill(&s);
+    for (size_t seed = 0; seed < TRIALS; seed++) {
+        struct trial t;
+        struct ks_shares shares, truth;
+        struct interval claim[CLAIMS];
+        double value[CLAIMS];
+
+        make_trial(&s, probes, seed, 0, &t);
+        truth = truth_of(&s, t.in.h);
+        assert_ok(ks_shares(&t.in, &shares));
+        list(&shares, &truth, claim, value);
+        for (size_t k = 0; k < CLAIMS; k++) {
+            misses[k] += !(claim[k].lower <= value[k] && value[k] <= claim[k].upper);
+            assert_true(isnan(claim[k].value) ||
+                        (claim[k].lower <= claim[k].value && claim[k].value <= claim[k].upper));
+            width[k][seed] = isinf(claim[k].upper) ? INFINITY : claim[k].upper / claim[k].lower;
+        }
+    }
+    for (size_t k = 0; k < CLAIMS; k++) {
+        qsort(width[k], TRIALS, sizeof(double), ascending);
+        median[k] = width[k][TRIALS / 2];
+    }
+    print_widths(spectra[kind].name, probes, median);
+}
+
+/* Each of the nine intervals in 480 runs of each kind of claim; and all of them together. */
+static void test_coverage(void **state)
+{
+    size_t misses[CLAIMS] = {0}, runs = 0, all = 0;
+
+    (void)state;
+    for (size_t kind = 0; kind < SPECTRA; kind++)
+        for (size_t probes = 1; probes <= 3; probes += 2, runs += TRIALS)
+            cover(kind, probes, misses);
+    for (size_t k = 0; k < CLAIMS; k++) {
+        printf("%s: %zu misses of %zu\n", claims[k], misses[k], runs);
+        assert_true(misses[k] <= most_misses(runs));
+        all += misses[k];
+    }
+    assert_true(all > 0); /* intervals that never miss are too wide */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
