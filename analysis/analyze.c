@@ -280,6 +280,7 @@ static ks_status run_probes(const struct ks_analysis *o, struct job *job)
                          .probes = o->probes,
                          .seed = o->seed,
                          .single = job->budget.single_basis,
+                         .single_products = o->single,
                          .xqc = o->compat,
                          .keep = job->stem,
                          .key = job->key,

@@ -38,10 +38,14 @@ static double largest_size(const struct ks_known *k, const struct ks_probe *prob
     return size;
 }
 
-/* Measurements on null directions replace the products' eps: the size of their products, and what a
+/* Half of the floor is h: so far may rounding have moved an eigenvalue. Where a Krylov space ended,
+ * it is invariant under an operator that differs by the last beta from the one that was computed.
+ *
+ * Measurements on null directions replace the products' eps: the size of their products, and what a
  * product of the largest size would put into their space. Where both are exactly zero, no rounding
  * was measured. */
-static double find_floor(const struct ks_summary_terms *t, double abs_max)
+static double find_floor(const struct ks_summary_terms *t, size_t n_probes,
+                         const struct ks_probe *probe, double abs_max)
 {
     const struct ks_null *null = t->null;
     bool measured = null && null->dimension > 0 && (null->product > 0 || null->leak > 0);
@@ -50,6 +54,9 @@ static double find_floor(const struct ks_summary_terms *t, double abs_max)
 
     if (t->certificates)
         floor = fmax(floor, 2 * t->certificates->error);
+    for (size_t i = 0; i < n_probes; i++)
+        if (probe[i].ended)
+            floor = fmax(floor, 2 * probe[i].beta[probe[i].steps - 1]);
     return fmax(floor, NOISE * t->basis_epsilon * abs_max);
 }
 
@@ -64,6 +71,10 @@ static void find_null(const struct ks_summary_terms *t, struct ks_known *k)
     k->null_residual = k->abs_max > 0 ? null->product / k->abs_max : NAN;
     if (t->shift == 0 && !(t->certificates && t->certificates->refuted))
         k->null = null->dimension + null->dead;
+    if (k->null > 0 && t->certificates && t->certificates->basis) {
+        k->null = t->certificates->basis->dimension;
+        k->null_known = true;
+    }
     k->null_dimension = fmax((double)null->dimension, (double)k->rank_null);
     k->dead_dimension = (double)null->dead;
 }
@@ -122,7 +133,7 @@ struct ks_known ks_known_find(const struct ks_summary_terms *t, bool exact, size
     k.certified = c && c->certified && part == SIZE_MAX;
     k.part = c && part == SIZE_MAX ? c->parts : part;
     k.abs_max = largest_size(&k, probe);
-    k.noise_floor = find_floor(t, k.abs_max);
+    k.noise_floor = find_floor(t, n_probes, probe, k.abs_max);
     k.h = k.noise_floor / 2;
     if (k.certified)
         k.abs_max = certified_size(c);

@@ -51,11 +51,11 @@ enum {
  * stops here has Ritz values that are right to 2e-12 |T|. */
 static const double BREAKDOWN = 1e4 * DBL_EPSILON;
 
-/* Vectors that were rounded to float32 leave the Krylov space by that much, and the recurrence
- * makes the error grow likewise: the end is certain to be seen only if it comes within a few steps.
- * After one that is missed come ghosts, whose weights are of the size of rounding. A larger bound
- * would take small eigenvalues for the end; those below this one cannot be told from zero anyway.
- */
+/* Vectors or products that were rounded to float32 leave the Krylov space by that much, and the
+ * recurrence makes the error grow likewise: the end is certain to be seen only if it comes within a
+ * few steps. After one that is missed come ghosts, whose weights are of the size of rounding. A
+ * larger bound would take small eigenvalues for the end; those below this one cannot be told from
+ * zero anyway. */
 static const double BREAKDOWN_SINGLE = 16 * FLT_EPSILON;
 
 static size_t smaller(size_t a, size_t b)
@@ -303,7 +303,8 @@ static double jacobi_norm(const struct ks_lanczos *l, size_t j)
 /* Counts step j, whose alpha and beta are there. */
 static void count_step(struct ks_lanczos *l, size_t j)
 {
-    double bound = l->xqc ? 0 : l->single ? BREAKDOWN_SINGLE : BREAKDOWN;
+    bool single = l->single || l->single_products;
+    double bound = l->xqc ? 0 : single ? BREAKDOWN_SINGLE : BREAKDOWN;
 
     l->steps = j + 1;
     l->exhausted = l->steps == l->n || l->beta[j] <= bound * jacobi_norm(l, j);

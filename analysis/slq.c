@@ -74,6 +74,7 @@ static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *sl
 
     KS_GO(ks_team_agree(slq->team, ks_lanczos_new(a->n, slq->order, slq->single, slq->team, &l)));
     l->xqc = slq->xqc;
+    l->single_products = slq->single_products;
     for (size_t probe = slq->group; probe < s->probes; probe += groups) {
         size_t row = probe * s->order;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ks/certificate.h"
+#include "ks/intervals.h"
 #include "ks/jacobi.h"
 #include "ks/memory.h"
 #include "ks/order.h"
@@ -209,6 +210,10 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_term
         if (probes > 1 && part == 0 && has_error(f))
             KS_GO(add(s, error, f->name, "_se"));
     }
+    if (!published && part == 0)
+        KS_GO(ks_intervals_add_gradient(s, &known));
+    if (!published)
+        KS_GO(ks_intervals_add(s, &known, probe, suffix));
     if (!published)
         KS_GO(add(s, ks_known_effective_bound(&known, probe), "kappa_effective_bound", suffix));
 done:
@@ -228,6 +233,7 @@ static ks_status whole(struct ks_spectrum *s, const struct ks_summary_terms *ter
                                .weight = s->weight + row,
                                .residual = s->residual + row,
                                .beta = s->beta ? s->beta + row : NULL};
+        p->ended = s->alpha && (p->steps < s->order || p->steps == terms->n);
         if (s->alpha)
             KS_TRY(ks_jacobi_smallest(p->steps, s->alpha + row, s->beta + row, &p->smallest));
         else
@@ -255,7 +261,8 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_summary_ter
                                .theta = theta,
                                .weight = weight,
                                .residual = residual,
-                               .beta = s->beta + row};
+                               .beta = s->beta + row,
+                               .ended = m < part || m == terms->n};
         KS_TRY(ks_jacobi_ritz(m, s->alpha + row, s->beta + row, theta, weight, residual));
         KS_TRY(ks_jacobi_smallest(m, s->alpha + row, s->beta + row, &p->smallest));
         if (terms->unweighted)

@@ -20,6 +20,7 @@ struct ks_known {
     double noise_floor; /* an |eigenvalue| below it cannot be told from zero                    */
     size_t null;        /* d: dimension of the explicit null space, all of it projected out of
                          * sigma; 0: none is known                                              */
+    bool null_known;    /* each probe's share in that space is known (certificates)             */
     size_t rank_null;   /* dimension of the null space by a bound of the rank; no directions    */
     /* Statistics; NaN where nobody looked for null directions. */
     double null_dimension, null_residual, dead_dimension;

@@ -23,6 +23,7 @@ struct ks_lanczos {
     bool exhausted;             /* breakdown: the Krylov space is invariant, no step can follow   */
     double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
     bool single;          /* the basis is kept in float32                                      */
+    bool single_products; /* products are rounded to float32: set by the caller before the start */
     bool xqc;             /* the published code's process, in float32: set by the caller, before
                            * the start, where `single` */
     double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is void once exhausted */

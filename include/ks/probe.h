@@ -15,6 +15,7 @@ struct ks_probe {
     size_t steps;                            /* m                                               */
     const double *theta, *weight, *residual; /* [steps]                                         */
     const double *beta;                      /* [steps] of the Jacobi matrix; NULL: exact       */
+    bool ended;      /* the Krylov space ended: there is no step after the last                 */
     double smallest; /* singular value of the extended Jacobi matrix; exact: smallest |theta|   */
 };
 

@@ -15,9 +15,10 @@
 struct ks_slq {
     size_t order, probes; /* both at least 1 */
     uint64_t seed;
-    bool single;      /* the Lanczos basis in float32                               */
-    bool xqc;         /* the published code's process (lanczos_xqc.c); needs `single`       */
-    const char *keep; /* the stem and the key of basis.h, which keeps the steps; or NULL */
+    bool single;          /* the Lanczos basis in float32                               */
+    bool single_products; /* the operator's products are float32                    */
+    bool xqc;             /* the published code's process (lanczos_xqc.c); needs `single`       */
+    const char *keep;     /* the stem and the key of basis.h, which keeps the steps; or NULL */
     const char *key;
     /* Where several processes work together: all of them, and the team that shares a probe's work.
      * It is group `group` of `groups` and takes probes group, group + groups, ... NULL, 0: one
