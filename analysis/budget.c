@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "ks/certificate.h"
 #include "ks/lanczos.h"
 #include "ks/memory.h"
 
@@ -19,7 +20,9 @@ static double held_bytes(const struct ks_analysis *o, const struct ks_team *team
                sizeof(double);
     if (o->exact)
         return (double)n * (ks_team_rank(team) == 0 ? (double)n : 1) * sizeof(double);
-    return ks_lanczos_bytes(n, o->order, single, team);
+    return ks_lanczos_bytes(n, o->order, single, team) +
+           (o->compat ? 0 : ks_certificates_bytes(n)) +
+           (o->gradient_probe ? 2 * whole * sizeof(double) : 0);
 }
 
 /* As asked, but no more than there is; or half of what was free. The processes of one machine share
