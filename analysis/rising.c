@@ -54,7 +54,7 @@ static ks_status search_breaks(const struct ks_rising *f, double level, struct b
  * bisection's number of steps is not exceeded by more than one. */
 static double next_point(double a, double b, const struct bracket *at, double gain, double slack)
 {
-    double half = (a + b) / 2, width = b - a, step = gain * width * width;
+    double half = (a + b) / 2, width = b - a, step = fmax(gain * width * width, ACCURACY);
     double secant = (at->value_after * a - at->value_before * b) /
                     (at->value_after - at->value_before);
     double side = half >= secant ? 1 : -1;

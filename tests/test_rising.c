@@ -1,0 +1,94 @@
+/* Crossings of increasing functions: smooth ones, steps, and none. */
+#include "ks/rising.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "test.h"
+
+struct function {
+    double step, at; /* the step's height and place; the rest is 3 log(x) + tanh(x) */
+    size_t evaluations, fail_at;
+};
+
+static ks_status evaluate(const void *context, double x, double *value)
+{
+    struct function *f = *(struct function *const *)context;
+
+    f->evaluations++;
+    if (f->evaluations == f->fail_at)
+        return ks_fail(KS_NUMBER, "the function's own words");
+    *value = 3 * log(x) + tanh(x) + (x >= f->at ? f->step : 0);
+    return KS_OK;
+}
+
+static const double breaks[] = {0, 1e-7, 1e-3, 2, 2, 5, 70, 800};
+
+static struct ks_rising rising_of(struct function *const *f)
+{
+    return (struct ks_rising){evaluate, f, sizeof breaks / sizeof breaks[0], breaks};
+}
+
+/* The crossing is bracketed to 2e-10, in some twenty evaluations where the function is smooth, and
+ * in no more than bisection needs next to a step. */
+static void test_crossing(void **state)
+{
+    (void)state;
+    for (int step = 0; step < 2; step++)
+        for (double x = 3e-8; x < 900; x *= 1.37) {
+            struct function f = {.step = step ? 40 : 0, .at = 5}, *pointer = &f;
+            struct ks_rising rising = rising_of((struct function *const *)&pointer);
+            double level = 3 * log(x) + tanh(x) + (x >= f.at ? f.step : 0), before, after;
+
+            assert_ok(ks_rising_cross(&rising, level, 1e-8, 1000, &before, &after));
+            assert_true(before <= x * (1 + 1e-14) && after >= x * (1 - 1e-14));
+            assert_true(after - before <= 2.001e-10 * after);
+            assert_true(f.evaluations <= (step ? 45 : 16));
+        }
+}
+
+static void test_step(void **state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct function f = {.step = 40, .at = i == 0 ? 5 : 5.5}, *pointer = &f;
+        struct ks_rising rising = rising_of((struct function *const *)&pointer);
+        double before, after;
+
+        (void)state;
+        assert_ok(ks_rising_cross(&rising, 20, 1e-8, 1000, &before, &after));
+        assert_true(before < f.at && after >= f.at);
+        assert_true(after - before <= 2.001e-10 * after);
+        assert_true(f.evaluations <= 45);
+    }
+}
+
+static void test_no_crossing(void **state)
+{
+    struct function f = {.fail_at = 0}, *pointer = &f;
+    struct ks_rising rising = rising_of((struct function *const *)&pointer);
+    double before, after;
+
+    (void)state;
+    assert_ok(ks_rising_cross(&rising, 100, 0.5, 1000, &before, &after));
+    assert_close(before, 1000, 0);
+    assert_true(isinf(after));
+    assert_ok(ks_rising_cross(&rising, -100, 0.5, 1000, &before, &after));
+    assert_close(before, 0, 0);
+    assert_close(after, 0.5, 0);
+    for (size_t k = 1; k < 8; k++) {
+        f = (struct function){.fail_at = k};
+        assert_fails(ks_rising_cross(&rising, 1, 0.5, 1000, &before, &after), KS_NUMBER,
+                     "own words");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_crossing),
+        cmocka_unit_test(test_step),
+        cmocka_unit_test(test_no_crossing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
