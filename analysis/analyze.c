@@ -288,7 +288,6 @@ static ks_status run_probes(const struct ks_analysis *o, struct job *job)
                          .team = &job->team,
                          .group = ks_slq_group(job->world, ks_team_rank(job->world), job->groups),
                          .groups = job->groups,
-                         .gradient = job->gradient,
                          .finished = takes_vectors(o) ? finish_probe : NULL,
                          .finished_context = job,
                          .resumed = ks_watch_resumed,
@@ -298,6 +297,7 @@ static ks_status run_probes(const struct ks_analysis *o, struct job *job)
     if (o->gradient_probe)
         KS_TRY(ks_gradient_start(&job->subject.problem, o->kind, job->selection, &job->team,
                                  &job->gradient));
+    slq.gradient = job->gradient;
     KS_TRY(o->exact ? ks_exact(job->a, watch_exact, job, job->spectrum)
                     : ks_slq(job->a, &slq, job->spectrum));
     return takes_vectors(o)
