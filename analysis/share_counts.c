@@ -74,7 +74,7 @@ static ks_status is_shown(const struct ks_share_bounds *b, double x, double shar
 {
     double most = b->size[b->sizes - 1];
 
-    *shown = b->null_size == 0;
+    *shown = b->null_size == 0 || b->in->h == 0;
     for (double y = x; !*shown && y > 0 && y <= most; y *= 4) {
         struct ks_range mu = {share, share};
 
@@ -103,12 +103,13 @@ size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, doub
     return count;
 }
 
-/* What is certain overrides what is likely. */
-static struct ks_count clamp(struct ks_count count, size_t least, size_t most)
+/* What is likely narrows what is certain; where the two contradict each other it does not count. */
+static struct ks_count narrow(struct ks_count likely, size_t least, size_t most)
 {
-    count.low = count.low < least ? least : count.low > most ? most : count.low;
-    count.high = count.high < least ? least : count.high > most ? most : count.high;
-    return count.low <= count.high ? count : (struct ks_count){count.high, count.low};
+    struct ks_count count = {likely.low > least && likely.low <= most ? likely.low : least,
+                             likely.high < most && likely.high >= least ? likely.high : most};
+
+    return count.low <= count.high ? count : (struct ks_count){least, most};
 }
 
 /* Strictly beyond. */
@@ -132,8 +133,8 @@ ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double i
         KS_TRY(is_shown(b, inner - b->in->h, in.lower, &shown));
         count->low = shown ? 1 : 0;
     }
-    *count = clamp(*count, b->zeros + ks_share_bounds_certain(b, -inner, inner),
-                   b->others - beyond);
+    *count = narrow(*count, b->zeros + ks_share_bounds_certain(b, -inner, inner),
+                    b->others - beyond);
     return KS_OK;
 }
 
@@ -152,7 +153,7 @@ ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
     *count = (struct ks_count){count_low(b, low.lower), count_high(b, high.upper)};
     if (count->low == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
         count->low = 0;
-    *count = clamp(*count, least, b->others - beyond);
+    *count = narrow(*count, least, b->others - beyond);
     if (x >= 0)
         count->low += b->in->n_null, count->high += b->in->n_null;
     return KS_OK;
@@ -194,21 +195,24 @@ ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached,
     return KS_OK;
 }
 
-/* Narrows the bounds by what is certain: [-x, x] has k where k spans or more are in it, and fewer
- * where more than n' - k are outside. */
-static void narrow_by_certain(const struct ks_share_bounds *b, size_t k, struct ks_range *size)
+/* The k-th smallest size as far as it is certain: [-x, x] has k where that many spans are in it,
+ * and fewer where more than n' - k are outside. */
+static struct ks_range certain_size(const struct ks_share_bounds *b, size_t k)
 {
+    struct ks_range size = {0, INFINITY};
+
     for (size_t i = 0; i < b->spans; i++) {
         double far = fmax(fabs(b->span[i].lower), fabs(b->span[i].upper));
         double near = fmin(fabs(b->span[i].lower), fabs(b->span[i].upper));
 
-        if (far < size->upper && b->zeros + ks_share_bounds_certain(b, -far, far) >= k)
-            size->upper = far;
-        if (near > size->lower && ks_share_bounds_certain(b, near, INFINITY) +
-                                          ks_share_bounds_certain(b, -INFINITY, -near) >
-                                      b->others - k)
-            size->lower = near;
+        if (far < size.upper && b->zeros + ks_share_bounds_certain(b, -far, far) >= k)
+            size.upper = far;
+        if (near > size.lower && ks_share_bounds_certain(b, near, INFINITY) +
+                                         ks_share_bounds_certain(b, -INFINITY, -near) >
+                                     b->others - k)
+            size.lower = near;
     }
+    return size;
 }
 
 /* x_k <= x where more than k - 1 are within x, x_k > x where fewer than k are. That a single one is
@@ -221,8 +225,16 @@ ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double
     double reached = ks_beta_upper_point(half * low, half * (n - low), TAIL) + SLACK;
     double missed = ks_beta_lower_point(half * high, half * (n - high), TAIL) - SLACK;
 
+    struct ks_range certain = certain_size(b, k), likely;
+
     assert(k > b->zeros && k <= b->others);
-    KS_TRY(ks_share_bounds_reach(b, reached, missed, most, size));
-    narrow_by_certain(b, k, size);
+    KS_TRY(ks_share_bounds_reach(b, reached, missed, most, &likely));
+    *size = certain;
+    if (likely.lower > certain.lower && likely.lower <= certain.upper)
+        size->lower = likely.lower;
+    if (likely.upper < certain.upper && likely.upper >= certain.lower)
+        size->upper = likely.upper;
+    if (size->lower > size->upper)
+        *size = certain;
     return KS_OK;
 }
