@@ -103,11 +103,11 @@ size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, doub
     return count;
 }
 
-/* What is likely narrows what is certain; where the two contradict each other it does not count. */
+/* What is likely narrows what is certain; where it contradicts that, it does not count. */
 static struct ks_count narrow(struct ks_count likely, size_t least, size_t most)
 {
-    struct ks_count count = {likely.low > least && likely.low <= most ? likely.low : least,
-                             likely.high < most && likely.high >= least ? likely.high : most};
+    struct ks_count count = {likely.low > least ? likely.low : least,
+                             likely.high < most ? likely.high : most};
 
     return count.low <= count.high ? count : (struct ks_count){least, most};
 }
@@ -229,11 +229,8 @@ ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double
 
     assert(k > b->zeros && k <= b->others);
     KS_TRY(ks_share_bounds_reach(b, reached, missed, most, &likely));
-    *size = certain;
-    if (likely.lower > certain.lower && likely.lower <= certain.upper)
-        size->lower = likely.lower;
-    if (likely.upper < certain.upper && likely.upper >= certain.lower)
-        size->upper = likely.upper;
+    size->lower = fmax(likely.lower, certain.lower);
+    size->upper = fmin(likely.upper, certain.upper);
     if (size->lower > size->upper)
         *size = certain;
     return KS_OK;

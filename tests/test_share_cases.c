@@ -58,7 +58,7 @@ static void test_certain_counts(void **state)
  * that both are 2, or both 1, but both have been found. */
 static void test_certain_overrides_likely(void **state)
 {
-    const double value[] = {1, 2}, start[] = {3e-5, 1, 3e-5};
+    const double value[] = {1, 2}, small[] = {1e-3, 2}, start[] = {3e-5, 1, 3e-5};
     double alpha[2], beta[2];
     bool ended;
     struct lanczos_run run = {.n = 2, .most = 2, .value = value, .breakdown = 1e-9};
@@ -78,6 +78,12 @@ static void test_certain_overrides_likely(void **state)
         assert_close(shares.kappa_q[1].lower, 1, 0);
         assert_close(shares.kappa_q[1].upper, 1, 1e-8);
         assert_close(shares.directions[0].lower, 2, 0);
+        run.value = small;
+        assert_int_equal(run_lanczos(&run, alpha, beta, &ended), 2);
+        assert_ok(ks_shares(&in, &shares));
+        assert_close(shares.directions[1].lower, 1, 0);
+        assert_close(shares.directions[1].upper, 1, 0);
+        run.value = value;
     }
 }
 
