@@ -10,6 +10,7 @@
 
 #include "ks/analysis.h"
 #include "ks/apply.h"
+#include "ks/arch.h"
 #include "ks/blas.h"
 #include "ks/budget.h"
 #include "ks/certificate.h"
@@ -223,6 +224,38 @@ static void say_breakdowns(const struct job *job)
                    (long long)s->steps[i], s->order);
 }
 
+/* The layer that holds a coordinate of a critic's parameters. */
+static const struct ks_layer *find_layer(const struct ks_arch *arch, size_t parameter)
+{
+    for (size_t k = 0; k < arch->n_layers; k++) {
+        const struct ks_layer *l = &arch->layer[k];
+
+        if (parameter >= l->offset && parameter - l->offset < l->parameters)
+            return l;
+    }
+    return NULL;
+}
+
+/* Where float32 products are wrong, and where most. */
+static void say_product_error(const struct ks_analysis *o, const struct job *job)
+{
+    const struct ks_arch *arch = job->checkpoint->critic.arch;
+    const size_t *index = job->selection->index;
+    double error = ks_summary_get(job->spectrum, "product_error");
+    size_t at = job->certificates.worst;
+    char name[32] = "?";
+
+    if (job->quiet || !o->single || !(error > KS_WRONG_PRODUCT))
+        return;
+    at = index ? index[at] : at;
+    if (find_layer(arch, at % arch->parameters))
+        KS(arch_group)(find_layer(arch, at % arch->parameters), name);
+    fprintf(stderr,
+            "%s: float32 products are wrong by %.2g of the largest |eigenvalue|, most of all in "
+            "layer %s of critic %zu: use --precision f64\n",
+            job->path, error, name, at / arch->parameters);
+}
+
 static void watch_null(void *context, size_t products)
 {
     struct job *job = context;
@@ -334,9 +367,9 @@ static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
     return KS_OK;
 }
 
-static ks_status find_figures(const struct ks_analysis *o, struct job *job)
+static struct ks_summary_terms find_terms(const struct ks_analysis *o, const struct job *job)
 {
-    const struct ks_summary_terms terms = {
+    return (struct ks_summary_terms){
         .n = job->subject.dimension,
         .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
         .basis_epsilon = job->budget.single_basis ? FLT_EPSILON : DBL_EPSILON,
@@ -345,16 +378,17 @@ static ks_status find_figures(const struct ks_analysis *o, struct job *job)
         .rank = o->kind->rank ? o->kind->rank(&job->subject.problem) : 0,
         .certificates = takes_vectors(o) ? &job->certificates : NULL,
         .unweighted = o->compat};
-
-    return ks_summary(job->spectrum, &terms);
 }
 
 static ks_status finish(const struct ks_analysis *o, struct job *job, struct ks_report *report)
 {
-    KS_TRY(find_figures(o, job));
+    const struct ks_summary_terms terms = find_terms(o, job);
+
+    KS_TRY(ks_summary(job->spectrum, &terms));
     KS_TRY(ks_density(job->spectrum));
-    KS_TRY(ks_describe_probes(takes_vectors(o) ? &job->certificates : NULL, job->spectrum));
-    KS_TRY(ks_describe(o, &job->subject, job->spectrum));
+    KS_TRY(ks_describe_probes(terms.certificates, job->spectrum));
+    KS_TRY(ks_describe(o, &job->subject, &terms, job->spectrum));
+    say_product_error(o, job);
     KS_TRY(ks_spectrum_write(job->output, job->spectrum));
     return ks_report_add(report, job->path, job->spectrum);
 }

@@ -1,259 +1,350 @@
-/* The sentence says no more than what holds: that a number is a bound, with which confidence, and
- * where rounding ends what can be told. */
+/* The claim says no more than what holds: that a number is a bound, with which confidence, and
+ * where rounding or the order ends what can be told. */
 #include "ks/claim.h"
 
 #include <ctype.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/operator_kinds.h"
-#include "ks/summary.h"
-
-/* A smallest |eigenvalue| above so many noise floors is right to 10%. */
-static const double CLEAR = 10;
+#include "ks/certificate.h"
+#include "ks/complete.h"
+#include "ks/null.h"
 
 struct claim {
     const struct ks_spectrum *s;
-    char name[128]; /* of the operator, as a subject and as an object */
-    const char *precision;
-    double abs_max, noise_floor, kappa;
-    double null, dead; /* dimensions, without normals; 0: none, or nobody looked */
-    size_t normals;    /* of spheres */
-    bool decay;        /* weight decay: null directions of the loss are none of the operator's */
-    bool unweighted;
-    size_t steps;  /* the most of a probe; of an exact spectrum n */
-    bool complete; /* all distinct eigenvalues are there and can be trusted */
+    const struct ks_claim_terms *terms;
+    char name[128]; /* of the operator, as a subject and as an object      */
+    bool exact;     /* all eigenvalues were computed                        */
+    bool certified; /* float64 products stand behind the bounds             */
+    double abs_max;
+    size_t steps;           /* the most of a probe; of an exact spectrum n */
+    struct ks_nullity null; /* without the normals                         */
+    double lifted, effective, upper;
+    bool complete; /* the condition number is known from both sides        */
 };
 
-static double number(const struct ks_spectrum *s, const char *name)
+/* A bound with three digits on the side that keeps it true, or in words. */
+enum side { DOWN, UP };
+
+static void print_number(FILE *out, double x, enum side side)
 {
-    return ks_attribute_number(&s->attributes, name);
-}
+    static const double ROUNDING = 1e-9; /* 2 is at least 2 */
+    double unit;
 
-static const char *string(const struct ks_spectrum *s, const char *name)
-{
-    const struct ks_attribute *a = ks_attribute_find(&s->attributes, name);
-
-    return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
-}
-
-static double dimension(const struct ks_spectrum *s, const char *name)
-{
-    double found = ks_summary_get(s, name);
-
-    return isnan(found) ? 0 : found;
-}
-
-/* Three digits, none of which says more than the bound x does. */
-static double at_least(double x)
-{
-    static const double ROUNDING = 1e-6; /* 2 is at least 2 */
-    double unit = pow(10, floor(log10(x)) - 2);
-
-    return isfinite(x) && x > 0 ? floor(x / unit + ROUNDING) * unit : x;
+    if (!isfinite(x)) {
+        fputs(isinf(x) ? "infinite" : "not known", out);
+        return;
+    }
+    if (x > 0) {
+        unit = pow(10, floor(log10(x)) - 2);
+        x = side == DOWN ? floor(x / unit + ROUNDING) * unit : ceil(x / unit - ROUNDING) * unit;
+    }
+    fprintf(out, "%.3g", x);
 }
 
 /* "H", "the ggn operator (critic 0, layer 3)" */
-static void find_name(const struct ks_spectrum *s, char *name, size_t size)
+static void find_name(const struct ks_claim_terms *t, char *name, size_t size)
 {
-    static const char *const parts[] = {"critic", "layer"};
-    const char *kind = string(s, "operator");
+    const struct {
+        const char *name;
+        int value;
+    } parts[] = {{"critic", t->critic}, {"layer", t->layer}};
     bool open = false;
-    int used = strcmp(kind, "hessian") == 0 ? snprintf(name, size, "H")
-                                            : snprintf(name, size, "the %s operator", kind);
+    int used = strcmp(t->kind->name, "hessian") == 0
+                   ? snprintf(name, size, "H")
+                   : snprintf(name, size, "the %s operator", t->kind->name);
 
-    for (size_t k = 0; k < 2 && used >= 0 && (size_t)used < size; k++) {
-        double part = number(s, parts[k]);
-
-        if (part >= 0) {
-            used += snprintf(name + used, size - (size_t)used, "%s%s %.0f", open ? ", " : " (",
-                             parts[k], part);
+    for (size_t k = 0; k < 2; k++)
+        if (parts[k].value >= 0) {
+            used += snprintf(name + used, size - (size_t)used, "%s%s %d", open ? ", " : " (",
+                             parts[k].name, parts[k].value);
             open = true;
         }
-    }
-    if (open && used >= 0 && (size_t)used < size)
+    if (open)
         snprintf(name + used, size - (size_t)used, ")");
 }
 
-/* Where each Krylov space ended before the order, or at the dimension, nothing is left to find. */
-static void find_steps(struct claim *c)
+static size_t most_steps(const struct ks_spectrum *s)
 {
-    const struct ks_spectrum *s = c->s;
+    size_t most = s->steps ? 0 : s->order;
 
-    c->steps = s->steps ? 0 : s->order;
-    c->complete = true;
-    for (size_t i = 0; s->steps && i < s->probes; i++) {
-        size_t steps = (size_t)s->steps[i];
-
-        c->steps = steps > c->steps ? steps : c->steps;
-        c->complete &= steps < s->order || (double)steps == number(s, "dimension");
-    }
+    for (size_t i = 0; s->steps && i < ks_spectrum_random(s); i++)
+        most = (size_t)s->steps[i] > most ? (size_t)s->steps[i] : most;
+    return most;
 }
 
-static struct claim find_claim(const struct ks_spectrum *s, size_t normals)
+static struct claim find_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms)
 {
-    const struct ks_operator_kind *kind = ks_operator_kind_find(string(s, "operator"));
+    const struct ks_summary_terms *t = terms->summary;
     struct claim c = {.s = s,
-                      .precision = string(s, "precision"),
+                      .terms = terms,
+                      .exact = !s->alpha,
+                      .certified = !s->alpha || (t->certificates && t->certificates->certified),
                       .abs_max = fmax(fabs(ks_summary_get(s, "lambda_max")),
                                       fabs(ks_summary_get(s, "lambda_min"))),
-                      .noise_floor = ks_summary_get(s, "noise_floor"),
-                      .kappa = ks_summary_get(s, "kappa"),
-                      .null = dimension(s, "null_dimension") - (double)normals,
-                      .dead = dimension(s, "dead_dimension"),
-                      .normals = normals,
-                      .decay = number(s, "weight_decay") > 0 && kind && kind->decays,
-                      .unweighted = *string(s, "compat") != '\0'};
+                      .steps = most_steps(s),
+                      .null = ks_nullity_find(t),
+                      .lifted = t->null && t->shift != 0
+                                    ? (double)t->null->dimension - (double)terms->normals
+                                    : 0,
+                      .effective = ks_summary_get(s, "kappa_effective_bound")};
 
-    find_name(s, c.name, sizeof c.name);
-    find_steps(&c);
+    c.complete = ks_complete(s, t, &c.upper);
+    c.null.directions -= terms->normals < c.null.directions ? terms->normals : c.null.directions;
+    c.null.architecture -= terms->normals < c.null.architecture ? terms->normals
+                                                                : c.null.architecture;
+    c.null.rank -= terms->normals < c.null.rank ? terms->normals : c.null.rank;
+    find_name(terms, c.name, sizeof c.name);
     return c;
 }
 
-/* What is left of such a bound is mostly the noise floor. */
-static bool is_noise(const struct claim *c, double bound)
-{
-    return c->abs_max / bound <= 2 * c->noise_floor;
-}
-
-/* Off a null space that random start vectors share in. */
+/* What stands behind an interval: nothing random where all eigenvalues are known. */
 static const char *confidence(const struct claim *c)
 {
-    return c->s->steps ? " (with 99% confidence)" : "";
+    return c->exact       ? "rounding included"
+           : c->certified ? "99% interval"
+                          : "99% interval, uncertified";
+}
+
+/* "On this minibatch, " */
+static void print_minibatches(FILE *out, const struct claim *c)
+{
+    if (c->terms->minibatches == 1)
+        fprintf(out, "on this minibatch, ");
+    else
+        fprintf(out, "on these %zu minibatches, ", c->terms->minibatches);
+}
+
+static void print_directions(FILE *out, const struct claim *c)
+{
+    double lower = ks_summary_get(c->s, "directions_1e2_lower");
+    double upper = ks_summary_get(c->s, "directions_1e2_upper");
+    double n = (double)c->terms->summary->n;
+    static const char *const within = "within a factor of 100 of the largest in size";
+
+    print_minibatches(out, c);
+    if (lower <= 1 && upper >= n && n > 1)
+        fprintf(out,
+                "how many of the %.0f eigenvalues of %s are %s is not resolved at m = %zu (%.0f to "
+                "%.0f, %s).",
+                n, c->name, within, c->steps, lower, upper, confidence(c));
+    else if (lower == upper)
+        fprintf(out, "%.0f of the %.0f eigenvalues of %s %s %s (%s).", lower, n, c->name,
+                lower == 1 ? "is" : "are", within, confidence(c));
+    else
+        fprintf(out, "%.0f to %.0f of the %.0f eigenvalues of %s are %s (%s; estimate %.0f).",
+                lower, upper, n, c->name, within, confidence(c),
+                ks_summary_get(c->s, "directions_1e2"));
+}
+
+/* " by float64 products", where the run's own were rounded. */
+static const char *certificate(const struct claim *c)
+{
+    return !c->certified ? " (uncertified)" : c->exact ? "" : " (certified in float64)";
+}
+
+/* The condition number, of which `what` says where: "its condition number". */
+static void print_condition(FILE *out, const struct claim *c, const char *what)
+{
+    char low[32], high[32];
+
+    snprintf(low, sizeof low, "%.3g", c->effective);
+    snprintf(high, sizeof high, "%.3g", c->upper);
+    if (isnan(c->effective)) {
+        fprintf(out, "%s is not resolved at m = %zu", what, c->steps);
+    } else if (!c->complete) {
+        fprintf(out, "%s is at least ", what);
+        print_number(out, c->effective, DOWN);
+        fputs(certificate(c), out);
+    } else if (strcmp(low, high) == 0) {
+        fprintf(out, "%s is %s", what, low);
+    } else {
+        fprintf(out, "%s is between ", what);
+        print_number(out, c->effective, DOWN);
+        fprintf(out, " and ");
+        print_number(out, c->upper, UP);
+    }
+    if (c->complete && c->exact)
+        fprintf(out, ", as all its eigenvalues are known");
+    else if (c->complete)
+        fprintf(out, ", as every Krylov space ended and the Ritz values are all its eigenvalues");
 }
 
 static void print_null_space(FILE *out, const struct claim *c)
 {
+    const struct ks_nullity *k = &c->null;
     double residual = ks_summary_get(c->s, "null_residual");
+    size_t dead = k->directions - k->architecture;
 
-    fprintf(out, "%s has an exact null space of dimension %.0f (", c->name, c->null + c->dead);
-    if (c->null > 0)
-        fprintf(out, "%.0f by its architecture", c->null);
-    if (c->null > 0 && !isnan(residual))
-        fprintf(out, ", where products are zero to %.2g of lambda_abs_max", residual);
-    if (c->dead > 0)
-        fprintf(out, "%s%.0f dead coordinates", c->null > 0 ? ", and " : "", c->dead);
-    fprintf(out, "), so its condition number is infinite");
+    if (k->rank > k->directions) {
+        fprintf(out, "The bound on its rank leaves a null space of dimension at least %zu, ",
+                k->rank);
+        fprintf(out, "of which %zu directions are known: its condition number is infinite, ",
+                k->directions);
+        fprintf(out, "off these directions too.");
+        return;
+    }
+    fprintf(out, "It has an exact null space of dimension at least %zu (", k->directions);
+    if (k->architecture > 0)
+        fprintf(out, "%zu by its architecture", k->architecture);
+    if (k->architecture > 0 && isfinite(residual))
+        fprintf(out, ", where products are zero to %.2g of the largest |eigenvalue|", residual);
+    if (dead > 0)
+        fprintf(out, "%s%zu dead coordinate%s", k->architecture > 0 ? "; " : "", dead,
+                dead == 1 ? "" : "s");
+    fprintf(out, "), so its condition number is infinite; ");
+    print_condition(out, c, "off that space it");
+    putc('.', out);
 }
 
-/* Where nothing but normals is null. */
-static void print_manifold(FILE *out, const struct claim *c)
+/* kappa_lower_bound counts the null space in, as rounding leaves it. */
+static void print_computed(FILE *out, const struct claim *c)
 {
-    double bound = ks_summary_get(c->s, "kappa_effective_bound");
+    double bound = ks_summary_get(c->s, "kappa_lower_bound");
 
-    if (!(bound > 1))
-        fprintf(out, "how %s is conditioned cannot be told from this spectrum", c->name);
-    else if (is_noise(c, bound))
-        fprintf(out, "%s cannot be told from a singular operator in %s", c->name, c->precision);
-    else
-        fprintf(out, "the condition number of %s is at least %.3g%s", c->name, at_least(bound),
-                confidence(c));
+    if (!isfinite(bound) || c->exact)
+        return;
+    fprintf(out, " As rounding leaves it, the operator has a condition number of at least ");
+    print_number(out, bound, DOWN);
+    fprintf(out, ", for every order and start vector%s.", c->certified ? "" : " (uncertified)");
 }
 
-/* Off the null space. */
-static void print_rest(FILE *out, const struct claim *c)
+static void print_conditions(FILE *out, const struct claim *c)
 {
-    double bound = ks_summary_get(c->s, "kappa_effective_bound");
+    char what[96];
 
-    if (!(bound > 1))
-        fprintf(out, "; how the rest is conditioned cannot be told from this spectrum");
-    else if (is_noise(c, bound))
-        fprintf(out, "; the rest cannot be told from a singular operator in %s", c->precision);
-    else
-        fprintf(out, "; on the rest it is at least %.3g%s", at_least(bound), confidence(c));
-}
-
-static void print_bound(FILE *out, const struct claim *c)
-{
-    double bound = ks_summary_get(c->s, "kappa_effective_bound");
-    double computed = ks_summary_get(c->s, "kappa_lower_bound");
-
-    if (isnan(bound))
-        fprintf(out, "how %s is conditioned cannot be told from this spectrum", c->name);
-    else if (c->complete && c->abs_max / c->kappa > CLEAR * c->noise_floor)
-        fprintf(out, "the condition number of %s is %.3g, as %s", c->name, c->kappa,
-                c->s->steps ? "its Krylov spaces end and the Ritz values are all its eigenvalues"
-                            : "all its eigenvalues are known");
-    else if (c->abs_max / computed > c->noise_floor)
-        fprintf(out, "the condition number of %s is at least %.3g", c->name, at_least(bound));
-    else
-        fprintf(out,
-                "%s cannot be told from a singular operator in %s: its condition number is at "
-                "least %.3g, what rounding leaves of kappa_lower_bound = %.3g",
-                c->name, c->precision, at_least(bound), computed);
-}
-
-static void print_condition(FILE *out, const struct claim *c)
-{
-    if (c->normals > 0)
-        fprintf(out, "off the %zu normals of its spheres, ", c->normals);
-    if (c->null + c->dead > 0 && !c->decay) {
+    putc(' ', out);
+    if (c->lifted > 0)
+        fprintf(out, "On %.0f directions that leave the loss as it is, it is the weight decay. ",
+                c->lifted);
+    if (c->terms->normals > 0)
+        fprintf(out, "The %zu normals of its spheres are not counted in what follows. ",
+                c->terms->normals);
+    snprintf(what, sizeof what, "%s condition number",
+             c->terms->normals > 0 ? "Off them, its" : "Its");
+    if (c->null.directions > 0 || c->null.rank > 0) {
         print_null_space(out, c);
-        print_rest(out, c);
-        return;
+    } else {
+        print_condition(out, c, what);
+        putc('.', out);
     }
-    if (c->normals > 0) {
-        print_manifold(out, c);
-        return;
-    }
-    if (c->null > 0)
-        fprintf(out, "on %.0f directions that leave the loss as it is, %s is the weight decay; ",
-                c->null, c->name);
-    print_bound(out, c);
+    print_computed(out, c);
 }
 
-/* 90% of the spectrum. */
-static void print_bulk(FILE *out, const struct claim *c)
+/* lambda_abs_max over the size that 99% of the eigenvalues do not exceed. */
+static void print_quantile(FILE *out, const struct claim *c)
 {
-    double ratio = ks_summary_get(c->s, "kappa_q90");
-    const char *of = c->unweighted && c->s->steps ? "Ritz values" : "eigenvalues";
-    const char *all = c->normals > 0 ? ", the normals' counted in," : "";
+    double lower = ks_summary_get(c->s, "kappa_q99_lower");
+    double upper = ks_summary_get(c->s, "kappa_q99_upper");
+    const char *all = c->terms->normals > 0 ? ", the normals' zeros counted in," : "";
 
-    if (c->abs_max / ratio <= c->noise_floor)
-        fprintf(out, "; 90%% of its %s%s are zero to %s precision", of, all, c->precision);
+    if (isinf(lower)) {
+        fprintf(out, " 99%% of its eigenvalues%s are zero.", all);
+    } else if (isnan(upper) && !(lower > 1)) {
+        fprintf(out,
+                " By which factor 99%% of its |eigenvalues|%s lie below the largest is not "
+                "resolved at m = %zu.",
+                all, c->steps);
+    } else {
+        fprintf(out,
+                " The size that 99%% of its |eigenvalues|%s do not exceed lies below the largest "
+                "by a factor of ",
+                all);
+        print_number(out, lower, DOWN);
+        fputs(isnan(upper) ? " or more" : " to ", out);
+        if (!isnan(upper))
+            print_number(out, upper, UP);
+        fprintf(out, " (%s", confidence(c));
+        if (isnan(upper))
+            fprintf(out, "; its upper end is not resolved at m = %zu", c->steps);
+        fprintf(out, ").");
+    }
+}
+
+static void print_kappa(FILE *out, const struct claim *c, bool ritz)
+{
+    double kappa = ks_summary_get(c->s, "kappa"), before = ks_summary_get(c->s, "kappa_m30");
+    double ratio = kappa / before;
+
+    if (ritz)
+        fprintf(out,
+                " The paper's kappa is the ratio of the largest to the smallest |Ritz value| at m "
+                "= %zu, here ",
+                c->steps);
+    else
+        fprintf(out, " The ratio of the largest to the smallest |eigenvalue|, as computed, is ");
+    if (isfinite(kappa))
+        fprintf(out, "%.3g", kappa);
+    else
+        fputs("infinite", out);
+    if (ritz && c->steps > 30 && isfinite(ratio) && ratio > 0)
+        fprintf(out, "; it %s by a factor of %.3g from m = 30 to %zu", ratio >= 1 ? "grew" : "fell",
+                ratio >= 1 ? ratio : 1 / ratio, c->steps);
+    putc('.', out);
+}
+
+/* Without a warning on paper nobody knows. */
+static void print_error(FILE *out, const struct claim *c)
+{
+    double error = ks_summary_get(c->s, "product_error");
+
+    if (error > KS_WRONG_PRODUCT) {
+        fprintf(out, " The %s products are wrong by up to ",
+                c->terms->single ? "float32" : "run's");
+        print_number(out, error, UP);
+        fprintf(out, " of the largest |eigenvalue|: --precision f64 avoids that.");
+    }
+}
+
+/* The published process keeps no orthonormal vectors: nothing follows from its Ritz values. */
+static void print_published(FILE *out, const struct claim *c)
+{
+    print_minibatches(out, c);
+    fprintf(out, "the Ritz values of %s by the published code's process are no basis for bounds.",
+            c->name);
+    if (c->abs_max > 0)
+        print_kappa(out, c, true);
+}
+
+static void print_zero(FILE *out, const struct claim *c)
+{
+    bool null = c->null.directions + c->terms->normals >= c->terms->summary->n;
+
+    print_minibatches(out, c);
+    if (c->certified && null)
+        fprintf(out, "%s is zero and has no condition number.", c->name);
     else
         fprintf(out,
-                "; 90%% of its |%s|%s are smaller than the largest by a factor of %s%.3g or more",
-                of, all, c->s->steps && !c->unweighted ? "about " : "", at_least(ratio));
-}
-
-static void print_kappa(FILE *out, const struct claim *c)
-{
-    double before = ks_summary_get(c->s, "kappa_m30"), ratio = c->kappa / before;
-
-    if (!c->s->steps) {
-        fprintf(out, "; kappa = %.3g is the ratio of the largest to the smallest |eigenvalue|",
-                c->kappa);
-        return;
-    }
-    fprintf(out, "; the paper's kappa = %.3g is a ratio of Ritz values at m = %zu", c->kappa,
-            c->steps);
-    if (c->steps <= 30 || isnan(before))
-        return;
-    if (isfinite(ratio) && ratio > 0)
-        fprintf(out, ", and %s by a factor of %.3g from m = 30 to %zu",
-                ratio >= 1 ? "grew" : "fell", ratio >= 1 ? ratio : 1 / ratio, c->steps);
-    else
-        fprintf(out, ", %.3g at m = 30", before);
+                "every product with %s that was computed is zero, in %s: of its eigenvalues no "
+                "more is known.",
+                c->name,
+                c->certified       ? "float64"
+                : c->terms->single ? "float32"
+                                   : "float64");
 }
 
 static void print_claim(FILE *out, const struct claim *c)
 {
-    if (c->abs_max == 0) {
-        fprintf(out, "%s is zero and has no condition number", c->name);
+    if (c->terms->summary->unweighted && !c->exact) {
+        print_published(out, c);
         return;
     }
-    print_condition(out, c);
-    print_bulk(out, c);
-    print_kappa(out, c);
+    if (!(c->abs_max > 0)) {
+        print_zero(out, c);
+        return;
+    }
+    print_directions(out, c);
+    print_conditions(out, c);
+    print_quantile(out, c);
+    print_kappa(out, c, !c->exact);
+    print_error(out, c);
 }
 
-ks_status ks_claim(const struct ks_spectrum *s, size_t normals, char **text)
+ks_status ks_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms, char **text)
 {
-    struct claim c = find_claim(s, normals);
+    struct claim c = find_claim(s, terms);
     size_t size;
     FILE *out = open_memstream(text, &size);
     bool failed;
@@ -261,7 +352,6 @@ ks_status ks_claim(const struct ks_spectrum *s, size_t normals, char **text)
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
     print_claim(out, &c);
-    putc('.', out);
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(*text);

@@ -21,13 +21,21 @@ static ks_status copy_attributes(const struct ks_attributes *from, struct ks_att
     return KS_OK;
 }
 
-/* The sentence, from what has been described so far and the figures. */
-static ks_status add_claim(size_t normals, struct ks_spectrum *s)
+static ks_status add_claim(const struct ks_analysis *a, const struct ks_subject *subject,
+                           const struct ks_summary_terms *summary, struct ks_spectrum *s)
 {
+    const struct ks_problem *problem = &subject->problem;
+    const struct ks_claim_terms terms = {.kind = a->kind,
+                                         .critic = problem->critic,
+                                         .layer = problem->layer,
+                                         .single = a->single,
+                                         .minibatches = problem->minibatches + problem->elsewhere,
+                                         .normals = subject->normals,
+                                         .summary = summary};
     char *claim = NULL;
     ks_status status;
 
-    KS_TRY(ks_claim(s, normals, &claim));
+    KS_TRY(ks_claim(s, &terms, &claim));
     status = ks_attribute_add_string(&s->attributes, "claim", claim);
     free(claim);
     return status;
@@ -96,7 +104,7 @@ ks_status ks_describe_vectors(const struct ks_analysis *a, const struct ks_subje
 }
 
 ks_status ks_describe(const struct ks_analysis *a, const struct ks_subject *subject,
-                      struct ks_spectrum *s)
+                      const struct ks_summary_terms *summary, struct ks_spectrum *s)
 {
     struct ks_attributes *list = &s->attributes;
 
@@ -105,7 +113,7 @@ ks_status ks_describe(const struct ks_analysis *a, const struct ks_subject *subj
     KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)s->probes));
     KS_TRY(add_operator(a, subject, list));
     KS_TRY(copy_attributes(&subject->problem.checkpoint->attributes, list));
-    return add_claim(subject->normals, s);
+    return add_claim(a, subject, summary, s);
 }
 
 /* A number to the last bit, as C writes hexadecimal ones. */

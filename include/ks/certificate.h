@@ -23,6 +23,9 @@
 #include "ks/selection.h"
 #include "ks/team.h"
 
+/* A product_error above this is warned of. */
+#define KS_WRONG_PRODUCT 1e-3
+
 enum { KS_Y_LARGEST, KS_Y_SMALLEST, KS_Y_FLAT, KS_CERTIFICATES };
 
 struct ks_certificate {

@@ -7,10 +7,13 @@
 #include "ks/error.h"
 #include "ks/spectrum.h"
 
-/* The root attributes of a spectrum that has its figures, and what can be claimed of it. */
-ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_subject *subject,
-                      struct ks_spectrum *spectrum);
 struct ks_certificates;
+struct ks_summary_terms;
+
+/* The root attributes of a spectrum that has its figures, which were made with `summary`, and what
+ * can be claimed of it. */
+ks_status ks_describe(const struct ks_analysis *analysis, const struct ks_subject *subject,
+                      const struct ks_summary_terms *summary, struct ks_spectrum *spectrum);
 /* The attributes of the groups /lanczos and /certificate, none of an exact spectrum; c is NULL
  * where no vectors were formed. */
 ks_status ks_describe_probes(const struct ks_certificates *c, struct ks_spectrum *spectrum);
