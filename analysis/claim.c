@@ -11,6 +11,7 @@
 #include "ks/certificate.h"
 #include "ks/complete.h"
 #include "ks/null.h"
+#include "ks/outward.h"
 
 struct claim {
     const struct ks_spectrum *s;
@@ -30,18 +31,10 @@ enum side { DOWN, UP };
 
 static void print_number(FILE *out, double x, enum side side)
 {
-    static const double ROUNDING = 1e-9; /* 2 is at least 2 */
-    double unit;
-
-    if (!isfinite(x)) {
+    if (isfinite(x))
+        fprintf(out, "%.3g", side == DOWN ? ks_outward_down(x, 3) : ks_outward_up(x, 3));
+    else
         fputs(isinf(x) ? "infinite" : "not known", out);
-        return;
-    }
-    if (x > 0) {
-        unit = pow(10, floor(log10(x)) - 2);
-        x = side == DOWN ? floor(x / unit + ROUNDING) * unit : ceil(x / unit - ROUNDING) * unit;
-    }
-    fprintf(out, "%.3g", x);
 }
 
 /* "H", "the ggn operator (critic 0, layer 3)" */

@@ -9,6 +9,7 @@
 
 #include "ks/attribute.h"
 #include "ks/memory.h"
+#include "ks/outward.h"
 #include "ks/say.h"
 #include "ks/summary.h"
 
@@ -19,11 +20,18 @@ static const char *const settings[] = {
     "blas_version", "blas_kernel",  "threads",   "basis_precision", "rewards", "compat"};
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-/* The columns of the table: the spectrum's ends, the paper's figures beside what holds, and what of
- * the spectrum lies apart or is zero. */
-static const char *const columns[] = {"lambda_max", "lambda_min", "kappa",    "kappa_lower_bound",
-                                      "kappa_q90",  "kurtosis",   "outliers", "zero_mass"};
-enum { COLUMNS = sizeof columns / sizeof columns[0], COLUMN = 10 };
+/* The columns of the table. VALUE: a number; BOUND: a bound from below. COUNT and SHARE: a value
+ * with its interval, NAME_lower and NAME_upper. RATIO: an interval alone. */
+static const struct column {
+    const char *name;
+    enum { VALUE, BOUND, COUNT, SHARE, RATIO } form;
+    int width;
+} columns[] = {
+    {"lambda_max", VALUE, 10},     {"kappa", VALUE, 10},     {"kappa_effective_bound", BOUND, 21},
+    {"directions_1e2", COUNT, 18}, {"kappa_q99", RATIO, 20}, {"kurtosis", VALUE, 10},
+    {"outliers", VALUE, 8},        {"zero_mass", SHARE, 22},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0], CELL = 64 };
 
 static ks_status written(struct ks_report *r)
 {
@@ -50,30 +58,56 @@ static const char *claim_of(const struct ks_spectrum *s)
     return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
 }
 
-static int column_width(size_t k)
+static double figure(const struct ks_spectrum *s, const char *name, const char *suffix)
 {
-    return (int)(strlen(columns[k]) > COLUMN ? strlen(columns[k]) : COLUMN);
+    char whole[KS_ATTRIBUTE_NAME];
+
+    snprintf(whole, sizeof whole, "%s%s", name, suffix);
+    return ks_summary_get(s, whole);
+}
+
+/* A value is never printed without its interval; "-": there is none. */
+static void print_cell(const struct ks_spectrum *s, const struct column *c, char cell[CELL])
+{
+    double value = figure(s, c->name, "");
+    double lower = ks_outward_down(figure(s, c->name, "_lower"), 3);
+    double upper = ks_outward_up(figure(s, c->name, "_upper"), 3);
+
+    if (c->form == RATIO && isinf(lower))
+        snprintf(cell, CELL, "infinite");
+    else if (c->form == RATIO && isnan(upper) && !isnan(lower))
+        snprintf(cell, CELL, lower > 1 ? "at least %.3g" : "not resolved", lower);
+    else if (c->form == RATIO && !isnan(lower))
+        snprintf(cell, CELL, "[%.3g, %.3g]", lower, upper);
+    else if (isnan(value))
+        snprintf(cell, CELL, "-");
+    else if (c->form == COUNT)
+        snprintf(cell, CELL, "%.0f [%.0f, %.0f]", value, figure(s, c->name, "_lower"),
+                 figure(s, c->name, "_upper"));
+    else if (c->form == SHARE)
+        snprintf(cell, CELL, "%.3g [%.3g, %.3g]", value, lower, upper);
+    else
+        snprintf(cell, CELL, "%.4g", c->form == BOUND ? ks_outward_down(value, 4) : value);
 }
 
 static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
                                const struct ks_spectrum *s)
 {
     const struct ks_attribute *n = ks_attribute_find(&s->attributes, "dimension");
-    char *longer = NULL, name[4096];
+    char *longer = NULL, cell[CELL], name[4096];
 
     if (r->rows == 0) {
         fprintf(r->out, "%-*s %9s %5s", r->width, "checkpoint", "n", "m");
         for (size_t k = 0; k < COLUMNS; k++)
-            fprintf(r->out, " %*s", column_width(k), columns[k]);
+            fprintf(r->out, " %*s", columns[k].width, columns[k].name);
         fputc('\n', r->out);
     }
     ks_escape(checkpoint, sizeof name, name);
     fprintf(r->out, "%-*s %9lld %5zu", r->width, name, n ? (long long)n->integer : -1,
             fewest_steps(s));
     for (size_t k = 0; k < COLUMNS; k++) {
-        double value = ks_summary_get(s, columns[k]);
-
-        fprintf(r->out, " %*.4g", column_width(k), isnan(value) ? NAN : value);
+        print_cell(s, &columns[k], cell);
+        fprintf(r->out, " %*s", columns[k].width, cell);
     }
     fputc('\n', r->out);
     KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n", r->claims ? r->claims : "", name, claim_of(s)));
@@ -112,6 +146,29 @@ static json_t *json_value(const struct ks_attribute *a)
     }
 }
 
+/* What JSON's null stands for: beside every ratio that may be infinite or not resolved, and beside
+ * any other figure that is null. */
+static bool needs_state(const struct ks_attribute *a)
+{
+    return a->type == KS_ATTRIBUTE_NUMBER &&
+           (strncmp(a->name, "kappa", strlen("kappa")) == 0 || !isfinite(a->number));
+}
+
+static json_t *json_state(double value)
+{
+    return json_string(isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite");
+}
+
+static bool add_json_figure(json_t *object, const struct ks_attribute *a)
+{
+    char name[KS_ATTRIBUTE_NAME + sizeof "_state"];
+    bool failed = json_object_set_new(object, a->name, json_value(a)) != 0;
+
+    snprintf(name, sizeof name, "%s_state", a->name);
+    return failed ||
+           (needs_state(a) && json_object_set_new(object, name, json_state(a->number)) != 0);
+}
+
 static ks_status add_json(const struct ks_report *r, const char *checkpoint,
                           const struct ks_spectrum *s)
 {
@@ -126,8 +183,7 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
             failed |= json_object_set_new(object, a->name, json_value(a)) != 0;
     }
     for (size_t i = 0; i < s->summary.n; i++)
-        failed |= json_object_set_new(object, s->summary.list[i].name,
-                                      json_value(&s->summary.list[i])) != 0;
+        failed |= add_json_figure(object, &s->summary.list[i]);
     failed |= json_object_set_new(object, "claim", json_text(claim_of(s))) != 0;
     if (!failed)
         line = json_dumps(object, JSON_COMPACT);
@@ -162,24 +218,53 @@ static void print_csv_value(FILE *out, const struct ks_attribute *a)
         fprintf(out, "%lld", (long long)a->integer);
     else if (a->type == KS_ATTRIBUTE_STRING)
         print_csv_text(out, a->string);
-    else if (isnan(a->number))
-        fputs("nan", out); /* without the sign that printf may show */
-    else
+    else if (isfinite(a->number))
         fprintf(out, "%.17g", a->number);
+}
+
+/* kurtosis_spectral is absent from some spectra, but its columns are in every row: each follows
+ * the column of kurtosis_excess that has the same suffix. NULL: no such column follows. */
+static const char *spectral_column(const struct ks_attribute *a, char name[KS_ATTRIBUTE_NAME])
+{
+    static const char excess[] = "kurtosis_excess";
+
+    if (strncmp(a->name, excess, strlen(excess)) != 0)
+        return NULL;
+    snprintf(name, KS_ATTRIBUTE_NAME, "kurtosis_spectral%s", a->name + strlen(excess));
+    return name;
+}
+
+static bool is_spectral(const struct ks_attribute *a)
+{
+    return strncmp(a->name, "kurtosis_spectral", strlen("kurtosis_spectral")) == 0;
+}
+
+static void print_csv_header(const struct ks_report *r, const struct ks_spectrum *s)
+{
+    char name[KS_ATTRIBUTE_NAME];
+
+    fputs("checkpoint", r->out);
+    for (size_t k = 0; k < SETTINGS; k++)
+        if (ks_attribute_find(&s->attributes, settings[k]))
+            fprintf(r->out, ",%s", settings[k]);
+    for (size_t i = 0; i < s->summary.n; i++) {
+        const struct ks_attribute *a = &s->summary.list[i];
+
+        if (!is_spectral(a))
+            fprintf(r->out, ",%s", a->name);
+        if (spectral_column(a, name))
+            fprintf(r->out, ",%s", name);
+    }
+    fputc('\n', r->out);
 }
 
 static void add_csv_row(const struct ks_report *r, const char *checkpoint,
                         const struct ks_spectrum *s)
 {
-    if (r->rows == 0) {
-        fputs("checkpoint", r->out);
-        for (size_t k = 0; k < SETTINGS; k++)
-            if (ks_attribute_find(&s->attributes, settings[k]))
-                fprintf(r->out, ",%s", settings[k]);
-        for (size_t i = 0; i < s->summary.n; i++)
-            fprintf(r->out, ",%s", s->summary.list[i].name);
-        fputc('\n', r->out);
-    }
+    char name[KS_ATTRIBUTE_NAME];
+
+    if (r->rows == 0)
+        print_csv_header(r, s);
     print_csv_text(r->out, checkpoint);
     for (size_t k = 0; k < SETTINGS; k++) {
         const struct ks_attribute *a = ks_attribute_find(&s->attributes, settings[k]);
@@ -187,8 +272,19 @@ static void add_csv_row(const struct ks_report *r, const char *checkpoint,
         if (a)
             print_csv_value(r->out, a);
     }
-    for (size_t i = 0; i < s->summary.n; i++)
-        print_csv_value(r->out, &s->summary.list[i]);
+    for (size_t i = 0; i < s->summary.n; i++) {
+        const struct ks_attribute *a = &s->summary.list[i], *spectral;
+
+        if (!is_spectral(a))
+            print_csv_value(r->out, a);
+        if (!spectral_column(a, name))
+            continue;
+        spectral = ks_attribute_find(&s->summary, name);
+        if (spectral)
+            print_csv_value(r->out, spectral);
+        else
+            fputc(',', r->out);
+    }
     fputc('\n', r->out);
 }
 

@@ -19,7 +19,8 @@ struct ks_report {
 };
 
 /* Adds a row, or an object on a line: the checkpoint, what was computed, the figures, in JSON the
- * claim too; a number that is not finite is null in JSON, nan or inf in CSV. Fails with KS_FULL the
+ * claim too. A number that is not finite is empty in CSV and null in JSON, where NAME_state beside
+ * it says "infinite" or "unresolved" (of a ratio that is finite, "finite"). Fails with KS_FULL the
  * first time that it cannot be written. */
 ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
