@@ -277,9 +277,16 @@ static ks_status start_spectrum(struct job *job)
 }
 
 /* What the null space is, before the probes run: their vectors are certified off it. */
-static ks_status find_null_space(struct job *job)
+static ks_status find_null_space(const struct ks_analysis *o, struct job *job)
 {
-    KS_TRY(ks_null_measure(job->space, job->a, watch_null, job, &job->null));
+    ks_status status = ks_null_measure(job->space, job->a, watch_null, job, &job->null);
+    char text[512];
+
+    if (status == KS_NUMBER && !o->exact) {
+        snprintf(text, sizeof text, "%s", ks_error_text());
+        return ks_fail(status, "before Lanczos step 1 of %zu: %s", o->order, text);
+    }
+    KS_TRY(status);
     if (job->space->shift != 0) /* a weight decay: what is null for the loss is not for it */
         return KS_OK;
     return ks_null_basis_new(job->space, job->null.is_dead, &job->basis);
@@ -354,7 +361,7 @@ static ks_status certify(const struct ks_analysis *o, struct job *job)
 static ks_status find_spectrum(const struct ks_analysis *o, struct job *job)
 {
     KS_TRY(ks_team_agree(job->world, start_spectrum(job)));
-    KS_TRY(ks_team_agree(job->world, find_null_space(job)));
+    KS_TRY(ks_team_agree(job->world, find_null_space(o, job)));
     KS_TRY(ks_team_agree(job->world, start_probes(o, job)));
     KS_TRY(run_probes(o, job));
     ks_watch_end(&job->watch);

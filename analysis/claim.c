@@ -174,9 +174,9 @@ static void print_null_space(FILE *out, const struct claim *c)
     if (k->rank > k->directions) {
         fprintf(out, "The bound on its rank leaves a null space of dimension at least %zu, ",
                 k->rank);
-        fprintf(out, "of which %zu directions are known: its condition number is infinite, ",
-                k->directions);
-        fprintf(out, "off these directions too.");
+        fprintf(out, "of which %zu direction%s known: its condition number is infinite%s.",
+                k->directions, k->directions == 1 ? " is" : "s are",
+                k->directions > 0 ? ", off these too" : "");
         return;
     }
     fprintf(out, "It has an exact null space of dimension at least %zu (", k->directions);

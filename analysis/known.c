@@ -76,7 +76,7 @@ static void find_null(const struct ks_summary_terms *t, struct ks_known *k)
         k->null_known = true;
     }
     k->null_dimension = fmax((double)null->dimension, (double)k->rank_null);
-    k->dead_dimension = (double)null->dead;
+    k->dead_dimension = t->certificates && t->certificates->refuted ? 0 : (double)null->dead;
 }
 
 /* As many outliers count at each end as have converged for every probe. Each may be a single
@@ -190,5 +190,5 @@ double ks_known_effective_bound(const struct ks_known *k, const struct ks_probe 
     } else {
         size = k->exact ? next_smallest(k, probe) : least_sigma(k, probe);
     }
-    return fmax(k->abs_max / (size + slack), 1);
+    return isnan(size) ? NAN : fmax(k->abs_max / (size + slack), 1);
 }

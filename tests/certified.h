@@ -1,0 +1,94 @@
+/* Spectra of diagonal operators with certificates, the known null space being coordinates. */
+#ifndef KS_TEST_CERTIFIED_H
+#define KS_TEST_CERTIFIED_H
+
+#include <cblas.h>
+
+#include "ks/certificate.h"
+#include "summaries.h"
+
+struct certified {
+    struct ks_null_basis *basis;
+    struct ks_certificates certificates;
+    struct ks_summary_terms terms;
+    struct ks_spectrum *s;
+};
+
+/* Coordinates 0 .. d-1. */
+static inline struct ks_null_basis *first_coordinates(size_t n, size_t d)
+{
+    struct ks_null_basis *b = calloc(1, sizeof *b);
+
+    *b = (struct ks_null_basis){.n = n, .dimension = d, .n_dead = d};
+    b->dead = calloc(d, sizeof *b->dead);
+    for (size_t i = 0; i < d; i++)
+        b->dead[i] = i;
+    return b;
+}
+
+static inline ks_status take_certificates(void *context, const struct ks_lanczos *l)
+{
+    return ks_certificates_take(context, l);
+}
+
+/* What ks_certify computes, the operator being diagonal. */
+static inline void certify_diagonal(const struct diagonal *d, struct ks_certificates *c)
+{
+    double *image = calloc(d->n, sizeof *image);
+
+    for (size_t k = 0; k < KS_CERTIFICATES; k++) {
+        struct ks_certificate *y = &c->of[k];
+        double norm = cblas_dnrm2((int)d->n, y->y, 1);
+
+        for (size_t i = 0; y->formed && i < d->n; i++)
+            image[i] = d->value[i] * y->y[i];
+        if (!y->formed)
+            continue;
+        y->quotient = cblas_ddot((int)d->n, y->y, 1, image, 1) / norm / norm;
+        y->size = cblas_dnrm2((int)d->n, image, 1) / norm;
+        y->data_se = NAN;
+    }
+    c->certified = true;
+    free(image);
+}
+
+/* By Lanczos, with float64 products of the certificates if `certify`. */
+static inline struct certified *estimate_certified(struct diagonal *d, size_t order, size_t probes,
+                                                   uint64_t seed, const struct ks_null *null,
+                                                   size_t rank, bool certify)
+{
+    struct certified *e = calloc(1, sizeof *e);
+    struct ks_operator a = diagonal_operator(d);
+    struct ks_slq slq = {.order = order,
+                         .probes = probes,
+                         .seed = seed,
+                         .finished = take_certificates,
+                         .finished_context = &e->certificates};
+
+    if (null && null->dimension + null->dead > 0)
+        e->basis = first_coordinates(d->n, null->dimension + null->dead);
+    assert_ok(ks_certificates_new(d->n, d->n, probes, order, KS_SUMMARY_PART, e->basis,
+                                  &e->certificates));
+    e->s = spectrum_new();
+    assert_ok(ks_slq(&a, &slq, e->s));
+    if (certify)
+        certify_diagonal(d, &e->certificates);
+    e->terms = (struct ks_summary_terms){.n = d->n,
+                                         .epsilon = DBL_EPSILON,
+                                         .basis_epsilon = DBL_EPSILON,
+                                         .null = null,
+                                         .rank = rank,
+                                         .certificates = &e->certificates};
+    assert_ok(ks_summary(e->s, &e->terms));
+    return e;
+}
+
+static inline void certified_free(struct certified *e)
+{
+    ks_spectrum_free(e->s);
+    ks_certificates_clear(&e->certificates);
+    ks_null_basis_free(e->basis);
+    free(e);
+}
+
+#endif
