@@ -145,7 +145,7 @@ static void print_condition(FILE *out, const struct claim *c, const char *what)
 
     snprintf(low, sizeof low, "%.3g", c->effective);
     snprintf(high, sizeof high, "%.3g", c->upper);
-    if (isnan(c->effective)) {
+    if (!(c->effective > 1) && !c->complete) {
         fprintf(out, "%s is not resolved at m = %zu", what, c->steps);
     } else if (!c->complete) {
         fprintf(out, "%s is at least ", what);
@@ -197,7 +197,7 @@ static void print_computed(FILE *out, const struct claim *c)
 {
     double bound = ks_summary_get(c->s, "kappa_lower_bound");
 
-    if (!isfinite(bound) || c->exact)
+    if (!(bound > 1) || !isfinite(bound) || c->exact)
         return;
     fprintf(out, " As rounding leaves it, the operator has a condition number of at least ");
     print_number(out, bound, DOWN);
