@@ -60,14 +60,17 @@ static void find_width(struct nodes *nodes)
     nodes->sigma = range / (m * sqrt(8 * log(3)));
 }
 
-/* Takes the probes' Ritz values, without the padding. */
+/* Takes the Ritz values of the probes with random start vectors, without the padding. One that
+ * starts at the gradient has other weights, and is left out. */
 static ks_status collect(const struct ks_spectrum *s, struct nodes *nodes)
 {
-    *nodes = (struct nodes){.probes = s->probes};
-    KS_TRY(ks_alloc(s->probes * s->order, sizeof(double), &nodes->at));
-    KS_TRY(ks_alloc(s->probes * s->order, sizeof(double), &nodes->weight));
-    KS_TRY(ks_alloc(s->probes + 1, sizeof *nodes->start, &nodes->start));
-    for (size_t k = 0; k < s->probes; k++) {
+    const size_t probes = ks_spectrum_random(s);
+
+    *nodes = (struct nodes){.probes = probes};
+    KS_TRY(ks_alloc(probes * s->order, sizeof(double), &nodes->at));
+    KS_TRY(ks_alloc(probes * s->order, sizeof(double), &nodes->weight));
+    KS_TRY(ks_alloc(probes + 1, sizeof *nodes->start, &nodes->start));
+    for (size_t k = 0; k < probes; k++) {
         size_t steps = s->steps ? (size_t)s->steps[k] : s->order;
 
         nodes->most = steps > nodes->most ? steps : nodes->most;
@@ -120,7 +123,7 @@ double ks_density_unit(const struct ks_spectrum *s)
 {
     double size = 0;
 
-    for (size_t i = 0; i < s->probes * s->order; i++)
+    for (size_t i = 0; i < ks_spectrum_random(s) * s->order; i++)
         size = fmax(size, fabs(s->ritz[i])); /* NaN, the padding, does not count */
     return LINEAR_PART * (size > 0 ? size : 1);
 }
@@ -156,17 +159,17 @@ ks_status ks_density_error(const struct ks_spectrum *s, double *error)
 {
     ks_status status = KS_OK;
     struct nodes nodes = {0};
-    double x_0 = ks_density_unit(s), n = (double)s->probes;
+    double x_0 = ks_density_unit(s), n = (double)ks_spectrum_random(s);
 
-    assert(s->probes > 1);
+    assert(ks_spectrum_random(s) > 1);
     KS_GO(collect(s, &nodes));
     to_symlog(&nodes, x_0);
     for (size_t k = 0; k < s->n_grid; k++) {
         double x = s->symlog_grid[k], mean = 0, square = 0;
 
-        for (size_t probe = 0; probe < s->probes; probe++)
+        for (size_t probe = 0; probe < nodes.probes; probe++)
             mean += phi(&nodes, probe, asinh(x / x_0)) / n;
-        for (size_t probe = 0; probe < s->probes; probe++)
+        for (size_t probe = 0; probe < nodes.probes; probe++)
             square += pow(phi(&nodes, probe, asinh(x / x_0)) - mean, 2);
         error[k] = sqrt(square / (n * (n - 1))) / hypot(x, x_0);
     }

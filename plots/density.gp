@@ -1,6 +1,6 @@
 # The spectral density at the last checkpoint, a panel per architecture: density per decade of the symmetric-log
 # axis (filled; the darker band is a standard error over probes to both sides), cumulative weight (line,
-# right), and on the same scale the mass at zero (grey bar).
+# right), and on the same scale the mass at zero (grey bar, its 99% interval a line).
 panels = words(archs)
 columns = panels < 6 ? panels : 6
 groups = (panels + columns - 1)/columns
@@ -55,7 +55,7 @@ do for [i=1:panels] {
          'tables/density.csv' \
              using (is(arch) ? symlog(number('eigenvalue')) : NaN):(floored(number('density_per_decade_low'))):(floored(number('density_per_decade_high'))) \
              with filledcurves fc rgb colour(i) fs transparent solid 0.6 noborder, \
-         'tables/mass.csv' using (is(arch) ? 0 : NaN):(number('zero_mass_low')):(0):(number('zero_mass_high') - number('zero_mass_low')) axes x1y2 \
+         'tables/mass.csv' using (is(arch) ? 0 : NaN):(number('zero_mass_lower')):(0):(number('zero_mass_upper') - number('zero_mass_lower')) axes x1y2 \
              with vectors nohead lw 1.5 lc rgb '#333333', \
          'tables/staircase.csv' \
              using (is(arch) ? symlog(number('eigenvalue')) : NaN):(number('cumulative')) axes x1y2 \

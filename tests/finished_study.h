@@ -59,17 +59,20 @@ static inline void spectrum_path(const struct place *place, char path[256])
 static inline void write_spectrum_at(const char *path, const struct place *place, double kappa,
                                      bool zero)
 {
-    double ritz[] = {-0.5, 0, 2, 50}, weight[] = {0.25, 0.5, 0.125, 0.125}, none[4] = {0};
+    /* the second probe starts at the gradient: all its weight is on one Ritz value */
+    double ritz[] = {-0.5, 0, 2, 50, -90, 0, 2, 80};
+    double weight[] = {0.25, 0.5, 0.125, 0.125, 0, 0, 0, 1}, none[8] = {0};
     double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
-    int64_t steps = 4;
-    struct ks_attribute attribute[20] = {0}, summary[6] = {0}, *a = attribute;
+    int64_t steps[] = {4, 4};
+    struct ks_attribute attribute[20] = {0}, start = {0}, summary[14] = {0}, *a = attribute;
     struct ks_spectrum s = {.attributes = {attribute, 20, 20},
-                            .summary = {summary, 6, 6},
-                            .probes = 1,
+                            .summary = {summary, 14, 14},
+                            .lanczos = {&start, 1, 1},
+                            .probes = 2,
                             .order = 4,
                             .alpha = none,
                             .beta = none,
-                            .steps = &steps,
+                            .steps = steps,
                             .ritz = ritz,
                             .weight = weight,
                             .residual = none,
@@ -91,7 +94,7 @@ static inline void write_spectrum_at(const char *path, const struct place *place
     set_string(a++, "batchnorm", "train");
     set_string(a++, "precision", "f64");
     set_integer(a++, "order", 4);
-    set_integer(a++, "probes", 1);
+    set_integer(a++, "probes", 2);
     set_integer(a++, "probe_seed", 0);
     set_integer(a++, "dimension", 100);
     set_number(a++, "weight_decay", 0);
@@ -107,10 +110,19 @@ static inline void write_spectrum_at(const char *path, const struct place *place
     set_number(a++, "return_mean", 1);
     set_number(&summary[0], "kappa", kappa);
     set_number(&summary[1], "kappa_lower_bound", 7);
-    set_number(&summary[2], "kappa_q90", 9);
+    set_number(&summary[2], "kappa_effective_bound", 9);
     set_number(&summary[3], "lambda_max", 0.5 * kappa);
     set_number(&summary[4], "kurtosis", 3);
     set_number(&summary[5], "zero_mass", 0.5);
+    set_number(&summary[6], "zero_mass_lower", 0.25);
+    set_number(&summary[7], "zero_mass_upper", 0.75);
+    set_number(&summary[8], "directions_1e2_lower", 20 + (double)place->seed);
+    set_number(&summary[9], "directions_1e2_upper", 30 + 2 * (double)place->seed);
+    set_number(&summary[10], "kappa_q99_lower", 123.45);
+    set_number(&summary[11], "kappa_q99_upper", place->seed < 2 ? 234.51 : NAN);
+    set_number(&summary[12], "kappa_gradient_90_lower", place->seed == 1 ? NAN : INFINITY);
+    set_number(&summary[13], "kappa_gradient_90_upper", place->seed == 1 ? NAN : INFINITY);
+    set_string(&start, "start", "random gradient");
     tree_write(path, ""); /* its folder */
     assert_ok(ks_spectrum_write(tree_path(path), &s));
 }

@@ -30,11 +30,67 @@ static void test_pooled_figures(void **state)
     assert_close(ln->value[KS_KAPPA].value, 2666.667, 5e-4);
     assert_close(bn->value[KS_LAMBDA_MAX].value, 0.5 * 266.6667, 5e-5);
     assert_close(bn->value[KS_KAPPA_LOWER_BOUND].value, 7, 0);
+    assert_close(bn->value[KS_KAPPA_EFFECTIVE_BOUND].value, 9, 0);
     assert_close(bn->value[KS_RETURN].value, 250, 1e-12);
     assert_close(bn->value[KS_AREA].value, (0.5 * (10 + 20) + 0.5 * (20 + 250)) / 2 / 1000, 1e-12);
     assert_true(isnan(bn->value[KS_KAPPA].low));
     assert_true(isnan(o.table.spearman)); /* of two architectures */
     outcome_free(&o);
+}
+
+/* Of four seeds: the medians of the ends, of which two are not resolved or three infinite; of one
+ * seed its own interval. All at the last checkpoint. */
+static void test_ranges(void **state)
+{
+    struct outcome o = outcome_new(0);
+    const struct ks_range *range = o.table.row[0].range;
+
+    (void)state;
+    assert_int_equal(range[KS_RANGE_DIRECTIONS].n, SEEDS);
+    assert_close(range[KS_RANGE_DIRECTIONS].lower, 21.5, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].upper, 33, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].least, 20, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].most, 36, 0);
+    assert_close(range[KS_RANGE_Q99].lower, 123.45, 0);
+    assert_true(isinf(range[KS_RANGE_Q99].upper) && isinf(range[KS_RANGE_Q99].most));
+    assert_int_equal(range[KS_RANGE_GRADIENT].n, SEEDS - 1); /* a gradient that is zero has none */
+    assert_true(isinf(range[KS_RANGE_GRADIENT].lower));
+    outcome_free(&o);
+    tree_write("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 1\n"
+                              "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
+                              "evaluations = 2\n");
+    o = outcome_new(0);
+    range = o.table.row[0].range;
+    assert_close(range[KS_RANGE_DIRECTIONS].lower, 21, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].upper, 32, 0);
+    assert_close(range[KS_RANGE_Q99].upper, 234.51, 0);
+    assert_int_equal(range[KS_RANGE_GRADIENT].n, 0);
+    outcome_free(&o);
+}
+
+static void check_text(double lower, double upper, const char *expected)
+{
+    const struct ks_range range = {1, lower, upper, lower, upper};
+    char text[KS_RANGE_TEXT];
+
+    ks_range_print(&range, text);
+    assert_string_equal(text, expected);
+}
+
+/* No text says more than the interval: its ends are rounded away from each other. */
+static void test_printed_ranges(void **state)
+{
+    (void)state;
+    check_text(209, 367, "209 to 367");
+    check_text(51, 51, "51");
+    check_text(12345, 99999, "12345 to 99999");
+    check_text(4.5678, 4.5612e3, "4.56 to 4570");
+    check_text(1.2351, 1.2349, "1.23 to 1.24");
+    check_text(9.999, 9.999, "9.99 to 10");
+    check_text(1.5, 123456789, "1.5 to 1.24e+08");
+    check_text(1.5, 1.1e300, "1.5 to 1.10e+300");
+    check_text(3.7, INFINITY, "3.7 or more");
+    check_text(INFINITY, INFINITY, "infinite");
 }
 
 /* Seeds are drawn whole: of the return's interval every digit, by hand through the draws. */
@@ -250,6 +306,15 @@ static void test_no_study(void **state)
 
 /* --- tables, figures, page --- */
 
+static void check_cell(const struct ks_csv *csv, const char *name, const char *expected)
+{
+    size_t column = 0;
+
+    assert_ok(ks_csv_column(csv, name, &column));
+    assert_string_equal(ks_csv_cell(csv, 0, column), expected);
+}
+
+/* The probe that starts at the gradient is in none of these but checkpoints.csv. */
 static void test_tables(void **state)
 {
     struct outcome o = outcome_new(0);
@@ -281,14 +346,28 @@ static void test_tables(void **state)
     assert_int_equal(csv->rows, 2);
     assert_ok(ks_csv_column(csv, "kappa_low", &column));
     assert_string_equal(ks_csv_cell(csv, 0, column), "-"); /* undefined */
+    check_cell(csv, "directions_1e2_lower", "21.5");
+    check_cell(csv, "directions_1e2_most", "36");
+    check_cell(csv, "kappa_q99_upper", "-"); /* not resolved */
+    check_cell(csv, "kappa_gradient_90_upper", "inf");
     ks_csv_free(csv);
     assert_ok(ks_csv_read(tree_path("tables/staircase.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * 4);
+    assert_ok(ks_csv_number(csv, 3, 1, &value));
+    assert_close(value, 50, 0);
     assert_ok(ks_csv_number(csv, 3, 2, &value));
     assert_close(value, 1, 1e-12);
     ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/ritz.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1) * 4);
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/density.csv"), false, &csv));
+    assert_string_equal(ks_csv_cell(csv, 0, 4), "-"); /* no standard error of one probe */
+    ks_csv_free(csv);
     assert_ok(ks_csv_read(tree_path("tables/mass.csv"), false, &csv));
     assert_string_equal(ks_csv_cell(csv, 0, 1), "0.5");
-    assert_string_equal(ks_csv_cell(csv, 0, 2), "-"); /* of one probe */
+    check_cell(csv, "zero_mass_lower", "0.25");
+    check_cell(csv, "zero_mass_upper", "0.75");
     ks_csv_free(csv);
     outcome_free(&o);
 }
@@ -381,6 +460,7 @@ static void test_printed_table(void **state)
     text = tree_text("table");
     width = strcspn(text, "\n");
     assert_non_null(strstr(text, "266.7"));
+    assert_non_null(strstr(text, "  21.5 to 33           123 or more              infinite  "));
     for (; *text; text += width + 1) /* all lines are of one width */
         assert_int_equal(strcspn(text, "\n"), width);
     outcome_free(&o);
@@ -422,6 +502,8 @@ int main(void)
         IN_STUDY(test_schedule_of_the_fixture),
         IN_STUDY(test_pooled_figures),
         IN_STUDY(test_intervals),
+        IN_STUDY(test_ranges),
+        IN_STUDY(test_printed_ranges),
         IN_STUDY(test_lost_kappa),
         IN_STUDY(test_partial_run_is_left_out),
         IN_STUDY(test_failed_analysis_is_dropped),

@@ -15,8 +15,8 @@ ks_status ks_density(struct ks_spectrum *spectrum);
 /* x_0 of this spectrum. */
 double ks_density_unit(const struct ks_spectrum *spectrum);
 
-/* The standard error over probes, of which there are two or more, of symlog_density into error
- * [n_grid]. */
+/* The standard error over probes with random start vectors, of which there are two or more, of
+ * symlog_density into error [n_grid]. */
 ks_status ks_density_error(const struct ks_spectrum *spectrum, double *error);
 
 #endif

@@ -24,6 +24,13 @@ const struct ks_figure ks_figures[] = {
     {"kappa_return", "Conditioning and return",
      "Pooled figures of the spectra after the first update (IQM over checkpoints and seeds) "
      "against the IQM of the last return; bars are 90% stratified bootstrap intervals."},
+    {"resolved", "What is resolved, and return",
+     "The 99% intervals of three statistics at the last checkpoint against the IQM of the last "
+     "return: the number of eigenvalues within a factor of 100 of the largest in size, the factor "
+     "by which 99% of the eigenvalues are smaller than the largest, and the factor within which "
+     "90% of the gradient's energy lies. The mark is at the middle of the interval; an arrow: the "
+     "upper end is not resolved. Of several seeds the medians of the ends, with a thin line over "
+     "all of them."},
     {"returns", "Returns",
      "Return of the deterministic policy over training: IQM over seeds, with its 90% interval "
      "where there are several."},
@@ -31,7 +38,7 @@ const struct ks_figure ks_figures[] = {
      "The smoothed density of the eigenvalues at the last checkpoint (one seed), per decade of the "
      "symmetric-log axis, its band one standard error over probes where there are several; the "
      "staircase is the cumulative weight, the grey bar the weight that cannot be told from zero at "
-     "this order and precision (right axis)."},
+     "this order and precision, with its 99% interval (right axis)."},
     {NULL, NULL, NULL},
 };
 

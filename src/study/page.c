@@ -87,6 +87,21 @@ static void print_value(const struct ks_estimate *e, FILE *out)
     fputs("</td>", out);
 }
 
+/* Of several runs with all that their intervals cover. */
+static void print_range(const struct ks_range *range, FILE *out)
+{
+    struct ks_range all = {range->n, range->least, range->most, NAN, NAN};
+    char text[KS_RANGE_TEXT];
+
+    ks_range_print(range, text);
+    fprintf(out, "<td>%s", text);
+    if (range->n > 1) {
+        ks_range_print(&all, text);
+        fprintf(out, "<br><small>%s</small>", text);
+    }
+    fputs("</td>", out);
+}
+
 /* The rows of one analysis; adds to *dropped the kappas that they leave out. */
 static void print_rows(const struct ks_results *r, const struct ks_summary_table *table,
                        size_t analysis, size_t *dropped, FILE *out)
@@ -94,6 +109,8 @@ static void print_rows(const struct ks_results *r, const struct ks_summary_table
     fprintf(out, "<div class=\"scroll\"><table>\n<tr><th>architecture</th>");
     for (size_t c = 0; c < KS_COLUMNS; c++)
         fprintf(out, "<th>%s</th>", ks_column_names[c]);
+    for (size_t c = 0; c < KS_RANGES; c++)
+        fprintf(out, "<th>%s</th>", ks_range_names[c]);
     fprintf(out, "</tr>\n");
     for (size_t i = 0; i < table->n_rows; i++) {
         const struct ks_row *row = &table->row[analysis * table->n_rows + i];
@@ -103,6 +120,8 @@ static void print_rows(const struct ks_results *r, const struct ks_summary_table
         fputs("</td>", out);
         for (size_t c = 0; c < KS_COLUMNS; c++)
             print_value(&row->value[c], out);
+        for (size_t c = 0; c < KS_RANGES; c++)
+            print_range(&row->range[c], out);
         fputs("</tr>\n", out);
         *dropped += row->dropped;
     }
@@ -145,7 +164,12 @@ static void print_table(const struct ks_results *r, const struct ks_summary_tabl
             "<p>Figures of spectra: interquartile means over all checkpoints after "
             "the first update and all seeds, pooled; <i>return</i>: interquartile mean of the last "
             "returns; <i>area</i>: mean height of the curve of returns / 1000. In brackets 90%% "
-            "stratified bootstrap intervals, seeds drawn whole; with one seed there are none.");
+            "stratified bootstrap intervals, seeds drawn whole; with one seed there are none. "
+            "<i>directions_1e2</i>, <i>kappa_q99</i> and <i>kappa_gradient_90</i> are 99%% "
+            "intervals at the last checkpoint: with one seed the spectrum's own; with several the "
+            "median of the lower ends and that of the upper ends, which enclose the median of the "
+            "true values where every seed's interval holds, and in small print all that the seeds' "
+            "intervals cover.");
     if (dropped > 0)
         fprintf(
             out,
@@ -170,11 +194,15 @@ static void print_reading(const struct ks_results *r, FILE *out)
         "smallest |Ritz value| of a Lanczos run, as the XQC paper plots it. It is no estimate of "
         "the condition number: most of these critics have exact null directions, so that number "
         "is infinite, and the smallest |Ritz value| depends on the number of steps, the start "
-        "vector and rounding. What can be claimed is this: the condition number of the Hessian as "
-        "it was computed is at least <i>kappa_lower_bound</i>, and the largest |eigenvalue| is "
-        "<i>kappa_q90</i> times the "
-        "size below which 90%% of the spectrum lie. Compare <i>kappa</i> only between spectra of "
-        "the same order.</p>\n");
+        "vector and rounding. What can be claimed of a spectrum is this: off the known null "
+        "directions, the condition number is at least <i>kappa_effective_bound</i>, with no "
+        "reservation; <i>directions_1e2</i> eigenvalues are within a factor of 100 of the largest "
+        "in size; 99%% of all eigenvalues are smaller than the largest by a factor of "
+        "<i>kappa_q99</i> or more; and 90%% of the gradient's energy lies on eigenvalues that are "
+        "smaller than the largest by at most a factor of <i>kappa_gradient_90</i>. The last three "
+        "are known within intervals that hold with 99%%; an end that the spectrum's order does not "
+        "resolve is left out (<i>or more</i>). Compare <i>kappa</i> only between spectra of the "
+        "same order.</p>\n");
     fprintf(out, "<p>The targets in the checkpoints' batches are of <b>%s</b> rewards%s</p>\n",
             set->raw_rewards || !set->reward_normalization ? "raw" : "normalized",
             set->raw_rewards && set->reward_normalization

@@ -11,9 +11,14 @@
 
 #include "ks/memory.h"
 
-const char *const ks_column_names[KS_COLUMNS] = {
-    "kappa",    "kappa_lower_bound", "kappa_q90", "lambda_max",
-    "kurtosis", "kappa_geometric",   "return",    "area"};
+const char *const ks_column_names[KS_COLUMNS] = {"kappa",
+                                                 "kappa_lower_bound",
+                                                 "kappa_effective_bound",
+                                                 "lambda_max",
+                                                 "kurtosis",
+                                                 "kappa_geometric",
+                                                 "return",
+                                                 "area"};
 
 enum { LEAST_RANKS = 3 };               /* of fewer a rank correlation says nothing */
 static const double FULL_RETURN = 1000; /* of an episode: 1000 steps, rewards up to 1 */
@@ -126,6 +131,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     pool.runs = row->runs;
     KS_GO(pool_new(r, &pool));
     pool_fill(r, row->analysis, run, &pool);
+    ks_range_find(r, row->analysis, row->runs, run, row->range);
     for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
         row->dropped += isnan(pool.figure[KS_KAPPA][i]);
     statistic.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
@@ -188,32 +194,66 @@ void ks_value_print(double value, char text[32])
         snprintf(text, 32, size < 10 ? "%.3f" : size < 1000 ? "%.1f" : "%.0f", value);
 }
 
-/* The columns that a person is shown, in this order. */
-static const size_t shown[] = {KS_KAPPA,      KS_KAPPA_LOWER_BOUND, KS_KAPPA_Q90,
-                               KS_LAMBDA_MAX, KS_KURTOSIS,          KS_RETURN};
-enum { SHOWN = sizeof shown / sizeof *shown };
+/* The columns that a person is shown, in this order: the numbers, and between them the intervals.
+ */
+static const size_t before[] = {KS_KAPPA, KS_KAPPA_EFFECTIVE_BOUND},
+                    after[] = {KS_LAMBDA_MAX, KS_KURTOSIS, KS_RETURN};
+enum {
+    BEFORE = sizeof before / sizeof *before,
+    AFTER = sizeof after / sizeof *after,
+    NUMBER_WIDTH = 10,
+    RANGE_WIDTH = 20
+};
+
+static int wider(int width, const char *name)
+{
+    int length = (int)strlen(name);
+
+    return length > width ? length : width;
+}
+
+/* Cells of the columns at `column`; of no row (NULL), their names. */
+static void print_numbers(const struct ks_row *row, size_t n, const size_t *column, FILE *out)
+{
+    for (size_t c = 0; c < n; c++) {
+        const char *name = ks_column_names[column[c]];
+        char text[32];
+
+        if (row)
+            ks_value_print(row->value[column[c]].value, text);
+        fprintf(out, "  %*s", wider(NUMBER_WIDTH, name), row ? text : name);
+    }
+}
+
+static void print_ranges(const struct ks_row *row, FILE *out)
+{
+    for (size_t c = 0; c < KS_RANGES; c++) {
+        char text[KS_RANGE_TEXT];
+
+        if (row)
+            ks_range_print(&row->range[c], text);
+        fprintf(out, "  %*s", wider(RANGE_WIDTH, ks_range_names[c]),
+                row ? text : ks_range_names[c]);
+    }
+}
+
+static void print_line(const char *first, int width, const struct ks_row *row, FILE *out)
+{
+    fprintf(out, "%-*s", width, first);
+    print_numbers(row, BEFORE, before, out);
+    print_ranges(row, out);
+    print_numbers(row, AFTER, after, out);
+    putc('\n', out);
+}
 
 void ks_summary_print(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
 {
     int width = (int)strlen("architecture");
 
-    for (size_t i = 0; i < table->n_rows; i++) {
-        int length = (int)strlen(r->study->architecture[table->row[i].architecture].name);
-
-        width = length > width ? length : width;
-    }
-    fprintf(out, "%-*s", width, "architecture");
-    for (size_t c = 0; c < SHOWN; c++)
-        fprintf(out, "  %17s", ks_column_names[shown[c]]);
-    putc('\n', out);
-    for (size_t i = 0; i < table->n_rows; i++) {
-        fprintf(out, "%-*s", width, r->study->architecture[table->row[i].architecture].name);
-        for (size_t c = 0; c < SHOWN; c++) {
-            char text[32];
-
-            ks_value_print(table->row[i].value[shown[c]].value, text);
-            fprintf(out, "  %17s", text);
-        }
-        putc('\n', out);
-    }
+    for (size_t i = 0; i < table->n_rows; i++)
+        width = wider(width, r->study->architecture[table->row[i].architecture].name);
+    print_line("architecture", width, NULL, out);
+    for (size_t i = 0; i < table->n_rows; i++)
+        print_line(r->study->architecture[table->row[i].architecture].name, width, &table->row[i],
+                   out);
 }

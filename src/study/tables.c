@@ -135,12 +135,25 @@ static ks_status write_returns(const struct context *c, FILE *out)
 
 /* --- one row an architecture and analysis --- */
 
+/* The ends, as spectra have them: of an upper one that is not resolved '-', of an infinite
+ * statistic 'inf'. */
+static void print_range(FILE *out, const struct ks_range *range)
+{
+    print_number(out, range->lower);
+    print_number(out, isinf(range->upper) && !isinf(range->lower) ? NAN : range->upper);
+    print_number(out, range->least);
+    print_number(out, isinf(range->most) && !isinf(range->lower) ? NAN : range->most);
+}
+
 static ks_status write_summary(const struct context *c, FILE *out)
 {
     fprintf(out, "architecture,normalization,weight_normalization,loss,analysis,runs,dropped");
     for (size_t k = 0; k < KS_COLUMNS; k++)
         fprintf(out, ",%s,%s_low,%s_high", ks_column_names[k], ks_column_names[k],
                 ks_column_names[k]);
+    for (size_t k = 0; k < KS_RANGES; k++)
+        fprintf(out, ",%s_lower,%s_upper,%s_least,%s_most", ks_range_names[k], ks_range_names[k],
+                ks_range_names[k], ks_range_names[k]);
     putc('\n', out);
     for (size_t i = 0; i < c->table->n_analyses * c->table->n_rows; i++) {
         const struct ks_study_architecture *a = architecture_of(c, i);
@@ -153,6 +166,8 @@ static ks_status write_summary(const struct context *c, FILE *out)
             print_number(out, row->value[k].low);
             print_number(out, row->value[k].high);
         }
+        for (size_t k = 0; k < KS_RANGES; k++)
+            print_range(out, &row->range[k]);
         putc('\n', out);
     }
     return KS_OK;
@@ -265,7 +280,7 @@ static ks_status write_ritz(const struct context *c, FILE *out)
         for (size_t k = 0; k < c->r->study->n_checkpoints; k++) {
             const struct ks_spectrum *s = first_run(c, i)->spectrum[k];
 
-            for (size_t j = 0; s && j < s->probes * s->order; j++)
+            for (size_t j = 0; s && j < ks_spectrum_random(s) * s->order; j++)
                 if (isfinite(s->ritz[j]))
                     fprintf(out, "%s,%zu,%.10g\n", architecture_of(c, i)->name,
                             c->r->study->checkpoint[k], s->ritz[j]);
@@ -281,21 +296,24 @@ static void print_band(FILE *out, double value, double error)
     print_number(out, value + error);
 }
 
+/* --- what is drawn of a probe is of those with random start vectors --- */
+
 /* The density per decade of the symmetric-log axis s = asinh(x / x_0): phi(x) dx/ds, where
  * dx/ds = sqrt(x^2 + x_0^2), times ln 10. The band is one standard error over the probes wide. */
 static ks_status print_density(const char *name, const struct ks_spectrum *s, FILE *out)
 {
     double unit = ks_density_unit(s), *error = NULL;
+    bool several = ks_spectrum_random(s) > 1;
     ks_status status = KS_OK;
 
     KS_TRY(ks_alloc(s->n_grid, sizeof *error, &error));
-    if (s->probes > 1)
+    if (several)
         KS_GO(ks_density_error(s, error));
     for (size_t j = 0; j < s->n_grid; j++) {
         double x = s->symlog_grid[j], decade = hypot(x, unit) * log(10);
 
         fprintf(out, "%s,%.10g,%.10g", name, x, s->symlog_density[j]);
-        print_band(out, s->symlog_density[j] * decade, s->probes > 1 ? error[j] * decade : NAN);
+        print_band(out, s->symlog_density[j] * decade, several ? error[j] * decade : NAN);
         putc('\n', out);
     }
 done:
@@ -313,18 +331,26 @@ static ks_status write_density(const struct context *c, FILE *out)
     return KS_OK;
 }
 
-/* What is a bar in the figure of the density. */
+/* What is a bar in the figure of the density: shares and their 99% intervals. */
 static ks_status write_mass(const struct context *c, FILE *out)
 {
-    fprintf(out, "architecture,zero_mass,zero_mass_low,zero_mass_high,negative_mass\n");
+    static const char *const names[] = {"zero_mass",           "zero_mass_lower",
+                                        "zero_mass_upper",     "negative_mass",
+                                        "negative_mass_lower", "negative_mass_upper"};
+    enum { NAMES = sizeof names / sizeof *names };
+
+    fprintf(out, "architecture");
+    for (size_t k = 0; k < NAMES; k++)
+        fprintf(out, ",%s", names[k]);
+    putc('\n', out);
     for (size_t i = 0; i < c->table->n_rows; i++) {
         const struct ks_spectrum *s = last_spectrum(c, i);
 
         if (!s)
             continue;
         fputs(architecture_of(c, i)->name, out);
-        print_band(out, ks_summary_get(s, "zero_mass"), ks_summary_get(s, "zero_mass_se"));
-        print_number(out, ks_summary_get(s, "negative_mass"));
+        for (size_t k = 0; k < NAMES; k++)
+            print_number(out, ks_summary_get(s, names[k]));
         putc('\n', out);
     }
     return KS_OK;
@@ -342,14 +368,15 @@ static ks_status write_staircase(const struct context *c, FILE *out)
         const struct ks_spectrum *s = last_spectrum(c, i);
         struct node *node = NULL;
         double sum = 0;
-        size_t n = 0;
+        size_t n = 0, probes;
 
         if (!s)
             continue;
-        KS_TRY(ks_alloc(s->probes * s->order, sizeof *node, &node));
-        for (size_t j = 0; j < s->probes * s->order; j++)
+        probes = ks_spectrum_random(s);
+        KS_TRY(ks_alloc(probes * s->order, sizeof *node, &node));
+        for (size_t j = 0; j < probes * s->order; j++)
             if (isfinite(s->ritz[j]))
-                node[n++] = (struct node){s->ritz[j], s->weight[j] / (double)s->probes};
+                node[n++] = (struct node){s->ritz[j], s->weight[j] / (double)probes};
         qsort(node, n, sizeof *node, ks_ascending);
         for (size_t j = 0; j < n; j++)
             fprintf(out, "%s,%.10g,%.10g\n", architecture_of(c, i)->name, node[j].value,

@@ -1,0 +1,108 @@
+/* Statistics that are intervals, over the runs of an architecture.
+ *
+ * The ends of several intervals are not averaged into an interval of a mean: that would need all of
+ * them, and one that is not resolved would leave nothing. Medians serve: where l_i <= x_i <= u_i
+ * for every run i, median(l) <= median(x) <= median(u), and the median survives an end that is not
+ * resolved in less than half of the runs. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ks/order.h"
+#include "ks/tables.h"
+
+const char *const ks_range_names[KS_RANGES] = {"directions_1e2", "kappa_q99", "kappa_gradient_90"};
+
+static double end_of(const struct ks_results *r, const struct ks_result *run, size_t analysis,
+                     size_t checkpoint, size_t range, const char *end)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s_%s", ks_range_names[range], end);
+    return ks_results_figure(r, run, analysis, checkpoint, name);
+}
+
+/* The last checkpoint that is used. */
+static size_t last_used(const struct ks_results *r)
+{
+    size_t last = r->study->n_checkpoints - 1;
+
+    while (last > 0 && !r->common_checkpoint[last])
+        last--;
+    return last;
+}
+
+void ks_range_find(const struct ks_results *r, size_t analysis, size_t n,
+                   const struct ks_result *const *run, struct ks_range range[KS_RANGES])
+{
+    size_t last = last_used(r);
+
+    assert(n <= KS_STUDY_SEEDS);
+    for (size_t k = 0; k < KS_RANGES; k++) {
+        double lower[KS_STUDY_SEEDS], upper[KS_STUDY_SEEDS];
+        size_t found = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            double low = end_of(r, run[i], analysis, last, k, "lower");
+            double high = end_of(r, run[i], analysis, last, k, "upper");
+
+            if (isnan(low))
+                continue;
+            lower[found] = low;
+            upper[found++] = isnan(high) ? INFINITY : high; /* not resolved */
+        }
+        range[k] = (struct ks_range){found, NAN, NAN, NAN, NAN};
+        if (found == 0)
+            continue;
+        qsort(lower, found, sizeof *lower, ks_ascending);
+        qsort(upper, found, sizeof *upper, ks_ascending);
+        range[k] = (struct ks_range){found, ks_quantile(found, lower, 0.5),
+                                     ks_quantile(found, upper, 0.5), lower[0], upper[found - 1]};
+    }
+}
+
+/* Three digits, not above the value (direction -1) or not below it (1); integers of up to six
+ * digits stay as they are. */
+static void print_end(double value, double direction, char text[24])
+{
+    double rounded, unit;
+
+    if (value == floor(value) && fabs(value) < 1e6) {
+        snprintf(text, 24, "%.0f", value);
+        return;
+    }
+    snprintf(text, 24, "%.2e", value);
+    rounded = strtod(text, NULL);
+    if (direction * (rounded - value) < 0) {
+        unit = pow(10, floor(log10(fabs(value))) - 2);
+        snprintf(text, 24, "%.2e", rounded + direction * unit);
+        rounded = strtod(text, NULL);
+    }
+    if (fabs(rounded) >= 0.01 && fabs(rounded) < 1e5)
+        snprintf(text, 24, "%g", rounded);
+}
+
+void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT])
+{
+    char lower[24], upper[24];
+
+    if (range->n == 0) {
+        snprintf(text, KS_RANGE_TEXT, "-");
+        return;
+    }
+    if (isinf(range->lower)) {
+        snprintf(text, KS_RANGE_TEXT, "infinite");
+        return;
+    }
+    print_end(range->lower, -1, lower);
+    if (isinf(range->upper)) {
+        snprintf(text, KS_RANGE_TEXT, "%s or more", lower);
+        return;
+    }
+    print_end(range->upper, 1, upper);
+    if (range->lower == range->upper && range->lower == floor(range->lower))
+        snprintf(text, KS_RANGE_TEXT, "%s", lower);
+    else
+        snprintf(text, KS_RANGE_TEXT, "%s to %s", lower, upper);
+}
