@@ -28,6 +28,7 @@
 #include "ks/report.h"
 #include "ks/say.h"
 #include "ks/slq.h"
+#include "ks/stability.h"
 #include "ks/summary.h"
 #include "ks/watch.h"
 
@@ -392,6 +393,7 @@ static ks_status finish(const struct ks_analysis *o, struct job *job, struct ks_
     const struct ks_summary_terms terms = find_terms(o, job);
 
     KS_TRY(ks_summary(job->spectrum, &terms));
+    KS_TRY(ks_stability_add(o, &job->subject, job->spectrum));
     KS_TRY(ks_density(job->spectrum));
     KS_TRY(ks_describe_probes(terms.certificates, job->spectrum));
     KS_TRY(ks_describe(o, &job->subject, &terms, job->spectrum));

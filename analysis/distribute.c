@@ -31,6 +31,7 @@ size_t ks_distribute_groups(size_t processes, size_t probes, size_t minibatches)
 struct sizes {
     size_t in, ensemble, rows, loss_rows;
     int64_t adam_step;
+    struct ks_adam_constants adam_constants;
     bool state, adam;
 };
 
@@ -41,6 +42,7 @@ static struct sizes sizes_of(const struct ks_checkpoint *c)
                           .rows = c->rows,
                           .loss_rows = c->loss_rows,
                           .adam_step = c->adam_step,
+                          .adam_constants = c->adam,
                           .state = c->critic.state != NULL,
                           .adam = c->adam_v != NULL};
 }
@@ -71,6 +73,7 @@ static ks_status make_room(const struct sizes *s, size_t own, struct ks_checkpoi
     c->rows = s->rows;
     c->loss_rows = s->loss_rows;
     c->adam_step = s->adam_step;
+    c->adam = s->adam_constants;
     KS_TRY(ks_alloc(parameters(c), sizeof *critic->w, &critic->w));
     if (s->state)
         KS_TRY(ks_alloc(s->ensemble * critic->arch->states, sizeof *critic->state, &critic->state));

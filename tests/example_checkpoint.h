@@ -85,6 +85,7 @@ static inline struct ks_checkpoint *make_plain(const char *text)
     assert_ok(ks_alloc(1, sizeof *c, &c));
     make_networks(&rng, text, IN, ENSEMBLE, &c->critic);
     make_batch(&rng, c);
+    c->adam = KS_ADAM_DEFAULTS;
     return c;
 }
 
@@ -131,6 +132,7 @@ static inline struct ks_checkpoint *make_full(void)
     c->adam_m = numbers(&rng, n);
     c->adam_v = squares(&rng, n);
     c->adam_step = 12345678901;
+    c->adam = (struct ks_adam_constants){0.8, 0.99, 1e-5};
     add_copies(&c->attributes, sizeof root / sizeof *root, root);
     add_copies(&c->metrics, sizeof metrics / sizeof *metrics, metrics);
     add_copies(&c->settings, sizeof settings / sizeof *settings, settings);
@@ -200,6 +202,9 @@ static inline void same_checkpoint(const struct ks_checkpoint *a, const struct k
     same_numbers(n, a->adam_m, b->adam_m, single);
     same_numbers(n, a->adam_v, b->adam_v, single);
     assert_int_equal(a->adam_step, b->adam_step);
+    assert_close(a->adam.beta1, b->adam.beta1, 0);
+    assert_close(a->adam.beta2, b->adam.beta2, 0);
+    assert_close(a->adam.eps, b->adam.eps, 0);
     same_attributes(&a->attributes, &b->attributes);
     same_attributes(&a->metrics, &b->metrics);
     same_attributes(&a->settings, &b->settings);
@@ -238,6 +243,19 @@ static inline void set_integer(const char *path, const char *object, const char 
     id = H5Acreate_by_name(file, object, name, H5T_STD_I16BE, space, H5P_DEFAULT, H5P_DEFAULT,
                            H5P_DEFAULT);
     assert_true(id >= 0 && H5Awrite(id, H5T_NATIVE_INT64, &value) >= 0);
+    H5Aclose(id);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+static inline void set_number(const char *path, const char *object, const char *name, double value)
+{
+    hid_t file = edit(path), space = H5Screate(H5S_SCALAR), id;
+
+    H5Adelete_by_name(file, object, name, H5P_DEFAULT);
+    id = H5Acreate_by_name(file, object, name, H5T_IEEE_F64BE, space, H5P_DEFAULT, H5P_DEFAULT,
+                           H5P_DEFAULT);
+    assert_true(id >= 0 && H5Awrite(id, H5T_NATIVE_DOUBLE, &value) >= 0);
     H5Aclose(id);
     H5Sclose(space);
     H5Fclose(file);

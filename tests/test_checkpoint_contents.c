@@ -160,6 +160,15 @@ static void test_missing(void **state)
     refused(&o, "/critic: attribute ensemble: missing");
     remove_attribute(path, "/optimizer", "step");
     refused(&o, "/optimizer: attribute step: missing");
+    remove_attribute(path, "/optimizer", "beta1");
+    remove_attribute(path, "/optimizer", "beta2");
+    remove_attribute(path, "/optimizer", "eps");
+    assert_ok(ks_checkpoint_read(path, &c));
+    assert_close(c->adam.beta1, 0.9, 0);
+    assert_close(c->adam.beta2, 0.999, 0);
+    assert_close(c->adam.eps, 1e-8, 0);
+    ks_checkpoint_free(c);
+    write_bytes(path, o.bytes, o.n);
     for (size_t i = 0; i < OPTIONAL; i++) {
         remove_object(path, optional[i]);
         assert_ok(ks_checkpoint_read(path, &c));
@@ -216,6 +225,14 @@ static void test_headers(void **state)
     refused(&o, "attribute env: expected a string");
     set_integer(path, "/optimizer", "step", -1);
     refused(&o, "step: expected at least 0");
+    set_number(path, "/optimizer", "beta1", 1);
+    refused(&o, "/optimizer: attribute beta1: expected at least 0 and below 1, found 1");
+    set_number(path, "/optimizer", "beta2", -0.5);
+    refused(&o, "/optimizer: attribute beta2: expected at least 0 and below 1, found -0.5");
+    set_number(path, "/optimizer", "eps", INFINITY);
+    refused(&o, "/optimizer: attribute eps: expected at least 0 and below inf, found inf");
+    set_string(path, "/optimizer", "eps", "small");
+    refused(&o, "/optimizer: attribute eps: expected a number");
     free(o.bytes);
 }
 

@@ -41,6 +41,7 @@ static int write_critics(void **state)
     c = make(PROJECTED);
     project(c);
     c->adam_step = 20;
+    c->adam = (struct ks_adam_constants){0.5, 0.99, 1e-3};
     c->adam_v = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
     c->adam_m = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
     for (size_t i = 0; i < ENSEMBLE * c->critic.arch->parameters; i++)

@@ -51,6 +51,7 @@ static void remember(const struct ks_problem *q, struct ks_checkpoint *c, bool t
                        : trained ? 1e-3 * (g[i] * g[i] + 1e-18)
                                  : pow(10, ks_rng_uniform(&rng, -4, -2));
     c->adam_step = 20;
+    c->adam = KS_ADAM_DEFAULTS;
     free(g);
 }
 

@@ -37,6 +37,7 @@ static struct ks_checkpoint *subject(const char *text, double offset)
     for (size_t i = 0; i < c->critic.arch->parameters; i++)
         c->adam_v[i] = pow(10, ks_rng_uniform(&rng, -2, 0));
     c->adam_step = 20;
+    c->adam = KS_ADAM_DEFAULTS;
     return c;
 }
 

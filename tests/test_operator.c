@@ -43,6 +43,7 @@ static struct ks_checkpoint *make(void)
     for (size_t i = 0; i < ENSEMBLE * c->critic.arch->parameters; i++)
         c->adam_v[i] = 1 + c->adam_v[i] * c->adam_v[i];
     c->adam_step = 5;
+    c->adam = KS_ADAM_DEFAULTS;
     c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
     c->input = numbers(&rng, MINIBATCHES * ROWS * IN);
     c->target = numbers(&rng, MINIBATCHES * LOSS_ROWS * 3);

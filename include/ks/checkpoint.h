@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ks/adam.h"
 #include "ks/arch.h"
 #include "ks/attribute.h"
 #include "ks/error.h"
@@ -36,6 +37,7 @@ struct ks_checkpoint {
     struct ks_networks target_critic, actor;            /* groups /target, /actor                */
     double *adam_m, *adam_v;                            /* [E, P]; owned                         */
     int64_t adam_step;                                  /* steps taken                           */
+    struct ks_adam_constants adam;                      /* the defaults where the file has none  */
     struct ks_attributes attributes, metrics, settings; /* the root's, /metrics, /settings */
 };
 

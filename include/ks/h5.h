@@ -105,6 +105,7 @@ ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object,
                                  const struct ks_attributes *attributes);
 ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name,
                               int64_t value);
+ks_status ks_h5_write_number(struct ks_h5 *h5, const char *object, const char *name, double value);
 ks_status ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name,
                              const char *value);
 

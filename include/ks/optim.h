@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ks/adam.h"
 #include "ks/arch.h"
 #include "ks/real.h"
 
@@ -26,11 +27,6 @@ struct ks_schedule {
     double start, end, steps;
 };
 double KS(schedule_rate)(const struct ks_schedule *schedule, int64_t step);
-
-/* Adam's constants (Kingma & Ba, ICLR 2015). */
-#define KS_ADAM_BETA1 0.9
-#define KS_ADAM_BETA2 0.999
-#define KS_ADAM_EPS   1e-8
 
 struct ks_adam {
     struct ks_schedule schedule;

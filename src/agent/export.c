@@ -50,5 +50,6 @@ ks_status KS(agent_export)(const struct ks_agent *a, struct ks_checkpoint *check
         copy(n, a->critic[e].v, checkpoint->adam_v + e * n);
     }
     checkpoint->adam_step = a->critic_adam.step;
+    checkpoint->adam = KS_ADAM_DEFAULTS;
     return KS_OK;
 }

@@ -175,15 +175,37 @@ static ks_status check_squares(const struct ks_h5 *h5, const struct ks_checkpoin
     return KS_OK;
 }
 
+/* An attribute of /optimizer, from 0 to below `high`; *value stays where it is absent. */
+static ks_status read_constant(const struct ks_h5 *h5, const char *name, double high, double *value)
+{
+    struct ks_attribute a;
+    bool there;
+
+    KS_TRY(ks_h5_has_attribute(h5, "/optimizer", name, &there));
+    if (!there)
+        return KS_OK;
+    KS_TRY(ks_h5_read_attribute(h5, "/optimizer", name, KS_ATTRIBUTE_NUMBER, &a));
+    if (!(a.number >= 0 && a.number < high))
+        return ks_fail(KS_FORMAT,
+                       "%s: /optimizer: attribute %s: expected at least 0 and below %g, found %g",
+                       h5->path, name, high, a.number);
+    *value = a.number;
+    return KS_OK;
+}
+
 static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
     bool m, v;
 
+    c->adam = KS_ADAM_DEFAULTS;
     KS_TRY(ks_h5_has(h5, "/optimizer/m", &m));
     KS_TRY(ks_h5_has(h5, "/optimizer/v", &v));
     if (!m && !v)
         return KS_OK;
     KS_TRY(ks_h5_read_integer(h5, "/optimizer", "step", 0, &c->adam_step));
+    KS_TRY(read_constant(h5, "beta1", 1, &c->adam.beta1));
+    KS_TRY(read_constant(h5, "beta2", 1, &c->adam.beta2));
+    KS_TRY(read_constant(h5, "eps", INFINITY, &c->adam.eps));
     if (m)
         KS_TRY(ks_parameters_read(h5, "/optimizer/m", &c->critic, &c->adam_m));
     if (!v)

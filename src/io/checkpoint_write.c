@@ -25,6 +25,9 @@ static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c
         return KS_OK;
     KS_TRY(ks_h5_group(h5, "/optimizer"));
     KS_TRY(ks_h5_write_integer(h5, "/optimizer", "step", c->adam_step));
+    KS_TRY(ks_h5_write_number(h5, "/optimizer", "beta1", c->adam.beta1));
+    KS_TRY(ks_h5_write_number(h5, "/optimizer", "beta2", c->adam.beta2));
+    KS_TRY(ks_h5_write_number(h5, "/optimizer", "eps", c->adam.eps));
     if (c->adam_m)
         KS_TRY(ks_parameters_write(h5, "/optimizer/m", &c->critic, c->adam_m, single));
     if (c->adam_v)

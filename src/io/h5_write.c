@@ -189,6 +189,14 @@ ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *
     return ks_h5_write_attribute(h5, object, &a);
 }
 
+ks_status ks_h5_write_number(struct ks_h5 *h5, const char *object, const char *name, double value)
+{
+    struct ks_attribute a = {.type = KS_ATTRIBUTE_NUMBER, .number = value};
+
+    snprintf(a.name, sizeof a.name, "%s", name);
+    return ks_h5_write_attribute(h5, object, &a);
+}
+
 ks_status ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name,
                              const char *value)
 {

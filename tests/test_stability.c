@@ -1,0 +1,117 @@
+/* The largest eigenvalue against the stability threshold, and the probe along the gradient, by
+ * running the program. */
+#include "small_critics.h"
+
+#include "ks/stability.h"
+#include "ks/summary.h"
+
+/* dense+mse.h5 has moments, constants of its own and a learning rate; bn+mse.h5 has neither. */
+static int write_critics(void **state)
+{
+    struct ks_checkpoint *c;
+    size_t n = dimension(archs[5].text);
+    struct ks_rng rng = ks_rng_start(3, 0);
+
+    if (scratch_make(state) != 0)
+        return -1;
+    c = make(archs[5].text);
+    c->adam_step = 20;
+    c->adam = (struct ks_adam_constants){0.5, 0.99, 1e-3};
+    c->adam_m = numbers(&rng, n);
+    c->adam_v = numbers(&rng, n);
+    for (size_t i = 0; i < n; i++)
+        c->adam_v[i] = 0.1 + fabs(c->adam_v[i]);
+    assert_ok(ks_attribute_add_number(&c->attributes, "learning_rate", 0.004));
+    assert_ok(ks_checkpoint_write(file("dense+mse"), c, false));
+    ks_checkpoint_free(c);
+    c = make(archs[1].text);
+    assert_ok(ks_checkpoint_write(file("bn+mse"), c, false));
+    ks_checkpoint_free(c);
+    return 0;
+}
+
+static void check(const char *name, const char *arguments, double rate, double threshold)
+{
+    struct ks_spectrum *s = spectrum(name, arguments);
+
+    assert_close(ks_attribute_number(&s->attributes, "sharpness_learning_rate"), rate, 0);
+    assert_close(ks_summary_get(s, "sharpness_ratio"), ks_summary_get(s, "lambda_max") / threshold,
+                 1e-12);
+    ks_spectrum_free(s);
+}
+
+static void check_absent(const char *name, const char *arguments)
+{
+    struct ks_spectrum *s = spectrum(name, arguments);
+
+    assert_true(isnan(ks_summary_get(s, "sharpness_ratio")));
+    ks_spectrum_free(s);
+}
+
+static void test_threshold(void **state)
+{
+    (void)state;
+    assert_close(ks_stability_threshold(false, 0.9, 0.01), 200, 1e-12);
+    assert_close(ks_stability_threshold(true, 0.9, 0.01), 3800, 1e-9); /* 38 / eta */
+    assert_close(ks_stability_threshold(true, 0, 0.01), 200, 1e-12);
+}
+
+/* The rate of the option comes before the checkpoint's. */
+static void test_ratio(void **state)
+{
+    (void)state;
+    check("dense+mse", "--order 20", 0.004, 500);
+    check("dense+mse", "--exact", 0.004, 500);
+    check("dense+mse", "--order 20 --learning-rate 0.1", 0.1, 20);
+    check("bn+mse", "--order 20 --learning-rate 0.1", 0.1, 20);
+    check("dense+mse", "--order 20 --operator preconditioned", 0.004, 1500);
+    check_absent("bn+mse", "--order 20");
+    check_absent("dense+mse", "--order 20 --operator residual");
+    check_absent("dense+mse", "--order 20 --compat xqc");
+}
+
+static void test_constants(void **state)
+{
+    struct ks_spectrum *s = spectrum("dense+mse", "--order 20 --operator preconditioned");
+
+    (void)state;
+    assert_close(ks_attribute_number(&s->attributes, "adam_beta1"), 0.5, 0);
+    assert_close(ks_attribute_number(&s->attributes, "adam_beta2"), 0.99, 0);
+    assert_close(ks_attribute_number(&s->attributes, "adam_eps"), 1e-3, 0);
+    ks_spectrum_free(s);
+}
+
+/* One more probe, which the density leaves out. */
+static void test_gradient_probe(void **state)
+{
+    struct ks_spectrum *without = spectrum("dense+mse", "--order 20 --probes 2"), *with;
+    const struct ks_attribute *start;
+
+    (void)state;
+    with = spectrum("dense+mse", "--order 20 --probes 2 --start gradient");
+    start = ks_attribute_find(&with->lanczos, "start");
+    assert_non_null(start);
+    assert_string_equal(start->string, "random random gradient");
+    assert_int_equal(with->probes, 3);
+    assert_int_equal(ks_spectrum_random(with), 2);
+    assert_true(ks_summary_get(with, "kappa_gradient_90_lower") >= 1);
+    assert_close(ks_summary_get(with, "trace"), ks_summary_get(without, "trace"), 0);
+    assert_int_equal(with->n_grid, without->n_grid);
+    assert_memory_equal(with->density, without->density, with->n_grid * sizeof(double));
+    assert_memory_equal(with->symlog_density, without->symlog_density,
+                        with->n_grid * sizeof(double));
+    ks_spectrum_free(with);
+    ks_spectrum_free(without);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threshold),
+        cmocka_unit_test(test_ratio),
+        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_gradient_probe),
+    };
+
+    return cmocka_run_group_tests(tests, write_critics, scratch_remove);
+}
