@@ -1,0 +1,150 @@
+/* The analysis of a checkpoint without a process and without files: the steps of analyze.c, for
+ * tests that need hundreds of them. test_golden_claims.c checks that the program gives the same. */
+#ifndef KS_TEST_ANALYSES_H
+#define KS_TEST_ANALYSES_H
+
+#include <float.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "ks/certificate.h"
+#include "ks/gradient_start.h"
+#include "ks/memory.h"
+#include "ks/null.h"
+#include "ks/null_basis.h"
+#include "ks/operator_kinds.h"
+#include "ks/selection.h"
+#include "ks/slq.h"
+#include "ks/spectrum.h"
+#include "ks/summary.h"
+
+enum { ROOM = 1 << 24 }; /* bytes for what an operator keeps */
+
+struct analysis {
+    const struct ks_operator_kind *kind;
+    struct ks_problem problem;
+    bool single, single_basis; /* products, Lanczos vectors in float32 */
+    bool exact, gradient;      /* --exact, --start gradient */
+    size_t order, probes;
+    uint64_t seed;
+    /* What the analysis found; analysis_clear frees it. */
+    struct ks_selection *selection;
+    struct ks_null_space *space;
+    struct ks_null null;
+    struct ks_null_basis *basis;
+    struct ks_certificates certificates;
+    struct ks_spectrum *spectrum;
+    double *start; /* the gradient; NULL: none, or zero */
+};
+
+static inline ks_status analysis_operator(const struct analysis *o, bool single,
+                                          struct ks_operator **a)
+{
+    struct ks_operator *all = NULL;
+
+    *a = NULL;
+    KS_TRY((single ? o->kind->new_f32 : o->kind->new_f64)(&o->problem, &all));
+    KS_TRY(ks_block_new(all, o->selection, a));
+    return ks_operator_prepare(*a, ROOM);
+}
+
+static inline ks_status analysis_finished(void *context, const struct ks_lanczos *lanczos)
+{
+    return ks_certificates_take(&((struct analysis *)context)->certificates, lanczos);
+}
+
+static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_operator *a)
+{
+    struct ks_slq slq = {.order = o->order,
+                         .probes = o->probes,
+                         .seed = o->seed,
+                         .single = o->single_basis,
+                         .single_products = o->single,
+                         .finished = analysis_finished,
+                         .finished_context = o};
+
+    if (o->exact)
+        return ks_exact(a, NULL, NULL, o->spectrum);
+    KS_TRY(ks_certificates_new(a->n, a->n, o->probes, o->order, KS_SUMMARY_PART, o->basis,
+                               &o->certificates));
+    if (o->gradient)
+        KS_TRY(ks_gradient_start(&o->problem, o->kind, o->selection, NULL, &o->start));
+    slq.gradient = o->start;
+    KS_TRY(ks_slq(a, &slq, o->spectrum));
+    KS_TRY(ks_certificates_collect(&o->certificates, NULL, NULL, 1));
+    return ks_certify(&o->certificates, &o->problem, o->kind, o->selection, NULL, ROOM);
+}
+
+/* The caller ends with analysis_clear, also after a failure. */
+static inline ks_status analysis_run(struct analysis *o)
+{
+    struct ks_operator *a = NULL;
+    ks_status status = KS_OK;
+    struct ks_summary_terms terms;
+
+    KS_GO(ks_alloc(1, sizeof *o->spectrum, &o->spectrum));
+    KS_GO(ks_selection_new(&o->problem, o->kind->moving, &o->selection));
+    KS_GO(ks_null_space_new(&o->problem, o->kind, o->selection, &o->space));
+    KS_GO(analysis_operator(o, o->single, &a));
+    KS_GO(ks_null_measure(o->space, a, NULL, NULL, &o->null));
+    if (o->space->shift == 0)
+        KS_GO(ks_null_basis_new(o->space, o->null.is_dead, &o->basis));
+    KS_GO(analysis_spectrum(o, a));
+    terms = (struct ks_summary_terms){.n = o->selection->n,
+                                      .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
+                                      .basis_epsilon = o->single_basis ? FLT_EPSILON : DBL_EPSILON,
+                                      .shift = o->space->shift,
+                                      .null = &o->null,
+                                      .rank = o->kind->rank ? o->kind->rank(&o->problem) : 0,
+                                      .certificates = o->exact ? NULL : &o->certificates};
+    KS_GO(ks_summary(o->spectrum, &terms));
+done:
+    ks_operator_free(a);
+    return status;
+}
+
+static inline void analysis_clear(struct analysis *o)
+{
+    ks_spectrum_free(o->spectrum);
+    ks_certificates_clear(&o->certificates);
+    ks_null_basis_free(o->basis);
+    ks_null_clear(&o->null);
+    ks_null_space_free(o->space);
+    ks_selection_free(o->selection);
+    free(o->start);
+    o->spectrum = NULL;
+    o->certificates = (struct ks_certificates){.n = 0};
+    o->null = (struct ks_null){.dimension = 0};
+    o->basis = NULL;
+    o->space = NULL;
+    o->selection = NULL;
+    o->start = NULL;
+}
+
+/* The matrix [n, n] of the operator in float64 or float32. The caller frees. */
+static inline ks_status analysis_matrix(const struct analysis *o, bool single, double **matrix)
+{
+    struct ks_operator *a = NULL;
+    double *unit = NULL;
+    ks_status status = KS_OK;
+
+    *matrix = NULL;
+    KS_GO(analysis_operator(o, single, &a));
+    KS_GO(ks_alloc(a->n, sizeof *unit, &unit));
+    KS_GO(ks_alloc(a->n * a->n, sizeof **matrix, matrix));
+    for (size_t j = 0; j < a->n; j++) {
+        unit[j] = 1;
+        KS_GO(ks_operator_apply(a, unit, *matrix + j * a->n));
+        unit[j] = 0;
+    }
+    for (size_t j = 0; j < a->n; j++)
+        for (size_t i = 0; i < j; i++)
+            (*matrix)[i * a->n + j] = (*matrix)[j * a->n + i] = (*matrix)[i * a->n + j] / 2 +
+                                                                (*matrix)[j * a->n + i] / 2;
+done:
+    free(unit);
+    ks_operator_free(a);
+    return status;
+}
+
+#endif

@@ -1,0 +1,331 @@
+/* Whether what is said of a spectrum is true: every statement of a summary against all eigenvalues.
+ *
+ * Statements are of two sorts. Deterministic ones hold for every start vector: bounds from
+ * certificates, and all that counts or projects known null directions. The others hold with 99% or
+ * more. A statement that is absent, unresolved (NaN) or says nothing (a lower end of 0, an infinite
+ * upper end) is not false. */
+#ifndef KS_TEST_STATEMENTS_H
+#define KS_TEST_STATEMENTS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ks/beta.h"
+#include "ks/order.h"
+#include "ks/spectrum.h"
+#include "ks/summary.h"
+
+struct truth {
+    size_t n;
+    double *value;    /* [n] all eigenvalues, ascending; owned                               */
+    double *size;     /* [n] their sizes, ascending; owned                                   */
+    double abs_max;   /* the largest                                                         */
+    double tolerance; /* these eigenvalues may be off by that: what lies within is not judged */
+    double shift;     /* the value on directions along which the loss does not change        */
+    /* The gradient's energy by eigenvalue, in the order of `value`, sum 1; NULL: none. Owned */
+    double *energy;
+    double gradient_norm, gradient_curvature;
+};
+
+/* Takes over `value`. `relative`: of the largest size. */
+static inline struct truth truth_new(size_t n, double *value, double relative)
+{
+    struct truth t = {.n = n, .value = value, .size = calloc(n, sizeof(double))};
+
+    qsort(value, n, sizeof *value, ks_ascending);
+    for (size_t i = 0; i < n; i++)
+        t.size[i] = fabs(value[i]);
+    qsort(t.size, n, sizeof *t.size, ks_ascending);
+    t.abs_max = t.size[n - 1];
+    t.tolerance = relative * t.abs_max;
+    return t;
+}
+
+static inline void truth_clear(struct truth *t)
+{
+    free(t->value);
+    free(t->size);
+    free(t->energy);
+}
+
+/* Every statement there is; each has a row in a tally. */
+enum statement {
+    LAMBDA_MAX,
+    LAMBDA_MIN,
+    LAMBDA_MAX_UPPER,
+    LAMBDA_MIN_LOWER,
+    KAPPA_LOWER_BOUND,
+    KAPPA_EFFECTIVE,
+    DIRECTIONS_1E1,
+    DIRECTIONS_1E2,
+    DIRECTIONS_1E3,
+    DIRECTIONS_1E4,
+    KAPPA_Q99,
+    KAPPA_Q90,
+    KAPPA_Q50,
+    ZERO_MASS,
+    NEGATIVE_MASS,
+    NULL_DIMENSION,
+    STABLE_RANK,
+    OUTLIERS,
+    GRADIENT_90,
+    GRADIENT_50,
+    GRADIENT_CURVATURE,
+    STATEMENTS
+};
+
+static const struct {
+    const char *name;
+    bool certain; /* deterministic */
+} statements[STATEMENTS] = {
+    {"lambda_max", true},         {"lambda_min", true},         {"lambda_max_upper", false},
+    {"lambda_min_lower", false},  {"kappa_lower_bound", true},  {"kappa_effective_bound", true},
+    {"directions_1e1", false},    {"directions_1e2", false},    {"directions_1e3", false},
+    {"directions_1e4", false},    {"kappa_q99", false},         {"kappa_q90", false},
+    {"kappa_q50", false},         {"zero_mass", false},         {"negative_mass", false},
+    {"null_dimension", true},     {"stable_rank", true},        {"outliers", true},
+    {"kappa_gradient_90", false}, {"kappa_gradient_50", false}, {"gradient_curvature", true},
+};
+
+struct tally {
+    size_t made[STATEMENTS], missed[STATEMENTS];
+    char miss[1024]; /* those that missed, in words */
+};
+
+/* What a judgement needs beside the truth. */
+struct judge {
+    const struct ks_spectrum *s;
+    const struct truth *t;
+    const char *suffix; /* "" or _m30, ... */
+    size_t null;        /* directions that are known and projected out */
+    bool exact;
+    struct tally *tally;
+};
+
+static inline double said(const struct judge *j, const char *name, const char *end)
+{
+    char whole[KS_ATTRIBUTE_NAME];
+
+    snprintf(whole, sizeof whole, "%s%s%s", name, end, j->suffix);
+    return ks_summary_get(j->s, whole);
+}
+
+/* low <= x <= high, where NaN says nothing. */
+static inline void judge_between(const struct judge *j, enum statement k, double low, double x_low,
+                                 double x_high, double high)
+{
+    struct tally *t = j->tally;
+    size_t length;
+
+    t->made[k]++;
+    if (!(low > x_high) && !(high < x_low))
+        return;
+    t->missed[k]++;
+    length = strlen(t->miss);
+    snprintf(t->miss + length, sizeof t->miss - length,
+             " %s%s: [%.10g, %.10g] misses [%.10g, %.10g]", statements[k].name, j->suffix, low,
+             high, x_low, x_high);
+}
+
+static inline double ratio_low(const struct truth *t, double size)
+{
+    return fmax((t->abs_max - t->tolerance) / (size + t->tolerance), 1);
+}
+
+static inline double ratio_high(const struct truth *t, double size)
+{
+    return size > t->tolerance ? (t->abs_max + t->tolerance) / (size - t->tolerance) : INFINITY;
+}
+
+static inline size_t count_sizes_above(const struct truth *t, double x)
+{
+    size_t k = t->n;
+
+    while (k > 0 && t->size[k - 1] > x)
+        k--;
+    return t->n - k;
+}
+
+static inline size_t count_values_below(const struct truth *t, double x)
+{
+    size_t k = 0;
+
+    while (k < t->n && t->value[k] < x)
+        k++;
+    return k;
+}
+
+static inline void judge_ends(const struct judge *j)
+{
+    const struct truth *t = j->t;
+    double high = t->value[t->n - 1], low = t->value[0];
+    /* Without a certificate a Ritz value is one of the operator with its rounding. */
+    double slack = t->tolerance + (j->suffix[0] || j->exact ? said(j, "noise_floor", "") / 2 : 0);
+
+    judge_between(j, LAMBDA_MAX, said(j, "lambda_max", ""), high, high + slack, NAN);
+    judge_between(j, LAMBDA_MIN, NAN, low - slack, low, said(j, "lambda_min", ""));
+    if (j->exact)
+        slack = t->tolerance + said(j, "noise_floor", "") / 2;
+    judge_between(j, LAMBDA_MAX_UPPER, NAN, high - slack, high, said(j, "lambda_max_upper", ""));
+    judge_between(j, LAMBDA_MIN_LOWER, said(j, "lambda_min_lower", ""), low, low + slack, NAN);
+}
+
+static inline void judge_condition(const struct judge *j)
+{
+    const struct truth *t = j->t;
+
+    judge_between(j, KAPPA_LOWER_BOUND, said(j, "kappa_lower_bound", ""), 0,
+                  ratio_high(t, t->size[0]) * (1 + 1e-9), NAN);
+    if (j->null < t->n)
+        judge_between(j, KAPPA_EFFECTIVE, said(j, "kappa_effective_bound", ""), 0,
+                      ratio_high(t, t->size[j->null]) * (1 + 1e-9), NAN);
+}
+
+static inline void judge_directions(const struct judge *j)
+{
+    double factor = 10;
+
+    for (size_t k = 0; k < 4; k++, factor *= 10) {
+        const char *name = statements[DIRECTIONS_1E1 + k].name;
+        double x = j->t->abs_max / factor, slack = 1e-9 * x + j->t->tolerance;
+
+        if (j->t->abs_max == 0)
+            slack = 0;
+        judge_between(j, DIRECTIONS_1E1 + k, said(j, name, "_lower"),
+                      (double)count_sizes_above(j->t, x + slack),
+                      (double)count_sizes_above(j->t, x - slack), said(j, name, "_upper"));
+    }
+}
+
+static inline void judge_quantiles(const struct judge *j)
+{
+    static const size_t percent[] = {99, 90, 50};
+    const struct truth *t = j->t;
+
+    for (size_t k = 0; k < 3 && t->abs_max > 0; k++) {
+        const char *name = statements[KAPPA_Q99 + k].name;
+        double x = t->size[(t->n * percent[k] + 99) / 100 - 1];
+
+        judge_between(j, KAPPA_Q99 + k, said(j, name, "_lower") * (1 - 1e-9), ratio_low(t, x),
+                      ratio_high(t, x), said(j, name, "_upper") * (1 + 1e-9));
+    }
+}
+
+static inline void judge_masses(const struct judge *j)
+{
+    const struct truth *t = j->t;
+    double n = (double)t->n, floor = said(j, "noise_floor", ""),
+           slack = t->tolerance + 1e-9 * floor;
+
+    judge_between(j, ZERO_MASS, said(j, "zero_mass", "_lower") - 1e-9,
+                  1 - (double)count_sizes_above(t, floor - slack) / n,
+                  1 - (double)count_sizes_above(t, floor + slack) / n,
+                  said(j, "zero_mass", "_upper") + 1e-9);
+    judge_between(j, NEGATIVE_MASS, said(j, "negative_mass", "_lower") - 1e-9,
+                  (double)count_values_below(t, -floor - slack) / n,
+                  (double)count_values_below(t, -floor + slack) / n,
+                  said(j, "negative_mass", "_upper") + 1e-9);
+}
+
+/* Eigenvalues that are clearly apart. */
+static inline size_t distinct(const struct truth *t)
+{
+    size_t n = 1;
+
+    for (size_t i = 1; i < t->n; i++)
+        n += t->value[i] - t->value[i - 1] > t->tolerance;
+    return n;
+}
+
+/* What is said once, of the whole. */
+static inline void judge_whole(const struct judge *j)
+{
+    const struct truth *t = j->t;
+    double known = said(j, "null_dimension", ""), dead = said(j, "dead_dimension", "");
+    size_t nullity = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        nullity += fabs(t->value[i] - t->shift) <= t->tolerance;
+    judge_between(j, NULL_DIMENSION, known + (isnan(dead) ? 0 : dead), 0, (double)nullity, NAN);
+    if (t->energy) {
+        double slack = t->tolerance + said(j, "noise_floor", "") / 2;
+
+        judge_between(j, GRADIENT_CURVATURE, said(j, "gradient_curvature", ""),
+                      t->gradient_curvature - slack, t->gradient_curvature + slack,
+                      said(j, "gradient_curvature", ""));
+    }
+}
+
+/* The size x such that the energy in [-x, x] reaches `rest`; `up`: where it first exceeds it. */
+static inline double energy_size(const struct truth *t, double rest, bool up)
+{
+    double best = t->abs_max;
+
+    for (size_t i = 0; i < t->n; i++) {
+        double x = t->size[i], sum = 0;
+
+        for (size_t k = 0; k < t->n; k++)
+            sum += fabs(t->value[k]) <= x + t->tolerance * (up ? 0 : 1) ? t->energy[k] : 0;
+        if (up ? sum > rest + 1e-9 : sum >= rest - 1e-9) {
+            best = x;
+            break;
+        }
+    }
+    return best;
+}
+
+static inline void judge_energy(const struct judge *j)
+{
+    const struct truth *t = j->t;
+
+    for (size_t k = 0; k < 2 && t->energy && t->abs_max > 0; k++) {
+        const char *name = statements[GRADIENT_90 + k].name;
+        double rest = k == 0 ? 0.1 : 0.5;
+
+        judge_between(j, GRADIENT_90 + k, said(j, name, "_lower") * (1 - 1e-9),
+                      ratio_low(t, energy_size(t, rest, true)),
+                      ratio_high(t, energy_size(t, rest, false)),
+                      said(j, name, "_upper") * (1 + 1e-9));
+    }
+}
+
+/* Judges all that a spectrum says. `null`: the directions that are projected out. */
+static inline void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t null,
+                                  struct tally *tally)
+{
+    struct judge j = {.s = s, .t = t, .null = null, .exact = !s->alpha, .tally = tally};
+    char suffix[32] = "";
+
+    j.suffix = suffix;
+    judge_whole(&j);
+    judge_energy(&j);
+    for (size_t m = 0; m == 0 || (s->alpha && m < s->order); m += KS_SUMMARY_PART) {
+        if (m > 0)
+            snprintf(suffix, sizeof suffix, "_m%zu", m);
+        judge_ends(&j);
+        judge_condition(&j);
+        judge_directions(&j);
+        judge_quantiles(&j);
+        judge_masses(&j);
+        if (t->abs_max > 0)
+            judge_between(&j, STABLE_RANK, NAN, 1, INFINITY, said(&j, "stable_rank", ""));
+        if (!j.exact)
+            judge_between(&j, OUTLIERS, said(&j, "outliers", ""), 0, (double)distinct(t), NAN);
+    }
+}
+
+/* The most misses of `runs` that a rate leaves possible, in a test at 1%. */
+static inline size_t most_misses(size_t runs, double rate)
+{
+    size_t most = 0;
+
+    /* the probability of more than `most` is I_rate(most + 1, runs - most) */
+    while (most < runs && ks_beta_lower_tail((double)most + 1, (double)(runs - most), rate) > 0.01)
+        most++;
+    return most;
+}
+
+#endif

@@ -1,0 +1,381 @@
+/* A search for false statements: random small critics, many of them extreme, and all that is said
+ * of their spectra against all eigenvalues in float64.
+ *
+ *   test_search [CRITICS [FIRST]]    tries that many, from number FIRST on, and prints each miss
+ */
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "analyses.h"
+#include "ks/arch.h"
+#include "ks/rng.h"
+#include "statements.h"
+#include "test.h"
+
+enum { SHORT = 200, TEXT = 2048 };
+
+static size_t critics = SHORT, first, verbose;
+
+/* Numbers of one critic. */
+static struct ks_rng rng;
+
+static double uniform(void)
+{
+    return ks_rng_uniform(&rng, 0, 1);
+}
+
+static size_t below(size_t n)
+{
+    return ks_rng_index(&rng, n);
+}
+
+static bool chance(double p)
+{
+    return uniform() < p;
+}
+
+/* Mostly 1, else anything from 1e-30 to 1e30. */
+static double some_scale(double often)
+{
+    return chance(often) ? pow(10, 60 * uniform() - 30) : 1;
+}
+
+/* What is drawn beside the description. */
+struct traits {
+    size_t in, rows, loss_rows, minibatches, ensemble;
+    double offset, input_scale, weight_scale, target_scale;
+    bool dead, copied, constant, rank_one, huge_bias;
+};
+
+static void add_line(char *text, const char *line)
+{
+    assert_true(strlen(text) + strlen(line) + 2 < TEXT);
+    strcat(strcat(text, line), "\n");
+}
+
+static void add_norm(char *text)
+{
+    static const char *const norms[] = {"batchnorm", "layernorm", "layernorm affine=no",
+                                        "rmsnorm",   "l2norm",    "batchnorm eps=1e-6"};
+
+    if (chance(0.6))
+        add_line(text, norms[below(6)]);
+}
+
+static void add_activation(char *text)
+{
+    static const char *const activations[] = {"relu", "relu", "relu", "tanh",
+                                              "silu", "elu",  "gelu"};
+
+    if (chance(0.8))
+        add_line(text, activations[below(7)]);
+}
+
+static void add_dense(char *text, size_t width, bool projects)
+{
+    char line[64];
+
+    snprintf(line, sizeof line, "dense %zu%s%s", width, chance(0.4) ? " bias=no" : "",
+             projects ? " project=unit-kernel" : "");
+    add_line(text, line);
+}
+
+static void describe(char *text, bool projects)
+{
+    static const char *const losses[] = {"ce min=-1 max=1", "ce min=-1 max=1", "mse", "mse",
+                                         "huber",           "quantile"};
+    size_t loss = below(6), blocks = below(3), width = 2 + below(5);
+    char line[128];
+
+    text[0] = '\0';
+    if (chance(0.5))
+        add_norm(text);
+    for (size_t i = 0; i < blocks; i++) {
+        add_dense(text, width, projects && chance(0.7));
+        add_norm(text);
+        add_activation(text);
+        if (chance(0.2)) {
+            add_line(text, chance(0.6) ? "residual {" : "lerp {");
+            add_dense(text, width, false);
+            if (chance(0.3))
+                add_norm(text);
+            add_activation(text);
+            add_line(text, "}");
+        }
+    }
+    snprintf(line, sizeof line, "dense %zu%s%s",
+             loss < 2   ? 2 + below(3)
+             : loss < 5 ? 1
+                        : 3,
+             chance(0.3) ? " bias=no" : "", projects ? " project=unit-kernel" : "");
+    add_line(text, line);
+    snprintf(line, sizeof line, "loss %s weight=%.3g", losses[loss],
+             chance(0.1) ? pow(10, 24 * uniform() - 12) : 1);
+    add_line(text, line);
+}
+
+static struct traits draw_traits(void)
+{
+    struct traits t = {.in = 1 + below(6),
+                       .minibatches = chance(0.3) ? 1 : 1 + below(4),
+                       .ensemble = chance(0.7) ? 1 : 2,
+                       .offset = chance(0.3) ? pow(10, 6 * uniform()) : 0,
+                       .input_scale = some_scale(0.1),
+                       .weight_scale = some_scale(0.05),
+                       .target_scale = some_scale(0.1),
+                       .dead = chance(0.15),
+                       .copied = chance(0.1),
+                       .constant = chance(0.1),
+                       .rank_one = chance(0.1),
+                       .huge_bias = chance(0.1)};
+
+    t.loss_rows = chance(0.1) ? 1 : 1 + below(24);
+    t.rows = t.loss_rows + (chance(0.5) ? below(24) : 0);
+    return t;
+}
+
+static void fill(size_t n, double scale, double *values)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = scale * ks_rng_normal(&rng);
+}
+
+static void draw_inputs(const struct traits *t, struct ks_checkpoint *c)
+{
+    for (size_t i = 0; i < t->minibatches * t->rows; i++) {
+        double *x = c->input + i * t->in, common = ks_rng_normal(&rng);
+
+        for (size_t k = 0; k < t->in; k++) {
+            x[k] = t->rank_one ? common * (double)(k + 1) : ks_rng_normal(&rng);
+            if (t->constant && k == 0)
+                x[k] = 1;
+            if (t->copied && k == 1)
+                x[k] = x[0];
+            x[k] = t->input_scale * (x[k] + t->offset);
+        }
+    }
+}
+
+/* Large weights, dead units by their biases, projected columns of norm 1. */
+static void draw_weights(const struct traits *t, struct ks_checkpoint *c)
+{
+    const struct ks_arch *a = c->critic.arch;
+    double *w = c->critic.w;
+
+    for (size_t e = 0; e < t->ensemble; e++)
+        for (size_t i = 0; i < a->n_layers; i++) {
+            const struct ks_layer *l = &a->layer[i];
+
+            for (size_t k = 0; k < l->n_params; k++) {
+                const struct ks_array *array = &l->param[k];
+                size_t n = KS(array_size)(array);
+                bool kernel = array->orthogonal;
+
+                for (size_t j = 0; j < n; j++)
+                    w[j] = kernel ? t->weight_scale * w[j] : array->start + 0.3 * w[j];
+                if (!kernel && t->dead && chance(0.5))
+                    w[below(n)] = -1e3;
+                if (!kernel && t->huge_bias && chance(0.5))
+                    w[below(n)] = pow(10, 8 * uniform());
+                for (size_t j = 0; kernel && l->sphere_rows > 0 && j < array->columns; j++) {
+                    double norm = cblas_dnrm2((int)array->rows, w + j, (int)array->columns);
+
+                    cblas_dscal((int)array->rows, 1 / norm, w + j, (int)array->columns);
+                }
+                w += n;
+            }
+        }
+}
+
+static struct ks_checkpoint *draw_critic(const char *text, const struct traits *t)
+{
+    struct ks_checkpoint *c;
+    struct ks_arch *a;
+    size_t n, k, targets;
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    assert_ok(ks_copy_string(text, &c->critic.text));
+    assert_ok(KS(arch_parse)(text, "search", t->in, &a));
+    c->critic.arch = a;
+    c->critic.ensemble = t->ensemble;
+    c->minibatches = t->minibatches, c->rows = t->rows, c->loss_rows = t->loss_rows;
+    n = t->ensemble * a->parameters;
+    k = a->loss.targets;
+    targets = t->minibatches * t->loss_rows * k;
+    assert_ok(ks_alloc(n, sizeof(double), &c->critic.w));
+    assert_ok(ks_alloc(n, sizeof(double), &c->adam_v));
+    assert_ok(ks_alloc(t->ensemble * a->states, sizeof(double), &c->critic.state));
+    assert_ok(ks_alloc(t->minibatches * t->rows * t->in, sizeof(double), &c->input));
+    assert_ok(ks_alloc(targets, sizeof(double), &c->target));
+    fill(n, 1, c->critic.w);
+    draw_weights(t, c);
+    draw_inputs(t, c);
+    fill(targets, a->loss.kind->distribution ? 1 : t->target_scale, c->target);
+    if (a->loss.kind->distribution)
+        KS(softmax)(targets / k, k, c->target, c->target);
+    for (size_t i = 0; i < t->ensemble * a->states; i++)
+        c->critic.state[i] = fabs(ks_rng_normal(&rng)) + 0.1;
+    for (size_t i = 0; i < n; i++)
+        c->adam_v[i] = chance(0.1) ? 0 : pow(10, -8 * uniform());
+    c->adam_step = 100;
+    return c;
+}
+
+static int random_layer(const struct ks_arch *a)
+{
+    int layer[64], n = 0;
+
+    for (size_t i = 0; i < a->n_layers && n < 64; i++)
+        if (a->layer[i].n_params > 0)
+            layer[n++] = a->layer[i].number;
+    return layer[below((size_t)n)];
+}
+
+static struct analysis draw_analysis(const struct ks_checkpoint *c, bool projects)
+{
+    struct analysis o = {.problem = {.checkpoint = c,
+                                     .minibatches = c->minibatches,
+                                     .scale = chance(0.1) ? pow(10, 20 * uniform() - 10) : 1,
+                                     .critic = chance(0.2) ? 0 : -1,
+                                     .layer = -1,
+                                     .evaluation = chance(0.15),
+                                     .weight_decay = chance(0.1) ? pow(10, -4 * uniform()) : 0},
+                         .kind = &ks_operator_kinds[projects      ? below(5)
+                                                    : chance(0.5) ? 0
+                                                                  : below(4)],
+                         .single = chance(0.6),
+                         .exact = chance(0.1),
+                         .gradient = chance(0.5),
+                         .order = 3 + below(58),
+                         .probes = chance(0.6) ? 1 : 1 + below(3),
+                         .seed = below(1000)};
+
+    if (chance(0.15))
+        o.problem.layer = random_layer(c->critic.arch);
+    o.single_basis = o.single && chance(0.2);
+    return o;
+}
+
+/* All eigenvalues; with the gradient's energy on them where it starts a probe. */
+static ks_status find_truth(const struct analysis *o, struct truth *t)
+{
+    size_t n = o->selection->n;
+    double *matrix = NULL, *value = malloc(n * sizeof *value), unit = 0;
+
+    KS_TRY(analysis_matrix(o, false, &matrix));
+    for (size_t i = 0; i < n * n; i++)
+        unit = fmax(unit, fabs(matrix[i]));
+    for (size_t i = 0; i < n * n && unit > 0; i++)
+        matrix[i] /= unit;
+    if (!isfinite(unit) ||
+        LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', (int)n, matrix, (int)n, value) != 0)
+        return ks_fail(KS_NUMBER, "no truth");
+    *t = truth_new(n, value, 1e-12);
+    for (size_t i = 0; i < n; i++)
+        t->value[i] *= unit, t->size[i] *= unit;
+    t->abs_max *= unit, t->tolerance *= unit;
+    t->shift = o->space->shift;
+    if (o->start) {
+        double norm = cblas_dnrm2((int)n, o->start, 1);
+
+        t->energy = calloc(n, sizeof(double));
+        for (size_t i = 0; i < n; i++) {
+            t->energy[i] = pow(cblas_ddot((int)n, matrix + i * n, 1, o->start, 1) / norm, 2);
+            t->gradient_curvature += t->energy[i] * t->value[i];
+        }
+    }
+    free(matrix);
+    return KS_OK;
+}
+
+struct totals {
+    struct tally tally;
+    size_t judged, refused, runs_missed;
+};
+
+static void try_analysis(size_t number, const struct traits *t, struct analysis *o,
+                         struct totals *all)
+{
+    struct tally tally = {{0}, {0}, ""};
+    struct truth truth = {0};
+    const struct ks_problem *q = &o->problem;
+    size_t missed = 0;
+
+    if (analysis_run(o) != KS_OK || find_truth(o, &truth) != KS_OK) {
+        if (verbose > 1)
+            printf("%zu: refused: %s\n", number, ks_error_text());
+        all->refused++;
+        analysis_clear(o);
+        return;
+    }
+    judge_spectrum(o->spectrum, &truth, o->basis ? o->basis->dimension : 0, &tally);
+    for (size_t k = 0; k < STATEMENTS; k++) {
+        all->tally.made[k] += tally.made[k];
+        all->tally.missed[k] += tally.missed[k];
+        missed += tally.missed[k];
+    }
+    all->judged++;
+    all->runs_missed += missed > 0;
+    if (missed > 0 && verbose)
+        printf(
+            "%zu: %zu false:%s\n  %s %s%s%s n=%zu order=%zu probes=%zu seed=%llu "
+            "critic=%d layer=%d eval=%d decay=%.2g scale=%.2g | abs_max %.6g h/abs_max %.2g | in "
+            "%zu rows %zu/%zu N %zu E %zu offset %.2g input %.2g weight %.2g target %.2g%s%s%s%s%s"
+            "\n%s",
+            number, missed, tally.miss, o->kind->name, o->single ? "f32" : "f64",
+            o->single_basis ? " basis32" : "", o->exact ? " exact" : "", truth.n, o->order,
+            o->probes, (unsigned long long)o->seed, q->critic, q->layer, q->evaluation,
+            q->weight_decay, q->scale, truth.abs_max,
+            ks_summary_get(o->spectrum, "noise_floor") / 2 / truth.abs_max, t->in, t->loss_rows,
+            t->rows, t->minibatches, t->ensemble, t->offset, t->input_scale, t->weight_scale,
+            t->target_scale, t->dead ? " dead" : "", t->copied ? " copied" : "",
+            t->constant ? " constant" : "", t->rank_one ? " rank1" : "",
+            t->huge_bias ? " bias" : "", q->checkpoint->critic.text);
+    truth_clear(&truth);
+    analysis_clear(o);
+}
+
+static void test_search(void **state)
+{
+    struct totals all = {.judged = 0};
+    size_t false_names = 0;
+
+    (void)state;
+    for (size_t i = first; i < first + critics; i++) {
+        char text[TEXT];
+        struct traits t;
+        struct ks_checkpoint *c;
+        struct analysis o;
+        bool projects;
+
+        rng = ks_rng_start(0x736561726368, i);
+        projects = chance(0.2);
+        describe(text, projects);
+        t = draw_traits();
+        c = draw_critic(text, &t);
+        o = draw_analysis(c, projects);
+        try_analysis(i, &t, &o, &all);
+        ks_checkpoint_free(c);
+    }
+    printf("%zu critics judged, %zu refused; %zu with a false statement\n", all.judged, all.refused,
+           all.runs_missed);
+    for (size_t k = 0; k < STATEMENTS; k++) {
+        size_t made = all.tally.made[k], missed = all.tally.missed[k];
+
+        printf("%-22s %7zu said %5zu false\n", statements[k].name, made, missed);
+        if (missed > (statements[k].certain ? 0 : most_misses(made, 0.01)))
+            false_names++;
+    }
+    assert_int_equal(false_names, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_search)};
+
+    verbose = argc > 1;
+    critics = argc > 1 ? strtoul(argv[1], NULL, 10) : SHORT;
+    first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    verbose += argc > 3;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
