@@ -16,8 +16,9 @@
  * others (test_noise.c: 2.9). */
 static const double MARGIN = 4;
 
-/* The noise floor in units of eps lambda_abs_max: of the products' eps where no null direction was
- * measured, of the basis' eps in any case. Rounding moves eigenvalues by at most the norm of the
+/* The noise floor is at least that many units of eps lambda_abs_max, eps being the products' or the
+ * basis', whichever is larger. Measurements on null directions do not replace it: where the
+ * architecture makes their products exact, other vectors still have rounding errors. Rounding moves eigenvalues by at most the norm of the
  * error of the operator: up to 7 units for critics of dog-trot in float32, 1 for the golden ones;
  * Lanczos in float64 leaves a zero eigenvalue within 4 (test_zeros_stay_below_the_noise_floor,
  * test_noise_floor_of_float32). */
@@ -41,23 +42,22 @@ static double largest_size(const struct ks_known *k, const struct ks_probe *prob
 /* Half of the floor is h: so far may rounding have moved an eigenvalue. Where a Krylov space ended,
  * it is invariant under an operator that differs by the last beta from the one that was computed.
  *
- * Measurements on null directions replace the products' eps: the size of their products, and what a
- * product of the largest size would put into their space. Where both are exactly zero, no rounding
- * was measured. */
+ * Measured on null directions are the size of their products, and what a product of the largest size
+ * would put into their space. */
 static double find_floor(const struct ks_summary_terms *t, size_t n_probes,
                          const struct ks_probe *probe, double abs_max)
 {
     const struct ks_null *null = t->null;
-    bool measured = null && null->dimension > 0 && (null->product > 0 || null->leak > 0);
-    double floor = measured ? MARGIN * fmax(null->product, null->leak * abs_max)
-                            : NOISE * t->epsilon * abs_max;
+    double floor = NOISE * fmax(t->epsilon, t->basis_epsilon) * abs_max;
 
+    if (null && null->dimension > 0)
+        floor = fmax(floor, MARGIN * fmax(null->product, null->leak * abs_max));
     if (t->certificates)
         floor = fmax(floor, 2 * t->certificates->error);
     for (size_t i = 0; i < n_probes; i++)
         if (probe[i].ended)
             floor = fmax(floor, 2 * probe[i].beta[probe[i].steps - 1]);
-    return fmax(floor, NOISE * t->basis_epsilon * abs_max);
+    return floor;
 }
 
 static void find_null(const struct ks_summary_terms *t, struct ks_known *k)
@@ -76,7 +76,9 @@ static void find_null(const struct ks_summary_terms *t, struct ks_known *k)
         k->null_known = true;
     }
     k->null_dimension = fmax((double)null->dimension, (double)k->rank_null);
+    /* The rank bound counts what is dead, too: only what goes beyond it is counted apart. */
     k->dead_dimension = t->certificates && t->certificates->refuted ? 0 : (double)null->dead;
+    k->dead_dimension -= fmin(k->null_dimension - (double)null->dimension, k->dead_dimension);
 }
 
 /* As many outliers count at each end as have converged for every probe. Each may be a single

@@ -7,14 +7,17 @@
  * next. */
 static const double CONVERGED = 1e-3;
 
+/* Ritz values within the noise floor of each other may be one eigenvalue that rounding has split. */
 static size_t count_end(const struct ks_probe *p, size_t from, int step)
 {
+    double floor = p->known ? p->known->noise_floor : 0;
     size_t count = 0, i = from;
 
     while (count + 1 < p->steps) {
         size_t next = step > 0 ? i + 1 : i - 1;
+        double distance = fabs(p->theta[next] - p->theta[i]);
 
-        if (!(p->residual[i] <= CONVERGED * fabs(p->theta[next] - p->theta[i])))
+        if (!(p->residual[i] <= CONVERGED * distance) || (p->beta && !(distance > floor)))
             break;
         count++;
         i = next;

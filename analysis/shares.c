@@ -147,10 +147,15 @@ static ks_status energy_kappa(const struct ks_share_bounds *b, double rest, stru
     return KS_OK;
 }
 
-static double top_share(const struct ks_radau *r)
+static double top_share(const struct ks_radau *r, double h)
 {
-    const struct ks_probe probe = {
-        .steps = r->m, .theta = r->theta, .weight = r->weight, .residual = r->residual};
+    const struct ks_known known = {.noise_floor = 2 * h};
+    const struct ks_probe probe = {.known = &known,
+                                   .steps = r->m,
+                                   .theta = r->theta,
+                                   .weight = r->weight,
+                                   .residual = r->residual,
+                                   .beta = r->beta};
     struct ks_ends ends = ks_probe_ends(&probe);
     double sum = 0;
 
@@ -180,7 +185,7 @@ ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max
     KS_GO(ks_share_bounds_new(&in, &b));
     KS_GO(energy_kappa(b, 0.1, &energy->kappa_90));
     KS_GO(energy_kappa(b, 0.5, &energy->kappa_50));
-    energy->top_share = top_share(b->radau[0]);
+    energy->top_share = top_share(b->radau[0], h);
 done:
     ks_share_bounds_free(b);
     return status;

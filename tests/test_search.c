@@ -16,6 +16,8 @@ enum { SHORT = 200, TEXT = 2048 };
 
 static size_t critics = SHORT, first, verbose;
 
+static double float32; /* the norm of the error of the last operator in float32 */
+
 /* Numbers of one critic. */
 static struct ks_rng rng;
 
@@ -256,13 +258,33 @@ static struct analysis draw_analysis(const struct ks_checkpoint *c, bool project
     return o;
 }
 
-/* All eigenvalues; with the gradient's energy on them where it starts a probe. */
+/* The norm of the difference of the operator in both precisions. */
+static double float32_error(size_t n, const double *matrix, const double *rounded)
+{
+    double *e = malloc(n * n * sizeof *e), *value = malloc(n * sizeof *value), unit = 0;
+
+    for (size_t i = 0; i < n * n; i++)
+        unit = fmax(unit, fabs(e[i] = rounded[i] - matrix[i]));
+    for (size_t i = 0; i < n * n && unit > 0; i++)
+        e[i] /= unit;
+    LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (int)n, e, (int)n, value);
+    unit *= fmax(fabs(value[0]), fabs(value[n - 1]));
+    free(e);
+    free(value);
+    return unit;
+}
+
+/* All eigenvalues, which rounding in float64 may have moved by some 1e-9 of what rounding in
+ * float32 does; with the gradient's energy on them where it starts a probe. */
 static ks_status find_truth(const struct analysis *o, struct truth *t)
 {
     size_t n = o->selection->n;
-    double *matrix = NULL, *value = malloc(n * sizeof *value), unit = 0;
+    double *matrix = NULL, *rounded = NULL, *value = malloc(n * sizeof *value), unit = 0;
 
     KS_TRY(analysis_matrix(o, false, &matrix));
+    KS_TRY(analysis_matrix(o, true, &rounded));
+    float32 = float32_error(n, matrix, rounded);
+    free(rounded);
     for (size_t i = 0; i < n * n; i++)
         unit = fmax(unit, fabs(matrix[i]));
     for (size_t i = 0; i < n * n && unit > 0; i++)
@@ -273,7 +295,10 @@ static ks_status find_truth(const struct analysis *o, struct truth *t)
     *t = truth_new(n, value, 1e-12);
     for (size_t i = 0; i < n; i++)
         t->value[i] *= unit, t->size[i] *= unit;
-    t->abs_max *= unit, t->tolerance *= unit;
+    t->abs_max *= unit;
+    t->tolerance = 1e-12 * t->abs_max;
+    if (isfinite(float32))
+        t->tolerance = fmax(t->tolerance, 1e-7 * float32);
     t->shift = o->space->shift;
     if (o->start) {
         double norm = cblas_dnrm2((int)n, o->start, 1);
@@ -308,6 +333,11 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
         analysis_clear(o);
         return;
     }
+    if (verbose > 1 && o->single && truth.abs_max > 0)
+        printf("%zu: ratio %.3g error %.3g eps, %s %s dir %g\n", number,
+               float32 / (ks_summary_get(o->spectrum, "noise_floor") / 2),
+               float32 / truth.abs_max / FLT_EPSILON, o->kind->name, o->exact ? "exact" : "",
+               o->null.product);
     judge_spectrum(o->spectrum, &truth, o->basis ? o->basis->dimension : 0, &tally);
     for (size_t k = 0; k < STATEMENTS; k++) {
         all->tally.made[k] += tally.made[k];
@@ -319,16 +349,17 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
     if (missed > 0 && verbose)
         printf(
             "%zu: %zu false:%s\n  %s %s%s%s n=%zu order=%zu probes=%zu seed=%llu "
-            "critic=%d layer=%d eval=%d decay=%.2g scale=%.2g | abs_max %.6g h/abs_max %.2g | in "
+            "critic=%d layer=%d eval=%d decay=%.2g scale=%.2g | abs_max %.6g h/abs_max %.2g error "
+            "%.2g | in "
             "%zu rows %zu/%zu N %zu E %zu offset %.2g input %.2g weight %.2g target %.2g%s%s%s%s%s"
             "\n%s",
             number, missed, tally.miss, o->kind->name, o->single ? "f32" : "f64",
             o->single_basis ? " basis32" : "", o->exact ? " exact" : "", truth.n, o->order,
             o->probes, (unsigned long long)o->seed, q->critic, q->layer, q->evaluation,
             q->weight_decay, q->scale, truth.abs_max,
-            ks_summary_get(o->spectrum, "noise_floor") / 2 / truth.abs_max, t->in, t->loss_rows,
-            t->rows, t->minibatches, t->ensemble, t->offset, t->input_scale, t->weight_scale,
-            t->target_scale, t->dead ? " dead" : "", t->copied ? " copied" : "",
+            ks_summary_get(o->spectrum, "noise_floor") / 2 / truth.abs_max, float32 / truth.abs_max,
+            t->in, t->loss_rows, t->rows, t->minibatches, t->ensemble, t->offset, t->input_scale,
+            t->weight_scale, t->target_scale, t->dead ? " dead" : "", t->copied ? " copied" : "",
             t->constant ? " constant" : "", t->rank_one ? " rank1" : "",
             t->huge_bias ? " bias" : "", q->checkpoint->critic.text);
     truth_clear(&truth);

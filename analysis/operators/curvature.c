@@ -24,6 +24,7 @@
 #include "ks/operator.h"
 #include "ks/primal.h"
 #include "ks/rng.h"
+#include "ks/selection.h"
 
 enum kind { HESSIAN, GGN, RESIDUAL };
 
@@ -158,8 +159,8 @@ static void compute(const struct curvature *h, struct worker *t, size_t pair, re
 }
 
 /* A power of two that keeps products inside the range of float32 where the operator is tiny or
- * huge. The size a of the operator comes from a float64 product of the first minibatch with a
- * random vector. What runs forward in a product is of the size stretch a^1/2, what runs back of
+ * huge. The size a of the operator, of its block where only a layer is asked for, comes from a
+ * float64 product of the first minibatch with a random vector of that block. What runs forward in a product is of the size stretch a^1/2, what runs back of
  * stretch a: a^-3/4 leaves them at equal distances from 1. */
 static ks_status find_stretch(struct curvature *h)
 {
@@ -168,7 +169,8 @@ static ks_status find_stretch(struct curvature *h)
     struct ks_problem problem = *h->problem;
     struct ks_operator *a = NULL;
     struct ks_rng rng = ks_rng_start(0, 0);
-    double *v = NULL, *product, order;
+    struct ks_selection *block = NULL;
+    double *v = NULL, *product, *part, order;
     size_t n = first.critic.ensemble * first.critic.arch->parameters;
     ks_status status = KS_OK;
 
@@ -181,16 +183,21 @@ static ks_status find_stretch(struct curvature *h)
     problem.scale = 1 / h->primal->unit;
     KS_GO(h->kind == GGN ? ks_ggn_new_f64(&problem, &a) : ks_hessian_new_f64(&problem, &a));
     KS_GO(ks_operator_prepare(a, 0));
-    KS_GO(ks_alloc(2 * n, sizeof *v, &v));
+    KS_GO(ks_selection_new(h->problem, false, &block));
+    KS_GO(ks_alloc(3 * n, sizeof *v, &v));
     product = v + n;
-    for (size_t i = 0; i < n; i++)
-        v[i] = ks_rng_normal(&rng);
+    part = product + n;
+    for (size_t i = 0; i < block->n; i++)
+        part[i] = ks_rng_normal(&rng);
+    ks_selection_scatter(block, part, v);
     KS_GO(ks_operator_apply(a, v, product));
-    order = log2(cblas_dnrm2((int)n, product, 1) / cblas_dnrm2((int)n, v, 1));
+    ks_selection_gather(block, product, part);
+    order = log2(cblas_dnrm2((int)block->n, part, 1) / cblas_dnrm2((int)n, v, 1));
     if (isfinite(order) && fabs(order) > FAR)
         h->stretch = exp2(-round(0.75 * order));
 done:
     ks_operator_free(a);
+    ks_selection_free(block);
     free(v);
     return status;
 }
