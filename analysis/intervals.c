@@ -132,12 +132,15 @@ static ks_status find_shares(const struct ks_spectrum *s, const struct ks_known 
                                  .abs_max_upper = k->outer};
     ks_status status;
 
+    /* A Krylov space that ended before it was everything left a last beta at the level of rounding,
+     * so its weights are exact for an operator that depends on the start vector, and says nothing of
+     * eigenvectors outside. The Gauss-Radau rule allows for them. */
     KS_TRY(ks_alloc(k->probes, sizeof *list, &list));
     for (size_t i = 0; i < k->probes; i++)
         list[i] = (struct ks_share_probe){.steps = probe[i].steps,
                                           .alpha = s->alpha + i * s->order,
                                           .beta = s->beta + i * s->order,
-                                          .ended = probe[i].ended,
+                                          .ended = probe[i].steps == k->n,
                                           .start_norm2 = s->start_norm2 ? s->start_norm2[i] : 1,
                                           .null_weight = k->null_known ? c->null_weight[i] : 0};
     in.probe = list;
@@ -167,8 +170,7 @@ ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known
     probe = (struct ks_share_probe){.steps = (size_t)s->steps[last],
                                     .alpha = s->alpha + row,
                                     .beta = s->beta + row,
-                                    .ended = (size_t)s->steps[last] < s->order ||
-                                             (size_t)s->steps[last] == known->n};
+                                    .ended = (size_t)s->steps[last] == known->n};
     KS_TRY(ks_energy(&probe, known->h, known->abs_max, known->outer, &energy));
     KS_TRY(add_ratio(s, "kappa_gradient_90", "", &energy.kappa_90));
     KS_TRY(add_ratio(s, "kappa_gradient_50", "", &energy.kappa_50));

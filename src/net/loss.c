@@ -228,6 +228,9 @@ static void quantile_curvature(const struct ks_loss *l, size_t rows, const real 
     }
 }
 
+/* Of a distribution, f_bar_dot_k = c_k (v_k - <v>), <v> being the mean of v with the weights c. A
+ * shift of v changes nothing. With the entry of the largest weight as the origin nothing cancels
+ * where that weight is nearly all: <v> would be that entry, and what is left of it rounding. */
 void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real scale,
                        const real *f_dot, real *f_bar_dot)
 {
@@ -235,15 +238,19 @@ void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real
 
     for (size_t i = 0; i < rows; i++) {
         const real *ci = c + i * n, *v = f_dot + i * n;
-        real mean = 0, sum = 0;
+        real mean = 0, sum = 0, origin = 0;
+        size_t top = 0;
 
+        for (size_t k = 1; k < n && l->kind->distribution; k++)
+            top = ci[k] > ci[top] ? k : top;
+        origin = l->kind->distribution ? v[top] : 0;
         for (size_t k = 0; k < n && l->kind->distribution; k++) {
-            mean += ci[k] * v[k];
+            mean += ci[k] * (v[k] - origin);
             sum += ci[k];
         }
         mean = sum > 0 ? mean / sum : 0;
         for (size_t k = 0; k < n; k++)
-            f_bar_dot[i * n + k] = scale * ci[k] * (v[k] - mean);
+            f_bar_dot[i * n + k] = scale * ci[k] * (v[k] - origin - mean);
     }
 }
 
