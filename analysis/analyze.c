@@ -50,7 +50,8 @@ struct job {
     struct ks_null null;
     struct ks_null_basis *basis; /* of the null space; NULL: nothing of it is known */
     struct ks_certificates certificates;
-    double *gradient; /* the start vector of the last probe; NULL: there is none */
+    double *gradient;   /* the start vector of the last probe; NULL: there is none */
+    double exact_error; /* of the products of --exact */
     struct ks_spectrum *spectrum;
     struct ks_watch watch;
 };
@@ -346,13 +347,39 @@ static ks_status run_probes(const struct ks_analysis *o, struct job *job)
                : KS_OK;
 }
 
+/* --exact with float32 products: how far they are from those in float64, and which coordinates are
+ * dead there. One that is zero by underflow is not. */
+static ks_status check_exact(const struct ks_analysis *o, struct job *job)
+{
+    struct ks_operator *whole = NULL, *block = NULL, *wide = NULL;
+    struct ks_null null = {.is_dead = NULL};
+    ks_status status = KS_OK;
+
+    if (!o->single)
+        return KS_OK;
+    KS_GO(o->kind->new_f64(&job->subject.problem, &whole));
+    KS_GO(ks_block_new(whole, job->selection, &block));
+    KS_GO(ks_team_operator_new(block, &job->team, &wide));
+    KS_GO(ks_operator_prepare(wide, job->budget.kept));
+    KS_GO(ks_exact_error(job->a, wide, &job->exact_error));
+    KS_GO(ks_null_measure(job->space, wide, NULL, NULL, &null));
+    ks_null_take_dead(&job->null, &null);
+done:
+    ks_null_clear(&null);
+    ks_operator_free(wide);
+    return status;
+}
+
 /* The run's operator is not needed any more: its activations make room for those in float64. */
 static ks_status certify(const struct ks_analysis *o, struct job *job)
 {
     size_t memory = job->budget.kept / (size_t)omp_get_max_threads();
 
+    if (o->exact)
+        return check_exact(o, job);
     if (!takes_vectors(o) || !o->certificates)
         return KS_OK;
+    job->certificates.gradient = job->gradient;
     ks_operator_free(job->a);
     job->a = NULL;
     return ks_certify(&job->certificates, &job->subject.problem, o->kind, job->selection,
@@ -384,6 +411,7 @@ static struct ks_summary_terms find_terms(const struct ks_analysis *o, const str
         .shift = job->space->shift,
         .null = &job->null,
         .rank = o->kind->rank ? o->kind->rank(&job->subject.problem) : 0,
+        .exact_error = job->exact_error,
         .certificates = takes_vectors(o) ? &job->certificates : NULL,
         .unweighted = o->compat};
 }

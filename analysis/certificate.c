@@ -16,8 +16,8 @@
 #include "ks/rng.h"
 
 static const uint64_t SEED = 0x6365727469; /* of the random vector that tests Z */
-enum { TRIAL = KS_CERTIFICATES, VECTORS };
-enum { MOST_SCALE = 500 }; /* of that vector: a power of two */
+enum { TRIAL = KS_CERTIFICATES, GRADIENT, VECTORS };
+enum { MOST_SCALE = 500 }; /* of the random vector: a power of two */
 
 /* A direction z of Z is refuted if |z'A v| exceeds this part of |A v|. */
 static const double REFUTED = 1e-9;
@@ -94,6 +94,7 @@ static ks_status allocate(struct pass *p)
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         p->v[k] = p->c->of[k].formed ? p->c->of[k].y : NULL;
     p->v[TRIAL] = p->c->basis ? p->trial : NULL;
+    p->v[GRADIENT] = p->c->gradient;
     draw_trial(p);
     for (size_t k = 0; k < VECTORS; k++) {
         KS_TRY(ks_alloc(p->v[k] ? n : 0, sizeof(double), &p->image[k]));
@@ -254,6 +255,14 @@ static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *
     }
 }
 
+static void judge_gradient(const struct pass *p)
+{
+    const double *g = p->c->gradient;
+    double norm = cblas_dnrm2((int)p->c->n, g, 1);
+
+    p->c->gradient_curvature = cblas_ddot((int)p->c->n, g, 1, p->image[GRADIENT], 1) / norm / norm;
+}
+
 /* Whether the product with the random vector shows a direction of Z that is none. */
 static ks_status test_basis(const struct pass *p, bool *refuted)
 {
@@ -284,6 +293,8 @@ static ks_status judge(struct pass *p)
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         if (p->v[k])
             judge_vector(p, k, &p->c->of[k]);
+    if (p->v[GRADIENT])
+        judge_gradient(p);
     return p->v[TRIAL] ? test_basis(p, &p->c->refuted) : KS_OK;
 }
 

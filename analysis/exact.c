@@ -6,10 +6,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include <cblas.h>
 #include <lapacke.h>
 
 #include "ks/memory.h"
+#include "ks/rng.h"
 #include "ks/slq.h"
+
+static const uint64_t SEED = 0x6572726f72; /* of the vector that the power iteration starts at */
+enum { ERROR_PRODUCTS = 12 };
 
 struct dense {
     double *unit, *matrix; /* [n], [n, n]: column by column; [n] where it is not kept */
@@ -64,6 +69,40 @@ static ks_status find_eigenvalues(size_t n, double *matrix, double *eigenvalue)
                           eigenvalue);
     return info == 0 ? KS_OK
                      : ks_fail(KS_NUMBER, "LAPACK's dsyevd failed with info = %d", (int)info);
+}
+
+static void scale_to(double norm, size_t n, double *v)
+{
+    double length = cblas_dnrm2((int)n, v, 1);
+
+    cblas_dscal((int)n, norm / length, v, 1);
+}
+
+ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *wide, double *error)
+{
+    struct ks_rng rng = ks_rng_start(SEED, 0);
+    double *v = NULL, *image, *exact, length = 1;
+    int n = (int)a->n;
+    ks_status status = KS_OK;
+
+    *error = 0;
+    KS_GO(ks_team_agree(a->team, ks_alloc(3 * a->n, sizeof *v, &v)));
+    image = v + a->n;
+    exact = image + a->n;
+    for (size_t i = 0; i < a->n; i++)
+        v[i] = ks_rng_normal(&rng);
+    for (size_t k = 0; k < ERROR_PRODUCTS && length > 0; k++) {
+        scale_to(1, a->n, v);
+        KS_GO(ks_operator_apply(a, v, image));
+        KS_GO(ks_operator_apply(wide, v, exact));
+        cblas_daxpy(n, -1, exact, 1, image, 1);
+        length = cblas_dnrm2(n, image, 1);
+        *error = fmax(*error, length);
+        cblas_dcopy(n, image, 1, v, 1);
+    }
+done:
+    free(v);
+    return status;
 }
 
 ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, size_t products),

@@ -133,8 +133,8 @@ static ks_status find_shares(const struct ks_spectrum *s, const struct ks_known 
     ks_status status;
 
     /* A Krylov space that ended before it was everything left a last beta at the level of rounding,
-     * so its weights are exact for an operator that depends on the start vector, and says nothing of
-     * eigenvectors outside. The Gauss-Radau rule allows for them. */
+     * so its weights are exact for an operator that depends on the start vector, and says nothing
+     * of eigenvectors outside. The Gauss-Radau rule allows for them. */
     KS_TRY(ks_alloc(k->probes, sizeof *list, &list));
     for (size_t i = 0; i < k->probes; i++)
         list[i] = (struct ks_share_probe){.steps = probe[i].steps,
@@ -164,6 +164,8 @@ ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known
     size_t last = s->probes - 1, row = last * s->order;
     struct ks_share_probe probe;
     struct ks_energy energy;
+    const struct ks_certificates *c = known->certificates;
+    bool certified = known->certified && c->gradient;
 
     if (!s->gradient)
         return KS_OK;
@@ -175,6 +177,6 @@ ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known
     KS_TRY(add_ratio(s, "kappa_gradient_90", "", &energy.kappa_90));
     KS_TRY(add_ratio(s, "kappa_gradient_50", "", &energy.kappa_50));
     KS_TRY(add(s, "gradient_top_share", "", "", energy.top_share));
-    KS_TRY(add(s, "gradient_curvature", "", "", s->alpha[row]));
+    KS_TRY(add(s, "gradient_curvature", "", "", certified ? c->gradient_curvature : s->alpha[row]));
     return add(s, "gradient_norm", "", "", sqrt(s->start_norm2[last]));
 }

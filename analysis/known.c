@@ -18,15 +18,19 @@ static const double MARGIN = 4;
 
 /* The noise floor is at least that many units of eps lambda_abs_max, eps being the products' or the
  * basis', whichever is larger. Measurements on null directions do not replace it: where the
- * architecture makes their products exact, other vectors still have rounding errors. Rounding moves eigenvalues by at most the norm of the
- * error of the operator: up to 7 units for critics of dog-trot in float32, 1 for the golden ones;
- * Lanczos in float64 leaves a zero eigenvalue within 4 (test_zeros_stay_below_the_noise_floor,
- * test_noise_floor_of_float32). */
+ * architecture makes their products exact, other vectors still have rounding errors. Rounding moves
+ * eigenvalues by at most the norm of the error of the operator: up to 7 units for critics of
+ * dog-trot in float32, 1 for the golden ones; Lanczos in float64 leaves a zero eigenvalue within 4
+ * (test_zeros_stay_below_the_noise_floor, test_noise_floor_of_float32). */
 static const double NOISE = 16;
 
 /* Rounding of a float64 product, |error| / (lambda_abs_max |y|), in units of eps: known products of
  * small critics err by up to 20 (test_certificate.c). */
 static const double PRODUCT = 100;
+
+/* Of an exact spectrum the norm of the error of the products is known from below, by a power
+ * iteration, to some ten percent. */
+static const double ERROR = 1.5;
 
 static const double OUTLIERS = 0.01; /* level of the test that every outlier may be single */
 
@@ -42,8 +46,8 @@ static double largest_size(const struct ks_known *k, const struct ks_probe *prob
 /* Half of the floor is h: so far may rounding have moved an eigenvalue. Where a Krylov space ended,
  * it is invariant under an operator that differs by the last beta from the one that was computed.
  *
- * Measured on null directions are the size of their products, and what a product of the largest size
- * would put into their space. */
+ * Measured on null directions are the size of their products, and what a product of the largest
+ * size would put into their space. */
 static double find_floor(const struct ks_summary_terms *t, size_t n_probes,
                          const struct ks_probe *probe, double abs_max)
 {
@@ -54,6 +58,7 @@ static double find_floor(const struct ks_summary_terms *t, size_t n_probes,
         floor = fmax(floor, MARGIN * fmax(null->product, null->leak * abs_max));
     if (t->certificates)
         floor = fmax(floor, 2 * t->certificates->error);
+    floor = fmax(floor, 2 * ERROR * t->exact_error);
     for (size_t i = 0; i < n_probes; i++)
         if (probe[i].ended)
             floor = fmax(floor, 2 * probe[i].beta[probe[i].steps - 1]);
@@ -139,6 +144,7 @@ struct ks_known ks_known_find(const struct ks_summary_terms *t, bool exact, size
     k.h = k.noise_floor / 2;
     if (k.certified)
         k.abs_max = certified_size(c);
+    k.error = exact ? t->exact_error : k.certified ? c->error : NAN;
     find_null(t, &k);
     for (size_t i = 0; i < n_probes; i++) {
         probe[i].known = &k;

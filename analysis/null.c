@@ -154,6 +154,14 @@ done:
     return status;
 }
 
+void ks_null_take_dead(struct ks_null *null, struct ks_null *other)
+{
+    free(null->is_dead);
+    null->is_dead = other->is_dead;
+    null->dead = other->dead;
+    other->is_dead = NULL;
+}
+
 void ks_null_clear(struct ks_null *null)
 {
     free(null->is_dead);

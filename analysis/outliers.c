@@ -7,7 +7,8 @@
  * next. */
 static const double CONVERGED = 1e-3;
 
-/* Ritz values within the noise floor of each other may be one eigenvalue that rounding has split. */
+/* Ritz values within the noise floor of each other may be one eigenvalue that rounding has split.
+ */
 static size_t count_end(const struct ks_probe *p, size_t from, int step)
 {
     double floor = p->known ? p->known->noise_floor : 0;

@@ -93,6 +93,9 @@ static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct
     *kappa = (struct ks_ratio){INFINITY, INFINITY};
     if (rank <= in->n_null + b->zeros)
         return KS_OK;
+    *kappa = (struct ks_ratio){1, 1};
+    if (rank == in->n) /* of fewer than 100 the 99% smallest are all: it is the largest itself */
+        return KS_OK;
     KS_TRY(ks_share_bounds_size(b, rank - in->n_null, in->abs_max_upper, &size));
     *kappa = ratio(in->abs_max_lower, in->abs_max_upper, size);
     return KS_OK;

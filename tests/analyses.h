@@ -34,6 +34,7 @@ struct analysis {
     struct ks_null_basis *basis;
     struct ks_certificates certificates;
     struct ks_spectrum *spectrum;
+    double exact_error;
     double *start; /* the gradient; NULL: none, or zero */
 };
 
@@ -53,6 +54,24 @@ static inline ks_status analysis_finished(void *context, const struct ks_lanczos
     return ks_certificates_take(&((struct analysis *)context)->certificates, lanczos);
 }
 
+static inline ks_status analysis_check_exact(struct analysis *o, const struct ks_operator *a)
+{
+    struct ks_operator *wide = NULL;
+    struct ks_null null = {.is_dead = NULL};
+    ks_status status = KS_OK;
+
+    if (!o->single)
+        return KS_OK;
+    KS_GO(analysis_operator(o, false, &wide));
+    KS_GO(ks_exact_error(a, wide, &o->exact_error));
+    KS_GO(ks_null_measure(o->space, wide, NULL, NULL, &null));
+    ks_null_take_dead(&o->null, &null);
+done:
+    ks_null_clear(&null);
+    ks_operator_free(wide);
+    return status;
+}
+
 static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_operator *a)
 {
     struct ks_slq slq = {.order = o->order,
@@ -63,14 +82,17 @@ static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_op
                          .finished = analysis_finished,
                          .finished_context = o};
 
-    if (o->exact)
-        return ks_exact(a, NULL, NULL, o->spectrum);
+    if (o->exact) {
+        KS_TRY(ks_exact(a, NULL, NULL, o->spectrum));
+        return analysis_check_exact(o, a);
+    }
     KS_TRY(ks_certificates_new(a->n, a->n, o->probes, o->order, KS_SUMMARY_PART, o->basis,
                                &o->certificates));
     if (o->gradient)
         KS_TRY(ks_gradient_start(&o->problem, o->kind, o->selection, NULL, &o->start));
     slq.gradient = o->start;
     KS_TRY(ks_slq(a, &slq, o->spectrum));
+    o->certificates.gradient = o->start;
     KS_TRY(ks_certificates_collect(&o->certificates, NULL, NULL, 1));
     return ks_certify(&o->certificates, &o->problem, o->kind, o->selection, NULL, ROOM);
 }
@@ -96,6 +118,7 @@ static inline ks_status analysis_run(struct analysis *o)
                                       .shift = o->space->shift,
                                       .null = &o->null,
                                       .rank = o->kind->rank ? o->kind->rank(&o->problem) : 0,
+                                      .exact_error = o->exact_error,
                                       .certificates = o->exact ? NULL : &o->certificates};
     KS_GO(ks_summary(o->spectrum, &terms));
 done:

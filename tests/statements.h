@@ -230,13 +230,15 @@ static inline void judge_masses(const struct judge *j)
                   said(j, "negative_mass", "_upper") + 1e-9);
 }
 
-/* Eigenvalues that are clearly apart. */
-static inline size_t distinct(const struct truth *t)
+/* Eigenvalues that are not the same to rounding. */
+static inline size_t distinct(const struct judge *j)
 {
+    const struct truth *t = j->t;
+    double close = fmin(t->tolerance, said(j, "noise_floor", "") / 4);
     size_t n = 1;
 
     for (size_t i = 1; i < t->n; i++)
-        n += t->value[i] - t->value[i - 1] > t->tolerance;
+        n += t->value[i] - t->value[i - 1] > close;
     return n;
 }
 
@@ -313,7 +315,7 @@ static inline void judge_spectrum(const struct ks_spectrum *s, const struct trut
         if (t->abs_max > 0)
             judge_between(&j, STABLE_RANK, NAN, 1, INFINITY, said(&j, "stable_rank", ""));
         if (!j.exact)
-            judge_between(&j, OUTLIERS, said(&j, "outliers", ""), 0, (double)distinct(t), NAN);
+            judge_between(&j, OUTLIERS, said(&j, "outliers", ""), 0, (double)distinct(&j), NAN);
     }
 }
 

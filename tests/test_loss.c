@@ -251,6 +251,21 @@ static void test_quantile(void **state)
     assert_close(bar_dot[1], 0, 0);
 }
 
+/* Where one probability is all but 1, its own entry of the product is as exact as the others: the
+ * entries sum to zero. p = (1, e, e^2), v = (3, 1, 2), e = exp(-50): <v> = 3 - 2 e. */
+static void test_saturated(void **state)
+{
+    struct ks_loss ce = find("ce", "loss ce min=0 max=1", 3);
+    const real f[3] = {0, -50, -100}, t[3] = {0, 1, 0}, v[3] = {3, 1, 2};
+    real bar_dot[3];
+    double e = exp(-50);
+
+    (void)state;
+    multiply(&ce, 1, f, t, 1, v, bar_dot);
+    assert_close(bar_dot[0], 2 * e, 8 * KS_EPSILON * e);
+    assert_close(bar_dot[1], -2 * e, 8 * KS_EPSILON * e);
+}
+
 /* The quantile of one output: at q = 1/2 half the Huber loss. */
 static void test_median(void **state)
 {
@@ -268,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_all_losses), cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_values),     cmocka_unit_test(test_huber),
         cmocka_unit_test(test_quantile),   cmocka_unit_test(test_median),
+        cmocka_unit_test(test_saturated),
     };
     return cmocka_run_group_tests_name("loss " KS_PRECISION, tests, NULL, NULL);
 }

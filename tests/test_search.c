@@ -368,13 +368,22 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
             printf("true %zu %.10g\n", i, truth.value[i] / truth.abs_max);
         for (size_t p = 0; p < sp->probes && sp->steps; p++)
             for (size_t i = 0; i < (size_t)sp->steps[p]; i++)
-                printf("probe %zu ritz %.10g weight %.6g residual %.3g beta %.3g\n", p, sp->ritz[p * sp->order + i] / truth.abs_max, sp->weight[p * sp->order + i],
-                       sp->residual[p * sp->order + i] / truth.abs_max, sp->beta[p * sp->order + i] / truth.abs_max);
+                printf("probe %zu ritz %.10g weight %.6g residual %.3g beta %.3g\n", p,
+                       sp->ritz[p * sp->order + i] / truth.abs_max, sp->weight[p * sp->order + i],
+                       sp->residual[p * sp->order + i] / truth.abs_max,
+                       sp->beta[p * sp->order + i] / truth.abs_max);
         for (size_t i = 0; i < sp->summary.n; i++)
-            printf("%s %.10g\n", sp->summary.list[i].name, ks_summary_get(sp, sp->summary.list[i].name));
-        printf("Z dim %zu null dim %zu dead %zu refuted %d\n", o->basis ? o->basis->dimension : 0, o->null.dimension, o->null.dead, o->certificates.refuted);
+            printf("%s %.10g\n", sp->summary.list[i].name,
+                   ks_summary_get(sp, sp->summary.list[i].name));
+        printf("Z dim %zu null dim %zu dead %zu refuted %d\n", o->basis ? o->basis->dimension : 0,
+               o->null.dimension, o->null.dead, o->certificates.refuted);
         for (int k = 0; k < KS_CERTIFICATES; k++)
-            printf("cert %d q %.6g size %.6g run %.6g %.6g error %.3g\n", k, o->certificates.of[k].quotient/truth.abs_max, o->certificates.of[k].size/truth.abs_max, o->certificates.of[k].run_quotient/truth.abs_max, o->certificates.of[k].run_size/truth.abs_max, o->certificates.of[k].error/truth.abs_max);
+            printf("cert %d q %.6g size %.6g run %.6g %.6g error %.3g\n", k,
+                   o->certificates.of[k].quotient / truth.abs_max,
+                   o->certificates.of[k].size / truth.abs_max,
+                   o->certificates.of[k].run_quotient / truth.abs_max,
+                   o->certificates.of[k].run_size / truth.abs_max,
+                   o->certificates.of[k].error / truth.abs_max);
     }
     truth_clear(&truth);
     analysis_clear(o);

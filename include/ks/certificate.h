@@ -50,10 +50,14 @@ struct ks_certificates {
     size_t part;
     double *sigma;
     double *null_weight; /* [probes + 1] |P_Z q_0|^2; 0 for the probe at the gradient */
-    bool certified;      /* the float64 products were computed                               */
-    bool refuted;        /* the float64 product found a direction of Z that is none            */
-    double error;        /* the largest error of the vectors; 0: nothing was computed          */
-    size_t worst;        /* the coordinate with the largest share in it                        */
+    /* The start vector of the probe at the gradient, whole; NULL: there is none. Set before
+     * ks_certify, not owned. Its quotient g'Ag/g'g in float64 is found along with the others. */
+    const double *gradient;
+    double gradient_curvature;
+    bool certified; /* the float64 products were computed                               */
+    bool refuted;   /* the float64 product found a direction of Z that is none            */
+    double error;   /* the largest error of the vectors; 0: nothing was computed          */
+    size_t worst;   /* the coordinate with the largest share in it                        */
 };
 
 /* Room for certificates of vectors of n numbers, of which this process has `length` in its slice.
@@ -73,11 +77,11 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
 ks_status ks_certificates_collect(struct ks_certificates *c, const struct ks_team *world,
                                   const struct ks_team *team, size_t groups);
 
-/* One float64 product with each vector, and one with a random vector v that tests Z: since A is
- * symmetric, Z'A v = 0 but for rounding, with probability 1 only where A Z = 0. The products share
- * one pass over the minibatches. `memory`: bytes that a thread may keep of a minibatch's
- * activations between the products. All processes of the team call it. Fails as the operator
- * does. */
+/* One float64 product with each vector, with the gradient if there is one, and one with a random
+ * vector v that tests Z: since A is symmetric, Z'A v = 0 but for rounding, with probability 1 only
+ * where A Z = 0. The products share one pass over the minibatches. `memory`: bytes that a thread
+ * may keep of a minibatch's activations between the products. All processes of the team call it.
+ * Fails as the operator does. */
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
                      const struct ks_operator_kind *kind, const struct ks_selection *selection,
                      const struct ks_team *team, size_t memory);

@@ -110,6 +110,8 @@ size_t ks_null_products(const struct ks_null_space *space);
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*watch)(void *context, size_t products), void *context,
                           struct ks_null *null);
+/* Takes over what is dead, from what was measured with another operator. */
+void ks_null_take_dead(struct ks_null *null, struct ks_null *other);
 /* Frees what it holds. */
 void ks_null_clear(struct ks_null *null);
 

@@ -58,4 +58,9 @@ enum { KS_EXACT_LIMIT = 8000 }; /* a dense matrix of 512 MB, some minutes of LAP
 ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, size_t products),
                    void *context, struct ks_spectrum *spectrum);
 
+/* The norm of `a` - `wide`, the same operator in float32 and in float64, from below: the largest
+ * |(a - wide) v| / |v| in twelve steps of the power iteration. */
+ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *wide,
+                         double *error);
+
 #endif
