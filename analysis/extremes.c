@@ -80,14 +80,14 @@ double ks_probe_lambda_max_upper(const struct ks_probe *p)
 {
     double edge = p->theta[p->steps - 1];
 
-    return p->beta ? edge + beyond(p, edge) : edge;
+    return edge + (p->beta ? beyond(p, edge) : p->known->h);
 }
 
 double ks_probe_lambda_min_lower(const struct ks_probe *p)
 {
     double edge = p->theta[0];
 
-    return p->beta ? edge - beyond(p, edge) : edge;
+    return edge - (p->beta ? beyond(p, edge) : p->known->h);
 }
 
 double ks_probe_largest_size(const struct ks_probe *p)

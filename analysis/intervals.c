@@ -101,10 +101,10 @@ static ks_status find_exact(const struct ks_known *k, const struct ks_probe *p,
     qsort(size, p->steps, sizeof *size, compare);
     for (size_t i = 0; i < KS_DIRECTIONS; i++) {
         double x = k->abs_max / ks_direction_factor[i], slack = 2 * k->h;
+        size_t most = x < slack ? p->steps : count_above(p, x - slack);
 
         shares->directions[i] = (struct ks_share){(double)count_above(p, x),
-                                                  (double)count_above(p, x + slack),
-                                                  (double)count_above(p, fmax(x - slack, 0))};
+                                                  (double)count_above(p, x + slack), (double)most};
     }
     for (size_t i = 0; i < KS_QUANTILES; i++)
         shares->kappa_q[i] = exact_quantile(k, size, (k->n * ks_quantile_percent[i] + 99) / 100);

@@ -28,9 +28,9 @@ static const double NOISE = 16;
  * small critics err by up to 20 (test_certificate.c). */
 static const double PRODUCT = 100;
 
-/* Of an exact spectrum the norm of the error of the products is known from below, by a power
- * iteration, to some ten percent. */
-static const double ERROR = 1.5;
+/* The norm of the error of the products is known from below: for an exact spectrum by a power
+ * iteration, to some ten percent; else from the three vectors of the certificates. */
+static const double ERROR = 1.5, VECTOR_ERROR = 3;
 
 static const double OUTLIERS = 0.01; /* level of the test that every outlier may be single */
 
@@ -57,7 +57,7 @@ static double find_floor(const struct ks_summary_terms *t, size_t n_probes,
     if (null && null->dimension > 0)
         floor = fmax(floor, MARGIN * fmax(null->product, null->leak * abs_max));
     if (t->certificates)
-        floor = fmax(floor, 2 * t->certificates->error);
+        floor = fmax(floor, 2 * VECTOR_ERROR * t->certificates->error);
     floor = fmax(floor, 2 * ERROR * t->exact_error);
     for (size_t i = 0; i < n_probes; i++)
         if (probe[i].ended)
@@ -151,7 +151,7 @@ struct ks_known ks_known_find(const struct ks_summary_terms *t, bool exact, size
         k.outer = fmax(k.outer, fmax(ks_probe_lambda_max_upper(&probe[i]),
                                      -ks_probe_lambda_min_lower(&probe[i])));
     }
-    k.outer = exact ? k.abs_max : fmax(k.outer, k.abs_max);
+    k.outer = fmax(k.outer, k.abs_max);
     find_outliers(&k, probe);
     return k;
 }

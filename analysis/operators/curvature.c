@@ -161,10 +161,11 @@ static void compute(const struct curvature *h, struct worker *t, size_t pair, re
 /* A power of two that keeps products inside the range of float32 where the operator is tiny or
  * huge. The size a of the operator, of its block where only a layer is asked for, comes from a
  * float64 product of the first minibatch with a random vector of that block. What runs forward in a product is of the size stretch a^1/2, what runs back of
- * stretch a: a^-3/4 leaves them at equal distances from 1. */
+ * stretch a: a^-3/4 leaves them at equal distances from 1. What the vector itself is scaled by must
+ * leave it in the range, too. */
 static ks_status find_stretch(struct curvature *h)
 {
-    static const double FAR = 40; /* binary orders of magnitude */
+    static const double FAR = 40, MOST = 90; /* binary orders of magnitude */
     struct ks_checkpoint first = *h->problem->checkpoint;
     struct ks_problem problem = *h->problem;
     struct ks_operator *a = NULL;
@@ -194,7 +195,7 @@ static ks_status find_stretch(struct curvature *h)
     ks_selection_gather(block, product, part);
     order = log2(cblas_dnrm2((int)block->n, part, 1) / cblas_dnrm2((int)n, v, 1));
     if (isfinite(order) && fabs(order) > FAR)
-        h->stretch = exp2(-round(0.75 * order));
+        h->stretch = exp2(-fmin(fmax(round(0.75 * order), -MOST), MOST));
 done:
     ks_operator_free(a);
     ks_selection_free(block);

@@ -15,7 +15,7 @@ struct ks_known {
     bool unweighted;  /* all Ritz values of a probe count alike                               */
     bool certified;   /* abs_max is a certificate's, computed in float64                      */
     double abs_max;   /* lambda_abs_max: the largest |eigenvalue| is at least that            */
-    double outer;     /* and at most that, with 99.5% confidence; abs_max where exact         */
+    double outer;     /* and at most that, with 99.5% confidence                              */
     double h;         /* half the noise floor: what rounding may have moved an eigenvalue by  */
     double error;     /* largest error of a product found, |A32 y - A64 y| / |y|; NaN: not looked */
     double noise_floor; /* an |eigenvalue| below it cannot be told from zero                    */

@@ -1,0 +1,61 @@
+/* Critics whose Hessian has the spectrum that is asked for. */
+#ifndef KS_TEST_SPECTRA_CRITICS_H
+#define KS_TEST_SPECTRA_CRITICS_H
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "ks/arch.h"
+#include "ks/checkpoint.h"
+#include "ks/memory.h"
+#include "ks/text.h"
+#include "test.h"
+
+/* One minibatch of `rows` rows; weights, inputs and targets are 0. */
+static inline struct ks_checkpoint *blank_critic(const char *text, size_t in, size_t rows)
+{
+    struct ks_checkpoint *c;
+    struct ks_arch *a;
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    assert_ok(ks_copy_string(text, &c->critic.text));
+    assert_ok(KS(arch_parse)(text, "test", in, &a));
+    c->critic.arch = a;
+    c->critic.ensemble = 1;
+    c->minibatches = 1, c->rows = c->loss_rows = rows;
+    assert_ok(ks_alloc(a->parameters, sizeof(double), &c->critic.w));
+    assert_ok(ks_alloc(a->states, sizeof(double), &c->critic.state));
+    assert_ok(ks_alloc(rows * in, sizeof(double), &c->input));
+    assert_ok(ks_alloc(rows * a->loss.targets, sizeof(double), &c->target));
+    return c;
+}
+
+/* Linear regression on `n` rows that are orthogonal: H = X'X / n = diag(value), none negative. */
+static inline struct ks_checkpoint *diagonal_critic(size_t n, const double *value)
+{
+    struct ks_checkpoint *c = blank_critic("dense 1 bias=no\nloss mse\n", n, n);
+
+    for (size_t i = 0; i < n; i++) {
+        c->input[i * n + i] = sqrt((double)n) * sqrt(value[i]);
+        c->target[i] = 1;
+    }
+    return c;
+}
+
+/* f = sum_k w_2k w_1k x_k at w = 0, row k being x_k: d2L/dw_1k dw_2k = -x_k t_k / n is all that the
+ * Hessian has, and its eigenvalues are +-value[k], k < n. */
+static inline struct ks_checkpoint *symmetric_critic(size_t n, const double *value)
+{
+    char text[128];
+    struct ks_checkpoint *c;
+
+    snprintf(text, sizeof text, "dense %zu groups=%zu bias=no\ndense 1 bias=no\nloss mse\n", n, n);
+    c = blank_critic(text, n, n);
+    for (size_t i = 0; i < n; i++) {
+        c->input[i * n + i] = (double)n * value[i];
+        c->target[i] = 1;
+    }
+    return c;
+}
+
+#endif

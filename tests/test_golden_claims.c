@@ -1,0 +1,274 @@
+/* Nothing that is said of a spectrum contradicts it, where spectra are made to deceive: those of
+ * ../shared/golden/claims, where that folder is there, and others that are made here. Any order,
+ * precision, seed and number of probes. */
+#include <cblas.h>
+#include <dirent.h>
+#include <lapacke.h>
+
+#include "analyses.h"
+#include "analyzer.h"
+#include "ks/rng.h"
+#include "spectra_critics.h"
+#include "statements.h"
+
+static const char FOLDER[] = "../shared/golden/claims";
+
+static struct ks_problem problem_of(const struct ks_checkpoint *c)
+{
+    return (struct ks_problem){
+        .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
+}
+
+static size_t false_in_all, said_in_all, analyses;
+
+/* Takes over nothing. The known null directions are those that the analysis has projected out. */
+static void judge_analysis(const char *name, struct analysis *o, const struct truth *t)
+{
+    struct tally tally = {{0}, {0}, ""};
+    size_t certain = 0;
+
+    if (analysis_run(o) != KS_OK)
+        fail_msg("%s: %s", name, ks_error_text());
+    judge_spectrum(o->spectrum, t, o->basis ? o->basis->dimension : 0, &tally);
+    for (size_t k = 0; k < STATEMENTS; k++) {
+        certain += statements[k].certain ? tally.missed[k] : 0;
+        false_in_all += tally.missed[k];
+        said_in_all += tally.made[k];
+    }
+    analyses++;
+    if (tally.miss[0])
+        print_message("%s %s order %zu probes %zu seed %zu%s:%s\n", name, o->single ? "f32" : "f64",
+                      o->order, o->probes, (size_t)o->seed, o->exact ? " exact" : "", tally.miss);
+    assert_int_equal(certain, 0);
+    analysis_clear(o);
+}
+
+static void judge_checkpoint(const char *name, const struct ks_checkpoint *c, const struct truth *t)
+{
+    static const size_t orders[] = {3, 12, 30, 61, 100};
+
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        for (size_t run = 0; run < 4; run++) {
+            struct analysis o = {.kind = &ks_operator_kinds[0],
+                                 .problem = problem_of(c),
+                                 .single = run % 2 == 1,
+                                 .order = orders[i],
+                                 .probes = run < 2 ? 1 : 3,
+                                 .gradient = true,
+                                 .seed = run};
+
+            judge_analysis(name, &o, t);
+        }
+    for (int single = 0; single < 2 && t->n <= 100; single++) {
+        struct analysis o = {.kind = &ks_operator_kinds[0],
+                             .problem = problem_of(c),
+                             .single = single,
+                             .exact = true,
+                             .order = t->n,
+                             .probes = 1};
+
+        judge_analysis(name, &o, t);
+    }
+}
+
+static double *read_eigenvalues(const char *path, size_t *n)
+{
+    struct ks_h5_shape shape;
+    struct ks_h5 *h5;
+    double *values;
+
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_ok(ks_h5_shape(h5, "/eigenvalues", &shape));
+    assert_int_equal(shape.rank, 1);
+    assert_ok(ks_h5_read_new(h5, "/eigenvalues", &shape, &values));
+    *n = shape.dims[0];
+    ks_h5_close(h5);
+    return values;
+}
+
+/* The eigenvalues of offset25 come from a float64 computation, the others by construction. */
+static void test_golden_claims(void **state)
+{
+    static const char suffix[] = ".eig.h5";
+    DIR *list = opendir(FOLDER);
+    struct dirent *entry;
+    size_t done = 0;
+
+    (void)state;
+    if (!list) {
+        print_message("%s is not there\n", FOLDER);
+        skip();
+    }
+    while ((entry = readdir(list))) {
+        size_t length = strlen(entry->d_name), n;
+        char path[512], name[64];
+        struct ks_checkpoint *c;
+        struct truth t;
+        double *value;
+
+        if (length < sizeof suffix || length > sizeof name ||
+            strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(length - strlen(suffix)), entry->d_name);
+        snprintf(path, sizeof path, "%s/%s", FOLDER, entry->d_name);
+        value = read_eigenvalues(path, &n);
+        t = truth_new(n, value, strcmp(name, "offset25") == 0 ? 1e-11 : 1e-15);
+        snprintf(path, sizeof path, "%s/%s.h5", FOLDER, name);
+        assert_ok(ks_checkpoint_read(path, &c));
+        judge_checkpoint(name, c, &t);
+        ks_checkpoint_free(c);
+        truth_clear(&t);
+        done++;
+    }
+    closedir(list);
+    assert_true(done >= 6);
+}
+
+/* `pairs`: the eigenvalues are these and their negatives. */
+static void judge_made(const char *name, size_t n, const double *value, bool pairs)
+{
+    struct ks_checkpoint *c = pairs ? symmetric_critic(n, value) : diagonal_critic(n, value);
+    size_t all = pairs ? 2 * n : n;
+    double *truth = malloc(all * sizeof *truth);
+    struct truth t;
+
+    for (size_t i = 0; i < n; i++) {
+        truth[i] = value[i];
+        if (pairs)
+            truth[n + i] = -value[i];
+    }
+    t = truth_new(all, truth, 1e-15);
+    judge_checkpoint(name, c, &t);
+    ks_checkpoint_free(c);
+    truth_clear(&t);
+}
+
+enum { MOST = 200 };
+
+static void test_made(void **state)
+{
+    double value[MOST];
+
+    (void)state;
+    for (size_t i = 0; i < MOST; i++) /* a bulk that no short Krylov space resolves */
+        value[i] = i < 5 ? 1 - 0.1 * (double)i : 1e-4 * (1 + (double)i / MOST);
+    judge_made("+- bulk", MOST, value, true);
+    for (size_t i = 0; i < 20; i++)
+        value[i] = i < 10 ? 1 : i < 15 ? 0.5 : 1e-3;
+    judge_made("20 eigenvalues", 20, value, false);
+    for (size_t i = 0; i < 60; i++)
+        value[i] = i < 50 ? 1 : i < 58 ? 5e-13 : 5e-15;
+    judge_made("small ones", 60, value, false);
+    for (size_t i = 0; i < 3; i++)
+        value[i] = 1e-46 * ((double)i + 1);
+    judge_made("tiny", 3, value, false);
+    for (size_t i = 0; i < 3; i++)
+        value[i] = 1e60 * ((double)i + 1);
+    judge_made("huge", 3, value, false);
+    for (size_t i = 0; i < MOST; i++)
+        value[i] = i % 3 == 0 ? 5 : 1;
+    judge_made("two values", MOST, value, false);
+    for (size_t i = 0; i < 50; i++)
+        value[i] = 2;
+    judge_made("identity", 50, value, false);
+    judge_made("+-", 50, value, true);
+    for (size_t i = 0; i < 50; i++)
+        value[i] = 0;
+    judge_made("zero", 50, value, false);
+    value[7] = 3;
+    judge_made("rank 1", 50, value, false);
+    for (size_t i = 0; i < 100; i++)
+        value[i] = pow(10, -0.25 * (double)i);
+    judge_made("25 decades", 100, value, false);
+    judge_made("+- 25 decades", 100, value, true);
+    print_message("%zu analyses, %zu statements, %zu false\n", analyses, said_in_all, false_in_all);
+    assert_true(false_in_all <= most_misses(said_in_all, 0.0025));
+}
+
+/* Inputs far from zero before a dense and a batchnorm, to which a shift is nothing: the truth is
+ * that of the inputs less their shift. */
+static void test_offset(void **state)
+{
+    static const double offsets[] = {25, 1e3, 1e5};
+    enum { IN = 3, ROWS = 16 };
+
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        struct ks_checkpoint *c = blank_critic("dense 3\nbatchnorm\nrelu\ndense 1\nloss mse\n", IN,
+                                               ROWS);
+        struct ks_rng rng = ks_rng_start(77, k);
+        struct analysis o = {.kind = &ks_operator_kinds[0], .problem = problem_of(c)};
+        size_t n = c->critic.arch->parameters;
+        double *matrix, *value = malloc(n * sizeof *value);
+        struct truth t;
+
+        for (size_t i = 0; i < n; i++)
+            c->critic.w[i] = ks_rng_normal(&rng);
+        for (size_t i = 0; i < IN * ROWS; i++) /* so that the shift rounds nothing */
+            c->input[i] = rint(1024 * ks_rng_normal(&rng)) / 1024;
+        for (size_t i = 0; i < ROWS; i++)
+            c->target[i] = ks_rng_normal(&rng);
+        assert_ok(ks_selection_new(&o.problem, false, &o.selection));
+        assert_ok(analysis_matrix(&o, false, &matrix));
+        analysis_clear(&o);
+        assert_int_equal(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (int)n, matrix, (int)n, value),
+                         0);
+        t = truth_new(n, value, 1e-12);
+        for (size_t i = 0; i < IN * ROWS; i++)
+            c->input[i] += offsets[k];
+        judge_checkpoint("offset", c, &t);
+        free(matrix);
+        ks_checkpoint_free(c);
+        truth_clear(&t);
+    }
+}
+
+/* The program says what the functions that are called here say. */
+static void test_program(void **state)
+{
+    const double value[] = {1, 0.3, 1e-2, 1e-3, 1e-3, 1e-6, 2, 0.25, 0.125, 4e-5};
+    struct ks_checkpoint *c = symmetric_critic(10, value);
+
+    (void)state;
+    c->critic.w[3] = 0.1; /* for a gradient that is not zero */
+    assert_ok(ks_checkpoint_write(scratch("made.h5"), c, false));
+    for (int exact = 0; exact < 2; exact++) {
+        struct analysis o = {.kind = &ks_operator_kinds[0],
+                             .problem = problem_of(c),
+                             .single = true,
+                             .exact = exact,
+                             .gradient = true,
+                             .order = 35,
+                             .probes = 2,
+                             .seed = 4};
+        struct ks_spectrum *s;
+
+        assert_ok(analysis_run(&o));
+        assert_runs("%s --precision f32 -o . made.h5",
+                    exact ? "--exact" : "--order 35 --probes 2 --seed 4 --start gradient");
+        assert_ok(ks_spectrum_read(scratch("made.spectrum.h5"), &s));
+        for (size_t i = 0; i < o.spectrum->summary.n; i++) {
+            const char *name = o.spectrum->summary.list[i].name;
+            double found = ks_summary_get(s, name), expected = ks_summary_get(o.spectrum, name);
+
+            if (!(found == expected || (isnan(found) && isnan(expected))))
+                fail_msg("%s: %.17g of the program, %.17g here", name, found, expected);
+        }
+        ks_spectrum_free(s);
+        analysis_clear(&o);
+    }
+    ks_checkpoint_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_claims),
+
+        cmocka_unit_test(test_made),
+        cmocka_unit_test(test_offset),
+        cmocka_unit_test(test_program),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
