@@ -204,17 +204,19 @@ static ks_status add_decay(struct pass *p)
     return KS_OK;
 }
 
-/* |a - c b| / |v| */
+/* |a - c b| / |v|, whose squares may leave the range of a double. */
 static double distance(size_t n, const double *a, double c, const double *b, double norm)
 {
-    double square = 0;
+    double square = 0, unit = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        double d = (a[i] - c * b[i]) / norm;
+    for (size_t i = 0; i < n; i++)
+        unit = fmax(unit, fabs(a[i] - c * b[i]));
+    for (size_t i = 0; i < n && unit > 0; i++) {
+        double d = (a[i] - c * b[i]) / unit;
 
         square += d * d;
     }
-    return sqrt(square);
+    return unit * (sqrt(square) / norm);
 }
 
 /* The standard error of the mean of all minibatches' quotients. */

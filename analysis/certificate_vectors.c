@@ -27,8 +27,9 @@ ks_status ks_certificates_new(size_t n, size_t length, size_t probes, size_t ord
         KS_TRY(ks_alloc(length, sizeof(double), &c->of[i].image));
     }
     KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->sigma, &c->sigma));
+    KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->length, &c->length));
     for (size_t i = 0; i < probes * (c->parts + 1); i++)
-        c->sigma[i] = NAN;
+        c->sigma[i] = c->length[i] = NAN;
     return ks_alloc(probes + 1, sizeof *c->null_weight, &c->null_weight);
 }
 
@@ -39,6 +40,7 @@ void ks_certificates_clear(struct ks_certificates *c)
         free(c->of[i].image);
     }
     free(c->sigma);
+    free(c->length);
     free(c->null_weight);
 }
 
@@ -159,6 +161,7 @@ static ks_status find_sigma(struct forming *f)
     const struct ks_lanczos *l = f->l;
     struct ks_certificates *c = f->c;
     double *sigma = c->sigma + l->probe * (c->parts + 1), *part = NULL;
+    double *length = c->length + l->probe * (c->parts + 1);
     size_t size = l->steps + 1;
     ks_status status = KS_OK;
 
@@ -168,9 +171,11 @@ static ks_status find_sigma(struct forming *f)
 
         cut_gram(f, m, part);
         KS_GO(ks_deflate(m, l->alpha, l->beta, c->basis ? part : NULL, &sigma[k], f->flat));
+        length[k] = cblas_dnrm2((int)m, f->flat, 1);
     }
     KS_GO(ks_deflate(l->steps, l->alpha, l->beta, c->basis ? f->gram : NULL, &sigma[c->parts],
                      f->flat));
+    length[c->parts] = cblas_dnrm2((int)l->steps, f->flat, 1);
 done:
     free(part);
     return status;
@@ -298,6 +303,8 @@ static void broadcast(struct ks_certificates *c, const struct ks_team *world, si
         ks_team_broadcast(world, first, sizeof(double), c->null_weight + probe);
         ks_team_broadcast(world, first, (c->parts + 1) * sizeof(double),
                           c->sigma + probe * (c->parts + 1));
+        ks_team_broadcast(world, first, (c->parts + 1) * sizeof(double),
+                          c->length + probe * (c->parts + 1));
     }
 }
 

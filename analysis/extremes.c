@@ -80,6 +80,8 @@ double ks_probe_lambda_max_upper(const struct ks_probe *p)
 {
     double edge = p->theta[p->steps - 1];
 
+    if (p->known->unresolved)
+        return NAN;
     return edge + (p->beta ? beyond(p, edge) : p->known->h);
 }
 
@@ -87,6 +89,8 @@ double ks_probe_lambda_min_lower(const struct ks_probe *p)
 {
     double edge = p->theta[0];
 
+    if (p->known->unresolved)
+        return NAN;
     return edge - (p->beta ? beyond(p, edge) : p->known->h);
 }
 

@@ -118,6 +118,19 @@ static ks_status find_exact(const struct ks_known *k, const struct ks_probe *p,
     return KS_OK;
 }
 
+/* What holds of every operator that is not zero. */
+static struct ks_shares find_nothing(const struct ks_known *k)
+{
+    const struct ks_share share = {NAN, 0, 1}, count = {NAN, 1, (double)k->n};
+    struct ks_shares shares = {.zero_mass = share, .negative_mass = share};
+
+    for (size_t i = 0; i < KS_DIRECTIONS; i++)
+        shares.directions[i] = count;
+    for (size_t i = 0; i < KS_QUANTILES; i++)
+        shares.kappa_q[i] = (struct ks_ratio){1, INFINITY};
+    return shares;
+}
+
 static ks_status find_shares(const struct ks_spectrum *s, const struct ks_known *k,
                              const struct ks_probe *probe, struct ks_shares *shares)
 {
@@ -152,8 +165,10 @@ static ks_status find_shares(const struct ks_spectrum *s, const struct ks_known 
 ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_known *known,
                            const struct ks_probe *probe, const char *suffix)
 {
-    struct ks_shares shares;
+    struct ks_shares shares = find_nothing(known);
 
+    if (known->unresolved)
+        return add_shares(s, suffix, &shares);
     KS_TRY(known->exact ? find_exact(known, probe, &shares)
                         : find_shares(s, known, probe, &shares));
     return add_shares(s, suffix, &shares);
@@ -174,6 +189,10 @@ ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known
                                     .beta = s->beta + row,
                                     .ended = (size_t)s->steps[last] == known->n};
     KS_TRY(ks_energy(&probe, known->h, known->abs_max, known->outer, &energy));
+    if (known->unresolved) {
+        energy.kappa_90 = energy.kappa_50 = (struct ks_ratio){1, INFINITY};
+        energy.top_share = NAN;
+    }
     KS_TRY(add_ratio(s, "kappa_gradient_90", "", &energy.kappa_90));
     KS_TRY(add_ratio(s, "kappa_gradient_50", "", &energy.kappa_50));
     KS_TRY(add(s, "gradient_top_share", "", "", energy.top_share));

@@ -32,6 +32,10 @@ static const double PRODUCT = 100;
  * iteration, to some ten percent; else from the three vectors of the certificates. */
 static const double ERROR = 1.5, VECTOR_ERROR = 3;
 
+/* Beyond this part of lambda_abs_max the vectors' error no longer says how large that of the
+ * operator may be: nothing but the certificates themselves is claimed. */
+static const double UNRESOLVED = 0.01;
+
 static const double OUTLIERS = 0.01; /* level of the test that every outlier may be single */
 
 static double largest_size(const struct ks_known *k, const struct ks_probe *probe)
@@ -144,6 +148,7 @@ struct ks_known ks_known_find(const struct ks_summary_terms *t, bool exact, size
     k.h = k.noise_floor / 2;
     if (k.certified)
         k.abs_max = certified_size(c);
+    k.unresolved = k.certified && c->error > UNRESOLVED * k.abs_max;
     k.error = exact ? t->exact_error : k.certified ? c->error : NAN;
     find_null(t, &k);
     for (size_t i = 0; i < n_probes; i++) {
@@ -173,30 +178,34 @@ static double next_smallest(const struct ks_known *k, const struct ks_probe *p)
     return size;
 }
 
-/* The smallest |A y|/|y| off the null space that the probes' Krylov spaces hold. */
+/* The smallest |A y|/|y| off the null space that the probes' Krylov spaces hold, of A as it is: the
+ * run's rounding is added. */
 static double least_sigma(const struct ks_known *k, const struct ks_probe *probe)
 {
     const struct ks_certificates *c = k->certificates;
     double least = NAN;
 
-    for (size_t i = 0; i < k->probes; i++)
-        least = fmin(least, c && !c->refuted ? c->sigma[i * (c->parts + 1) + k->part]
-                            : k->null == 0   ? probe[i].smallest
-                                             : NAN);
+    for (size_t i = 0; i < k->probes; i++) {
+        size_t at = c ? i * (c->parts + 1) + k->part : 0;
+
+        if (c && !c->refuted)
+            least = fmin(least, c->sigma[at] + k->h * fmax(c->length[at], 1));
+        else if (k->null == 0)
+            least = fmin(least, probe[i].smallest + k->h);
+    }
     return least;
 }
 
 double ks_known_effective_bound(const struct ks_known *k, const struct ks_probe *probe)
 {
-    double size, slack = k->h;
+    double size;
 
     if (!(k->abs_max > 0) || k->null >= k->n || (k->unweighted && !k->exact))
         return NAN;
     if (k->certified && k->certificates->of[KS_Y_FLAT].formed) {
-        size = k->certificates->of[KS_Y_FLAT].size;
-        slack = PRODUCT * DBL_EPSILON * k->abs_max;
+        size = k->certificates->of[KS_Y_FLAT].size + PRODUCT * DBL_EPSILON * k->abs_max;
     } else {
-        size = k->exact ? next_smallest(k, probe) : least_sigma(k, probe);
+        size = k->exact ? next_smallest(k, probe) + k->h : least_sigma(k, probe);
     }
-    return isnan(size) ? NAN : fmax(k->abs_max / (size + slack), 1);
+    return isnan(size) ? NAN : fmax(k->abs_max / size, 1);
 }

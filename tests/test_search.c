@@ -299,6 +299,9 @@ static ks_status find_truth(const struct analysis *o, struct truth *t)
     t->tolerance = 1e-12 * t->abs_max;
     if (isfinite(float32))
         t->tolerance = fmax(t->tolerance, 1e-7 * float32);
+    /* Products along a normal are what is left of much larger ones. */
+    if (o->kind->spheres && o->null.product > 0)
+        t->tolerance = fmax(t->tolerance, (o->single ? 1e-7 : 10) * o->null.product);
     t->shift = o->space->shift;
     if (o->start) {
         double norm = cblas_dnrm2((int)n, o->start, 1);

@@ -49,6 +49,8 @@ struct ks_certificates {
                            * and at the end of each row from all */
     size_t part;
     double *sigma;
+    double *length; /* likewise: |s| of the vector y = (I - P_Z) Q_m s of each sigma, |y| = 1. Where
+                     * most of Q_m s is in Z, the rounding of A Q_m s counts that many times */
     double *null_weight; /* [probes + 1] |P_Z q_0|^2; 0 for the probe at the gradient */
     /* The start vector of the probe at the gradient, whole; NULL: there is none. Set before
      * ks_certify, not owned. Its quotient g'Ag/g'g in float64 is found along with the others. */
