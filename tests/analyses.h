@@ -144,6 +144,12 @@ static inline void analysis_clear(struct analysis *o)
     o->start = NULL;
 }
 
+/* The null directions that are known, unless the float64 products found one that is none. */
+static inline size_t analysis_null(const struct analysis *o)
+{
+    return o->basis && !o->certificates.refuted ? o->basis->dimension : 0;
+}
+
 /* The matrix [n, n] of the operator in float64 or float32. The caller frees. */
 static inline ks_status analysis_matrix(const struct analysis *o, bool single, double **matrix)
 {

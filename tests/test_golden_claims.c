@@ -29,7 +29,7 @@ static void judge_analysis(const char *name, struct analysis *o, const struct tr
 
     if (analysis_run(o) != KS_OK)
         fail_msg("%s: %s", name, ks_error_text());
-    judge_spectrum(o->spectrum, t, o->basis ? o->basis->dimension : 0, &tally);
+    judge_spectrum(o->spectrum, t, analysis_null(o), &tally);
     for (size_t k = 0; k < STATEMENTS; k++) {
         certain += statements[k].certain ? tally.missed[k] : 0;
         false_in_all += tally.missed[k];

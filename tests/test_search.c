@@ -341,7 +341,7 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
                float32 / (ks_summary_get(o->spectrum, "noise_floor") / 2),
                float32 / truth.abs_max / FLT_EPSILON, o->kind->name, o->exact ? "exact" : "",
                o->null.product);
-    judge_spectrum(o->spectrum, &truth, o->basis ? o->basis->dimension : 0, &tally);
+    judge_spectrum(o->spectrum, &truth, analysis_null(o), &tally);
     for (size_t k = 0; k < STATEMENTS; k++) {
         all->tally.made[k] += tally.made[k];
         all->tally.missed[k] += tally.missed[k];
@@ -378,7 +378,7 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
         for (size_t i = 0; i < sp->summary.n; i++)
             printf("%s %.10g\n", sp->summary.list[i].name,
                    ks_summary_get(sp, sp->summary.list[i].name));
-        printf("Z dim %zu null dim %zu dead %zu refuted %d\n", o->basis ? o->basis->dimension : 0,
+        printf("Z dim %zu null dim %zu dead %zu refuted %d\n", analysis_null(o),
                o->null.dimension, o->null.dead, o->certificates.refuted);
         for (int k = 0; k < KS_CERTIFICATES; k++)
             printf("cert %d q %.6g size %.6g run %.6g %.6g error %.3g\n", k,
