@@ -148,7 +148,7 @@ struct ks_known ks_known_find(const struct ks_summary_terms *t, bool exact, size
     k.h = k.noise_floor / 2;
     if (k.certified)
         k.abs_max = certified_size(c);
-    k.unresolved = k.certified && c->error > UNRESOLVED * k.abs_max;
+    k.unresolved = c && c->certified && c->error > UNRESOLVED * certified_size(c);
     k.error = exact ? t->exact_error : k.certified ? c->error : NAN;
     find_null(t, &k);
     for (size_t i = 0; i < n_probes; i++) {

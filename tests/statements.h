@@ -24,6 +24,7 @@ struct truth {
     double *size;     /* [n] their sizes, ascending; owned                                   */
     double abs_max;   /* the largest                                                         */
     double tolerance; /* these eigenvalues may be off by that: what lies within is not judged */
+    double float32;   /* norm of the error of the products in float32                        */
     double shift;     /* the value on directions along which the loss does not change        */
     /* The gradient's energy by eigenvalue, in the order of `value`, sum 1; NULL: none. Owned */
     double *energy;
@@ -93,6 +94,9 @@ static const struct {
 struct tally {
     size_t made[STATEMENTS], missed[STATEMENTS];
     char miss[1024]; /* those that missed, in words */
+    /* How tight each is: upper over lower end, or a bound over what is true, always at least 1.
+     * [made], owned by the caller; NULL: not wanted */
+    double *tightness[STATEMENTS];
 };
 
 /* What a judgement needs beside the truth. */
@@ -113,6 +117,13 @@ static inline double said(const struct judge *j, const char *name, const char *e
     return ks_summary_get(j->s, whole);
 }
 
+static inline double tightness_of(double low, double x, double high)
+{
+    double ratio = isnan(low) ? high / x : isnan(high) ? x / low : high / low;
+
+    return isnan(ratio) ? INFINITY : fabs(ratio);
+}
+
 /* low <= x <= high, where NaN says nothing. */
 static inline void judge_between(const struct judge *j, enum statement k, double low, double x_low,
                                  double x_high, double high)
@@ -120,6 +131,8 @@ static inline void judge_between(const struct judge *j, enum statement k, double
     struct tally *t = j->tally;
     size_t length;
 
+    if (t->tightness[k])
+        t->tightness[k][t->made[k]] = tightness_of(low, isnan(high) ? x_high : x_low, high);
     t->made[k]++;
     if (!(low > x_high) && !(high < x_low))
         return;
@@ -294,9 +307,10 @@ static inline void judge_energy(const struct judge *j)
     }
 }
 
-/* Judges all that a spectrum says. `null`: the directions that are projected out. */
+/* Judges all that a spectrum says, and what the leading parts of its steps say where `parts`.
+ * `null`: the directions that are projected out. */
 static inline void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t null,
-                                  struct tally *tally)
+                                  bool parts, struct tally *tally)
 {
     struct judge j = {.s = s, .t = t, .null = null, .exact = !s->alpha, .tally = tally};
     char suffix[32] = "";
@@ -304,7 +318,7 @@ static inline void judge_spectrum(const struct ks_spectrum *s, const struct trut
     j.suffix = suffix;
     judge_whole(&j);
     judge_energy(&j);
-    for (size_t m = 0; m == 0 || (s->alpha && m < s->order); m += KS_SUMMARY_PART) {
+    for (size_t m = 0; m == 0 || (parts && s->alpha && m < s->order); m += KS_SUMMARY_PART) {
         if (m > 0)
             snprintf(suffix, sizeof suffix, "_m%zu", m);
         judge_ends(&j);

@@ -24,12 +24,12 @@ static size_t false_in_all, said_in_all, analyses;
 /* Takes over nothing. The known null directions are those that the analysis has projected out. */
 static void judge_analysis(const char *name, struct analysis *o, const struct truth *t)
 {
-    struct tally tally = {{0}, {0}, ""};
+    struct tally tally = {{0}, {0}, "", {NULL}};
     size_t certain = 0;
 
     if (analysis_run(o) != KS_OK)
         fail_msg("%s: %s", name, ks_error_text());
-    judge_spectrum(o->spectrum, t, analysis_null(o), &tally);
+    judge_spectrum(o->spectrum, t, analysis_null(o), true, &tally);
     for (size_t k = 0; k < STATEMENTS; k++) {
         certain += statements[k].certain ? tally.missed[k] : 0;
         false_in_all += tally.missed[k];

@@ -4,19 +4,17 @@
  *   test_search [CRITICS [FIRST]]    tries that many, from number FIRST on, and prints each miss
  */
 #include <cblas.h>
-#include <lapacke.h>
 
 #include "analyses.h"
 #include "ks/arch.h"
 #include "ks/rng.h"
 #include "statements.h"
 #include "test.h"
+#include "truths.h"
 
 enum { SHORT = 200, TEXT = 2048 };
 
 static size_t critics = SHORT, first, verbose;
-
-static double float32; /* the norm of the error of the last operator in float32 */
 
 /* Numbers of one critic. */
 static struct ks_rng rng;
@@ -258,64 +256,6 @@ static struct analysis draw_analysis(const struct ks_checkpoint *c, bool project
     return o;
 }
 
-/* The norm of the difference of the operator in both precisions. */
-static double float32_error(size_t n, const double *matrix, const double *rounded)
-{
-    double *e = malloc(n * n * sizeof *e), *value = malloc(n * sizeof *value), unit = 0;
-
-    for (size_t i = 0; i < n * n; i++)
-        unit = fmax(unit, fabs(e[i] = rounded[i] - matrix[i]));
-    for (size_t i = 0; i < n * n && unit > 0; i++)
-        e[i] /= unit;
-    LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (int)n, e, (int)n, value);
-    unit *= fmax(fabs(value[0]), fabs(value[n - 1]));
-    free(e);
-    free(value);
-    return unit;
-}
-
-/* All eigenvalues, which rounding in float64 may have moved by some 1e-9 of what rounding in
- * float32 does; with the gradient's energy on them where it starts a probe. */
-static ks_status find_truth(const struct analysis *o, struct truth *t)
-{
-    size_t n = o->selection->n;
-    double *matrix = NULL, *rounded = NULL, *value = malloc(n * sizeof *value), unit = 0;
-
-    KS_TRY(analysis_matrix(o, false, &matrix));
-    KS_TRY(analysis_matrix(o, true, &rounded));
-    float32 = float32_error(n, matrix, rounded);
-    free(rounded);
-    for (size_t i = 0; i < n * n; i++)
-        unit = fmax(unit, fabs(matrix[i]));
-    for (size_t i = 0; i < n * n && unit > 0; i++)
-        matrix[i] /= unit;
-    if (!isfinite(unit) ||
-        LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', (int)n, matrix, (int)n, value) != 0)
-        return ks_fail(KS_NUMBER, "no truth");
-    *t = truth_new(n, value, 1e-12);
-    for (size_t i = 0; i < n; i++)
-        t->value[i] *= unit, t->size[i] *= unit;
-    t->abs_max *= unit;
-    t->tolerance = 1e-12 * t->abs_max;
-    if (isfinite(float32))
-        t->tolerance = fmax(t->tolerance, 1e-7 * float32);
-    /* Products along a normal are what is left of much larger ones. */
-    if (o->kind->spheres && o->null.product > 0)
-        t->tolerance = fmax(t->tolerance, (o->single ? 1e-7 : 10) * o->null.product);
-    t->shift = o->space->shift;
-    if (o->start) {
-        double norm = cblas_dnrm2((int)n, o->start, 1);
-
-        t->energy = calloc(n, sizeof(double));
-        for (size_t i = 0; i < n; i++) {
-            t->energy[i] = pow(cblas_ddot((int)n, matrix + i * n, 1, o->start, 1) / norm, 2);
-            t->gradient_curvature += t->energy[i] * t->value[i];
-        }
-    }
-    free(matrix);
-    return KS_OK;
-}
-
 struct totals {
     struct tally tally;
     size_t judged, refused, runs_missed;
@@ -324,12 +264,12 @@ struct totals {
 static void try_analysis(size_t number, const struct traits *t, struct analysis *o,
                          struct totals *all)
 {
-    struct tally tally = {{0}, {0}, ""};
+    struct tally tally = {{0}, {0}, "", {NULL}};
     struct truth truth = {0};
     const struct ks_problem *q = &o->problem;
     size_t missed = 0;
 
-    if (analysis_run(o) != KS_OK || find_truth(o, &truth) != KS_OK) {
+    if (analysis_run(o) != KS_OK || truth_find(o, &truth) != KS_OK) {
         if (verbose > 1)
             printf("%zu: refused: %s\n", number, ks_error_text());
         all->refused++;
@@ -338,10 +278,10 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
     }
     if (verbose > 1 && o->single && truth.abs_max > 0)
         printf("%zu: ratio %.3g error %.3g eps, %s %s dir %g\n", number,
-               float32 / (ks_summary_get(o->spectrum, "noise_floor") / 2),
-               float32 / truth.abs_max / FLT_EPSILON, o->kind->name, o->exact ? "exact" : "",
+               truth.float32 / (ks_summary_get(o->spectrum, "noise_floor") / 2),
+               truth.float32 / truth.abs_max / FLT_EPSILON, o->kind->name, o->exact ? "exact" : "",
                o->null.product);
-    judge_spectrum(o->spectrum, &truth, analysis_null(o), &tally);
+    judge_spectrum(o->spectrum, &truth, analysis_null(o), true, &tally);
     for (size_t k = 0; k < STATEMENTS; k++) {
         all->tally.made[k] += tally.made[k];
         all->tally.missed[k] += tally.missed[k];
@@ -360,11 +300,11 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
             o->single_basis ? " basis32" : "", o->exact ? " exact" : "", truth.n, o->order,
             o->probes, (unsigned long long)o->seed, q->critic, q->layer, q->evaluation,
             q->weight_decay, q->scale, truth.abs_max,
-            ks_summary_get(o->spectrum, "noise_floor") / 2 / truth.abs_max, float32 / truth.abs_max,
-            t->in, t->loss_rows, t->rows, t->minibatches, t->ensemble, t->offset, t->input_scale,
-            t->weight_scale, t->target_scale, t->dead ? " dead" : "", t->copied ? " copied" : "",
-            t->constant ? " constant" : "", t->rank_one ? " rank1" : "",
-            t->huge_bias ? " bias" : "", q->checkpoint->critic.text);
+            ks_summary_get(o->spectrum, "noise_floor") / 2 / truth.abs_max,
+            truth.float32 / truth.abs_max, t->in, t->loss_rows, t->rows, t->minibatches,
+            t->ensemble, t->offset, t->input_scale, t->weight_scale, t->target_scale,
+            t->dead ? " dead" : "", t->copied ? " copied" : "", t->constant ? " constant" : "",
+            t->rank_one ? " rank1" : "", t->huge_bias ? " bias" : "", q->checkpoint->critic.text);
     if (getenv("DUMP")) {
         const struct ks_spectrum *sp = o->spectrum;
         for (size_t i = 0; i < truth.n; i++)
@@ -378,8 +318,8 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
         for (size_t i = 0; i < sp->summary.n; i++)
             printf("%s %.10g\n", sp->summary.list[i].name,
                    ks_summary_get(sp, sp->summary.list[i].name));
-        printf("Z dim %zu null dim %zu dead %zu refuted %d\n", analysis_null(o),
-               o->null.dimension, o->null.dead, o->certificates.refuted);
+        printf("Z dim %zu null dim %zu dead %zu refuted %d\n", analysis_null(o), o->null.dimension,
+               o->null.dead, o->certificates.refuted);
         for (int k = 0; k < KS_CERTIFICATES; k++)
             printf("cert %d q %.6g size %.6g run %.6g %.6g error %.3g\n", k,
                    o->certificates.of[k].quotient / truth.abs_max,

@@ -1,0 +1,152 @@
+/* Critics that were trained for some hundred steps of Adam, small enough for all their eigenvalues.
+ * The task is to tell a smooth function of the inputs, which are far from standard normal. */
+#ifndef KS_TEST_TRAINED_CRITICS_H
+#define KS_TEST_TRAINED_CRITICS_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+
+#include "ks/arch.h"
+#include "ks/checkpoint.h"
+#include "ks/memory.h"
+#include "ks/operator.h"
+#include "ks/rng.h"
+#include "ks/text.h"
+#include "test.h"
+
+enum { TASK_IN = 6, TASK_BATCHES = 2, TASK_ROWS = 64, TASK_STEPS = 300, TRAINED = 5 };
+
+static const struct {
+    const char *name, *text;
+} trained[TRAINED] = {
+    {"bn+wn+ce", "batchnorm\nrepeat 2 {\ndense 14 bias=no project=unit\nbatchnorm\nrelu\n}\n"
+                 "dense 11 project=unit-kernel\nloss ce min=-2 max=2\n"},
+    {"ln+mse", "layernorm\nrepeat 2 {\ndense 16\nlayernorm\nrelu\n}\ndense 1\nloss mse\n"},
+    {"dense+ce", "repeat 2 {\ndense 12\nrelu\n}\ndense 11\nloss ce min=-2 max=2\n"},
+    {"bn+mse", "batchnorm\nrepeat 2 {\ndense 20 bias=no\nbatchnorm\nrelu\n}\ndense 1\nloss mse\n"},
+    {"dense+huber", "repeat 2 {\ndense 16\ntanh\n}\ndense 1\nloss huber\n"},
+};
+
+/* A return between -2 and 2. */
+static inline double task_value(const double *x)
+{
+    return 1.5 * sin(x[0] + 0.5 * x[1]) + 0.4 * cos(2 * x[2] - x[3]) * x[4] / (1 + fabs(x[4]));
+}
+
+/* The two atoms next to the value share the probability. */
+static inline void set_target(const struct ks_loss *loss, double value, double *target)
+{
+    double at, step = (loss->max - loss->min) / ((double)loss->targets - 1);
+    size_t k;
+
+    if (!loss->kind->distribution) {
+        *target = value;
+        return;
+    }
+    at = fmin(fmax((value - loss->min) / step, 0), (double)loss->targets - 1.001);
+    k = (size_t)at;
+    target[k] = 1 - (at - (double)k);
+    target[k + 1] = at - (double)k;
+}
+
+static inline void draw_task(struct ks_rng *rng, struct ks_checkpoint *c)
+{
+    const struct ks_loss *loss = &c->critic.arch->loss;
+
+    for (size_t i = 0; i < TASK_BATCHES * TASK_ROWS; i++) {
+        double *x = c->input + i * TASK_IN;
+
+        for (size_t k = 0; k < TASK_IN; k++)
+            x[k] = ks_rng_normal(rng);
+        x[1] += 0.9 * x[0];
+        x[4] *= 3;
+        x[5] = 0.1 * x[5] + 2;
+        set_target(loss, task_value(x), c->target + i * loss->targets);
+    }
+}
+
+/* Projected columns get norm 1. */
+static inline void project_columns(struct ks_networks *n)
+{
+    for (size_t i = 0; i < n->arch->n_layers; i++) {
+        const struct ks_layer *l = &n->arch->layer[i];
+
+        for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {
+            double *column = n->w + l->offset + j;
+            double norm = cblas_dnrm2((int)l->sphere_rows, column, (int)l->out);
+
+            cblas_dscal((int)l->sphere_rows, 1 / norm, column, (int)l->out);
+        }
+    }
+}
+
+static inline void draw_start(struct ks_rng *rng, struct ks_networks *n)
+{
+    double *w = n->w;
+
+    for (size_t i = 0; i < n->arch->n_layers; i++)
+        for (size_t k = 0; k < n->arch->layer[i].n_params; k++) {
+            const struct ks_array *a = &n->arch->layer[i].param[k];
+
+            for (size_t j = 0; j < KS(array_size)(a); j++, w++)
+                *w = a->orthogonal ? ks_rng_normal(rng) / sqrt((double)a->rows) : a->start;
+        }
+    project_columns(n);
+}
+
+/* A step of Adam (Kingma, Ba 2015) with the gradient of all minibatches. */
+static inline void adam_step(struct ks_checkpoint *c, const double *g)
+{
+    double t = (double)++c->adam_step, rate = 3e-3;
+
+    for (size_t i = 0; i < c->critic.arch->parameters; i++) {
+        c->adam_m[i] = 0.9 * c->adam_m[i] + 0.1 * g[i];
+        c->adam_v[i] = 0.999 * c->adam_v[i] + 0.001 * g[i] * g[i];
+        c->critic.w[i] -= rate * c->adam_m[i] / (1 - pow(0.9, t)) /
+                          (sqrt(c->adam_v[i] / (1 - pow(0.999, t))) + 1e-8);
+    }
+    project_columns(&c->critic);
+}
+
+static inline struct ks_problem task_problem(const struct ks_checkpoint *c)
+{
+    return (struct ks_problem){
+        .checkpoint = c, .minibatches = TASK_BATCHES, .scale = 1, .critic = -1, .layer = -1};
+}
+
+/* Critic `k` after its training. */
+static inline struct ks_checkpoint *train_critic(size_t k)
+{
+    struct ks_rng rng = ks_rng_start(0x747261696e, k);
+    struct ks_checkpoint *c;
+    struct ks_problem q;
+    struct ks_arch *a;
+    double *gradient, loss;
+
+    assert_ok(ks_alloc(1, sizeof *c, &c));
+    assert_ok(ks_copy_string(trained[k].text, &c->critic.text));
+    assert_ok(KS(arch_parse)(trained[k].text, "test", TASK_IN, &a));
+    c->critic.arch = a;
+    c->critic.ensemble = 1;
+    c->minibatches = TASK_BATCHES, c->rows = c->loss_rows = TASK_ROWS;
+    assert_ok(ks_alloc(a->parameters, sizeof(double), &c->critic.w));
+    assert_ok(ks_alloc(a->parameters, sizeof(double), &c->adam_m));
+    assert_ok(ks_alloc(a->parameters, sizeof(double), &c->adam_v));
+    assert_ok(ks_alloc(TASK_BATCHES * TASK_ROWS * TASK_IN, sizeof(double), &c->input));
+    assert_ok(ks_alloc(TASK_BATCHES * TASK_ROWS * a->loss.targets, sizeof(double), &c->target));
+    assert_ok(ks_alloc(a->parameters, sizeof *gradient, &gradient));
+    draw_task(&rng, c);
+    draw_start(&rng, &c->critic);
+    q = task_problem(c);
+    for (size_t i = 0; i < TASK_STEPS; i++) {
+        assert_ok(ks_gradient(&q, NULL, &loss, gradient));
+        adam_step(c, gradient);
+    }
+    free(gradient);
+    return c;
+}
+
+#endif
