@@ -252,10 +252,9 @@ static void say_product_error(const struct ks_analysis *o, const struct job *job
     at = index ? index[at] : at;
     if (find_layer(arch, at % arch->parameters))
         KS(arch_group)(find_layer(arch, at % arch->parameters), name);
-    fprintf(stderr,
-            "%s: float32 products are wrong by %.2g of the largest |eigenvalue|, most of all in "
-            "layer %s of critic %zu: use --precision f64\n",
-            job->path, error, name, at / arch->parameters);
+    ks_say("%s: float32 products are wrong by %.2g of the largest |eigenvalue|, most of all in "
+           "layer %s of critic %zu: use --precision f64",
+           job->path, error, name, at / arch->parameters);
 }
 
 static void watch_null(void *context, size_t products)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static const double ACCURACY = 1e-10; /* of log(x): half the length of the last bracket */
+static const double ACCURACY = 1e-13; /* of log(x): half the length of the last bracket */
 
 /* f(before) < level <= f(after). The values are f - level. */
 struct bracket {

@@ -19,9 +19,7 @@ static void test_by_hand(void **state)
     check(s, "lambda_min", -4);
     check(s, "lambda_max_residual", 0);
     check(s, "kappa", 8);
-    check(s, "kappa_lower_bound", 8);
-    check(s, "kappa_q50", 4); /* sizes 1: 0.4, 2: 0.9 */
-    check(s, "kappa_q90", 4); /* 0.9 is reached at 2 though 0.4 + 0.5 rounds */
+    assert_close(ks_summary_get(s, "kappa_lower_bound"), 8, 1e-12);
     check(s, "trace", 100 * (-0.2 - 0.4 + 1 + 0.4));
     check(s, "trace_square", 100 * (0.8 + 0.4 + 2 + 3.2));
     check(s, "stable_rank", 10);
@@ -36,7 +34,23 @@ static void test_by_hand(void **state)
     ks_spectrum_free(s);
 }
 
-/* Ties on both sides of zero, and a quantile that only the last value reaches. */
+/* lambda_abs_max over the ceil(q n)-th smallest size, to rounding: ties on both sides of zero, and
+ * a quantile that only the largest reaches. */
+static void check_quantile(const struct ks_spectrum *s, const char *name, double expected)
+{
+    char end[64];
+
+    for (int upper = 0; upper < 2; upper++) {
+        double found;
+
+        snprintf(end, sizeof end, "%s_%s", name, upper ? "upper" : "lower");
+        found = ks_summary_get(s, end);
+        assert_close(found, expected, 1e-12 * expected);
+        assert_true(upper ? found >= expected : found <= expected);
+    }
+    assert_false(there(s, name)); /* there is no value */
+}
+
 static void test_quantiles(void **state)
 {
     const double ritz[] = {-2, -1, 1, 2}, weight[] = {0.25, 0.25, 0.25, 0.25};
@@ -45,17 +59,22 @@ static void test_quantiles(void **state)
 
     (void)state;
     summarize(s, 4);
-    check(s, "kappa_q50", 2);
-    check(s, "kappa_q90", 1);
+    check_quantile(s, "kappa_q50", 2);
+    check_quantile(s, "kappa_q90", 1);
+    check(s, "directions_1e1", 4);
     ks_spectrum_free(s);
     for (size_t i = 0; i < 10; i++) {
-        tenth[i] = (double)i + 1;
+        tenth[i] = (double)i + 0.95;
         tenths[i] = 0.1;
     }
     t = spectrum_of(10, tenth, tenths);
     summarize(t, 10);
-    check(t, "kappa_q90", 10. / 9);
-    check(t, "kappa_q50", 10. / 5);
+    check_quantile(t, "kappa_q99", 1);
+    check_quantile(t, "kappa_q90", 9.95 / 8.95);
+    check_quantile(t, "kappa_q50", 9.95 / 4.95);
+    check(t, "directions_1e1", 9); /* 0.95 is less than a tenth of 9.95 */
+    check(t, "directions_1e1_lower", 9);
+    check(t, "directions_1e1_upper", 9);
     ks_spectrum_free(t);
 }
 
@@ -87,8 +106,8 @@ static void test_two_probes(void **state)
     check(s, "lambda_min", -6);
     check(s, "lambda_min_residual", 8);
     check(s, "kappa", 1);
-    check(s, "kappa_lower_bound", 0.6);           /* 3/5 and 6/10 */
-    check(s, "kappa_q50", (6. / 3 + 6. / 6) / 2); /* lambda_abs_max is that of both probes */
+    assert_close(ks_summary_get(s, "kappa_lower_bound"), 0.6, 1e-14); /* 3/5 and 6/10 */
+    check(s, "directions_1e1_upper", 10);
     check(s, "trace", -15);
     check(s, "trace_se", 45);      /* 30 and -60 */
     check(s, "trace_square", 225); /* 90 and 360 */
@@ -130,8 +149,9 @@ static void test_leading_parts(void **state)
         if (strstr(found, "_m30"))
             check_same(whole, found, part->summary.list[i].number);
     }
-    assert_int_equal(repeated, 20);
-    assert_true(there(whole, "kappa_m30") && there(whole, "kappa_se"));
+    assert_int_equal(repeated, 41);
+    assert_true(there(whole, "kappa_m30") && there(whole, "trace_se"));
+    assert_false(there(whole, "kappa_se") || there(whole, "lambda_max_se")); /* no means */
     assert_false(there(whole, "kappa_m90") || there(part, "kappa_m60"));
     assert_false(there(whole, "trace_m30") || there(whole, "null_dimension_m30")); /* m is nothing
                                                                                     * to them */
@@ -156,7 +176,7 @@ static void test_leading_part_of_a_breakdown(void **state)
     assert_int_equal(s->steps[0], 2);
     check(s, "kappa", 5);
     check(s, "kappa_m30", 5);
-    check(s, "kappa_lower_bound", 5);
+    assert_close(ks_summary_get(s, "kappa_lower_bound"), 5, 1e-13);
     ks_spectrum_free(s);
 }
 
@@ -254,7 +274,9 @@ static void test_scaling(void **state)
         assert_string_equal(name, t->summary.list[i].name);
         if (isnan(s->summary.list[i].number)) /* nobody looked for null directions */
             assert_true(isnan(t->summary.list[i].number) &&
-                        (strstr(name, "_dimension") || strstr(name, "null_")));
+                        (strstr(name, "_dimension") || strstr(name, "null_") ||
+                         strstr(name, "_data_se") || strstr(name, "_error") ||
+                         strncmp(name, "kappa_q", strlen("kappa_q")) == 0));
         else if (square)
             check(t, name, c * (c * s->summary.list[i].number));
         else if (linear)
@@ -280,8 +302,8 @@ static void test_three_probes(void **state)
     s->order = 2;
     summarize(s, 2);
     check(s, "kappa", 3);
-    check(s, "kappa_se", sqrt((9 + 25 + 4) / 6.)); /* of 2, 10, 3: mean 5 */
-    check(s, "kappa_lower_bound", 10);
+    assert_false(there(s, "kappa_se")); /* of a median */
+    assert_close(ks_summary_get(s, "kappa_lower_bound"), 10, 1e-12);
     check(s, "lambda_max", 10);
     check(s, "lambda_min", -1);
     check(s, "trace", (3. + 9 + 8) / 3);
@@ -316,8 +338,9 @@ static void test_unweighted(void **state)
     for (size_t i = 0; i < 60; i++)
         assert_close(part->weight[i], 1. / 30, 1e-16);
     assert_false(there(part, "trace"));
-    check(whole, "kappa_q90_m30", ks_summary_get(part, "kappa_q90"));
-    check(whole, "kappa_q50_m30", ks_summary_get(part, "kappa_q50"));
+    assert_false(there(part, "directions_1e2") || there(part, "kappa_q99_lower"));
+    check(whole, "kappa_m30", ks_summary_get(part, "kappa"));
+    check(whole, "kurtosis_m30", ks_summary_get(part, "kurtosis"));
     ks_spectrum_free(whole);
     ks_spectrum_free(part);
 }
@@ -336,6 +359,7 @@ static void test_ugly(void **state)
     check(s, "trace_square", 0);
     check(s, "lambda_max_upper", 0);
     check(s, "zero_mass", 1);
+    check(s, "directions_1e2_upper", 0);
     check(s, "outliers", 0);
     check(s, "noise_floor", 0);
     assert_true(isnan(ks_summary_get(s, "kappa")));
@@ -346,8 +370,8 @@ static void test_ugly(void **state)
         value[i] = -3;
     s = estimate(&a, 40, 2);
     check(s, "kappa", 1);
-    check(s, "kappa_lower_bound", 1);
-    check(s, "kappa_q50", 1);
+    assert_close(ks_summary_get(s, "kappa_lower_bound"), 1, 1e-13);
+    check_quantile(s, "kappa_q50", 1);
     check(s, "zero_mass", 0);
     check(s, "negative_mass", 1);
     assert_close(ks_summary_get(s, "lambda_max_upper"), -3, 1e-10);
