@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <lapacke.h>
 
+#include <omp.h>
+
 #include "analyses.h"
 #include "analyzer.h"
 #include "ks/rng.h"
@@ -270,5 +272,6 @@ int main(void)
         cmocka_unit_test(test_program),
     };
 
+    omp_set_num_threads(1); /* problems of microseconds: threads would wait for each other */
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -5,6 +5,8 @@
  */
 #include <cblas.h>
 
+#include <omp.h>
+
 #include "analyses.h"
 #include "ks/arch.h"
 #include "ks/rng.h"
@@ -277,10 +279,10 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
         return;
     }
     if (verbose > 1 && o->single && truth.abs_max > 0)
-        printf("%zu: ratio %.3g error %.3g eps, %s %s dir %g\n", number,
+        printf("%zu: ratio %.3g error %.3g eps, %s -%s dir %g product %.3g\n", number,
                truth.float32 / (ks_summary_get(o->spectrum, "noise_floor") / 2),
                truth.float32 / truth.abs_max / FLT_EPSILON, o->kind->name, o->exact ? "exact" : "",
-               o->null.product);
+               o->null.product, ks_summary_get(o->spectrum, "product_error") / FLT_EPSILON);
     judge_spectrum(o->spectrum, &truth, analysis_null(o), true, &tally);
     for (size_t k = 0; k < STATEMENTS; k++) {
         all->tally.made[k] += tally.made[k];
@@ -305,29 +307,6 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
             t->ensemble, t->offset, t->input_scale, t->weight_scale, t->target_scale,
             t->dead ? " dead" : "", t->copied ? " copied" : "", t->constant ? " constant" : "",
             t->rank_one ? " rank1" : "", t->huge_bias ? " bias" : "", q->checkpoint->critic.text);
-    if (getenv("DUMP")) {
-        const struct ks_spectrum *sp = o->spectrum;
-        for (size_t i = 0; i < truth.n; i++)
-            printf("true %zu %.10g\n", i, truth.value[i] / truth.abs_max);
-        for (size_t p = 0; p < sp->probes && sp->steps; p++)
-            for (size_t i = 0; i < (size_t)sp->steps[p]; i++)
-                printf("probe %zu ritz %.10g weight %.6g residual %.3g beta %.3g\n", p,
-                       sp->ritz[p * sp->order + i] / truth.abs_max, sp->weight[p * sp->order + i],
-                       sp->residual[p * sp->order + i] / truth.abs_max,
-                       sp->beta[p * sp->order + i] / truth.abs_max);
-        for (size_t i = 0; i < sp->summary.n; i++)
-            printf("%s %.10g\n", sp->summary.list[i].name,
-                   ks_summary_get(sp, sp->summary.list[i].name));
-        printf("Z dim %zu null dim %zu dead %zu refuted %d\n", analysis_null(o), o->null.dimension,
-               o->null.dead, o->certificates.refuted);
-        for (int k = 0; k < KS_CERTIFICATES; k++)
-            printf("cert %d q %.6g size %.6g run %.6g %.6g error %.3g\n", k,
-                   o->certificates.of[k].quotient / truth.abs_max,
-                   o->certificates.of[k].size / truth.abs_max,
-                   o->certificates.of[k].run_quotient / truth.abs_max,
-                   o->certificates.of[k].run_size / truth.abs_max,
-                   o->certificates.of[k].error / truth.abs_max);
-    }
     truth_clear(&truth);
     analysis_clear(o);
 }
@@ -374,5 +353,6 @@ int main(int argc, char **argv)
     critics = argc > 1 ? strtoul(argv[1], NULL, 10) : SHORT;
     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     verbose += argc > 3;
+    omp_set_num_threads(1); /* problems of microseconds: threads would wait for each other */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
