@@ -19,6 +19,7 @@
 #include "ks/distribute.h"
 #include "ks/gradient_start.h"
 #include "ks/h5.h"
+#include "ks/layers.h"
 #include "ks/memory.h"
 #include "ks/null.h"
 #include "ks/options.h"
@@ -45,7 +46,8 @@ struct job {
     struct ks_budget budget;
     char *stem, *key; /* of --keep-basis; NULL without it */
     struct ks_selection *selection;
-    struct ks_operator *a; /* of the selected coordinates */
+    struct ks_operator *whole; /* of all coordinates: it has what depends on theta alone */
+    struct ks_operator *a;     /* of the selected coordinates, by products of `whole` */
     struct ks_null_space *space;
     struct ks_null null;
     struct ks_null_basis *basis; /* of the null space; NULL: nothing of it is known */
@@ -54,9 +56,12 @@ struct job {
     double exact_error; /* of the products of --exact */
     struct ks_spectrum *spectrum;
     struct ks_watch watch;
+    size_t n_rows, done; /* of --layers: layers; products of those that are done */
+    struct ks_layer_row *rows;
 };
 
-static void job_clear(struct job *job)
+/* What belongs to one block of the operator. */
+static void block_clear(struct job *job)
 {
     ks_watch_end(&job->watch);
     ks_spectrum_free(job->spectrum);
@@ -67,6 +72,17 @@ static void job_clear(struct job *job)
     ks_null_space_free(job->space);
     ks_operator_free(job->a);
     ks_selection_free(job->selection);
+    job->spectrum = NULL, job->gradient = NULL, job->basis = NULL, job->space = NULL;
+    job->a = NULL, job->selection = NULL;
+    job->certificates = (struct ks_certificates){.n = 0};
+    job->null = (struct ks_null){.dimension = 0};
+}
+
+static void job_clear(struct job *job)
+{
+    block_clear(job);
+    ks_operator_free(job->whole);
+    free(job->rows);
     free(job->stem);
     free(job->key);
     ks_checkpoint_free(job->checkpoint);
@@ -168,10 +184,13 @@ static ks_status pose_problem(const struct ks_analysis *o, struct job *job)
 
 static ks_status new_operator(const struct ks_analysis *o, struct job *job)
 {
-    struct ks_operator *whole = NULL, *block = NULL;
+    struct ks_operator *shared = NULL, *block = NULL;
 
-    KS_TRY((o->single ? o->kind->new_f32 : o->kind->new_f64)(&job->subject.problem, &whole));
-    KS_TRY(ks_block_new(whole, job->selection, &block));
+    if (!job->whole)
+        KS_TRY(
+            (o->single ? o->kind->new_f32 : o->kind->new_f64)(&job->subject.problem, &job->whole));
+    KS_TRY(ks_operator_share(job->whole, &shared));
+    KS_TRY(ks_block_new(shared, job->selection, &block));
     return ks_team_operator_new(block, &job->team, &job->a);
 }
 
@@ -190,6 +209,8 @@ static ks_status make_operator(const struct ks_analysis *o, size_t start, struct
     KS_TRY(ks_team_agree(job->world, new_operator(o, job)));
     budget->fixed = ks_alloc_total() - start;
     KS_TRY(ks_budget_divide(o, job->world, &job->team, &job->subject, budget));
+    if (o->layers) /* `whole` stays while a layer's bounds are certified: half of it is for those */
+        budget->kept /= 2;
     job->watch = (struct ks_watch){.checkpoint = job->path,
                                    .dimension = n,
                                    .products = (o->exact ? n : o->order * probes) +
@@ -220,6 +241,8 @@ static void say_breakdowns(const struct job *job)
 {
     const struct ks_spectrum *s = job->spectrum;
 
+    if (job->rows) /* the table of layers has a column for it */
+        return;
     for (size_t i = 0; !job->quiet && i < s->probes; i++)
         if ((size_t)s->steps[i] < s->order)
             ks_say("%s: probe %zu: the Krylov space ends after %lld of %zu steps", job->path, i,
@@ -261,7 +284,7 @@ static void watch_null(void *context, size_t products)
 {
     struct job *job = context;
 
-    ks_watch_product(&job->watch, products);
+    ks_watch_product(&job->watch, job->done + products);
 }
 
 static void watch_exact(void *context, size_t products)
@@ -369,7 +392,8 @@ done:
     return status;
 }
 
-/* The run's operator is not needed any more: its activations make room for those in float64. */
+/* The run's operator is not needed any more, but by other layers: its activations make room for
+ * those in float64. */
 static ks_status certify(const struct ks_analysis *o, struct job *job)
 {
     size_t memory = job->budget.kept / (size_t)omp_get_max_threads();
@@ -381,6 +405,10 @@ static ks_status certify(const struct ks_analysis *o, struct job *job)
     job->certificates.gradient = job->gradient;
     ks_operator_free(job->a);
     job->a = NULL;
+    if (!o->layers) {
+        ks_operator_free(job->whole);
+        job->whole = NULL;
+    }
     return ks_certify(&job->certificates, &job->subject.problem, o->kind, job->selection,
                       &job->team, memory);
 }
@@ -441,6 +469,71 @@ static ks_status analyze(const struct ks_analysis *o, struct job *job, struct ks
     KS_TRY(name_basis(o, job));
     KS_TRY(find_spectrum(o, job));
     return ks_team_agree(world, leads(job) ? finish(o, job, report) : KS_OK);
+}
+
+/* --- --layers: one block after the other --- */
+
+/* Poses the problem of one layer's block; what the block before it has is freed. */
+static ks_status pose_layer(const struct ks_analysis *o, size_t row, struct job *job)
+{
+    struct ks_analysis one = *o;
+
+    block_clear(job);
+    one.layer = (int)job->rows[row].number;
+    return pose_problem(&one, job);
+}
+
+/* The layers, the products of all of them, and the dimension of the largest, which decides what
+ * memory is left. */
+static ks_status plan_layers(const struct ks_analysis *o, struct job *job, size_t *products,
+                             size_t *largest)
+{
+    size_t probes = (o->probes + job->groups - 1) / job->groups;
+
+    KS_TRY(pose_problem(o, job)); /* of all layers: it says which critics there are */
+    KS_TRY(ks_layers_new(&job->subject.problem, o->kind->moving, &job->n_rows, &job->rows));
+    *products = *largest = 0;
+    for (size_t i = 0; i < job->n_rows; i++) {
+        size_t n = job->rows[i].dimension;
+
+        KS_TRY(pose_layer(o, i, job));
+        *largest = n > *largest ? n : *largest;
+        *products += probes * (n < o->order ? n : o->order) + ks_null_products(job->space);
+    }
+    return KS_OK;
+}
+
+static ks_status analyze_layer(const struct ks_analysis *o, size_t row, struct job *job)
+{
+    KS_TRY(ks_team_agree(job->world, pose_layer(o, row, job)));
+    KS_TRY(ks_team_agree(job->world, new_operator(o, job)));
+    job->watch.before = job->done + ks_null_products(job->space);
+    KS_TRY(find_spectrum(o, job));
+    job->done = job->watch.before;
+    for (size_t i = 0; i < job->spectrum->probes; i += job->groups)
+        job->done += (size_t)job->spectrum->steps[i];
+    KS_TRY(ks_team_agree(job->world, find_figures(o, job)));
+    ks_layers_take(&job->rows[row], job->spectrum);
+    return KS_OK;
+}
+
+/* The operator is made once; every layer's products are those of the whole, restricted. */
+static ks_status analyze_layers(const struct ks_analysis *o, struct job *job,
+                                struct ks_report *report)
+{
+    size_t start = ks_alloc_total(), products = 0, largest = 0;
+    const struct ks_team *world = job->world;
+
+    KS_TRY(get_checkpoint(o, job));
+    KS_TRY(ks_team_agree(world, plan_layers(o, job, &products, &largest)));
+    job->subject.dimension = largest;
+    KS_TRY(make_operator(o, start, job));
+    job->watch.products = products;
+    for (size_t i = 0; i < job->n_rows; i++)
+        KS_TRY(analyze_layer(o, i, job));
+    ks_layers_share(job->n_rows, job->rows);
+    return ks_team_agree(
+        world, leads(job) ? ks_layers_report(report, job->path, o, job->n_rows, job->rows) : KS_OK);
 }
 
 static ks_status check_vectors(const struct ks_analysis *o, const struct job *job)
@@ -529,7 +622,9 @@ static int analyze_all(const struct ks_analysis *o, const struct ks_team *world,
                           .quiet = arguments->quiet || ks_team_rank(world) > 0,
                           .output = outputs ? outputs[i] : NULL,
                           .world = world};
-        ks_status status = vectors ? write_vectors(o, &job) : analyze(o, &job, report);
+        ks_status status = vectors     ? write_vectors(o, &job)
+                           : o->layers ? analyze_layers(o, &job, report)
+                                       : analyze(o, &job, report);
 
         job_clear(&job);
         if (status == KS_OK)
@@ -585,7 +680,7 @@ static ks_status run(const struct ks_arguments *arguments, const struct ks_team 
     KS_GO(ks_team_agree(world, check_arguments(&o, arguments)));
     report = new_report(&o, arguments);
     writes = !o.apply && !o.gradient && world->rank == 0;
-    if (writes)
+    if (writes && !o.layers)
         status = ks_outputs_new(arguments->n_rest, arguments->rest, o.folder, o.name, &outputs);
     KS_GO(ks_team_agree(world, status));
     KS_GO(ks_team_agree(world, ks_blas_reserve((size_t)omp_get_max_threads())));

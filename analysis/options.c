@@ -11,7 +11,7 @@
 
 #include "ks/number.h"
 
-static int json, csv, exact, keep_basis, no_certificates;
+static int json, csv, exact, layers, keep_basis, no_certificates;
 static char *folder, *analysis_name, *operator_name, *critic, *layer, *batchnorm, *order, *probes,
     *seed, *precision, *batches, *weight_decay, *scale, *memory, *compat, *rewards, *start,
     *learning_rate, *apply, *output, *gradient;
@@ -37,6 +37,8 @@ const struct poptOption ks_analysis_options[] = {
          "NAME"),
     TEXT("critic", '\0', critic, "the diagonal block of one critic (all)", "E"),
     TEXT("layer", '\0', layer, "the diagonal block of one layer (all)", "NN"),
+    FLAG("layers", layers,
+         "a table (CSV, JSON) of the diagonal blocks of all layers, each by itself; no spectra"),
     TEXT("batchnorm", '\0', batchnorm, "batch (train, the default) or running (eval) statistics",
          "train|eval"),
     TEXT("order", '\0', order, "Lanczos steps (90)", "M"),
@@ -202,6 +204,7 @@ static const char *about_steps(void)
 static ks_status read_vectors(const struct ks_analysis *a)
 {
     const char *found = a->exact    ? "--exact"
+                        : a->layers ? "--layers"
                         : a->folder ? "--out"
                         : a->name   ? "--name"
                         : a->json   ? "--json"
@@ -220,6 +223,23 @@ static ks_status read_vectors(const struct ks_analysis *a)
                        found);
     if (!a->apply && part)
         return ks_fail(KS_USAGE, "--gradient: expected no --%s, which is about products", part);
+    return KS_OK;
+}
+
+/* Each layer has its block, and there are no files. */
+static ks_status read_layers(const struct ks_analysis *a)
+{
+    const char *found = layer               ? "--layer"
+                        : a->exact          ? "--exact"
+                        : a->compat         ? "--compat"
+                        : a->keep_basis     ? "--keep-basis"
+                        : a->gradient_probe ? "--start gradient"
+                        : a->folder         ? "--out"
+                        : a->name           ? "--name"
+                                            : NULL;
+
+    if (a->layers && found)
+        return ks_fail(KS_USAGE, "--layers: expected no %s", found);
     return KS_OK;
 }
 
@@ -253,6 +273,7 @@ static ks_status read_files(struct ks_analysis *a)
                        about_steps());
     if (a->json && a->csv)
         return ks_fail(KS_USAGE, "--json and --csv: expected at most one of them");
+    KS_TRY(read_layers(a));
     return read_vectors(a);
 }
 
@@ -263,6 +284,7 @@ ks_status ks_analysis_read(struct ks_analysis *a)
     *a = (struct ks_analysis){.json = json,
                               .csv = csv,
                               .exact = exact,
+                              .layers = layers,
                               .keep_basis = keep_basis,
                               .certificates = !no_certificates,
                               .learning_rate = NAN,

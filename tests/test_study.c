@@ -260,6 +260,7 @@ static void test_wrong_studies(void **state)
         {"[analyze]\ngradient = x.h5\n", ":2: [analyze] does not know 'gradient'"},
         {"[analyze]\nprecision = f16\n", ":2: --precision: expected"},
         {"[analyze]\nname = x\n", ":2: [analyze] does not know 'name'"},
+        {"[analyze]\nlayers = yes\n", ":2: [analyze] does not know 'layers'"},
         {"[analyze a b]\n",
          ":1: [analyze NAME]: expected a name of 1 to 32 letters, digits, - and _, "
          "found 'a b'"},

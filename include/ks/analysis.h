@@ -23,6 +23,7 @@ struct ks_analysis {
     bool single;     /* float32 products                                      */
     bool evaluation; /* batchnorm by running statistics                       */
     bool exact;      /* all eigenvalues                                       */
+    bool layers;     /* the diagonal blocks of all layers, in a table         */
     bool compat;     /* the published code's choices: its Lanczos process, unweighted statistics,
                       * products by 1/N, raw rewards */
     enum ks_rewards rewards;

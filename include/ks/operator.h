@@ -28,6 +28,9 @@ struct ks_operator {
 ks_status ks_operator_new(const struct ks_operator *kind, size_t size, struct ks_operator **a);
 void ks_operator_free(struct ks_operator *a); /* NULL is fine */
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
+/* The same operator for one more owner, who frees it before `a` is freed: freeing it leaves `a`
+ * alone. */
+ks_status ks_operator_share(const struct ks_operator *a, struct ks_operator **shared);
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out);
 /* The sum over a team of operators `a`, one per process; in a team of one, `a` itself. It owns `a`,
  * also after a failure. All processes call this and `apply`, which gives all of them A v. */

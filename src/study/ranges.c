@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "ks/order.h"
+#include "ks/outward.h"
 #include "ks/tables.h"
 
 const char *const ks_range_names[KS_RANGES] = {"directions_1e2", "kappa_q99", "kappa_gradient_90"};
@@ -62,25 +63,15 @@ void ks_range_find(const struct ks_results *r, size_t analysis, size_t n,
     }
 }
 
-/* Three digits, not above the value (direction -1) or not below it (1); integers of up to six
- * digits stay as they are. */
-static void print_end(double value, double direction, char text[24])
+/* Three digits, rounded by `outward`; integers of up to six digits stay as they are. */
+static void print_end(double value, double (*outward)(double x, int digits), char text[24])
 {
-    double rounded, unit;
+    double rounded = outward(value, 3);
 
-    if (value == floor(value) && fabs(value) < 1e6) {
+    if (value == floor(value) && fabs(value) < 1e6)
         snprintf(text, 24, "%.0f", value);
-        return;
-    }
-    snprintf(text, 24, "%.2e", value);
-    rounded = strtod(text, NULL);
-    if (direction * (rounded - value) < 0) {
-        unit = pow(10, floor(log10(fabs(value))) - 2);
-        snprintf(text, 24, "%.2e", rounded + direction * unit);
-        rounded = strtod(text, NULL);
-    }
-    if (fabs(rounded) >= 0.01 && fabs(rounded) < 1e5)
-        snprintf(text, 24, "%g", rounded);
+    else
+        snprintf(text, 24, rounded < 0.01 || rounded >= 1e5 ? "%.2e" : "%.4g", rounded);
 }
 
 void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT])
@@ -95,12 +86,12 @@ void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT])
         snprintf(text, KS_RANGE_TEXT, "infinite");
         return;
     }
-    print_end(range->lower, -1, lower);
+    print_end(range->lower, ks_outward_down, lower);
     if (isinf(range->upper)) {
         snprintf(text, KS_RANGE_TEXT, "%s or more", lower);
         return;
     }
-    print_end(range->upper, 1, upper);
+    print_end(range->upper, ks_outward_up, upper);
     if (range->lower == range->upper && range->lower == floor(range->lower))
         snprintf(text, KS_RANGE_TEXT, "%s", lower);
     else

@@ -1,0 +1,163 @@
+/* --layers: the table of all layers' blocks, by running the program. */
+#include "small_critics.h"
+
+#include <jansson.h>
+
+#include "ks/csv.h"
+#include "ks/summary.h"
+
+static int write_critics(void **state)
+{
+    struct ks_rng rng = ks_rng_start(3, 0);
+
+    if (scratch_make(state) != 0)
+        return -1;
+    for (size_t i = 0; i < ARCHS; i += 5) {
+        struct ks_checkpoint *c = make(archs[i].text);
+        size_t n = dimension(archs[i].text);
+
+        c->adam_step = 20;
+        c->adam = KS_ADAM_DEFAULTS;
+        c->adam_m = numbers(&rng, n);
+        c->adam_v = numbers(&rng, n);
+        for (size_t k = 0; k < n; k++)
+            c->adam_v[k] = k < n / 2 && k < 36 ? 0 : 0.1 + fabs(c->adam_v[k]);
+        assert_ok(ks_checkpoint_write(file(archs[i].name), c, false));
+        ks_checkpoint_free(c);
+    }
+    return 0;
+}
+
+static struct ks_csv *table(const char *arguments)
+{
+    struct ks_csv *csv;
+
+    assert_runs("-q --layers --csv %s", arguments);
+    assert_ok(ks_csv_read(scratch("out.txt"), false, &csv));
+    return csv;
+}
+
+/* NaN where it is empty. */
+static double cell(const struct ks_csv *csv, size_t row, const char *name)
+{
+    size_t column;
+
+    assert_ok(ks_csv_column(csv, name, &column));
+    return *ks_csv_cell(csv, row, column) ? strtod(ks_csv_cell(csv, row, column), NULL) : NAN;
+}
+
+static void same(const struct ks_csv *csv, size_t row, const struct ks_spectrum *s,
+                 const char *name)
+{
+    double expected = ks_summary_get(s, name), found = cell(csv, row, name);
+
+    if (found != expected && !(isnan(found) && !isfinite(expected)))
+        fail_msg("row %zu: %s is %.17g, expected %.17g", row, name, found, expected);
+}
+
+/* Every row is that of an analysis of this layer alone; together they have all parameters. */
+static void check_rows(const char *name, const char *options, size_t rows, size_t n)
+{
+    static const char *const figures[] = {
+        "lambda_max", "lambda_max_data_se", "kappa_effective_bound", "kurtosis", "trace",
+        "trace_se"};
+    char arguments[256];
+    struct ks_csv *csv;
+    double all = 0, share = 0;
+
+    snprintf(arguments, sizeof arguments, "%s %s.h5", options, name);
+    csv = table(arguments);
+    assert_int_equal(csv->rows, rows);
+    for (size_t i = 0; i < rows; i++) {
+        struct ks_spectrum *s;
+
+        snprintf(arguments, sizeof arguments, "%s --layer %.0f", options, cell(csv, i, "layer"));
+        s = spectrum(name, arguments);
+        for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
+            same(csv, i, s, figures[k]);
+        assert_close(cell(csv, i, "dimension"), ks_attribute_number(&s->attributes, "dimension"),
+                     0);
+        all += cell(csv, i, "dimension");
+        share += cell(csv, i, "trace_share");
+        ks_spectrum_free(s);
+    }
+    assert_close(all, (double)n, 0);
+    assert_close(share, 1, 1e-12);
+    ks_csv_free(csv);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    check_rows("bn+ce", "--order 12 --probes 2", 6, dimension(archs[0].text));
+    check_rows("bn+ce", "--order 12 --critic 1 --operator ggn", 6,
+               dimension(archs[0].text) / ENSEMBLE);
+    check_rows("dense+mse", "--precision f64 --weight-decay 0.1", 3, dimension(archs[5].text));
+}
+
+/* The first layer of the first critic never had a gradient: it counts less. */
+static void test_moving(void **state)
+{
+    (void)state;
+    check_rows("dense+mse", "--operator preconditioned", 3, dimension(archs[5].text) - 36);
+    check_rows("dense+mse", "--operator preconditioned --critic 0", 2,
+               dimension(archs[5].text) / ENSEMBLE - 36);
+}
+
+/* The least memory is enough, and changes no bit. */
+static void test_memory(void **state)
+{
+    static char before[sizeof printed];
+
+    (void)state;
+    assert_runs("-q --layers --csv bn+ce.h5");
+    memcpy(before, printed, sizeof before);
+    assert_runs("-q --memory %zuK --layers --csv bn+ce.h5",
+                least_memory("-q --layers --csv bn+ce.h5"));
+    assert_string_equal(printed, before);
+}
+
+static void test_forms(void **state)
+{
+    json_t *object;
+    size_t files = scratch_files(false);
+
+    (void)state;
+    assert_runs("-q --layers dense+mse.h5 bn+ce.h5");
+    assert_non_null(strstr(printed, "dense+mse.h5 04 dense"));
+    assert_non_null(strstr(printed, "\nbn+ce.h5     00 batchnorm"));
+    assert_runs("-q --layers --json bn+ce.h5");
+    object = json_loads(printed, 0, NULL);
+    assert_non_null(object);
+    assert_int_equal(json_array_size(json_object_get(object, "layers")), 6);
+    assert_string_equal(json_string_value(json_object_get(object, "checkpoint")), "bn+ce.h5");
+    json_decref(object);
+    assert_int_equal(scratch_files(false), files); /* no spectra */
+}
+
+static void test_refusals(void **state)
+{
+    static const char *const options[] = {"--layer 1", "--exact", "--compat xqc",    "--keep-basis",
+                                          "--name x",  "--out d", "--start gradient"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        assert_int_equal(analyzer("--layers %s bn+ce.h5", options[i]), 2);
+        assert_non_null(strstr(complained, "--layers: expected no --"));
+    }
+    assert_int_equal(analyzer("--layers --apply a.h5 --output b.h5 bn+ce.h5"), 2);
+    assert_non_null(strstr(complained, "expected no --layers"));
+    assert_int_equal(analyzer("--layers --critic 2 bn+ce.h5"), 2);
+    assert_non_null(strstr(complained, "--critic: expected 0 to 1, found 2"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_moving),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_refusals),
+    };
+
+    return cmocka_run_group_tests(tests, write_critics, scratch_remove);
+}
