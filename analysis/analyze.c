@@ -505,6 +505,8 @@ static ks_status plan_layers(const struct ks_analysis *o, struct job *job, size_
 
 static ks_status analyze_layer(const struct ks_analysis *o, size_t row, struct job *job)
 {
+    struct ks_summary_terms terms;
+
     KS_TRY(ks_team_agree(job->world, pose_layer(o, row, job)));
     KS_TRY(ks_team_agree(job->world, new_operator(o, job)));
     job->watch.before = job->done + ks_null_products(job->space);
@@ -512,7 +514,8 @@ static ks_status analyze_layer(const struct ks_analysis *o, size_t row, struct j
     job->done = job->watch.before;
     for (size_t i = 0; i < job->spectrum->probes; i += job->groups)
         job->done += (size_t)job->spectrum->steps[i];
-    KS_TRY(ks_team_agree(job->world, find_figures(o, job)));
+    terms = find_terms(o, job);
+    KS_TRY(ks_team_agree(job->world, ks_summary(job->spectrum, &terms)));
     ks_layers_take(&job->rows[row], job->spectrum);
     return KS_OK;
 }
