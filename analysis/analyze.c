@@ -516,6 +516,7 @@ static ks_status analyze_layer(const struct ks_analysis *o, size_t row, struct j
         job->done += (size_t)job->spectrum->steps[i];
     terms = find_terms(o, job);
     KS_TRY(ks_team_agree(job->world, ks_summary(job->spectrum, &terms)));
+    say_product_error(o, job);
     ks_layers_take(&job->rows[row], job->spectrum);
     return KS_OK;
 }
