@@ -300,6 +300,19 @@ static ks_status start_spectrum(struct job *job)
     return ks_watch_start(&job->watch);
 }
 
+/* With a weight decay what is null for the loss is not for the operator: it is counted only. */
+static ks_status find_basis(struct job *job)
+{
+    ks_null_basis_free(job->basis);
+    KS_TRY(ks_null_basis_new(job->space, job->null.is_dead, &job->basis));
+    ks_null_basis_recount(job->basis, &job->null);
+    if (job->space->shift != 0) {
+        ks_null_basis_free(job->basis);
+        job->basis = NULL;
+    }
+    return KS_OK;
+}
+
 /* What the null space is, before the probes run: their vectors are certified off it. */
 static ks_status find_null_space(const struct ks_analysis *o, struct job *job)
 {
@@ -311,9 +324,7 @@ static ks_status find_null_space(const struct ks_analysis *o, struct job *job)
         return ks_fail(status, "before Lanczos step 1 of %zu: %s", o->order, text);
     }
     KS_TRY(status);
-    if (job->space->shift != 0) /* a weight decay: what is null for the loss is not for it */
-        return KS_OK;
-    return ks_null_basis_new(job->space, job->null.is_dead, &job->basis);
+    return find_basis(job);
 }
 
 /* The published code's Lanczos vectors are not orthogonal, so nothing is certified by them. */
@@ -386,6 +397,7 @@ static ks_status check_exact(const struct ks_analysis *o, struct job *job)
     KS_GO(ks_exact_error(job->a, wide, &job->exact_error));
     KS_GO(ks_null_measure(job->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&job->null, &null);
+    KS_GO(find_basis(job));
 done:
     ks_null_clear(&null);
     ks_operator_free(wide);

@@ -261,6 +261,13 @@ done:
     return status;
 }
 
+void ks_null_basis_recount(const struct ks_null_basis *b, struct ks_null *null)
+{
+    size_t more = b->dimension > null->dimension ? b->dimension - null->dimension : 0;
+
+    null->dead = null->dead < more ? null->dead : more;
+}
+
 void ks_null_basis_free(struct ks_null_basis *b)
 {
     if (!b)

@@ -39,6 +39,9 @@ struct ks_null_basis {
  * caller frees. KS_MEMORY. */
 ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
                             struct ks_null_basis **basis);
+/* Where directions and dead coordinates depend on each other, counts no more dead ones than make
+ * the basis larger than the null space that the architecture implies. */
+void ks_null_basis_recount(const struct ks_null_basis *basis, struct ks_null *null);
 void ks_null_basis_free(struct ks_null_basis *basis); /* NULL is fine */
 
 /* The part of U' v that the coordinates [first, first + length) contribute, of which `v` [length]
