@@ -52,7 +52,8 @@ static double fraction(double a, double b, double x)
     double value = 1, c = 1 / TINY, d = 1, change = 0;
 
     for (long i = 1; i < MOST && !(fabs(change - 1) <= ACCURACY); i++) {
-        double j = (double)(i / 2), top = a + 2 * j;
+        long half = i / 2;
+        double j = (double)half, top = a + 2 * j;
         double term = i % 2 == 0 ? j * (b - j) * x / ((top - 1) * top)
                                  : -(a + j) * (a + b + j) * x / (top * (top + 1));
 

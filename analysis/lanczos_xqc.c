@@ -20,6 +20,7 @@ static double subtract_slice(size_t n, float c, const float *q, const float *p, 
 {
     double sum = 0;
 
+    assert(w || n == 0);
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < n; i++) {
         float x = w[i] - c * q[i];

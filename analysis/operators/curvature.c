@@ -160,9 +160,9 @@ static void compute(const struct curvature *h, struct worker *t, size_t pair, re
 
 /* A power of two that keeps products inside the range of float32 where the operator is tiny or
  * huge. The size a of the operator, of its block where only a layer is asked for, comes from a
- * float64 product of the first minibatch with a random vector of that block. What runs forward in a product is of the size stretch a^1/2, what runs back of
- * stretch a: a^-3/4 leaves them at equal distances from 1. What the vector itself is scaled by must
- * leave it in the range, too. */
+ * float64 product of the first minibatch with a random vector of that block. What runs forward in a
+ * product is of the size stretch a^1/2, what runs back of stretch a: a^-3/4 leaves them at equal
+ * distances from 1. What the vector itself is scaled by must leave it in the range, too. */
 static ks_status find_stretch(struct curvature *h)
 {
     static const double FAR = 40, MOST = 90; /* binary orders of magnitude */
@@ -172,12 +172,13 @@ static ks_status find_stretch(struct curvature *h)
     struct ks_rng rng = ks_rng_start(0, 0);
     struct ks_selection *block = NULL;
     double *v = NULL, *product, *part, order;
-    size_t n = first.critic.ensemble * first.critic.arch->parameters;
+    size_t n;
     ks_status status = KS_OK;
 
     h->stretch = 1;
     if (sizeof(real) == sizeof(double) || h->problem->minibatches == 0)
         return KS_OK;
+    n = first.critic.ensemble * first.critic.arch->parameters;
     first.minibatches = problem.minibatches = 1;
     problem.checkpoint = &first;
     problem.weight_decay = 0;

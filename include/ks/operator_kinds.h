@@ -12,12 +12,12 @@ struct ks_operator_kind {
     const char *name;
     ks_status (*new_f32)(const struct ks_problem *problem, struct ks_operator **a);
     ks_status (*new_f64)(const struct ks_problem *problem, struct ks_operator **a);
+    /* A bound of the rank, 0 where there is none; NULL: there never is. */
+    size_t (*rank)(const struct ks_problem *problem);
     bool wide;   /* products are float64 unless --precision says otherwise */
     bool decays; /* a weight decay adds mu2 I */
     /* D^-1/2 on both sides: coordinates without a second moment are left out (selection.h). */
     bool moving;
-    /* A bound of the rank, 0 where there is none; NULL: there never is. */
-    size_t (*rank)(const struct ks_problem *problem);
     bool spheres; /* curvature along the spheres of projected columns */
 };
 extern const struct ks_operator_kind ks_operator_kinds[];

@@ -2,6 +2,7 @@
  * can name one. */
 #include "ks/study_keys.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,6 +199,7 @@ static ks_status open_analysis(struct parser *p, const char *name)
     struct ks_study *s = p->study;
     int length = (int)strspn(name, ks_analysis_name_characters);
 
+    assert(s);
     if (length == 0 || length > KS_STUDY_NAME || name[length + strspn(name + length, " \t")] != ']')
         return ks_fail(KS_FORMAT,
                        "[analyze NAME]: expected a name of 1 to %d letters, digits, - and _, found "
