@@ -152,15 +152,14 @@ static void check_floor(const struct ks_null *null, double shift, double floor, 
     ks_spectrum_free(s);
 }
 
-/* 16 eps lambda_abs_max with the larger eps, or more where null directions show it: four times their
- * product, or four times what leaks of the largest product into their space. */
+/* The largest of what rounding makes of any vector, and, where null directions are known, four
+ * times their product and what leaks of the largest one. */
 static void test_noise_floor(void **state)
 {
     const struct ks_null measured = null_of(7, 0.002, 3), zero = null_of(7, 0, 3),
                          none = null_of(0, NAN, 3);
     const struct ks_null leaking = {.dimension = 7, .product = 0.002, .leak = 0.001, .dead = 3},
                          leak_alone = {.dimension = 7, .product = 0, .leak = 0.001, .dead = 3};
-    /* Directions whose products the architecture makes exact say nothing of other vectors. */
     const struct ks_null tiny = null_of(7, 1e-17, 3);
     const double by_epsilon = 16 * 4 * FLT_EPSILON;
 
@@ -172,7 +171,7 @@ static void test_noise_floor(void **state)
     check_floor(&leak_alone, 0, 4 * 0.001 * 4, 0);
     check_floor(&zero, 0, by_epsilon, 0);
     check_floor(&none, 0, by_epsilon, NAN);
-    check_floor(&tiny, 0, by_epsilon, 0.25e-17);
+    check_floor(&tiny, 0, by_epsilon, 0.25e-17); /* other vectors still have rounding */
 }
 
 /* What Lanczos in float64 makes of a zero eigenvalue that it has found, in units of eps
@@ -241,17 +240,18 @@ static void test_effective_bound_otherwise(void **state)
 {
     const double ritz[] = {-4, 1e-9, 2e-9, 0.5, 3}, w[] = {0.2, 0.2, 0.2, 0.2, 0.2};
     const struct ks_null null = null_of(2, 1e-8, 0), all = null_of(3, 1e-8, 2);
-    struct ks_summary_terms terms = {.n = 5, .epsilon = DBL_EPSILON, .null = &null};
+    struct ks_summary_terms terms = {.n = 5, .epsilon = FLT_EPSILON, .null = &null};
+    const double h = 16 * FLT_EPSILON * 4 / 2;
     struct ks_spectrum *s = spectrum_of(5, ritz, w);
 
     (void)state;
     assert_ok(ks_summary(s, &terms));
-    check(s, "kappa_effective_bound", 4 / (0.5 + 2e-8));
+    check(s, "kappa_effective_bound", 4 / (0.5 + h));
     ks_spectrum_free(s);
     s = spectrum_of(5, ritz, w);
     terms.shift = 0.5;
     assert_ok(ks_summary(s, &terms));
-    assert_close(ks_summary_get(s, "kappa_effective_bound"), 4 / 2.1e-8, 1e-3);
+    assert_close(ks_summary_get(s, "kappa_effective_bound"), 4 / (1e-9 + h), 1e-3);
     ks_spectrum_free(s);
     s = spectrum_of(5, ritz, w);
     terms = (struct ks_summary_terms){.n = 5, .epsilon = DBL_EPSILON};
