@@ -19,6 +19,21 @@ static const char *const TEXTS[] = {
 };
 enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 
+/* What is analyzed of a critic. */
+struct variant {
+    const char *operator;
+    int critic, layer;
+    double decay;
+};
+static const struct variant PLAIN = {"hessian", -1, -1, 0};
+static const struct variant VARIANTS[] = {
+    {"ggn", -1, -1, 0},      {"residual", -1, -1, 0},  {"preconditioned", -1, -1, 0},
+    {"manifold", -1, -1, 0}, {"hessian", 1, -1, 0},    {"hessian", -1, 4, 0},
+    {"ggn", 0, 1, 0},        {"hessian", -1, -1, 0.3}, {"preconditioned", 0, -1, 0.01},
+};
+static const char PROJECTED[] = "batchnorm\ndense 6 bias=no project=unit\nbatchnorm\nrelu\n"
+                                "dense 3 project=unit-kernel\nloss ce min=0 max=1\n";
+
 /* A problem, its dense matrix [n, n] in float64, and the basis of its null space. */
 struct setting {
     struct ks_checkpoint *c;
@@ -56,25 +71,68 @@ static double largest_eigenvalue(size_t n, const double *matrix)
     return largest;
 }
 
-static void set_up(const char *text, bool single, struct setting *s)
+/* Projected columns with norm 1, and a second moment. */
+static void settle_training(struct ks_checkpoint *c)
+{
+    size_t n = c->critic.ensemble * c->critic.arch->parameters;
+    struct ks_rng rng = ks_rng_start(43, 0);
+
+    for (size_t e = 0; e < c->critic.ensemble; e++)
+        for (size_t i = 0; i < c->critic.arch->n_layers; i++) {
+            const struct ks_layer *l = &c->critic.arch->layer[i];
+
+            for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {
+                double *column = c->critic.w + e * c->critic.arch->parameters + l->offset + j;
+                double norm = cblas_dnrm2((int)l->sphere_rows, column, (int)l->out);
+
+                cblas_dscal((int)l->sphere_rows, 1 / norm, column, (int)l->out);
+            }
+        }
+    assert_ok(ks_alloc(n, sizeof *c->adam_v, &c->adam_v));
+    for (size_t i = 0; i < n; i++)
+        c->adam_v[i] = i % 9 == 0 ? 0 : exp(ks_rng_normal(&rng));
+    c->adam_step = 50;
+}
+
+static void block_of(const struct setting *s, bool single, struct ks_operator **a)
+{
+    struct ks_operator *all;
+
+    assert_ok((single ? s->kind->new_f32 : s->kind->new_f64)(&s->q, &all));
+    assert_ok(ks_block_new(all, s->space->selection, a));
+    assert_ok(ks_operator_prepare(*a, 1 << 24));
+}
+
+static void set_up_variant(const char *text, const struct variant *v, bool single,
+                           struct setting *s)
 {
     struct ks_operator *exact;
     bool *dead;
 
-    *s = (struct setting){.c = make(text, 2), .kind = HESSIAN};
+    *s = (struct setting){.c = make(text, 2), .kind = ks_operator_kind_find(v->operator)};
+    settle_training(s->c);
     s->q = whole(s->c);
+    s->q.critic = v->critic;
+    s->q.layer = v->layer;
+    s->q.weight_decay = v->decay;
     s->space = predict(&s->q, s->kind);
     s->n = s->space->selection->n;
-    assert_ok(prepared(single ? s->kind->new_f32 : s->kind->new_f64, &s->q, &s->a));
-    assert_ok(prepared(s->kind->new_f64, &s->q, &exact));
+    block_of(s, single, &s->a);
+    block_of(s, false, &exact);
     s->matrix = dense_of(exact);
     ks_operator_free(exact);
     s->abs_max = largest_eigenvalue(s->n, s->matrix);
     dead = calloc(s->n, sizeof *dead);
     for (size_t i = 0; i < s->n; i++)
         dead[i] = cblas_dnrm2((int)s->n, s->matrix + i * s->n, 1) == 0;
-    assert_ok(ks_null_basis_new(s->space, dead, &s->basis));
+    if (s->space->shift == 0)
+        assert_ok(ks_null_basis_new(s->space, dead, &s->basis));
     free(dead);
+}
+
+static void set_up(const char *text, bool single, struct setting *s)
+{
+    set_up_variant(text, &PLAIN, single, s);
 }
 
 static void tear_down(struct setting *s)
@@ -89,8 +147,11 @@ static void tear_down(struct setting *s)
 /* v -> (I - P_Z) v */
 static void remove_null(const struct ks_null_basis *b, double *v)
 {
-    double *c = calloc(b->n_directions + 1, sizeof *c);
+    double *c;
 
+    if (!b)
+        return;
+    c = calloc(b->n_directions + 1, sizeof *c);
     ks_null_basis_multiply(b, 0, b->n, v, c);
     ks_null_basis_solve(b, c);
     ks_null_basis_remove(b, c, 0, b->n, v);
@@ -179,13 +240,13 @@ static struct ks_lanczos *run(const struct setting *s, size_t order, uint64_t pr
     return l;
 }
 
-static void check(const char *text, bool single, bool single_basis)
+static void check(const char *text, const struct variant *v, bool single, bool single_basis)
 {
     double bound, *image, brute = INFINITY;
     struct ks_certificates c;
     struct setting s;
 
-    set_up(text, single, &s);
+    set_up_variant(text, v, single, &s);
     bound = (single || single_basis ? 1e-5 : 1e-11) * s.abs_max;
 
     assert_ok(ks_certificates_new(s.n, s.n, 2, 20, 10, s.basis, &c));
@@ -229,9 +290,13 @@ static void test_against_dense(void **state)
 {
     (void)state;
     for (size_t t = 0; t < N_TEXTS; t++) {
-        check(TEXTS[t], false, false);
-        check(TEXTS[t], true, false);
-        check(TEXTS[t], true, true);
+        check(TEXTS[t], &PLAIN, false, false);
+        check(TEXTS[t], &PLAIN, true, false);
+        check(TEXTS[t], &PLAIN, true, true);
+    }
+    for (size_t t = 0; t < sizeof VARIANTS / sizeof *VARIANTS; t++) {
+        check(PROJECTED, &VARIANTS[t], false, false);
+        check(PROJECTED, &VARIANTS[t], true, false);
     }
 }
 
