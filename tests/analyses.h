@@ -4,6 +4,7 @@
 #define KS_TEST_ANALYSES_H
 
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -162,14 +163,17 @@ static inline size_t analysis_null(const struct analysis *o)
     return o->basis && !o->certificates.refuted ? o->basis->dimension : 0;
 }
 
-/* The matrix [n, n] of the operator in float64 or float32. The caller frees. */
-static inline ks_status analysis_matrix(const struct analysis *o, bool single, double **matrix)
+/* The matrix [n, n] of the operator in float64 or float32. The caller frees. *asymmetry: the
+ * largest difference of an entry from that across the diagonal, which is rounding. */
+static inline ks_status analysis_matrix(const struct analysis *o, bool single, double **matrix,
+                                        double *asymmetry)
 {
     struct ks_operator *a = NULL;
     double *unit = NULL;
     ks_status status = KS_OK;
 
     *matrix = NULL;
+    *asymmetry = 0;
     KS_GO(analysis_operator(o, single, &a));
     KS_GO(ks_alloc(a->n, sizeof *unit, &unit));
     KS_GO(ks_alloc(a->n * a->n, sizeof **matrix, matrix));
@@ -179,9 +183,12 @@ static inline ks_status analysis_matrix(const struct analysis *o, bool single, d
         unit[j] = 0;
     }
     for (size_t j = 0; j < a->n; j++)
-        for (size_t i = 0; i < j; i++)
-            (*matrix)[i * a->n + j] = (*matrix)[j * a->n + i] = (*matrix)[i * a->n + j] / 2 +
-                                                                (*matrix)[j * a->n + i] / 2;
+        for (size_t i = 0; i < j; i++) {
+            double *upper = &(*matrix)[i * a->n + j], *lower = &(*matrix)[j * a->n + i];
+
+            *asymmetry = fmax(*asymmetry, fabs(*upper - *lower));
+            *upper = *lower = *upper / 2 + *lower / 2;
+        }
 done:
     free(unit);
     ks_operator_free(a);

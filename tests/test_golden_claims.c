@@ -49,7 +49,7 @@ static void judge_checkpoint(const char *name, const struct ks_checkpoint *c, co
 {
     static const size_t orders[] = {3, 12, 30, 61, 100};
 
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i += t->n > 500 ? 3 : 1)
+    for (size_t i = 0; i<sizeof orders / sizeof *orders; i += t->n> 500 ? 3 : 1)
         for (size_t run = 0; run < 4; run++) {
             struct analysis o = {.kind = &ks_operator_kinds[0],
                                  .problem = problem_of(c),
@@ -201,7 +201,7 @@ static void test_offset(void **state)
         struct ks_rng rng = ks_rng_start(77, k);
         struct analysis o = {.kind = &ks_operator_kinds[0], .problem = problem_of(c)};
         size_t n = c->critic.arch->parameters;
-        double *matrix, *value = malloc(n * sizeof *value);
+        double asymmetry, *matrix, *value = malloc(n * sizeof *value);
         struct truth t;
 
         for (size_t i = 0; i < n; i++)
@@ -211,7 +211,7 @@ static void test_offset(void **state)
         for (size_t i = 0; i < ROWS; i++)
             c->target[i] = ks_rng_normal(&rng);
         assert_ok(ks_selection_new(&o.problem, false, &o.selection));
-        assert_ok(analysis_matrix(&o, false, &matrix));
+        assert_ok(analysis_matrix(&o, false, &matrix, &asymmetry));
         analysis_clear(&o);
         assert_int_equal(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (int)n, matrix, (int)n, value),
                          0);

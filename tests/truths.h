@@ -29,10 +29,12 @@ static inline double float32_error(size_t n, const double *matrix, const double 
 static inline ks_status truth_find(const struct analysis *o, struct truth *t)
 {
     size_t n = o->selection->n;
-    double *matrix = NULL, *rounded = NULL, *value = malloc(n * sizeof *value), unit = 0, float32;
+    double *matrix = NULL, *rounded = NULL, *value = malloc(n * sizeof *value), unit = 0, float32,
+           asymmetry;
 
-    KS_TRY(analysis_matrix(o, false, &matrix));
-    KS_TRY(analysis_matrix(o, true, &rounded));
+    KS_TRY(analysis_matrix(o, false, &matrix, &asymmetry));
+    KS_TRY(analysis_matrix(o, true, &rounded, &unit));
+    unit = 0;
     float32 = float32_error(n, matrix, rounded);
     free(rounded);
     for (size_t i = 0; i < n * n; i++)
@@ -47,6 +49,7 @@ static inline ks_status truth_find(const struct analysis *o, struct truth *t)
         t->value[i] *= unit, t->size[i] *= unit;
     t->abs_max *= unit;
     t->tolerance = 1e-12 * t->abs_max;
+    t->tolerance = fmax(t->tolerance, 10 * asymmetry);
     if (isfinite(float32))
         t->tolerance = fmax(t->tolerance, 1e-7 * float32);
     /* Products along a normal are what is left of much larger ones. */
