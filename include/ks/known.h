@@ -18,7 +18,7 @@ struct ks_known {
     double outer;     /* and at most that, with 99.5% confidence                              */
     double h;         /* half the noise floor: what rounding may have moved an eigenvalue by  */
     double error;     /* largest error of a product found, |A32 y - A64 y| / |y|; NaN: not looked */
-    bool unresolved;    /* the products are so wrong that no interval can be given              */
+    bool unresolved;  /* the products are so wrong that no interval can be given              */
     double noise_floor; /* an |eigenvalue| below it cannot be told from zero                    */
     size_t null;        /* d: dimension of the explicit null space, all of it projected out of
                          * sigma; 0: none is known                                              */
