@@ -451,6 +451,7 @@ static struct ks_summary_terms find_terms(const struct ks_analysis *o, const str
         .null = &job->null,
         .rank = o->kind->rank ? o->kind->rank(&job->subject.problem) : 0,
         .exact_error = job->exact_error,
+        .gradient = o->gradient_probe,
         .certificates = takes_vectors(o) ? &job->certificates : NULL,
         .unweighted = o->compat};
 }

@@ -174,7 +174,19 @@ ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_known *known,
     return add_shares(s, suffix, &shares);
 }
 
-ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known *known)
+/* A gradient of zero has a norm, and no shares. */
+static ks_status add_zero_gradient(struct ks_spectrum *s)
+{
+    const struct ks_ratio none = {NAN, NAN};
+
+    KS_TRY(add_ratio(s, "kappa_gradient_90", "", &none));
+    KS_TRY(add_ratio(s, "kappa_gradient_50", "", &none));
+    KS_TRY(add(s, "gradient_top_share", "", "", NAN));
+    KS_TRY(add(s, "gradient_curvature", "", "", NAN));
+    return add(s, "gradient_norm", "", "", 0);
+}
+
+ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known *known, bool asked)
 {
     size_t last = s->probes - 1, row = last * s->order;
     struct ks_share_probe probe;
@@ -183,7 +195,7 @@ ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known
     bool certified = known->certified && c->gradient;
 
     if (!s->gradient)
-        return KS_OK;
+        return asked ? add_zero_gradient(s) : KS_OK;
     probe = (struct ks_share_probe){.steps = (size_t)s->steps[last],
                                     .alpha = s->alpha + row,
                                     .beta = s->beta + row,

@@ -210,7 +210,7 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_summary_term
             KS_GO(add(s, error, f->name, "_se"));
     }
     if (!published && part == 0)
-        KS_GO(ks_intervals_add_gradient(s, &known));
+        KS_GO(ks_intervals_add_gradient(s, &known, terms->gradient));
     if (!published)
         KS_GO(ks_intervals_add(s, &known, probe, suffix));
     if (!published)

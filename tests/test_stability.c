@@ -104,13 +104,31 @@ static void test_gradient_probe(void **state)
     ks_spectrum_free(without);
 }
 
+/* A critic that fits its targets has no gradient to start at. */
+static void test_zero_gradient(void **state)
+{
+    struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
+    struct ks_spectrum *s;
+
+    (void)state;
+    memset(c->critic.w, 0, ENSEMBLE * IN * sizeof *c->critic.w);
+    memset(c->target, 0, MINIBATCHES * LOSS_ROWS * sizeof *c->target);
+    assert_ok(ks_checkpoint_write(file("fitted"), c, false));
+    ks_checkpoint_free(c);
+    s = spectrum("fitted", "--order 3 --start gradient");
+    assert_int_equal(s->probes, 1);
+    assert_close(ks_summary_get(s, "gradient_norm"), 0, 0);
+    assert_non_null(ks_attribute_find(&s->summary, "kappa_gradient_90_lower"));
+    assert_true(isnan(ks_summary_get(s, "kappa_gradient_90_lower")));
+    ks_spectrum_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threshold),
-        cmocka_unit_test(test_ratio),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_gradient_probe),
+        cmocka_unit_test(test_threshold),     cmocka_unit_test(test_ratio),
+        cmocka_unit_test(test_constants),     cmocka_unit_test(test_gradient_probe),
+        cmocka_unit_test(test_zero_gradient),
     };
 
     return cmocka_run_group_tests(tests, write_critics, scratch_remove);

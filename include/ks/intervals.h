@@ -3,6 +3,7 @@
 #ifndef KS_INTERVALS_H
 #define KS_INTERVALS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ks/error.h"
@@ -18,7 +19,9 @@ ks_status ks_intervals_add(struct ks_spectrum *spectrum, const struct ks_known *
                            const struct ks_probe *probe, const char *suffix);
 
 /* Adds kappa_gradient_90 and _50 (_lower, _upper), gradient_top_share, gradient_curvature and
- * gradient_norm where the last probe starts at the gradient. */
-ks_status ks_intervals_add_gradient(struct ks_spectrum *spectrum, const struct ks_known *known);
+ * gradient_norm where the last probe starts at the gradient; where one was asked for and the
+ * gradient is zero, a norm of 0, all others NaN. */
+ks_status ks_intervals_add_gradient(struct ks_spectrum *spectrum, const struct ks_known *known,
+                                    bool asked);
 
 #endif

@@ -24,6 +24,7 @@ struct ks_summary_terms {
     size_t rank; /* the rank of the operator is at most that; 0: no bound is known          */
     double
         exact_error; /* of an exact spectrum: the norm of the error of its products, 0 in float64 */
+    bool gradient;   /* a probe at the gradient was asked for; there is none where that is zero */
     const struct ks_certificates *certificates; /* NULL: none were formed                       */
     /* The published code's Lanczos process: weights of leading parts are made alike, as those of
      * the whole must be already (ks_summary_unweight), and figures that need weights or an
