@@ -256,6 +256,31 @@ static void print_quantile(FILE *out, const struct claim *c)
     }
 }
 
+/* With a probe at the gradient: lambda_abs_max over the size above which 90% of its energy lies. */
+static void print_gradient(FILE *out, const struct claim *c)
+{
+    double lower = ks_summary_get(c->s, "kappa_gradient_90_lower");
+    double upper = ks_summary_get(c->s, "kappa_gradient_90_upper");
+
+    if (!c->s->gradient || isnan(lower))
+        return;
+    if (isnan(upper) && !(lower > 1)) {
+        fprintf(
+            out,
+            " How small the |eigenvalues| are above which 90%% of the gradient's energy lies is "
+            "not resolved at m = %zu.",
+            c->steps);
+        return;
+    }
+    fprintf(out, " 90%% of the gradient's energy lies above a size that is below the largest by a "
+                 "factor of ");
+    print_number(out, lower, DOWN);
+    fputs(isnan(upper) ? " or more" : " to ", out);
+    if (!isnan(upper))
+        print_number(out, upper, UP);
+    fprintf(out, " (%s).", confidence(c));
+}
+
 static void print_kappa(FILE *out, const struct claim *c, bool ritz)
 {
     double kappa = ks_summary_get(c->s, "kappa"), before = ks_summary_get(c->s, "kappa_m30");
@@ -331,6 +356,7 @@ static void print_claim(FILE *out, const struct claim *c)
     print_directions(out, c);
     print_conditions(out, c);
     print_quantile(out, c);
+    print_gradient(out, c);
     print_kappa(out, c, !c->exact);
     print_error(out, c);
 }

@@ -292,6 +292,38 @@ static void test_quantile(void **state)
                    "not resolved at m = 2.");
 }
 
+/* A probe at the gradient has a sentence, with as much as was resolved. */
+static void test_gradient(void **state)
+{
+    static const struct {
+        double lower, upper;
+        const char *words;
+    } cases[] = {
+        {5.129, 7.121,
+         "90% of the gradient's energy lies above a size that is below the largest by "
+         "a factor of 5.12 to 7.13 (99% interval). The paper's"},
+        {5.129, NAN, "largest by a factor of 5.12 or more (99% interval). The paper's"},
+        {1, NAN, "above which 90% of the gradient's energy lies is not resolved at m = 30."},
+    };
+    struct diagonal d = {.n = N, .value = value};
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = 1 + (double)i / N;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct certified *e = estimate_certified(&d, 30, 2, 5, NULL, 0, true);
+        const struct ks_claim_terms terms = terms_of("hessian", &e->terms);
+
+        e->s->gradient = true; /* the second of its probes */
+        assert_ok(
+            ks_attribute_add_number(&e->s->summary, "kappa_gradient_90_lower", cases[k].lower));
+        assert_ok(
+            ks_attribute_add_number(&e->s->summary, "kappa_gradient_90_upper", cases[k].upper));
+        says(e->s, &terms, cases[k].words);
+        certified_free(e);
+    }
+}
+
 /* What the published code's process leaves is no basis for a bound, even where there are as many
  * Ritz values as eigenvalues. */
 static void test_published_process(void **state)
@@ -366,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_names),         cmocka_unit_test(test_normals),
         cmocka_unit_test(test_quantile),      cmocka_unit_test(test_published_process),
         cmocka_unit_test(test_product_error), cmocka_unit_test(test_outward),
+        cmocka_unit_test(test_gradient),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
