@@ -7,7 +7,8 @@
 #include "ks/options.h"
 
 /* Where files go and how summaries are printed is the study's business. */
-static const char *const refused[] = {"out", "json", "csv", "apply", "output", "gradient", "name", "layers"};
+static const char *const refused[] = {"out",    "json",     "csv",  "apply",
+                                      "output", "gradient", "name", "layers"};
 
 static const struct poptOption *find_option(const char *key)
 {
