@@ -2,6 +2,7 @@
 #
 #   MUJOCO_DIR, DM_CONTROL_DIR   installations that are already there (default: build/deps)
 #   BUILD                        where everything is built
+#   JOBS                         test programs that run side by side (default: one per processor)
 
 # Words of make and of compilers end at spaces.
 ifneq ($(filter-out 0 1,$(words $(CURDIR)) $(words $(MUJOCO_DIR)) $(words $(DM_CONTROL_DIR))),)
@@ -9,6 +10,7 @@ $(error no path here may have a space: $(CURDIR), MUJOCO_DIR=$(MUJOCO_DIR), DM_C
 endif
 
 BUILD ?= build
+JOBS  ?= $(shell nproc)
 DEPS  := build/deps
 export MUJOCO_DIR     ?= $(CURDIR)/$(DEPS)/mujoco
 export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
@@ -81,8 +83,9 @@ $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(library)
 test: deps
 	@$(MAKE) --no-print-directory run-tests
 run-tests: $(tests) $(programs)
-	@failed=; for t in $(tests); do OMP_WAIT_POLICY=passive KS_BIN=$(BUILD)/bin $$t || failed="$$failed $$t"; done; \
-	    [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
+	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive KS_BIN=$(BUILD)/bin \
+	    FAILED=$(BUILD)/tests/failed xargs -n 1 -P $(JOBS) tests/one.sh
+	@[ ! -s $(BUILD)/tests/failed ] || { echo failed: $$(cat $(BUILD)/tests/failed) >&2; exit 1; }
 study: all
 	$(BUILD)/bin/kappascope study quick
 
