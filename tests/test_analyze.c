@@ -443,6 +443,29 @@ static void test_breakdown(void **state)
     ks_checkpoint_free(c);
 }
 
+/* Inputs far from zero pass a relu before a batchnorm takes their mean out: in float32 what is left
+ * is rounding, which is said, with the layer. */
+static void test_wrong_products(void **state)
+{
+    struct ks_checkpoint *c = make("dense 6\nrelu\nbatchnorm\nrelu\ndense 1\nloss mse\n");
+
+    (void)state;
+    for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
+        c->input[i] += 1e6;
+    assert_ok(ks_checkpoint_write(file("offset"), c, false));
+    assert_runs("--order 20 offset.h5");
+    assert_non_null(strstr(complained, "offset.h5: float32 products are wrong by "));
+    assert_non_null(strstr(complained, " of the largest |eigenvalue|, most of all in layer "
+                                       "00_dense of critic "));
+    assert_non_null(strstr(printed, " The float32 products are wrong by up to "));
+    assert_runs("--order 20 -q offset.h5");
+    assert_string_equal(complained, "");
+    assert_runs("--order 20 --precision f64 offset.h5");
+    assert_null(strstr(complained, "wrong"));
+    assert_null(strstr(printed, "wrong"));
+    ks_checkpoint_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_spectrum_file),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_breakdown),
+        cmocka_unit_test(test_wrong_products),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
