@@ -96,7 +96,7 @@ bool ks_complete(const struct ks_spectrum *s, const struct ks_summary_terms *t, 
     double floor = ks_summary_get(s, "noise_floor");
 
     *upper = 0;
-    if (null.rank > null.directions || null.directions >= t->n || !(floor >= 0) ||
+    if (null.directions >= t->n || !(floor >= 0) ||
         isnan(ks_summary_get(s, "directions_1e2"))) /* the products are too far off */
         return false;
     if (!s->alpha)

@@ -443,6 +443,24 @@ static void test_breakdown(void **state)
     ks_checkpoint_free(c);
 }
 
+/* Where an outlier is many equal eigenvalues kurtosis_spectral is absent, but not its column. */
+static void test_absent_figure(void **state)
+{
+    struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
+    struct ks_spectrum *s;
+
+    (void)state;
+    for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
+        c->input[i] = i % IN == 0;
+    assert_ok(ks_checkpoint_write(file("two"), c, false)); /* with the decay: two eigenvalues */
+    s = spectrum("two", "--probes 8 --weight-decay 1");
+    assert_null(ks_attribute_find(&s->summary, "kurtosis_spectral"));
+    assert_runs("--csv --probes 8 --weight-decay 1 two.h5 bn+ce.h5");
+    check_csv();
+    ks_spectrum_free(s);
+    ks_checkpoint_free(c);
+}
+
 /* Inputs far from zero pass a relu before a batchnorm takes their mean out: in float32 what is left
  * is rounding, which is said, with the layer. */
 static void test_wrong_products(void **state)
@@ -481,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_spectrum_file),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_breakdown),
+        cmocka_unit_test(test_absent_figure),
         cmocka_unit_test(test_wrong_products),
     };
 
