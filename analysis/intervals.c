@@ -107,7 +107,8 @@ static ks_status find_exact(const struct ks_known *k, const struct ks_probe *p,
                                                   (double)count_above(p, x + slack), (double)most};
     }
     for (size_t i = 0; i < KS_QUANTILES; i++)
-        shares->kappa_q[i] = exact_quantile(k, size, (k->n * ks_quantile_percent[i] + 99) / 100);
+        shares->kappa_q[i] = exact_quantile(k, size,
+                                            (p->steps * ks_quantile_percent[i] + 99) / 100);
     shares->zero_mass = (struct ks_share){1 - (double)count_above(p, 2 * k->h) / n,
                                           1 - (double)count_above(p, k->h) / n,
                                           1 - (double)count_above(p, 3 * k->h) / n};

@@ -75,6 +75,7 @@ static size_t check_zeros(const struct ks_problem *q, const char *name)
     struct ks_null null;
 
     assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    ks_null_clear(&null);
     assert_ok(ks_exact(a, NULL, NULL, s));
     assert_int_equal(zeros(q->checkpoint->critic.text, a->n, s->ritz), null.dimension + null.dead);
     assert_int_equal(null.dimension, space->dimension);
@@ -260,6 +261,7 @@ static double zeros_of(const struct ks_problem *q, const struct ks_operator_kind
     double ratio = 0, floor, within = 0;
 
     assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    ks_null_clear(&null);
     assert_ok(ks_exact(a, NULL, NULL, s));
     assert_ok(ks_summary(s, &terms));
     floor = ks_summary_get(s, "noise_floor");

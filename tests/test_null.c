@@ -61,6 +61,7 @@ static struct ks_null measure(const char *text, const struct ks_problem *q,
 
     check_directions(text, space, a, bound);
     assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    ks_null_clear(&null);
     assert_int_equal(null.dimension, space->dimension);
     if (null.dimension > 0)
         assert_true(null.product >= 0 && null.product <= bound); /* 0: a bias before a batchnorm */
@@ -103,6 +104,7 @@ static struct ks_null check_zeros(const char *text, const struct ks_problem *q)
     size_t count = zero_eigenvalues(text, a, &largest);
 
     assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    ks_null_clear(&null);
     assert_int_equal(count, null.dimension + null.dead);
     check_operators(text, *q, largest, null);
     ks_operator_free(a);
@@ -200,6 +202,7 @@ static void test_one_column(void **state)
     for (size_t i = 0; i < space->n_families; i++)
         assert_true(space->family[i].count > 0);
     assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
+    ks_null_clear(&null);
     assert_int_equal(null.dimension, 2 * (IN + 1 + 2));
     ks_operator_free(a);
     release(space);
@@ -228,6 +231,7 @@ static void test_products(void **state)
 
     (void)state;
     assert_ok(ks_null_measure(space, &a, count, &products, &null));
+    ks_null_clear(&null);
     assert_int_equal(products, 2 + 1); /* nothing is left of their images to try */
     assert_int_equal(ks_null_products(space), 2 + 1 + 1);
     assert_int_equal(d.products, products);
@@ -237,6 +241,7 @@ static void test_products(void **state)
     for (size_t i = 0; i < d.n; i++) /* the last family found is the first dense's */
         value[i] = i < space->family[0].offset ? 1 : -3;
     assert_ok(ks_null_measure(space, &a, NULL, NULL, &null));
+    ks_null_clear(&null);
     assert_close(null.product, 3, 1e-14);
     assert_int_equal(null.dead, 0);
     for (int turn = 0; turn < 2; turn++) { /* whose squares leave the range of a double */
@@ -245,12 +250,15 @@ static void test_products(void **state)
         for (size_t i = 0; i < d.n; i++)
             value[i] = size;
         assert_ok(ks_null_measure(space, &a, NULL, NULL, &null));
+        ks_null_clear(&null);
         assert_close(null.product, size, 1e-14 * size);
     }
     d.fail_at = d.products + 2;
     assert_fails(ks_null_measure(space, &a, NULL, NULL, &null), KS_IO, "own words");
+    ks_null_clear(&null);
     d.nan_at = d.products + 3;
     assert_fails(ks_null_measure(space, &a, NULL, NULL, &null), KS_NUMBER, "NaN");
+    ks_null_clear(&null);
     release(space);
     ks_checkpoint_free(c);
     c = make("dense 4\nrelu\ndense 1\nloss mse\n", 1);
@@ -259,6 +267,7 @@ static void test_products(void **state)
     d.n = a.n = space->selection->n;
     products = 0;
     assert_ok(ks_null_measure(space, &a, count, &products, &null));
+    ks_null_clear(&null);
     assert_int_equal(products, 1);
     assert_int_equal(null.dimension, 0);
     assert_true(isnan(null.product) && isnan(null.leak));
@@ -282,12 +291,13 @@ static void test_out_of_memory(void **state)
     (void)state;
     for (size_t n = 1; status != KS_OK; n++) {
         struct ks_null_space *space;
-        struct ks_null null;
+        struct ks_null null = {.is_dead = NULL};
 
         ks_alloc_fail_at(n);
         status = ks_null_space_new(&q, HESSIAN, selection, &space);
         if (status == KS_OK)
             status = ks_null_measure(space, &a, NULL, NULL, &null);
+        ks_null_clear(&null);
         ks_null_space_free(space);
         assert_true(status == KS_OK ? n > 8 : status == KS_MEMORY);
     }
