@@ -140,6 +140,27 @@ static void test_manifold_layers(void **state)
     ks_checkpoint_free(c);
 }
 
+/* The directions of which every part has had a gradient. Rounding decides whether the gradient of a
+ * bias before a batchnorm is exactly zero. */
+static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
+{
+    size_t count = 0, *at = calloc(s->selection->of, sizeof *at);
+    double *value = calloc(s->selection->of, sizeof *value);
+
+    for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
+        for (size_t e = 0; e < s->critics; e++)
+            for (size_t k = 0; k < f->count; k++) {
+                size_t n = ks_null_space_entries(s, f, e, k, at, value), moving = 0;
+
+                for (size_t i = 0; i < n; i++)
+                    moving += adam_v[at[i]] > 0;
+                count += moving == n;
+            }
+    free(at);
+    free(value);
+    return count;
+}
+
 /* The same directions as the Hessian's, but those of a unit that never had a gradient, and of which
  * a part had none; with a weight decay none at all. */
 static void test_preconditioned(void **state)
@@ -151,7 +172,7 @@ static void test_preconditioned(void **state)
         struct ks_null_space *hessian = predict(&q, HESSIAN);
 
         remember(&q, c, false);
-        assert_int_equal(check_zeros(&q, "preconditioned"), hessian->dimension);
+        assert_int_equal(check_zeros(&q, "preconditioned"), with_gradient(hessian, c->adam_v));
         q.weight_decay = 0.3;
         assert_int_equal(check_zeros(&q, "preconditioned"), 0);
         release(hessian);
