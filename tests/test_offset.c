@@ -186,6 +186,7 @@ static void test_constant_inputs(void **state)
         assert_ok(prepared(single ? HESSIAN->new_f32 : HESSIAN->new_f64, &q, &a));
         assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
         assert_int_equal(null.dead, 12);
+        ks_null_clear(&null);
         ks_operator_free(a);
         release(space);
     }
