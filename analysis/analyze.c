@@ -6,146 +6,152 @@
 #include <jansson.h>
 #include <omp.h>
 
-#include "ks/apply.h"
-#include "ks/blas.h"
-#include "ks/density.h"
-#include "ks/describe.h"
-#include "ks/h5.h"
-#include "ks/job.h"
-#include "ks/memory.h"
-#include "ks/options.h"
-#include "ks/outputs.h"
-#include "ks/program.h"
-#include "ks/report.h"
-#include "ks/say.h"
-#include "ks/stability.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "core/program.h"
+#include "core/say.h"
+#include "io/h5.h"
+#include "lanczos/density.h"
+#include "program/analysis.h"
+#include "program/apply.h"
+#include "program/options_table.h"
+#include "program/outputs.h"
+#include "program/provenance.h"
+#include "program/report.h"
+#include "statistics/stability.h"
 
-static ks_status finish(const struct ks_analysis *o, struct ks_job *job, struct ks_report *report)
+static ks_status finish(const struct ks_options *o, struct ks_analysis *analysis,
+                        struct ks_report *report)
 {
-    const struct ks_summary_terms terms = ks_job_terms(o, job);
+    const struct ks_statistics_terms terms = ks_analysis_terms(o, analysis);
 
-    KS_TRY(ks_summary(job->spectrum, &terms));
-    KS_TRY(ks_stability_add(o, &job->subject, job->spectrum));
-    KS_TRY(ks_density(job->spectrum));
-    KS_TRY(ks_describe_probes(terms.certificates, job->spectrum));
-    KS_TRY(ks_describe(o, &job->subject, &terms, job->spectrum));
-    ks_job_say_error(o, job);
-    KS_TRY(ks_spectrum_write(job->output, job->spectrum));
-    return ks_report_add(report, job->path, job->spectrum);
+    KS_TRY(ks_statistics(analysis->spectrum, &terms));
+    KS_TRY(ks_stability_add(o, &analysis->subject, analysis->spectrum));
+    KS_TRY(ks_density(analysis->spectrum));
+    KS_TRY(ks_provenance_probes(terms.certificates, analysis->spectrum));
+    KS_TRY(ks_provenance_spectrum(o, &analysis->subject, &terms, analysis->spectrum));
+    ks_analysis_say_error(o, analysis);
+    KS_TRY(ks_spectrum_write(analysis->output, analysis->spectrum));
+    return ks_report_add(report, analysis->path, analysis->spectrum);
 }
 
-static ks_status analyze(const struct ks_analysis *o, struct ks_job *job, struct ks_report *report)
+static ks_status analyze(const struct ks_options *o, struct ks_analysis *analysis,
+                         struct ks_report *report)
 {
     size_t start = ks_alloc_total();
-    const struct ks_team *world = job->world;
+    const struct ks_team *world = analysis->world;
 
-    KS_TRY(
-        ks_team_agree(world, ks_job_leads(job) ? ks_output_check(job->output, job->path) : KS_OK));
-    KS_TRY(ks_job_read(o, job));
-    KS_TRY(ks_team_agree(world, ks_job_pose(o, job)));
-    KS_TRY(ks_job_prepare(o, start, job));
-    KS_TRY(ks_job_name_basis(o, job));
-    KS_TRY(ks_job_run(o, job));
-    return ks_team_agree(world, ks_job_leads(job) ? finish(o, job, report) : KS_OK);
+    KS_TRY(ks_team_agree(world, ks_analysis_leads(analysis)
+                                    ? ks_output_check(analysis->output, analysis->path)
+                                    : KS_OK));
+    KS_TRY(ks_analysis_read(o, analysis));
+    KS_TRY(ks_team_agree(world, ks_analysis_pose(o, analysis)));
+    KS_TRY(ks_analysis_prepare(o, start, analysis));
+    KS_TRY(ks_analysis_name_basis(o, analysis));
+    KS_TRY(ks_analysis_run(o, analysis));
+    return ks_team_agree(world, ks_analysis_leads(analysis) ? finish(o, analysis, report) : KS_OK);
 }
 
 /* --- --layers: one block after the other --- */
 
 /* Poses the problem of one layer's block; what the block before it has is freed. */
-static ks_status pose_layer(const struct ks_analysis *o, size_t row, struct ks_job *job)
+static ks_status pose_layer(const struct ks_options *o, size_t row, struct ks_analysis *analysis)
 {
-    struct ks_analysis one = *o;
+    struct ks_options one = *o;
 
-    ks_job_clear_block(job);
-    one.layer = (int)job->rows[row].number;
-    return ks_job_pose(&one, job);
+    ks_analysis_clear_block(analysis);
+    one.layer = (int)analysis->rows[row].number;
+    return ks_analysis_pose(&one, analysis);
 }
 
 /* The layers, the products of all of them, and the dimension of the largest, which decides what
  * memory is left. */
-static ks_status plan_layers(const struct ks_analysis *o, struct ks_job *job, size_t *products,
-                             size_t *largest)
+static ks_status plan_layers(const struct ks_options *o, struct ks_analysis *analysis,
+                             size_t *products, size_t *largest)
 {
-    size_t probes = (o->probes + job->groups - 1) / job->groups;
+    size_t probes = (o->probes + analysis->groups - 1) / analysis->groups;
 
-    KS_TRY(ks_job_pose(o, job)); /* of all layers: it says which critics there are */
-    KS_TRY(ks_layers_new(&job->subject.problem, o->kind->moving, &job->n_rows, &job->rows));
+    KS_TRY(ks_analysis_pose(o, analysis)); /* of all layers: it says which critics there are */
+    KS_TRY(ks_layers_new(&analysis->subject.problem, o->kind->moving, &analysis->n_rows,
+                         &analysis->rows));
     *products = *largest = 0;
-    for (size_t i = 0; i < job->n_rows; i++) {
-        size_t n = job->rows[i].dimension;
+    for (size_t i = 0; i < analysis->n_rows; i++) {
+        size_t n = analysis->rows[i].dimension;
 
-        KS_TRY(pose_layer(o, i, job));
+        KS_TRY(pose_layer(o, i, analysis));
         *largest = n > *largest ? n : *largest;
-        *products += probes * (n < o->order ? n : o->order) + ks_null_products(job->space);
+        *products += probes * (n < o->order ? n : o->order) + ks_null_products(analysis->space);
     }
     return KS_OK;
 }
 
-static ks_status analyze_layer(const struct ks_analysis *o, size_t row, struct ks_job *job)
+static ks_status analyze_layer(const struct ks_options *o, size_t row, struct ks_analysis *analysis)
 {
-    struct ks_summary_terms terms;
+    struct ks_statistics_terms terms;
 
-    KS_TRY(ks_team_agree(job->world, pose_layer(o, row, job)));
-    KS_TRY(ks_team_agree(job->world, ks_job_block(o, job)));
-    job->watch.before = job->done + ks_null_products(job->space);
-    KS_TRY(ks_job_run(o, job));
-    job->done = job->watch.before;
-    for (size_t i = 0; i < job->spectrum->probes; i += job->groups)
-        job->done += (size_t)job->spectrum->steps[i];
-    terms = ks_job_terms(o, job);
-    KS_TRY(ks_team_agree(job->world, ks_summary(job->spectrum, &terms)));
-    ks_job_say_error(o, job);
-    ks_layers_take(&job->rows[row], job->spectrum);
+    KS_TRY(ks_team_agree(analysis->world, pose_layer(o, row, analysis)));
+    KS_TRY(ks_team_agree(analysis->world, ks_analysis_block(o, analysis)));
+    analysis->watch.before = analysis->done + ks_null_products(analysis->space);
+    KS_TRY(ks_analysis_run(o, analysis));
+    analysis->done = analysis->watch.before;
+    for (size_t i = 0; i < analysis->spectrum->probes; i += analysis->groups)
+        analysis->done += (size_t)analysis->spectrum->steps[i];
+    terms = ks_analysis_terms(o, analysis);
+    KS_TRY(ks_team_agree(analysis->world, ks_statistics(analysis->spectrum, &terms)));
+    ks_analysis_say_error(o, analysis);
+    ks_layers_take(&analysis->rows[row], analysis->spectrum);
     return KS_OK;
 }
 
 /* The operator is made once; every layer's products are those of the whole, restricted. */
-static ks_status analyze_layers(const struct ks_analysis *o, struct ks_job *job,
+static ks_status analyze_layers(const struct ks_options *o, struct ks_analysis *analysis,
                                 struct ks_report *report)
 {
     size_t start = ks_alloc_total(), products = 0, largest = 0;
-    const struct ks_team *world = job->world;
+    const struct ks_team *world = analysis->world;
 
-    KS_TRY(ks_job_read(o, job));
-    KS_TRY(ks_team_agree(world, plan_layers(o, job, &products, &largest)));
-    job->subject.dimension = largest;
-    KS_TRY(ks_job_prepare(o, start, job));
-    job->watch.products = products;
-    for (size_t i = 0; i < job->n_rows; i++)
-        KS_TRY(analyze_layer(o, i, job));
-    ks_layers_share(job->n_rows, job->rows);
-    return ks_team_agree(world, ks_job_leads(job)
-                                    ? ks_layers_report(report, job->path, o, job->n_rows, job->rows)
-                                    : KS_OK);
+    KS_TRY(ks_analysis_read(o, analysis));
+    KS_TRY(ks_team_agree(world, plan_layers(o, analysis, &products, &largest)));
+    analysis->subject.dimension = largest;
+    KS_TRY(ks_analysis_prepare(o, start, analysis));
+    analysis->watch.products = products;
+    for (size_t i = 0; i < analysis->n_rows; i++)
+        KS_TRY(analyze_layer(o, i, analysis));
+    ks_layers_share(analysis->n_rows, analysis->rows);
+    return ks_team_agree(
+        world, ks_analysis_leads(analysis)
+                   ? ks_layers_report(report, analysis->path, o, analysis->n_rows, analysis->rows)
+                   : KS_OK);
 }
 
-static ks_status check_vectors(const struct ks_analysis *o, const struct ks_job *job)
+static ks_status check_vectors(const struct ks_options *o, const struct ks_analysis *analysis)
 {
     const char *const outputs[] = {o->output, o->gradient};
 
     for (size_t i = 0; i < 2; i++)
         if (outputs[i]) {
-            KS_TRY(ks_output_check(outputs[i], job->path));
+            KS_TRY(ks_output_check(outputs[i], analysis->path));
             KS_TRY(ks_output_check(outputs[i], o->apply));
         }
     return KS_OK;
 }
 
 /* --apply and --gradient: vectors in place of a spectrum. */
-static ks_status write_vectors(const struct ks_analysis *o, struct ks_job *job)
+static ks_status write_vectors(const struct ks_options *o, struct ks_analysis *analysis)
 {
     size_t start = ks_alloc_total();
 
-    KS_TRY(ks_team_agree(job->world, ks_job_leads(job) ? check_vectors(o, job) : KS_OK));
-    KS_TRY(ks_job_read(o, job));
-    KS_TRY(ks_team_agree(job->world, ks_job_pose(o, job)));
+    KS_TRY(ks_team_agree(analysis->world,
+                         ks_analysis_leads(analysis) ? check_vectors(o, analysis) : KS_OK));
+    KS_TRY(ks_analysis_read(o, analysis));
+    KS_TRY(ks_team_agree(analysis->world, ks_analysis_pose(o, analysis)));
     if (o->gradient)
-        KS_TRY(ks_gradient_file(o, &job->subject, job->world, &job->team, start));
+        KS_TRY(ks_gradient_file(o, &analysis->subject, analysis->world, &analysis->team, start));
     if (!o->apply)
         return KS_OK;
-    KS_TRY(ks_apply_count(o, &job->team, &job->subject));
-    KS_TRY(ks_job_prepare(o, start, job));
-    return ks_apply_file(o, &job->subject, job->a, job->selection, &job->watch);
+    KS_TRY(ks_apply_count(o, &analysis->team, &analysis->subject));
+    KS_TRY(ks_analysis_prepare(o, start, analysis));
+    return ks_apply_file(o, &analysis->subject, analysis->a, analysis->selection, &analysis->watch);
 }
 
 static bool starts_with(const char *message, const char *file)
@@ -158,7 +164,7 @@ static bool starts_with(const char *message, const char *file)
 
 /* A message starts with the file that it is about; where none of these does, with the checkpoint:
  * most parts of the analysis do not know its name. */
-static ks_status name_culprit(const struct ks_analysis *o, const char *path, ks_status status)
+static ks_status name_culprit(const struct ks_options *o, const char *path, ks_status status)
 {
     const char *const files[] = {path, o->apply, o->output, o->gradient};
     char text[1024];
@@ -188,12 +194,12 @@ static const struct ks_program program = {
                "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
                "  kappascope analyze --apply v.h5 --output hv.h5 step_000050000.h5\n",
     .libraries = libraries,
-    .options = ks_analysis_options,
+    .options = ks_options_table,
 };
 
 /* Analyzes all checkpoints; one that fails has its line and the others go on. Returns the worst
  * exit status. */
-static int analyze_all(const struct ks_analysis *o, const struct ks_team *world,
+static int analyze_all(const struct ks_options *o, const struct ks_team *world,
                        const struct ks_arguments *arguments, char *const *outputs,
                        struct ks_report *report)
 {
@@ -201,19 +207,19 @@ static int analyze_all(const struct ks_analysis *o, const struct ks_team *world,
     int worst = 0;
 
     for (size_t i = 0; i < arguments->n_rest; i++) {
-        struct ks_job job = {.path = arguments->rest[i],
-                             .quiet = arguments->quiet || ks_team_rank(world) > 0,
-                             .output = outputs ? outputs[i] : NULL,
-                             .world = world};
-        ks_status status = vectors     ? write_vectors(o, &job)
-                           : o->layers ? analyze_layers(o, &job, report)
-                                       : analyze(o, &job, report);
+        struct ks_analysis analysis = {.path = arguments->rest[i],
+                                       .quiet = arguments->quiet || ks_team_rank(world) > 0,
+                                       .output = outputs ? outputs[i] : NULL,
+                                       .world = world};
+        ks_status status = vectors     ? write_vectors(o, &analysis)
+                           : o->layers ? analyze_layers(o, &analysis, report)
+                                       : analyze(o, &analysis, report);
 
-        ks_job_clear(&job);
+        ks_analysis_clear(&analysis);
         if (status == KS_OK)
             continue;
         status = name_culprit(o, arguments->rest[i], status);
-        if (ks_job_leads(&job))
+        if (ks_analysis_leads(&analysis))
             ks_say("%s: %s", program.name, ks_error_text());
         if (ks_exit_status(status) > worst)
             worst = ks_exit_status(status);
@@ -221,7 +227,7 @@ static int analyze_all(const struct ks_analysis *o, const struct ks_team *world,
     return worst;
 }
 
-static ks_status check_arguments(const struct ks_analysis *o, const struct ks_arguments *arguments)
+static ks_status check_arguments(const struct ks_options *o, const struct ks_arguments *arguments)
 {
     if (arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected a checkpoint, found 0 (see --help)");
@@ -235,8 +241,7 @@ static ks_status check_arguments(const struct ks_analysis *o, const struct ks_ar
     return KS_OK;
 }
 
-static struct ks_report new_report(const struct ks_analysis *o,
-                                   const struct ks_arguments *arguments)
+static struct ks_report new_report(const struct ks_options *o, const struct ks_arguments *arguments)
 {
     struct ks_report report = {.out = stdout};
 
@@ -254,12 +259,12 @@ static struct ks_report new_report(const struct ks_analysis *o,
 static ks_status run(const struct ks_arguments *arguments, const struct ks_team *world, int *worst)
 {
     ks_status status = KS_OK;
-    struct ks_analysis o;
+    struct ks_options o;
     struct ks_report report;
     char **outputs = NULL;
     bool writes;
 
-    KS_GO(ks_analysis_read(&o));
+    KS_GO(ks_options_read(&o));
     KS_GO(ks_team_agree(world, check_arguments(&o, arguments)));
     report = new_report(&o, arguments);
     writes = !o.apply && !o.gradient && world->rank == 0;

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ks/h5.h"
-#include "ks/memory.h"
-#include "ks/place.h"
-#include "ks/program.h"
+#include "core/memory.h"
+#include "core/program.h"
+#include "io/h5.h"
+#include "study/locate.h"
 
 static const struct command {
     const char *name, *summary;
@@ -31,7 +31,7 @@ static ks_status print_help(void)
 {
     char *folder = NULL;
 
-    KS_TRY(ks_place_folder(&folder));
+    KS_TRY(ks_locate_folder(&folder));
     printf("NAME\n  kappascope - measure the conditioning of deep-RL critics\n\nSYNOPSIS\n"
            "  kappascope COMMAND [ARGUMENT...]\n\nCOMMANDS\n");
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -58,7 +58,7 @@ static ks_status run(char **argv)
     if (!is_plain(argv[1]))
         return ks_fail(KS_USAGE, "'%s': no such option (see --help)", argv[1]);
     KS_GO(ks_print_string(&name, "kappascope-%s", argv[1]));
-    if (ks_place_program(name, &path) != KS_OK) {
+    if (ks_locate_program(name, &path) != KS_OK) {
         status = ks_fail(KS_USAGE, "'%s': no such command (see --help)", argv[1]);
         goto done;
     }

@@ -1,11 +1,11 @@
 /* kappascope-plot: figures, tables and a page from a study's folder. */
 #include <stdlib.h>
 
-#include "ks/figures.h"
-#include "ks/h5.h"
-#include "ks/number.h"
-#include "ks/program.h"
-#include "ks/stats.h"
+#include "core/number.h"
+#include "core/program.h"
+#include "io/h5.h"
+#include "study/plots.h"
+#include "study/stats.h"
 
 static char *resamples;
 

@@ -9,21 +9,21 @@
 
 #include <omp.h>
 
-#include "ks/env.h"
-#include "ks/figures.h"
-#include "ks/file.h"
-#include "ks/graph.h"
-#include "ks/h5.h"
-#include "ks/memory.h"
-#include "ks/number.h"
-#include "ks/place.h"
-#include "ks/program.h"
-#include "ks/progress.h"
-#include "ks/say.h"
-#include "ks/shell.h"
-#include "ks/stats.h"
-#include "ks/study.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "core/number.h"
+#include "core/program.h"
+#include "core/progress.h"
+#include "core/say.h"
+#include "env/env.h"
+#include "io/file.h"
+#include "io/h5.h"
+#include "io/text.h"
+#include "study/graph.h"
+#include "study/locate.h"
+#include "study/plots.h"
+#include "study/shell.h"
+#include "study/stats.h"
+#include "study/study.h"
 
 enum { MOST_JOBS = 4096 }; /* make puts a byte for each into a pipe, and would wait on a full one */
 
@@ -141,7 +141,7 @@ static ks_status compare_folder(struct job *job, const char *path)
     ks_status status = KS_OK;
 
     job->held = false;
-    if (!ks_text_exists(path))
+    if (!ks_path_exists(path))
         return KS_OK;
     KS_GO(ks_study_read(path, false, &held));
     KS_GO(ks_study_read(job->path, false, &asked));
@@ -302,9 +302,9 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(read_jobs(job->study, &job->jobs));
     KS_TRY(out ? ks_copy_string(out, &job->dir)
                : ks_print_string(&job->dir, "checkpoints/%s", job->study->name));
-    KS_TRY(ks_place_program("kappascope-train", &job->train));
-    KS_TRY(ks_place_program("kappascope-analyze", &job->analyze));
-    KS_TRY(ks_place_program("kappascope-plot", &job->plot));
+    KS_TRY(ks_locate_program("kappascope-train", &job->train));
+    KS_TRY(ks_locate_program("kappascope-analyze", &job->analyze));
+    KS_TRY(ks_locate_program("kappascope-plot", &job->plot));
     KS_TRY(check_words(job));
     KS_TRY(check_study(job));
     /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */

@@ -1,17 +1,17 @@
 /* kappascope-train: one training run. */
-#include "ks/train.h"
+#include "train/train.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/architecture.h"
-#include "ks/env.h"
-#include "ks/h5.h"
-#include "ks/number.h"
-#include "ks/program.h"
-#include "ks/schedule.h"
+#include "core/milestones.h"
+#include "core/number.h"
+#include "core/program.h"
+#include "env/env.h"
+#include "io/h5.h"
+#include "train/architecture.h"
 
 static const char details[] =
     "NAMES AND FILES\n"

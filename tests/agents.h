@@ -7,10 +7,10 @@
 
 #include "test.h"
 
-#include "ks/agent.h"
-#include "ks/architecture.h"
-#include "ks/memory.h"
-#include "ks/rng.h"
+#include "agent/agent.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "train/architecture.h"
 
 enum { OBSERVATIONS = 5, ACTIONS = 3, BATCH = 6, WIDTH = OBSERVATIONS + ACTIONS, SEED = 7 };
 

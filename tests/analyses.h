@@ -8,16 +8,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "ks/certificate.h"
-#include "ks/gradient_start.h"
-#include "ks/memory.h"
-#include "ks/null.h"
-#include "ks/null_basis.h"
-#include "ks/operator_kinds.h"
-#include "ks/selection.h"
-#include "ks/slq.h"
-#include "ks/spectrum.h"
-#include "ks/summary.h"
+#include "core/memory.h"
+#include "io/spectrum.h"
+#include "lanczos/gradient_start.h"
+#include "lanczos/slq.h"
+#include "operators/null.h"
+#include "operators/null_basis.h"
+#include "operators/operator_kinds.h"
+#include "operators/selection.h"
+#include "statistics/certificate.h"
+#include "statistics/statistics.h"
 
 enum { ROOM = 1 << 24 }; /* bytes for what an operator keeps */
 
@@ -100,7 +100,7 @@ static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_op
         KS_TRY(ks_exact(a, NULL, NULL, o->spectrum));
         return analysis_check_exact(o, a);
     }
-    KS_TRY(ks_certificates_new(a->n, a->n, o->probes, o->order, KS_SUMMARY_PART, o->basis,
+    KS_TRY(ks_certificates_new(a->n, a->n, o->probes, o->order, KS_STATISTICS_PART, o->basis,
                                &o->certificates));
     if (o->gradient)
         KS_TRY(ks_gradient_start(&o->problem, o->kind, o->selection, NULL, &o->start));
@@ -116,7 +116,7 @@ static inline ks_status analysis_run(struct analysis *o)
 {
     struct ks_operator *a = NULL;
     ks_status status = KS_OK;
-    struct ks_summary_terms terms;
+    struct ks_statistics_terms terms;
 
     KS_GO(ks_alloc(1, sizeof *o->spectrum, &o->spectrum));
     KS_GO(ks_selection_new(&o->problem, o->kind->moving, &o->selection));
@@ -125,15 +125,16 @@ static inline ks_status analysis_run(struct analysis *o)
     KS_GO(ks_null_measure(o->space, a, NULL, NULL, &o->null));
     KS_GO(analysis_basis(o));
     KS_GO(analysis_spectrum(o, a));
-    terms = (struct ks_summary_terms){.n = o->selection->n,
-                                      .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
-                                      .basis_epsilon = o->single_basis ? FLT_EPSILON : DBL_EPSILON,
-                                      .shift = o->space->shift,
-                                      .null = &o->null,
-                                      .rank = o->kind->rank ? o->kind->rank(&o->problem) : 0,
-                                      .exact_error = o->exact_error,
-                                      .certificates = o->exact ? NULL : &o->certificates};
-    KS_GO(ks_summary(o->spectrum, &terms));
+    terms = (struct ks_statistics_terms){.n = o->selection->n,
+                                         .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
+                                         .basis_epsilon = o->single_basis ? FLT_EPSILON
+                                                                          : DBL_EPSILON,
+                                         .shift = o->space->shift,
+                                         .null = &o->null,
+                                         .rank = o->kind->rank ? o->kind->rank(&o->problem) : 0,
+                                         .exact_error = o->exact_error,
+                                         .certificates = o->exact ? NULL : &o->certificates};
+    KS_GO(ks_statistics(o->spectrum, &terms));
 done:
     ks_operator_free(a);
     return status;

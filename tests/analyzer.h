@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "ks/checkpoint.h"
-#include "ks/h5.h"
+#include "io/checkpoint.h"
+#include "io/h5.h"
 #include "scratch.h"
 #include "test.h"
 

@@ -4,13 +4,13 @@
 
 #include <cblas.h>
 
-#include "ks/certificate.h"
+#include "statistics/certificate.h"
 #include "summaries.h"
 
 struct certified {
     struct ks_null_basis *basis;
     struct ks_certificates certificates;
-    struct ks_summary_terms terms;
+    struct ks_statistics_terms terms;
     struct ks_spectrum *s;
 };
 
@@ -67,19 +67,19 @@ static inline struct certified *estimate_certified(struct diagonal *d, size_t or
 
     if (null && null->dimension + null->dead > 0)
         e->basis = first_coordinates(d->n, null->dimension + null->dead);
-    assert_ok(ks_certificates_new(d->n, d->n, probes, order, KS_SUMMARY_PART, e->basis,
+    assert_ok(ks_certificates_new(d->n, d->n, probes, order, KS_STATISTICS_PART, e->basis,
                                   &e->certificates));
     e->s = spectrum_new();
     assert_ok(ks_slq(&a, &slq, e->s));
     if (certify)
         certify_diagonal(d, &e->certificates);
-    e->terms = (struct ks_summary_terms){.n = d->n,
-                                         .epsilon = DBL_EPSILON,
-                                         .basis_epsilon = DBL_EPSILON,
-                                         .null = null,
-                                         .rank = rank,
-                                         .certificates = &e->certificates};
-    assert_ok(ks_summary(e->s, &e->terms));
+    e->terms = (struct ks_statistics_terms){.n = d->n,
+                                            .epsilon = DBL_EPSILON,
+                                            .basis_epsilon = DBL_EPSILON,
+                                            .null = null,
+                                            .rank = rank,
+                                            .certificates = &e->certificates};
+    assert_ok(ks_statistics(e->s, &e->terms));
     return e;
 }
 

@@ -9,9 +9,9 @@
 
 #include <hdf5.h>
 
-#include "ks/checkpoint.h"
-#include "ks/memory.h"
-#include "ks/rng.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "io/checkpoint.h"
 #include "test.h"
 
 static const char CE[] = "batchnorm\nrepeat 2 {\n  dense 7 bias=no project=unit\n  layernorm\n"

@@ -4,10 +4,10 @@
 
 #include "tree.h"
 
-#include "ks/figures.h"
-#include "ks/results.h"
-#include "ks/spectrum.h"
-#include "ks/tables.h"
+#include "io/spectrum.h"
+#include "study/plots.h"
+#include "study/results.h"
+#include "study/tables.h"
 
 enum { SEEDS = 4, CHECKPOINTS = 3 };
 

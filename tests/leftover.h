@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ks/file.h"
-#include "ks/path.h"
+#include "core/path.h"
+#include "io/file.h"
 #include "test.h"
 
 /* Writes into host[9] the part of a temporary name that says on which machine its process runs;

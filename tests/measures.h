@@ -9,7 +9,7 @@
 
 #include <cblas.h>
 
-#include "ks/rng.h"
+#include "core/rng.h"
 
 struct lanczos_run {
     size_t n, most;      /* dimension; the most steps                                        */

@@ -8,11 +8,11 @@
 
 #include <cblas.h>
 
-#include "ks/architecture.h"
-#include "ks/memory.h"
-#include "ks/null.h"
-#include "ks/rng.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "operators/null.h"
 #include "test.h"
+#include "train/architecture.h"
 
 enum { IN = 5, MINIBATCHES = 3, ROWS = 80, LOSS_ROWS = 60 };
 

@@ -7,9 +7,9 @@
 
 #include "test.h"
 
-#include "ks/layer.h"
-#include "ks/memory.h"
-#include "ks/rng.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "layers/layer.h"
 
 enum { ROWS = 7, WIDTH = 6 };
 static const double FAR_FROM_KINK = 0.05;

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ks/operator.h"
-#include "ks/spectrum.h"
+#include "io/spectrum.h"
+#include "operators/operator.h"
 
 /* A new operator, ready for products, that may keep what it wants to. */
 static inline ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),

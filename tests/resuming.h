@@ -15,9 +15,9 @@
 #include "scratch.h"
 
 #include "../src/env/domain.h"
-#include "ks/blas.h"
-#include "ks/memory.h"
-#include "ks/point.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "train/resume_point.h"
 
 /* 30 steps, 8 of them random, in episodes of 7; the last 9 are in replay, whose journal has 3 in a
  * segment; targets span up to 3. Checkpoints at 8, 15 and 30, evaluations at 0, 15 and 30. */
@@ -67,10 +67,10 @@ static inline void prepare(struct ground *g, const char *folder, const struct pl
 {
     struct ks_run *r = g->run;
 
-    ks_points_free(r->points);
+    ks_resume_free(r->points);
     free(r->folder);
     assert_ok(ks_copy_string(scratch(folder), &r->folder));
-    assert_ok(ks_points_new(r));
+    assert_ok(ks_resume_new(r));
     g->options.resume = plan->resume;
     g->options.save_every = plan->save_every > 0 ? plan->save_every : -1;
     if (plan->stop_at > 0) {

@@ -5,9 +5,9 @@
 
 #include "analyzer.h"
 
-#include "ks/memory.h"
-#include "ks/rng.h"
-#include "ks/spectrum.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "io/spectrum.h"
 
 enum { IN = 5, ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, ARCHS = 6 };
 

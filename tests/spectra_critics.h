@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ks/arch.h"
-#include "ks/checkpoint.h"
-#include "ks/memory.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "io/checkpoint.h"
+#include "io/text.h"
+#include "net/arch.h"
 #include "test.h"
 
 /* One minibatch of `rows` rows; weights, inputs and targets are 0. */

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/beta.h"
-#include "ks/order.h"
-#include "ks/spectrum.h"
-#include "ks/summary.h"
+#include "core/sort.h"
+#include "io/spectrum.h"
+#include "statistics/beta.h"
+#include "statistics/statistics.h"
 
 struct truth {
     size_t n;
@@ -114,7 +114,7 @@ static inline double said(const struct judge *j, const char *name, const char *e
     char whole[KS_ATTRIBUTE_NAME];
 
     snprintf(whole, sizeof whole, "%s%s%s", name, end, j->suffix);
-    return ks_summary_get(j->s, whole);
+    return ks_statistic(j->s, whole);
 }
 
 static inline double tightness_of(double low, double x, double high)
@@ -318,7 +318,7 @@ static inline void judge_spectrum(const struct ks_spectrum *s, const struct trut
     j.suffix = suffix;
     judge_whole(&j);
     judge_energy(&j);
-    for (size_t m = 0; m == 0 || (parts && s->alpha && m < s->order); m += KS_SUMMARY_PART) {
+    for (size_t m = 0; m == 0 || (parts && s->alpha && m < s->order); m += KS_STATISTICS_PART) {
         if (m > 0)
             snprintf(suffix, sizeof suffix, "_m%zu", m);
         judge_ends(&j);

@@ -4,7 +4,7 @@
 
 #include "tree.h"
 
-#include "ks/study.h"
+#include "study/study.h"
 
 static const char GOOD[] = "; a comment\n"
                            "[study]\n"

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/null.h"
-#include "ks/slq.h"
-#include "ks/summary.h"
+#include "lanczos/slq.h"
 #include "operators.h"
+#include "operators/null.h"
+#include "statistics/statistics.h"
 #include "test.h"
 
 /* An exact spectrum with these values and weights. */
@@ -30,7 +30,7 @@ static inline struct ks_spectrum *spectrum_of(size_t n, const double *ritz, cons
 
 static inline void summarize(struct ks_spectrum *s, size_t n)
 {
-    assert_ok(ks_summary(s, &(struct ks_summary_terms){.n = n, .epsilon = DBL_EPSILON}));
+    assert_ok(ks_statistics(s, &(struct ks_statistics_terms){.n = n, .epsilon = DBL_EPSILON}));
 }
 
 /* By Lanczos, its figures with what is known of null directions (NULL: nothing). */
@@ -40,11 +40,11 @@ static inline struct ks_spectrum *estimate_with(const struct ks_operator *a, siz
 {
     struct ks_spectrum *s = spectrum_new();
     struct ks_slq slq = {.order = order, .probes = probes, .seed = seed};
-    struct ks_summary_terms terms = {
+    struct ks_statistics_terms terms = {
         .n = a->n, .epsilon = DBL_EPSILON, .basis_epsilon = DBL_EPSILON, .null = null};
 
     assert_ok(ks_slq(a, &slq, s));
-    assert_ok(ks_summary(s, &terms));
+    assert_ok(ks_statistics(s, &terms));
     return s;
 }
 
@@ -58,17 +58,17 @@ static inline struct ks_spectrum *exact_with(const struct ks_operator *a,
                                              const struct ks_null *null)
 {
     struct ks_spectrum *s = spectrum_new();
-    struct ks_summary_terms terms = {
+    struct ks_statistics_terms terms = {
         .n = a->n, .epsilon = DBL_EPSILON, .basis_epsilon = DBL_EPSILON, .null = null};
 
     assert_ok(ks_exact(a, NULL, NULL, s));
-    assert_ok(ks_summary(s, &terms));
+    assert_ok(ks_statistics(s, &terms));
     return s;
 }
 
 static inline void check(const struct ks_spectrum *s, const char *name, double expected)
 {
-    double found = ks_summary_get(s, name);
+    double found = ks_statistic(s, name);
 
     if (!(fabs(found - expected) <= 1e-13 * (1 + fabs(expected))))
         fail_msg("%s = %.17g, expected %.17g", name, found, expected);

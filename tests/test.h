@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ks/error.h"
+#include "core/error.h"
 
 /* Written so that a NaN fails. */
 #define assert_close(value, expected, bound)                                                       \

@@ -5,8 +5,8 @@
 
 #include "test.h"
 
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 struct curve {
     double f, f1, f2; /* f, f', f'' */

@@ -2,7 +2,7 @@
  * double; test_update.c has the single update. */
 #include "agents.h"
 
-#include "ks/stream.h"
+#include "agent/stream.h"
 
 /* The actor and the temperature step at updates 0, 3, 6; in between the actor's parameters stay and
  * its running statistics move. log T steps by the rate, against the sign of H - H*, at first. */

@@ -7,13 +7,13 @@
 #include <jansson.h>
 #include <lapacke.h>
 
-#include "ks/sha256.h"
-#include "ks/summary.h"
+#include "io/sha256.h"
+#include "statistics/statistics.h"
 
 static double figure(const char *name, const char *arguments, const char *figure_name)
 {
     struct ks_spectrum *s = spectrum(name, arguments);
-    double value = ks_summary_get(s, figure_name);
+    double value = ks_statistic(s, figure_name);
 
     ks_spectrum_free(s);
     return value;
@@ -43,7 +43,7 @@ static void test_apply_and_exact(void **state)
         s = spectrum(archs[i].name, "--exact --precision f64");
         assert_null(s->alpha);
         assert_int_equal(s->order, n);
-        assert_close(ks_summary_get(s, "outliers"), (double)n, 0); /* all have converged */
+        assert_close(ks_statistic(s, "outliers"), (double)n, 0); /* all have converged */
         for (size_t k = 0; k < n; k++) {
             assert_close(s->ritz[k], eigenvalue[k], 1e-13 * size);
             assert_close(s->weight[k], 1 / (double)n, 1e-16);
@@ -127,14 +127,14 @@ static void test_estimates(void **state)
         struct ks_spectrum *exact = spectrum(archs[i].name, "--exact --precision f64");
         struct ks_spectrum *f64 = spectrum(archs[i].name, "--precision f64 --order 60 --probes 20");
         struct ks_spectrum *f32 = spectrum(archs[i].name, "--precision f32 --order 60 --probes 4");
-        double lambda_max = ks_summary_get(exact, "lambda_max");
+        double lambda_max = ks_statistic(exact, "lambda_max");
 
-        assert_close(ks_summary_get(f64, "lambda_max"), lambda_max, 1e-9 * lambda_max);
-        assert_close(ks_summary_get(f32, "lambda_max"), lambda_max, 1e-5 * lambda_max);
-        assert_close(ks_summary_get(f32, "lambda_min"), ks_summary_get(exact, "lambda_min"),
+        assert_close(ks_statistic(f64, "lambda_max"), lambda_max, 1e-9 * lambda_max);
+        assert_close(ks_statistic(f32, "lambda_max"), lambda_max, 1e-5 * lambda_max);
+        assert_close(ks_statistic(f32, "lambda_min"), ks_statistic(exact, "lambda_min"),
                      1e-5 * lambda_max);
-        assert_close(ks_summary_get(f64, "trace"), ks_summary_get(exact, "trace"),
-                     5 * ks_summary_get(f64, "trace_se"));
+        assert_close(ks_statistic(f64, "trace"), ks_statistic(exact, "trace"),
+                     5 * ks_statistic(f64, "trace_se"));
         ks_spectrum_free(exact);
         ks_spectrum_free(f64);
         ks_spectrum_free(f32);
@@ -151,14 +151,14 @@ static void test_noise_floor_of_float32(void **state)
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *f64 = spectrum(archs[i].name, "--exact --precision f64");
         struct ks_spectrum *f32 = spectrum(archs[i].name, "--exact --precision f32");
-        double size = fmax(ks_summary_get(f64, "lambda_max"), -ks_summary_get(f64, "lambda_min"));
+        double size = fmax(ks_statistic(f64, "lambda_max"), -ks_statistic(f64, "lambda_min"));
         double unit = 16 * FLT_EPSILON * size;
 
         for (size_t k = 0; k < f64->order; k++)
             worst = fmax(worst, fabs(f32->ritz[k] - f64->ritz[k]) / unit);
         if (strcmp(archs[i].name, "dense+mse") == 0) { /* no null direction to measure it on */
-            assert_close(ks_summary_get(f32, "noise_floor"), unit, 1e-5 * unit);
-            assert_close(ks_summary_get(f64, "noise_floor"), unit * DBL_EPSILON / FLT_EPSILON,
+            assert_close(ks_statistic(f32, "noise_floor"), unit, 1e-5 * unit);
+            assert_close(ks_statistic(f64, "noise_floor"), unit * DBL_EPSILON / FLT_EPSILON,
                          1e-12 * unit);
         }
         ks_spectrum_free(f64);
@@ -184,26 +184,26 @@ static void test_null_directions(void **state)
     (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *s = spectrum(archs[i].name, "--exact --precision f64");
-        double floor = ks_summary_get(s, "noise_floor"), residual, within = 0;
+        double floor = ks_statistic(s, "noise_floor"), residual, within = 0;
 
-        assert_close(ks_summary_get(s, "null_dimension"), 2 * (double)dimensions[i], 0);
-        residual = ks_summary_get(s, "null_residual");
+        assert_close(ks_statistic(s, "null_dimension"), 2 * (double)dimensions[i], 0);
+        residual = ks_statistic(s, "null_residual");
         assert_true(dimensions[i] > 0 ? residual > 0 && residual < 1e-14 : isnan(residual));
         for (size_t k = 0; k < s->order; k++)
             within += fabs(s->ritz[k]) <= floor;
         assert_true(within >=
-                    ks_summary_get(s, "null_dimension") + ks_summary_get(s, "dead_dimension"));
+                    ks_statistic(s, "null_dimension") + ks_statistic(s, "dead_dimension"));
         ks_spectrum_free(s);
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct ks_spectrum *s = spectrum("bn+ce", others[i].options);
 
         if (strstr(others[i].options, "ggn")) /* rank at most E N B (K - 1) */
-            assert_close(ks_summary_get(s, "null_dimension"),
+            assert_close(ks_statistic(s, "null_dimension"),
                          (double)dimension(archs[0].text) - ENSEMBLE * MINIBATCHES * LOSS_ROWS * 3,
                          0);
         else
-            assert_close(ks_summary_get(s, "null_dimension"), others[i].dimension, 0);
+            assert_close(ks_statistic(s, "null_dimension"), others[i].dimension, 0);
         ks_spectrum_free(s);
     }
 }
@@ -216,13 +216,12 @@ static void test_known_zeros(void **state)
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *f64 = spectrum(archs[i].name, "--exact --precision f64");
         struct ks_spectrum *f32 = spectrum(archs[i].name, "--exact --precision f32");
-        double known = ks_summary_get(f64, "null_dimension") +
-                       ks_summary_get(f64, "dead_dimension"),
+        double known = ks_statistic(f64, "null_dimension") + ks_statistic(f64, "dead_dimension"),
                n = (double)f64->order;
 
-        assert_true(ks_summary_get(f64, "zero_mass") * n >= known - 1e-9);
-        assert_true(ks_summary_get(f64, "zero_mass") * n <= known + 0.3 * n);
-        assert_true(ks_summary_get(f32, "zero_mass") * n >= known - 1e-9);
+        assert_true(ks_statistic(f64, "zero_mass") * n >= known - 1e-9);
+        assert_true(ks_statistic(f64, "zero_mass") * n <= known + 0.3 * n);
+        assert_true(ks_statistic(f32, "zero_mass") * n >= known - 1e-9);
         ks_spectrum_free(f64);
         ks_spectrum_free(f32);
     }
@@ -386,8 +385,7 @@ static void test_spectrum_file(void **state)
         assert_true(isfinite(value) ? json_number_value(shown) == value : json_is_null(shown));
         check_state(object, s->summary.list[i].name, value);
     }
-    assert_true(isfinite(ks_summary_get(s, "kappa_m30")) &&
-                isfinite(ks_summary_get(s, "trace_se")));
+    assert_true(isfinite(ks_statistic(s, "kappa_m30")) && isfinite(ks_statistic(s, "trace_se")));
     check_string(s, "claim", json_string_value(json_object_get(object, "claim")));
     json_decref(object);
     ks_spectrum_free(s);

@@ -4,8 +4,8 @@
 
 #include "test.h"
 
-#include "ks/arch.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "net/arch.h"
 
 static const char *const XQC = "batchnorm\n"
                                "repeat 4 {\n"

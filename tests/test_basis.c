@@ -1,6 +1,6 @@
 /* The Lanczos basis: in float32, and on disk. What is on disk is as good as what was never
  * interrupted, wherever the writing ended and whatever then happened to the file. */
-#include "ks/basis.h"
+#include "lanczos/basis.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "ks/memory.h"
-#include "ks/slq.h"
+#include "core/memory.h"
+#include "lanczos/slq.h"
 #include "operators.h"
 #include "scratch.h"
 

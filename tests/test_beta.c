@@ -1,5 +1,5 @@
 /* The tails of the beta distribution: in closed form, for large parameters, and their points. */
-#include "ks/beta.h"
+#include "statistics/beta.h"
 
 #include "test.h"
 

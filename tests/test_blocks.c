@@ -3,8 +3,8 @@
 
 #include <jansson.h>
 
-#include "ks/csv.h"
-#include "ks/summary.h"
+#include "statistics/statistics.h"
+#include "study/csv.h"
 
 static int write_critics(void **state)
 {
@@ -49,7 +49,7 @@ static double cell(const struct ks_csv *csv, size_t row, const char *name)
 static void same(const struct ks_csv *csv, size_t row, const struct ks_spectrum *s,
                  const char *name)
 {
-    double expected = ks_summary_get(s, name), found = cell(csv, row, name);
+    double expected = ks_statistic(s, name), found = cell(csv, row, name);
 
     if (found != expected && !(isnan(found) && !isfinite(expected)))
         fail_msg("row %zu: %s is %.17g, expected %.17g", row, name, found, expected);

@@ -1,13 +1,13 @@
 /* The basis of the null space, the smallest |A y|/|y| off it, and the float64 products that certify
  * them: against dense matrices in float64. */
-#include "ks/certificate.h"
+#include "statistics/certificate.h"
 
 #include <lapacke.h>
 #include <omp.h>
 
-#include "ks/deflate.h"
 #include "null_critics.h"
 #include "operators.h"
+#include "operators/deflate.h"
 
 static const char *const TEXTS[] = {
     "batchnorm\ndense 6\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",

@@ -1,6 +1,6 @@
 /* Checkpoints and vectors: round trips, what other programs write, and everything that can be
  * wrong. */
-#include "ks/checkpoint.h"
+#include "io/checkpoint.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -10,10 +10,10 @@
 
 #include <hdf5.h>
 
+#include "core/memory.h"
+#include "core/rng.h"
 #include "example_checkpoint.h"
-#include "ks/h5.h"
-#include "ks/memory.h"
-#include "ks/rng.h"
+#include "io/h5.h"
 #include "scratch.h"
 #include "test.h"
 

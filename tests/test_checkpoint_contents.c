@@ -1,5 +1,5 @@
 /* What a checkpoint must hold, and what may be otherwise: each edit of a good one by itself. */
-#include "ks/checkpoint.h"
+#include "io/checkpoint.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <hdf5.h>
 
 #include "example_checkpoint.h"
-#include "ks/h5.h"
+#include "io/h5.h"
 #include "scratch.h"
 #include "test.h"
 

@@ -1,13 +1,13 @@
 /* The claim about a spectrum says what holds, and nothing where nothing does. */
-#include "ks/claim.h"
+#include "statistics/claim.h"
 
 #include <stdio.h>
 
 #include "certified.h"
-#include "ks/complete.h"
-#include "ks/memory.h"
-#include "ks/operator_kinds.h"
-#include "ks/outward.h"
+#include "core/memory.h"
+#include "core/round.h"
+#include "operators/operator_kinds.h"
+#include "statistics/complete.h"
 
 enum { N = 400 };
 static double value[N];
@@ -35,7 +35,7 @@ static void says(const struct ks_spectrum *s, const struct ks_claim_terms *terms
     free(text);
 }
 
-static struct ks_claim_terms terms_of(const char *kind, const struct ks_summary_terms *summary)
+static struct ks_claim_terms terms_of(const char *kind, const struct ks_statistics_terms *summary)
 {
     return (struct ks_claim_terms){.kind = ks_operator_kind_find(kind),
                                    .critic = -1,
@@ -67,7 +67,7 @@ static void exact_says(const struct ks_null *null, const char *words)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *s = exact_with(&a, null);
-    const struct ks_summary_terms summary = {.n = N, .null = null};
+    const struct ks_statistics_terms summary = {.n = N, .null = null};
     const struct ks_claim_terms terms = terms_of("hessian", &summary);
 
     says(s, &terms, words);
@@ -114,7 +114,7 @@ static void test_kappa_moves(void **state)
                 value[i] = i == 0 ? 9 : value[i];
         e = estimate_certified(&d, 31, 1, 5, NULL, 0, true);
         terms = terms_of("hessian", &e->terms);
-        ratio = ks_summary_get(e->s, "kappa") / ks_summary_get(e->s, "kappa_m30");
+        ratio = ks_statistic(e->s, "kappa") / ks_statistic(e->s, "kappa_m30");
         snprintf(words, sizeof words, "at m = 31, here~; it %s by a factor of %.3g from",
                  turn == 0 ? "grew" : "fell", turn == 0 ? ratio : 1 / ratio);
         says(e->s, &terms, words);
@@ -182,8 +182,8 @@ static void test_not_clear(void **state)
         terms = terms_of("hessian", &e->terms);
         e->certificates.error = 1e-3 / (clear ? 120 : 30); /* a sixth of the noise floor */
         ks_attributes_clear(&e->s->summary);
-        assert_ok(ks_summary(e->s, &e->terms));
-        floor = ks_summary_get(e->s, "noise_floor");
+        assert_ok(ks_statistics(e->s, &e->terms));
+        floor = ks_statistic(e->s, "noise_floor");
         assert_true(clear ? floor < 1e-4 : floor > 1e-4 && floor < 1e-3);
         says(e->s, &terms,
              clear ? "Its condition number is between ~, as every Krylov space ended"
@@ -247,7 +247,7 @@ static void test_names(void **state)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     const struct ks_null null = {.dimension = 5, .product = 1e-15};
-    const struct ks_summary_terms summary = {
+    const struct ks_statistics_terms summary = {
         .n = N, .epsilon = DBL_EPSILON, .null = &null, .shift = 1};
     struct ks_claim_terms terms = terms_of("ggn", &summary);
     struct ks_spectrum *s = spectrum_new();
@@ -256,7 +256,7 @@ static void test_names(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = i < 5 ? 1 : 2 + (double)i / N;
     assert_ok(ks_exact(&a, NULL, NULL, s));
-    assert_ok(ks_summary(s, &summary));
+    assert_ok(ks_statistics(s, &summary));
     terms.critic = 0, terms.layer = 12, terms.minibatches = 1;
     says(
         s, &terms,
@@ -360,7 +360,7 @@ static void test_published_process(void **state)
     struct diagonal d = {.n = SMALL, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct ks_slq slq = {.order = SMALL, .probes = 1, .seed = 5, .single = true, .xqc = true};
-    const struct ks_summary_terms summary = {
+    const struct ks_statistics_terms summary = {
         .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .unweighted = true};
     const struct ks_claim_terms terms = terms_of("hessian", &summary);
     struct ks_spectrum *s = spectrum_new();
@@ -369,8 +369,8 @@ static void test_published_process(void **state)
     for (size_t i = 0; i < SMALL; i++)
         value[i] = 1 + (double)i;
     assert_ok(ks_slq(&a, &slq, s));
-    ks_summary_unweight(s);
-    assert_ok(ks_summary(s, &summary));
+    ks_statistics_unweight(s);
+    assert_ok(ks_statistics(s, &summary));
     says(s, &terms,
          "On these 4 minibatches, the Ritz values of H by the published code's process are no "
          "basis for bounds. The paper's kappa is the ratio of the largest to the smallest |Ritz "
@@ -394,7 +394,7 @@ static void test_product_error(void **state)
         terms.single = true;
         e->certificates.error = wrong ? 0.5 : 1e-4;
         ks_attributes_clear(&e->s->summary);
-        assert_ok(ks_summary(e->s, &e->terms));
+        assert_ok(ks_statistics(e->s, &e->terms));
         assert_ok(ks_claim(e->s, &terms, &text));
         assert_true(!wrong == !strstr(text, " The float32 products are wrong by up to 0.251 of the "
                                             "largest |eigenvalue|: --precision f64 avoids that."));
@@ -407,14 +407,14 @@ static void test_product_error(void **state)
 static void test_outward(void **state)
 {
     (void)state;
-    assert_close(ks_outward_down(1.9999, 3), 1.99, 1e-14);
-    assert_close(ks_outward_down(1.9999999999999996, 3), 2, 1e-14);
-    assert_close(ks_outward_up(2.0000000000000004, 3), 2, 1e-14);
-    assert_close(ks_outward_up(2.0001, 3), 2.01, 1e-14);
-    assert_close(ks_outward_up(999.5, 3), 1000, 1e-10);
-    assert_close(ks_outward_down(123456, 4), 123400, 1e-9);
-    assert_close(ks_outward_down(0, 3), 0, 0);
-    assert_true(isinf(ks_outward_up(INFINITY, 3)) && isnan(ks_outward_up(NAN, 3)));
+    assert_close(ks_round_down(1.9999, 3), 1.99, 1e-14);
+    assert_close(ks_round_down(1.9999999999999996, 3), 2, 1e-14);
+    assert_close(ks_round_up(2.0000000000000004, 3), 2, 1e-14);
+    assert_close(ks_round_up(2.0001, 3), 2.01, 1e-14);
+    assert_close(ks_round_up(999.5, 3), 1000, 1e-10);
+    assert_close(ks_round_down(123456, 4), 123400, 1e-9);
+    assert_close(ks_round_down(0, 3), 0, 0);
+    assert_true(isinf(ks_round_up(INFINITY, 3)) && isnan(ks_round_up(NAN, 3)));
 }
 
 int main(void)

@@ -1,10 +1,10 @@
 /* Runs that go on under other conditions than those they began with, and runs that an older version
  * of the program began. */
-#include "points.h"
+#include "resume_points.h"
 #include "trainer.h"
 
-#include "ks/checkpoint.h"
-#include "ks/processor.h"
+#include "core/processor.h"
+#include "io/checkpoint.h"
 
 static struct ground ground[2]; /* one thread, two */
 static const char GROUND[] = "stopped", WHOLE[] = "whole", RUN[] = "run";

@@ -6,13 +6,13 @@
 
 #include "test.h"
 
-#include "ks/blas.h"
-#include "ks/memory.h"
-#include "ks/number.h"
-#include "ks/order.h"
-#include "ks/path.h"
-#include "ks/rng.h"
-#include "ks/say.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "core/number.h"
+#include "core/path.h"
+#include "core/rng.h"
+#include "core/say.h"
+#include "core/sort.h"
 
 /* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon
  * et al., SC 2011): c2b6e3a8c2c69865 6f81ed42f350084d. */

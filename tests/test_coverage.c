@@ -48,10 +48,10 @@ static void judge_means(const struct ks_spectrum *s, const struct truth *t)
 
     for (size_t k = 0; k < MEANS && ks_spectrum_random(s) == 3; k++) {
         char name[64];
-        double value = ks_summary_get(s, means[k]), error;
+        double value = ks_statistic(s, means[k]), error;
 
         snprintf(name, sizeof name, "%s_se", means[k]);
-        error = ks_summary_get(s, name);
+        error = ks_statistic(s, name);
         if (isnan(value) || isnan(error))
             continue;
         means_made[k]++;

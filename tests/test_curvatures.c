@@ -1,10 +1,10 @@
 /* The operators beside the Hessian, each against what defines it, and their diagonal blocks. */
-#include "ks/memory.h"
-#include "ks/optim.h"
-#include "ks/rng.h"
-#include "ks/selection.h"
-#include "ks/slq.h"
+#include "agent/optim.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "lanczos/slq.h"
 #include "operators.h"
+#include "operators/selection.h"
 #include "test.h"
 
 #include <stdlib.h>

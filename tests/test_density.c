@@ -1,11 +1,11 @@
 /* The smoothed density: its integral, its mean, its units, degenerate spectra. */
-#include "ks/density.h"
+#include "lanczos/density.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/rng.h"
-#include "ks/slq.h"
+#include "core/rng.h"
+#include "lanczos/slq.h"
 #include "operators.h"
 #include "test.h"
 

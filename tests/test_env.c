@@ -10,7 +10,7 @@
 #include "test.h"
 
 #include "../src/env/physics.h"
-#include "ks/memory.h"
+#include "core/memory.h"
 #include "one_dog.h"
 
 enum { WIDEST = 256 };

@@ -1,6 +1,6 @@
 /* Files that appear whole or not at all, and their digests. */
-#include "ks/file.h"
-#include "ks/sha256.h"
+#include "io/file.h"
+#include "io/sha256.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 #include "leftover.h"
 #include "scratch.h"
 #include "test.h"

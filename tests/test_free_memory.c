@@ -1,7 +1,7 @@
 /* Free memory, of made-up machines. */
 #include "tree.h"
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 /* 8,192,000 bytes. */
 static const char MEMINFO[] = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    8000 kB\n";

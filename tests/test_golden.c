@@ -3,7 +3,7 @@
 #include <dirent.h>
 
 #include "analyzer.h"
-#include "ks/spectrum.h"
+#include "io/spectrum.h"
 
 static const char FOLDER[] = "../shared/golden";
 enum { VECTORS = 3 };

@@ -9,7 +9,7 @@
 
 #include "analyses.h"
 #include "analyzer.h"
-#include "ks/rng.h"
+#include "core/rng.h"
 #include "spectra_critics.h"
 #include "statements.h"
 
@@ -251,7 +251,7 @@ static void test_program(void **state)
         assert_ok(ks_spectrum_read(scratch("made.spectrum.h5"), &s));
         for (size_t i = 0; i < o.spectrum->summary.n; i++) {
             const char *name = o.spectrum->summary.list[i].name;
-            double found = ks_summary_get(s, name), expected = ks_summary_get(o.spectrum, name);
+            double found = ks_statistic(s, name), expected = ks_statistic(o.spectrum, name);
 
             if (!(found == expected || (isnan(found) && isnan(expected))))
                 fail_msg("%s: %.17g of the program, %.17g here", name, found, expected);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "ks/graph.h"
+#include "study/graph.h"
 
 static const char TWO_RUNS[] =
     "[study]\nenv = toy\narchitectures = bn+ce ln+ce\nseeds = 0\nsteps = 8\n"
@@ -342,7 +342,7 @@ static void test_stale_steps(void **state)
 /* Every analysis has its own job and its own files, and a change of its options is its own. */
 static void test_further_analyses(void **state)
 {
-    const struct ks_job *job;
+    const struct ks_analysis *job;
     struct ks_study *study = NULL;
     struct ks_graph *g = NULL;
     char text[512];

@@ -1,5 +1,5 @@
 /* The layer over HDF5: every type and layout in, checked shapes, deterministic files out. */
-#include "ks/h5.h"
+#include "io/h5.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "ks/memory.h"
-#include "ks/rng.h"
+#include "core/memory.h"
+#include "core/rng.h"
 #include "scratch.h"
 #include "test.h"
 

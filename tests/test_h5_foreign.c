@@ -4,7 +4,7 @@
 
 #include "analyzer.h"
 #include "example_checkpoint.h"
-#include "ks/h5_reader.h"
+#include "io/h5_reader.h"
 
 static const struct ks_h5_shape PAIR = {1, {2}};
 static const double VALUES[2] = {3, 5};

@@ -7,9 +7,9 @@
 
 #include "test.h"
 
-#include "ks/memory.h"
-#include "ks/operator.h"
-#include "ks/rng.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "operators/operator.h"
 
 enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4 };
 static const size_t ALL_MEMORY = (size_t)1 << 30;

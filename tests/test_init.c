@@ -5,8 +5,8 @@
 
 #include "test.h"
 
-#include "ks/init.h"
-#include "ks/stream.h"
+#include "agent/init.h"
+#include "agent/stream.h"
 
 enum { LARGEST = 40 };
 

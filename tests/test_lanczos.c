@@ -1,8 +1,8 @@
 /* Lanczos, its Jacobi matrix, quadrature and the exact spectrum, on operators with known answers.
  */
-#include "ks/jacobi.h"
-#include "ks/lanczos.h"
-#include "ks/slq.h"
+#include "lanczos/jacobi.h"
+#include "lanczos/lanczos.h"
+#include "lanczos/slq.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 #include <omp.h>
 
-#include "ks/memory.h"
-#include "ks/rng.h"
+#include "core/memory.h"
+#include "core/rng.h"
 #include "operators.h"
 #include "test.h"
 

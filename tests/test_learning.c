@@ -4,10 +4,10 @@
 
 #include "test.h"
 
-#include "ks/agent.h"
-#include "ks/architecture.h"
-#include "ks/rng.h"
-#include "ks/target.h"
+#include "agent/agent.h"
+#include "agent/target.h"
+#include "core/rng.h"
+#include "train/architecture.h"
 
 enum { OBSERVATIONS = 4, ACTIONS = 1, BATCH = 64, UPDATES = 800 };
 

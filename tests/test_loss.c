@@ -5,8 +5,8 @@
 
 #include "test.h"
 
-#include "ks/loss.h"
-#include "ks/rng.h"
+#include "core/rng.h"
+#include "net/loss.h"
 
 enum { ROWS = 6, OUTPUTS = 5 };
 

@@ -1,7 +1,7 @@
 /* What is zero, what is negative, how far from zero the rest is, and what noise hides. */
 #include "certified.h"
 
-#include "ks/rng.h"
+#include "core/rng.h"
 
 enum { N = 400, MOST = 2000 };
 static double value[MOST];
@@ -10,12 +10,12 @@ static double value[MOST];
 static void check_share(const struct ks_spectrum *s, const char *name, double truth, double width)
 {
     char end[64];
-    double found = ks_summary_get(s, name), lower, upper;
+    double found = ks_statistic(s, name), lower, upper;
 
     snprintf(end, sizeof end, "%s_lower", name);
-    lower = ks_summary_get(s, end);
+    lower = ks_statistic(s, end);
     snprintf(end, sizeof end, "%s_upper", name);
-    upper = ks_summary_get(s, end);
+    upper = ks_statistic(s, end);
     if (!(lower <= truth + 1e-12 && truth <= upper + 1e-12))
         fail_msg("%s: %g is not in [%g, %g]", name, truth, lower, upper);
     if (!(upper - lower <= width))
@@ -131,22 +131,22 @@ static void check_floor(const struct ks_null *null, double shift, double floor, 
 {
     const double ritz[] = {0.001, 0.5, 4}, w[] = {1. / 3, 1. / 3, 1. / 3};
     struct ks_spectrum *s = spectrum_of(3, ritz, w);
-    struct ks_summary_terms terms = {
+    struct ks_statistics_terms terms = {
         .n = 3, .epsilon = FLT_EPSILON, .basis_epsilon = DBL_EPSILON, .null = null, .shift = shift};
 
-    assert_ok(ks_summary(s, &terms));
-    assert_close(ks_summary_get(s, "noise_floor"), floor, 1e-12 * floor);
+    assert_ok(ks_statistics(s, &terms));
+    assert_close(ks_statistic(s, "noise_floor"), floor, 1e-12 * floor);
     check(s, "zero_mass", floor < 0.001 ? 0 : 1. / 3);
     if (null)
         check(s, "null_dimension", (double)null->dimension);
     else
-        assert_true(isnan(ks_summary_get(s, "null_dimension")));
+        assert_true(isnan(ks_statistic(s, "null_dimension")));
     if (null)
         check(s, "dead_dimension", (double)null->dead);
     else
-        assert_true(isnan(ks_summary_get(s, "dead_dimension")));
+        assert_true(isnan(ks_statistic(s, "dead_dimension")));
     if (isnan(residual))
-        assert_true(isnan(ks_summary_get(s, "null_residual")));
+        assert_true(isnan(ks_statistic(s, "null_residual")));
     else
         check(s, "null_residual", residual);
     ks_spectrum_free(s);
@@ -196,7 +196,7 @@ static void test_zeros_stay_below_the_noise_floor(void **state)
             s = estimate(&a, 150, 4);
             for (size_t i = 0; i < s->order * s->probes; i++)
                 if (s->weight[i] > 0.3 * (1 - (double)rank / 200) && fabs(s->ritz[i]) < 1e-9)
-                    worst = fmax(worst, fabs(s->ritz[i]) / ks_summary_get(s, "noise_floor"));
+                    worst = fmax(worst, fabs(s->ritz[i]) / ks_statistic(s, "noise_floor"));
             ks_spectrum_free(s);
         }
     assert_true(worst < 1);
@@ -223,12 +223,12 @@ static void test_effective_bound(void **state)
             for (uint64_t seed = 0; seed < 6; seed++) {
                 struct certified *e = estimate_certified(&d, 50, 1 + seed % 2, seed, &null, 0,
                                                          seed % 3 > 0);
-                double bound = ks_summary_get(e->s, "kappa_effective_bound");
+                double bound = ks_statistic(e->s, "kappa_effective_bound");
 
                 assert_true(bound <= 2 * (1 + 1e-12));
                 if (!(bound > 1.95))
                     fail_msg("null space %zu: the bound is %g", dimensions[k], bound);
-                assert_true(ks_summary_get(e->s, "kappa_lower_bound") > 10);
+                assert_true(ks_statistic(e->s, "kappa_lower_bound") > 10);
                 certified_free(e);
             }
         }
@@ -240,29 +240,29 @@ static void test_effective_bound_otherwise(void **state)
 {
     const double ritz[] = {-4, 1e-9, 2e-9, 0.5, 3}, w[] = {0.2, 0.2, 0.2, 0.2, 0.2};
     const struct ks_null null = null_of(2, 1e-8, 0), all = null_of(3, 1e-8, 2);
-    struct ks_summary_terms terms = {.n = 5, .epsilon = FLT_EPSILON, .null = &null};
+    struct ks_statistics_terms terms = {.n = 5, .epsilon = FLT_EPSILON, .null = &null};
     const double h = 16 * FLT_EPSILON * 4 / 2;
     struct ks_spectrum *s = spectrum_of(5, ritz, w);
 
     (void)state;
-    assert_ok(ks_summary(s, &terms));
+    assert_ok(ks_statistics(s, &terms));
     check(s, "kappa_effective_bound", 4 / (0.5 + h));
     ks_spectrum_free(s);
     s = spectrum_of(5, ritz, w);
     terms.shift = 0.5;
-    assert_ok(ks_summary(s, &terms));
-    assert_close(ks_summary_get(s, "kappa_effective_bound"), 4 / (1e-9 + h), 1e-3);
+    assert_ok(ks_statistics(s, &terms));
+    assert_close(ks_statistic(s, "kappa_effective_bound"), 4 / (1e-9 + h), 1e-3);
     ks_spectrum_free(s);
     s = spectrum_of(5, ritz, w);
-    terms = (struct ks_summary_terms){.n = 5, .epsilon = DBL_EPSILON};
-    assert_ok(ks_summary(s, &terms));
-    assert_close(ks_summary_get(s, "kappa_effective_bound"), 4 / 1e-9, 1e5);
-    assert_true(ks_summary_get(s, "kappa_effective_bound") < ks_summary_get(s, "kappa"));
+    terms = (struct ks_statistics_terms){.n = 5, .epsilon = DBL_EPSILON};
+    assert_ok(ks_statistics(s, &terms));
+    assert_close(ks_statistic(s, "kappa_effective_bound"), 4 / 1e-9, 1e5);
+    assert_true(ks_statistic(s, "kappa_effective_bound") < ks_statistic(s, "kappa"));
     ks_spectrum_free(s);
     s = spectrum_of(5, ritz, w);
     terms.null = &all;
-    assert_ok(ks_summary(s, &terms));
-    assert_true(isnan(ks_summary_get(s, "kappa_effective_bound"))); /* nothing is left */
+    assert_ok(ks_statistics(s, &terms));
+    assert_true(isnan(ks_statistic(s, "kappa_effective_bound"))); /* nothing is left */
     ks_spectrum_free(s);
 }
 

@@ -5,8 +5,8 @@
 
 #include "agents.h"
 
-#include "ks/measure.h"
-#include "ks/stream.h"
+#include "agent/measure.h"
+#include "agent/stream.h"
 
 static struct transitions transitions; /* of the last update */
 static struct ks_batch last;

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "ks/spectrum.h"
+#include "io/spectrum.h"
 #include "mpirun.h"
 
 enum { KILLS = 3 };

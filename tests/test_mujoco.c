@@ -4,7 +4,7 @@
 #define KS_LIBMUJOCO "/nowhere/libmujoco.so"
 #include "../src/env/mujoco.c"
 
-#include "ks/env.h"
+#include "env/env.h"
 #include "test.h"
 
 static void test_missing_library(void **state)

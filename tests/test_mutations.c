@@ -5,7 +5,7 @@
  */
 #include "analyzer.h"
 #include "example_checkpoint.h"
-#include "ks/h5_reader.h"
+#include "io/h5_reader.h"
 
 enum { MUTATIONS = 150, SOME = 25 }; /* the analyzer reads one in SOME, and all that crash */
 

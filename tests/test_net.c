@@ -5,9 +5,9 @@
 
 #include "test.h"
 
-#include "ks/memory.h"
-#include "ks/net.h"
-#include "ks/rng.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "net/net.h"
 
 enum { ROWS = 9, OUT_ROWS = 5, IN = 4 };
 static const char *const TEXTS[] = {

@@ -1,10 +1,10 @@
 /* Null directions on the operators: the Hessian has as many zero eigenvalues as directions are
  * known and coordinates are dead. */
-#include "ks/null.h"
+#include "operators/null.h"
 
 #include <omp.h>
 
-#include "ks/slq.h"
+#include "lanczos/slq.h"
 #include "null_critics.h"
 #include "operators.h"
 

@@ -4,7 +4,7 @@
 #include <lapacke.h>
 #include <omp.h>
 
-#include "ks/optim.h"
+#include "agent/optim.h"
 
 #include "null_critics.h"
 #include "operators.h"

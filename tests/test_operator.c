@@ -1,15 +1,15 @@
 /* The table of operators: each linear and symmetric, in both precisions; and the interface itself.
  */
-#include "ks/operator.h"
+#include "operators/operator.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "ks/operator_kinds.h"
-#include "ks/optim.h"
-#include "ks/rng.h"
+#include "agent/optim.h"
+#include "core/memory.h"
+#include "core/rng.h"
 #include "operators.h"
+#include "operators/operator_kinds.h"
 #include "test.h"
 
 enum { IN = 4, ENSEMBLE = 2, MINIBATCHES = 2, ROWS = 9, LOSS_ROWS = 5 };

@@ -6,9 +6,9 @@
 
 #include "test.h"
 
-#include "ks/layer.h"
-#include "ks/optim.h"
-#include "ks/rng.h"
+#include "agent/optim.h"
+#include "core/rng.h"
+#include "layers/layer.h"
 
 enum { IN = 3, STEPS = 5 };
 

@@ -1,5 +1,5 @@
 /* Where spectra go: a place that is none to write to, and a disk that is full. */
-#include "ks/outputs.h"
+#include "program/outputs.h"
 
 #include "disk.h"
 #include "scratch.h"

@@ -5,14 +5,14 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "ks/place.h"
-#include "ks/text.h"
+#include "io/text.h"
 #include "leftover.h"
+#include "study/locate.h"
 
 static bool have_gnuplot(void)
 {
     char *path = NULL;
-    bool there = ks_place_program("gnuplot", &path) == KS_OK;
+    bool there = ks_locate_program("gnuplot", &path) == KS_OK;
 
     free(path);
     return there;
@@ -68,12 +68,12 @@ static void test_figures_and_page(void **state)
     plot_study(50);
     assert_non_null(strstr(tree_text("said"), "figures/kappa_return.png"));
     assert_non_null(strstr(tree_text("said"), "266.7"));
-    for (size_t i = 0; ks_figures[i].name; i++) {
+    for (size_t i = 0; ks_plots[i].name; i++) {
         char name[64];
 
-        snprintf(name, sizeof name, "figures/%s.png", ks_figures[i].name);
+        snprintf(name, sizeof name, "figures/%s.png", ks_plots[i].name);
         assert_starts(name, "\x89PNG");
-        snprintf(name, sizeof name, "figures/%s.pdf", ks_figures[i].name);
+        snprintf(name, sizeof name, "figures/%s.pdf", ks_plots[i].name);
         assert_starts(name, "%PDF");
     }
     page = tree_text("report.html");
@@ -145,7 +145,7 @@ static void test_figure_that_fails(void **state)
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     tree_write("figures/spectra.png", "old");
     assert_int_equal(unlink(tree_path("tables/kappa.csv")), 0);
-    assert_fails(ks_figures_draw(o.results, &o.table), KS_RUN, "spectra.gp: gnuplot failed");
+    assert_fails(ks_plots_draw(o.results, &o.table), KS_RUN, "spectra.gp: gnuplot failed");
     assert_string_equal(tree_text("figures/spectra.png"), "old");
     assert_int_equal(rmdir(tree_path("figures")), -1);
     assert_int_equal(unlink(tree_path("figures/spectra.png")), 0);
@@ -171,7 +171,7 @@ static void test_figure_that_is_cut(void **state)
     small.rlim_cur = 5000;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    status = ks_figures_draw(o.results, &o.table);
+    status = ks_plots_draw(o.results, &o.table);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(status, KS_FULL);
@@ -212,11 +212,11 @@ static void assert_drawn(void)
         skip();
     o = outcome_new(0);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_figures_draw(o.results, &o.table));
-    for (size_t i = 0; ks_figures[i].name; i++) {
+    assert_ok(ks_plots_draw(o.results, &o.table));
+    for (size_t i = 0; ks_plots[i].name; i++) {
         char name[64];
 
-        snprintf(name, sizeof name, "figures/%s.png", ks_figures[i].name);
+        snprintf(name, sizeof name, "figures/%s.png", ks_plots[i].name);
         assert_starts(name, "\x89PNG");
         assert_int_equal(unlink(tree_path(name)), 0);
     }

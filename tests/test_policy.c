@@ -4,8 +4,8 @@
 
 #include "test.h"
 
-#include "ks/policy.h"
-#include "ks/rng.h"
+#include "agent/policy.h"
+#include "core/rng.h"
 
 enum { ROWS = 3, ACTIONS = 4, STRIDE = 7 };
 

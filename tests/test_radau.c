@@ -1,11 +1,11 @@
 /* The Gauss-Radau bounds of a spectral measure: that they hold, and that they are attained. */
-#include "ks/radau.h"
+#include "statistics/radau.h"
 
 #include <string.h>
 
 #include <lapacke.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 #include "measures.h"
 #include "test.h"
 

@@ -5,9 +5,9 @@
 
 #include "test.h"
 
-#include "ks/memory.h"
-#include "ks/replay.h"
-#include "ks/returns.h"
+#include "core/memory.h"
+#include "train/replay.h"
+#include "train/returns.h"
 
 enum { OBSERVATIONS = 2, CAPACITY = 10, DRAWS = 1000 };
 

@@ -1,8 +1,8 @@
 /* From a study's folder to what it holds, and to tables. */
 #include "finished_study.h"
 
-#include "ks/csv.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "study/csv.h"
 
 static void test_schedule_of_the_fixture(void **state)
 {

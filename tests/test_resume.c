@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "ks/progress.h"
-#include "ks/rng.h"
-#include "ks/spectrum.h"
+#include "core/progress.h"
+#include "core/rng.h"
+#include "io/spectrum.h"
 
 enum { ORDER = 60, SHORTER = 45, LONGER = 75, TRIALS = 24 };
 static const char MEDIUM[] =

@@ -1,5 +1,5 @@
 /* Crossings of increasing functions: smooth ones, steps, and none. */
-#include "ks/rising.h"
+#include "statistics/rising.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,10 +6,10 @@
 
 #include "scratch.h"
 
-#include "ks/memory.h"
-#include "ks/point.h"
-#include "ks/run.h"
-#include "ks/stream.h"
+#include "agent/stream.h"
+#include "core/memory.h"
+#include "train/resume_point.h"
+#include "train/run.h"
 
 enum { SEED = 5, RANDOM_STEPS = 6, BATCH = 4, FROZEN = 2 };
 
@@ -337,7 +337,7 @@ static void test_memory_is_flat(void **state)
     for (size_t k = 1; k <= WARM + STRETCHES * STRETCH; k++) {
         steps(&s, 1);
         if (k % 20 == 0) {
-            assert_ok(ks_points_write(s.run));
+            assert_ok(ks_resume_write(s.run));
             assert_ok(ks_run_save(s.run));
         }
         if (k >= WARM && (k - WARM) % STRETCH == 0) {
@@ -350,7 +350,7 @@ static void test_memory_is_flat(void **state)
     /* A leak of one step is 32 bytes at least, malloc's smallest piece. What threads keep of freed
      * pieces for themselves counts as allocated: a few hundred bytes, as the threads meet. */
     assert_in_range(least, 0, 8 * STRETCH);
-    assert_ok(ks_points_clear(s.run));
+    assert_ok(ks_resume_clear(s.run));
     teardown(&s);
 }
 

@@ -8,8 +8,8 @@
 #include <omp.h>
 
 #include "analyses.h"
-#include "ks/arch.h"
-#include "ks/rng.h"
+#include "core/rng.h"
+#include "net/arch.h"
 #include "statements.h"
 #include "test.h"
 #include "truths.h"
@@ -280,9 +280,9 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
     }
     if (verbose > 1 && o->single && truth.abs_max > 0)
         printf("%zu: ratio %.3g error %.3g eps, %s -%s dir %g product %.3g\n", number,
-               truth.float32 / (ks_summary_get(o->spectrum, "noise_floor") / 2),
+               truth.float32 / (ks_statistic(o->spectrum, "noise_floor") / 2),
                truth.float32 / truth.abs_max / FLT_EPSILON, o->kind->name, o->exact ? "exact" : "",
-               o->null.product, ks_summary_get(o->spectrum, "product_error") / FLT_EPSILON);
+               o->null.product, ks_statistic(o->spectrum, "product_error") / FLT_EPSILON);
     judge_spectrum(o->spectrum, &truth, analysis_null(o), true, &tally);
     for (size_t k = 0; k < STATEMENTS; k++) {
         all->tally.made[k] += tally.made[k];
@@ -302,7 +302,7 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
             o->single_basis ? " basis32" : "", o->exact ? " exact" : "", truth.n, o->order,
             o->probes, (unsigned long long)o->seed, q->critic, q->layer, q->evaluation,
             q->weight_decay, q->scale, truth.abs_max,
-            ks_summary_get(o->spectrum, "noise_floor") / 2 / truth.abs_max,
+            ks_statistic(o->spectrum, "noise_floor") / 2 / truth.abs_max,
             truth.float32 / truth.abs_max, t->in, t->loss_rows, t->rows, t->minibatches,
             t->ensemble, t->offset, t->input_scale, t->weight_scale, t->target_scale,
             t->dead ? " dead" : "", t->copied ? " copied" : "", t->constant ? " constant" : "",

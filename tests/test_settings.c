@@ -5,9 +5,9 @@
 
 #include "scratch.h"
 
-#include "ks/architecture.h"
-#include "ks/optim.h"
-#include "ks/settings.h"
+#include "agent/optim.h"
+#include "train/architecture.h"
+#include "train/settings.h"
 
 /* Of every key, in the order of the table. */
 static const char *const defaults[][2] = {

@@ -1,6 +1,6 @@
 /* Intervals for shares in cases that are known by hand, and where rounding, known zeros or the end
  * of a Krylov space matter; and those along a given vector. */
-#include "ks/memory.h"
+#include "core/memory.h"
 #include "trials.h"
 
 /* A matrix made by hand. */

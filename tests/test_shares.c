@@ -1,6 +1,6 @@
 /* Intervals for shares against what a brute force over all counts and sizes finds. */
-#include "ks/beta.h"
-#include "ks/share_bounds.h"
+#include "statistics/beta.h"
+#include "statistics/share_bounds.h"
 #include "trials.h"
 
 static const double TAIL = 0.0025, SLACK = 1e-12;

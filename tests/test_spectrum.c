@@ -1,14 +1,14 @@
 /* Spectrum files: round trips of both kinds, and files that do not fit. */
-#include "ks/spectrum.h"
+#include "io/spectrum.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include <hdf5.h>
 
-#include "ks/checkpoint.h"
-#include "ks/memory.h"
-#include "ks/rng.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "io/checkpoint.h"
 #include "scratch.h"
 #include "test.h"
 

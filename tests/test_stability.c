@@ -2,8 +2,8 @@
  * running the program. */
 #include "small_critics.h"
 
-#include "ks/stability.h"
-#include "ks/summary.h"
+#include "statistics/stability.h"
+#include "statistics/statistics.h"
 
 /* dense+mse.h5 has moments, constants of its own and a learning rate; bn+mse.h5 has neither. */
 static int write_critics(void **state)
@@ -35,7 +35,7 @@ static void check(const char *name, const char *arguments, double rate, double t
     struct ks_spectrum *s = spectrum(name, arguments);
 
     assert_close(ks_attribute_number(&s->attributes, "sharpness_learning_rate"), rate, 0);
-    assert_close(ks_summary_get(s, "sharpness_ratio"), ks_summary_get(s, "lambda_max") / threshold,
+    assert_close(ks_statistic(s, "sharpness_ratio"), ks_statistic(s, "lambda_max") / threshold,
                  1e-12);
     ks_spectrum_free(s);
 }
@@ -44,7 +44,7 @@ static void check_absent(const char *name, const char *arguments)
 {
     struct ks_spectrum *s = spectrum(name, arguments);
 
-    assert_true(isnan(ks_summary_get(s, "sharpness_ratio")));
+    assert_true(isnan(ks_statistic(s, "sharpness_ratio")));
     ks_spectrum_free(s);
 }
 
@@ -94,8 +94,8 @@ static void test_gradient_probe(void **state)
     assert_string_equal(start->string, "random random gradient");
     assert_int_equal(with->probes, 3);
     assert_int_equal(ks_spectrum_random(with), 2);
-    assert_true(ks_summary_get(with, "kappa_gradient_90_lower") >= 1);
-    assert_close(ks_summary_get(with, "trace"), ks_summary_get(without, "trace"), 0);
+    assert_true(ks_statistic(with, "kappa_gradient_90_lower") >= 1);
+    assert_close(ks_statistic(with, "trace"), ks_statistic(without, "trace"), 0);
     assert_int_equal(with->n_grid, without->n_grid);
     assert_memory_equal(with->density, without->density, with->n_grid * sizeof(double));
     assert_memory_equal(with->symlog_density, without->symlog_density,
@@ -117,9 +117,9 @@ static void test_zero_gradient(void **state)
     ks_checkpoint_free(c);
     s = spectrum("fitted", "--order 3 --start gradient");
     assert_int_equal(s->probes, 1);
-    assert_close(ks_summary_get(s, "gradient_norm"), 0, 0);
+    assert_close(ks_statistic(s, "gradient_norm"), 0, 0);
     assert_non_null(ks_attribute_find(&s->summary, "kappa_gradient_90_lower"));
-    assert_true(isnan(ks_summary_get(s, "kappa_gradient_90_lower")));
+    assert_true(isnan(ks_statistic(s, "kappa_gradient_90_lower")));
     ks_spectrum_free(s);
 }
 

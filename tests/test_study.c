@@ -1,9 +1,9 @@
 /* Study files and their schedules. */
 #include "study_text.h"
 
-#include "ks/memory.h"
-#include "ks/schedule.h"
-#include "ks/study_keys.h"
+#include "core/memory.h"
+#include "core/milestones.h"
+#include "study/study_keys.h"
 
 /* --- schedules --- */
 
@@ -125,7 +125,7 @@ static void test_stop(void **state)
 static void test_further_analyses(void **state)
 {
     const struct ks_study_analysis *ggn;
-    struct ks_analysis a;
+    struct ks_options a;
     struct ks_study *s = NULL;
 
     (void)state;

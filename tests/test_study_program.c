@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <sys/wait.h>
 
-#include "ks/env.h"
+#include "env/env.h"
 #include "leftover.h"
 
 static const char *bin(void)

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "ks/place.h"
-#include "ks/spectrum.h"
+#include "io/spectrum.h"
+#include "study/locate.h"
 
 static const char STUDY[] = "[study]\nenv = cartpole-balance\narchitectures = bn+ce%s\nseeds = %s\n"
                             "steps = 800\n%s"
@@ -38,7 +38,7 @@ static int run(const char *name, const char *arguments)
 static void need_programs(void)
 {
     char *gnuplot = NULL;
-    bool drawn = ks_place_program("gnuplot", &gnuplot) == KS_OK;
+    bool drawn = ks_locate_program("gnuplot", &gnuplot) == KS_OK;
 
     free(gnuplot);
     if (!drawn || run("kappascope-train", "--list") != 0)

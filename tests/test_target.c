@@ -4,8 +4,8 @@
 
 #include "test.h"
 
-#include "ks/rng.h"
-#include "ks/target.h"
+#include "agent/target.h"
+#include "core/rng.h"
 
 enum { ATOMS = 5, MANY = 101 };
 

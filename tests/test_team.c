@@ -1,7 +1,7 @@
 /* Processes that work together: the program starts itself under mpirun, as the test of that name
  * and so many processes, whose exit status says whether all was as it must be. A test that waits
  * for ever is a failure. */
-#include "ks/team.h"
+#include "program/team.h"
 
 #include <limits.h>
 #include <math.h>
@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ks/basis.h"
-#include "ks/memory.h"
-#include "ks/slq.h"
+#include "core/memory.h"
+#include "lanczos/basis.h"
+#include "lanczos/slq.h"
 #include "mpirun.h"
 #include "operators.h"
 #include "scratch.h"

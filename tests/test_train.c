@@ -6,9 +6,9 @@
 
 #include "trainer.h"
 
-#include "ks/checkpoint.h"
-#include "ks/csv.h"
-#include "ks/settings.h"
+#include "io/checkpoint.h"
+#include "study/csv.h"
+#include "train/settings.h"
 
 static struct ks_checkpoint *read_checkpoint(const char *name)
 {

@@ -3,9 +3,9 @@
  * double. */
 #include "agents.h"
 
-#include "ks/policy.h"
-#include "ks/stream.h"
-#include "ks/target.h"
+#include "agent/policy.h"
+#include "agent/stream.h"
+#include "agent/target.h"
 
 static double random_direction(size_t n, uint64_t seed, double *v)
 {

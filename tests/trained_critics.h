@@ -9,12 +9,12 @@
 
 #include <cblas.h>
 
-#include "ks/arch.h"
-#include "ks/checkpoint.h"
-#include "ks/memory.h"
-#include "ks/operator.h"
-#include "ks/rng.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "io/checkpoint.h"
+#include "io/text.h"
+#include "net/arch.h"
+#include "operators/operator.h"
 #include "test.h"
 
 enum { TASK_IN = 6, TASK_BATCHES = 2, TASK_ROWS = 64, TASK_STEPS = 300, TRAINED = 5 };

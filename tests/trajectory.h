@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ks/env.h"
-#include "ks/error.h"
-#include "ks/memory.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "env/env.h"
 
 struct trajectory {
     char task[64], mujoco[32];

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-#include "ks/bound.h"
-#include "ks/radau.h"
-#include "ks/rng.h"
-#include "ks/shares.h"
+#include "core/rng.h"
 #include "measures.h"
+#include "statistics/bound.h"
+#include "statistics/radau.h"
+#include "statistics/shares.h"
 #include "test.h"
 
 enum { N = 1200, ORDER = 40, MOST_PROBES = 3, SPECTRA = 6 };

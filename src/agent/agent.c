@@ -1,13 +1,13 @@
-#include "ks/agent.h"
+#include "agent/agent.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/init.h"
-#include "ks/memory.h"
-#include "ks/policy.h"
-#include "ks/stream.h"
+#include "agent/init.h"
+#include "agent/policy.h"
+#include "agent/stream.h"
+#include "core/memory.h"
 
 size_t KS(agent_width)(const struct ks_agent *a)
 {

@@ -2,8 +2,8 @@
  * writing a file asks them for names and shapes only. */
 #include <stdlib.h>
 
-#include "ks/agent.h"
-#include "ks/memory.h"
+#include "agent/agent.h"
+#include "core/memory.h"
 
 static void copy(size_t n, const real *from, double *to)
 {

@@ -1,12 +1,12 @@
 /* Orthogonal initialization (Saxe, McClelland & Ganguli, ICLR 2014): Q of the QR factorization of a
  * Gaussian matrix, each column times the sign of R's diagonal entry; without the signs Q would not
  * be uniformly distributed (Mezzadri, Notices of the AMS 54, 2007). */
-#include "ks/init.h"
+#include "agent/init.h"
 
 #include <lapacke.h>
 #include <stdlib.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 static const double LOG_STD_GAIN = 1;
 

@@ -1,4 +1,4 @@
-#include "ks/measure.h"
+#include "agent/measure.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "subject.h"
+#include "agent/measured.h"
+#include "core/memory.h"
 
 static const double RANK_SHARE = 0.99;
 
-void KS(subject_add)(struct ks_subject *s, const char *quantity, int layer, double value)
+void KS(measured_add)(struct ks_measured *s, const char *quantity, int layer, double value)
 {
     struct ks_measure *m = &s->list[s->n++];
 
@@ -56,8 +56,8 @@ static struct ks_norms array_norms(size_t rows, size_t width, size_t columns, co
     return n;
 }
 
-struct ks_norms KS(subject_norms)(const struct ks_subject *s, const struct ks_layer *l,
-                                  size_t parts)
+struct ks_norms KS(measured_norms)(const struct ks_measured *s, const struct ks_layer *l,
+                                   size_t parts)
 {
     struct ks_norms sum = {0};
     size_t at = l->offset;
@@ -83,14 +83,14 @@ bool KS(has_norms)(const struct ks_layer *l)
     return l->n_params > 0 && l->param[0].orthogonal;
 }
 
-static void report_norms(struct ks_subject *s, int layer, const struct ks_norms *n)
+static void report_norms(struct ks_measured *s, int layer, const struct ks_norms *n)
 {
-    KS(subject_add)(s, "param_norm", layer, sqrt(n->w2));
-    KS(subject_add)(s, "grad_norm", layer, sqrt(n->g2));
-    KS(subject_add)(s, "effective_lr", layer, n->count > 0 ? n->rates / n->count : 0);
+    KS(measured_add)(s, "param_norm", layer, sqrt(n->w2));
+    KS(measured_add)(s, "grad_norm", layer, sqrt(n->g2));
+    KS(measured_add)(s, "effective_lr", layer, n->count > 0 ? n->rates / n->count : 0);
 }
 
-static void measure_norms(struct ks_subject *s)
+static void measure_norms(struct ks_measured *s)
 {
     struct ks_norms all = {0};
 
@@ -100,7 +100,7 @@ static void measure_norms(struct ks_subject *s)
 
         if (!KS(has_norms)(l))
             continue;
-        n = KS(subject_norms)(s, l, 1);
+        n = KS(measured_norms)(s, l, 1);
         report_norms(s, (int)l->number, &n);
         KS(norms_add)(&n, &all);
     }
@@ -130,7 +130,7 @@ static size_t count_dormant(size_t rows, size_t d, const real *y)
     return dormant;
 }
 
-static void measure_activations(struct ks_subject *s)
+static void measure_activations(struct ks_measured *s)
 {
     size_t dormant = 0, units = 0, rows = s->net->rows;
 
@@ -142,14 +142,14 @@ static void measure_activations(struct ks_subject *s)
         if (l->kind->role != KS_ACTIVATION)
             continue;
         silent = count_dormant(rows, l->out, y);
-        KS(subject_add)
+        KS(measured_add)
         (s, "feature_norm", (int)l->number, s->updated ? KS(row_norm)(rows, l->out, y) : NAN);
-        KS(subject_add)
+        KS(measured_add)
         (s, "dormant", (int)l->number, s->updated ? (double)silent / (double)l->out : NAN);
         dormant += silent;
         units += l->out;
     }
-    KS(subject_add)
+    KS(measured_add)
     (s, "dormant", KS_WHOLE, s->updated && units > 0 ? (double)dormant / (double)units : NAN);
 }
 
@@ -188,7 +188,7 @@ done:
     return status;
 }
 
-static ks_status measure_features(struct ks_subject *s)
+static ks_status measure_features(struct ks_measured *s)
 {
     size_t d = s->net->arch->layer[s->net->arch->n_layers - 1].in;
     double rank = NAN, norm = NAN;
@@ -199,12 +199,12 @@ static ks_status measure_features(struct ks_subject *s)
         norm = KS(row_norm)(s->net->rows, d, y);
         KS_TRY(KS(feature_rank)(s->net->rows, d, y, &rank));
     }
-    KS(subject_add)(s, "feature_norm", KS_WHOLE, norm);
-    KS(subject_add)(s, "feature_rank", KS_WHOLE, rank);
+    KS(measured_add)(s, "feature_norm", KS_WHOLE, norm);
+    KS(measured_add)(s, "feature_rank", KS_WHOLE, rank);
     return KS_OK;
 }
 
-static ks_status measure(struct ks_subject *s)
+static ks_status measure(struct ks_measured *s)
 {
     measure_norms(s);
     measure_activations(s);
@@ -215,34 +215,34 @@ static ks_status measure(struct ks_subject *s)
 static ks_status measure_agent(struct ks_agent *a, struct ks_measure *list, size_t *n)
 {
     bool updated = a->updates > 0;
-    struct ks_subject s = {.n = 0};
+    struct ks_measured s = {.n = 0};
 
     for (size_t e = 0; e < a->config.ensemble; e++) {
         struct ks_trained *c = &a->critic[e];
 
         if (updated)
             KS(net_forward)(a->critic_eval, c->w, c->state, a->input, c->primal);
-        s = (struct ks_subject){.name = "critic",
-                                .net = a->critic_eval,
-                                .t = c,
-                                .g = c->g,
-                                .updated = updated,
-                                .list = list,
-                                .weight = 1 / (double)a->config.ensemble,
-                                .first = e == 0};
+        s = (struct ks_measured){.name = "critic",
+                                 .net = a->critic_eval,
+                                 .t = c,
+                                 .g = c->g,
+                                 .updated = updated,
+                                 .list = list,
+                                 .weight = 1 / (double)a->config.ensemble,
+                                 .first = e == 0};
         KS_TRY(measure(&s));
     }
     if (updated)
         KS(net_forward)(a->actor_eval, a->actor.w, a->actor.state, a->s, a->actor.primal);
-    s = (struct ks_subject){.name = "actor",
-                            .net = a->actor_eval,
-                            .t = &a->actor,
-                            .g = a->actor.g,
-                            .updated = updated,
-                            .list = list,
-                            .n = s.n,
-                            .weight = 1,
-                            .first = true};
+    s = (struct ks_measured){.name = "actor",
+                             .net = a->actor_eval,
+                             .t = &a->actor,
+                             .g = a->actor.g,
+                             .updated = updated,
+                             .list = list,
+                             .n = s.n,
+                             .weight = 1,
+                             .first = true};
     KS_TRY(measure(&s));
     *n = s.n;
     return KS_OK;

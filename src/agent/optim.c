@@ -8,7 +8,7 @@
  * the projection of columns to norm 1, then the Polyak average of the target. All of it is bound by
  * memory, so each layer takes two passes: one that steps and sums the columns' squares, and one,
  * with the layer still in cache, that scales and averages. */
-#include "ks/optim.h"
+#include "agent/optim.h"
 
 #include <math.h>
 #include <string.h>

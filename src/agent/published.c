@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "ks/policy.h"
-#include "subject.h"
+#include "agent/measured.h"
+#include "agent/policy.h"
+#include "core/memory.h"
 
 static const double EPS = 1e-6;
 
@@ -34,7 +34,7 @@ static bool is_last(const struct ks_arch *arch, size_t i)
 }
 
 /* Layers are the activation functions, and the last one. */
-static void measure_units(struct ks_subject *s, double *score)
+static void measure_units(struct ks_measured *s, double *score)
 {
     const struct ks_arch *arch = s->net->arch;
     double norms = 0, dormant = 0, layers = 0;
@@ -50,16 +50,16 @@ static void measure_units(struct ks_subject *s, double *score)
             norm = KS(row_norm)(s->net->rows, l->out, y);
             share = (double)count_dormant(s->net->rows, l->out, y, score) / (double)l->out;
         }
-        KS(subject_add)(s, "feature_norm_xqc", (int)l->number, norm);
-        KS(subject_add)(s, "dormant_xqc", (int)l->number, share);
+        KS(measured_add)(s, "feature_norm_xqc", (int)l->number, norm);
+        KS(measured_add)(s, "dormant_xqc", (int)l->number, share);
         norms += norm, dormant += share, layers++;
     }
-    KS(subject_add)(s, "feature_norm_xqc", KS_WHOLE, norms);
-    KS(subject_add)(s, "dormant_xqc", KS_WHOLE, dormant / layers);
+    KS(measured_add)(s, "feature_norm_xqc", KS_WHOLE, norms);
+    KS(measured_add)(s, "dormant_xqc", KS_WHOLE, dormant / layers);
 }
 
 /* Of the last activation function, where there is one. The published count starts at 1. */
-static ks_status measure_rank(struct ks_subject *s)
+static ks_status measure_rank(struct ks_measured *s)
 {
     const struct ks_arch *arch = s->net->arch;
     size_t i = arch->n_layers;
@@ -70,24 +70,24 @@ static ks_status measure_rank(struct ks_subject *s)
     if (s->updated && i > 0)
         KS_TRY(KS(feature_rank)(s->net->rows, arch->layer[i - 1].out,
                                 s->t->primal + s->net->at[i - 1].y, &rank));
-    KS(subject_add)(s, "feature_rank_xqc", KS_WHOLE, rank < 1 ? 1 : rank);
+    KS(measured_add)(s, "feature_rank_xqc", KS_WHOLE, rank < 1 ? 1 : rank);
     return KS_OK;
 }
 
 /* The published actor has a layer for the means and one for the log-stds. */
-static void measure_gradient(struct ks_subject *s)
+static void measure_gradient(struct ks_measured *s)
 {
     const struct ks_arch *arch = s->net->arch;
     struct ks_norms all = {0};
 
     for (size_t i = 0; i < arch->n_layers && s->updated; i++)
         if (KS(has_norms)(&arch->layer[i])) {
-            struct ks_norms n = KS(subject_norms)(s, &arch->layer[i], is_last(arch, i) ? 2 : 1);
+            struct ks_norms n = KS(measured_norms)(s, &arch->layer[i], is_last(arch, i) ? 2 : 1);
 
             KS(norms_add)(&n, &all);
         }
-    KS(subject_add)(s, "grad_norm_xqc", KS_WHOLE, s->updated ? sqrt(all.g2) : NAN);
-    KS(subject_add)(s, "effective_lr_xqc", KS_WHOLE, s->updated ? all.rates / all.count : NAN);
+    KS(measured_add)(s, "grad_norm_xqc", KS_WHOLE, s->updated ? sqrt(all.g2) : NAN);
+    KS(measured_add)(s, "effective_lr_xqc", KS_WHOLE, s->updated ? all.rates / all.count : NAN);
 }
 
 /* The published code records log-stds within their bounds. */
@@ -102,7 +102,7 @@ static void bound_log_stds(const struct ks_agent *a)
             head[i * 2 * n + j] = KS(policy_log_std)(policy, head[i * 2 * n + j]);
 }
 
-static ks_status measure_critics(struct ks_agent *a, struct ks_subject *s, double *score)
+static ks_status measure_critics(struct ks_agent *a, struct ks_measured *s, double *score)
 {
     size_t start = s->n;
 
@@ -120,7 +120,7 @@ static ks_status measure_critics(struct ks_agent *a, struct ks_subject *s, doubl
     return KS_OK;
 }
 
-static ks_status measure_actor(struct ks_agent *a, struct ks_subject *s, double *score)
+static ks_status measure_actor(struct ks_agent *a, struct ks_measured *s, double *score)
 {
     if (s->updated)
         bound_log_stds(a);
@@ -135,7 +135,7 @@ ks_status KS(agent_measure_published)(struct ks_agent *a, const struct ks_batch 
 {
     ks_status status = KS_OK;
     size_t critic = KS(widest)(a->critic_arch), actor = KS(widest)(a->actor_arch);
-    struct ks_subject s = {.updated = batch != NULL, .list = list};
+    struct ks_measured s = {.updated = batch != NULL, .list = list};
     double *score = NULL;
     real *actor_g = NULL;
 

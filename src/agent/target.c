@@ -7,7 +7,7 @@
  *         z'_k = clip(r + gamma m (z_k - T log pi'), z_0, z_{K-1})
  *         and split linearly between the two neighbouring atoms.
  */
-#include "ks/target.h"
+#include "agent/target.h"
 
 #include <math.h>
 #include <string.h>

@@ -15,15 +15,15 @@
  * statistics is made, and by batchnorm alone. That pass begins 6 and goes beside 1. Without a
  * batchnorm rows do not influence each other, so 2 runs on (s', a') alone and 4 on (s, a). Critics
  * are independent of each other: one thread each. */
-#include "ks/agent.h"
+#include "agent/agent.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "ks/policy.h"
-#include "ks/stream.h"
-#include "ks/target.h"
+#include "agent/policy.h"
+#include "agent/stream.h"
+#include "agent/target.h"
 
 static void widen(size_t n, const float *from, real *to)
 {

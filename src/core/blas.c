@@ -1,5 +1,5 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include "ks/blas.h"
+#include "core/blas.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #include <cblas.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 static const char CHOICE[] = "OPENBLAS_CORETYPE"; /* names the kernel that OpenBLAS shall use */
 static const char COUNT[] = "OPENBLAS_NUM_THREADS";

@@ -1,10 +1,10 @@
-#include "ks/error.h"
+#include "core/error.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "ks/say.h"
+#include "core/say.h"
 
 #undef ks_fail
 

@@ -1,7 +1,7 @@
 /* The memory that is free for this process: the machine's, or what the limits of its control groups
  * leave, by which containers and batch systems hold it, or those of its own address space. Of the
  * two generations (cgroup v1, v2) in the Linux kernel's documentation, admin-guide. */
-#include "ks/memory.h"
+#include "core/memory.h"
 
 #include <math.h>
 #include <stdbool.h>

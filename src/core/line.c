@@ -1,4 +1,4 @@
-#include "ks/line.h"
+#include "core/line.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/number.h"
+#include "core/number.h"
 
 ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)
 {

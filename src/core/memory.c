@@ -1,4 +1,4 @@
-#include "ks/memory.h"
+#include "core/memory.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "ks/number.h"
+#include "core/number.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "ks/path.h"
+#include "core/path.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "ks/processor.h"
+#include "core/processor.h"
 
 #include <stdbool.h>
 #include <stdio.h>

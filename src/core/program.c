@@ -1,4 +1,4 @@
-#include "ks/program.h"
+#include "core/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ks/blas.h"
+#include "core/blas.h"
 
 static void print_help(const struct ks_program *program, poptContext context)
 {

@@ -1,12 +1,12 @@
-#include "ks/progress.h"
+#include "core/progress.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "ks/blas.h"
-#include "ks/say.h"
+#include "core/blas.h"
+#include "core/say.h"
 
 static const double LINE_INTERVAL = 10, BAR_INTERVAL = 0.1; /* seconds between updates */
 static const double RATE_AGE = 60;                          /* seconds */

@@ -1,4 +1,4 @@
-#include "ks/rng.h"
+#include "core/rng.h"
 
 #include <assert.h>
 #include <math.h>

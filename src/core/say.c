@@ -1,4 +1,4 @@
-#include "ks/say.h"
+#include "core/say.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "ks/signals.h"
+#include "core/signals.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Acrobot: swingup. dm_control 1.0.20, suite/acrobot.py. */
-#include "domain.h"
+#include "env/domain.h"
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 struct acrobot {
     int upper_arm, lower_arm; /* bodies */

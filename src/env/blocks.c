@@ -1,5 +1,5 @@
 /* Parts of observations that several domains have. */
-#include "domain.h"
+#include "env/domain.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Cartpole: balance, swingup. dm_control 1.0.20, suite/cartpole.py; `goal` is the pole's angle
  * about which it starts, 0 for balance and pi for swingup. */
-#include "domain.h"
+#include "env/domain.h"
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 struct cartpole {
     int pole; /* body */

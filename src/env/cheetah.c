@@ -1,8 +1,8 @@
 /* Cheetah: run. dm_control 1.0.20, suite/cheetah.py; `goal` is the target speed in m/s. */
-#include "domain.h"
+#include "env/domain.h"
 
-#include "physics.h"
-#include "tolerance.h"
+#include "env/physics.h"
+#include "env/tolerance.h"
 
 struct cheetah {
     int torso_linvel; /* start in sensordata */

@@ -1,12 +1,12 @@
 /* Dog: stand, walk, trot, run. dm_control 1.0.20, suite/dog.py; `goal` is the target speed in m/s,
  * 0 for stand. */
-#include "domain.h"
+#include "env/domain.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "physics.h"
-#include "tolerance.h"
+#include "env/physics.h"
+#include "env/tolerance.h"
 
 /* What `episode` holds. */
 enum { TORSO_HEIGHT, PELVIS_HEIGHT, WEIGHT };

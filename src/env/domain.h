@@ -5,8 +5,8 @@
 #ifndef KS_ENV_DOMAIN_H
 #define KS_ENV_DOMAIN_H
 
-#include "ks/env.h"
-#include "mujoco.h"
+#include "env/env.h"
+#include "env/mujoco.h"
 #include <libxml/tree.h>
 
 struct ks_env_domain;

@@ -1,6 +1,6 @@
 /* Environments: the table of tasks, and the episode as dm_control 1.0.20 runs it (rl/control.py,
  * mujoco/engine.py). */
-#include "ks/env.h"
+#include "env/env.h"
 
 #include <assert.h>
 #include <math.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "domain.h"
-#include "ks/memory.h"
-#include "physics.h"
+#include "core/memory.h"
+#include "env/domain.h"
+#include "env/physics.h"
 
 /* Name, domain, width of an observation, goal: the domain's file says which. */
 static const struct ks_env_task tasks[] = {

@@ -1,10 +1,10 @@
 /* Finger: spin, turn_easy, turn_hard. dm_control 1.0.20, suite/finger.py; `goal` is the speed in
  * rad/s at which to spin, or the radius of the target to which the spinner's tip is turned. */
-#include "domain.h"
+#include "env/domain.h"
 
 #include <math.h>
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 /* What `episode` holds of a turn: the target's place. */
 enum { TARGET_X, TARGET_Z };

@@ -1,8 +1,8 @@
 /* Fish: swim. dm_control 1.0.20, suite/fish.py. The first three numbers of `episode` are the
  * target's place. */
-#include "domain.h"
+#include "env/domain.h"
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 enum { JOINTS = 7 };
 static const char *const joint_names[JOINTS] = {

@@ -1,10 +1,10 @@
 /* Hopper: stand, hop. dm_control 1.0.20, suite/hopper.py; `goal` is the target speed in m/s, 0 for
  * stand. */
-#include "domain.h"
+#include "env/domain.h"
 
 #include <math.h>
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 struct hopper {
     int torso, foot;             /* bodies */

@@ -1,8 +1,8 @@
 /* Humanoid: stand, walk, run. dm_control 1.0.20, suite/humanoid.py; `goal` is the target speed in
  * m/s, 0 for stand. */
-#include "domain.h"
+#include "env/domain.h"
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 enum { LIMBS = 4, HINGES = 21, ROOT = 7 };
 static const char *const limb_names[LIMBS] = {"left_hand", "left_foot", "right_hand", "right_foot"};

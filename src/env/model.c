@@ -3,7 +3,7 @@
  * MuJoCo's virtual file system holds the edited text under a name beside the original, so that the
  * relative paths in it (includes, meshes) resolve there, and nothing is written: the folder may be
  * read-only. Seen to work with MuJoCo 3.1.6, 3.3.7, 3.17.0 and 4.0.0. */
-#include "domain.h"
+#include "env/domain.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 
 #include <libxml/parser.h>
 
-#include "ks/memory.h"
-#include "physics.h"
+#include "core/memory.h"
+#include "env/physics.h"
 
 static const char *models_folder(void)
 {

@@ -1,6 +1,6 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #define KS_MUJOCO_PLAIN
-#include "mujoco.h"
+#include "env/mujoco.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

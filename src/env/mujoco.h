@@ -1,12 +1,12 @@
 /* MuJoCo's library, loaded when an environment first needs it: a program without it can then say
  * what is missing, where a linked one would not even start. The names below mean the loaded
  * functions. */
-#ifndef KS_MUJOCO_H
-#define KS_MUJOCO_H
+#ifndef KS_ENV_MUJOCO_H
+#define KS_ENV_MUJOCO_H
 
 #include <mujoco/mujoco.h>
 
-#include "ks/error.h"
+#include "core/error.h"
 
 /* Every function and variable of the library that this folder uses: one row and one #define each.
  */

@@ -1,9 +1,9 @@
 /* Pendulum: swingup. dm_control 1.0.20, suite/pendulum.py. */
-#include "domain.h"
+#include "env/domain.h"
 
 #include <math.h>
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 struct pendulum {
     int pole; /* body */

@@ -1,4 +1,4 @@
-#include "physics.h"
+#include "env/physics.h"
 
 #include <pthread.h>
 #include <setjmp.h>

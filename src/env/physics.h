@@ -2,14 +2,14 @@
  *
  * Tassa et al., "dm_control: software and tasks for continuous control", Software Impacts 6, 2020,
  * section on stepping; dm_control 1.0.20, mujoco/engine.py. */
-#ifndef KS_PHYSICS_H
-#define KS_PHYSICS_H
+#ifndef KS_ENV_PHYSICS_H
+#define KS_ENV_PHYSICS_H
 
 #include <stdbool.h>
 
-#include "ks/env.h"
-#include "ks/error.h"
-#include "mujoco.h"
+#include "core/error.h"
+#include "env/env.h"
+#include "env/mujoco.h"
 
 /* Takes over the library's errors and warnings, which by default end the process and write a log
  * file; fails with KS_MISSING if the library is not the one that the headers describe. */

@@ -1,12 +1,12 @@
 /* Quadruped: walk, run. dm_control 1.0.20, suite/quadruped.py; `goal` is the target speed in m/s.
  */
-#include "domain.h"
+#include "env/domain.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "physics.h"
-#include "tolerance.h"
+#include "env/physics.h"
+#include "env/tolerance.h"
 
 enum { TOES = 4, ACTUATORS = 12 };
 static const char *const toe_names[2 * TOES] = {

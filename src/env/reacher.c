@@ -1,9 +1,9 @@
 /* Reacher: easy, hard. dm_control 1.0.20, suite/reacher.py; `goal` is the target's radius. */
-#include "domain.h"
+#include "env/domain.h"
 
 #include <math.h>
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 /* What `episode` holds: the target's place. */
 enum { TARGET_X, TARGET_Y };

@@ -1,8 +1,8 @@
 /* Draws of start states that several domains share: dm_control 1.0.20,
  * suite/utils/randomizers.py. */
-#include "domain.h"
+#include "env/domain.h"
 
-#include "physics.h"
+#include "env/physics.h"
 
 static void normalize(double quaternion[4])
 {

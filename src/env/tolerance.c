@@ -1,4 +1,4 @@
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 #include <assert.h>
 #include <math.h>

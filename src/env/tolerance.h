@@ -1,7 +1,7 @@
 /* dm_control's shaping function of rewards: utils/rewards.py, `tolerance`, of whose sigmoids these
  * are the ones that the tasks use. */
-#ifndef KS_TOLERANCE_H
-#define KS_TOLERANCE_H
+#ifndef KS_ENV_TOLERANCE_H
+#define KS_ENV_TOLERANCE_H
 
 #include <stddef.h>
 

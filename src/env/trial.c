@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ks/memory.h"
-#include "physics.h"
+#include "core/memory.h"
+#include "env/physics.h"
 
 /* Waits for the child; how it ended. */
 static int wait_for(pid_t child)

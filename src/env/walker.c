@@ -1,8 +1,8 @@
 /* Walker: stand, walk, run. dm_control 1.0.20, suite/walker.py; `goal` is the target speed in m/s,
  * 0 for stand. */
-#include "domain.h"
+#include "env/domain.h"
 
-#include "tolerance.h"
+#include "env/tolerance.h"
 
 enum { TORSO, BODIES = 7 };
 static const char *const body_names[BODIES] = {

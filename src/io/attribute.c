@@ -1,11 +1,11 @@
-#include "ks/attribute.h"
+#include "io/attribute.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 const struct ks_attribute *ks_attribute_find(const struct ks_attributes *a, const char *name)
 {

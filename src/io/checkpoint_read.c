@@ -1,14 +1,14 @@
 /* Reading a checkpoint: everything that is there is checked before anyone computes with it. */
-#include "ks/checkpoint.h"
+#include "io/checkpoint.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/h5.h"
-#include "ks/line.h"
-#include "ks/memory.h"
-#include "ks/networks.h"
+#include "core/line.h"
+#include "core/memory.h"
+#include "io/h5.h"
+#include "io/networks.h"
 
 enum { MAX_SIDE = 1 << 30 };           /* rows or columns of a minibatch: BLAS counts in int */
 static const double TARGET_SUM = 1e-3; /* a distribution's sum is that close to 1 */

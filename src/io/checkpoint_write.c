@@ -1,10 +1,10 @@
 /* Writing a checkpoint, whole or not at all. */
-#include "ks/checkpoint.h"
+#include "io/checkpoint.h"
 
 #include <assert.h>
 
-#include "ks/h5.h"
-#include "ks/networks.h"
+#include "io/h5.h"
+#include "io/networks.h"
 
 static ks_status write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
 {

@@ -1,4 +1,4 @@
-#include "ks/file.h"
+#include "io/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 enum { NAMES = 1000, MODE = 0666 }; /* names to try; the mode, which the umask narrows */
 

@@ -4,7 +4,7 @@
  * then met by one write() of ours and not by HDF5's cache, which cannot give up a file that it
  * fails to write back. The bytes are taken when HDF5 closes the file: H5Fget_file_image of 1.10.8
  * leaves a wrong checksum in this format's superblock. */
-#include "ks/h5.h"
+#include "io/h5.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ks/h5_reader.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "io/h5_reader.h"
 
 /* Bytes: more than libhdf5 takes to start, and to open or create a file. It crashes where there are
  * less. */

@@ -1,11 +1,11 @@
-/* The questions of ks/h5_reader.h. */
-#include "ks/h5_reader.h"
+/* The questions of h5_reader.h. */
+#include "io/h5_reader.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 static struct ks_h5_question about(enum ks_h5_wish wish, const char *object, const char *name)
 {

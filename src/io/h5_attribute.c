@@ -1,12 +1,12 @@
 /* Attributes of HDF5 objects, read as named numbers, strings and lists. */
-#include "ks/h5.h"
+#include "io/h5.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/h5_reader.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "io/h5_reader.h"
 
 /* An attribute that is being read: its handles, and what they say. */
 struct reader {

@@ -1,5 +1,5 @@
 /* Datasets of any numeric type and storage layout, read as double. */
-#include "ks/h5.h"
+#include "io/h5.h"
 
 #include <assert.h>
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/h5_reader.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "io/h5_reader.h"
 
 enum { SHAPE_LENGTH = 128 };
 static const size_t PIECE = (size_t)4 << 20; /* bytes that are read at a time, at least */

@@ -1,5 +1,5 @@
-/* The reader of ks/h5_reader.h: its start, its limits and its end, as the program sees them. */
-#include "ks/h5_reader.h"
+/* The reader of h5_reader.h: its start, its limits and its end, as the program sees them. */
+#include "io/h5_reader.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 /* Seconds. A piece of work is one question, or 4 MiB of a dataset, or a row of its chunks. Reading
  * takes milliseconds, and processor time does not depend on other work or on a slow disk. So most

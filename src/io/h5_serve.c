@@ -1,7 +1,7 @@
-/* The reader's side of ks/h5_reader.h: a process that gives a file to libhdf5 and answers questions
+/* The reader's side of h5_reader.h: a process that gives a file to libhdf5 and answers questions
  * about it. It calls neither BLAS nor MPI nor any function that has to do with threads: it was
  * forked from a program that may have some. */
-#include "ks/h5_reader.h"
+#include "io/h5_reader.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Groups, datasets and attributes of a new file: datasets are chunked, shuffled, compressed, with
  * checksums. */
-#include "ks/h5.h"
+#include "io/h5.h"
 
 #include <assert.h>
 #include <float.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 enum {
     CHUNK_BYTES = 1 << 20, /* HDF5's chunk cache holds 1 MiB */

@@ -1,13 +1,13 @@
 /* A group of networks in a file: GROUP/NN_kind/ARRAY, each [E, ...], and in memory one flat vector
  * a critic, critic after critic. */
-#include "ks/networks.h"
+#include "io/networks.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 enum { OBJECT_LENGTH = 160, GROUP_LENGTH = 96, LAYER_LENGTH = 32 };
 

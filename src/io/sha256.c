@@ -1,4 +1,4 @@
-#include "ks/sha256.h"
+#include "io/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* Spectrum files: Jacobi matrices, Ritz values, densities and figures of one checkpoint. */
-#include "ks/spectrum.h"
+#include "io/spectrum.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/h5.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "io/h5.h"
 
 static const char FORMAT[] = "kappascope-spectrum";
 

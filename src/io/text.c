@@ -1,4 +1,4 @@
-#include "ks/text.h"
+#include "io/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ks/file.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "io/file.h"
 
 static ks_status read_stream(FILE *file, const char *path, char **bytes, size_t *size)
 {
@@ -74,7 +74,7 @@ ks_status ks_text_close(struct ks_text *text, ks_status status)
     return status;
 }
 
-bool ks_text_exists(const char *path)
+bool ks_path_exists(const char *path)
 {
     return access(path, F_OK) == 0;
 }

@@ -1,10 +1,10 @@
 /* Vector files: k vectors in the canonical order. */
-#include "ks/checkpoint.h"
+#include "io/checkpoint.h"
 
 #include <stdlib.h>
 
-#include "ks/blas.h"
-#include "ks/h5.h"
+#include "core/blas.h"
+#include "io/h5.h"
 
 static const char FORMAT[] = "kappascope-vector";
 static const char OBJECT[] = "/vector";

@@ -18,8 +18,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 struct curve {
     double f, f1, f2; /* f, f', f'' */

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 struct settings {
     real constant;

@@ -28,8 +28,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 struct settings {
     real eps, momentum, rest; /* rest: 1 - momentum, formed in double before it is rounded */

@@ -10,8 +10,8 @@
 
 #include <cblas.h>
 
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 struct settings {
     bool bias;

@@ -1,4 +1,4 @@
-#include "ks/layer.h"
+#include "layers/layer.h"
 
 /* One row per kind. */
 /* clang-format off */

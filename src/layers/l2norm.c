@@ -14,8 +14,8 @@
  */
 #include <math.h>
 
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 struct settings {
     real eps;

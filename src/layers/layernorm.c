@@ -20,8 +20,8 @@
  */
 #include <math.h>
 
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 enum { M, R, MEAN_U, MEAN_UZ, ROW }; /* places in the cache of a row         */
 enum { MEAN_X_DOT, MEAN_ZX_DOT };    /* in its tangent cache                  */

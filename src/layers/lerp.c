@@ -23,8 +23,8 @@
 #include <assert.h>
 #include <math.h>
 
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 static const real EPS = (real)1e-8;
 

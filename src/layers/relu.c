@@ -5,8 +5,8 @@
  *   tangent forward     y_dot     = h x_dot
  *   tangent backward    x_bar_dot = h y_bar_dot        (h' = 0 almost everywhere)
  */
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 struct settings {
     real shift;

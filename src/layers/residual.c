@@ -5,7 +5,7 @@
  *   tangent forward     y_dot     = skip_dot + x_dot
  *   tangent backward    x_bar_dot = skip_bar_dot = y_bar_dot
  */
-#include "ks/layer.h"
+#include "layers/layer.h"
 
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
 {

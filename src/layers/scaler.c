@@ -9,8 +9,8 @@
  *   tangent backward    s_bar_dot += sum_rows c (y_bar_dot x + y_bar x_dot)
  *                       x_bar_dot = c (s y_bar_dot + s_dot y_bar)
  */
-#include "ks/layer.h"
-#include "ks/memory.h"
+#include "core/memory.h"
+#include "layers/layer.h"
 
 struct settings {
     real c;

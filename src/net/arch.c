@@ -1,11 +1,11 @@
-#include "ks/arch.h"
+#include "net/arch.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16, MAX_BYTES = 1 << 20 };
 

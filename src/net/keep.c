@@ -1,6 +1,6 @@
 /* What of a primal and an adjoint block the tangent passes read, in their precision; and columns
  * less their means, so that this precision is spent on the deviations. */
-#include "ks/net.h"
+#include "net/net.h"
 
 #include <math.h>
 
@@ -70,7 +70,7 @@ static void keep(size_t n, const double *from, size_t at, real *kept)
 static void keep_lowered(const struct ks_net *net, size_t i, const double *primal, real *kept)
 {
     const struct ks_layer *l = &net->arch->layer[i];
-    const struct ks_places *at = &net->at[i];
+    const struct ks_layout *at = &net->at[i];
     const double *y = primal + at->y, *mean = primal + at[1].cache;
     struct lowering a = {.rows = at->rows, .d = l->out};
 
@@ -92,7 +92,7 @@ void KS(net_keep)(const struct ks_net *net, const double *primal, const double *
 {
     for (size_t i = 0; i < net->arch->n_layers; i++) {
         const struct ks_layer *l = &net->arch->layer[i];
-        const struct ks_places *at = &net->at[i];
+        const struct ks_layout *at = &net->at[i];
 
         keep(at->rows * l->out, primal + at->y, at->kept_own, kept);
         keep(at->rows * l->cache_row + l->cache_fixed, primal + at->cache, at->kept_cache, kept);

@@ -1,5 +1,5 @@
 /* The losses of a critic: one table row and three functions each. */
-#include "ks/loss.h"
+#include "net/loss.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
-#include "ks/net.h"
+#include "net/net.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "places.h"
+#include "core/memory.h"
+#include "net/layout.h"
 
 ks_status KS(net_new)(const struct ks_arch *arch, size_t rows, size_t out_rows, bool evaluation,
                       struct ks_net **net)
@@ -37,7 +37,7 @@ void KS(net_free)(struct ks_net *net)
     free(net);
 }
 
-static const struct ks_places *last(const struct ks_net *net)
+static const struct ks_layout *last(const struct ks_net *net)
 {
     return &net->at[net->arch->n_layers - 1];
 }
@@ -159,7 +159,7 @@ static struct ks_pass tangent_pass(const struct ks_net *net, size_t i,
                                    const struct ks_net_tangent *t)
 {
     const struct ks_layer *l = &net->arch->layer[i];
-    const struct ks_places *at = &net->at[i];
+    const struct ks_layout *at = &net->at[i];
     struct ks_pass p = {
         .rows = net->at[i].rows,
         .evaluation = net->evaluation,

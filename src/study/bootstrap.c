@@ -1,13 +1,13 @@
 /* The stratified percentile bootstrap, and the statistics that it serves. */
-#include "ks/stats.h"
+#include "study/stats.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "ks/order.h"
+#include "core/memory.h"
+#include "core/sort.h"
 
 uint64_t ks_splitmix(uint64_t seed, uint64_t k)
 {

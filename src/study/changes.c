@@ -1,11 +1,11 @@
-#include "ks/changes.h"
+#include "study/changes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <jansson.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 /* An entry that has not all of its four parts is left out. */
 static void print_change(const json_t *change, size_t before, FILE *out)

@@ -1,10 +1,10 @@
-#include "ks/csv.h"
+#include "study/csv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "io/text.h"
 
 static size_t count(const char *text, char what, const char *stop)
 {

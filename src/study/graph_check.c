@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/graph.h"
-#include "ks/memory.h"
-#include "ks/say.h"
-#include "ks/sha256.h"
-#include "ks/study_spectrum.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "core/say.h"
+#include "io/sha256.h"
+#include "io/text.h"
+#include "study/graph.h"
+#include "study/study_spectrum.h"
 
 /* The digests of one checkpoint: its own, and those that its spectra say they were made of. Empty
  * where there is no such file. */
@@ -25,7 +25,7 @@ static void say_again(const char *message, bool quiet)
 }
 
 /* A spectrum that cannot be read, or is in the wrong place, is stale. */
-static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct ks_job *job,
+static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct ks_analysis *job,
                                struct digests *digests, bool quiet)
 {
     const struct ks_study_place place = {job->run % s->n_architectures,
@@ -36,7 +36,7 @@ static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct
     ks_status status = KS_OK;
 
     KS_TRY(ks_print_string(&path, "%s/%s", dir, job->target[0]));
-    if (job->stale || !ks_text_exists(path))
+    if (job->stale || !ks_path_exists(path))
         goto done;
     status = ks_study_read_spectrum(s, &place, path, &spectrum);
     if (status == KS_FORMAT || status == KS_IO) {
@@ -63,7 +63,7 @@ static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct
     if (!digests->wanted)
         return KS_OK;
     KS_TRY(ks_print_string(&path, "%s/%s", dir, checkpoint));
-    if (ks_text_exists(path))
+    if (ks_path_exists(path))
         status = ks_sha256_file(path, digests->checkpoint);
     free(path);
     return status;
@@ -71,7 +71,7 @@ static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct
 
 /* All checkpoints that have a spectrum, by as many threads as there are. jobs [n, n_analyses]. */
 static ks_status read_checkpoints(const char *dir, size_t n, size_t n_analyses,
-                                  const struct ks_job *jobs, struct digests *digests)
+                                  const struct ks_analysis *jobs, struct digests *digests)
 {
     ks_status status = KS_OK;
     char message[1024] = "";
@@ -92,7 +92,8 @@ static ks_status read_checkpoints(const char *dir, size_t n, size_t n_analyses,
 }
 
 /* A spectrum of another checkpoint is stale, and so are the Lanczos steps of that. */
-static void compare(const char *dir, struct ks_job *job, const struct digests *digests, bool quiet)
+static void compare(const char *dir, struct ks_analysis *job, const struct digests *digests,
+                    bool quiet)
 {
     const char *spectrum = digests->spectrum[job->analysis];
     char message[1024];
@@ -109,7 +110,7 @@ static void compare(const char *dir, struct ks_job *job, const struct digests *d
 ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet)
 {
     const struct ks_study *s = graph->study;
-    struct ks_job *jobs = graph->job + graph->n_runs;
+    struct ks_analysis *jobs = graph->job + graph->n_runs;
     size_t n = graph->n_runs * s->n_checkpoints, all = n * s->n_analyses;
     struct digests *digests = NULL;
     ks_status status = KS_OK;

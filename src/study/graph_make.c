@@ -1,11 +1,11 @@
 /* A study's graph as a makefile. */
-#include "ks/graph.h"
+#include "study/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ks/memory.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "io/text.h"
 
 /* A recipe's line: make's own dollar is doubled. */
 static void print_recipe(FILE *out, const char *text)
@@ -34,7 +34,7 @@ static void print_over(FILE *out, const struct ks_study *s)
 
 /* A training is done again where its folder of resume points is newer than its checkpoints; in a
  * study with `stop`, where its run is not over. */
-static void print_condition(FILE *out, const struct ks_study *s, const struct ks_job *training)
+static void print_condition(FILE *out, const struct ks_study *s, const struct ks_analysis *training)
 {
     if (s->stop > 0)
         fprintf(out, " &: $(if $(filter %s/run.json,$(over)),,again)\n", training->folder);
@@ -43,7 +43,7 @@ static void print_condition(FILE *out, const struct ks_study *s, const struct ks
 }
 
 /* The program takes the shell's place (exec), so that make's signal reaches it. */
-static void print_rule(FILE *out, const struct ks_study *s, const struct ks_job *job)
+static void print_rule(FILE *out, const struct ks_study *s, const struct ks_analysis *job)
 {
     putc('\n', out);
     for (size_t i = 0; i < job->n_targets; i++)

@@ -1,5 +1,5 @@
 /* Runs a study's graph by GNU make, and tells what it does. */
-#include "ks/graph.h"
+#include "study/graph.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,13 +8,13 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "ks/memory.h"
-#include "ks/place.h"
-#include "ks/process.h"
-#include "ks/progress.h"
-#include "ks/say.h"
-#include "ks/signals.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "core/progress.h"
+#include "core/say.h"
+#include "core/signals.h"
+#include "io/text.h"
+#include "study/locate.h"
+#include "study/process.h"
 
 enum { LINE = 4096 };
 
@@ -70,7 +70,7 @@ static ks_status find_make(char **path)
 
     if (name && *name == '/')
         return ks_copy_string(name, path);
-    return ks_place_program(name && *name ? name : "make", path);
+    return ks_locate_program(name && *name ? name : "make", path);
 }
 
 /* Says what is to be done, as the first job may take minutes; returns how many jobs are done. */
@@ -127,7 +127,7 @@ static void last_line(const char *path, char *line)
 }
 
 /* "make: *** [study.mk:12: TARGET] Error 1": the job of that target, or NULL. */
-static const struct ks_job *find_failed(const struct ks_graph *graph, const char *line)
+static const struct ks_analysis *find_failed(const struct ks_graph *graph, const char *line)
 {
     const char *target = strstr(line, "*** [");
     size_t length;
@@ -145,7 +145,7 @@ static const struct ks_job *find_failed(const struct ks_graph *graph, const char
     return NULL;
 }
 
-static ks_status report_job(const struct ks_job *job, const char *dir)
+static ks_status report_job(const struct ks_analysis *job, const char *dir)
 {
     char line[LINE], *path = NULL;
 
@@ -167,7 +167,7 @@ static ks_status report_failures(const struct ks_graph *graph, const char *dir, 
     last_line(log, line);
     KS_TRY(ks_text_read(log, &text, NULL));
     for (char *next = strtok_r(text, "\n", &save); next; next = strtok_r(NULL, "\n", &save)) {
-        const struct ks_job *job = find_failed(graph, next);
+        const struct ks_analysis *job = find_failed(graph, next);
 
         if (!job)
             continue;

@@ -1,5 +1,5 @@
 /* What analyses have left in a study's folder that has to be made again. */
-#include "ks/graph.h"
+#include "study/graph.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ks/file.h"
-#include "ks/memory.h"
-#include "ks/path.h"
-#include "ks/shell.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "core/path.h"
+#include "io/file.h"
+#include "io/text.h"
+#include "study/shell.h"
 
 /* What is done with a file that an analysis has left: `path` in the study's folder. */
 struct action {
@@ -24,7 +24,7 @@ struct action {
 static bool is_there(const char *dir, const char *path)
 {
     char *whole = NULL;
-    bool there = ks_print_string(&whole, "%s/%s", dir, path) == KS_OK && ks_text_exists(whole);
+    bool there = ks_print_string(&whole, "%s/%s", dir, path) == KS_OK && ks_path_exists(whole);
 
     free(whole);
     return there;
@@ -95,8 +95,9 @@ done:
 }
 
 /* One checkpoint's spectrum and steps of one analysis. */
-static ks_status take_output(const struct ks_study_analysis *analysis, const struct ks_job *job,
-                             struct ks_graph_change change, const char *dir, struct action action)
+static ks_status take_output(const struct ks_study_analysis *analysis,
+                             const struct ks_analysis *job, struct ks_graph_change change,
+                             const char *dir, struct action action)
 {
     char *spectrum = NULL, *stem = NULL;
     ks_status status = KS_OK;
@@ -115,11 +116,11 @@ done:
 
 /* Of the checkpoints behind `stop`, which have no jobs: with the options of now their spectra will
  * be asked for when `stop` is raised. */
-static ks_status take_behind(const struct ks_graph *graph, const struct ks_job *training,
+static ks_status take_behind(const struct ks_graph *graph, const struct ks_analysis *training,
                              const char *dir, struct action action)
 {
     const struct ks_study *s = graph->study;
-    struct ks_job job = *training;
+    struct ks_analysis job = *training;
 
     for (size_t i = s->n_checkpoints; i < s->n_scheduled; i++)
         for (size_t k = 0; k < s->n_analyses; k++) {
@@ -132,7 +133,7 @@ static ks_status take_behind(const struct ks_graph *graph, const struct ks_job *
 static ks_status take_stale(const struct ks_graph *graph, const char *dir, struct action action)
 {
     for (size_t i = 0; i < graph->n_jobs; i++) {
-        const struct ks_job *job = &graph->job[i];
+        const struct ks_analysis *job = &graph->job[i];
         struct ks_graph_change change = {job->stale, job->stale_steps};
 
         if (job->trains)

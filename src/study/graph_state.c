@@ -1,35 +1,35 @@
 /* What of a study's graph is done, by the files that are there; what is left, as commands for the
  * shell. */
-#include "ks/graph.h"
+#include "study/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "ks/shell.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "io/text.h"
+#include "study/shell.h"
 
 size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
 {
-    const struct ks_job *job = &graph->job[i];
+    const struct ks_analysis *job = &graph->job[i];
     size_t n = 0;
 
     for (size_t k = 0; k < job->n_targets && !job->stale; k++) {
         char *path = NULL;
 
         if (ks_print_string(&path, "%s/%s", dir, job->target[k]) == KS_OK)
-            n += ks_text_exists(path);
+            n += ks_path_exists(path);
         free(path);
     }
     return n;
 }
 
-static bool has_resume_point(const struct ks_job *training, const char *dir)
+static bool has_resume_point(const struct ks_analysis *training, const char *dir)
 {
     char *path = NULL;
     bool there = ks_print_string(&path, "%s/%s/" KS_GRAPH_RESUME, dir, training->folder) == KS_OK &&
-                 ks_text_exists(path);
+                 ks_path_exists(path);
 
     free(path);
     return there;
@@ -37,7 +37,7 @@ static bool has_resume_point(const struct ks_job *training, const char *dir)
 
 static bool is_trained(const struct ks_graph *graph, size_t run, const char *dir)
 {
-    const struct ks_job *training = &graph->job[run];
+    const struct ks_analysis *training = &graph->job[run];
     struct ks_run_state state;
 
     if (ks_graph_targets(graph, run, dir) < training->n_targets)
@@ -49,12 +49,13 @@ static bool is_trained(const struct ks_graph *graph, size_t run, const char *dir
 }
 
 /* The checkpoint is there, and the run was stopped behind it and goes on from where it stopped. */
-static bool is_kept(const struct ks_graph *graph, const struct ks_job *analysis, const char *dir)
+static bool is_kept(const struct ks_graph *graph, const struct ks_analysis *analysis,
+                    const char *dir)
 {
     struct ks_run_state state;
     char *path = NULL;
     bool there = ks_print_string(&path, "%s/%s", dir, analysis->needs) == KS_OK &&
-                 ks_text_exists(path);
+                 ks_path_exists(path);
 
     free(path);
     return there && has_resume_point(&graph->job[analysis->run], dir) &&
@@ -64,7 +65,7 @@ static bool is_kept(const struct ks_graph *graph, const struct ks_job *analysis,
 
 bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir)
 {
-    const struct ks_job *job = &graph->job[i];
+    const struct ks_analysis *job = &graph->job[i];
 
     return job->trains ? is_trained(graph, i, dir)
                        : ks_graph_targets(graph, i, dir) == job->n_targets &&
@@ -95,7 +96,7 @@ ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const ch
 {
     KS_TRY(print_start(graph, dir, study, out));
     for (size_t i = 0; i < graph->n_jobs; i++) {
-        const struct ks_job *job = &graph->job[i];
+        const struct ks_analysis *job = &graph->job[i];
 
         if (ks_graph_is_done(graph, i, dir))
             continue;

@@ -1,5 +1,5 @@
 /* The page: one HTML file that holds the table and the figures, without scripts. */
-#include "ks/figures.h"
+#include "study/plots.h"
 
 #include <limits.h>
 #include <math.h>
@@ -9,8 +9,8 @@
 
 #include <openssl/evp.h>
 
-#include "ks/memory.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "io/text.h"
 
 static void print_escaped(FILE *out, const char *text)
 {
@@ -244,11 +244,11 @@ done:
 
 static ks_status print_figures(const struct ks_results *r, FILE *out)
 {
-    for (size_t i = 0; ks_figures[i].name; i++) {
+    for (size_t i = 0; ks_plots[i].name; i++) {
         fprintf(out, "<figure>\n<h2>%s</h2>\n<img alt=\"%s\" src=\"data:image/png;base64,",
-                ks_figures[i].title, ks_figures[i].title);
-        KS_TRY(print_image(r, ks_figures[i].name, out));
-        fprintf(out, "\">\n<figcaption>%s</figcaption>\n</figure>\n", ks_figures[i].caption);
+                ks_plots[i].title, ks_plots[i].title);
+        KS_TRY(print_image(r, ks_plots[i].name, out));
+        fprintf(out, "\">\n<figcaption>%s</figcaption>\n</figure>\n", ks_plots[i].caption);
     }
     return KS_OK;
 }

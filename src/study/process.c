@@ -1,4 +1,4 @@
-#include "ks/process.h"
+#include "study/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

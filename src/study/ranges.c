@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ks/order.h"
-#include "ks/outward.h"
-#include "ks/tables.h"
+#include "core/round.h"
+#include "core/sort.h"
+#include "study/tables.h"
 
 const char *const ks_range_names[KS_RANGES] = {"directions_1e2", "kappa_q99", "kappa_gradient_90"};
 
@@ -21,7 +21,7 @@ static double end_of(const struct ks_results *r, const struct ks_result *run, si
     char name[64];
 
     snprintf(name, sizeof name, "%s_%s", ks_range_names[range], end);
-    return ks_results_figure(r, run, analysis, checkpoint, name);
+    return ks_results_statistic(r, run, analysis, checkpoint, name);
 }
 
 /* The last checkpoint that is used. */
@@ -86,12 +86,12 @@ void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT])
         snprintf(text, KS_RANGE_TEXT, "infinite");
         return;
     }
-    print_end(range->lower, ks_outward_down, lower);
+    print_end(range->lower, ks_round_down, lower);
     if (isinf(range->upper)) {
         snprintf(text, KS_RANGE_TEXT, "%s or more", lower);
         return;
     }
-    print_end(range->upper, ks_outward_up, upper);
+    print_end(range->upper, ks_round_up, upper);
     if (range->lower == range->upper && range->lower == floor(range->lower))
         snprintf(text, KS_RANGE_TEXT, "%s", lower);
     else

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ks/csv.h"
-#include "ks/memory.h"
-#include "ks/results.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "io/text.h"
+#include "study/csv.h"
+#include "study/results.h"
 
 /* A return that is no number, at an evaluation: an error, or with missing = drop none at all. */
 static ks_status refuse_return(const struct ks_results *r, const struct ks_result *run,
@@ -75,7 +75,7 @@ ks_status ks_result_read_returns(struct ks_results *r, struct ks_result *run, co
     ks_status status = KS_OK;
 
     KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
-    if (!ks_text_exists(path))
+    if (!ks_path_exists(path))
         goto done;
     status = read_table(path, &csv, column);
     if (status == KS_FORMAT || status == KS_IO) { /* a damaged file: none of its returns */

@@ -1,15 +1,15 @@
-#include "ks/results.h"
+#include "study/results.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/changes.h"
-#include "ks/memory.h"
-#include "ks/study_spectrum.h"
-#include "ks/summary.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "io/text.h"
+#include "statistics/statistics.h"
+#include "study/changes.h"
+#include "study/study_spectrum.h"
 
 const struct ks_spectrum *ks_results_spectrum(const struct ks_results *r,
                                               const struct ks_result *run, size_t analysis,
@@ -18,12 +18,12 @@ const struct ks_spectrum *ks_results_spectrum(const struct ks_results *r,
     return run->spectrum[analysis * r->study->n_checkpoints + checkpoint];
 }
 
-double ks_results_figure(const struct ks_results *r, const struct ks_result *run, size_t analysis,
-                         size_t checkpoint, const char *name)
+double ks_results_statistic(const struct ks_results *r, const struct ks_result *run,
+                            size_t analysis, size_t checkpoint, const char *name)
 {
     const struct ks_spectrum *s = ks_results_spectrum(r, run, analysis, checkpoint);
 
-    return s ? ks_summary_get(s, name) : NAN;
+    return s ? ks_statistic(s, name) : NAN;
 }
 
 enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
@@ -63,7 +63,7 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
     ks_status status = KS_OK;
 
     KS_TRY(ks_study_output(&s->analysis[analysis], folder, place.step, KS_STUDY_SPECTRUM, &path));
-    if (ks_text_exists(path))
+    if (ks_path_exists(path))
         status = ks_study_read_spectrum(s, &place, path, spectrum);
     if (*spectrum && (analysis > 0 || checkpoint + 1 < s->n_checkpoints))
         drop_grids(*spectrum);

@@ -1,4 +1,4 @@
-#include "ks/shell.h"
+#include "study/shell.h"
 
 #include <ctype.h>
 #include <string.h>

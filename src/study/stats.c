@@ -1,11 +1,11 @@
 /* Interquartile means, areas, ranks; the bootstrap is in bootstrap.c. */
-#include "ks/stats.h"
+#include "study/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "ks/memory.h"
-#include "ks/order.h"
+#include "core/memory.h"
+#include "core/sort.h"
 
 double ks_iqm(size_t n, double *values)
 {

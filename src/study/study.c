@@ -1,4 +1,4 @@
-#include "ks/study.h"
+#include "study/study.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,12 +6,12 @@
 
 #include <jansson.h>
 
-#include "ks/memory.h"
-#include "ks/path.h"
-#include "ks/place.h"
-#include "ks/schedule.h"
-#include "ks/study_keys.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "core/milestones.h"
+#include "core/path.h"
+#include "io/text.h"
+#include "study/locate.h"
+#include "study/study_keys.h"
 
 static ks_status require(const struct ks_study *s)
 {
@@ -168,7 +168,7 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_run_
     step = json_integer_value(json_object_get(run, "env_step"));
     snprintf(state->word, sizeof state->word, "%s",
              word                   ? word
-             : ks_text_exists(path) ? "unknown"
+             : ks_path_exists(path) ? "unknown"
                                     : "waiting");
     state->env_step = step > 0 ? (size_t)step : 0;
     json_decref(run);
@@ -190,11 +190,11 @@ ks_status ks_study_find(const char *argument, char **path)
     if (strchr(argument, '/') || ks_path_ends(argument, ".study"))
         return ks_copy_string(argument, path);
     KS_TRY(ks_print_string(&relative, "configs/%s.study", argument));
-    status = ks_place_shared(relative, path);
+    status = ks_locate_shared(relative, path);
     free(relative);
     if (status != KS_MISSING)
         return status;
-    return ks_text_exists(argument)
+    return ks_path_exists(argument)
                ? ks_copy_string(argument, path)
                : ks_fail(KS_USAGE, "%s: neither a file nor a shipped study", argument);
 }

@@ -1,20 +1,20 @@
 /* What the analyses ask of the critics, as far as it can be known before they are trained. */
-#include "ks/study.h"
+#include "study/study.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/analysis.h"
-#include "ks/architecture.h"
-#include "ks/selection.h"
-#include "ks/slq.h"
-#include "ks/study_keys.h"
+#include "lanczos/slq.h"
+#include "operators/selection.h"
+#include "program/options.h"
+#include "study/study_keys.h"
+#include "train/architecture.h"
 
 struct check {
     const struct ks_study *study;
     const struct ks_study_analysis *asked;
-    struct ks_analysis read;
+    struct ks_options read;
     size_t observations, actions; /* of the task */
 };
 
@@ -45,7 +45,7 @@ static ks_status check_projected(const struct ks_arch *arch)
 static ks_status check_critics(const struct check *c, const char *name,
                                const struct ks_networks *critics)
 {
-    const struct ks_analysis *a = &c->read;
+    const struct ks_options *a = &c->read;
     size_t low, high, n;
 
     if (ks_selection_range(critics, a->critic, -1, &low, &high) != KS_OK)

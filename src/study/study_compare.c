@@ -1,5 +1,5 @@
 /* What two studies have in common: their trainings, their analyses. */
-#include "ks/study.h"
+#include "study/study.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-#include "ks/study_keys.h"
+#include "study/study_keys.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "ks/options.h"
+#include "core/memory.h"
+#include "program/options_table.h"
 
 /* Where files go and how summaries are printed is the study's business. */
 static const char *const refused[] = {"out",    "json",     "csv",  "apply",
@@ -15,7 +15,7 @@ static const struct poptOption *find_option(const char *key)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (strcmp(key, refused[i]) == 0)
             return NULL;
-    for (const struct poptOption *o = ks_analysis_options; o->longName || o->arg; o++)
+    for (const struct poptOption *o = ks_options_table; o->longName || o->arg; o++)
         if (o->longName && strcmp(o->longName, key) == 0)
             return o;
     return NULL;
@@ -56,19 +56,19 @@ static ks_status take(const char *key, const char *value, bool flag)
 {
     char *word = NULL;
     const char *argv[] = {"kappascope-analyze", NULL, NULL};
-    struct ks_analysis analysis;
+    struct ks_options analysis;
     poptContext context;
     int code;
 
     KS_TRY(ks_print_string(&word, flag ? "--%s" : "--%s=%s", key, value));
     argv[1] = word;
-    context = poptGetContext(argv[0], 2, argv, ks_analysis_options, 0);
+    context = poptGetContext(argv[0], 2, argv, ks_options_table, 0);
     code = poptGetNextOpt(context);
     poptFreeContext(context);
     free(word);
     if (code < -1)
         return ks_fail(KS_FORMAT, "%s: %s", key, poptStrerror(code));
-    return ks_analysis_read(&analysis);
+    return ks_options_read(&analysis);
 }
 
 ks_status ks_study_take_analyze(const char *key, const char *value)
@@ -90,7 +90,7 @@ ks_status ks_study_take_analyze(const char *key, const char *value)
 /* popt's strings belong to whoever asked for them. */
 void ks_study_forget_analyze(void)
 {
-    for (const struct poptOption *o = ks_analysis_options; o->longName || o->arg; o++) {
+    for (const struct poptOption *o = ks_options_table; o->longName || o->arg; o++) {
         if (is_flag(o)) {
             *(int *)o->arg = 0;
         } else if ((o->argInfo & POPT_ARG_MASK) == POPT_ARG_STRING) {
@@ -100,15 +100,14 @@ void ks_study_forget_analyze(void)
     }
 }
 
-ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
-                                 struct ks_analysis *analysis)
+ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *analysis)
 {
     ks_status status = KS_OK;
 
     for (size_t i = 0; i < asked->n && status == KS_OK; i++)
         status = ks_study_take_analyze(asked->setting[i].key, asked->setting[i].value);
     if (status == KS_OK)
-        status = ks_analysis_read(analysis);
+        status = ks_options_read(analysis);
     ks_study_forget_analyze();
     return status;
 }

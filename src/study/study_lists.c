@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/architecture.h"
-#include "ks/memory.h"
-#include "ks/number.h"
-#include "ks/path.h"
-#include "ks/shell.h"
-#include "ks/study_keys.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "core/number.h"
+#include "core/path.h"
+#include "io/text.h"
+#include "study/shell.h"
+#include "study/study_keys.h"
+#include "train/architecture.h"
 
 enum { MOST_SEED = 1000000000 };
 
@@ -57,7 +57,7 @@ static ks_status set_file(const struct ks_study *s, const char *word, bool check
     free(resolved);
     KS_TRY(status);
     KS_TRY(ks_shell_check("architectures", a->argument));
-    return resolved && ks_text_exists(a->argument)
+    return resolved && ks_path_exists(a->argument)
                ? KS_OK
                : ks_fail(KS_FORMAT, "architectures: %s: no such file", word);
 }

@@ -1,6 +1,6 @@
 /* Reads the text of a `.study` file: INI by libinih, whose lines are counted here so that a message
  * can name one. */
-#include "ks/study_keys.h"
+#include "study/study_keys.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -10,9 +10,9 @@
 
 #include <ini.h>
 
-#include "ks/memory.h"
-#include "ks/options.h"
-#include "ks/schedule.h"
+#include "core/memory.h"
+#include "core/milestones.h"
+#include "program/options_table.h"
 
 enum { STUDY_KEYS = 7 };
 
@@ -197,7 +197,7 @@ static int handle(void *user, const char *section, const char *key, const char *
 static ks_status open_analysis(struct parser *p, const char *name)
 {
     struct ks_study *s = p->study;
-    int length = (int)strspn(name, ks_analysis_name_characters);
+    int length = (int)strspn(name, ks_options_name_characters);
 
     assert(s);
     if (length == 0 || length > KS_STUDY_NAME || name[length + strspn(name + length, " \t")] != ']')

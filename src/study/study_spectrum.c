@@ -1,5 +1,5 @@
 /* Spectra in a study's folder: whether a file is the one that belongs where it lies. */
-#include "ks/study_spectrum.h"
+#include "study/study_spectrum.h"
 
 #include <math.h>
 #include <string.h>

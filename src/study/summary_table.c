@@ -3,13 +3,13 @@
  * Figure 4 of the XQC paper has one point an architecture; pooling over seeds and checkpoints is
  * our reading of "over the entire course of training and seeds". Seeds are resampled whole, each
  * with its checkpoints and its return, the same draw for all columns. */
-#include "ks/tables.h"
+#include "study/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 const char *const ks_column_names[KS_COLUMNS] = {"kappa",
                                                  "kappa_lower_bound",
@@ -71,7 +71,7 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
         for (size_t i = 0; i < s->n_checkpoints; i++)
             if (is_pooled(r, i)) {
                 for (size_t f = 0; f < KS_POOLED; f++)
-                    p->figure[f][n * p->checkpoints + used] = ks_results_figure(
+                    p->figure[f][n * p->checkpoints + used] = ks_results_statistic(
                         r, run[n], analysis, i, ks_column_names[f]);
                 used++;
             }

@@ -1,15 +1,15 @@
 /* The CSV files of a study: for other programs, and for the figures, which compute nothing. */
-#include "ks/tables.h"
+#include "study/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/density.h"
-#include "ks/memory.h"
-#include "ks/order.h"
-#include "ks/summary.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "core/sort.h"
+#include "io/text.h"
+#include "lanczos/density.h"
+#include "statistics/statistics.h"
 
 struct context {
     const struct ks_results *r;
@@ -87,7 +87,7 @@ static void print_spectrum(FILE *out, const struct ks_spectrum *s, size_t n, cha
     print_number(out, ks_attribute_number(&s->attributes, "return_mean"));
     print_blas(out, s);
     for (size_t k = 0; k < n; k++)
-        print_number(out, ks_summary_get(s, names[k]));
+        print_number(out, ks_statistic(s, names[k]));
     putc('\n', out);
 }
 
@@ -220,7 +220,7 @@ static ks_status write_curve(const struct context *c, size_t row, bool kappa, FI
 
         for (size_t t = 0; t < all; t++)
             if (used[t])
-                s.value[n * s.steps + k++] = kappa ? ks_results_figure(r, run[n], 0, t, "kappa")
+                s.value[n * s.steps + k++] = kappa ? ks_results_statistic(r, run[n], 0, t, "kappa")
                                                    : run[n]->returns[t];
     }
     KS_GO(print_curve(c, row, &s, out));
@@ -350,7 +350,7 @@ static ks_status write_mass(const struct context *c, FILE *out)
             continue;
         fputs(architecture_of(c, i)->name, out);
         for (size_t k = 0; k < NAMES; k++)
-            print_number(out, ks_summary_get(s, names[k]));
+            print_number(out, ks_statistic(s, names[k]));
         putc('\n', out);
     }
     return KS_OK;

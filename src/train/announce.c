@@ -1,5 +1,5 @@
 /* What a run says before its first step. */
-#include "ks/run.h"
+#include "train/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "ks/point.h"
-#include "ks/say.h"
+#include "core/say.h"
+#include "train/resume_point.h"
 
 static const double MEGABYTE = 1e6;
 
@@ -103,7 +103,7 @@ void ks_run_announce(struct ks_run *r, bool resumes)
                        sizeof(float) +
                    (double)ks_run_state_size(r); /* a point is put together in memory */
     double written = 1.5 * sizeof(double) * checkpoint_numbers(r); /* in double, and the file */
-    double points = ks_points_bytes(r), files = checkpoint_files(r);
+    double points = ks_resume_bytes(r), files = checkpoint_files(r);
     double there = resumes ? (double)replay->count * (double)replay->width * sizeof(float) +
                                  2 * (double)ks_run_state_size(r)
                            : 0; /* replay's segments and two points */

@@ -1,11 +1,11 @@
-#include "ks/architecture.h"
+#include "train/architecture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
-#include "ks/path.h"
+#include "core/memory.h"
+#include "core/path.h"
 
 const struct ks_architecture ks_architectures[] = {
     {"bn+wn+ce", "bn", true, "ce"},

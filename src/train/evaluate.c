@@ -1,10 +1,10 @@
 /* Evaluation: episodes of the actor's mean action, on an environment of its own. */
-#include "ks/run.h"
+#include "train/run.h"
 
 #include <stdio.h>
 
-#include "ks/say.h"
-#include "ks/stream.h"
+#include "agent/stream.h"
+#include "core/say.h"
 
 void ks_run_report(const struct ks_run *r, struct ks_player *p)
 {

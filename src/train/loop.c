@@ -1,19 +1,19 @@
 /* One run of XQC (Palenicek et al., ICLR 2026) or of another member of the study: agent steps, and
  * at the scheduled environment steps evaluations, rows of progress.csv, checkpoints. train() is the
  * algorithm, with ks_run_step of step.c. */
-#include "ks/train.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/blas.h"
-#include "ks/file.h"
-#include "ks/point.h"
-#include "ks/progress.h"
-#include "ks/run.h"
-#include "ks/say.h"
+#include "core/blas.h"
+#include "core/progress.h"
+#include "core/say.h"
+#include "io/file.h"
+#include "train/resume_point.h"
+#include "train/run.h"
 
 static bool is_due(const struct ks_due *due, size_t env_step, size_t *number)
 {
@@ -47,7 +47,7 @@ static ks_status record(struct ks_run *r)
         KS_TRY(ks_run_evaluate(r, evaluation));
     if (evaluates || saves) {
         KS_TRY(write_row(r, evaluates ? r->return_mean : NAN));
-        KS_TRY(ks_run_describe(r, KS_RUNNING, NULL));
+        KS_TRY(ks_run_write_json(r, KS_RUNNING, NULL));
     }
     if (saves)
         KS_TRY(ks_run_save(r));
@@ -64,7 +64,7 @@ static ks_status train(struct ks_run *r, struct ks_progress *progress)
         KS_TRY(record(r));
     while (r->env_step < r->end) {
         KS_TRY(ks_run_check_signal(r));
-        KS_TRY(ks_points_keep(r));
+        KS_TRY(ks_resume_keep(r));
         if (r->agent_steps == r->options->settings.random_steps)
             ks_progress_restart(progress, r->env_step); /* learning takes longer by far */
         KS_TRY(ks_run_step(r));
@@ -72,7 +72,7 @@ static ks_status train(struct ks_run *r, struct ks_progress *progress)
         snprintf(note, sizeof note, "return %.1f", r->return_mean);
         ks_progress_update(progress, r->env_step, note);
     }
-    return r->whole ? KS_OK : ks_points_write(r);
+    return r->whole ? KS_OK : ks_resume_write(r);
 }
 
 /* Keeps the failure's message, with where it happened, through the writing of run.json and, where a
@@ -89,11 +89,11 @@ static ks_status end_badly(struct ks_run *r, ks_status status)
     else
         snprintf(reason, sizeof reason, "environment step %zu, update %lld: %s", r->env_step,
                  (long long)r->agent->updates, ks_error_text());
-    if (r->interrupted && ks_points_write(r) != KS_OK)
+    if (r->interrupted && ks_resume_write(r) != KS_OK)
         snprintf(reason + strlen(reason), sizeof reason - strlen(reason),
                  ", without a resume point there: %.400s", ks_error_text());
-    if (ks_run_describe(r, state, reason) == KS_OK && state == KS_FAILED_FOR_GOOD)
-        ks_points_clear(r); /* what cannot be removed is only in the way */
+    if (ks_run_write_json(r, state, reason) == KS_OK && state == KS_FAILED_FOR_GOOD)
+        ks_resume_clear(r); /* what cannot be removed is only in the way */
     return ks_fail(status, "%s", reason);
 }
 
@@ -110,8 +110,8 @@ static ks_status train_and_describe(struct ks_run *r, bool resumes)
     ks_progress_end(&progress);
     if (status != KS_OK)
         return end_badly(r, status);
-    KS_TRY(ks_run_describe(r, r->whole ? KS_FINISHED : KS_STOPPED, NULL));
-    return r->whole ? ks_points_clear(r) : KS_OK;
+    KS_TRY(ks_run_write_json(r, r->whole ? KS_FINISHED : KS_STOPPED, NULL));
+    return r->whole ? ks_resume_clear(r) : KS_OK;
 }
 
 /* Resume points go first: they would not fit what comes. */
@@ -120,9 +120,9 @@ static ks_status start_anew(struct ks_run *r)
     ks_status status;
     char *path;
 
-    if (!r->options->quiet && ks_points_there(r))
+    if (!r->options->quiet && ks_resume_there(r))
         ks_say("%s: starting over: the resume points in %s/resume are removed", r->name, r->folder);
-    KS_TRY(ks_points_clear(r));
+    KS_TRY(ks_resume_clear(r));
     KS_TRY(ks_run_path(r, "progress.csv", &path));
     status = ks_metrics_new(path, 0, r->agent, &r->metrics);
     free(path);
@@ -137,7 +137,7 @@ static ks_status start(struct ks_run *r, bool *resumes)
     *resumes = false;
     KS_TRY(ks_folder_sweep(r->folder));
     if (r->options->resume)
-        KS_TRY(ks_points_restore(r, resumes));
+        KS_TRY(ks_resume_restore(r, resumes));
     if (*resumes)
         KS_TRY(ks_run_check_checkpoints(r));
     else
@@ -146,7 +146,7 @@ static ks_status start(struct ks_run *r, bool *resumes)
     ks_run_listen_to_signals();
     if (!r->options->quiet)
         ks_run_announce(r, *resumes);
-    return ks_run_describe(r, KS_RUNNING, NULL);
+    return ks_run_write_json(r, KS_RUNNING, NULL);
 }
 
 ks_status ks_run_train(struct ks_run *r)
@@ -157,7 +157,7 @@ ks_status ks_run_train(struct ks_run *r)
     if (finished) {
         if (!r->options->quiet)
             ks_say("%s: this run is finished: nothing to do", r->folder);
-        return ks_points_clear(r);
+        return ks_resume_clear(r);
     }
     KS_TRY(start(r, &resumes));
     return train_and_describe(r, resumes);

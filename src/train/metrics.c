@@ -1,4 +1,4 @@
-#include "ks/metrics.h"
+#include "train/metrics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ks/file.h"
-#include "ks/memory.h"
-#include "ks/text.h"
+#include "core/memory.h"
+#include "io/file.h"
+#include "io/text.h"
 
 enum { OWN_COLUMNS = 12, MODE = 0666 }; /* the mode, which the umask narrows */
 

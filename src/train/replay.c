@@ -1,10 +1,10 @@
-#include "ks/replay.h"
+#include "train/replay.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/memory.h"
+#include "core/memory.h"
 
 enum { BLOCK_BYTES = 1 << 24 };
 

@@ -1,6 +1,6 @@
 /* Welford's recurrence (Technometrics 4, 1962): mean and squared deviations without cancellation.
  */
-#include "ks/returns.h"
+#include "train/returns.h"
 
 #include <math.h>
 

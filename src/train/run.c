@@ -1,5 +1,5 @@
 /* A run's parts: built, sized, freed. */
-#include "ks/run.h"
+#include "train/run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 
 #include <jansson.h>
 
-#include "ks/architecture.h"
-#include "ks/memory.h"
-#include "ks/path.h"
-#include "ks/point.h"
-#include "ks/schedule.h"
-#include "ks/stream.h"
+#include "agent/stream.h"
+#include "core/memory.h"
+#include "core/milestones.h"
+#include "core/path.h"
+#include "train/architecture.h"
+#include "train/resume_point.h"
 
 static int flag(double setting) /* 0, 1; -1: the library's default */
 {
@@ -144,7 +144,7 @@ static ks_status build(struct ks_run *r)
     KS_TRY(new_agent(r));
     KS_TRY(new_replay(r));
     KS_TRY(new_schedules(r));
-    return ks_points_new(r);
+    return ks_resume_new(r);
 }
 
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run)
@@ -175,7 +175,7 @@ void ks_run_free(struct ks_run *r)
     KS(agent_free)(r->agent);
     ks_replay_free(r->replay);
     ks_metrics_free(r->metrics);
-    ks_points_free(r->points);
+    ks_resume_free(r->points);
     free(r->evaluations.step);
     free(r->checkpoints.step);
     free(r->episode_returns);

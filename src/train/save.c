@@ -1,16 +1,16 @@
 /* A run's checkpoint: networks, moments, metrics, and frozen minibatches for the analyzer. */
-#include "ks/run.h"
+#include "train/run.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ks/file.h"
-#include "ks/memory.h"
-#include "ks/schedule.h"
-#include "ks/stream.h"
-#include "ks/text.h"
+#include "agent/stream.h"
+#include "core/memory.h"
+#include "core/milestones.h"
+#include "io/file.h"
+#include "io/text.h"
 
 /* Minibatch number i: its input, and its targets with raw and with normalized rewards. All else,
  * the next actions too, is the same in both. */
@@ -119,7 +119,7 @@ ks_status ks_run_find_checkpoints(const struct ks_run *r, bool *all)
     *all = true;
     for (size_t i = 0; i < r->checkpoints.n && *all; i++) {
         KS_TRY(checkpoint_path(r, r->checkpoints.step[i], &path));
-        *all = ks_text_exists(path);
+        *all = ks_path_exists(path);
         free(path);
     }
     return KS_OK;
@@ -129,7 +129,7 @@ static ks_status check_checkpoint(const struct ks_run *r, size_t env_step, const
 {
     bool written = env_step < r->env_step || (env_step == r->env_step && r->recorded);
 
-    if (written && !ks_text_exists(path))
+    if (written && !ks_path_exists(path))
         return ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
     if (!written && unlink(path) != 0 && errno != ENOENT)
         return ks_file_fail(errno, path, "removed");

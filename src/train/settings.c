@@ -1,11 +1,11 @@
-#include "ks/settings.h"
+#include "train/settings.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/number.h"
+#include "core/number.h"
 
 static const char *const decays[] = {"none", "norms", "heads", "norms+heads", "all", NULL};
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};

@@ -4,7 +4,7 @@
  * more sections reads what one with fewer has written.
  *
  * Points of version 2 hold the same values without names, in the order of the list. */
-#include "ks/run.h"
+#include "train/run.h"
 
 #include <assert.h>
 #include <stdio.h>

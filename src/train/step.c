@@ -4,14 +4,14 @@
  * it be drawn; its reward, which moves the scale of rewards; and that it has been made. So it
  * begins while a thread of its own steps the environment, and waits for it where it reads rewards,
  * or before it begins where the transition is drawn. Nothing else depends on the thread. */
-#include "ks/run.h"
+#include "train/run.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ks/progress.h"
-#include "ks/stream.h"
+#include "agent/stream.h"
+#include "core/progress.h"
 
 static struct ks_window window(const struct ks_run *r)
 {

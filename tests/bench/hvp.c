@@ -21,14 +21,14 @@
 
 #include <omp.h>
 
-#include "ks/blas.h"
-#include "ks/fold.h"
-#include "ks/lanczos.h"
-#include "ks/memory.h"
-#include "ks/operator.h"
-#include "ks/primal.h"
-#include "ks/progress.h"
-#include "ks/rng.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "core/progress.h"
+#include "core/rng.h"
+#include "lanczos/lanczos.h"
+#include "operators/fold.h"
+#include "operators/operator.h"
+#include "operators/primal.h"
 
 #include "peak.h"
 
@@ -180,7 +180,7 @@ static void dense_alone(const struct bare *b, const struct thread *t, const floa
 
     for (size_t i = 0; i < b->folded->n_layers; i++) {
         const struct ks_layer *l = &b->folded->layer[i];
-        const struct ks_places *at = &net->at[i];
+        const struct ks_layout *at = &net->at[i];
         struct ks_pass p = {.rows = i + 1 == b->folded->n_layers ? BATCH : b->rows,
                             .w = b->w + l->offset,
                             .w_dot = b->w + l->offset,

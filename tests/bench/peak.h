@@ -3,7 +3,7 @@
 #ifndef KS_BENCH_PEAK_H
 #define KS_BENCH_PEAK_H
 
-#include "ks/progress.h"
+#include "core/progress.h"
 
 #if defined(__AVX512F__)
 typedef float ks_vector __attribute__((vector_size(64)));

@@ -12,12 +12,12 @@
 
 #include <cblas.h>
 
-#include "ks/agent.h"
-#include "ks/architecture.h"
-#include "ks/blas.h"
-#include "ks/memory.h"
-#include "ks/progress.h"
-#include "ks/rng.h"
+#include "agent/agent.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "core/progress.h"
+#include "core/rng.h"
+#include "train/architecture.h"
 
 enum { OBSERVATIONS = 223, ACTIONS = 38, BATCH = 256, ENSEMBLE = 2, CYCLE = 3, TIMES = 9 };
 

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "ks/agent.h"
-#include "ks/rng.h"
+#include "agent/agent.h"
+#include "core/rng.h"
 
 enum { SHAKES = 11 }; /* seed */
 

@@ -18,11 +18,11 @@
 
 #include "shake.h"
 
-#include "ks/architecture.h"
-#include "ks/h5.h"
-#include "ks/memory.h"
-#include "ks/run.h"
-#include "ks/stream.h"
+#include "agent/stream.h"
+#include "core/memory.h"
+#include "io/h5.h"
+#include "train/architecture.h"
+#include "train/run.h"
 
 enum { SEED = 11, FIGURES = 6 }; /* the ensemble is of two */
 /* In the random steps an episode ends, of 500 agent steps. */

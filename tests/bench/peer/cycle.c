@@ -13,11 +13,11 @@
 
 #include <omp.h>
 
-#include "ks/blas.h"
-#include "ks/h5.h"
-#include "ks/memory.h"
-#include "ks/progress.h"
-#include "ks/run.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "core/progress.h"
+#include "io/h5.h"
+#include "train/run.h"
 
 enum { CYCLE = 3 };
 

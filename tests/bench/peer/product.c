@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ks/blas.h"
-#include "ks/checkpoint.h"
-#include "ks/memory.h"
-#include "ks/operator.h"
-#include "ks/primal.h"
-#include "ks/progress.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "core/progress.h"
+#include "io/checkpoint.h"
+#include "operators/operator.h"
+#include "operators/primal.h"
 
 static const size_t MEMORY = (size_t)8 << 30; /* for what depends on theta alone */
 

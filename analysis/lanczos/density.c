@@ -1,0 +1,179 @@
+/* phi(x) = mean over probes of sum_i w_i N(x; theta_i, sigma^2), with sigma in units of the range
+ * over m, the number of Ritz values of a probe, so that nothing depends on the unit of the loss:
+ *
+ *   sigma = range / (m sqrt(8 log 3)),  range = largest theta - smallest theta
+ *
+ * (Lin, Saad, Yang, SIAM Review 58, 2016: two nodes at the mean distance can then just be told
+ * apart.)
+ *
+ * The symmetric-log density is the same sum in s = asinh(x / x_0), with the range of s: a node at x
+ * is as wide as a constant part of |x|, down to x_0. Per unit of x it is phi(s) ds/dx, ds/dx = 1 /
+ * sqrt(x^2 + x_0^2). */
+#include "lanczos/density.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+enum {
+    GRID = 2048,   /* points of a grid */
+    SHARPEST = 200 /* beyond this m, sigma stays: a grid point is at most sigma / 3 wide */
+};
+static const double PI = 3.14159265358979323846;
+static const double TAIL = 6; /* sigmas that the grid reaches beyond the outermost nodes */
+/* x_0 in units of the largest |theta|: below that lies noise in float32. */
+static const double LINEAR_PART = 1e-6;
+/* Least range in units of the largest value: a spectrum of one point must not be narrower than its
+ * numbers can say. */
+static const double NARROWEST = 1e-6;
+
+/* The nodes of all probes on one axis, probe by probe. */
+struct nodes {
+    size_t n, probes, most; /* nodes in all; probes; the most nodes of a probe */
+    double *at, *weight;    /* [n], weights with sum 1 per probe; owned */
+    size_t *start;          /* [probes + 1] where those of a probe begin; owned */
+    double low, high, sigma;
+};
+
+static void free_nodes(struct nodes *nodes)
+{
+    free(nodes->at);
+    free(nodes->weight);
+    free(nodes->start);
+}
+
+/* Where the nodes lie decides how wide the kernel is. */
+static void find_width(struct nodes *nodes)
+{
+    double size, range, m = (double)(nodes->most < SHARPEST ? nodes->most : SHARPEST);
+
+    nodes->low = INFINITY;
+    nodes->high = -INFINITY;
+    for (size_t i = 0; i < nodes->n; i++) {
+        nodes->low = fmin(nodes->low, nodes->at[i]);
+        nodes->high = fmax(nodes->high, nodes->at[i]);
+    }
+    size = fmax(fabs(nodes->low), fabs(nodes->high));
+    range = fmax(nodes->high - nodes->low, size > 0 ? NARROWEST * size : 1);
+    nodes->sigma = range / (m * sqrt(8 * log(3)));
+}
+
+/* Takes the Ritz values of the probes with random start vectors, without the padding. One that
+ * starts at the gradient has other weights, and is left out. */
+static ks_status collect(const struct ks_spectrum *s, struct nodes *nodes)
+{
+    const size_t probes = ks_spectrum_random(s);
+
+    *nodes = (struct nodes){.probes = probes};
+    KS_TRY(ks_alloc(probes * s->order, sizeof(double), &nodes->at));
+    KS_TRY(ks_alloc(probes * s->order, sizeof(double), &nodes->weight));
+    KS_TRY(ks_alloc(probes + 1, sizeof *nodes->start, &nodes->start));
+    for (size_t k = 0; k < probes; k++) {
+        size_t steps = s->steps ? (size_t)s->steps[k] : s->order;
+
+        nodes->most = steps > nodes->most ? steps : nodes->most;
+        for (size_t i = k * s->order; i < k * s->order + steps; i++) {
+            nodes->at[nodes->n] = s->ritz[i];
+            nodes->weight[nodes->n++] = s->weight[i];
+        }
+        nodes->start[k + 1] = nodes->n;
+    }
+    find_width(nodes);
+    return KS_OK;
+}
+
+/* s = asinh(x / x_0) in place of x. */
+static void to_symlog(struct nodes *nodes, double x_0)
+{
+    for (size_t i = 0; i < nodes->n; i++)
+        nodes->at[i] = asinh(nodes->at[i] / x_0);
+    find_width(nodes);
+}
+
+/* Of one probe, at x. */
+static double phi(const struct nodes *nodes, size_t probe, double x)
+{
+    double sum = 0;
+
+    for (size_t i = nodes->start[probe]; i < nodes->start[probe + 1]; i++) {
+        double z = (x - nodes->at[i]) / nodes->sigma;
+
+        sum += nodes->weight[i] * exp(-z * z / 2);
+    }
+    return sum / (nodes->sigma * sqrt(2 * PI));
+}
+
+/* The mean over probes, on GRID equidistant points that cover the nodes and the kernel's tails. */
+static void smooth(const struct nodes *nodes, double *grid, double *density)
+{
+    double start = nodes->low - TAIL * nodes->sigma;
+    double step = (nodes->high + TAIL * nodes->sigma - start) / (GRID - 1);
+
+    for (size_t k = 0; k < GRID; k++) {
+        grid[k] = start + (double)k * step;
+        density[k] = 0;
+        for (size_t probe = 0; probe < nodes->probes; probe++)
+            density[k] += phi(nodes, probe, grid[k]) / (double)nodes->probes;
+    }
+}
+
+double ks_density_unit(const struct ks_spectrum *s)
+{
+    double size = 0;
+
+    for (size_t i = 0; i < ks_spectrum_random(s) * s->order; i++)
+        size = fmax(size, fabs(s->ritz[i])); /* NaN, the padding, does not count */
+    return LINEAR_PART * (size > 0 ? size : 1);
+}
+
+ks_status ks_density(struct ks_spectrum *s)
+{
+    ks_status status = KS_OK;
+    struct nodes nodes = {0};
+    double x_0 = ks_density_unit(s);
+
+    assert(s->ritz && !s->grid);
+    KS_GO(collect(s, &nodes));
+    KS_GO(ks_alloc(GRID, sizeof(double), &s->grid));
+    KS_GO(ks_alloc(GRID, sizeof(double), &s->density));
+    KS_GO(ks_alloc(GRID, sizeof(double), &s->symlog_grid));
+    KS_GO(ks_alloc(GRID, sizeof(double), &s->symlog_density));
+    s->n_grid = GRID;
+    smooth(&nodes, s->grid, s->density);
+    to_symlog(&nodes, x_0);
+    smooth(&nodes, s->symlog_grid, s->symlog_density);
+    for (size_t k = 0; k < GRID; k++) {
+        double x = x_0 * sinh(s->symlog_grid[k]);
+
+        s->symlog_grid[k] = x;
+        s->symlog_density[k] /= hypot(x, x_0);
+    }
+done:
+    free_nodes(&nodes);
+    return status;
+}
+
+ks_status ks_density_error(const struct ks_spectrum *s, double *error)
+{
+    ks_status status = KS_OK;
+    struct nodes nodes = {0};
+    double x_0 = ks_density_unit(s), n = (double)ks_spectrum_random(s);
+
+    assert(ks_spectrum_random(s) > 1);
+    KS_GO(collect(s, &nodes));
+    to_symlog(&nodes, x_0);
+    for (size_t k = 0; k < s->n_grid; k++) {
+        double x = s->symlog_grid[k], mean = 0, square = 0;
+
+        for (size_t probe = 0; probe < nodes.probes; probe++)
+            mean += phi(&nodes, probe, asinh(x / x_0)) / n;
+        for (size_t probe = 0; probe < nodes.probes; probe++)
+            square += pow(phi(&nodes, probe, asinh(x / x_0)) - mean, 2);
+        error[k] = sqrt(square / (n * (n - 1))) / hypot(x, x_0);
+    }
+done:
+    free_nodes(&nodes);
+    return status;
+}

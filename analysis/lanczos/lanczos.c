@@ -1,0 +1,410 @@
+/* Lanczos (J. Res. Nat. Bur. Stand. 45, 1950) with full reorthogonalization:
+ *
+ *   w       = A q_j
+ *   h       = [q_0 .. q_j]' w,   w -= [q_0 .. q_j] h      classical Gram-Schmidt, twice:
+ *   g       = [q_0 .. q_j]' w,   w -= [q_0 .. q_j] g
+ *   alpha_j = h_j + g_j,   beta_j = |w|,   q_{j+1} = w / beta_j
+ *
+ * Every new vector is orthogonalized twice against the whole basis, the current vector too (Giraud,
+ * Langou, Rozloznik, van den Eshof, Numer. Math. 101, 2005: twice is enough). Without it the
+ * outlying eigenvalues return as ghosts: test_no_ghosts.
+ *
+ * The basis is read from memory, and that is what a step costs beside the product. So w -= Q h and
+ * the following Q' w share one sweep, in column blocks that stay in the cache: three sweeps per
+ * step.
+ *
+ * In a team (team.h) every process holds a slice of each vector and orthogonalizes that; norms and
+ * products with the basis are summed, and the vector is whole only for A. So a step moves the
+ * vector twice, slices of A's parts to where they are summed and slices of q_{j+1} to everyone: no
+ * more than a reduction to all processes moves.
+ *
+ * A basis in float32 holds each q_{j+1} rounded, and it is the rounded vector that A multiplies and
+ * that later ones are made orthogonal to. Everything else is float64: a block of the basis is
+ * widened where it lies in the cache.
+ *
+ * The published code orthogonalizes otherwise: lanczos_xqc.c. */
+#include "lanczos/lanczos.h"
+
+#include <assert.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "core/memory.h"
+#include "core/rng.h"
+
+enum {
+    BLOCK = 512,  /* columns of the basis at a time: 91 rows of them are 364 KiB */
+    WIDENED = 64, /* the same of a basis in float32, for the widened block to stay in the cache */
+    STRIDE = WIDENED + 8, /* of widened rows: not a power of two, whose lines share places */
+    SLICE = 8192          /* numbers that are worth a thread */
+};
+
+/* Breakdown: beta <= BREAKDOWN |T|, that is 10^4 eps. Where the Krylov space ends, beta is not eps
+ * |T|: rounding errors of earlier steps lie outside that space, and the recurrence makes them grow
+ * with the number of steps, whatever n. Measured: 0.4 eps |T| with 3 different eigenvalues, 15 with
+ * 9, 2000 with 17, 3000 at rank 11. A process that misses the end starts anew in noise; one that
+ * stops here has Ritz values that are right to 2e-12 |T|. */
+static const double BREAKDOWN = 1e4 * DBL_EPSILON;
+
+/* Vectors or products that were rounded to float32 leave the Krylov space by that much, and the
+ * recurrence makes the error grow likewise: the end is certain to be seen only if it comes within a
+ * few steps. After one that is missed come ghosts, whose weights are of the size of rounding. A
+ * larger bound would take small eigenvalues for the end; those below this one cannot be told from
+ * zero anyway. */
+static const double BREAKDOWN_SINGLE = 16 * FLT_EPSILON;
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t ks_lanczos_slice(const struct ks_lanczos *l, size_t t)
+{
+    return l->length / l->slices * t + smaller(t, l->length % l->slices);
+}
+
+static size_t slice_count(size_t n)
+{
+    return smaller((size_t)omp_get_max_threads(), 1 + n / SLICE);
+}
+
+double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_team *team)
+{
+    double vectors = (double)smaller(order, n) + 1, whole = 0;
+    size_t first, length;
+
+    ks_team_slice(team, n, &first, &length);
+    if (ks_team_size(team) > 1)
+        whole = (double)(ks_team_room(team, n) + n) * sizeof(double);
+    if (!single)
+        return whole + vectors * (double)length * sizeof(double);
+    return whole + vectors * (double)length * sizeof(float) + 2 * (double)length * sizeof(double) +
+           (double)slice_count(length) * (vectors - 1) * STRIDE * sizeof(double);
+}
+
+static ks_status allocate_basis(struct ks_lanczos *l)
+{
+    size_t vectors = l->order + 1;
+
+    if (l->n > SIZE_MAX / vectors)
+        return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu", vectors, l->n);
+    if (ks_team_size(l->team) > 1)
+        KS_TRY(ks_alloc(ks_team_room(l->team, l->n) + l->n, sizeof *l->whole, &l->whole));
+    if (!l->single)
+        return ks_alloc(vectors * l->length, sizeof *l->basis, &l->basis);
+    KS_TRY(ks_alloc(vectors * l->length, sizeof *l->rounded, &l->rounded));
+    KS_TRY(ks_alloc(l->slices * l->order * STRIDE, sizeof *l->blocks, &l->blocks));
+    return ks_alloc(2 * l->length, sizeof *l->pair, &l->pair);
+}
+
+ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_team *team,
+                         struct ks_lanczos **lanczos)
+{
+    ks_status status = KS_OK;
+    struct ks_lanczos *l = NULL;
+
+    assert(n > 0 && order > 0);
+    *lanczos = NULL;
+    if (ks_team_room(team, n) > INT_MAX)
+        return ks_fail(KS_RUN, "Lanczos: %zu parameters, BLAS and MPI count to %d", n, INT_MAX);
+    KS_TRY(ks_alloc(1, sizeof *l, &l));
+    l->n = n;
+    l->order = smaller(order, n);
+    l->single = single;
+    l->team = team;
+    ks_team_slice(team, n, &l->first, &l->length);
+    l->slices = slice_count(l->length);
+    KS_GO(ks_alloc(l->order, sizeof(double), &l->alpha));
+    KS_GO(ks_alloc(l->order, sizeof(double), &l->beta));
+    KS_GO(ks_alloc((l->slices + 2) * l->order, sizeof(double), &l->sums));
+    KS_GO(ks_alloc((size_t)ks_team_size(team), sizeof(double), &l->norms));
+    KS_GO(allocate_basis(l));
+    *lanczos = l, l = NULL;
+done:
+    ks_lanczos_free(l);
+    return status;
+}
+
+void ks_lanczos_free(struct ks_lanczos *l)
+{
+    if (!l)
+        return;
+    free(l->alpha);
+    free(l->beta);
+    free(l->sums);
+    free(l->norms);
+    free(l->basis);
+    free(l->rounded);
+    free(l->blocks);
+    free(l->pair);
+    free(l->whole);
+    free(l);
+}
+
+/* Where vector j is computed: in its place, or in float64 before it is rounded. */
+static double *work(const struct ks_lanczos *l, size_t j)
+{
+    return l->single ? l->pair + l->length : l->basis + j * l->length;
+}
+
+/* This process's slice of q_j in float64. */
+static const double *widened(const struct ks_lanczos *l, size_t j)
+{
+    if (!l->single)
+        return l->basis + j * l->length;
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++)
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
+            l->pair[i] = (double)l->rounded[j * l->length + i];
+    return l->pair;
+}
+
+/* The norm of the whole from those of its parts; dnrm2 of a NaN is not always NaN. */
+static double finite_norm(size_t parts, const double *part, size_t stride)
+{
+    for (size_t t = 0; t < parts; t++)
+        if (!isfinite(part[t * stride]))
+            return NAN;
+    return cblas_dnrm2((int)parts, part, (int)stride);
+}
+
+/* |v| from the slices, without overflow or underflow; not finite where v is not. */
+static double norm(const struct ks_lanczos *l, const double *v)
+{
+    double *part = l->sums, *all = l->norms;
+
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++) {
+        size_t start = ks_lanczos_slice(l, t), end = ks_lanczos_slice(l, t + 1);
+
+        part[t * l->order] = cblas_dnrm2((int)(end - start), v + start, 1);
+    }
+    all[0] = finite_norm(l->slices, part, l->order);
+    ks_team_collect(l->team, all[0], all);
+    return finite_norm((size_t)ks_team_size(l->team), all, 1);
+}
+
+/* q_j = w / divisor, w = work(l, j). */
+static void store(struct ks_lanczos *l, size_t j, double divisor)
+{
+    double *w = work(l, j);
+
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++)
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++) {
+            w[i] /= divisor;
+            if (l->single)
+                l->rounded[j * l->length + i] = (float)w[i];
+        }
+}
+
+static void restart(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
+{
+    l->seed = seed;
+    l->probe = probe;
+    l->steps = 0;
+    l->exhausted = false;
+}
+
+void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
+{
+    double *q = work(l, 0);
+
+    restart(l, seed, probe);
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++) {
+        struct ks_rng rng = ks_rng_start(seed, probe);
+
+        rng.drawn = l->first + ks_lanczos_slice(l, t);
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
+            q[i] = ks_rng_normal(&rng);
+    }
+    l->start_norm = norm(l, q);
+    store(l, 0, l->start_norm);
+}
+
+ks_status ks_lanczos_start_at(struct ks_lanczos *l, const double *v)
+{
+    double *q = work(l, 0);
+
+    restart(l, 0, KS_PROBE_GRADIENT);
+    for (size_t i = 0; i < l->length; i++)
+        q[i] = v[l->first + i];
+    l->start_norm = norm(l, q);
+    if (!isfinite(l->start_norm) || l->start_norm == 0)
+        return ks_fail(KS_NUMBER, "Lanczos: the start vector has norm %g", l->start_norm);
+    store(l, 0, l->start_norm);
+    return KS_OK;
+}
+
+/* Columns [at, at + columns) of the first `rows` vectors, `stride` apart: where they are, or
+ * widened into slice t's block. */
+static const double *columns_of(const struct ks_lanczos *l, size_t t, size_t rows, size_t at,
+                                size_t columns, size_t *stride)
+{
+    double *block = l->blocks + t * l->order * STRIDE;
+
+    *stride = l->single ? STRIDE : l->length;
+    if (!l->single)
+        return l->basis + at;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < columns; k++)
+            block[i * STRIDE + k] = (double)l->rounded[i * l->length + at + k];
+    return block;
+}
+
+/* One sweep over Q = [q_0 .. q_{rows-1}], Q' being the first `rows` rows of the basis:
+ * w -= Q `subtract` (not where it is NULL), then `project` = Q' w (likewise). */
+static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const double *subtract,
+                  double *project)
+{
+    double *sums = l->sums;
+
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++) {
+        size_t end = ks_lanczos_slice(l, t + 1), columns, stride;
+        double *mine = sums + t * l->order;
+
+        for (size_t i = 0; i < rows; i++)
+            mine[i] = 0;
+        for (size_t at = ks_lanczos_slice(l, t); at < end; at += columns) {
+            const double *q;
+
+            columns = smaller(l->single ? WIDENED : BLOCK, end - at);
+            q = columns_of(l, t, rows, at, columns, &stride);
+            if (subtract)
+                cblas_dgemv(CblasRowMajor, CblasTrans, (int)rows, (int)columns, -1, q, (int)stride,
+                            subtract, 1, 1, w + at, 1);
+            if (project)
+                cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)rows, (int)columns, 1, q, (int)stride,
+                            w + at, 1, 1, mine, 1);
+        }
+    }
+    for (size_t i = 0; project && i < rows; i++) {
+        project[i] = 0;
+        for (size_t t = 0; t < l->slices; t++) /* always in this order */
+            project[i] += sums[t * l->order + i];
+    }
+    if (project)
+        ks_team_sum(l->team, rows, project);
+}
+
+/* Frobenius norm of the (j+1) x (j+1) Jacobi matrix. */
+static double jacobi_norm(const struct ks_lanczos *l, size_t j)
+{
+    return hypot(cblas_dnrm2((int)j + 1, l->alpha, 1), sqrt(2) * cblas_dnrm2((int)j, l->beta, 1));
+}
+
+/* Counts step j, whose alpha and beta are there. */
+static void count_step(struct ks_lanczos *l, size_t j)
+{
+    bool single = l->single || l->single_products;
+    double bound = l->xqc ? 0 : single ? BREAKDOWN_SINGLE : BREAKDOWN;
+
+    l->steps = j + 1;
+    l->exhausted = l->steps == l->n || l->beta[j] <= bound * jacobi_norm(l, j);
+}
+
+/* w = A q_j, this process's slice of it. */
+static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *a, size_t j,
+                          double *w)
+{
+    double *v = l->whole, *product = v + ks_team_room(l->team, l->n);
+
+    if (ks_team_size(l->team) == 1)
+        return ks_operator_apply(a, widened(l, j), w);
+    ks_team_gather(l->team, l->n, widened(l, j), v);
+    KS_TRY(ks_team_agree(l->team, a->part(a->self, v, product)));
+    ks_team_sum_slices(l->team, l->n, product, v, w);
+    return KS_OK;
+}
+
+/* From A q_j in work(l, j + 1) to alpha_j, beta_j and q_{j+1}, which is not scaled yet. */
+static void orthogonalize(struct ks_lanczos *l, size_t j)
+{
+    double *w = work(l, j + 1);
+    double *h = l->sums + l->slices * l->order, *g = h + l->order;
+
+    sweep(l, j + 1, w, NULL, h);
+    sweep(l, j + 1, w, h, g);
+    sweep(l, j + 1, w, g, NULL);
+    l->alpha[j] = h[j] + g[j];
+    l->beta[j] = norm(l, w);
+}
+
+ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
+{
+    size_t j = l->steps;
+    double *w = work(l, j + 1);
+
+    assert(a->n == l->n && j < l->order && !l->exhausted);
+    KS_TRY(multiply(l, a, j, w));
+    if (!isfinite(norm(l, w)))
+        return ks_fail(KS_NUMBER,
+                       "Lanczos step %zu of %zu (probe %llu): the product holds a NaN or "
+                       "an infinity",
+                       j + 1, l->order, (unsigned long long)l->probe);
+    if (l->xqc)
+        ks_lanczos_xqc_step(l, w);
+    else
+        orthogonalize(l, j);
+    if (!isfinite(l->alpha[j]) || !isfinite(l->beta[j]))
+        return ks_fail(KS_NUMBER, "Lanczos step %zu of %zu (probe %llu): overflow", j + 1, l->order,
+                       (unsigned long long)l->probe);
+    count_step(l, j);
+    if (!l->exhausted && !l->xqc)
+        store(l, j + 1, l->beta[j]);
+    return KS_OK;
+}
+
+const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t j)
+{
+    return widened(l, j);
+}
+
+/* A sweep takes at most `order` rows; the vector behind the last step is added by itself. */
+void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
+{
+    size_t swept = smaller(rows, l->order);
+    double *negative = l->sums + l->slices * l->order;
+
+    for (size_t j = 0; j < swept; j++)
+        negative[j] = -c[j];
+    for (size_t i = 0; i < l->length; i++)
+        out[i] = 0;
+    sweep(l, swept, out, negative, NULL);
+    if (rows > swept)
+        cblas_daxpy((int)l->length, c[swept], widened(l, swept), 1, out, 1);
+}
+
+void *ks_lanczos_vector(const struct ks_lanczos *l, size_t j)
+{
+    return l->single ? (void *)(l->rounded + j * l->length) : l->basis + j * l->length;
+}
+
+size_t ks_lanczos_vector_bytes(const struct ks_lanczos *l)
+{
+    return l->length * (l->single ? sizeof *l->rounded : sizeof *l->basis);
+}
+
+void ks_lanczos_rewind(struct ks_lanczos *l, size_t steps)
+{
+    assert(steps <= l->steps);
+    l->exhausted = l->exhausted && steps == l->steps;
+    l->steps = steps;
+}
+
+void ks_lanczos_retake(struct ks_lanczos *l, double alpha, double beta)
+{
+    size_t j = l->steps;
+
+    assert(j < l->order && !l->exhausted);
+    l->alpha[j] = alpha;
+    l->beta[j] = beta;
+    count_step(l, j);
+}

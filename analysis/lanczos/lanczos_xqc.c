@@ -1,0 +1,97 @@
+/* The Lanczos process of the published code (github.com/danielpalenicek/xqc,
+ * xqc/logging/metrics/hessian_eigenspectrum.py, adapted from github.com/google/spectral-density):
+ *
+ *   w       = A q_j - beta_{j-1} q_{j-1}
+ *   alpha_j = w' q_j,   w -= alpha_j q_j
+ *   w      -= (w' q_i) q_i,   i = 0 .. j-1     modified Gram-Schmidt, one pass, without q_j
+ *   beta_j  = |w|,      q_{j+1} = w / beta_j
+ *
+ * Vectors and coefficients are float32, as they are there. Sums over a vector are formed in float64
+ * and then rounded to float32, because the order in which the published code adds up in float32
+ * depends on the machine. There is no breakdown test: the process ends early only where beta_j is
+ * exactly zero, so that there is no q_{j+1} (the published code divides zero by zero). */
+#include "lanczos/lanczos.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* w -= c q; returns w' p, or w' w where p is NULL. */
+static double subtract_slice(size_t n, float c, const float *q, const float *p, float *w)
+{
+    double sum = 0;
+
+    assert(w || n == 0);
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        float x = w[i] - c * q[i];
+
+        w[i] = x;
+        sum += (double)x * (double)(p ? p[i] : x);
+    }
+    return sum;
+}
+
+/* The same over the whole vectors. Each coefficient needs all of the subtraction before it, so the
+ * sweeps follow one another; doing both in one sweep reads w once instead of twice. */
+static double subtract(const struct ks_lanczos *l, float c, const float *q, const float *p,
+                       float *w)
+{
+    double sum = 0;
+
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++) {
+        size_t start = ks_lanczos_slice(l, t), n = ks_lanczos_slice(l, t + 1) - start;
+
+        l->sums[t] = subtract_slice(n, c, q + start, p ? p + start : NULL, w + start);
+    }
+    for (size_t t = 0; t < l->slices; t++) /* always in this order */
+        sum += l->sums[t];
+    ks_team_sum(l->team, 1, &sum);
+    return sum;
+}
+
+static void round_vector(const struct ks_lanczos *l, const double *from, float *to)
+{
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++)
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
+            to[i] = (float)from[i];
+}
+
+static void divide(const struct ks_lanczos *l, float divisor, float *w)
+{
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++)
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
+            w[i] /= divisor;
+}
+
+/* From A q_j in w to the unscaled q_{j+1} in its place; returns beta_j. */
+static float orthogonalize(const struct ks_lanczos *l, size_t j, float *w, float *alpha)
+{
+    const float *q = l->rounded, *last = q + j * l->length;
+    const float before = j > 0 ? (float)l->beta[j - 1] : 0;
+    float c = (float)subtract(l, before, j > 0 ? last - l->length : last, last, w);
+
+    *alpha = c;
+    for (size_t i = 0; i < j; i++) {
+        const float *next = q + i * l->length;
+
+        c = (float)subtract(l, c, last, next, w);
+        last = next;
+    }
+    return (float)sqrt(subtract(l, c, last, NULL, w));
+}
+
+void ks_lanczos_xqc_step(struct ks_lanczos *l, const double *product)
+{
+    size_t j = l->steps;
+    float *w = l->rounded + (j + 1) * l->length, alpha, beta;
+
+    assert(l->single && l->xqc);
+    round_vector(l, product, w);
+    beta = orthogonalize(l, j, w, &alpha);
+    l->alpha[j] = (double)alpha;
+    l->beta[j] = (double)beta;
+    divide(l, beta, w);
+}

@@ -1,0 +1,131 @@
+/* Stochastic Lanczos quadrature (Ubaru, Chen, Saad, SIAM J. Matrix Anal. Appl. 38, 2017): for a
+ * random start vector the Ritz values and their weights are the Gauss quadrature of the spectral
+ * measure that the vector sees; its mean over start vectors is the spectral density of the
+ * operator. */
+#include "lanczos/slq.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "lanczos/basis.h"
+#include "lanczos/jacobi.h"
+
+static ks_status allocate(struct ks_spectrum *s, size_t probes, size_t order)
+{
+    double **array[] = {&s->alpha, &s->beta, &s->ritz, &s->weight, &s->residual};
+    size_t size = probes * order;
+
+    assert(probes > 0 && order > 0 && !s->ritz);
+    s->probes = probes;
+    s->order = order;
+    for (size_t k = 0; k < sizeof array / sizeof array[0]; k++) {
+        KS_TRY(ks_alloc(size, sizeof(double), array[k]));
+        for (size_t i = 0; i < size; i++)
+            (*array[k])[i] = NAN; /* what a breakdown leaves open */
+    }
+    KS_TRY(ks_alloc(probes, sizeof *s->start_norm2, &s->start_norm2));
+    return ks_alloc(probes, sizeof *s->steps, &s->steps);
+}
+
+static ks_status take_steps(struct ks_lanczos *l, const struct ks_operator *a,
+                            const struct ks_slq *slq, struct ks_basis *basis)
+{
+    if (l->steps > 0 && slq->resumed)
+        slq->resumed(slq->context, l);
+    while (l->steps < l->order && !l->exhausted) {
+        KS_TRY(ks_lanczos_step(l, a));
+        if (basis)
+            KS_TRY(ks_team_agree(slq->team, ks_basis_append(basis, l)));
+        if (slq->watch)
+            slq->watch(slq->context, l);
+    }
+    return KS_OK;
+}
+
+static ks_status run_probe(struct ks_lanczos *l, const struct ks_operator *a,
+                           const struct ks_slq *slq, uint64_t probe)
+{
+    struct ks_basis *basis = NULL;
+    ks_status status = KS_OK;
+
+    if (probe < slq->probes)
+        ks_lanczos_start(l, slq->seed, probe);
+    else
+        KS_TRY(ks_lanczos_start_at(l, slq->gradient));
+    if (slq->keep)
+        status = ks_basis_open(slq->keep, slq->key, l, &basis);
+    if (status == KS_OK)
+        status = take_steps(l, a, slq, basis);
+    ks_basis_close(basis);
+    if (status == KS_OK && slq->finished && probe < slq->probes)
+        status = slq->finished(slq->finished_context, l);
+    return status;
+}
+
+/* The probes of this process's group. */
+static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *slq,
+                            struct ks_spectrum *s)
+{
+    size_t groups = slq->groups > 0 ? slq->groups : 1;
+    ks_status status = KS_OK;
+    struct ks_lanczos *l = NULL;
+
+    KS_GO(ks_team_agree(slq->team, ks_lanczos_new(a->n, slq->order, slq->single, slq->team, &l)));
+    l->xqc = slq->xqc;
+    l->single_products = slq->single_products;
+    for (size_t probe = slq->group; probe < s->probes; probe += groups) {
+        size_t row = probe * s->order;
+
+        KS_GO(run_probe(l, a, slq, probe));
+        memcpy(s->alpha + row, l->alpha, l->steps * sizeof(double));
+        memcpy(s->beta + row, l->beta, l->steps * sizeof(double));
+        s->steps[probe] = (int64_t)l->steps;
+        s->start_norm2[probe] = l->start_norm * l->start_norm;
+        KS_GO(ks_team_agree(slq->team, ks_jacobi_ritz(l->steps, l->alpha, l->beta, s->ritz + row,
+                                                      s->weight + row, s->residual + row)));
+    }
+done:
+    ks_lanczos_free(l);
+    return status;
+}
+
+size_t ks_slq_group(const struct ks_team *world, int rank, size_t groups)
+{
+    return (size_t)rank * groups / (size_t)ks_team_size(world);
+}
+
+int ks_slq_first(const struct ks_team *world, size_t probe, size_t groups)
+{
+    int first = 0;
+
+    while (ks_slq_group(world, first, groups) != probe % groups)
+        first++;
+    return first;
+}
+
+/* Gives all processes every probe, from the first process of its group. */
+static void collect(const struct ks_slq *slq, struct ks_spectrum *s)
+{
+    double *const arrays[] = {s->alpha, s->beta, s->ritz, s->weight, s->residual};
+
+    for (size_t probe = 0; probe < s->probes && slq->groups > 1; probe++) {
+        int first = ks_slq_first(slq->world, probe, slq->groups);
+
+        ks_team_broadcast(slq->world, first, sizeof *s->steps, s->steps + probe);
+        ks_team_broadcast(slq->world, first, sizeof(double), s->start_norm2 + probe);
+        for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+            ks_team_broadcast(slq->world, first, s->order * sizeof(double),
+                              arrays[k] + probe * s->order);
+    }
+}
+
+ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq, struct ks_spectrum *s)
+{
+    s->gradient = slq->gradient != NULL;
+    KS_TRY(ks_team_agree(slq->world, allocate(s, slq->probes + s->gradient, slq->order)));
+    KS_TRY(ks_team_agree(slq->world, run_probes(a, slq, s)));
+    collect(slq, s);
+    return KS_OK;
+}

@@ -1,0 +1,25 @@
+/* The smallest |A y| / |y| off the known null space that a Krylov space holds. */
+#ifndef KS_OPERATORS_DEFLATE_H
+#define KS_OPERATORS_DEFLATE_H
+
+#include <stddef.h>
+
+#include "core/error.h"
+
+/* Let T~ be the extended (m+1) x m Jacobi matrix of alpha, beta [m], Q the Lanczos vectors, Z an
+ * orthonormal basis of known null directions and C = Z' Q_{m+1}. With G = I - C'C and its leading
+ * m x m block G_m,
+ *
+ *   |(I - P_Z) Q_m s|^2   = s' G_m s
+ *   |A (I - P_Z) Q_m s|^2 = s' T~' G T~ s                 since A commutes with P_Z
+ *
+ * so *sigma, the root of the least eigenvalue of the pencil (T~' G T~, G_m), is the least |A y|/|y|
+ * over y = (I - P_Z) Q_m s, and s [m] its vector, scaled so that |y| = 1. The pencil is restricted
+ * to the span of G_m's eigenvectors with eigenvalues above 1e-6: the others belong to combinations
+ * of Lanczos vectors that lie in the null space but for rounding. `gram` [m+1, m+1] is C'C; NULL:
+ * no null direction is known. *sigma is NaN where all of the Krylov space lies in the null space.
+ * KS_MEMORY; KS_NUMBER where LAPACK fails. */
+ks_status ks_deflate(size_t m, const double *alpha, const double *beta, const double *gram,
+                     double *sigma, double *s);
+
+#endif

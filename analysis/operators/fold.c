@@ -1,0 +1,265 @@
+#include "operators/fold.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "net/net.h"
+
+static bool opens(const struct ks_arch *arch, size_t i)
+{
+    for (size_t c = i + 1; c < arch->n_layers; c++)
+        if (arch->layer[c].body == i)
+            return true;
+    return false;
+}
+
+static bool can_fold(const struct ks_arch *arch, bool evaluation)
+{
+    const struct ks_layer *norm = arch->layer, *dense = norm + 1;
+
+    return arch->n_layers > 1 && norm->kind->affine && !(evaluation && norm->states > 0) &&
+           dense->kind == &KS(dense) && dense->param[0].rows == dense->in && !opens(arch, 0) &&
+           !opens(arch, 1);
+}
+
+static void append(char *text, size_t *at, const char *line, size_t length)
+{
+    memcpy(text + *at, line, length);
+    text[*at + length] = '\n';
+    *at += length + 1;
+}
+
+/* The line's words, without a comment. */
+static size_t line_length(const char *line)
+{
+    return strcspn(line, "#\r\n");
+}
+
+/* The folded description, unrolled: a dense with a bias in place of the first two layers. */
+static ks_status write_text(const struct ks_arch *arch, char **text)
+{
+    size_t size = 64 + strlen(arch->end), at = 0;
+    char first[32];
+
+    for (size_t i = 2; i < arch->n_layers; i++)
+        size += line_length(arch->layer[i].line) + sizeof "\n}\n";
+    KS_TRY(ks_alloc(size, 1, text));
+    snprintf(first, sizeof first, "dense %zu", arch->layer[1].out);
+    append(*text, &at, first, strlen(first));
+    for (size_t i = 2; i < arch->n_layers; i++) {
+        const struct ks_layer *l = &arch->layer[i];
+
+        for (size_t c = arch->n_layers; c-- > i + 1;) /* the outer ones first */
+            if (arch->layer[c].body == i)
+                append(*text, &at, arch->layer[c].line, line_length(arch->layer[c].line));
+        if (l->kind->container)
+            append(*text, &at, "}", 1);
+        else
+            append(*text, &at, l->line, line_length(l->line));
+    }
+    append(*text, &at, arch->end, line_length(arch->end));
+    return KS_OK;
+}
+
+static ks_status set_up(struct ks_fold *f)
+{
+    const struct ks_layer *norm = f->from->layer, *dense = norm + 1;
+
+    f->n_scale = norm->n_params > 0 ? norm->in : 0;
+    f->n_bias = norm->n_params > 1 ? norm->in : 0;
+    f->in = dense->in;
+    f->out = dense->out;
+    f->n_dense_bias = dense->n_params > 1 ? dense->out : 0;
+    KS_TRY(ks_alloc(f->n_scale + f->n_bias, sizeof *f->unit, &f->unit));
+    for (size_t i = 0; i < f->n_scale; i++)
+        f->unit[i] = 1;
+    return KS_OK;
+}
+
+ks_status ks_fold_new(const struct ks_arch *arch, bool evaluation, struct ks_fold **fold)
+{
+    ks_status status = KS_OK;
+    struct ks_fold *f = NULL;
+    char *text = NULL;
+
+    *fold = NULL;
+    KS_GO(ks_alloc(1, sizeof *f, &f));
+    f->from = arch;
+    f->folded = can_fold(arch, evaluation);
+    if (f->folded) {
+        KS_GO(set_up(f));
+        KS_GO(write_text(arch, &text));
+    }
+    KS_GO(KS(arch_parse)(text ? text : arch->text, "/critic", arch->in, &f->arch));
+    *fold = f, f = NULL;
+done:
+    free(text);
+    ks_fold_free(f);
+    return status;
+}
+
+void ks_fold_free(struct ks_fold *fold)
+{
+    if (!fold)
+        return;
+    KS(arch_free)(fold->arch);
+    free(fold->unit);
+    free(fold);
+}
+
+size_t ks_fold_cache(const struct ks_fold *fold, size_t rows)
+{
+    const struct ks_layer *norm = fold->from->layer;
+
+    return fold->folded ? rows * (norm->in + norm->cache_row) + norm->cache_fixed : 0;
+}
+
+void ks_fold_input(const struct ks_fold *fold, size_t rows, const double *x, double *z,
+                   double *cache)
+{
+    const struct ks_layer *norm = fold->from->layer;
+    struct ks_pass p = {.rows = rows, .x = x, .w = fold->unit, .y = z};
+    double *centred = cache;
+
+    if (norm->kind->sums == KS_SUMS_COLUMNS) { /* which subtracts the mean in any case */
+        memcpy(centred, x, rows * norm->in * sizeof *x);
+        KS(net_centre)(rows, norm->in, centred);
+        p.x = centred;
+    }
+    p.cache = cache + rows * norm->in;
+    norm->kind->forward(norm, &p);
+}
+
+/* The parts of a parameter vector of `from`; a part of width 0 is not there. */
+struct parts {
+    size_t scale, bias, kernel, dense_bias, rest, n_rest;
+    size_t folded_bias, folded_rest; /* of the folded vector: its kernel comes first */
+};
+
+static struct parts parts(const struct ks_fold *f)
+{
+    struct parts p = {.bias = f->n_scale, .kernel = f->n_scale + f->n_bias};
+
+    p.dense_bias = p.kernel + f->in * f->out;
+    p.rest = p.dense_bias + f->n_dense_bias;
+    p.n_rest = f->from->parameters - p.rest;
+    p.folded_bias = f->in * f->out;
+    p.folded_rest = p.folded_bias + f->out;
+    return p;
+}
+
+/* g_i, or b_i, where the normalizer has them. */
+static double scale(const struct ks_fold *f, const double *w, size_t i)
+{
+    return f->n_scale > 0 ? w[i] : 1;
+}
+
+static double bias(const struct ks_fold *f, const double *w, size_t i)
+{
+    return f->n_bias > 0 ? w[f->n_scale + i] : 0;
+}
+
+void ks_fold_parameters(const struct ks_fold *f, const double *w, double *folded)
+{
+    struct parts p = parts(f);
+
+    if (!f->folded) {
+        memcpy(folded, w, f->from->parameters * sizeof *w);
+        return;
+    }
+    for (size_t j = 0; j < f->out; j++)
+        folded[p.folded_bias + j] = f->n_dense_bias > 0 ? w[p.dense_bias + j] : 0;
+    for (size_t i = 0; i < f->in; i++)
+        for (size_t j = 0; j < f->out; j++) {
+            double kernel = w[p.kernel + i * f->out + j];
+
+            folded[i * f->out + j] = scale(f, w, i) * kernel;
+            folded[p.folded_bias + j] += bias(f, w, i) * kernel;
+        }
+    memcpy(folded + p.folded_rest, w + p.rest, p.n_rest * sizeof *w);
+}
+
+void ks_fold_tangent(const struct ks_fold *f, const double *w, const double *v, double *folded_dot)
+{
+    struct parts p = parts(f);
+
+    if (!f->folded) {
+        memcpy(folded_dot, v, f->from->parameters * sizeof *v);
+        return;
+    }
+    for (size_t j = 0; j < f->out; j++)
+        folded_dot[p.folded_bias + j] = f->n_dense_bias > 0 ? v[p.dense_bias + j] : 0;
+    for (size_t i = 0; i < f->in; i++) {
+        double scale_dot = f->n_scale > 0 ? v[i] : 0, bias_dot = bias(f, v, i);
+
+        for (size_t j = 0; j < f->out; j++) {
+            double kernel = w[p.kernel + i * f->out + j];
+            double kernel_dot = v[p.kernel + i * f->out + j];
+
+            folded_dot[i * f->out + j] = scale_dot * kernel + scale(f, w, i) * kernel_dot;
+            folded_dot[p.folded_bias + j] += bias_dot * kernel + bias(f, w, i) * kernel_dot;
+        }
+    }
+    memcpy(folded_dot + p.folded_rest, v + p.rest, p.n_rest * sizeof *v);
+}
+
+/* The arrays of ks_fold_adjoint. */
+struct adjoint {
+    const double *w, *v, *bar, *bar_dot;
+    double *out;
+};
+
+/* Row i of the kernel and what belongs to it, bracketed terms those with bar:
+ *
+ *   W_bar_ij = g_i W~_bar_dot_ij + b_i c~_bar_dot_j  [+ g'_i W~_bar_ij + b'_i c~_bar_j]
+ *   g_bar_i  = sum_j W~_bar_dot_ij W_ij              [+ W~_bar_ij W'_ij]
+ *   b_bar_i  = sum_j c~_bar_dot_j W_ij               [+ c~_bar_j W'_ij]
+ */
+static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i,
+                        const struct adjoint *a)
+{
+    size_t row = i * f->out;
+    const double *bar = a->bar, *bar_dot = a->bar_dot, *bias_bar_dot = bar_dot + p->folded_bias;
+    const double *kernel = a->w + p->kernel + row;
+    double *kernel_out = a->out + p->kernel + row, g = scale(f, a->w, i), b = bias(f, a->w, i);
+    double scale_out = 0, bias_out = 0;
+
+    for (size_t j = 0; j < f->out; j++) {
+        kernel_out[j] = g * bar_dot[row + j] + b * bias_bar_dot[j];
+        scale_out += bar_dot[row + j] * kernel[j];
+        bias_out += bias_bar_dot[j] * kernel[j];
+    }
+    if (bar) {
+        const double *kernel_dot = a->v + p->kernel + row, *bias_bar = bar + p->folded_bias;
+        double g_dot = f->n_scale > 0 ? a->v[i] : 0, b_dot = bias(f, a->v, i);
+
+        for (size_t j = 0; j < f->out; j++) {
+            kernel_out[j] += g_dot * bar[row + j] + b_dot * bias_bar[j];
+            scale_out += bar[row + j] * kernel_dot[j];
+            bias_out += bias_bar[j] * kernel_dot[j];
+        }
+    }
+    if (f->n_scale > 0)
+        a->out[i] = scale_out;
+    if (f->n_bias > 0)
+        a->out[f->n_scale + i] = bias_out;
+}
+
+void ks_fold_adjoint(const struct ks_fold *f, const double *w, const double *v, const double *bar,
+                     const double *bar_dot, double *out)
+{
+    const struct adjoint arrays = {w, v, bar, bar_dot, out};
+    struct parts p = parts(f);
+
+    if (!f->folded) {
+        memcpy(out, bar_dot, f->from->parameters * sizeof *out);
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < f->in; i++)
+        adjoint_row(f, &p, i, &arrays);
+    memcpy(out + p.dense_bias, bar_dot + p.folded_bias, f->n_dense_bias * sizeof *out);
+    memcpy(out + p.rest, bar_dot + p.folded_rest, p.n_rest * sizeof *out);
+}

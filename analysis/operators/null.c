@@ -1,0 +1,169 @@
+/* What the operator makes of directions that the architecture implies, and of a random vector. */
+#include "operators/null.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <cblas.h>
+
+#include "core/memory.h"
+#include "core/rng.h"
+
+static const uint64_t SEED = 0x6e756c6c; /* stream k: the combination of family k */
+
+/* Vectors, and what is called after each product. */
+struct trial {
+    const struct ks_null_space *space;
+    const struct ks_operator *a;
+    double *whole;     /* [E P] */
+    double *worst;     /* [E P]: the largest image of a family */
+    double *u, *image; /* [n]   */
+    size_t products;
+    void (*watch)(void *context, size_t products);
+    void *context;
+};
+
+/* image = A u - shift u, u of `whole`; its norm over that of u, without overflow or underflow. */
+static ks_status try_vector(struct trial *t, double *ratio)
+{
+    int n = (int)t->a->n;
+
+    ks_selection_gather(t->space->selection, t->whole, t->u);
+    KS_TRY(ks_operator_apply(t->a, t->u, t->image));
+    if (t->watch)
+        t->watch(t->context, ++t->products);
+    for (size_t i = 0; i < t->a->n; i++)
+        t->image[i] -= t->space->shift * t->u[i];
+    *ratio = cblas_dnrm2(n, t->image, 1) / cblas_dnrm2(n, t->u, 1);
+    if (!isfinite(*ratio))
+        return ks_fail(KS_NUMBER, "a product with a trial vector holds a NaN or an infinity");
+    return KS_OK;
+}
+
+static void combine(const struct ks_null_space *s, size_t family, double *whole)
+{
+    struct ks_rng rng = ks_rng_start(SEED, family);
+
+    for (size_t i = 0; i < s->selection->of; i++)
+        whole[i] = 0;
+    for (size_t e = 0; e < s->critics; e++)
+        for (size_t k = 0; k < s->family[family].count; k++)
+            ks_null_space_add(s, &s->family[family], e, k, ks_rng_normal(&rng), whole);
+}
+
+/* Tries the null space's part of the worst image, whose ratio is `worst` > 0, as if all directions
+ * were orthogonal. */
+static ks_status try_worst(struct trial *t, double worst, double *ratio)
+{
+    const struct ks_null_space *s = t->space;
+    bool any = false;
+
+    *ratio = 0;
+    for (size_t i = 0; i < s->selection->of; i++)
+        t->whole[i] = 0;
+    for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
+        for (size_t e = 0; e < s->critics; e++)
+            for (size_t k = 0; k < f->count; k++) {
+                double share = ks_null_space_dot(s, f, e, k, t->worst) / worst;
+
+                ks_null_space_add(s, f, e, k, share, t->whole);
+                any |= share != 0;
+            }
+    return any ? try_vector(t, ratio) : KS_OK;
+}
+
+static ks_status try_directions(struct trial *t, double *product)
+{
+    double ratio;
+
+    for (size_t i = 0; i < t->space->n_families; i++) {
+        combine(t->space, i, t->whole);
+        KS_TRY(try_vector(t, &ratio));
+        if (i == 0 || ratio > *product) {
+            *product = ratio;
+            ks_selection_scatter(t->space->selection, t->image, t->worst);
+        }
+    }
+    if (!(*product > 0))
+        return KS_OK;
+    KS_TRY(try_worst(t, *product, &ratio));
+    *product = fmax(*product, ratio);
+    return KS_OK;
+}
+
+/* Counts the coordinates on which the image of a random vector is zero, less the directions that
+ * lie among them; and measures what of the image leaks. */
+static ks_status try_random(struct trial *t, struct ks_null *null)
+{
+    const struct ks_null_space *s = t->space;
+    struct ks_rng rng = ks_rng_start(SEED, s->n_families);
+    double ratio, leak = 0;
+
+    for (size_t i = 0; i < s->selection->of; i++)
+        t->whole[i] = ks_rng_normal(&rng);
+    KS_TRY(try_vector(t, &ratio));
+    for (size_t i = 0; i < t->a->n; i++) {
+        if (fabs(t->image[i]) <= 2 * DBL_EPSILON * fabs(s->shift * t->u[i]))
+            t->image[i] = 0;
+        null->is_dead[i] = t->image[i] == 0;
+        null->dead += null->is_dead[i];
+    }
+    ks_selection_scatter(s->selection, t->image, t->whole);
+    for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
+        for (size_t e = 0; e < s->critics; e++)
+            for (size_t k = 0; k < f->count; k++) {
+                null->dead -= ks_null_space_is_zero(s, f, e, k, t->whole);
+                leak = hypot(leak, ks_null_space_dot(s, f, e, k, t->whole));
+            }
+    if (s->n_families > 0)
+        null->leak = leak > 0 ? leak / cblas_dnrm2((int)t->a->n, t->image, 1) : 0;
+    return KS_OK;
+}
+
+static ks_status allocate(struct trial *t)
+{
+    KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->whole, &t->whole));
+    KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->worst, &t->worst));
+    KS_TRY(ks_alloc(t->a->n, sizeof *t->u, &t->u));
+    return ks_alloc(t->a->n, sizeof *t->image, &t->image);
+}
+
+size_t ks_null_products(const struct ks_null_space *space)
+{
+    return space->n_families + 2;
+}
+
+ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
+                          void (*watch)(void *context, size_t products), void *context,
+                          struct ks_null *null)
+{
+    ks_status status = KS_OK;
+    struct trial t = {.space = space, .a = a, .watch = watch, .context = context};
+
+    *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN};
+    KS_GO(ks_team_agree(a->team, ks_alloc(a->n, sizeof *null->is_dead, &null->is_dead)));
+    KS_GO(ks_team_agree(a->team, allocate(&t)));
+    KS_GO(try_directions(&t, &null->product));
+    KS_GO(try_random(&t, null));
+done:
+    free(t.whole);
+    free(t.worst);
+    free(t.u);
+    free(t.image);
+    return status;
+}
+
+void ks_null_take_dead(struct ks_null *null, struct ks_null *other)
+{
+    free(null->is_dead);
+    null->is_dead = other->is_dead;
+    null->dead = other->dead;
+    other->is_dead = NULL;
+}
+
+void ks_null_clear(struct ks_null *null)
+{
+    free(null->is_dead);
+    null->is_dead = NULL;
+}

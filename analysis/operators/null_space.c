@@ -1,0 +1,381 @@
+/* The directions that an architecture implies, from what is known of the sums of its adjoints.
+ *
+ * The gradient of a bias is the vector of column sums of its layer's y_bar, that of a kernel is
+ * X' y_bar. So where y_bar is known, for every theta and batch, to have
+ *
+ *   rows that sum to zero      W_bar 1 = X' (y_bar 1) = 0    and    b_bar' 1 = 1' (y_bar 1) = 0
+ *   columns that sum to zero   b_bar = y_bar' 1 = 0
+ *
+ * these parameters have directions in which the loss is constant. So they have where the rows of X
+ * sum to zero: 1' W_bar = (X 1)' y_bar = 0. Where sums come from:
+ *
+ *   softmax                    rows of f_bar = S p - t sum to zero
+ *   layernorm                  rows of x_bar = r (u - <u> - z <u z>) sum to zero
+ *   batchnorm in training mode the columns of x_bar do, in the same way
+ *   linear layers              x_bar = y_bar A': columns that sum to zero stay so
+ *   residual                   x_bar = y_bar + the body's, sum by sum
+ *
+ * Sums that are not zero have names, so that a residual whose body adds nothing to them gives its
+ * two ends the same name: then the biases before it and at its end have the same gradient, and
+ * their difference is a direction. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "operators/null.h"
+
+/* What is known of an adjoint array. Equal names mean equal sums, the name 0 a sum of zero. */
+struct sums {
+    bool rows;      /* every row sums to zero                     */
+    size_t columns; /* name of the vector of column sums          */
+    size_t total;   /* name of the sum of all; 0 if another one is */
+};
+
+struct finder {
+    struct ks_null_space *space;
+    bool spheres;                  /* projected columns have their normals, and nothing else    */
+    bool lifted;                   /* by a weight decay: no other directions than normals       */
+    size_t names;                  /* given so far                                              */
+    size_t *of_columns, *of_total; /* [names + 1] the first bias met whose gradient has the name */
+    size_t open;                   /* containers that the walk is inside of                     */
+    struct sums *skip;             /* [open] of each one's skip_bar                            */
+    size_t *body;                  /* [open] the layer that each starts with                    */
+    bool *centred;                 /* [n_layers]: the rows of the layer's output sum to zero   */
+};
+
+/* Per layer. Names: two each for x_bar, for a container's skip_bar and for their sum. Families: of
+ * the kernel's rows, of its columns, of the bias. */
+enum { MAX_NAMES = 6, MAX_FAMILIES = 3 };
+
+static struct sums unknown(struct finder *f)
+{
+    struct sums s = {.columns = ++f->names};
+
+    s.total = ++f->names;
+    return s;
+}
+
+static struct sums zero_rows(struct finder *f)
+{
+    return (struct sums){.rows = true, .columns = ++f->names};
+}
+
+static struct sums zero_columns(void)
+{
+    return (struct sums){.columns = 0};
+}
+
+static size_t add_names(struct finder *f, size_t a, size_t b)
+{
+    return a == 0 ? b : b == 0 ? a : ++f->names;
+}
+
+static struct sums add(struct finder *f, struct sums a, struct sums b)
+{
+    struct sums s = {.rows = a.rows && b.rows};
+
+    s.columns = add_names(f, a.columns, b.columns);
+    s.total = add_names(f, a.total, b.total);
+    return s;
+}
+
+/* From y_bar to x_bar. */
+static struct sums pass(struct finder *f, const struct ks_layer *l, bool evaluation,
+                        struct sums y_bar)
+{
+    switch (l->kind->sums) {
+    case KS_SUMS_ROWS:
+        return zero_rows(f);
+    case KS_SUMS_COLUMNS:
+        if (!evaluation)
+            return zero_columns();
+        /* fall through */
+    case KS_SUMS_LINEAR:
+        return y_bar.columns == 0 ? zero_columns() : unknown(f);
+    case KS_SUMS_COPIED:
+        return y_bar;
+    case KS_SUMS_ANY:
+        break;
+    }
+    return unknown(f);
+}
+
+/* What a layernorm without parameters puts out, and sums of that. */
+static void find_centred(const struct ks_arch *arch, bool *centred)
+{
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct ks_layer *l = &arch->layer[i];
+
+        if (l->kind->sums == KS_SUMS_COPIED)
+            centred[i] = centred[i - 1] && l->body > 0 && centred[l->body - 1];
+        else
+            centred[i] = l->kind == &KS(layernorm) && l->n_params == 0;
+    }
+}
+
+/* A partner's entries come after the others. */
+static size_t n_entries(const struct ks_null_family *f)
+{
+    return f->partner == KS_NO_PARTNER ? f->length : 2 * f->length;
+}
+
+/* Entry i of direction k before it is scaled to norm 1, and where it stands. */
+static double entry(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
+                    size_t k, size_t i, size_t *at)
+{
+    bool second = i >= f->length;
+    double value = second ? -1 : 1;
+
+    *at = (s->first + critic) * s->parameters + (second ? f->partner : f->offset) + k * f->step +
+          (second ? i - f->length : i) * f->stride;
+    if (f->normal)
+        value = s->checkpoint->critic.w[*at];
+    return s->scaled ? value * sqrt(ks_preconditioner(s->checkpoint, *at)) : value;
+}
+
+/* The norm of direction k; 0 where D is 0 in a part of it. */
+static double size_of(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
+                      size_t k)
+{
+    double square = 0;
+    size_t at;
+
+    assert(critic < s->critics && k < f->count);
+    for (size_t i = 0; i < n_entries(f); i++) {
+        double value = entry(s, f, critic, k, i, &at);
+
+        if (value == 0 && s->scaled)
+            return 0;
+        square += value * value;
+    }
+    return sqrt(square);
+}
+
+static size_t count_directions(const struct ks_null_space *s, const struct ks_null_family *f)
+{
+    size_t n = 0;
+
+    for (size_t e = 0; e < s->critics; e++)
+        for (size_t k = 0; k < f->count; k++)
+            n += size_of(s, f, e, k) > 0;
+    return n;
+}
+
+/* Adjacent families, as of a kernel's rows and the bias, become one; one without directions (both
+ * sums of a kernel of one column; all of D is 0) is left out. */
+static void add_family(struct finder *f, struct ks_null_family family)
+{
+    struct ks_null_space *s = f->space;
+    struct ks_null_family *last = s->n_families > 0 ? &s->family[s->n_families - 1] : NULL;
+    size_t count = count_directions(s, &family);
+
+    assert(s->family);
+    if (count == 0)
+        return;
+    s->dimension += count;
+    s->normals += family.normal ? count : 0;
+    if (last && last->normal == family.normal && last->length == family.length &&
+        last->partner == KS_NO_PARTNER && family.partner == KS_NO_PARTNER &&
+        last->offset + last->count * last->step == family.offset)
+        last->count += family.count;
+    else
+        s->family[s->n_families++] = family;
+}
+
+/* Finds the first bias whose gradient has this name; if none has yet, the one at `offset` is the
+ * first. */
+static bool known(size_t *of, size_t name, size_t offset, size_t *partner)
+{
+    *partner = KS_NO_PARTNER;
+    if (name == 0)
+        return true;
+    *partner = of[name];
+    if (of[name] == KS_NO_PARTNER)
+        of[name] = offset;
+    return *partner != KS_NO_PARTNER;
+}
+
+static void find_in_bias(struct finder *f, size_t offset, size_t n, struct sums y_bar)
+{
+    size_t entries, all;
+    bool each = known(f->of_columns, y_bar.columns, offset, &entries);
+    bool together = known(f->of_total, y_bar.total, offset, &all);
+
+    if (each)
+        add_family(f, (struct ks_null_family){offset, 1, 1, n, 1, entries, false});
+    else if (together)
+        add_family(f, (struct ks_null_family){offset, n, 1, 1, n, all, false});
+}
+
+/* A kernel [in, out] at `offset`. The sum of its rows is the sum of its columns: it counts once. */
+static void find_in_kernel(struct finder *f, size_t offset, const struct ks_array *a, bool centred,
+                           struct sums y_bar)
+{
+    if (centred)
+        add_family(f, (struct ks_null_family){offset, a->rows, a->columns, a->columns - y_bar.rows,
+                                              1, KS_NO_PARTNER, false});
+    if (y_bar.rows)
+        add_family(f, (struct ks_null_family){offset, a->columns, 1, a->rows, a->columns,
+                                              KS_NO_PARTNER, false});
+}
+
+static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centred,
+                          struct sums y_bar)
+{
+    size_t offset = l->offset, end = offset + (f->spheres ? l->sphere_rows * l->out : 0);
+
+    if (offset < end)
+        add_family(f, (struct ks_null_family){offset, l->sphere_rows, l->out, l->out, 1,
+                                              KS_NO_PARTNER, true});
+    for (size_t i = 0; i < l->n_params; i++) {
+        const struct ks_array *a = &l->param[i];
+        bool on_sphere = offset < end;
+
+        /* A kernel in groups multiplies different columns of X in different columns of Y. */
+        if (!on_sphere && !f->lifted && strcmp(a->name, "kernel") == 0 && a->rows == l->in)
+            find_in_kernel(f, offset, a, centred, y_bar);
+        if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0)
+            find_in_bias(f, offset, a->columns, y_bar);
+        offset += KS(array_size)(a);
+    }
+}
+
+/* From the outputs back to the input, as net_backward goes. */
+static void walk(struct finder *f, const struct ks_problem *q)
+{
+    const struct ks_arch *arch = q->checkpoint->critic.arch;
+    struct sums bar = arch->loss.kind->shift_invariant ? zero_rows(f) : unknown(f);
+
+    for (size_t i = arch->n_layers; i-- > 0;) {
+        const struct ks_layer *l = &arch->layer[i];
+
+        if (q->layer < 0 || l->number == (size_t)q->layer)
+            find_in_layer(f, l, i > 0 && f->centred[i - 1], bar);
+        bar = pass(f, l, q->evaluation, bar);
+        if (l->kind->container) {
+            f->body[f->open] = l->body;
+            f->skip[f->open++] = l->kind->sums == KS_SUMS_COPIED ? bar : unknown(f);
+        }
+        while (f->open > 0 && f->body[f->open - 1] == i) {
+            f->open--;
+            bar = add(f, bar, f->skip[f->open]);
+        }
+    }
+}
+
+/* Where a weight decay adds mu2 I, it adds a multiple of u; not with D on both sides, and on a
+ * manifold another multiple than on the normals. */
+static ks_status find(const struct ks_problem *q, const struct ks_operator_kind *kind,
+                      struct ks_null_space *space)
+{
+    const struct ks_arch *arch = q->checkpoint->critic.arch;
+    ks_status status = KS_OK;
+    size_t names = MAX_NAMES * (arch->n_layers + 1);
+    struct finder f = {.space = space,
+                       .spheres = kind->spheres,
+                       .lifted = q->weight_decay != 0 && (kind->moving || kind->spheres)};
+
+    KS_GO(ks_alloc(names, sizeof *f.of_columns, &f.of_columns));
+    KS_GO(ks_alloc(names, sizeof *f.of_total, &f.of_total));
+    KS_GO(ks_alloc(arch->n_layers, sizeof *f.skip, &f.skip));
+    KS_GO(ks_alloc(arch->n_layers, sizeof *f.body, &f.body));
+    KS_GO(ks_alloc(arch->n_layers, sizeof *f.centred, &f.centred));
+    KS_GO(ks_alloc(MAX_FAMILIES * arch->n_layers, sizeof *space->family, &space->family));
+    for (size_t i = 0; i < names; i++)
+        f.of_columns[i] = f.of_total[i] = KS_NO_PARTNER;
+    find_centred(arch, f.centred);
+    walk(&f, q);
+    assert(f.names < names && f.open == 0);
+done:
+    free(f.of_columns);
+    free(f.of_total);
+    free(f.skip);
+    free(f.body);
+    free(f.centred);
+    return status;
+}
+
+ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_operator_kind *kind,
+                            const struct ks_selection *selection, struct ks_null_space **space)
+{
+    const struct ks_networks *critics = &problem->checkpoint->critic;
+    ks_status status = KS_OK;
+    struct ks_null_space *s = NULL;
+
+    *space = NULL;
+    KS_GO(ks_alloc(1, sizeof *s, &s));
+    s->checkpoint = problem->checkpoint;
+    s->selection = selection;
+    s->first = problem->critic < 0 ? 0 : (size_t)problem->critic;
+    s->critics = problem->critic < 0 ? critics->ensemble : 1;
+    s->parameters = critics->arch->parameters;
+    s->shift = kind->decays ? problem->scale * problem->weight_decay : 0;
+    s->scaled = kind->moving && problem->checkpoint->adam_v;
+    KS_GO(find(problem, kind, s));
+    *space = s, s = NULL;
+done:
+    ks_null_space_free(s);
+    return status;
+}
+
+void ks_null_space_free(struct ks_null_space *space)
+{
+    if (!space)
+        return;
+    free(space->family);
+    free(space);
+}
+
+void ks_null_space_add(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
+                       size_t k, double factor, double *whole)
+{
+    double size = size_of(s, f, critic, k);
+    size_t at;
+
+    if (size == 0)
+        return;
+    for (size_t i = 0; i < n_entries(f); i++) {
+        double value = entry(s, f, critic, k, i, &at);
+
+        whole[at] += factor * value / size;
+    }
+}
+
+double ks_null_space_dot(const struct ks_null_space *s, const struct ks_null_family *f,
+                         size_t critic, size_t k, const double *whole)
+{
+    double size = size_of(s, f, critic, k), sum = 0;
+    size_t at;
+
+    for (size_t i = 0; i < n_entries(f); i++) {
+        double value = entry(s, f, critic, k, i, &at);
+
+        sum += value * whole[at];
+    }
+    return size == 0 ? 0 : sum / size;
+}
+
+bool ks_null_space_is_zero(const struct ks_null_space *s, const struct ks_null_family *f,
+                           size_t critic, size_t k, const double *whole)
+{
+    size_t at;
+
+    for (size_t i = 0; i < n_entries(f); i++)
+        if (entry(s, f, critic, k, i, &at) != 0 && whole[at] != 0)
+            return false;
+    return size_of(s, f, critic, k) > 0;
+}
+
+size_t ks_null_space_entries(const struct ks_null_space *s, const struct ks_null_family *f,
+                             size_t critic, size_t k, size_t *at, double *value)
+{
+    double size = size_of(s, f, critic, k);
+
+    if (size == 0)
+        return 0;
+    for (size_t i = 0; at && i < n_entries(f); i++)
+        value[i] = entry(s, f, critic, k, i, &at[i]) / size;
+    return n_entries(f);
+}

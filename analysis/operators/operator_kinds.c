@@ -1,0 +1,35 @@
+/* Here and not among the operators: those are compiled once per precision, the table once. */
+#include "operators/operator_kinds.h"
+
+#include <string.h>
+
+/* G = J' H_l J has at most the rank of H_l, whose blocks are K x K, one for each row with a loss;
+ * of a softmax cross-entropy each block vanishes on shifts of the row's outputs. */
+static size_t ggn_rank(const struct ks_problem *q)
+{
+    const struct ks_checkpoint *c = q->checkpoint;
+    const struct ks_loss *loss = &c->critic.arch->loss;
+    size_t critics = q->critic < 0 ? c->critic.ensemble : 1, rows = q->minibatches + q->elsewhere;
+
+    if (q->weight_decay != 0)
+        return 0;
+    return critics * rows * c->loss_rows * (loss->outputs - loss->kind->shift_invariant);
+}
+
+const struct ks_operator_kind ks_operator_kinds[] = {
+    {"hessian", ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
+    {"ggn", ks_ggn_new_f32, ks_ggn_new_f64, .decays = true, .rank = ggn_rank},
+    {"residual", ks_residual_new_f32, ks_residual_new_f64, .wide = false},
+    {"preconditioned", ks_preconditioned_new_f32, ks_preconditioned_new_f64, .wide = true,
+     .moving = true},
+    {"manifold", ks_manifold_new_f32, ks_manifold_new_f64, .spheres = true},
+    {.name = NULL},
+};
+
+const struct ks_operator_kind *ks_operator_kind_find(const char *name)
+{
+    for (const struct ks_operator_kind *k = ks_operator_kinds; k->name; k++)
+        if (strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
+}

@@ -1,0 +1,10 @@
+#include <math.h>
+
+#include "operators/operator.h"
+
+double ks_preconditioner(const struct ks_checkpoint *c, size_t i)
+{
+    double correction = 1 - pow(c->adam.beta2, (double)c->adam_step);
+
+    return c->adam_v[i] > 0 ? sqrt(c->adam_v[i] / correction) + c->adam.eps : 0;
+}

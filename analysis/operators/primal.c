@@ -1,0 +1,262 @@
+#include "operators/primal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "core/memory.h"
+
+static ks_status check(const struct ks_problem *q)
+{
+    const struct ks_checkpoint *c = q->checkpoint;
+
+    if (q->minibatches + q->elsewhere < 1 || q->minibatches > c->minibatches)
+        return ks_fail(KS_USAGE, "batches: expected 1 to %zu, found %zu", c->minibatches,
+                       q->minibatches);
+    if (q->evaluation && c->critic.arch->states > 0 && !c->critic.state)
+        return ks_fail(KS_FORMAT, "batchnorm in evaluation mode needs running statistics, and the "
+                                  "checkpoint holds none (/critic/NN_batchnorm/mean, var)");
+    return KS_OK;
+}
+
+static ks_status fold_parameters(struct ks_primal *p)
+{
+    const struct ks_networks *critic = &p->problem->checkpoint->critic;
+    size_t n = critic->arch->parameters, folded = p->fold->arch->parameters;
+
+    KS_TRY(ks_alloc(critic->ensemble * folded, sizeof *p->w, &p->w));
+    for (size_t e = 0; e < critic->ensemble; e++)
+        ks_fold_parameters(p->fold, critic->w + e * n, p->w + e * folded);
+    return KS_OK;
+}
+
+double ks_primal_unit(const struct ks_loss *loss)
+{
+    return loss->weight > 0 ? ldexp(1, ilogb(loss->weight)) : 1;
+}
+
+/* All but the parameters: nothing that is large. */
+static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
+{
+    const struct ks_checkpoint *c = problem->checkpoint;
+    const struct ks_arch *arch = c->critic.arch;
+
+    p->problem = problem;
+    p->rows = arch->joint && !problem->evaluation ? c->rows : c->loss_rows;
+    p->input = p->rows * arch->in;
+    p->output_scale = 1 /
+                      ((double)(problem->minibatches + problem->elsewhere) * (double)c->loss_rows);
+    KS_TRY(ks_fold_new(arch, problem->evaluation, &p->fold));
+    p->unit = ks_primal_unit(&arch->loss);
+    p->fold->arch->loss.weight /= p->unit;
+    return KS(net_new)(p->fold->arch, p->rows, c->loss_rows, problem->evaluation, &p->net);
+}
+
+ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
+                        struct ks_primal **primal)
+{
+    ks_status status = KS_OK;
+    struct ks_primal *p = NULL;
+
+    *primal = NULL;
+    KS_TRY(check(problem));
+    KS_GO(ks_alloc(1, sizeof *p, &p));
+    p->gauss_newton = gauss_newton;
+    KS_GO(lay_out(problem, p));
+    KS_GO(fold_parameters(p));
+    *primal = p;
+    return KS_OK;
+done:
+    ks_primal_free(p);
+    return status;
+}
+
+void ks_primal_free(struct ks_primal *primal)
+{
+    if (!primal)
+        return;
+    KS(net_free)(primal->net);
+    ks_fold_free(primal->fold);
+    free(primal->w);
+    free(primal);
+}
+
+ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double *bytes)
+{
+    const double number = single ? sizeof(float) : sizeof(double);
+    size_t before = ks_alloc_total();
+    struct ks_primal *p = NULL;
+    ks_status status = KS_OK;
+    double parameters, worker;
+
+    *bytes = 0;
+    KS_TRY(check(problem));
+    KS_GO(ks_alloc(1, sizeof *p, &p));
+    KS_GO(lay_out(problem, p));
+    parameters = (double)p->fold->arch->parameters;
+    worker = (double)ks_primal_block(p) * sizeof(double) +
+             ((double)(p->net->kept + p->net->tangent + p->net->scratch) + parameters) * number;
+    *bytes = (double)problem->checkpoint->critic.ensemble * parameters * sizeof(double) +
+             ((double)ks_primal_critics(problem) * parameters +
+              (double)problem->minibatches * (double)p->input) *
+                 number +
+             (double)ks_primal_workers(problem) * worker;
+done:
+    ks_primal_free(p);
+    ks_alloc_freed_since(before);
+    return status;
+}
+
+size_t ks_primal_block(const struct ks_primal *p)
+{
+    return p->net->primal + p->net->adjoint + p->input + ks_fold_cache(p->fold, p->rows);
+}
+
+static struct ks_primal_block cut(const struct ks_primal *p, double *block)
+{
+    struct ks_primal_block b = {.primal = block, .adjoint = block + p->net->primal};
+
+    b.input = b.adjoint + p->net->adjoint;
+    b.cache = b.input + p->input;
+    return b;
+}
+
+double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t minibatch,
+                         double *block, struct ks_primal_block *parts, double *gradient)
+{
+    const struct ks_checkpoint *c = primal->problem->checkpoint;
+    const struct ks_arch *arch = primal->fold->arch;
+    const struct ks_net *net = primal->net;
+    const double *w = primal->w + critic * arch->parameters;
+    const double *x = c->input + minibatch * c->rows * arch->in;
+    const double *t = c->target + minibatch * c->loss_rows * arch->loss.targets;
+    struct ks_primal_block b = cut(primal, block);
+    double *state = primal->problem->evaluation && c->critic.state
+                        ? c->critic.state + critic * arch->states
+                        : NULL;
+    double *output = KS(net_output)(net, b.primal);
+    double *output_bar = KS(net_output_bar)(net, b.adjoint), loss;
+
+    if (primal->fold->folded)
+        ks_fold_input(primal->fold, primal->rows, x, b.input, b.cache);
+    else
+        memcpy(b.input, x, primal->input * sizeof *x);
+    if (net->input_invariant)
+        KS(net_centre)(primal->rows, net->arch->in, b.input);
+    KS(net_forward)(net, w, state, b.input, b.primal);
+    loss = arch->loss.kind->gradient(&arch->loss, c->loss_rows, output, t, primal->output_scale,
+                                     output_bar);
+    if (primal->gauss_newton)
+        memset(output_bar, 0, c->loss_rows * arch->out * sizeof *output_bar);
+    KS(net_backward)
+    (net, &(struct ks_net_backward){
+              .w = w, .x = b.input, .primal = b.primal, .adjoint = b.adjoint, .w_bar = gradient});
+    arch->loss.kind->curvature(&arch->loss, c->loss_rows, output, t, output);
+    *parts = b;
+    return loss * primal->output_scale;
+}
+
+size_t ks_primal_first_critic(const struct ks_problem *problem)
+{
+    return problem->critic < 0 ? 0 : (size_t)problem->critic;
+}
+
+size_t ks_primal_critics(const struct ks_problem *problem)
+{
+    return problem->critic < 0 ? problem->checkpoint->critic.ensemble : 1;
+}
+
+size_t ks_primal_workers(const struct ks_problem *problem)
+{
+    size_t threads = (size_t)omp_get_max_threads();
+
+    if (problem->minibatches == 0)
+        return 1; /* which has nothing to do */
+    return threads < problem->minibatches ? threads : problem->minibatches;
+}
+
+/* Sums over all critics and minibatches; worker k takes minibatches k, k + workers, ... and has a
+ * gradient [E, P of the folded critic] and a block of its own, so that the order of the sum is
+ * fixed. */
+static void sum_workers(const struct ks_primal *primal, size_t workers, double *block,
+                        double *gradient, double *loss)
+{
+    const struct ks_problem *q = primal->problem;
+    size_t ensemble = q->checkpoint->critic.ensemble, n = primal->fold->arch->parameters;
+    size_t block_size = ks_primal_block(primal);
+
+#pragma omp parallel for num_threads((int)workers) schedule(static, 1)
+    for (size_t k = 0; k < workers; k++)
+        for (size_t e = 0; e < ensemble; e++)
+            for (size_t i = k; i < q->minibatches; i += workers) {
+                struct ks_primal_block parts;
+
+                loss[k] += ks_primal_compute(primal, e, i, block + k * block_size, &parts,
+                                             gradient + (k * ensemble + e) * n);
+            }
+}
+
+/* Adds up the workers' sums, in the parameters of the unfolded critics. */
+static void unfold(const struct ks_primal *primal, size_t workers, double *sums, double *gradient)
+{
+    const struct ks_networks *critic = &primal->problem->checkpoint->critic;
+    size_t folded = primal->fold->arch->parameters, n = critic->arch->parameters;
+    size_t all = critic->ensemble * folded;
+
+    for (size_t i = 0; i < all; i++)
+        for (size_t k = 1; k < workers; k++)
+            sums[i] += sums[k * all + i];
+    for (size_t e = 0; e < critic->ensemble; e++)
+        ks_fold_adjoint(primal->fold, critic->w + e * n, NULL, NULL, sums + e * folded,
+                        gradient + e * n);
+}
+
+/* `taken`: bytes so far; *memory as for ks_gradient. */
+static ks_status check_memory(const struct ks_primal *primal, size_t workers, size_t taken,
+                              size_t *memory)
+{
+    size_t all = primal->problem->checkpoint->critic.ensemble * primal->fold->arch->parameters;
+    size_t most = *memory;
+
+    *memory = taken + workers * (ks_primal_block(primal) + all + 1) * sizeof(double);
+    return *memory <= most ? KS_OK : ks_fail(KS_MEMORY, "the gradient takes %zu bytes", *memory);
+}
+
+ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,
+                      double *gradient)
+{
+    const struct ks_networks *critic = &problem->checkpoint->critic;
+    size_t n = critic->ensemble * critic->arch->parameters, workers = 0, before = ks_alloc_total();
+    double *block = NULL, *sums = NULL, *losses = NULL, squares = 0;
+    double decay = problem->follower ? 0 : problem->weight_decay;
+    struct ks_primal *primal = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_primal_new(problem, false, &primal));
+    workers = ks_primal_workers(problem);
+    if (memory)
+        KS_GO(check_memory(primal, workers, ks_alloc_total() - before, memory));
+    KS_GO(ks_alloc(workers * ks_primal_block(primal), sizeof *block, &block));
+    KS_GO(
+        ks_alloc(workers * critic->ensemble * primal->fold->arch->parameters, sizeof *sums, &sums));
+    KS_GO(ks_alloc(workers, sizeof *losses, &losses));
+    sum_workers(primal, workers, block, sums, losses);
+    unfold(primal, workers, sums, gradient);
+    *loss = 0;
+    for (size_t k = 0; k < workers; k++)
+        *loss += losses[k];
+    for (size_t i = 0; i < n; i++) {
+        gradient[i] = problem->scale * (primal->unit * gradient[i] + decay * critic->w[i]);
+        squares += critic->w[i] * critic->w[i];
+    }
+    *loss = problem->scale * (primal->unit * *loss + decay / 2 * squares);
+done:
+    free(block);
+    free(sums);
+    free(losses);
+    ks_primal_free(primal);
+    ks_alloc_freed_since(before);
+    return status;
+}

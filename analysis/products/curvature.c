@@ -1,0 +1,379 @@
+/* The Hessian, the generalized Gauss-Newton matrix and their difference, of the critics' loss,
+ * times a vector: forward over reverse (Pearlmutter, Neural Computation 6, 1994), the tangent of
+ * the hand-written backward pass.
+ *
+ *   f_dot     = J v                                    net_tangent_forward
+ *   f_bar_dot = 1/(N B) H_l f_dot                      the loss's curvature
+ *   H v       = tangent of J' f_bar along v            net_tangent_backward
+ *
+ * The last line is linear in (f_bar, f_bar_dot): with f_bar = 0 it is J' f_bar_dot, the
+ * Gauss-Newton product, and with f_bar_dot = 0 the residual. Summed over minibatches; block
+ * diagonal over critics; weight decay adds mu2 v. All of it in the parameters of the folded critic
+ * (fold.h). What depends on theta alone comes from primal.h and is kept as far as the memory
+ * allows. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "core/memory.h"
+#include "core/rng.h"
+#include "net/net.h"
+#include "operators/operator.h"
+#include "operators/primal.h"
+#include "operators/selection.h"
+
+enum kind { HESSIAN, GGN, RESIDUAL };
+
+/* One thread's arrays. */
+struct worker {
+    double *primal; /* [ks_primal_block], for what is computed               */
+    real *kept;     /* [net->kept]: of what is recomputed                     */
+    real *tangent, *scratch;
+    real *f_bar_dot;  /* [B, K] */
+    real *sum;        /* [P folded]: this worker's part of one critic's product  */
+    double *gradient; /* [critics, P folded]: of its minibatches; freed once summed */
+};
+
+struct curvature {
+    const struct ks_problem *problem;
+    enum kind kind;
+    double stretch; /* products are those of stretch v, divided by it: see find_stretch */
+    struct ks_primal *primal;
+    struct ks_arch *arch; /* the folded description */
+    struct ks_net *net;
+    size_t first, critics;     /* the critics that are in it                              */
+    real *w;                   /* [critics, P folded]                                     */
+    real *v;                   /* [P folded]                                              */
+    double *v_folded, *folded; /* [P folded]: the tangent and the product of one critic   */
+    double *bar;               /* [critics, P folded]: the gradient; NULL where not needed */
+    size_t n_kept;             /* pairs 0 .. n_kept-1 are kept, pair = critic N + minibatch */
+    real *kept;                /* [n_kept, net->kept]                                     */
+    real *input;               /* [N, primal->input]                                      */
+    size_t n_workers;
+    struct worker *worker;
+};
+
+/* Frees what is not needed once all pairs were computed; if `all` of them are kept, also what the
+ * others would be computed in. */
+static void free_blocks(struct worker *t, bool all)
+{
+    free(t->gradient);
+    t->gradient = NULL;
+    if (!all)
+        return;
+    free(t->primal);
+    free(t->kept);
+    t->primal = NULL;
+    t->kept = NULL;
+}
+
+static void free_worker(struct worker *t)
+{
+    free_blocks(t, true);
+    free(t->tangent);
+    free(t->scratch);
+    free(t->f_bar_dot);
+    free(t->sum);
+}
+
+static void curvature_free(void *self)
+{
+    struct curvature *h = self;
+
+    for (size_t k = 0; h->worker && k < h->n_workers; k++)
+        free_worker(&h->worker[k]);
+    free(h->worker);
+    free(h->w);
+    free(h->v);
+    free(h->v_folded);
+    free(h->folded);
+    free(h->bar);
+    free(h->kept);
+    free(h->input);
+    KS(net_free)(h->net);
+    KS(arch_free)(h->arch);
+    ks_primal_free(h->primal);
+    free(h);
+}
+
+static void to_real(size_t n, const double *from, real *to)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++)
+        to[i] = (real)from[i];
+}
+
+static ks_status allocate(struct curvature *h)
+{
+    size_t n = h->problem->minibatches, folded = h->arch->parameters;
+
+    KS_TRY(ks_alloc(h->critics * folded, sizeof *h->w, &h->w));
+    KS_TRY(ks_alloc(n * h->primal->input, sizeof *h->input, &h->input));
+    KS_TRY(ks_alloc(folded, sizeof *h->v, &h->v));
+    KS_TRY(ks_alloc(folded, sizeof *h->v_folded, &h->v_folded));
+    KS_TRY(ks_alloc(folded, sizeof *h->folded, &h->folded));
+    if (h->primal->fold->folded && h->kind != GGN)
+        KS_TRY(ks_alloc(h->critics * folded, sizeof *h->bar, &h->bar));
+    to_real(h->critics * folded, h->primal->w + h->first * folded, h->w);
+    return KS_OK;
+}
+
+static ks_status make_workers(struct curvature *h)
+{
+    size_t outputs = h->net->out_rows * h->arch->out;
+
+    h->n_workers = ks_primal_workers(h->problem);
+    KS_TRY(ks_alloc(h->n_workers, sizeof *h->worker, &h->worker));
+    for (size_t k = 0; k < h->n_workers; k++) {
+        struct worker *t = &h->worker[k];
+
+        KS_TRY(ks_alloc(ks_primal_block(h->primal), sizeof *t->primal, &t->primal));
+        KS_TRY(ks_alloc(h->net->kept, sizeof *t->kept, &t->kept));
+        KS_TRY(ks_alloc(h->net->tangent, sizeof *t->tangent, &t->tangent));
+        KS_TRY(ks_alloc(h->net->scratch, sizeof *t->scratch, &t->scratch));
+        KS_TRY(ks_alloc(outputs, sizeof *t->f_bar_dot, &t->f_bar_dot));
+        KS_TRY(ks_alloc(h->arch->parameters, sizeof *t->sum, &t->sum));
+        if (h->bar)
+            KS_TRY(ks_alloc(h->critics * h->arch->parameters, sizeof *t->gradient, &t->gradient));
+    }
+    return KS_OK;
+}
+
+/* Computes a pair's block in float64 and copies to `kept` what the tangent passes read of it; adds
+ * its part of the gradient to `gradient` unless that is NULL. */
+static void compute(const struct curvature *h, struct worker *t, size_t pair, real *kept,
+                    double *gradient)
+{
+    size_t n = h->problem->minibatches, folded = h->arch->parameters;
+    struct ks_primal_block parts;
+
+    ks_primal_compute(h->primal, h->first + pair / n, pair % n, t->primal, &parts,
+                      gradient ? gradient + pair / n * folded : NULL);
+    KS(net_keep)(h->net, parts.primal, parts.adjoint, kept);
+    for (size_t i = 0; i < h->primal->input && pair < n; i++) /* the same for all critics */
+        h->input[pair * h->primal->input + i] = (real)parts.input[i];
+}
+
+/* A power of two that keeps products inside the range of float32 where the operator is tiny or
+ * huge. The size a of the operator, of its block where only a layer is asked for, comes from a
+ * float64 product of the first minibatch with a random vector of that block. What runs forward in a
+ * product is of the size stretch a^1/2, what runs back of stretch a: a^-3/4 leaves them at equal
+ * distances from 1. What the vector itself is scaled by must leave it in the range, too. */
+static ks_status find_stretch(struct curvature *h)
+{
+    static const double FAR = 40, MOST = 90; /* binary orders of magnitude */
+    struct ks_checkpoint first = *h->problem->checkpoint;
+    struct ks_problem problem = *h->problem;
+    struct ks_operator *a = NULL;
+    struct ks_rng rng = ks_rng_start(0, 0);
+    struct ks_selection *block = NULL;
+    double *v = NULL, *product, *part, order;
+    size_t n;
+    ks_status status = KS_OK;
+
+    h->stretch = 1;
+    if (sizeof(real) == sizeof(double) || h->problem->minibatches == 0)
+        return KS_OK;
+    n = first.critic.ensemble * first.critic.arch->parameters;
+    first.minibatches = problem.minibatches = 1;
+    problem.checkpoint = &first;
+    problem.weight_decay = 0;
+    problem.scale = 1 / h->primal->unit;
+    KS_GO(h->kind == GGN ? ks_ggn_new_f64(&problem, &a) : ks_hessian_new_f64(&problem, &a));
+    KS_GO(ks_operator_prepare(a, 0));
+    KS_GO(ks_selection_new(h->problem, false, &block));
+    KS_GO(ks_alloc(3 * n, sizeof *v, &v));
+    product = v + n;
+    part = product + n;
+    for (size_t i = 0; i < block->n; i++)
+        part[i] = ks_rng_normal(&rng);
+    ks_selection_scatter(block, part, v);
+    KS_GO(ks_operator_apply(a, v, product));
+    ks_selection_gather(block, product, part);
+    order = log2(cblas_dnrm2((int)block->n, part, 1) / cblas_dnrm2((int)n, v, 1));
+    if (isfinite(order) && fabs(order) > FAR)
+        h->stretch = exp2(-fmin(fmax(round(0.75 * order), -MOST), MOST));
+done:
+    ks_operator_free(a);
+    ks_selection_free(block);
+    free(v);
+    return status;
+}
+
+/* Computes every pair once: the inputs, the gradient, and the blocks as far as the memory goes.
+ * Worker k takes minibatches k, k + workers, ...: the order of the sums is fixed. */
+static ks_status curvature_prepare(void *self, size_t memory)
+{
+    struct curvature *h = self;
+    size_t n = h->problem->minibatches, pairs = h->critics * n, size = h->net->kept * sizeof(real);
+    size_t fit = memory / size, folded = h->critics * h->arch->parameters;
+
+    KS_TRY(find_stretch(h));
+    h->n_kept = fit < pairs ? fit : pairs;
+    KS_TRY(ks_alloc(h->n_kept * h->net->kept, sizeof *h->kept, &h->kept));
+#pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
+    for (size_t k = 0; k < h->n_workers; k++)
+        for (size_t pair = 0; pair < pairs; pair++) {
+            struct worker *t = &h->worker[k];
+
+            if (pair % n % h->n_workers == k && (pair < h->n_kept || pair < n || t->gradient))
+                compute(h, t, pair, pair < h->n_kept ? h->kept + pair * h->net->kept : t->kept,
+                        t->gradient);
+        }
+    for (size_t k = 0; k < h->n_workers; k++) {
+        struct worker *t = &h->worker[k];
+
+        for (size_t i = 0; i < folded && h->bar && t->gradient; i++)
+            h->bar[i] += t->gradient[i];
+        free_blocks(t, h->n_kept == pairs);
+    }
+    return KS_OK;
+}
+
+/* t->sum += the product's part of a critic and a minibatch. */
+static void add_product(const struct curvature *h, struct worker *t, size_t critic, size_t n)
+{
+    const struct ks_net *net = h->net;
+    size_t pair = critic * h->problem->minibatches + n;
+    struct ks_net_tangent pass = {.w = h->w + critic * h->arch->parameters,
+                                  .w_dot = h->v,
+                                  .x = h->input + n * h->primal->input,
+                                  .kept = h->kept + pair * net->kept,
+                                  .tangent = t->tangent,
+                                  .gauss_newton = h->kind == GGN};
+
+    if (pair >= h->n_kept) {
+        compute(h, t, pair, t->kept, NULL);
+        pass.kept = t->kept;
+    }
+    KS(net_tangent_forward)(net, &pass);
+    if (h->kind == RESIDUAL)
+        memset(t->f_bar_dot, 0, net->out_rows * h->arch->out * sizeof *t->f_bar_dot);
+    else
+        KS(loss_multiply)
+    (&h->arch->loss, net->out_rows, KS(net_kept_output)(net, pass.kept),
+     (real)h->primal->output_scale, KS(net_output_dot)(net, t->tangent), t->f_bar_dot);
+    KS(net_tangent_backward)(net, &pass, t->f_bar_dot, t->scratch, t->sum);
+}
+
+/* h->folded = the product of one critic in the folded parameters, from h->v. */
+static void multiply(struct curvature *h, size_t critic)
+{
+    size_t folded = h->arch->parameters;
+
+#pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
+    for (size_t k = 0; k < h->n_workers; k++) {
+        memset(h->worker[k].sum, 0, folded * sizeof *h->worker[k].sum);
+        for (size_t n = k; n < h->problem->minibatches; n += h->n_workers)
+            add_product(h, &h->worker[k], critic, n);
+    }
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < folded; i++) {
+        h->folded[i] = 0;
+        for (size_t k = 0; k < h->n_workers; k++)
+            h->folded[i] += (double)h->worker[k].sum[i];
+        h->folded[i] /= h->stretch;
+    }
+}
+
+/* Biases of an output that is invariant to shifts (net.h) move nothing: their part of a tangent or
+ * of a product is exactly zero. Left in, a tangent's would be subtracted again by the next batch
+ * norm, and a product's would be rounding. `w` is in the folded parameters. */
+static void clear_shifts(const struct ks_net *net, double *w)
+{
+    for (size_t i = 0; i < net->arch->n_layers; i++) {
+        const struct ks_layer *l = &net->arch->layer[i];
+        double *at = w + l->offset;
+
+        for (size_t k = 0; k < l->n_params && net->at[i].invariant; k++) {
+            size_t n = KS(array_size)(&l->param[k]);
+
+            if (strcmp(l->param[k].name, "bias") == 0)
+                memset(at, 0, n * sizeof *at);
+            at += n;
+        }
+    }
+}
+
+static ks_status curvature_apply(void *self, const double *v, double *out)
+{
+    struct curvature *h = self;
+    const struct ks_networks *critics = &h->problem->checkpoint->critic;
+    size_t n = critics->arch->parameters, folded = h->arch->parameters;
+    bool decays = h->kind != RESIDUAL && !h->problem->follower;
+    double decay = decays ? h->problem->weight_decay : 0, c = h->problem->scale;
+    const double unit = h->primal->unit;
+
+    assert(h->kept); /* it has been prepared */
+    memset(out, 0, critics->ensemble * n * sizeof *out);
+    for (size_t e = 0; e < h->critics; e++) {
+        size_t at = (h->first + e) * n;
+
+        ks_fold_tangent(h->primal->fold, critics->w + at, v + at, h->v_folded);
+        clear_shifts(h->net, h->v_folded);
+        for (size_t i = 0; i < folded && h->stretch != 1; i++)
+            h->v_folded[i] *= h->stretch;
+        to_real(folded, h->v_folded, h->v);
+        multiply(h, e);
+        clear_shifts(h->net, h->folded);
+        ks_fold_adjoint(h->primal->fold, critics->w + at, v + at,
+                        h->bar ? h->bar + e * folded : NULL, h->folded, out + at);
+#pragma omp parallel for schedule(static)
+        for (size_t i = at; i < at + n; i++)
+            out[i] = c * (unit * out[i] + decay * v[i]);
+    }
+    return KS_OK;
+}
+
+static ks_status build(const struct ks_problem *problem, enum kind kind, struct curvature *h)
+{
+    const struct ks_checkpoint *c = problem->checkpoint;
+
+    h->problem = problem;
+    h->kind = kind;
+    h->first = ks_primal_first_critic(problem);
+    h->critics = ks_primal_critics(problem);
+    KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
+    KS_TRY(KS(arch_parse)(h->primal->fold->arch->text, "/critic", c->critic.arch->in, &h->arch));
+    h->arch->loss.weight /= h->primal->unit;
+    KS_TRY(KS(net_new)(h->arch, h->primal->rows, c->loss_rows, problem->evaluation, &h->net));
+    KS_TRY(allocate(h));
+    return make_workers(h);
+}
+
+static ks_status curvature_new(const struct ks_problem *problem, enum kind kind,
+                               struct ks_operator **out)
+{
+    static const struct ks_operator CURVATURE = {
+        .prepare = curvature_prepare, .apply = curvature_apply, .free = curvature_free};
+    ks_status status = KS_OK;
+    struct ks_operator *a = NULL;
+
+    *out = NULL;
+    KS_GO(ks_operator_new(&CURVATURE, sizeof(struct curvature), &a));
+    KS_GO(build(problem, kind, a->self));
+    a->n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
+    *out = a, a = NULL;
+done:
+    ks_operator_free(a);
+    return status;
+}
+
+ks_status KS(hessian_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, HESSIAN, a);
+}
+
+ks_status KS(ggn_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, GGN, a);
+}
+
+ks_status KS(residual_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, RESIDUAL, a);
+}

@@ -1,0 +1,97 @@
+#include "program/budget.h"
+
+#include <math.h>
+
+#include "core/memory.h"
+#include "lanczos/lanczos.h"
+#include "statistics/certificate.h"
+
+/* Vectors that stay in memory beside the operator: the basis, the dense matrix, or those of --apply
+ * with the file of the products, which is put together in memory, and a pair to work on. */
+static double held_bytes(const struct ks_options *o, const struct ks_team *team,
+                         const struct ks_subject *s, bool single)
+{
+    const struct ks_networks *critic = &s->problem.checkpoint->critic;
+    const double whole = (double)critic->ensemble * (double)critic->arch->parameters;
+    const size_t n = s->dimension;
+
+    if (o->apply)
+        return ((ks_team_rank(team) == 0 ? 2 * (double)s->vectors : 1) * whole + 2 * (double)n) *
+               sizeof(double);
+    if (o->exact)
+        return (double)n * (ks_team_rank(team) == 0 ? (double)n : 1) * sizeof(double);
+    return ks_lanczos_bytes(n, o->order, single, team) +
+           (o->compat ? 0 : ks_certificates_bytes(n)) +
+           (o->gradient_probe ? 2 * whole * sizeof(double) : 0);
+}
+
+/* As asked, but no more than there is; or half of what was free. The processes of one machine share
+ * that. */
+double ks_budget_room(const struct ks_options *o, const struct ks_team *world, size_t fixed)
+{
+    double left = (double)ks_memory_free("", world ? (size_t)world->near : 1);
+
+    if (o->memory == 0)
+        return ((double)fixed + left) / 2;
+    return left > 0 ? fmin((double)o->memory, (double)fixed + left) : (double)o->memory;
+}
+
+ks_status ks_budget_check(const struct ks_options *o, const struct ks_team *world, const char *path,
+                          double bytes)
+{
+    const double room = ks_budget_room(o, world, 0);
+
+    if (bytes <= room)
+        return KS_OK;
+    return ks_fail(KS_MEMORY,
+                   "%s: --memory: expected at least %.0fK, found %.0fK: the checkpoint's arrays "
+                   "alone take as much",
+                   path, ceil(bytes / 1024), floor(room / 1024));
+}
+
+/* The file that the refusal is about: the vectors of --apply where one of them would fit. */
+static const char *culprit(const struct ks_options *o, const struct ks_subject *s, double room,
+                           double held)
+{
+    const struct ks_networks *critic = &s->problem.checkpoint->critic;
+    const double vector = (double)critic->ensemble * (double)critic->arch->parameters *
+                          sizeof(double);
+
+    return o->apply && held - 2 * ((double)s->vectors - 1) * vector <= room ? o->apply : s->path;
+}
+
+static ks_status divide(const struct ks_options *o, const struct ks_subject *s, double all,
+                        double held, struct ks_budget *b)
+{
+    const double fixed = (double)b->fixed;
+
+    if (fixed + held > all)
+        return ks_fail(KS_MEMORY,
+                       "%s: --memory: expected at least %.0fK, found %.0fK: checkpoint and "
+                       "operator take %.0fK, %s in %zu dimensions %.0fK",
+                       culprit(o, s, all - fixed, held), ceil((fixed + held) / 1024),
+                       floor(all / 1024), ceil(fixed / 1024),
+                       o->exact   ? "the dense matrix with columns"
+                       : o->apply ? "vectors and products"
+                                  : "the Lanczos vectors in float32",
+                       s->dimension, ceil(held / 1024));
+    b->held = (size_t)held;
+    b->kept = (size_t)(all - fixed - held);
+    return KS_OK;
+}
+
+ks_status ks_budget_divide(const struct ks_options *o, const struct ks_team *world,
+                           const struct ks_team *team, const struct ks_subject *s,
+                           struct ks_budget *b)
+{
+    const double all = ks_budget_room(o, world, b->fixed);
+    double held = held_bytes(o, team, s, false);
+    const bool fits = ks_team_least(world, (double)b->fixed + held <= all) == 1;
+    const bool basis = !o->exact && !o->apply;
+
+    b->squeezed = basis && !o->compat && !fits;
+    b->single_basis = basis && (o->compat || !fits);
+    if (b->single_basis)
+        held = held_bytes(o, team, s, true);
+    return ks_team_agree(world, divide(o, s, all, held, b));
+}

@@ -1,0 +1,144 @@
+#include "program/distribute.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
+size_t ks_distribute_groups(size_t processes, size_t probes, size_t minibatches)
+{
+    size_t best = 1, least = SIZE_MAX;
+
+    for (size_t groups = 1; groups <= processes && groups <= probes; groups++) {
+        size_t smallest = processes / groups;
+        size_t time = divide_up(probes, groups) * divide_up(minibatches, smallest);
+
+        if (time <= least) {
+            least = time;
+            best = groups;
+        }
+    }
+    return best;
+}
+
+/* What the others must know before they can allocate. */
+struct sizes {
+    size_t in, ensemble, rows, loss_rows;
+    int64_t adam_step;
+    struct ks_adam_constants adam_constants;
+    bool state, adam;
+};
+
+static struct sizes sizes_of(const struct ks_checkpoint *c)
+{
+    return (struct sizes){.in = c->critic.arch->in,
+                          .ensemble = c->critic.ensemble,
+                          .rows = c->rows,
+                          .loss_rows = c->loss_rows,
+                          .adam_step = c->adam_step,
+                          .adam_constants = c->adam,
+                          .state = c->critic.state != NULL,
+                          .adam = c->adam_v != NULL};
+}
+
+static size_t parameters(const struct ks_checkpoint *c)
+{
+    return c->critic.ensemble * c->critic.arch->parameters;
+}
+
+static size_t input_size(const struct ks_checkpoint *c)
+{
+    return c->rows * c->critic.arch->in;
+}
+
+static size_t target_size(const struct ks_checkpoint *c)
+{
+    return c->loss_rows * c->critic.arch->loss.targets;
+}
+
+/* Allocates all but the description, which is there; one minibatch more than `own`, for those of
+ * other processes. */
+static ks_status make_room(const struct sizes *s, size_t own, struct ks_checkpoint *c)
+{
+    struct ks_networks *critic = &c->critic;
+
+    KS_TRY(ks_arch_parse_f64(critic->text, "/critic", s->in, &critic->arch));
+    critic->ensemble = s->ensemble;
+    c->rows = s->rows;
+    c->loss_rows = s->loss_rows;
+    c->adam_step = s->adam_step;
+    c->adam = s->adam_constants;
+    KS_TRY(ks_alloc(parameters(c), sizeof *critic->w, &critic->w));
+    if (s->state)
+        KS_TRY(ks_alloc(s->ensemble * critic->arch->states, sizeof *critic->state, &critic->state));
+    if (s->adam)
+        KS_TRY(ks_alloc(parameters(c), sizeof *c->adam_v, &c->adam_v));
+    KS_TRY(ks_alloc((own + 1) * input_size(c), sizeof *c->input, &c->input));
+    return ks_alloc((own + 1) * target_size(c), sizeof *c->target, &c->target);
+}
+
+static void send_array(const struct ks_team *world, size_t n, double *array)
+{
+    if (array)
+        ks_team_broadcast(world, 0, n * sizeof *array, array);
+}
+
+/* Sends minibatch `number` of an array to all processes, which store it as their number `slot`.
+ * Process 0 has all minibatches and moves its own to the front: `slot` <= `number`. */
+static void send_minibatch(const struct ks_team *world, size_t size, size_t number, size_t slot,
+                           bool mine, double *array)
+{
+    double *here = array + (world->rank == 0 ? number : slot) * size;
+
+    send_array(world, size, here);
+    if (world->rank == 0 && mine)
+        memmove(array + slot * size, here, size * sizeof *array);
+}
+
+static ks_status receive(const struct ks_team *world, size_t own, struct ks_checkpoint **checkpoint)
+{
+    struct sizes sizes = {.in = 0};
+    struct ks_checkpoint *c = *checkpoint;
+    ks_status status = KS_OK;
+
+    if (world->rank == 0)
+        sizes = sizes_of(c);
+    else
+        status = ks_alloc(1, sizeof *c, checkpoint);
+    KS_TRY(ks_team_agree(world, status));
+    c = *checkpoint;
+    ks_team_broadcast(world, 0, sizeof sizes, &sizes);
+    KS_TRY(ks_team_broadcast_string(world, &c->critic.text));
+    return ks_team_agree(world, world->rank == 0 ? KS_OK : make_room(&sizes, own, c));
+}
+
+ks_status ks_distribute_checkpoint(const struct ks_team *world, const struct ks_team *group,
+                                   size_t minibatches, struct ks_checkpoint **checkpoint)
+{
+    size_t rank = (size_t)ks_team_rank(group), size = (size_t)ks_team_size(group), own;
+    struct ks_checkpoint *c;
+
+    if (ks_team_size(world) == 1)
+        return KS_OK;
+    own = rank < minibatches ? divide_up(minibatches - rank, size) : 0;
+    KS_TRY(receive(world, own, checkpoint));
+    c = *checkpoint;
+    send_array(world, parameters(c), c->critic.w);
+    send_array(world, c->critic.ensemble * c->critic.arch->states, c->critic.state);
+    send_array(world, parameters(c), c->adam_v);
+    for (size_t i = 0; i < minibatches; i++) {
+        bool mine = i % size == rank;
+        size_t slot = mine ? i / size : own; /* own: where those of others go */
+
+        send_minibatch(world, input_size(c), i, slot, mine, c->input);
+        send_minibatch(world, target_size(c), i, slot, mine, c->target);
+    }
+    c->minibatches = own;
+    return KS_OK;
+}

@@ -1,0 +1,315 @@
+#include "program/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "core/memory.h"
+#include "core/round.h"
+#include "core/say.h"
+#include "io/attribute.h"
+#include "statistics/statistics.h"
+
+/* Of the root attributes, those that say what was computed, and on what: the same in every row. */
+static const char *const settings[] = {
+    "operator",     "batchnorm",    "precision", "order",           "probes",  "probe_seed",
+    "dimension",    "weight_decay", "scale",     "batches",         "critic",  "layer",
+    "blas_version", "blas_kernel",  "threads",   "basis_precision", "rewards", "compat"};
+enum { SETTINGS = sizeof settings / sizeof settings[0] };
+
+/* The columns of the table. VALUE: a number; BOUND: a bound from below. COUNT and SHARE: a value
+ * with its interval, NAME_lower and NAME_upper. RATIO: an interval alone. */
+static const struct column {
+    const char *name;
+    enum { VALUE, BOUND, COUNT, SHARE, RATIO } form;
+    int width;
+} columns[] = {
+    {"lambda_max", VALUE, 10},     {"kappa", VALUE, 10},     {"kappa_effective_bound", BOUND, 21},
+    {"directions_1e2", COUNT, 18}, {"kappa_q99", RATIO, 20}, {"kurtosis", VALUE, 10},
+    {"outliers", VALUE, 8},        {"zero_mass", SHARE, 22},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0], CELL = 64 };
+
+static ks_status written(struct ks_report *r)
+{
+    if (r->failed || (fflush(r->out) == 0 && !ferror(r->out)))
+        return KS_OK;
+    r->failed = true;
+    return ks_fail(KS_FULL, "standard output: %s", strerror(errno));
+}
+
+/* The fewest steps that a probe has. */
+static size_t fewest_steps(const struct ks_spectrum *s)
+{
+    size_t fewest = s->order;
+
+    for (size_t i = 0; s->steps && i < s->probes; i++)
+        fewest = (size_t)s->steps[i] < fewest ? (size_t)s->steps[i] : fewest;
+    return fewest;
+}
+
+static const char *claim_of(const struct ks_spectrum *s)
+{
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "claim");
+
+    return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
+}
+
+static double figure(const struct ks_spectrum *s, const char *name, const char *suffix)
+{
+    char whole[KS_ATTRIBUTE_NAME];
+
+    snprintf(whole, sizeof whole, "%s%s", name, suffix);
+    return ks_statistic(s, whole);
+}
+
+/* A value is never printed without its interval; "-": there is none. */
+static void print_cell(const struct ks_spectrum *s, const struct column *c, char cell[CELL])
+{
+    double value = figure(s, c->name, "");
+    double lower = ks_round_down(figure(s, c->name, "_lower"), 3);
+    double upper = ks_round_up(figure(s, c->name, "_upper"), 3);
+
+    if (c->form == RATIO && isinf(lower))
+        snprintf(cell, CELL, "infinite");
+    else if (c->form == RATIO && isnan(upper) && !isnan(lower))
+        snprintf(cell, CELL, lower > 1 ? "at least %.3g" : "not resolved", lower);
+    else if (c->form == RATIO && !isnan(lower))
+        snprintf(cell, CELL, "[%.3g, %.3g]", lower, upper);
+    else if (isnan(value))
+        snprintf(cell, CELL, "-");
+    else if (c->form == COUNT)
+        snprintf(cell, CELL, "%.0f [%.0f, %.0f]", value, figure(s, c->name, "_lower"),
+                 figure(s, c->name, "_upper"));
+    else if (c->form == SHARE)
+        snprintf(cell, CELL, "%.3g [%.3g, %.3g]", value, lower, upper);
+    else
+        snprintf(cell, CELL, "%.4g", c->form == BOUND ? ks_round_down(value, 4) : value);
+}
+
+static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
+                               const struct ks_spectrum *s)
+{
+    const struct ks_attribute *n = ks_attribute_find(&s->attributes, "dimension");
+    char *longer = NULL, cell[CELL], name[4096];
+
+    if (r->rows == 0) {
+        fprintf(r->out, "%-*s %9s %5s", r->width, "checkpoint", "n", "m");
+        for (size_t k = 0; k < COLUMNS; k++)
+            fprintf(r->out, " %*s", columns[k].width, columns[k].name);
+        fputc('\n', r->out);
+    }
+    ks_escape(checkpoint, sizeof name, name);
+    fprintf(r->out, "%-*s %9lld %5zu", r->width, name, n ? (long long)n->integer : -1,
+            fewest_steps(s));
+    for (size_t k = 0; k < COLUMNS; k++) {
+        print_cell(s, &columns[k], cell);
+        fprintf(r->out, " %*s", columns[k].width, cell);
+    }
+    fputc('\n', r->out);
+    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n", r->claims ? r->claims : "", name, claim_of(s)));
+    free(r->claims);
+    r->claims = longer;
+    return KS_OK;
+}
+
+/* JSON strings are UTF-8: in a name that is not, all bytes beyond ASCII become '?'. */
+static json_t *json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *plain = NULL;
+
+    if (value || ks_copy_string(text, &plain) != KS_OK)
+        return value;
+    for (char *c = plain; *c; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    value = json_string(plain);
+    free(plain);
+    return value;
+}
+
+static json_t *json_value(const struct ks_attribute *a)
+{
+    switch (a->type) {
+    case KS_ATTRIBUTE_INTEGER:
+        return json_integer(a->integer);
+    case KS_ATTRIBUTE_STRING:
+        return json_text(a->string);
+    case KS_ATTRIBUTE_NUMBER:
+        return isfinite(a->number) ? json_real(a->number) : json_null();
+    default:
+        return json_null();
+    }
+}
+
+/* What JSON's null stands for: beside every ratio that may be infinite or not resolved, and beside
+ * any other figure that is null. */
+static bool needs_state(const struct ks_attribute *a)
+{
+    return a->type == KS_ATTRIBUTE_NUMBER &&
+           (strncmp(a->name, "kappa", strlen("kappa")) == 0 || !isfinite(a->number));
+}
+
+static json_t *json_state(double value)
+{
+    return json_string(isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite");
+}
+
+static bool add_json_figure(json_t *object, const struct ks_attribute *a)
+{
+    char name[KS_ATTRIBUTE_NAME + sizeof "_state"];
+    bool failed = json_object_set_new(object, a->name, json_value(a)) != 0;
+
+    snprintf(name, sizeof name, "%s_state", a->name);
+    return failed ||
+           (needs_state(a) && json_object_set_new(object, name, json_state(a->number)) != 0);
+}
+
+static ks_status add_json(const struct ks_report *r, const char *checkpoint,
+                          const struct ks_spectrum *s)
+{
+    json_t *object = json_object();
+    bool failed = json_object_set_new(object, "checkpoint", json_text(checkpoint)) != 0;
+    char *line = NULL;
+
+    for (size_t k = 0; k < SETTINGS; k++) {
+        const struct ks_attribute *a = ks_attribute_find(&s->attributes, settings[k]);
+
+        if (a)
+            failed |= json_object_set_new(object, a->name, json_value(a)) != 0;
+    }
+    for (size_t i = 0; i < s->summary.n; i++)
+        failed |= add_json_figure(object, &s->summary.list[i]);
+    failed |= json_object_set_new(object, "claim", json_text(claim_of(s))) != 0;
+    if (!failed)
+        line = json_dumps(object, JSON_COMPACT);
+    if (line)
+        fprintf(r->out, "%s\n", line);
+    failed = !line;
+    free(line);
+    json_decref(object);
+    return failed ? ks_fail(KS_MEMORY, "out of memory: a summary as JSON") : KS_OK;
+}
+
+/* RFC 4180: quoted where needed, quotes doubled. */
+static void print_csv_text(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"')
+            fputc('"', out);
+        fputc(*c, out);
+    }
+    fputc('"', out);
+}
+
+static void print_csv_value(FILE *out, const struct ks_attribute *a)
+{
+    fputc(',', out);
+    if (a->type == KS_ATTRIBUTE_INTEGER)
+        fprintf(out, "%lld", (long long)a->integer);
+    else if (a->type == KS_ATTRIBUTE_STRING)
+        print_csv_text(out, a->string);
+    else if (isfinite(a->number))
+        fprintf(out, "%.17g", a->number);
+}
+
+/* kurtosis_spectral is absent from some spectra, but its columns are in every row: each follows
+ * the column of kurtosis_excess that has the same suffix. NULL: no such column follows. */
+static const char *spectral_column(const struct ks_attribute *a, char name[KS_ATTRIBUTE_NAME])
+{
+    static const char excess[] = "kurtosis_excess";
+
+    if (strncmp(a->name, excess, strlen(excess)) != 0)
+        return NULL;
+    snprintf(name, KS_ATTRIBUTE_NAME, "kurtosis_spectral%s", a->name + strlen(excess));
+    return name;
+}
+
+static bool is_spectral(const struct ks_attribute *a)
+{
+    return strncmp(a->name, "kurtosis_spectral", strlen("kurtosis_spectral")) == 0;
+}
+
+static void print_csv_header(const struct ks_report *r, const struct ks_spectrum *s)
+{
+    char name[KS_ATTRIBUTE_NAME];
+
+    fputs("checkpoint", r->out);
+    for (size_t k = 0; k < SETTINGS; k++)
+        if (ks_attribute_find(&s->attributes, settings[k]))
+            fprintf(r->out, ",%s", settings[k]);
+    for (size_t i = 0; i < s->summary.n; i++) {
+        const struct ks_attribute *a = &s->summary.list[i];
+
+        if (!is_spectral(a))
+            fprintf(r->out, ",%s", a->name);
+        if (spectral_column(a, name))
+            fprintf(r->out, ",%s", name);
+    }
+    fputc('\n', r->out);
+}
+
+static void add_csv_row(const struct ks_report *r, const char *checkpoint,
+                        const struct ks_spectrum *s)
+{
+    char name[KS_ATTRIBUTE_NAME];
+
+    if (r->rows == 0)
+        print_csv_header(r, s);
+    print_csv_text(r->out, checkpoint);
+    for (size_t k = 0; k < SETTINGS; k++) {
+        const struct ks_attribute *a = ks_attribute_find(&s->attributes, settings[k]);
+
+        if (a)
+            print_csv_value(r->out, a);
+    }
+    for (size_t i = 0; i < s->summary.n; i++) {
+        const struct ks_attribute *a = &s->summary.list[i], *spectral;
+
+        if (!is_spectral(a))
+            print_csv_value(r->out, a);
+        if (!spectral_column(a, name))
+            continue;
+        spectral = ks_attribute_find(&s->summary, name);
+        if (spectral)
+            print_csv_value(r->out, spectral);
+        else
+            fputc(',', r->out);
+    }
+    fputc('\n', r->out);
+}
+
+ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struct ks_spectrum *s)
+{
+    switch (r->form) {
+    case KS_REPORT_TABLE:
+        KS_TRY(add_table_row(r, checkpoint, s));
+        break;
+    case KS_REPORT_JSON:
+        KS_TRY(add_json(r, checkpoint, s));
+        break;
+    case KS_REPORT_CSV:
+        add_csv_row(r, checkpoint, s);
+        break;
+    }
+    r->rows++;
+    return written(r);
+}
+
+ks_status ks_report_end(struct ks_report *r)
+{
+    if (r->claims)
+        fputs(r->claims, r->out);
+    free(r->claims);
+    r->claims = NULL;
+    return written(r);
+}

@@ -1,0 +1,290 @@
+#include "program/team.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+
+#include "core/memory.h"
+
+enum { CHUNK = 512, TEXT = 1024 }; /* numbers per process at a time; bytes per message */
+
+/* What launchers of MPI programs set: Open MPI's, PMIx's, PMI's. */
+static const char *const LAUNCHERS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",
+                                        "PMI_SIZE"};
+
+static bool is_launched(void)
+{
+    for (size_t i = 0; i < sizeof LAUNCHERS / sizeof *LAUNCHERS; i++)
+        if (getenv(LAUNCHERS[i]))
+            return true;
+    return false;
+}
+
+static MPI_Comm comm_of(const struct ks_team *team)
+{
+    return *(const MPI_Comm *)team->comm;
+}
+
+static bool is_alone(const struct ks_team *team)
+{
+    return !team || team->size == 1;
+}
+
+int ks_team_rank(const struct ks_team *team)
+{
+    return team ? team->rank : 0;
+}
+
+int ks_team_size(const struct ks_team *team)
+{
+    return team ? team->size : 1;
+}
+
+static int near_processes(MPI_Comm comm)
+{
+    MPI_Comm machine;
+    int size;
+
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    MPI_Comm_size(machine, &size);
+    MPI_Comm_free(&machine);
+    return size;
+}
+
+/* A process that lacks the memory for these few numbers cannot even say so to the others: it ends
+ * them all. */
+static ks_status fill(MPI_Comm comm, struct ks_team *team)
+{
+    MPI_Comm *own = NULL;
+    ks_status status = KS_OK;
+
+    MPI_Comm_rank(comm, &team->rank);
+    MPI_Comm_size(comm, &team->size);
+    team->near = near_processes(comm);
+    KS_GO(ks_alloc((size_t)team->size * CHUNK, sizeof *team->scratch, &team->scratch));
+    KS_GO(ks_alloc((size_t)team->size * 4, sizeof *team->count, &team->count));
+    KS_GO(ks_alloc(1, sizeof(MPI_Comm), &own));
+    *own = comm;
+    team->comm = own;
+done:
+    if (status != KS_OK) {
+        fprintf(stderr, "%s\n", ks_error_text());
+        MPI_Abort(MPI_COMM_WORLD, ks_exit_status(status));
+    }
+    return status;
+}
+
+ks_status ks_team_start(struct ks_team *world)
+{
+    int threads;
+
+    *world = (struct ks_team){.size = 1, .near = 1};
+    if (!is_launched())
+        return KS_OK;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS ||
+        threads < MPI_THREAD_FUNNELED)
+        return ks_fail(KS_RUN, "MPI does not start, or not in programs with threads");
+    return fill(MPI_COMM_WORLD, world);
+}
+
+static void clear(struct ks_team *team)
+{
+    free(team->comm);
+    free(team->scratch);
+    free(team->count);
+    *team = (struct ks_team){.size = 1, .near = 1};
+}
+
+void ks_team_end(struct ks_team *world)
+{
+    if (world->comm) {
+        MPI_Barrier(comm_of(world));
+        MPI_Finalize();
+    }
+    clear(world);
+}
+
+ks_status ks_team_split(const struct ks_team *whole, size_t group, struct ks_team *team)
+{
+    MPI_Comm comm;
+
+    *team = (struct ks_team){.size = 1, .near = 1};
+    if (is_alone(whole))
+        return KS_OK;
+    MPI_Comm_split(comm_of(whole), (int)group, whole->rank, &comm);
+    return fill(comm, team);
+}
+
+void ks_team_leave(struct ks_team *team)
+{
+    if (team->comm)
+        MPI_Comm_free(team->comm);
+    clear(team);
+}
+
+ks_status ks_team_agree(const struct ks_team *team, ks_status status)
+{
+    char text[TEXT];
+    int first = 0;
+
+    if (is_alone(team))
+        return status;
+    ks_team_collect(team, (double)status, team->scratch);
+    while (first < team->size && team->scratch[first] == (double)KS_OK)
+        first++;
+    if (first == team->size)
+        return KS_OK;
+    status = (ks_status)team->scratch[first];
+    snprintf(text, sizeof text, "%s", ks_error_text());
+    ks_team_broadcast(team, first, sizeof text, text);
+    return ks_fail(status, "%s", text);
+}
+
+/* As a double: exact up to 2^53. */
+size_t ks_team_least(const struct ks_team *team, size_t value)
+{
+    if (is_alone(team))
+        return value;
+    ks_team_collect(team, (double)value, team->scratch);
+    for (int r = 0; r < team->size; r++)
+        if (team->scratch[r] < (double)value)
+            value = (size_t)team->scratch[r];
+    return value;
+}
+
+void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void *data)
+{
+    char *next = data;
+
+    if (is_alone(team))
+        return;
+    while (bytes > 0) {
+        size_t part = bytes < INT_MAX ? bytes : INT_MAX;
+
+        MPI_Bcast(next, (int)part, MPI_BYTE, root, comm_of(team));
+        next += part;
+        bytes -= part;
+    }
+}
+
+ks_status ks_team_broadcast_string(const struct ks_team *team, char **string)
+{
+    size_t bytes = *string ? strlen(*string) + 1 : 0;
+    ks_status status = KS_OK;
+
+    if (is_alone(team))
+        return KS_OK;
+    ks_team_broadcast(team, 0, sizeof bytes, &bytes);
+    if (team->rank > 0 && bytes > 0)
+        status = ks_alloc(bytes, 1, string);
+    KS_TRY(ks_team_agree(team, status));
+    ks_team_broadcast(team, 0, bytes, *string);
+    return KS_OK;
+}
+
+void ks_team_collect(const struct ks_team *team, double number, double *all)
+{
+    if (is_alone(team))
+        all[0] = number;
+    else
+        MPI_Allgather(&number, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, comm_of(team));
+}
+
+void ks_team_sum(const struct ks_team *team, size_t n, double *values)
+{
+    if (is_alone(team))
+        return;
+    for (size_t at = 0; at < n; at += CHUNK) {
+        size_t part = n - at < CHUNK ? n - at : CHUNK;
+
+        MPI_Allgather(values + at, (int)part, MPI_DOUBLE, team->scratch, (int)part, MPI_DOUBLE,
+                      comm_of(team));
+        for (size_t i = 0; i < part; i++) {
+            values[at + i] = 0;
+            for (size_t r = 0; r < (size_t)team->size; r++)
+                values[at + i] += team->scratch[r * part + i];
+        }
+    }
+}
+
+static size_t slice_start(size_t n, int size, int rank)
+{
+    size_t parts = (size_t)size, part = (size_t)rank;
+
+    return n / parts * part + (part < n % parts ? part : n % parts);
+}
+
+void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *count)
+{
+    int rank = ks_team_rank(team), size = ks_team_size(team);
+
+    *first = slice_start(n, size, rank);
+    *count = slice_start(n, size, rank + 1) - *first;
+}
+
+size_t ks_team_room(const struct ks_team *team, size_t n)
+{
+    return is_alone(team) ? n : n + (size_t)team->size;
+}
+
+/* Slices of other processes as MPI wants them: counts and displacements. */
+static void cut(const struct ks_team *team, size_t n, int *count, int *displacement)
+{
+    for (int r = 0; r < team->size; r++) {
+        displacement[r] = (int)slice_start(n, team->size, r);
+        count[r] = (int)slice_start(n, team->size, r + 1) - displacement[r];
+    }
+}
+
+/* Each process receives its slice of every part and adds them up itself: as many bytes as the best
+ * reduction moves, and a fixed order of the sum. */
+void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *room,
+                        double *slice)
+{
+    int *send, *receive;
+    size_t first, mine;
+
+    ks_team_slice(team, n, &first, &mine);
+    if (is_alone(team)) {
+        memmove(slice, part, n * sizeof *slice);
+        return;
+    }
+    send = team->count, receive = send + 2 * team->size;
+    cut(team, n, send, send + team->size);
+    for (int r = 0; r < team->size; r++) {
+        receive[r] = (int)mine;
+        receive[team->size + r] = (int)mine * r;
+    }
+    MPI_Alltoallv(part, send, send + team->size, MPI_DOUBLE, room, receive, receive + team->size,
+                  MPI_DOUBLE, comm_of(team));
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < mine; i++) {
+        double sum = 0;
+
+        for (size_t r = 0; r < (size_t)team->size; r++)
+            sum += room[r * mine + i];
+        slice[i] = sum;
+    }
+}
+
+void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, double *whole)
+{
+    if (is_alone(team)) {
+        memmove(whole, slice, n * sizeof *whole);
+        return;
+    }
+    cut(team, n, team->count, team->count + team->size);
+    MPI_Allgatherv(slice, team->count[team->rank], MPI_DOUBLE, whole, team->count,
+                   team->count + team->size, MPI_DOUBLE, comm_of(team));
+}
+
+void ks_team_sum_whole(const struct ks_team *team, size_t n, double *room, double *values)
+{
+    if (is_alone(team))
+        return;
+    ks_team_sum_slices(team, n, values, room, room);
+    ks_team_gather(team, n, room, values);
+}

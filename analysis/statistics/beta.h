@@ -1,0 +1,20 @@
+/* The beta distribution: its tails and their points.
+ *
+ * NIST Digital Library of Mathematical Functions, section 8.17. GSL is not used: its continued
+ * fraction gives up near the mean of Beta(3e6, 7e6), and its licence is not ours. */
+#ifndef KS_STATISTICS_BETA_H
+#define KS_STATISTICS_BETA_H
+
+/* The probability that a variable of the distribution Beta(a, b) is at most x, and that it is
+ * larger. a, b >= 0, not both 0: Beta(0, b) is the constant 0, Beta(a, 0) the constant 1. Relative
+ * accuracy 1e-8 or better for parameters up to 1e8; the smaller tail is not found by subtraction.
+ */
+double ks_beta_lower_tail(double a, double b, double x);
+double ks_beta_upper_tail(double a, double b, double x);
+
+/* The largest x whose lower tail is below `probability`, and the smallest whose upper tail is: to
+ * 1e-15, absolute, on the side that makes the tail smaller. 0 < probability < 1. */
+double ks_beta_lower_point(double a, double b, double probability);
+double ks_beta_upper_point(double a, double b, double probability);
+
+#endif

@@ -1,0 +1,84 @@
+/* Lanczos gives q_m = p_m(A) q_0, with p_m the polynomial of degree m that is orthonormal under the
+ * spectral measure of q_0:
+ *
+ *   p_m(t) = (t - theta_1) ... (t - theta_m) / (beta_0 ... beta_{m-1})
+ *
+ * From |q_m| = 1 follows |gamma p_m(lambda)| <= 1 for each eigenvalue lambda, gamma being the
+ * component of q_0 along its eigenvector. Beyond the outermost Ritz value |p_m| grows without end,
+ * so a lambda there lies no further out than where it reaches 1 / delta, if |gamma| >= delta (van
+ * Dorsselaer et al., section 3). gamma^2 has the distribution of an entry of a random unit vector.
+ */
+#include "statistics/bound.h"
+
+#include <assert.h>
+#include <math.h>
+
+static const double PI = 3.14159265358979323846;
+
+/* 2 c times the integral of cos^(n-2) from 0 to x (Simpson): the probability of |gamma| < sin x. */
+static double probability(size_t n, double c, double x)
+{
+    enum { PIECES = 200 };
+    double h = x / PIECES, sum = 0;
+
+    for (int i = 0; i <= PIECES; i++)
+        sum += (i == 0 || i == PIECES ? 1 : i % 2 == 1 ? 4 : 2) * pow(cos(i * h), (double)n - 2);
+    return 2 * c * sum * h / 3;
+}
+
+/* Newton's method for gamma = sin x. The probability is concave in x, so that the iterates come
+ * from below: none gives more than `failure`. */
+double ks_bound_component(size_t n, double failure)
+{
+    double c = exp(lgamma((double)n / 2) - lgamma(((double)n - 1) / 2)) / sqrt(PI), x = 0;
+
+    assert(n >= 1 && failure > 0 && failure < 1);
+    if (n == 1)
+        return 1;
+    for (int i = 0; i < 100; i++) {
+        double step = (failure - probability(n, c, x)) / (2 * c * pow(cos(x), (double)n - 2));
+
+        x += step;
+        if (step <= 1e-14 * x)
+            break;
+    }
+    return sin(x);
+}
+
+/* log(|p_m| delta) at the distance exp(y) units beyond the edge; ascending in y. */
+static double excess_log(size_t m, const double *ritz, double edge, double unit, double scale,
+                         double y)
+{
+    double x = exp(y), sum = -scale;
+
+    for (size_t i = 0; i < m; i++)
+        sum += log(x + fabs(edge - ritz[i]) / unit);
+    return sum;
+}
+
+/* By bisection in y, on the safe side. No factor of p_m is below the distance, so that the distance
+ * is at most exp(scale / m) units. */
+double ks_bound_excess(size_t m, const double *ritz, const double *beta, double edge,
+                       double component)
+{
+    static const double DEPTH = 80; /* below exp(-80) of the start the excess is nothing */
+    double unit = 0, scale = -log(component), low, high;
+
+    for (size_t i = 0; i < m; i++)
+        unit = fmax(unit, beta[i]);
+    for (size_t i = 0; i < m; i++)
+        scale += log(beta[i] / unit);
+    high = scale / (double)m;
+    low = high - DEPTH;
+    if (!isfinite(high) || excess_log(m, ritz, edge, unit, scale, low) >= 0) /* invariant space */
+        return 0;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+
+        if (excess_log(m, ritz, edge, unit, scale, middle) < 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return exp(high) * unit;
+}

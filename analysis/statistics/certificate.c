@@ -1,0 +1,324 @@
+/* The float64 products of the certificates. The minibatches are taken one by one, each with an
+ * operator of its own: so what a minibatch adds to a product is known by itself, which the standard
+ * error over minibatches needs, and its activations are computed once for all vectors. Sums are
+ * formed in the order of the minibatches, so that the number of threads changes no bit. */
+#include "statistics/certificate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "core/memory.h"
+#include "core/rng.h"
+
+static const uint64_t SEED = 0x6365727469; /* of the random vector that tests Z */
+enum { TRIAL = KS_CERTIFICATES, GRADIENT, VECTORS };
+enum { MOST_SCALE = 500 }; /* of the random vector: a power of two */
+
+/* A direction z of Z is refuted if |z'A v| exceeds this part of |A v|. */
+static const double REFUTED = 1e-9;
+/* Next to entries as small as this one, an entry of a product may be zero by underflow. */
+static const double UNDERFLOW = 1e-200;
+
+/* The work of one thread on one minibatch. */
+struct share {
+    struct ks_checkpoint checkpoint; /* the analyzed one, cut down to this minibatch */
+    struct ks_problem problem;
+    struct ks_operator *a; /* owned */
+    double *out;           /* [n]   */
+    ks_status status;
+    char message[512];
+};
+
+struct pass {
+    struct ks_certificates *c;
+    const struct ks_problem *problem;
+    const struct ks_operator_kind *kind;
+    const struct ks_selection *selection;
+    const struct ks_team *team;
+    size_t memory, minibatches, n_shares;
+    struct share *share;
+    const double *v[VECTORS]; /* NULL: no such vector           */
+    double *image[VECTORS];   /* [n]: A v in float64            */
+    double *part[VECTORS];    /* [minibatches]: v'A_n v N / v'v */
+    double *trial, *room;     /* [n]; [ks_team_room]            */
+};
+
+static void pass_clear(struct pass *p)
+{
+    for (size_t t = 0; p->share && t < p->n_shares; t++) {
+        ks_operator_free(p->share[t].a);
+        free(p->share[t].out);
+    }
+    free(p->share);
+    for (size_t k = 0; k < VECTORS; k++) {
+        free(p->image[k]);
+        free(p->part[k]);
+    }
+    free(p->trial);
+    free(p->room);
+}
+
+/* The random vector is scaled by the power of two that makes its product of the order of 1, as far
+ * as the run can tell: then no entry of the product is zero by underflow. Where the run's products
+ * are all zero, the largest scale shows whether the operator is. */
+static void draw_trial(struct pass *p)
+{
+    struct ks_rng rng = ks_rng_start(SEED, 0);
+    double size = 0;
+    int scale;
+
+    for (size_t k = 0; k < KS_CERTIFICATES; k++)
+        if (p->v[k])
+            size = fmax(size, cblas_dnrm2((int)p->c->n, p->c->of[k].image, 1) /
+                                  cblas_dnrm2((int)p->c->n, p->v[k], 1));
+    scale = size > 0 && -ilogb(size) < MOST_SCALE ? -ilogb(size) : MOST_SCALE;
+    for (size_t i = 0; i < p->c->n; i++)
+        p->trial[i] = ldexp(ks_rng_normal(&rng), scale);
+}
+
+static ks_status allocate(struct pass *p)
+{
+    size_t n = p->c->n, threads = (size_t)omp_get_max_threads();
+
+    p->n_shares = threads < p->minibatches ? threads : p->minibatches;
+    KS_TRY(ks_alloc(p->n_shares, sizeof *p->share, &p->share));
+    for (size_t t = 0; t < p->n_shares; t++)
+        KS_TRY(ks_alloc(n, sizeof(double), &p->share[t].out));
+    KS_TRY(ks_alloc(n, sizeof(double), &p->trial));
+    KS_TRY(ks_alloc(ks_team_room(p->team, n), sizeof(double), &p->room));
+    for (size_t k = 0; k < KS_CERTIFICATES; k++)
+        p->v[k] = p->c->of[k].formed ? p->c->of[k].y : NULL;
+    p->v[TRIAL] = p->c->basis ? p->trial : NULL;
+    p->v[GRADIENT] = p->c->gradient;
+    draw_trial(p);
+    for (size_t k = 0; k < VECTORS; k++) {
+        KS_TRY(ks_alloc(p->v[k] ? n : 0, sizeof(double), &p->image[k]));
+        KS_TRY(ks_alloc(p->minibatches, sizeof(double), &p->part[k]));
+    }
+    return KS_OK;
+}
+
+/* Poses the problem of minibatch `n` alone, as a part of the sum over all; with the weight decay or
+ * without it. */
+static void cut(const struct pass *p, size_t n, bool decays, struct share *s)
+{
+    const struct ks_checkpoint *whole = p->problem->checkpoint;
+
+    s->checkpoint = *whole;
+    s->checkpoint.minibatches = 1;
+    s->checkpoint.input += n * whole->rows * whole->critic.arch->in;
+    s->checkpoint.target += n * whole->loss_rows * whole->critic.arch->loss.targets;
+    s->problem = *p->problem;
+    s->problem.checkpoint = &s->checkpoint;
+    s->problem.minibatches = 1;
+    s->problem.elsewhere += p->problem->minibatches - 1;
+    s->problem.follower = !decays;
+}
+
+static ks_status make_operator(const struct pass *p, struct share *s)
+{
+    struct ks_operator *whole = NULL;
+
+    ks_operator_free(s->a);
+    s->a = NULL;
+    KS_TRY(p->kind->new_f64(&s->problem, &whole));
+    KS_TRY(ks_block_new(whole, p->selection, &s->a));
+    return ks_operator_prepare(s->a, p->memory);
+}
+
+/* A failure of this thread, with its message: those of other threads are not seen. */
+static void keep_status(struct share *s, ks_status status)
+{
+    s->status = status;
+    if (status != KS_OK)
+        snprintf(s->message, sizeof s->message, "%s", ks_error_text());
+}
+
+static ks_status first_failure(const struct pass *p, size_t shares)
+{
+    for (size_t t = 0; t < shares; t++)
+        if (p->share[t].status != KS_OK)
+            return ks_fail(p->share[t].status, "%s", p->share[t].message);
+    return KS_OK;
+}
+
+/* Adds the products of minibatches [first, first + shares), one per thread, in their order. */
+static ks_status add_vector(struct pass *p, size_t first, size_t shares, size_t k)
+{
+    const double *v = p->v[k];
+    int n = (int)p->c->n;
+    double square = cblas_ddot(n, v, 1, v, 1), all;
+
+#pragma omp parallel for num_threads((int)shares) schedule(static, 1)
+    for (size_t t = 0; t < shares; t++)
+        keep_status(&p->share[t], ks_operator_apply(p->share[t].a, v, p->share[t].out));
+    KS_TRY(first_failure(p, shares));
+    for (size_t t = 0; t < shares; t++) {
+        all = (double)(p->problem->minibatches + p->problem->elsewhere);
+        p->part[k][first + t] = all * cblas_ddot(n, v, 1, p->share[t].out, 1) / square;
+        cblas_daxpy(n, 1, p->share[t].out, 1, p->image[k], 1);
+    }
+    return KS_OK;
+}
+
+static ks_status add_minibatches(struct pass *p)
+{
+    for (size_t first = 0; first < p->minibatches; first += p->n_shares) {
+        size_t left = p->minibatches - first, shares = left < p->n_shares ? left : p->n_shares;
+
+#pragma omp parallel for num_threads((int)shares) schedule(static, 1)
+        for (size_t t = 0; t < shares; t++) {
+            cut(p, first + t, false, &p->share[t]);
+            keep_status(&p->share[t], make_operator(p, &p->share[t]));
+        }
+        KS_TRY(first_failure(p, shares));
+        for (size_t k = 0; k < VECTORS; k++)
+            if (p->v[k])
+                KS_TRY(add_vector(p, first, shares, k));
+    }
+    return KS_OK;
+}
+
+/* What the weight decay adds to the products: the difference that it makes to one minibatch's,
+ * since not every operator adds a multiple of v. */
+static ks_status add_decay(struct pass *p)
+{
+    struct share *s = &p->share[0];
+
+    if (p->problem->weight_decay == 0 || p->problem->follower)
+        return KS_OK;
+    for (int with = 0; with < 2; with++) {
+        cut(p, 0, with == 1, s);
+        KS_TRY(make_operator(p, s));
+        for (size_t k = 0; k < VECTORS; k++)
+            if (p->v[k]) {
+                KS_TRY(ks_operator_apply(s->a, p->v[k], s->out));
+                cblas_daxpy((int)p->c->n, with ? 1 : -1, s->out, 1, p->image[k], 1);
+            }
+    }
+    return KS_OK;
+}
+
+/* |a - c b| / |v|, whose squares may leave the range of a double. */
+static double distance(size_t n, const double *a, double c, const double *b, double norm)
+{
+    double square = 0, unit = 0;
+
+    for (size_t i = 0; i < n; i++)
+        unit = fmax(unit, fabs(a[i] - c * b[i]));
+    for (size_t i = 0; i < n && unit > 0; i++) {
+        double d = (a[i] - c * b[i]) / unit;
+
+        square += d * d;
+    }
+    return unit * (sqrt(square) / norm);
+}
+
+/* The standard error of the mean of all minibatches' quotients. */
+static double find_data_se(const struct pass *p, const double *part)
+{
+    double n = (double)(p->problem->minibatches + p->problem->elsewhere), mean = 0, square = 0;
+
+    for (size_t i = 0; i < p->minibatches; i++)
+        mean += part[i] / n;
+    ks_team_sum(p->team, 1, &mean);
+    for (size_t i = 0; i < p->minibatches; i++)
+        square += (part[i] - mean) * (part[i] - mean);
+    ks_team_sum(p->team, 1, &square);
+    return n > 1 ? sqrt(square / (n - 1) / n) : NAN;
+}
+
+static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *y)
+{
+    size_t n = p->c->n;
+    double norm = cblas_dnrm2((int)n, y->y, 1);
+    const double *image = p->image[k];
+
+    y->quotient = cblas_ddot((int)n, y->y, 1, image, 1) / norm / norm;
+    y->size = cblas_dnrm2((int)n, image, 1) / norm;
+    y->residual = distance(n, image, y->quotient, y->y, norm);
+    y->run_quotient = cblas_ddot((int)n, y->y, 1, y->image, 1) / norm / norm;
+    y->run_size = cblas_dnrm2((int)n, y->image, 1) / norm;
+    y->run_residual = distance(n, y->image, y->run_quotient, y->y, norm);
+    y->error = distance(n, image, 1, y->image, norm);
+    y->data_se = find_data_se(p, p->part[k]);
+    if (y->error > p->c->error) {
+        size_t worst = 0;
+
+        for (size_t i = 0; i < n; i++)
+            worst = fabs(image[i] - y->image[i]) > fabs(image[worst] - y->image[worst]) ? i : worst;
+        p->c->error = y->error;
+        p->c->worst = worst;
+    }
+}
+
+static void judge_gradient(const struct pass *p)
+{
+    const double *g = p->c->gradient;
+    double norm = cblas_dnrm2((int)p->c->n, g, 1);
+
+    p->c->gradient_curvature = cblas_ddot((int)p->c->n, g, 1, p->image[GRADIENT], 1) / norm / norm;
+}
+
+/* Whether the product with the random vector shows a direction of Z that is none. */
+static ks_status test_basis(const struct pass *p, bool *refuted)
+{
+    const struct ks_null_basis *b = p->c->basis;
+    const double *image = p->image[TRIAL];
+    double norm = cblas_dnrm2((int)b->n, image, 1), *product = NULL;
+    bool tiny = false;
+
+    *refuted = false;
+    KS_TRY(ks_alloc(b->n_directions, sizeof *product, &product));
+    ks_null_basis_multiply(b, 0, b->n, image, product);
+    for (size_t k = 0; k < b->n_directions; k++)
+        *refuted |= !(fabs(product[k]) <= REFUTED * norm);
+    free(product);
+    for (size_t k = 0; k < b->n_dead; k++)
+        *refuted |= image[b->dead[k]] != 0;
+    for (size_t i = 0; i < b->n; i++)
+        tiny |= image[i] != 0 && fabs(image[i]) < UNDERFLOW;
+    *refuted |= b->n_dead > 0 && tiny;
+    return KS_OK;
+}
+
+static ks_status judge(struct pass *p)
+{
+    for (size_t k = 0; k < VECTORS; k++)
+        if (p->v[k])
+            ks_team_sum_whole(p->team, p->c->n, p->room, p->image[k]);
+    for (size_t k = 0; k < KS_CERTIFICATES; k++)
+        if (p->v[k])
+            judge_vector(p, k, &p->c->of[k]);
+    if (p->v[GRADIENT])
+        judge_gradient(p);
+    return p->v[TRIAL] ? test_basis(p, &p->c->refuted) : KS_OK;
+}
+
+ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
+                     const struct ks_operator_kind *kind, const struct ks_selection *selection,
+                     const struct ks_team *team, size_t memory)
+{
+    struct pass p = {.c = c,
+                     .problem = problem,
+                     .kind = kind,
+                     .selection = selection,
+                     .team = team,
+                     .memory = memory,
+                     .minibatches = problem->minibatches};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_team_agree(team, allocate(&p)));
+    KS_GO(ks_team_agree(team, add_minibatches(&p)));
+    KS_GO(ks_team_agree(team, add_decay(&p)));
+    KS_GO(ks_team_agree(team, judge(&p)));
+    c->certified = true;
+done:
+    pass_clear(&p);
+    return status;
+}

@@ -1,0 +1,325 @@
+/* Forms the vectors to be certified from the Lanczos vectors of each probe. */
+#include "statistics/certificate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "core/memory.h"
+#include "lanczos/slq.h"
+#include "operators/deflate.h"
+
+enum { CHUNK = 2048 }; /* dead coordinates at a time */
+
+ks_status ks_certificates_new(size_t n, size_t length, size_t probes, size_t order, size_t part,
+                              const struct ks_null_basis *basis, struct ks_certificates *c)
+{
+    *c = (struct ks_certificates){.n = n,
+                                  .probes = probes,
+                                  .part = part,
+                                  .parts = (order - 1) / part,
+                                  .basis = basis && basis->dimension > 0 ? basis : NULL};
+    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
+        KS_TRY(ks_alloc(length, sizeof(double), &c->of[i].y));
+        KS_TRY(ks_alloc(length, sizeof(double), &c->of[i].image));
+    }
+    KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->sigma, &c->sigma));
+    KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->length, &c->length));
+    for (size_t i = 0; i < probes * (c->parts + 1); i++)
+        c->sigma[i] = c->length[i] = NAN;
+    return ks_alloc(probes + 1, sizeof *c->null_weight, &c->null_weight);
+}
+
+void ks_certificates_clear(struct ks_certificates *c)
+{
+    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
+        free(c->of[i].y);
+        free(c->of[i].image);
+    }
+    free(c->sigma);
+    free(c->length);
+    free(c->null_weight);
+}
+
+double ks_certificates_bytes(size_t n)
+{
+    return 2 * KS_CERTIFICATES * (double)n * sizeof(double);
+}
+
+/* One probe's small matrices and vectors. */
+struct forming {
+    struct ks_certificates *c;
+    const struct ks_lanczos *l;
+    size_t rows;    /* Lanczos vectors: steps, and one more unless the Krylov space ended */
+    double *gram;   /* [steps + 1, steps + 1] C'C                                         */
+    double *theta;  /* [steps] Ritz values                                                */
+    double *s;      /* [steps, steps] eigenvectors of the Jacobi matrix, one per column   */
+    double *flat;   /* [steps] the vector of sigma                                        */
+    double *c_row;  /* [directions] coefficients in Z                                     */
+    double *weight; /* [steps + 1] of a combination                                      */
+};
+
+static void forming_clear(struct forming *f)
+{
+    free(f->gram);
+    free(f->theta);
+    free(f->s);
+    free(f->flat);
+    free(f->c_row);
+    free(f->weight);
+}
+
+static ks_status allocate(struct forming *f)
+{
+    size_t m = f->l->steps, size = m + 1;
+
+    KS_TRY(ks_alloc(size * size, sizeof(double), &f->gram));
+    KS_TRY(ks_alloc(m, sizeof(double), &f->theta));
+    KS_TRY(ks_alloc(m * m, sizeof(double), &f->s));
+    KS_TRY(ks_alloc(m, sizeof(double), &f->flat));
+    KS_TRY(ks_alloc(f->c->basis ? f->c->basis->n_directions : 0, sizeof(double), &f->c_row));
+    return ks_alloc(size, sizeof(double), &f->weight);
+}
+
+/* f->gram += the part of C'C from the explicit directions. */
+static ks_status add_directions(struct forming *f)
+{
+    const struct ks_null_basis *b = f->c->basis;
+    size_t size = f->l->steps + 1, d = b->n_directions;
+    double *all = NULL; /* [rows, directions] */
+
+    KS_TRY(ks_alloc(f->rows * d, sizeof *all, &all));
+    for (size_t j = 0; j < f->rows; j++) {
+        ks_null_basis_multiply(b, f->l->first, f->l->length, ks_lanczos_widened(f->l, j),
+                               all + j * d);
+        ks_team_sum(f->l->team, d, all + j * d);
+        ks_null_basis_solve(b, all + j * d);
+    }
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)d, 1, all,
+                (int)d, all, (int)d, 1, f->gram, (int)size);
+    free(all);
+    return KS_OK;
+}
+
+/* f->gram += the part of C'C from the dead coordinates, whose coefficients are the Lanczos vectors'
+ * own entries. */
+static ks_status add_dead(struct forming *f)
+{
+    const struct ks_null_basis *b = f->c->basis;
+    size_t size = f->l->steps + 1;
+    double *block = NULL, *part = NULL; /* [rows, CHUNK], [size, size] */
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(f->rows * CHUNK, sizeof *block, &block));
+    KS_GO(ks_alloc(size * size, sizeof *part, &part));
+    for (size_t at = 0; at < b->n_dead; at += CHUNK) {
+        size_t n = b->n_dead - at < CHUNK ? b->n_dead - at : CHUNK;
+
+        for (size_t j = 0; j < f->rows; j++) {
+            const double *q = ks_lanczos_widened(f->l, j);
+
+            for (size_t i = 0; i < n; i++) {
+                size_t k = b->dead[at + i] - f->l->first;
+
+                block[j * CHUNK + i] = k < f->l->length ? q[k] : 0;
+            }
+        }
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)n, 1,
+                    block, CHUNK, block, CHUNK, 1, part, (int)size);
+    }
+    ks_team_sum(f->l->team, size * size, part);
+    cblas_daxpy((int)(size * size), 1, part, 1, f->gram, 1);
+done:
+    free(block);
+    free(part);
+    return status;
+}
+
+static ks_status find_gram(struct forming *f)
+{
+    if (!f->c->basis)
+        return KS_OK;
+    KS_TRY(ks_team_agree(f->l->team, add_directions(f)));
+    KS_TRY(ks_team_agree(f->l->team, f->c->basis->n_dead > 0 ? add_dead(f) : KS_OK));
+    f->c->null_weight[f->l->probe] = fmin(f->gram[0], 1);
+    return KS_OK;
+}
+
+/* The leading (m+1) x (m+1) part of the Gram matrix, its rows side by side. */
+static void cut_gram(const struct forming *f, size_t m, double *part)
+{
+    for (size_t i = 0; i <= m; i++)
+        memcpy(part + i * (m + 1), f->gram + i * (f->l->steps + 1), (m + 1) * sizeof *part);
+}
+
+/* Sigma from the leading parts and from all steps; f->flat is its vector at the end. */
+static ks_status find_sigma(struct forming *f)
+{
+    const struct ks_lanczos *l = f->l;
+    struct ks_certificates *c = f->c;
+    double *sigma = c->sigma + l->probe * (c->parts + 1), *part = NULL;
+    double *length = c->length + l->probe * (c->parts + 1);
+    size_t size = l->steps + 1;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(size * size, sizeof *part, &part));
+    for (size_t k = 0; k < c->parts; k++) {
+        size_t m = (k + 1) * c->part < l->steps ? (k + 1) * c->part : l->steps;
+
+        cut_gram(f, m, part);
+        KS_GO(ks_deflate(m, l->alpha, l->beta, c->basis ? part : NULL, &sigma[k], f->flat));
+        length[k] = cblas_dnrm2((int)m, f->flat, 1);
+    }
+    KS_GO(ks_deflate(l->steps, l->alpha, l->beta, c->basis ? f->gram : NULL, &sigma[c->parts],
+                     f->flat));
+    length[c->parts] = cblas_dnrm2((int)l->steps, f->flat, 1);
+done:
+    free(part);
+    return status;
+}
+
+static ks_status find_eigenvectors(struct forming *f)
+{
+    lapack_int m = (lapack_int)f->l->steps, info;
+    double *beside = NULL;
+
+    KS_TRY(ks_alloc(f->l->steps, sizeof *beside, &beside));
+    memcpy(f->theta, f->l->alpha, f->l->steps * sizeof *f->theta);
+    memcpy(beside, f->l->beta, (f->l->steps - 1) * sizeof *beside);
+    info = LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', m, f->theta, beside, f->s, m);
+    free(beside);
+    return info == 0 ? KS_OK
+                     : ks_fail(KS_NUMBER, "LAPACK's dstevd failed with info = %d", (int)info);
+}
+
+/* f->weight = T~ s, so that A Q_m s = Q_{m+1} (T~ s) by the Lanczos recurrence. */
+static void multiply_jacobi(struct forming *f, const double *s)
+{
+    const struct ks_lanczos *l = f->l;
+    size_t m = l->steps;
+
+    for (size_t i = 0; i <= m; i++) {
+        f->weight[i] = i < m ? l->alpha[i] * s[i] : 0;
+        if (i > 0)
+            f->weight[i] += l->beta[i - 1] * s[i - 1];
+        if (i + 1 < m)
+            f->weight[i] += l->beta[i] * s[i + 1];
+    }
+}
+
+/* v <- (I - P_Z) v */
+static void remove_null(struct forming *f, double *v)
+{
+    const struct ks_lanczos *l = f->l;
+
+    if (!f->c->basis)
+        return;
+    ks_null_basis_multiply(f->c->basis, l->first, l->length, v, f->c_row);
+    ks_team_sum(l->team, f->c->basis->n_directions, f->c_row);
+    ks_null_basis_solve(f->c->basis, f->c_row);
+    ks_null_basis_remove(f->c->basis, f->c_row, l->first, l->length, v);
+}
+
+/* Certificate `which` becomes Q_m s, off the null space if `off`, where this probe's is the best so
+ * far. */
+static void form(struct forming *f, int which, double rank, const double *s, bool off)
+{
+    struct ks_certificate *y = &f->c->of[which];
+
+    if (isnan(rank) || (y->formed && !(rank < y->rank)))
+        return;
+    y->formed = true;
+    y->rank = rank;
+    ks_lanczos_combine(f->l, f->l->steps, s, y->y);
+    multiply_jacobi(f, s);
+    ks_lanczos_combine(f->l, f->rows, f->weight, y->image);
+    if (off) {
+        remove_null(f, y->y);
+        remove_null(f, y->image);
+    }
+}
+
+ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *l)
+{
+    struct forming f = {.c = c, .l = l, .rows = l->steps + !l->exhausted};
+    size_t m = l->steps;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_team_agree(l->team, allocate(&f)));
+    KS_GO(find_gram(&f));
+    KS_GO(ks_team_agree(l->team, find_sigma(&f)));
+    KS_GO(ks_team_agree(l->team, find_eigenvectors(&f)));
+    form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false);
+    form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false);
+    form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->parts + 1) + c->parts], f.flat, true);
+done:
+    forming_clear(&f);
+    return status;
+}
+
+/* All of a vector in place of this process's slice of it. */
+static ks_status gather(const struct ks_team *team, size_t n, double **slice)
+{
+    double *whole = NULL;
+
+    if (ks_team_size(team) == 1)
+        return KS_OK;
+    KS_TRY(ks_team_agree(team, ks_alloc(n, sizeof *whole, &whole)));
+    ks_team_gather(team, n, *slice, whole);
+    free(*slice);
+    *slice = whole;
+    return KS_OK;
+}
+
+/* The process of the world whose group has the vector with the smallest rank. */
+static int find_best(const struct ks_team *world, const struct ks_certificate *y, double *all)
+{
+    int best = 0;
+
+    ks_team_collect(world, y->formed ? y->rank : INFINITY, all);
+    for (int i = 1; i < ks_team_size(world); i++)
+        best = all[i] < all[best] ? i : best;
+    return best;
+}
+
+static void broadcast(struct ks_certificates *c, const struct ks_team *world, size_t groups,
+                      double *all)
+{
+    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
+        struct ks_certificate *y = &c->of[i];
+        int best = find_best(world, y, all);
+
+        ks_team_broadcast(world, best, sizeof y->formed, &y->formed);
+        ks_team_broadcast(world, best, sizeof y->rank, &y->rank);
+        ks_team_broadcast(world, best, c->n * sizeof(double), y->y);
+        ks_team_broadcast(world, best, c->n * sizeof(double), y->image);
+    }
+    for (size_t probe = 0; probe < c->probes; probe++) {
+        int first = ks_slq_first(world, probe, groups);
+
+        ks_team_broadcast(world, first, sizeof(double), c->null_weight + probe);
+        ks_team_broadcast(world, first, (c->parts + 1) * sizeof(double),
+                          c->sigma + probe * (c->parts + 1));
+        ks_team_broadcast(world, first, (c->parts + 1) * sizeof(double),
+                          c->length + probe * (c->parts + 1));
+    }
+}
+
+ks_status ks_certificates_collect(struct ks_certificates *c, const struct ks_team *world,
+                                  const struct ks_team *team, size_t groups)
+{
+    double *all = NULL;
+
+    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
+        KS_TRY(gather(team, c->n, &c->of[i].y));
+        KS_TRY(gather(team, c->n, &c->of[i].image));
+    }
+    KS_TRY(ks_team_agree(world, ks_alloc((size_t)ks_team_size(world), sizeof *all, &all)));
+    if (groups > 1)
+        broadcast(c, world, groups, all);
+    free(all);
+    return KS_OK;
+}

@@ -1,0 +1,381 @@
+/* The claim says no more than what holds: that a number is a bound, with which confidence, and
+ * where rounding or the order ends what can be told. */
+#include "statistics/claim.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/round.h"
+#include "operators/null.h"
+#include "statistics/certificate.h"
+#include "statistics/complete.h"
+
+struct claim {
+    const struct ks_spectrum *s;
+    const struct ks_claim_terms *terms;
+    char name[128]; /* of the operator, as a subject and as an object      */
+    bool exact;     /* all eigenvalues were computed                        */
+    bool certified; /* float64 products stand behind the bounds             */
+    double abs_max;
+    size_t steps;           /* the most of a probe; of an exact spectrum n */
+    struct ks_nullity null; /* without the normals                         */
+    double lifted, effective, upper;
+    bool complete; /* the condition number is known from both sides        */
+};
+
+/* A bound with three digits on the side that keeps it true, or in words. */
+enum side { DOWN, UP };
+
+static void print_number(FILE *out, double x, enum side side)
+{
+    if (isfinite(x))
+        fprintf(out, "%.3g", side == DOWN ? ks_round_down(x, 3) : ks_round_up(x, 3));
+    else
+        fputs(isinf(x) ? "infinite" : "not known", out);
+}
+
+/* "H", "the ggn operator (critic 0, layer 3)" */
+static void find_name(const struct ks_claim_terms *t, char *name, size_t size)
+{
+    const struct {
+        const char *name;
+        int value;
+    } parts[] = {{"critic", t->critic}, {"layer", t->layer}};
+    bool open = false;
+    int used = strcmp(t->kind->name, "hessian") == 0
+                   ? snprintf(name, size, "H")
+                   : snprintf(name, size, "the %s operator", t->kind->name);
+
+    for (size_t k = 0; k < 2; k++)
+        if (parts[k].value >= 0) {
+            used += snprintf(name + used, size - (size_t)used, "%s%s %d", open ? ", " : " (",
+                             parts[k].name, parts[k].value);
+            open = true;
+        }
+    if (open)
+        snprintf(name + used, size - (size_t)used, ")");
+}
+
+static size_t most_steps(const struct ks_spectrum *s)
+{
+    size_t most = s->steps ? 0 : s->order;
+
+    for (size_t i = 0; s->steps && i < ks_spectrum_random(s); i++)
+        most = (size_t)s->steps[i] > most ? (size_t)s->steps[i] : most;
+    return most;
+}
+
+static struct claim find_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms)
+{
+    const struct ks_statistics_terms *t = terms->summary;
+    struct claim c = {
+        .s = s,
+        .terms = terms,
+        .exact = !s->alpha,
+        .certified = !s->alpha || (t->certificates && t->certificates->certified),
+        .abs_max = fmax(fabs(ks_statistic(s, "lambda_max")), fabs(ks_statistic(s, "lambda_min"))),
+        .steps = most_steps(s),
+        .null = ks_nullity_find(t),
+        .lifted = t->null && t->shift != 0 ? (double)t->null->dimension - (double)terms->normals
+                                           : 0,
+        .effective = ks_statistic(s, "kappa_effective_bound")};
+
+    c.complete = ks_complete(s, t, &c.upper);
+    c.null.directions -= terms->normals < c.null.directions ? terms->normals : c.null.directions;
+    c.null.architecture -= terms->normals < c.null.architecture ? terms->normals
+                                                                : c.null.architecture;
+    c.null.rank -= terms->normals < c.null.rank ? terms->normals : c.null.rank;
+    find_name(terms, c.name, sizeof c.name);
+    return c;
+}
+
+/* What stands behind an interval: nothing random where all eigenvalues are known. */
+static const char *confidence(const struct claim *c)
+{
+    return c->exact       ? "rounding included"
+           : c->certified ? "99% interval"
+                          : "99% interval, uncertified";
+}
+
+/* "On this minibatch, " */
+static void print_minibatches(FILE *out, const struct claim *c)
+{
+    if (c->terms->minibatches == 1)
+        fprintf(out, "on this minibatch, ");
+    else
+        fprintf(out, "on these %zu minibatches, ", c->terms->minibatches);
+}
+
+static void print_directions(FILE *out, const struct claim *c)
+{
+    double lower = ks_statistic(c->s, "directions_1e2_lower");
+    double upper = ks_statistic(c->s, "directions_1e2_upper");
+    double n = (double)c->terms->summary->n;
+    static const char *const within = "within a factor of 100 of the largest in size";
+
+    print_minibatches(out, c);
+    if (lower <= 1 && upper >= n && n > 1)
+        fprintf(out,
+                "how many of the %.0f eigenvalues of %s are %s is not resolved at m = %zu (%.0f to "
+                "%.0f, %s).",
+                n, c->name, within, c->steps, lower, upper, confidence(c));
+    else if (lower == upper)
+        fprintf(out, "%.0f of the %.0f eigenvalues of %s %s %s (%s).", lower, n, c->name,
+                lower == 1 ? "is" : "are", within, confidence(c));
+    else
+        fprintf(out, "%.0f to %.0f of the %.0f eigenvalues of %s are %s (%s; estimate %.0f).",
+                lower, upper, n, c->name, within, confidence(c),
+                ks_statistic(c->s, "directions_1e2"));
+}
+
+/* " by float64 products", where the run's own were rounded. */
+static const char *certificate(const struct claim *c)
+{
+    return !c->certified ? " (uncertified)" : c->exact ? "" : " (certified in float64)";
+}
+
+/* The condition number, of which `what` says where: "its condition number". */
+static void print_condition(FILE *out, const struct claim *c, const char *what)
+{
+    char low[32], high[32];
+
+    snprintf(low, sizeof low, "%.3g", c->effective);
+    snprintf(high, sizeof high, "%.3g", c->upper);
+    if (!(c->effective > 1) && !c->complete) {
+        fprintf(out, "%s is not resolved at m = %zu", what, c->steps);
+    } else if (!c->complete) {
+        fprintf(out, "%s is at least ", what);
+        print_number(out, c->effective, DOWN);
+        fputs(certificate(c), out);
+    } else if (strcmp(low, high) == 0) {
+        fprintf(out, "%s is %s", what, low);
+    } else {
+        fprintf(out, "%s is between ", what);
+        print_number(out, c->effective, DOWN);
+        fprintf(out, " and ");
+        print_number(out, c->upper, UP);
+    }
+    if (c->complete && c->exact)
+        fprintf(out, ", as all its eigenvalues are known");
+    else if (c->complete)
+        fprintf(out, ", as every Krylov space ended and the Ritz values are all its eigenvalues");
+}
+
+static void print_null_space(FILE *out, const struct claim *c)
+{
+    const struct ks_nullity *k = &c->null;
+    double residual = ks_statistic(c->s, "null_residual");
+    size_t dead = k->directions - k->architecture;
+
+    if (k->rank > k->directions) {
+        fprintf(out, "The bound on its rank leaves a null space of dimension at least %zu, ",
+                k->rank);
+        fprintf(out, "of which %zu direction%s known: its condition number is infinite%s.",
+                k->directions, k->directions == 1 ? " is" : "s are",
+                k->directions > 0 ? ", off these too" : "");
+        return;
+    }
+    fprintf(out, "It has an exact null space of dimension at least %zu (", k->directions);
+    if (k->architecture > 0)
+        fprintf(out, "%zu by its architecture", k->architecture);
+    if (k->architecture > 0 && isfinite(residual))
+        fprintf(out, ", where products are zero to %.2g of the largest |eigenvalue|", residual);
+    if (dead > 0)
+        fprintf(out, "%s%zu dead coordinate%s", k->architecture > 0 ? "; " : "", dead,
+                dead == 1 ? "" : "s");
+    fprintf(out, "), so its condition number is infinite; ");
+    print_condition(out, c, "off that space it");
+    putc('.', out);
+}
+
+/* kappa_lower_bound counts the null space in, as rounding leaves it. */
+static void print_computed(FILE *out, const struct claim *c)
+{
+    double bound = ks_statistic(c->s, "kappa_lower_bound");
+
+    if (!(bound > 1) || !isfinite(bound) || c->exact)
+        return;
+    fprintf(out, " As rounding leaves it, the operator has a condition number of at least ");
+    print_number(out, bound, DOWN);
+    fprintf(out, ", for every order and start vector%s.", c->certified ? "" : " (uncertified)");
+}
+
+static void print_conditions(FILE *out, const struct claim *c)
+{
+    char what[96];
+
+    putc(' ', out);
+    if (c->lifted > 0)
+        fprintf(out, "On %.0f directions that leave the loss as it is, it is the weight decay. ",
+                c->lifted);
+    if (c->terms->normals > 0)
+        fprintf(out, "The %zu normals of its spheres are not counted in what follows. ",
+                c->terms->normals);
+    snprintf(what, sizeof what, "%s condition number",
+             c->terms->normals > 0 ? "Off them, its" : "Its");
+    if (c->null.directions > 0 || c->null.rank > 0) {
+        print_null_space(out, c);
+    } else {
+        print_condition(out, c, what);
+        putc('.', out);
+    }
+    print_computed(out, c);
+}
+
+/* lambda_abs_max over the size that 99% of the eigenvalues do not exceed. */
+static void print_quantile(FILE *out, const struct claim *c)
+{
+    double lower = ks_statistic(c->s, "kappa_q99_lower");
+    double upper = ks_statistic(c->s, "kappa_q99_upper");
+    const char *all = c->terms->normals > 0 ? ", the normals' zeros counted in," : "";
+
+    if (isinf(lower)) {
+        fprintf(out, " 99%% of its eigenvalues%s are zero.", all);
+    } else if (isnan(upper) && !(lower > 1)) {
+        fprintf(out,
+                " By which factor 99%% of its |eigenvalues|%s lie below the largest is not "
+                "resolved at m = %zu.",
+                all, c->steps);
+    } else {
+        fprintf(out,
+                " The size that 99%% of its |eigenvalues|%s do not exceed lies below the largest "
+                "by a factor of ",
+                all);
+        print_number(out, lower, DOWN);
+        fputs(isnan(upper) ? " or more" : " to ", out);
+        if (!isnan(upper))
+            print_number(out, upper, UP);
+        fprintf(out, " (%s", confidence(c));
+        if (isnan(upper))
+            fprintf(out, "; its upper end is not resolved at m = %zu", c->steps);
+        fprintf(out, ").");
+    }
+}
+
+/* With a probe at the gradient: lambda_abs_max over the size above which 90% of its energy lies. */
+static void print_gradient(FILE *out, const struct claim *c)
+{
+    double lower = ks_statistic(c->s, "kappa_gradient_90_lower");
+    double upper = ks_statistic(c->s, "kappa_gradient_90_upper");
+
+    if (!c->s->gradient || isnan(lower))
+        return;
+    if (isnan(upper) && !(lower > 1)) {
+        fprintf(
+            out,
+            " How small the |eigenvalues| are above which 90%% of the gradient's energy lies is "
+            "not resolved at m = %zu.",
+            c->steps);
+        return;
+    }
+    fprintf(out, " 90%% of the gradient's energy lies above a size that is below the largest by a "
+                 "factor of ");
+    print_number(out, lower, DOWN);
+    fputs(isnan(upper) ? " or more" : " to ", out);
+    if (!isnan(upper))
+        print_number(out, upper, UP);
+    fprintf(out, " (%s).", confidence(c));
+}
+
+static void print_kappa(FILE *out, const struct claim *c, bool ritz)
+{
+    double kappa = ks_statistic(c->s, "kappa"), before = ks_statistic(c->s, "kappa_m30");
+    double ratio = kappa / before;
+
+    if (ritz)
+        fprintf(out,
+                " The paper's kappa is the ratio of the largest to the smallest |Ritz value| at m "
+                "= %zu, here ",
+                c->steps);
+    else
+        fprintf(out, " The ratio of the largest to the smallest |eigenvalue|, as computed, is ");
+    if (isfinite(kappa))
+        fprintf(out, "%.3g", kappa);
+    else
+        fputs("infinite", out);
+    if (ritz && c->steps > 30 && isfinite(ratio) && ratio > 0)
+        fprintf(out, "; it %s by a factor of %.3g from m = 30 to %zu", ratio >= 1 ? "grew" : "fell",
+                ratio >= 1 ? ratio : 1 / ratio, c->steps);
+    putc('.', out);
+}
+
+/* Without a warning on paper nobody knows. */
+static void print_error(FILE *out, const struct claim *c)
+{
+    double error = ks_statistic(c->s, "product_error");
+
+    if (error > KS_WRONG_PRODUCT) {
+        fprintf(out, " The %s products are wrong by up to ",
+                c->terms->single ? "float32" : "run's");
+        print_number(out, error, UP);
+        fprintf(out, " of the largest |eigenvalue|: --precision f64 avoids that.");
+    }
+}
+
+/* The published process keeps no orthonormal vectors: nothing follows from its Ritz values. */
+static void print_published(FILE *out, const struct claim *c)
+{
+    print_minibatches(out, c);
+    fprintf(out, "the Ritz values of %s by the published code's process are no basis for bounds.",
+            c->name);
+    if (c->abs_max > 0)
+        print_kappa(out, c, true);
+}
+
+static void print_zero(FILE *out, const struct claim *c)
+{
+    bool null = c->null.directions + c->terms->normals >= c->terms->summary->n;
+
+    print_minibatches(out, c);
+    if (c->certified && null)
+        fprintf(out, "%s is zero and has no condition number.", c->name);
+    else
+        fprintf(out,
+                "every product with %s that was computed is zero, in %s: of its eigenvalues no "
+                "more is known.",
+                c->name,
+                c->certified       ? "float64"
+                : c->terms->single ? "float32"
+                                   : "float64");
+}
+
+static void print_claim(FILE *out, const struct claim *c)
+{
+    if (c->terms->summary->unweighted && !c->exact) {
+        print_published(out, c);
+        return;
+    }
+    if (!(c->abs_max > 0)) {
+        print_zero(out, c);
+        return;
+    }
+    print_directions(out, c);
+    print_conditions(out, c);
+    print_quantile(out, c);
+    print_gradient(out, c);
+    print_kappa(out, c, !c->exact);
+    print_error(out, c);
+}
+
+ks_status ks_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms, char **text)
+{
+    struct claim c = find_claim(s, terms);
+    size_t size;
+    FILE *out = open_memstream(text, &size);
+    bool failed;
+
+    if (!out)
+        return ks_fail(KS_MEMORY, "out of memory");
+    print_claim(out, &c);
+    failed = ferror(out) != 0;
+    if (fclose(out) != 0 || failed) {
+        free(*text);
+        *text = NULL;
+        return ks_fail(KS_MEMORY, "out of memory");
+    }
+    **text = (char)toupper((unsigned char)**text);
+    return KS_OK;
+}

@@ -1,0 +1,108 @@
+#include "statistics/complete.h"
+
+#include <math.h>
+
+#include "operators/null.h"
+#include "statistics/beta.h"
+#include "statistics/certificate.h"
+
+/* A Ritz value above so many noise floors is clear of rounding. */
+static const double CLEAR = 10;
+
+/* With this probability a hidden eigenvalue has so little weight that it is missed. */
+static const double MISSED = 0.0025;
+
+struct ks_nullity ks_nullity_find(const struct ks_statistics_terms *t)
+{
+    const struct ks_certificates *c = t->certificates;
+    struct ks_nullity k = {.rank = t->rank > 0 && t->rank < t->n ? t->n - t->rank : 0};
+
+    if (!t->null || t->shift != 0)
+        return k;
+    k.directions = t->null->dimension + t->null->dead;
+    k.architecture = t->null->dimension;
+    if (c && c->refuted) /* a dead coordinate is none, or the product underflows */
+        k.directions = k.architecture;
+    else if (c && c->basis)
+        k.directions = c->basis->dimension;
+    return k;
+}
+
+/* One probe's Ritz values: the weight of those at zero, the sizes of the others. */
+struct sizes {
+    double zero_weight, least, most;
+    size_t zeros;
+    bool clear;
+};
+
+static struct sizes measure(size_t m, const double *theta, const double *weight, double floor)
+{
+    struct sizes s = {.least = INFINITY, .clear = true};
+
+    for (size_t i = 0; i < m; i++) {
+        double size = fabs(theta[i]);
+
+        if (size <= floor) {
+            s.zero_weight += weight[i];
+            s.zeros++;
+            continue;
+        }
+        s.clear &= size > CLEAR * floor;
+        s.least = fmin(s.least, size);
+        s.most = fmax(s.most, size);
+    }
+    return s;
+}
+
+/* The smallest |theta| that is not at zero, less what rounding and the last beta leave open: an
+ * eigenvalue at a distance g from all Ritz values has a component of at most beta/g in the start
+ * vector, which is less than that of a random vector but with probability MISSED. */
+static double nearest(const struct sizes *s, double h, double beta, size_t others)
+{
+    double component = sqrt(ks_beta_lower_point(0.5, ((double)others - 1) / 2, MISSED));
+
+    return s->least - fmax(h, others > 1 ? beta / component : 0);
+}
+
+/* Of an exact spectrum as many eigenvalues are at zero as null directions are known. */
+static bool complete_exact(const struct ks_spectrum *s, size_t directions, double floor,
+                           double *upper)
+{
+    struct sizes z = measure(s->order, s->ritz, s->weight, floor);
+
+    *upper = (z.most + floor / 2) / (z.least - floor / 2);
+    return z.clear && z.zeros == directions && z.zeros < s->order;
+}
+
+static bool complete_probe(const struct ks_spectrum *s, const struct ks_statistics_terms *t,
+                           size_t directions, size_t probe, double floor, double *upper)
+{
+    const struct ks_certificates *c = t->certificates;
+    size_t row = probe * s->order, m = (size_t)s->steps[probe], others = t->n - directions;
+    struct sizes z = measure(m, s->ritz + row, s->weight + row, floor);
+    double known = directions > 0 && c ? c->null_weight[probe] : 0;
+    double hidden = others > 1 ? ks_beta_lower_point(0.5, ((double)others - 1) / 2, MISSED) : 1;
+    double low = nearest(&z, floor / 2, s->beta[row + m - 1], others);
+
+    if ((m == s->order && m < t->n) || !z.clear || z.zeros == m || !(low > 0))
+        return false;
+    *upper = fmax(*upper, (z.most + floor / 2) / low);
+    return z.zeros == 0 || (directions > 0 && fabs(z.zero_weight - known) < (1 - known) * hidden);
+}
+
+bool ks_complete(const struct ks_spectrum *s, const struct ks_statistics_terms *t, double *upper)
+{
+    struct ks_nullity null = ks_nullity_find(t);
+    double floor = ks_statistic(s, "noise_floor");
+
+    *upper = 0;
+    if (null.directions >= t->n || !(floor >= 0) ||
+        isnan(ks_statistic(s, "directions_1e2"))) /* the products are too far off */
+        return false;
+    if (!s->alpha)
+        return complete_exact(s, null.directions, floor, upper);
+    for (size_t i = 0; i < ks_spectrum_random(s); i++)
+        if (!complete_probe(s, t, null.directions, i, floor, upper))
+            return false;
+    return !t->unweighted;
+}

@@ -1,0 +1,122 @@
+/* The ends of the spectrum, and the condition numbers that are made of them. */
+#include "statistics/probe.h"
+
+#include <math.h>
+
+#include "statistics/bound.h"
+#include "statistics/certificate.h"
+
+static const double FAILURE = 0.0025; /* of an outer bound, for all probes together */
+
+/* The certificate with the largest (sign 1) or the smallest (sign -1) quotient; NULL: there is
+ * none. It need not be the Ritz vector of that end where rounding has spoilt the run. */
+static const struct ks_certificate *certificate(const struct ks_probe *p, double sign)
+{
+    const struct ks_certificate *of, *best = NULL;
+
+    for (size_t i = 0; p->known->certified && i < KS_CERTIFICATES; i++) {
+        of = &p->known->certificates->of[i];
+        if (of->formed && (!best || sign * of->quotient > sign * best->quotient))
+            best = of;
+    }
+    return best;
+}
+
+double ks_probe_lambda_max(const struct ks_probe *p)
+{
+    const struct ks_certificate *y = certificate(p, 1);
+
+    return y ? y->quotient : p->theta[p->steps - 1];
+}
+
+double ks_probe_lambda_max_residual(const struct ks_probe *p)
+{
+    const struct ks_certificate *y = certificate(p, 1);
+
+    return y ? y->residual : p->residual[p->steps - 1];
+}
+
+double ks_probe_lambda_max_data_se(const struct ks_probe *p)
+{
+    const struct ks_certificate *y = certificate(p, 1);
+
+    return y ? y->data_se : NAN;
+}
+
+double ks_probe_lambda_min(const struct ks_probe *p)
+{
+    const struct ks_certificate *y = certificate(p, -1);
+
+    return y ? y->quotient : p->theta[0];
+}
+
+double ks_probe_lambda_min_residual(const struct ks_probe *p)
+{
+    const struct ks_certificate *y = certificate(p, -1);
+
+    return y ? y->residual : p->residual[0];
+}
+
+double ks_probe_lambda_min_data_se(const struct ks_probe *p)
+{
+    const struct ks_certificate *y = certificate(p, -1);
+
+    return y ? y->data_se : NAN;
+}
+
+/* How far beyond `edge` an eigenvalue can lie. The weakest of the probes' bounds is taken. It fails
+ * only where all of them do, and start vectors are independent: so each may fail with probability
+ * FAILURE^(1/probes). Rounding can have moved an eigenvalue by h. */
+static double beyond(const struct ks_probe *p, double edge)
+{
+    const struct ks_known *known = p->known;
+    double failure = pow(FAILURE, 1 / (double)known->probes);
+
+    return known->h + ks_bound_excess(p->steps, p->theta, p->beta, edge,
+                                      ks_bound_component(known->n, failure));
+}
+
+double ks_probe_lambda_max_upper(const struct ks_probe *p)
+{
+    double edge = p->theta[p->steps - 1];
+
+    if (p->known->unresolved)
+        return NAN;
+    return edge + (p->beta ? beyond(p, edge) : p->known->h);
+}
+
+double ks_probe_lambda_min_lower(const struct ks_probe *p)
+{
+    double edge = p->theta[0];
+
+    if (p->known->unresolved)
+        return NAN;
+    return edge - (p->beta ? beyond(p, edge) : p->known->h);
+}
+
+double ks_probe_largest_size(const struct ks_probe *p)
+{
+    return fmax(fabs(p->theta[0]), fabs(p->theta[p->steps - 1]));
+}
+
+double ks_probe_smallest_size(const struct ks_probe *p)
+{
+    double size = INFINITY;
+
+    for (size_t i = 0; i < p->steps; i++)
+        size = fmin(size, fabs(p->theta[i]));
+    return size;
+}
+
+/* As in the XQC paper. */
+double ks_probe_kappa(const struct ks_probe *p)
+{
+    return ks_probe_largest_size(p) / ks_probe_smallest_size(p);
+}
+
+/* There is a unit vector x in the Krylov space with |A x| = smallest, and |A| >= max |theta|: so
+ * the condition number is at least max |theta| / smallest. Rounding can have changed |A x| by h. */
+double ks_probe_kappa_lower_bound(const struct ks_probe *p)
+{
+    return ks_probe_largest_size(p) / (p->smallest + p->known->h);
+}

@@ -1,0 +1,214 @@
+#include "statistics/intervals.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "statistics/certificate.h"
+#include "statistics/shares.h"
+
+static ks_status add(struct ks_spectrum *s, const char *name, const char *end, const char *suffix,
+                     double value)
+{
+    char whole[KS_ATTRIBUTE_NAME];
+
+    snprintf(whole, sizeof whole, "%s%s%s", name, end, suffix);
+    return ks_attribute_add_number(&s->summary, whole, value);
+}
+
+static ks_status add_share(struct ks_spectrum *s, const char *name, const char *suffix,
+                           const struct ks_share *share)
+{
+    KS_TRY(add(s, name, "", suffix, share->value));
+    KS_TRY(add(s, name, "_lower", suffix, share->lower));
+    return add(s, name, "_upper", suffix, share->upper);
+}
+
+/* An upper end that is not resolved is NaN in the file; one that is infinite is infinite. */
+static ks_status add_ratio(struct ks_spectrum *s, const char *name, const char *suffix,
+                           const struct ks_ratio *ratio)
+{
+    KS_TRY(add(s, name, "_lower", suffix, ratio->lower));
+    return add(s, name, "_upper", suffix,
+               isinf(ratio->upper) && !isinf(ratio->lower) ? NAN : ratio->upper);
+}
+
+static ks_status add_shares(struct ks_spectrum *s, const char *suffix,
+                            const struct ks_shares *shares)
+{
+    char name[32];
+
+    for (size_t i = 0; i < KS_DIRECTIONS; i++) {
+        snprintf(name, sizeof name, "directions_1e%zu", i + 1);
+        KS_TRY(add_share(s, name, suffix, &shares->directions[i]));
+    }
+    for (size_t i = 0; i < KS_QUANTILES; i++) {
+        snprintf(name, sizeof name, "kappa_q%u", ks_quantile_percent[i]);
+        KS_TRY(add_ratio(s, name, suffix, &shares->kappa_q[i]));
+    }
+    KS_TRY(add_share(s, "zero_mass", suffix, &shares->zero_mass));
+    return add_share(s, "negative_mass", suffix, &shares->negative_mass);
+}
+
+static size_t count_above(const struct ks_probe *p, double size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->steps; i++)
+        n += fabs(p->theta[i]) > size;
+    return n;
+}
+
+static size_t count_below(const struct ks_probe *p, double x)
+{
+    size_t n = 0;
+
+    while (n < p->steps && p->theta[n] < x)
+        n++;
+    return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* lambda_abs_max over the k-th smallest size, +- h; the `null` smallest are exactly zero. */
+static struct ks_ratio exact_quantile(const struct ks_known *k, const double *size, size_t at)
+{
+    double x = size[at - 1], low = fmax(k->abs_max - k->h, 0);
+
+    if (k->abs_max == 0)
+        return (struct ks_ratio){NAN, NAN};
+    if (at <= k->null || at <= k->rank_null)
+        return (struct ks_ratio){INFINITY, INFINITY};
+    return (struct ks_ratio){fmax(low / (x + k->h), 1),
+                             x > k->h ? (k->abs_max + k->h) / (x - k->h) : INFINITY};
+}
+
+/* The same from all eigenvalues, each of which rounding may have moved by h. */
+static ks_status find_exact(const struct ks_known *k, const struct ks_probe *p,
+                            struct ks_shares *shares)
+{
+    double *size = NULL, n = (double)k->n;
+
+    KS_TRY(ks_alloc(p->steps, sizeof *size, &size));
+    for (size_t i = 0; i < p->steps; i++)
+        size[i] = fabs(p->theta[i]);
+    qsort(size, p->steps, sizeof *size, compare);
+    for (size_t i = 0; i < KS_DIRECTIONS; i++) {
+        double x = k->abs_max / ks_direction_factor[i], slack = 2 * k->h;
+        size_t most = x < slack ? p->steps : count_above(p, x - slack);
+
+        shares->directions[i] = (struct ks_share){(double)count_above(p, x),
+                                                  (double)count_above(p, x + slack), (double)most};
+    }
+    for (size_t i = 0; i < KS_QUANTILES; i++)
+        shares->kappa_q[i] = exact_quantile(k, size,
+                                            (p->steps * ks_quantile_percent[i] + 99) / 100);
+    shares->zero_mass = (struct ks_share){1 - (double)count_above(p, 2 * k->h) / n,
+                                          1 - (double)count_above(p, k->h) / n,
+                                          1 - (double)count_above(p, 3 * k->h) / n};
+    shares->negative_mass = (struct ks_share){(double)count_below(p, -2 * k->h) / n,
+                                              (double)count_below(p, -3 * k->h) / n,
+                                              (double)count_below(p, -k->h) / n};
+    free(size);
+    return KS_OK;
+}
+
+/* What holds of every operator that is not zero. */
+static struct ks_shares find_nothing(const struct ks_known *k)
+{
+    const struct ks_share share = {NAN, 0, 1}, count = {NAN, 1, (double)k->n};
+    struct ks_shares shares = {.zero_mass = share, .negative_mass = share};
+
+    for (size_t i = 0; i < KS_DIRECTIONS; i++)
+        shares.directions[i] = count;
+    for (size_t i = 0; i < KS_QUANTILES; i++)
+        shares.kappa_q[i] = (struct ks_ratio){1, INFINITY};
+    return shares;
+}
+
+static ks_status find_shares(const struct ks_spectrum *s, const struct ks_known *k,
+                             const struct ks_probe *probe, struct ks_shares *shares)
+{
+    const struct ks_certificates *c = k->certificates;
+    struct ks_share_probe *list = NULL;
+    struct ks_shares_input in = {.n = k->n,
+                                 .n_null = k->null_known ? k->null : 0,
+                                 .n_rank_null = k->rank_null,
+                                 .probes = k->probes,
+                                 .h = k->h,
+                                 .abs_max_lower = k->abs_max,
+                                 .abs_max_upper = k->outer};
+    ks_status status;
+
+    /* A Krylov space that ended before it was everything left a last beta at the level of rounding,
+     * so its weights are exact for an operator that depends on the start vector, and says nothing
+     * of eigenvectors outside. The Gauss-Radau rule allows for them. */
+    KS_TRY(ks_alloc(k->probes, sizeof *list, &list));
+    for (size_t i = 0; i < k->probes; i++)
+        list[i] = (struct ks_share_probe){.steps = probe[i].steps,
+                                          .alpha = s->alpha + i * s->order,
+                                          .beta = s->beta + i * s->order,
+                                          .ended = probe[i].steps == k->n,
+                                          .start_norm2 = s->start_norm2 ? s->start_norm2[i] : 1,
+                                          .null_weight = k->null_known ? c->null_weight[i] : 0};
+    in.probe = list;
+    status = ks_shares(&in, shares);
+    free(list);
+    return status;
+}
+
+ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_known *known,
+                           const struct ks_probe *probe, const char *suffix)
+{
+    struct ks_shares shares = find_nothing(known);
+
+    if (known->unresolved)
+        return add_shares(s, suffix, &shares);
+    KS_TRY(known->exact ? find_exact(known, probe, &shares)
+                        : find_shares(s, known, probe, &shares));
+    return add_shares(s, suffix, &shares);
+}
+
+/* A gradient of zero has a norm, and no shares. */
+static ks_status add_zero_gradient(struct ks_spectrum *s)
+{
+    const struct ks_ratio none = {NAN, NAN};
+
+    KS_TRY(add_ratio(s, "kappa_gradient_90", "", &none));
+    KS_TRY(add_ratio(s, "kappa_gradient_50", "", &none));
+    KS_TRY(add(s, "gradient_top_share", "", "", NAN));
+    KS_TRY(add(s, "gradient_curvature", "", "", NAN));
+    return add(s, "gradient_norm", "", "", 0);
+}
+
+ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known *known, bool asked)
+{
+    size_t last = s->probes - 1, row = last * s->order;
+    struct ks_share_probe probe;
+    struct ks_energy energy;
+    const struct ks_certificates *c = known->certificates;
+    bool certified = known->certified && c->gradient;
+
+    if (!s->gradient)
+        return asked ? add_zero_gradient(s) : KS_OK;
+    probe = (struct ks_share_probe){.steps = (size_t)s->steps[last],
+                                    .alpha = s->alpha + row,
+                                    .beta = s->beta + row,
+                                    .ended = (size_t)s->steps[last] == known->n};
+    KS_TRY(ks_energy(&probe, known->h, known->abs_max, known->outer, &energy));
+    if (known->unresolved) {
+        energy.kappa_90 = energy.kappa_50 = (struct ks_ratio){1, INFINITY};
+        energy.top_share = NAN;
+    }
+    KS_TRY(add_ratio(s, "kappa_gradient_90", "", &energy.kappa_90));
+    KS_TRY(add_ratio(s, "kappa_gradient_50", "", &energy.kappa_50));
+    KS_TRY(add(s, "gradient_top_share", "", "", energy.top_share));
+    KS_TRY(add(s, "gradient_curvature", "", "", certified ? c->gradient_curvature : s->alpha[row]));
+    return add(s, "gradient_norm", "", "", sqrt(s->start_norm2[last]));
+}

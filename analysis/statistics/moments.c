@@ -1,0 +1,106 @@
+/* Moments of the spectrum: of the Ritz values as they are, and by quadrature of all eigenvalues. */
+#include "statistics/probe.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+/* Converged outliers count as single eigenvalues where they may be single (known.h): they weigh 1/n
+ * each, and the weights of the bulk are scaled to what is left. The scatter of an estimate over
+ * start vectors is mostly that of the outliers' weights, so this removes most of it. Else, or where
+ * there is no bulk though there are fewer Ritz values than eigenvalues, all keep their weights. */
+struct weights {
+    size_t low, high; /* outliers                   */
+    double one;       /* their weight               */
+    double scale;     /* of the weights of the bulk */
+};
+
+static struct weights spectral_weights(const struct ks_probe *p)
+{
+    const struct ks_known *k = p->known;
+    const struct weights plain = {.scale = 1};
+    struct weights w = {.low = k->low, .high = k->high, .one = 1 / (double)k->n, .scale = 1};
+    size_t outliers = k->low + k->high;
+    double bulk = 0;
+
+    if (!k->single || outliers == k->n)
+        return k->single ? w : plain;
+    for (size_t i = w.low; i + w.high < p->steps; i++)
+        bulk += p->weight[i];
+    w.scale = (1 - (double)outliers * w.one) / bulk;
+    return bulk > 0 && w.scale > 0 && isfinite(w.scale) ? w : plain;
+}
+
+static double weight(const struct ks_probe *p, const struct weights *w, size_t i)
+{
+    return i < w->low || i + w->high >= p->steps ? w->one : w->scale * p->weight[i];
+}
+
+/* m4 / m2^2, central, of Ritz values weighted by w, or all alike (w NULL); NaN where they are all
+ * alike. In units of the largest, so that no power underflows. */
+static double kurtosis(const struct ks_probe *p, const struct weights *w)
+{
+    double alike = 1 / (double)p->steps, unit = ks_probe_largest_size(p), centre = 0, m2 = 0,
+           m4 = 0;
+
+    for (size_t i = 0; i < p->steps; i++)
+        centre += (w ? weight(p, w, i) : alike) * (p->theta[i] / unit);
+    for (size_t i = 0; i < p->steps; i++) {
+        double square = (p->theta[i] / unit - centre) * (p->theta[i] / unit - centre);
+        double share = w ? weight(p, w, i) : alike;
+
+        m2 += share * square;
+        m4 += share * square * square;
+    }
+    return m4 / (m2 * m2);
+}
+
+double ks_probe_kurtosis(const struct ks_probe *p)
+{
+    return kurtosis(p, NULL);
+}
+
+double ks_probe_kurtosis_excess(const struct ks_probe *p)
+{
+    return ks_probe_kurtosis(p) - 3;
+}
+
+double ks_probe_kurtosis_spectral(const struct ks_probe *p)
+{
+    struct weights w = spectral_weights(p);
+
+    return kurtosis(p, &w);
+}
+
+double ks_probe_trace(const struct ks_probe *p)
+{
+    struct weights w = spectral_weights(p);
+    double sum = 0;
+
+    for (size_t i = 0; i < p->steps; i++)
+        sum += weight(p, &w, i) * p->theta[i];
+    return (double)p->known->n * sum;
+}
+
+/* n sum w (theta / unit)^2: a square alone can leave the range of a double. */
+static double sum_of_squares(const struct ks_probe *p, double unit)
+{
+    struct weights w = spectral_weights(p);
+    double sum = 0;
+
+    for (size_t i = 0; i < p->steps; i++)
+        sum += weight(p, &w, i) * (p->theta[i] / unit) * (p->theta[i] / unit);
+    return (double)p->known->n * sum;
+}
+
+double ks_probe_trace_square(const struct ks_probe *p)
+{
+    return sum_of_squares(p, 1);
+}
+
+/* trace_square / lambda_abs_max^2, which is at least 1 whatever the weights say. */
+double ks_probe_stable_rank(const struct ks_probe *p)
+{
+    double rank = sum_of_squares(p, p->known->abs_max);
+
+    return isnan(rank) ? rank : fmax(rank, 1);
+}

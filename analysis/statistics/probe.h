@@ -1,0 +1,53 @@
+/* One probe of a spectrum, and the figures of analysis/README.md that can be read off it: each a
+ * function of its name. How those of several probes become one number is in summary.c. */
+#ifndef KS_STATISTICS_PROBE_H
+#define KS_STATISTICS_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "statistics/known.h"
+
+/* theta_i, w_i, r_i: Ritz values (ascending), weights (sum 1), residual bounds. Of an exact
+ * spectrum: the eigenvalues, 1/n, 0. */
+struct ks_probe {
+    const struct ks_known *known;
+    size_t steps;                            /* m                                               */
+    const double *theta, *weight, *residual; /* [steps]                                         */
+    const double *beta;                      /* [steps] of the Jacobi matrix; NULL: exact       */
+    bool ended;      /* the Krylov space ended: there is no step after the last                 */
+    double smallest; /* singular value of the extended Jacobi matrix; exact: smallest |theta|   */
+};
+
+double ks_probe_largest_size(const struct ks_probe *p);  /* max |theta| */
+double ks_probe_smallest_size(const struct ks_probe *p); /* min |theta| */
+
+/* extremes.c */
+double ks_probe_lambda_max(const struct ks_probe *p);
+double ks_probe_lambda_max_residual(const struct ks_probe *p);
+double ks_probe_lambda_max_upper(const struct ks_probe *p);
+double ks_probe_lambda_max_data_se(const struct ks_probe *p);
+double ks_probe_lambda_min(const struct ks_probe *p);
+double ks_probe_lambda_min_residual(const struct ks_probe *p);
+double ks_probe_lambda_min_lower(const struct ks_probe *p);
+double ks_probe_lambda_min_data_se(const struct ks_probe *p);
+double ks_probe_kappa(const struct ks_probe *p);
+double ks_probe_kappa_lower_bound(const struct ks_probe *p);
+
+/* moments.c */
+double ks_probe_kurtosis(const struct ks_probe *p);
+double ks_probe_kurtosis_excess(const struct ks_probe *p);
+double ks_probe_kurtosis_spectral(const struct ks_probe *p);
+double ks_probe_trace(const struct ks_probe *p);
+double ks_probe_trace_square(const struct ks_probe *p);
+double ks_probe_stable_rank(const struct ks_probe *p);
+
+/* outliers.c. The two ends: `low` Ritz values from below and `high` from above have converged. */
+struct ks_ends {
+    size_t low, high; /* together at most the steps */
+};
+struct ks_ends ks_probe_ends(const struct ks_probe *p);
+double ks_probe_outliers(const struct ks_probe *p);
+double ks_probe_outlier_gap(const struct ks_probe *p);
+
+#endif

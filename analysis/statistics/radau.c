@@ -1,0 +1,218 @@
+/* The rule with a node at x (Golub, Some modified matrix eigenvalue problems, SIAM Review 15, 1973)
+ * has the nodes and weights of T extended by one row,
+ *
+ *   [ T            beta_m e_m ]        delta = sum_i r_i^2 / (theta_i - x),
+ *   [ beta_m e_m'  x + delta  ]
+ *
+ * r_i = beta_m |s_mi| being the residual bounds. As x comes to a Ritz value, delta grows without
+ * bound, one node goes to infinity and its weight to zero; what remains is T's own rule. */
+#include "statistics/radau.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "lanczos/jacobi.h"
+
+/* T's own nodes serve where |delta| exceeds this multiple of max |theta|. */
+static const double DELTA_MOST = 1e6;
+
+void ks_radau_free(struct ks_radau *r)
+{
+    if (!r)
+        return;
+    free(r->theta);
+    free(r->weight);
+    free(r->residual);
+    free(r->alpha);
+    free(r->beta);
+    free(r->node);
+    free(r->beside);
+    free(r->scratch);
+    free(r);
+}
+
+ks_status ks_radau_new(size_t m, const double *alpha, const double *beta, bool ended,
+                       struct ks_radau **radau)
+{
+    ks_status status = KS_OK;
+    struct ks_radau *r = NULL;
+
+    assert(m > 0);
+    *radau = NULL;
+    KS_GO(ks_alloc(1, sizeof *r, &r));
+    KS_GO(ks_alloc(m, sizeof(double), &r->theta));
+    KS_GO(ks_alloc(m, sizeof(double), &r->weight));
+    KS_GO(ks_alloc(m, sizeof(double), &r->residual));
+    KS_GO(ks_alloc(m, sizeof(double), &r->alpha));
+    KS_GO(ks_alloc(m, sizeof(double), &r->beta));
+    KS_GO(ks_alloc(m + 1, sizeof(double), &r->node));
+    KS_GO(ks_alloc(m + 1, sizeof(double), &r->beside));
+    KS_GO(ks_alloc(m + 1, sizeof(double), &r->scratch));
+    r->m = m;
+    r->ended = ended;
+    memcpy(r->alpha, alpha, m * sizeof(double));
+    memcpy(r->beta, beta, m * sizeof(double));
+    KS_GO(ks_jacobi_ritz(m, alpha, beta, r->theta, r->weight, r->residual));
+    r->size = fmax(fabs(r->theta[0]), fabs(r->theta[m - 1]));
+    *radau = r, r = NULL;
+done:
+    ks_radau_free(r);
+    return status;
+}
+
+/* One implicit QL sweep with Wilkinson's shift over rows low .. high of the tridiagonal matrix
+ * (d on the diagonal, e beside it); s is the first row of the product of all rotations so far. */
+static void sweep(size_t low, size_t high, double *d, double *e, double *s)
+{
+    double half = (d[low + 1] - d[low]) / (2 * e[low]);
+    double shift = d[low] - e[low] / (half + copysign(hypot(half, 1), half));
+    double bulge, g = d[high] - shift, sine = 1, cosine = 1, moved = 0;
+
+    for (size_t i = high; i-- > low;) {
+        double beside = cosine * e[i], first = s[i + 1], length, turned;
+
+        bulge = sine * e[i];
+        length = sqrt(bulge * bulge + g * g);
+        e[i + 1] = length;
+        if (length == 0) { /* the matrix falls apart here */
+            d[i + 1] -= moved;
+            e[high] = 0;
+            return;
+        }
+        sine = bulge / length;
+        cosine = g / length;
+        g = d[i + 1] - moved;
+        turned = (d[i] - g) * sine + 2 * cosine * beside;
+        moved = sine * turned;
+        d[i + 1] = g + moved;
+        g = cosine * turned - beside;
+        s[i + 1] = sine * s[i] + cosine * first;
+        s[i] = cosine * s[i] - sine * first;
+    }
+    d[low] -= moved;
+    e[low] = g;
+    e[high] = 0;
+}
+
+/* Golub and Welsch, Math. Comp. 23, 1969: the eigenvalues into d and the first components of the
+ * eigenvectors into s, in no order, by QL (Bowdler et al., Numer. Math. 11, 1968). LAPACK's
+ * routines would form whole eigenvectors, m times the work. QL, and not QR, since the large entry
+ * x + delta stands at the end. e[n - 1] is scratch. */
+static ks_status golub_welsch(size_t n, double *d, double *e, double *s)
+{
+    enum { SWEEPS = 60 }; /* for one eigenvalue; two are usual */
+
+    memset(s, 0, n * sizeof *s);
+    s[0] = 1;
+    e[n - 1] = 0;
+    for (size_t low = 0; low < n; low++) {
+        size_t sweeps = 0, high;
+
+        for (;;) {
+            for (high = low; high + 1 < n; high++)
+                if (fabs(e[high]) <= DBL_EPSILON * (fabs(d[high]) + fabs(d[high + 1])))
+                    break;
+            if (high == low)
+                break;
+            if (++sweeps > SWEEPS)
+                return ks_fail(KS_NUMBER,
+                               "the eigenvalues of a Jacobi matrix of order %zu did not "
+                               "converge",
+                               n);
+            sweep(low, high, d, e, s);
+        }
+    }
+    return KS_OK;
+}
+
+/* Of a rule's nodes and weights; the node nearest x counts as x. */
+static struct ks_range weight_below(size_t n, const double *node, const double *weight, double x)
+{
+    size_t at = 0;
+    double less = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (fabs(node[i] - x) < fabs(node[at] - x))
+            at = i;
+    for (size_t i = 0; i < n; i++)
+        if (i != at && node[i] < x)
+            less += weight[i];
+    return (struct ks_range){less, less + weight[at]};
+}
+
+static struct ks_range exact_below(const struct ks_radau *r, double x)
+{
+    struct ks_range mu = {0, 0};
+
+    for (size_t i = 0; i < r->m && r->theta[i] <= x; i++) {
+        mu.upper += r->weight[i];
+        if (r->theta[i] < x)
+            mu.lower = mu.upper;
+    }
+    return mu;
+}
+
+/* The weight of the node x where it lies outside all Ritz values, so that the other nodes lie on
+ * its other side: the square of the first component of the eigenvector (T - x)^-1 beta_m e_m, whose
+ * last component is -1. s_1i s_mi alternates in sign. */
+static double weight_outside(const struct ks_radau *r, double x)
+{
+    double first = 0, square = 1;
+
+    for (size_t i = 0; i < r->m; i++) {
+        double component = r->residual[i] / (r->theta[i] - x);
+
+        first += (i % 2 == 0 ? 1 : -1) * sqrt(r->weight[i]) * component;
+        square += component * component;
+    }
+    return first * first / square;
+}
+
+ks_status ks_radau_below(struct ks_radau *r, double x, struct ks_range *mu)
+{
+    size_t m = r->m;
+    double delta = 0;
+
+    if (r->ended) {
+        *mu = exact_below(r, x);
+        return KS_OK;
+    }
+    for (size_t i = 0; i < m; i++)
+        delta += r->residual[i] * r->residual[i] / (r->theta[i] - x);
+    if (!(fabs(delta) <= DELTA_MOST * r->size)) { /* or no number, at a Ritz value */
+        *mu = weight_below(m, r->theta, r->weight, x);
+    } else if (x < r->theta[0]) {
+        *mu = (struct ks_range){0, weight_outside(r, x)};
+    } else if (x > r->theta[m - 1]) {
+        *mu = (struct ks_range){1 - weight_outside(r, x), 1};
+    } else {
+        memcpy(r->node, r->alpha, m * sizeof(double));
+        memcpy(r->beside, r->beta, m * sizeof(double));
+        r->node[m] = x + delta;
+        KS_TRY(golub_welsch(m + 1, r->node, r->beside, r->scratch));
+        for (size_t i = 0; i <= m; i++)
+            r->scratch[i] *= r->scratch[i];
+        *mu = weight_below(m + 1, r->node, r->scratch, x);
+    }
+    return KS_OK;
+}
+
+ks_status ks_radau_within(struct ks_radau *r, double x, struct ks_range *mu)
+{
+    struct ks_range left, right;
+
+    *mu = (struct ks_range){0, 0};
+    if (x < 0)
+        return KS_OK;
+    KS_TRY(ks_radau_below(r, x, &right));
+    KS_TRY(ks_radau_below(r, -x, &left));
+    if (r->ended)
+        mu->lower = mu->upper = right.upper - left.lower;
+    else
+        *mu = (struct ks_range){right.lower - left.upper, right.upper - left.lower};
+    return KS_OK;
+}

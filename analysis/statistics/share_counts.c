@@ -1,0 +1,237 @@
+/* Which numbers of eigenvalues the bounds of the weights leave possible. */
+#include "statistics/share_bounds.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "statistics/beta.h"
+#include "statistics/rising.h"
+
+static const double TAIL = 0.0025; /* probability of each end of an interval                   */
+static const double SLACK = 1e-12; /* rounding of the weights: shares closer than this are one */
+static const double DEPTH = 1e-18; /* sizes below this part of the largest are not told apart  */
+
+/* k of n' have a mean share with this distribution. */
+static double upper_tail(const struct ks_share_bounds *b, size_t k, double share)
+{
+    double half = (double)b->in->probes / 2;
+
+    return ks_beta_upper_tail(half * (double)k, half * (double)(b->others - k), share);
+}
+
+static double lower_tail(const struct ks_share_bounds *b, size_t k, double share)
+{
+    double half = (double)b->in->probes / 2;
+
+    return ks_beta_lower_tail(half * (double)k, half * (double)(b->others - k), share);
+}
+
+/* 1 + the largest k0 that the lower bound rules out; the tails are monotone in k. */
+static size_t count_low(const struct ks_share_bounds *b, double share)
+{
+    size_t low = 0, high = b->others;
+
+    while (low < high) { /* all below `low` are ruled out, `high` is not */
+        size_t k = low + (high - low) / 2;
+
+        if (upper_tail(b, k, share - SLACK) < TAIL)
+            low = k + 1;
+        else
+            high = k;
+    }
+    return low;
+}
+
+/* The smallest k1 that the upper bound rules out, - 1. */
+static size_t count_high(const struct ks_share_bounds *b, double share)
+{
+    size_t low = 0, high = b->others;
+
+    while (low < high) { /* all above `high` are ruled out, `low` is not */
+        size_t k = high - (high - low) / 2;
+
+        if (lower_tail(b, k, share + SLACK) < TAIL)
+            high = k - 1;
+        else
+            low = k;
+    }
+    return low;
+}
+
+/* What share the known zeros can seem to add where nothing else is. In the run's operator A + E,
+ * |E| <= h, the null space is turned, and w0 = |P_Z q|^2 is not quite its weight: turned by an
+ * angle with the sine t it has up to (sqrt(w0) + t sqrt(1 - w0))^2. */
+static double turned(const struct ks_share_bounds *b, double t)
+{
+    return b->null_size > 0 ? 2 * b->null_size * t + t * t : 0;
+}
+
+/* Whether the share L' of [-x, x] shows an eigenvalue there beside the known zeros. Suppose that
+ * there is none. Against eigenvectors beyond y >= x rounding turns the null space by an angle with
+ * a sine of at most h / y (Davis and Kahan), and those between x and y have a share of at most
+ * U'(y) - L'(x). */
+static ks_status is_shown(const struct ks_share_bounds *b, double x, double share, bool *shown)
+{
+    double most = b->size[b->sizes - 1];
+
+    *shown = b->null_size == 0 || b->in->h == 0;
+    for (double y = x; !*shown && y > 0 && y <= most; y *= 4) {
+        struct ks_range mu = {share, share};
+
+        if (y > x)
+            KS_TRY(ks_share_bounds_within(b, y, &mu));
+        *shown = share > SLACK + turned(b, sqrt(fmax(mu.upper - share, 0)) + b->in->h / y);
+    }
+    return KS_OK;
+}
+
+/* Known zeros count once, so that spans with a zero in them do not count again. */
+size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, double high)
+{
+    bool zeros = b->in->n_null + b->zeros > 0;
+    double last = -INFINITY;
+    size_t count = 0;
+
+    for (size_t i = 0; i < b->spans && b->span[i].upper <= high; i++) {
+        const struct ks_range *s = &b->span[i];
+
+        if (s->lower < low || s->lower <= last || (zeros && s->lower <= 0 && s->upper >= 0))
+            continue;
+        last = s->upper;
+        count++;
+    }
+    return count;
+}
+
+/* What is likely narrows what is certain; where it contradicts that, it does not count. */
+static struct ks_count narrow(struct ks_count likely, size_t least, size_t most)
+{
+    struct ks_count count = {likely.low > least ? likely.low : least,
+                             likely.high < most ? likely.high : most};
+
+    return count.low <= count.high ? count : (struct ks_count){least, most};
+}
+
+/* Strictly beyond. */
+static double above(double x)
+{
+    return nextafter(x, INFINITY);
+}
+
+ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double inner, double outer,
+                                       struct ks_count *count)
+{
+    struct ks_range in, out;
+    bool shown;
+    size_t beyond = ks_share_bounds_certain(b, above(outer), INFINITY) +
+                    ks_share_bounds_certain(b, -INFINITY, -above(outer));
+
+    KS_TRY(ks_share_bounds_within(b, inner - b->in->h, &in));
+    KS_TRY(ks_share_bounds_within(b, outer + b->in->h, &out));
+    *count = (struct ks_count){count_low(b, in.lower), count_high(b, out.upper)};
+    if (count->low == 1) {
+        KS_TRY(is_shown(b, inner - b->in->h, in.lower, &shown));
+        count->low = shown ? 1 : 0;
+    }
+    *count = narrow(*count, b->zeros + ks_share_bounds_certain(b, -inner, inner),
+                    b->others - beyond);
+    return KS_OK;
+}
+
+/* In the run's operator the known zeros are anywhere in [-h, h]. Their weight is taken out of the
+ * lower bound where any may be below x - h, of the upper one where all are below x + h. */
+ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
+                                      struct ks_count *count)
+{
+    double h = b->in->h;
+    struct ks_range low, high;
+    size_t least = ks_share_bounds_certain(b, -INFINITY, x) + (x >= 0 ? b->zeros : 0);
+    size_t beyond = ks_share_bounds_certain(b, above(x), INFINITY) + (x < 0 ? b->zeros : 0);
+
+    KS_TRY(ks_share_bounds_below(b, x - h, x > 0, &low));
+    KS_TRY(ks_share_bounds_below(b, x + h, x >= 0, &high));
+    *count = (struct ks_count){count_low(b, low.lower), count_high(b, high.upper)};
+    if (count->low == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
+        count->low = 0;
+    *count = narrow(*count, least, b->others - beyond);
+    if (x >= 0)
+        count->low += b->in->n_null, count->high += b->in->n_null;
+    return KS_OK;
+}
+
+static ks_status lower_within(const void *context, double x, double *value)
+{
+    struct ks_range mu;
+
+    KS_TRY(ks_share_bounds_within(context, x, &mu));
+    *value = mu.lower;
+    return KS_OK;
+}
+
+static ks_status upper_within(const void *context, double x, double *value)
+{
+    struct ks_range mu;
+
+    KS_TRY(ks_share_bounds_within(context, x, &mu));
+    *value = mu.upper;
+    return KS_OK;
+}
+
+/* Where nothing reaches the level up to `most`, `most` itself is the bound. */
+ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached, double missed,
+                                double most, struct ks_range *size)
+{
+    struct ks_rising f = {lower_within, b, b->sizes, b->size};
+    double h = b->in->h, top = most + h, unused;
+
+    *size = (struct ks_range){0, 0};
+    if (!(top > 0))
+        return KS_OK;
+    KS_TRY(ks_rising_cross(&f, reached, fmax(DEPTH * top, 1e-9 * h), top, &unused, &size->upper));
+    f.evaluate = upper_within;
+    KS_TRY(ks_rising_cross(&f, missed, fmax(DEPTH * top, h), top, &size->lower, &unused));
+    size->upper = fmin(size->upper + h, most);
+    size->lower = fmax(size->lower - h, 0);
+    return KS_OK;
+}
+
+/* The k-th smallest size as far as it is certain: [-x, x] has k where that many spans are in it,
+ * and fewer where more than n' - k are outside. */
+static struct ks_range certain_size(const struct ks_share_bounds *b, size_t k)
+{
+    struct ks_range size = {0, INFINITY};
+
+    for (size_t i = 0; i < b->spans; i++) {
+        double far = fmax(fabs(b->span[i].lower), fabs(b->span[i].upper));
+        double near = fmin(fabs(b->span[i].lower), fabs(b->span[i].upper));
+
+        if (far < size.upper && b->zeros + ks_share_bounds_certain(b, -far, far) >= k)
+            size.upper = far;
+        if (near > size.lower && ks_share_bounds_certain(b, near, INFINITY) +
+                                         ks_share_bounds_certain(b, -INFINITY, -near) >
+                                     b->others - k)
+            size.lower = near;
+    }
+    return size;
+}
+
+/* x_k <= x where more than k - 1 are within x, x_k > x where fewer than k are. That a single one is
+ * within x is not taken from its share where known zeros turn (is_shown); two will do. */
+ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double most,
+                               struct ks_range *size)
+{
+    double half = (double)b->in->probes / 2, n = (double)b->others;
+    double low = k == 1 && b->null_size > 0 ? 1 : (double)(k - 1), high = (double)k;
+    double reached = ks_beta_upper_point(half * low, half * (n - low), TAIL) + SLACK;
+    double missed = ks_beta_lower_point(half * high, half * (n - high), TAIL) - SLACK;
+
+    struct ks_range certain = certain_size(b, k), likely;
+
+    assert(k > b->zeros && k <= b->others);
+    KS_TRY(ks_share_bounds_reach(b, reached, missed, most, &likely));
+    size->lower = fmax(likely.lower, certain.lower);
+    size->upper = fmin(likely.upper, certain.upper);
+    if (size->lower > size->upper)
+        *size = certain;
+    return KS_OK;
+}

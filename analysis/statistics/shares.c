@@ -1,0 +1,195 @@
+/* Intervals for numbers and sizes of eigenvalues. */
+#include "statistics/shares.h"
+
+#include <math.h>
+
+#include "statistics/probe.h"
+#include "statistics/share_bounds.h"
+
+const double ks_direction_factor[KS_DIRECTIONS] = {10, 100, 1000, 10000};
+const unsigned ks_quantile_percent[KS_QUANTILES] = {99, 90, 50};
+
+/* The weights' estimate of the share in [low, high] of all off the known null space. `null`: that
+ * lies there too. */
+static double estimate(const struct ks_share_bounds *b, double low, double high, bool null)
+{
+    double share = 0;
+
+    for (size_t p = 0; p < b->in->probes; p++) {
+        const struct ks_radau *r = b->radau[p];
+        double w0 = b->in->probe[p].null_weight, sum = null ? -w0 : 0;
+
+        for (size_t i = 0; i < r->m; i++)
+            sum += r->theta[i] >= low && r->theta[i] <= high ? r->weight[i] : 0;
+        if (b->fraction[p] > 0)
+            share += b->fraction[p] * fmax(sum / (1 - w0), 0);
+    }
+    return fmin(share, 1);
+}
+
+static struct ks_share between(double value, double lower, double upper)
+{
+    return (struct ks_share){fmin(fmax(value, lower), upper), lower, upper};
+}
+
+/* The eigenvalue that lambda_abs_max belongs to is one of them, if it is not zero. Both ends of the
+ * spectrum may lie as far out as their bounds, so the threshold does, too. */
+static ks_status directions(const struct ks_share_bounds *b, double factor,
+                            struct ks_share *directions)
+{
+    double low = b->in->abs_max_lower / factor, high = b->in->abs_max_upper / factor;
+    double others = (double)b->others, lower, upper;
+    struct ks_count inside;
+
+    *directions = (struct ks_share){0, 0, 0};
+    if (!(b->in->abs_max_upper > 0))
+        return KS_OK;
+    KS_TRY(ks_share_bounds_count_within(b, low, high, &inside));
+    lower = fmax(others - (double)inside.high, low > 0 ? 1 : 0);
+    upper = fmax(others - (double)inside.low, lower);
+    *directions = between(others * (1 - estimate(b, -low, low, true)), lower, upper);
+    return KS_OK;
+}
+
+/* k of n' off the known null space, as a share of n. */
+static double share_of_all(const struct ks_share_bounds *b, double k)
+{
+    return k / (double)b->in->n;
+}
+
+static ks_status masses(const struct ks_share_bounds *b, struct ks_shares *shares)
+{
+    double h = b->in->h, null = (double)b->in->n_null, others = (double)b->others;
+    double below = nextafter(-2 * h, -INFINITY); /* where h = 0, too, zero is not below */
+    struct ks_count inside, negative;
+
+    KS_TRY(ks_share_bounds_count_within(b, 2 * h, 2 * h, &inside));
+    KS_TRY(ks_share_bounds_count_below(b, below, &negative));
+    shares->zero_mass = between(share_of_all(b, null + others * estimate(b, -2 * h, 2 * h, true)),
+                                share_of_all(b, null + (double)inside.low),
+                                share_of_all(b, null + (double)inside.high));
+    shares->negative_mass = between(share_of_all(b, others * estimate(b, -INFINITY, below, false)),
+                                    share_of_all(b, (double)negative.low),
+                                    share_of_all(b, (double)negative.high));
+    return KS_OK;
+}
+
+/* lambda_abs_max over a size with these bounds: at least 1. */
+static struct ks_ratio ratio(double abs_max_lower, double abs_max_upper, struct ks_range size)
+{
+    return (struct ks_ratio){fmax(abs_max_lower / size.upper, 1),
+                             size.lower > 0 ? fmax(abs_max_upper / size.lower, 1) : INFINITY};
+}
+
+static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct ks_ratio *kappa)
+{
+    const struct ks_shares_input *in = b->in;
+    size_t rank = in->n / 100 * percent + (in->n % 100 * percent + 99) / 100; /* ceil(q n) */
+    struct ks_range size;
+
+    *kappa = (struct ks_ratio){NAN, NAN};
+    if (!(in->abs_max_upper > 0))
+        return KS_OK;
+    *kappa = (struct ks_ratio){INFINITY, INFINITY};
+    if (rank <= in->n_null + b->zeros)
+        return KS_OK;
+    *kappa = (struct ks_ratio){1, 1};
+    if (rank == in->n) /* of fewer than 100 the 99% smallest are all: it is the largest itself */
+        return KS_OK;
+    KS_TRY(ks_share_bounds_size(b, rank - in->n_null, in->abs_max_upper, &size));
+    *kappa = ratio(in->abs_max_lower, in->abs_max_upper, size);
+    return KS_OK;
+}
+
+ks_status ks_shares(const struct ks_shares_input *in, struct ks_shares *shares)
+{
+    ks_status status = KS_OK;
+    struct ks_share_bounds *b = NULL;
+
+    KS_GO(ks_share_bounds_new(in, &b));
+    for (size_t i = 0; i < KS_DIRECTIONS; i++)
+        KS_GO(directions(b, ks_direction_factor[i], &shares->directions[i]));
+    for (size_t i = 0; i < KS_QUANTILES; i++)
+        KS_GO(kappa(b, ks_quantile_percent[i], &shares->kappa_q[i]));
+    KS_GO(masses(b, shares));
+done:
+    ks_share_bounds_free(b);
+    return status;
+}
+
+ks_status ks_shares_band(const struct ks_shares_input *in, size_t count, const double *x,
+                         double *lower, double *upper)
+{
+    ks_status status = KS_OK;
+    struct ks_share_bounds *b = NULL;
+
+    KS_GO(ks_share_bounds_new(in, &b));
+    for (size_t i = 0; i < count; i++) {
+        struct ks_count below;
+
+        KS_GO(ks_share_bounds_count_below(b, x[i], &below));
+        lower[i] = (double)below.low / (double)in->n;
+        upper[i] = (double)below.high / (double)in->n;
+    }
+done:
+    ks_share_bounds_free(b);
+    return status;
+}
+
+/* The size that no more than the part `rest` of the energy lies below. */
+static ks_status energy_kappa(const struct ks_share_bounds *b, double rest, struct ks_ratio *kappa)
+{
+    const struct ks_shares_input *in = b->in;
+    struct ks_range size;
+
+    *kappa = (struct ks_ratio){NAN, NAN};
+    if (!(in->abs_max_upper > 0))
+        return KS_OK;
+    KS_TRY(ks_share_bounds_reach(b, rest, rest, in->abs_max_upper, &size));
+    *kappa = ratio(in->abs_max_lower, in->abs_max_upper, size);
+    return KS_OK;
+}
+
+static double top_share(const struct ks_radau *r, double h)
+{
+    const struct ks_known known = {.noise_floor = 2 * h};
+    const struct ks_probe probe = {.known = &known,
+                                   .steps = r->m,
+                                   .theta = r->theta,
+                                   .weight = r->weight,
+                                   .residual = r->residual,
+                                   .beta = r->beta};
+    struct ks_ends ends = ks_probe_ends(&probe);
+    double sum = 0;
+
+    for (size_t i = 0; i < r->m; i++)
+        sum += i < ends.low || i >= r->m - ends.high ? r->weight[i] : 0;
+    return sum;
+}
+
+ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max_lower,
+                    double abs_max_upper, struct ks_energy *energy)
+{
+    /* One probe, nothing taken out: the means are its own bounds, whatever n is. */
+    const struct ks_share_probe alone = {.steps = probe->steps,
+                                         .alpha = probe->alpha,
+                                         .beta = probe->beta,
+                                         .ended = probe->ended,
+                                         .start_norm2 = 1};
+    const struct ks_shares_input in = {.n = 1,
+                                       .probes = 1,
+                                       .probe = &alone,
+                                       .h = h,
+                                       .abs_max_lower = abs_max_lower,
+                                       .abs_max_upper = abs_max_upper};
+    ks_status status = KS_OK;
+    struct ks_share_bounds *b = NULL;
+
+    KS_GO(ks_share_bounds_new(&in, &b));
+    KS_GO(energy_kappa(b, 0.1, &energy->kappa_90));
+    KS_GO(energy_kappa(b, 0.5, &energy->kappa_50));
+    energy->top_share = top_share(b->radau[0], h);
+done:
+    ks_share_bounds_free(b);
+    return status;
+}

@@ -1,0 +1,47 @@
+#include "statistics/stability.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "statistics/statistics.h"
+
+double ks_stability_threshold(bool adam, double beta1, double learning_rate)
+{
+    return (adam ? 2 * (1 + beta1) / (1 - beta1) : 2) / learning_rate;
+}
+
+/* NaN where nobody says it. A rate of 0, at the end of a schedule, is one: no step is unstable. */
+static double learning_rate_of(const struct ks_options *a, const struct ks_checkpoint *c)
+{
+    double rate = isnan(a->learning_rate) ? ks_attribute_number(&c->attributes, "learning_rate")
+                                          : a->learning_rate;
+
+    return rate >= 0 && isfinite(rate) ? rate : NAN;
+}
+
+static ks_status describe(const struct ks_adam_constants *adam, double rate,
+                          struct ks_attributes *list)
+{
+    if (!isnan(rate))
+        KS_TRY(ks_attribute_add_number(list, "sharpness_learning_rate", rate));
+    if (!adam)
+        return KS_OK;
+    KS_TRY(ks_attribute_add_number(list, "adam_beta1", adam->beta1));
+    KS_TRY(ks_attribute_add_number(list, "adam_beta2", adam->beta2));
+    return ks_attribute_add_number(list, "adam_eps", adam->eps);
+}
+
+ks_status ks_stability_add(const struct ks_options *a, const struct ks_subject *subject,
+                           struct ks_spectrum *s)
+{
+    const struct ks_checkpoint *c = subject->problem.checkpoint;
+    bool adam = strcmp(a->kind->name, "preconditioned") == 0;
+    double rate = learning_rate_of(a, c);
+
+    KS_TRY(describe(adam ? &c->adam : NULL, rate, &s->attributes));
+    if (a->compat || strcmp(a->kind->name, "residual") == 0)
+        return KS_OK;
+    return ks_attribute_add_number(&s->summary, "sharpness_ratio",
+                                   ks_statistic(s, "lambda_max") /
+                                       ks_stability_threshold(adam, c->adam.beta1, rate));
+}

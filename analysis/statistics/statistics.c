@@ -1,0 +1,302 @@
+/* The table of figures: which there are, how those of several probes become one number; and all of
+ * them again for leading parts of the Jacobi matrices. A new figure is a function in probe.h and a
+ * row here. */
+#include "statistics/statistics.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/sort.h"
+#include "lanczos/jacobi.h"
+#include "statistics/certificate.h"
+#include "statistics/intervals.h"
+#include "statistics/probe.h"
+
+/* Figures of what is known beside the probes. */
+
+static double noise_floor(const struct ks_probe *p)
+{
+    return p->known->noise_floor;
+}
+
+static double product_error(const struct ks_probe *p)
+{
+    const struct ks_known *known = p->known;
+
+    return known->abs_max > 0 ? known->error / known->abs_max : NAN;
+}
+
+static double null_dimension(const struct ks_probe *p)
+{
+    return p->known->null_dimension;
+}
+
+static double null_residual(const struct ks_probe *p)
+{
+    return p->known->null_residual;
+}
+
+static double dead_dimension(const struct ks_probe *p)
+{
+    return p->known->dead_dimension;
+}
+
+static const struct figure {
+    const char *name;
+    double (*value)(const struct ks_probe *p);
+    /* Over several probes. OF_LARGEST, OF_SMALLEST: the value at the probe whose `key` is that.
+     * KNOWN: no probe decides it. */
+    enum { MEAN, MEDIAN, LARGEST, SMALLEST, OF_LARGEST, OF_SMALLEST, KNOWN } over;
+    bool every_part; /* it depends on m: repeated for the leading parts */
+    double (*key)(const struct ks_probe *p);
+} figures[] = {
+    {"lambda_max", ks_probe_lambda_max, LARGEST, true, NULL},
+    {"lambda_max_residual", ks_probe_lambda_max_residual, OF_LARGEST, true, ks_probe_lambda_max},
+    {"lambda_max_upper", ks_probe_lambda_max_upper, LARGEST, true, NULL},
+    {"lambda_max_data_se", ks_probe_lambda_max_data_se, KNOWN, false, NULL},
+    {"lambda_min", ks_probe_lambda_min, SMALLEST, true, NULL},
+    {"lambda_min_residual", ks_probe_lambda_min_residual, OF_SMALLEST, true, ks_probe_lambda_min},
+    {"lambda_min_lower", ks_probe_lambda_min_lower, SMALLEST, true, NULL},
+    {"lambda_min_data_se", ks_probe_lambda_min_data_se, KNOWN, false, NULL},
+    {"kappa", ks_probe_kappa, MEDIAN, true, NULL},
+    {"kappa_lower_bound", ks_probe_kappa_lower_bound, LARGEST, true, NULL},
+    {"kurtosis", ks_probe_kurtosis, MEAN, true, NULL},
+    {"kurtosis_excess", ks_probe_kurtosis_excess, MEAN, true, NULL},
+    {"kurtosis_spectral", ks_probe_kurtosis_spectral, MEAN, true, NULL},
+    {"trace", ks_probe_trace, MEAN, false, NULL},
+    {"trace_square", ks_probe_trace_square, MEAN, false, NULL},
+    {"stable_rank", ks_probe_stable_rank, MEAN, true, NULL},
+    {"outliers", ks_probe_outliers, MEAN, true, NULL},
+    {"outlier_gap", ks_probe_outlier_gap, MEAN, true, NULL},
+    {"product_error", product_error, KNOWN, false, NULL},
+    {"noise_floor", noise_floor, KNOWN, true, NULL},
+    {"null_dimension", null_dimension, KNOWN, false, NULL},
+    {"null_residual", null_residual, KNOWN, true, NULL},
+    {"dead_dimension", dead_dimension, KNOWN, false, NULL},
+};
+enum { FIGURES = sizeof figures / sizeof figures[0] };
+
+/* Means over the probes have a standard error; medians, extremes and bounds have none. */
+static bool has_error(const struct figure *f)
+{
+    return f->over == MEAN;
+}
+
+/* What the published code's process (--compat xqc) has no basis for. The first four speak of all n
+ * eigenvalues, of which uniform weights say nothing. The others are bounds that hold for vectors
+ * which are orthonormal: one pass in float32 does not keep them so once the Krylov space has ended,
+ * and kappa_lower_bound comes out above the condition number (test_no_bounds). */
+static double (*const of_the_standard_process[])(const struct ks_probe *p) = {
+    ks_probe_trace,
+    ks_probe_trace_square,
+    ks_probe_stable_rank,
+    ks_probe_kurtosis_spectral,
+    ks_probe_lambda_max_upper,
+    ks_probe_lambda_min_lower,
+    ks_probe_kappa_lower_bound,
+};
+enum { LEFT_OUT = sizeof of_the_standard_process / sizeof of_the_standard_process[0] };
+
+static bool needs_standard_process(const struct figure *f)
+{
+    for (size_t i = 0; i < LEFT_OUT; i++)
+        if (f->value == of_the_standard_process[i])
+            return true;
+    return false;
+}
+
+/* Sorts the values. */
+static double median(size_t n, double *value)
+{
+    qsort(value, n, sizeof *value, ks_ascending);
+    return n % 2 == 1 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
+}
+
+static double mean(size_t n, const double *value)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += value[i];
+    return sum / (double)n;
+}
+
+/* Of the mean of n >= 2 values: sqrt(sum (x - mean)^2 / (n (n - 1))). */
+static double standard_error(size_t n, const double *value)
+{
+    double centre = mean(n, value), sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (value[i] - centre) * (value[i] - centre);
+    return sqrt(sum / ((double)n * ((double)n - 1)));
+}
+
+/* The largest (sign 1) or smallest (sign -1) of the keys decides. */
+static size_t place_of_extreme(size_t n, const struct ks_probe *probe,
+                               double (*key)(const struct ks_probe *), double sign)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (sign * key(&probe[i]) > sign * key(&probe[best]))
+            best = i;
+    return best;
+}
+
+/* `value` [n]: the figure of each probe; its order is lost. */
+static double combine(const struct figure *f, size_t n, const struct ks_probe *probe, double *value)
+{
+    switch (f->over) {
+    case MEAN:
+        return mean(n, value);
+    case MEDIAN:
+        return median(n, value);
+    case LARGEST:
+        return value[place_of_extreme(n, probe, f->value, 1)];
+    case SMALLEST:
+        return value[place_of_extreme(n, probe, f->value, -1)];
+    case OF_LARGEST:
+        return value[place_of_extreme(n, probe, f->key, 1)];
+    case OF_SMALLEST:
+        return value[place_of_extreme(n, probe, f->key, -1)];
+    case KNOWN:
+        return value[0];
+    }
+    assert(!"a figure without a rule");
+    return NAN;
+}
+
+static ks_status add(struct ks_spectrum *s, double value, const char *name, const char *suffix)
+{
+    char whole[KS_ATTRIBUTE_NAME];
+
+    snprintf(whole, sizeof whole, "%s%s", name, suffix);
+    return ks_attribute_add_number(&s->summary, whole, value);
+}
+
+/* Adds the figures of these probes; part: the order of the leading parts, 0 for the whole. */
+static ks_status add_figures(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
+                             struct ks_probe *probe, size_t part)
+{
+    const bool published = terms->unweighted && s->alpha; /* else the spectrum is exact */
+    const size_t probes = ks_spectrum_random(s);
+    struct ks_known known = ks_known_find(terms, !s->alpha, probes, probe,
+                                          part > 0 ? part / KS_STATISTICS_PART - 1 : SIZE_MAX);
+    ks_status status = KS_OK;
+    double *value = NULL;
+    char suffix[32] = "";
+
+    for (size_t i = 0; i < probes; i++)
+        probe[i].known = &known;
+    if (part > 0)
+        snprintf(suffix, sizeof suffix, "_m%zu", part);
+    KS_GO(ks_alloc(probes, sizeof *value, &value));
+    for (const struct figure *f = figures; f < figures + FIGURES; f++) {
+        double error = 0;
+
+        if ((part > 0 && !f->every_part) || (published && needs_standard_process(f)) ||
+            (!known.single && f->value == ks_probe_kurtosis_spectral))
+            continue;
+        for (size_t i = 0; i < probes; i++)
+            value[i] = f->value(&probe[i]);
+        if (probes > 1)
+            error = standard_error(probes, value);
+        KS_GO(add(s, combine(f, probes, probe, value), f->name, suffix));
+        if (probes > 1 && part == 0 && has_error(f))
+            KS_GO(add(s, error, f->name, "_se"));
+    }
+    if (!published && part == 0)
+        KS_GO(ks_intervals_add_gradient(s, &known, terms->gradient));
+    if (!published)
+        KS_GO(ks_intervals_add(s, &known, probe, suffix));
+    if (!published)
+        KS_GO(add(s, ks_known_effective_bound(&known, probe), "kappa_effective_bound", suffix));
+done:
+    free(value);
+    return status;
+}
+
+static ks_status whole(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
+                       struct ks_probe *probe)
+{
+    for (size_t i = 0; i < ks_spectrum_random(s); i++) {
+        size_t row = i * s->order;
+        struct ks_probe *p = &probe[i];
+
+        *p = (struct ks_probe){.steps = s->steps ? (size_t)s->steps[i] : s->order,
+                               .theta = s->ritz + row,
+                               .weight = s->weight + row,
+                               .residual = s->residual + row,
+                               .beta = s->beta ? s->beta + row : NULL};
+        p->ended = s->alpha && (p->steps < s->order || p->steps == terms->n);
+        if (s->alpha)
+            KS_TRY(ks_jacobi_smallest(p->steps, s->alpha + row, s->beta + row, &p->smallest));
+        else
+            p->smallest = ks_probe_smallest_size(p);
+    }
+    return add_figures(s, terms, probe, 0);
+}
+
+static void make_uniform(size_t n, double *weight)
+{
+    for (size_t i = 0; i < n; i++)
+        weight[i] = 1 / (double)n;
+}
+
+/* `nodes` [probes, 3, order] is room for the leading parts' quadrature. */
+static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
+                              size_t part, double *nodes, struct ks_probe *probe)
+{
+    for (size_t i = 0; i < ks_spectrum_random(s); i++) {
+        size_t row = i * s->order, m = (size_t)s->steps[i] < part ? (size_t)s->steps[i] : part;
+        double *theta = nodes + 3 * row, *weight = theta + s->order, *residual = weight + s->order;
+        struct ks_probe *p = &probe[i];
+
+        *p = (struct ks_probe){.steps = m,
+                               .theta = theta,
+                               .weight = weight,
+                               .residual = residual,
+                               .beta = s->beta + row,
+                               .ended = m < part || m == terms->n};
+        KS_TRY(ks_jacobi_ritz(m, s->alpha + row, s->beta + row, theta, weight, residual));
+        KS_TRY(ks_jacobi_smallest(m, s->alpha + row, s->beta + row, &p->smallest));
+        if (terms->unweighted)
+            make_uniform(m, weight);
+    }
+    return add_figures(s, terms, probe, part);
+}
+
+ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms)
+{
+    ks_status status = KS_OK;
+    size_t parts = s->alpha ? (s->order - 1) / KS_STATISTICS_PART : 0;
+    struct ks_probe *probe = NULL;
+    double *nodes = NULL;
+
+    assert(s->ritz && s->summary.n == 0);
+    KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
+    KS_GO(whole(s, terms, probe));
+    if (parts > 0)
+        KS_GO(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
+    for (size_t k = 1; k <= parts; k++)
+        KS_GO(leading_part(s, terms, k * KS_STATISTICS_PART, nodes, probe));
+done:
+    free(probe);
+    free(nodes);
+    return status;
+}
+
+void ks_statistics_unweight(struct ks_spectrum *s)
+{
+    for (size_t i = 0; i < s->probes; i++)
+        make_uniform(s->steps ? (size_t)s->steps[i] : s->order, s->weight + i * s->order);
+}
+
+double ks_statistic(const struct ks_spectrum *s, const char *name)
+{
+    return ks_attribute_number(&s->summary, name);
+}

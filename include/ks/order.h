@@ -1,8 +1,0 @@
-/* The order of numbers. */
-#ifndef KS_ORDER_H
-#define KS_ORDER_H
-
-/* For qsort: doubles, or structs that begin with one, in ascending order, NaN last. */
-int ks_ascending(const void *a, const void *b);
-
-#endif

@@ -1,0 +1,30 @@
+/* The streams of random numbers of a run: what its seed is used for.
+ *
+ * A stream is a purpose and an index (a critic, an evaluation). The draws of an update start at
+ * update * (numbers an update needs), so the counters of the run are its whole random state. */
+#ifndef KS_AGENT_STREAM_H
+#define KS_AGENT_STREAM_H
+
+#include <stdint.h>
+
+#include "core/rng.h"
+
+enum ks_purpose {
+    KS_INIT_CRITIC = 1, /* first parameters; index: the critic            */
+    KS_INIT_ACTOR,
+    KS_RESETS,        /* start states of the training episodes          */
+    KS_EXPLORATION,   /* actions of the training episodes               */
+    KS_REPLAY,        /* minibatches                                    */
+    KS_NEXT_ACTION,   /* noise of a' in an update                       */
+    KS_POLICY_ACTION, /* noise of the actor's loss                      */
+    KS_EVALUATION,    /* start states; index: the evaluation            */
+    KS_FROZEN_REPLAY, /* minibatches of a checkpoint; index: env step   */
+    KS_FROZEN_ACTION  /* noise of their a'; index: env step             */
+};
+
+static inline struct ks_rng ks_stream(uint64_t seed, enum ks_purpose purpose, uint64_t index)
+{
+    return ks_rng_start(seed, (uint64_t)purpose << 56 | index);
+}
+
+#endif

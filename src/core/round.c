@@ -1,0 +1,31 @@
+#include "core/round.h"
+
+#include <math.h>
+
+/* In units of the last digit: 2 is at least 2, though it came out as 1.9999999999999996. */
+static const double ROUNDING = 1e-9;
+
+static double last_digit(double x, int digits)
+{
+    return pow(10, floor(log10(x)) - (digits - 1));
+}
+
+double ks_round_down(double x, int digits)
+{
+    double unit;
+
+    if (!(isfinite(x) && x > 0))
+        return x;
+    unit = last_digit(x, digits);
+    return floor(x / unit + ROUNDING) * unit;
+}
+
+double ks_round_up(double x, int digits)
+{
+    double unit;
+
+    if (!(isfinite(x) && x > 0))
+        return x;
+    unit = last_digit(x, digits);
+    return ceil(x / unit - ROUNDING) * unit;
+}

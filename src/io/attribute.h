@@ -1,0 +1,58 @@
+/* Named numbers and strings: the attributes of the files that the programs share. */
+#ifndef KS_IO_ATTRIBUTE_H
+#define KS_IO_ATTRIBUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+enum { KS_ATTRIBUTE_NAME = 64 };
+
+enum ks_attribute_type {
+    KS_ATTRIBUTE_NUMBER,
+    KS_ATTRIBUTE_INTEGER,
+    KS_ATTRIBUTE_STRING,
+    KS_ATTRIBUTE_LIST
+};
+
+struct ks_attribute {
+    char name[KS_ATTRIBUTE_NAME];
+    enum ks_attribute_type type;
+    double number;   /* NUMBER           */
+    int64_t integer; /* INTEGER          */
+    char *string;    /* STRING; owned    */
+    double *list;    /* LIST [n]; owned  */
+    size_t n;
+};
+
+/* A list that grows; empty when zeroed. */
+struct ks_attributes {
+    struct ks_attribute *list; /* [n], with room for more; owned */
+    size_t n, room;
+};
+
+/* The attribute of that name, or NULL. */
+const struct ks_attribute *ks_attribute_find(const struct ks_attributes *a, const char *name);
+/* Its value as a number, also that of a list of one; NaN where there is none. */
+double ks_attribute_number(const struct ks_attributes *a, const char *name);
+/* Append. The first takes over what `one` holds, also after a failure. */
+ks_status ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one);
+ks_status ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value);
+ks_status ks_attribute_add_integer(struct ks_attributes *a, const char *name, int64_t value);
+ks_status ks_attribute_add_number(struct ks_attributes *a, const char *name, double value);
+ks_status ks_attribute_add_list(struct ks_attributes *a, const char *name, size_t n,
+                                const double *value);
+
+/* A deep copy; the caller frees what it holds with ks_attribute_clear. */
+ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to);
+/* Turns the value into `type` where nothing is lost: an integer into a number, a whole number into
+ * an integer, a list of one into that one and back. False, and nothing changed, where it does not
+ * fit. Fails only for lack of memory. */
+ks_status ks_attribute_convert(struct ks_attribute *attribute, enum ks_attribute_type type,
+                               bool *fits);
+void ks_attribute_clear(struct ks_attribute *attribute);    /* frees what it holds */
+void ks_attributes_clear(struct ks_attributes *attributes); /* and leaves it empty */
+
+#endif

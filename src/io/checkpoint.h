@@ -1,0 +1,70 @@
+/* Checkpoints and vectors: the HDF5 files that the programs share.
+ *
+ * Everything is double in memory; a file written with `single` holds float32. Files appear whole or
+ * not at all. Layout: checkpoints/README.md. All flat vectors are in the canonical order of
+ * arch.h, critic after critic. */
+#ifndef KS_IO_CHECKPOINT_H
+#define KS_IO_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "io/adam.h"
+#include "io/attribute.h"
+#include "net/arch.h"
+
+/* `ensemble` networks of one description with their parameters. */
+struct ks_networks {
+    char *text;           /* the description; owned. NULL: the group is absent   */
+    struct ks_arch *arch; /* parsed from it; owned                               */
+    size_t ensemble;      /* E                                                   */
+    double *w;            /* [E, P]; owned                                       */
+    double *state;        /* [E, arch->states] running statistics; owned; NULL: not all are there */
+};
+
+struct ks_checkpoint {
+    struct ks_networks critic;
+    /* The batch, required in every file. */
+    size_t minibatches, rows, loss_rows; /* N, R, B */
+    double *input;                       /* [N, R, D], D = critic.arch->in; owned */
+    double *target;                      /* [N, B, K]; owned                      */
+    /* Optional: the same targets from rewards before normalization, and otherwise all the same;
+     * NULL where the file has none. */
+    double *target_raw; /* [N, B, K]; owned */
+    /* What the training engine adds; absent (NULL, 0) elsewhere. */
+    struct ks_networks target_critic, actor;            /* groups /target, /actor                */
+    double *adam_m, *adam_v;                            /* [E, P]; owned                         */
+    int64_t adam_step;                                  /* steps taken                           */
+    struct ks_adam_constants adam;                      /* the defaults where the file has none  */
+    struct ks_attributes attributes, metrics, settings; /* the root's, /metrics, /settings */
+};
+
+/* Reads and checks everything that is there: versions, shapes, finiteness, targets of a ce loss
+ * (no negative entry, sums within 1e-3 of 1). Objects and root attributes that the format does not
+ * name are ignored; those that it names have one type each (`seed` INTEGER, `gamma` NUMBER,
+ * `returns` LIST, `env` STRING, ...); /metrics and /settings are read as they are. The actor's
+ * input width is the attribute `in` of /actor, or without it the critic's less the actions. Fails
+ * with KS_FORMAT or KS_IO and a message that names the file, the object, what was expected and what
+ * was found. The caller frees with ks_checkpoint_free. */
+ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
+/* Writes; the file appears whole or not at all (temporary name, flush, fsync, rename, fsync of the
+ * folder). Chunked, shuffled, compressed, with Fletcher-32 checksums; float32 if `single`. */
+ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint,
+                              bool single);
+/* The bytes of memory that reading it takes, arrays alone, by its shapes: nothing of that size is
+ * allocated, so a small file that claims large datasets can be refused. Fails as
+ * ks_checkpoint_read does, but for what is in the arrays. */
+ks_status ks_checkpoint_measure(const char *path, double *bytes);
+void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
+void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
+
+/* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are not read. How
+ * many vectors there are, without reading them; and all of them. */
+ks_status ks_vectors_count(const char *path, size_t n, size_t *k);
+ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
+ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
+                           const struct ks_attributes *attributes);
+
+#endif

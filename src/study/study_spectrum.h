@@ -1,0 +1,22 @@
+/* Spectra in a study's folder. */
+#ifndef KS_STUDY_STUDY_SPECTRUM_H
+#define KS_STUDY_STUDY_SPECTRUM_H
+
+#include <stddef.h>
+
+#include "core/error.h"
+#include "io/spectrum.h"
+#include "study/study.h"
+
+/* A checkpoint of a study. */
+struct ks_study_place {
+    size_t architecture, seed; /* their numbers in the study */
+    size_t step;               /* environment step           */
+};
+
+/* Reads a spectrum, and refuses one that says that it is of another checkpoint: KS_FORMAT, KS_IO.
+ * The caller frees. */
+ks_status ks_study_read_spectrum(const struct ks_study *study, const struct ks_study_place *place,
+                                 const char *path, struct ks_spectrum **spectrum);
+
+#endif

@@ -1,0 +1,60 @@
+/* The settings of a training run: one table, which --set, [train] of a study and run.json share. */
+#ifndef KS_TRAIN_SETTINGS_H
+#define KS_TRAIN_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+
+struct ks_settings {
+    size_t hidden, depth, actor_hidden, actor_depth, skip, critics, atoms;
+    double v_min, v_max;
+    size_t batch, utd, random_steps, replay, n_step, action_repeat;
+    double gamma; /* NaN: auto */
+    double tau, critic_lr, actor_lr, lr_end;
+    size_t policy_delay;
+    double temperature, target_entropy; /* NaN: auto, -actions/2 */
+    double weight_decay;
+    size_t decay; /* enum ks_decay */
+    size_t reward_normalization, raw_rewards;
+    size_t eval_episodes, evaluations, checkpoints, analysis_minibatches, threads;
+    double nativeccd, multiccd; /* 0, 1; NaN: auto, the library's default */
+};
+
+enum ks_key_type { KS_KEY_COUNT, KS_KEY_NUMBER, KS_KEY_FLAG, KS_KEY_CHOICE };
+
+struct ks_key {
+    const char *name;
+    enum ks_key_type type;
+    bool automatic;             /* NUMBER, FLAG kept as a number: "auto" is NaN      */
+    double low, high;           /* inclusive                                         */
+    const char *standard;       /* the default, as text                              */
+    const char *const *choices; /* CHOICE: words, ends in NULL                       */
+    size_t offset;              /* in struct ks_settings                             */
+    const char *help;
+};
+
+/* All keys, ends in a name of NULL. */
+extern const struct ks_key ks_keys[];
+
+enum { KS_VALUE_LENGTH = 32 };
+
+void ks_settings_start(struct ks_settings *settings); /* the defaults */
+/* Fails with KS_USAGE and a line that names key, expected and found. */
+ks_status ks_settings_set(struct ks_settings *settings, const char *key, const char *value);
+/* "KEY=VALUE" */
+ks_status ks_settings_assign(struct ks_settings *settings, const char *assignment);
+/* The value of a key as text that ks_settings_set reads back. */
+void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,
+                       char text[KS_VALUE_LENGTH]);
+/* The value as a number; false where it is a word. */
+bool ks_settings_number(const struct ks_settings *settings, const struct ks_key *key,
+                        double *number);
+/* Checks what two settings together must satisfy. Fails with KS_USAGE. */
+ks_status ks_settings_check(const struct ks_settings *settings);
+
+/* The discount of an episode of `steps` control steps (0.99 for 1000 at repeat 2). */
+double ks_settings_gamma(const struct ks_settings *settings, size_t steps);
+
+#endif

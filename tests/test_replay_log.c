@@ -1,0 +1,285 @@
+/* The journal: what is read back is what was appended, or the file that is wrong is named. */
+#include "io/replay_log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "core/memory.h"
+#include "scratch.h"
+
+/* Rows of 5 bytes, 4 in a segment. */
+enum { WIDTH = 5, SEGMENT = 4, MOST = 21, HEADER = 80 };
+
+static struct ks_replay_log *fresh(void)
+{
+    struct ks_replay_log *j;
+
+    assert_ok(ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &j));
+    return j;
+}
+
+/* Rows number from .. to - 1, `n` at a time. */
+static void append(struct ks_replay_log *j, size_t from, size_t to, size_t n)
+{
+    unsigned char rows[MOST * WIDTH];
+
+    for (; from < to; from += n) {
+        size_t now = to - from < n ? to - from : n;
+
+        for (size_t i = 0; i < now; i++)
+            memset(rows + i * WIDTH, (int)(from + i), WIDTH);
+        assert_ok(ks_replay_log_append(j, now, rows));
+    }
+}
+
+struct taken {
+    size_t next, n, wrong; /* the row that has to come; how many came, and were another */
+};
+
+static ks_status take(void *context, const void *row)
+{
+    struct taken *t = context;
+    unsigned char expected[WIDTH];
+
+    memset(expected, (int)t->next++, WIDTH);
+    t->wrong += memcmp(row, expected, WIDTH) != 0;
+    t->n++;
+    return KS_OK;
+}
+
+static ks_status read_from(struct ks_replay_log *j, const struct ks_replay_log_mark *mark,
+                           size_t first, struct taken *t)
+{
+    struct ks_replay_log_reader reader = {take, t};
+
+    *t = (struct taken){.next = first};
+    return ks_replay_log_read(j, mark, first, &reader);
+}
+
+static void assert_reads(const struct ks_replay_log_mark *mark, size_t first)
+{
+    struct ks_replay_log *j = fresh();
+    struct taken t;
+
+    assert_ok(read_from(j, mark, first, &t));
+    assert_true(t.n == mark->rows - first && t.wrong == 0);
+    ks_replay_log_free(j);
+}
+
+static void assert_damaged(const struct ks_replay_log_mark *mark, size_t first, const char *file)
+{
+    struct ks_replay_log *j = fresh();
+    struct taken t;
+
+    assert_int_equal(read_from(j, mark, first, &t), KS_FORMAT);
+    assert_one_line(file);
+    ks_replay_log_free(j);
+}
+
+/* However the rows come, the files are the same; every moment can be read from every row on, and
+ * what is appended then is what would have been. */
+static void test_all_moments(void **state)
+{
+    struct ks_replay_log_mark mark[MOST + 1];
+    struct ks_replay_log *j = fresh();
+
+    (void)state;
+    for (size_t k = 0; k <= MOST; k++) {
+        mark[k] = j->mark;
+        append(j, k, k + (k < MOST), 1);
+    }
+    assert_ok(ks_replay_log_flush(j));
+    ks_replay_log_free(j);
+    for (size_t k = MOST + 1; k-- > 0;)
+        for (size_t first = k > 0 ? k - 1 : 0; first < MOST; first -= first < 3 ? first + 1 : 3) {
+            struct ks_replay_log *again = fresh();
+            struct taken t;
+
+            assert_ok(read_from(again, &mark[k], first, &t)); /* cuts off what was after it */
+            assert_true(t.n == k - first && t.wrong == 0);
+            append(again, k, MOST, 3 + k % 5);
+            assert_memory_equal(&again->mark, &mark[MOST], sizeof mark[MOST]);
+            ks_replay_log_free(again);
+            assert_reads(&mark[MOST], 0);
+        }
+}
+
+static void test_drop(void **state)
+{
+    struct ks_replay_log *j = fresh();
+    struct ks_replay_log_mark mark;
+
+    (void)state;
+    append(j, 0, 22, 6);
+    assert_ok(ks_replay_log_flush(j));
+    assert_int_equal(scratch_files(false), 6);
+    assert_ok(ks_replay_log_drop(j, 3));
+    assert_int_equal(scratch_files(false), 6);
+    assert_ok(ks_replay_log_drop(j, 4)); /* all four rows of the first segment */
+    assert_int_equal(scratch_files(false), 5);
+    assert_ok(ks_replay_log_drop(j, 19));
+    assert_int_equal(scratch_files(false), 2);
+    append(j, 22, 26, 1);
+    mark = j->mark;
+    ks_replay_log_free(j);
+    assert_reads(&mark, 16);
+    assert_reads(&mark, 25);
+    assert_damaged(&mark, 15, "replay.000003: missing");
+    j = fresh(); /* what is older than asked for is dropped later, too */
+    assert_ok(read_from(j, &mark, 25, &(struct taken){0}));
+    assert_ok(ks_replay_log_drop(j, 24));
+    assert_int_equal(scratch_files(false), 1);
+    ks_replay_log_free(j);
+}
+
+/* Every byte of every file, changed or cut off there. */
+static void test_damage(void **state)
+{
+    struct ks_replay_log *j = fresh();
+    struct ks_replay_log_mark mark;
+
+    (void)state;
+    append(j, 0, 10, 10);
+    mark = j->mark;
+    ks_replay_log_free(j);
+    for (size_t segment = 0; segment < 3; segment++) {
+        unsigned char *bytes;
+        char name[32];
+        size_t size;
+
+        snprintf(name, sizeof name, "replay.%06zu", segment);
+        bytes = read_bytes(scratch(name), &size);
+        assert_int_equal(size, HEADER + WIDTH * (segment < 2 ? SEGMENT : 2));
+        for (size_t i = 0; i < size; i++) {
+            bytes[i] ^= 1;
+            write_bytes(scratch(name), bytes, size);
+            assert_damaged(&mark, 1, "replay.00000");
+            bytes[i] ^= 1;
+            write_bytes(scratch(name), bytes, i);
+            assert_damaged(&mark, 1, name);
+        }
+        write_bytes(scratch(name), bytes, size);
+        assert_reads(&mark, 1);
+        assert_int_equal(remove(scratch(name)), 0);
+        assert_damaged(&mark, 1, name);
+        write_bytes(scratch(name), bytes, size);
+        free(bytes);
+    }
+}
+
+/* Other sizes, another journal's rows, a segment under another's name. */
+static void test_strangers(void **state)
+{
+    struct ks_replay_log *j = fresh();
+    struct ks_replay_log_mark mark, other;
+    struct taken t;
+    char path[2][300];
+
+    (void)state;
+    append(j, 0, 10, 1);
+    mark = j->mark;
+    ks_replay_log_free(j);
+    other = mark;
+    other.chain[7] ^= 4;
+    assert_damaged(&other, 0, "replay.000002");
+    other = (struct ks_replay_log_mark){.rows = 9};
+    memcpy(other.chain, mark.chain, sizeof mark.chain);
+    assert_damaged(&other, 0, "replay.000002");
+    assert_ok(ks_replay_log_new(scratch_folder, WIDTH, SEGMENT + 1, &j));
+    assert_fails(read_from(j, &mark, 0, &t), KS_FORMAT, "replay.000000: damaged, or not what");
+    ks_replay_log_free(j);
+    for (size_t i = 0; i < 2; i++)
+        snprintf(path[i], sizeof path[i], "%s/replay.00000%zu", scratch_folder, i);
+    assert_int_equal(rename(path[0], path[1]), 0);
+    assert_damaged(&mark, 5, "replay.000001");
+}
+
+/* A folder where a segment should be: it cannot be opened, and that is what is said. */
+static void test_unreadable(void **state)
+{
+    struct ks_replay_log *j = fresh();
+    struct ks_replay_log_mark mark;
+    struct taken t;
+
+    (void)state;
+    append(j, 0, 3, 1);
+    mark = j->mark;
+    ks_replay_log_free(j);
+    assert_int_equal(remove(scratch("replay.000000")), 0);
+    assert_int_equal(mkdir(scratch("replay.000000"), 0777), 0);
+    j = fresh();
+    assert_fails(read_from(j, &mark, 0, &t), KS_IO, "replay.000000: cannot be opened");
+    assert_int_equal(ks_replay_log_append(j, 1, "12345"), KS_IO);
+    assert_one_line("replay.000000");
+    ks_replay_log_free(j);
+}
+
+/* A limit on file sizes stops write() half-way: what was there before can be read. */
+static void test_full_disk(void **state)
+{
+    struct ks_replay_log *j = fresh();
+    struct rlimit old, small;
+    struct ks_replay_log_mark mark;
+    ks_status status;
+
+    (void)state;
+    append(j, 0, 6, 1);
+    mark = j->mark;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = HEADER + 2 * WIDTH + 3, .rlim_max = old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    status = ks_replay_log_append(j, 1, "\6\6\6\6\6");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_fails(status, KS_FULL, "replay.000001: cannot be written");
+    ks_replay_log_free(j);
+    assert_reads(&mark, 0);
+}
+
+static void test_allocation_failures(void **state)
+{
+    struct ks_replay_log_mark mark = {.rows = 0};
+    ks_status status = KS_MEMORY;
+
+    (void)state;
+    for (size_t n = 1; status != KS_OK; n++) {
+        struct ks_replay_log *j = NULL;
+        struct taken t;
+
+        ks_alloc_fail_at(n);
+        status = ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &j);
+        if (status == KS_OK)
+            status = ks_replay_log_append(j, 2, "\0\0\0\0\0\1\1\1\1\1");
+        if (status == KS_OK)
+            status = ks_replay_log_flush(j);
+        if (status == KS_OK) {
+            mark = j->mark;
+            ks_replay_log_free(j);
+            status = ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &j);
+        }
+        if (status == KS_OK)
+            status = read_from(j, &mark, 0, &t);
+        if (status == KS_OK)
+            status = ks_replay_log_drop(j, SEGMENT);
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+        ks_replay_log_free(j);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_all_moments, scratch_clean),
+        cmocka_unit_test_teardown(test_drop, scratch_clean),
+        cmocka_unit_test_teardown(test_damage, scratch_clean),
+        cmocka_unit_test_teardown(test_strangers, scratch_clean),
+        cmocka_unit_test_teardown(test_unreadable, scratch_clean),
+        cmocka_unit_test_teardown(test_full_disk, scratch_clean),
+        cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

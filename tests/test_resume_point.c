@@ -1,0 +1,324 @@
+/* Resume points: what is done with damaged, missing and foreign files, and what a point costs. */
+#include <sys/statvfs.h>
+
+#include "resuming.h"
+
+#include "io/sha256.h"
+
+static struct ground ground[2]; /* one thread, two */
+static const char GROUND[] = "stopped", WHOLE[] = "whole", RUN[] = "run";
+
+/* A run stopped at 14 and again at 16: points of both, between them a row, a checkpoint and the
+ * first transitions of a segment. */
+static int set_up(void **state)
+{
+    if (scratch_make(state) != 0)
+        return -1;
+    ks_blas_start(NULL);
+    build_ground(&ground[0], 1);
+    build_ground(&ground[1], 2);
+    assert_runs(&ground[0], WHOLE, (struct plan){.resume = false});
+    assert_runs(&ground[0], GROUND, (struct plan){.save_every = 1e9, .stop_at = 14});
+    assert_runs(&ground[0], GROUND, (struct plan){.resume = true, .stop_at = 16});
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ks_run_free(ground[0].run);
+    ks_run_free(ground[1].run);
+    return shell("rm -rf --", scratch_folder, "/nothing");
+}
+
+/* A copy of the stopped run; a path in it. */
+static void copy_ground(void)
+{
+    remove_folder(RUN);
+    assert_int_equal(shell("cp -a", GROUND, RUN), 0);
+}
+
+static const char *in_run(const char *file)
+{
+    char name[100];
+
+    snprintf(name, sizeof name, "%s/%s", RUN, file);
+    return scratch(name);
+}
+
+static int resume(void)
+{
+    return run(&ground[0], RUN, (struct plan){.resume = true});
+}
+
+/* The run goes on, from the older point where a message is expected, and ends as it should. */
+static void assert_goes_on(const char *message)
+{
+    if (resume() != 0)
+        fail_msg("%s", said(RUN));
+    if (!message)
+        assert_string_equal(said(RUN), "");
+    else
+        assert_said(RUN, message);
+    if (message)
+        assert_said(RUN, "going on from the other resume point, environment step 14\n");
+    assert_same_run(RUN, WHOLE);
+}
+
+/* Refused, with one line; and nothing is changed. */
+static void assert_refused(int expected, const char *message)
+{
+    int result = resume();
+    const char *text = said(RUN);
+
+    if (result != expected || !strstr(text, message) || strchr(text, '\n') != strchr(text, 0) - 1)
+        fail_msg("exit status %d: '%s' is not one line with '%s'", result, text, message);
+    assert_state(RUN, "stopped");
+}
+
+static void test_undamaged(void **state)
+{
+    (void)state;
+    copy_ground();
+    assert_goes_on(NULL);
+}
+
+/* What the newest point alone needs, changed or cut off at places all over it. */
+static void test_newest_point_is_damaged(void **state)
+{
+    static const char *const files[] = {"resume/point.1", "resume/replay.000005"};
+
+    (void)state;
+    for (size_t f = 0; f < 2; f++)
+        for (size_t cut = 0; cut < 2; cut++)
+            for (size_t k = 0; k < 8; k++) {
+                unsigned char *bytes;
+                size_t size, at;
+
+                copy_ground();
+                bytes = read_bytes(in_run(files[f]), &size);
+                at = k < 7 ? k * size / 7 : size - 1;
+                bytes[at] ^= 16;
+                write_bytes(in_run(files[f]), bytes, cut ? at : size);
+                free(bytes);
+                assert_goes_on(files[f]);
+            }
+    copy_ground();
+    assert_int_equal(remove(in_run("resume/point.1")), 0); /* as if it had never been */
+    assert_int_equal(resume(), 0);
+    assert_same_run(RUN, WHOLE);
+}
+
+/* The same of what both need: nothing is guessed. */
+static void test_both_points_are_damaged(void **state)
+{
+    static const char *const files[] = {"resume/replay.000003", "progress.csv"};
+
+    (void)state;
+    for (size_t f = 0; f < 2; f++)
+        for (size_t cut = 0; cut < 3; cut++) {
+            unsigned char *bytes;
+            size_t size;
+
+            copy_ground();
+            bytes = read_bytes(in_run(files[f]), &size);
+            bytes[100] ^= 16;
+            write_bytes(in_run(files[f]), bytes, cut ? 100 : size);
+            if (cut == 2)
+                assert_int_equal(remove(in_run(files[f])), 0);
+            free(bytes);
+            assert_refused(2, f == 0 && cut == 0 ? "resume/replay.000004" : files[f]);
+            assert_said(RUN, "; without --resume the run starts over");
+        }
+    copy_ground();
+    for (size_t i = 0; i < 2; i++)
+        write_bytes(in_run(i == 0 ? "resume/point.0" : "resume/point.1"), "kappascope", 10);
+    assert_refused(2, "resume/point.1: damaged: only 10 bytes");
+}
+
+/* progress.csv as it was at the older point. */
+static void test_lost_row(void **state)
+{
+    unsigned char *bytes;
+    size_t size;
+
+    (void)state;
+    copy_ground();
+    bytes = read_bytes(in_run("progress.csv"), &size);
+    write_bytes(in_run("progress.csv"), bytes, size - 2);
+    free(bytes);
+    assert_goes_on("progress.csv: expected at least ");
+}
+
+static void test_lost_checkpoint(void **state)
+{
+    (void)state;
+    copy_ground();
+    assert_int_equal(remove(in_run("step_000000015.h5")), 0);
+    assert_refused(2, "step_000000015.h5: missing");
+}
+
+/* What came after the older point is made again, so a checkpoint of it is no loss there. */
+static void test_checkpoint_to_come(void **state)
+{
+    (void)state;
+    copy_ground();
+    assert_int_equal(remove(in_run("step_000000015.h5")), 0);
+    assert_int_equal(remove(in_run("resume/point.1")), 0);
+    assert_int_equal(resume(), 0);
+    assert_same_run(RUN, WHOLE);
+}
+
+/* Changes the words in both points, and their checksums with them. */
+static void forge(const char *from, const char *to)
+{
+    assert_int_equal(strlen(from), strlen(to));
+    copy_ground();
+    for (int i = 0; i < 2; i++) {
+        char file[40];
+        unsigned char *bytes;
+        size_t size, content, length = strlen(from), n = 0;
+
+        snprintf(file, sizeof file, "resume/point.%d", i);
+        bytes = read_bytes(in_run(file), &size);
+        content = size - KS_SHA256_BYTES;
+        for (size_t at = 0; at + length < content; at++)
+            if (memcmp(bytes + at, from, length) == 0) {
+                memcpy(bytes + at, to, length);
+                n++;
+            }
+        assert_int_equal(n, 1);
+        assert_ok(ks_sha256(1, &(struct ks_piece){bytes, content}, bytes + content));
+        write_bytes(in_run(file), bytes, size);
+        free(bytes);
+    }
+}
+
+/* Points of other versions and other runs: one line with what differs. */
+static void test_keys(void **state)
+{
+    static const char *const words[][3] = {
+        {"\"mujoco\": \"3", "\"mujoco\": \"9", "expected mujoco \"3"},
+        {"\"kappascope\": \"0", "\"kappascope\": \"9", "expected kappascope \"0"},
+        {"\"seed\": 7", "\"seed\": 6", "expected seed 7, found 6"},
+        {"\"tau\": 0.005", "\"tau\": 0.006", "expected tau 0.005, found 0.006"},
+    };
+    char kernel[100], other[100];
+
+    (void)state;
+    snprintf(kernel, sizeof kernel, "\"%s\"", ks_blas_kernel());
+    snprintf(other, sizeof other, "%s", kernel);
+    other[1] ^= 1;
+    forge(kernel, other);
+    assert_refused(2,
+                   "point.1: --resume needs what the run was started with: expected blas_kernel");
+    for (size_t i = 0; i < 4; i++) {
+        forge(words[i][0], words[i][1]);
+        assert_refused(2, words[i][2]);
+    }
+    copy_ground(); /* another number of threads */
+    assert_int_equal(run(&ground[1], RUN, (struct plan){.resume = true}), 2);
+    assert_said(RUN, "expected threads 2, found 1");
+    assert_state(RUN, "stopped");
+}
+
+/* The number behind the magic word. */
+static void test_versions(void **state)
+{
+    unsigned char *bytes;
+    size_t size;
+
+    (void)state;
+    copy_ground();
+    bytes = read_bytes(in_run("resume/point.1"), &size);
+    bytes[24]++;
+    write_bytes(in_run("resume/point.1"), bytes, size);
+    assert_goes_on("resume/point.1: expected version 2 or 3, found 4");
+    copy_ground();
+    bytes[0]++;
+    write_bytes(in_run("resume/point.1"), bytes, size);
+    assert_goes_on("resume/point.1: not a resume point");
+    free(bytes);
+}
+
+/* Folders in the place of files: they cannot be read, and the older point is not taken for that. */
+static void test_unreadable(void **state)
+{
+    static const char *const files[] = {"resume/point.1", "resume/replay.000005", "progress.csv"};
+
+    (void)state;
+    for (size_t f = 0; f < 3; f++) {
+        copy_ground();
+        assert_int_equal(remove(in_run(files[f])), 0);
+        assert_int_equal(mkdir(in_run(files[f]), 0777), 0);
+        assert_refused(2, files[f]);
+    }
+}
+
+static fsblkcnt_t left; /* on the disk: bytes */
+
+int statvfs(const char *path, struct statvfs *disk)
+{
+    (void)path;
+    *disk = (struct statvfs){.f_frsize = 1, .f_bavail = left};
+    return 0;
+}
+
+/* A disk that has no room for what is announced is named, and used. */
+static void test_little_disk(void **state)
+{
+    (void)state;
+    ground[0].options.quiet = false;
+    for (size_t i = 0; i < 2; i++) {
+        remove_folder(RUN);
+        left = i == 0 ? 10000 : 10000000;
+        assert_runs(&ground[0], RUN, (struct plan){.stop_at = 1});
+        assert_said(RUN, "disk: up to 0 MB for resume points");
+        assert_true((strstr(said(RUN), "has 0 MB left") != NULL) == (i == 0));
+    }
+    ground[0].options.quiet = true;
+}
+
+/* By the clock that counts how often it is asked, a point takes a second, so the next one comes
+ * after 100; the first after 60; with --save-every as told. */
+static void test_interval(void **state)
+{
+    const double intervals[] = {0, 1e-9, 50};
+    const uint64_t expected[] = {1, 29, 2};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        unsigned char *bytes;
+        uint64_t number, newest = 0;
+        size_t size;
+
+        remove_folder(RUN);
+        assert_runs(&ground[0], RUN, (struct plan){.save_every = intervals[i], .stop_at = 29});
+        for (int k = 0; k < 2; k++) {
+            bytes = read_bytes(in_run(k == 0 ? "resume/point.0" : "resume/point.1"), &size);
+            memcpy(&number, bytes + 32, sizeof number);
+            newest = number > newest ? number : newest;
+            free(bytes);
+        }
+        assert_int_equal(newest, expected[i]); /* counted from 0 */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_undamaged),
+        cmocka_unit_test(test_newest_point_is_damaged),
+        cmocka_unit_test(test_both_points_are_damaged),
+        cmocka_unit_test(test_lost_row),
+        cmocka_unit_test(test_lost_checkpoint),
+        cmocka_unit_test(test_checkpoint_to_come),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_little_disk),
+        cmocka_unit_test(test_interval),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,431 @@
+/* The figures: by hand, against all eigenvalues, from leading parts. */
+#include "summaries.h"
+
+#include <stdio.h>
+
+#include "core/memory.h"
+
+enum { N = 400 };
+static double value[N];
+
+static void test_by_hand(void **state)
+{
+    const double ritz[] = {-4, -1, 2, 8}, weight[] = {0.05, 0.4, 0.5, 0.05};
+    struct ks_spectrum *s = spectrum_of(4, ritz, weight);
+
+    (void)state;
+    summarize(s, 100);
+    check(s, "lambda_max", 8);
+    check(s, "lambda_min", -4);
+    check(s, "lambda_max_residual", 0);
+    check(s, "kappa", 8);
+    assert_close(ks_statistic(s, "kappa_lower_bound"), 8, 1e-12);
+    check(s, "trace", 100 * (-0.2 - 0.4 + 1 + 0.4));
+    check(s, "trace_square", 100 * (0.8 + 0.4 + 2 + 3.2));
+    check(s, "stable_rank", 10);
+    /* mean 1.25; deviations -5.25, -2.25, 0.75, 6.75 */
+    check(s, "kurtosis",
+          4 * (pow(5.25, 4) + pow(2.25, 4) + pow(0.75, 4) + pow(6.75, 4)) /
+              pow(5.25 * 5.25 + 2.25 * 2.25 + 0.75 * 0.75 + 6.75 * 6.75, 2));
+    check(s, "kurtosis_excess", ks_statistic(s, "kurtosis") - 3);
+    assert_false(there(s, "kappa_se"));
+    assert_false(there(s, "kappa_m30"));
+    assert_true(isnan(ks_statistic(s, "kappa_se")));
+    ks_spectrum_free(s);
+}
+
+/* lambda_abs_max over the ceil(q n)-th smallest size, to rounding: ties on both sides of zero, and
+ * a quantile that only the largest reaches. */
+static void check_quantile(const struct ks_spectrum *s, const char *name, double expected)
+{
+    char end[64];
+
+    for (int upper = 0; upper < 2; upper++) {
+        double found;
+
+        snprintf(end, sizeof end, "%s_%s", name, upper ? "upper" : "lower");
+        found = ks_statistic(s, end);
+        assert_close(found, expected, 1e-12 * expected);
+        assert_true(upper ? found >= expected : found <= expected);
+    }
+    assert_false(there(s, name)); /* there is no value */
+}
+
+static void test_quantiles(void **state)
+{
+    const double ritz[] = {-2, -1, 1, 2}, weight[] = {0.25, 0.25, 0.25, 0.25};
+    double tenth[10], tenths[10];
+    struct ks_spectrum *s = spectrum_of(4, ritz, weight), *t;
+
+    (void)state;
+    summarize(s, 4);
+    check_quantile(s, "kappa_q50", 2);
+    check_quantile(s, "kappa_q90", 1);
+    check(s, "directions_1e1", 4);
+    ks_spectrum_free(s);
+    for (size_t i = 0; i < 10; i++) {
+        tenth[i] = (double)i + 0.95;
+        tenths[i] = 0.1;
+    }
+    t = spectrum_of(10, tenth, tenths);
+    summarize(t, 10);
+    check_quantile(t, "kappa_q99", 1);
+    check_quantile(t, "kappa_q90", 9.95 / 8.95);
+    check_quantile(t, "kappa_q50", 9.95 / 4.95);
+    check(t, "directions_1e1", 9); /* 0.95 is less than a tenth of 9.95 */
+    check(t, "directions_1e1_lower", 9);
+    check(t, "directions_1e1_upper", 9);
+    ks_spectrum_free(t);
+}
+
+/* Two probes by hand: T = (a) with residual norm b, one step each. */
+static void test_two_probes(void **state)
+{
+    struct ks_spectrum *s = spectrum_new();
+    const double alpha[] = {3, -6}, beta[] = {4, 8}, one[] = {1, 1};
+    const int64_t steps[] = {1, 1};
+
+    (void)state;
+    s->probes = 2;
+    s->order = 1;
+    s->alpha = malloc(sizeof alpha);
+    s->beta = malloc(sizeof beta);
+    s->steps = malloc(sizeof steps);
+    s->ritz = malloc(sizeof alpha);
+    s->weight = malloc(sizeof one);
+    s->residual = malloc(sizeof beta);
+    memcpy(s->alpha, alpha, sizeof alpha);
+    memcpy(s->beta, beta, sizeof beta);
+    memcpy(s->steps, steps, sizeof steps);
+    memcpy(s->ritz, alpha, sizeof alpha);
+    memcpy(s->weight, one, sizeof one);
+    memcpy(s->residual, beta, sizeof beta);
+    summarize(s, 10);
+    check(s, "lambda_max", 3);
+    check(s, "lambda_max_residual", 4);
+    check(s, "lambda_min", -6);
+    check(s, "lambda_min_residual", 8);
+    check(s, "kappa", 1);
+    assert_close(ks_statistic(s, "kappa_lower_bound"), 0.6, 1e-14); /* 3/5 and 6/10 */
+    check(s, "directions_1e1_upper", 10);
+    check(s, "trace", -15);
+    check(s, "trace_se", 45);      /* 30 and -60 */
+    check(s, "trace_square", 225); /* 90 and 360 */
+    check(s, "stable_rank", 225. / 36);
+    assert_false(there(s, "lambda_max_residual_se"));
+    assert_true(isnan(ks_statistic(s, "kurtosis"))); /* of one value: 0/0 */
+    ks_spectrum_free(s);
+}
+
+/* As check; NaN is the same as NaN. */
+static void check_same(const struct ks_spectrum *s, const char *name, double expected)
+{
+    if (!isnan(expected) || !isnan(ks_statistic(s, name)))
+        check(s, name, expected);
+}
+
+/* The figures of the leading part are those of a run that stops there. */
+static void test_leading_parts(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *whole, *part;
+    size_t repeated = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = sin((double)i) + 0.3;
+    whole = estimate(&a, 90, 3);
+    part = estimate(&a, 60, 3);
+    for (size_t i = 0; i < part->summary.n; i++) {
+        char name[96];
+        const char *found = part->summary.list[i].name;
+
+        snprintf(name, sizeof name, "%s_m60", found);
+        if (there(whole, name)) {
+            check_same(whole, name, part->summary.list[i].number);
+            repeated++;
+        }
+        if (strstr(found, "_m30"))
+            check_same(whole, found, part->summary.list[i].number);
+    }
+    assert_int_equal(repeated, 41);
+    assert_true(there(whole, "kappa_m30") && there(whole, "trace_se"));
+    assert_false(there(whole, "kappa_se") || there(whole, "lambda_max_se")); /* no means */
+    assert_false(there(whole, "kappa_m90") || there(part, "kappa_m60"));
+    assert_false(there(whole, "trace_m30") || there(whole, "null_dimension_m30")); /* m is nothing
+                                                                                    * to them */
+    assert_false(there(whole, "noise_floor_se")); /* no probe decides it */
+    assert_true(fabs(ks_statistic(whole, "kappa_m30") / ks_statistic(whole, "kappa") - 1) > 1e-3);
+    ks_spectrum_free(whole);
+    ks_spectrum_free(part);
+}
+
+/* A probe that broke down before the leading part's order counts as it is. */
+static void test_leading_part_of_a_breakdown(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = i % 2 == 0 ? 1 : -5;
+    s = estimate(&a, 40, 2);
+    assert_int_equal(s->steps[0], 2);
+    check(s, "kappa", 5);
+    check(s, "kappa_m30", 5);
+    assert_close(ks_statistic(s, "kappa_lower_bound"), 5, 1e-13);
+    ks_spectrum_free(s);
+}
+
+/* m steps at the order n find everything that --exact does; the trace needs many probes, so compare
+ * what does not. */
+static void test_against_exact(void **state)
+{
+    const char *const names[] = {"lambda_max",        "lambda_min", "kappa",
+                                 "kappa_lower_bound", "kurtosis",   "kurtosis_excess"};
+    struct diagonal d = {.n = 120, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s, *exact;
+
+    (void)state;
+    for (size_t i = 0; i < 120; i++)
+        value[i] = 2.1 * sin((double)i) + 0.2;
+    exact = exact_with(&a, NULL);
+    s = estimate(&a, 120, 1);
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        double expected = ks_statistic(exact, names[k]);
+
+        assert_close(ks_statistic(s, names[k]), expected, 1e-9 * fabs(expected));
+    }
+    ks_spectrum_free(s);
+    ks_spectrum_free(exact);
+}
+
+/* Hutchinson's estimate lies within a few of its own standard errors. */
+static void test_trace(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+    double trace = 0, square = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        value[i] = 1.5 * cos((double)i) + 1;
+        trace += value[i];
+        square += value[i] * value[i];
+    }
+    s = estimate(&a, 10, 40);
+    assert_close(ks_statistic(s, "trace"), trace, 4 * ks_statistic(s, "trace_se"));
+    assert_close(ks_statistic(s, "trace_square"), square, 4 * ks_statistic(s, "trace_square_se"));
+    assert_true(ks_statistic(s, "trace_se") < 0.05 * trace);
+    ks_spectrum_free(s);
+}
+
+/* +-[1, 2]: the condition number is 2. At odd m a Ritz value falls into the gap around zero and
+ * `kappa` says anything; the bound is a bound at every m. */
+static void test_condition_two(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
+    for (size_t m = 1; m <= 60; m++) {
+        struct ks_spectrum *s = estimate(&a, m, 2);
+        double bound = ks_statistic(s, "kappa_lower_bound");
+
+        assert_true(bound <= 2 * (1 + 1e-12));
+        if (m >= 20)
+            assert_true(bound > 1.9);
+        if (m % 2 == 1 && m > 1)
+            assert_true(ks_statistic(s, "kappa") > 10);
+        ks_spectrum_free(s);
+    }
+}
+
+/* Scaling by c scales eigenvalues, trace and residuals, and no ratio. */
+static void test_scaling(void **state)
+{
+    static double scaled[N];
+    struct diagonal d = {.n = N, .value = value}, e = {.n = N, .value = scaled};
+    struct ks_operator a = diagonal_operator(&d), b = diagonal_operator(&e);
+    const double c = 0x1p-300; /* so small that a fourth power is zero */
+    struct ks_spectrum *s, *t;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        value[i] = cos((double)i) + 0.1;
+        scaled[i] = c * value[i];
+    }
+    s = estimate(&a, 31, 2);
+    t = estimate(&b, 31, 2);
+    for (size_t i = 0; i < s->summary.n; i++) {
+        const char *name = s->summary.list[i].name;
+        bool square = strncmp(name, "trace_square", 12) == 0;
+        bool linear = strncmp(name, "lambda", 6) == 0 || strncmp(name, "trace", 5) == 0 ||
+                      strncmp(name, "noise", 5) == 0;
+
+        assert_string_equal(name, t->summary.list[i].name);
+        if (isnan(s->summary.list[i].number)) /* nobody looked for null directions */
+            assert_true(isnan(t->summary.list[i].number) &&
+                        (strstr(name, "_dimension") || strstr(name, "null_") ||
+                         strstr(name, "_data_se") || strstr(name, "_error") ||
+                         strncmp(name, "kappa_q", strlen("kappa_q")) == 0));
+        else if (square)
+            check(t, name, c * (c * s->summary.list[i].number));
+        else if (linear)
+            assert_close(t->summary.list[i].number / c, s->summary.list[i].number,
+                         1e-12 * fabs(s->summary.list[i].number));
+        else
+            assert_close(t->summary.list[i].number, s->summary.list[i].number,
+                         1e-9 * fabs(s->summary.list[i].number));
+    }
+    ks_spectrum_free(s);
+    ks_spectrum_free(t);
+}
+
+/* Three probes of two Ritz values each: a median where the mean is another, extremes of different
+ * probes. */
+static void test_three_probes(void **state)
+{
+    const double ritz[] = {1, 2, -1, 10, 2, 6}, half[] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
+    struct ks_spectrum *s = spectrum_of(6, ritz, half);
+
+    (void)state;
+    s->probes = 3;
+    s->order = 2;
+    summarize(s, 2);
+    check(s, "kappa", 3);
+    assert_false(there(s, "kappa_se")); /* of a median */
+    assert_close(ks_statistic(s, "kappa_lower_bound"), 10, 1e-12);
+    check(s, "lambda_max", 10);
+    check(s, "lambda_min", -1);
+    check(s, "trace", (3. + 9 + 8) / 3);
+    check(s, "kurtosis", 1); /* of any two values */
+    ks_spectrum_free(s);
+}
+
+static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
+{
+    struct ks_spectrum *s = spectrum_new();
+    struct ks_slq slq = {.order = order, .probes = 2, .seed = 5};
+    struct ks_statistics_terms terms = {.n = a->n, .epsilon = FLT_EPSILON, .unweighted = true};
+
+    assert_ok(ks_slq(a, &slq, s));
+    ks_statistics_unweight(s);
+    assert_ok(ks_statistics(s, &terms));
+    return s;
+}
+
+/* All Ritz values alike, in the whole and in the leading parts. */
+static void test_unweighted(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *whole, *part;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = i == 0 ? 10 : cos((double)i);
+    whole = unweighted(&a, 31);
+    part = unweighted(&a, 30);
+    for (size_t i = 0; i < 60; i++)
+        assert_close(part->weight[i], 1. / 30, 1e-16);
+    assert_false(there(part, "trace"));
+    assert_false(there(part, "directions_1e2") || there(part, "kappa_q99_lower"));
+    check(whole, "kappa_m30", ks_statistic(part, "kappa"));
+    check(whole, "kurtosis_m30", ks_statistic(part, "kurtosis"));
+    ks_spectrum_free(whole);
+    ks_spectrum_free(part);
+}
+
+/* The zero matrix and the identity have figures, or NaN where these are 0/0. */
+static void test_ugly(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_spectrum *s;
+
+    (void)state;
+    memset(value, 0, sizeof value);
+    s = estimate(&a, 40, 2);
+    check(s, "lambda_max", 0);
+    check(s, "trace_square", 0);
+    check(s, "lambda_max_upper", 0);
+    check(s, "zero_mass", 1);
+    check(s, "directions_1e2_upper", 0);
+    check(s, "outliers", 0);
+    check(s, "noise_floor", 0);
+    assert_true(isnan(ks_statistic(s, "kappa")));
+    assert_true(isnan(ks_statistic(s, "kappa_effective_bound")));
+    assert_true(isnan(ks_statistic(s, "kappa_lower_bound")));
+    ks_spectrum_free(s);
+    for (size_t i = 0; i < N; i++)
+        value[i] = -3;
+    s = estimate(&a, 40, 2);
+    check(s, "kappa", 1);
+    assert_close(ks_statistic(s, "kappa_lower_bound"), 1, 1e-13);
+    check_quantile(s, "kappa_q50", 1);
+    check(s, "zero_mass", 0);
+    check(s, "negative_mass", 1);
+    assert_close(ks_statistic(s, "lambda_max_upper"), -3, 1e-10);
+    check(s, "trace", -3 * N);
+    check(s, "stable_rank", N);
+    assert_true(isnan(ks_statistic(s, "kurtosis")));
+    ks_spectrum_free(s);
+    value[0] = 0; /* singular */
+    s = estimate(&a, 40, 1);
+    assert_true(ks_statistic(s, "kappa_lower_bound") > 1e13);
+    ks_spectrum_free(s);
+}
+
+static void test_out_of_memory(void **state)
+{
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_slq slq = {.order = 31, .probes = 2, .seed = 5};
+    struct ks_statistics_terms terms = {.n = N, .epsilon = DBL_EPSILON};
+    size_t failures = 0;
+    ks_status status;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = cos((double)i);
+    do {
+        struct ks_spectrum *s = spectrum_new();
+
+        assert_ok(ks_slq(&a, &slq, s));
+        ks_alloc_fail_at(failures + 1);
+        status = ks_statistics(s, &terms);
+        ks_alloc_fail_at(0);
+        ks_spectrum_free(s);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+        failures += status != KS_OK;
+    } while (status != KS_OK);
+    assert_true(failures >= 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_two_probes),
+        cmocka_unit_test(test_leading_parts),
+        cmocka_unit_test(test_leading_part_of_a_breakdown),
+        cmocka_unit_test(test_against_exact),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_condition_two),
+        cmocka_unit_test(test_scaling),
+        cmocka_unit_test(test_three_probes),
+        cmocka_unit_test(test_unweighted),
+        cmocka_unit_test(test_ugly),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
