@@ -18,7 +18,7 @@
 #include "program/outputs.h"
 #include "program/provenance.h"
 #include "program/report.h"
-#include "statistics/stability.h"
+#include "program/stability.h"
 
 static ks_status finish(const struct ks_options *o, struct ks_analysis *analysis,
                         struct ks_report *report)

@@ -2,7 +2,7 @@
  * running the program. */
 #include "small_critics.h"
 
-#include "statistics/stability.h"
+#include "program/stability.h"
 #include "statistics/statistics.h"
 
 /* dense+mse.h5 has moments, constants of its own and a learning rate; bn+mse.h5 has neither. */

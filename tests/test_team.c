@@ -1,7 +1,7 @@
 /* Processes that work together: the program starts itself under mpirun, as the test of that name
  * and so many processes, whose exit status says whether all was as it must be. A test that waits
  * for ever is a failure. */
-#include "program/team.h"
+#include "operators/team.h"
 
 #include <limits.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "operators/operator.h"
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
-#include "program/team.h"
+#include "operators/team.h"
 
 /* The gradient g of the loss in the operator's coordinates, *start [selection->n], which the caller
  * frees: D^-1/2 g for `preconditioned`, the tangential part of g for `manifold`, else g. *start is

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "operators/operator.h"
-#include "program/team.h"
+#include "operators/team.h"
 
 /* One probe's process. After j steps, with Q = [q_0 .. q_{j-1}] and T the j x j Jacobi matrix,
  *

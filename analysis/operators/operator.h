@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "io/checkpoint.h"
-#include "program/team.h"
+#include "operators/team.h"
 
 struct ks_operator {
     size_t n;   /* dimension */

@@ -7,9 +7,9 @@
 #include "core/error.h"
 #include "operators/operator.h"
 #include "operators/selection.h"
+#include "operators/team.h"
 #include "program/monitor.h"
 #include "program/options.h"
-#include "program/team.h"
 
 /* Counts the vectors of --apply into subject->vectors, before there is an operator. */
 ks_status ks_apply_count(const struct ks_options *analysis, const struct ks_team *team,

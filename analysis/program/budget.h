@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "operators/team.h"
 #include "program/options.h"
-#include "program/team.h"
 
 /* In bytes. */
 struct ks_budget {

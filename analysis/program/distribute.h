@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "io/checkpoint.h"
-#include "program/team.h"
+#include "operators/team.h"
 
 /* The number of groups, each with probes of its own, into which `processes` are best divided: the
  * last group is done first if every minibatch takes each probe the same time. Of equally good

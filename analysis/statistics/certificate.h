@@ -21,7 +21,7 @@
 #include "operators/operator.h"
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
-#include "program/team.h"
+#include "operators/team.h"
 
 /* A product_error above this is warned of. */
 #define KS_WRONG_PRODUCT 1e-3

@@ -1,4 +1,4 @@
-#include "program/team.h"
+#include "operators/team.h"
 
 #include <limits.h>
 #include <stdio.h>

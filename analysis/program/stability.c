@@ -1,4 +1,4 @@
-#include "statistics/stability.h"
+#include "program/stability.h"
 
 #include <math.h>
 #include <string.h>

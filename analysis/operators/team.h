@@ -5,8 +5,8 @@
  * Except for ks_team_end and ks_team_slice, all processes of a team must call the same functions in
  * the same order. Numbers are always added in the order of the ranks, so every process has the same
  * bits. */
-#ifndef KS_PROGRAM_TEAM_H
-#define KS_PROGRAM_TEAM_H
+#ifndef KS_OPERATORS_TEAM_H
+#define KS_OPERATORS_TEAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Where the largest eigenvalue lies against the threshold beyond which the optimizer's steps are
  * unstable. */
-#ifndef KS_STATISTICS_STABILITY_H
-#define KS_STATISTICS_STABILITY_H
+#ifndef KS_PROGRAM_STABILITY_H
+#define KS_PROGRAM_STABILITY_H
 
 #include "core/error.h"
 #include "io/spectrum.h"
