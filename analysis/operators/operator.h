@@ -42,19 +42,25 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
  *   L(theta) = scale * ( 1/N sum_n sum_e 1/B sum_{i<B} l(f_e(input[n])[i], target[n,i])
  *                        + weight_decay/2 |theta|^2 )
  *
- * N = minibatches + elsewhere; `minibatches` are the checkpoint's first. */
+ * N = minibatches + other_minibatches; `minibatches` are the checkpoint's first. */
 struct ks_problem {
     const struct ks_checkpoint *checkpoint; /* outlives the operator */
     size_t minibatches;
-    size_t elsewhere; /* minibatches that other processes have: they count in N, and what is
-                       * computed here is this process's part of a sum */
-    bool follower;    /* another process adds the weight decay */
-    bool evaluation;  /* batchnorm by running statistics */
+    size_t other_minibatches; /* those of other ranks: they count in N, and what is computed here is
+                               * this rank's part of a sum over the ranks */
+    bool omits_decay;         /* another rank adds the weight decay */
+    bool evaluation;          /* batchnorm by running statistics */
     double weight_decay, scale;
     int critic; /* -1: all; else the diagonal block of that critic alone: products are zero
                  * outside of it, and cost nothing there */
     int layer;  /* -1: all; else the number of the layer that is asked for: see selection.h */
 };
+
+/* N: the minibatches of all ranks. */
+static inline size_t ks_problem_minibatches(const struct ks_problem *problem)
+{
+    return problem->minibatches + problem->other_minibatches;
+}
 
 /* The three curvatures of L at the checkpoint's theta, in the canonical order [E P]:
  *

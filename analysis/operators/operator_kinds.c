@@ -9,7 +9,7 @@ static size_t ggn_rank(const struct ks_problem *q)
 {
     const struct ks_checkpoint *c = q->checkpoint;
     const struct ks_loss *loss = &c->critic.arch->loss;
-    size_t critics = q->critic < 0 ? c->critic.ensemble : 1, rows = q->minibatches + q->elsewhere;
+    size_t critics = q->critic < 0 ? c->critic.ensemble : 1, rows = ks_problem_minibatches(q);
 
     if (q->weight_decay != 0)
         return 0;

@@ -12,7 +12,7 @@ static ks_status check(const struct ks_problem *q)
 {
     const struct ks_checkpoint *c = q->checkpoint;
 
-    if (q->minibatches + q->elsewhere < 1 || q->minibatches > c->minibatches)
+    if (ks_problem_minibatches(q) < 1 || q->minibatches > c->minibatches)
         return ks_fail(KS_USAGE, "batches: expected 1 to %zu, found %zu", c->minibatches,
                        q->minibatches);
     if (q->evaluation && c->critic.arch->states > 0 && !c->critic.state)
@@ -46,8 +46,7 @@ static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
     p->problem = problem;
     p->rows = arch->joint && !problem->evaluation ? c->rows : c->loss_rows;
     p->input = p->rows * arch->in;
-    p->output_scale = 1 /
-                      ((double)(problem->minibatches + problem->elsewhere) * (double)c->loss_rows);
+    p->output_scale = 1 / ((double)ks_problem_minibatches(problem) * (double)c->loss_rows);
     KS_TRY(ks_fold_new(arch, problem->evaluation, &p->fold));
     p->unit = ks_primal_unit(&arch->loss);
     p->fold->arch->loss.weight /= p->unit;
@@ -230,7 +229,7 @@ ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *
     const struct ks_networks *critic = &problem->checkpoint->critic;
     size_t n = critic->ensemble * critic->arch->parameters, workers = 0, before = ks_alloc_total();
     double *block = NULL, *sums = NULL, *losses = NULL, squares = 0;
-    double decay = problem->follower ? 0 : problem->weight_decay;
+    double decay = problem->omits_decay ? 0 : problem->weight_decay;
     struct ks_primal *primal = NULL;
     ks_status status = KS_OK;
 

@@ -304,7 +304,7 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
     struct curvature *h = self;
     const struct ks_networks *critics = &h->problem->checkpoint->critic;
     size_t n = critics->arch->parameters, folded = h->arch->parameters;
-    bool decays = h->kind != RESIDUAL && !h->problem->follower;
+    bool decays = h->kind != RESIDUAL && !h->problem->omits_decay;
     double decay = decays ? h->problem->weight_decay : 0, c = h->problem->scale;
     const double unit = h->primal->unit;
 

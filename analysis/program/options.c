@@ -110,7 +110,7 @@ ks_status ks_analysis_read(const struct ks_options *o, struct ks_analysis *analy
         ks_distribute_checkpoint(analysis->world, &analysis->team, batches, &analysis->checkpoint));
     analysis->subject.processes = ks_team_size(&analysis->team);
     analysis->subject.problem.minibatches = size > 1 ? analysis->checkpoint->minibatches : batches;
-    analysis->subject.problem.elsewhere = batches - analysis->subject.problem.minibatches;
+    analysis->subject.problem.other_minibatches = batches - analysis->subject.problem.minibatches;
     return KS_OK;
 }
 
@@ -120,14 +120,14 @@ ks_status ks_analysis_pose(const struct ks_options *o, struct ks_analysis *analy
     struct ks_problem *problem = &subject->problem;
 
     problem->checkpoint = analysis->checkpoint;
-    problem->follower = ks_team_rank(&analysis->team) > 0;
+    problem->omits_decay = ks_team_rank(&analysis->team) > 0;
     problem->evaluation = o->evaluation;
     problem->weight_decay = o->weight_decay;
     problem->scale = o->scale;
     problem->critic = o->critic;
     problem->layer = o->layer;
     if (o->compat) /* the published product is divided by N twice */
-        problem->scale /= (double)(problem->minibatches + problem->elsewhere);
+        problem->scale /= (double)ks_problem_minibatches(problem);
     KS_TRY(ks_selection_new(problem, o->kind->moving, &analysis->selection));
     KS_TRY(ks_null_space_new(problem, o->kind, analysis->selection, &analysis->space));
     subject->dimension = analysis->selection->n;

@@ -29,7 +29,7 @@ static ks_status add_claim(const struct ks_options *a, const struct ks_subject *
                                          .critic = problem->critic,
                                          .layer = problem->layer,
                                          .single = a->single,
-                                         .minibatches = problem->minibatches + problem->elsewhere,
+                                         .minibatches = ks_problem_minibatches(problem),
                                          .normals = subject->normals,
                                          .summary = summary};
     char *claim = NULL;
@@ -50,8 +50,7 @@ static ks_status add_loss(const struct ks_subject *subject, struct ks_attributes
     KS_TRY(ks_attribute_add_string(list, "batchnorm", problem->evaluation ? "eval" : "train"));
     KS_TRY(ks_attribute_add_number(list, "weight_decay", problem->weight_decay));
     KS_TRY(ks_attribute_add_number(list, "scale", problem->scale));
-    KS_TRY(ks_attribute_add_integer(list, "batches",
-                                    (int64_t)(problem->minibatches + problem->elsewhere)));
+    KS_TRY(ks_attribute_add_integer(list, "batches", (int64_t)ks_problem_minibatches(problem)));
     return KS_OK;
 }
 

@@ -116,8 +116,8 @@ static void cut(const struct pass *p, size_t n, bool decays, struct share *s)
     s->problem = *p->problem;
     s->problem.checkpoint = &s->checkpoint;
     s->problem.minibatches = 1;
-    s->problem.elsewhere += p->problem->minibatches - 1;
-    s->problem.follower = !decays;
+    s->problem.other_minibatches += p->problem->minibatches - 1;
+    s->problem.omits_decay = !decays;
 }
 
 static ks_status make_operator(const struct pass *p, struct share *s)
@@ -159,7 +159,7 @@ static ks_status add_vector(struct pass *p, size_t first, size_t shares, size_t 
         keep_status(&p->share[t], ks_operator_apply(p->share[t].a, v, p->share[t].out));
     KS_TRY(first_failure(p, shares));
     for (size_t t = 0; t < shares; t++) {
-        all = (double)(p->problem->minibatches + p->problem->elsewhere);
+        all = (double)ks_problem_minibatches(p->problem);
         p->part[k][first + t] = all * cblas_ddot(n, v, 1, p->share[t].out, 1) / square;
         cblas_daxpy(n, 1, p->share[t].out, 1, p->image[k], 1);
     }
@@ -190,7 +190,7 @@ static ks_status add_decay(struct pass *p)
 {
     struct share *s = &p->share[0];
 
-    if (p->problem->weight_decay == 0 || p->problem->follower)
+    if (p->problem->weight_decay == 0 || p->problem->omits_decay)
         return KS_OK;
     for (int with = 0; with < 2; with++) {
         cut(p, 0, with == 1, s);
@@ -222,7 +222,7 @@ static double distance(size_t n, const double *a, double c, const double *b, dou
 /* The standard error of the mean of all minibatches' quotients. */
 static double find_data_se(const struct pass *p, const double *part)
 {
-    double n = (double)(p->problem->minibatches + p->problem->elsewhere), mean = 0, square = 0;
+    double n = (double)ks_problem_minibatches(p->problem), mean = 0, square = 0;
 
     for (size_t i = 0; i < p->minibatches; i++)
         mean += part[i] / n;
