@@ -182,7 +182,7 @@ static const struct ks_library libraries[] = {
 static const struct ks_program program = {
     .name = "kappascope-analyze",
     .synopsis = "[OPTION...] CHECKPOINT...",
-    .summary = "measures the curvature of a critic's loss",
+    .description = "measures the curvature of a critic's loss",
     .details = "DESCRIPTION\n"
                "  Writes CHECKPOINT.spectrum.h5 for each CHECKPOINT.h5 and prints a summary. With "
                "--name NAME it\n"

@@ -20,7 +20,7 @@ static const struct ks_program program = {
     .libraries = libraries,
     .name = "kappascope-plot",
     .synopsis = "[OPTION...] DIR",
-    .summary = "figures (PNG, PDF), tables (CSV) and a page (HTML) from a study's folder",
+    .description = "figures (PNG, PDF), tables (CSV) and a page (HTML) from a study's folder",
     .details =
         "DIR is what kappascope study wrote, done or not: an architecture whose runs are not\n"
         "all there is left out with a warning. Writes DIR/tables, DIR/figures and\n"

@@ -51,7 +51,7 @@ static const struct ks_program program = {
     .libraries = libraries,
     .name = "kappascope-study",
     .synopsis = "[OPTION...] FILE.study|NAME",
-    .summary = "train, analyze and plot a whole study",
+    .description = "train, analyze and plot a whole study",
     .details =
         "FILE.study is INI: [study] env, architectures, seeds, steps, stop, missing, grid; "
         "[train]\n"

@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     struct ks_program program = {
         .name = "kappascope-train",
         .synopsis = "--env NAME --arch NAME|FILE.arch --out DIR [OPTION...]",
-        .summary = "train an agent and write checkpoints of its critics",
+        .description = "train an agent and write checkpoints of its critics",
         .details = details,
         .libraries = libraries,
         .options = table,

@@ -11,7 +11,7 @@
 
 static void print_help(const struct ks_program *program, poptContext context)
 {
-    printf("NAME\n  %s - %s\n\nSYNOPSIS\n", program->name, program->summary);
+    printf("NAME\n  %s - %s\n\nSYNOPSIS\n", program->name, program->description);
     poptPrintHelp(context, stdout, 0); /* starts with "Usage: NAME SYNOPSIS" */
     printf("\n%s", program->details ? program->details : "");
     printf("\nEXIT STATUS\n"

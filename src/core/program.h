@@ -17,7 +17,7 @@ struct ks_library {
 struct ks_program {
     const char *name;                   /* "kappascope-train"                                  */
     const char *synopsis;               /* its arguments, "[OPTION...] CHECKPOINT..."          */
-    const char *summary;                /* one sentence                                        */
+    const char *description;            /* one sentence                                        */
     const char *details;                /* printed below the options in --help: text, examples */
     const struct ks_library *libraries; /* that --version names beside BLAS; ends in {NULL} */
     const struct poptOption *options; /* the table, POPT_TABLEEND at its end; --help, --version and
