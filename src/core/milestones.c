@@ -26,8 +26,8 @@ static size_t insert(size_t *list, size_t n, size_t step)
     return n + 1;
 }
 
-size_t ks_checkpoint_steps(size_t steps, size_t checkpoints, size_t random_steps,
-                           size_t action_repeat, size_t *env_steps)
+size_t ks_milestones_checkpoints(size_t steps, size_t checkpoints, size_t random_steps,
+                                 size_t action_repeat, size_t *env_steps)
 {
     size_t n = 0, first_update = random_steps * action_repeat;
 
@@ -39,8 +39,8 @@ size_t ks_checkpoint_steps(size_t steps, size_t checkpoints, size_t random_steps
     return n;
 }
 
-size_t ks_evaluation_steps(size_t steps, size_t evaluations, size_t action_repeat,
-                           size_t *env_steps)
+size_t ks_milestones_evaluations(size_t steps, size_t evaluations, size_t action_repeat,
+                                 size_t *env_steps)
 {
     size_t n = 0;
 

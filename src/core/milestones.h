@@ -14,13 +14,13 @@
  * the first update, at random_steps action_repeat (`random_steps` counts agent steps), unless the
  * run ends before it. Sets env_steps [checkpoints + 1], ascending and distinct; returns how many
  * there are. */
-size_t ks_checkpoint_steps(size_t steps, size_t checkpoints, size_t random_steps,
-                           size_t action_repeat, size_t *env_steps);
+size_t ks_milestones_checkpoints(size_t steps, size_t checkpoints, size_t random_steps,
+                                 size_t action_repeat, size_t *env_steps);
 
 /* Evaluations: at the start, then `evaluations` times evenly as above, the last one at the end.
  * Sets env_steps [evaluations + 1], ascending and distinct; returns how many there are. */
-size_t ks_evaluation_steps(size_t steps, size_t evaluations, size_t action_repeat,
-                           size_t *env_steps);
+size_t ks_milestones_evaluations(size_t steps, size_t evaluations, size_t action_repeat,
+                                 size_t *env_steps);
 
 /* The name of the checkpoint of an environment step, "step_000050000.h5", into name[32]. */
 void ks_checkpoint_name(size_t env_step, char name[32]);

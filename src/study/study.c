@@ -70,10 +70,10 @@ static ks_status derive(struct ks_study *s)
     s->first_update = set->random_steps * set->action_repeat;
     KS_TRY(ks_alloc(set->checkpoints + 1, sizeof *s->checkpoint, &s->checkpoint));
     KS_TRY(ks_alloc(set->evaluations + 1, sizeof *s->evaluation, &s->evaluation));
-    s->n_checkpoints = ks_checkpoint_steps(s->steps, set->checkpoints, set->random_steps,
-                                           set->action_repeat, s->checkpoint);
-    s->n_evaluations = ks_evaluation_steps(s->steps, set->evaluations, set->action_repeat,
-                                           s->evaluation);
+    s->n_checkpoints = ks_milestones_checkpoints(s->steps, set->checkpoints, set->random_steps,
+                                                 set->action_repeat, s->checkpoint);
+    s->n_evaluations = ks_milestones_evaluations(s->steps, set->evaluations, set->action_repeat,
+                                                 s->evaluation);
     return apply_stop(s);
 }
 

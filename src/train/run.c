@@ -119,9 +119,10 @@ static ks_status new_schedules(struct ks_run *r)
 
     KS_TRY(ks_alloc(s->evaluations + 1, sizeof *r->evaluations.step, &r->evaluations.step));
     KS_TRY(ks_alloc(s->checkpoints + 1, sizeof *r->checkpoints.step, &r->checkpoints.step));
-    r->evaluations.n = ks_evaluation_steps(o->steps, s->evaluations, repeat, r->evaluations.step);
-    r->checkpoints.n = ks_checkpoint_steps(o->steps, s->checkpoints, s->random_steps, repeat,
-                                           r->checkpoints.step);
+    r->evaluations.n = ks_milestones_evaluations(o->steps, s->evaluations, repeat,
+                                                 r->evaluations.step);
+    r->checkpoints.n = ks_milestones_checkpoints(o->steps, s->checkpoints, s->random_steps, repeat,
+                                                 r->checkpoints.step);
     r->end = (o->stop_at + repeat - 1) / repeat * repeat;
     if (o->stop_at == 0 || r->end > all)
         r->end = all;
