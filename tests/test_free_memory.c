@@ -70,7 +70,7 @@ static void test_own_limits(void **state)
                                    "Max data size          unlimited   unlimited   bytes\n"
                                    "Max address space      unlimited   unlimited   bytes\n");
     assert_free(8192000);
-    assert_true(isinf(ks_memory_limits_leave(tree)));
+    assert_true(isinf(ks_memory_left_by_limits(tree)));
     tree_write("proc/self/limits", "Max data size          unlimited   unlimited   bytes\n"
                                    "Max address space      5120000   unlimited   bytes\n");
     assert_free(3072000);

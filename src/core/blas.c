@@ -123,7 +123,7 @@ static ks_status refuse(size_t threads, size_t size)
 {
     bool data = !is_limited(RLIMIT_AS);
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
-    double need = (double)threads * (double)size, left = ks_memory_limits_leave("");
+    double need = (double)threads * (double)size, left = ks_memory_left_by_limits("");
 
     getrlimit(data ? RLIMIT_DATA : RLIMIT_AS, &limit);
     if (isinf(left))

@@ -85,7 +85,7 @@ static double left_by_groups(const char *root)
 
 /* The kernel compares the limit of the address space with VmSize, that of data with VmData: what is
  * mapped counts, whether it is used or not. */
-double ks_memory_limits_leave(const char *root)
+double ks_memory_left_by_limits(const char *root)
 {
     static const struct {
         const char *limit, *used;
@@ -112,5 +112,5 @@ size_t ks_memory_free(const char *root, size_t sharing)
     if (read_number(folder, "meminfo", "MemAvailable:", &kilobytes))
         bytes = 1024 * kilobytes;
     bytes = fmin(bytes, left_by_groups(root)) / (double)sharing;
-    return (size_t)fmin(bytes, ks_memory_limits_leave(root));
+    return (size_t)fmin(bytes, ks_memory_left_by_limits(root));
 }

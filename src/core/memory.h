@@ -34,7 +34,7 @@ void ks_alloc_freed_since(size_t before);
  * tests the folder in which /proc and /sys are looked for. */
 size_t ks_memory_free(const char *root, size_t sharing);
 /* Bytes of address space that this process's own limits leave; INFINITY where it has none. */
-double ks_memory_limits_leave(const char *root);
+double ks_memory_left_by_limits(const char *root);
 
 /* For tests: makes the n-th call of ks_alloc from now on fail, once; 0 switches that off. */
 void ks_alloc_fail_at(size_t n);

@@ -29,7 +29,7 @@ ks_status ks_physics_try(void (*work)(void *argument), void *argument, const cha
     pid_t child;
     int null;
 
-    if (isinf(ks_memory_limits_leave("")))
+    if (isinf(ks_memory_left_by_limits("")))
         return KS_OK;
     child = fork();
     if (child == 0) {
@@ -51,7 +51,7 @@ bool ks_physics_lacks_memory(const char *words)
 
 ks_status ks_physics_no_memory(const char *what, const char *words)
 {
-    double left = ks_memory_limits_leave("");
+    double left = ks_memory_left_by_limits("");
 
     if (isinf(left))
         return ks_fail(KS_MEMORY, "%s: MuJoCo is out of memory: %s", what, words);
