@@ -8,7 +8,7 @@ static size_t padded(size_t n)
     return (n + 15) / 16 * 16;
 }
 
-size_t KS(places_opening)(const struct ks_arch *arch, size_t i, size_t c)
+size_t KS(layout_container)(const struct ks_arch *arch, size_t i, size_t c)
 {
     for (c = c > i ? c : i + 1; c < arch->n_layers; c++)
         if (arch->layer[c].body == i)
@@ -18,7 +18,7 @@ size_t KS(places_opening)(const struct ks_arch *arch, size_t i, size_t c)
 
 static bool opens(const struct ks_arch *arch, size_t i)
 {
-    return KS(places_opening)(arch, i, 0) < arch->n_layers;
+    return KS(layout_container)(arch, i, 0) < arch->n_layers;
 }
 
 /* Containers around the place where layer i stands. */
@@ -37,8 +37,8 @@ static bool is_read(const struct ks_arch *arch, size_t i)
 {
     bool read = i + 1 == arch->n_layers || (arch->layer[i + 1].uses & KS_USES_X) != 0;
 
-    for (size_t c = KS(places_opening)(arch, i + 1, 0); c < arch->n_layers;
-         c = KS(places_opening)(arch, i + 1, c + 1))
+    for (size_t c = KS(layout_container)(arch, i + 1, 0); c < arch->n_layers;
+         c = KS(layout_container)(arch, i + 1, c + 1))
         read = read || (arch->layer[c].uses & KS_USES_SKIP) != 0;
     return read;
 }
@@ -58,8 +58,8 @@ static void find_invariant(struct ks_net *net)
             invariant = true;
         else if (sums != KS_SUMS_COLUMNS && sums != KS_SUMS_LINEAR && sums != KS_SUMS_COPIED)
             invariant = false;
-        for (size_t c = KS(places_opening)(arch, i, 0); c < arch->n_layers;
-             c = KS(places_opening)(arch, i, c + 1))
+        for (size_t c = KS(layout_container)(arch, i, 0); c < arch->n_layers;
+             c = KS(layout_container)(arch, i, c + 1))
             invariant = invariant && net->at[c].invariant &&
                         arch->layer[c].kind->sums == KS_SUMS_COPIED;
     }
@@ -150,7 +150,7 @@ static void place_layer(struct ks_net *net, size_t i)
  * of open containers. */
 enum { FIXED = 4 };
 
-void KS(places_lay_out)(struct ks_net *net)
+void KS(layout_fill)(struct ks_net *net)
 {
     const struct ks_arch *arch = net->arch;
     size_t one = scratch_array(net), deepest = 0;

@@ -5,10 +5,10 @@
 #include "net/net.h"
 
 /* Fills net->at and the sizes of the blocks, from arch, rows and out_rows. */
-void KS(places_lay_out)(struct ks_net *net);
+void KS(layout_fill)(struct ks_net *net);
 
 /* The next container, from index c on, whose body starts at layer i (whose input must then be
  * preserved); n_layers if none. */
-size_t KS(places_opening)(const struct ks_arch *arch, size_t i, size_t c);
+size_t KS(layout_container)(const struct ks_arch *arch, size_t i, size_t c);
 
 #endif

@@ -21,7 +21,7 @@ ks_status KS(net_new)(const struct ks_arch *arch, size_t rows, size_t out_rows, 
     n->out_rows = out_rows;
     n->evaluation = evaluation;
     KS_GO(ks_alloc(arch->n_layers, sizeof *n->at, &n->at));
-    KS(places_lay_out)(n);
+    KS(layout_fill)(n);
     *net = n;
     return KS_OK;
 done:
@@ -133,8 +133,8 @@ void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *b)
         l->kind->backward(l, &p);
         if (i + 1 == arch->n_layers && p.x_bar)
             clear_other_rows(net, l->in, p.x_bar);
-        for (size_t c = KS(places_opening)(arch, i, 0); c < arch->n_layers && p.x_bar;
-             c = KS(places_opening)(arch, i, c + 1))
+        for (size_t c = KS(layout_container)(arch, i, 0); c < arch->n_layers && p.x_bar;
+             c = KS(layout_container)(arch, i, c + 1))
             add_skip(net->rows * l->in, b->adjoint + net->at[c].skip_bar, p.x_bar);
     }
 }
@@ -219,8 +219,8 @@ void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tang
             return;
         if (i + 1 == arch->n_layers)
             clear_other_rows(net, l->in, p.x_bar_dot);
-        for (size_t c = KS(places_opening)(arch, i, 0); c < arch->n_layers;
-             c = KS(places_opening)(arch, i, c + 1))
+        for (size_t c = KS(layout_container)(arch, i, 0); c < arch->n_layers;
+             c = KS(layout_container)(arch, i, c + 1))
             add_skip(net->rows * l->in, scratch + net->at[c].skip_bar_dot, p.x_bar_dot);
         bar_dot = own = p.x_bar_dot;
     }
