@@ -317,10 +317,41 @@ static int serve_peer(const char *command, const char *path)
     return ks_exit_status(status);
 }
 
+/* What an analysis reads: the same numbers, without those that the loss does not depend on. A
+ * broken actor does not matter. */
+static void test_loss_parts(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct ks_checkpoint *written = make_full(), *read;
+    const size_t p = written->critic.ensemble * written->critic.arch->parameters;
+    double bytes;
+    hid_t file;
+
+    (void)state;
+    assert_ok(ks_checkpoint_write(path, written, false));
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0);
+    assert_true(H5Adelete_by_name(file, "/actor", "arch", H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(file) >= 0);
+    assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT, "/actor");
+    assert_ok(ks_checkpoint_measure(path, &bytes));
+    assert_ok(ks_checkpoint_read_loss(path, &read));
+    assert_null(read->adam_m);
+    assert_null(read->actor.text);
+    assert_null(read->target_critic.text);
+    assert_int_equal(read->settings.n, 0);
+    assert_int_equal(read->adam_step, written->adam_step);
+    assert_memory_equal(read->adam_v, written->adam_v, p * sizeof *read->adam_v);
+    assert_memory_equal(read->critic.w, written->critic.w, p * sizeof *read->critic.w);
+    ks_checkpoint_free(read);
+    ks_checkpoint_free(written);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_round_trip, scratch_clean),
+        cmocka_unit_test_teardown(test_loss_parts, scratch_clean),
         cmocka_unit_test_teardown(test_deterministic, scratch_clean),
         cmocka_unit_test_teardown(test_truncated, scratch_clean),
         cmocka_unit_test_teardown(test_flipped_bytes, scratch_clean),

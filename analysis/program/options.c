@@ -78,7 +78,7 @@ static ks_status read_checkpoint(const struct ks_options *o, struct ks_analysis 
 
     KS_TRY(ks_checkpoint_measure(analysis->path, &bytes));
     KS_TRY(ks_budget_check(o, analysis->world, analysis->path, bytes));
-    KS_TRY(ks_checkpoint_read(analysis->path, &analysis->checkpoint));
+    KS_TRY(ks_checkpoint_read_loss(analysis->path, &analysis->checkpoint));
     *batches = o->batches > 0 ? o->batches : analysis->checkpoint->minibatches;
     if (*batches > analysis->checkpoint->minibatches)
         return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", analysis->path,

@@ -49,13 +49,17 @@ struct ks_checkpoint {
  * with KS_FORMAT or KS_IO and a message that names the file, the object, what was expected and what
  * was found. The caller frees with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
+/* The same for the parts that the critic's loss and its operators depend on: /critic, /batch,
+ * /optimizer without Adam's first moment, and the root attributes. The other groups are not read;
+ * their fields are NULL or 0. */
+ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **checkpoint);
 /* Writes; the file appears whole or not at all (temporary name, flush, fsync, rename, fsync of the
  * folder). Chunked, shuffled, compressed, with Fletcher-32 checksums; float32 if `single`. */
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint,
                               bool single);
-/* The bytes of memory that reading it takes, arrays alone, by its shapes: nothing of that size is
- * allocated, so a small file that claims large datasets can be refused. Fails as
- * ks_checkpoint_read does, but for what is in the arrays. */
+/* The bytes of memory that the arrays of ks_checkpoint_read_loss take, by their shapes. No array is
+ * allocated or read, so a small file that claims huge datasets can be refused. Fails as
+ * ks_checkpoint_read_loss does, except for the arrays' contents. */
 ks_status ks_checkpoint_measure(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */

@@ -193,7 +193,7 @@ static ks_status read_constant(const struct ks_h5 *h5, const char *name, double 
     return KS_OK;
 }
 
-static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
+static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_checkpoint *c)
 {
     bool m, v;
 
@@ -206,7 +206,7 @@ static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
     KS_TRY(read_constant(h5, "beta1", 1, &c->adam.beta1));
     KS_TRY(read_constant(h5, "beta2", 1, &c->adam.beta2));
     KS_TRY(read_constant(h5, "eps", INFINITY, &c->adam.eps));
-    if (m)
+    if (m && all)
         KS_TRY(ks_parameters_read(h5, "/optimizer/m", &c->critic, &c->adam_m));
     if (!v)
         return KS_OK;
@@ -279,6 +279,7 @@ static ks_status read_list(const struct ks_h5 *h5, const char *group,
     return there ? ks_h5_read_attributes(h5, group, attributes) : KS_OK;
 }
 
+/* The groups that the training engine adds and the loss does not depend on. */
 static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
     bool target, actor;
@@ -290,23 +291,23 @@ static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint
     KS_TRY(ks_h5_has(h5, "/actor", &actor));
     if (actor)
         KS_TRY(read_actor(h5, c));
-    KS_TRY(read_optimizer(h5, c));
     KS_TRY(read_list(h5, "/metrics", &c->metrics));
     return read_list(h5, "/settings", &c->settings);
 }
 
-static ks_status read_all(const struct ks_h5 *h5, struct ks_checkpoint *c)
+static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpoint *c)
 {
     struct ks_h5_shape input;
 
     KS_TRY(read_attributes(h5, c));
     KS_TRY(read_critic(h5, c, &input));
     KS_TRY(read_batch(h5, c, &input));
-    return read_engine_groups(h5, c);
+    KS_TRY(read_optimizer(h5, all, c));
+    return all ? read_engine_groups(h5, c) : KS_OK;
 }
 
-/* `claimed` as in struct ks_h5. */
-static ks_status read_file(const char *path, double *claimed, struct ks_checkpoint **out)
+/* `claimed` as in struct ks_h5; without `all`, what ks_checkpoint_read_loss reads. */
+static ks_status read_file(const char *path, bool all, double *claimed, struct ks_checkpoint **out)
 {
     ks_status status = KS_OK;
     struct ks_checkpoint *c = NULL;
@@ -316,7 +317,7 @@ static ks_status read_file(const char *path, double *claimed, struct ks_checkpoi
     KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
     h5->claimed = claimed;
     KS_GO(ks_alloc(1, sizeof *c, &c));
-    KS_GO(read_all(h5, c));
+    KS_GO(read_groups(h5, all, c));
     *out = c, c = NULL;
 done:
     ks_checkpoint_free(c);
@@ -326,7 +327,12 @@ done:
 
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **out)
 {
-    return read_file(path, NULL, out);
+    return read_file(path, true, NULL, out);
+}
+
+ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **out)
+{
+    return read_file(path, false, NULL, out);
 }
 
 ks_status ks_checkpoint_measure(const char *path, double *bytes)
@@ -335,7 +341,7 @@ ks_status ks_checkpoint_measure(const char *path, double *bytes)
     ks_status status;
 
     *bytes = 0;
-    status = read_file(path, bytes, &c);
+    status = read_file(path, false, bytes, &c);
     ks_checkpoint_free(c);
     return status;
 }
