@@ -179,7 +179,7 @@ static ks_status name_culprit(const struct ks_options *o, const char *path, ks_s
 static const struct ks_library libraries[] = {
     {"HDF5", ks_h5_version}, {"jansson", jansson_version_str}, {NULL, NULL}};
 
-static const struct ks_program program = {
+static const struct ks_program description = {
     .name = "kappascope-analyze",
     .synopsis = "[OPTION...] CHECKPOINT...",
     .description = "measures the curvature of a critic's loss",
@@ -194,7 +194,6 @@ static const struct ks_program program = {
                "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
                "  kappascope analyze --apply v.h5 --output hv.h5 step_000050000.h5\n",
     .libraries = libraries,
-    .options = ks_options_table,
 };
 
 /* Analyzes all checkpoints; one that fails has its line and the others go on. Returns the worst
@@ -220,7 +219,7 @@ static int analyze_all(const struct ks_options *o, const struct ks_team *world,
             continue;
         status = name_culprit(o, arguments->rest[i], status);
         if (ks_analysis_leads(&analysis))
-            ks_say("%s: %s", program.name, ks_error_text());
+            ks_say("%s: %s", description.name, ks_error_text());
         if (ks_exit_status(status) > worst)
             worst = ks_exit_status(status);
     }
@@ -256,7 +255,8 @@ static struct ks_report new_report(const struct ks_options *o, const struct ks_a
 }
 
 /* Does what was asked for, on all processes; *worst: the exit status of the worst checkpoint. */
-static ks_status run(const struct ks_arguments *arguments, const struct ks_team *world, int *worst)
+static ks_status run(const struct ks_options_given *given, const struct ks_arguments *arguments,
+                     const struct ks_team *world, int *worst)
 {
     ks_status status = KS_OK;
     struct ks_options o;
@@ -264,7 +264,7 @@ static ks_status run(const struct ks_arguments *arguments, const struct ks_team 
     char **outputs = NULL;
     bool writes;
 
-    KS_GO(ks_options_read(&o));
+    KS_GO(ks_options_read(given, &o));
     KS_GO(ks_team_agree(world, check_arguments(&o, arguments)));
     report = new_report(&o, arguments);
     writes = !o.apply && !o.gradient && world->rank == 0;
@@ -282,11 +282,16 @@ done:
 int main(int argc, char **argv)
 {
     ks_status status = KS_OK;
+    struct ks_options_given given = {.json = 0};
+    struct poptOption table[KS_OPTIONS_TABLE];
+    struct ks_program program = description;
     struct ks_arguments arguments = {0};
     struct ks_team world = {0};
     int worst = 0, end;
     bool speaks;
 
+    ks_options_table(&given, table);
+    program.options = table;
     ks_program_begin(argv); /* may start the program anew: before MPI */
     KS_GO(ks_team_start(&world));
     if (world.rank > 0 &&
@@ -295,10 +300,11 @@ int main(int argc, char **argv)
     KS_GO(ks_team_agree(&world, status));
     KS_GO(ks_program_start(&program, argc, argv, &arguments));
     if (!arguments.done)
-        status = run(&arguments, &world, &worst);
+        status = run(&given, &arguments, &world, &worst);
 done:
     speaks = world.rank == 0; /* a launcher ends all processes with the first that fails */
     end = ks_program_end(&program, &arguments, speaks ? status : KS_OK);
+    ks_options_clear(&given);
     ks_team_end(&world);
     return !speaks ? 0 : end > worst ? end : worst;
 }

@@ -13,6 +13,7 @@
 #include "program/layers.h"
 #include "program/monitor.h"
 #include "program/options.h"
+#include "program/subject.h"
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
 

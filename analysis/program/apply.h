@@ -10,6 +10,7 @@
 #include "operators/team.h"
 #include "program/monitor.h"
 #include "program/options.h"
+#include "program/subject.h"
 
 /* Counts the vectors of --apply into subject->vectors, before there is an operator. */
 ks_status ks_apply_count(const struct ks_options *analysis, const struct ks_team *team,

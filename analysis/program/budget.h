@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "operators/team.h"
 #include "program/options.h"
+#include "program/subject.h"
 
 /* In bytes. */
 struct ks_budget {

@@ -1,201 +1,274 @@
-/* The first stages of an analysis: checkpoint, problem, operator. */
-#include "program/analysis.h"
+/* From the words of a command line to checked options: every refusal names the option, what was
+ * expected and what was found. */
+#include "program/options_table.h"
 
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "core/memory.h"
-#include "core/say.h"
-#include "lanczos/slq.h"
-#include "operators/primal.h"
-#include "program/distribute.h"
-#include "program/outputs.h"
-#include "program/provenance.h"
+#include "core/number.h"
 
-void ks_analysis_clear_block(struct ks_analysis *analysis)
+/* An integer in [low, high]. This and the functions below leave *value as it is where the option is
+ * absent (`text` is NULL), unless they say otherwise. */
+static ks_status integer(const char *name, const char *text, uint64_t low, uint64_t high,
+                         uint64_t *value)
 {
-    ks_monitor_end(&analysis->watch);
-    ks_spectrum_free(analysis->spectrum);
-    free(analysis->gradient);
-    ks_certificates_clear(&analysis->certificates);
-    ks_null_basis_free(analysis->basis);
-    ks_null_clear(&analysis->null);
-    ks_null_space_free(analysis->space);
-    ks_operator_free(analysis->a);
-    ks_selection_free(analysis->selection);
-    analysis->spectrum = NULL, analysis->gradient = NULL, analysis->basis = NULL,
-    analysis->space = NULL;
-    analysis->a = NULL, analysis->selection = NULL;
-    analysis->certificates = (struct ks_certificates){.n = 0};
-    analysis->null = (struct ks_null){.dimension = 0};
-}
-
-void ks_analysis_clear(struct ks_analysis *analysis)
-{
-    ks_analysis_clear_block(analysis);
-    ks_operator_free(analysis->whole);
-    free(analysis->rows);
-    free(analysis->stem);
-    free(analysis->key);
-    ks_checkpoint_free(analysis->checkpoint);
-    ks_team_leave(&analysis->team);
-}
-
-bool ks_analysis_leads(const struct ks_analysis *analysis)
-{
-    return ks_team_rank(analysis->world) == 0;
-}
-
-/* Leaves the targets that were asked for in the place of /batch/target's. */
-static ks_status choose_targets(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    struct ks_checkpoint *c = analysis->checkpoint;
-
-    if (o->rewards == KS_REWARDS_RAW && !c->target_raw)
-        return ks_fail(KS_FORMAT,
-                       "%s: --rewards raw: expected the dataset /batch/target_raw, found none",
-                       analysis->path);
-    analysis->subject.raw = o->rewards != KS_REWARDS_NORMALIZED && c->target_raw;
-    if (analysis->subject.raw) {
-        free(c->target);
-        c->target = c->target_raw;
-    } else {
-        free(c->target_raw);
-    }
-    c->target_raw = NULL;
-    if (o->compat && !analysis->subject.raw && !analysis->quiet)
-        ks_say("%s: --compat xqc: there is no /batch/target_raw with targets from raw rewards: "
-               "those of /batch/target, from normalized rewards, are used instead",
-               analysis->path);
-    return KS_OK;
-}
-
-static ks_status read_checkpoint(const struct ks_options *o, struct ks_analysis *analysis,
-                                 size_t *batches)
-{
-    double bytes;
-
-    KS_TRY(ks_checkpoint_measure(analysis->path, &bytes));
-    KS_TRY(ks_budget_check(o, analysis->world, analysis->path, bytes));
-    KS_TRY(ks_checkpoint_read_loss(analysis->path, &analysis->checkpoint));
-    *batches = o->batches > 0 ? o->batches : analysis->checkpoint->minibatches;
-    if (*batches > analysis->checkpoint->minibatches)
-        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", analysis->path,
-                       analysis->checkpoint->minibatches, o->batches);
-    KS_TRY(choose_targets(o, analysis));
-    return ks_sha256_file(analysis->path, analysis->subject.digest);
-}
-
-ks_status ks_analysis_read(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    bool takes_steps = !o->exact && !o->apply && !o->gradient;
-    size_t batches = 0, size = (size_t)ks_team_size(analysis->world);
-
-    analysis->subject = (struct ks_subject){.path = analysis->path, .budget = &analysis->budget};
-    KS_TRY(ks_team_agree(analysis->world, ks_analysis_leads(analysis)
-                                              ? read_checkpoint(o, analysis, &batches)
-                                              : KS_OK));
-    ks_team_broadcast(analysis->world, 0, sizeof batches, &batches);
-    ks_team_broadcast(analysis->world, 0, sizeof analysis->subject.digest,
-                      analysis->subject.digest);
-    ks_team_broadcast(analysis->world, 0, sizeof analysis->subject.raw, &analysis->subject.raw);
-    analysis->groups = ks_distribute_groups(size, takes_steps ? o->probes + o->gradient_probe : 1,
-                                            batches);
-    KS_TRY(ks_team_split(
-        analysis->world,
-        ks_slq_group(analysis->world, ks_team_rank(analysis->world), analysis->groups),
-        &analysis->team));
-    KS_TRY(
-        ks_distribute_checkpoint(analysis->world, &analysis->team, batches, &analysis->checkpoint));
-    analysis->subject.processes = ks_team_size(&analysis->team);
-    analysis->subject.problem.minibatches = size > 1 ? analysis->checkpoint->minibatches : batches;
-    analysis->subject.problem.other_minibatches = batches - analysis->subject.problem.minibatches;
-    return KS_OK;
-}
-
-ks_status ks_analysis_pose(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    struct ks_subject *subject = &analysis->subject;
-    struct ks_problem *problem = &subject->problem;
-
-    problem->checkpoint = analysis->checkpoint;
-    problem->omits_decay = ks_team_rank(&analysis->team) > 0;
-    problem->evaluation = o->evaluation;
-    problem->weight_decay = o->weight_decay;
-    problem->scale = o->scale;
-    problem->critic = o->critic;
-    problem->layer = o->layer;
-    if (o->compat) /* the published product is divided by N twice */
-        problem->scale /= (double)ks_problem_minibatches(problem);
-    KS_TRY(ks_selection_new(problem, o->kind->moving, &analysis->selection));
-    KS_TRY(ks_null_space_new(problem, o->kind, analysis->selection, &analysis->space));
-    subject->dimension = analysis->selection->n;
-    subject->normals = analysis->space->normals;
-    if (o->exact && subject->dimension > KS_EXACT_LIMIT)
+    if (text && !ks_parse_integer(text, low, high, value))
         return ks_fail(KS_USAGE,
-                       "%s: --exact: expected at most %d parameters, found %zu; without it "
-                       "the spectrum is estimated",
-                       analysis->path, KS_EXACT_LIMIT, subject->dimension);
+                       "--%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'",
+                       name, low, high, text);
     return KS_OK;
 }
 
-ks_status ks_analysis_block(const struct ks_options *o, struct ks_analysis *analysis)
+static ks_status size(const char *name, const char *text, size_t high, size_t *value)
 {
-    struct ks_operator *shared = NULL, *block = NULL;
+    uint64_t number = *value;
 
-    if (!analysis->whole)
-        KS_TRY((o->single ? o->kind->new_f32 : o->kind->new_f64)(&analysis->subject.problem,
-                                                                 &analysis->whole));
-    KS_TRY(ks_operator_share(analysis->whole, &shared));
-    KS_TRY(ks_block_new(shared, analysis->selection, &block));
-    return ks_team_operator_new(block, &analysis->team, &analysis->a);
-}
-
-/* The operator, ready for products within what the budget leaves to it. `start`: ks_alloc_total()
- * before the checkpoint was read. */
-ks_status ks_analysis_prepare(const struct ks_options *o, size_t start,
-                              struct ks_analysis *analysis)
-{
-    struct ks_budget *budget = &analysis->budget;
-    size_t probes = (o->probes + o->gradient_probe + analysis->groups - 1) / analysis->groups;
-    size_t n = analysis->subject.dimension;
-    double least;
-
-    KS_TRY(ks_team_agree(analysis->world,
-                         ks_primal_bytes(&analysis->subject.problem, o->single, &least)));
-    budget->fixed = ks_alloc_total() - start + (size_t)fmin(least, 0x1p62);
-    KS_TRY(ks_budget_divide(o, analysis->world, &analysis->team, &analysis->subject,
-                            budget)); /* may refuse */
-    KS_TRY(ks_team_agree(analysis->world, ks_analysis_block(o, analysis)));
-    budget->fixed = ks_alloc_total() - start;
-    KS_TRY(ks_budget_divide(o, analysis->world, &analysis->team, &analysis->subject, budget));
-    if (o->layers) /* `whole` stays while a layer's bounds are certified: half of it is for those */
-        budget->kept /= 2;
-    analysis->watch = (struct ks_monitor){.checkpoint = analysis->path,
-                                          .dimension = n,
-                                          .products = (o->exact ? n : o->order * probes) +
-                                                      ks_null_products(analysis->space),
-                                          .before = ks_null_products(analysis->space),
-                                          .probes = o->probes,
-                                          .order = o->order,
-                                          .groups = analysis->groups,
-                                          .budget = budget,
-                                          .quiet = analysis->quiet};
-    start = ks_alloc_total();
-    KS_TRY(ks_team_agree(analysis->world, ks_operator_prepare(analysis->a, budget->kept)));
-    budget->kept = ks_alloc_total() - start;
+    KS_TRY(integer(name, text, 1, high, &number));
+    *value = (size_t)number;
     return KS_OK;
 }
 
-ks_status ks_analysis_name_basis(const struct ks_options *o, struct ks_analysis *analysis)
+/* An integer from 0; *value is -1 where the option is absent. */
+static ks_status number_or_all(const char *name, const char *text, int *value)
 {
-    if (!o->keep_basis)
+    uint64_t number = 0;
+
+    KS_TRY(integer(name, text, 0, INT32_MAX, &number));
+    *value = text ? (int)number : -1;
+    return KS_OK;
+}
+
+static ks_status real_number(const char *name, const char *text, const char *expected,
+                             double *value)
+{
+    if (text && !ks_parse_number(text, -DBL_MAX, DBL_MAX, value))
+        return ks_fail(KS_USAGE, "--%s: expected %s, found '%s'", name, expected, text);
+    return KS_OK;
+}
+
+/* "512M": an integer and a suffix, powers of 1024. */
+static ks_status bytes(const char *name, const char *text, size_t *value)
+{
+    static const char suffixes[] = "KMGT";
+    const char *suffix;
+    char *end;
+    unsigned long long number, unit = 1;
+
+    if (!text)
         return KS_OK;
-    KS_TRY(ks_team_agree(analysis->world, ks_analysis_leads(analysis)
-                                              ? ks_output_stem(analysis->output, &analysis->stem)
-                                              : KS_OK));
-    KS_TRY(ks_team_broadcast_string(analysis->world, &analysis->stem));
-    return ks_team_agree(analysis->world,
-                         ks_provenance_fingerprint(o, &analysis->subject, &analysis->key));
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    suffix = *end ? strchr(suffixes, *end) : NULL;
+    if (suffix) {
+        unit = 1ULL << 10 * (suffix - suffixes + 1);
+        end++;
+    }
+    if (strspn(text, "0123456789") == 0 || *end || errno || number == 0 || number > SIZE_MAX / unit)
+        return ks_fail(KS_USAGE, "--%s: expected bytes, e.g. 800M or 2G, found '%s'", name, text);
+    *value = (size_t)(number * unit);
+    return KS_OK;
+}
+
+/* *is_second: whether the second of two words was given; false where the option is absent. */
+static ks_status choice(const char *name, const char *text, const char *first, const char *second,
+                        bool *is_second)
+{
+    *is_second = text && strcmp(text, second) == 0;
+    if (!text || *is_second || strcmp(text, first) == 0)
+        return KS_OK;
+    return ks_fail(KS_USAGE, "--%s: expected %s or %s, found '%s'", name, first, second, text);
+}
+
+static ks_status find_operator(const char *name, const struct ks_operator_kind **kind)
+{
+    char list[256] = "";
+    size_t used = 0;
+
+    *kind = name ? ks_operator_kind_find(name) : ks_operator_kinds;
+    if (*kind)
+        return KS_OK;
+    for (const struct ks_operator_kind *k = ks_operator_kinds; k->name && used < sizeof list; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+                                 k->name);
+    return ks_fail(KS_USAGE, "--operator: expected one of %s; found '%s'", list, name);
+}
+
+static ks_status read_rewards(const struct ks_options_given *given, struct ks_options *o)
+{
+    bool raw;
+
+    KS_TRY(choice("rewards", given->rewards, "normalized", "raw", &raw));
+    o->rewards = raw                                ? KS_REWARDS_RAW
+                 : given->compat && !given->rewards ? KS_REWARDS_RAW_IF_PRESENT
+                                                    : KS_REWARDS_NORMALIZED;
+    return KS_OK;
+}
+
+/* --compat xqc fixes how everything is computed, so contradicting options are refused. */
+static ks_status read_compat(const struct ks_options_given *given, struct ks_options *o)
+{
+    if (!given->compat)
+        return KS_OK;
+    if (strcmp(given->compat, "xqc") != 0)
+        return ks_fail(KS_USAGE, "--compat: expected xqc, found '%s'", given->compat);
+    if (!o->single)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --precision f32, found f64");
+    if (o->gradient_probe)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --start random, found gradient");
+    if (o->probes != 1)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --probes 1, found '%s'", given->probes);
+    if (o->rewards == KS_REWARDS_NORMALIZED)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --rewards raw, found normalized");
+    o->compat = true;
+    return KS_OK;
+}
+
+/* The first of the given options that configure Lanczos; NULL where there is none. */
+static const char *lanczos_option(const struct ks_options_given *given)
+{
+    return given->order             ? "--order"
+           : given->probes          ? "--probes"
+           : given->seed            ? "--seed"
+           : given->keep_basis      ? "--keep-basis"
+           : given->start           ? "--start"
+           : given->no_certificates ? "--no-certificates"
+                                    : NULL;
+}
+
+/* --apply and --gradient write vectors and no spectrum, so options of spectra are refused. The
+ * gradient is that of the full loss, so without --apply options of the operator are refused too. */
+static ks_status check_vectors(const struct ks_options_given *given)
+{
+    const char *found = given->exact    ? "--exact"
+                        : given->layers ? "--layers"
+                        : given->folder ? "--out"
+                        : given->name   ? "--name"
+                        : given->json   ? "--json"
+                        : given->csv    ? "--csv"
+                                        : lanczos_option(given);
+    const char *part = given->critic          ? "critic"
+                       : given->layer         ? "layer"
+                       : given->operator_name ? "operator"
+                       : given->compat        ? "compat"
+                                              : NULL;
+
+    if (!given->apply && !given->gradient)
+        return KS_OK;
+    if (found)
+        return ks_fail(KS_USAGE, "--apply and --gradient: expected no %s: they write no spectrum",
+                       found);
+    if (!given->apply && part)
+        return ks_fail(KS_USAGE, "--gradient: expected no --%s: it concerns products only", part);
+    return KS_OK;
+}
+
+/* --layers analyzes every layer's block and writes no files. */
+static ks_status check_layers(const struct ks_options_given *given, const struct ks_options *o)
+{
+    const char *found = given->layer        ? "--layer"
+                        : given->exact      ? "--exact"
+                        : given->compat     ? "--compat"
+                        : given->keep_basis ? "--keep-basis"
+                        : o->gradient_probe ? "--start gradient"
+                        : given->folder     ? "--out"
+                        : given->name       ? "--name"
+                                            : NULL;
+
+    if (given->layers && found)
+        return ks_fail(KS_USAGE, "--layers: expected no %s", found);
+    return KS_OK;
+}
+
+const char ks_options_name_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+static ks_status check_name(const char *name)
+{
+    size_t length = name ? strspn(name, ks_options_name_characters) : 0;
+
+    if (name && (length == 0 || length > KS_OPTIONS_NAME || name[length]))
+        return ks_fail(KS_USAGE, "--name: expected 1 to %d letters, digits, - and _, found '%s'",
+                       KS_OPTIONS_NAME, name);
+    return KS_OK;
+}
+
+/* Options that exclude or require each other. */
+static ks_status check_combination(const struct ks_options_given *given, const struct ks_options *o)
+{
+    KS_TRY(check_name(given->name));
+    if (!given->apply != !given->output)
+        return ks_fail(KS_USAGE,
+                       "--apply IN and --output OUT: expected both or neither, found --%s",
+                       given->apply ? "apply" : "output");
+    if (given->exact && lanczos_option(given))
+        return ks_fail(KS_USAGE, "%s: expected without --exact, which takes no Lanczos steps",
+                       lanczos_option(given));
+    if (given->json && given->csv)
+        return ks_fail(KS_USAGE, "--json and --csv: expected at most one of them");
+    KS_TRY(check_layers(given, o));
+    return check_vectors(given);
+}
+
+static ks_status read_loss(const struct ks_options_given *given, struct ks_options *o)
+{
+    KS_TRY(size("batches", given->batches, 1000000, &o->batches));
+    KS_TRY(real_number("weight-decay", given->weight_decay, "a number from 0", &o->weight_decay));
+    if (o->weight_decay < 0)
+        return ks_fail(KS_USAGE, "--weight-decay: expected a number from 0, found '%s'",
+                       given->weight_decay);
+    KS_TRY(real_number("scale", given->scale, "a number other than 0", &o->scale));
+    if (o->scale == 0)
+        return ks_fail(KS_USAGE, "--scale: expected a number other than 0, found '%s'",
+                       given->scale);
+    return KS_OK;
+}
+
+static ks_status read_learning_rate(const char *text, double *rate)
+{
+    KS_TRY(real_number("learning-rate", text, "a number above 0", rate));
+    if (*rate <= 0)
+        return ks_fail(KS_USAGE, "--learning-rate: expected a number above 0, found '%s'", text);
+    return KS_OK;
+}
+
+ks_status ks_options_read(const struct ks_options_given *given, struct ks_options *o)
+{
+    bool f64;
+
+    *o = (struct ks_options){.json = given->json,
+                             .csv = given->csv,
+                             .exact = given->exact,
+                             .layers = given->layers,
+                             .keep_basis = given->keep_basis,
+                             .certificates = !given->no_certificates,
+                             .learning_rate = NAN,
+                             .order = KS_OPTIONS_ORDER,
+                             .probes = 1,
+                             .scale = 1,
+                             .folder = given->folder,
+                             .name = given->name,
+                             .apply = given->apply,
+                             .output = given->output,
+                             .gradient = given->gradient};
+    KS_TRY(find_operator(given->operator_name, &o->kind));
+    KS_TRY(choice("batchnorm", given->batchnorm, "train", "eval", &o->evaluation));
+    KS_TRY(choice("precision", given->precision, "f32", "f64", &f64));
+    o->single = given->precision ? !f64 : given->compat || !o->kind->wide;
+    KS_TRY(number_or_all("critic", given->critic, &o->critic));
+    KS_TRY(number_or_all("layer", given->layer, &o->layer));
+    KS_TRY(size("order", given->order, 10000, &o->order));
+    KS_TRY(size("probes", given->probes, 10000, &o->probes));
+    KS_TRY(integer("seed", given->seed, 0, INT64_MAX, &o->seed));
+    KS_TRY(read_loss(given, o));
+    KS_TRY(bytes("memory", given->memory, &o->memory));
+    KS_TRY(choice("start", given->start, "random", "gradient", &o->gradient_probe));
+    KS_TRY(read_learning_rate(given->learning_rate, &o->learning_rate));
+    KS_TRY(read_rewards(given, o));
+    KS_TRY(read_compat(given, o));
+    return check_combination(given, o);
 }

@@ -1,4 +1,4 @@
-/* The analyzer's options. */
+/* The analyzer's options: popt's table, and the words that stand on a command line. */
 #ifndef KS_PROGRAM_OPTIONS_TABLE_H
 #define KS_PROGRAM_OPTIONS_TABLE_H
 
@@ -7,14 +7,29 @@
 #include "core/error.h"
 #include "program/options.h"
 
-/* For popt, which keeps what the command line says in variables behind this table. */
-extern const struct poptOption ks_options_table[];
-/* What they say, once the command line was read. Fails with KS_USAGE and the option's name, what
- * was expected and what was found. The strings belong to popt. */
-ks_status ks_options_read(struct ks_options *analysis);
+/* The options as popt reads them: 0 and NULL where an option is absent. All values are strings, so
+ * that every refusal has the same form. */
+struct ks_options_given {
+    int json, csv, exact, layers, keep_basis, no_certificates;
+    char *folder, *name, *operator_name, *critic, *layer, *batchnorm, *order, *probes, *seed,
+        *precision, *batches, *weight_decay, *scale, *memory, *compat, *rewards, *start,
+        *learning_rate, *apply, *output, *gradient; /* owned */
+};
+enum { KS_OPTIONS_TABLE = 28 }; /* the length of the table, with its end */
 
-/* The name of an analysis (--name) consists of these, and of at most that many. */
+/* Fills the table by which popt reads a command line into `given`, which is all zero before. Both
+ * must outlive popt's context. The caller ends with ks_options_clear. */
+void ks_options_table(struct ks_options_given *given, struct poptOption table[KS_OPTIONS_TABLE]);
+void ks_options_clear(struct ks_options_given *given);
+
+/* Checks the options and converts them. Fails with KS_USAGE and the option's name, what was
+ * expected and what was found. The strings in `options` are those of `given`. */
+ks_status ks_options_read(const struct ks_options_given *given, struct ks_options *options);
+
+/* The characters of an analysis's name (--name), and the most that it may have. */
 extern const char ks_options_name_characters[];
 enum { KS_OPTIONS_NAME = 32 };
+/* The Lanczos steps of an analysis without --order. */
+#define KS_OPTIONS_ORDER 90
 
 #endif

@@ -6,6 +6,7 @@
 #include "io/attribute.h"
 #include "io/spectrum.h"
 #include "program/options.h"
+#include "program/subject.h"
 
 struct ks_certificates;
 struct ks_statistics_terms;

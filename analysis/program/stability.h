@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "io/spectrum.h"
 #include "program/options.h"
+#include "program/subject.h"
 
 /* The largest stable eigenvalue on a quadratic, for the learning rate eta: of gradient descent
  * 2 / eta; of Adam with its preconditioner frozen, 2 (1 + beta1) / ((1 - beta1) eta) (Cohen et al.,

@@ -10,27 +10,26 @@
 static const char *const refused[] = {"out",    "json",     "csv",  "apply",
                                       "output", "gradient", "name", "layers"};
 
-static const struct poptOption *find_option(const char *key)
+enum kind { UNKNOWN, FLAG, VALUE };
+
+static enum kind find_option(const char *key)
 {
+    struct ks_options_given given = {.json = 0};
+    struct poptOption table[KS_OPTIONS_TABLE];
+
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (strcmp(key, refused[i]) == 0)
-            return NULL;
-    for (const struct poptOption *o = ks_options_table; o->longName || o->arg; o++)
-        if (o->longName && strcmp(o->longName, key) == 0)
-            return o;
-    return NULL;
-}
-
-static bool is_flag(const struct poptOption *option)
-{
-    return (option->argInfo & POPT_ARG_MASK) == POPT_ARG_NONE;
+            return UNKNOWN;
+    ks_options_table(&given, table);
+    for (const struct poptOption *o = table; o->longName; o++)
+        if (strcmp(o->longName, key) == 0)
+            return o->argInfo == POPT_ARG_NONE ? FLAG : VALUE;
+    return UNKNOWN;
 }
 
 bool ks_study_is_flag(const char *key)
 {
-    const struct poptOption *option = find_option(key);
-
-    return option && is_flag(option);
+    return find_option(key) == FLAG;
 }
 
 static bool is_among(const char *value, const char *const *words)
@@ -51,63 +50,49 @@ static bool is_no(const char *value)
     return is_among(value, (const char *const[]){"no", "false", "off", "0", NULL});
 }
 
-/* The analyzer's own parser on a command line of this one option; what it took before it keeps. */
-static ks_status take(const char *key, const char *value, bool flag)
+/* Reads a command line of this one option with the analyzer's own parser. */
+static ks_status take(struct ks_options_given *given, const char *key, const char *value, bool flag)
 {
     char *word = NULL;
     const char *argv[] = {"kappascope-analyze", NULL, NULL};
-    struct ks_options analysis;
+    struct poptOption table[KS_OPTIONS_TABLE];
     poptContext context;
     int code;
 
     KS_TRY(ks_print_string(&word, flag ? "--%s" : "--%s=%s", key, value));
     argv[1] = word;
-    context = poptGetContext(argv[0], 2, argv, ks_options_table, 0);
+    ks_options_table(given, table);
+    context = poptGetContext(argv[0], 2, argv, table, 0);
     code = poptGetNextOpt(context);
     poptFreeContext(context);
     free(word);
-    if (code < -1)
-        return ks_fail(KS_FORMAT, "%s: %s", key, poptStrerror(code));
-    return ks_options_read(&analysis);
+    return code < -1 ? ks_fail(KS_FORMAT, "%s: %s", key, poptStrerror(code)) : KS_OK;
 }
 
-ks_status ks_study_take_analyze(const char *key, const char *value)
+static ks_status take_setting(struct ks_options_given *given, const char *key, const char *value)
 {
-    const struct poptOption *option = find_option(key);
+    const enum kind kind = find_option(key);
 
-    if (!option)
+    if (kind == UNKNOWN)
         return ks_fail(KS_FORMAT, "[analyze] does not know '%s'", key);
     if (!*value)
         return ks_fail(KS_FORMAT, "%s: expected a value, found nothing", key);
-    if (is_flag(option)) {
-        if (!ks_study_is_yes(value) && !is_no(value))
-            return ks_fail(KS_FORMAT, "%s: expected yes or no, found '%s'", key, value);
-        return is_no(value) ? KS_OK : take(key, value, true);
-    }
-    return take(key, value, false);
+    if (kind == VALUE)
+        return take(given, key, value, false);
+    if (!ks_study_is_yes(value) && !is_no(value))
+        return ks_fail(KS_FORMAT, "%s: expected yes or no, found '%s'", key, value);
+    return is_no(value) ? KS_OK : take(given, key, value, true);
 }
 
-/* popt's strings belong to whoever asked for them. */
-void ks_study_forget_analyze(void)
+ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *options)
 {
-    for (const struct poptOption *o = ks_options_table; o->longName || o->arg; o++) {
-        if (is_flag(o)) {
-            *(int *)o->arg = 0;
-        } else if ((o->argInfo & POPT_ARG_MASK) == POPT_ARG_STRING) {
-            free(*(char **)o->arg);
-            *(char **)o->arg = NULL;
-        }
-    }
-}
-
-ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *analysis)
-{
+    struct ks_options_given given = {.json = 0};
     ks_status status = KS_OK;
 
     for (size_t i = 0; i < asked->n && status == KS_OK; i++)
-        status = ks_study_take_analyze(asked->setting[i].key, asked->setting[i].value);
+        status = take_setting(&given, asked->setting[i].key, asked->setting[i].value);
     if (status == KS_OK)
-        status = ks_options_read(analysis);
-    ks_study_forget_analyze();
+        status = ks_options_read(&given, options);
+    ks_options_clear(&given); /* no option that a study may give leaves a string in `options` */
     return status;
 }

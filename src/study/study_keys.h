@@ -24,15 +24,10 @@ ks_status ks_study_parse_size(const char *what, const char *word, size_t low, si
 /* The name may become a folder, an option and a target of make: letters, digits and +-_. */
 bool ks_study_is_plain(const char *name);
 
-/* Takes an option as the analyzer does, after those taken before. Fails on an unknown one, on one
- * that makes no sense in a study, on a value that the analyzer refuses. The message has no file or
- * line. */
-ks_status ks_study_take_analyze(const char *key, const char *value);
-/* Forgets the options taken. */
-void ks_study_forget_analyze(void);
-/* All options of one analysis of a study, as the analyzer reads them; without strings. */
-ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
-                                 struct ks_options *analysis);
+/* Reads the options of one analysis with the analyzer's own parser. Fails on an unknown option, on
+ * one that makes no sense in a study, and on a value that the analyzer refuses; the message has no
+ * file or line. */
+ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *options);
 
 /* The option takes no value ("exact"): its value in the study is yes or no. */
 bool ks_study_is_flag(const char *key);

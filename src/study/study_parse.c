@@ -144,16 +144,14 @@ static ks_status add_setting(const struct parser *p, struct ks_setting *list, si
     return ks_copy_string(value, &list[*n - 1].value);
 }
 
-/* The analyzer's parser holds the options of one analysis at a time, and sections may alternate. */
+/* Each option is checked with those before it, so that a refusal names its line. */
 static ks_status take_analysis(struct parser *p, const char *key, const char *value)
 {
     struct ks_study_analysis *a = p->analysis;
+    struct ks_options options;
 
     KS_TRY(add_setting(p, a->setting, &a->n, key, value));
-    ks_study_forget_analyze();
-    for (size_t i = 0; i < a->n; i++)
-        KS_TRY(ks_study_take_analyze(a->setting[i].key, a->setting[i].value));
-    return KS_OK;
+    return ks_study_read_analysis(a, &options);
 }
 
 static ks_status take(struct parser *p, const char *section, const char *key, const char *value)
@@ -272,7 +270,6 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files)
     study->n_analyses = 1;
     snprintf(study->analysis[0].name, sizeof study->analysis[0].name, "%s", KS_STUDY_STANDARD);
     line = ini_parse_stream(next_line, &p, handle, &p);
-    ks_study_forget_analyze();
     if (p.status != KS_OK)
         return p.status;
     if (line > 0)
