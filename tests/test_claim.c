@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "core/round.h"
 #include "operators/operator_kinds.h"
-#include "statistics/complete.h"
+#include "statistics/completeness.h"
 
 enum { N = 400 };
 static double value[N];

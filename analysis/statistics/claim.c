@@ -11,7 +11,7 @@
 #include "core/round.h"
 #include "operators/null.h"
 #include "statistics/certificate.h"
-#include "statistics/complete.h"
+#include "statistics/completeness.h"
 
 struct claim {
     const struct ks_spectrum *s;
@@ -83,7 +83,7 @@ static struct claim find_claim(const struct ks_spectrum *s, const struct ks_clai
                                            : 0,
         .effective = ks_statistic(s, "kappa_effective_bound")};
 
-    c.complete = ks_complete(s, t, &c.upper);
+    c.complete = ks_spectrum_is_complete(s, t, &c.upper);
     c.null.directions -= terms->normals < c.null.directions ? terms->normals : c.null.directions;
     c.null.architecture -= terms->normals < c.null.architecture ? terms->normals
                                                                 : c.null.architecture;

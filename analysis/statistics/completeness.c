@@ -1,4 +1,4 @@
-#include "statistics/complete.h"
+#include "statistics/completeness.h"
 
 #include <math.h>
 
@@ -90,7 +90,8 @@ static bool complete_probe(const struct ks_spectrum *s, const struct ks_statisti
     return z.zeros == 0 || (directions > 0 && fabs(z.zero_weight - known) < (1 - known) * hidden);
 }
 
-bool ks_complete(const struct ks_spectrum *s, const struct ks_statistics_terms *t, double *upper)
+bool ks_spectrum_is_complete(const struct ks_spectrum *s, const struct ks_statistics_terms *t,
+                             double *upper)
 {
     struct ks_nullity null = ks_nullity_find(t);
     double floor = ks_statistic(s, "noise_floor");

@@ -1,7 +1,7 @@
 /* Whether a spectrum shows every distinct eigenvalue of the operator, so that the condition number
  * is known from both sides. */
-#ifndef KS_STATISTICS_COMPLETE_H
-#define KS_STATISTICS_COMPLETE_H
+#ifndef KS_STATISTICS_COMPLETENESS_H
+#define KS_STATISTICS_COMPLETENESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ struct ks_nullity ks_nullity_find(const struct ks_statistics_terms *terms);
  *
  * *upper: the condition number off those directions is at most that. kappa_effective_bound is the
  * bound from below. False in doubt. */
-bool ks_complete(const struct ks_spectrum *spectrum, const struct ks_statistics_terms *terms,
-                 double *upper);
+bool ks_spectrum_is_complete(const struct ks_spectrum *spectrum,
+                             const struct ks_statistics_terms *terms, double *upper);
 
 #endif
