@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "statistics/beta.h"
-#include "statistics/rising.h"
+#include "statistics/monotone_root.h"
 
 static const double TAIL = 0.0025; /* probability of each end of an interval                   */
 static const double SLACK = 1e-12; /* rounding of the weights: shares closer than this are one */
@@ -181,15 +181,15 @@ static ks_status upper_within(const void *context, double x, double *value)
 ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached, double missed,
                                 double most, struct ks_range *size)
 {
-    struct ks_rising f = {lower_within, b, b->sizes, b->size};
+    struct ks_monotone f = {lower_within, b, b->sizes, b->size};
     double h = b->in->h, top = most + h, unused;
 
     *size = (struct ks_range){0, 0};
     if (!(top > 0))
         return KS_OK;
-    KS_TRY(ks_rising_cross(&f, reached, fmax(DEPTH * top, 1e-9 * h), top, &unused, &size->upper));
+    KS_TRY(ks_monotone_root(&f, reached, fmax(DEPTH * top, 1e-9 * h), top, &unused, &size->upper));
     f.evaluate = upper_within;
-    KS_TRY(ks_rising_cross(&f, missed, fmax(DEPTH * top, h), top, &size->lower, &unused));
+    KS_TRY(ks_monotone_root(&f, missed, fmax(DEPTH * top, h), top, &size->lower, &unused));
     size->upper = fmin(size->upper + h, most);
     size->lower = fmax(size->lower - h, 0);
     return KS_OK;

@@ -1,12 +1,12 @@
 /* Where an increasing function crosses a level. */
-#ifndef KS_STATISTICS_RISING_H
-#define KS_STATISTICS_RISING_H
+#ifndef KS_STATISTICS_MONOTONE_ROOT_H
+#define KS_STATISTICS_MONOTONE_ROOT_H
 
 #include <stddef.h>
 
 #include "core/error.h"
 
-struct ks_rising {
+struct ks_monotone {
     ks_status (*evaluate)(const void *context, double x, double *value);
     const void *context;
     size_t breaks;          /* where it may jump or change its formula */
@@ -17,7 +17,7 @@ struct ks_rising {
  * *before and at or above it at *after, and after - before <= 2e-10 after. Where it is below at
  * `high`, *before is `high` and *after infinite; where it is not below at `low`, *before is 0 and
  * *after `low`. Fails as evaluate() does. */
-ks_status ks_rising_cross(const struct ks_rising *f, double level, double low, double high,
-                          double *before, double *after);
+ks_status ks_monotone_root(const struct ks_monotone *f, double level, double low, double high,
+                           double *before, double *after);
 
 #endif

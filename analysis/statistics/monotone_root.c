@@ -2,7 +2,7 @@
  * smooth (Oliveira and Takahashi, An enhancement of the bisection method average performance
  * preserving minmax optimality, ACM TOMS 47, 2021): some ten evaluations where the function is
  * smooth, and at most one more than bisection where it is not. */
-#include "statistics/rising.h"
+#include "statistics/monotone_root.h"
 
 #include <math.h>
 
@@ -13,7 +13,7 @@ struct bracket {
     double before, after, value_before, value_after;
 };
 
-static ks_status narrow(const struct ks_rising *f, double level, double x, struct bracket *b)
+static ks_status narrow(const struct ks_monotone *f, double level, double x, struct bracket *b)
 {
     double value;
 
@@ -27,7 +27,7 @@ static ks_status narrow(const struct ks_rising *f, double level, double x, struc
 }
 
 /* The two neighbouring breaks that the crossing lies between. */
-static ks_status search_breaks(const struct ks_rising *f, double level, struct bracket *b)
+static ks_status search_breaks(const struct ks_monotone *f, double level, struct bracket *b)
 {
     size_t low = 0, high = f->breaks;
 
@@ -63,7 +63,7 @@ static double next_point(double a, double b, const struct bracket *at, double ga
     return fabs(point - half) <= slack ? point : half - side * slack;
 }
 
-static ks_status itp(const struct ks_rising *f, double level, struct bracket *b)
+static ks_status itp(const struct ks_monotone *f, double level, struct bracket *b)
 {
     double width = log(b->after / b->before), gain = 0.2 / width;
     int most = (int)ceil(log2(fmax(width / (2 * ACCURACY), 1))) + 1;
@@ -81,8 +81,8 @@ static ks_status itp(const struct ks_rising *f, double level, struct bracket *b)
     return KS_OK;
 }
 
-ks_status ks_rising_cross(const struct ks_rising *f, double level, double low, double high,
-                          double *before, double *after)
+ks_status ks_monotone_root(const struct ks_monotone *f, double level, double low, double high,
+                           double *before, double *after)
 {
     struct bracket b = {.before = 0, .after = INFINITY};
 

@@ -1,5 +1,5 @@
 /* Crossings of increasing functions: smooth ones, steps, and none. */
-#include "statistics/rising.h"
+#include "statistics/monotone_root.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,9 +31,9 @@ static ks_status evaluate(const void *context, double x, double *value)
 
 static const double breaks[] = {0, 1e-7, 1e-3, 2, 2, 5, 70, 800, 5000};
 
-static struct ks_rising rising_of(struct function *const *f)
+static struct ks_monotone rising_of(struct function *const *f)
 {
-    return (struct ks_rising){evaluate, f, sizeof breaks / sizeof breaks[0], breaks};
+    return (struct ks_monotone){evaluate, f, sizeof breaks / sizeof breaks[0], breaks};
 }
 
 /* The crossing is bracketed to 2e-13, in some twenty evaluations where the function is smooth, and
@@ -44,10 +44,10 @@ static void test_crossing(void **state)
     for (int step = 0; step < 2; step++)
         for (double x = 3e-8; x < 900; x *= 1.31) {
             struct function f = {.step = step ? 40 : 0, .at = 5}, *pointer = &f;
-            struct ks_rising rising = rising_of((struct function *const *)&pointer);
+            struct ks_monotone rising = rising_of((struct function *const *)&pointer);
             double level = value_at(&f, x), before, after;
 
-            assert_ok(ks_rising_cross(&rising, level, 1e-8, 1000, &before, &after));
+            assert_ok(ks_monotone_root(&rising, level, 1e-8, 1000, &before, &after));
             assert_true(before <= x * (1 + 1e-14) && after >= x * (1 - 1e-14));
             assert_true(after - before <= 2.01e-13 * after);
             assert_true(f.evaluations <= (step ? 55 : 18));
@@ -58,11 +58,11 @@ static void test_step(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
         struct function f = {.step = 40, .at = i == 0 ? 5 : 5.5}, *pointer = &f;
-        struct ks_rising rising = rising_of((struct function *const *)&pointer);
+        struct ks_monotone rising = rising_of((struct function *const *)&pointer);
         double before, after;
 
         (void)state;
-        assert_ok(ks_rising_cross(&rising, 20, 1e-8, 1000, &before, &after));
+        assert_ok(ks_monotone_root(&rising, 20, 1e-8, 1000, &before, &after));
         assert_true(before < f.at && after >= f.at);
         assert_true(after - before <= 2.01e-13 * after);
         assert_true(f.evaluations <= 55);
@@ -72,19 +72,19 @@ static void test_step(void **state)
 static void test_no_crossing(void **state)
 {
     struct function f = {.fail_at = 0}, *pointer = &f;
-    struct ks_rising rising = rising_of((struct function *const *)&pointer);
+    struct ks_monotone rising = rising_of((struct function *const *)&pointer);
     double before, after;
 
     (void)state;
-    assert_ok(ks_rising_cross(&rising, 1e8, 0.5, 1000, &before, &after));
+    assert_ok(ks_monotone_root(&rising, 1e8, 0.5, 1000, &before, &after));
     assert_close(before, 1000, 0);
     assert_true(isinf(after));
-    assert_ok(ks_rising_cross(&rising, -100, 0.5, 1000, &before, &after));
+    assert_ok(ks_monotone_root(&rising, -100, 0.5, 1000, &before, &after));
     assert_close(before, 0, 0);
     assert_close(after, 0.5, 0);
     for (size_t k = 1; k < 8; k++) {
         f = (struct function){.fail_at = k};
-        assert_fails(ks_rising_cross(&rising, 1, 0.5, 1000, &before, &after), KS_NUMBER,
+        assert_fails(ks_monotone_root(&rising, 1, 0.5, 1000, &before, &after), KS_NUMBER,
                      "own words");
     }
 }
