@@ -15,7 +15,7 @@
 
 #include "core/sort.h"
 #include "io/spectrum.h"
-#include "statistics/beta.h"
+#include "statistics/beta_distribution.h"
 #include "statistics/statistics.h"
 
 struct truth {

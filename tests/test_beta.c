@@ -1,5 +1,5 @@
 /* The tails of the beta distribution: in closed form, for large parameters, and their points. */
-#include "statistics/beta.h"
+#include "statistics/beta_distribution.h"
 
 #include "test.h"
 

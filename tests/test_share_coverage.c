@@ -1,7 +1,7 @@
 /* How often the 99% intervals miss, in many runs; it prints how wide they are. */
 #include <stdio.h>
 
-#include "statistics/beta.h"
+#include "statistics/beta_distribution.h"
 #include "trials.h"
 
 enum { TRIALS = 40, CLAIMS = KS_DIRECTIONS + KS_QUANTILES + 2 };

@@ -1,5 +1,5 @@
 /* Intervals for shares against what a brute force over all counts and sizes finds. */
-#include "statistics/beta.h"
+#include "statistics/beta_distribution.h"
 #include "statistics/share_bounds.h"
 #include "trials.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/rng.h"
 #include "measures.h"
-#include "statistics/bound.h"
+#include "statistics/extreme_bound.h"
 #include "statistics/radau.h"
 #include "statistics/shares.h"
 #include "test.h"
@@ -84,11 +84,11 @@ struct trial {
 static inline void bound_ends(const struct trial *t, const struct ks_radau *r, double *low,
                               double *high)
 {
-    double component = ks_bound_component(N, pow(0.0025, 1 / (double)t->in.probes));
+    double component = ks_extreme_bound_component(N, pow(0.0025, 1 / (double)t->in.probes));
     double first = r->theta[0], last = r->theta[r->m - 1];
 
-    *low = fmin(*low, first - ks_bound_excess(r->m, r->theta, r->beta, first, component));
-    *high = fmax(*high, last + ks_bound_excess(r->m, r->theta, r->beta, last, component));
+    *low = fmin(*low, first - ks_extreme_bound_excess(r->m, r->theta, r->beta, first, component));
+    *high = fmax(*high, last + ks_extreme_bound_excess(r->m, r->theta, r->beta, last, component));
 }
 
 /* Of `probes` start vectors; `noise` as in struct lanczos_run. */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "operators/null.h"
-#include "statistics/beta.h"
+#include "statistics/beta_distribution.h"
 #include "statistics/certificate.h"
 
 /* A Ritz value above so many noise floors is clear of rounding. */

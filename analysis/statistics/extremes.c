@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "statistics/bound.h"
 #include "statistics/certificate.h"
+#include "statistics/extreme_bound.h"
 
 static const double FAILURE = 0.0025; /* of an outer bound, for all probes together */
 
@@ -72,8 +72,8 @@ static double beyond(const struct ks_probe *p, double edge)
     const struct ks_known *known = p->known;
     double failure = pow(FAILURE, 1 / (double)known->probes);
 
-    return known->h + ks_bound_excess(p->steps, p->theta, p->beta, edge,
-                                      ks_bound_component(known->n, failure));
+    return known->h + ks_extreme_bound_excess(p->steps, p->theta, p->beta, edge,
+                                              ks_extreme_bound_component(known->n, failure));
 }
 
 double ks_probe_lambda_max_upper(const struct ks_probe *p)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "operators/null.h"
-#include "statistics/beta.h"
+#include "statistics/beta_distribution.h"
 #include "statistics/certificate.h"
 #include "statistics/probe.h"
 #include "statistics/statistics.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "statistics/beta.h"
+#include "statistics/beta_distribution.h"
 #include "statistics/monotone_root.h"
 
 static const double TAIL = 0.0025; /* probability of each end of an interval                   */

@@ -1,6 +1,6 @@
 /* The probabilistic upper bound of the largest eigenvalue: its distribution, its polynomial, and
  * how often it holds. */
-#include "statistics/bound.h"
+#include "statistics/extreme_bound.h"
 
 #include "summaries.h"
 
@@ -18,12 +18,12 @@ static void test_component(void **state)
     for (size_t k = 0; k < 4; k++) {
         double f = failures[k], d;
 
-        assert_close(ks_bound_component(1, f), 1, 0);
-        assert_close(ks_bound_component(2, f), sin(f * PI / 2), 1e-10 * f);
-        assert_close(ks_bound_component(3, f), f, 1e-10 * f);
-        d = ks_bound_component(4, f);
+        assert_close(ks_extreme_bound_component(1, f), 1, 0);
+        assert_close(ks_extreme_bound_component(2, f), sin(f * PI / 2), 1e-10 * f);
+        assert_close(ks_extreme_bound_component(3, f), f, 1e-10 * f);
+        d = ks_extreme_bound_component(4, f);
         assert_close(2 / PI * (asin(d) + d * sqrt(1 - d * d)), f, 1e-10 * f);
-        d = ks_bound_component(100000000, f);
+        d = ks_extreme_bound_component(100000000, f);
         assert_close(erf(d * sqrt(0.5e8)), f, 1e-6 * f);
     }
 }
@@ -34,9 +34,9 @@ static void test_by_hand(void **state)
     const double one[] = {7}, two[] = {-3, 3}, beta[] = {5, 2};
 
     (void)state;
-    assert_close(ks_bound_excess(1, one, beta, 7, 0.01), 500, 1e-11);
-    assert_close(ks_bound_excess(2, two, beta, 3, 0.1), sqrt(109) - 3, 1e-13);
-    assert_close(ks_bound_excess(2, two, beta, -3, 0.1), sqrt(109) - 3, 1e-13);
+    assert_close(ks_extreme_bound_excess(1, one, beta, 7, 0.01), 500, 1e-11);
+    assert_close(ks_extreme_bound_excess(2, two, beta, 3, 0.1), sqrt(109) - 3, 1e-13);
+    assert_close(ks_extreme_bound_excess(2, two, beta, -3, 0.1), sqrt(109) - 3, 1e-13);
 }
 
 /* Where the Krylov space ends nothing lies beyond it. */
@@ -45,9 +45,9 @@ static void test_breakdown(void **state)
     const double two[] = {-3, 3}, none[] = {5, 0}, noise[] = {5, 1e-15};
 
     (void)state;
-    assert_close(ks_bound_excess(2, two, none, 3, 1e-5), 0, 0);
-    assert_close(ks_bound_excess(2, two, noise, 3, 1e-5), 5e-10 / 6, 1e-15);
-    assert_close(ks_bound_excess(1, two, none + 1, -3, 1e-5), 0, 0); /* the zero matrix */
+    assert_close(ks_extreme_bound_excess(2, two, none, 3, 1e-5), 0, 0);
+    assert_close(ks_extreme_bound_excess(2, two, noise, 3, 1e-5), 5e-10 / 6, 1e-15);
+    assert_close(ks_extreme_bound_excess(1, two, none + 1, -3, 1e-5), 0, 0); /* the zero matrix */
 }
 
 /* The fraction of seeds for which lambda_max_upper is below `lambda_max`. */

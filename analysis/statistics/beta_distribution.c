@@ -6,7 +6,7 @@
  *   d_{2j+1} = -(a + j) (a + b + j) x / ((a + 2j) (a + 2j + 1)),
  *
  * which converges fast for x < (a + 1) / (a + b + 2); beyond, I_x(a, b) = 1 - I_{1-x}(b, a). */
-#include "statistics/beta.h"
+#include "statistics/beta_distribution.h"
 
 #include <assert.h>
 #include <math.h>

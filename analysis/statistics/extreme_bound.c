@@ -8,7 +8,7 @@
  * so a lambda there lies no further out than where it reaches 1 / delta, if |gamma| >= delta (van
  * Dorsselaer et al., section 3). gamma^2 has the distribution of an entry of a random unit vector.
  */
-#include "statistics/bound.h"
+#include "statistics/extreme_bound.h"
 
 #include <assert.h>
 #include <math.h>
@@ -28,7 +28,7 @@ static double probability(size_t n, double c, double x)
 
 /* Newton's method for gamma = sin x. The probability is concave in x, so that the iterates come
  * from below: none gives more than `failure`. */
-double ks_bound_component(size_t n, double failure)
+double ks_extreme_bound_component(size_t n, double failure)
 {
     double c = exp(lgamma((double)n / 2) - lgamma(((double)n - 1) / 2)) / sqrt(PI), x = 0;
 
@@ -58,8 +58,8 @@ static double excess_log(size_t m, const double *ritz, double edge, double unit,
 
 /* By bisection in y, on the safe side. No factor of p_m is below the distance, so that the distance
  * is at most exp(scale / m) units. */
-double ks_bound_excess(size_t m, const double *ritz, const double *beta, double edge,
-                       double component)
+double ks_extreme_bound_excess(size_t m, const double *ritz, const double *beta, double edge,
+                               double component)
 {
     static const double DEPTH = 80; /* below exp(-80) of the start the excess is nothing */
     double unit = 0, scale = -log(component), low, high;

@@ -2,8 +2,8 @@
  *
  * NIST Digital Library of Mathematical Functions, section 8.17. GSL is not used: its continued
  * fraction gives up near the mean of Beta(3e6, 7e6), and its licence is not ours. */
-#ifndef KS_STATISTICS_BETA_H
-#define KS_STATISTICS_BETA_H
+#ifndef KS_STATISTICS_BETA_DISTRIBUTION_H
+#define KS_STATISTICS_BETA_DISTRIBUTION_H
 
 /* The probability that a variable of the distribution Beta(a, b) is at most x, and that it is
  * larger. a, b >= 0, not both 0: Beta(0, b) is the constant 0, Beta(a, 0) the constant 1. Relative
