@@ -5,9 +5,9 @@
 #include <lapacke.h>
 #include <omp.h>
 
+#include "lanczos/deflation.h"
 #include "null_critics.h"
 #include "operators.h"
-#include "operators/deflate.h"
 
 static const char *const TEXTS[] = {
     "batchnorm\ndense 6\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",

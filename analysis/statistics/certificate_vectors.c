@@ -9,8 +9,8 @@
 #include <lapacke.h>
 
 #include "core/memory.h"
+#include "lanczos/deflation.h"
 #include "lanczos/slq.h"
-#include "operators/deflate.h"
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */
 
@@ -170,11 +170,11 @@ static ks_status find_sigma(struct forming *f)
         size_t m = (k + 1) * c->part < l->steps ? (k + 1) * c->part : l->steps;
 
         cut_gram(f, m, part);
-        KS_GO(ks_deflate(m, l->alpha, l->beta, c->basis ? part : NULL, &sigma[k], f->flat));
+        KS_GO(ks_deflated_sigma(m, l->alpha, l->beta, c->basis ? part : NULL, &sigma[k], f->flat));
         length[k] = cblas_dnrm2((int)m, f->flat, 1);
     }
-    KS_GO(ks_deflate(l->steps, l->alpha, l->beta, c->basis ? f->gram : NULL, &sigma[c->parts],
-                     f->flat));
+    KS_GO(ks_deflated_sigma(l->steps, l->alpha, l->beta, c->basis ? f->gram : NULL,
+                            &sigma[c->parts], f->flat));
     length[c->parts] = cblas_dnrm2((int)l->steps, f->flat, 1);
 done:
     free(part);

@@ -1,6 +1,6 @@
 /* The smallest |A y| / |y| off the known null space that a Krylov space holds. */
-#ifndef KS_OPERATORS_DEFLATE_H
-#define KS_OPERATORS_DEFLATE_H
+#ifndef KS_LANCZOS_DEFLATION_H
+#define KS_LANCZOS_DEFLATION_H
 
 #include <stddef.h>
 
@@ -19,7 +19,7 @@
  * of Lanczos vectors that lie in the null space but for rounding. `gram` [m+1, m+1] is C'C; NULL:
  * no null direction is known. *sigma is NaN where all of the Krylov space lies in the null space.
  * KS_MEMORY; KS_NUMBER where LAPACK fails. */
-ks_status ks_deflate(size_t m, const double *alpha, const double *beta, const double *gram,
-                     double *sigma, double *s);
+ks_status ks_deflated_sigma(size_t m, const double *alpha, const double *beta, const double *gram,
+                            double *sigma, double *s);
 
 #endif

@@ -3,7 +3,7 @@
  *
  *   sigma = least singular value of diag(e)^1/2 E' T~ B,   s = B z,  z its right singular vector.
  */
-#include "operators/deflate.h"
+#include "lanczos/deflation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,8 +110,8 @@ static ks_status multiply_root(struct pencil *p)
     return KS_OK;
 }
 
-ks_status ks_deflate(size_t m, const double *alpha, const double *beta, const double *gram,
-                     double *sigma, double *s)
+ks_status ks_deflated_sigma(size_t m, const double *alpha, const double *beta, const double *gram,
+                            double *sigma, double *s)
 {
     struct pencil p = {.m = 0};
     lapack_int kept, size = (lapack_int)m + 1;
