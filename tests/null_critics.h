@@ -10,7 +10,7 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
-#include "operators/null.h"
+#include "operators/null_space.h"
 #include "test.h"
 #include "train/architecture.h"
 

@@ -9,7 +9,7 @@
 
 #include "lanczos/slq.h"
 #include "operators.h"
-#include "operators/null.h"
+#include "operators/null_space.h"
 #include "statistics/statistics.h"
 #include "test.h"
 

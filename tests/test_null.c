@@ -1,6 +1,6 @@
 /* Null directions on the operators: the Hessian has as many zero eigenvalues as directions are
  * known and coordinates are dead. */
-#include "operators/null.h"
+#include "operators/null_space.h"
 
 #include <omp.h>
 

@@ -1,5 +1,5 @@
 /* An orthonormal basis Z of the explicit null directions of an operator: those that its
- * architecture implies (null.h), and the unit vectors of dead coordinates, whose rows of the
+ * architecture implies (null_space.h), and the unit vectors of dead coordinates, whose rows of the
  * operator are zero at this theta and batch.
  *
  * Z is never stored dense. A direction is a sparse vector; directions whose supports overlap form a
@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "operators/null.h"
+#include "operators/null_space.h"
 
 /* All arrays are owned. */
 struct ks_null_basis {

@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "operators/null.h"
+#include "operators/null_space.h"
 
 /* What is known of an adjoint array. Equal names mean equal sums, the name 0 a sum of zero. */
 struct sums {

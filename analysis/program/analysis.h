@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "io/spectrum.h"
-#include "operators/null.h"
+#include "operators/null_space.h"
 #include "program/budget.h"
 #include "program/layers.h"
 #include "program/monitor.h"

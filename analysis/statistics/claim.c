@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/round.h"
-#include "operators/null.h"
+#include "operators/null_space.h"
 #include "statistics/certificate.h"
 #include "statistics/completeness.h"
 

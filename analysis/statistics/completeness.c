@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "operators/null.h"
+#include "operators/null_space.h"
 #include "statistics/beta_distribution.h"
 #include "statistics/certificate.h"
 

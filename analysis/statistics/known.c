@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "operators/null.h"
+#include "operators/null_space.h"
 #include "statistics/beta_distribution.h"
 #include "statistics/certificate.h"
 #include "statistics/probe.h"

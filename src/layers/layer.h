@@ -35,7 +35,7 @@ enum ks_uses {
     KS_USES_SIGN = 16
 };
 
-/* What is known of the sums of x_bar, whatever theta and the inputs are (null.h). */
+/* What is known of the sums of x_bar, whatever theta and the inputs are (null_space.h). */
 enum ks_sums {
     KS_SUMS_ANY = 0, /* nothing */
     KS_SUMS_ROWS,    /* over the features of each row: zero */

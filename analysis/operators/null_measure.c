@@ -1,5 +1,5 @@
 /* What the operator makes of directions that the architecture implies, and of a random vector. */
-#include "operators/null.h"
+#include "operators/null_space.h"
 
 #include <float.h>
 #include <math.h>

@@ -26,8 +26,8 @@
  *   manifold               u on parameters that are on no sphere, none with a weight decay; and the
  *                          spheres' normals, the projected columns w_j: P_j w_j = 0, as far as they
  *                          have norm 1 */
-#ifndef KS_OPERATORS_NULL_H
-#define KS_OPERATORS_NULL_H
+#ifndef KS_OPERATORS_NULL_SPACE_H
+#define KS_OPERATORS_NULL_SPACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
