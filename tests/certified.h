@@ -37,7 +37,7 @@ static inline void certify_diagonal(const struct diagonal *d, struct ks_certific
     double *image = calloc(d->n, sizeof *image);
 
     for (size_t k = 0; k < KS_CERTIFICATES; k++) {
-        struct ks_certificate *y = &c->of[k];
+        struct ks_certificate *y = &c->vector[k];
         double norm = cblas_dnrm2((int)d->n, y->y, 1);
 
         for (size_t i = 0; y->formed && i < d->n; i++)

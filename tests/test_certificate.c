@@ -266,7 +266,7 @@ static void check(const char *text, const struct variant *v, bool single, bool s
     assert_false(c.refuted);
     image = calloc(s.n, sizeof *image);
     for (size_t k = 0; k < KS_CERTIFICATES; k++) {
-        const struct ks_certificate *y = &c.of[k];
+        const struct ks_certificate *y = &c.vector[k];
         double norm = cblas_dnrm2((int)s.n, y->y, 1);
 
         assert_true(y->formed);
@@ -279,8 +279,8 @@ static void check(const char *text, const struct variant *v, bool single, bool s
         assert_close(y->run_size, y->size, bound);
         assert_close(y->run_quotient, y->quotient, bound);
     }
-    assert_close(c.of[KS_Y_FLAT].run_size, brute, bound);
-    assert_true(c.of[KS_Y_LARGEST].residual < 0.1 * s.abs_max);
+    assert_close(c.vector[KS_Y_FLAT].run_size, brute, bound);
+    assert_true(c.vector[KS_Y_LARGEST].residual < 0.1 * s.abs_max);
     free(image);
     ks_certificates_clear(&c);
     tear_down(&s);
@@ -317,7 +317,7 @@ static void test_data_se(void **state)
     assert_ok(ks_certificates_take(&c, l));
     s.q.weight_decay = 0.1; /* the same for all minibatches */
     assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
-    y = c.of[KS_Y_LARGEST].y;
+    y = c.vector[KS_Y_LARGEST].y;
     for (size_t n = 0; n < MINIBATCHES; n++) {
         struct ks_checkpoint one = *s.c;
         struct ks_problem q = {
@@ -335,9 +335,9 @@ static void test_data_se(void **state)
     }
     for (size_t n = 0; n < MINIBATCHES; n++)
         square += (part[n] - mean) * (part[n] - mean);
-    assert_close(c.of[KS_Y_LARGEST].data_se, sqrt(square / (MINIBATCHES - 1) / MINIBATCHES),
+    assert_close(c.vector[KS_Y_LARGEST].data_se, sqrt(square / (MINIBATCHES - 1) / MINIBATCHES),
                  1e-12 * s.abs_max);
-    assert_close(c.of[KS_Y_LARGEST].quotient, mean + 0.1, 1e-12 * s.abs_max);
+    assert_close(c.vector[KS_Y_LARGEST].quotient, mean + 0.1, 1e-12 * s.abs_max);
     free(image);
     ks_certificates_clear(&c);
     ks_lanczos_free(l);
@@ -390,7 +390,7 @@ static void test_threads(void **state)
         assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
         omp_set_num_threads(threads);
         for (size_t k = 0; k < KS_CERTIFICATES; k++)
-            quotient[t][k] = c.of[k].quotient;
+            quotient[t][k] = c.vector[k].quotient;
         ks_certificates_clear(&c);
         ks_lanczos_free(l);
         tear_down(&s);

@@ -55,6 +55,6 @@ ks_status ks_provenance_probes(const struct ks_certificates *c, struct ks_spectr
         return KS_OK;
     KS_TRY(ks_attribute_add_list(&s->lanczos, "null_weight", s->probes, c->null_weight));
     for (size_t i = 0; c->certified && i < KS_CERTIFICATES; i++)
-        KS_TRY(add_certificate(s, vectors[i], &c->of[i]));
+        KS_TRY(add_certificate(s, vectors[i], &c->vector[i]));
     return KS_OK;
 }

@@ -74,7 +74,7 @@ static void draw_trial(struct pass *p)
 
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         if (p->v[k])
-            size = fmax(size, cblas_dnrm2((int)p->c->n, p->c->of[k].image, 1) /
+            size = fmax(size, cblas_dnrm2((int)p->c->n, p->c->vector[k].image, 1) /
                                   cblas_dnrm2((int)p->c->n, p->v[k], 1));
     scale = size > 0 && -ilogb(size) < MOST_SCALE ? -ilogb(size) : MOST_SCALE;
     for (size_t i = 0; i < p->c->n; i++)
@@ -92,7 +92,7 @@ static ks_status allocate(struct pass *p)
     KS_TRY(ks_alloc(n, sizeof(double), &p->trial));
     KS_TRY(ks_alloc(ks_team_room(p->team, n), sizeof(double), &p->room));
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
-        p->v[k] = p->c->of[k].formed ? p->c->of[k].y : NULL;
+        p->v[k] = p->c->vector[k].formed ? p->c->vector[k].y : NULL;
     p->v[TRIAL] = p->c->basis ? p->trial : NULL;
     p->v[GRADIENT] = p->c->gradient;
     draw_trial(p);
@@ -294,7 +294,7 @@ static ks_status judge(struct pass *p)
             ks_team_sum_whole(p->team, p->c->n, p->room, p->image[k]);
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         if (p->v[k])
-            judge_vector(p, k, &p->c->of[k]);
+            judge_vector(p, k, &p->c->vector[k]);
     if (p->v[GRADIENT])
         judge_gradient(p);
     return p->v[TRIAL] ? test_basis(p, &p->c->refuted) : KS_OK;

@@ -44,7 +44,7 @@ struct ks_certificate {
 struct ks_certificates {
     size_t n;
     const struct ks_null_basis *basis; /* NULL: no null direction is known                     */
-    struct ks_certificate of[KS_CERTIFICATES];
+    struct ks_certificate vector[KS_CERTIFICATES];
     size_t probes, parts; /* sigma [probes, parts + 1]: from the first part, 2 part, ... steps,
                            * and at the end of each row from all */
     size_t part;

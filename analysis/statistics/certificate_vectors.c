@@ -23,8 +23,8 @@ ks_status ks_certificates_new(size_t n, size_t length, size_t probes, size_t ord
                                   .parts = (order - 1) / part,
                                   .basis = basis && basis->dimension > 0 ? basis : NULL};
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        KS_TRY(ks_alloc(length, sizeof(double), &c->of[i].y));
-        KS_TRY(ks_alloc(length, sizeof(double), &c->of[i].image));
+        KS_TRY(ks_alloc(length, sizeof(double), &c->vector[i].y));
+        KS_TRY(ks_alloc(length, sizeof(double), &c->vector[i].image));
     }
     KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->sigma, &c->sigma));
     KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->length, &c->length));
@@ -36,8 +36,8 @@ ks_status ks_certificates_new(size_t n, size_t length, size_t probes, size_t ord
 void ks_certificates_clear(struct ks_certificates *c)
 {
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        free(c->of[i].y);
-        free(c->of[i].image);
+        free(c->vector[i].y);
+        free(c->vector[i].image);
     }
     free(c->sigma);
     free(c->length);
@@ -227,7 +227,7 @@ static void remove_null(struct forming *f, double *v)
  * far. */
 static void form(struct forming *f, int which, double rank, const double *s, bool off)
 {
-    struct ks_certificate *y = &f->c->of[which];
+    struct ks_certificate *y = &f->c->vector[which];
 
     if (isnan(rank) || (y->formed && !(rank < y->rank)))
         return;
@@ -289,7 +289,7 @@ static void broadcast(struct ks_certificates *c, const struct ks_team *world, si
                       double *all)
 {
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        struct ks_certificate *y = &c->of[i];
+        struct ks_certificate *y = &c->vector[i];
         int best = find_best(world, y, all);
 
         ks_team_broadcast(world, best, sizeof y->formed, &y->formed);
@@ -314,8 +314,8 @@ ks_status ks_certificates_collect(struct ks_certificates *c, const struct ks_tea
     double *all = NULL;
 
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        KS_TRY(gather(team, c->n, &c->of[i].y));
-        KS_TRY(gather(team, c->n, &c->of[i].image));
+        KS_TRY(gather(team, c->n, &c->vector[i].y));
+        KS_TRY(gather(team, c->n, &c->vector[i].image));
     }
     KS_TRY(ks_team_agree(world, ks_alloc((size_t)ks_team_size(world), sizeof *all, &all)));
     if (groups > 1)

@@ -15,7 +15,7 @@ static const struct ks_certificate *certificate(const struct ks_probe *p, double
     const struct ks_certificate *of, *best = NULL;
 
     for (size_t i = 0; p->known->certified && i < KS_CERTIFICATES; i++) {
-        of = &p->known->certificates->of[i];
+        of = &p->known->certificates->vector[i];
         if (of->formed && (!best || sign * of->quotient > sign * best->quotient))
             best = of;
     }

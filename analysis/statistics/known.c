@@ -126,8 +126,8 @@ static double certified_size(const struct ks_certificates *c)
     double size = 0;
 
     for (size_t i = 0; i < KS_CERTIFICATES; i++)
-        if (c->of[i].formed)
-            size = fmax(size, c->of[i].size);
+        if (c->vector[i].formed)
+            size = fmax(size, c->vector[i].size);
     return size;
 }
 
@@ -202,8 +202,8 @@ double ks_known_effective_bound(const struct ks_known *k, const struct ks_probe 
 
     if (!(k->abs_max > 0) || k->null >= k->n || (k->unweighted && !k->exact))
         return NAN;
-    if (k->certified && k->certificates->of[KS_Y_FLAT].formed) {
-        size = k->certificates->of[KS_Y_FLAT].size + PRODUCT * DBL_EPSILON * k->abs_max;
+    if (k->certified && k->certificates->vector[KS_Y_FLAT].formed) {
+        size = k->certificates->vector[KS_Y_FLAT].size + PRODUCT * DBL_EPSILON * k->abs_max;
     } else {
         size = k->exact ? next_smallest(k, probe) + k->h : least_sigma(k, probe);
     }
