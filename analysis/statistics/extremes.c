@@ -14,8 +14,8 @@ static const struct ks_certificate *certificate(const struct ks_probe *p, double
 {
     const struct ks_certificate *of, *best = NULL;
 
-    for (size_t i = 0; p->known->certified && i < KS_CERTIFICATES; i++) {
-        of = &p->known->certificates->vector[i];
+    for (size_t i = 0; p->facts->certified && i < KS_CERTIFICATES; i++) {
+        of = &p->facts->certificates->vector[i];
         if (of->formed && (!best || sign * of->quotient > sign * best->quotient))
             best = of;
     }
@@ -69,29 +69,29 @@ double ks_probe_lambda_min_data_se(const struct ks_probe *p)
  * FAILURE^(1/probes). Rounding can have moved an eigenvalue by h. */
 static double beyond(const struct ks_probe *p, double edge)
 {
-    const struct ks_known *known = p->known;
-    double failure = pow(FAILURE, 1 / (double)known->probes);
+    const struct ks_facts *facts = p->facts;
+    double failure = pow(FAILURE, 1 / (double)facts->probes);
 
-    return known->h + ks_extreme_bound_excess(p->steps, p->theta, p->beta, edge,
-                                              ks_extreme_bound_component(known->n, failure));
+    return facts->h + ks_extreme_bound_excess(p->steps, p->theta, p->beta, edge,
+                                              ks_extreme_bound_component(facts->n, failure));
 }
 
 double ks_probe_lambda_max_upper(const struct ks_probe *p)
 {
     double edge = p->theta[p->steps - 1];
 
-    if (p->known->unresolved)
+    if (p->facts->unresolved)
         return NAN;
-    return edge + (p->beta ? beyond(p, edge) : p->known->h);
+    return edge + (p->beta ? beyond(p, edge) : p->facts->h);
 }
 
 double ks_probe_lambda_min_lower(const struct ks_probe *p)
 {
     double edge = p->theta[0];
 
-    if (p->known->unresolved)
+    if (p->facts->unresolved)
         return NAN;
-    return edge - (p->beta ? beyond(p, edge) : p->known->h);
+    return edge - (p->beta ? beyond(p, edge) : p->facts->h);
 }
 
 double ks_probe_largest_size(const struct ks_probe *p)
@@ -118,5 +118,5 @@ double ks_probe_kappa(const struct ks_probe *p)
  * the condition number is at least max |theta| / smallest. Rounding can have changed |A x| by h. */
 double ks_probe_kappa_lower_bound(const struct ks_probe *p)
 {
-    return ks_probe_largest_size(p) / (p->smallest + p->known->h);
+    return ks_probe_largest_size(p) / (p->smallest + p->facts->h);
 }

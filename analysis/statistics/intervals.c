@@ -77,7 +77,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* lambda_abs_max over the k-th smallest size, +- h; the `null` smallest are exactly zero. */
-static struct ks_ratio exact_quantile(const struct ks_known *k, const double *size, size_t at)
+static struct ks_ratio exact_quantile(const struct ks_facts *k, const double *size, size_t at)
 {
     double x = size[at - 1], low = fmax(k->abs_max - k->h, 0);
 
@@ -90,7 +90,7 @@ static struct ks_ratio exact_quantile(const struct ks_known *k, const double *si
 }
 
 /* The same from all eigenvalues, each of which rounding may have moved by h. */
-static ks_status find_exact(const struct ks_known *k, const struct ks_probe *p,
+static ks_status find_exact(const struct ks_facts *k, const struct ks_probe *p,
                             struct ks_shares *shares)
 {
     double *size = NULL, n = (double)k->n;
@@ -120,7 +120,7 @@ static ks_status find_exact(const struct ks_known *k, const struct ks_probe *p,
 }
 
 /* What holds of every operator that is not zero. */
-static struct ks_shares find_nothing(const struct ks_known *k)
+static struct ks_shares find_nothing(const struct ks_facts *k)
 {
     const struct ks_share share = {NAN, 0, 1}, count = {NAN, 1, (double)k->n};
     struct ks_shares shares = {.zero_mass = share, .negative_mass = share};
@@ -132,7 +132,7 @@ static struct ks_shares find_nothing(const struct ks_known *k)
     return shares;
 }
 
-static ks_status find_shares(const struct ks_spectrum *s, const struct ks_known *k,
+static ks_status find_shares(const struct ks_spectrum *s, const struct ks_facts *k,
                              const struct ks_probe *probe, struct ks_shares *shares)
 {
     const struct ks_certificates *c = k->certificates;
@@ -163,15 +163,15 @@ static ks_status find_shares(const struct ks_spectrum *s, const struct ks_known 
     return status;
 }
 
-ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_known *known,
+ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_facts *facts,
                            const struct ks_probe *probe, const char *suffix)
 {
-    struct ks_shares shares = find_nothing(known);
+    struct ks_shares shares = find_nothing(facts);
 
-    if (known->unresolved)
+    if (facts->unresolved)
         return add_shares(s, suffix, &shares);
-    KS_TRY(known->exact ? find_exact(known, probe, &shares)
-                        : find_shares(s, known, probe, &shares));
+    KS_TRY(facts->exact ? find_exact(facts, probe, &shares)
+                        : find_shares(s, facts, probe, &shares));
     return add_shares(s, suffix, &shares);
 }
 
@@ -187,22 +187,22 @@ static ks_status add_zero_gradient(struct ks_spectrum *s)
     return add(s, "gradient_norm", "", "", 0);
 }
 
-ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_known *known, bool asked)
+ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_facts *facts, bool asked)
 {
     size_t last = s->probes - 1, row = last * s->order;
     struct ks_share_probe probe;
     struct ks_energy energy;
-    const struct ks_certificates *c = known->certificates;
-    bool certified = known->certified && c->gradient;
+    const struct ks_certificates *c = facts->certificates;
+    bool certified = facts->certified && c->gradient;
 
     if (!s->gradient)
         return asked ? add_zero_gradient(s) : KS_OK;
     probe = (struct ks_share_probe){.steps = (size_t)s->steps[last],
                                     .alpha = s->alpha + row,
                                     .beta = s->beta + row,
-                                    .ended = (size_t)s->steps[last] == known->n};
-    KS_TRY(ks_energy(&probe, known->h, known->abs_max, known->outer, &energy));
-    if (known->unresolved) {
+                                    .ended = (size_t)s->steps[last] == facts->n};
+    KS_TRY(ks_energy(&probe, facts->h, facts->abs_max, facts->outer, &energy));
+    if (facts->unresolved) {
         energy.kappa_90 = energy.kappa_50 = (struct ks_ratio){1, INFINITY};
         energy.top_share = NAN;
     }

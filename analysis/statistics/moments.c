@@ -4,10 +4,11 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Converged outliers count as single eigenvalues where they may be single (known.h): they weigh 1/n
- * each, and the weights of the bulk are scaled to what is left. The scatter of an estimate over
- * start vectors is mostly that of the outliers' weights, so this removes most of it. Else, or where
- * there is no bulk though there are fewer Ritz values than eigenvalues, all keep their weights. */
+/* Converged outliers count as single eigenvalues where they may be single (operator_facts.h): they
+ * weigh 1/n each, and the weights of the bulk are scaled to what is left. The scatter of an
+ * estimate over start vectors is mostly that of the outliers' weights, so this removes most of it.
+ * Else, or where there is no bulk though there are fewer Ritz values than eigenvalues, all keep
+ * their weights. */
 struct weights {
     size_t low, high; /* outliers                   */
     double one;       /* their weight               */
@@ -16,7 +17,7 @@ struct weights {
 
 static struct weights spectral_weights(const struct ks_probe *p)
 {
-    const struct ks_known *k = p->known;
+    const struct ks_facts *k = p->facts;
     const struct weights plain = {.scale = 1};
     struct weights w = {.low = k->low, .high = k->high, .one = 1 / (double)k->n, .scale = 1};
     size_t outliers = k->low + k->high;
@@ -78,7 +79,7 @@ double ks_probe_trace(const struct ks_probe *p)
 
     for (size_t i = 0; i < p->steps; i++)
         sum += weight(p, &w, i) * p->theta[i];
-    return (double)p->known->n * sum;
+    return (double)p->facts->n * sum;
 }
 
 /* n sum w (theta / unit)^2: a square alone can leave the range of a double. */
@@ -89,7 +90,7 @@ static double sum_of_squares(const struct ks_probe *p, double unit)
 
     for (size_t i = 0; i < p->steps; i++)
         sum += weight(p, &w, i) * (p->theta[i] / unit) * (p->theta[i] / unit);
-    return (double)p->known->n * sum;
+    return (double)p->facts->n * sum;
 }
 
 double ks_probe_trace_square(const struct ks_probe *p)
@@ -100,7 +101,7 @@ double ks_probe_trace_square(const struct ks_probe *p)
 /* trace_square / lambda_abs_max^2, which is at least 1 whatever the weights say. */
 double ks_probe_stable_rank(const struct ks_probe *p)
 {
-    double rank = sum_of_squares(p, p->known->abs_max);
+    double rank = sum_of_squares(p, p->facts->abs_max);
 
     return isnan(rank) ? rank : fmax(rank, 1);
 }

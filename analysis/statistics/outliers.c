@@ -11,7 +11,7 @@ static const double CONVERGED = 1e-3;
  */
 static size_t count_end(const struct ks_probe *p, size_t from, int step)
 {
-    double floor = p->known ? p->known->noise_floor : 0;
+    double floor = p->facts ? p->facts->noise_floor : 0;
     size_t count = 0, i = from;
 
     while (count + 1 < p->steps) {

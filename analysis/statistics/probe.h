@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "statistics/known.h"
+#include "statistics/operator_facts.h"
 
 /* theta_i, w_i, r_i: Ritz values (ascending), weights (sum 1), residual bounds. Of an exact
  * spectrum: the eigenvalues, 1/n, 0. */
 struct ks_probe {
-    const struct ks_known *known;
+    const struct ks_facts *facts;
     size_t steps;                            /* m                                               */
     const double *theta, *weight, *residual; /* [steps]                                         */
     const double *beta;                      /* [steps] of the Jacobi matrix; NULL: exact       */

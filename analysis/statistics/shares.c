@@ -152,8 +152,8 @@ static ks_status energy_kappa(const struct ks_share_bounds *b, double rest, stru
 
 static double top_share(const struct ks_radau *r, double h)
 {
-    const struct ks_known known = {.noise_floor = 2 * h};
-    const struct ks_probe probe = {.known = &known,
+    const struct ks_facts facts = {.noise_floor = 2 * h};
+    const struct ks_probe probe = {.facts = &facts,
                                    .steps = r->m,
                                    .theta = r->theta,
                                    .weight = r->weight,

@@ -20,29 +20,29 @@
 
 static double noise_floor(const struct ks_probe *p)
 {
-    return p->known->noise_floor;
+    return p->facts->noise_floor;
 }
 
 static double product_error(const struct ks_probe *p)
 {
-    const struct ks_known *known = p->known;
+    const struct ks_facts *facts = p->facts;
 
-    return known->abs_max > 0 ? known->error / known->abs_max : NAN;
+    return facts->abs_max > 0 ? facts->error / facts->abs_max : NAN;
 }
 
 static double null_dimension(const struct ks_probe *p)
 {
-    return p->known->null_dimension;
+    return p->facts->null_dimension;
 }
 
 static double null_residual(const struct ks_probe *p)
 {
-    return p->known->null_residual;
+    return p->facts->null_residual;
 }
 
 static double dead_dimension(const struct ks_probe *p)
 {
-    return p->known->dead_dimension;
+    return p->facts->dead_dimension;
 }
 
 static const struct figure {
@@ -184,14 +184,14 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_statistics_t
 {
     const bool published = terms->unweighted && s->alpha; /* else the spectrum is exact */
     const size_t probes = ks_spectrum_random(s);
-    struct ks_known known = ks_known_find(terms, !s->alpha, probes, probe,
+    struct ks_facts facts = ks_facts_find(terms, !s->alpha, probes, probe,
                                           part > 0 ? part / KS_STATISTICS_PART - 1 : SIZE_MAX);
     ks_status status = KS_OK;
     double *value = NULL;
     char suffix[32] = "";
 
     for (size_t i = 0; i < probes; i++)
-        probe[i].known = &known;
+        probe[i].facts = &facts;
     if (part > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", part);
     KS_GO(ks_alloc(probes, sizeof *value, &value));
@@ -199,7 +199,7 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_statistics_t
         double error = 0;
 
         if ((part > 0 && !f->every_part) || (published && needs_standard_process(f)) ||
-            (!known.single && f->value == ks_probe_kurtosis_spectral))
+            (!facts.single && f->value == ks_probe_kurtosis_spectral))
             continue;
         for (size_t i = 0; i < probes; i++)
             value[i] = f->value(&probe[i]);
@@ -210,11 +210,11 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_statistics_t
             KS_GO(add(s, error, f->name, "_se"));
     }
     if (!published && part == 0)
-        KS_GO(ks_intervals_add_gradient(s, &known, terms->gradient));
+        KS_GO(ks_intervals_add_gradient(s, &facts, terms->gradient));
     if (!published)
-        KS_GO(ks_intervals_add(s, &known, probe, suffix));
+        KS_GO(ks_intervals_add(s, &facts, probe, suffix));
     if (!published)
-        KS_GO(add(s, ks_known_effective_bound(&known, probe), "kappa_effective_bound", suffix));
+        KS_GO(add(s, ks_effective_bound(&facts, probe), "kappa_effective_bound", suffix));
 done:
     free(value);
     return status;

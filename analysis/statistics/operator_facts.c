@@ -1,4 +1,4 @@
-#include "statistics/known.h"
+#include "statistics/operator_facts.h"
 
 #include <float.h>
 #include <math.h>
@@ -38,7 +38,7 @@ static const double UNRESOLVED = 0.01;
 
 static const double OUTLIERS = 0.01; /* level of the test that every outlier may be single */
 
-static double largest_size(const struct ks_known *k, const struct ks_probe *probe)
+static double largest_size(const struct ks_facts *k, const struct ks_probe *probe)
 {
     double size = 0;
 
@@ -69,7 +69,7 @@ static double find_floor(const struct ks_statistics_terms *t, size_t n_probes,
     return floor;
 }
 
-static void find_null(const struct ks_statistics_terms *t, struct ks_known *k)
+static void find_null(const struct ks_statistics_terms *t, struct ks_facts *k)
 {
     const struct ks_null *null = t->null;
 
@@ -93,7 +93,7 @@ static void find_null(const struct ks_statistics_terms *t, struct ks_known *k)
 /* As many outliers count at each end as have converged for every probe. Each may be a single
  * eigenvalue if the mean of its weights is not too large: the mean of the squared components of P
  * random unit vectors along one direction has the distribution Beta(P/2, P (n-1)/2). */
-static void find_outliers(struct ks_known *k, const struct ks_probe *probe)
+static void find_outliers(struct ks_facts *k, const struct ks_probe *probe)
 {
     double p = (double)k->probes, outliers, most;
 
@@ -131,11 +131,11 @@ static double certified_size(const struct ks_certificates *c)
     return size;
 }
 
-struct ks_known ks_known_find(const struct ks_statistics_terms *t, bool exact, size_t n_probes,
+struct ks_facts ks_facts_find(const struct ks_statistics_terms *t, bool exact, size_t n_probes,
                               struct ks_probe *probe, size_t part)
 {
     const struct ks_certificates *c = t->certificates;
-    struct ks_known k = {.n = t->n,
+    struct ks_facts k = {.n = t->n,
                          .probes = n_probes,
                          .exact = exact,
                          .unweighted = t->unweighted && !exact,
@@ -152,7 +152,7 @@ struct ks_known ks_known_find(const struct ks_statistics_terms *t, bool exact, s
     k.error = exact ? t->exact_error : k.certified ? c->error : NAN;
     find_null(t, &k);
     for (size_t i = 0; i < n_probes; i++) {
-        probe[i].known = &k;
+        probe[i].facts = &k;
         k.outer = fmax(k.outer, fmax(ks_probe_lambda_max_upper(&probe[i]),
                                      -ks_probe_lambda_min_lower(&probe[i])));
     }
@@ -162,7 +162,7 @@ struct ks_known ks_known_find(const struct ks_statistics_terms *t, bool exact, s
 }
 
 /* All eigenvalues are known, and the null space has the smallest of them: the next one's size. */
-static double next_smallest(const struct ks_known *k, const struct ks_probe *p)
+static double next_smallest(const struct ks_facts *k, const struct ks_probe *p)
 {
     size_t low = 0, high;
     double size = 0;
@@ -180,7 +180,7 @@ static double next_smallest(const struct ks_known *k, const struct ks_probe *p)
 
 /* The smallest |A y|/|y| off the null space that the probes' Krylov spaces hold, of A as it is: the
  * run's rounding is added. */
-static double least_sigma(const struct ks_known *k, const struct ks_probe *probe)
+static double least_sigma(const struct ks_facts *k, const struct ks_probe *probe)
 {
     const struct ks_certificates *c = k->certificates;
     double least = NAN;
@@ -196,7 +196,7 @@ static double least_sigma(const struct ks_known *k, const struct ks_probe *probe
     return least;
 }
 
-double ks_known_effective_bound(const struct ks_known *k, const struct ks_probe *probe)
+double ks_effective_bound(const struct ks_facts *k, const struct ks_probe *probe)
 {
     double size;
 

@@ -1,6 +1,6 @@
 /* What is known of a spectrum beside its probes: the same for all of them. */
-#ifndef KS_STATISTICS_KNOWN_H
-#define KS_STATISTICS_KNOWN_H
+#ifndef KS_STATISTICS_OPERATOR_FACTS_H
+#define KS_STATISTICS_OPERATOR_FACTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@ struct ks_certificates;
 struct ks_probe;
 struct ks_statistics_terms;
 
-struct ks_known {
+struct ks_facts {
     size_t n, probes; /* dimension of the operator; probes with random start vectors          */
     bool exact;       /* the Ritz values are all eigenvalues                                  */
     bool unweighted;  /* all Ritz values of a probe count alike                               */
@@ -34,11 +34,11 @@ struct ks_known {
 
 /* From the probes' steps, Ritz values and residuals; `part`: the number of the leading part, 0 for
  * the first; SIZE_MAX for the whole. The probes' `known` must point to the result afterwards. */
-struct ks_known ks_known_find(const struct ks_statistics_terms *terms, bool exact, size_t n_probes,
+struct ks_facts ks_facts_find(const struct ks_statistics_terms *terms, bool exact, size_t n_probes,
                               struct ks_probe *probe, size_t part);
 
 /* kappa_effective_bound: the condition number off the known null space is at least that. NaN where
  * nothing is left off it, or no such bound can be given. */
-double ks_known_effective_bound(const struct ks_known *known, const struct ks_probe *probe);
+double ks_effective_bound(const struct ks_facts *facts, const struct ks_probe *probe);
 
 #endif
