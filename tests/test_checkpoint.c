@@ -127,9 +127,9 @@ static void test_not_written(void **state)
     assert_ok(ks_checkpoint_write(path, c, true));
     before = read_bytes(path, &size);
     c->critic.w[3] = NAN;
-    assert_fails(ks_checkpoint_write(path, c, true), KS_NUMBER, "not written: /critic/");
+    assert_fails(ks_checkpoint_write(path, c, true), KS_NUMBER, "the file is not written");
     c->critic.w[3] = 1e39; /* no float32 */
-    assert_fails(ks_checkpoint_write(path, c, true), KS_NUMBER, "not written: /critic/");
+    assert_fails(ks_checkpoint_write(path, c, true), KS_NUMBER, "the file is not written");
     assert_fails(ks_checkpoint_write(scratch("no/such.h5"), c, false), KS_IO, "No such file");
     ks_checkpoint_free(c);
     bytes = read_bytes(path, &n);
@@ -223,7 +223,7 @@ static void test_vectors(void **state)
     ks_h5_close(h5);
     vectors[5] = INFINITY;
     assert_fails(ks_vectors_write(path, 1, N, vectors, NULL), KS_NUMBER,
-                 "/vector: inf at element 5");
+                 "/vector: expected finite numbers, found inf at element 5");
     set_integer(path, "/", "version", 3);
     assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT, "expected 1, found 3");
     free(vectors);

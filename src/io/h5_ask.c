@@ -1,11 +1,11 @@
-/* The questions of h5_reader.h. */
-#include "io/h5_reader.h"
+#include "io/h5_ask.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/memory.h"
+#include "io/h5_reader.h"
 
 static struct ks_h5_question about(enum ks_h5_wish wish, const char *object, const char *name)
 {
@@ -27,15 +27,15 @@ static ks_status ask_whether(const struct ks_h5 *h5, struct ks_h5_question quest
     return KS_OK;
 }
 
-ks_status ks_h5_ask_has(const struct ks_h5 *h5, const char *object, bool *there)
+ks_status ks_h5_ask_has(const struct ks_h5 *h5, const char *object, bool *found)
 {
-    return ask_whether(h5, about(KS_H5_HAS, object, ""), there);
+    return ask_whether(h5, about(KS_H5_HAS, object, ""), found);
 }
 
 ks_status ks_h5_ask_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
-                                  bool *there)
+                                  bool *found)
 {
-    return ask_whether(h5, about(KS_H5_HAS_ATTRIBUTE, object, name), there);
+    return ask_whether(h5, about(KS_H5_HAS_ATTRIBUTE, object, name), found);
 }
 
 ks_status ks_h5_ask_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
@@ -73,7 +73,7 @@ ks_status ks_h5_ask_values(const struct ks_h5 *h5, const char *object,
     return KS_OK;
 }
 
-/* The string or the list behind an attribute; it ends with a 0. */
+/* Receives the string or the list that follows an attribute, and appends a zero. */
 static ks_status receive_values(const struct ks_h5 *h5, const char *object, size_t n, size_t size,
                                 void *values)
 {
@@ -86,7 +86,7 @@ static ks_status receive_values(const struct ks_h5 *h5, const char *object, size
     return ks_h5_follow(h5, object, room, n * size);
 }
 
-/* An attribute that follows an answer. The caller clears it, also after a failure. */
+/* Receives an attribute that follows an answer. The caller clears it, also after a failure. */
 static ks_status receive_attribute(const struct ks_h5 *h5, const char *object,
                                    struct ks_attribute *a)
 {
@@ -94,7 +94,7 @@ static ks_status receive_attribute(const struct ks_h5 *h5, const char *object,
     size_t n = a->n;
 
     a->name[sizeof a->name - 1] = '\0';
-    a->string = NULL; /* an address in the other process */
+    a->string = NULL; /* what came is an address in the other process */
     a->list = NULL;
     KS_TRY(status);
     if (n > KS_H5_LONGEST)

@@ -1,193 +1,20 @@
-/* Datasets of any numeric type and storage layout, read as double. */
-#include "io/h5.h"
+#include "io/h5_read.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/memory.h"
-#include "io/h5_reader.h"
+#include "io/h5_ask.h"
+#include "io/h5_local.h"
 
-enum { SHAPE_LENGTH = 128 };
-static const size_t PIECE = (size_t)4 << 20; /* bytes that are read at a time, at least */
-
-/* A hard or a soft link leads to an object of the file; others may lead anywhere. */
-static ks_status expect_inside(const struct ks_h5 *h5, const char *part)
+ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
 {
-    H5L_info_t info;
-
-    if (H5Lget_info(h5->id, part, &info, H5P_DEFAULT) < 0)
-        return ks_h5_fail(h5, KS_IO, part, "cannot be looked up");
-    if (info.type != H5L_TYPE_HARD && info.type != H5L_TYPE_SOFT)
-        return ks_fail(KS_FORMAT, "%s: %s: expected an object of the file itself, found %s link",
-                       h5->path, part,
-                       info.type == H5L_TYPE_EXTERNAL ? "an external" : "a user-defined");
-    return KS_OK;
-}
-
-/* H5Lexists wants every group on the way to be there, so the path is tried piece by piece. */
-ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *there)
-{
-    char part[KS_H5_OBJECT];
-    size_t length = strlen(object);
-    htri_t found = true;
-
-    if (h5->reader)
-        return ks_h5_ask_has(h5, object, there);
-    assert(object[0] == '/' && length < sizeof part);
-    *there = false;
-    for (size_t end = 1; end <= length && found > 0; end++) {
-        if (end < length && object[end] != '/')
-            continue;
-        memcpy(part, object, end);
-        part[end] = 0;
-        if (end == 1)
-            continue;
-        found = H5Lexists(h5->id, part, H5P_DEFAULT);
-        if (found > 0) {
-            KS_TRY(expect_inside(h5, part));
-            found = H5Oexists_by_name(h5->id, part, H5P_DEFAULT);
-        }
-    }
-    if (found < 0)
-        return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
-    *there = found > 0;
-    return KS_OK;
-}
-
-static ks_status expect_there(const struct ks_h5 *h5, const char *object)
-{
-    bool there;
-
-    KS_TRY(ks_h5_has(h5, object, &there));
-    return there ? KS_OK : ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
-}
-
-static ks_status expect_number(const struct ks_h5 *h5, const char *object, hid_t set)
-{
-    hid_t type = H5Dget_type(set);
-    H5T_class_t kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
-
-    if (type < 0)
-        return ks_h5_fail(h5, KS_IO, object, "its type cannot be read");
-    H5Tclose(type);
-    if (kind != H5T_FLOAT && kind != H5T_INTEGER)
-        return ks_fail(KS_FORMAT, "%s: %s: expected numbers, found another type", h5->path, object);
-    return KS_OK;
-}
-
-/* The values are in the file itself, not in others that it names. Of a virtual dataset with a file
- * that is missing libhdf5 would read zeros. */
-static ks_status expect_own_values(const struct ks_h5 *h5, const char *object, hid_t set)
-{
-    const char *found = NULL;
-    hid_t list = H5Dget_create_plist(set);
-    H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
-    int files = layout == H5D_LAYOUT_ERROR ? -1 : H5Pget_external_count(list);
-
-    if (list >= 0)
-        H5Pclose(list);
-    if (files < 0)
-        return ks_h5_fail(h5, KS_IO, object, "how it is stored cannot be read");
-    if (layout == H5D_VIRTUAL)
-        found = "a virtual dataset";
-    else if (files > 0)
-        found = "external storage";
-    return found ? ks_fail(KS_FORMAT, "%s: %s: expected values in the file itself, found %s",
-                           h5->path, object, found)
-                 : KS_OK;
-}
-
-static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t set,
-                            struct ks_h5_shape *shape)
-{
-    hsize_t dims[H5S_MAX_RANK];
-    hid_t space = H5Dget_space(set);
-    int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dims, NULL);
-
-    if (space >= 0)
-        H5Sclose(space);
-    if (rank < 0)
-        return ks_h5_fail(h5, KS_IO, object, "its shape cannot be read");
-    if (rank > KS_H5_RANK)
-        return ks_fail(KS_FORMAT, "%s: %s: expected at most %d dimensions, found %d", h5->path,
-                       object, KS_H5_RANK, rank);
-    shape->rank = (size_t)rank;
-    for (size_t i = 0; i < shape->rank; i++)
-        shape->dims[i] = (size_t)dims[i];
-    return KS_OK;
-}
-
-/* Opens a numeric dataset; the caller closes *set. */
-static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set,
-                          struct ks_h5_shape *shape)
-{
-    ks_status status = KS_OK;
-    hid_t id = H5I_INVALID_HID;
-
-    *set = H5I_INVALID_HID;
-    KS_TRY(expect_there(h5, object));
-    id = H5Oopen(h5->id, object, H5P_DEFAULT);
-    if (id < 0)
-        return ks_h5_fail(h5, KS_IO, object, "cannot be opened");
-    if (H5Iget_type(id) != H5I_DATASET) {
-        status = ks_fail(KS_FORMAT, "%s: %s: expected a dataset, found another object", h5->path,
-                         object);
-        goto done;
-    }
-    KS_GO(expect_own_values(h5, object, id));
-    KS_GO(expect_number(h5, object, id));
-    KS_GO(read_shape(h5, object, id, shape));
-    *set = id, id = H5I_INVALID_HID;
-done:
-    if (id >= 0)
-        H5Oclose(id);
-    return status;
+    return ks_h5_ask_has(h5, object, found);
 }
 
 ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
 {
-    hid_t set;
-
-    if (h5->reader)
-        return ks_h5_ask_shape(h5, object, shape);
-    KS_TRY(open_set(h5, object, &set, shape));
-    H5Dclose(set);
-    return KS_OK;
-}
-
-static bool same_shape(const struct ks_h5_shape *a, const struct ks_h5_shape *b)
-{
-    if (a->rank != b->rank)
-        return false;
-    for (size_t i = 0; i < a->rank; i++)
-        if (a->dims[i] != b->dims[i])
-            return false;
-    return true;
-}
-
-static void print_shape(const struct ks_h5_shape *shape, char text[SHAPE_LENGTH])
-{
-    size_t at = (size_t)snprintf(text, SHAPE_LENGTH, "[");
-
-    for (size_t i = 0; i < shape->rank; i++)
-        at += (size_t)snprintf(text + at, SHAPE_LENGTH - at, "%s%zu", i > 0 ? ", " : "",
-                               shape->dims[i]);
-    snprintf(text + at, SHAPE_LENGTH - at, "]");
-}
-
-static ks_status compare_shape(const struct ks_h5 *h5, const char *object,
-                               const struct ks_h5_shape *expected, const struct ks_h5_shape *found)
-{
-    char want[SHAPE_LENGTH], got[SHAPE_LENGTH];
-
-    if (same_shape(expected, found))
-        return KS_OK;
-    print_shape(expected, want);
-    print_shape(found, got);
-    return ks_fail(KS_FORMAT, "%s: %s: expected shape %s, found %s", h5->path, object, want, got);
+    return ks_h5_ask_shape(h5, object, shape);
 }
 
 ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
@@ -196,92 +23,7 @@ ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
     struct ks_h5_shape found = {.rank = 0};
 
     KS_TRY(ks_h5_shape(h5, object, &found));
-    return compare_shape(h5, object, shape, &found);
-}
-
-/* Entries of the first dimension, each of `bytes`, that make a piece: whole rows of chunks, so that
- * none has to be decompressed twice. */
-static size_t piece_length(hid_t set, size_t bytes)
-{
-    hsize_t chunk[H5S_MAX_RANK] = {1};
-    hid_t list = H5Dget_create_plist(set);
-    size_t length = bytes < PIECE ? PIECE / bytes : 1, row;
-
-    if (list >= 0 && H5Pget_layout(list) == H5D_CHUNKED)
-        H5Pget_chunk(list, H5S_MAX_RANK, chunk);
-    if (list >= 0)
-        H5Pclose(list);
-    row = (size_t)chunk[0];
-    return (length + row - 1) / row * row;
-}
-
-/* Reads entries `first` to first + n of the first dimension, or the one number of rank 0. */
-static bool read_piece(hid_t set, const struct ks_h5_shape *shape, size_t first, size_t n,
-                       double *values)
-{
-    hsize_t start[KS_H5_RANK] = {first}, dims[KS_H5_RANK] = {n};
-    hid_t file, memory;
-    bool done;
-
-    if (shape->rank == 0)
-        return H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
-    for (size_t i = 1; i < shape->rank; i++)
-        dims[i] = shape->dims[i];
-    file = H5Dget_space(set);
-    memory = H5Screate_simple((int)shape->rank, dims, NULL);
-    done = file >= 0 && memory >= 0 &&
-           H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, dims, NULL) >= 0 &&
-           H5Dread(set, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, values) >= 0;
-    if (memory >= 0)
-        H5Sclose(memory);
-    if (file >= 0)
-        H5Sclose(file);
-    return done;
-}
-
-static ks_status read_pieces(const struct ks_h5 *h5, const char *object, hid_t set,
-                             const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
-{
-    const size_t length = shape->rank > 0 ? shape->dims[0] : 1;
-    size_t numbers = 1, piece; /* numbers in an entry of the first dimension */
-    ks_status status = KS_OK;
-    double *values = NULL;
-
-    for (size_t i = 1; i < shape->rank; i++)
-        numbers *= shape->dims[i];
-    if (numbers == 0 || length == 0)
-        return KS_OK;
-    piece = piece_length(set, numbers * sizeof *values);
-    piece = piece < length ? piece : length;
-    KS_GO(ks_alloc(piece * numbers, sizeof *values, &values));
-    for (size_t first = 0; first < length; first += piece) {
-        size_t n = piece < length - first ? piece : length - first;
-
-        taker->before(n * numbers * sizeof *values, taker->context);
-        if (!read_piece(set, shape, first, n, values)) {
-            status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
-            goto done;
-        }
-        KS_GO(taker->take(n * numbers, values, taker->context));
-    }
-done:
-    free(values);
-    return status;
-}
-
-ks_status ks_h5_read_pieces(const struct ks_h5 *h5, const char *object,
-                            const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
-{
-    struct ks_h5_shape found = {.rank = 0};
-    ks_status status;
-    hid_t set;
-
-    KS_TRY(open_set(h5, object, &set, &found));
-    status = compare_shape(h5, object, shape, &found);
-    if (status == KS_OK)
-        status = read_pieces(h5, object, set, shape, taker);
-    H5Dclose(set);
-    return status;
+    return ks_h5_compare_shape(h5, object, shape, &found);
 }
 
 ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
@@ -290,21 +32,21 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
     return ks_h5_ask_values(h5, object, shape, values);
 }
 
-/* The number of elements, 0 elements being none; fails where it is beyond what memory can hold. */
+/* The number of elements; fails if their bytes do not fit into a size_t. */
 static ks_status count(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
                        size_t *n)
 {
     *n = 1;
     for (size_t i = 0; i < shape->rank; i++) {
         if (shape->dims[i] > 0 && *n > SIZE_MAX / sizeof(double) / shape->dims[i])
-            return ks_fail(KS_FORMAT, "%s: %s: more numbers than memory has addresses", h5->path,
+            return ks_fail(KS_FORMAT, "%s: %s: more numbers than can be addressed", h5->path,
                            object);
         *n *= shape->dims[i];
     }
     return KS_OK;
 }
 
-/* In floating point, as a file can claim any number of elements. */
+/* In floating point, because a file can claim any number of elements. */
 static double bytes_of(const struct ks_h5_shape *shape)
 {
     double bytes = sizeof(double);
@@ -322,14 +64,14 @@ ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
     size_t n;
 
     *out = NULL;
-    KS_TRY(ks_h5_expect_shape(h5, object, shape)); /* before there is memory for it */
+    KS_TRY(ks_h5_expect_shape(h5, object, shape)); /* before memory is allocated for it */
     if (h5->claimed) {
         *h5->claimed += bytes_of(shape);
         return KS_OK;
     }
     KS_TRY(count(h5, object, shape, &n));
     if (ks_alloc(n, sizeof *values, &values) != KS_OK)
-        return ks_fail(KS_MEMORY, "%s: %s: out of memory: %zu numbers", h5->path, object, n);
+        return ks_fail(KS_MEMORY, "%s: %s: out of memory for %zu numbers", h5->path, object, n);
     KS_GO(ks_h5_read(h5, object, shape, values));
     *out = values, values = NULL;
 done:
@@ -345,4 +87,65 @@ ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t
             return ks_fail(KS_FORMAT, "%s: %s: expected finite numbers, found %g at element %zu",
                            h5->path, object, values[i], i);
     return KS_OK;
+}
+
+/* --- attributes --- */
+
+ks_status ks_h5_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                              bool *found)
+{
+    return ks_h5_ask_has_attribute(h5, object, name, found);
+}
+
+ks_status ks_h5_read_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                               enum ks_attribute_type type, struct ks_attribute *attribute)
+{
+    static const char *const words[] = {"a number", "an integer", "a string", "a list of numbers"};
+    bool found, fits = false;
+
+    KS_TRY(ks_h5_has_attribute(h5, object, name, &found));
+    if (!found)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: missing", h5->path, object, name);
+    KS_TRY(ks_h5_ask_attribute(h5, object, name, attribute, &fits));
+    if (fits) {
+        ks_status status = ks_attribute_convert(attribute, type, &fits);
+
+        if (status != KS_OK || !fits)
+            ks_attribute_clear(attribute);
+        KS_TRY(status);
+    }
+    if (!fits)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: expected %s, found something else",
+                       h5->path, object, name, words[type]);
+    return KS_OK;
+}
+
+ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const char *name,
+                             int64_t low, int64_t *value)
+{
+    struct ks_attribute a = {.n = 0};
+
+    KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_INTEGER, &a));
+    if (a.integer < low)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: expected at least %lld, found %lld",
+                       h5->path, object, name, (long long)low, (long long)a.integer);
+    *value = a.integer;
+    return KS_OK;
+}
+
+ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const char *name,
+                            char **value)
+{
+    struct ks_attribute a = {.n = 0};
+
+    *value = NULL;
+    KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_STRING, &a));
+    *value = a.string;
+    return KS_OK;
+}
+
+ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
+                                struct ks_attributes *attributes)
+{
+    return ks_h5_ask_attributes(h5, object, attributes);
 }

@@ -1,10 +1,7 @@
-/* The reader of h5_reader.h: its start, its limits and its end, as the program sees them. */
 #include "io/h5_reader.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +13,11 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "io/h5_serve.h"
 
-/* Seconds. A piece of work is one question, or 4 MiB of a dataset, or a row of its chunks. Reading
- * takes milliseconds, and processor time does not depend on other work or on a slow disk. So most
- * hangs end by PROCESSOR; PATIENCE ends those that use no processor. */
+/* Seconds. A piece of work is one question, or 4 MiB of a dataset, or a row of its chunks, and
+ * takes milliseconds. Processor time depends neither on other processes nor on a slow disk, so
+ * PROCESSOR ends most hangs; PATIENCE ends those that use no processor time. */
 enum { PROCESSOR = 5, PATIENCE = 300, LAST_SIGNAL = 64 };
 static unsigned processor = PROCESSOR, patience = PATIENCE;
 
@@ -27,66 +25,6 @@ void ks_h5_reader_limits(unsigned new_processor, unsigned new_patience)
 {
     processor = new_processor > 0 ? new_processor : PROCESSOR;
     patience = new_patience > 0 ? new_patience : PATIENCE;
-}
-
-/* --- the socket --- */
-
-bool ks_h5_send(int socket, const void *bytes, size_t size)
-{
-    const char *next = bytes;
-
-    while (size > 0) {
-        ssize_t sent = send(socket, next, size, MSG_NOSIGNAL);
-
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent <= 0)
-            return false;
-        next += sent;
-        size -= (size_t)sent;
-    }
-    return true;
-}
-
-/* Waits second by second, so that the time in which a shell has stopped both processes counts as
- * one second at most. */
-static bool wait_for(int socket, unsigned seconds)
-{
-    struct pollfd one = {.fd = socket, .events = POLLIN};
-
-    for (unsigned waited = 0; waited < seconds;) {
-        int ready = poll(&one, 1, 1000);
-
-        if (ready > 0)
-            return true;
-        if (ready < 0 && errno != EINTR)
-            return false;
-        waited += ready == 0;
-    }
-    errno = ETIMEDOUT;
-    return false;
-}
-
-bool ks_h5_receive(int socket, unsigned seconds, void *bytes, size_t size)
-{
-    char *next = bytes;
-
-    while (size > 0) {
-        ssize_t got;
-
-        if (seconds > 0 && !wait_for(socket, seconds))
-            return false;
-        got = recv(socket, next, size, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0) {
-            errno = 0; /* the other end is closed */
-            return false;
-        }
-        next += got;
-        size -= (size_t)got;
-    }
-    return true;
 }
 
 /* --- the reader's start --- */
@@ -101,8 +39,8 @@ static void limit(int resource, rlim_t most)
     setrlimit(resource, &now);
 }
 
-/* Bytes of address space that the reader may have: what this process has now, and of the memory
- * that is free one half, since the values come to lie in this process. */
+/* Bytes of address space that the reader may have: what this process has now, plus half of the free
+ * memory. The other half is for the values, which end up in this process. */
 static rlim_t address_space(void)
 {
     double pages = 0, free_bytes = (double)ks_memory_free("", 1);
@@ -116,26 +54,26 @@ static rlim_t address_space(void)
     return (rlim_t)(pages * (double)sysconf(_SC_PAGESIZE) + free_bytes / 2);
 }
 
-/* The handlers are the program's own; so are the signals that end or stop it: the reader ends when
- * the program does. */
+/* Removes the program's handlers, and ignores the signals by which a user stops the program: the
+ * reader ends when the program does. */
 static void reset_signals(void)
 {
-    static const int not_ours[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
     struct sigaction action;
     sigset_t none;
 
     for (int number = 1; number <= LAST_SIGNAL; number++)
         if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             signal(number, SIG_DFL);
-    for (size_t i = 0; i < sizeof not_ours / sizeof *not_ours; i++)
-        signal(not_ours[i], SIG_IGN);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
     signal(SIGXCPU, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The new process: after a fork among threads only what needs none of them. The C library's and
- * libhdf5's complaints about damaged memory go nowhere. */
+/* In the new process. After a fork of a program with threads, only calls that need no other thread
+ * are safe. What the C library and libhdf5 print about damaged memory is discarded. */
 static void become_reader(struct ks_h5 *h5, int socket, pid_t parent, rlim_t memory)
 {
     int null;
@@ -151,15 +89,15 @@ static void become_reader(struct ks_h5 *h5, int socket, pid_t parent, rlim_t mem
         dup2(null, STDOUT_FILENO);
         dup2(null, STDERR_FILENO);
     }
-    free(h5->reader); /* here h5 is a file of libhdf5's */
+    free(h5->reader); /* in this process, h5 is read with libhdf5 */
     h5->reader = NULL;
     ks_h5_serve(h5, socket, processor);
 }
 
 /* --- its end --- */
 
-/* Lets the reader end. What waitpid says of it. A shutdown closes the socket also where another
- * reader, forked later, has a copy of the descriptor. */
+/* Closes the socket, which ends the reader, and returns waitpid's result. shutdown() closes the
+ * connection even if a reader that was forked later has a copy of the descriptor. */
 static int collect(struct ks_h5_reader *reader)
 {
     int result = 0;
@@ -185,8 +123,8 @@ void ks_h5_reader_end(struct ks_h5 *h5)
 
 static ks_status damaged(const struct ks_h5 *h5, const char *object, const char *how)
 {
-    return ks_fail(KS_IO, "%s: %s: a damaged file: reading it, the HDF5 library %s", h5->path,
-                   object, how);
+    return ks_fail(KS_IO, "%s: %s: the file is damaged: the HDF5 library %s while reading it",
+                   h5->path, object, how);
 }
 
 ks_status ks_h5_reader_nonsense(const struct ks_h5 *h5, const char *object)
@@ -196,7 +134,7 @@ ks_status ks_h5_reader_nonsense(const struct ks_h5 *h5, const char *object)
     return damaged(h5, object, "gave a senseless answer");
 }
 
-/* An answer did not come: in time, or for ever. */
+/* An answer did not come: it is late, or the reader has ended. */
 static ks_status lost(const struct ks_h5 *h5, const char *object, bool late)
 {
     char how[96];
@@ -209,9 +147,9 @@ static ks_status lost(const struct ks_h5 *h5, const char *object, bool late)
     if (late)
         snprintf(how, sizeof how, "gave no answer for %u s", patience);
     else if (number == SIGXCPU)
-        snprintf(how, sizeof how, "came to no end within %u s", processor);
+        snprintf(how, sizeof how, "did not finish within %u s", processor);
     else if (number == SIGKILL)
-        snprintf(how, sizeof how, "was killed, as happens where memory runs out");
+        snprintf(how, sizeof how, "was killed, as happens when memory runs out,");
     else if (number > 0)
         snprintf(how, sizeof how, "crashed (%s)", strsignal(number));
     else
@@ -242,7 +180,7 @@ ks_status ks_h5_next_answer(const struct ks_h5 *h5, const char *object, struct k
 ks_status ks_h5_ask(const struct ks_h5 *h5, const struct ks_h5_question *question,
                     struct ks_h5_answer *answer)
 {
-    if (h5->reader->pid > 0) /* where the socket is closed, the answer is missing, too */
+    if (h5->reader->pid > 0) /* if the socket is closed, receiving the answer fails, too */
         ks_h5_send(h5->reader->socket, question, sizeof *question);
     return ks_h5_next_answer(h5, question->object, answer);
 }
@@ -257,7 +195,8 @@ ks_status ks_h5_reader_start(struct ks_h5 *h5)
     KS_TRY(ks_alloc(1, sizeof *h5->reader, &h5->reader));
     *h5->reader = (struct ks_h5_reader){.pid = 0, .socket = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return ks_fail(KS_RUN, "%s: no socket to read it by: %s", h5->path, strerror(errno));
+        return ks_fail(KS_RUN, "%s: cannot create a socket to the reading process: %s", h5->path,
+                       strerror(errno));
     h5->reader->socket = ends[0];
     h5->reader->pid = fork();
     if (h5->reader->pid == 0) {
@@ -267,7 +206,8 @@ ks_status ks_h5_reader_start(struct ks_h5 *h5)
     close(ends[1]);
     if (h5->reader->pid < 0) {
         h5->reader->pid = 0;
-        return ks_fail(KS_RUN, "%s: no process to read it in: %s", h5->path, strerror(errno));
+        return ks_fail(KS_RUN, "%s: cannot start the reading process: %s", h5->path,
+                       strerror(errno));
     }
     return ks_h5_next_answer(h5, "/", &opened);
 }

@@ -1,21 +1,22 @@
-/* The reader's side of h5_reader.h: a process that gives a file to libhdf5 and answers questions
- * about it. It calls neither BLAS nor MPI nor any function that has to do with threads: it was
- * forked from a program that may have some. */
-#include "io/h5_reader.h"
+/* Calls neither BLAS nor MPI nor any function that deals with threads: the process was forked from
+ * a program that may have some. */
+#include "io/h5_serve.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "io/h5_local.h"
+#include "io/h5_wire.h"
+
 #ifdef KS_COVERAGE /* _exit writes no counters */
 void __gcov_dump(void);
 #endif
 
-static const double SLOWEST =
-    20e6; /* bytes a second of reading, decompressed: a tenth of the usual */
+/* Decompressed bytes a second: a tenth of the usual speed of reading. */
+static const double SLOWEST = 20e6;
 
 struct server {
     struct ks_h5 *h5;
@@ -32,7 +33,7 @@ static void end(int code)
     _exit(code);
 }
 
-/* From now on: the seconds of processor time that a piece of work may take. */
+/* Allows the next piece of work, which reads `bytes`, its seconds of processor time from now on. */
 static void allow(const struct server *s, size_t bytes)
 {
     const double seconds = s->processor + (double)bytes / SLOWEST;
@@ -48,7 +49,7 @@ static void allow(const struct server *s, size_t bytes)
         end(1);
 }
 
-/* Nobody listens any more: the end. */
+/* Ends the process if the program has closed its end of the socket. */
 static void tell(const struct server *s, const void *bytes, size_t size)
 {
     if (!ks_h5_send(s->socket, bytes, size))
@@ -81,7 +82,7 @@ static void answer_attribute(const struct server *s, const struct ks_h5_question
     struct ks_h5_answer a = {.count = 0};
     struct ks_attribute one;
     bool known;
-    ks_status status = ks_h5_read_known(s->h5, q->object, q->name, &one, &known);
+    ks_status status = ks_h5_local_attribute(s->h5, q->object, q->name, &one, &known);
 
     a.count = known;
     answer(s, status, &a);
@@ -94,7 +95,7 @@ static void answer_attributes(const struct server *s, const struct ks_h5_questio
 {
     struct ks_h5_answer a = {.count = 0};
     struct ks_attributes list = {.n = 0};
-    ks_status status = ks_h5_read_attributes(s->h5, q->object, &list);
+    ks_status status = ks_h5_local_attributes(s->h5, q->object, &list);
 
     a.count = status == KS_OK ? list.n : 0;
     answer(s, status, &a);
@@ -121,7 +122,7 @@ static void answer_values(struct server *s, const struct ks_h5_question *q)
 {
     const struct ks_h5_taker taker = {.before = before, .take = take, .context = s};
     struct ks_h5_answer a = {.count = 0};
-    ks_status status = ks_h5_read_pieces(s->h5, q->object, &q->shape, &taker);
+    ks_status status = ks_h5_local_values(s->h5, q->object, &q->shape, &taker);
     bool empty = false;
 
     for (size_t i = 0; i < q->shape.rank; i++)
@@ -134,7 +135,7 @@ static void serve_one(struct server *s, const struct ks_h5_question *q)
 {
     struct ks_h5_answer a = {.count = 0};
     ks_status status = KS_OK;
-    bool there = false;
+    bool found = false;
 
     allow(s, 0);
     switch (q->wish) {
@@ -148,16 +149,16 @@ static void serve_one(struct server *s, const struct ks_h5_question *q)
         answer_attributes(s, q);
         return;
     case KS_H5_SHAPE:
-        status = ks_h5_shape(s->h5, q->object, &a.shape);
+        status = ks_h5_local_shape(s->h5, q->object, &a.shape);
         break;
     case KS_H5_HAS:
-        status = ks_h5_has(s->h5, q->object, &there);
+        status = ks_h5_local_has(s->h5, q->object, &found);
         break;
     case KS_H5_HAS_ATTRIBUTE:
-        status = ks_h5_has_attribute(s->h5, q->object, q->name, &there);
+        status = ks_h5_local_has_attribute(s->h5, q->object, q->name, &found);
         break;
     }
-    a.count = there;
+    a.count = found;
     answer(s, status, &a);
 }
 
@@ -168,7 +169,7 @@ void ks_h5_serve(struct ks_h5 *h5, int socket, unsigned processor)
     struct ks_h5_question question;
 
     allow(&s, 0);
-    answer(&s, ks_h5_open_here(h5), &opened);
+    answer(&s, ks_h5_file_open(h5), &opened);
     while (ks_h5_receive(socket, 0, &question, sizeof question))
         serve_one(&s, &question);
     end(0);

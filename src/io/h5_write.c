@@ -1,6 +1,4 @@
-/* Groups, datasets and attributes of a new file: datasets are chunked, shuffled, compressed, with
- * checksums. */
-#include "io/h5.h"
+#include "io/h5_write.h"
 
 #include <assert.h>
 #include <float.h>
@@ -9,21 +7,22 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "io/h5_local.h"
 
 enum {
     CHUNK_BYTES = 1 << 20, /* HDF5's chunk cache holds 1 MiB */
-    DEFLATE_LEVEL = 1      /* weights hardly shrink beyond it, and the engine waits for them */
+    DEFLATE_LEVEL = 1 /* higher levels hardly shrink weights, and training waits for the writing */
 };
 
-/* H5Pset_obj_track_times(false): equal content, equal bytes. */
+/* Without H5Pset_obj_track_times(false) equal content would not give equal bytes. */
 ks_status ks_h5_group(struct ks_h5 *h5, const char *group)
 {
     ks_status status = KS_OK;
     hid_t creation, id = H5I_INVALID_HID;
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has(h5, group, &there));
-    if (there)
+    KS_TRY(ks_h5_local_has(h5, group, &found));
+    if (found)
         return KS_OK;
     creation = H5Pcreate(H5P_GROUP_CREATE);
     if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0)
@@ -49,8 +48,8 @@ static hid_t stored_type(enum ks_h5_type type)
     }
 }
 
-/* Whole trailing dimensions as long as they fit into CHUNK_BYTES, then a part of the next one,
- * then 1. */
+/* A chunk holds whole trailing dimensions while they fit into CHUNK_BYTES, then a part of the next
+ * one, then 1. */
 static void chunk_shape(const struct ks_h5_shape *shape, size_t element, hsize_t *chunk)
 {
     size_t room = CHUNK_BYTES / element;
@@ -113,13 +112,15 @@ ks_status ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_ty
         n *= shape->dims[i];
     for (size_t i = 0; i < n; i++)
         if (!(fabs(values[i]) <= largest))
-            return ks_fail(KS_NUMBER, "%s: not written: %s: %g at element %zu", h5->path, object,
-                           values[i], i);
+            return ks_fail(
+                KS_NUMBER,
+                "%s: %s: expected finite numbers, found %g at element %zu: the file is not written",
+                h5->path, object, values[i], i);
     return ks_h5_write(h5, object, type, shape, values);
 }
 
-/* The stored type, the type in memory and the value's address. Strings have a fixed length: those
- * of variable length lie in a heap without a checksum. */
+/* The stored type, the type in memory and the value's address. Strings have a fixed length, because
+ * HDF5 stores those of variable length in a heap without a checksum. */
 static hid_t attribute_type(const struct ks_attribute *a, hid_t *memory, const void **value)
 {
     size_t length;
@@ -155,17 +156,19 @@ ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object, const stru
     hsize_t n = a->n;
     hid_t memory = H5I_INVALID_HID, id = H5I_INVALID_HID;
     const void *value = NULL;
+    char what[KS_ATTRIBUTE_NAME + 64];
     hid_t type = attribute_type(a, &memory, &value);
     hid_t space = a->type == KS_ATTRIBUTE_LIST ? H5Screate_simple(1, &n, NULL)
                                                : H5Screate(H5S_SCALAR);
 
+    snprintf(what, sizeof what, "attribute %s: cannot be written", a->name);
     if (type >= 0 && space >= 0)
         id = H5Acreate_by_name(h5->id, object, a->name, type, space, H5P_DEFAULT, H5P_DEFAULT,
                                H5P_DEFAULT);
     if (id < 0 || H5Awrite(id, memory, value) < 0)
-        status = ks_h5_fail(h5, KS_RUN, object, "an attribute cannot be written");
+        status = ks_h5_fail(h5, KS_RUN, object, what);
     if (id >= 0 && H5Aclose(id) < 0 && status == KS_OK)
-        status = ks_h5_fail(h5, KS_RUN, object, "an attribute cannot be written");
+        status = ks_h5_fail(h5, KS_RUN, object, what);
     if (space >= 0)
         H5Sclose(space);
     if (type >= 0)

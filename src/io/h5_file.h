@@ -1,0 +1,53 @@
+/* An open HDF5 file, and what every h5_*.c file needs of it. Callers outside src/io include h5.h.
+ */
+#ifndef KS_IO_H5_FILE_H
+#define KS_IO_H5_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hdf5.h>
+
+#include "core/error.h"
+#include "io/file.h"
+
+enum {
+    KS_H5_RANK = 4,         /* most dimensions of a dataset                               */
+    KS_H5_OBJECT = 256,     /* bytes of an object's path, including the terminating zero  */
+    KS_H5_LONGEST = 1 << 20 /* most bytes of a string attribute, numbers of a list        */
+};
+
+struct ks_h5 {
+    char *path; /* owned */
+    hid_t id;   /* libhdf5's handle; invalid in a program that reads through `reader` */
+    bool writing;
+    struct ks_h5_reader *reader; /* reading: the process that reads the file; owned              */
+    struct ks_file file;         /* writing: the temporary file that is renamed at the end       */
+    void *image;                 /* writing: the new file's bytes, image_room allocated; owned   */
+    size_t image_room;
+    bool image_failed; /* writing: the image could not grow for lack of memory         */
+    double *claimed;   /* reading: if not NULL, arrays are not read, only their bytes are
+                        * added up here. Not owned */
+};
+
+struct ks_h5_shape {
+    size_t rank, dims[KS_H5_RANK];
+};
+
+/* "1.10.8" */
+const char *ks_h5_version(void);
+
+/* A handle on no file yet: prepares libhdf5 and copies the path. Fails with KS_MEMORY or KS_RUN;
+ * the caller frees with ks_h5_file_free. */
+ks_status ks_h5_file_new(const char *path, bool writing, struct ks_h5 **h5);
+void ks_h5_file_free(struct ks_h5 *h5); /* closes h5->id, frees; not the reader or the temporary */
+
+/* Opens h5->path in this process with libhdf5, for reading: only the reader process calls this. */
+ks_status ks_h5_file_open(struct ks_h5 *h5);
+
+/* Records "PATH: OBJECT: WHAT (HDF5: its innermost message)"; object NULL: the file itself. Call it
+ * directly after the HDF5 call that failed. */
+ks_status ks_h5_fail(const struct ks_h5 *h5, ks_status status, const char *object,
+                     const char *what);
+
+#endif

@@ -1,0 +1,270 @@
+/* Datasets of any numeric type and storage layout, read as double. */
+#include "io/h5_local.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+enum { SHAPE_LENGTH = 128 };
+static const size_t PIECE = (size_t)4 << 20; /* bytes that are read at a time, at least */
+
+/* Hard and soft links lead to objects of this file; other kinds may lead anywhere. */
+static ks_status expect_inside(const struct ks_h5 *h5, const char *part)
+{
+    H5L_info_t info;
+
+    if (H5Lget_info(h5->id, part, &info, H5P_DEFAULT) < 0)
+        return ks_h5_fail(h5, KS_IO, part, "cannot be looked up");
+    if (info.type != H5L_TYPE_HARD && info.type != H5L_TYPE_SOFT)
+        return ks_fail(KS_FORMAT, "%s: %s: expected an object of the file itself, found %s link",
+                       h5->path, part,
+                       info.type == H5L_TYPE_EXTERNAL ? "an external" : "a user-defined");
+    return KS_OK;
+}
+
+/* H5Lexists fails if a group on the way is missing, so the path is tried component by component. */
+ks_status ks_h5_local_has(const struct ks_h5 *h5, const char *object, bool *found)
+{
+    char part[KS_H5_OBJECT];
+    size_t length = strlen(object);
+    htri_t exists = true;
+
+    assert(object[0] == '/' && length < sizeof part);
+    *found = false;
+    for (size_t end = 1; end <= length && exists > 0; end++) {
+        if (end < length && object[end] != '/')
+            continue;
+        memcpy(part, object, end);
+        part[end] = 0;
+        if (end == 1)
+            continue;
+        exists = H5Lexists(h5->id, part, H5P_DEFAULT);
+        if (exists > 0) {
+            KS_TRY(expect_inside(h5, part));
+            exists = H5Oexists_by_name(h5->id, part, H5P_DEFAULT);
+        }
+    }
+    if (exists < 0)
+        return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
+    *found = exists > 0;
+    return KS_OK;
+}
+
+static ks_status expect_found(const struct ks_h5 *h5, const char *object)
+{
+    bool found;
+
+    KS_TRY(ks_h5_local_has(h5, object, &found));
+    return found ? KS_OK : ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
+}
+
+static ks_status expect_number(const struct ks_h5 *h5, const char *object, hid_t set)
+{
+    hid_t type = H5Dget_type(set);
+    H5T_class_t kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+
+    if (type < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its type cannot be read");
+    H5Tclose(type);
+    if (kind != H5T_FLOAT && kind != H5T_INTEGER)
+        return ks_fail(KS_FORMAT, "%s: %s: expected numbers, found another type", h5->path, object);
+    return KS_OK;
+}
+
+/* The values must be in this file, not in other files that it names: libhdf5 reads zeros from a
+ * virtual dataset whose source file is missing. */
+static ks_status expect_own_values(const struct ks_h5 *h5, const char *object, hid_t set)
+{
+    const char *found = NULL;
+    hid_t list = H5Dget_create_plist(set);
+    H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
+    int files = layout == H5D_LAYOUT_ERROR ? -1 : H5Pget_external_count(list);
+
+    if (list >= 0)
+        H5Pclose(list);
+    if (files < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its storage layout cannot be read");
+    if (layout == H5D_VIRTUAL)
+        found = "a virtual dataset";
+    else if (files > 0)
+        found = "external storage";
+    return found ? ks_fail(KS_FORMAT, "%s: %s: expected values in the file itself, found %s",
+                           h5->path, object, found)
+                 : KS_OK;
+}
+
+static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t set,
+                            struct ks_h5_shape *shape)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t space = H5Dget_space(set);
+    int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dims, NULL);
+
+    if (space >= 0)
+        H5Sclose(space);
+    if (rank < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its shape cannot be read");
+    if (rank > KS_H5_RANK)
+        return ks_fail(KS_FORMAT, "%s: %s: expected at most %d dimensions, found %d", h5->path,
+                       object, KS_H5_RANK, rank);
+    shape->rank = (size_t)rank;
+    for (size_t i = 0; i < shape->rank; i++)
+        shape->dims[i] = (size_t)dims[i];
+    return KS_OK;
+}
+
+/* Opens a numeric dataset; the caller closes *set. */
+static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set,
+                          struct ks_h5_shape *shape)
+{
+    ks_status status = KS_OK;
+    hid_t id = H5I_INVALID_HID;
+
+    *set = H5I_INVALID_HID;
+    KS_TRY(expect_found(h5, object));
+    id = H5Oopen(h5->id, object, H5P_DEFAULT);
+    if (id < 0)
+        return ks_h5_fail(h5, KS_IO, object, "cannot be opened");
+    if (H5Iget_type(id) != H5I_DATASET) {
+        status = ks_fail(KS_FORMAT, "%s: %s: expected a dataset, found another object", h5->path,
+                         object);
+        goto done;
+    }
+    KS_GO(expect_own_values(h5, object, id));
+    KS_GO(expect_number(h5, object, id));
+    KS_GO(read_shape(h5, object, id, shape));
+    *set = id, id = H5I_INVALID_HID;
+done:
+    if (id >= 0)
+        H5Oclose(id);
+    return status;
+}
+
+ks_status ks_h5_local_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
+{
+    hid_t set;
+
+    KS_TRY(open_set(h5, object, &set, shape));
+    H5Dclose(set);
+    return KS_OK;
+}
+
+static bool same_shape(const struct ks_h5_shape *a, const struct ks_h5_shape *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (size_t i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return true;
+}
+
+static void print_shape(const struct ks_h5_shape *shape, char text[SHAPE_LENGTH])
+{
+    size_t at = (size_t)snprintf(text, SHAPE_LENGTH, "[");
+
+    for (size_t i = 0; i < shape->rank; i++)
+        at += (size_t)snprintf(text + at, SHAPE_LENGTH - at, "%s%zu", i > 0 ? ", " : "",
+                               shape->dims[i]);
+    snprintf(text + at, SHAPE_LENGTH - at, "]");
+}
+
+ks_status ks_h5_compare_shape(const struct ks_h5 *h5, const char *object,
+                              const struct ks_h5_shape *expected, const struct ks_h5_shape *found)
+{
+    char want[SHAPE_LENGTH], got[SHAPE_LENGTH];
+
+    if (same_shape(expected, found))
+        return KS_OK;
+    print_shape(expected, want);
+    print_shape(found, got);
+    return ks_fail(KS_FORMAT, "%s: %s: expected shape %s, found %s", h5->path, object, want, got);
+}
+
+/* How many entries of the first dimension, each of `bytes`, make a piece: a multiple of the chunk's
+ * length, so that no chunk is decompressed twice. */
+static size_t piece_length(hid_t set, size_t bytes)
+{
+    hsize_t chunk[H5S_MAX_RANK] = {1};
+    hid_t list = H5Dget_create_plist(set);
+    size_t length = bytes < PIECE ? PIECE / bytes : 1, row;
+
+    if (list >= 0 && H5Pget_layout(list) == H5D_CHUNKED)
+        H5Pget_chunk(list, H5S_MAX_RANK, chunk);
+    if (list >= 0)
+        H5Pclose(list);
+    row = (size_t)chunk[0];
+    return (length + row - 1) / row * row;
+}
+
+/* Reads entries first .. first + n - 1 of the first dimension; of a scalar, its one number. */
+static bool read_piece(hid_t set, const struct ks_h5_shape *shape, size_t first, size_t n,
+                       double *values)
+{
+    hsize_t start[KS_H5_RANK] = {first}, dims[KS_H5_RANK] = {n};
+    hid_t file, memory;
+    bool done;
+
+    if (shape->rank == 0)
+        return H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    for (size_t i = 1; i < shape->rank; i++)
+        dims[i] = shape->dims[i];
+    file = H5Dget_space(set);
+    memory = H5Screate_simple((int)shape->rank, dims, NULL);
+    done = file >= 0 && memory >= 0 &&
+           H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, dims, NULL) >= 0 &&
+           H5Dread(set, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, values) >= 0;
+    if (memory >= 0)
+        H5Sclose(memory);
+    if (file >= 0)
+        H5Sclose(file);
+    return done;
+}
+
+static ks_status read_pieces(const struct ks_h5 *h5, const char *object, hid_t set,
+                             const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
+{
+    const size_t length = shape->rank > 0 ? shape->dims[0] : 1;
+    size_t numbers = 1, piece; /* numbers in an entry of the first dimension */
+    ks_status status = KS_OK;
+    double *values = NULL;
+
+    for (size_t i = 1; i < shape->rank; i++)
+        numbers *= shape->dims[i];
+    if (numbers == 0 || length == 0)
+        return KS_OK;
+    piece = piece_length(set, numbers * sizeof *values);
+    piece = piece < length ? piece : length;
+    KS_GO(ks_alloc(piece * numbers, sizeof *values, &values));
+    for (size_t first = 0; first < length; first += piece) {
+        size_t n = piece < length - first ? piece : length - first;
+
+        taker->before(n * numbers * sizeof *values, taker->context);
+        if (!read_piece(set, shape, first, n, values)) {
+            status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
+            goto done;
+        }
+        KS_GO(taker->take(n * numbers, values, taker->context));
+    }
+done:
+    free(values);
+    return status;
+}
+
+ks_status ks_h5_local_values(const struct ks_h5 *h5, const char *object,
+                             const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
+{
+    struct ks_h5_shape found = {.rank = 0};
+    ks_status status;
+    hid_t set;
+
+    KS_TRY(open_set(h5, object, &set, &found));
+    status = ks_h5_compare_shape(h5, object, shape, &found);
+    if (status == KS_OK)
+        status = read_pieces(h5, object, set, shape, taker);
+    H5Dclose(set);
+    return status;
+}

@@ -1,0 +1,224 @@
+/* Attributes of HDF5 objects, read as named numbers, strings and lists. */
+#include "io/h5_local.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+static ks_status attribute_fail(const struct ks_h5 *h5, const char *object, const char *name)
+{
+    char what[KS_ATTRIBUTE_NAME + 64];
+
+    snprintf(what, sizeof what, "attribute %s: cannot be read", name);
+    return ks_h5_fail(h5, KS_IO, object, what);
+}
+
+/* An open attribute: its handles, and its type and size. */
+struct open_attribute {
+    const char *name;
+    hid_t id, type, space;
+    H5T_class_t kind;
+    bool scalar;
+    size_t n; /* elements */
+};
+
+static void close_attribute(struct open_attribute *r)
+{
+    if (r->space >= 0)
+        H5Sclose(r->space);
+    if (r->type >= 0)
+        H5Tclose(r->type);
+    if (r->id >= 0)
+        H5Aclose(r->id);
+}
+
+/* False if HDF5 fails. */
+static bool open_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                           struct open_attribute *r)
+{
+    hssize_t n;
+
+    r->name = name;
+    r->type = r->space = H5I_INVALID_HID;
+    r->id = H5Aopen_by_name(h5->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    if (r->id < 0 || (r->type = H5Aget_type(r->id)) < 0 || (r->space = H5Aget_space(r->id)) < 0 ||
+        (n = H5Sget_simple_extent_npoints(r->space)) < 0)
+        return false;
+    r->kind = H5Tget_class(r->type);
+    r->scalar = H5Sget_simple_extent_type(r->space) == H5S_SCALAR;
+    r->n = (size_t)n;
+    return true;
+}
+
+/* A struct ks_attribute holds a number, a list of numbers or a string. */
+static bool representable(const struct open_attribute *r)
+{
+    bool number = r->kind == H5T_INTEGER || r->kind == H5T_FLOAT;
+
+    if (r->kind == H5T_STRING)
+        return r->n == 1 && H5Tget_size(r->type) <= KS_H5_LONGEST;
+    return number && r->n <= KS_H5_LONGEST && H5Sget_simple_extent_ndims(r->space) <= 1;
+}
+
+/* The type in memory of the file's string: the same characters, with room for a terminating zero.
+ */
+static hid_t string_type(const struct open_attribute *r)
+{
+    bool variable = H5Tis_variable_str(r->type) > 0;
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    if (type >= 0 && (H5Tset_size(type, variable ? H5T_VARIABLE : H5Tget_size(r->type) + 1) < 0 ||
+                      H5Tset_strpad(type, H5T_STR_NULLTERM) < 0 ||
+                      H5Tset_cset(type, H5Tget_cset(r->type)) < 0)) {
+        H5Tclose(type);
+        return H5I_INVALID_HID;
+    }
+    return type;
+}
+
+static ks_status read_string(const struct ks_h5 *h5, const char *object,
+                             const struct open_attribute *r, char **out)
+{
+    ks_status status = KS_OK;
+    hid_t type = string_type(r);
+    char *variable = NULL;
+
+    if (type >= 0 && H5Tis_variable_str(type) > 0) {
+        if (H5Aread(r->id, type, &variable) < 0)
+            status = attribute_fail(h5, object, r->name);
+        else
+            status = ks_copy_string(variable ? variable : "", out);
+        if (variable)
+            H5Dvlen_reclaim(type, r->space, H5P_DEFAULT, &variable);
+    } else if (type < 0) {
+        status = attribute_fail(h5, object, r->name);
+    } else {
+        KS_GO(ks_alloc(H5Tget_size(type), 1, out));
+        if (H5Aread(r->id, type, *out) < 0)
+            status = attribute_fail(h5, object, r->name);
+    }
+done:
+    if (type >= 0)
+        H5Tclose(type);
+    return status;
+}
+
+/* HDF5 would clip an unsigned integer above INT64_MAX, and a clipped seed is another seed. */
+static ks_status read_integer(const struct ks_h5 *h5, const char *object,
+                              const struct open_attribute *r, int64_t *value)
+{
+    uint64_t unsigned_value = 0;
+
+    if (H5Tget_sign(r->type) != H5T_SGN_NONE) {
+        if (H5Aread(r->id, H5T_NATIVE_INT64, value) < 0)
+            return attribute_fail(h5, object, r->name);
+        return KS_OK;
+    }
+    if (H5Aread(r->id, H5T_NATIVE_UINT64, &unsigned_value) < 0)
+        return attribute_fail(h5, object, r->name);
+    if (unsigned_value > INT64_MAX)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: above 2^63 - 1", h5->path, object,
+                       r->name);
+    *value = (int64_t)unsigned_value;
+    return KS_OK;
+}
+
+static ks_status read_value(const struct ks_h5 *h5, const char *object,
+                            const struct open_attribute *r, struct ks_attribute *a)
+{
+    double *numbers = &a->number;
+
+    if (r->kind == H5T_STRING) {
+        a->type = KS_ATTRIBUTE_STRING;
+        return read_string(h5, object, r, &a->string);
+    }
+    if (r->scalar && r->kind == H5T_INTEGER) {
+        a->type = KS_ATTRIBUTE_INTEGER;
+        return read_integer(h5, object, r, &a->integer);
+    }
+    a->type = r->scalar ? KS_ATTRIBUTE_NUMBER : KS_ATTRIBUTE_LIST;
+    if (!r->scalar) {
+        KS_TRY(ks_alloc(r->n, sizeof *a->list, &a->list));
+        a->n = r->n;
+        numbers = a->list;
+    }
+    if (r->n > 0 && H5Aread(r->id, H5T_NATIVE_DOUBLE, numbers) < 0)
+        return attribute_fail(h5, object, r->name);
+    return KS_OK;
+}
+
+ks_status ks_h5_local_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                                struct ks_attribute *out, bool *known)
+{
+    ks_status status = KS_OK;
+    struct open_attribute r;
+
+    *out = (struct ks_attribute){.n = 0};
+    *known = false;
+    if (snprintf(out->name, sizeof out->name, "%s", name) >= (int)sizeof out->name)
+        return KS_OK;
+    if (!open_attribute(h5, object, name, &r)) {
+        status = attribute_fail(h5, object, name);
+    } else if (representable(&r)) {
+        status = read_value(h5, object, &r, out);
+        *known = status == KS_OK;
+    }
+    close_attribute(&r);
+    if (status != KS_OK)
+        ks_attribute_clear(out);
+    return status;
+}
+
+ks_status ks_h5_local_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                                    bool *found)
+{
+    htri_t exists;
+
+    *found = false;
+    if (strcmp(object, "/") != 0) {
+        KS_TRY(ks_h5_local_has(h5, object, found));
+        if (!*found)
+            return KS_OK;
+    }
+    exists = H5Aexists_by_name(h5->id, object, name, H5P_DEFAULT);
+    if (exists < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its attributes cannot be read");
+    *found = exists > 0;
+    return KS_OK;
+}
+
+/* The list that H5Aiterate fills; a failure of list_one ends the iteration and is kept here. */
+struct listing {
+    const struct ks_h5 *h5;
+    const char *object;
+    struct ks_attributes *attributes;
+    ks_status status;
+};
+
+static herr_t list_one(hid_t object, const char *name, const H5A_info_t *info, void *data)
+{
+    struct listing *l = data;
+    struct ks_attribute one;
+    bool known;
+
+    (void)object, (void)info;
+    l->status = ks_h5_local_attribute(l->h5, l->object, name, &one, &known);
+    if (l->status == KS_OK && known)
+        l->status = ks_attribute_add(l->attributes, &one);
+    return l->status == KS_OK ? 0 : -1;
+}
+
+ks_status ks_h5_local_attributes(const struct ks_h5 *h5, const char *object,
+                                 struct ks_attributes *attributes)
+{
+    struct listing l = {.h5 = h5, .object = object, .attributes = attributes, .status = KS_OK};
+    hsize_t position = 0;
+
+    if (H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one, &l,
+                           H5P_DEFAULT) < 0)
+        return l.status != KS_OK ? l.status
+                                 : ks_h5_fail(h5, KS_IO, object, "its attributes cannot be read");
+    return KS_OK;
+}

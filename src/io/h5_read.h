@@ -1,0 +1,52 @@
+/* Reading a file that ks_h5_open has opened: datasets and attributes. Callers outside src/io
+ * include h5.h. An object is named by its absolute path ("/critic/00_dense/kernel"); "/" is the
+ * root. */
+#ifndef KS_IO_H5_READ_H
+#define KS_IO_H5_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "io/attribute.h"
+#include "io/h5_file.h"
+
+/* Whether the dataset or group exists. A dangling soft link counts as absent; links that leave the
+ * file fail with KS_FORMAT. */
+ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found);
+
+/* The shape of a numeric dataset; fails if it is missing or anything else. */
+ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape);
+/* Fails unless the dataset has this shape. */
+ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
+                             const struct ks_h5_shape *shape);
+/* Reads a dataset of this shape into values [product of dims]. */
+ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
+                     double *values);
+/* The same into a new array, which the caller frees. If h5->claimed is set, it only checks the
+ * shape and adds the array's bytes to *h5->claimed; *values is then NULL. */
+ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
+                         const struct ks_h5_shape *shape, double **values);
+/* Fails with KS_FORMAT if one of values [n] is not finite. NULL, an array that was not read,
+ * passes.
+ */
+ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t n,
+                              const double *values);
+
+ks_status ks_h5_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                              bool *found);
+/* Reads an attribute and converts it to `type`; the caller clears it. */
+ks_status ks_h5_read_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                               enum ks_attribute_type type, struct ks_attribute *attribute);
+/* An integer of at least `low`; a string, which the caller frees. */
+ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const char *name,
+                             int64_t low, int64_t *value);
+ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const char *name,
+                            char **value);
+/* Appends all attributes of an object that are numbers, strings or lists of numbers, ordered by
+ * name; other types are skipped. The caller clears them, also after a failure. */
+ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
+                                struct ks_attributes *attributes);
+
+#endif
