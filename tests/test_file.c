@@ -76,8 +76,8 @@ static void test_refused_places(void **state)
     (void)state;
     assert_fails(ks_file_write(scratch("no/such"), "x", 1), KS_IO, "No such file");
     assert_one_line("no/such");
-    assert_fails(ks_file_write(scratch_folder, "x", 1), KS_IO, "a folder");
-    assert_fails(ks_file_write("/dev/full", "x", 1), KS_IO, "no regular file");
+    assert_fails(ks_file_write(scratch_folder, "x", 1), KS_IO, "a directory");
+    assert_fails(ks_file_write("/dev/full", "x", 1), KS_IO, "a special file");
     write_bytes(scratch("file"), "x", 1);
     snprintf(below, sizeof below, "%s/below", scratch("file"));
     assert_fails(ks_file_write(below, "x", 1), KS_IO, "Not a directory");
@@ -198,7 +198,7 @@ static void test_locks(void **state)
     (void)state;
     assert_ok(ks_folder_lock(scratch_folder, "program", &mine));
     assert_fails(ks_folder_lock(scratch_folder, "program", &other), KS_IO,
-                 ": another program works in it");
+                 ": in use by another program");
     close(mine);
     close(other);
     assert_ok(ks_folder_lock(scratch_folder, "program", &mine));

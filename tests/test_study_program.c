@@ -347,7 +347,7 @@ static void test_folder_in_use(void **state)
     assert_true(lock >= 0);
     assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
     run_study("", 2);
-    assert_said("another kappascope-study works in it", 1);
+    assert_said("in use by another kappascope-study", 1);
     close(lock);
 }
 

@@ -358,7 +358,7 @@ static void test_two_at_once(void **state)
     descriptor = open(scratch(folder[0]), O_RDONLY | O_DIRECTORY);
     assert_int_equal(flock(descriptor, LOCK_EX), 0);
     assert_int_equal(run(&ground[0], folder[0], (struct plan){.resume = true}), 2);
-    assert_said(folder[0], "another kappascope-train works in it");
+    assert_said(folder[0], "in use by another kappascope-train");
     assert_int_equal(count_files(folder[0]), 0);
     close(descriptor);
     finish(0);

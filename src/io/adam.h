@@ -1,5 +1,5 @@
-/* The constants of Adam (Kingma & Ba, ICLR 2015): those that the training engine uses, which are
- * also those of a checkpoint that does not say. */
+/* The constants of Adam (Kingma & Ba, ICLR 2015): what the training engine uses, and what a reader
+ * assumes of a checkpoint that does not store them. */
 #ifndef KS_IO_ADAM_H
 #define KS_IO_ADAM_H
 

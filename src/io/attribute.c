@@ -84,7 +84,7 @@ ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute
     return KS_OK;
 }
 
-/* The value as a number; false where it is a string or a list of other than one number. */
+/* The value as a number; false for a string, and for a list unless it holds exactly one number. */
 static bool as_number(const struct ks_attribute *a, double *number)
 {
     switch (a->type) {
@@ -113,7 +113,7 @@ double ks_attribute_number(const struct ks_attributes *a, const char *name)
 
 ks_status ks_attribute_convert(struct ks_attribute *a, enum ks_attribute_type type, bool *fits)
 {
-    static const double TWO_TO_53 = 9007199254740992.0; /* above it not every integer is a double */
+    static const double TWO_TO_53 = 9007199254740992.0; /* above it some integers are not doubles */
     double number = 0;
 
     *fits = a->type == type;

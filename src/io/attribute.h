@@ -1,4 +1,4 @@
-/* Named numbers and strings: the attributes of the files that the programs share. */
+/* Attributes: named numbers, strings and lists of numbers, as HDF5 objects have them. */
 #ifndef KS_IO_ATTRIBUTE_H
 #define KS_IO_ATTRIBUTE_H
 
@@ -35,9 +35,10 @@ struct ks_attributes {
 
 /* The attribute of that name, or NULL. */
 const struct ks_attribute *ks_attribute_find(const struct ks_attributes *a, const char *name);
-/* Its value as a number, also that of a list of one; NaN where there is none. */
+/* The value of that name as a number, also of a list of one number; NaN if it is missing or not a
+ * number. */
 double ks_attribute_number(const struct ks_attributes *a, const char *name);
-/* Append. The first takes over what `one` holds, also after a failure. */
+/* Append. ks_attribute_add takes ownership of what `one` holds, also if it fails. */
 ks_status ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one);
 ks_status ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value);
 ks_status ks_attribute_add_integer(struct ks_attributes *a, const char *name, int64_t value);
@@ -45,14 +46,14 @@ ks_status ks_attribute_add_number(struct ks_attributes *a, const char *name, dou
 ks_status ks_attribute_add_list(struct ks_attributes *a, const char *name, size_t n,
                                 const double *value);
 
-/* A deep copy; the caller frees what it holds with ks_attribute_clear. */
+/* A deep copy; the caller ends with ks_attribute_clear. */
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to);
-/* Turns the value into `type` where nothing is lost: an integer into a number, a whole number into
- * an integer, a list of one into that one and back. False, and nothing changed, where it does not
- * fit. Fails only for lack of memory. */
+/* Converts the value to `type` if nothing is lost: an integer to a number, a number without a
+ * fraction to an integer, a list of one number to that number and back. Otherwise *fits is false
+ * and the attribute unchanged. Fails only for lack of memory. */
 ks_status ks_attribute_convert(struct ks_attribute *attribute, enum ks_attribute_type type,
                                bool *fits);
-void ks_attribute_clear(struct ks_attribute *attribute);    /* frees what it holds */
-void ks_attributes_clear(struct ks_attributes *attributes); /* and leaves it empty */
+void ks_attribute_clear(struct ks_attribute *attribute);    /* frees its value */
+void ks_attributes_clear(struct ks_attributes *attributes); /* frees; leaves an empty list */
 
 #endif

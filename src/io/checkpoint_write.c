@@ -1,4 +1,4 @@
-/* Writing a checkpoint, whole or not at all. */
+/* Writing a checkpoint: the file appears complete or not at all. */
 #include "io/checkpoint.h"
 
 #include <assert.h>
@@ -35,15 +35,14 @@ static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c
     return KS_OK;
 }
 
-/* The attribute `in` is the width of an observation: the one size that a description leaves open.
- */
+/* The attribute `in` is the width of an observation, the only size that a description omits. */
 static ks_status write_actor(struct ks_h5 *h5, const struct ks_networks *actor, bool single)
 {
     KS_TRY(ks_networks_write(h5, "/actor", actor, single));
     return ks_h5_write_integer(h5, "/actor", "in", (int64_t)actor->arch->in);
 }
 
-/* A group that holds attributes alone. */
+/* A group that holds only attributes. */
 static ks_status write_list(struct ks_h5 *h5, const char *group,
                             const struct ks_attributes *attributes)
 {

@@ -16,17 +16,17 @@
 
 #include "core/memory.h"
 
-enum { NAMES = 1000, MODE = 0666 }; /* names to try; the mode, which the umask narrows */
+enum { NAMES = 1000, MODE = 0666 }; /* temporary names to try; the mode before the umask */
 
 static atomic_uint counter; /* two threads never share a temporary name */
 
 ks_status ks_file_status(int error)
 {
-    static const int of_the_place[] = {EACCES, EPERM,  EROFS, ENOENT,       ENOTDIR,
-                                       EISDIR, EEXIST, ELOOP, ENAMETOOLONG, ENOTEMPTY};
+    static const int path_errors[] = {EACCES, EPERM,  EROFS, ENOENT,       ENOTDIR,
+                                      EISDIR, EEXIST, ELOOP, ENAMETOOLONG, ENOTEMPTY};
 
-    for (size_t i = 0; i < sizeof of_the_place / sizeof *of_the_place; i++)
-        if (error == of_the_place[i])
+    for (size_t i = 0; i < sizeof path_errors / sizeof *path_errors; i++)
+        if (error == path_errors[i])
             return KS_IO;
     return KS_FULL;
 }
@@ -58,7 +58,7 @@ ks_status ks_file_flush(int descriptor, const char *path)
     return fsync(descriptor) != 0 && errno != EINVAL ? ks_file_fail(errno, path, "flushed") : KS_OK;
 }
 
-/* The folder of a path, "." where it names none; the caller frees. */
+/* The folder of a path, "." if it has none; the caller frees. */
 static ks_status folder_of(const char *path, char **folder)
 {
     const char *slash = strrchr(path, '/');
@@ -75,9 +75,9 @@ static uint32_t add_to_hash(uint32_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* A number that processes have in common which can tell by kill() whether one of them lives: those
- * of one machine and one space of process numbers. */
-static uint32_t find_host(void)
+/* A hash of the host name and the PID namespace: processes with the same hash see each other's
+ * PIDs, so kill() tells whether one of them is alive. */
+static uint32_t hash_host(void)
 {
     char name[256] = "";
     uint32_t hash = 2166136261U;
@@ -92,11 +92,11 @@ static uint32_t find_host(void)
 
 static ks_status open_temporary(struct ks_file *file)
 {
-    int error = EEXIST; /* one that an earlier process of this number has left behind */
+    int error = EEXIST; /* an earlier process with this PID may have left one */
 
     for (int i = 0; i < NAMES && error == EEXIST; i++) {
         KS_TRY(ks_print_string(&file->temporary, "%s/.kappascope-%08x-%ld-%u.tmp", file->folder,
-                               (unsigned)find_host(), (long)getpid(),
+                               (unsigned)hash_host(), (long)getpid(),
                                atomic_fetch_add(&counter, 1)));
         file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
         if (file->descriptor >= 0)
@@ -110,16 +110,16 @@ static ks_status open_temporary(struct ks_file *file)
 
 ks_status ks_file_create(const char *path, struct ks_file *file)
 {
-    struct stat there;
+    struct stat found;
 
     *file = (struct ks_file){.descriptor = -1};
     KS_TRY(ks_copy_string(path, &file->path));
-    KS_TRY(folder_of(path, &file->folder)); /* now: what follows the rename must not fail */
-    if (stat(path, &there) != 0 && errno == ENAMETOOLONG) /* the temporary name may be shorter */
+    KS_TRY(folder_of(path, &file->folder)); /* now, because nothing after the rename may fail */
+    if (stat(path, &found) != 0 && errno == ENAMETOOLONG) /* the temporary name may be shorter */
         return ks_file_fail(ENAMETOOLONG, path, "created");
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return ks_fail(KS_IO, "%s: cannot be created: it is there and %s", path,
-                       S_ISDIR(there.st_mode) ? "a folder" : "no regular file");
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
+        return ks_fail(KS_IO, "%s: cannot be created: it exists and is %s", path,
+                       S_ISDIR(found.st_mode) ? "a directory" : "a special file");
     return open_temporary(file);
 }
 
@@ -135,7 +135,7 @@ ks_status ks_folder_flush(const char *folder)
     return status;
 }
 
-/* A rename is only safe once the folder that records it is on the disk. */
+/* The rename survives a crash only after the folder is flushed. */
 ks_status ks_file_commit(struct ks_file *file, const void *bytes, size_t size)
 {
     int closed;
@@ -147,7 +147,7 @@ ks_status ks_file_commit(struct ks_file *file, const void *bytes, size_t size)
     if (closed != 0)
         return ks_file_fail(errno, file->path, "closed");
     if (rename(file->temporary, file->path) != 0)
-        return ks_file_fail(errno, file->path, "put in its place");
+        return ks_file_fail(errno, file->path, "renamed into place");
     free(file->temporary);
     file->temporary = NULL;
     return ks_folder_flush(file->folder);
@@ -182,11 +182,11 @@ ks_status ks_folder_lock(const char *folder, const char *program, int *descripto
     if (*descriptor < 0)
         return ks_file_fail(errno, folder, "opened");
     if (flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return ks_fail(KS_IO, "%s: another %s works in it", folder, program);
+        return ks_fail(KS_IO, "%s: in use by another %s", folder, program);
     return KS_OK;
 }
 
-/* The first versions of this program named no host. */
+/* The first versions of this program wrote no HOST. */
 static bool is_abandoned(const char *name, unsigned host)
 {
     unsigned found = host;
@@ -206,14 +206,14 @@ static bool is_abandoned(const char *name, unsigned host)
 ks_status ks_folder_sweep(const char *folder)
 {
     DIR *list = opendir(folder);
-    const unsigned host = find_host();
+    const unsigned host = hash_host();
     struct dirent *entry;
 
     if (!list)
         return ks_file_fail(errno, folder, "opened");
     while ((entry = readdir(list)))
         if (is_abandoned(entry->d_name, host))
-            unlinkat(dirfd(list), entry->d_name, 0); /* gone already: no matter */
+            unlinkat(dirfd(list), entry->d_name, 0); /* a failure does not matter */
     closedir(list);
     return KS_OK;
 }

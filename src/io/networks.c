@@ -1,5 +1,5 @@
-/* A group of networks in a file: GROUP/NN_kind/ARRAY, each [E, ...], and in memory one flat vector
- * a critic, critic after critic. */
+/* The networks of a group. In the file: datasets GROUP/NN_kind/ARRAY, each [E, ...]. In memory: one
+ * flat vector per network, one network after the other. */
 #include "io/networks.h"
 
 #include <assert.h>
@@ -17,11 +17,11 @@ struct cursor {
     const char *group;
     size_t ensemble;
     bool states;         /* running statistics instead of parameters          */
-    size_t layer, array; /* the next one                                      */
-    size_t next;         /* its place in one network's flat vector            */
-    /* the current one: */
-    size_t offset, size; /* place in that vector, numbers in one network      */
-    char home[GROUP_LENGTH], object[OBJECT_LENGTH];
+    size_t layer, array; /* of the next array                                 */
+    size_t next;         /* its offset in one network's flat vector           */
+    /* of the current array: */
+    size_t offset, size; /* offset in that vector, numbers in one network     */
+    char layer_group[GROUP_LENGTH], object[OBJECT_LENGTH];
     struct ks_h5_shape shape;
 };
 
@@ -31,12 +31,12 @@ static struct cursor start(const char *group, const struct ks_networks *networks
         .arch = networks->arch, .group = group, .ensemble = networks->ensemble, .states = states};
 }
 
-static size_t length(const struct cursor *c) /* of one network's flat vector */
+static size_t length(const struct cursor *c) /* numbers in one network's flat vector */
 {
     return c->states ? c->arch->states : c->arch->parameters;
 }
 
-/* The arrays of the next layer that has one left, or NULL. */
+/* The layer of the next array; NULL if there are no more. */
 static const struct ks_layer *next_layer(struct cursor *c)
 {
     for (; c->layer < c->arch->n_layers; c->layer++, c->array = 0) {
@@ -58,8 +58,8 @@ static bool advance(struct cursor *c)
         return false;
     array = &(c->states ? layer->state : layer->param)[c->array++];
     KS(arch_group)(layer, name);
-    snprintf(c->home, sizeof c->home, "%s/%s", c->group, name);
-    snprintf(c->object, sizeof c->object, "%s/%s", c->home, array->name);
+    snprintf(c->layer_group, sizeof c->layer_group, "%s/%s", c->group, name);
+    snprintf(c->object, sizeof c->object, "%s/%s", c->layer_group, array->name);
     c->shape = array->rows > 0 ? (struct ks_h5_shape){3, {c->ensemble, array->rows, array->columns}}
                                : (struct ks_h5_shape){2, {c->ensemble, array->columns}};
     c->size = (array->rows > 0 ? array->rows : 1) * array->columns;
@@ -69,12 +69,12 @@ static bool advance(struct cursor *c)
     return true;
 }
 
-/* Every array is there and has its shape. Where `optional`, *there says whether all are there, and
- * only those that are need the shape; else a missing one fails. */
-static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool optional, bool *there,
-                              size_t *largest)
+/* Checks that every array has its shape. A missing array is a failure, or with `optional` makes
+ * *complete false. *largest: numbers of the largest array in one network. */
+static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool optional,
+                              bool *complete, size_t *largest)
 {
-    *there = true;
+    *complete = true;
     *largest = 0;
     while (advance(&c)) {
         bool found = true;
@@ -83,7 +83,7 @@ static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool opti
             KS_TRY(ks_h5_has(h5, c.object, &found));
         if (found)
             KS_TRY(ks_h5_expect_shape(h5, c.object, &c.shape));
-        *there = *there && found;
+        *complete = *complete && found;
         *largest = c.size > *largest ? c.size : *largest;
     }
     return KS_OK;
@@ -101,18 +101,18 @@ static ks_status check_states(const struct ks_h5 *h5, const struct cursor *c, si
     return KS_OK;
 }
 
-/* Shapes first, so that no size of a foreign file becomes an allocation unseen: a product of sizes
- * is bounded by what the file itself claims to hold. */
+/* Shapes are checked before anything is allocated, so the sizes in a foreign file's description
+ * cannot make us allocate more than its datasets claim to hold. */
 static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optional, double **out)
 {
     ks_status status = KS_OK;
     double *flat = NULL, *array = NULL;
     size_t largest, n = length(&c);
-    bool there;
+    bool complete;
 
     *out = NULL;
-    KS_TRY(check_shapes(h5, c, optional, &there, &largest));
-    if (!there || (optional && n == 0))
+    KS_TRY(check_shapes(h5, c, optional, &complete, &largest));
+    if (!complete || (optional && n == 0))
         return KS_OK;
     if (h5->claimed) {
         *h5->claimed += (double)c.ensemble * ((double)n + (double)largest) * sizeof *flat;
@@ -145,7 +145,7 @@ static ks_status write_flat(struct ks_h5 *h5, struct cursor c, const double *fla
 
     KS_TRY(ks_alloc(c.ensemble * n, sizeof *array, &array));
     while (advance(&c)) {
-        KS_GO(ks_h5_group(h5, c.home));
+        KS_GO(ks_h5_group(h5, c.layer_group));
         for (size_t e = 0; e < c.ensemble; e++)
             memcpy(array + e * c.size, flat + e * n + c.offset, c.size * sizeof *flat);
         KS_GO(ks_h5_write_finite(h5, c.object, single ? KS_H5_F32 : KS_H5_F64, &c.shape, array));
@@ -197,8 +197,9 @@ ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
     *networks = (struct ks_networks){.text = NULL};
     KS_TRY(read_description(h5, group, in, like, networks));
     if (actor != (networks->arch->policy.actions > 0))
-        return ks_fail(KS_FORMAT, "%s: %s: arch: expected a %s at its end, found a %s", h5->path,
-                       group, actor ? "policy" : "loss", actor ? "loss" : "policy");
+        return ks_fail(KS_FORMAT,
+                       "%s: %s: arch: expected a description that ends in a %s, found a %s",
+                       h5->path, group, actor ? "policy" : "loss", actor ? "loss" : "policy");
     KS_TRY(ks_parameters_read(h5, group, networks, &networks->w));
     return read_flat(h5, start(group, networks, true), true, &networks->state);
 }

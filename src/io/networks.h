@@ -1,4 +1,5 @@
-/* The networks of a checkpoint: /critic, /target, /actor, and what is laid out like them. */
+/* The networks of a checkpoint: the groups /critic, /target and /actor, and Adam's moments, which
+ * have the same layout. */
 #ifndef KS_IO_NETWORKS_H
 #define KS_IO_NETWORKS_H
 
@@ -10,16 +11,17 @@
 #include "io/h5.h"
 #include "net/arch.h"
 
-/* Reads description, parameters and running statistics of `group`, networks of `in` inputs whose
- * description ends in a loss, or in a policy where `actor`. Where the group has no attribute
- * `arch`, it is as `like` says (NULL: that is an error). Fails with KS_FORMAT or KS_IO; the caller
- * ends with ks_networks_clear in any case. */
+/* Reads description, parameters and running statistics of `group`: networks with `in` inputs, whose
+ * description ends in a policy if `actor` is true, else in a loss. If the group has no attribute
+ * `arch`, its description and ensemble are those of `like`; with `like` NULL that is an error.
+ * Fails with KS_FORMAT or KS_IO; the caller ends with ks_networks_clear in any case. */
 ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in, bool actor,
                            const struct ks_networks *like, struct ks_networks *networks);
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
                             bool single);
 
-/* A group of arrays laid out as the parameters of `like`, into a fresh vector [E, P]. */
+/* Read a group of arrays with the layout of the parameters of `like` into a new vector [E, P],
+ * which the caller frees; write such a vector. */
 ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
                              const struct ks_networks *like, double **w);
 ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,

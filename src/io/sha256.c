@@ -18,11 +18,11 @@ static ks_status digest_file(const char *path, FILE *file, EVP_MD_CTX *context, 
         return ks_fail(KS_RUN, "%s: libcrypto has no SHA-256", path);
     while ((n = fread(block, 1, sizeof block, file)) > 0)
         if (EVP_DigestUpdate(context, block, n) != 1)
-            return ks_fail(KS_RUN, "%s: libcrypto failed in SHA-256", path);
+            return ks_fail(KS_RUN, "%s: libcrypto failed to compute SHA-256", path);
     if (ferror(file))
         return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
     if (EVP_DigestFinal_ex(context, sum, &length) != 1 || 2 * length + 1 != KS_SHA256_TEXT)
-        return ks_fail(KS_RUN, "%s: libcrypto failed in SHA-256", path);
+        return ks_fail(KS_RUN, "%s: libcrypto failed to compute SHA-256", path);
     for (unsigned int i = 0; i < length; i++)
         snprintf(text + 2 * i, 3, "%02x", sum[i]);
     return KS_OK;
@@ -38,7 +38,7 @@ ks_status ks_sha256(size_t n, const struct ks_piece *piece, unsigned char digest
         good = EVP_DigestUpdate(context, piece[i].bytes, piece[i].size) == 1;
     good = good && EVP_DigestFinal_ex(context, digest, &length) == 1 && length == KS_SHA256_BYTES;
     EVP_MD_CTX_free(context);
-    return good ? KS_OK : ks_fail(KS_RUN, "libcrypto failed in SHA-256");
+    return good ? KS_OK : ks_fail(KS_RUN, "libcrypto failed to compute SHA-256");
 }
 
 ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT])

@@ -1,4 +1,3 @@
-/* Spectrum files: Jacobi matrices, Ritz values, densities and figures of one checkpoint. */
 #include "io/spectrum.h"
 
 #include <assert.h>
@@ -11,7 +10,7 @@
 
 static const char FORMAT[] = "kappascope-spectrum";
 
-/* The root's attributes without those of every file. */
+/* The root's attributes, without `format` and `version`, which every file has. */
 static ks_status read_root(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
     size_t kept = 0;
@@ -39,7 +38,7 @@ static ks_status read_summary(const struct ks_h5 *h5, struct ks_spectrum *s)
     return ks_h5_read_attributes(h5, "/summary", &s->summary);
 }
 
-/* Attributes of a group that a spectrum may lack. */
+/* Attributes of an optional group. */
 static ks_status read_optional(const struct ks_h5 *h5, const char *group,
                                struct ks_attributes *list)
 {
@@ -70,7 +69,8 @@ done:
     return status;
 }
 
-/* Numbers up to the steps of each probe, NaN behind; an exact spectrum has no steps and is full. */
+/* A row holds numbers up to the probe's steps and NaN after them. An exact spectrum has no steps
+ * and no padding. */
 static ks_status check_padding(const struct ks_h5 *h5, const char *object,
                                const struct ks_spectrum *s, const double *values)
 {
@@ -82,8 +82,7 @@ static ks_status check_padding(const struct ks_h5 *h5, const char *object,
     return KS_OK;
 }
 
-/* The attribute `start` has a word for each probe; a probe that starts at the gradient is the last.
- */
+/* The attribute `start` has one word per probe; only the last one can be "gradient". */
 static bool starts_at_gradient(const struct ks_attributes *lanczos)
 {
     static const char word[] = "gradient";

@@ -83,7 +83,7 @@ ks_status ks_folder_make(const char *path)
 {
     ks_status status = KS_OK;
     char *copy = NULL;
-    struct stat there;
+    struct stat found;
 
     KS_TRY(ks_copy_string(path, &copy));
     for (char *c = copy + 1; *copy; c++) {
@@ -100,8 +100,8 @@ ks_status ks_folder_make(const char *path)
         if (end == '\0')
             break;
     }
-    if (status == KS_OK && (stat(path, &there) != 0 || !S_ISDIR(there.st_mode)))
-        status = ks_fail(KS_IO, "%s: is there and no folder", path);
+    if (status == KS_OK && (stat(path, &found) != 0 || !S_ISDIR(found.st_mode)))
+        status = ks_fail(KS_IO, "%s: exists and is not a directory", path);
     free(copy);
     return status;
 }

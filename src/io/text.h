@@ -1,4 +1,4 @@
-/* Text files and folders. Whole files are written with ks_file_write. */
+/* Text files and folders. To write bytes that are in memory already, use ks_file_write. */
 #ifndef KS_IO_TEXT_H
 #define KS_IO_TEXT_H
 
@@ -8,23 +8,23 @@
 
 #include "core/error.h"
 
-/* A file's bytes with a 0 behind them in *bytes, which the caller frees; their number in *size (may
- * be NULL). Fails with KS_IO. */
+/* Reads a file's bytes, followed by a zero, into *bytes, which the caller frees; their number into
+ * *size (may be NULL). Fails with KS_IO. */
 ks_status ks_text_read(const char *path, char **bytes, size_t *size);
 
-/* A file that is written to memory and appears, whole, when it is closed. */
+/* A file that is printed to memory and appears complete when it is closed. */
 struct ks_text {
     char *path, *bytes; /* owned */
     size_t size;
-    FILE *stream; /* print here; errors are found at the end */
+    FILE *stream; /* print here; ks_text_close checks for errors */
 };
 ks_status ks_text_open(const char *path, struct ks_text *text);
-/* Puts the file in its place if `status` is KS_OK, and frees what `text` holds. Returns `status`,
- * or the failure to write. */
+/* Writes the file if `status` is KS_OK, and frees what `text` holds. Returns `status`, or the
+ * failure to write. */
 ks_status ks_text_close(struct ks_text *text, ks_status status);
 
-bool ks_path_exists(const char *path); /* a file or a folder of that name is there */
-/* The folder and those above it. Fails with KS_IO, KS_FULL where the disk is full. */
+bool ks_path_exists(const char *path); /* whether a file or folder of that name exists */
+/* Creates the folder and its missing parents. Fails with KS_IO, or KS_FULL if the disk is full. */
 ks_status ks_folder_make(const char *path);
 
 #endif

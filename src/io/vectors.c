@@ -1,4 +1,4 @@
-/* Vector files: k vectors in the canonical order. */
+/* Vector files: k vectors, each in the canonical order of the parameters. */
 #include "io/checkpoint.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 static const char FORMAT[] = "kappascope-vector";
 static const char OBJECT[] = "/vector";
 
-/* [k, n], which the file must have. */
+/* The dataset's shape, which must be [k, n] with k > 0. */
 static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
                             struct ks_h5_shape *shape)
 {
