@@ -5,7 +5,7 @@
 #include "core/program.h"
 #include "io/h5.h"
 #include "study/plots.h"
-#include "study/stats.h"
+#include "study/aggregate.h"
 
 static char *resamples;
 

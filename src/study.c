@@ -22,8 +22,8 @@
 #include "study/locate.h"
 #include "study/plots.h"
 #include "study/shell.h"
-#include "study/stats.h"
-#include "study/study.h"
+#include "study/aggregate.h"
+#include "study/study_file.h"
 
 enum { MOST_JOBS = 4096 }; /* make puts a byte for each into a pipe, and would wait on a full one */
 
@@ -209,7 +209,7 @@ static ks_status print_status(const struct job *job, bool quiet)
     say_stale(job, "would be", quiet);
     for (size_t n = 0; n < graph->n_runs; n++) {
         size_t trained = ks_graph_targets(graph, n, job->dir), analyzed = 0;
-        struct ks_run_state state;
+        struct ks_study_run_state state;
 
         KS_TRY(ks_study_run_state(job->dir, graph->job[n].folder, &state));
         for (size_t i = graph->n_runs; i < graph->n_jobs; i++)

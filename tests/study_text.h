@@ -4,7 +4,7 @@
 
 #include "tree.h"
 
-#include "study/study.h"
+#include "study/study_file.h"
 
 static const char GOOD[] = "; a comment\n"
                            "[study]\n"

@@ -342,7 +342,7 @@ static void test_stale_steps(void **state)
 /* Every analysis has its own job and its own files, and a change of its options is its own. */
 static void test_further_analyses(void **state)
 {
-    const struct ks_analysis *job;
+    const struct ks_graph_job *job;
     struct ks_study *study = NULL;
     struct ks_graph *g = NULL;
     char text[512];

@@ -1,5 +1,5 @@
 /* The stratified percentile bootstrap, and the statistics that it serves. */
-#include "study/stats.h"
+#include "study/aggregate.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -78,7 +78,7 @@ struct slot {
     double *work, *out;
 };
 
-static ks_status slot_new(size_t runs, const struct ks_statistic *statistic, struct slot *slot)
+static ks_status slot_new(size_t runs, const struct ks_estimator *statistic, struct slot *slot)
 {
     KS_TRY(ks_alloc(runs, sizeof *slot->index, &slot->index));
     KS_TRY(ks_alloc(statistic->work, sizeof *slot->work, &slot->work));
@@ -94,7 +94,7 @@ static void slot_free(struct slot *slot)
 
 /* values [outputs, resamples], by as many threads as there are. */
 static ks_status resample(const struct ks_bootstrap *bootstrap,
-                          const struct ks_statistic *statistic, double *values)
+                          const struct ks_estimator *statistic, double *values)
 {
     size_t runs = ks_bootstrap_runs(bootstrap), n = bootstrap->resamples;
     ks_status status = KS_OK;
@@ -123,7 +123,7 @@ static ks_status resample(const struct ks_bootstrap *bootstrap,
 }
 
 ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
-                           const struct ks_statistic *statistic, struct ks_estimate *estimates)
+                           const struct ks_estimator *statistic, struct ks_estimate *estimates)
 {
     size_t runs = ks_bootstrap_runs(bootstrap), outputs = statistic->outputs;
     ks_status status = KS_OK;
@@ -174,7 +174,7 @@ ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_
     struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, scores->strata,
                                      scores->runs};
     struct curve data = {scores, ks_bootstrap_runs(&bootstrap)};
-    struct ks_statistic statistic = {scores->steps + 1, data.runs, &data, evaluate_curve};
+    struct ks_estimator statistic = {scores->steps + 1, data.runs, &data, evaluate_curve};
     struct ks_estimate *estimates = NULL;
     ks_status status = KS_OK;
 

@@ -11,7 +11,7 @@
 #include "study/study_keys.h"
 
 /* The command has been printed into job->command. It becomes a line of a makefile. */
-static ks_status close_command(FILE *stream, const struct ks_analysis *job)
+static ks_status close_command(FILE *stream, const struct ks_graph_job *job)
 {
     bool failed = ferror(stream) != 0;
 
@@ -26,7 +26,7 @@ struct plan {
 };
 
 static ks_status set_train_command(const struct plan *plan, size_t a, size_t seed,
-                                   struct ks_analysis *job)
+                                   struct ks_graph_job *job)
 {
     const struct ks_study *s = plan->study;
     size_t size;
@@ -66,7 +66,7 @@ static void print_analysis(FILE *out, const struct ks_study_analysis *analysis, 
     }
 }
 
-static ks_status set_analyze_command(const struct plan *plan, struct ks_analysis *job)
+static ks_status set_analyze_command(const struct plan *plan, struct ks_graph_job *job)
 {
     bool limited = plan->programs->memory == 0;
     size_t size;
@@ -84,7 +84,7 @@ static ks_status set_analyze_command(const struct plan *plan, struct ks_analysis
 }
 
 static ks_status set_training(const struct plan *plan, size_t a, size_t seed,
-                              struct ks_analysis *job)
+                              struct ks_graph_job *job)
 {
     const struct ks_study *s = plan->study;
 
@@ -104,8 +104,8 @@ static ks_status set_training(const struct plan *plan, size_t a, size_t seed,
 }
 
 /* An analysis of one checkpoint of the run that `training` writes. */
-static ks_status set_analysis(const struct plan *plan, const struct ks_analysis *training,
-                              size_t checkpoint, struct ks_analysis *job)
+static ks_status set_analysis(const struct plan *plan, const struct ks_graph_job *training,
+                              size_t checkpoint, struct ks_graph_job *job)
 {
     const struct ks_study_analysis *analysis = &plan->study->analysis[job->analysis];
 
@@ -126,7 +126,7 @@ static ks_status set_analysis(const struct plan *plan, const struct ks_analysis 
 static ks_status set_jobs(const struct plan *plan, struct ks_graph *graph)
 {
     const struct ks_study *s = plan->study;
-    struct ks_analysis *job = graph->job;
+    struct ks_graph_job *job = graph->job;
 
     for (size_t seed = 0; seed < s->n_seeds; seed++)
         for (size_t a = 0; a < s->n_architectures; a++, job++) {
@@ -168,7 +168,7 @@ done:
     return status;
 }
 
-static void clear_job(struct ks_analysis *job)
+static void clear_job(struct ks_graph_job *job)
 {
     for (size_t i = 0; i < job->n_targets; i++)
         free(job->target[i]);

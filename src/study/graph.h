@@ -9,13 +9,13 @@
 #include <stdio.h>
 
 #include "core/error.h"
-#include "study/study.h"
+#include "study/study_file.h"
 
 /* The folder that a run keeps in its own until it is finished, to go on from. */
 #define KS_GRAPH_RESUME "resume"
 
 /* All paths are relative to the study's folder; all strings are owned. */
-struct ks_analysis {
+struct ks_graph_job {
     bool trains;      /* else it analyzes                                      */
     bool stale;       /* the spectrum that is there has to be made again: it counts as none */
     bool stale_steps; /* so have the Lanczos steps that its analysis has kept  */
@@ -41,7 +41,7 @@ struct ks_graph {
     size_t n_jobs, n_runs;
     /* [n_jobs] the trainings, job i that of run i; then the analyses, by runs, checkpoints and
      * analyses of the study, those inside; owned */
-    struct ks_analysis *job;
+    struct ks_graph_job *job;
     struct ks_graph_change change[KS_STUDY_ANALYSES]; /* of each analysis */
 };
 

@@ -25,11 +25,11 @@ static void say_again(const char *message, bool quiet)
 }
 
 /* A spectrum that cannot be read, or is in the wrong place, is stale. */
-static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct ks_analysis *job,
+static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct ks_graph_job *job,
                                struct digests *digests, bool quiet)
 {
-    const struct ks_study_place place = {job->run % s->n_architectures,
-                                         job->run / s->n_architectures, job->step};
+    const struct ks_study_checkpoint place = {job->run % s->n_architectures,
+                                              job->run / s->n_architectures, job->step};
     struct ks_spectrum *spectrum = NULL;
     const struct ks_attribute *sha;
     char *path = NULL;
@@ -71,7 +71,7 @@ static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct
 
 /* All checkpoints that have a spectrum, by as many threads as there are. jobs [n, n_analyses]. */
 static ks_status read_checkpoints(const char *dir, size_t n, size_t n_analyses,
-                                  const struct ks_analysis *jobs, struct digests *digests)
+                                  const struct ks_graph_job *jobs, struct digests *digests)
 {
     ks_status status = KS_OK;
     char message[1024] = "";
@@ -92,7 +92,7 @@ static ks_status read_checkpoints(const char *dir, size_t n, size_t n_analyses,
 }
 
 /* A spectrum of another checkpoint is stale, and so are the Lanczos steps of that. */
-static void compare(const char *dir, struct ks_analysis *job, const struct digests *digests,
+static void compare(const char *dir, struct ks_graph_job *job, const struct digests *digests,
                     bool quiet)
 {
     const char *spectrum = digests->spectrum[job->analysis];
@@ -110,7 +110,7 @@ static void compare(const char *dir, struct ks_analysis *job, const struct diges
 ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet)
 {
     const struct ks_study *s = graph->study;
-    struct ks_analysis *jobs = graph->job + graph->n_runs;
+    struct ks_graph_job *jobs = graph->job + graph->n_runs;
     size_t n = graph->n_runs * s->n_checkpoints, all = n * s->n_analyses;
     struct digests *digests = NULL;
     ks_status status = KS_OK;

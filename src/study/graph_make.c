@@ -34,7 +34,8 @@ static void print_over(FILE *out, const struct ks_study *s)
 
 /* A training is done again where its folder of resume points is newer than its checkpoints; in a
  * study with `stop`, where its run is not over. */
-static void print_condition(FILE *out, const struct ks_study *s, const struct ks_analysis *training)
+static void print_condition(FILE *out, const struct ks_study *s,
+                            const struct ks_graph_job *training)
 {
     if (s->stop > 0)
         fprintf(out, " &: $(if $(filter %s/run.json,$(over)),,again)\n", training->folder);
@@ -43,7 +44,7 @@ static void print_condition(FILE *out, const struct ks_study *s, const struct ks
 }
 
 /* The program takes the shell's place (exec), so that make's signal reaches it. */
-static void print_rule(FILE *out, const struct ks_study *s, const struct ks_analysis *job)
+static void print_rule(FILE *out, const struct ks_study *s, const struct ks_graph_job *job)
 {
     putc('\n', out);
     for (size_t i = 0; i < job->n_targets; i++)

@@ -127,7 +127,7 @@ static void last_line(const char *path, char *line)
 }
 
 /* "make: *** [study.mk:12: TARGET] Error 1": the job of that target, or NULL. */
-static const struct ks_analysis *find_failed(const struct ks_graph *graph, const char *line)
+static const struct ks_graph_job *find_failed(const struct ks_graph *graph, const char *line)
 {
     const char *target = strstr(line, "*** [");
     size_t length;
@@ -145,7 +145,7 @@ static const struct ks_analysis *find_failed(const struct ks_graph *graph, const
     return NULL;
 }
 
-static ks_status report_job(const struct ks_analysis *job, const char *dir)
+static ks_status report_job(const struct ks_graph_job *job, const char *dir)
 {
     char line[LINE], *path = NULL;
 
@@ -167,7 +167,7 @@ static ks_status report_failures(const struct ks_graph *graph, const char *dir, 
     last_line(log, line);
     KS_TRY(ks_text_read(log, &text, NULL));
     for (char *next = strtok_r(text, "\n", &save); next; next = strtok_r(NULL, "\n", &save)) {
-        const struct ks_analysis *job = find_failed(graph, next);
+        const struct ks_graph_job *job = find_failed(graph, next);
 
         if (!job)
             continue;

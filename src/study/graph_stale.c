@@ -96,7 +96,7 @@ done:
 
 /* One checkpoint's spectrum and steps of one analysis. */
 static ks_status take_output(const struct ks_study_analysis *analysis,
-                             const struct ks_analysis *job, struct ks_graph_change change,
+                             const struct ks_graph_job *job, struct ks_graph_change change,
                              const char *dir, struct action action)
 {
     char *spectrum = NULL, *stem = NULL;
@@ -116,11 +116,11 @@ done:
 
 /* Of the checkpoints behind `stop`, which have no jobs: with the options of now their spectra will
  * be asked for when `stop` is raised. */
-static ks_status take_behind(const struct ks_graph *graph, const struct ks_analysis *training,
+static ks_status take_behind(const struct ks_graph *graph, const struct ks_graph_job *training,
                              const char *dir, struct action action)
 {
     const struct ks_study *s = graph->study;
-    struct ks_analysis job = *training;
+    struct ks_graph_job job = *training;
 
     for (size_t i = s->n_checkpoints; i < s->n_scheduled; i++)
         for (size_t k = 0; k < s->n_analyses; k++) {
@@ -133,7 +133,7 @@ static ks_status take_behind(const struct ks_graph *graph, const struct ks_analy
 static ks_status take_stale(const struct ks_graph *graph, const char *dir, struct action action)
 {
     for (size_t i = 0; i < graph->n_jobs; i++) {
-        const struct ks_analysis *job = &graph->job[i];
+        const struct ks_graph_job *job = &graph->job[i];
         struct ks_graph_change change = {job->stale, job->stale_steps};
 
         if (job->trains)

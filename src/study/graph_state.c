@@ -12,7 +12,7 @@
 
 size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
 {
-    const struct ks_analysis *job = &graph->job[i];
+    const struct ks_graph_job *job = &graph->job[i];
     size_t n = 0;
 
     for (size_t k = 0; k < job->n_targets && !job->stale; k++) {
@@ -25,7 +25,7 @@ size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
     return n;
 }
 
-static bool has_resume_point(const struct ks_analysis *training, const char *dir)
+static bool has_resume_point(const struct ks_graph_job *training, const char *dir)
 {
     char *path = NULL;
     bool there = ks_print_string(&path, "%s/%s/" KS_GRAPH_RESUME, dir, training->folder) == KS_OK &&
@@ -37,8 +37,8 @@ static bool has_resume_point(const struct ks_analysis *training, const char *dir
 
 static bool is_trained(const struct ks_graph *graph, size_t run, const char *dir)
 {
-    const struct ks_analysis *training = &graph->job[run];
-    struct ks_run_state state;
+    const struct ks_graph_job *training = &graph->job[run];
+    struct ks_study_run_state state;
 
     if (ks_graph_targets(graph, run, dir) < training->n_targets)
         return false;
@@ -49,10 +49,10 @@ static bool is_trained(const struct ks_graph *graph, size_t run, const char *dir
 }
 
 /* The checkpoint is there, and the run was stopped behind it and goes on from where it stopped. */
-static bool is_kept(const struct ks_graph *graph, const struct ks_analysis *analysis,
+static bool is_kept(const struct ks_graph *graph, const struct ks_graph_job *analysis,
                     const char *dir)
 {
-    struct ks_run_state state;
+    struct ks_study_run_state state;
     char *path = NULL;
     bool there = ks_print_string(&path, "%s/%s", dir, analysis->needs) == KS_OK &&
                  ks_path_exists(path);
@@ -65,7 +65,7 @@ static bool is_kept(const struct ks_graph *graph, const struct ks_analysis *anal
 
 bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir)
 {
-    const struct ks_analysis *job = &graph->job[i];
+    const struct ks_graph_job *job = &graph->job[i];
 
     return job->trains ? is_trained(graph, i, dir)
                        : ks_graph_targets(graph, i, dir) == job->n_targets &&
@@ -96,7 +96,7 @@ ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const ch
 {
     KS_TRY(print_start(graph, dir, study, out));
     for (size_t i = 0; i < graph->n_jobs; i++) {
-        const struct ks_analysis *job = &graph->job[i];
+        const struct ks_graph_job *job = &graph->job[i];
 
         if (ks_graph_is_done(graph, i, dir))
             continue;

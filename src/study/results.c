@@ -57,7 +57,8 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
                                size_t analysis, size_t checkpoint)
 {
     const struct ks_study *s = r->study;
-    const struct ks_study_place place = {run->architecture, run->seed, s->checkpoint[checkpoint]};
+    const struct ks_study_checkpoint place = {run->architecture, run->seed,
+                                              s->checkpoint[checkpoint]};
     struct ks_spectrum **spectrum = &run->spectrum[analysis * s->n_checkpoints + checkpoint];
     char *path = NULL;
     ks_status status = KS_OK;
@@ -75,7 +76,7 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
  * computed. */
 static ks_status read_state(const struct ks_results *r, const char *relative, struct ks_result *run)
 {
-    struct ks_run_state state;
+    struct ks_study_run_state state;
 
     KS_TRY(ks_study_run_state(r->dir, relative, &state));
     run->is_over = ks_study_run_is_over(r->study, &state);

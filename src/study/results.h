@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "io/spectrum.h"
-#include "study/study.h"
+#include "study/study_file.h"
 
 struct ks_result {
     size_t architecture, seed; /* indices in the study                                      */

@@ -1,5 +1,5 @@
 /* What the analyses ask of the critics, as far as it can be known before they are trained. */
-#include "study/study.h"
+#include "study/study_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What two studies have in common: their trainings, their analyses. */
-#include "study/study.h"
+#include "study/study_file.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "program/options.h"
-#include "study/study.h"
+#include "study/study_file.h"
 
 /* Fills `study`, empty but for path and text, from the text. Fails with KS_FORMAT and the line's
  * number. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The spectrum says of which checkpoint it is; a file that was moved is refused. */
-static ks_status check_place(const struct ks_study *study, const struct ks_study_place *place,
+static ks_status check_place(const struct ks_study *study, const struct ks_study_checkpoint *place,
                              const char *path, const struct ks_spectrum *s)
 {
     const char *name = study->architecture[place->architecture].name;
@@ -24,8 +24,9 @@ static ks_status check_place(const struct ks_study *study, const struct ks_study
     return KS_OK;
 }
 
-ks_status ks_study_read_spectrum(const struct ks_study *study, const struct ks_study_place *place,
-                                 const char *path, struct ks_spectrum **spectrum)
+ks_status ks_study_read_spectrum(const struct ks_study *study,
+                                 const struct ks_study_checkpoint *place, const char *path,
+                                 struct ks_spectrum **spectrum)
 {
     ks_status status;
 

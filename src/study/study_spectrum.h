@@ -6,17 +6,18 @@
 
 #include "core/error.h"
 #include "io/spectrum.h"
-#include "study/study.h"
+#include "study/study_file.h"
 
 /* A checkpoint of a study. */
-struct ks_study_place {
+struct ks_study_checkpoint {
     size_t architecture, seed; /* their numbers in the study */
     size_t step;               /* environment step           */
 };
 
 /* Reads a spectrum, and refuses one that says that it is of another checkpoint: KS_FORMAT, KS_IO.
  * The caller frees. */
-ks_status ks_study_read_spectrum(const struct ks_study *study, const struct ks_study_place *place,
-                                 const char *path, struct ks_spectrum **spectrum);
+ks_status ks_study_read_spectrum(const struct ks_study *study,
+                                 const struct ks_study_checkpoint *place, const char *path,
+                                 struct ks_spectrum **spectrum);
 
 #endif

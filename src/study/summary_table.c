@@ -124,7 +124,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     const struct ks_result *run[KS_STUDY_SEEDS];
     struct pool pool = {0};
     struct ks_bootstrap bootstrap = {resamples, 0, KS_BOOTSTRAP_LEVEL, 1, &pool.runs};
-    struct ks_statistic statistic = {KS_COLUMNS, 0, &pool, evaluate};
+    struct ks_estimator statistic = {KS_COLUMNS, 0, &pool, evaluate};
     ks_status status = KS_OK;
 
     row->runs = ks_results_runs(r, row->architecture, run);

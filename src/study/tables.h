@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "study/aggregate.h"
 #include "study/results.h"
-#include "study/stats.h"
 
 /* Columns of a row. The figures of spectra are IQMs over all checkpoints after the first update and
  * all runs, pooled; an IQM of lower bounds is a lower bound of the IQM of what they bound, since it

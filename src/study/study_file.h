@@ -1,6 +1,6 @@
 /* A study: what a `.study` file asks for. Its form is in configs/README.md. */
-#ifndef KS_STUDY_STUDY_H
-#define KS_STUDY_STUDY_H
+#ifndef KS_STUDY_STUDY_FILE_H
+#define KS_STUDY_STUDY_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,14 +95,14 @@ ks_status ks_study_output(const struct ks_study_analysis *analysis, const char *
 #define KS_STUDY_SPECTRUM ".spectrum.h5"
 
 /* What run.json in a run's folder says of it. */
-struct ks_run_state {
+struct ks_study_run_state {
     char word[16];   /* "running", "stopped", "finished", "failed"; "waiting" where there is no such
                       * file, "unknown" where it cannot be read */
     size_t env_step; /* the environment step that it was written at; 0 where it says none */
 };
-ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_run_state *state);
+ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state);
 /* The run is over for this study: finished, or stopped at `stop` or later. */
-bool ks_study_run_is_over(const struct ks_study *study, const struct ks_run_state *state);
+bool ks_study_run_is_over(const struct ks_study *study, const struct ks_study_run_state *state);
 
 /* The file that is meant by `argument`: with a slash or .study at its end, that file; else the
  * shipped study of that name, and where there is none, that file. The caller frees *path. */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "study/aggregate.h"
 #include "study/csv.h"
-#include "study/stats.h"
 
 static const char *const PUBLISHED = "../shared/data/xqc_returns.csv"; /* XQC's, per seed */
 enum { SEEDS = 10, STEPS = 11 };

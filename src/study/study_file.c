@@ -1,4 +1,4 @@
-#include "study/study.h"
+#include "study/study_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +155,7 @@ ks_status ks_study_output(const struct ks_study_analysis *analysis, const char *
                            checkpoint, named ? "." : "", named ? analysis->name : "", ending);
 }
 
-ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_run_state *state)
+ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state)
 {
     char *path = NULL;
     const char *word;
@@ -176,7 +176,7 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_run_
     return KS_OK;
 }
 
-bool ks_study_run_is_over(const struct ks_study *s, const struct ks_run_state *state)
+bool ks_study_run_is_over(const struct ks_study *s, const struct ks_study_run_state *state)
 {
     return strcmp(state->word, "finished") == 0 ||
            (strcmp(state->word, "stopped") == 0 && s->stop > 0 && state->env_step >= s->end);

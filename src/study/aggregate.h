@@ -3,8 +3,8 @@
  * Agarwal, Schwarzer, Castro, Courville, Bellemare, "Deep reinforcement learning at the edge of the
  * statistical precipice", NeurIPS 2021. All in float64. Resamples depend on (seed, draw number)
  * alone, so results are the same everywhere and for any number of threads. */
-#ifndef KS_STUDY_STATS_H
-#define KS_STUDY_STATS_H
+#ifndef KS_STUDY_AGGREGATE_H
+#define KS_STUDY_AGGREGATE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ enum { KS_BOOTSTRAP_RESAMPLES = 50000 };
 #define KS_BOOTSTRAP_LEVEL 0.90
 
 /* What is estimated: `outputs` numbers of a draw of runs. */
-struct ks_statistic {
+struct ks_estimator {
     size_t outputs, work; /* numbers it gives; doubles of scratch it needs */
     const void *data;
     /* index [runs of all strata]: the run in each slot. Called from several threads at once. */
@@ -65,7 +65,7 @@ void ks_bootstrap_draw(const struct ks_bootstrap *bootstrap, size_t resample, si
 /* Point values and percentile intervals into estimates [outputs]. Intervals are undefined where
  * every stratum has one run, without resamples, and for outputs that are NaN in a resample. */
 ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
-                           const struct ks_statistic *statistic, struct ks_estimate *estimates);
+                           const struct ks_estimator *statistic, struct ks_estimate *estimates);
 
 /* Values of runs over steps: returns at evaluations, kappa at checkpoints. */
 struct ks_scores {

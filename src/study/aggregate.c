@@ -1,5 +1,5 @@
 /* Interquartile means, areas, ranks; the bootstrap is in bootstrap.c. */
-#include "study/stats.h"
+#include "study/aggregate.h"
 
 #include <math.h>
 #include <stdlib.h>
