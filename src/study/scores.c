@@ -117,7 +117,7 @@ static ks_status take_rows(const struct ks_score_query *q, const struct ks_csv *
         if (!isfinite(row->seed) || !isfinite(row->step))
             return ks_fail(KS_FORMAT, "%s:%zu: seed and step must be finite numbers", q->path,
                            i + 2);
-        rows->n++;
+        rows->n += q->every == 0 || fmod(row->step, q->every) == 0;
     }
     qsort(rows->row, rows->n, sizeof *rows->row, compare_rows);
     KS_TRY(check_tasks(q, rows));

@@ -14,6 +14,7 @@ struct ks_score_query {
     const char *task, *seed, *step, *value; /* names of the columns */
     size_t n_tasks;                         /* 0: all tasks of the file */
     const char *const *tasks;               /* [n_tasks] in any order */
+    double every;                           /* only steps that are multiples of it; 0: all */
     bool normalize;                         /* by ks_score_ranges; else the scores are raw */
     /* A run with a score that is NaN or infinite, or without a step that other runs have, is an
      * error. With drop_missing that run is left out at every step. With common_grid only the steps

@@ -1,0 +1,139 @@
+/* Probability of improvement and profiles, by hand. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sort.h"
+#include "study/comparisons.h"
+
+/* {1 2 1 2} and {2 2 1 1} against {1 2 3} on both tasks: 1/3 on each. */
+static const double X[] = {1, 2, 1, 2, 2, 2, 1, 1}, Y[] = {1, 2, 3, 1, 2, 3};
+static const size_t FOUR[] = {4, 4}, THREE[] = {3, 3};
+
+static void test_improvement_by_hand(void **state)
+{
+    const struct ks_sample x = {FOUR, X}, y = {THREE, Y}, second = {FOUR + 1, X + 4},
+                           other = {THREE + 1, Y + 3};
+    struct ks_estimate p;
+
+    (void)state;
+    assert_ok(ks_improvement(1, &x, &y, 0, 0, &p));
+    assert_close(p.value, 1 / 3., 1e-15);
+    assert_ok(ks_improvement(1, &second, &other, 0, 0, &p));
+    assert_close(p.value, 1 / 3., 1e-15);
+    assert_ok(ks_improvement(2, &x, &y, 0, 0, &p));
+    assert_close(p.value, 1 / 3., 1e-15);
+    assert_true(isnan(p.low) && isnan(p.high));
+    assert_ok(ks_improvement(2, &y, &x, 0, 0, &p));
+    assert_close(p.value, 2 / 3., 1e-15);
+    assert_ok(ks_improvement(2, &x, &x, 0, 0, &p)); /* against itself */
+    assert_close(p.value, 0.5, 1e-15);
+}
+
+/* The mean over two tasks, by the definition: tasks of x and y at `runs` [14]. */
+static double improvement(const size_t *runs)
+{
+    double p = 0;
+
+    for (size_t m = 0; m < 2; m++)
+        for (size_t i = 0; i < 4; i++)
+            for (size_t j = 0; j < 3; j++) {
+                double x = X[runs[4 * m + i]], y = Y[runs[8 + 3 * m + j] - 8];
+
+                p += ((x > y) + 0.5 * (x == y)) / 24;
+            }
+    return p;
+}
+
+/* A resample's draws: both tasks of x, then both of y. */
+static void test_improvement_interval(void **state)
+{
+    enum { B = 200 };
+    const size_t all[] = {4, 4, 3, 3};
+    const struct ks_bootstrap draws = {B, 3, KS_BOOTSTRAP_LEVEL, 4, all};
+    const struct ks_sample x = {FOUR, X}, y = {THREE, Y};
+    struct ks_estimate p;
+    double drawn[B];
+
+    (void)state;
+    for (size_t b = 0; b < B; b++) {
+        size_t index[14];
+
+        ks_bootstrap_draw(&draws, b, index);
+        drawn[b] = improvement(index);
+    }
+    qsort(drawn, B, sizeof *drawn, ks_ascending);
+    assert_ok(ks_improvement(2, &x, &y, B, 3, &p));
+    assert_close(p.low, ks_quantile(B, drawn, 0.05), 1e-12);
+    assert_close(p.high, ks_quantile(B, drawn, 0.95), 1e-12);
+    assert_true(p.low < p.value && p.value < p.high);
+}
+
+/* Two systems with one run each have no interval; one with several gives one. */
+static void test_improvement_of_single_runs(void **state)
+{
+    const size_t one[] = {1}, two[] = {2};
+    const double a[] = {3}, b[] = {1, 5};
+    const struct ks_sample x = {one, a}, y = {two, b};
+    struct ks_estimate p;
+
+    (void)state;
+    assert_ok(ks_improvement(1, &x, &x, 100, 0, &p));
+    assert_close(p.value, 0.5, 0);
+    assert_true(isnan(p.low) && isnan(p.high));
+    assert_ok(ks_improvement(1, &x, &y, 1000, 0, &p));
+    assert_close(p.value, 0.5, 0);
+    assert_close(p.low, 0, 0);
+    assert_close(p.high, 1, 0);
+}
+
+static void test_refused_samples(void **state)
+{
+    const size_t none[] = {4, 0};
+    const double nan[] = {1, 2, NAN, 3, 4, 5, 6, 7};
+    const struct ks_sample x = {FOUR, X}, y = {none, X}, z = {FOUR, nan};
+    const struct ks_profile profile = {.tasks = 2, .scores = z};
+    struct ks_estimate p;
+
+    (void)state;
+    assert_fails(ks_improvement(0, &x, &x, 0, 0, &p), KS_FORMAT, "no task");
+    assert_fails(ks_improvement(2, &x, &y, 0, 0, &p), KS_FORMAT, "task 2 of 2 has no run");
+    assert_fails(ks_improvement(2, &z, &x, 0, 0, &p), KS_FORMAT, "score 3 of 8 is NaN");
+    assert_fails(ks_profile(&profile, &p, NULL), KS_FORMAT, "score 3 of 8 is NaN");
+}
+
+/* Strictly above: a score at the threshold does not count. Means of the tasks: 1.5, 1.5. */
+static void test_profile_by_hand(void **state)
+{
+    const double tau[] = {0, 1, 1.5, 1.75, 2}, fraction[] = {1, 0.5, 0.5, 0.5, 0},
+                 above[] = {1, 1, 0, 0, 0};
+    struct ks_profile profile = {2, {FOUR, X}, 5, tau, 0, 0};
+    struct ks_estimate runs[5], means[5];
+
+    (void)state;
+    assert_ok(ks_profile(&profile, runs, means));
+    for (size_t k = 0; k < 5; k++) {
+        assert_close(runs[k].value, fraction[k], 1e-15);
+        assert_close(means[k].value, above[k], 1e-15);
+        assert_true(isnan(runs[k].low));
+    }
+    profile.resamples = 500;
+    assert_ok(ks_profile(&profile, runs, NULL));
+    assert_close(runs[0].low, 1, 0);
+    assert_close(runs[0].high, 1, 0);
+    assert_true(runs[1].low > 0 && runs[1].low < 0.5 && runs[1].high > 0.5 && runs[1].high < 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_improvement_by_hand),
+        cmocka_unit_test(test_improvement_interval),
+        cmocka_unit_test(test_improvement_of_single_runs),
+        cmocka_unit_test(test_refused_samples),
+        cmocka_unit_test(test_profile_by_hand),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

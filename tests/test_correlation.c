@@ -1,0 +1,225 @@
+/* Spearman's correlation over systems, permutation and sign-flip tests, by hand. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sort.h"
+#include "study/correlation.h"
+
+/* --- points --- */
+
+enum { SYSTEMS = 4, RUNS = 3, WIDTH = 2, ALL = SYSTEMS * RUNS };
+static const size_t THREE[SYSTEMS] = {RUNS, RUNS, RUNS, RUNS};
+static const double X[ALL * WIDTH] = {1, 2, 3, 4, 5, 60, /* IQM of 1 2 3 4 5 60: 3.5 */
+                                      2, 2, 2, 2, 2, 2,  7, 8, 9, 1, 12, 13, 3, 4, 5, 6, 17, 18};
+static const double Y[ALL] = {5, 6, 7, 9, 1, 8, 2, 3, 1, 4, 4, 4};
+
+static const struct ks_points POINTS = {SYSTEMS, THREE, WIDTH, X, Y};
+
+static void test_points_by_hand(void **state)
+{
+    double x[SYSTEMS], y[SYSTEMS];
+
+    (void)state;
+    assert_ok(ks_points_find(&POINTS, x, y));
+    assert_close(x[0], 3.5, 0);
+    assert_close(x[1], 2, 0);
+    assert_close(x[2], 9, 0); /* of 1 7 8 9 12 13, 7 to 12 */
+    assert_close(x[3], 8, 0); /* of 3 4 5 6 17 18, 4 to 17 */
+    assert_close(y[0], 6, 0);
+    assert_close(y[1], 6, 0);
+    assert_close(y[2], 2, 0);
+    assert_close(y[3], 4, 0);
+}
+
+/* The same correlation as of the points themselves, in every resample. */
+static void test_interval_of_points(void **state)
+{
+    enum { B = 300 };
+    const struct ks_bootstrap draws = {B, 5, KS_BOOTSTRAP_LEVEL, SYSTEMS, THREE};
+    struct ks_estimate rho;
+    double drawn[B], x[ALL * WIDTH], y[ALL], at_x[SYSTEMS], at_y[SYSTEMS], expected;
+
+    (void)state;
+    for (size_t b = 0; b < B; b++) {
+        struct ks_points points = {SYSTEMS, THREE, WIDTH, x, y};
+        size_t index[ALL];
+
+        ks_bootstrap_draw(&draws, b, index);
+        for (size_t i = 0; i < ALL; i++) {
+            memcpy(x + i * WIDTH, X + index[i] * WIDTH, WIDTH * sizeof *x);
+            y[i] = Y[index[i]];
+        }
+        assert_ok(ks_points_find(&points, at_x, at_y));
+        assert_ok(ks_spearman(SYSTEMS, at_x, at_y, &drawn[b]));
+    }
+    qsort(drawn, B, sizeof *drawn, ks_ascending);
+    assert_ok(ks_points_find(&POINTS, at_x, at_y));
+    assert_ok(ks_spearman(SYSTEMS, at_x, at_y, &expected));
+    assert_ok(ks_spearman_points(&POINTS, B, 5, &rho));
+    assert_close(rho.value, expected, 1e-15);
+    assert_close(rho.low, ks_quantile(B, drawn, 0.05), 1e-12);
+    assert_close(rho.high, ks_quantile(B, drawn, 0.95), 1e-12);
+    assert_true(rho.low < rho.value && rho.value <= rho.high);
+}
+
+static void test_undefined_points(void **state)
+{
+    const size_t one[] = {1, 1, 1}, two[] = {2, 1, 1};
+    const double x[] = {1, 3, 4, 5}, nan[] = {1, NAN, 2, 3}, y[] = {1, 1, 1, 1};
+    struct ks_points points = {3, one, 1, x, x};
+    struct ks_estimate rho;
+
+    (void)state;
+    assert_ok(ks_spearman_points(&points, 100, 0, &rho)); /* one run each */
+    assert_close(rho.value, 1, 1e-15);
+    assert_true(isnan(rho.low) && isnan(rho.high));
+    points.runs = two;
+    assert_ok(ks_spearman_points(&points, 100, 0, &rho));
+    assert_false(isnan(rho.low) || isnan(rho.high));
+    points.x = nan; /* of a resample of the first system no value may be left, and two points */
+    assert_ok(ks_spearman_points(&points, 100, 0, &rho));
+    assert_close(rho.value, 1, 1e-15);
+    assert_true(isnan(rho.low) && isnan(rho.high));
+    points = (struct ks_points){3, one, 1, x, y}; /* constant */
+    assert_ok(ks_spearman_points(&points, 0, 0, &rho));
+    assert_true(isnan(rho.value));
+    points = (struct ks_points){2, one, 1, x, x}; /* two points */
+    assert_ok(ks_spearman_points(&points, 0, 0, &rho));
+    assert_true(isnan(rho.value));
+}
+
+/* --- permutations --- */
+
+static struct ks_p_value permuted(size_t n, const double *x, const double *y)
+{
+    struct ks_p_value p;
+
+    assert_ok(ks_spearman_test(n, x, y, KS_PERMUTATIONS, 0, &p));
+    return p;
+}
+
+/* Of n! permutations, as published tables of Spearman's rho have them: n = 4: |rho| = 1 by 2 of 24,
+ * at least 0.8 by 8; n = 5: at least 0.9 by 10 of 120. */
+static void test_exact_permutations(void **state)
+{
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, almost[] = {1, 2, 4, 3, 5};
+    struct ks_p_value p = permuted(4, x, x);
+
+    (void)state;
+    assert_close(p.p, 2 / 24., 1e-15);
+    assert_int_equal(p.trials, 24);
+    assert_true(p.exact);
+    assert_close(permuted(4, x, almost).p, 8 / 24., 1e-15);
+    assert_close(permuted(5, x, almost).p, 10 / 120., 1e-15);
+    assert_close(permuted(3, x, x).p, 2 / 6., 1e-15);
+    p = permuted(8, x, x);
+    assert_close(p.p, 2 / 40320., 1e-15);
+    assert_int_equal(p.trials, 40320);
+}
+
+/* Two-sided: x and its reverse have the same p. Ties count as ties: of the 12 different orders of 1
+ * 1 2 3, the one in line with x and its mirror image are as far out. */
+static void test_sides_and_ties(void **state)
+{
+    const double x[] = {1, 2, 3, 4}, reverse[] = {4, 3, 2, 1}, tied[] = {1, 1, 2, 3};
+
+    (void)state;
+    assert_close(permuted(4, x, reverse).p, 2 / 24., 1e-15);
+    assert_close(permuted(4, x, tied).p, 2 / 12., 1e-15);
+    assert_true(isnan(permuted(2, x, x).p));
+    assert_true(isnan(permuted(4, x, (double[]){1, 1, 1, 1}).p));
+}
+
+/* More than eight points: a sample of the permutations, the same for the same seed; near the exact
+ * value: for n = 9, |rho| = 1 by 2 of 362,880, and the t approximation where rho is small. */
+static void test_random_permutations(void **state)
+{
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                 y[] = {3, 1, 2, 6, 5, 4, 12, 8, 9, 7, 11, 10}, /* rho = 0.8182, p about 0.0019 */
+        z[] = {2, 9, 4, 6, 1, 12, 8, 3, 10, 5, 11, 7};          /* rho = 0.3566, p about 0.257 */
+    struct ks_p_value p = permuted(12, x, x), q;
+
+    (void)state;
+    assert_close(p.p, 1e-5, 1e-15);
+    assert_int_equal(p.trials, KS_PERMUTATIONS);
+    assert_false(p.exact);
+    p = permuted(12, x, y);
+    assert_close(p.p, 0.0019, 0.0005);
+    assert_close(permuted(12, x, z).p, 0.257, 0.006);
+    assert_ok(ks_spearman_test(12, x, y, KS_PERMUTATIONS, 0, &q));
+    assert_close(q.p, p.p, 0);
+    assert_ok(ks_spearman_test(12, x, y, KS_PERMUTATIONS, 1, &q));
+    assert_true(q.p != p.p);
+    assert_ok(ks_spearman_test(12, x, y, 0, 0, &q));
+    assert_close(q.p, 1, 0);
+}
+
+/* By hand: nine points, one permutation by the draws 0, ..., 7 of seed 4. */
+static void test_one_random_permutation(void **state)
+{
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, y[] = {2, 1, 4, 3, 6, 5, 9, 8, 7};
+    double drawn[9], rho, observed;
+    struct ks_p_value p;
+    size_t draw = 0;
+
+    (void)state;
+    memcpy(drawn, y, sizeof drawn);
+    for (size_t i = 8; i > 0; i--) {
+        size_t k = ks_splitmix_index(4, draw++, i + 1);
+        double kept = drawn[i];
+
+        drawn[i] = drawn[k];
+        drawn[k] = kept;
+    }
+    assert_ok(ks_spearman(9, x, drawn, &rho));
+    assert_ok(ks_spearman(9, x, y, &observed));
+    assert_ok(ks_spearman_test(9, x, y, 1, 4, &p));
+    assert_close(p.p, fabs(rho) >= fabs(observed) ? 1 : 0.5, 0);
+    assert_ok(ks_spearman_test(9, x, drawn, 1, 4, &p));
+    assert_int_equal(p.trials, 1);
+}
+
+/* --- signs --- */
+
+static void test_sign_flips(void **state)
+{
+    const double same[] = {1, 2, 3}, mixed[] = {3, -1, 2}, equal[] = {0.1, 0.1, -0.1};
+    double many[30];
+    struct ks_p_value p;
+
+    (void)state;
+    assert_close(ks_sign_flip_test(3, same, 0, 0).p, 1 / 8., 0);
+    assert_close(ks_sign_flip_test(3, mixed, 0, 0).p, 2 / 8., 0); /* 6, 4; then 2, 0, ... */
+    assert_close(ks_sign_flip_test(3, equal, 0, 0).p, 4 / 8., 0);
+    assert_close(ks_sign_flip_test(2, (double[]){-1, -2}, 0, 0).p, 1, 0);
+    assert_close(ks_sign_flip_test(2, (double[]){0, 0}, 0, 0).p, 1, 0);
+    assert_true(isnan(ks_sign_flip_test(0, same, 0, 0).p));
+    assert_true(isnan(ks_sign_flip_test(2, (double[]){1, NAN}, 0, 0).p));
+    assert_true(isnan(ks_sign_flip_test(2, (double[]){1, INFINITY}, 0, 0).p));
+    for (size_t i = 0; i < 30; i++)
+        many[i] = 1 + (double)i;
+    p = ks_sign_flip_test(30, many, 999, 0); /* all of one sign: no flip of 999 has that sum */
+    assert_close(p.p, 1e-3, 0);
+    assert_false(p.exact);
+    p = ks_sign_flip_test(20, many, 999, 0);
+    assert_close(p.p, ldexp(1, -20), 0);
+    assert_true(p.exact);
+    for (size_t i = 0; i < 30; i++)
+        many[i] = i % 2 ? 1 : -1;
+    p = ks_sign_flip_test(30, many, 9999, 0); /* a sum of zero: P(S >= 0) = 0.5722 */
+    assert_close(p.p, 0.5722, 0.015);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_points_by_hand),         cmocka_unit_test(test_interval_of_points),
+        cmocka_unit_test(test_undefined_points),       cmocka_unit_test(test_exact_permutations),
+        cmocka_unit_test(test_sides_and_ties),         cmocka_unit_test(test_random_permutations),
+        cmocka_unit_test(test_one_random_permutation), cmocka_unit_test(test_sign_flips),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,440 @@
+/* Published returns of XQC (55 tasks from states, 15 from pixels; ten seeds): every number of the
+ * tables that fix what the aggregates mean. They are read from ../shared/data, where that folder
+ * exists; without it these tests are skipped. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/sort.h"
+#include "study/comparisons.h"
+#include "study/score_ranges.h"
+#include "study/scores.h"
+
+#define STATES "../shared/data/xqc_returns.csv"
+#define PIXELS "../shared/data/xqc_returns_visual.csv"
+enum { STEPS = 11, LAST = STEPS - 1 }; /* 0, 100,000, ..., 1,000,000 */
+
+/* Scores of these tasks (0: of all tasks) at the steps that they share. */
+static struct ks_score_table *read_scores(const char *path, size_t n, const char *const *tasks,
+                                          bool normalize)
+{
+    const struct ks_score_query query = {.path = path,
+                                         .task = "env_name",
+                                         .seed = "seed",
+                                         .step = "env_step",
+                                         .value = "value",
+                                         .n_tasks = n,
+                                         .tasks = tasks,
+                                         .every = 1e5,
+                                         .normalize = normalize,
+                                         .common_grid = true};
+    struct ks_score_table *table;
+
+    if (access(path, R_OK) != 0)
+        skip();
+    assert_ok(ks_score_table_read(&query, &table));
+    return table;
+}
+
+/* Tasks of these groups, a bit each, that can be normalized, into tasks [KS_SCORE_RANGES]. */
+static size_t find_tasks(unsigned groups, const char **tasks)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < KS_SCORE_RANGES; i++)
+        if (groups >> ks_score_ranges[i].group & 1 && isfinite(ks_score_ranges[i].target))
+            tasks[n++] = ks_score_ranges[i].task;
+    return n;
+}
+
+enum {
+    MUJOCO = 1 << KS_SCORES_MUJOCO,
+    EASY = 1 << KS_SCORES_DMC_EASY,
+    HARD = 1 << KS_SCORES_DMC_HARD,
+    HUMANOIDBENCH = 1 << KS_SCORES_HUMANOIDBENCH,
+    MYOSUITE = 1 << KS_SCORES_MYOSUITE,
+    ALL = MUJOCO | EASY | HARD | HUMANOIDBENCH | MYOSUITE
+};
+
+static struct ks_score_table *read_group(unsigned groups)
+{
+    const char *tasks[KS_SCORE_RANGES];
+
+    return read_scores(STATES, find_tasks(groups, tasks), tasks, true);
+}
+
+/* Every printed digit comes out. */
+static void assert_digits(const char *what, double value, double expected, int digits)
+{
+    if (!(fabs(value - expected) <= 0.500001 * pow(10, -digits)))
+        fail_msg("%s: %.10g, expected %.*f", what, value, digits, expected);
+}
+
+static void assert_estimate(const char *what, struct ks_estimate value, struct ks_estimate expected,
+                            int digits)
+{
+    assert_digits(what, value.value, expected.value, digits);
+    assert_digits(what, value.low, expected.low, digits);
+    assert_digits(what, value.high, expected.high, digits);
+}
+
+/* The scores of one step: [runs]. */
+static double *column(const struct ks_score_table *table, size_t step)
+{
+    double *value = malloc(table->n_runs * sizeof *value);
+
+    assert_non_null(value);
+    for (size_t i = 0; i < table->n_runs; i++)
+        value[i] = table->value[i * table->n_steps + step];
+    return value;
+}
+
+/* --- each task --- */
+
+static const struct {
+    const char *task;
+    struct ks_estimate raw;
+    double normalized; /* NaN: no random and target score */
+} table[KS_SCORE_RANGES] = {
+    {"Ant-v4", {7546.2622, 7430.7935, 7740.8229}, 1.898306},
+    {"HalfCheetah-v4", {12767.6344, 11479.8052, 13740.2457}, 1.201929},
+    {"Hopper-v4", {3738.1468, 3712.9973, 3771.8179}, 1.159686},
+    {"Humanoid-v4", {11454.6169, 11344.7863, 11575.0487}, 2.246808},
+    {"HumanoidStandup-v4", {339811.2292, 257000.1553, 399442.6836}, NAN},
+    {"Walker2d-v4", {6150.4534, 5882.9509, 6551.4325}, 1.559051},
+    {"acrobot-swingup", {241.1250, 214.0461, 271.8429}, 0.241125},
+    {"cartpole-balance", {999.3006, 998.9641, 999.5780}, 0.999301},
+    {"cartpole-swingup", {869.8842, 866.2144, 874.9789}, 0.869884},
+    {"cheetah-run", {906.9941, 902.1387, 911.5126}, 0.906994},
+    {"dog-run", {647.7348, 611.2923, 684.6726}, 0.647735},
+    {"dog-stand", {982.8354, 977.4768, 986.5995}, 0.982835},
+    {"dog-trot", {909.1307, 899.5124, 921.7869}, 0.909131},
+    {"dog-walk", {940.0475, 928.8233, 950.0373}, 0.940047},
+    {"finger-spin", {928.5167, 798.6833, 948.2167}, 0.928517},
+    {"finger-turn_easy", {972.9500, 957.0825, 977.1333}, 0.972950},
+    {"finger-turn_hard", {945.3500, 902.0833, 970.5833}, 0.945350},
+    {"fish-swim", {816.4625, 802.0863, 828.3156}, 0.816462},
+    {"h1-balance_hard-v0", {138.9381, 129.1292, 153.7145}, 0.164224},
+    {"h1-balance_simple-v0", {728.8358, 658.9946, 786.4369}, 0.909988},
+    {"h1-crawl-v0", {966.1330, 953.5669, 971.8284}, 1.622763},
+    {"h1-hurdle-v0", {263.1299, 250.8319, 271.8136}, 0.373920},
+    {"h1-maze-v0", {337.2607, 325.1941, 344.0623}, 0.211072},
+    {"h1-pole-v0", {803.2920, 799.3675, 806.7467}, 1.151920},
+    {"h1-reach-v0", {5065.4685, 4557.1882, 5795.5393}, 0.409309},
+    {"h1-run-v0", {320.0081, 220.4959, 505.8233}, 0.455583},
+    {"h1-sit_hard-v0", {838.4892, 823.8562, 844.2275}, 1.118372},
+    {"h1-sit_simple-v0", {876.5867, 871.6192, 880.4912}, 1.170923},
+    {"h1-slide-v0", {568.2106, 547.0148, 582.4545}, 0.810867},
+    {"h1-stair-v0", {530.5087, 502.2401, 569.9385}, 0.756788},
+    {"h1-stand-v0", {839.0295, 837.3115, 840.9411}, 1.049439},
+    {"h1-walk-v0", {843.5498, 839.3814, 849.4410}, 1.205770},
+    {"hopper-hop", {263.7805, 217.2898, 305.6496}, 0.263780},
+    {"hopper-stand", {737.3748, 525.6755, 878.7083}, 0.737375},
+    {"humanoid-run", {206.3438, 195.4342, 227.8123}, 0.206344},
+    {"humanoid-stand", {925.8930, 891.4294, 934.2458}, 0.925893},
+    {"humanoid-walk", {692.2549, 635.8872, 789.3787}, 0.692255},
+    {"myo-key-turn", {1.0000, 1.0000, 1.0000}, 1.000000},
+    {"myo-key-turn-hard", {0.9833, 0.8167, 1.0000}, 0.983333},
+    {"myo-obj-hold", {1.0000, 1.0000, 1.0000}, 1.000000},
+    {"myo-obj-hold-hard", {1.0000, 0.9500, 1.0000}, 1.000000},
+    {"myo-pen-twirl", {1.0000, 1.0000, 1.0000}, 1.000000},
+    {"myo-pen-twirl-hard", {0.8167, 0.7500, 0.8833}, 0.816667},
+    {"myo-pose", {0.8333, 0.5000, 1.0000}, 0.833333},
+    {"myo-pose-hard", {0.0000, 0.0000, 0.0000}, 0.000000},
+    {"myo-reach", {1.0000, 1.0000, 1.0000}, 1.000000},
+    {"myo-reach-hard", {0.9333, 0.9000, 0.9833}, 0.933333},
+    {"pendulum-swingup", {720.0833, 405.8000, 848.5667}, 0.720083},
+    {"quadruped-run", {944.1133, 937.5532, 948.7564}, 0.944113},
+    {"quadruped-walk", {965.1075, 957.5002, 969.8478}, 0.965107},
+    {"reacher-easy", {980.6000, 977.7833, 983.4000}, 0.980600},
+    {"reacher-hard", {975.6833, 971.8667, 979.2500}, 0.975683},
+    {"walker-run", {813.9874, 809.4930, 817.9409}, 0.813987},
+    {"walker-stand", {987.1504, 984.9745, 990.1589}, 0.987150},
+    {"walker-walk", {975.2847, 970.6732, 978.4881}, 0.975285},
+};
+
+static const struct {
+    const char *task;
+    double iqm;
+} pixels[] = {
+    {"acrobot_swingup", 455.9295},  {"cartpole_swingup_sparse", 841.5667},
+    {"cheetah_run", 906.2237},      {"finger_turn_easy", 937.0833},
+    {"finger_turn_hard", 864.3333}, {"hopper_hop", 305.8447},
+    {"humanoid-run", 227.2977},     {"humanoid-stand", 818.2286},
+    {"humanoid-walk", 741.8879},    {"quadruped_run", 707.2415},
+    {"quadruped_walk", 887.4785},   {"reach_duplo", 229.6994},
+    {"reacher_easy", 940.5000},     {"reacher_hard", 973.2167},
+    {"walker_run", 793.4497},
+};
+
+static void test_each_task(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KS_SCORE_RANGES; i++) {
+        const char *task = table[i].task;
+        struct ks_score_table *raw = read_scores(STATES, 1, &task, false);
+        double *last = column(raw, raw->n_steps - 1), normalized;
+        const struct ks_score_range *range;
+        const struct ks_scores scores = {1, raw->runs, 1, &raw->step[raw->n_steps - 1], last};
+        struct ks_estimate iqm;
+
+        assert_close(raw->step[raw->n_steps - 1], 1e6, 0);
+        assert_int_equal(raw->n_runs, 10);
+        assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, &iqm, NULL));
+        assert_estimate(task, iqm, table[i].raw, 4);
+        assert_ok(ks_score_range_find(task, &range));
+        if (isnan(table[i].normalized)) {
+            assert_int_equal(ks_score_normalize(range, iqm.value, &normalized), KS_FORMAT);
+        } else {
+            assert_ok(ks_score_normalize(range, iqm.value, &normalized));
+            assert_digits(task, normalized, table[i].normalized, 6);
+        }
+        free(last);
+        ks_score_table_free(raw);
+    }
+}
+
+static void test_each_task_from_pixels(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++) {
+        const char *task = pixels[i].task;
+        struct ks_score_table *raw = read_scores(PIXELS, 1, &task, false);
+        double *last = column(raw, raw->n_steps - 1);
+
+        assert_close(raw->step[raw->n_steps - 1], strncmp(task, "humanoid", 8) ? 3e6 : 3e7, 0);
+        assert_int_equal(raw->n_runs, strcmp(task, "reach_duplo") ? 10 : 9);
+        assert_digits(task, ks_iqm(raw->n_runs, last), pixels[i].iqm, 4);
+        free(last);
+        ks_score_table_free(raw);
+    }
+}
+
+/* --- groups --- */
+
+static void check_group(unsigned groups, const char *name, size_t tasks, const double *expected)
+{
+    struct ks_score_table *t = read_group(groups);
+    const struct ks_scores scores = ks_score_table_scores(t);
+    struct ks_estimate curve[STEPS], area;
+    double *last = column(t, LAST), mean = 0;
+
+    assert_int_equal(t->n_steps, STEPS);
+    assert_int_equal(t->n_tasks, tasks);
+    assert_int_equal(t->dropped, 0);
+    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, &area));
+    for (size_t i = 0; i < t->n_runs; i++)
+        mean += last[i] / (double)t->n_runs;
+    assert_estimate(name, curve[LAST], (struct ks_estimate){expected[0], expected[1], expected[2]},
+                    6);
+    assert_digits(name, mean, expected[3], 6);
+    assert_estimate(name, area, (struct ks_estimate){expected[4], expected[5], expected[6]}, 6);
+    free(last);
+    ks_score_table_free(t);
+}
+
+/* IQM and its interval, mean, area and its interval. */
+static void test_groups(void **state)
+{
+    (void)state;
+    check_group(MUJOCO, "MuJoCo", 5,
+                (double[]){1.582114, 1.550248, 1.616298, 1.618063, 1.294957, 1.248601, 1.336910});
+    check_group(EASY, "DMC easy", 18,
+                (double[]){0.919402, 0.913370, 0.925093, 0.821304, 0.806885, 0.797988, 0.815166});
+    check_group(HARD, "DMC hard", 7,
+                (double[]){0.842247, 0.822779, 0.860909, 0.758912, 0.576068, 0.561033, 0.589969});
+    check_group(EASY | HARD, "DMC", 25,
+                (double[]){0.907198, 0.900958, 0.912393, 0.803834, 0.745600, 0.735497, 0.754998});
+    check_group(HUMANOIDBENCH, "HumanoidBench", 14,
+                (double[]){0.861806, 0.837897, 0.887015, 0.819677, 0.545447, 0.533921, 0.557518});
+    check_group(MYOSUITE, "MyoSuite", 10,
+                (double[]){0.984000, 0.972000, 0.994000, 0.828000, 0.869400, 0.850400, 0.884300});
+    check_group(ALL, "all", 54,
+                (double[]){0.933302, 0.927545, 0.938382, 0.887808, 0.750268, 0.742001, 0.758155});
+}
+
+static void test_curves(void **state)
+{
+    static const struct {
+        unsigned groups;
+        double iqm[STEPS];
+    } curves[] = {
+        {MUJOCO,
+         {0.011271, 0.876923, 1.227237, 1.313341, 1.401764, 1.373950, 1.458915, 1.469243, 1.516958,
+          1.514550, 1.582114}},
+        {EASY,
+         {0.030655, 0.593212, 0.756702, 0.842158, 0.878313, 0.888943, 0.902629, 0.903801, 0.910758,
+          0.917307, 0.919402}},
+        {HARD,
+         {0.005438, 0.104540, 0.288605, 0.462708, 0.621023, 0.691141, 0.749223, 0.783439, 0.810579,
+          0.825577, 0.842247}},
+        {HUMANOIDBENCH,
+         {-0.000109, 0.083634, 0.192633, 0.372368, 0.569812, 0.658448, 0.721455, 0.771562, 0.807372,
+          0.846338, 0.861806}},
+        {MYOSUITE,
+         {0.000000, 0.676000, 0.844000, 0.898000, 0.946000, 0.950000, 0.954000, 0.980000, 0.978000,
+          0.976000, 0.984000}},
+        {ALL,
+         {0.003535, 0.364208, 0.597992, 0.736443, 0.831747, 0.861835, 0.888961, 0.908366, 0.919346,
+          0.925368, 0.933302}},
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof curves / sizeof *curves; c++) {
+        struct ks_score_table *t = read_group(curves[c].groups);
+        const struct ks_scores scores = ks_score_table_scores(t);
+        struct ks_estimate curve[STEPS];
+
+        assert_ok(ks_iqm_curve(&scores, 0, 0, curve, NULL));
+        for (size_t k = 0; k < STEPS; k++)
+            assert_digits("curve", curve[k].value, curves[c].iqm[k], 6);
+        ks_score_table_free(t);
+    }
+}
+
+/* The IQM over 55 tasks and its area where all of HumanoidStandup's scores are infinitely low or
+ * infinitely high: they are cut off, so that any others give something in between. */
+static void test_bounds_of_the_task_without_range(void **state)
+{
+    static const double iqm[] = {0.927623, 0.936370}, expected_area[] = {0.739689, 0.757888};
+    struct ks_score_table *t = read_group(ALL);
+
+    (void)state;
+    for (int high = 0; high < 2; high++) {
+        double curve[STEPS];
+
+        for (size_t k = 0; k < STEPS; k++) {
+            double *value = column(t, k);
+
+            value = realloc(value, (t->n_runs + 10) * sizeof *value);
+            assert_non_null(value);
+            for (size_t i = 0; i < 10; i++)
+                value[t->n_runs + i] = high ? INFINITY : -INFINITY;
+            curve[k] = ks_iqm(t->n_runs + 10, value);
+            free(value);
+        }
+        assert_digits("IQM", curve[LAST], iqm[high], 6);
+        assert_digits("area", ks_curve_area(STEPS, t->step, curve), expected_area[high], 6);
+    }
+    ks_score_table_free(t);
+}
+
+static void test_profile(void **state)
+{
+    enum { TAUS = 8 };
+    static const double tau[TAUS] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5};
+    static const struct ks_estimate expected[TAUS] = {
+        {0.970370, 0.962963, 0.975926}, {0.968519, 0.961111, 0.975926},
+        {0.898148, 0.887037, 0.907407}, {0.825926, 0.814815, 0.835185},
+        {0.757407, 0.742593, 0.772222}, {0.601852, 0.587037, 0.616667},
+        {0.207407, 0.200000, 0.212963}, {0.066667, 0.061111, 0.070370}};
+    static const double expected_means[TAUS] = {0.981481, 0.981481, 0.907407, 0.851852,
+                                                0.740741, 0.574074, 0.203704, 0.074074};
+    struct ks_score_table *t = read_group(ALL);
+    double *last = column(t, LAST);
+    const struct ks_profile profile = {t->n_tasks, {t->runs, last},      TAUS,
+                                       tau,        KS_PROFILE_RESAMPLES, 0};
+    struct ks_estimate runs[TAUS], means[TAUS];
+
+    (void)state;
+    assert_ok(ks_profile(&profile, runs, means));
+    for (size_t k = 0; k < TAUS; k++) {
+        assert_estimate("profile", runs[k], expected[k], 6);
+        assert_digits("task means", means[k].value, expected_means[k], 6);
+    }
+    free(last);
+    ks_score_table_free(t);
+}
+
+/* --- dog-trot alone: what the area is not, and one system against itself at other steps --- */
+
+static const char *const DOG = "dog-trot";
+
+static void test_other_areas(void **state)
+{
+    struct ks_score_table *t = read_scores(STATES, 1, &DOG, true);
+    const struct ks_scores scores = ks_score_table_scores(t);
+    struct ks_estimate curve[STEPS];
+    double areas[10], mean = 0;
+
+    (void)state;
+    assert_int_equal(t->n_runs, 10);
+    for (size_t i = 0; i < 10; i++)
+        areas[i] = ks_curve_area(STEPS, t->step, t->value + i * STEPS);
+    assert_digits("IQM of the runs' areas", ks_iqm(10, areas), 0.663219, 6);
+    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 1, curve, NULL));
+    for (size_t k = 0; k < STEPS; k++)
+        mean += curve[k].value / STEPS;
+    assert_digits("mean over evaluations", mean, 0.643261, 6);
+    assert_digits("seed 1 at 300k", 1000 * curve[3].low, 452.868, 3);
+    assert_digits("seed 1 at 300k", 1000 * curve[3].high, 577.673, 3);
+    ks_score_table_free(t);
+}
+
+/* Drawing runs anew at every step gives a false interval of the area: runs have to be drawn whole.
+ */
+static void test_area_of_runs_that_do_not_exist(void **state)
+{
+    struct ks_score_table *t = read_scores(STATES, 1, &DOG, true);
+    const size_t one[] = {10};
+    const struct ks_bootstrap draws = {KS_BOOTSTRAP_RESAMPLES * STEPS, 0, KS_BOOTSTRAP_LEVEL, 1,
+                                       one};
+    double *area = malloc(KS_BOOTSTRAP_RESAMPLES * sizeof *area);
+
+    (void)state;
+    assert_non_null(area);
+    for (size_t b = 0; b < KS_BOOTSTRAP_RESAMPLES; b++) {
+        double curve[STEPS], value[10];
+        size_t index[10];
+
+        for (size_t k = 0; k < STEPS; k++) {
+            ks_bootstrap_draw(&draws, b * STEPS + k, index);
+            for (size_t i = 0; i < 10; i++)
+                value[i] = t->value[index[i] * STEPS + k];
+            curve[k] = ks_iqm(10, value);
+        }
+        area[b] = ks_curve_area(STEPS, t->step, curve);
+    }
+    qsort(area, KS_BOOTSTRAP_RESAMPLES, sizeof *area, ks_ascending);
+    assert_digits("low", ks_quantile(KS_BOOTSTRAP_RESAMPLES, area, 0.05), 0.6497, 4);
+    assert_digits("high", ks_quantile(KS_BOOTSTRAP_RESAMPLES, area, 0.95), 0.6713, 4);
+    free(area);
+    ks_score_table_free(t);
+}
+
+static void test_improvement(void **state)
+{
+    struct ks_score_table *t = read_scores(STATES, 1, &DOG, false);
+    double *at_1000k = column(t, 10), *at_700k = column(t, 7), *at_500k = column(t, 5);
+    const struct ks_sample x = {t->runs, at_1000k}, y = {t->runs, at_700k}, z = {t->runs, at_500k};
+    struct ks_estimate p;
+
+    (void)state;
+    assert_ok(ks_improvement(1, &x, &z, 0, 0, &p));
+    assert_close(p.value, 0.97, 1e-12);
+    assert_ok(ks_improvement(1, &x, &y, 2000, 0, &p));
+    assert_close(p.value, 0.66, 1e-12);
+    assert_close(p.low, 0.4495, 1e-9);
+    assert_close(p.high, 0.85, 1e-9);
+    free(at_1000k), free(at_700k), free(at_500k);
+    ks_score_table_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_task),
+        cmocka_unit_test(test_each_task_from_pixels),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_curves),
+        cmocka_unit_test(test_bounds_of_the_task_without_range),
+        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_other_areas),
+        cmocka_unit_test(test_area_of_runs_that_do_not_exist),
+        cmocka_unit_test(test_improvement),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/* Normalized scores, and tables of scores: what is refused, dropped or cut to a common grid. */
+#include "tree.h"
+
+#include "core/memory.h"
+#include "study/score_ranges.h"
+#include "study/scores.h"
+
+static const char HEAD[] = "system,task,seed,step,score\n";
+
+static struct ks_score_query query_new(void)
+{
+    return (struct ks_score_query){.path = tree_path("scores.csv"),
+                                   .task = "task",
+                                   .seed = "seed",
+                                   .step = "step",
+                                   .value = "score"};
+}
+
+/* The file: these rows below the header. */
+static void write_scores(const char *rows)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "%s%s", HEAD, rows);
+    tree_write("scores.csv", text);
+}
+
+static void assert_refused(const struct ks_score_query *query, const char *words)
+{
+    struct ks_score_table *table;
+
+    assert_fails(ks_score_table_read(query, &table), KS_FORMAT, words);
+    assert_null(table);
+}
+
+static struct ks_score_table *read_scores(const struct ks_score_query *query)
+{
+    struct ks_score_table *table;
+
+    assert_ok(ks_score_table_read(query, &table));
+    return table;
+}
+
+/* --- random and target scores --- */
+
+static void test_table_of_tasks(void **state)
+{
+    size_t count[KS_SCORES_MYOSUITE + 1] = {0}, without = 0;
+    const struct ks_score_range *range;
+
+    (void)state;
+    for (size_t i = 0; i < KS_SCORE_RANGES; i++) {
+        if (i > 0)
+            assert_true(strcmp(ks_score_ranges[i - 1].task, ks_score_ranges[i].task) < 0);
+        assert_ok(ks_score_range_find(ks_score_ranges[i].task, &range));
+        assert_ptr_equal(range, &ks_score_ranges[i]);
+        count[range->group]++;
+        without += !isfinite(range->target);
+        assert_true(isnan(range->target) == isnan(range->random));
+        assert_false(range->target <= range->random);
+    }
+    assert_int_equal(count[KS_SCORES_MUJOCO], 6);
+    assert_int_equal(count[KS_SCORES_DMC_EASY], 18);
+    assert_int_equal(count[KS_SCORES_DMC_HARD], 7);
+    assert_int_equal(count[KS_SCORES_HUMANOIDBENCH], 14);
+    assert_int_equal(count[KS_SCORES_MYOSUITE], 10);
+    assert_int_equal(without, 1);
+}
+
+/* Normalizing is linear, 0 at random and 1 at target, and nothing is clipped. */
+static void test_normalized_scores(void **state)
+{
+    const struct ks_score_range *range, flat = {"flat", KS_SCORES_MUJOCO, 7, 7};
+    double x;
+
+    (void)state;
+    assert_ok(ks_score_range_find("h1-reach-v0", &range));
+    assert_ok(ks_score_normalize(range, 260.302, &x));
+    assert_close(x, 0, 0);
+    assert_ok(ks_score_normalize(range, 12000, &x));
+    assert_close(x, 1, 0);
+    assert_ok(ks_score_range_find("dog-trot", &range));
+    assert_ok(ks_score_normalize(range, 1500, &x));
+    assert_close(x, 1.5, 0);
+    assert_ok(ks_score_normalize(range, -10, &x));
+    assert_close(x, -0.01, 1e-15);
+    assert_fails(ks_score_normalize(&flat, 8, &x), KS_FORMAT,
+                 "flat: random and target score are both 7");
+    assert_ok(ks_score_range_find("HumanoidStandup-v4", &range));
+    assert_fails(ks_score_normalize(range, 8, &x), KS_FORMAT,
+                 "HumanoidStandup-v4: no random or no target score is known");
+    assert_fails(ks_score_range_find("dog-fly", &range), KS_FORMAT, "dog-fly: unknown task");
+}
+
+/* --- tables --- */
+
+/* Tasks come in byte order, seeds and steps in numeric order, whatever the order of the rows. */
+static void test_order(void **state)
+{
+    const double expected[] = {1, 2, 3, 4, 5, 6};
+    struct ks_score_query query = query_new();
+    struct ks_score_table *t;
+    struct ks_scores scores;
+
+    (void)state;
+    write_scores("s,b,0,100,6\ns,a,10,9,3\ns,a,9,100,2\ns,a,9,9,1\ns,b,0,9,5\ns,a,10,1e2,4\n");
+    t = read_scores(&query);
+    assert_int_equal(t->n_tasks, 2);
+    assert_string_equal(t->task[0], "a");
+    assert_string_equal(t->task[1], "b");
+    assert_int_equal(t->runs[0], 2);
+    assert_int_equal(t->runs[1], 1);
+    assert_close(t->seed[0], 9, 0);
+    assert_close(t->seed[1], 10, 0);
+    assert_int_equal(t->n_steps, 2);
+    for (size_t i = 0; i < 6; i++)
+        assert_close(t->value[i], expected[i], 0);
+    assert_int_equal(t->dropped, 0);
+    scores = ks_score_table_scores(t);
+    assert_int_equal(scores.strata, 2);
+    assert_ptr_equal(scores.value, t->value);
+    ks_score_table_free(t);
+}
+
+static void test_selected_tasks(void **state)
+{
+    const char *const some[] = {"walker-run", "dog-trot"}, *const unknown[] = {"dog-trot", "x"};
+    struct ks_score_query query = query_new();
+    struct ks_score_table *t;
+
+    (void)state;
+    write_scores("s,walker-run,0,0,100\ns,dog-trot,0,0,500\ns,my-task,0,0,7\n");
+    query.n_tasks = 2;
+    query.tasks = some;
+    query.normalize = true;
+    t = read_scores(&query);
+    assert_int_equal(t->n_tasks, 2);
+    assert_close(t->value[0], 0.5, 0);
+    assert_close(t->value[1], 0.1, 1e-15);
+    ks_score_table_free(t);
+    query.tasks = unknown;
+    assert_refused(&query, "no scores of the task 'x'");
+    query.n_tasks = 0; /* all: of one of them no random and target score is known */
+    assert_refused(&query, "my-task: unknown task");
+    query.normalize = false; /* raw scores need none */
+    t = read_scores(&query);
+    assert_int_equal(t->n_tasks, 3);
+    ks_score_table_free(t);
+}
+
+static void test_scores_that_are_not_finite(void **state)
+{
+    struct ks_score_query query = query_new();
+    struct ks_score_table *t;
+
+    (void)state;
+    write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,1,0,3\ns,a,1,50,inf\ns,a,2,0,nan\ns,a,2,50,4\n");
+    assert_refused(&query, "scores.csv: a, seed 1, step 50: the score is not a finite number");
+    query.drop_missing = true;
+    t = read_scores(&query);
+    assert_int_equal(t->n_runs, 1);
+    assert_int_equal(t->dropped, 2);
+    assert_close(t->value[1], 2, 0);
+    ks_score_table_free(t);
+    write_scores("s,a,0,0,nan\ns,b,0,0,1\n"); /* a task cannot disappear from what is pooled */
+    assert_refused(&query, "scores.csv: a: no run has all its scores");
+    write_scores("s,a,0,0,nan\n");
+    assert_refused(&query, "scores.csv: a: no run has all its scores");
+}
+
+static void test_missing_steps(void **state)
+{
+    struct ks_score_query query = query_new();
+    struct ks_score_table *t;
+
+    (void)state;
+    write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,0,100,3\ns,a,1,0,4\ns,a,1,100,5\n");
+    assert_refused(&query, "scores.csv: a, seed 1, step 50: the score is missing");
+    query.drop_missing = true;
+    t = read_scores(&query);
+    assert_int_equal(t->n_runs, 1);
+    assert_int_equal(t->n_steps, 3);
+    assert_int_equal(t->dropped, 1);
+    ks_score_table_free(t);
+    query.drop_missing = false;
+    query.common_grid = true;
+    t = read_scores(&query);
+    assert_int_equal(t->n_runs, 2);
+    assert_int_equal(t->n_steps, 2);
+    assert_close(t->step[1], 100, 0);
+    assert_close(t->value[3], 5, 0);
+    ks_score_table_free(t);
+    query.common_grid = false;
+    query.every = 100; /* a coarser grid, which all runs have */
+    t = read_scores(&query);
+    assert_int_equal(t->n_steps, 2);
+    ks_score_table_free(t);
+}
+
+/* A common grid without the last step would compare runs at different stages. */
+static void test_common_grid_holds_the_last_step(void **state)
+{
+    struct ks_score_query query = query_new();
+    struct ks_score_table *t;
+
+    (void)state;
+    write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,1,0,4\n");
+    query.common_grid = true;
+    assert_refused(&query, "a, seed 1, step 50: the score is missing");
+    query.drop_missing = true;
+    t = read_scores(&query);
+    assert_int_equal(t->n_runs, 1);
+    assert_int_equal(t->n_steps, 2);
+    ks_score_table_free(t);
+}
+
+static void test_refused_tables(void **state)
+{
+    struct ks_score_query query = query_new();
+
+    (void)state;
+    write_scores("");
+    assert_refused(&query, "scores.csv: no scores");
+    write_scores("s,a,0,0,1\ns,a,1,0,1\ns,a,0,0,1\n");
+    assert_refused(&query, "a, seed 0, step 0: two scores");
+    write_scores("s,a,nan,0,1\n");
+    assert_refused(&query, "scores.csv:2: seed and step must be finite numbers");
+    write_scores("s,a,0,0,\n");
+    assert_refused(&query, "scores.csv:2: score: expected a number, found ''");
+    query.value = "return";
+    assert_refused(&query, "a column 'return'");
+}
+
+static void test_cautions(void **state)
+{
+    (void)state;
+    assert_int_equal(ks_scores_cautions(2, (size_t[]){1, 1}), KS_SCORES_NO_INTERVAL);
+    assert_int_equal(ks_scores_cautions(2, (size_t[]){5, 5}), 0);
+    assert_int_equal(ks_scores_cautions(2, (size_t[]){4, 4}), KS_SCORES_FEW_RUNS);
+    assert_int_equal(ks_scores_cautions(2, (size_t[]){1, 10}), KS_SCORES_UNEQUAL_RUNS);
+    assert_int_equal(ks_scores_cautions(3, (size_t[]){9, 2, 9}),
+                     KS_SCORES_FEW_RUNS | KS_SCORES_UNEQUAL_RUNS);
+}
+
+/* Every allocation may fail. */
+static void test_memory(void **state)
+{
+    struct ks_score_query query = query_new();
+    struct ks_score_table *t = NULL;
+    size_t n = 0;
+    ks_status status = KS_MEMORY;
+
+    (void)state;
+    write_scores("s,a,0,0,1\ns,a,0,50,2\ns,b,1,0,4\ns,b,1,50,5\n");
+    while (status != KS_OK) {
+        ks_alloc_fail_at(++n);
+        status = ks_score_table_read(&query, &t);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+        assert_true((status == KS_OK) == (t != NULL));
+    }
+    ks_alloc_fail_at(0);
+    assert_true(n > 8);
+    ks_score_table_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table_of_tasks),
+        cmocka_unit_test(test_normalized_scores),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_selected_tasks),
+        cmocka_unit_test(test_scores_that_are_not_finite),
+        cmocka_unit_test(test_missing_steps),
+        cmocka_unit_test(test_common_grid_holds_the_last_step),
+        cmocka_unit_test(test_refused_tables),
+        cmocka_unit_test(test_cautions),
+        cmocka_unit_test(test_memory),
+    };
+
+    return cmocka_run_group_tests(tests, tree_make, tree_remove);
+}
