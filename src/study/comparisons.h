@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "study/stats.h"
+#include "study/aggregate.h"
 
 /* Scores of one system at one step: of the runs of task 0, of task 1, ... */
 struct ks_sample {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "study/stats.h"
+#include "study/aggregate.h"
 
 /* Systems (architectures) with their runs: a system's point is the IQM of its runs' x, pooled over
  * `width` values per run (a statistic at all checkpoints; NaNs are left out), and the IQM of its

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "study/stats.h"
+#include "study/aggregate.h"
 
 /* What is read, and the rules for what is missing. */
 struct ks_score_query {
