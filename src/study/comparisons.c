@@ -73,7 +73,7 @@ ks_status ks_improvement(size_t tasks, const struct ks_sample *x, const struct k
     double *value = NULL;
     struct pair pair;
     struct ks_bootstrap bootstrap;
-    const struct ks_statistic statistic = {1, 0, &pair, evaluate_pair};
+    const struct ks_estimator statistic = {1, 0, &pair, evaluate_pair};
     ks_status status = KS_OK;
 
     KS_TRY(check_sample(tasks, x, &n_x));
@@ -127,7 +127,7 @@ ks_status ks_profile(const struct ks_profile *p, struct ks_estimate *runs,
 {
     const struct ks_bootstrap bootstrap = {p->resamples, p->seed, KS_BOOTSTRAP_LEVEL, p->tasks,
                                            p->scores.runs};
-    const struct ks_statistic statistic = {2 * p->n, 0, p, evaluate_profile};
+    const struct ks_estimator statistic = {2 * p->n, 0, p, evaluate_profile};
     struct ks_estimate *both = NULL;
     ks_status status = KS_OK;
     size_t n;

@@ -93,7 +93,7 @@ ks_status ks_spearman_points(const struct ks_points *p, size_t resamples, uint64
 {
     const struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, p->systems,
                                            p->runs};
-    const struct ks_statistic statistic = {1, 4 * p->systems + widest(p), p, evaluate_points};
+    const struct ks_estimator statistic = {1, 4 * p->systems + widest(p), p, evaluate_points};
 
     return ks_bootstrap_run(&bootstrap, &statistic, correlation);
 }
