@@ -1,0 +1,245 @@
+"""The documentation against the programs: python3 readme.py PROGRAMS FOLDER
+
+PROGRAMS is build/bin; FOLDER is an empty folder for the files of a small study. Four checks:
+
+- every relative link in a Markdown file leads to a file and to a heading in it;
+- every option that --help prints, every setting and every task is named on its page;
+- so is every dataset, attribute, JSON key and CSV column of the files that the programs write,
+  and every layer and loss;
+- the ```python and ```sh blocks of checkpoints/README.md run as they stand, in their order.
+
+A name counts as named where it stands in `code`. Of a statistic or a metric the name without its
+suffix (_m30, _lower, ...) is enough."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+
+import h5py
+
+ANALYZER, FILES, SETTINGS, PLOTS = [
+    f"{folder}/README.md" for folder in ("analysis", "checkpoints", "configs", "plots")]
+SUFFIXES = ("_m[0-9]+", "_se", "_state", "_lower", "_upper", "_low", "_high", "_least", "_most",
+            "_[0-9][0-9]", "_xqc")
+STUDY = """[study]
+env = pendulum-swingup
+architectures = bn+wn+ce dense+mse
+seeds = 0
+steps = 400
+[train]
+hidden = 8
+depth = 1
+actor_hidden = 8
+actor_depth = 1
+atoms = 11
+batch = 16
+random_steps = 20
+replay = 1000
+checkpoints = 2
+evaluations = 2
+eval_episodes = 1
+analysis_minibatches = 2
+threads = 1
+[analyze]
+order = 40
+probes = 2
+start = gradient
+[analyze xqc]
+compat = xqc
+order = 20
+"""
+
+failures = []
+
+
+def fail(message):
+    if message not in failures:
+        failures.append(message)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+# --- links ---
+
+def anchors(path):
+    """GitHub's names of the headings of a page."""
+    text = re.sub(r"(?ms)^```.*?^```", "", read(path))
+    titles = re.findall(r"(?m)^#+ +(.*)$", text)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def check_links(pages):
+    for page in pages:
+        for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            path = os.path.normpath(os.path.join(os.path.dirname(page), name)) if name else page
+            if not os.path.exists(path):
+                fail(f"{page}: link to {target}: no such file")
+            elif anchor and anchor not in anchors(path):
+                fail(f"{page}: link to {target}: no such heading")
+
+
+# --- names ---
+
+named = {}      # the words in code of a page
+missing = set()  # pairs of a page and a name
+
+
+def is_named(page, name):
+    if page not in named:
+        code = re.findall(r"(?ms)^```.*?^```|^    [^\n]*|`[^`\n]+`", read(page))
+        words = re.findall(r"--[a-z-]+|\w[\w.+-]*", "\n".join(code))
+        named[page] = {word.rstrip(".-") for word in words}
+    return name in named[page]
+
+
+def check_names(page, what, names):
+    for name in sorted(set(names)):
+        if (page, name) in missing:
+            continue
+        found = name
+        while not is_named(page, found):
+            shorter = next((found[:m.start()] for m in (re.search(s + "$", found) for s in SUFFIXES)
+                            if m), None)
+            if not shorter:
+                shorter = re.sub("^(critic|actor)_", "", found)
+            if shorter == found:
+                fail(f"{page}: {what} {name} is not named")
+                missing.add((page, name))
+                break
+            found = shorter
+
+
+def check_options(programs):
+    for program, page in (("train", SETTINGS), ("analyze", ANALYZER), ("study", SETTINGS),
+                          ("plot", PLOTS)):
+        text = run([f"{programs}/kappascope-{program}", "--help"])
+        options = re.findall(r"(?m)^ +(?:-\w, +)?(--[a-z-]+)", text.split("Options:")[0])
+        options += re.findall(r"(?m)^ +(?:-\w, +)?(--[a-z-]+)",
+                              text.split("Options:")[1].split("\n\n")[0])
+        check_names(page, f"option of {program}", options)
+    text = run([f"{programs}/kappascope-train", "--list"])
+    tasks, architectures, settings = text.split("\n\n")
+    for what, part in (("task", tasks), ("setting", settings)):
+        check_names(SETTINGS, what, [line.split()[0] for line in part.splitlines()[1:]])
+    check_names(SETTINGS, "architecture", architectures.split()[1:])
+
+
+def check_sources():
+    """Attributes that no file here has, and layers and arrays that no critic here has."""
+    for folder, page, pattern in (
+            ("src/train", FILES, r'ks_attribute_add_\w+\(\s*\w+,\s*"(\w+)"'),
+            ("analysis/program", FILES, r'ks_attribute_add_\w+\(\s*[\w>&-]+,\s*"(\w+)"'),
+            ("src/layers", SETTINGS, r'\.name = "(\w+)"'),
+            ("src/net", SETTINGS, r'\.name = "(\w+)"')):
+        names = [name for source in sorted(os.listdir(folder)) if source.endswith(".c")
+                 for name in re.findall(pattern, read(f"{folder}/{source}"))]
+        if not names:
+            fail(f"{folder}: expected names in its sources, found none")
+        check_names(page, f"name in {folder}", names)
+
+
+def check_file(path):
+    with h5py.File(path) as file:
+        check_names(FILES, f"{path}: attribute", file.attrs)
+
+        def visit(name, item):
+            words = [w for w in name.split("/") if not re.match("[0-9][0-9]_", w)]
+            check_names(FILES, f"{path}: object", words)
+            page = {"summary": ANALYZER, "settings": SETTINGS}.get(name, FILES)
+            check_names(page, f"{path}: attribute of {name}", item.attrs)
+
+        file.visititems(visit)
+
+
+def check_keys(path):
+    keys = json.loads(read(path))
+    check_names(FILES, f"{path}: key", keys)
+    check_names(FILES, f"{path}: key of versions", keys["versions"])
+    check_names(SETTINGS, f"{path}: key of settings", keys["settings"])
+
+
+def check_columns(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        columns = next(csv.reader(file))
+    statistics = [c for c in columns if os.path.basename(path) == "checkpoints.csv"
+                  and columns.index(c) > columns.index("blas_kernel")]
+    check_names(ANALYZER, f"{path}: column", statistics)
+    check_names(FILES, f"{path}: column", [c for c in columns if c not in statistics])
+
+
+def check_output(text):
+    """What --layers --json and --json print."""
+    keys = json.loads(text)
+    rows = keys.pop("layers", [{}])
+    check_names(ANALYZER, "key in JSON", list(keys) + list(rows[0]))
+
+
+# --- running ---
+
+def run(command, folder=None, environment=None):
+    done = subprocess.run(command, cwd=folder, env=environment, check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)[:300]}: exit status {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def check_outputs(programs, folder):
+    with open(f"{folder}/small.study", "w", encoding="utf-8") as file:
+        file.write(STUDY)
+    run([f"{programs}/kappascope-study", f"{folder}/small.study", "--out", f"{folder}/study",
+         "--quiet"])
+    checkpoint = f"{folder}/study/runs/pendulum-swingup/bn+wn+ce/seed0/step_000000400.h5"
+    analyze = [f"{programs}/kappascope-analyze", "--quiet", checkpoint]
+    check_output(run(analyze + ["--json", "--out", folder]))
+    check_output(run(analyze + ["--json", "--layers", "--probes", "2"]))
+    check_columns_of_text(run(analyze + ["--csv", "--layers"]))
+    run(analyze + ["--exact", "--name", "exact", "--out", folder])
+    run(analyze + ["--gradient", f"{folder}/g.h5"])
+    run(analyze + ["--apply", f"{folder}/g.h5", "--output", f"{folder}/hg.h5"])
+    for place, _, names in sorted(os.walk(folder)):
+        for path in sorted(os.path.join(place, name) for name in names):
+            check = {".h5": check_file, ".json": check_keys, ".csv": check_columns}.get(
+                os.path.splitext(path)[1])
+            if check:
+                check(path)
+
+
+def check_columns_of_text(text):
+    check_names(ANALYZER, "column of --layers --csv", text.splitlines()[0].split(","))
+
+
+def run_examples(programs, folder):
+    os.mkdir(f"{folder}/examples")
+    paths = os.path.abspath(programs) + os.pathsep + os.environ["PATH"]
+    blocks = re.findall(r"(?ms)^```(python|sh)\n(.*?)^```", read(FILES))
+    if not {"python", "sh"} <= {kind for kind, _ in blocks}:
+        fail(f"{FILES}: expected examples in python and sh")
+    for kind, block in blocks:
+        run([sys.executable if kind == "python" else "sh", "-c", block], f"{folder}/examples",
+            os.environ | {"PATH": paths})
+
+
+def main():
+    programs, folder = sys.argv[1:]
+    pages = run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]).split()
+    check_links(pages)
+    check_options(programs)
+    check_sources()
+    check_outputs(programs, folder)
+    run_examples(programs, folder)
+    for line in failures:
+        print(line)
+    sys.exit(f"{len(failures)} names or links are missing" if failures else 0)
+
+
+main()
