@@ -2,7 +2,8 @@
 
 PROGRAMS is build/bin; FOLDER is an empty folder for the files of a small study. Four checks:
 
-- every relative link in a Markdown file leads to a file and to a heading in it;
+- every relative link in a Markdown file leads to a file and to a heading in it, and files that
+  are named exist;
 - every option that --help prints, every setting and every task is named on its page;
 - so is every dataset, attribute, JSON key and CSV column of the files that the programs write,
   and every layer and loss;
@@ -85,6 +86,20 @@ def check_links(pages):
                 fail(f"{page}: link to {target}: no such file")
             elif anchor and anchor not in anchors(path):
                 fail(f"{page}: link to {target}: no such heading")
+
+
+def check_paths(pages):
+    """Files of this repository that stand in `code`, by their path from its root or the page."""
+    for page in pages:
+        near = os.path.dirname(page)
+        for path in re.findall(r"`([\w./-]+/[\w.-]+\.(?:c|h|sh|py|gp|study|txt))`", read(page)):
+            first = path.split("/")[0]
+            if os.path.basename(path).split(".")[0].isupper():
+                continue  # a placeholder: src/layers/NAME.c
+            if not (os.path.isdir(first) or os.path.isdir(os.path.join(near, first))):
+                continue
+            if not (os.path.exists(path) or os.path.exists(os.path.join(near, path))):
+                fail(f"{page}: {path}: no such file")
 
 
 # --- names ---
@@ -233,6 +248,7 @@ def main():
     programs, folder = sys.argv[1:]
     pages = run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]).split()
     check_links(pages)
+    check_paths(pages)
     check_options(programs)
     check_sources()
     check_outputs(programs, folder)
