@@ -2,8 +2,8 @@
 
 PROGRAMS is build/bin; FOLDER is an empty folder for the files of a small study. Four checks:
 
-- every relative link in a Markdown file leads to a file and to a heading in it, and files that
-  are named exist;
+- every relative link in a Markdown file leads to a file and to a heading in it, and files and
+  functions that are named exist;
 - every option that --help prints, every setting and every task is named on its page;
 - so is every dataset, attribute, JSON key and CSV column of the files that the programs write,
   and every layer and loss;
@@ -100,6 +100,14 @@ def check_paths(pages):
                 continue
             if not (os.path.exists(path) or os.path.exists(os.path.join(near, path))):
                 fail(f"{page}: {path}: no such file")
+
+
+def check_functions(pages):
+    """Functions that stand in `code`; in sources some have a suffix for the precision."""
+    for page in pages:
+        for name in sorted(set(re.findall(r"`((?:ks|net|loss)_[a-z_0-9]+)`", read(page)))):
+            if subprocess.run(["git", "grep", "-qw", name, "--", "*.c"], check=False).returncode:
+                fail(f"{page}: {name}: no such name in the sources")
 
 
 # --- names ---
@@ -249,6 +257,7 @@ def main():
     pages = run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]).split()
     check_links(pages)
     check_paths(pages)
+    check_functions(pages)
     check_options(programs)
     check_sources()
     check_outputs(programs, folder)
