@@ -6,7 +6,7 @@ PROGRAMS is build/bin; FOLDER is an empty folder for the files of a small study.
   functions that are named exist;
 - every option that --help prints, every setting and every task is named on its page;
 - so is every dataset, attribute, JSON key and CSV column of the files that the programs write,
-  and every layer and loss;
+  and every layer, loss, key of [study], shipped study, plot and comparison;
 - the ```python and ```sh blocks of checkpoints/README.md run as they stand, in their order.
 
 A name counts as named where it stands in `code`. Of a statistic or a metric the name without its
@@ -21,8 +21,8 @@ import sys
 
 import h5py
 
-ANALYZER, FILES, SETTINGS, PLOTS = [
-    f"{folder}/README.md" for folder in ("analysis", "checkpoints", "configs", "plots")]
+ANALYZER, FILES, SETTINGS, PLOTS, TESTS = [
+    f"{folder}/README.md" for folder in ("analysis", "checkpoints", "configs", "plots", "tests")]
 SUFFIXES = ("_m[0-9]+", "_se", "_state", "_lower", "_upper", "_low", "_high", "_least", "_most",
             "_[0-9][0-9]", "_xqc")
 STUDY = """[study]
@@ -157,10 +157,12 @@ def check_options(programs):
 
 
 def check_sources():
-    """Attributes that no file here has, and layers and arrays that no critic here has."""
+    """Attributes that no file here has, layers and arrays that no critic here has, keys of
+    [study], and files."""
     for folder, page, pattern in (
             ("src/train", FILES, r'ks_attribute_add_\w+\(\s*\w+,\s*"(\w+)"'),
             ("analysis/program", FILES, r'ks_attribute_add_\w+\(\s*[\w>&-]+,\s*"(\w+)"'),
+            ("src/study", SETTINGS, r'\{"(\w+)", set_\w+'),
             ("src/layers", SETTINGS, r'\.name = "(\w+)"'),
             ("src/net", SETTINGS, r'\.name = "(\w+)"')):
         names = [name for source in sorted(os.listdir(folder)) if source.endswith(".c")
@@ -168,6 +170,12 @@ def check_sources():
         if not names:
             fail(f"{folder}: expected names in its sources, found none")
         check_names(page, f"name in {folder}", names)
+    for folder, page, ending in (("configs", SETTINGS, ".study"), ("plots", PLOTS, ".gp"),
+                                 ("tests/peer", TESTS, ".sh")):
+        files = [name for name in os.listdir(folder) if name.endswith(ending)]
+        if not files:
+            fail(f"{folder}: expected files, found none")
+        check_names(page, f"file in {folder}", [f.removesuffix(".study") for f in files])
 
 
 def check_file(path):
