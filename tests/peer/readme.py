@@ -1,12 +1,13 @@
 """The documentation against the programs: python3 readme.py PROGRAMS FOLDER
 
-PROGRAMS is build/bin; FOLDER is an empty folder for the files of a small study. Four checks:
+PROGRAMS is build/bin; FOLDER is an empty folder for the files of a small study. Five checks:
 
 - every relative link in a Markdown file leads to a file and to a heading in it, and files and
   functions that are named exist;
 - every option that --help prints, every setting and every task is named on its page;
 - so is every dataset, attribute, JSON key and CSV column of the files that the programs write,
   and every layer, loss, key of [study], shipped study, plot and comparison;
+- CITATION.cff and CHANGELOG.md know the version, and the README has at most 120 lines;
 - the ```python and ```sh blocks of checkpoints/README.md run as they stand, in their order.
 
 A name counts as named where it stands in `code`. Of a statistic or a metric the name without its
@@ -108,6 +109,16 @@ def check_functions(pages):
         for name in sorted(set(re.findall(r"`((?:ks|net|loss)_[a-z_0-9]+)`", read(page)))):
             if subprocess.run(["git", "grep", "-qw", name, "--", "*.c"], check=False).returncode:
                 fail(f"{page}: {name}: no such name in the sources")
+
+
+def check_version():
+    version = read("src/VERSION").strip()
+    if f"\nversion: {version}\n" not in read("CITATION.cff"):
+        fail(f"CITATION.cff: expected version {version}")
+    if f"\n## {version}\n" not in read("CHANGELOG.md"):
+        fail(f"CHANGELOG.md: expected a section {version}")
+    if len(read("README.md").splitlines()) > 120:
+        fail("README.md: expected at most 120 lines")
 
 
 # --- names ---
@@ -265,6 +276,7 @@ def main():
     pages = run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]).split()
     check_links(pages)
     check_paths(pages)
+    check_version()
     check_functions(pages)
     check_options(programs)
     check_sources()
