@@ -341,7 +341,7 @@ static void test_rewards(void **state)
 /* Raw where there are such targets; where not, that is said, but for --quiet. */
 static void test_rewards_of_compat(void **state)
 {
-    static const char words[] = "there is no /batch/target_raw";
+    static const char words[] = "no targets from raw rewards (/batch/target_raw)";
     static const struct {
         const char *arguments, *rewards;
         bool said;

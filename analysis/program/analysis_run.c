@@ -1,236 +1,186 @@
-/* The heart of an analysis: the null space, the probes, and the certificates of their bounds. */
-#include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <omp.h>
-
-#include "core/memory.h"
-#include "core/say.h"
-#include "lanczos/gradient_start.h"
-#include "lanczos/slq.h"
-#include "net/arch.h"
+/* How an analysis goes: the three functions that read as the algorithm. */
 #include "program/analysis.h"
 
-static void say_breakdowns(const struct ks_analysis *analysis)
-{
-    const struct ks_spectrum *s = analysis->spectrum;
+#include <stdlib.h>
 
-    if (analysis->rows) /* the table of layers has a column for it */
-        return;
-    for (size_t i = 0; !analysis->quiet && i < s->probes; i++)
-        if ((size_t)s->steps[i] < s->order)
-            ks_say("%s: probe %zu: the Krylov space ends after %lld of %zu steps", analysis->path,
-                   i, (long long)s->steps[i], s->order);
+#include "core/memory.h"
+#include "lanczos/density.h"
+#include "program/apply.h"
+#include "program/outputs.h"
+#include "program/provenance.h"
+#include "program/stability.h"
+#include "program/stages.h"
+
+/* --- one spectrum --- */
+
+static ks_status check_output(struct ks_analysis *a)
+{
+    return ks_output_check(a->output, a->path);
 }
 
-/* The layer that holds a coordinate of a critic's parameters. */
-static const struct ks_layer *find_layer(const struct ks_arch *arch, size_t parameter)
+static ks_status name_stem(struct ks_analysis *a)
 {
-    for (size_t k = 0; k < arch->n_layers; k++) {
-        const struct ks_layer *l = &arch->layer[k];
+    return ks_output_stem(a->output, &a->stem);
+}
 
-        if (parameter >= l->offset && parameter - l->offset < l->parameters)
-            return l;
+static ks_status find_fingerprint(struct ks_analysis *a)
+{
+    return ks_provenance_fingerprint(a->options, &a->subject, &a->key);
+}
+
+/* --keep-basis: the names of its files, and the fingerprint by which they are recognized. */
+static ks_status name_basis(struct ks_analysis *a)
+{
+    if (!a->options->keep_basis)
+        return KS_OK;
+    KS_TRY(ks_on_leader(a, name_stem));
+    KS_TRY(ks_team_broadcast_string(a->world, &a->stem));
+    return ks_on_all(a, find_fingerprint);
+}
+
+/* lambda_max, kappa, ... from the nodes and weights. */
+static ks_status add_statistics(struct ks_analysis *a)
+{
+    const struct ks_statistics_terms terms = ks_analysis_terms(a);
+
+    if (a->options->compat && !a->options->exact)
+        ks_statistics_unweight(a->spectrum);
+    return ks_statistics(a->spectrum, &terms);
+}
+
+static ks_status describe(struct ks_analysis *a)
+{
+    const struct ks_statistics_terms terms = ks_analysis_terms(a);
+
+    KS_TRY(add_statistics(a));
+    KS_TRY(ks_stability_add(a->options, &a->subject, a->spectrum));
+    KS_TRY(ks_density(a->spectrum));
+    KS_TRY(ks_provenance_probes(terms.certificates, a->spectrum));
+    return ks_provenance_spectrum(a->options, &a->subject, &terms, a->spectrum);
+}
+
+static ks_status write_spectrum(struct ks_analysis *a)
+{
+    KS_TRY(ks_name_checkpoint(a, describe(a)));
+    ks_analysis_warn(a);
+    KS_TRY(ks_spectrum_write(a->output, a->spectrum));
+    return ks_report_add(a->report, a->path, a->spectrum);
+}
+
+ks_status ks_analyze(struct ks_analysis *a)
+{
+    KS_TRY(ks_on_leader(a, check_output)); /* before any work                               */
+    KS_TRY(ks_analysis_read(a));           /* theta and the minibatches                     */
+    KS_TRY(ks_analysis_pose(a));           /* the loss L(theta)                             */
+    KS_TRY(ks_analysis_pose_products(a));
+    KS_TRY(ks_analysis_make_operator(a)); /* v -> A v, A a curvature of L at theta         */
+    KS_TRY(name_basis(a));
+    KS_TRY(ks_analysis_find_null_space(a)); /* u with A u = 0, by the architecture           */
+    KS_TRY(ks_analysis_run_probes(a));      /* A Q = Q T; T gives Ritz values and weights    */
+    KS_TRY(ks_analysis_certify(a));         /* A y in float64 for the vectors of the bounds  */
+    return ks_on_leader(a, write_spectrum); /* statistics, density                           */
+}
+
+/* --- --layers: one diagonal block after the other --- */
+
+static ks_status pose_layer(struct ks_analysis *a, int layer)
+{
+    ks_analysis_clear_block(a);
+    a->layer = layer;
+    KS_TRY(ks_analysis_pose(a));
+    return ks_analysis_pose_products(a);
+}
+
+static ks_status new_rows(struct ks_analysis *a)
+{
+    return ks_layers_new(&a->subject.problem, a->options->kind->moving, &a->n_rows, &a->rows);
+}
+
+/* Finds the layers, the number of products for all of them, and the largest dimension, by which
+ * memory is divided. */
+static ks_status plan_layers(struct ks_analysis *a, size_t *products)
+{
+    const size_t order = a->options->order;
+    const size_t probes = (a->options->probes + a->groups - 1) / a->groups;
+    size_t largest = 0;
+
+    *products = 0;
+    KS_TRY(ks_analysis_pose(a)); /* of all layers: refuses a critic that does not exist */
+    KS_TRY(ks_on_all(a, new_rows));
+    for (size_t i = 0; i < a->n_rows; i++) {
+        const size_t n = a->rows[i].dimension;
+
+        KS_TRY(pose_layer(a, (int)a->rows[i].number));
+        *products += probes * (n < order ? n : order) + ks_null_products(a->space);
+        largest = n > largest ? n : largest;
     }
-    return NULL;
-}
-
-/* Where float32 products are wrong, and where most. */
-void ks_analysis_say_error(const struct ks_options *o, const struct ks_analysis *analysis)
-{
-    const struct ks_arch *arch = analysis->checkpoint->critic.arch;
-    const size_t *index = analysis->selection->index;
-    double error = ks_statistic(analysis->spectrum, "product_error");
-    size_t at = analysis->certificates.worst;
-    char name[32] = "?";
-
-    if (analysis->quiet || !o->single || !(error > KS_WRONG_PRODUCT))
-        return;
-    at = index ? index[at] : at;
-    if (find_layer(arch, at % arch->parameters))
-        KS(arch_group)(find_layer(arch, at % arch->parameters), name);
-    ks_say("%s: float32 products are wrong by %.2g of the largest |eigenvalue|, most of all in "
-           "layer %s of critic %zu: use --precision f64",
-           analysis->path, error, name, at / arch->parameters);
-}
-
-static void watch_null(void *context, size_t products)
-{
-    struct ks_analysis *analysis = context;
-
-    ks_monitor_product(&analysis->watch, analysis->done + products);
-}
-
-static void watch_exact(void *context, size_t products)
-{
-    struct ks_analysis *analysis = context;
-
-    ks_monitor_product(&analysis->watch, analysis->watch.before + products);
-}
-
-static ks_status start_spectrum(struct ks_analysis *analysis)
-{
-    KS_TRY(ks_alloc(1, sizeof *analysis->spectrum, &analysis->spectrum));
-    return ks_monitor_start(&analysis->watch);
-}
-
-/* With a weight decay what is null for the loss is not for the operator: it is counted only. */
-static ks_status find_basis(struct ks_analysis *analysis)
-{
-    ks_null_basis_free(analysis->basis);
-    KS_TRY(ks_null_basis_new(analysis->space, analysis->null.is_dead, &analysis->basis));
-    ks_null_basis_recount(analysis->basis, &analysis->null);
-    if (analysis->space->shift != 0) {
-        ks_null_basis_free(analysis->basis);
-        analysis->basis = NULL;
-    }
+    a->subject.dimension = largest;
     return KS_OK;
 }
 
-/* What the null space is, before the probes run: their vectors are certified off it. */
-static ks_status find_null_space(const struct ks_options *o, struct ks_analysis *analysis)
+static ks_status analyze_layer(struct ks_analysis *a, struct ks_layer_row *row)
 {
-    ks_status status = ks_null_measure(analysis->space, analysis->a, watch_null, analysis,
-                                       &analysis->null);
-    char text[512];
-
-    if (status == KS_NUMBER && !o->exact) {
-        snprintf(text, sizeof text, "%s", ks_error_text());
-        return ks_fail(status, "before Lanczos step 1 of %zu: %s", o->order, text);
-    }
-    KS_TRY(status);
-    return find_basis(analysis);
-}
-
-/* The published code's Lanczos vectors are not orthogonal, so nothing is certified by them. */
-static bool takes_vectors(const struct ks_options *o)
-{
-    return !o->exact && !o->compat;
-}
-
-static ks_status start_probes(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    size_t first, length;
-
-    if (!takes_vectors(o))
-        return KS_OK;
-    ks_team_slice(&analysis->team, analysis->subject.dimension, &first, &length);
-    return ks_certificates_new(analysis->subject.dimension, length, o->probes, o->order,
-                               KS_STATISTICS_PART, analysis->basis, &analysis->certificates);
-}
-
-static ks_status finish_probe(void *context, const struct ks_lanczos *lanczos)
-{
-    return ks_certificates_take(&((struct ks_analysis *)context)->certificates, lanczos);
-}
-
-static ks_status run_probes(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    struct ks_slq slq = {
-        .order = o->order,
-        .probes = o->probes,
-        .seed = o->seed,
-        .single = analysis->budget.single_basis,
-        .single_products = o->single,
-        .xqc = o->compat,
-        .keep = analysis->stem,
-        .key = analysis->key,
-        .world = analysis->world,
-        .team = &analysis->team,
-        .group = ks_slq_group(analysis->world, ks_team_rank(analysis->world), analysis->groups),
-        .groups = analysis->groups,
-        .finished = takes_vectors(o) ? finish_probe : NULL,
-        .finished_context = analysis,
-        .resumed = ks_monitor_resumed,
-        .watch = ks_monitor_step,
-        .context = &analysis->watch};
-
-    if (o->gradient_probe)
-        KS_TRY(ks_gradient_start(&analysis->subject.problem, o->kind, analysis->selection,
-                                 &analysis->team, &analysis->gradient));
-    slq.gradient = analysis->gradient;
-    KS_TRY(o->exact ? ks_exact(analysis->a, watch_exact, analysis, analysis->spectrum)
-                    : ks_slq(analysis->a, &slq, analysis->spectrum));
-    return takes_vectors(o) ? ks_certificates_collect(&analysis->certificates, analysis->world,
-                                                      &analysis->team, analysis->groups)
-                            : KS_OK;
-}
-
-/* --exact with float32 products: how far they are from those in float64, and which coordinates are
- * dead there. One that is zero by underflow is not. */
-static ks_status check_exact(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    struct ks_operator *whole = NULL, *block = NULL, *wide = NULL;
-    struct ks_null null = {.is_dead = NULL};
-    ks_status status = KS_OK;
-
-    if (!o->single)
-        return KS_OK;
-    KS_GO(o->kind->new_f64(&analysis->subject.problem, &whole));
-    KS_GO(ks_block_new(whole, analysis->selection, &block));
-    KS_GO(ks_team_operator_new(block, &analysis->team, &wide));
-    KS_GO(ks_operator_prepare(wide, analysis->budget.kept));
-    KS_GO(ks_exact_error(analysis->a, wide, &analysis->exact_error));
-    KS_GO(ks_null_measure(analysis->space, wide, NULL, NULL, &null));
-    ks_null_take_dead(&analysis->null, &null);
-    KS_GO(find_basis(analysis));
-done:
-    ks_null_clear(&null);
-    ks_operator_free(wide);
-    return status;
-}
-
-/* The run's operator is not needed any more, but by other layers: its activations make room for
- * those in float64. */
-static ks_status certify(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    size_t memory = analysis->budget.kept / (size_t)omp_get_max_threads();
-
-    if (o->exact)
-        return check_exact(o, analysis);
-    if (!takes_vectors(o) || !o->certificates)
-        return KS_OK;
-    analysis->certificates.gradient = analysis->gradient;
-    ks_operator_free(analysis->a);
-    analysis->a = NULL;
-    if (!o->layers) {
-        ks_operator_free(analysis->whole);
-        analysis->whole = NULL;
-    }
-    return ks_certify(&analysis->certificates, &analysis->subject.problem, o->kind,
-                      analysis->selection, &analysis->team, memory);
-}
-
-ks_status ks_analysis_run(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    KS_TRY(ks_team_agree(analysis->world, start_spectrum(analysis)));
-    KS_TRY(ks_team_agree(analysis->world, find_null_space(o, analysis)));
-    KS_TRY(ks_team_agree(analysis->world, start_probes(o, analysis)));
-    KS_TRY(run_probes(o, analysis));
-    ks_monitor_end(&analysis->watch);
-    KS_TRY(ks_team_agree(analysis->world, certify(o, analysis)));
-    if (o->exact)
-        return KS_OK;
-    say_breakdowns(analysis);
-    if (o->compat)
-        ks_statistics_unweight(analysis->spectrum);
+    KS_TRY(pose_layer(a, (int)row->number));
+    KS_TRY(ks_analysis_make_block(a));
+    a->monitor.before = a->products_done + ks_null_products(a->space);
+    KS_TRY(ks_analysis_find_null_space(a));
+    KS_TRY(ks_analysis_run_probes(a));
+    KS_TRY(ks_analysis_certify(a));
+    KS_TRY(ks_on_all(a, add_statistics));
+    a->products_done = a->monitor.before;
+    for (size_t i = 0; i < a->spectrum->probes; i += a->groups)
+        a->products_done += (size_t)a->spectrum->steps[i];
+    ks_analysis_warn(a);
+    ks_layers_take(row, a->spectrum);
     return KS_OK;
 }
 
-struct ks_statistics_terms ks_analysis_terms(const struct ks_options *o,
-                                             const struct ks_analysis *analysis)
+static ks_status report_layers(struct ks_analysis *a)
 {
-    return (struct ks_statistics_terms){
-        .n = analysis->subject.dimension,
-        .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
-        .basis_epsilon = analysis->budget.single_basis ? FLT_EPSILON : DBL_EPSILON,
-        .shift = analysis->space->shift,
-        .null = &analysis->null,
-        .rank = o->kind->rank ? o->kind->rank(&analysis->subject.problem) : 0,
-        .exact_error = analysis->exact_error,
-        .gradient = o->gradient_probe,
-        .certificates = takes_vectors(o) ? &analysis->certificates : NULL,
-        .unweighted = o->compat};
+    return ks_layers_report(a->report, a->path, a->options, a->n_rows, a->rows);
+}
+
+/* The operator of all coordinates is made once; a layer's products are its products, restricted. */
+ks_status ks_analyze_layers(struct ks_analysis *a)
+{
+    size_t products;
+
+    KS_TRY(ks_analysis_read(a));
+    KS_TRY(plan_layers(a, &products));
+    KS_TRY(ks_analysis_make_operator(a));
+    a->monitor.products = products;
+    for (size_t i = 0; i < a->n_rows; i++)
+        KS_TRY(analyze_layer(a, &a->rows[i]));
+    ks_layers_share(a->n_rows, a->rows);
+    return ks_on_leader(a, report_layers);
+}
+
+/* --- --apply and --gradient: vectors --- */
+
+static ks_status check_vectors(struct ks_analysis *a)
+{
+    const struct ks_options *o = a->options;
+    const char *const outputs[] = {o->output, o->gradient};
+
+    for (size_t i = 0; i < 2; i++)
+        if (outputs[i]) {
+            KS_TRY(ks_output_check(outputs[i], a->path));
+            KS_TRY(ks_output_check(outputs[i], o->apply));
+        }
+    return KS_OK;
+}
+
+ks_status ks_analyze_vectors(struct ks_analysis *a)
+{
+    KS_TRY(ks_on_leader(a, check_vectors));
+    KS_TRY(ks_analysis_read(a));
+    KS_TRY(ks_analysis_pose(a));
+    if (a->options->gradient)
+        KS_TRY(ks_apply_gradient(a));
+    if (!a->options->apply)
+        return KS_OK;
+    KS_TRY(ks_analysis_pose_products(a));
+    KS_TRY(ks_apply_count(a));
+    KS_TRY(ks_analysis_make_operator(a));
+    return ks_apply_products(a);
 }

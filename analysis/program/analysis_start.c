@@ -1,5 +1,5 @@
-/* The first stages of an analysis: checkpoint, problem, operator. */
-#include "program/analysis.h"
+/* The first stages of an analysis: from the checkpoint's file to the operator. */
+#include "program/stages.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,192 +10,250 @@
 #include "lanczos/slq.h"
 #include "operators/primal.h"
 #include "program/distribute.h"
-#include "program/outputs.h"
-#include "program/provenance.h"
 
-void ks_analysis_clear_block(struct ks_analysis *analysis)
+bool ks_is_leader(const struct ks_analysis *a)
 {
-    ks_monitor_end(&analysis->watch);
-    ks_spectrum_free(analysis->spectrum);
-    free(analysis->gradient);
-    ks_certificates_clear(&analysis->certificates);
-    ks_null_basis_free(analysis->basis);
-    ks_null_clear(&analysis->null);
-    ks_null_space_free(analysis->space);
-    ks_operator_free(analysis->a);
-    ks_selection_free(analysis->selection);
-    analysis->spectrum = NULL, analysis->gradient = NULL, analysis->basis = NULL,
-    analysis->space = NULL;
-    analysis->a = NULL, analysis->selection = NULL;
-    analysis->certificates = (struct ks_certificates){.n = 0};
-    analysis->null = (struct ks_null){.dimension = 0};
+    return ks_team_rank(a->world) == 0;
 }
 
-void ks_analysis_clear(struct ks_analysis *analysis)
+ks_status ks_name_checkpoint(const struct ks_analysis *a, ks_status status)
 {
-    ks_analysis_clear_block(analysis);
-    ks_operator_free(analysis->whole);
-    free(analysis->rows);
-    free(analysis->stem);
-    free(analysis->key);
-    ks_checkpoint_free(analysis->checkpoint);
-    ks_team_leave(&analysis->team);
+    char text[1024];
+
+    if (status == KS_OK)
+        return KS_OK;
+    snprintf(text, sizeof text, "%s", ks_error_text());
+    return ks_fail(status, "%s: %s", a->path, text);
 }
 
-bool ks_analysis_leads(const struct ks_analysis *analysis)
+ks_status ks_on_all(struct ks_analysis *a, ks_stage *stage)
 {
-    return ks_team_rank(analysis->world) == 0;
+    return ks_team_agree(a->world, ks_name_checkpoint(a, stage(a)));
 }
 
-/* Leaves the targets that were asked for in the place of /batch/target's. */
-static ks_status choose_targets(const struct ks_options *o, struct ks_analysis *analysis)
+ks_status ks_on_leader(struct ks_analysis *a, ks_stage *stage)
 {
-    struct ks_checkpoint *c = analysis->checkpoint;
+    return ks_team_agree(a->world, ks_is_leader(a) ? stage(a) : KS_OK);
+}
+
+/* --- the checkpoint --- */
+
+/* Moves the targets that the options ask for to `target`, and frees the others. */
+static ks_status choose_targets(struct ks_analysis *a)
+{
+    const struct ks_options *o = a->options;
+    struct ks_checkpoint *c = a->checkpoint;
 
     if (o->rewards == KS_REWARDS_RAW && !c->target_raw)
         return ks_fail(KS_FORMAT,
                        "%s: --rewards raw: expected the dataset /batch/target_raw, found none",
-                       analysis->path);
-    analysis->subject.raw = o->rewards != KS_REWARDS_NORMALIZED && c->target_raw;
-    if (analysis->subject.raw) {
+                       a->path);
+    a->subject.raw = o->rewards != KS_REWARDS_NORMALIZED && c->target_raw;
+    if (a->subject.raw) {
         free(c->target);
         c->target = c->target_raw;
     } else {
         free(c->target_raw);
     }
     c->target_raw = NULL;
-    if (o->compat && !analysis->subject.raw && !analysis->quiet)
-        ks_say("%s: --compat xqc: there is no /batch/target_raw with targets from raw rewards: "
-               "those of /batch/target, from normalized rewards, are used instead",
-               analysis->path);
+    if (o->compat && !a->subject.raw && !a->quiet)
+        ks_say("%s: --compat xqc: the checkpoint has no targets from raw rewards "
+               "(/batch/target_raw): those from normalized rewards (/batch/target) are used",
+               a->path);
     return KS_OK;
 }
 
-static ks_status read_checkpoint(const struct ks_options *o, struct ks_analysis *analysis,
-                                 size_t *batches)
+static ks_status read_file(struct ks_analysis *a)
 {
+    const size_t batches = a->options->batches;
+    ks_status status;
     double bytes;
 
-    KS_TRY(ks_checkpoint_measure(analysis->path, &bytes));
-    KS_TRY(ks_budget_check(o, analysis->world, analysis->path, bytes));
-    KS_TRY(ks_checkpoint_read_loss(analysis->path, &analysis->checkpoint));
-    *batches = o->batches > 0 ? o->batches : analysis->checkpoint->minibatches;
-    if (*batches > analysis->checkpoint->minibatches)
-        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", analysis->path,
-                       analysis->checkpoint->minibatches, o->batches);
-    KS_TRY(choose_targets(o, analysis));
-    return ks_sha256_file(analysis->path, analysis->subject.digest);
+    KS_TRY(ks_checkpoint_measure(a->path, &bytes));
+    KS_TRY(ks_budget_check(a->options, a->world, a->path, bytes));
+    status = ks_checkpoint_read_loss(a->path, &a->checkpoint);
+    if (status == KS_MEMORY) /* an allocation does not know for which file it is */
+        return ks_name_checkpoint(a, status);
+    KS_TRY(status);
+    a->minibatches = batches > 0 ? batches : a->checkpoint->minibatches;
+    if (a->minibatches > a->checkpoint->minibatches)
+        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", a->path,
+                       a->checkpoint->minibatches, batches);
+    KS_TRY(choose_targets(a));
+    return ks_sha256_file(a->path, a->subject.digest);
 }
 
-ks_status ks_analysis_read(const struct ks_options *o, struct ks_analysis *analysis)
+/* The probes that groups of ranks can work on side by side. */
+static size_t count_probes(const struct ks_options *o)
 {
-    bool takes_steps = !o->exact && !o->apply && !o->gradient;
-    size_t batches = 0, size = (size_t)ks_team_size(analysis->world);
+    return o->exact || o->apply || o->gradient ? 1 : o->probes + o->gradient_probe;
+}
 
-    analysis->subject = (struct ks_subject){.path = analysis->path, .budget = &analysis->budget};
-    KS_TRY(ks_team_agree(analysis->world, ks_analysis_leads(analysis)
-                                              ? read_checkpoint(o, analysis, &batches)
-                                              : KS_OK));
-    ks_team_broadcast(analysis->world, 0, sizeof batches, &batches);
-    ks_team_broadcast(analysis->world, 0, sizeof analysis->subject.digest,
-                      analysis->subject.digest);
-    ks_team_broadcast(analysis->world, 0, sizeof analysis->subject.raw, &analysis->subject.raw);
-    analysis->groups = ks_distribute_groups(size, takes_steps ? o->probes + o->gradient_probe : 1,
-                                            batches);
-    KS_TRY(ks_team_split(
-        analysis->world,
-        ks_slq_group(analysis->world, ks_team_rank(analysis->world), analysis->groups),
-        &analysis->team));
-    KS_TRY(
-        ks_distribute_checkpoint(analysis->world, &analysis->team, batches, &analysis->checkpoint));
-    analysis->subject.processes = ks_team_size(&analysis->team);
-    analysis->subject.problem.minibatches = size > 1 ? analysis->checkpoint->minibatches : batches;
-    analysis->subject.problem.other_minibatches = batches - analysis->subject.problem.minibatches;
+ks_status ks_analysis_read(struct ks_analysis *a)
+{
+    const size_t size = (size_t)ks_team_size(a->world);
+    struct ks_subject *subject = &a->subject;
+
+    a->allocated_before = ks_alloc_total();
+    a->layer = a->options->layer;
+    *subject = (struct ks_subject){.path = a->path, .budget = &a->budget};
+    KS_TRY(ks_on_leader(a, read_file));
+    ks_team_broadcast(a->world, 0, sizeof a->minibatches, &a->minibatches);
+    ks_team_broadcast(a->world, 0, sizeof subject->digest, subject->digest);
+    ks_team_broadcast(a->world, 0, sizeof subject->raw, &subject->raw);
+    a->groups = ks_distribute_groups(size, count_probes(a->options), a->minibatches);
+    KS_TRY(ks_team_split(a->world, ks_slq_group(a->world, ks_team_rank(a->world), a->groups),
+                         &a->team));
+    KS_TRY(ks_name_checkpoint(
+        a, ks_distribute_checkpoint(a->world, &a->team, a->minibatches, &a->checkpoint)));
+    subject->processes = ks_team_size(&a->team);
+    subject->problem.minibatches = size > 1 ? a->checkpoint->minibatches : a->minibatches;
+    subject->problem.other_minibatches = a->minibatches - subject->problem.minibatches;
     return KS_OK;
 }
 
-ks_status ks_analysis_pose(const struct ks_options *o, struct ks_analysis *analysis)
-{
-    struct ks_subject *subject = &analysis->subject;
-    struct ks_problem *problem = &subject->problem;
+/* --- the problem --- */
 
-    problem->checkpoint = analysis->checkpoint;
-    problem->omits_decay = ks_team_rank(&analysis->team) > 0;
+static ks_status pose_loss(struct ks_analysis *a)
+{
+    const struct ks_options *o = a->options;
+    struct ks_problem *problem = &a->subject.problem;
+
+    problem->checkpoint = a->checkpoint;
+    problem->omits_decay = ks_team_rank(&a->team) > 0;
     problem->evaluation = o->evaluation;
     problem->weight_decay = o->weight_decay;
     problem->scale = o->scale;
     problem->critic = o->critic;
-    problem->layer = o->layer;
-    if (o->compat) /* the published product is divided by N twice */
-        problem->scale /= (double)ks_problem_minibatches(problem);
-    KS_TRY(ks_selection_new(problem, o->kind->moving, &analysis->selection));
-    KS_TRY(ks_null_space_new(problem, o->kind, analysis->selection, &analysis->space));
-    subject->dimension = analysis->selection->n;
-    subject->normals = analysis->space->normals;
-    if (o->exact && subject->dimension > KS_EXACT_LIMIT)
+    problem->layer = a->layer;
+    KS_TRY(ks_selection_new(problem, o->kind->moving, &a->selection));
+    a->subject.dimension = a->selection->n;
+    if (o->exact && a->subject.dimension > KS_EXACT_LIMIT)
         return ks_fail(KS_USAGE,
-                       "%s: --exact: expected at most %d parameters, found %zu; without it "
-                       "the spectrum is estimated",
-                       analysis->path, KS_EXACT_LIMIT, subject->dimension);
+                       "--exact: expected at most %d parameters, found %zu: without --exact the "
+                       "spectrum is estimated",
+                       KS_EXACT_LIMIT, a->subject.dimension);
     return KS_OK;
 }
 
-ks_status ks_analysis_block(const struct ks_options *o, struct ks_analysis *analysis)
+ks_status ks_analysis_pose(struct ks_analysis *a)
 {
+    return ks_on_all(a, pose_loss);
+}
+
+static ks_status pose_products(struct ks_analysis *a)
+{
+    struct ks_problem *problem = &a->subject.problem;
+
+    if (a->options->compat) /* the published code divides its products by N twice */
+        problem->scale /= (double)ks_problem_minibatches(problem);
+    KS_TRY(ks_null_space_new(problem, a->options->kind, a->selection, &a->space));
+    a->subject.normals = a->space->normals;
+    return KS_OK;
+}
+
+ks_status ks_analysis_pose_products(struct ks_analysis *a)
+{
+    return ks_on_all(a, pose_products);
+}
+
+/* --- the operator --- */
+
+static ks_status make_block(struct ks_analysis *a)
+{
+    const struct ks_options *o = a->options;
     struct ks_operator *shared = NULL, *block = NULL;
 
-    if (!analysis->whole)
-        KS_TRY((o->single ? o->kind->new_f32 : o->kind->new_f64)(&analysis->subject.problem,
-                                                                 &analysis->whole));
-    KS_TRY(ks_operator_share(analysis->whole, &shared));
-    KS_TRY(ks_block_new(shared, analysis->selection, &block));
-    return ks_team_operator_new(block, &analysis->team, &analysis->a);
+    if (!a->full)
+        KS_TRY((o->single ? o->kind->new_f32 : o->kind->new_f64)(&a->subject.problem, &a->full));
+    KS_TRY(ks_operator_share(a->full, &shared));
+    KS_TRY(ks_block_new(shared, a->selection, &block));
+    return ks_team_operator_new(block, &a->team, &a->block);
 }
 
-/* The operator, ready for products within what the budget leaves to it. `start`: ks_alloc_total()
- * before the checkpoint was read. */
-ks_status ks_analysis_prepare(const struct ks_options *o, size_t start,
-                              struct ks_analysis *analysis)
+ks_status ks_analysis_make_block(struct ks_analysis *a)
 {
-    struct ks_budget *budget = &analysis->budget;
-    size_t probes = (o->probes + o->gradient_probe + analysis->groups - 1) / analysis->groups;
-    size_t n = analysis->subject.dimension;
+    return ks_on_all(a, make_block);
+}
+
+/* What is allocated, and what the operator will take at the least: before it is made. */
+static ks_status estimate_fixed(struct ks_analysis *a)
+{
     double least;
 
-    KS_TRY(ks_team_agree(analysis->world,
-                         ks_primal_bytes(&analysis->subject.problem, o->single, &least)));
-    budget->fixed = ks_alloc_total() - start + (size_t)fmin(least, 0x1p62);
-    KS_TRY(ks_budget_divide(o, analysis->world, &analysis->team, &analysis->subject,
-                            budget)); /* may refuse */
-    KS_TRY(ks_team_agree(analysis->world, ks_analysis_block(o, analysis)));
-    budget->fixed = ks_alloc_total() - start;
-    KS_TRY(ks_budget_divide(o, analysis->world, &analysis->team, &analysis->subject, budget));
-    if (o->layers) /* `whole` stays while a layer's bounds are certified: half of it is for those */
-        budget->kept /= 2;
-    analysis->watch = (struct ks_monitor){.checkpoint = analysis->path,
-                                          .dimension = n,
-                                          .products = (o->exact ? n : o->order * probes) +
-                                                      ks_null_products(analysis->space),
-                                          .before = ks_null_products(analysis->space),
-                                          .probes = o->probes,
-                                          .order = o->order,
-                                          .groups = analysis->groups,
-                                          .budget = budget,
-                                          .quiet = analysis->quiet};
-    start = ks_alloc_total();
-    KS_TRY(ks_team_agree(analysis->world, ks_operator_prepare(analysis->a, budget->kept)));
-    budget->kept = ks_alloc_total() - start;
+    KS_TRY(ks_primal_bytes(&a->subject.problem, a->options->single, &least));
+    a->budget.fixed = ks_alloc_total() - a->allocated_before + (size_t)fmin(least, 0x1p62);
     return KS_OK;
 }
 
-ks_status ks_analysis_name_basis(const struct ks_options *o, struct ks_analysis *analysis)
+static ks_status keep_activations(struct ks_analysis *a)
 {
-    if (!o->keep_basis)
-        return KS_OK;
-    KS_TRY(ks_team_agree(analysis->world, ks_analysis_leads(analysis)
-                                              ? ks_output_stem(analysis->output, &analysis->stem)
-                                              : KS_OK));
-    KS_TRY(ks_team_broadcast_string(analysis->world, &analysis->stem));
-    return ks_team_agree(analysis->world,
-                         ks_provenance_fingerprint(o, &analysis->subject, &analysis->key));
+    const size_t before = ks_alloc_total();
+
+    KS_TRY(ks_operator_prepare(a->block, a->budget.kept));
+    a->budget.kept = ks_alloc_total() - before;
+    return KS_OK;
+}
+
+/* Of one spectrum; --layers and --apply have other numbers of products. */
+static struct ks_monitor new_monitor(const struct ks_analysis *a)
+{
+    const struct ks_options *o = a->options;
+    const size_t n = a->subject.dimension, null_products = ks_null_products(a->space);
+    const size_t probes = (o->probes + o->gradient_probe + a->groups - 1) / a->groups;
+
+    return (struct ks_monitor){.checkpoint = a->path,
+                               .dimension = n,
+                               .products = (o->exact ? n : o->order * probes) + null_products,
+                               .before = null_products,
+                               .probes = o->probes,
+                               .order = o->order,
+                               .groups = a->groups,
+                               .budget = &a->budget,
+                               .quiet = a->quiet};
+}
+
+ks_status ks_analysis_make_operator(struct ks_analysis *a)
+{
+    const struct ks_options *o = a->options;
+
+    KS_TRY(ks_on_all(a, estimate_fixed));
+    KS_TRY(ks_budget_divide(o, a->world, &a->team, &a->subject, &a->budget)); /* may refuse */
+    KS_TRY(ks_analysis_make_block(a));
+    a->budget.fixed = ks_alloc_total() - a->allocated_before;
+    KS_TRY(ks_budget_divide(o, a->world, &a->team, &a->subject, &a->budget));
+    if (o->layers) /* `full` stays while a layer's bounds are certified: half is for the products */
+        a->budget.kept /= 2;
+    a->monitor = new_monitor(a);
+    return ks_on_all(a, keep_activations);
+}
+
+/* --- the end --- */
+
+void ks_analysis_clear_block(struct ks_analysis *a)
+{
+    ks_monitor_end(&a->monitor);
+    ks_spectrum_free(a->spectrum);
+    free(a->gradient);
+    ks_certificates_clear(&a->certificates);
+    ks_null_basis_free(a->basis);
+    ks_null_clear(&a->null);
+    ks_null_space_free(a->space);
+    ks_operator_free(a->block);
+    ks_selection_free(a->selection);
+    a->spectrum = NULL, a->gradient = NULL, a->basis = NULL, a->space = NULL;
+    a->block = NULL, a->selection = NULL;
+    a->certificates = (struct ks_certificates){.n = 0};
+    a->null = (struct ks_null){.dimension = 0};
+}
+
+void ks_analysis_clear(struct ks_analysis *a)
+{
+    ks_analysis_clear_block(a);
+    ks_operator_free(a->full);
+    free(a->rows);
+    free(a->stem);
+    free(a->key);
+    ks_checkpoint_free(a->checkpoint);
+    ks_team_leave(&a->team);
 }

@@ -4,135 +4,155 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "program/budget.h"
 #include "program/provenance.h"
+#include "program/stages.h"
 
-/* E P: of a vector in a file. */
-static size_t whole_length(const struct ks_subject *subject)
+/* E P: the length of a vector in a file. */
+static size_t full_length(const struct ks_analysis *a)
 {
-    const struct ks_networks *critic = &subject->problem.checkpoint->critic;
+    const struct ks_networks *critic = &a->checkpoint->critic;
 
     return critic->ensemble * critic->arch->parameters;
 }
 
-static ks_status require_finite(size_t n, const double *v, const char *what)
+static ks_status require_finite(size_t n, const double *v, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(v[i]))
-            return ks_fail(KS_NUMBER, "%s holds a NaN or an infinity", what);
+            return ks_fail(KS_NUMBER, "%s holds a NaN or an infinity", name);
     return KS_OK;
 }
 
-/* The file's vectors on process 0, room for one on the others; *k on all. */
-static ks_status read_vectors(const struct ks_team *team, const char *path, size_t n, size_t *k,
-                              double **v)
-{
-    KS_TRY(ks_team_agree(team, ks_team_rank(team) == 0 ? ks_vectors_read(path, n, k, v)
-                                                       : ks_alloc(n, sizeof **v, v)));
-    ks_team_broadcast(team, 0, sizeof *k, k);
-    return KS_OK;
-}
-
-ks_status ks_apply_count(const struct ks_options *analysis, const struct ks_team *team,
-                         struct ks_subject *subject)
-{
-    bool reads = ks_team_rank(team) == 0;
-    size_t k = 0;
-
-    KS_TRY(ks_team_agree(team, reads ? ks_vectors_count(analysis->apply, whole_length(subject), &k)
-                                     : KS_OK));
-    ks_team_broadcast(team, 0, sizeof k, &k);
-    subject->vectors = k;
-    return KS_OK;
-}
-
-static ks_status write_vectors(const struct ks_options *analysis, const struct ks_subject *subject,
-                               const char *path, size_t k, const double *v, const double *loss)
+static ks_status write_vectors(const struct ks_analysis *a, const char *path, size_t k,
+                               const double *v, const double *loss)
 {
     struct ks_attributes list = {.n = 0};
-    ks_status status = ks_provenance_vectors(analysis, subject, loss, &list);
+    ks_status status = ks_provenance_vectors(a->options, &a->subject, loss, &list);
 
     if (status == KS_OK)
-        status = ks_vectors_write(path, k, whole_length(subject), v, &list);
+        status = ks_vectors_write(path, k, full_length(a), v, &list);
     ks_attributes_clear(&list);
     return status;
 }
 
-ks_status ks_apply_file(const struct ks_options *analysis, const struct ks_subject *subject,
-                        const struct ks_operator *a, const struct ks_selection *selection,
-                        struct ks_monitor *watch)
+/* --- products --- */
+
+static ks_status count_vectors(struct ks_analysis *a)
 {
-    const bool leads = ks_team_rank(a->team) == 0;
+    return ks_vectors_count(a->options->apply, full_length(a), &a->subject.vectors);
+}
+
+ks_status ks_apply_count(struct ks_analysis *a)
+{
+    KS_TRY(ks_on_leader(a, count_vectors));
+    ks_team_broadcast(a->world, 0, sizeof a->subject.vectors, &a->subject.vectors);
+    return KS_OK;
+}
+
+/* v: on rank 0 all vectors of the file, in which their products take their places; on the other
+ * ranks room for one. pair [2, n]: room for a factor and its product. */
+static ks_status multiply(struct ks_analysis *a, double *v, double *pair)
+{
+    const size_t n = a->block->n;
+    double *factor = pair, *product = pair + n;
+
+    for (size_t i = 0; i < a->subject.vectors; i++) {
+        double *full = ks_is_leader(a) ? v + i * a->selection->of : v;
+
+        ks_selection_gather(a->selection, full, factor);
+        ks_team_broadcast(&a->team, 0, n * sizeof *factor, factor);
+        KS_TRY(ks_operator_apply(a->block, factor, product));
+        KS_TRY(require_finite(n, product, "a product"));
+        ks_selection_scatter(a->selection, product, full);
+        ks_monitor_product(&a->monitor, i + 1);
+    }
+    return KS_OK;
+}
+
+/* Rank 0 reads all vectors; the others need room for one. */
+static ks_status read_vectors(struct ks_analysis *a, double **v)
+{
+    const size_t n = a->selection->of;
+    ks_status status = ks_is_leader(a)
+                           ? ks_vectors_read(a->options->apply, n, &a->subject.vectors, v)
+                           : ks_alloc(n, sizeof **v, v);
+
+    KS_TRY(ks_team_agree(a->world, status));
+    ks_team_broadcast(a->world, 0, sizeof a->subject.vectors, &a->subject.vectors);
+    a->monitor.products = a->subject.vectors;
+    return KS_OK;
+}
+
+ks_status ks_apply_products(struct ks_analysis *a)
+{
     ks_status status = KS_OK;
     double *v = NULL, *pair = NULL;
-    size_t k;
 
-    KS_GO(read_vectors(a->team, analysis->apply, selection->of, &k, &v));
-    watch->products = k;
-    status = ks_alloc(2 * a->n, sizeof *pair, &pair);
+    KS_GO(read_vectors(a, &v));
+    status = ks_alloc(2 * a->block->n, sizeof *pair, &pair);
     if (status == KS_OK)
-        status = ks_monitor_start(watch);
-    KS_GO(ks_team_agree(a->team, status));
-    for (size_t i = 0; i < k; i++) {
-        double *block = pair, *product = pair + a->n;
-        double *whole = leads ? v + i * selection->of : v;
-
-        ks_selection_gather(selection, whole, block);
-        ks_team_broadcast(a->team, 0, a->n * sizeof *block, block);
-        KS_GO(ks_operator_apply(a, block, product));
-        KS_GO(require_finite(a->n, product, "a product"));
-        ks_selection_scatter(selection, product, whole);
-        ks_monitor_product(watch, i + 1);
-    }
-    status = leads ? write_vectors(analysis, subject, analysis->output, k, v, NULL) : KS_OK;
-    KS_GO(ks_team_agree(a->team, status));
+        status = ks_monitor_start(&a->monitor);
+    KS_GO(ks_team_agree(a->world, ks_name_checkpoint(a, status)));
+    KS_GO(ks_name_checkpoint(a, multiply(a, v, pair)));
+    if (ks_is_leader(a))
+        status = write_vectors(a, a->options->output, a->subject.vectors, v, NULL);
+    KS_GO(ks_team_agree(a->world, status));
 done:
     free(v);
     free(pair);
     return status;
 }
 
-/* Finds the gradient within `room` bytes in all, of which `fixed` are taken. */
-static ks_status find_gradient(const struct ks_subject *subject, double room, size_t fixed,
-                               double *loss, double *gradient)
+/* --- the gradient --- */
+
+/* Finds this rank's part of loss and gradient within `room` bytes in all, `fixed` of which are
+ * taken. */
+static ks_status find_gradient(const struct ks_analysis *a, double room, size_t fixed, double *loss,
+                               double *gradient)
 {
     size_t left = room > (double)fixed ? (size_t)(room - (double)fixed) : 0, taken = left;
-    ks_status status = ks_gradient(&subject->problem, &taken, loss, gradient);
+    ks_status status = ks_gradient(&a->subject.problem, &taken, loss, gradient);
 
     if (taken <= left)
         return status;
     return ks_fail(KS_MEMORY,
-                   "%s: --memory: expected at least %.0fK, found %.0fK: checkpoint and gradient "
-                   "take %.0fK, finding it %.0fK",
-                   subject->path, ceil((double)(fixed + taken) / 1024), floor(room / 1024),
+                   "--memory: expected at least %.0fK, found %.0fK: checkpoint and gradient take "
+                   "%.0fK, finding it %.0fK",
+                   ceil((double)(fixed + taken) / 1024), floor(room / 1024),
                    ceil((double)fixed / 1024), ceil((double)taken / 1024));
 }
 
-ks_status ks_gradient_file(const struct ks_options *analysis, const struct ks_subject *subject,
-                           const struct ks_team *world, const struct ks_team *team, size_t start)
+/* The sum over the ranks. */
+static ks_status sum_gradient(struct ks_analysis *a, size_t n, double *room, double *loss,
+                              double *gradient)
 {
-    size_t n = whole_length(subject), before = ks_alloc_total(), fixed;
-    struct ks_subject own = *subject;
-    ks_status status = KS_OK;
-    double *vector = NULL, *room = NULL, loss;
+    ks_team_sum(&a->team, 1, loss);
+    ks_team_sum_whole(&a->team, n, room, gradient);
+    KS_TRY(require_finite(1, loss, "the loss"));
+    return require_finite(n, gradient, "the gradient");
+}
 
-    own.problem.scale = analysis->scale; /* the published 1/N is one of products */
-    status = ks_alloc(n, sizeof *vector, &vector);
+ks_status ks_apply_gradient(struct ks_analysis *a)
+{
+    const size_t n = full_length(a), before = ks_alloc_total();
+    ks_status status = KS_OK;
+    double *gradient = NULL, *room = NULL, loss;
+    size_t fixed;
+
+    status = ks_alloc(n, sizeof *gradient, &gradient);
     if (status == KS_OK)
-        status = ks_alloc(ks_team_room(team, n), sizeof *room, &room);
-    fixed = ks_alloc_total() - start;
+        status = ks_alloc(ks_team_room(&a->team, n), sizeof *room, &room);
+    fixed = ks_alloc_total() - a->allocated_before;
     if (status == KS_OK)
-        status = find_gradient(&own, ks_budget_room(analysis, world, fixed), fixed, &loss, vector);
-    KS_GO(ks_team_agree(team, status));
-    ks_team_sum(team, 1, &loss);
-    ks_team_sum_whole(team, n, room, vector);
-    KS_GO(require_finite(1, &loss, "the loss"));
-    KS_GO(require_finite(n, vector, "the gradient"));
-    if (ks_team_rank(team) == 0)
-        status = write_vectors(analysis, &own, analysis->gradient, 1, vector, &loss);
-    KS_GO(ks_team_agree(team, status));
+        status = find_gradient(a, ks_budget_room(a->options, a->world, fixed), fixed, &loss,
+                               gradient);
+    KS_GO(ks_team_agree(a->world, ks_name_checkpoint(a, status)));
+    KS_GO(ks_name_checkpoint(a, sum_gradient(a, n, room, &loss, gradient)));
+    if (ks_is_leader(a))
+        status = write_vectors(a, a->options->gradient, 1, gradient, &loss);
+    KS_GO(ks_team_agree(a->world, status));
 done:
-    free(vector);
+    free(gradient);
     free(room);
     ks_alloc_freed_since(before);
     return status;
