@@ -15,16 +15,16 @@
 
 #include "core/memory.h"
 
-static const char CHOICE[] = "OPENBLAS_CORETYPE"; /* names the kernel that OpenBLAS shall use */
+static const char CHOICE[] = "OPENBLAS_CORETYPE"; /* selects OpenBLAS's kernel */
 static const char COUNT[] = "OPENBLAS_NUM_THREADS";
 
-static const size_t BUFFER = ((size_t)128 << 20) + 4096; /* what OpenBLAS maps for a thread */
+static const size_t BUFFER = ((size_t)128 << 20) + 4096; /* bytes that OpenBLAS maps per thread */
 static const double MEBIBYTE = 1 << 20;
-enum { MOST_BUFFERS = 64 }; /* OpenBLAS warns where it has to keep more than its build allows for */
+enum { MOST_BUFFERS = 64 }; /* beyond its compiled-in maximum OpenBLAS prints a warning */
 
-/* OpenBLAS's own functions, which its library exports and its header does not declare: a buffer of
- * this thread, and its return to those that the next thread may take. A library that does not have
- * them leaves the pointers NULL. */
+/* Functions that OpenBLAS exports but does not declare in its header: they take a buffer for the
+ * calling thread and return it to OpenBLAS's pool. Weak, so they are NULL in a library without
+ * them. */
 extern void *blas_memory_alloc(int position) __attribute__((weak));
 extern void blas_memory_free(void *buffer) __attribute__((weak));
 
@@ -36,7 +36,7 @@ static bool is_in(const char *kernel, const char *const *list)
     return false;
 }
 
-/* OpenBLAS's kernels that use AVX-512, or AVX2, by the names of its dynamic dispatch. */
+/* The names that OpenBLAS's dynamic dispatch gives to its kernels for AVX-512 and for AVX2. */
 static const char *const wide[] = {"SkylakeX", "Cooperlake", "Sapphirerapids", NULL};
 static const char *const middle[] = {"Haswell", "Zen", "Excavator", NULL};
 
@@ -66,7 +66,7 @@ static bool is_limited(int resource)
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* Whether OpenBLAS was loaded with threads of its own into an address space that has a limit. */
+/* OpenBLAS was loaded with threads of its own into a limited address space. */
 static bool crowds(void)
 {
     const char *threads = getenv(COUNT);
@@ -80,14 +80,13 @@ void ks_blas_start(char **argv)
     const char *better = getenv(CHOICE) ? NULL : better_kernel();
     bool fewer = crowds();
 
-    /* OpenBLAS looks at its environment when it is loaded, and never again. */
+    /* OpenBLAS reads its environment only when it is loaded. */
     if (argv && (better || fewer) && (!better || setenv(CHOICE, better, 1) == 0) &&
         (!fewer || setenv(COUNT, "1", 1) == 0))
         execv("/proc/self/exe", argv);
     openblas_set_num_threads(1);
 }
 
-/* Bytes of a thread's stack. */
 static size_t stack_size(void)
 {
     pthread_attr_t attributes;
@@ -107,7 +106,7 @@ static void *map(size_t size)
     return block == MAP_FAILED ? NULL : block;
 }
 
-/* Maps n blocks of a buffer and a stack each, one by one as OpenBLAS does, and unmaps them. */
+/* Tries to map n blocks of `size` bytes one by one, as OpenBLAS does, then unmaps them. */
 static bool fits(size_t n, size_t size, void **block)
 {
     size_t mapped = 0;
@@ -133,12 +132,12 @@ static ks_status refuse(size_t threads, size_t size)
                        ceil(need / MEBIBYTE), threads);
     return ks_fail(KS_MEMORY,
                    "address space: expected a limit (ulimit -%c) of at least %.0fK, found %.0fK: "
-                   "OpenBLAS maps 128 MiB for each thread, here %zu; fewer need less",
+                   "OpenBLAS maps 128 MiB for each of %zu threads: use fewer threads",
                    data ? 'd' : 'v', ceil(((double)limit.rlim_cur - left + need) / 1024),
                    floor((double)limit.rlim_cur / 1024), threads);
 }
 
-/* Has OpenBLAS map its buffers, which it keeps. */
+/* Makes OpenBLAS map n buffers, which it keeps for later calls. */
 static void claim(size_t n, void **buffer)
 {
     if (!blas_memory_alloc || !blas_memory_free)
@@ -167,7 +166,7 @@ done:
     return status;
 }
 
-/* openblas_get_config() starts with "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...": two words. */
+/* The first two words of openblas_get_config(): "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". */
 const char *ks_blas_version(void)
 {
     static _Thread_local char version[64];
@@ -190,9 +189,10 @@ const char *ks_blas_warning(void)
 
     if (!better)
         return NULL;
-    snprintf(line, sizeof line,
-             "OpenBLAS uses its %s kernel, half the speed of this processor or less: set "
-             "OPENBLAS_CORETYPE=%s%s",
-             ks_blas_kernel(), better, getenv(CHOICE) ? ", or unset it" : "");
+    snprintf(
+        line, sizeof line,
+        "OpenBLAS uses its %s kernel, which reaches at most half of this processor's speed: set "
+        "OPENBLAS_CORETYPE=%s%s",
+        ks_blas_kernel(), better, getenv(CHOICE) ? ", or unset it" : "");
     return line;
 }

@@ -1,4 +1,4 @@
-/* The BLAS in use: version, kernel, threads. */
+/* The BLAS library in use: its version, its kernel, its threads. */
 #ifndef KS_CORE_BLAS_H
 #define KS_CORE_BLAS_H
 
@@ -7,31 +7,34 @@
 
 #include "core/error.h"
 
-/* One thread in OpenBLAS: threads are ours, one worker a core, and two pools would fight. Every
- * program calls it first, with its arguments: where OpenBLAS does not know the processor and took a
- * kernel for older ones (0.3.21 runs SSE3 on an Emerald Rapids, a fifth of the speed), and
- * OPENBLAS_CORETYPE says nothing, the program starts anew with a better one. It also starts anew
- * where the address space is limited (ulimit -v, -d): the threads that OpenBLAS makes when it is
- * loaded would map buffers that nobody uses, and retry for ever where the limit forbids them.
- * argv NULL: it does not start anew.
- */
+/* Limits OpenBLAS to one thread: KappaScope runs its own worker threads, one per core, and two
+ * thread pools would compete. Every program calls this first, with its argv.
+ *
+ * OpenBLAS reads its environment only when it is loaded. So the process sets a variable and
+ * re-executes itself (exec) in two cases:
+ * - OpenBLAS does not recognize the processor and selected a kernel for older ones (version 0.3.21
+ *   runs SSE3 on an Emerald Rapids, at a fifth of the speed), and OPENBLAS_CORETYPE is not set.
+ * - The address space is limited (ulimit -v or -d): the threads that OpenBLAS creates when it is
+ *   loaded would map buffers that are never used, and retry forever if the limit forbids it.
+ *
+ * With argv NULL the process is never re-executed. */
 void ks_blas_start(char **argv);
 
 /* Makes sure, before the first matrix product, that `threads` threads can call BLAS. OpenBLAS maps
- * a buffer of 128 MiB for each thread that is in it at the same time, and where that fails it tries
- * again for ever. So these buffers are mapped now, where a failure can be told. KS_MEMORY, with the
- * address space that is needed, where there is no room for them and for the threads' stacks. */
+ * a buffer of 128 MiB for each thread that calls it concurrently, and retries forever if that
+ * fails. Mapping the buffers now turns that hang into an error: KS_MEMORY, with the address space
+ * needed, if they and the threads' stacks do not fit. */
 ks_status ks_blas_reserve(size_t threads);
 
-/* "OpenBLAS 0.3.21", "SkylakeX": strings that live as long as the program. */
+/* "OpenBLAS 0.3.21" and "SkylakeX". Do not free; the version is valid until the thread ends. */
 const char *ks_blas_version(void);
 const char *ks_blas_kernel(void);
 
-/* OpenBLAS's name of a kernel that uses more of a processor with (or without) AVX2 and AVX-512 than
- * `kernel` does; NULL: there is none. */
+/* OpenBLAS's name of a kernel that uses a processor with (or without) AVX2 and AVX-512 better than
+ * `kernel` does, or NULL if there is no better one. */
 const char *ks_blas_better_kernel(const char *kernel, bool avx2, bool avx512);
 
-/* One line about a kernel that is slower than the processor allows, or NULL. */
+/* A one-line warning if the kernel is slower than the processor allows, else NULL. */
 const char *ks_blas_warning(void);
 
 #endif

@@ -1,6 +1,7 @@
-/* The memory that is free for this process: the machine's, or what the limits of its control groups
- * leave, by which containers and batch systems hold it, or those of its own address space. Of the
- * two generations (cgroup v1, v2) in the Linux kernel's documentation, admin-guide. */
+/* How much memory this process can still allocate: the minimum over what the machine has free, what
+ * the limits of the process's control groups leave (containers and batch systems set them), and
+ * what its own limits leave. Both generations of control groups are supported (cgroup v1 and v2,
+ * see the Linux kernel's admin-guide). */
 #include "core/memory.h"
 
 #include <math.h>
@@ -11,8 +12,9 @@
 
 enum { PATH = 4096 };
 
-/* Names of a generation's files, from the root and in a group's folder. `cache`: the file cache
- * that would be given back, of the group and those below it. */
+/* Where a cgroup version keeps its files: the mount point, and the file names in a group's
+ * folder. `cache` is the entry of memory.stat for the reclaimable file cache of the group and
+ * its children. */
 struct generation {
     const char *mount, *limit, *usage, *cache;
 };
@@ -21,7 +23,7 @@ static const struct generation v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_b
 static const struct generation v2 = {"/sys/fs/cgroup", "memory.max", "memory.current",
                                      "inactive_file"};
 
-/* The number behind `word` at the start of a line of the file; false: there is none. */
+/* Reads the number after `word` from the first line that starts with `word`; false if not found. */
 static bool read_number(const char *folder, const char *name, const char *word, double *number)
 {
     char path[2 * PATH], line[256];
@@ -38,8 +40,8 @@ static bool read_number(const char *folder, const char *name, const char *word, 
     return found;
 }
 
-/* What the group of that path and those above it leave; "max" is no number. A container may show
- * its own group as the topmost one: folders that are not there limit nothing. */
+/* The memory that the limits of a group and of all its parents leave. A limit of "max" is not a
+ * number and is skipped. In a container, parent folders may be missing: they are skipped too. */
 static double left_in(const char *root, const struct generation *g, char *group)
 {
     double least = INFINITY, limit, used, cache;
@@ -59,7 +61,7 @@ static double left_in(const char *root, const struct generation *g, char *group)
     return least;
 }
 
-/* A line of cgroup: "0::GROUP", or of v1 "NUMBER:CONTROLLERS:GROUP". */
+/* Lines of /proc/self/cgroup are "0::GROUP" (v2) or "NUMBER:CONTROLLERS:GROUP" (v1). */
 static double left_by_groups(const char *root)
 {
     char path[PATH], line[PATH], *controllers, *group;
@@ -83,8 +85,8 @@ static double left_by_groups(const char *root)
     return least;
 }
 
-/* The kernel compares the limit of the address space with VmSize, that of data with VmData: what is
- * mapped counts, whether it is used or not. */
+/* The kernel compares the address-space limit with VmSize and the data limit with VmData: all
+ * mapped memory counts, used or not. */
 double ks_memory_left_by_limits(const char *root)
 {
     static const struct {
@@ -101,7 +103,7 @@ double ks_memory_left_by_limits(const char *root)
     return least;
 }
 
-/* MemAvailable counts what the file cache would give back; where there is no /proc, free pages. */
+/* MemAvailable includes reclaimable file cache. Without /proc, the free pages are counted. */
 size_t ks_memory_free(const char *root, size_t sharing)
 {
     long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);

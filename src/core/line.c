@@ -22,7 +22,8 @@ ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)
     return ks_fail(KS_FORMAT, "%s:%zu: %s", line->source, line->number, message);
 }
 
-static size_t option_name_length(const char *word) /* 0: not an option */
+/* The length of NAME in a word "NAME=...", 0 for a word that is not an option. */
+static size_t option_name_length(const char *word)
 {
     const char *equals = strchr(word, '=');
 
@@ -51,7 +52,7 @@ ks_status ks_line_split(struct ks_line *line, const char *source, size_t number,
     line->source = source;
     line->number = number;
     if (length >= sizeof line->text)
-        return ks_line_fail(line, "a line of %zu characters, at most %zu are allowed", length,
+        return ks_line_fail(line, "the line has %zu characters, expected at most %zu", length,
                             sizeof line->text - 1);
     memcpy(line->text, text, length);
     for (c = line->text; *c;) {
@@ -60,7 +61,7 @@ ks_status ks_line_split(struct ks_line *line, const char *source, size_t number,
             continue;
         }
         if (line->n_words == KS_LINE_WORDS)
-            return ks_line_fail(line, "more than %d words", KS_LINE_WORDS);
+            return ks_line_fail(line, "the line has more than %d words", KS_LINE_WORDS);
         line->word[line->n_words++] = c;
         while (*c && !isspace((unsigned char)*c))
             c++;
@@ -132,7 +133,7 @@ ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_
     return KS_OK;
 }
 
-/* The index of the word "name=...", 0 if there is none. */
+/* The index of the word "name=...", 0 if absent (word 0 is the keyword). */
 static size_t find_option(const struct ks_line *line, const char *name)
 {
     size_t length = strlen(name);
@@ -187,6 +188,8 @@ ks_status ks_line_end(const struct ks_line *line)
 {
     for (size_t i = 1; i < line->n_words; i++)
         if (!line->taken[i])
-            return ks_line_fail(line, "'%s' does not know '%s'", line->word[0], line->word[i]);
+            return ks_line_fail(line, "unknown %s '%s' for '%s'",
+                                option_name_length(line->word[i]) > 0 ? "option" : "argument",
+                                line->word[i], line->word[0]);
     return KS_OK;
 }

@@ -1,7 +1,7 @@
-/* One line of a description (`*.arch`): a word, then arguments, then options name=value.
+/* One line of a network description (`*.arch`): a keyword, then arguments, then options name=value.
  *
- * The reader of a line takes what it knows; ks_line_end refuses what is left, so that an unknown, a
- * repeated or a misspelt option never passes in silence. Every message names file and line. */
+ * The caller takes the arguments and options that it knows; ks_line_end then fails if any are left,
+ * so that an unknown or misspelt option is never ignored. Every message names the file and line. */
 #ifndef KS_CORE_LINE_H
 #define KS_CORE_LINE_H
 
@@ -13,34 +13,34 @@
 enum { KS_LINE_WORDS = 16, KS_LINE_LENGTH = 256 };
 
 struct ks_line {
-    const char *source; /* the file's name, for messages      */
-    size_t number;      /* the line's number in it, from 1    */
+    const char *source; /* file name, for messages           */
+    size_t number;      /* line number, from 1               */
     size_t n_words;
-    bool opens;                /* it ended in '{', which is not among the words */
-    char text[KS_LINE_LENGTH]; /* the words, each with a 0 at its end */
+    bool opens;                /* the line ended in '{', which is not stored as a word */
+    char text[KS_LINE_LENGTH]; /* the words, each 0-terminated */
     char *word[KS_LINE_WORDS];
     bool taken[KS_LINE_WORDS];
 };
 
-/* Splits `text` (without its newline; a '#' starts a comment) into words; n_words = 0: blank. */
+/* Splits `text` (one line; '#' starts a comment) into words. n_words is 0 for a blank line. */
 ks_status ks_line_split(struct ks_line *line, const char *source, size_t number, const char *text);
 
-/* The next argument that is not an option, an integer in low..high; `what` names it in messages. */
+/* Takes the next argument: an integer in low..high. `what` names it in messages. */
 ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_t high,
                        size_t *value);
-/* The same for a finite number in [low, high]. */
+/* Takes the next argument: a finite number in [low, high]. */
 ks_status ks_line_value(struct ks_line *line, const char *what, double low, double high,
                         double *value);
-/* Option `name`, a finite number in [low, high]; *value stays as it is where the option is absent.
- */
+/* Takes option `name`, a finite number in [low, high]. If it is absent, *value is unchanged. */
 ks_status ks_line_number(struct ks_line *line, const char *name, double low, double high,
                          double *value);
-/* Option `name`, one of `choices` (ends in NULL), by its index; *value stays where it is absent. */
+/* Takes option `name`, one of `choices` (NULL-terminated), and sets *value to its index. If the
+ * option is absent, *value is unchanged. */
 ks_status ks_line_choice(struct ks_line *line, const char *name, const char *const *choices,
                          size_t *value);
-/* Option `name` is there. */
+/* Whether option `name` is present. */
 bool ks_line_has(const struct ks_line *line, const char *name);
-/* Fails on the first word that nobody took. */
+/* Fails if an argument or option has not been taken. */
 ks_status ks_line_end(const struct ks_line *line);
 /* Fails with "source:number: message". */
 ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)

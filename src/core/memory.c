@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { ALIGNMENT = 64 };            /* a cache line, and the widest vector register */
-static atomic_size_t calls_to_fail; /* 0: never */
+static atomic_size_t calls_to_fail; /* calls until one fails; 0: never */
 static atomic_size_t total;
 
 void ks_alloc_fail_at(size_t n)
@@ -17,7 +17,7 @@ void ks_alloc_fail_at(size_t n)
     atomic_store(&calls_to_fail, n);
 }
 
-/* Counts the calls of all threads. */
+/* Atomic, since ks_alloc_fail_at counts the calls of all threads. */
 static bool has_to_fail(void)
 {
     size_t calls = atomic_load(&calls_to_fail);
@@ -90,7 +90,7 @@ ks_status ks_print_string(char **out, const char *format, ...)
     va_end(arguments);
     *out = NULL;
     if (length < 0)
-        return ks_fail(KS_RUN, "cannot print by the format '%s'", format);
+        return ks_fail(KS_RUN, "cannot print with the format '%s'", format);
     KS_TRY(ks_alloc((size_t)length + 1, 1, out));
     va_start(arguments, format);
     vsnprintf(*out, (size_t)length + 1, format, arguments);

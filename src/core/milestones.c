@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* steps k / parts, rounded up to a multiple of `repeat`. */
+/* steps * k / parts, rounded up to a multiple of `repeat`. */
 static size_t evenly(size_t steps, size_t parts, size_t k, size_t repeat)
 {
     size_t unit = parts * repeat;
@@ -11,7 +11,7 @@ static size_t evenly(size_t steps, size_t parts, size_t k, size_t repeat)
     return (steps * k + unit - 1) / unit * repeat;
 }
 
-/* Inserts `step` into the ascending list of n steps unless it is there. */
+/* Inserts `step` into the ascending list of n steps unless present; returns the new length. */
 static size_t insert(size_t *list, size_t n, size_t step)
 {
     size_t i = n;

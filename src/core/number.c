@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double WHOLE = 0x1p53; /* a double holds all whole numbers up to there */
+static const double MAX_INTEGER = 0x1p53; /* a double represents all integers up to 2^53 */
 
-/* strtod takes hexadecimal numbers, inf and nan, too. */
+/* The characters are checked as strtod also accepts hexadecimal numbers, inf and nan. */
 bool ks_parse_number(const char *text, double low, double high, double *value)
 {
     double number;
@@ -28,7 +28,7 @@ bool ks_parse_integer(const char *text, uint64_t low, uint64_t high, uint64_t *v
     uint64_t whole;
 
     if (text[strspn(text, "0123456789")] != '\0') {
-        if (!ks_parse_number(text, 0, WHOLE, &number) || number != floor(number))
+        if (!ks_parse_number(text, 0, MAX_INTEGER, &number) || number != floor(number))
             return false;
         whole = (uint64_t)number;
     } else {

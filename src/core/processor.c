@@ -7,7 +7,7 @@
 
 enum { LENGTH = 128 };
 
-/* The value of a line "model name : ..." of /proc/cpuinfo. */
+/* Copies the value of a line "model name : ..." of /proc/cpuinfo; false for any other line. */
 static bool model_name(const char *line, char name[LENGTH])
 {
     const char *colon = strchr(line, ':');

@@ -15,7 +15,7 @@ static void print_help(const struct ks_program *program, poptContext context)
     poptPrintHelp(context, stdout, 0); /* starts with "Usage: NAME SYNOPSIS" */
     printf("\n%s", program->details ? program->details : "");
     printf("\nEXIT STATUS\n"
-           "  0 success; 1 a failure at run time; 2 bad options, missing or malformed files.\n");
+           "  0 success; 1 failure at run time; 2 invalid options, missing or malformed files.\n");
 }
 
 static void print_version(const struct ks_program *program)
@@ -28,14 +28,14 @@ static void print_version(const struct ks_program *program)
         printf("note: %s\n", ks_blas_warning());
 }
 
-/* open() takes the lowest number that is free. The null device is opened for reading where standard
- * output was closed, so that results printed there are still a failure to write. */
+/* open() returns the lowest free descriptor. A closed standard output becomes /dev/null opened for
+ * reading, so that printing results to it still fails. */
 static void open_standard(void)
 {
     for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++)
         if (fcntl(number, F_GETFD) < 0 &&
             open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY) != number)
-            _exit(1); /* there is no way to say why */
+            _exit(1); /* there is nowhere to print a message */
 }
 
 void ks_program_begin(char **argv)
@@ -48,14 +48,14 @@ void ks_program_begin(char **argv)
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments)
 {
-    /* popt keeps the table's address until the context is freed */
+    /* static: popt keeps the table's address until the context is freed */
     static int quiet, help, version;
     static struct poptOption table[] = {
         {NULL, '\0', POPT_ARG_INCLUDE_TABLE, NULL, 0, "Options:", NULL},
         {"quiet", 'q', POPT_ARG_NONE, &quiet, 0, "print no progress", NULL},
         {"help", 'h', POPT_ARG_NONE, &help, 0, "print this text", NULL},
-        {"version", '\0', POPT_ARG_NONE, &version, 0, "print the versions of program and libraries",
-         NULL},
+        {"version", '\0', POPT_ARG_NONE, &version, 0,
+         "print the versions of the program and its libraries", NULL},
         POPT_TABLEEND};
 
     int code;
@@ -85,7 +85,7 @@ ks_status ks_program_flush(void)
 {
     return fflush(stdout) == 0
                ? KS_OK
-               : ks_fail(KS_FULL, "standard output cannot be written: %s", strerror(errno));
+               : ks_fail(KS_FULL, "cannot write to standard output: %s", strerror(errno));
 }
 
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,

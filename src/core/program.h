@@ -1,4 +1,4 @@
-/* What the main of every program shares: options (libpopt), --help, --version. */
+/* What every program's main shares: command-line options (libpopt), --help, --version. */
 #ifndef KS_CORE_PROGRAM_H
 #define KS_CORE_PROGRAM_H
 
@@ -16,36 +16,37 @@ struct ks_library {
 
 struct ks_program {
     const char *name;                   /* "kappascope-train"                                  */
-    const char *synopsis;               /* its arguments, "[OPTION...] CHECKPOINT..."          */
+    const char *synopsis;               /* "[OPTION...] CHECKPOINT..."                         */
     const char *description;            /* one sentence                                        */
-    const char *details;                /* printed below the options in --help: text, examples */
-    const struct ks_library *libraries; /* that --version names beside BLAS; ends in {NULL} */
-    const struct poptOption *options; /* the table, POPT_TABLEEND at its end; --help, --version and
-                                       * --quiet are added                          */
+    const char *details;                /* text and examples that --help prints below the options */
+    const struct ks_library *libraries; /* printed by --version; ends in {NULL} */
+    const struct poptOption *options;   /* ends in POPT_TABLEEND; --help, ... are added */
 };
 
 struct ks_arguments {
-    poptContext context;     /* keeps the strings alive */
-    const char *const *rest; /* arguments that are no options, ends in NULL */
+    poptContext context;     /* owns the strings that options and `rest` point to */
+    const char *const *rest; /* arguments that are not options, NULL-terminated */
     size_t n_rest;
-    bool done; /* --help or --version was printed: nothing to do */
+    bool done; /* --help or --version was printed: the program should end */
     bool quiet;
 };
 
-/* The first thing that a program does, before anything else can open a file: opens the null device
- * on standard input, output and error where they are closed (a file opened later would get that
- * number, and the messages would be written into it); has a limit on file sizes (ulimit -f) met as
- * a write that fails, like a full disk, and not by a signal; sets up BLAS (ks_blas_start).
- * Standard output that was closed stays one that cannot be written. */
+/* The first call of every main, before any file is opened:
+ * - Opens /dev/null for standard input, output and error if they are closed. Otherwise a file
+ *   opened later would get that descriptor and receive the program's messages. Writing to a
+ *   standard output that was closed still fails.
+ * - Ignores SIGXFSZ, so that exceeding a file size limit (ulimit -f) is a failed write, like a full
+ *   disk.
+ * - Sets up BLAS (ks_blas_start), which may re-execute the program. */
 void ks_program_begin(char **argv);
-/* Begins, unless main has done so before; parses the command line into the variables that the table
- * points to. Fails with KS_USAGE and the culprit's name. */
+/* Calls ks_program_begin and parses the command line into the variables that the option table
+ * points to. On an invalid option fails with KS_USAGE and names it. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);
-/* Writes out what was printed; fails with KS_FULL. */
+/* Flushes standard output; KS_FULL if that fails. */
 ks_status ks_program_flush(void);
-/* Flushes standard output, prints the message of a failure as "NAME:
- * message", frees the arguments and returns the exit status. */
+/* Flushes standard output, on failure prints "NAME: message" on standard error, frees the arguments
+ * and returns the exit status. */
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status);
 

@@ -8,8 +8,8 @@
 #include "core/blas.h"
 #include "core/say.h"
 
-static const double LINE_INTERVAL = 10, BAR_INTERVAL = 0.1; /* seconds between updates */
-static const double RATE_AGE = 60;                          /* seconds */
+static const double LINE_INTERVAL = 10, BAR_INTERVAL = 0.1; /* seconds between prints */
+static const double RATE_AGE = 60; /* decay time of the rate's average, seconds */
 
 double ks_seconds(void)
 {
@@ -55,7 +55,7 @@ static void print_duration(double seconds, char text[32])
         snprintf(text, 32, "%.0f s", seconds);
 }
 
-/* In one piece, so that lines of several programs do not mix. */
+/* One fprintf, so that lines of concurrent programs do not interleave. */
 static void print(const struct ks_progress *p, const char *before, const char *bar,
                   const char *note, const char *after)
 {
@@ -80,7 +80,7 @@ static void print_bar(const struct ks_progress *p, const char *note)
     print(p, "\r", bar, note, "\033[K");
 }
 
-/* The mean of the rates between prints, weighted by e^(-age/RATE_AGE). */
+/* Updates the rate: the mean of the rates between prints, weighted by e^(-age/RATE_AGE). */
 static void count(struct ks_progress *p, size_t done, double interval)
 {
     double now = (double)(done - p->done) / interval, kept = exp(-interval / RATE_AGE);

@@ -1,27 +1,27 @@
-/* Progress on standard error, and the clock that it goes by. */
+/* Progress on standard error, and a monotonic clock. */
 #ifndef KS_CORE_PROGRESS_H
 #define KS_CORE_PROGRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A bar with rate and time left on a terminal, a line now and then elsewhere, nothing if `quiet`.
- * The rate is that of the last minute or so. The first call prints the line of ks_blas_warning, if
- * any. */
+/* Shows a progress bar with rate and time left on a terminal; otherwise prints a line every ten
+ * seconds; nothing if `quiet`. The rate is averaged over about the last minute. The first start
+ * also prints ks_blas_warning's line, if any. */
 struct ks_progress {
     const char *label;
-    size_t total, done; /* done: when it was printed last */
+    size_t total, done; /* done: as of the last print */
     bool quiet;
-    double printed, rate; /* seconds; 1/s, 0 before the first print */
+    double printed, rate; /* time of the last print in s; rate in 1/s, 0 before the first print */
 };
 void ks_progress_start(struct ks_progress *p, const char *label, size_t total, bool quiet);
-/* `done` were done before, or at another pace: the rate counts from here on. */
+/* Restarts the measurement of the rate: `done` items were done earlier or at a different pace. */
 void ks_progress_restart(struct ks_progress *p, size_t done);
-/* `done` of total are done; `note` (may be NULL) stands at the end of the line. */
+/* Reports that `done` of total items are done. `note` (may be NULL) ends the printed line. */
 void ks_progress_update(struct ks_progress *p, size_t done, const char *note);
 void ks_progress_end(struct ks_progress *p);
 
-/* The line of ks_blas_warning, if any, once a program; for progress that is not a ks_progress. */
+/* Prints ks_blas_warning's line, if any, once per process; for programs that use no ks_progress. */
 void ks_progress_warn(bool quiet);
 
 /* Seconds of a monotonic clock. */

@@ -1,6 +1,7 @@
-/* The one working precision of what is compiled twice: layers, nets, losses, the agent's update and
- * the operators. KS(dense) is ks_dense_f32 or ks_dense_f64; KS_BLAS(gemm) is cblas_sgemm or
- * cblas_dgemm. Everything else is double and sees the f64 names. */
+/* `real`, the working precision of the code that is compiled twice, for float32 (-DKS_SINGLE) and
+ * float64: layers, networks, losses, the agent's update and the operators' products. KS(dense) is
+ * ks_dense_f32 or ks_dense_f64; KS_BLAS(gemm) is cblas_sgemm or cblas_dgemm. All other code uses
+ * double and the f64 names. */
 #ifndef KS_CORE_REAL_H
 #define KS_CORE_REAL_H
 

@@ -31,8 +31,9 @@ double ks_rng_uniform(struct ks_rng *rng, double low, double high)
     return low + (high - low) * unit(draw(rng).v[0]);
 }
 
-/* Box and Muller (Ann. Math. Stat. 29, 1958); the sine's number is not used, so that one draw is
- * one number. 1 - u lies in (0, 1], where the logarithm is finite. */
+/* Box and Muller (Ann. Math. Stat. 29, 1958). The second normal number, from the sine, is
+ * discarded, so that one draw gives one number. 1 - u lies in (0, 1], where the logarithm is
+ * finite. */
 double ks_rng_normal(struct ks_rng *rng)
 {
     threefry2x64_ctr_t bits = draw(rng);
@@ -40,7 +41,7 @@ double ks_rng_normal(struct ks_rng *rng)
     return sqrt(-2 * log(1 - unit(bits.v[0]))) * cos(TWO_PI * unit(bits.v[1]));
 }
 
-/* floor(u n) with u on 53 bits: the bias is below n 2^-53. */
+/* floor(u n) for u with 53 bits: the bias of a probability is below n 2^-53. */
 size_t ks_rng_index(struct ks_rng *rng, size_t n)
 {
     size_t index;

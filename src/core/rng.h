@@ -1,9 +1,9 @@
 /* Random numbers: a counter-based generator keyed by (seed, stream).
  *
  * Threefry-2x64 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * SC 2011), from the library Random123. Draw number k of a stream depends on (seed, stream, k)
- * alone, so the whole state is these three integers, streams never influence each other, and a run
- * can be split or resumed. Every function below uses up exactly one draw a number. */
+ * SC 2011), from the library Random123. Draw number k of a stream depends only on (seed, stream,
+ * k). So the state is these three integers, streams are independent, and a run can be split or
+ * resumed. Every function below uses exactly one draw per number returned. */
 #ifndef KS_CORE_RNG_H
 #define KS_CORE_RNG_H
 
@@ -12,7 +12,7 @@
 
 struct ks_rng {
     uint64_t seed, stream;
-    uint64_t drawn; /* draws used up so far */
+    uint64_t drawn; /* number of draws so far */
 };
 
 struct ks_rng ks_rng_start(uint64_t seed, uint64_t stream);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* In units of the last digit: 2 is at least 2, though it came out as 1.9999999999999996. */
+/* Tolerance in units of the last digit: rounding 1.9999999999999996 down gives 2, not 1.9. */
 static const double ROUNDING = 1e-9;
 
 static double last_digit(double x, int digits)

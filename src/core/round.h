@@ -1,10 +1,10 @@
-/* Bounds with few digits, rounded to the side on which they stay true. */
+/* Rounding bounds to few digits in the direction in which they remain valid. */
 #ifndef KS_CORE_ROUND_H
 #define KS_CORE_ROUND_H
 
-/* The nearest number with `digits` significant decimal digits that is at most x, or at least x; x
- * itself where it is not positive and finite. Rounding of x in its last bits does not move it to
- * the next one. */
+/* The largest number with `digits` significant decimal digits that is at most x (down), or the
+ * smallest that is at least x (up); x itself if it is not positive and finite. An x that equals
+ * such a number up to rounding errors gives that number. */
 double ks_round_down(double x, int digits);
 double ks_round_up(double x, int digits);
 

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE = 8192, ESCAPED = 4 }; /* bytes of a line; of an escaped byte */
+enum { LINE = 8192, ESCAPED = 4 }; /* bytes of a line, and of an escaped byte */
 
 static bool continues(unsigned char byte)
 {
     return (byte & 0xC0) == 0x80;
 }
 
-/* The bytes of the printable character in UTF-8 that starts here; 0: there is none. */
+/* The length in bytes of the printable UTF-8 character at c; 0 if c is not printable or invalid. */
 static size_t printable(const unsigned char *c)
 {
     if (c[0] < 0x80)

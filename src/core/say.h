@@ -1,16 +1,16 @@
-/* Lines on standard error, and text of others in them. */
+/* Messages on standard error, and escaping of untrusted text in them. */
 #ifndef KS_CORE_SAY_H
 #define KS_CORE_SAY_H
 
 #include <stddef.h>
 
-/* Copies `text` into out[size] and returns out. What a terminal could take for a command, or what
- * would end the line, is written as \xNN, byte by byte: the control characters of ASCII, those that
- * UTF-8 adds (U+0080 to U+009F), and bytes that are no UTF-8. What does not fit is cut off. */
+/* Copies `text` into out[size] and returns out. Bytes that a terminal could interpret or that would
+ * end the line are written as \xNN: control characters of ASCII, the control characters U+0080 to
+ * U+009F, and invalid UTF-8. Text that does not fit is truncated. */
 char *ks_escape(const char *text, size_t size, char *out);
 
-/* Prints a line on standard error, in one piece, so that lines of several programs do not mix:
- * the format's text, escaped, and a newline behind it. */
+/* Prints one escaped line on standard error, in a single write, so that lines of concurrent
+ * programs do not interleave. The newline is added. */
 void ks_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif
