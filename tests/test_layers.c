@@ -1,6 +1,6 @@
 /* Every layer kind of the table, in every example of it, in training and evaluation mode: adjoint,
  * tangent, second order, symmetry, manners, and what the kind says of itself: uses, in_place,
- * remakes_x_bar, couples_rows, sums, affine. Compiled in both precisions; differences only in
+ * recomputes_x_bar, couples_rows, sums, affine. Compiled in both precisions; differences only in
  * double. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,12 +245,12 @@ static void check_in_place(struct subject *s)
 }
 
 /* tangent_backward gives x_bar once more. */
-static void check_remakes_x_bar(struct subject *s)
+static void check_recomputes_x_bar(struct subject *s)
 {
     struct ks_pass p = pass(s);
     real *x_bar;
 
-    if (!s->layer.kind->remakes_x_bar)
+    if (!s->layer.kind->recomputes_x_bar)
         return;
     first_order(s);
     x_bar = keep(s->in[X].n, s->in[X].bar);
@@ -387,7 +387,7 @@ static void test_example(void **state)
 #endif
         check_adjoint,       check_symmetry,        check_manners,       check_sums,
         check_wanted,        check_constant_inputs, check_uses,          check_in_place,
-        check_remakes_x_bar, check_couples_rows,    check_sums_of_x_bar, check_gauss_newton,
+        check_recomputes_x_bar, check_couples_rows,    check_sums_of_x_bar, check_gauss_newton,
         check_affine,        check_finite,
     };
     const struct example *e = *state;

@@ -11,10 +11,12 @@
  *   elu     x where x > 0, else e^x - 1        Clevert, Unterthiner & Hochreiter, ICLR 2016
  *   mish    x tanh(log(1 + e^x))               Misra, BMVC 2020
  *
- * p(x) = 1 / (1 + e^-x). To add one is to add a function and a row to `curves`, a line to the end
- * of this file, and its declaration and row as for any kind. Everything is written in e^-|x|, so
- * that nothing overflows and the tails keep their digits: test_tails. The exponentials are taken
- * once, in forward, in double. Cache: f' of all elements, then f'' of all. */
+ * p(x) = 1 / (1 + e^-x). Everything is written in terms of e^-|x|, so that nothing overflows and
+ * the tails keep their relative accuracy (test_tails). The exponentials are computed once, in
+ * forward, in double. Cache: f' of all elements, then f'' of all elements.
+ *
+ * To add an activation NAME: a function and a row in `curves`, a line ACTIVATION(NAME) at the end
+ * of this file, and a row in KS_LAYER_KINDS (layer.h). */
 #include <math.h>
 #include <string.h>
 
@@ -60,7 +62,7 @@ static struct curve curve_gelu(double x)
     double v1 = 2 * C * (1 + 3 * CUBIC * x * x), v2 = 12 * C * CUBIC * x, p, q;
 
     logistic(v, &p, &q);
-    if (p * q == 0) /* and v'^2 may be infinite */
+    if (p * q == 0) /* v'^2 may be infinite, and 0 times it NaN */
         return (struct curve){x * p, p, 0};
     return (struct curve){x * p, p + x * p * q * v1,
                           p * q * (2 * v1 + x * (v2 + (q - p) * v1 * v1))};
@@ -82,7 +84,7 @@ static struct curve curve_mish(double x)
 {
     double e = exp(-fabs(x)), p, q, t, o, t1;
 
-    if (x > 0) { /* numerators and denominators times e^-2x */
+    if (x > 0) { /* numerator and denominator multiplied by e^-2x */
         t = (1 + 2 * e) / (1 + 2 * e + 2 * e * e);
         o = 2 * e * e / (1 + 2 * e + 2 * e * e);
     } else {

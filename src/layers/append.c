@@ -26,7 +26,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* to = [from, last], from NULL: zero */
+/* to = [from, last]; from NULL counts as zero */
 static void widen(const struct ks_layer *l, size_t rows, const real *from, real last, real *to)
 {
     for (size_t i = 0; i < rows; i++) {

@@ -2,7 +2,7 @@
  *
  *   z = (x - m) r,   r = (var + eps)^(-1/2),   y = g z + b
  *
- * with the batch's mean and biased variance in training mode, the running ones in evaluation mode.
+ * with the batch's mean and biased variance in training mode, running averages in evaluation mode.
  * <u> is the mean of u over the rows.
  *
  *   backward, u = g y_bar:
@@ -17,10 +17,11 @@
  *
  * In evaluation mode m and r are constants: every <.> and s above is 0.
  *
- * g is the same for all rows, so <u z> = g <y_bar z>: the sums that the parameters need are those
- * that x needs. z is recomputed from x, which costs one operation and saves an array of the size of
- * x. All is linear in the arrays, with coefficients that a feature has for all its rows; and
- * features go by blocks of COLUMNS, so that a second pass over the rows finds them in the cache.
+ * g is the same for all rows, so <u z> = g <y_bar z>: the sums for the parameters are also those
+ * for x. z is recomputed from x, which costs one operation and saves an array of the size of x.
+ * Each output is a linear combination of the input arrays with per-feature coefficients. Features
+ * are processed in blocks of columns, so that a second pass over the rows finds the block in the
+ * cache.
  *
  * Cache, per feature: m, r, and from backward sum y_bar, sum y_bar z. Tangent cache: <x_dot>, s.
  */
@@ -32,7 +33,7 @@
 #include "layers/layer.h"
 
 struct settings {
-    real eps, momentum, rest; /* rest: 1 - momentum, formed in double before it is rounded */
+    real eps, momentum, rest; /* rest: 1 - momentum, computed in double and then rounded */
 };
 
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
@@ -57,13 +58,14 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* forward and backward find what the layer before them left in a core's L2 cache, and keep it
- * there: blocks are so narrow that three arrays of 512 rows fit. The tangents' arrays come from
- * memory, which likes long rows: only the coefficients of a block must fit into the L1 cache. */
+/* forward and backward find the previous layer's output in the core's L2 cache, and keep it there:
+ * NARROW blocks are chosen so that three arrays of 512 rows fit. The tangent passes read their
+ * arrays from memory, which is faster along long rows: only the coefficients of a block of COLUMNS
+ * features must fit into the L1 cache. */
 enum {
     NARROW = 128,
     COLUMNS = 512,
-    CHUNK = 8 /* rows of a narrow block fit, with sums, into the L1 cache */
+    CHUNK = 8 /* so many rows of a narrow block, and its sums, fit into the L1 cache */
 };
 
 /* Features [at, at + n) of a matrix of d columns. */
@@ -83,7 +85,7 @@ static real *at_block(real *matrix, const struct block *b) /* NULL stays NULL */
     return matrix ? matrix + b->at : NULL;
 }
 
-/* Of n rows: their mean and the sum of squares about it. */
+/* The mean of n rows, and the sum of squares about it. */
 static void chunk_statistics(const struct block *b, size_t n, const real *restrict x,
                              real *restrict m, real *restrict squares)
 {
@@ -102,13 +104,12 @@ static void chunk_statistics(const struct block *b, size_t n, const real *restri
         }
 }
 
-/* m and var of the batch, from chunks of rows that the L1 cache holds (Chan, Golub & LeVeque, The
- * American Statistician 37, 1983): with a rows before and n of the chunk, d the difference of
- * means,
+/* Mean and variance of the batch, accumulated over chunks of rows that fit into the L1 cache (Chan,
+ * Golub & LeVeque, The American Statistician 37, 1983). With a rows so far, n rows in the chunk and
+ * d the chunk's mean minus m:
  *
  *   m <- m + d n/(a + n),   squares <- squares + squares of the chunk + d^2 a n/(a + n)
- *
- * The sum of squares about zero, which needs one pass too, would cancel. */
+ * The sum of squares about zero would need only one pass, too, but suffers from cancellation. */
 static void batch_statistics(const struct block *b, const real *restrict x, real *restrict m,
                              real *restrict var)
 {
@@ -208,7 +209,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-/* The tangent cache's <x_dot> and s; both are 0 in evaluation mode and where x_dot is 0. */
+/* Sets the tangent cache: <x_dot> and s. Both are 0 in evaluation mode, or if x_dot is 0. */
 static void tangent_means(const struct ks_pass *p, const struct block *b)
 {
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d;
@@ -295,7 +296,8 @@ static void tangent_sums(const struct ks_pass *p, const struct block *b, real *r
  *   x_bar_dot = k_dot c + k c_dot = k_dot y_bar + k y_bar_dot - k mean sum_yz r x_dot
  *             + of_x (x - m) + constant
  *
- * where z_dot = r (x_dot - <x_dot>) - r s z. x_bar itself is made again where it is asked for. */
+ * where z_dot = r (x_dot - <x_dot>) - r s z. x_bar itself is recomputed if the pass has an array
+ * for it. */
 static void tangent_backward_block(const struct ks_pass *p, const struct block *b)
 {
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
@@ -359,7 +361,7 @@ const struct ks_layer_kind KS(batchnorm) = {
     .sums = KS_SUMS_COLUMNS,
     .caches_mean = true,
     .affine = true,
-    .remakes_x_bar = true,
+    .recomputes_x_bar = true,
     .role = KS_BATCH_NORM,
     .configure = configure,
     .forward = forward,

@@ -68,8 +68,9 @@ static struct group group(const struct ks_layer *l, size_t g)
     return (struct group){g * in, g * out, in, out};
 }
 
-/* Y = X W, or Y += X W if beta is 1; all matrices have their full layouts. Their sides fit into an
- * int: configure checks widths, ks_checkpoint_read and the settings rows. */
+/* Y = X W (beta 0) or Y += X W (beta 1), group by group; the arrays are the full matrices. Sizes
+ * fit an int: configure limits the widths; the checkpoint reader and the training settings limit
+ * the rows. */
 static void times_kernel(const struct ks_layer *l, size_t rows, const real *x, const real *w,
                          real beta, real *y)
 {
@@ -84,7 +85,7 @@ static void times_kernel(const struct ks_layer *l, size_t rows, const real *x, c
     }
 }
 
-/* X = Y W', or X += Y W'. */
+/* X = Y W' (beta 0) or X += Y W' (beta 1). */
 static void times_kernel_transposed(const struct ks_layer *l, size_t rows, const real *y,
                                     const real *w, real beta, real *x)
 {
@@ -126,7 +127,7 @@ static size_t bias_at(const struct ks_layer *l)
     return l->param[0].rows * l->out;
 }
 
-/* Every row of Y is the bias: beta = 1 then adds X W to it. */
+/* Sets every row of Y to the bias; times_kernel with beta = 1 then adds X W. */
 static void set_rows(const struct ks_layer *l, size_t rows, const real *bias, real *y)
 {
     for (size_t i = 0; i < rows; i++)

@@ -1,7 +1,7 @@
 /* l2norm: y = x / max(|x|, eps) per row, |x| the Euclidean norm of the row.
  *
- * With r = 1 / max(|x|, eps), h = 1 where |x| > eps and else 0 (there r is a constant), and <u v>
- * the sum of u v over the features of the row:
+ * With r = 1 / max(|x|, eps), h = 1 if |x| > eps, else 0 (r is then constant), and <u v> the sum of
+ * u v over the features of the row:
  *
  *   backward, t = <y_bar y>:
  *     x_bar = r (y_bar - h y t)
@@ -122,7 +122,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-/* Rows of the test's size are all above, all below, and on either side of eps. */
+/* The norms of the generic test's rows are all above eps, all below it, and on both sides of it. */
 static const char *const examples[] = {"l2norm", "l2norm eps=100", "l2norm eps=2.7", NULL};
 
 const struct ks_layer_kind KS(l2norm) = {

@@ -1,9 +1,20 @@
-/* The one interface of all layer kinds: four functions, a description, a table.
+/* The interface of all layer kinds: four functions per kind, and a table of the kinds.
  *
  * Notation (Griewank & Walther, "Evaluating Derivatives", 2008): x_bar = dL/dx, x_dot = derivative
  * of x along a direction v in parameter space, x_bar_dot = derivative of x_bar along v. A
  * Hessian-vector product is the w_bar_dot of the whole parameter vector (Pearlmutter, Neural
- * Computation 6, 1994). All matrices are row-major, one row per sample. */
+ * Computation 6, 1994). All matrices are row-major, one row per sample.
+ *
+ * To add a layer kind:
+ *
+ *    1. Write src/layers/NAME.c: its equations, `configure`, the four functions, example lines, and
+ *       a `const struct ks_layer_kind KS(NAME)`. relu.c is a short example without parameters,
+ *       scaler.c one with parameters.
+ *    2. Add a row ROW(NAME) to KS_LAYER_KINDS at the end of this file.
+ *
+ * Parser, checkpoints, training and analysis then know it, and tests/test_layers.c checks its
+ * functions against each other and against differences, for every example line. An elementwise
+ * activation is simpler still: see activation.c. A line in configs/README.md documents the kind. */
 #ifndef KS_LAYERS_LAYER_H
 #define KS_LAYERS_LAYER_H
 
@@ -16,17 +27,17 @@
 
 enum { KS_LAYER_ARRAYS = 2 };
 
-/* A parameter or a state: a matrix [rows, columns], or a vector [columns] where rows is 0. */
+/* A parameter or state array: a matrix [rows, columns], or a vector [columns] if rows is 0. */
 struct ks_array {
-    const char *name; /* as in a checkpoint; a constant string */
+    const char *name; /* its name in a checkpoint; a string constant */
     size_t rows, columns;
-    bool orthogonal; /* starts orthogonal with gain `start`, else constant `start` */
+    bool orthogonal; /* initialized orthogonal with gain `start`; else every entry is `start` */
     double start;
 };
 
-/* What backward, tangent_forward and tangent_backward read of the passes that they follow, beside
- * the cache (backward reads y_bar in any case). What nobody reads is not kept. KS_USES_SIGN stands
- * beside KS_USES_Y and says that of y only whether an entry is positive is read. */
+/* Which arrays of earlier passes backward, tangent_forward and tangent_backward read, besides the
+ * cache (backward always reads y_bar). Arrays that no layer reads are not stored. KS_USES_SIGN
+ * qualifies KS_USES_Y: of y only the sign matters, that is whether an entry is positive. */
 enum ks_uses {
     KS_USES_X = 1,
     KS_USES_Y = 2,
@@ -35,80 +46,84 @@ enum ks_uses {
     KS_USES_SIGN = 16
 };
 
-/* What is known of the sums of x_bar, whatever theta and the inputs are (null_space.h). */
+/* Structure of x_bar that holds for all parameters and inputs; exact null directions of the Hessian
+ * follow from it (operators/null_space.h). */
 enum ks_sums {
-    KS_SUMS_ANY = 0, /* nothing */
-    KS_SUMS_ROWS,    /* over the features of each row: zero */
-    KS_SUMS_COLUMNS, /* over the rows of each feature: zero; in evaluation mode KS_SUMS_LINEAR */
-    KS_SUMS_LINEAR,  /* each row of x_bar is the same linear map of that row of y_bar */
+    KS_SUMS_ANY = 0, /* none is known */
+    KS_SUMS_ROWS,    /* each row sums to zero over the features */
+    KS_SUMS_COLUMNS, /* each column sums to zero over the rows; in evaluation mode KS_SUMS_LINEAR */
+    KS_SUMS_LINEAR,  /* the rows of x_bar are one linear map of the rows of y_bar */
     KS_SUMS_COPIED   /* x_bar = skip_bar = y_bar */
 };
 
 struct ks_layer {
     const struct ks_layer_kind *kind;
-    size_t number;  /* in the order of the text, repeat unrolled; if uncounted the next one's */
-    size_t body;    /* a container's place in the list is where it closes: its body is layers
-                     * body .. its own place - 1. Else its own place */
-    size_t in, out; /* widths                                          */
-    size_t offset, parameters;   /* place in the flat parameter vector of one critic */
-    size_t state_offset, states; /* place in the flat state vector of one critic   */
+    size_t number; /* in the order of the text, repeat unrolled; an uncounted layer has the number
+                    * of the layer after it */
+    size_t body;   /* Index in ks_arch.layer of the first layer of a container's body. A container's
+                    * own index is where it closes: index - 1 is the last layer of the body. For
+                    * other layers: their own index. */
+    size_t in, out;              /* columns of x and of y */
+    size_t offset, parameters;   /* start and length in a network's parameter vector */
+    size_t state_offset, states; /* start and length in a network's state vector */
     size_t n_params, n_states;
-    struct ks_array param[KS_LAYER_ARRAYS], state[KS_LAYER_ARRAYS]; /* in canonical order */
-    /* Reals that forward keeps for the other three, and tangent_forward for tangent_backward:
-     * rows * cache_row + cache_fixed. */
+    struct ks_array param[KS_LAYER_ARRAYS], state[KS_LAYER_ARRAYS]; /* in the order of both */
+    /* Size of the cache that forward writes for the other three functions, and of cache_dot, which
+     * tangent_forward writes for tangent_backward: rows * cache_row + cache_fixed reals. */
     size_t cache_row, cache_fixed;
-    unsigned uses; /* of enum ks_uses */
-    /* Weight projection: the first sphere_rows * out parameters, read as a matrix
-     * [sphere_rows, out], have columns that are scaled to Euclidean norm 1; 0: none. */
+    unsigned uses; /* a union of enum ks_uses */
+    /* Weight projection: the first sphere_rows * out parameters form a matrix [sphere_rows, out]
+     * whose columns are scaled to Euclidean norm 1 after each update. 0: no projection. */
     size_t sphere_rows;
-    void *settings;   /* the kind's own, from ks_alloc; the description frees it */
-    const char *line; /* where its line starts in the description's text */
+    void *settings;   /* the kind's own struct, from ks_alloc; ks_arch_free frees it */
+    const char *line; /* start of its line in the description's text */
 };
 
-/* The arrays of one call. A kind reads and writes only what its function needs; `rows` samples. */
+/* The arrays of one call. Each function reads and writes only the arrays that it needs. */
 struct ks_pass {
-    size_t rows;
+    size_t rows;                 /* samples                                          */
     bool evaluation;             /* batchnorm uses its running statistics            */
     const real *x, *w;           /* forward, in: [rows, in], [parameters]            */
     real *y, *cache;             /*          out: [rows, out], [cache]               */
-    real *state;                 /*          in evaluation; updated in training unless NULL */
+    real *state;                 /* read in evaluation mode; else updated, unless NULL */
     const real *y_bar;           /* backward, in: [rows, out]                        */
-    bool gauss_newton;           /* tangent backward: y_bar is zero and may be left out */
-    real *x_bar, *w_bar;         /* set; added to. Either may be NULL: not wanted    */
-    const real *x_dot, *w_dot;   /* tangent forward, in; x_dot may be NULL: zero     */
+    bool gauss_newton;           /* tangent backward: y_bar is zero, its terms may be skipped */
+    real *x_bar, *w_bar;         /* set; added to. NULL: not computed                */
+    const real *x_dot, *w_dot;   /* tangent forward, in; x_dot NULL: zero            */
     real *y_dot, *cache_dot;     /*                  out                             */
     const real *y_bar_dot;       /* tangent backward, in                             */
-    real *x_bar_dot, *w_bar_dot; /* set, may be NULL: not wanted; added to           */
-    /* A container's second input, what enters its body (x is what leaves it), as x above. */
+    real *x_bar_dot, *w_bar_dot; /* set; added to. NULL: not computed                */
+    /* A container's second input: what enters its body (x is what leaves it). Used like x. */
     const real *skip, *skip_dot;
     real *skip_bar, *skip_bar_dot;
 };
 
-/* How weight decay and measurement treat the kind: a decay of norms acts on the parameters of
- * KS_BATCH_NORM, units of a KS_ACTIVATION are measured. */
+/* How training treats the kind: decay=norms acts on the parameters of KS_BATCH_NORM layers, and the
+ * metrics (agent/measure.h) are those of the outputs of KS_ACTIVATION layers. */
 enum ks_role { KS_NO_ROLE, KS_BATCH_NORM, KS_ACTIVATION };
 
 struct ks_layer_kind {
-    const char *name;            /* the first word of its line                           */
-    const char *const *examples; /* lines that cover each option, for tests; end in NULL */
-    /* y may be x where the kind does not use x, x_bar may be y_bar where it does not use y_bar;
-     * y_dot may be x_dot, and x_bar_dot y_bar_dot: tangent_backward reads neither x_dot nor, after
-     * it has set x_bar_dot, y_bar_dot. */
+    const char *name;            /* the first word of its line in a description          */
+    const char *const *examples; /* lines for the tests that use each option; end in NULL */
+    /* Outputs may alias inputs: y may be x if the kind does not use x, and x_bar may be y_bar if it
+     * does not use y_bar; y_dot may be x_dot, and x_bar_dot may be y_bar_dot. So tangent_backward
+     * must not read x_dot, nor y_bar_dot after setting x_bar_dot. */
     bool in_place;
-    /* tangent_backward sets x_bar too, as backward had set it, where the pass asks for it: so the
-     * adjoint of the layer below need not be kept. */
-    bool remakes_x_bar;
-    bool container;    /* its line opens a body; `in` is the width that enters and leaves it  */
-    bool uncounted;    /* takes no number, and has no parameters                              */
-    bool head;         /* may be the last layer                                               */
-    bool couples_rows; /* in training mode a row's y depends on the other rows             */
+    /* If the pass has an x_bar, tangent_backward recomputes it as backward had set it. Then the
+     * previous layer's y_bar need not be stored. */
+    bool recomputes_x_bar;
+    bool container;    /* its line opens a body, whose input and output both have `in` columns */
+    bool uncounted;    /* has no number of its own, and no parameters                         */
+    bool head;         /* may be the last layer of a network                                  */
+    bool couples_rows; /* in training mode a row of y depends on the other rows of x       */
     enum ks_sums sums;
-    bool caches_mean; /* its cache starts with what it subtracts from each feature of x, [in] */
-    /* y = scale z(x) + bias, feature by feature: its parameters are `scale`, then `bias`, or the
-     * first alone, or none, under whatever names, and z depends on x alone. */
+    bool caches_mean; /* its cache starts with the means [in] that it subtracts from x */
+    /* y = scale * z(x) + bias per feature, where z depends only on x. The parameters are the scale
+     * and then the bias, or only the scale, or none; their names do not matter. */
     bool affine;
     enum ks_role role;
-    /* Reads the line; sets out, arrays, sphere_rows, cache and uses of a layer of width l->in. */
+    /* Parses the line of a layer whose l->in is set; sets out, the arrays, cache sizes, uses,
+     * sphere_rows and settings. */
     ks_status (*configure)(struct ks_layer *l, struct ks_line *line);
     void (*forward)(const struct ks_layer *l, const struct ks_pass *p);
     void (*backward)(const struct ks_layer *l, const struct ks_pass *p);
@@ -116,11 +131,28 @@ struct ks_layer_kind {
     void (*tangent_backward)(const struct ks_layer *l, const struct ks_pass *p);
 };
 
-/* The table of all kinds, ends in NULL. To add a kind is to add one file and one row. */
-extern const struct ks_layer_kind *const KS(layer_kinds)[];
+/* All layer kinds, one row each: the name of a KS(NAME) that a file of this folder defines. */
+#define KS_LAYER_KINDS(ROW)                                                                        \
+    ROW(dense)                                                                                     \
+    ROW(batchnorm)                                                                                 \
+    ROW(layernorm)                                                                                 \
+    ROW(rmsnorm)                                                                                   \
+    ROW(l2norm)                                                                                    \
+    ROW(relu)                                                                                      \
+    ROW(tanh)                                                                                      \
+    ROW(silu)                                                                                      \
+    ROW(gelu)                                                                                      \
+    ROW(elu)                                                                                       \
+    ROW(mish)                                                                                      \
+    ROW(scaler)                                                                                    \
+    ROW(append)                                                                                    \
+    ROW(residual)                                                                                  \
+    ROW(lerp)
 
-extern const struct ks_layer_kind KS(dense), KS(batchnorm), KS(layernorm), KS(rmsnorm), KS(l2norm),
-    KS(relu), KS(tanh), KS(silu), KS(gelu), KS(elu), KS(mish), KS(scaler), KS(append), KS(residual),
-    KS(lerp);
+#define KS_DECLARE_KIND(name) extern const struct ks_layer_kind KS(name);
+KS_LAYER_KINDS(KS_DECLARE_KIND)
+
+/* The same as a table, which ends in NULL. */
+extern const struct ks_layer_kind *const KS(layer_kinds)[];
 
 #endif

@@ -2,7 +2,8 @@
  *
  *   z = (x - m) r,   r = (var + eps)^(-1/2),   y = g z + b        (g = 1, b = 0 with affine=no)
  *
- * m the row's mean, var its biased variance. <u> is the mean of u over the features of the row.
+ * where m is the row's mean and var its biased variance. <u> is the mean of u over the features of
+ * the row.
  *
  *   backward, u = g y_bar:
  *     g_bar += sum_rows y_bar z      b_bar += sum_rows y_bar
@@ -23,8 +24,8 @@
 #include "core/memory.h"
 #include "layers/layer.h"
 
-enum { M, R, MEAN_U, MEAN_UZ, ROW }; /* places in the cache of a row         */
-enum { MEAN_X_DOT, MEAN_ZX_DOT };    /* in its tangent cache                  */
+enum { M, R, MEAN_U, MEAN_UZ, ROW }; /* entries of a row's cache             */
+enum { MEAN_X_DOT, MEAN_ZX_DOT };    /* entries of a row's tangent cache      */
 
 struct settings {
     real eps;
@@ -55,8 +56,9 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* g, b or a tangent of them at feature j; a constant where there are no parameters. The functions
- * of row i are compiled for both cases: `affine` is a constant in each. */
+/* g, b or their tangent at feature j, or `constant` if the layer has no parameters. The
+ * functions for one row are inlined once for each value of `affine`, which is a compile-time
+ * constant there. */
 static inline real parameter(const real *w, bool affine, size_t j, real constant)
 {
     return affine ? w[j] : constant;
@@ -96,7 +98,8 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
             forward_row(l, p, i, false);
 }
 
-/* x_bar and w_bar may be NULL; as arguments their `restrict` tells GCC more. */
+/* x_bar and w_bar may be NULL. They are arguments since GCC vectorizes better with `restrict`
+ * there. */
 static inline void backward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
                                 bool affine, real *restrict x_bar, real *restrict w_bar)
 {
@@ -180,10 +183,11 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
             tangent_forward_row(l, p, i, false);
 }
 
-/* What the tangent of a row's backward pass reads. x_dot: any row where `moving` is 0. */
+/* The inputs of tangent_backward_row. If `moving` is 0, x_dot counts as zero (and points to any
+ * row). */
 struct row {
     const real *x, *x_dot, *y_bar, *y_bar_dot, *w, *w_dot, *cache, *cache_dot;
-    real moving; /* 0: x_dot is zero */
+    real moving; /* 1, or 0 if x_dot is zero */
 };
 
 /* x_bar, x_bar_dot and w_bar_dot may be NULL. */
@@ -197,7 +201,7 @@ static inline void tangent_backward_row(size_t d, const struct row *in, bool aff
     real m = in->cache[M], r = in->cache[R], mean_u = in->cache[MEAN_U];
     real mean_uz = in->cache[MEAN_UZ], mean_x = in->cache_dot[MEAN_X_DOT];
     real zx = in->cache_dot[MEAN_ZX_DOT], moving = in->moving;
-    real mean_u_dot = 0, mean_uz_dot = 0, ux = 0; /* uz_dot: (u z)_dot */
+    real mean_u_dot = 0, mean_uz_dot = 0, ux = 0; /* uz_dot is the tangent of u z */
 
     for (size_t j = 0; j < d && affine && w_bar_dot; j++) {
         real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
@@ -264,7 +268,7 @@ const struct ks_layer_kind KS(layernorm) = {
     .examples = examples,
     .sums = KS_SUMS_ROWS,
     .affine = true,
-    .remakes_x_bar = true,
+    .recomputes_x_bar = true,
     .configure = configure,
     .forward = forward,
     .backward = backward,

@@ -1,10 +1,10 @@
 /* lerp (Lee et al., "Hyperspherical normalization for scalable deep reinforcement learning", ICML
- * 2025, arXiv 2502.15280): a container, from what enters its body, k (the skip), a step towards
- * what leaves it, x, and back to the unit sphere, per row:
+ * 2025, arXiv 2502.15280): a container. Interpolates per feature between the body's input k (the
+ * skip) and its output x, then normalizes each row to the unit sphere:
  *
  *   u = k + a (x - k),   a = c alpha,   c = init / scale,   y = r u,   r = 1 / max(|u|, eps)
  *
- * With h = 1 where |u| > eps and else 0, and <p q> the sum of p q over the features of the row:
+ * With h = 1 if |u| > eps, else 0, and <p q> the sum of p q over the features of the row:
  *
  *   backward, t = <y_bar y>:
  *     u_bar = r (y_bar - h y t)
@@ -49,7 +49,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* One row of all that a call reads; what is NULL in the pass is NULL here. */
+/* One row of every array that a call reads; NULL if the pass has NULL. */
 struct row {
     real c, r, h;
     const real *alpha, *alpha_dot;

@@ -22,7 +22,8 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     s = l->settings;
     s->shift = (real)shift;
     l->out = l->in;
-    /* y tells the side, and the next layer wants it anyway; but x + shift may round to shift. */
+    /* Without a shift the sign of y shows whether x > 0, and y is stored for the next layer anyway.
+     * With a shift, x + shift may round to shift. */
     l->uses = shift == 0 ? KS_USES_Y | KS_USES_SIGN : KS_USES_X;
     return KS_OK;
 }
@@ -35,7 +36,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
         p->y[i] = (p->x[i] > 0 ? p->x[i] : 0) + s->shift;
 }
 
-/* out = h in; out may be in */
+/* out = h in; out may alias in */
 static void mask(const struct ks_layer *l, const struct ks_pass *p, const real *in, real *out)
 {
     const real *side = l->uses & KS_USES_Y ? p->y : p->x;

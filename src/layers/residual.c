@@ -1,5 +1,5 @@
-/* residual (He et al., CVPR 2016): a container, y = skip + x, where skip enters its body and x
- * leaves it.
+/* residual (He et al., CVPR 2016): a container, y = skip + x, where skip is the body's input and x
+ * its output.
  *
  *   backward            x_bar     = skip_bar     = y_bar
  *   tangent forward     y_dot     = skip_dot + x_dot
@@ -14,15 +14,15 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* sum = a + b, each of which may be NULL: zero; sum may be a */
+/* sum = a + b; a or b NULL counts as zero; sum may alias a */
 static void add(size_t n, const real *a, const real *b, real *sum)
 {
     for (size_t i = 0; i < n; i++)
         sum[i] = (a ? a[i] : 0) + (b ? b[i] : 0);
 }
 
-/* Both, where wanted, are `bar`, which may be the first. */
-static void share(size_t n, const real *bar, real *first, real *second)
+/* Copies `bar` to `first` and `second`; either may be NULL, and `first` may alias `bar`. */
+static void copy_twice(size_t n, const real *bar, real *first, real *second)
 {
     for (size_t i = 0; i < n && second; i++)
         second[i] = bar[i];
@@ -37,7 +37,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    share(p->rows * l->in, p->y_bar, p->x_bar, p->skip_bar);
+    copy_twice(p->rows * l->in, p->y_bar, p->x_bar, p->skip_bar);
 }
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
@@ -47,7 +47,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    share(p->rows * l->in, p->y_bar_dot, p->x_bar_dot, p->skip_bar_dot);
+    copy_twice(p->rows * l->in, p->y_bar_dot, p->x_bar_dot, p->skip_bar_dot);
 }
 
 static const char *const examples[] = {"residual {", NULL};

@@ -1,6 +1,6 @@
 /* scaler (Lee et al., "Hyperspherical normalization for scalable deep reinforcement learning", ICML
- * 2025, arXiv 2502.15280): a factor for each feature that starts at `init`, learned as a parameter
- * s that starts at `scale`, which sets how fast it moves.
+ * 2025, arXiv 2502.15280): a learned factor c s per feature. The factor starts at `init`; the
+ * parameter s starts at `scale`, which sets how fast the factor can change.
  *
  *   y = c s x,   c = init / scale
  *
