@@ -10,18 +10,18 @@
 enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16, MAX_BYTES = 1 << 20 };
 
 struct parser {
-    const char *source, *next; /* the text not yet read  */
-    const char *current;       /* where the line last read starts */
-    size_t number;             /* of the line last read  */
+    const char *source, *next; /* the unread text        */
+    const char *current;       /* start of the current line */
+    size_t number;             /* of the current line    */
     size_t depth;              /* of open containers     */
-    size_t layers;             /* numbers given so far   */
-    size_t last_depth;         /* where the last layer stood */
-    size_t room;               /* for layers             */
+    size_t layers;             /* numbers assigned so far */
+    size_t last_depth;         /* of the last layer */
+    size_t room;               /* capacity of arch->layer */
     struct ks_arch *arch;
     struct ks_line line;
 };
 
-/* The next line that is not blank, in p->line; n_words = 0 at the end of the text. */
+/* Reads the next line that is not blank into p->line; n_words = 0 at the end of the text. */
 static ks_status read_line(struct parser *p)
 {
     while (*p->next) {
@@ -75,8 +75,8 @@ size_t KS(array_size)(const struct ks_array *a)
     return (a->rows > 0 ? a->rows : 1) * a->columns;
 }
 
-/* Gives the layer its places in the flat vectors of parameters and of states. */
-static void place(struct ks_arch *arch, struct ks_layer *l)
+/* Appends the layer's arrays to the layout of the parameter and state vectors. */
+static void assign_offsets(struct ks_arch *arch, struct ks_layer *l)
 {
     l->offset = arch->parameters;
     l->state_offset = arch->states;
@@ -88,7 +88,7 @@ static void place(struct ks_arch *arch, struct ks_layer *l)
     arch->states += l->states;
 }
 
-/* The layer of the line: everything but its place, which a container has only where it closes. */
+/* Parses a layer's line. Its offsets are assigned in add_layer: for a container, after its body. */
 static ks_status read_layer(struct parser *p, struct ks_layer *l)
 {
     l->kind = find_layer_kind(p->line.word[0]);
@@ -103,7 +103,7 @@ static ks_status read_layer(struct parser *p, struct ks_layer *l)
     return ks_line_end(&p->line);
 }
 
-/* Takes over l's settings where it succeeds. */
+/* Appends the layer. On success the description owns l->settings. */
 static ks_status add_layer(struct parser *p, struct ks_layer *l)
 {
     struct ks_arch *arch = p->arch;
@@ -113,7 +113,7 @@ static ks_status add_layer(struct parser *p, struct ks_layer *l)
     KS_TRY(ks_grow(arch->n_layers, sizeof *arch->layer, &p->room, &arch->layer));
     l->number = p->layers;
     p->layers += !l->kind->uncounted;
-    place(arch, l);
+    assign_offsets(arch, l);
     arch->layer[arch->n_layers++] = *l;
     arch->out = l->out;
     arch->joint = arch->joint || l->kind->couples_rows;
@@ -121,7 +121,7 @@ static ks_status add_layer(struct parser *p, struct ks_layer *l)
     return KS_OK;
 }
 
-/* The line, which starts a container, opens one. */
+/* Checks that a container's line ends in '{' and is not nested too deeply. */
 static ks_status check_opening(const struct parser *p)
 {
     if (!p->line.opens)
@@ -133,7 +133,7 @@ static ks_status check_opening(const struct parser *p)
 
 static ks_status parse_block(struct parser *p);
 
-/* The lines after number `opened`, which `name` opened, up to their '}'. */
+/* Parses a body up to its '}'. Line number `opened` opened it, with the keyword `name`. */
 static ks_status parse_body(struct parser *p, const char *name, size_t opened)
 {
     size_t layers = p->arch->n_layers;
@@ -154,8 +154,8 @@ static ks_status parse_container(struct parser *p, const struct ks_layer *l)
     KS_TRY(parse_body(p, l->kind->name, opened));
     if (p->arch->out != l->in)
         return ks_line_fail(&p->line,
-                            "the '%s' opened in line %zu: expected %zu columns where it closes, as "
-                            "where it opens, found %zu",
+                            "the body of the '%s' opened in line %zu: expected %zu output columns, "
+                            "as many as inputs, found %zu",
                             l->kind->name, opened, l->in, p->arch->out);
     return KS_OK;
 }
@@ -175,7 +175,7 @@ done:
     return status;
 }
 
-/* repeat K { ... }: the body's text is read K times, which gives every copy its own parameters. */
+/* repeat K { ... }: parses the body's text K times, so every copy has its own parameters. */
 static ks_status parse_repeat(struct parser *p)
 {
     size_t repeats = 0, opened = p->number;
@@ -235,7 +235,7 @@ static ks_status parse_policy(struct parser *p)
     return ks_line_end(&p->line);
 }
 
-/* The line that ends a description: what the outputs are for. */
+/* Parses the last line of a description, `loss` or `policy`. */
 static ks_status parse_end(struct parser *p)
 {
     struct ks_arch *arch = p->arch;
@@ -244,19 +244,20 @@ static ks_status parse_end(struct parser *p)
     if (p->line.opens)
         return ks_line_fail(&p->line, "'%s' is not a container", word);
     if (p->depth > 0)
-        return ks_line_fail(&p->line, "'%s' stands inside a container", word);
+        return ks_line_fail(&p->line, "'%s' is not allowed inside a container", word);
     if (arch->n_layers == 0 || p->last_depth > 0 || !arch->layer[arch->n_layers - 1].kind->head)
         return ks_line_fail(&p->line, "the last layer must be a dense outside any container");
     arch->end = p->current;
     KS_TRY(strcmp(word, "loss") == 0 ? parse_loss(p) : parse_policy(p));
     KS_TRY(read_line(p));
     if (p->line.n_words > 0)
-        return ks_line_fail(&p->line, "'%s' after the last line of the description",
+        return ks_line_fail(&p->line,
+                            "'%s' follows the last line of the description (loss or policy)",
                             p->line.word[0]);
     return KS_OK;
 }
 
-/* Lines up to the '}' that closes this block, or to the loss or policy that ends the text. */
+/* Parses up to the '}' that closes this block, or to the loss or policy that ends the text. */
 static ks_status parse_block(struct parser *p)
 {
     bool inside = p->depth > 0;
@@ -266,13 +267,14 @@ static ks_status parse_block(struct parser *p)
 
         KS_TRY(read_line(p));
         if (p->line.n_words == 0)
-            return ks_line_fail(&p->line, inside ? "a '{' is never closed"
-                                                 : "the line 'loss ...' is missing");
+            return ks_line_fail(&p->line, inside
+                                              ? "a '{' is never closed"
+                                              : "the line 'loss ...' or 'policy ...' is missing");
         word = p->line.word[0];
         if (strcmp(word, "}") == 0) {
             if (!inside || p->line.n_words > 1 || p->line.opens)
                 return ks_line_fail(&p->line,
-                                    inside ? "'}' must stand alone" : "'}' closes nothing");
+                                    inside ? "'}' must be alone on its line" : "'}' without a '{'");
             return KS_OK;
         }
         if (strcmp(word, "loss") == 0 || strcmp(word, "policy") == 0)

@@ -1,14 +1,15 @@
-/* What of a primal and an adjoint block the tangent passes read, in their precision; and columns
- * less their means, so that this precision is spent on the deviations. */
+/* net_keep: copies what the tangent passes read, rounded to their precision. Where a constant per
+ * column may be subtracted first, it is, so that the precision is spent on the deviations. */
 #include "net/net.h"
 
 #include <math.h>
 
 enum { COLUMNS = 256 };
 
-/* Features [at, at + n) of a matrix [rows, d], which are kept as (y - base) + rest. Two numbers in
- * place of one: the difference from an entry of a column is exactly zero in a constant one. */
-struct lowering {
+/* A shift of features [at, at + n) of a matrix y [rows, d]: (y - base) + rest, where base is an
+ * entry of the column and base - rest the number subtracted. Written with two numbers so that a
+ * constant column becomes exactly zero. */
+struct shift {
     size_t rows, d, at, n;
     double base[COLUMNS], rest[COLUMNS];
 };
@@ -18,13 +19,13 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static double lower(const struct lowering *a, size_t j, double y)
+static double shifted(const struct shift *a, size_t j, double y)
 {
     return y - a->base[j] + a->rest[j];
 }
 
-/* By the mean. */
-static void find_mean(struct lowering *a, const double *y)
+/* The shift that subtracts the mean. */
+static void find_mean(struct shift *a, const double *y)
 {
     y += a->at;
     for (size_t j = 0; j < a->n; j++) {
@@ -38,10 +39,10 @@ static void find_mean(struct lowering *a, const double *y)
         a->rest[j] /= (double)a->rows;
 }
 
-/* By a number that leaves what is positive positive: a little less than the smallest entry, if all
- * are positive. Where an entry is zero, the mean is at most sqrt(rows) standard deviations, and
- * nothing is subtracted. */
-static void find_positive(struct lowering *a, const double *y)
+/* The shift that keeps the signs (for KS_USES_SIGN): subtracts a little less than the smallest
+ * entry if all entries are positive. Otherwise subtracts nothing, and need not: for nonnegative
+ * entries of which one is zero, the mean is at most sqrt(rows) standard deviations. */
+static void find_positive(struct shift *a, const double *y)
 {
     static const double MARGIN = 0.125, TINY = 1e-30;
 
@@ -66,13 +67,14 @@ static void keep(size_t n, const double *from, size_t at, real *kept)
         kept[at + i] = (real)from[i];
 }
 
-/* The output of layer i, lowered, and the means that the next layer has of it. */
-static void keep_lowered(const struct ks_net *net, size_t i, const double *primal, real *kept)
+/* Keeps the output of layer i, shifted, and its means in the next layer's cache, shifted equally.
+ */
+static void keep_shifted(const struct ks_net *net, size_t i, const double *primal, real *kept)
 {
     const struct ks_layer *l = &net->arch->layer[i];
     const struct ks_layout *at = &net->at[i];
     const double *y = primal + at->y, *mean = primal + at[1].cache;
-    struct lowering a = {.rows = at->rows, .d = l->out};
+    struct shift a = {.rows = at->rows, .d = l->out};
 
     for (a.at = 0; a.at < l->out; a.at += COLUMNS) {
         a.n = least(l->out - a.at, COLUMNS);
@@ -82,9 +84,9 @@ static void keep_lowered(const struct ks_net *net, size_t i, const double *prima
             find_mean(&a, y);
         for (size_t k = 0; k < a.rows; k++)
             for (size_t j = 0; j < a.n; j++)
-                kept[at->kept_y + k * a.d + a.at + j] = (real)lower(&a, j, y[k * a.d + a.at + j]);
+                kept[at->kept_y + k * a.d + a.at + j] = (real)shifted(&a, j, y[k * a.d + a.at + j]);
         for (size_t j = 0; j < a.n && l[1].kind->caches_mean; j++)
-            kept[at[1].kept_cache + a.at + j] = (real)lower(&a, j, mean[a.at + j]);
+            kept[at[1].kept_cache + a.at + j] = (real)shifted(&a, j, mean[a.at + j]);
     }
 }
 
@@ -99,19 +101,19 @@ void KS(net_keep)(const struct ks_net *net, const double *primal, const double *
         keep(at->rows * l->out, adjoint + at->y_bar, at->kept_y_bar, kept);
     }
     for (size_t i = 0; i < net->arch->n_layers; i++)
-        if (net->at[i].lowered)
-            keep_lowered(net, i, primal, kept);
+        if (net->at[i].shifted)
+            keep_shifted(net, i, primal, kept);
 }
 
 void KS(net_centre)(size_t rows, size_t columns, double *x)
 {
-    struct lowering a = {.rows = rows, .d = columns};
+    struct shift a = {.rows = rows, .d = columns};
 
     for (a.at = 0; a.at < columns; a.at += COLUMNS) {
         a.n = least(columns - a.at, COLUMNS);
         find_mean(&a, x);
         for (size_t k = 0; k < rows; k++)
             for (size_t j = 0; j < a.n; j++)
-                x[k * columns + a.at + j] = lower(&a, j, x[k * columns + a.at + j]);
+                x[k * columns + a.at + j] = shifted(&a, j, x[k * columns + a.at + j]);
     }
 }

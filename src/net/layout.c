@@ -1,8 +1,8 @@
-/* Where the arrays of a network's layers lie in their blocks: which of them may share a place, and
- * which the tangent passes read, so that they are kept. */
+/* The layout of a network's blocks: which arrays may share memory, and which must be kept because
+ * the tangent passes read them. */
 #include "net/layout.h"
 
-/* Arrays inside a block start at multiples of 16 reals: one cache line in float. */
+/* Arrays inside a block start at multiples of 16 reals, a cache line in float32. */
 static size_t padded(size_t n)
 {
     return (n + 15) / 16 * 16;
@@ -16,12 +16,13 @@ size_t KS(layout_container)(const struct ks_arch *arch, size_t i, size_t c)
     return arch->n_layers;
 }
 
+/* A container's body starts at layer i. */
 static bool opens(const struct ks_arch *arch, size_t i)
 {
     return KS(layout_container)(arch, i, 0) < arch->n_layers;
 }
 
-/* Containers around the place where layer i stands. */
+/* The number of containers around layer i. */
 static size_t depth(const struct ks_arch *arch, size_t i)
 {
     size_t containers = 0;
@@ -31,9 +32,8 @@ static size_t depth(const struct ks_arch *arch, size_t i)
     return containers;
 }
 
-/* The tangent passes read the output of layer i in other layers than i, or it is that of the net.
- */
-static bool is_read(const struct ks_arch *arch, size_t i)
+/* The tangent passes of a layer other than i read its output, or it is the network's output. */
+static bool output_is_read(const struct ks_arch *arch, size_t i)
 {
     bool read = i + 1 == arch->n_layers || (arch->layer[i + 1].uses & KS_USES_X) != 0;
 
@@ -43,8 +43,8 @@ static bool is_read(const struct ks_arch *arch, size_t i)
     return read;
 }
 
-/* Finds what is invariant, from the outputs back to the input: see what null_space.c says of the
- * columns of adjoints. */
+/* Sets ks_layout.invariant of all layers, from the last to the first. The rules are those for the
+ * column sums of adjoints in analysis/operators/null_space.c. */
 static void find_invariant(struct ks_net *net)
 {
     const struct ks_arch *arch = net->arch;
@@ -66,27 +66,28 @@ static void find_invariant(struct ks_net *net)
     net->input_invariant = invariant;
 }
 
-/* The layer above gives layer i its adjoint once more, in its tangent's backward pass. */
-static bool is_remade(const struct ks_arch *arch, size_t i)
+/* The tangent backward of the next layer recomputes the adjoint y_bar of layer i. */
+static bool is_recomputed(const struct ks_arch *arch, size_t i)
 {
-    return i + 1 < arch->n_layers && arch->layer[i + 1].kind->remakes_x_bar && !opens(arch, i + 1);
+    return i + 1 < arch->n_layers && arch->layer[i + 1].kind->recomputes_x_bar &&
+           !opens(arch, i + 1);
 }
 
-/* The tangent passes read the adjoint of layer i's output from the kept block. */
+/* The tangent passes read y_bar of layer i from the kept block. */
 static bool keeps_y_bar(const struct ks_arch *arch, size_t i)
 {
-    return (arch->layer[i].uses & KS_USES_Y_BAR) != 0 && !is_remade(arch, i);
+    return (arch->layer[i].uses & KS_USES_Y_BAR) != 0 && !is_recomputed(arch, i);
 }
 
-/* Layer i may write its outputs' tangent over its input's, and adjoints likewise. */
+/* Layer i may overwrite x_dot with y_dot, and y_bar with x_bar. A body's input is preserved. */
 static bool in_place(const struct ks_arch *arch, size_t i)
 {
     return arch->layer[i].kind->in_place && i > 0 && !opens(arch, i);
 }
 
-/* Layer i may write its outputs over its inputs, too: nobody reads those any more, neither the
- * passes that follow nor who measures activations. */
-static bool covers_x(const struct ks_arch *arch, size_t i)
+/* Layer i may also overwrite x with y: its input is dead, as neither the later passes nor the
+ * metrics of activations read it. */
+static bool overwrites_x(const struct ks_arch *arch, size_t i)
 {
     const struct ks_layer *l = &arch->layer[i];
 
@@ -94,8 +95,8 @@ static bool covers_x(const struct ks_arch *arch, size_t i)
            l[-1].kind->role != KS_ACTIVATION;
 }
 
-/* A place for n reals at the end of a block, which grows. */
-static size_t take(size_t *block, size_t n)
+/* Reserves n reals at the end of a block and returns their offset. */
+static size_t reserve(size_t *block, size_t n)
 {
     size_t at = *block;
 
@@ -103,7 +104,7 @@ static size_t take(size_t *block, size_t n)
     return at;
 }
 
-/* Reals of one array in a scratch block: an activation of the widest layer. */
+/* The size of one array in a scratch block: the widest activation. */
 static size_t scratch_array(const struct ks_net *net)
 {
     size_t widest = 0;
@@ -117,7 +118,7 @@ static size_t scratch_array(const struct ks_net *net)
     return padded(net->rows * widest);
 }
 
-static void place_layer(struct ks_net *net, size_t i)
+static void lay_out_layer(struct ks_net *net, size_t i)
 {
     const struct ks_arch *arch = net->arch;
     const struct ks_layer *l = &arch->layer[i];
@@ -125,29 +126,29 @@ static void place_layer(struct ks_net *net, size_t i)
     size_t rows = i + 1 == arch->n_layers ? net->out_rows : net->rows;
     size_t cache = rows * l->cache_row + l->cache_fixed;
     bool over = in_place(arch, i), over_y_bar = over && !(l->uses & KS_USES_Y_BAR);
-    bool own = (l->uses & KS_USES_Y) != 0, read = is_read(arch, i);
+    bool own = (l->uses & KS_USES_Y) != 0, read = output_is_read(arch, i);
 
     at->rows = rows;
-    at->remade = is_remade(arch, i);
-    at->y = covers_x(arch, i) ? at[-1].y : take(&net->primal, rows * l->out);
-    at->cache = take(&net->primal, cache);
-    at->y_bar = over_y_bar ? at[-1].y_bar : take(&net->adjoint, net->rows * l->out);
-    at->lowered = at->invariant && read;
-    at->kept_y = own || read ? take(&net->kept, rows * l->out) : KS_NOWHERE;
+    at->recomputed = is_recomputed(arch, i);
+    at->y = overwrites_x(arch, i) ? at[-1].y : reserve(&net->primal, rows * l->out);
+    at->cache = reserve(&net->primal, cache);
+    at->y_bar = over_y_bar ? at[-1].y_bar : reserve(&net->adjoint, net->rows * l->out);
+    at->shifted = at->invariant && read;
+    at->kept_y = own || read ? reserve(&net->kept, rows * l->out) : KS_NOWHERE;
     at->kept_own = at->kept_y;
-    if (own && at->lowered && !(l->uses & KS_USES_SIGN))
-        at->kept_own = take(&net->kept, rows * l->out);
-    at->kept_cache = take(&net->kept, cache);
-    at->kept_y_bar = keeps_y_bar(arch, i) ? take(&net->kept, rows * l->out) : KS_NOWHERE;
-    at->y_dot = over ? at[-1].y_dot : take(&net->tangent, rows * l->out);
-    at->cache_dot = take(&net->tangent, cache);
+    if (own && at->shifted && !(l->uses & KS_USES_SIGN))
+        at->kept_own = reserve(&net->kept, rows * l->out);
+    at->kept_cache = reserve(&net->kept, cache);
+    at->kept_y_bar = keeps_y_bar(arch, i) ? reserve(&net->kept, rows * l->out) : KS_NOWHERE;
+    at->y_dot = over ? at[-1].y_dot : reserve(&net->tangent, rows * l->out);
+    at->cache_dot = reserve(&net->tangent, cache);
     at->skip_bar = at->skip_bar_dot = KS_NOWHERE;
     if (l->kind->container)
-        at->skip_bar = take(&net->adjoint, net->rows * l->in);
+        at->skip_bar = reserve(&net->adjoint, net->rows * l->in);
 }
 
-/* A scratch block: y_bar_dot and x_bar_dot in turn, y_bar and x_bar in turn, then the skip_bar_dot
- * of open containers. */
+/* A scratch block starts with FIXED arrays: two that alternate as y_bar_dot and x_bar_dot, two that
+ * alternate as y_bar and x_bar. Then follows a skip_bar_dot per level of nested containers. */
 enum { FIXED = 4 };
 
 void KS(layout_fill)(struct ks_net *net)
@@ -157,7 +158,7 @@ void KS(layout_fill)(struct ks_net *net)
 
     find_invariant(net);
     for (size_t i = 0; i < arch->n_layers; i++)
-        place_layer(net, i);
+        lay_out_layer(net, i);
     for (size_t i = 0; i < arch->n_layers; i++)
         if (arch->layer[i].kind->container) {
             size_t level = depth(arch, i);

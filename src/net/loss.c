@@ -1,4 +1,4 @@
-/* The losses of a critic: one table row and three functions each. */
+/* The losses of a critic: three functions and a row of the table each. */
 #include "net/loss.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static void mse_curvature(const struct ks_loss *l, size_t rows, const real *f, c
         c[i] = (real)l->weight;
 }
 
-/* ce: l = - sum_k t_k log p_k,   p = softmax(f).   Targets are taken literally, S = sum_k t_k:
+/* ce: l = - sum_k t_k log p_k,   p = softmax(f).   Targets need not be normalized, S = sum_k t_k:
  *
  *   dl/df = S p - t,   d2l/df2 = S (diag p - p p') = diag(c) - c c' / S,   c = S p
  */
@@ -44,7 +44,7 @@ static void mse_curvature(const struct ks_loss *l, size_t rows, const real *f, c
 static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
 {
     if (!ks_line_has(line, "min") || !ks_line_has(line, "max"))
-        return ks_line_fail(line, "ce: needs min=V and max=V");
+        return ks_line_fail(line, "ce: expected the options min=V and max=V");
     KS_TRY(ks_line_number(line, "min", -1e12, 1e12, &l->min));
     KS_TRY(ks_line_number(line, "max", -1e12, 1e12, &l->max));
     if (!(l->min < l->max))
@@ -59,7 +59,7 @@ static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
 static real log_sum_exp(size_t n, const real *f)
 {
     size_t top = 0;
-    double rest = 0; /* sum of exp(f_k - max) over all k but that of the maximum */
+    double rest = 0; /* sum of exp(f_k - max) over all k except the maximum's */
 
     for (size_t k = 1; k < n; k++)
         top = f[k] > f[top] ? k : top;
@@ -117,7 +117,7 @@ static void ce_curvature(const struct ks_loss *l, size_t rows, const real *f, co
 
 /* With e = f - t and d = delta (Huber, Ann. Math. Statist. 35, 1964):
  *
- *   huber_d(e) = e^2 / 2 where |e| <= d, else d (|e| - d / 2);   derivative max(-d, min(e, d)),
+ *   huber_d(e) = e^2 / 2 if |e| <= d, else d (|e| - d / 2);   derivative max(-d, min(e, d)),
  *   second derivative [|e| <= d]
  */
 static double huber_value(real e, real d)
@@ -174,7 +174,8 @@ static void huber_curvature(const struct ks_loss *l, size_t rows, const real *f,
  *
  *   l = 1/K sum_ij c_ij huber_kappa(f_i - t_j),   c_ij = |q_i - [t_j < f_i]|
  *
- * c_ij jumps where the Huber loss and its derivative are 0, so it counts as a constant in both. */
+ * c_ij jumps only where the Huber loss and its derivative are 0, so both derivatives treat it as a
+ * constant. */
 
 static ks_status quantile_configure(struct ks_loss *l, struct ks_line *line)
 {
@@ -228,9 +229,10 @@ static void quantile_curvature(const struct ks_loss *l, size_t rows, const real 
     }
 }
 
-/* Of a distribution, f_bar_dot_k = c_k (v_k - <v>), <v> being the mean of v with the weights c. A
- * shift of v changes nothing. With the entry of the largest weight as the origin nothing cancels
- * where that weight is nearly all: <v> would be that entry, and what is left of it rounding. */
+/* For a distribution, with v = f_dot: f_bar_dot_k = c_k (v_k - <v>), where <v> is the mean of v
+ * with the weights c. A shift of v does not change this, so the entry of v with the largest weight
+ * is subtracted first: if this weight is nearly 1, <v> is nearly that entry, and v_k - <v> would
+ * cancel. */
 void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real scale,
                        const real *f_dot, real *f_bar_dot)
 {

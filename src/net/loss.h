@@ -1,4 +1,6 @@
-/* The losses: a table of kinds, each with value, gradient and Hessian in the outputs. */
+/* Losses: a table of kinds, each with the value, gradient and Hessian in the network's outputs.
+ *
+ * To add a loss: its three functions and a row of the table in loss.c. The tests read the table. */
 #ifndef KS_NET_LOSS_H
 #define KS_NET_LOSS_H
 
@@ -15,36 +17,36 @@ struct ks_loss {
     const struct ks_loss_kind *kind;
     size_t outputs;  /* K: columns of the network's output            */
     size_t targets;  /* columns of the target: K, or 1 where K = 1    */
-    double min, max; /* ce: the first and the last atom               */
-    double delta;    /* huber: delta, quantile: kappa                 */
-    double weight;   /* multiplies the loss                           */
+    double min, max; /* ce: the first and the last atom      */
+    double delta;    /* huber: delta; quantile: kappa        */
+    double weight;   /* factor of the loss                   */
 };
 
 struct ks_loss_kind {
     const char *name;            /* the word after `loss` on its line               */
-    const char *const *examples; /* lines for the generic test; ends in NULL        */
-    bool distribution;           /* targets are probabilities, whose sum is 1       */
-    bool trainable;              /* the training engine has targets for it (target.h) */
-    bool shift_invariant;        /* the same number added to a row's outputs changes nothing */
+    const char *const *examples; /* lines for the tests; end in NULL                */
+    bool distribution;           /* the target is a probability vector              */
+    bool trainable;              /* training can compute its targets (target.h)     */
+    bool shift_invariant;        /* adding a constant to a row of outputs changes nothing */
     ks_status (*configure)(struct ks_loss *l, struct ks_line *line);
-    /* Returns sum over rows of l(f, t); f_bar = scale * weight * dl/df unless f_bar is NULL.
-     * f, f_bar [rows, outputs], t [rows, targets]. The value is not scaled but weighted. */
+    /* Returns weight * sum over the rows of l(f, t), and sets f_bar = scale * weight * dl/df unless
+     * f_bar is NULL. f, f_bar [rows, outputs], t [rows, targets]. */
     double (*gradient)(const struct ks_loss *l, size_t rows, const real *f, const real *t,
                        real scale, real *f_bar);
-    /* The weights c [rows, outputs] of the loss's Hessian in the outputs, which is positive
-     * semidefinite: row by row diag(c) - c c' / sum_k c_k for a distribution, else diag(c). The
-     * loss's weight is in them. c may be f. */
+    /* Sets c [rows, outputs], which describes the Hessian of weight * l in the outputs: for each
+     * row diag(c) - c c' / sum_k c_k for a distribution, else diag(c). The Hessian is positive
+     * semidefinite. c may alias f. */
     void (*curvature)(const struct ks_loss *l, size_t rows, const real *f, const real *t, real *c);
 };
 
-/* The table of all kinds, ends in NULL. */
+/* All kinds; ends in NULL. */
 extern const struct ks_loss_kind *const KS(loss_kinds)[];
 
-/* f_bar_dot = scale * (d2l/df2) f_dot, row by row, from the weights c of that row. */
+/* f_bar_dot = scale * (weight d2l/df2) f_dot for each row, with c from `curvature`. */
 void KS(loss_multiply)(const struct ks_loss *loss, size_t rows, const real *c, real scale,
                        const real *f_dot, real *f_bar_dot);
 
-/* p = softmax(f) of each row, [rows, columns], in the stable form; p may be f. */
+/* p = softmax(f) for each row of [rows, columns], without overflow; p may alias f. */
 void KS(softmax)(size_t rows, size_t columns, const real *f, real *p);
 
 #endif

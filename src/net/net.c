@@ -68,13 +68,13 @@ const real *KS(net_features)(const struct ks_net *net, const real *primal)
     return primal + net->at[net->arch->n_layers - 2].y;
 }
 
-/* What enters layer i, or the body that starts there: the network's input, or an output. */
+/* The input of layer i, and of a body that starts there. */
 static const real *input(const struct ks_net *net, size_t i, const real *x, const real *primal)
 {
     return i == 0 ? x : primal + net->at[i - 1].y;
 }
 
-/* The arrays of layer i for the first two functions. */
+/* The arrays of layer i for forward and backward. */
 static struct ks_pass pass(const struct ks_net *net, size_t i, const real *w, const real *x,
                            real *primal)
 {
@@ -105,13 +105,13 @@ void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const
     }
 }
 
-/* The last layer gives adjoints to its rows only; those of the other rows are zero. */
+/* The last layer sets only the first out_rows rows of x_bar; the others are zero. */
 static void clear_other_rows(const struct ks_net *net, size_t columns, real *bar)
 {
     memset(bar + net->out_rows * columns, 0, (net->rows - net->out_rows) * columns * sizeof *bar);
 }
 
-/* x_bar += skip_bar of the containers that open in front of layer i. */
+/* x_bar += skip_bar, for a container whose body starts at this layer. */
 static void add_skip(size_t n, const real *restrict skip_bar, real *restrict x_bar)
 {
     for (size_t i = 0; i < n; i++)
@@ -154,7 +154,7 @@ static const real *input_dot(const struct ks_net *net, size_t i, const real *tan
     return i == 0 ? NULL : tangent + net->at[i - 1].y_dot;
 }
 
-/* The arrays of layer i for the tangent functions, which only read y and the cache. */
+/* The arrays of layer i for the tangent functions, which do not write y and the cache. */
 static struct ks_pass tangent_pass(const struct ks_net *net, size_t i,
                                    const struct ks_net_tangent *t)
 {
@@ -198,8 +198,8 @@ void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tang
     const struct ks_arch *arch = net->arch;
     size_t one = net->scratch_array;
     const real *bar_dot = output_bar_dot;
-    real *own = scratch; /* where bar_dot lies, or would: it is the caller's at first */
-    real *remade = NULL; /* x_bar of the layer above */
+    real *own = scratch; /* the scratch array of bar_dot, which at first is the caller's array */
+    real *recomputed = NULL; /* x_bar of the next layer */
 
     for (size_t i = arch->n_layers; i-- > 0;) {
         const struct ks_layer *l = &arch->layer[i];
@@ -209,10 +209,10 @@ void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tang
         p.y_bar_dot = bar_dot;
         p.x_bar_dot = i == 0 ? NULL : l->kind->in_place && bar_dot == own ? own : other;
         p.w_bar_dot = w_bar_dot + l->offset;
-        if (net->at[i].remade)
-            p.y_bar = remade;
-        remade = scratch + (i % 2 == 0 ? 2 : 3) * one;
-        p.x_bar = i > 0 && net->at[i - 1].remade ? remade : NULL;
+        if (net->at[i].recomputed)
+            p.y_bar = recomputed;
+        recomputed = scratch + (i % 2 == 0 ? 2 : 3) * one;
+        p.x_bar = i > 0 && net->at[i - 1].recomputed ? recomputed : NULL;
         p.skip_bar_dot = l->kind->container ? scratch + net->at[i].skip_bar_dot : NULL;
         l->kind->tangent_backward(l, &p);
         if (i == 0)
