@@ -1,4 +1,4 @@
-/* Parts of observations that several domains have. */
+/* Parts of observations that several domains share. */
 #include "env/domain.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Cartpole: balance, swingup. dm_control 1.0.20, suite/cartpole.py; `goal` is the pole's angle
- * about which it starts, 0 for balance and pi for swingup. */
+/* Cartpole: balance, swingup. dm_control 1.0.20, suite/cartpole.py; `goal` is the angle
+ * near which the pole starts: 0 for balance, pi for swingup. */
 #include "env/domain.h"
 
 #include "env/tolerance.h"

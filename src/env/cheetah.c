@@ -5,7 +5,7 @@
 #include "env/tolerance.h"
 
 struct cheetah {
-    int torso_linvel; /* start in sensordata */
+    int torso_linvel; /* index in sensordata */
 };
 
 static ks_status find(struct ks_env *env)
@@ -15,9 +15,9 @@ static ks_status find(struct ks_env *env)
     return ks_env_find_sensor(env, "torso_subtreelinvel", 3, &cheetah->torso_linvel);
 }
 
-/* Drawn, then left to fall for 2 s. There is no forward pass in between, so the first of these
- * steps moves the drawn pose by the accelerations of the default one: dm_control's way, and kept.
- */
+/* Draws a pose, then simulates 2 s without control so that the cheetah falls. As in dm_control
+ * there is no forward pass in between, so the first step moves the drawn pose by the accelerations
+ * of the default pose. */
 static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 {
     const int settling = 200;
@@ -34,7 +34,7 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 
 static double *observe(const struct ks_env *env, double *out)
 {
-    out = ks_env_append(out, 8, env->data->qpos + 1); /* position, not the horizontal one */
+    out = ks_env_append(out, 8, env->data->qpos + 1); /* position, without the root's x */
     return ks_env_append(out, 9, env->data->qvel);    /* velocity */
 }
 

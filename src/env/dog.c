@@ -8,7 +8,7 @@
 #include "env/physics.h"
 #include "env/tolerance.h"
 
-/* What `episode` holds. */
+/* Indices into env->episode. */
 enum { TORSO_HEIGHT, PELVIS_HEIGHT, WEIGHT };
 
 enum { FEET = 4, INERTIAL = 3, TOUCH = 4 };
@@ -18,12 +18,12 @@ static const char *const touch_names[TOUCH] = {"palm_L", "palm_R", "sole_L", "so
 
 struct dog {
     int torso, pelvis, skull;                         /* bodies */
-    int feet[FEET], inertial[INERTIAL], touch[TOUCH]; /* starts in sensordata */
+    int feet[FEET], inertial[INERTIAL], touch[TOUCH]; /* indices in sensordata */
     int torso_linvel;
 };
 
-/* No ball, target and walls; a floor as long as the dog can run in an episode, which is looks only,
- * a plane being infinite in collisions. */
+/* Removes ball, target and walls. The floor is as long as the dog can run in an episode; this only
+ * affects rendering, as planes are infinite for collisions. */
 static ks_status edit(const struct ks_env_task *task, xmlNode *root, const char *path)
 {
     static const char *const removed[][2] = {
@@ -64,7 +64,7 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
     mjData *d = env->data;
     double azimuth;
 
-    /* dog.py resets once more, to measure heights in the default pose. */
+    /* Like dog.py, resets once more to measure heights in the default pose. */
     ks_physics_reset(env->model, d);
     env->episode[TORSO_HEIGHT] = d->xpos[3 * dog->torso + 2] * stand_fraction;
     env->episode[PELVIS_HEIGHT] = d->xpos[3 * dog->pelvis + 2] * stand_fraction;
@@ -81,8 +81,8 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
     return KS_OK;
 }
 
-/* The velocity of the whole dog's centre of mass (the sensor is a subtreelinvel) in the frame of
- * the torso. */
+/* The velocity of the whole dog's centre of mass (the sensor is a subtreelinvel), in the torso's
+ * frame. */
 static void torso_com_velocity(const struct ks_env *env, double out[3])
 {
     const struct dog *dog = env->ids;

@@ -12,7 +12,7 @@
 #include "env/domain.h"
 #include "env/physics.h"
 
-/* Name, domain, width of an observation, goal: the domain's file says which. */
+/* Name, domain, length of an observation, goal (its meaning is in the domain's file). */
 static const struct ks_env_task tasks[] = {
     {"acrobot-swingup", &ks_env_acrobot, 6, 0},
     {"cartpole-balance", &ks_env_cartpole, 5, 0},
@@ -64,7 +64,7 @@ static ks_status find_task(const char *name, const struct ks_env_task **task)
         }
         snprintf(known + strlen(known), sizeof known - strlen(known), " %s", tasks[i].name);
     }
-    return ks_fail(KS_USAGE, "task '%s' is not known; there are:%s", name, known);
+    return ks_fail(KS_USAGE, "unknown task '%s' (known:%s)", name, known);
 }
 
 /* --- new, free --- */
@@ -76,7 +76,7 @@ static void make_data(void *argument)
     env->data = mj_makeData(env->model);
 }
 
-/* Observations are as wide as the model makes them: one of other sizes is another task. */
+/* The length of an observation follows from these sizes: a model with others is not this task's. */
 static ks_status check_sizes(const struct ks_env *env)
 {
     const struct ks_env_domain *want = env->task->domain;
@@ -98,8 +98,8 @@ static void set_times(struct ks_env *env)
     env->steps = (size_t)lround(domain->limit / (physics_step * env->substeps));
 }
 
-/* Gymnasium's RescaleAction: [-1, 1] to the control range, by gain * action + offset; the identity,
- * also in its bits, where the range is [-1, 1]. */
+/* Gymnasium's RescaleAction: maps [-1, 1] to the control range by gain * action + offset. If the
+ * range is [-1, 1], this is exactly the identity, also in rounding. */
 static void set_rescaling(struct ks_env *env)
 {
     for (size_t i = 0; i < ks_env_actions(env); i++) {
@@ -117,7 +117,7 @@ static ks_status set_up(struct ks_env *env, const struct ks_env_options *options
     ks_physics_print_flags(env->model, sizeof env->flags, env->flags);
     KS_TRY(ks_physics_guard(make_data, env));
     if (!env->data)
-        return ks_fail(KS_MEMORY, "%s: no memory for the simulation", env->task->name);
+        return ks_fail(KS_MEMORY, "%s: out of memory for the simulation", env->task->name);
     KS_TRY(ks_alloc(env->task->domain->ids, 1, &env->ids));
     KS_TRY(env->task->domain->find(env));
     KS_TRY(ks_alloc(env->task->observations, sizeof *env->good, &env->good));
@@ -204,11 +204,11 @@ const char *ks_env_flags(const struct ks_env *env)
 
 struct call {
     struct ks_env *env;
-    struct ks_rng *rng;                       /* reset, */
-    const double *qpos, *qvel, *act, *target; /* or force */
-    const double *action;                     /* step */
-    bool warned;                              /* a warning counter rose */
-    ks_status status;                         /* of the domain's reset */
+    struct ks_rng *rng;                       /* for reset; NULL for force */
+    const double *qpos, *qvel, *act, *target; /* for force */
+    const double *action;                     /* for step */
+    bool warned;                              /* out: a warning counter rose */
+    ks_status status;                         /* out: the status of the domain's reset */
 };
 
 struct warnings {
@@ -224,8 +224,9 @@ static struct warnings count_warnings(const mjData *data)
     return w;
 }
 
-/* After a bad position, velocity or acceleration the library has reset the state, all counters with
- * it, and set that one to 1: so it has risen too, every episode having started from zeros. */
+/* After a bad position, velocity or acceleration the library resets the state and all counters,
+ * then sets the counter of this warning to 1. That is a rise, too, as every episode starts with
+ * zeros. */
 static bool rose(const mjData *data, struct warnings before)
 {
     for (int i = 0; i < mjNWARNING; i++)
@@ -268,9 +269,9 @@ static void overwrite(struct ks_env *env, const struct call *call)
         env->task->domain->apply(env);
 }
 
-/* dm_control's reset_context. It ignores warnings of the first reset, and so does this. Before
- * MuJoCo 3.3.6 every forward pass leaves a warm start for the solver, so their number matters; of a
- * forced start it is two for every domain. */
+/* dm_control's reset_context; like that, ignores warnings of the first reset. Before MuJoCo 3.3.6
+ * every forward pass leaves a warm start for the solver, so the number of forward passes matters. A
+ * forced start has two in every domain. */
 static void start_episode(void *argument)
 {
     struct call *call = argument;
@@ -289,19 +290,18 @@ static void start_episode(void *argument)
     call->warned = rose(env->data, before);
 }
 
-/* `what` is wrong with the start state. */
 static ks_status refuse_start(const struct ks_env *env, const char *what)
 {
     return ks_fail(KS_NUMBER, "%s: reset: %s", env->task->name, what);
 }
 
-/* *bad: the simulation has diverged in the start state, which the failure describes. */
+/* Sets *bad if the start state is the reason for the failure, so that another one may succeed. */
 static ks_status start(struct call *call, double *observation, bool *bad)
 {
     struct ks_env *env = call->env;
 
     *bad = false;
-    env->ended = true; /* should this fail */
+    env->ended = true; /* in case this fails */
     KS_TRY(ks_physics_guard(start_episode, call));
     KS_TRY(call->status);
     *bad = true;
@@ -317,7 +317,8 @@ static ks_status start(struct call *call, double *observation, bool *bad)
     return KS_OK;
 }
 
-/* dm_control raises an error, which ends the authors' program; an engine draws another state. */
+/* For a bad start state dm_control raises an error, which ends the authors' program. This draws
+ * another state instead. */
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation)
 {
     const int attempts = 100;
@@ -356,7 +357,8 @@ static void control_step(void *argument)
     call->warned = rose(env->data, before);
 }
 
-/* dm_control raises an error here, which ends the authors' program; an engine has to go on. */
+/* dm_control raises an error here, which ends the authors' program. A long training run has to go
+ * on. */
 static void diverge(struct ks_env *env, const char *words, double *observation, double *reward)
 {
     env->divergences++;
@@ -373,7 +375,7 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
     struct call call = {.env = env, .action = action};
 
     assert(!env->ended);
-    env->ended = true; /* should this fail */
+    env->ended = true; /* in case this fails */
     KS_TRY(ks_physics_guard(control_step, &call));
     env->step++;
     env->ended = env->step >= env->steps;
@@ -391,7 +393,7 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
 
 /* --- saved states --- */
 
-/* A few numbers of ours, the episode's, the last observation, then the library's
+/* A saved state consists of HEAD numbers, env->episode, the last observation, and then MuJoCo's
  * mjSTATE_INTEGRATION: time, qpos, qvel, act, the warm start and the inputs. */
 enum { SIZE, VERSION, GOAL, STEP, ENDED, DIVERGENCES, HEAD };
 
@@ -425,7 +427,7 @@ struct restoring {
     const double *state;
 };
 
-/* mj_step1 recomputes what the next mj_step2 starts from. */
+/* mj_step1 recomputes the quantities that the next mj_step2 starts from. */
 static void restore(void *argument)
 {
     struct restoring *r = argument;
@@ -447,13 +449,14 @@ ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state,
     if (size != want || !all_finite(want, state) || state[SIZE] != (double)want ||
         state[GOAL] != env->task->goal || (!any_version && state[VERSION] != mj_version()) ||
         state[STEP] < 0 || state[STEP] > (double)env->steps || state[DIVERGENCES] < 0)
-        return ks_fail(KS_FORMAT,
-                       "saved state of an environment: not one of %s with MuJoCo %s (expected %zu "
-                       "numbers, found %zu)",
-                       env->task->name, mj_versionString(), want, size);
+        return ks_fail(
+            KS_FORMAT,
+            "saved state of an environment: not a state of %s with MuJoCo %s (expected %zu "
+            "numbers, found %zu)",
+            env->task->name, mj_versionString(), want, size);
     memcpy(env->episode, episode, sizeof env->episode);
     memcpy(env->good, good, env->task->observations * sizeof *good);
-    env->ended = true; /* should this fail */
+    env->ended = true; /* in case this fails */
     KS_TRY(ks_physics_guard(restore, &r));
     env->step = (size_t)state[STEP];
     env->divergences = (size_t)state[DIVERGENCES];

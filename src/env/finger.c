@@ -1,19 +1,19 @@
-/* Finger: spin, turn_easy, turn_hard. dm_control 1.0.20, suite/finger.py; `goal` is the speed in
- * rad/s at which to spin, or the radius of the target to which the spinner's tip is turned. */
+/* Finger: spin, turn_easy, turn_hard. dm_control 1.0.20, suite/finger.py; `goal` is the target
+ * speed in rad/s for spin, and the radius of the target for turn. */
 #include "env/domain.h"
 
 #include <math.h>
 
 #include "env/tolerance.h"
 
-/* What `episode` holds of a turn: the target's place. */
+/* For turn: indices of the target's position in env->episode. */
 enum { TARGET_X, TARGET_Z };
 
 struct finger {
     int hinge, target, cap; /* joint, site, geom */
-    /* starts in sensordata */
+    /* indices in sensordata */
     int proximal, distal, proximal_velocity, distal_velocity, hinge_velocity;
-    int tip_place, target_place, spinner_place, touch_top, touch_bottom;
+    int tip_position, target_position, spinner_position, touch_top, touch_bottom;
 };
 
 static ks_status find(struct ks_env *env)
@@ -28,9 +28,9 @@ static ks_status find(struct ks_env *env)
         {"proximal_velocity", 1, &finger->proximal_velocity},
         {"distal_velocity", 1, &finger->distal_velocity},
         {"hinge_velocity", 1, &finger->hinge_velocity},
-        {"tip", 3, &finger->tip_place},
-        {"target", 3, &finger->target_place},
-        {"spinner", 3, &finger->spinner_place},
+        {"tip", 3, &finger->tip_position},
+        {"target", 3, &finger->target_position},
+        {"spinner", 3, &finger->spinner_position},
         {"touchtop", 1, &finger->touch_top},
         {"touchbottom", 1, &finger->touch_bottom},
     };
@@ -43,12 +43,12 @@ static ks_status find(struct ks_env *env)
     return KS_OK;
 }
 
-/* x and z of what a sensor places, as seen from the spinner. */
+/* x and z of a position sensor, relative to the spinner. */
 static void from_spinner(const struct ks_env *env, int sensor, double out[2])
 {
     const struct finger *finger = env->ids;
     const double *place = env->data->sensordata + sensor;
-    const double *spinner = env->data->sensordata + finger->spinner_place;
+    const double *spinner = env->data->sensordata + finger->spinner_position;
 
     out[0] = place[0] - spinner[0];
     out[1] = place[2] - spinner[2];
@@ -61,7 +61,7 @@ static double *observe_position(const struct ks_env *env, double *out)
 
     *out++ = s[finger->proximal];
     *out++ = s[finger->distal];
-    from_spinner(env, finger->tip_place, out);
+    from_spinner(env, finger->tip_position, out);
     return out + 2;
 }
 
@@ -82,7 +82,7 @@ static double *observe_touch_and_velocity(const struct ks_env *env, double *out)
 
 static ks_status find_spin(struct ks_env *env)
 {
-    const double damping = 0.03; /* the model's is for a turn */
+    const double damping = 0.03; /* the model has the value for turn */
     const struct finger *finger = env->ids;
 
     KS_TRY(find(env));
@@ -135,7 +135,7 @@ static void apply(struct ks_env *env)
     env->model->site_pos[3 * finger->target + 2] = env->episode[TARGET_Z];
 }
 
-/* The target lies on the circle that the ends of the spinner's caps move on. */
+/* Draws the target on the circle on which the end of the spinner moves. */
 static ks_status reset_turn(struct ks_env *env, struct ks_rng *rng)
 {
     const struct finger *finger = env->ids;
@@ -149,14 +149,14 @@ static ks_status reset_turn(struct ks_env *env, struct ks_rng *rng)
     return ks_env_random_joints_apart(env, rng);
 }
 
-/* From the tip to the target's surface: negative inside. */
+/* The distance from the tip to the target's surface, negative inside. */
 static double distance_to_target(const struct ks_env *env)
 {
     const struct finger *finger = env->ids;
     double tip[2], target[2], to_target[2];
 
-    from_spinner(env, finger->tip_place, tip);
-    from_spinner(env, finger->target_place, target);
+    from_spinner(env, finger->tip_position, tip);
+    from_spinner(env, finger->target_position, target);
     return ks_env_difference(2, tip, target, to_target) - env->model->site_size[3 * finger->target];
 }
 
@@ -166,7 +166,7 @@ static double *observe_turn(const struct ks_env *env, double *out)
 
     *out++ = distance_to_target(env); /* dist_to_target */
     out = observe_position(env, out);
-    from_spinner(env, finger->target_place, out), out += 2; /* target_position */
+    from_spinner(env, finger->target_position, out), out += 2; /* target_position */
     return observe_touch_and_velocity(env, out);
 }
 

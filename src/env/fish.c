@@ -1,5 +1,5 @@
 /* Fish: swim. dm_control 1.0.20, suite/fish.py. The first three numbers of `episode` are the
- * target's place. */
+ * target's position. */
 #include "env/domain.h"
 
 #include "env/tolerance.h"
@@ -50,7 +50,7 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
     return KS_OK;
 }
 
-/* In the frame of the mouth. */
+/* The vector from the mouth to the target, in the mouth's frame. */
 static void mouth_to_target(const struct ks_env *env, double out[3])
 {
     const struct fish *fish = env->ids;

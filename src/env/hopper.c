@@ -8,7 +8,7 @@
 
 struct hopper {
     int torso, foot;             /* bodies */
-    int torso_linvel, toe, heel; /* starts in sensordata */
+    int torso_linvel, toe, heel; /* indices in sensordata */
 };
 
 static ks_status find(struct ks_env *env)
@@ -33,7 +33,7 @@ static double *observe(const struct ks_env *env, double *out)
     const struct hopper *hopper = env->ids;
     const mjData *d = env->data;
 
-    out = ks_env_append(out, 6, d->qpos + 1);   /* position, not the horizontal one */
+    out = ks_env_append(out, 6, d->qpos + 1);   /* position, without the root's x */
     *out++ = log1p(d->sensordata[hopper->toe]); /* touch */
     *out++ = log1p(d->sensordata[hopper->heel]);
     return ks_env_append(out, 7, d->qvel); /* velocity */
@@ -43,7 +43,7 @@ static double reward(const struct ks_env *env)
 {
     const struct hopper *hopper = env->ids;
     const mjData *d = env->data;
-    double speed = env->task->goal; /* heights are those of the bodies' centres of mass */
+    double speed = env->task->goal; /* the heights below are of the bodies' centres of mass */
     double height = d->xipos[3 * hopper->torso + 2] - d->xipos[3 * hopper->foot + 2];
     double standing = ks_tolerance(height, 0.6, 2, 0, KS_GAUSSIAN, 0.1);
 

@@ -9,7 +9,7 @@ static const char *const limb_names[LIMBS] = {"left_hand", "left_foot", "right_h
 
 struct humanoid {
     int torso, head, limbs[LIMBS]; /* bodies */
-    int torso_linvel;              /* start in sensordata */
+    int torso_linvel;              /* index in sensordata */
 };
 
 static ks_status find(struct ks_env *env)

@@ -1,8 +1,8 @@
-/* Models: read, edited as XML, handed to the compiler from memory.
+/* Models: read from a file, edited as XML, and compiled from memory.
  *
- * MuJoCo's virtual file system holds the edited text under a name beside the original, so that the
- * relative paths in it (includes, meshes) resolve there, and nothing is written: the folder may be
- * read-only. Seen to work with MuJoCo 3.1.6, 3.3.7, 3.17.0 and 4.0.0. */
+ * The edited text is put into MuJoCo's virtual file system under a name next to the original
+ * file's, so that relative paths in it (includes, meshes) resolve. No file is written, so the
+ * folder may be read-only. Tested with MuJoCo 3.1.6, 3.3.7, 3.17.0 and 4.0.0. */
 #include "env/domain.h"
 
 #include <limits.h>
@@ -101,17 +101,17 @@ static void compile(void *argument)
     c->model = mj_loadXML(c->path, c->files, c->error, sizeof c->error);
 }
 
-/* `text` stands in for the file `path`; NULL: the file itself. */
+/* Compiles `text` as if it were the content of `path`; NULL: compiles the file itself. */
 static ks_status compile_model(const char *path, const xmlChar *text, int length, mjModel **model)
 {
     ks_status status = KS_OK;
     struct compilation c = {.path = path};
-    mjVFS *files = NULL; /* 2 MB before 3.2: not for the stack */
+    mjVFS *files = NULL; /* 2 MB before version 3.2: too large for the stack */
 
     KS_TRY(ks_alloc(1, sizeof *files, &files));
     mj_defaultVFS(files);
     if (text && mj_addBufferVFS(files, path, text, length) != 0) {
-        status = ks_fail(KS_RUN, "%s: MuJoCo does not take the edited model", path);
+        status = ks_fail(KS_RUN, "%s: MuJoCo does not accept the edited model", path);
         goto done;
     }
     c.files = files;
@@ -141,7 +141,7 @@ static ks_status edit_and_compile(const struct ks_env_task *task, const char *pa
         path, NULL, XML_PARSE_NOBLANKS | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
 
     if (!document || !xmlDocGetRootElement(document)) {
-        status = ks_fail(KS_FORMAT, "%s: this is not a well-formed XML file", path);
+        status = ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
         goto done;
     }
     KS_GO(task->domain->edit(task, xmlDocGetRootElement(document), path));
@@ -166,10 +166,11 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
     *model = NULL;
     KS_TRY(ks_print_string(&path, "%s/suite/%s", models_folder(), domain->model));
     if (access(path, R_OK) != 0)
-        status = ks_fail(KS_MISSING,
-                         "%s: the model of %s is not there: 'make deps' installs it, or set "
-                         "DM_CONTROL_DIR to a dm_control package",
-                         path, task->name);
+        status = ks_fail(
+            KS_MISSING,
+            "%s: the model of %s does not exist: run 'make deps', or set DM_CONTROL_DIR "
+            "to a dm_control package",
+            path, task->name);
     else if (domain->edit)
         status = edit_and_compile(task, path, model);
     else

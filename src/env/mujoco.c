@@ -13,11 +13,11 @@
 #define DEFINE(name) __typeof__(name) *ks_##name;
 KS_MUJOCO_NAMES(DEFINE)
 
-static const char *lacking; /* what the library does not have; NULL: nothing */
-static char failure[512];   /* why it cannot be loaded; "": it is */
-static bool crowded;        /* there is no room for it in the address space */
+static const char *lacking; /* a name that the library does not have; NULL: none */
+static char failure[512];   /* why it cannot be loaded; "" if it is */
+static bool crowded;        /* it does not fit into the address space */
 
-/* The address of a name of the library, into the pointer at `to`, of whatever type. */
+/* Stores the address of a symbol in the pointer at `to`, whatever its type. */
 static void find(void *library, const char *name, void *to)
 {
     void *address = dlsym(library, name);
@@ -27,8 +27,8 @@ static void find(void *library, const char *name, void *to)
     memcpy(to, &address, sizeof address);
 }
 
-/* Whether this process may not map as many bytes as the file has: the loader's own words do not
- * tell that from a damaged file. */
+/* Whether the process cannot map as many bytes as the file has. The loader's message does not
+ * distinguish that from a damaged file. */
 static bool is_too_large(const char *path)
 {
     struct stat there;
@@ -46,7 +46,7 @@ static bool is_too_large(const char *path)
 
 static void load(void)
 {
-    /* The name is empty where the build found no library; dlopen would take it for ourselves. */
+    /* The name is empty if the build found no library; dlopen("") would open this program. */
     void *library = dlopen(*KS_LIBMUJOCO ? KS_LIBMUJOCO : "libmujoco.so", RTLD_NOW | RTLD_LOCAL);
 
 #define FIND(name) find(library, #name, &ks_##name);

@@ -1,5 +1,5 @@
-/* MuJoCo's library, loaded when an environment first needs it: a program without it can then say
- * what is missing, where a linked one would not even start. The names below mean the loaded
+/* MuJoCo's library, loaded with dlopen when the first environment is created. So a program
+ * starts without the library, and can say what to install. The names below refer to the loaded
  * functions. */
 #ifndef KS_ENV_MUJOCO_H
 #define KS_ENV_MUJOCO_H
@@ -8,8 +8,7 @@
 
 #include "core/error.h"
 
-/* Every function and variable of the library that this folder uses: one row and one #define each.
- */
+/* Every function and variable of MuJoCo that this folder uses needs a row here and a #define. */
 #define KS_MUJOCO_NAMES(X)                                                                         \
     X(mj_addBufferVFS)                                                                             \
     X(mj_defaultVFS)                                                                               \
@@ -36,7 +35,7 @@
 #define KS_MUJOCO_DECLARE(name) extern __typeof__(name) *ks_##name;
 KS_MUJOCO_NAMES(KS_MUJOCO_DECLARE)
 
-#ifndef KS_MUJOCO_PLAIN /* the file that defines the pointers */
+#ifndef KS_MUJOCO_PLAIN /* defined in mujoco.c, which defines the pointers */
 #define mj_addBufferVFS  (*ks_mj_addBufferVFS)
 #define mj_defaultVFS    (*ks_mj_defaultVFS)
 #define mj_deleteData    (*ks_mj_deleteData)
@@ -60,8 +59,8 @@ KS_MUJOCO_NAMES(KS_MUJOCO_DECLARE)
 #define mju_user_warning (*ks_mju_user_warning)
 #endif
 
-/* Loads the library once, from where the program was built with it. Fails with KS_MISSING; none of
- * the names may be used then. */
+/* Loads the library, once, from the path set at build time. On failure (KS_MISSING, KS_MEMORY) none
+ * of the names may be used. */
 ks_status ks_mujoco_load(void);
 
 #endif

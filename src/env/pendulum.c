@@ -33,7 +33,7 @@ static double *observe(const struct ks_env *env, double *out)
     return out;
 }
 
-/* A zz that rounding puts above 1 scores 0, in dm_control too. */
+/* A zz above 1 due to rounding gives reward 0, as in dm_control. */
 static double reward(const struct ks_env *env)
 {
     const struct pendulum *pendulum = env->ids;

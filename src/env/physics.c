@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { WORDS = 400 };
-static _Thread_local jmp_buf *escape; /* where an error goes; NULL outside of a guard */
+static _Thread_local jmp_buf *escape; /* where an error jumps to; NULL outside ks_physics_guard */
 static _Thread_local char error_words[WORDS], warning_words[WORDS];
 
 static void keep_line(char *words, const char *text)
@@ -25,7 +25,7 @@ static void on_warning(const char *text)
     keep_line(warning_words, text);
 }
 
-/* The library does not expect its error handler to return. */
+/* The library does not expect its error handler to return, so this jumps or exits. */
 static void on_error(const char *text)
 {
     keep_line(error_words, text);
@@ -46,12 +46,13 @@ ks_status ks_physics_start(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     KS_TRY(ks_mujoco_load());
-    /* The layout of mjModel and mjData changes from version to version. */
+    /* The layout of mjModel and mjData differs between versions. */
     if (mj_version() != mjVERSION_HEADER)
-        return ks_fail(KS_MISSING,
-                       "libmujoco is version %s, this program was built for another (%d): set "
-                       "MUJOCO_DIR to the one you want, 'make clean' and build",
-                       mj_versionString(), mjVERSION_HEADER);
+        return ks_fail(
+            KS_MISSING,
+            "libmujoco is version %s, but the program was built with headers of version %d: "
+            "set MUJOCO_DIR to one installation, run 'make clean' and build again",
+            mj_versionString(), mjVERSION_HEADER);
     pthread_once(&once, take_over);
     return KS_OK;
 }
@@ -90,11 +91,12 @@ void ks_physics_reset(mjModel *model, mjData *data)
     ks_physics_forward(model, data);
 }
 
-/* "Legacy" stepping, dm_control's default: mj_step2 finishes the step whose position and velocity
- * stages the closing mj_step1 of the control step before has done, so that after a control step
- * positions, velocities and their sensors are current while sensors of the acceleration stage
- * (touch, force, accelerometer) are one physics step old. RK4 cannot be split and pays for one more
- * mj_step1. An extra forward pass here would change touch, and so the dog's reward. */
+/* "Legacy" stepping, dm_control's default. The mj_step1 at the end of a control step computes the
+ * position and velocity stages of the next physics step, which mj_step2 then completes. So after a
+ * control step positions, velocities and their sensors are current, while sensors of the
+ * acceleration stage (touch, force, accelerometer) are one physics step old. An extra forward pass
+ * here would change the touch sensors, and so the dog's reward. RK4 cannot be split this way and
+ * needs an extra mj_step1. */
 void ks_physics_step(const mjModel *model, mjData *data, int substeps)
 {
     if (model->opt.integrator != mjINT_RK4) {
@@ -106,10 +108,10 @@ void ks_physics_step(const mjModel *model, mjData *data, int substeps)
     mj_step1(model, data);
 }
 
-/* --- flags: which of the model's two words holds them depends on the version --- */
+/* --- flags: in enableflags or disableflags, depending on the version of MuJoCo --- */
 
-/* Each is a bit of enableflags, or of disableflags once it became the default (nativeccd 3.3.0,
- * multiccd 3.8.0); nativeccd came with 3.2.3. */
+/* A flag is a bit of enableflags, or of disableflags in versions where it is on by default
+ * (nativeccd from 3.3.0, multiccd from 3.8.0). nativeccd exists since 3.2.3. */
 struct flag {
     const char *name;
     bool disables;
@@ -140,7 +142,8 @@ static ks_status set(mjModel *model, const struct flag *f, int value)
     if (value < -1 || value > 1)
         return ks_fail(KS_USAGE, "%s: expected 0 or 1, found %d", f->name, value);
     if (f->bit == 0 && value == 1)
-        return ks_fail(KS_USAGE, "%s=1: MuJoCo %s does not have it", f->name, mj_versionString());
+        return ks_fail(KS_USAGE, "%s=1: MuJoCo %s does not have this flag", f->name,
+                       mj_versionString());
     if (value == -1 || value == is_set(model, f))
         return KS_OK;
     if (f->disables)

@@ -1,4 +1,4 @@
-/* MuJoCo's calls in the order in which dm_control makes them, and the library's messages.
+/* Calls MuJoCo in the same order as dm_control does, and handles the library's errors and warnings.
  *
  * Tassa et al., "dm_control: software and tasks for continuous control", Software Impacts 6, 2020,
  * section on stepping; dm_control 1.0.20, mujoco/engine.py. */
@@ -11,36 +11,38 @@
 #include "env/env.h"
 #include "env/mujoco.h"
 
-/* Takes over the library's errors and warnings, which by default end the process and write a log
- * file; fails with KS_MISSING if the library is not the one that the headers describe. */
+/* Installs handlers for the library's errors and warnings, which by default end the process and
+ * write a log file. KS_MISSING if the library's version is not that of the headers. */
 ks_status ks_physics_start(void);
 
-/* Runs work(argument). An error that the library reports meanwhile ends `work` at once and gives
- * KS_RUN with the library's words; `work` must own nothing then. */
+/* Runs work(argument). If the library reports an error, `work` is left by longjmp, so it must own
+ * no resources, and KS_RUN is returned with the library's message. */
 ks_status ks_physics_guard(void (*work)(void *argument), void *argument);
 
-/* Where the address space of this process is limited: does the same in a child process, silently,
- * and fails with KS_MEMORY where that ends by a signal, as it does where MuJoCo has no memory left.
- * `what`: the file that the message starts with. */
+/* If this process's address space is limited, first runs work(argument) in a child process, without
+ * output: KS_MEMORY if a signal ends the child, as happens when MuJoCo runs out of memory. `what`
+ * is the file name for the message. */
 ks_status ks_physics_try(void (*work)(void *argument), void *argument, const char *what);
-/* Whether the library's words are about an allocation that failed. */
+/* Whether a message of the library is about a failed allocation. */
 bool ks_physics_lacks_memory(const char *words);
-/* Fails with KS_MEMORY: "WHAT: MuJoCo is out of memory: WORDS", and what the limit leaves. */
+/* Fails with KS_MEMORY: "WHAT: MuJoCo is out of memory: WORDS", and the address space left, if
+ * limited. */
 ks_status ks_physics_no_memory(const char *what, const char *words);
 
-/* The library's last warning in this thread; "" if none. A counter's first rise sets it. */
+/* The library's last warning in this thread, "" if none. MuJoCo calls the handler only when a
+ * warning counter rises from 0. */
 const char *ks_physics_warning(void);
 
 /* mj_resetData, then a forward pass with the actuators off. */
 void ks_physics_reset(mjModel *model, mjData *data);
-/* A forward pass with the actuators off: there is no control yet that means anything. */
+/* A forward pass with the actuators off, as no control has been set yet. */
 void ks_physics_forward(mjModel *model, mjData *data);
-/* One control step of `substeps` physics steps; data->ctrl is set. */
+/* One control step: `substeps` physics steps with the controls data->ctrl. */
 void ks_physics_step(const mjModel *model, mjData *data, int substeps);
 
-/* Sets the flags; KS_USAGE if this version of the library does not have one that is asked for. */
+/* Sets the flags; KS_USAGE if this version of the library does not have a flag that is to be 1. */
 ks_status ks_physics_set_flags(mjModel *model, const struct ks_env_options *options);
-/* "nativeccd=0 multiccd=0" */
+/* Prints the flags in use: "nativeccd=0 multiccd=0". */
 void ks_physics_print_flags(const mjModel *model, size_t size, char *text);
 
 #endif

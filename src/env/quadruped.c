@@ -17,11 +17,11 @@ static const char *const toe_names[2 * TOES] = {
 
 struct quadruped {
     int torso;                                    /* body */
-    int toes[2 * TOES], accel, gyro, velocimeter; /* starts in sensordata */
+    int toes[2 * TOES], accel, gyro, velocimeter; /* indices in sensordata */
 };
 
-/* No terrain, walls, ball, target and rangefinders: they belong to other tasks. The floor's size is
- * looks only, a plane being infinite in collisions. */
+/* Removes terrain, walls, ball, target and rangefinders, which belong to other tasks. The floor's
+ * size only affects rendering, as planes are infinite for collisions. */
 static ks_status edit(const struct ks_env_task *task, xmlNode *root, const char *path)
 {
     static const char *const removed[][2] = {
@@ -51,9 +51,9 @@ static ks_status find(struct ks_env *env)
     return ks_env_find_sensor(env, "velocimeter", 3, &quadruped->velocimeter);
 }
 
-/* A drawn rotation, lifted out of the floor in steps of 1 cm. Every height starts from a reset, so
- * the activations are 0 and warnings (it may touch in more points than there is room for) are
- * forgotten. */
+/* Draws a rotation, then raises the body in steps of 1 cm until nothing touches. Each height
+ * starts from a reset, so that activations are 0 and warnings (such as a full contact buffer)
+ * are cleared. */
 static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 {
     const int attempts = 10000;
@@ -69,8 +69,8 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
         if (d->ncon == 0)
             return KS_OK;
     }
-    return ks_fail(KS_NUMBER, "%s: reset: bodies touch at each of %d heights", env->task->name,
-                   attempts);
+    return ks_fail(KS_NUMBER, "%s: reset: bodies touch at all %d heights that were tried",
+                   env->task->name, attempts);
 }
 
 static double *observe(const struct ks_env *env, double *out)

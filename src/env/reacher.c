@@ -5,7 +5,7 @@
 
 #include "env/tolerance.h"
 
-/* What `episode` holds: the target's place. */
+/* Indices of the target's position in env->episode. */
 enum { TARGET_X, TARGET_Y };
 
 struct reacher {
@@ -42,7 +42,7 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
     return KS_OK;
 }
 
-/* x and y; returns the distance. */
+/* x and y of the vector from the finger to the target; returns its length. */
 static double finger_to_target(const struct ks_env *env, double out[2])
 {
     const struct reacher *reacher = env->ids;

@@ -1,5 +1,4 @@
-/* Draws of start states that several domains share: dm_control 1.0.20,
- * suite/utils/randomizers.py. */
+/* Random start states that several domains share: dm_control 1.0.20, suite/utils/randomizers.py. */
 #include "env/domain.h"
 
 #include "env/physics.h"
@@ -19,9 +18,9 @@ void ks_env_random_rotation(struct ks_rng *rng, double quaternion[4])
     normalize(quaternion);
 }
 
-/* A free joint keeps its place and turns, by four numbers of U(0, 1): that is not uniform over
- * rotations, but it is what dm_control does and keeps "since changing it could affect results".
- * Slides without limits stay. No model here has a ball joint. */
+/* A free joint keeps its position, and its quaternion is four numbers from U(0, 1), normalized.
+ * That is not uniform over rotations, but dm_control does it, "since changing it could affect
+ * results". Slide joints without limits are unchanged. No model here has a ball joint. */
 void ks_env_random_joints(struct ks_env *env, struct ks_rng *rng)
 {
     const mjModel *m = env->model;
@@ -41,8 +40,8 @@ void ks_env_random_joints(struct ks_env *env, struct ks_rng *rng)
     }
 }
 
-/* dm_control gives up at the same number for the finger, and never for the humanoid, three in four
- * of whose draws touch nothing. */
+/* dm_control gives up after the same number of draws for the finger. For the humanoid it never
+ * gives up, but there three in four draws are free of contacts. */
 ks_status ks_env_random_joints_apart(struct ks_env *env, struct ks_rng *rng)
 {
     const int attempts = 1000;
@@ -53,6 +52,6 @@ ks_status ks_env_random_joints_apart(struct ks_env *env, struct ks_rng *rng)
         if (env->data->ncon == 0)
             return KS_OK;
     }
-    return ks_fail(KS_NUMBER, "%s: reset: bodies touch in each of %d drawn poses", env->task->name,
+    return ks_fail(KS_NUMBER, "%s: reset: bodies touch in all %d drawn poses", env->task->name,
                    attempts);
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* f(d) for d > 0, with the scale s chosen so that f(1) = v. */
+/* f(d) for d > 0; the scale is chosen such that f(1) = v. */
 static double sigmoid(double d, enum ks_sigmoid kind, double v)
 {
     double s, sd;

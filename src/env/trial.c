@@ -1,6 +1,6 @@
-/* MuJoCo where the address space is limited (ulimit -v): its compiler of models does not survive an
- * allocation that fails, an exception that nobody catches ends the process. So a child process
- * compiles first, and where that one dies the failure becomes a message. */
+/* MuJoCo with a limited address space (ulimit -v). A failed allocation in its model compiler throws
+ * an uncaught exception, which ends the process. So a child process compiles first: if it dies, the
+ * program can report an error instead. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "core/memory.h"
 #include "env/physics.h"
 
-/* Waits for the child; how it ended. */
+/* Waits for the child; returns its wait status. */
 static int wait_for(pid_t child)
 {
     int result = 0;
@@ -40,7 +40,7 @@ ks_status ks_physics_try(void (*work)(void *argument), void *argument, const cha
         _exit(ks_physics_guard(work, argument) == KS_OK ? 0 : 1);
     }
     if (child > 0 && WIFSIGNALED(wait_for(child)))
-        return ks_physics_no_memory(what, "it aborts");
+        return ks_physics_no_memory(what, "it aborted");
     return KS_OK;
 }
 

@@ -10,7 +10,7 @@ static const char *const body_names[BODIES] = {
 
 struct walker {
     int bodies[BODIES];
-    int torso_linvel; /* start in sensordata */
+    int torso_linvel; /* index in sensordata */
 };
 
 static ks_status find(struct ks_env *env)
