@@ -1,12 +1,12 @@
 # Targets: all deps test study bench bench-peers sanitize coverage lint format clean. The README says what each does.
 #
-#   MUJOCO_DIR, DM_CONTROL_DIR   installations that are already there (default: build/deps)
-#   BUILD                        where everything is built
-#   JOBS                         test programs that run side by side (default: one per processor)
+#   MUJOCO_DIR, DM_CONTROL_DIR   existing installations to use (default: build/deps)
+#   BUILD                        folder of all build outputs (default: build)
+#   JOBS                         test programs run in parallel (default: one per processor)
 
-# Words of make and of compilers end at spaces.
+# make and compiler flags split paths at spaces.
 ifneq ($(filter-out 0 1,$(words $(CURDIR)) $(words $(MUJOCO_DIR)) $(words $(DM_CONTROL_DIR))),)
-$(error no path here may have a space: $(CURDIR), MUJOCO_DIR=$(MUJOCO_DIR), DM_CONTROL_DIR=$(DM_CONTROL_DIR))
+$(error paths must not contain spaces: $(CURDIR), MUJOCO_DIR=$(MUJOCO_DIR), DM_CONTROL_DIR=$(DM_CONTROL_DIR))
 endif
 
 BUILD ?= build
@@ -18,7 +18,7 @@ export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
 packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto
 pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
-# MPI: only what calls it is linked with it, the analyzer.
+# MPI: with --as-needed, only the analyzer is linked with it.
 mpiflags := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))
 mpilibs  := $(shell pkg-config --libs ompi-c 2>/dev/null)
 CC       := gcc
@@ -30,7 +30,7 @@ LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
 DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
-# Folders of files that are compiled once, for double or for float, and twice, for both.
+# Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
 once     := src/core src/io src/env src/study $(addprefix analysis/,operators lanczos statistics program)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
@@ -41,7 +41,7 @@ objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
             $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(single) $(twice))) \
             $(patsubst %.c,$(BUILD)/%.f64.o,$(call sources,$(twice)))
 library  := $(BUILD)/libks.a
-# Tests of what is compiled twice are compiled twice themselves.
+# Tests of code that is compiled twice are compiled twice themselves.
 tests    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)) \
             $(patsubst %,$(BUILD)/tests/test_%.f32,layers layer_values loss net init policy target optim)
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
@@ -63,7 +63,7 @@ $(BUILD)/%.f64.o: %.c
 	$(compile) -c $< -o $@
 $(BUILD)/%.o: %.c
 	$(compile) -c $< -o $@
-# dm_control computes in NumPy, without fused operations: so the numbers agree to the last bit.
+# NumPy does not use fused multiply-add: without it, the results equal dm_control's to the last bit.
 $(BUILD)/src/env/%.o: CFLAGS += -ffp-contract=off
 $(library): $(objects)
 	@rm -f $@ && $(AR) rcs $@ $^

@@ -1,4 +1,5 @@
-/* kappascope COMMAND ...: runs kappascope-COMMAND, beside this program or in PATH, as git does. */
+/* kappascope COMMAND ...: like git, runs the program kappascope-COMMAND, from this program's folder
+ * or from PATH. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,22 +12,22 @@
 #include "study/locate.h"
 
 static const struct command {
-    const char *name, *summary;
+    const char *name, *description;
 } commands[] = {
-    {"train", "one training run: checkpoints, progress and settings"},
-    {"analyze", "from checkpoints to the spectra of their loss's curvature"},
+    {"train", "train an agent and write checkpoints of its critics"},
+    {"analyze", "measure the curvature of a critic's loss: spectra from checkpoints"},
     {"study", "train, analyze and plot a whole study"},
-    {"plot", "figures, tables and a page from a study's folder"},
+    {"plot", "plots, tables and a report page from a study's folder"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-/* A name that could not be one of ours: a path, an option. */
+/* Whether it can be a command's name: neither a path nor an option. */
 static int is_plain(const char *name)
 {
     return *name && *name != '-' && !strchr(name, '/');
 }
 
-/* Those of the commands that are there. */
+/* Lists the commands whose programs are installed. */
 static ks_status print_help(void)
 {
     char *folder = NULL;
@@ -39,34 +40,34 @@ static ks_status print_help(void)
 
         if (ks_print_string(&path, "%s/kappascope-%s", folder, commands[i].name) == KS_OK &&
             access(path, X_OK) == 0)
-            printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+            printf("  %-8s %s\n", commands[i].name, commands[i].description);
         free(path);
     }
     printf("\n`kappascope COMMAND --help` says more about each.\n\nOPTIONS\n"
            "  -h, --help     print this text\n  --version      print the version\n\n"
-           "EXIT STATUS\n  that of the command; 2 where there is no such command.\n");
+           "EXIT STATUS\n  that of the command; 2 if there is no such command.\n");
     free(folder);
     return KS_OK;
 }
 
-/* Does not return where the command is there. */
+/* Replaces this process by the command's program. Returns only on failure. */
 static ks_status run(char **argv)
 {
     char *name = NULL, *path = NULL;
     ks_status status = KS_OK;
 
     if (!is_plain(argv[1]))
-        return ks_fail(KS_USAGE, "'%s': no such option (see --help)", argv[1]);
+        return ks_fail(KS_USAGE, "unknown option '%s' (see --help)", argv[1]);
     KS_GO(ks_print_string(&name, "kappascope-%s", argv[1]));
     if (ks_locate_program(name, &path) != KS_OK) {
-        status = ks_fail(KS_USAGE, "'%s': no such command (see --help)", argv[1]);
+        status = ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
         goto done;
     }
-    argv[1] = path; /* the command's argv[0] */
-    /* Threads that spin at barriers lose many times their work where others need the cores. */
+    argv[1] = path; /* becomes the command's argv[0] */
+    /* Threads that spin at barriers waste the cores that other processes need. */
     setenv("OMP_WAIT_POLICY", "passive", 0);
     execv(path, argv + 1);
-    status = ks_fail(KS_RUN, "%s: cannot be run: %s", path, strerror(errno));
+    status = ks_fail(KS_RUN, "cannot run %s: %s", path, strerror(errno));
 done:
     free(name);
     free(path);
@@ -101,7 +102,7 @@ int main(int argc, char **argv)
 {
     ks_status status;
 
-    ks_program_begin(NULL); /* what it runs starts anew by itself */
+    ks_program_begin(NULL); /* the command's program sets up BLAS for itself */
     status = start(argc, argv);
     if (status == KS_OK)
         status = ks_program_flush();

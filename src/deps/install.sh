@@ -1,11 +1,11 @@
 #!/bin/sh
 # Usage: install.sh FOLDER
 #
-# Installs what the build lacks: distribution packages, and under FOLDER the MuJoCo library
-# (FOLDER/mujoco) and the models of dm_control's suite (FOLDER/dm_control), out of the published
-# Python wheels that wheels.txt pins by version and SHA-256. Python's pip only fetches them; nothing
-# runs Python later. MUJOCO_DIR and DM_CONTROL_DIR, where they name another place, are checked and
-# nothing is fetched for them. With all in place it prints nothing and asks no network.
+# Installs missing dependencies: distribution packages, the MuJoCo library (FOLDER/mujoco) and the
+# models of dm_control's suite (FOLDER/dm_control). The latter two come from the published Python
+# wheels that wheels.txt pins by version and SHA-256; pip only downloads them, and Python is not
+# needed later. If MUJOCO_DIR or DM_CONTROL_DIR is another folder, that installation is checked and
+# nothing is downloaded for it. If nothing is missing, prints nothing and does not use the network.
 set -eu
 
 folder=$1
@@ -13,7 +13,7 @@ pins=$(dirname "$0")/wheels.txt
 . "$(dirname "$0")/apt.sh"
 mujoco=${MUJOCO_DIR:-$folder/mujoco}
 models=${DM_CONTROL_DIR:-$folder/dm_control}
-python_version=3.11 # of the wheel to fetch, whatever Python is here: the library inside is the same
+python_version=3.11 # of the wheel to download; its library does not depend on the installed Python
 
 say() { echo "deps: $*" >&2; }
 die() {
@@ -23,7 +23,7 @@ die() {
 
 # --- distribution packages ------------------------------------------------------------------------
 
-# What shows that a package is here, and its name in Debian and Ubuntu.
+# Per row: what to look for, and the Debian or Ubuntu package that has it.
 packages='
 command gcc        gcc
 header  stdlib.h   libc6-dev
@@ -60,7 +60,7 @@ present() { # KIND NAME
     esac
 }
 
-missing() { # TABLE: the packages of its rows that are not here
+missing() { # TABLE: prints the packages of the table that are not installed
     echo "$1" | while read -r kind name package; do
         [ -z "$kind" ] || present "$kind" "$name" || printf ' %s' "$package"
     done
@@ -71,42 +71,43 @@ install_packages() { # TABLE
     [ -n "$lacking" ] || return 0
     how="install them as root: apt-get install$lacking"
     command -v apt-get >/dev/null 2>&1 ||
-        die "missing:$lacking (names in Debian; there is no apt-get here: install their like)"
+        die "missing:$lacking (Debian package names; there is no apt-get: install the equivalent packages)"
     [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
-        die "packages are missing, and there is neither root nor sudo: $how"
+        die "missing packages, and you are neither root nor have sudo: $how"
     say "installing$lacking"
-    apt_get update || say "apt-get update failed; trying with the package lists that are here"
+    apt_get update || say "apt-get update failed; trying with the present package lists"
     # shellcheck disable=SC2086 # a list of words
     apt_get install -y --no-install-recommends $lacking ||
-        die "apt-get could not install$lacking (its words are above); $how"
+        die "apt-get could not install$lacking (see its messages above); $how"
     lacking=$(missing "$1")
-    [ -z "$lacking" ] || die "still missing after apt-get:$lacking"
+    [ -z "$lacking" ] || die "still missing after apt-get install:$lacking"
 }
 
 # --- MuJoCo and the models ------------------------------------------------------------------------
 
-requirement() { # NAME: its lines in wheels.txt
+requirement() { # NAME: prints its lines of wheels.txt
     sed -n "/^$1==/,/[^\\]\$/p" "$pins"
 }
 
-# A folder is complete if it comes from the wheel that is pinned now and still has every file.
+# A folder is complete if it was unpacked from the wheel pinned now and no file is missing.
 is_complete() { # NAME DIRECTORY
     [ -f "$2/PIN" ] && requirement "$1" | cmp -s - "$2/PIN" &&
         (cd "$2" && xargs ls -d <FILES >/dev/null 2>&1)
 }
 
-fetch() { # NAME PLATFORM VARIABLE: the wheel into $work
+fetch() { # NAME PLATFORM VARIABLE: downloads the wheel to $work
     mkdir -p "$work" || die "cannot write $folder"
     requirement "$1" >"$work/pin"
-    say "fetching $(sed -n 's/ .*//;1p' "$work/pin")"
+    say "downloading $(sed -n 's/ .*//;1p' "$work/pin")"
     python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
         --only-binary=:all: --platform "manylinux2014_$2" --python-version $python_version \
         --implementation cp --require-hashes --requirement "$work/pin" --dest "$work" >&2 ||
-        die "cannot fetch $1 (pip's words are above: no network, or not the file that $pins pins?);" \
+        die "cannot download $1 (see pip's messages above: no network, or not the file pinned in $pins?);" \
             "or set $3 to an installation"
 }
 
-# Unpacks PATTERNs of the wheel, whole or not at all: to a temporary name first, then renamed.
+# Unpacks PATTERNs of the wheel into a temporary folder and renames it, so that the result is complete
+# or absent.
 unpack() { # NAME DIRECTORY PATTERN...
     name=$1 directory=$2
     shift 2
@@ -140,7 +141,7 @@ install_models() {
     unpack dm_control "$1" 'dm_control/suite/*.xml' 'dm_control/suite/dog_assets/*'
 }
 
-check_mujoco() { # both layouts: a wheel's (library inside) and a release's (library under lib)
+check_mujoco() { # DIRECTORY: a wheel's layout (library at the top) or a release's (library in lib)
     [ -f "$1/include/mujoco/mujoco.h" ] ||
         die "MUJOCO_DIR: no $1/include/mujoco/mujoco.h: set it to a MuJoCo release, or unset it"
     ls "$1"/libmujoco.so* >/dev/null 2>&1 || ls "$1"/lib/libmujoco.so* >/dev/null 2>&1 ||
@@ -154,7 +155,7 @@ check_models() {
     done
 }
 
-same() { # the place FOLDER/NAME that the Makefile names by default, or another?
+same() { # DIRECTORY DEFAULT: whether DIRECTORY is the Makefile's default
     case $1 in
     "$2" | "$PWD/$2" | "$(pwd -P)/$2") ;; # make names its folder without symbolic links
     *) return 1 ;;
