@@ -17,7 +17,7 @@
 #include "../src/env/domain.h"
 #include "core/blas.h"
 #include "core/memory.h"
-#include "train/resume_point.h"
+#include "train/loop.h"
 
 /* 30 steps, 8 of them random, in episodes of 7; the last 9 are in replay, whose journal has 3 in a
  * segment; targets span up to 3. Checkpoints at 8, 15 and 30, evaluations at 0, 15 and 30. */
@@ -50,7 +50,7 @@ static inline void build_ground(struct ground *g, size_t threads)
         assert_ok(ks_settings_assign(&g->options.settings, settings[i]));
     g->options.settings.threads = threads;
     assert_ok(ks_run_new(&g->options, &g->run));
-    g->run->player.env->steps = g->run->evaluator.env->steps = EPISODE;
+    g->run->learner.player.env->steps = g->run->evaluation.player.env->steps = EPISODE;
 }
 
 /* How a process runs. */
@@ -65,17 +65,15 @@ struct plan {
 /* In the child. */
 static inline void prepare(struct ground *g, const char *folder, const struct plan *plan)
 {
-    struct ks_run *r = g->run;
+    struct ks_plan *p = &g->run->plan;
 
-    ks_resume_free(r->points);
-    free(r->folder);
-    assert_ok(ks_copy_string(scratch(folder), &r->folder));
-    assert_ok(ks_resume_new(r));
+    free(p->folder);
+    assert_ok(ks_copy_string(scratch(folder), &p->folder));
     g->options.resume = plan->resume;
     g->options.save_every = plan->save_every > 0 ? plan->save_every : -1;
     if (plan->stop_at > 0) {
-        r->end = plan->stop_at;
-        r->whole = false;
+        p->end = plan->stop_at;
+        p->stops_early = true;
     }
     fate = plan->fate;
     fate_at = plan->fate_at;

@@ -330,9 +330,9 @@ static void test_version_2(void **state)
 /* Sections that are not known, of another size, missing, cut off. */
 static void test_sections(void **state)
 {
-    static const char *const words[] = {"does not know its 'metrics entropz'",
-                                        "environment: expected ", "'actor w' is missing in it",
-                                        "expected a section of the state at byte "};
+    static const char *const words[] = {
+        "does not know the section 'metrics entropz'", "environment: expected ",
+        "the section 'actor w' is missing", "of the state: expected a section, found none"};
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {

@@ -43,7 +43,7 @@ static void setup(struct subject *s, const char *description)
         s->t.w[i] = (real)ks_rng_normal(&rng);
         s->g[i] = (real)ks_rng_normal(&rng);
     }
-    s->adam = (struct ks_adam){.schedule = {0.01, 0.001, 10}};
+    s->adam = (struct ks_adam){.rate = {0.01, 0.001, 10}};
 }
 
 static void teardown(struct subject *s)
@@ -54,13 +54,13 @@ static void teardown(struct subject *s)
 
 static void test_schedule(void **state)
 {
-    const struct ks_schedule schedule = {3e-4, 3e-5, 1000};
+    const struct ks_rate schedule = {3e-4, 3e-5, 1000};
 
     (void)state;
-    assert_close(KS(schedule_rate)(&schedule, 0), 3e-4, 0);
-    assert_close(KS(schedule_rate)(&schedule, 500), 1.65e-4, 1e-18);
-    assert_close(KS(schedule_rate)(&schedule, 1000), 3e-5, 1e-18);
-    assert_close(KS(schedule_rate)(&schedule, 5000), 3e-5, 1e-18);
+    assert_close(KS(rate_at)(&schedule, 0), 3e-4, 0);
+    assert_close(KS(rate_at)(&schedule, 500), 1.65e-4, 1e-18);
+    assert_close(KS(rate_at)(&schedule, 1000), 3e-5, 1e-18);
+    assert_close(KS(rate_at)(&schedule, 5000), 3e-5, 1e-18);
 }
 
 /* Kingma & Ba, algorithm 1, line by line. */
@@ -108,7 +108,7 @@ static void test_adam(void **state)
 /* A step from zero moments is rate * sign(g), whatever the size of g. */
 static void test_first_step(void **state)
 {
-    struct ks_adam adam = {.schedule = {0.01, 0.01, 1}};
+    struct ks_adam adam = {.rate = {0.01, 0.01, 1}};
     double m = 0, v = 0;
 
     (void)state;
@@ -119,7 +119,7 @@ static void test_first_step(void **state)
 
 static void test_scalar(void **state)
 {
-    struct ks_adam adam = {.schedule = {0.01, 0.001, 10}};
+    struct ks_adam adam = {.rate = {0.01, 0.001, 10}};
     double m = 0, v = 0, w = 0.4, g = -0.3;
 
     (void)state;
@@ -134,7 +134,7 @@ static void test_published_values(void **state)
 {
     static const char *const published[] = {"1.40E+01", "1.39E+01", "1.39E+01", "1.39E+01",
                                             "1.38E+01"};
-    struct ks_adam adam = {.schedule = {0.003, 0.003, 1}};
+    struct ks_adam adam = {.rate = {0.003, 0.003, 1}};
     double x[] = {1, 2, 3}, m[3] = {0}, v[3] = {0};
 
     (void)state;
@@ -222,7 +222,7 @@ static void test_published_trajectories(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof published / sizeof *published; k++) {
-        struct ks_adam adam = {.schedule = {1, 1, 1}};
+        struct ks_adam adam = {.rate = {1, 1, 1}};
         double w[TINY], g[TINY], m[TINY] = {0}, v[TINY] = {0};
 
         memcpy(w, start, sizeof w);

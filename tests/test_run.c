@@ -10,6 +10,8 @@
 #include "core/memory.h"
 #include "train/resume_point.h"
 #include "train/run.h"
+#include "train/save_checkpoint.h"
+#include "train/step.h"
 
 enum { SEED = 5, RANDOM_STEPS = 6, BATCH = 4, FROZEN = 2 };
 
@@ -36,10 +38,10 @@ static void setup(struct subject *s, size_t random_steps)
         assert_ok(ks_settings_assign(&s->options.settings, settings[i]));
     s->options.settings.random_steps = random_steps;
     assert_ok(ks_run_new(&s->options, &s->run));
-    assert_ok(ks_metrics_new(scratch("progress.csv"), 0, s->run->agent, &s->run->metrics));
-    assert_ok(ks_run_start_episode(s->run));
-    s->observations = s->run->agent->config.observations;
-    s->actions = s->run->agent->config.actions;
+    assert_ok(ks_metrics_new(scratch("progress.csv"), 0, s->run->learner.agent, &s->run->metrics));
+    assert_ok(ks_learner_start_episode(&s->run->learner));
+    s->observations = s->run->learner.agent->config.observations;
+    s->actions = s->run->learner.agent->config.actions;
 }
 
 static void teardown(struct subject *s)
@@ -50,7 +52,7 @@ static void teardown(struct subject *s)
 static void steps(struct subject *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        assert_ok(ks_run_step(s->run));
+        assert_ok(ks_learner_step(&s->run->learner, s->run->metrics));
 }
 
 /* What the policy does at the observation of the moment with the noise of this step. */
@@ -59,10 +61,10 @@ static void policy_action(struct subject *s, bool noisy, float *action)
     struct ks_rng rng = ks_stream(SEED, KS_EXPLORATION, 0);
     double noise[64];
 
-    rng.drawn = s->run->agent_steps * s->actions;
+    rng.drawn = s->run->learner.agent_steps * s->actions;
     for (size_t j = 0; j < s->actions; j++)
         noise[j] = ks_rng_normal(&rng);
-    KS(agent_act)(s->run->agent, s->run->player.s, noisy ? noise : NULL, action);
+    KS(agent_act)(s->run->learner.agent, s->run->learner.player.s, noisy ? noise : NULL, action);
 }
 
 /* Uniform actions until the first update, then those of the policy, with noise; replay holds what
@@ -81,18 +83,20 @@ static void test_actions(void **state)
         rng.drawn = k * s.actions;
         policy_action(&s, false, mean);
         policy_action(&s, true, expected);
-        memcpy(before, s.run->player.s, s.observations * sizeof *before);
+        memcpy(before, s.run->learner.player.s, s.observations * sizeof *before);
         for (size_t j = 0; j < s.actions && k < RANDOM_STEPS; j++)
             expected[j] = (float)ks_rng_uniform(&rng, -1, 1);
         steps(&s, 1);
-        assert_int_equal(s.run->agent->updates, k < RANDOM_STEPS ? 0 : k + 1 - RANDOM_STEPS);
-        stored = ks_replay_get(s.run->replay, k);
+        assert_int_equal(s.run->learner.agent->updates,
+                         k < RANDOM_STEPS ? 0 : k + 1 - RANDOM_STEPS);
+        stored = ks_replay_get(s.run->learner.replay, k);
         assert_memory_equal(stored.a, expected, s.actions * sizeof *expected);
         assert_memory_not_equal(stored.a, mean, s.actions * sizeof *mean);
         assert_memory_equal(stored.s, before, s.observations * sizeof *before);
-        assert_memory_equal(stored.next_s, s.run->player.s, s.observations * sizeof *before);
+        assert_memory_equal(stored.next_s, s.run->learner.player.s,
+                            s.observations * sizeof *before);
     }
-    assert_int_equal(s.run->env_step, 2 * 2 * RANDOM_STEPS);
+    assert_int_equal(s.run->learner.env_step, 2 * 2 * RANDOM_STEPS);
     teardown(&s);
 }
 
@@ -108,7 +112,7 @@ static void draw_raw(const struct subject *s, struct ks_rng *rng, double *reward
     rows.next_s = rows.s + BATCH * n;
     rows.a = rows.next_s + BATCH * n;
     rows.mask = rows.a + BATCH * s->actions;
-    ks_replay_draw(s->run->replay, rng, &(struct ks_window){1, 0}, &rows);
+    ks_replay_draw(s->run->learner.replay, rng, &(struct ks_window){1, 0}, &rows);
     free(block);
 }
 
@@ -127,13 +131,13 @@ static void test_update_rewards(void **state)
         s.options.settings.reward_normalization = normalized;
         s.options.settings.raw_rewards = 1;
         steps(&s, RANDOM_STEPS + 3);
-        scale = normalized ? ks_returns_scale(&s.run->returns) : 1;
+        scale = normalized ? ks_returns_scale(&s.run->learner.returns) : 1;
         assert_true(!normalized || fabs(scale - 1) > 0.01);
         rng.drawn = 2 * BATCH; /* the third update */
         draw_raw(&s, &rng, reward);
         for (size_t i = 0; i < BATCH; i++) {
             assert_true(reward[i] != 0);
-            assert_close(s.run->rows.reward[i], reward[i] / scale, 1e-12);
+            assert_close(s.run->learner.rows.reward[i], reward[i] / scale, 1e-12);
         }
         teardown(&s);
     }
@@ -152,16 +156,17 @@ static void test_n_step(void **state)
     setup(&s, 50);
     s.options.settings.n_step = 3;
     steps(&s, newest + 1);
-    batch = ks_run_batch(s.run, &rng);
-    ks_run_scale_rewards(s.run);
+    batch = ks_learner_batch(&s.run->learner, &rng);
+    ks_learner_scale_rewards(&s.run->learner);
     for (size_t i = 0; i < BATCH; i++) {
         size_t t = ks_rng_index(&again, newest + 1), k = newest - t < 2 ? newest - t : 2;
-        struct ks_transition end = ks_replay_get(s.run->replay, t + k);
+        struct ks_transition end = ks_replay_get(s.run->learner.replay, t + k);
         double sum = 0;
 
         for (size_t j = 0; j <= k; j++)
-            sum += pow(0.99, (double)j) * (double)ks_replay_get(s.run->replay, t + j).reward;
-        assert_close(batch.reward[i], sum / ks_returns_scale(&s.run->returns), 1e-12);
+            sum += pow(0.99, (double)j) *
+                   (double)ks_replay_get(s.run->learner.replay, t + j).reward;
+        assert_close(batch.reward[i], sum / ks_returns_scale(&s.run->learner.returns), 1e-12);
         assert_close((double)batch.mask[i], pow(0.99, (double)k), 1e-7);
         assert_memory_equal(batch.next_s + i * s.observations, end.next_s,
                             s.observations * sizeof *end.next_s);
@@ -179,8 +184,8 @@ static void frozen_targets(struct subject *s, size_t normalization, size_t raw, 
 
     s->options.settings.reward_normalization = normalization;
     s->options.settings.raw_rewards = raw;
-    assert_ok(ks_run_save(s->run));
-    snprintf(name, sizeof name, "step_%09zu.h5", s->run->env_step);
+    assert_ok(ks_save_checkpoint(s->run));
+    snprintf(name, sizeof name, "step_%09zu.h5", s->run->learner.env_step);
     assert_ok(ks_checkpoint_read(scratch(name), &c));
     memcpy(target, c->target, FROZEN * BATCH * sizeof *target);
     memcpy(target_raw, c->target_raw, FROZEN * BATCH * sizeof *target);
@@ -205,10 +210,10 @@ static void test_frozen_rewards(void **state)
     frozen_targets(&s, 1, 1, raw, always[1]);
     frozen_targets(&s, 0, 0, off, always[2]);
     frozen_targets(&s, 0, 1, both, always[3]);
-    rng = ks_stream(SEED, KS_FROZEN_REPLAY, s.run->env_step);
+    rng = ks_stream(SEED, KS_FROZEN_REPLAY, s.run->learner.env_step);
     for (size_t i = 0; i < FROZEN; i++)
         draw_raw(&s, &rng, reward + i * BATCH);
-    scale = ks_returns_scale(&s.run->returns);
+    scale = ks_returns_scale(&s.run->learner.returns);
     for (size_t i = 0; i < FROZEN * BATCH; i++) {
         assert_true(fabs(reward[i] - reward[i] / scale) > 1e-4);
         assert_close(raw[i] - normal[i], reward[i] - reward[i] / scale,
@@ -236,14 +241,14 @@ static void test_last_batch(void **state)
             s.options.settings.threads = threads;
             for (size_t k = 0; k < 12; k++) {
                 steps(&s, 1);
-                if (s.run->agent->updates == 0)
+                if (s.run->learner.agent->updates == 0)
                     continue;
-                batch = ks_run_last_batch(s.run);
+                batch = ks_learner_last_batch(&s.run->learner);
                 for (size_t i = 0; i < BATCH * s.observations; i++)
-                    assert_true(s.run->agent->s[i] == batch.s[i] &&
-                                s.run->agent->next_s[i] == batch.next_s[i]);
+                    assert_true(s.run->learner.agent->s[i] == batch.s[i] &&
+                                s.run->learner.agent->next_s[i] == batch.next_s[i]);
             }
-            assert_int_equal(s.run->agent->updates, utd * 7);
+            assert_int_equal(s.run->learner.agent->updates, utd * 7);
             teardown(&s);
         }
 }
@@ -260,17 +265,17 @@ static void test_evaluation(void **state)
     setup(&s, RANDOM_STEPS);
     steps(&s, RANDOM_STEPS + 1);
     assert_ok(ks_alloc(s.observations, sizeof *before, &before));
-    memcpy(before, s.run->player.s, s.observations * sizeof *before);
-    drawn = s.run->replay->count;
-    assert_ok(ks_run_evaluate(s.run, 1));
-    KS(agent_act)(s.run->agent, s.run->evaluator.s, NULL, expected);
-    assert_memory_equal(s.run->evaluator.a, expected, s.actions * sizeof *expected);
+    memcpy(before, s.run->learner.player.s, s.observations * sizeof *before);
+    drawn = s.run->learner.replay->count;
+    assert_ok(ks_evaluate(&s.run->evaluation, s.run->learner.agent, s.run->learner.env_step, 1));
+    KS(agent_act)(s.run->learner.agent, s.run->evaluation.player.s, NULL, expected);
+    assert_memory_equal(s.run->evaluation.player.a, expected, s.actions * sizeof *expected);
     for (size_t j = 0; j < s.actions; j++)
-        assert_close(s.run->evaluator.action[j], (double)expected[j], 0);
-    assert_close(s.run->return_mean, s.run->episode_returns[0], 0);
-    assert_true(s.run->return_mean > 0);
-    assert_memory_equal(before, s.run->player.s, s.observations * sizeof *before);
-    assert_int_equal(s.run->replay->count, drawn);
+        assert_close(s.run->evaluation.player.action[j], (double)expected[j], 0);
+    assert_close(s.run->evaluation.return_mean, s.run->evaluation.episode_returns[0], 0);
+    assert_true(s.run->evaluation.return_mean > 0);
+    assert_memory_equal(before, s.run->learner.player.s, s.observations * sizeof *before);
+    assert_int_equal(s.run->learner.replay->count, drawn);
     free(before);
     teardown(&s);
 }
@@ -294,16 +299,16 @@ static void test_episodes(void **state)
     assert_ok(ks_env_reset(env, &resets, start));
     assert_ok(ks_env_reset(env, &resets, start));
     steps(&s, LAST + 1);
-    reward = (double)ks_replay_get(s.run->replay, LAST).reward;
-    assert_close(s.run->returns.g, reward, 1e-6 * reward);
+    reward = (double)ks_replay_get(s.run->learner.replay, LAST).reward;
+    assert_close(s.run->learner.returns.g, reward, 1e-6 * reward);
     steps(&s, 1);
-    last = ks_replay_get(s.run->replay, LAST);
-    after = ks_replay_get(s.run->replay, LAST + 1);
+    last = ks_replay_get(s.run->learner.replay, LAST);
+    after = ks_replay_get(s.run->learner.replay, LAST + 1);
     for (size_t i = 0; i < s.observations; i++)
         assert_true(after.s[i] == (float)start[i]);
     assert_memory_not_equal(last.next_s, after.s, s.observations * sizeof *last.next_s);
     assert_true(last.mask == 1 && last.last);
-    assert_true(!after.last && !ks_replay_get(s.run->replay, LAST - 1).last);
+    assert_true(!after.last && !ks_replay_get(s.run->learner.replay, LAST - 1).last);
     ks_env_free(env);
     free(start);
     teardown(&s);
@@ -327,18 +332,20 @@ static void test_memory_is_flat(void **state)
     skip();
 #endif
     enum { WARM = 40, STRETCHES = 4, STRETCH = 80 };
+    struct ks_resume_points *points;
     struct subject s;
     size_t before = 0, least = SIZE_MAX;
 
     (void)state;
     setup(&s, RANDOM_STEPS);
-    ks_replay_free(s.run->replay);
-    assert_ok(ks_replay_new(20, s.observations, s.actions, &s.run->replay));
+    assert_ok(ks_resume_new(s.run, &points));
+    ks_replay_free(s.run->learner.replay);
+    assert_ok(ks_replay_new(20, s.observations, s.actions, &s.run->learner.replay));
     for (size_t k = 1; k <= WARM + STRETCHES * STRETCH; k++) {
         steps(&s, 1);
         if (k % 20 == 0) {
-            assert_ok(ks_resume_write(s.run));
-            assert_ok(ks_run_save(s.run));
+            assert_ok(ks_resume_write(points, s.run));
+            assert_ok(ks_save_checkpoint(s.run));
         }
         if (k >= WARM && (k - WARM) % STRETCH == 0) {
             size_t now = allocated(), grown = now > before ? now - before : 0;
@@ -350,7 +357,8 @@ static void test_memory_is_flat(void **state)
     /* A leak of one step is 32 bytes at least, malloc's smallest piece. What threads keep of freed
      * pieces for themselves counts as allocated: a few hundred bytes, as the threads meet. */
     assert_in_range(least, 0, 8 * STRETCH);
-    assert_ok(ks_resume_clear(s.run));
+    assert_ok(ks_resume_clear(points));
+    ks_resume_free(points);
     teardown(&s);
 }
 

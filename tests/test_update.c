@@ -302,7 +302,7 @@ static void compare_precisions(const char *name)
 
     describe_small(name, &critic, &actor);
     config = small_config(critic, actor);
-    config.critic_rate = config.actor_rate = (struct ks_schedule){0, 0, 1};
+    config.critic_rate = config.actor_rate = (struct ks_rate){0, 0, 1};
     assert_ok(ks_agent_new_f32(&config, &one));
     assert_ok(KS(agent_new)(&config, &two));
     assert_ok(ks_agent_update_f32(one, &batch, &u));

@@ -19,6 +19,11 @@ size_t KS(agent_rows)(const struct ks_agent *a)
     return a->config.batch * (a->critic_arch->joint ? 2 : 1);
 }
 
+size_t KS(agent_critic_parameters)(const struct ks_agent *a)
+{
+    return a->config.ensemble * a->critic_arch->parameters;
+}
+
 double KS(agent_temperature)(const struct ks_agent *a)
 {
     return exp(a->log_temperature);
@@ -34,8 +39,8 @@ static ks_status parse(struct ks_agent *a)
     KS_TRY(KS(arch_parse)(c->actor, "actor", c->observations, &a->actor_arch));
     loss = a->critic_arch->loss.kind;
     if (!loss || !loss->trainable)
-        return ks_fail(KS_FORMAT, "%s: expected 'loss ce' or 'loss mse' to train it, found %s",
-                       name, loss ? loss->name : "a policy");
+        return ks_fail(KS_FORMAT, "%s: expected 'loss ce' or 'loss mse', found %s", name,
+                       loss ? loss->name : "a policy");
     if (a->actor_arch->policy.actions != c->actions)
         return ks_fail(KS_FORMAT, "actor: expected a policy of %zu actions, found %zu", c->actions,
                        a->actor_arch->policy.actions);
@@ -65,8 +70,8 @@ static ks_status reals(size_t n, real **out)
     return ks_alloc(n, sizeof **out, out);
 }
 
-/* All but the target, with blocks for the passes of both nets, and of one that only goes forward.
- */
+/* Everything but the target. The blocks fit the passes of `train` and `eval`, and the forward pass
+ * of `forward`. */
 static ks_status allocate_trained(const struct ks_net *train, const struct ks_net *eval,
                                   const struct ks_net *forward, struct ks_trained *t)
 {
@@ -97,6 +102,14 @@ static ks_status allocate_draw(const struct ks_agent *a, struct ks_draw *draw)
     return reals(a->config.batch, &draw->log_pi);
 }
 
+static ks_status allocate_acting(const struct ks_agent *a, struct ks_acting *acting)
+{
+    KS_TRY(reals(a->config.observations, &acting->s));
+    KS_TRY(reals(a->actor_one->primal, &acting->primal));
+    KS_TRY(reals(a->config.actions, &acting->noise));
+    return reals(a->config.actions, &acting->action);
+}
+
 static ks_status allocate_networks(struct ks_agent *a)
 {
     size_t ensemble = a->config.ensemble;
@@ -120,6 +133,7 @@ static ks_status allocate(struct ks_agent *a)
     size_t threads = (size_t)a->config.threads;
 
     KS_TRY(allocate_networks(a));
+    KS_TRY(allocate_acting(a, &a->acting));
     KS_TRY(reals((batch + KS(agent_rows)(a)) * KS(agent_width)(a), &a->input));
     KS_TRY(reals(batch * a->config.observations, &a->s));
     KS_TRY(reals(batch * a->config.observations, &a->next_s));
@@ -127,7 +141,7 @@ static ks_status allocate(struct ks_agent *a)
     KS_TRY(reals(ensemble * batch * KS(agent_width)(a), &a->x_bar));
     KS_TRY(reals(batch * KS(agent_width)(a), &a->action_bar));
     KS_TRY(reals(batch * a->critic_arch->loss.targets, &a->target));
-    KS_TRY(reals(larger(threads * 2 * outputs, KS(agent_width)(a)), &a->row));
+    KS_TRY(reals(threads * 2 * outputs, &a->row));
     KS_TRY(reals(ensemble * batch * outputs, &a->values));
     KS_TRY(ks_alloc(ensemble * batch, sizeof *a->q, &a->q));
     return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
@@ -150,12 +164,12 @@ static ks_status init(struct ks_agent *a)
     for (size_t e = 0; e < c->ensemble; e++)
         KS_TRY(init_trained(a->critic_arch, ks_stream(c->seed, KS_INIT_CRITIC, e), &a->critic[e]));
     a->log_temperature = log(c->temperature);
-    a->critic_adam = (struct ks_adam){.schedule = c->critic_rate,
+    a->critic_adam = (struct ks_adam){.rate = c->critic_rate,
                                       .weight_decay = c->weight_decay,
                                       .decayed = c->decay,
                                       .tau = c->tau};
     a->actor_adam = a->critic_adam;
-    a->actor_adam.schedule = c->actor_rate;
+    a->actor_adam.rate = c->actor_rate;
     return KS_OK;
 }
 
@@ -186,11 +200,18 @@ void KS(agent_free)(struct ks_agent *a)
     for (size_t e = 0; a->critic && e < a->config.ensemble; e++)
         free_trained(&a->critic[e]);
     free_trained(&a->actor);
-    void *block[] = {a->critic,     a->step,        a->next_primal,  a->next_state,
-                     a->next.noise, a->next.log_pi, a->policy.noise, a->policy.log_pi,
-                     a->input,      a->s,           a->next_s,       a->policy_input,
-                     a->x_bar,      a->action_bar,  a->target,       a->row,
-                     a->values,     a->q,           a->outputs};
+    void *block[] = {a->critic,       a->step,
+                     a->next_primal,  a->next_state,
+                     a->next.noise,   a->next.log_pi,
+                     a->policy.noise, a->policy.log_pi,
+                     a->acting.s,     a->acting.primal,
+                     a->acting.noise, a->acting.action,
+                     a->input,        a->s,
+                     a->next_s,       a->policy_input,
+                     a->x_bar,        a->action_bar,
+                     a->target,       a->row,
+                     a->values,       a->q,
+                     a->outputs};
     for (size_t i = 0; i < sizeof block / sizeof *block; i++)
         free(block[i]);
     KS(net_free)(a->critic_train);
@@ -206,35 +227,32 @@ void KS(agent_free)(struct ks_agent *a)
 
 void KS(agent_act)(struct ks_agent *a, const float *observation, const double *noise, float *action)
 {
-    size_t n = a->config.actions;
-    struct ks_policy_pass pass;
-    const real *head;
+    struct ks_acting *t = &a->acting;
+    struct ks_policy_pass pass = {.rows = 1,
+                                  .stride = a->config.actions,
+                                  .head = KS(net_output)(a->actor_one, t->primal),
+                                  .noise = t->noise,
+                                  .action = t->action,
+                                  .log_pi = &t->log_pi};
 
     for (size_t j = 0; j < a->config.observations; j++)
-        a->row[j] = (real)observation[j];
-    KS(net_forward)(a->actor_one, a->actor.w, a->actor.state, a->row, a->next_primal);
-    head = KS(net_output)(a->actor_one, a->next_primal);
-    for (size_t j = 0; j < n && noise; j++)
-        a->next.noise[j] = (real)noise[j];
-    pass = (struct ks_policy_pass){.rows = 1,
-                                   .stride = n,
-                                   .head = head,
-                                   .noise = a->next.noise,
-                                   .action = a->row,
-                                   .log_pi = a->next.log_pi};
+        t->s[j] = (real)observation[j];
+    KS(net_forward)(a->actor_one, a->actor.w, a->actor.state, t->s, t->primal);
+    for (size_t j = 0; j < a->config.actions && noise; j++)
+        t->noise[j] = (real)noise[j];
     if (noise)
         KS(policy_sample)(&a->actor_arch->policy, &pass, 0);
     else
-        KS(policy_mean)(&a->actor_arch->policy, head, a->row);
-    for (size_t j = 0; j < n; j++)
-        action[j] = (float)a->row[j];
+        KS(policy_mean)(&a->actor_arch->policy, pass.head, t->action);
+    for (size_t j = 0; j < a->config.actions; j++)
+        action[j] = (float)t->action[j];
 }
 
 static ks_status check(const char *name, const char *what, size_t n, const real *x)
 {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i]))
-            return ks_fail(KS_NUMBER, "%s %s: number %zu is %g", name, what, i, (double)x[i]);
+            return ks_fail(KS_NUMBER, "%s %s: entry %zu is %g", name, what, i, (double)x[i]);
     return KS_OK;
 }
 

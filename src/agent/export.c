@@ -1,5 +1,5 @@
-/* The agent as a checkpoint: everything in double. The descriptions are parsed in this precision;
- * writing a file asks them for names and shapes only. */
+/* A checkpoint holds all numbers in double. The parsed descriptions in it have the precision of the
+ * agent, which does not matter: writing a file reads only names and shapes from them. */
 #include <stdlib.h>
 
 #include "agent/agent.h"
@@ -11,7 +11,7 @@ static void copy(size_t n, const real *from, double *to)
         to[i] = (double)from[i];
 }
 
-/* Room for the parameters of `ensemble` networks of a description. */
+/* Allocates the parameters of `ensemble` networks with this description. */
 static ks_status prepare(const struct ks_arch *arch, size_t ensemble, struct ks_networks *networks)
 {
     networks->ensemble = ensemble;
@@ -34,7 +34,7 @@ static ks_status export_networks(const struct ks_arch *arch, size_t ensemble,
     return KS_OK;
 }
 
-/* The target's running statistics are never used and not kept. */
+/* The targets' running statistics are not stored: they are never used. */
 ks_status KS(agent_export)(const struct ks_agent *a, struct ks_checkpoint *checkpoint)
 {
     size_t ensemble = a->config.ensemble, n = a->critic_arch->parameters;
@@ -42,8 +42,10 @@ ks_status KS(agent_export)(const struct ks_agent *a, struct ks_checkpoint *check
     KS_TRY(export_networks(a->critic_arch, ensemble, a->critic, &checkpoint->critic));
     KS_TRY(prepare(a->critic_arch, ensemble, &checkpoint->target_critic));
     KS_TRY(export_networks(a->actor_arch, 1, &a->actor, &checkpoint->actor));
-    KS_TRY(ks_alloc(ensemble * n, sizeof *checkpoint->adam_m, &checkpoint->adam_m));
-    KS_TRY(ks_alloc(ensemble * n, sizeof *checkpoint->adam_v, &checkpoint->adam_v));
+    KS_TRY(
+        ks_alloc(KS(agent_critic_parameters)(a), sizeof *checkpoint->adam_m, &checkpoint->adam_m));
+    KS_TRY(
+        ks_alloc(KS(agent_critic_parameters)(a), sizeof *checkpoint->adam_v, &checkpoint->adam_v));
     for (size_t e = 0; e < ensemble; e++) {
         copy(n, a->critic[e].target, checkpoint->target_critic.w + e * n);
         copy(n, a->critic[e].m, checkpoint->adam_m + e * n);

@@ -15,7 +15,7 @@
 
 static const real SMALLEST_NORM = (real)1e-8; /* columns below it are not blown up */
 
-double KS(schedule_rate)(const struct ks_schedule *s, int64_t step)
+double KS(rate_at)(const struct ks_rate *s, int64_t step)
 {
     double done = s->steps > 0 ? fmin((double)step / s->steps, 1) : 1;
 
@@ -30,7 +30,7 @@ struct constants {
 
 static struct constants constants(const struct ks_adam *adam, bool decays)
 {
-    double t = (double)adam->step + 1, rate = KS(schedule_rate)(&adam->schedule, adam->step);
+    double t = (double)adam->step + 1, rate = KS(rate_at)(&adam->rate, adam->step);
 
     return (struct constants){
         .b1 = (real)KS_ADAM_BETA1,
@@ -146,7 +146,7 @@ bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
 
 double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *v, double w)
 {
-    double t = (double)adam->step + 1, rate = KS(schedule_rate)(&adam->schedule, adam->step);
+    double t = (double)adam->step + 1, rate = KS(rate_at)(&adam->rate, adam->step);
 
     *m = KS_ADAM_BETA1 * *m + (1 - KS_ADAM_BETA1) * g;
     *v = KS_ADAM_BETA2 * *v + (1 - KS_ADAM_BETA2) * g * g;

@@ -23,13 +23,13 @@ enum ks_decay {
 };
 
 /* A learning rate that decreases linearly from start to end over `steps` steps, then stays. */
-struct ks_schedule {
+struct ks_rate {
     double start, end, steps;
 };
-double KS(schedule_rate)(const struct ks_schedule *schedule, int64_t step);
+double KS(rate_at)(const struct ks_rate *rate, int64_t step);
 
 struct ks_adam {
-    struct ks_schedule schedule;
+    struct ks_rate rate;
     double weight_decay;
     enum ks_decay decayed;
     double tau;   /* of the targets' average */

@@ -1,5 +1,4 @@
-/* What a run says before its first step. */
-#include "train/run.h"
+#include "train/announce.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +8,11 @@
 #include <jansson.h>
 
 #include "core/say.h"
-#include "train/resume_point.h"
+#include "train/state.h"
 
 static const double MEGABYTE = 1e6;
 
-/* What the process holds in memory; 0 where the system does not say. */
+/* The memory that this process uses; 0 if the system does not tell. */
 static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "r");
@@ -26,101 +25,109 @@ static double resident_bytes(void)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Numbers of a checkpoint: minibatches, and networks with targets and moments. */
+/* How many numbers a checkpoint holds: minibatches, networks, targets and moments. */
 static double checkpoint_numbers(const struct ks_run *r)
 {
-    const struct ks_arch *critic = r->agent->critic_arch;
-    const struct ks_settings *s = &r->options->settings;
-    double rows = (double)KS(agent_rows)(r->agent) * (double)critic->in +
+    const struct ks_agent *agent = r->learner.agent;
+    const struct ks_arch *critic = agent->critic_arch;
+    const struct ks_settings *s = &r->plan.options->settings;
+    double rows = (double)KS(agent_rows)(agent) * (double)critic->in +
                   2 * (double)s->batch * (double)critic->loss.targets; /* target, target_raw */
-    double networks = 4 * (double)s->critics * (double)critic->parameters +
-                      (double)r->agent->actor_arch->parameters;
+    double networks = 4 * (double)KS(agent_critic_parameters)(agent) +
+                      (double)agent->actor_arch->parameters;
 
     return (double)s->analysis_minibatches * rows + networks;
 }
 
-/* Files to come, in float32; compression makes them smaller. */
-static double checkpoint_files(const struct ks_run *r)
+/* Bytes of the checkpoints to come, in float32; compression makes them smaller. */
+static double checkpoint_bytes(const struct ks_run *r)
 {
+    const struct ks_milestones *m = &r->plan.checkpoints;
     double files = 0;
 
-    for (size_t i = 0; i < r->checkpoints.n; i++)
-        files += r->checkpoints.step[i] > r->env_step && r->checkpoints.step[i] <= r->end;
+    for (size_t i = 0; i < m->n; i++)
+        files += m->step[i] > r->learner.env_step && m->step[i] <= r->plan.end;
     return files * sizeof(float) * checkpoint_numbers(r);
 }
 
-/* A full disk ends a run late; it may still get room in time, so this is no refusal. */
-static void warn_of_disk(const struct ks_run *r, double needed)
+/* Only a warning: there may be room by the time it is needed. */
+static void warn_of_disk(const struct ks_plan *p, double needed)
 {
     struct statvfs disk;
     double left;
 
-    if (statvfs(r->folder, &disk) != 0)
+    if (statvfs(p->folder, &disk) != 0)
         return;
     left = (double)disk.f_bavail * (double)disk.f_frsize;
     if (left < needed)
-        ks_say("%s: the disk of %s has %.0f MB left: it may be full before the end", r->name,
-               r->folder, left / MEGABYTE);
+        ks_say("%s: the disk of %s has %.0f MB left: it may be full before the end", p->name,
+               p->folder, left / MEGABYTE);
 }
 
-/* Where the run has fewer agent steps than what is due in it. */
-static void announce_due(const struct ks_run *r, const char *what, size_t asked)
+/* Milestones are distinct agent steps, so there may be fewer than the settings ask for. */
+static void announce_milestones(const struct ks_plan *p, const char *what, size_t asked)
 {
-    if (asked > r->steps)
-        ks_say("%s: %s: %zu, not %zu: that is how many agent steps there are", r->name, what,
-               r->steps, asked);
+    if (asked > p->steps)
+        ks_say("%s: %s: %zu, not %zu: that is how many agent steps there are", p->name, what,
+               p->steps, asked);
 }
 
-/* What has changed since the run was computed up to here. */
+/* The conditions that have changed since the start of the run. */
 static void announce_changes(const struct ks_run *r)
 {
-    json_t *changes = ks_run_changes(r), *one;
+    json_t *change;
     size_t i;
 
-    json_array_foreach(changes, i, one)
+    json_array_foreach(r->conditions.changes, i, change)
     {
-        char *from = json_dumps(json_object_get(one, "from"), JSON_ENCODE_ANY);
-        char *to = json_dumps(json_object_get(one, "to"), JSON_ENCODE_ANY);
+        char *from = json_dumps(json_object_get(change, "from"), JSON_ENCODE_ANY);
+        char *to = json_dumps(json_object_get(change, "to"), JSON_ENCODE_ANY);
 
         if (from && to)
-            ks_say("%s: from environment step %lld on: %s was %s, is %s", r->name,
-                   (long long)json_integer_value(json_object_get(one, "env_step")),
-                   json_string_value(json_object_get(one, "what")), from, to);
+            ks_say("%s: from environment step %lld on: %s was %s, is %s", r->plan.name,
+                   (long long)json_integer_value(json_object_get(change, "env_step")),
+                   json_string_value(json_object_get(change, "what")), from, to);
         free(from);
         free(to);
     }
-    if (ks_run_count_changes(r) > 0)
-        ks_say("%s: so the run will not be bit for bit one that was left alone", r->name);
-    json_decref(changes);
+    if (ks_conditions_count_changes(&r->conditions) > 0)
+        ks_say("%s: so the run will not be bit for bit one that was left alone", r->plan.name);
 }
 
-void ks_run_announce(struct ks_run *r, bool resumes)
+/* Memory: to come are the rest of replay, and a resume point that is assembled in memory. A
+ * checkpoint is held in double, and again as a file. Disk: a resumed run already has replay's
+ * transitions and two resume points there. */
+static void announce_room(struct ks_run *r, const struct ks_resume_points *points, bool resumed)
 {
-    const struct ks_replay *replay = r->replay;
-    const struct ks_settings *s = &r->options->settings;
+    const struct ks_replay *replay = r->learner.replay;
+    double row = (double)replay->width * sizeof(float), state = (double)ks_state_size(r);
     double now = resident_bytes();
-    double whole = (double)(replay->capacity - replay->count) * (double)replay->width *
-                       sizeof(float) +
-                   (double)ks_run_state_size(r); /* a point is put together in memory */
-    double written = 1.5 * sizeof(double) * checkpoint_numbers(r); /* in double, and the file */
-    double points = ks_resume_bytes(r), files = checkpoint_files(r);
-    double there = resumes ? (double)replay->count * (double)replay->width * sizeof(float) +
-                                 2 * (double)ks_run_state_size(r)
-                           : 0; /* replay's segments and two points */
+    double full = now + (double)(replay->capacity - replay->count) * row + state;
+    double written = 1.5 * sizeof(double) * checkpoint_numbers(r);
+    double resume = ks_resume_bytes(points, r), files = checkpoint_bytes(r);
+    double existing = resumed ? (double)replay->count * row + 2 * state : 0;
 
-    if (resumes)
-        ks_say("%s: going on at environment step %zu", r->name, r->env_step);
-    else if (r->options->resume)
-        ks_say("%s: nothing to go on with: starting at 0", r->name);
-    announce_changes(r);
-    announce_due(r, "checkpoints", s->checkpoints);
-    announce_due(r, "evaluations", s->evaluations);
-    if (r->steps <= s->random_steps)
-        ks_say("%s: there will be no update: all %zu agent steps are among the %zu random_steps",
-               r->name, r->steps, s->random_steps);
     ks_say("%s: memory: %.0f MB now, %.0f MB when replay is full, %.0f MB more while a checkpoint "
            "is written; disk: up to %.0f MB for resume points, %.0f MB for checkpoints to come",
-           r->name, now / MEGABYTE, (now + whole) / MEGABYTE, written / MEGABYTE, points / MEGABYTE,
+           r->plan.name, now / MEGABYTE, full / MEGABYTE, written / MEGABYTE, resume / MEGABYTE,
            files / MEGABYTE);
-    warn_of_disk(r, points - there + files);
+    warn_of_disk(&r->plan, resume - existing + files);
+}
+
+void ks_announce(struct ks_run *r, const struct ks_resume_points *points, bool resumed)
+{
+    const struct ks_plan *p = &r->plan;
+    const struct ks_settings *s = &p->options->settings;
+
+    if (resumed)
+        ks_say("%s: going on at environment step %zu", p->name, r->learner.env_step);
+    else if (p->options->resume)
+        ks_say("%s: no resume point found: starting at 0", p->name);
+    announce_changes(r);
+    announce_milestones(p, "checkpoints", s->checkpoints);
+    announce_milestones(p, "evaluations", s->evaluations);
+    if (p->steps <= s->random_steps)
+        ks_say("%s: there will be no update: all %zu agent steps are among the %zu random_steps",
+               p->name, p->steps, s->random_steps);
+    announce_room(r, points, resumed);
 }

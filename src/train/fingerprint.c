@@ -1,139 +1,121 @@
-/* A resume point's key: what the run is, and the conditions under which it was computed. Conditions
- * may change how numbers are rounded, though not what they are: --resume=exact refuses a point of
- * other conditions, --resume=any goes on and notes what has changed. */
-#include "train/run.h"
+#include "train/fingerprint.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
 
-#include "core/blas.h"
-#include "core/memory.h"
-#include "core/processor.h"
-
-static const size_t DUMP = JSON_INDENT(2) | JSON_REAL_PRECISION(15);
-
-/* The processor's name is noted, but exact resuming does not depend on it: on processors of several
- * names OpenBLAS chooses the same kernel. */
-static const char PROCESSOR[] = "processor";
-
-static json_t *describe_conditions(const struct ks_run *r)
+static json_t *describe_setting(const struct ks_settings *settings, const struct ks_key *key)
 {
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s}", "threads", r->agent->config.threads,
-                     "kappascope", KS_VERSION, "blas", ks_blas_version(), "blas_kernel",
-                     ks_blas_kernel(), "mujoco", ks_env_mujoco_version(), "mujoco_flags",
-                     ks_env_flags(r->player.env), PROCESSOR, ks_processor_name());
+    char text[KS_VALUE_LENGTH];
+    double number;
+
+    if (ks_settings_number(settings, key, &number))
+        return key->type == KS_KEY_NUMBER ? json_real(number) : json_integer((json_int_t)number);
+    ks_settings_print(settings, key, text);
+    return json_string(text);
 }
 
-ks_status ks_run_fingerprint(const struct ks_run *r, char **key)
+static json_t *describe_settings(const struct ks_settings *settings)
 {
-    json_t *object = ks_run_identity(r), *conditions = describe_conditions(r);
-    char *text = NULL;
-    ks_status status;
+    json_t *object = json_object();
 
-    if (object && conditions && json_object_update(object, conditions) == 0 &&
-        json_object_set_new(object, "changes", ks_run_changes(r)) == 0)
-        text = json_dumps(object, DUMP);
-    status = text ? ks_copy_string(text, key)
-                  : ks_fail(KS_USAGE, "%s: the run's names are no UTF-8 text", r->options->out);
-    json_decref(object);
-    json_decref(conditions);
-    free(text);
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        json_object_set_new(object, key->name, describe_setting(settings, key));
+    return object;
+}
+
+json_t *ks_fingerprint(const struct ks_plan *p)
+{
+    const struct ks_train_options *o = p->options;
+    json_t *settings = describe_settings(&o->settings);
+
+    json_object_del(settings, "threads");
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:s, s:s}", "env", o->env, "architecture", p->name,
+                     "seed", (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings",
+                     settings, "critic", p->critic_text, "actor", p->actor_text);
+}
+
+ks_status ks_fingerprint_compare_value(const char *path, const char *what, const char *name,
+                                       const json_t *found, const json_t *want)
+{
+    /* Decimal numbers of 15 digits are the same after printing and parsing, so the settings of a
+     * file can be compared with those of the command line as text. */
+    size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15);
+    char *found_text = found ? json_dumps(found, flags) : NULL,
+         *want_text = json_dumps(want, flags);
+    bool same = found_text && want_text && strcmp(found_text, want_text) == 0;
+    ks_status status = KS_OK;
+
+    if (!same)
+        status = ks_fail(KS_USAGE, "%s: %s: expected %s %.80s, found %.80s", path, what, name,
+                         want_text ? want_text : "?", found_text ? found_text : "none");
+    free(found_text);
+    free(want_text);
     return status;
 }
 
-static const char other_point[] = "--resume needs what the run was started with";
-
-ks_status ks_run_compare_fingerprint(const struct ks_run *r, const char *path, const char *key)
-{
-    json_t *found = json_loads(key, 0, NULL);
-    ks_status status = found ? ks_run_compare_identity(r, path, other_point, found)
-                             : ks_fail(KS_FORMAT, "%s: its key is no JSON", path);
-
-    json_decref(found);
-    return status;
-}
-
-/* Fails on the first condition that differs, and names the option that would accept it. */
-static ks_status compare_all(const char *path, const json_t *found, json_t *want)
+/* Compares each setting separately, so that the message names the one that differs. */
+static ks_status compare_all(const char *path, const char *what, json_t *found, json_t *want)
 {
     const char *name;
-    char text[1024];
     json_t *value;
 
     json_object_foreach(want, name, value)
     {
-        ks_status status;
+        json_t *other = json_object_get(found, name);
 
-        if (strcmp(name, PROCESSOR) == 0)
-            continue;
-        status = ks_run_compare_value(path, other_point, name, json_object_get(found, name), value);
-        if (status == KS_OK)
-            continue;
-        snprintf(text, sizeof text, "%s", ks_error_text());
-        return ks_fail(status, "%s; --resume=any accepts that and notes it in run.json", text);
+        if (json_is_object(value))
+            KS_TRY(compare_all(path, what, other, value));
+        else
+            KS_TRY(ks_fingerprint_compare_value(path, what, name, other, value));
     }
     return KS_OK;
 }
 
-ks_status ks_run_compare_conditions(const struct ks_run *r, const char *path, const char *key)
+static void fill_defaults(json_t *settings)
 {
-    json_t *found = json_loads(key, 0, NULL), *want = describe_conditions(r);
+    struct ks_settings defaults;
+
+    ks_settings_start(&defaults);
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (!json_object_get(settings, key->name))
+            json_object_set_new(settings, key->name, describe_setting(&defaults, key));
+}
+
+static bool is_setting(const char *name)
+{
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (strcmp(key->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A newer version of the program may have written a setting whose effect is not known here. */
+static ks_status refuse_unknown(const char *path, const char *what, json_t *settings)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(settings, name, value) if (!is_setting(name)) return ks_fail(
+        KS_USAGE, "%s: %s: this version of the program has no setting '%.80s'", path, what, name);
+    return KS_OK;
+}
+
+ks_status ks_fingerprint_compare(const struct ks_plan *p, const char *path, const char *what,
+                                 json_t *found)
+{
+    json_t *want = ks_fingerprint(p), *settings = json_object_get(found, "settings");
     ks_status status = KS_OK;
 
     if (!want)
-        status = ks_fail(KS_MEMORY, "out of memory: describing the conditions of a run");
-    else if (r->options->resume != KS_RESUME_ANY)
-        status = compare_all(path, found, want);
-    json_decref(found);
+        status = ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", path);
+    if (status == KS_OK)
+        status = refuse_unknown(path, what, settings);
+    if (status == KS_OK && json_is_object(settings))
+        fill_defaults(settings);
+    if (status == KS_OK)
+        status = compare_all(path, what, found, want);
     json_decref(want);
     return status;
-}
-
-/* Appends to `changes` in which conditions the run differs from those that were found. What an
- * older point does not name is not known to differ. */
-static bool add_changes(const struct ks_run *r, const json_t *found, json_t *changes)
-{
-    json_t *want = describe_conditions(r), *value;
-    bool done = want != NULL;
-    const char *name;
-
-    json_object_foreach(want, name, value)
-    {
-        json_t *before = json_object_get(found, name);
-
-        if (before && !json_equal(before, value))
-            done = json_array_append_new(changes, json_pack("{s:I, s:s, s:O, s:O}", "env_step",
-                                                            (json_int_t)r->env_step, "what", name,
-                                                            "from", before, "to", value)) == 0 &&
-                   done;
-    }
-    json_decref(want);
-    return done;
-}
-
-ks_status ks_run_note_changes(struct ks_run *r, const char *key)
-{
-    json_t *found = json_loads(key, 0, NULL), *earlier = json_object_get(found, "changes");
-    json_t *changes = json_is_array(earlier) ? json_incref(earlier) : json_array();
-    bool done = changes != NULL;
-
-    if (done && r->options->resume == KS_RESUME_ANY)
-        done = add_changes(r, found, changes);
-    json_decref(found);
-    json_decref(r->changes);
-    r->changes = changes;
-    return done ? KS_OK : ks_fail(KS_MEMORY, "out of memory: noting what has changed");
-}
-
-json_t *ks_run_changes(const struct ks_run *r)
-{
-    return r->changes ? json_incref(r->changes) : json_array();
-}
-
-size_t ks_run_count_changes(const struct ks_run *r)
-{
-    return json_array_size(r->changes);
 }

@@ -9,82 +9,114 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "core/memory.h"
 #include "core/progress.h"
 #include "core/say.h"
 #include "io/file.h"
 #include "io/replay_log.h"
 #include "io/text.h"
+#include "train/fingerprint.h"
+#include "train/state.h"
 
 enum {
-    POINTS = 2,             /* kept, in turn                                              */
-    UNSAVED = 1024,         /* transitions that wait for the journal, a few megabytes     */
-    SEGMENTS = 4,           /* of the journal hold what replay holds,                     */
-    SEGMENT_BYTES = 1 << 26 /* but none is larger                                         */
+    POINTS = 2,             /* written alternately                                            */
+    UNSAVED = 1024,         /* the most transitions that are not in the log, a few megabytes  */
+    SEGMENTS = 4,           /* of the log hold as many transitions as replay,                 */
+    SEGMENT_BYTES = 1 << 26 /* unless they would be larger than this                          */
 };
-static const double INTERVAL = 60, SHARE = 0.01; /* seconds; of the time, for points */
+static const double INTERVAL = 60, SHARE = 0.01; /* in seconds; the share of time for writing */
 static const char MAGIC[24] = "kappascope-point";
 
-/* In points of version 2 the state's values have no names (state.c). They are read, not written. */
+/* In version 2 the values of the state have no names (state.c). It is read but no longer written.
+ */
 static const uint64_t VERSION = 3, UNNAMED = 2;
 
 struct ks_resume_points {
-    char *folder, *key; /* owned */
-    struct ks_replay_log *journal;
-    unsigned char *bytes; /* [size] a point in memory */
+    char *folder, *description; /* owned, as all below */
+    struct ks_replay_log *log;
+    unsigned char *bytes; /* [size]: a resume point, assembled in memory */
     size_t size;
-    uint64_t next;     /* the number of the next point, which goes to file next % POINTS */
-    size_t rows;       /* transitions at the last point: what the older file will need */
-    double last, cost; /* when it was done, and what it took: seconds */
+    uint64_t next;     /* the number of the next point; its file is point.(next % POINTS)      */
+    size_t rows;       /* transitions at the last point, which is the older one after the next */
+    double last, cost; /* when the last point was written; how many seconds that took          */
 };
 
 struct header {
     char magic[24];
-    uint64_t version, number, key_size, state_size, progress_size, rows;
+    uint64_t version, number, description_size, state_size, progress_size, rows;
     unsigned char chain[KS_SHA256_BYTES], progress[KS_SHA256_BYTES];
 };
 
-/* Transitions before this one are gone from replay after `rows` of them. */
+/* The oldest transition that replay still holds when `rows` have been made. */
 static size_t first_needed(const struct ks_run *r, size_t rows)
 {
-    return rows > r->replay->capacity ? rows - r->replay->capacity : 0;
+    size_t capacity = r->learner.replay->capacity;
+
+    return rows > capacity ? rows - capacity : 0;
 }
 
-ks_status ks_resume_new(struct ks_run *r)
+/* Fingerprint, conditions and changes as one JSON object. */
+static ks_status describe(const struct ks_run *r, char **text)
 {
-    size_t row = r->replay->width * sizeof(float), most = SEGMENT_BYTES / row + 1;
-    size_t rows = (r->replay->capacity + SEGMENTS - 1) / SEGMENTS;
+    json_t *object = ks_fingerprint(&r->plan);
+    char *dump = NULL;
+    ks_status status;
 
-    KS_TRY(ks_alloc(1, sizeof *r->points, &r->points));
-    r->points->last = ks_seconds();
-    KS_TRY(ks_run_path(r, "resume", &r->points->folder));
-    KS_TRY(ks_run_fingerprint(r, &r->points->key));
-    return ks_replay_log_new(r->points->folder, row, rows < most ? rows : most,
-                             &r->points->journal);
+    if (object && json_object_update(object, r->conditions.now) == 0 &&
+        json_object_set(object, "changes", r->conditions.changes) == 0)
+        dump = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    status = dump ? ks_copy_string(dump, text)
+                  : ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", r->plan.folder);
+    json_decref(object);
+    free(dump);
+    return status;
+}
+
+ks_status ks_resume_new(const struct ks_run *r, struct ks_resume_points **points)
+{
+    const struct ks_replay *replay = r->learner.replay;
+    size_t row = replay->width * sizeof(float), most = SEGMENT_BYTES / row + 1;
+    size_t rows = (replay->capacity + SEGMENTS - 1) / SEGMENTS;
+    ks_status status = KS_OK;
+    struct ks_resume_points *p;
+
+    *points = NULL;
+    KS_TRY(ks_alloc(1, sizeof *p, &p));
+    p->last = ks_seconds();
+    KS_GO(ks_plan_path(&r->plan, "resume", &p->folder));
+    KS_GO(describe(r, &p->description));
+    KS_GO(ks_replay_log_new(p->folder, row, rows < most ? rows : most, &p->log));
+    *points = p;
+    return KS_OK;
+done:
+    ks_resume_free(p);
+    return status;
 }
 
 void ks_resume_free(struct ks_resume_points *p)
 {
     if (!p)
         return;
-    ks_replay_log_free(p->journal);
+    ks_replay_log_free(p->log);
     free(p->folder);
-    free(p->key);
+    free(p->description);
     free(p->bytes);
     free(p);
 }
 
-static size_t whole_size(struct ks_run *r)
+static size_t point_size(const struct ks_resume_points *p, struct ks_run *r)
 {
-    return sizeof(struct header) + strlen(r->points->key) + ks_run_state_size(r) + KS_SHA256_BYTES;
+    return sizeof(struct header) + strlen(p->description) + ks_state_size(r) + KS_SHA256_BYTES;
 }
 
-double ks_resume_bytes(struct ks_run *r)
+double ks_resume_bytes(const struct ks_resume_points *p, struct ks_run *r)
 {
-    size_t rows = r->replay->capacity, segment = r->points->journal->segment_rows;
+    size_t rows = r->learner.replay->capacity, segment = p->log->segment_rows;
+    size_t most = rows + (rows < r->plan.steps ? 2 * segment : 0);
 
-    return POINTS * (double)whole_size(r) + (double)(rows + (rows < r->steps ? 2 * segment : 0)) *
-                                                (double)r->points->journal->row_bytes;
+    return POINTS * (double)point_size(p, r) + (double)most * (double)p->log->row_bytes;
 }
 
 static ks_status point_path(const struct ks_resume_points *p, uint64_t number, char **path)
@@ -94,96 +126,94 @@ static ks_status point_path(const struct ks_resume_points *p, uint64_t number, c
 
 /* --- writing --- */
 
-static ks_status append_transitions(struct ks_run *r)
+static ks_status append_transitions(struct ks_resume_points *p, const struct ks_learner *l)
 {
-    struct ks_replay_log *j = r->points->journal;
+    struct ks_replay_log *log = p->log;
 
-    KS_TRY(ks_folder_make(r->points->folder));
-    while (j->mark.rows < r->agent_steps) {
-        size_t n = r->agent_steps - j->mark.rows;
-        const float *rows = ks_replay_rows(r->replay, j->mark.rows % r->replay->capacity, &n);
+    KS_TRY(ks_folder_make(p->folder));
+    while (log->mark.rows < l->agent_steps) {
+        size_t n = l->agent_steps - log->mark.rows;
+        const float *rows = ks_replay_rows(l->replay, log->mark.rows % l->replay->capacity, &n);
 
-        KS_TRY(ks_replay_log_append(j, n, rows));
+        KS_TRY(ks_replay_log_append(log, n, rows));
     }
     return KS_OK;
 }
 
-static ks_status fill(struct ks_run *r, const struct header *h)
+static ks_status fill(struct ks_resume_points *p, struct ks_run *r, const struct header *h)
 {
-    struct ks_resume_points *p = r->points;
     size_t content = p->size - KS_SHA256_BYTES;
 
     memcpy(p->bytes, h, sizeof *h);
-    memcpy(p->bytes + sizeof *h, p->key, h->key_size);
-    ks_run_state_get(r, p->bytes + sizeof *h + h->key_size);
+    memcpy(p->bytes + sizeof *h, p->description, h->description_size);
+    ks_state_get(r, p->bytes + sizeof *h + h->description_size);
     return ks_sha256(1, &(struct ks_piece){p->bytes, content}, p->bytes + content);
 }
 
-/* Everything that the point names is on the disk before the point is. */
-static ks_status write_point(struct ks_run *r, const char *path)
+/* Flushes the replay log and progress.csv first: a resume point on disk never refers to data that
+ * is not. */
+static ks_status write_point(struct ks_resume_points *p, struct ks_run *r, const char *path)
 {
-    struct ks_resume_points *p = r->points;
     struct header h = {.version = VERSION,
                        .number = p->next,
-                       .key_size = strlen(p->key),
-                       .state_size = ks_run_state_size(r),
+                       .description_size = strlen(p->description),
+                       .state_size = ks_state_size(r),
                        .progress_size = r->metrics->size,
-                       .rows = r->agent_steps};
+                       .rows = r->learner.agent_steps};
 
     if (!p->bytes) {
-        p->size = whole_size(r);
+        p->size = point_size(p, r);
         KS_TRY(ks_alloc(p->size, 1, &p->bytes));
     }
-    KS_TRY(append_transitions(r));
-    KS_TRY(ks_replay_log_flush(p->journal));
+    KS_TRY(append_transitions(p, &r->learner));
+    KS_TRY(ks_replay_log_flush(p->log));
     KS_TRY(ks_metrics_flush(r->metrics));
     KS_TRY(ks_metrics_digest(r->metrics->path, r->metrics->size, h.progress));
     memcpy(h.magic, MAGIC, sizeof h.magic);
-    memcpy(h.chain, p->journal->mark.chain, sizeof h.chain);
-    KS_TRY(fill(r, &h));
+    memcpy(h.chain, p->log->mark.chain, sizeof h.chain);
+    KS_TRY(fill(p, r, &h));
     return ks_file_write(path, p->bytes, p->size);
 }
 
-ks_status ks_resume_write(struct ks_run *r)
+ks_status ks_resume_write(struct ks_resume_points *p, struct ks_run *r)
 {
-    struct ks_resume_points *p = r->points;
     double start = ks_seconds();
     ks_status status;
     char *path;
 
     KS_TRY(point_path(p, p->next, &path));
-    status = write_point(r, path);
+    status = write_point(p, r, path);
     free(path);
     KS_TRY(status);
-    KS_TRY(ks_replay_log_drop(p->journal, first_needed(r, p->rows)));
+    KS_TRY(ks_replay_log_drop(p->log, first_needed(r, p->rows)));
     p->next++;
-    p->rows = r->agent_steps;
+    p->rows = r->learner.agent_steps;
     p->last = ks_seconds();
     p->cost = p->last - start;
     return KS_OK;
 }
 
-static bool is_due(const struct ks_run *r)
+static bool is_due(const struct ks_resume_points *p, double save_every)
 {
-    double wait = r->options->save_every;
+    double wait = save_every < 0 ? fmax(INTERVAL, p->cost / SHARE) : save_every;
 
-    if (wait < 0)
-        wait = fmax(INTERVAL, r->points->cost / SHARE);
-    return ks_seconds() - r->points->last >= wait;
+    return ks_seconds() - p->last >= wait;
 }
 
-ks_status ks_resume_keep(struct ks_run *r)
+ks_status ks_resume_keep(struct ks_resume_points *p, struct ks_run *r)
 {
-    size_t waiting = r->agent_steps - r->points->journal->mark.rows;
+    size_t unsaved = r->learner.agent_steps - p->log->mark.rows;
 
-    if (is_due(r))
-        return ks_resume_write(r);
-    return waiting >= UNSAVED || waiting == r->replay->capacity ? append_transitions(r) : KS_OK;
+    if (is_due(p, r->plan.options->save_every))
+        return ks_resume_write(p, r);
+    return unsaved >= UNSAVED || unsaved == r->learner.replay->capacity
+               ? append_transitions(p, &r->learner)
+               : KS_OK;
 }
 
 /* --- reading --- */
 
-/* A file that was read and whose checksum is right; bytes NULL: there is none. */
+/* A resume point that was read; bytes NULL: it does not exist or is damaged. */
 struct candidate {
     char *path, *bytes; /* owned */
     struct header header;
@@ -204,13 +234,13 @@ static ks_status check_point(struct candidate *c, size_t size)
         return ks_fail(KS_FORMAT, "%s: expected version %d or %d, found %llu", c->path,
                        (int)UNNAMED, (int)VERSION, (unsigned long long)h->version);
     KS_TRY(ks_sha256(1, &(struct ks_piece){c->bytes, content}, digest));
-    if (memcmp(digest, c->bytes + content, sizeof digest) != 0 || h->key_size > content ||
-        h->state_size > content || sizeof *h + h->key_size + h->state_size != content)
-        return ks_fail(KS_FORMAT, "%s: damaged: its checksum is another", c->path);
+    if (memcmp(digest, c->bytes + content, sizeof digest) != 0 || h->description_size > content ||
+        h->state_size > content || sizeof *h + h->description_size + h->state_size != content)
+        return ks_fail(KS_FORMAT, "%s: damaged: checksum mismatch", c->path);
     return KS_OK;
 }
 
-/* Whether the point can be read at all; a damaged one is no failure yet, its message is kept. */
+/* Reads file point.SLOT. A damaged file is not an error yet; its message goes to `damage`. */
 static ks_status read_point(const struct ks_resume_points *p, int slot, struct candidate *c,
                             char *damage, size_t room)
 {
@@ -230,19 +260,19 @@ static ks_status read_point(const struct ks_resume_points *p, int slot, struct c
     return KS_OK;
 }
 
-bool ks_resume_there(const struct ks_run *r)
+bool ks_resume_exists(const struct ks_resume_points *p)
 {
-    bool there = false;
+    bool exists = false;
     char *path;
 
-    for (uint64_t i = 0; i < POINTS && !there; i++) {
-        there = point_path(r->points, i, &path) == KS_OK && ks_path_exists(path);
+    for (uint64_t i = 0; i < POINTS && !exists; i++) {
+        exists = point_path(p, i, &path) == KS_OK && ks_path_exists(path);
         free(path);
     }
-    return there;
+    return exists;
 }
 
-static ks_status take(void *replay, const void *row)
+static ks_status put_row(void *replay, const void *row)
 {
     return ks_replay_put(replay, row);
 }
@@ -259,72 +289,77 @@ static ks_status check_progress(const char *path, const struct header *h)
     return KS_OK;
 }
 
-static struct ks_run_saved state_of(const struct candidate *c)
+static struct ks_saved_state state_of(const struct candidate *c)
 {
     const struct header *h = &c->header;
 
-    return (struct ks_run_saved){(unsigned char *)c->bytes + sizeof *h + h->key_size, h->state_size,
-                                 h->version == UNNAMED};
+    return (struct ks_saved_state){(unsigned char *)c->bytes + sizeof *h + h->description_size,
+                                   h->state_size, h->version == UNNAMED};
 }
 
-/* Replay, progress.csv and the state. KS_FORMAT: another point may do. */
-static ks_status take_point(struct ks_run *r, const struct candidate *c)
+/* Reads replay and progress.csv, and sets the state. After KS_FORMAT the other point may be tried.
+ */
+static ks_status take_point(struct ks_resume_points *p, struct ks_run *r, const struct candidate *c)
 {
-    struct ks_replay_log_reader reader = {take, r->replay};
+    struct ks_replay_log_reader reader = {put_row, r->learner.replay};
     const struct header *h = &c->header;
-    struct ks_run_saved state = state_of(c);
+    struct ks_saved_state state = state_of(c);
     struct ks_replay_log_mark mark = {.rows = h->rows};
     size_t first = first_needed(r, mark.rows);
     ks_status status = KS_OK;
     char *path;
 
     memcpy(mark.chain, h->chain, sizeof mark.chain);
-    KS_TRY(ks_run_path(r, "progress.csv", &path));
+    KS_TRY(ks_plan_path(&r->plan, "progress.csv", &path));
     KS_GO(check_progress(path, h));
-    ks_replay_clear(r->replay, first);
-    KS_GO(ks_replay_log_read(r->points->journal, &mark, first, &reader));
-    ks_metrics_free(r->metrics); /* of a point that could not be used */
-    KS_GO(ks_metrics_new(path, h->progress_size, r->agent, &r->metrics));
-    KS_GO(ks_run_state_set(r, &state));
-    r->points->next = h->number + 1;
-    r->points->rows = h->rows;
+    ks_replay_clear(r->learner.replay, first);
+    KS_GO(ks_replay_log_read(p->log, &mark, first, &reader));
+    ks_metrics_free(r->metrics); /* opened for a point that turned out to be unusable */
+    KS_GO(ks_metrics_new(path, h->progress_size, r->learner.agent, &r->metrics));
+    KS_GO(ks_state_set(r, &state));
+    p->next = h->number + 1;
+    p->rows = h->rows;
 done:
     free(path);
     return status;
 }
 
-/* The run's key from now on, with what has changed since the point. */
-static ks_status renew_key(struct ks_run *r, const char *key)
+/* The conditions from now on, with what has changed since the point, go into later points. */
+static ks_status renew_description(struct ks_resume_points *p, struct ks_run *r,
+                                   const json_t *found)
 {
-    KS_TRY(ks_run_note_changes(r, key));
-    free(r->points->key);
-    r->points->key = NULL;
-    return ks_run_fingerprint(r, &r->points->key);
+    KS_TRY(ks_conditions_inherit(&r->conditions, found));
+    if (r->plan.options->resume == KS_RESUME_ANY)
+        KS_TRY(ks_conditions_record(&r->conditions, found, r->learner.env_step));
+    free(p->description);
+    p->description = NULL;
+    return describe(r, &p->description);
 }
 
-static ks_status restore(struct ks_run *r, const struct candidate *c)
+static ks_status restore(struct ks_resume_points *p, struct ks_run *r, const struct candidate *c)
 {
-    struct ks_run_saved state = state_of(c);
-    ks_status status;
-    char *key;
+    struct ks_saved_state state = state_of(c);
+    ks_status status = KS_OK;
+    json_t *found = json_loadb(c->bytes + sizeof(struct header), c->header.description_size, 0,
+                               NULL);
 
-    KS_TRY(
-        ks_print_string(&key, "%.*s", (int)c->header.key_size, c->bytes + sizeof(struct header)));
-    status = ks_run_compare_fingerprint(r, c->path, key);
-    if (status == KS_OK)
-        status = ks_run_state_check(r, c->path, &state);
-    if (status == KS_OK)
-        status = ks_run_compare_conditions(r, c->path, key);
-    if (status == KS_OK)
-        status = take_point(r, c);
-    if (status == KS_OK)
-        status = renew_key(r, key);
-    free(key);
+    if (!found)
+        return ks_fail(KS_FORMAT, "%s: its description is not valid JSON", c->path);
+    KS_GO(ks_fingerprint_compare(&r->plan, c->path, "--resume needs what the run was started with",
+                                 found));
+    KS_GO(ks_state_check(r, c->path, &state));
+    if (r->plan.options->resume != KS_RESUME_ANY)
+        KS_GO(ks_conditions_compare(&r->conditions, c->path, found));
+    KS_GO(take_point(p, r, c));
+    KS_GO(renew_description(p, r, found));
+done:
+    json_decref(found);
     return status;
 }
 
-/* From the newest to the oldest; `damage` is what was found wrong so far. */
-static ks_status choose(struct ks_run *r, struct candidate c[POINTS], char *damage, size_t room)
+/* Tries the newer point, then the older. `damage`: the first damage found so far, or "". */
+static ks_status choose(struct ks_resume_points *p, struct ks_run *r, struct candidate c[POINTS],
+                        char *damage, size_t room)
 {
     bool swap = !c[0].bytes || (c[1].bytes && c[1].header.number > c[0].header.number);
 
@@ -334,10 +369,10 @@ static ks_status choose(struct ks_run *r, struct candidate c[POINTS], char *dama
 
         if (!one->bytes)
             continue;
-        status = restore(r, one);
+        status = restore(p, r, one);
         if (status == KS_OK && *damage)
             ks_say("%s: going on from the other resume point, environment step %zu", damage,
-                   r->env_step);
+                   r->learner.env_step);
         if (status != KS_FORMAT)
             return status;
         if (!*damage)
@@ -346,7 +381,7 @@ static ks_status choose(struct ks_run *r, struct candidate c[POINTS], char *dama
     return ks_fail(KS_FORMAT, "%s; without --resume the run starts over", damage);
 }
 
-ks_status ks_resume_restore(struct ks_run *r, bool *found)
+ks_status ks_resume_restore(struct ks_resume_points *p, struct ks_run *r, bool *found)
 {
     struct candidate c[POINTS] = {{NULL}};
     ks_status status = KS_OK;
@@ -354,18 +389,18 @@ ks_status ks_resume_restore(struct ks_run *r, bool *found)
 
     *found = false;
     for (int i = 0; i < POINTS; i++)
-        KS_GO(read_point(r->points, i, &c[i], damage, sizeof damage));
+        KS_GO(read_point(p, i, &c[i], damage, sizeof damage));
     if (!c[0].bytes && !c[1].bytes && !*damage)
         goto done;
-    KS_GO(ks_folder_sweep(r->points->folder));
-    KS_GO(choose(r, c, damage, sizeof damage));
+    KS_GO(ks_folder_sweep(p->folder));
+    KS_GO(choose(p, r, c, damage, sizeof damage));
     *found = true;
 done:
     for (int i = 0; i < POINTS; i++) {
         free(c[i].path);
         free(c[i].bytes);
     }
-    r->points->last = ks_seconds();
+    p->last = ks_seconds();
     return status;
 }
 
@@ -377,7 +412,7 @@ static bool is_ours(const char *name)
            strncmp(name, ".kappascope-", 12) == 0;
 }
 
-/* Points go before what they need. */
+/* The files whose names begin with `start`. */
 static ks_status remove_files(const char *folder, DIR *list, const char *start)
 {
     struct dirent *entry;
@@ -391,9 +426,10 @@ static ks_status remove_files(const char *folder, DIR *list, const char *start)
     return KS_OK;
 }
 
-ks_status ks_resume_clear(const struct ks_run *r)
+/* Removes resume points before the replay log that they need. */
+ks_status ks_resume_clear(const struct ks_resume_points *p)
 {
-    const char *folder = r->points->folder;
+    const char *folder = p->folder;
     DIR *list = opendir(folder);
     ks_status status;
 

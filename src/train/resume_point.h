@@ -1,49 +1,51 @@
-/* Resume points: what a run leaves in the folder DIR/resume while it is not finished, so that it
- * can go on bit for bit where it was.
+/* Resume points: what an unfinished run keeps in the folder DIR/resume, so that it can continue bit
+ * for bit.
  *
- *   point.0, point.1     the state of the run (state.c) at two moments, written whole and in turn:
- *                        should the newer one be damaged, there is the one before
- *   replay.000000, ...   a journal of its transitions (journal.h): a point adds those that are new;
- *                        segments that neither point needs are removed
+ *   point.0, point.1     two resume points, written alternately, each atomically: if the newer one
+ *                        is damaged, the older one is used
+ *   replay.000000, ...   the replay log (replay_log.h): each resume point appends the transitions
+ *                        since the last one; segments that neither point needs are removed
  *
- * A point holds a header, a key, the state, and SHA-256 of these. The key, in JSON, is all that
- * must be the same for the same bits to come out: options, which have to be the same always, and
- * conditions, which are versions, BLAS kernel and threads, and may differ with KS_RESUME_ANY
- * (key.c). The header names how much of the journal and of progress.csv belongs to it, with their
- * checksums. What came after it - rows, transitions, checkpoints - is cut off and made again. */
+ * A resume point holds a header, a description, the state (state.h), and the SHA-256 of these. The
+ * description, in JSON, has the run's fingerprint (fingerprint.h), the conditions and their changes
+ * (conditions.h). The header says which part of the replay log and of progress.csv belongs to the
+ * point, with their checksums; everything later - rows, transitions, checkpoints - is discarded on
+ * a resume and computed again. Numbers are in the machine's byte order. */
 #ifndef KS_TRAIN_RESUME_POINT_H
 #define KS_TRAIN_RESUME_POINT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/error.h"
 #include "train/run.h"
 
-/* Prepares for points; nothing is written yet. run->resume_points belongs to the run. */
-ks_status ks_resume_new(struct ks_run *run);
+struct ks_resume_points;
+
+/* For a run that is in its first state; writes nothing. Fails with KS_USAGE, KS_MEMORY. The caller
+ * frees. */
+ks_status ks_resume_new(const struct ks_run *run, struct ks_resume_points **points);
 void ks_resume_free(struct ks_resume_points *points); /* NULL is fine */
 
-/* Between two agent steps: hands transitions to the journal before replay overwrites them, and
- * writes a point where one is due: after options->save_every seconds; if that is negative, after 60
- * and never so often that it takes more than 1% of the time. */
-ks_status ks_resume_keep(struct ks_run *run);
-/* Writes a point now. On failure (KS_FULL, KS_IO) those on the disk are as they were. */
-ks_status ks_resume_write(struct ks_run *run);
+/* To be called between any two agent steps: appends transitions to the replay log before replay
+ * overwrites them, and writes a resume point if one is due: every options->save_every seconds; if
+ * that is negative, every 60 seconds, or less often so that it takes at most 1% of the time. */
+ks_status ks_resume_keep(struct ks_resume_points *points, struct ks_run *run);
+/* Writes a resume point now. On failure (KS_FULL, KS_IO) the existing ones are unchanged. */
+ks_status ks_resume_write(struct ks_resume_points *points, struct ks_run *run);
 
-/* Takes the run to its newest point that is whole, and opens progress.csv there; *found is false
- * where there is none. Says on standard error if it is not the newest. Fails with KS_USAGE, naming
- * what differs, where the point is that of another run or, unless options->resume is KS_RESUME_ANY,
- * of other conditions, and where the program cannot take its state; KS_FORMAT where what there is
- * cannot be used; KS_IO. The run is then only good to be freed. */
-ks_status ks_resume_restore(struct ks_run *run, bool *found);
-/* A point's file is there, whole or not. */
-bool ks_resume_there(const struct ks_run *run);
-/* Removes the folder and what is in it. Fails with KS_IO. */
-ks_status ks_resume_clear(const struct ks_run *run);
+/* Brings the run to its newest undamaged resume point and opens progress.csv. *found: false if
+ * there is no resume point. A line on standard error says if the newest one is damaged. Fails with
+ * KS_USAGE, naming what differs, if the point belongs to another run, has other conditions (unless
+ * options->resume is KS_RESUME_ANY) or a state that this program cannot take; KS_FORMAT if all
+ * points are damaged; KS_IO. After a failure the run may only be freed. */
+ks_status ks_resume_restore(struct ks_resume_points *points, struct ks_run *run, bool *found);
+/* Whether the file of a resume point exists, damaged or not. */
+bool ks_resume_exists(const struct ks_resume_points *points);
+/* Removes all resume points, the replay log and their folder. Fails with KS_IO. */
+ks_status ks_resume_clear(const struct ks_resume_points *points);
 
-/* Bytes that points and journal take at most, where fewer transitions than a segment holds are made
- * between two points. */
-double ks_resume_bytes(struct ks_run *run);
+/* The most bytes that resume points and replay log take, if at most one segment of transitions is
+ * made between two points. */
+double ks_resume_bytes(const struct ks_resume_points *points, struct ks_run *run);
 
 #endif

@@ -1,5 +1,4 @@
-/* run.json: what the run is, and in which state. */
-#include "train/run.h"
+#include "train/run_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,22 +7,15 @@
 #include <jansson.h>
 
 #include "core/blas.h"
-#include "core/memory.h"
 #include "core/processor.h"
 #include "io/file.h"
 #include "io/h5.h"
+#include "train/fingerprint.h"
 
 const char *const ks_run_states[] = {"running", "stopped", "finished", "failed", "failed"};
 static const size_t DUMP = JSON_INDENT(2) | JSON_REAL_PRECISION(15);
 
-ks_status ks_run_versions(char **text)
-{
-    return ks_print_string(text, "kappascope %s; %s, kernel %s; HDF5 %s; MuJoCo %s", KS_VERSION,
-                           ks_blas_version(), ks_blas_kernel(), ks_h5_version(),
-                           ks_env_mujoco_version());
-}
-
-static void now(char text[32])
+void ks_run_time(char text[32])
 {
     time_t seconds = time(NULL);
     struct tm utc;
@@ -48,63 +40,65 @@ static json_t *describe_versions(void)
                      "jansson", JANSSON_VERSION);
 }
 
-/* Adds what may change without it being another run. */
-static void describe_progress(const struct ks_run *r, enum ks_run_state state, const char *reason,
-                              json_t *object)
+/* How the run is computed: all that may differ between two starts of the same run. */
+static void describe_conditions(const struct ks_run *r, json_t *object)
 {
-    const struct ks_train_options *o = r->options;
-    char ended[32];
+    const struct ks_train_options *o = r->plan.options;
 
-    now(ended);
     json_object_set_new(json_object_get(object, "settings"), "threads",
                         json_integer((json_int_t)o->settings.threads));
     json_object_set_new(object, "command", describe_command(o));
     json_object_set_new(object, "versions", describe_versions());
     json_object_set_new(object, "blas_kernel", json_string(ks_blas_kernel()));
     json_object_set_new(object, "processor", json_string(ks_processor_name()));
-    json_object_set_new(object, "threads", json_integer(r->agent->config.threads));
-    json_object_set_new(object, "mujoco_flags", json_string(ks_env_flags(r->player.env)));
-    json_object_set_new(object, "gamma", json_real(r->gamma));
+    json_object_set_new(object, "threads", json_integer(r->learner.agent->config.threads));
+    json_object_set_new(object, "mujoco_flags", json_string(ks_env_flags(r->learner.player.env)));
+    json_object_set_new(object, "gamma", json_real(r->plan.gamma));
     json_object_set_new(object, "start", json_string(r->started));
     json_object_set_new(object, "resumed", *r->resumed ? json_string(r->resumed) : json_null());
-    json_object_set_new(object, "changes", ks_run_changes(r));
-    json_object_set_new(object, "end", state == KS_RUNNING ? json_null() : json_string(ended));
+    json_object_set(object, "changes", r->conditions.changes);
+}
+
+static void describe_state(const struct ks_run *r, enum ks_run_state state, const char *reason,
+                           json_t *object)
+{
+    const struct ks_learner *l = &r->learner;
+    char now[32];
+
+    ks_run_time(now);
+    json_object_set_new(object, "end", state == KS_RUNNING ? json_null() : json_string(now));
     json_object_set_new(object, "state", json_string(ks_run_states[state]));
     json_object_set_new(object, "reason", reason ? json_string(reason) : json_null());
     json_object_set_new(object, "resumable",
-                        json_boolean(state != KS_FINISHED && state != KS_FAILED_FOR_GOOD));
-    json_object_set_new(object, "env_step", json_integer((json_int_t)r->env_step));
-    json_object_set_new(object, "update", json_integer((json_int_t)r->agent->updates));
+                        json_boolean(state != KS_FINISHED && state != KS_FAILED_PERMANENTLY));
+    json_object_set_new(object, "env_step", json_integer((json_int_t)l->env_step));
+    json_object_set_new(object, "update", json_integer((json_int_t)l->agent->updates));
     json_object_set_new(object, "divergences",
-                        json_integer((json_int_t)ks_env_divergences(r->player.env)));
+                        json_integer((json_int_t)ks_env_divergences(l->player.env)));
     json_object_set_new(object, "evaluation_divergences",
-                        json_integer((json_int_t)ks_env_divergences(r->evaluator.env)));
+                        json_integer((json_int_t)ks_env_divergences(r->evaluation.player.env)));
 }
 
 ks_status ks_run_write_json(const struct ks_run *r, enum ks_run_state state, const char *reason)
 {
     ks_status status = KS_OK;
-    json_t *object = ks_run_identity(r);
+    json_t *object = ks_fingerprint(&r->plan);
     char *path = NULL, *text = NULL;
 
     if (object) {
-        describe_progress(r, state, reason, object);
+        describe_conditions(r, object);
+        describe_state(r, state, reason, object);
         text = json_dumps(object, DUMP);
     }
     if (!text) {
         status = ks_fail(KS_MEMORY, "out of memory: describing the run");
         goto done;
     }
-    KS_GO(ks_run_path(r, "run.json", &path));
+    KS_GO(ks_plan_path(&r->plan, "run.json", &path));
     KS_GO(ks_file_write(path, text, strlen(text)));
 done:
     json_decref(object);
     free(text);
     free(path);
     return status;
-}
-
-void ks_run_start_clock(struct ks_run *r, bool resumes)
-{
-    now(resumes ? r->resumed : r->started);
 }

@@ -1,10 +1,9 @@
-/* All that the further course of a run depends on, but for its replay, as bytes: sections, each of
- * which is a name, a size and a value. One function lists them; measuring, writing, checking and
- * reading all walk through that list, and reading finds a section by its name. So a program with
- * more sections reads what one with fewer has written.
+/* The state consists of sections, each with a name, a size and a value. One function, pack_run,
+ * lists them; measuring, writing, checking and reading all walk through that list. Reading finds a
+ * section by its name, so a program with additional sections can read older resume points.
  *
- * Points of version 2 hold the same values without names, in the order of the list. */
-#include "train/run.h"
+ * Resume points of version 2 hold the same values without names, in the order of the list. */
+#include "train/state.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -20,18 +19,18 @@ struct section {
 
 struct pack {
     enum direction direction;
-    const char *group; /* goes before the names */
-    bool newer;        /* the items from here on are none of the first points' */
-    unsigned char *to; /* WRITE */
-    size_t at;         /* MEASURE, WRITE: bytes so far; of unnamed values, those that were read */
-    const struct ks_run_saved *from; /* CHECK, READ */
-    const char *wanted;              /* FIND: this name's   */
-    uint64_t size;                   /*       size; UINT64_MAX: none */
-    char missing[NAME];              /* CHECK: a section that is needed; "": all are there */
+    const char *group; /* prefix of the names                                         */
+    bool optional;     /* items from here on are missing in older resume points       */
+    unsigned char *to; /* WRITE                                                       */
+    size_t at;         /* MEASURE, WRITE: bytes so far; unnamed values: bytes read    */
+    const struct ks_saved_state *from; /* CHECK, READ                                         */
+    const char *wanted;                /* FIND, in: a name                                    */
+    uint64_t size;                     /*       out: its size; UINT64_MAX: no such item       */
+    char missing[NAME];                /* CHECK, out: a required section; "": all were found  */
 };
 
-/* The section at an offset of the bytes; false: there is no whole one. */
-static bool section_at(const struct ks_run_saved *from, size_t at, struct section *s)
+/* Reads the header of the section at an offset; false if no complete section starts there. */
+static bool section_at(const struct ks_saved_state *from, size_t at, struct section *s)
 {
     if (at > from->size || from->size - at < sizeof *s)
         return false;
@@ -39,8 +38,8 @@ static bool section_at(const struct ks_run_saved *from, size_t at, struct sectio
     return memchr(s->name, '\0', NAME) && s->size <= from->size - at - sizeof *s;
 }
 
-/* The value of that name, or NULL. */
-static const unsigned char *find(const struct ks_run_saved *from, const char *name)
+/* The value of the section with that name, or NULL. */
+static const unsigned char *find(const struct ks_saved_state *from, const char *name)
 {
     struct section s;
 
@@ -54,7 +53,7 @@ static const unsigned char *next_unnamed(struct pack *p, size_t size)
 {
     const unsigned char *value = p->from->bytes + p->at;
 
-    if (p->newer)
+    if (p->optional)
         return NULL;
     p->at += size;
     return value;
@@ -78,7 +77,7 @@ static void item(struct pack *p, const char *name, void *data, size_t size)
         value = p->from->unnamed ? next_unnamed(p, size) : find(p->from, s.name);
     if (p->direction == READ && value)
         memcpy(data, value, size);
-    if (p->direction == CHECK && !value && !p->newer && !*p->missing)
+    if (p->direction == CHECK && !value && !p->optional && !*p->missing)
         memcpy(p->missing, s.name, NAME);
     if (p->direction == FIND && strcmp(s.name, p->wanted) == 0)
         p->size = size;
@@ -104,8 +103,8 @@ static void pack_trained(struct pack *p, const struct ks_arch *arch, struct ks_t
     reals(p, "state", arch->states, t->state);
 }
 
-/* Gradients and the last minibatch are there for the row of progress.csv that an interrupted
- * evaluation still owes. */
+/* Gradients and the last minibatch belong to the state because an interrupted evaluation leaves a
+ * row of progress.csv to be written after the resume, which measures them. */
 static void pack_agent(struct pack *p, struct ks_agent *a)
 {
     char group[NAME];
@@ -128,7 +127,8 @@ static void pack_agent(struct pack *p, struct ks_agent *a)
     item(p, "updates", &a->updates, sizeof a->updates);
 }
 
-/* In points of version 2 the sums end with a flag that is none, and 7 bytes behind it. */
+/* Version 2 saved struct ks_update as it is in memory: six sums, an unused flag, 7 bytes of
+ * padding. */
 static void pack_sums(struct pack *p, struct ks_update *sum)
 {
     _Static_assert(sizeof *sum == 6 * sizeof(double) + 8, "a new sum needs a section of its own");
@@ -143,7 +143,7 @@ static void pack_sums(struct pack *p, struct ks_update *sum)
         next_unnamed(p, 8);
 }
 
-/* metrics NULL: not opened yet, which is of no matter to sizes and names. */
+/* metrics NULL: progress.csv is not open yet; sizes and names are the same. */
 static void pack_metrics(struct pack *p, struct ks_metrics *metrics)
 {
     struct ks_metrics none = {.path = NULL}, *m = metrics ? metrics : &none;
@@ -158,38 +158,41 @@ static void pack_metrics(struct pack *p, struct ks_metrics *metrics)
     p->group = "";
 }
 
-/* Streams other than that of the start states are keyed by the counters of steps and updates. */
-static void pack_player(struct pack *p, struct ks_run *r)
+/* `resets` is the only random stream with a state: all others are keyed by the counters of steps
+ * and updates. */
+static void pack_progress(struct pack *p, struct ks_run *r)
 {
-    struct ks_player *player = &r->player;
+    struct ks_learner *l = &r->learner;
+    struct ks_evaluation *v = &r->evaluation;
+    struct ks_player *player = &l->player;
     size_t observations = ks_env_observations(player->env), size = ks_env_state_size(player->env);
 
-    item(p, "returns", &r->returns, sizeof r->returns);
-    item(p, "agent_steps", &r->agent_steps, sizeof r->agent_steps);
-    item(p, "env_step", &r->env_step, sizeof r->env_step);
+    item(p, "returns", &l->returns, sizeof l->returns);
+    item(p, "agent_steps", &l->agent_steps, sizeof l->agent_steps);
+    item(p, "env_step", &l->env_step, sizeof l->env_step);
     item(p, "recorded", &r->recorded, sizeof r->recorded);
-    item(p, "resets", &r->resets, sizeof r->resets);
-    item(p, "return_mean", &r->return_mean, sizeof r->return_mean);
-    item(p, "episode_returns", r->episode_returns,
-         r->options->settings.eval_episodes * sizeof *r->episode_returns);
+    item(p, "resets", &l->resets, sizeof l->resets);
+    item(p, "return_mean", &v->return_mean, sizeof v->return_mean);
+    item(p, "episode_returns", v->episode_returns,
+         r->plan.options->settings.eval_episodes * sizeof *v->episode_returns);
     item(p, "started", r->started, sizeof r->started);
-    item(p, "evaluation_divergences", &r->evaluator.divergences, sizeof r->evaluator.divergences);
+    item(p, "evaluation_divergences", &v->player.divergences, sizeof v->player.divergences);
     item(p, "observation", player->observation, observations * sizeof *player->observation);
     item(p, "environment", r->env_state, size * sizeof *r->env_state);
 }
 
-/* A value that a later version needs goes to the end, behind `newer`: where a point lacks it, the
- * run keeps the value that it has at its start. */
+/* Add new values at the end, after `optional`: if a resume point lacks them, the run keeps the
+ * values with which it starts. */
 static void pack_run(struct pack *p, struct ks_run *r)
 {
     p->group = "";
-    pack_agent(p, r->agent);
+    pack_agent(p, r->learner.agent);
     pack_metrics(p, r->metrics);
-    pack_player(p, r);
-    p->newer = true;
+    pack_progress(p, r);
+    p->optional = true;
 }
 
-size_t ks_run_state_size(struct ks_run *r)
+size_t ks_state_size(struct ks_run *r)
 {
     struct pack p = {.direction = MEASURE};
 
@@ -197,16 +200,17 @@ size_t ks_run_state_size(struct ks_run *r)
     return p.at;
 }
 
-void ks_run_state_get(struct ks_run *r, unsigned char *bytes)
+void ks_state_get(struct ks_run *r, unsigned char *bytes)
 {
     struct pack p = {.direction = WRITE, .to = bytes};
 
-    ks_env_state_get(r->player.env, r->env_state);
+    ks_env_state_get(r->learner.player.env, r->env_state);
     pack_run(&p, r);
 }
 
-/* Every section is one of the list, of the size that it has here. */
-static ks_status check_sections(struct ks_run *r, const char *path, const struct ks_run_saved *from)
+/* Every section must be in the list, with the same size. */
+static ks_status check_sections(struct ks_run *r, const char *path,
+                                const struct ks_saved_state *from)
 {
     struct section s;
     size_t at = 0;
@@ -216,20 +220,20 @@ static ks_status check_sections(struct ks_run *r, const char *path, const struct
 
         pack_run(&p, r);
         if (p.size == UINT64_MAX)
-            return ks_fail(KS_USAGE, "%s: this version of the program does not know its '%s'", path,
+            return ks_fail(KS_USAGE,
+                           "%s: this version of the program does not know the section '%s'", path,
                            s.name);
         if (p.size != s.size)
             return ks_fail(KS_USAGE, "%s: %s: expected %zu bytes, found %zu", path, s.name,
                            (size_t)p.size, (size_t)s.size);
     }
-    return at == from->size ? KS_OK
-                            : ks_fail(KS_USAGE,
-                                      "%s: expected a section of the state at byte %zu, "
-                                      "found none",
-                                      path, at);
+    return at == from->size
+               ? KS_OK
+               : ks_fail(KS_USAGE, "%s: byte %zu of the state: expected a section, found none",
+                         path, at);
 }
 
-ks_status ks_run_state_check(struct ks_run *r, const char *path, const struct ks_run_saved *from)
+ks_status ks_state_check(struct ks_run *r, const char *path, const struct ks_saved_state *from)
 {
     struct pack p = {.direction = CHECK, .from = from};
 
@@ -240,20 +244,21 @@ ks_status ks_run_state_check(struct ks_run *r, const char *path, const struct ks
         return ks_fail(KS_USAGE, "%s: expected a state of %zu bytes, found %zu", path, p.at,
                        from->size);
     if (*p.missing)
-        return ks_fail(KS_USAGE, "%s: '%s' is missing in it", path, p.missing);
+        return ks_fail(KS_USAGE, "%s: the section '%s' is missing", path, p.missing);
     return KS_OK;
 }
 
-ks_status ks_run_state_set(struct ks_run *r, const struct ks_run_saved *from)
+ks_status ks_state_set(struct ks_run *r, const struct ks_saved_state *from)
 {
     struct pack p = {.direction = READ, .from = from};
-    size_t size = ks_env_state_size(r->player.env);
+    struct ks_player *player = &r->learner.player, *evaluator = &r->evaluation.player;
+    size_t size = ks_env_state_size(player->env);
 
     pack_run(&p, r);
-    ks_player_observe(&r->player);
-    KS_TRY(
-        ks_env_state_set(r->player.env, size, r->env_state, r->options->resume == KS_RESUME_ANY));
-    r->player.divergences = ks_env_divergences(r->player.env);
-    ks_env_divergences_set(r->evaluator.env, r->evaluator.divergences);
+    ks_player_observe(player);
+    KS_TRY(ks_env_state_set(player->env, size, r->env_state,
+                            r->plan.options->resume == KS_RESUME_ANY));
+    player->divergences = ks_env_divergences(player->env);
+    ks_env_divergences_set(evaluator->env, evaluator->divergences);
     return KS_OK;
 }

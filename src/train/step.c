@@ -1,80 +1,53 @@
-/* One agent step of a run: acting, the environment, replay, updates.
- *
- * The first update needs the environment's step for three things alone: the new transition, should
- * it be drawn; its reward, which moves the scale of rewards; and that it has been made. So it
- * begins while a thread of its own steps the environment, and waits for it where it reads rewards,
- * or before it begins where the transition is drawn. Nothing else depends on the thread. */
-#include "train/run.h"
+/* The first update of an agent step depends on that step of the environment in three ways only: the
+ * new transition, if it is drawn; the new reward, which moves the scale of rewards; and the count
+ * of transitions. So the update starts while another thread steps the environment, and waits for
+ * that thread before it reads rewards. If the new transition is drawn, the update starts after the
+ * step. The result does not depend on the thread. */
+#include "train/step.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "agent/stream.h"
 #include "core/progress.h"
 
-static struct ks_window window(const struct ks_run *r)
+/* Agent step number k draws the same random numbers in every run. */
+static void choose_action(struct ks_learner *l)
 {
-    return (struct ks_window){r->options->settings.n_step, r->gamma};
-}
+    const struct ks_train_options *o = l->plan->options;
+    size_t actions = l->agent->config.actions;
+    struct ks_rng rng = ks_stream(o->seed, KS_EXPLORATION, 0);
 
-/* The minibatch in r->rows; its rewards are raw yet. */
-static struct ks_batch view(struct ks_run *r)
-{
-    return (struct ks_batch){r->rows.s, r->rows.a, r->rows.next_s, r->rows.reward, r->rows.mask};
-}
-
-void ks_run_scale_rewards(struct ks_run *r)
-{
-    double scale = ks_returns_scale(&r->returns);
-
-    for (size_t i = 0; i < r->rows.n; i++)
-        r->rows.reward[i] /= scale;
-}
-
-struct ks_batch ks_run_batch(struct ks_run *r, struct ks_rng *rng)
-{
-    const struct ks_window w = window(r);
-
-    ks_replay_draw(r->replay, rng, &w, &r->rows);
-    return view(r);
-}
-
-/* Agent step number k draws the same numbers in every run. */
-static void choose_action(struct ks_run *r)
-{
-    size_t actions = r->agent->config.actions;
-    struct ks_rng rng = ks_stream(r->options->seed, KS_EXPLORATION, 0);
-
-    rng.drawn = (uint64_t)r->agent_steps * actions;
-    if (r->agent_steps < r->options->settings.random_steps) {
+    rng.drawn = (uint64_t)l->agent_steps * actions;
+    if (l->agent_steps < o->settings.random_steps) {
         for (size_t i = 0; i < actions; i++)
-            r->player.a[i] = (float)ks_rng_uniform(&rng, -1, 1);
+            l->player.a[i] = (float)ks_rng_uniform(&rng, -1, 1);
     } else {
         for (size_t i = 0; i < actions; i++)
-            r->noise[i] = ks_rng_normal(&rng);
-        KS(agent_act)(r->agent, r->player.s, r->noise, r->player.a);
+            l->noise[i] = ks_rng_normal(&rng);
+        KS(agent_act)(l->agent, l->player.s, l->noise, l->player.a);
     }
-    ks_player_decide(&r->player);
+    ks_player_decide(&l->player);
 }
 
 /* What the environment did in one agent step. */
 struct move {
-    struct ks_run *run;
+    struct ks_player *player;
+    size_t action_repeat;
     double reward;
     bool ended; /* the episode */
     ks_status status;
-    char error[1024]; /* of the thread that made the step */
+    char error[1024]; /* the message, which is kept per thread */
 };
 
-/* The action for action_repeat environment steps, or until the episode is over. The start routine
- * of a thread. */
+/* Applies the action for action_repeat environment steps, or until the episode ends. The start
+ * routine of a thread. */
 static void *step_environment(void *argument)
 {
     struct move *m = argument;
-    struct ks_player *p = &m->run->player;
+    struct ks_player *p = m->player;
 
-    for (size_t k = 0; k < m->run->options->settings.action_repeat && !m->ended; k++) {
+    for (size_t k = 0; k < m->action_repeat && !m->ended; k++) {
         double reward = 0;
 
         m->status = ks_env_step(p->env, p->action, p->observation, &reward, &m->ended);
@@ -88,126 +61,107 @@ static void *step_environment(void *argument)
 }
 
 /* Stores the transition. No task ends in a true terminal state, so the mask is 1. */
-static ks_status store(struct ks_run *r, const struct move *m)
+static ks_status store(struct ks_learner *l, const struct move *m)
 {
-    struct ks_player *p = &r->player;
+    struct ks_player *p = &l->player;
 
     if (m->status != KS_OK)
         return ks_fail(m->status, "%s", m->error);
-    memcpy(r->last_s, p->s, r->agent->config.observations * sizeof *p->s);
     ks_player_observe(p);
-    KS_TRY(ks_replay_add(
-        r->replay, &(struct ks_transition){r->last_s, p->a, p->s, (float)m->reward, 1, m->ended}));
-    ks_returns_add(&r->returns, r->gamma, m->reward, m->ended);
-    r->agent_steps++;
-    r->env_step += r->options->settings.action_repeat;
-    r->recorded = false;
-    ks_run_report(r, p);
+    KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){p->previous_s, p->a, p->s,
+                                                            (float)m->reward, 1, m->ended}));
+    ks_returns_add(&l->returns, l->plan->gamma, m->reward, m->ended);
+    l->agent_steps++;
+    l->env_step += m->action_repeat;
+    ks_player_report(p, l->env_step);
     return KS_OK;
 }
 
-static ks_status step_and_store(struct ks_run *r, struct move *m)
+static ks_status step_and_store(struct ks_learner *l, struct move *m)
 {
     step_environment(m);
-    return store(r, m);
+    return store(l, m);
 }
 
-ks_status ks_run_start_episode(struct ks_run *r)
+ks_status ks_learner_start_episode(struct ks_learner *l)
 {
-    KS_TRY(ks_env_reset(r->player.env, &r->resets, r->player.observation));
-    ks_run_report(r, &r->player);
-    ks_player_observe(&r->player);
+    KS_TRY(ks_env_reset(l->player.env, &l->resets, l->player.observation));
+    ks_player_report(&l->player, l->env_step);
+    ks_player_observe(&l->player);
     return KS_OK;
 }
 
-/* The numbers that the next update draws its minibatch with. */
-static struct ks_rng minibatch_rng(const struct ks_run *r)
+static ks_status update(struct ks_learner *l, struct ks_metrics *metrics)
 {
-    struct ks_rng rng = ks_stream(r->options->seed, KS_REPLAY, 0);
-
-    rng.drawn = (uint64_t)r->agent->updates * r->rows.n;
-    return rng;
-}
-
-/* Replay has not changed since: the last update of an agent step is made after the step is stored,
- * or draws what it would draw then. */
-struct ks_batch ks_run_last_batch(struct ks_run *r)
-{
-    struct ks_rng rng = minibatch_rng(r);
-
-    rng.drawn -= r->rows.n;
-    return ks_run_batch(r, &rng);
-}
-
-static ks_status update(struct ks_run *r)
-{
-    struct ks_update figures = {.critic_loss = 0};
-    struct ks_rng rng = minibatch_rng(r);
+    struct ks_update found = {.critic_loss = 0};
+    struct ks_rng rng = ks_learner_minibatch_rng(l);
     double start = ks_seconds();
-    struct ks_batch batch = ks_run_batch(r, &rng);
+    struct ks_batch batch = ks_learner_batch(l, &rng);
 
-    if (r->options->settings.reward_normalization)
-        ks_run_scale_rewards(r);
-    KS_TRY(KS(agent_update)(r->agent, &batch, &figures));
-    ks_metrics_add(r->metrics, &figures, ks_seconds() - start);
+    if (l->plan->options->settings.reward_normalization)
+        ks_learner_scale_rewards(l);
+    KS_TRY(KS(agent_update)(l->agent, &batch, &found));
+    ks_metrics_add(metrics, &found, ks_seconds() - start);
     return KS_OK;
 }
 
-/* After ks_replay_draw_ahead. */
-static ks_status update_beside(struct ks_run *r, struct move *m)
+/* The minibatch in l->rows was drawn by ks_replay_draw_ahead. */
+static ks_status update_while_stepping(struct ks_learner *l, struct move *m,
+                                       struct ks_metrics *metrics)
 {
-    struct ks_update figures = {.critic_loss = 0};
-    struct ks_batch batch = view(r);
+    struct ks_update found = {.critic_loss = 0};
+    struct ks_batch batch = ks_learner_view(l);
     double start = ks_seconds();
     pthread_t thread;
-    bool beside = pthread_create(&thread, NULL, step_environment, m) == 0;
+    bool started = pthread_create(&thread, NULL, step_environment, m) == 0;
 
-    KS(agent_begin)(r->agent, &batch);
-    if (beside)
+    KS(agent_begin)(l->agent, &batch);
+    if (started)
         pthread_join(thread, NULL);
     else
         step_environment(m);
-    KS_TRY(store(r, m));
-    if (r->options->settings.reward_normalization)
-        ks_run_scale_rewards(r);
-    KS_TRY(KS(agent_finish)(r->agent, &batch, &figures));
-    ks_metrics_add(r->metrics, &figures, ks_seconds() - start);
+    KS_TRY(store(l, m));
+    if (l->plan->options->settings.reward_normalization)
+        ks_learner_scale_rewards(l);
+    KS_TRY(KS(agent_finish)(l->agent, &batch, &found));
+    ks_metrics_add(metrics, &found, ks_seconds() - start);
     return KS_OK;
 }
 
 /* The environment's step and the first update. */
-static ks_status step_and_update(struct ks_run *r, struct move *m)
+static ks_status step_and_update(struct ks_learner *l, struct move *m, struct ks_metrics *metrics)
 {
-    const struct ks_window w = window(r);
-    struct ks_rng rng = minibatch_rng(r);
+    const struct ks_window window = ks_learner_window(l);
+    struct ks_rng rng = ks_learner_minibatch_rng(l);
 
-    if (r->options->settings.threads > 1 && ks_replay_draw_ahead(r->replay, &rng, &w, &r->rows))
-        return update_beside(r, m);
-    KS_TRY(step_and_store(r, m));
-    return update(r);
+    if (l->plan->options->settings.threads > 1 &&
+        ks_replay_draw_ahead(l->replay, &rng, &window, &l->rows))
+        return update_while_stepping(l, m, metrics);
+    KS_TRY(step_and_store(l, m));
+    return update(l, metrics);
 }
 
-static ks_status step(struct ks_run *r)
+static ks_status step(struct ks_learner *l, struct ks_metrics *metrics)
 {
-    const struct ks_settings *s = &r->options->settings;
-    struct move m = {.run = r};
+    const struct ks_settings *s = &l->plan->options->settings;
+    struct move m = {.player = &l->player, .action_repeat = s->action_repeat};
 
-    choose_action(r);
-    if (r->agent_steps < s->random_steps) {
-        KS_TRY(step_and_store(r, &m));
+    choose_action(l);
+    if (l->agent_steps < s->random_steps) {
+        KS_TRY(step_and_store(l, &m));
     } else {
-        KS_TRY(step_and_update(r, &m));
+        KS_TRY(step_and_update(l, &m, metrics));
         for (size_t k = 1; k < s->utd; k++)
-            KS_TRY(update(r));
+            KS_TRY(update(l, metrics));
     }
-    return m.ended ? ks_run_start_episode(r) : KS_OK;
+    return m.ended ? ks_learner_start_episode(l) : KS_OK;
 }
 
-ks_status ks_run_step(struct ks_run *r)
+ks_status ks_learner_step(struct ks_learner *l, struct ks_metrics *metrics)
 {
     double start = ks_seconds();
 
-    KS_TRY(step(r));
-    r->metrics->step_seconds += ks_seconds() - start;
+    KS_TRY(step(l, metrics));
+    metrics->step_seconds += ks_seconds() - start;
     return KS_OK;
 }

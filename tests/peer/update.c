@@ -23,6 +23,7 @@
 #include "io/h5.h"
 #include "train/architecture.h"
 #include "train/run.h"
+#include "train/step.h"
 
 enum { SEED = 11, FIGURES = 6 }; /* the ensemble is of two */
 /* In the random steps an episode ends, of 500 agent steps. */
@@ -103,7 +104,7 @@ static void gather_part(const struct ks_replay *replay, enum part which, size_t 
 
 static ks_status write_replay(struct record *r, struct ks_h5 *h5)
 {
-    const struct ks_replay *replay = r->run->replay;
+    const struct ks_replay *replay = r->run->learner.replay;
     const struct {
         const char *object;
         size_t width; /* 0: a number a transition */
@@ -203,12 +204,12 @@ static ks_status set_up(struct record *r)
     char *path;
 
     KS_TRY(ks_run_new(&r->options, &r->run));
-    KS_TRY(ks_run_path(r->run, "progress.csv", &path));
-    status = ks_metrics_new(path, 0, r->run->agent, &r->run->metrics);
+    KS_TRY(ks_plan_path(&r->run->plan, "progress.csv", &path));
+    status = ks_metrics_new(path, 0, r->run->learner.agent, &r->run->metrics);
     free(path);
     KS_TRY(status);
     /* The run's agent is float32 in either program, so that here its first member alone is read. */
-    r->config = *(const struct ks_agent_config *)(const void *)r->run->agent;
+    r->config = *(const struct ks_agent_config *)(const void *)r->run->learner.agent;
     rows = r->updates * r->config.batch;
     KS_TRY(ks_alloc(rows * r->config.observations, sizeof *r->s, &r->s));
     KS_TRY(ks_alloc(rows * r->config.actions, sizeof *r->a, &r->a));
@@ -221,7 +222,7 @@ static ks_status set_up(struct record *r)
 /* Keeps the minibatch that the run used last. No task has terminal states: some are made here. */
 static void keep_batch(struct record *r, size_t update)
 {
-    const struct ks_rows *rows = &r->run->rows;
+    const struct ks_rows *rows = &r->run->learner.rows;
     size_t n = rows->n, at = update * n;
 
     memcpy(r->s + at * r->config.observations, rows->s,
@@ -238,9 +239,9 @@ static ks_status play(struct record *r)
 {
     size_t random_steps = r->options.settings.random_steps;
 
-    KS_TRY(ks_run_start_episode(r->run));
+    KS_TRY(ks_learner_start_episode(&r->run->learner));
     for (size_t k = 0; k < random_steps + r->updates; k++) {
-        KS_TRY(ks_run_step(r->run));
+        KS_TRY(ks_learner_step(&r->run->learner, r->run->metrics));
         if (k >= random_steps)
             keep_batch(r, k - random_steps);
     }

@@ -132,9 +132,9 @@ int main(int argc, char **argv)
     read_minibatches(argv[1], &m);
     must(ks_run_new(&options, &run));
     printf("ready {\"name\": \"KappaScope %s\", \"blas\": \"%s, kernel %s\", \"threads\": %d}\n",
-           KS_VERSION, ks_blas_version(), ks_blas_kernel(), run->agent->config.threads);
+           KS_VERSION, ks_blas_version(), ks_blas_kernel(), run->learner.agent->config.threads);
     fflush(stdout);
-    serve(run->agent, &m);
+    serve(run->learner.agent, &m);
     ks_run_free(run);
     free_minibatches(&m);
     return 0;

@@ -1,0 +1,37 @@
+/* The conditions under which a run is computed: threads, versions of the program, of OpenBLAS and
+ * of MuJoCo, BLAS kernel, MuJoCo's flags, and the processor's name. They affect only how results
+ * are rounded. --resume=exact requires the same conditions, except for the processor's name;
+ * --resume=any records what has changed. */
+#ifndef KS_TRAIN_CONDITIONS_H
+#define KS_TRAIN_CONDITIONS_H
+
+#include <stddef.h>
+
+#include "core/error.h"
+
+struct json_t; /* of jansson */
+
+struct ks_conditions {
+    struct json_t *now;     /* an object; owned */
+    struct json_t *changes; /* since the start of the run: an array of {env_step, what, from, to};
+                             * owned */
+};
+
+/* Fails with KS_MEMORY; the caller still frees. */
+ks_status ks_conditions_init(int threads, const char *mujoco_flags,
+                             struct ks_conditions *conditions);
+void ks_conditions_free(struct ks_conditions *conditions); /* frees what it holds */
+
+/* Compares with those in `found`, the description in the resume point `path`. Fails with KS_USAGE,
+ * naming the first condition that differs and --resume=any. */
+ks_status ks_conditions_compare(const struct ks_conditions *conditions, const char *path,
+                                const struct json_t *found);
+/* For a run that continues from a resume point, described by `found`: takes over the changes that
+ * the point lists; and appends the conditions that differ now, at env_step. Fail with KS_MEMORY. */
+ks_status ks_conditions_inherit(struct ks_conditions *conditions, const struct json_t *found);
+ks_status ks_conditions_record(struct ks_conditions *conditions, const struct json_t *found,
+                               size_t env_step);
+/* The number of changes. A run with changes is not bit for bit the same as one without. */
+size_t ks_conditions_count_changes(const struct ks_conditions *conditions);
+
+#endif

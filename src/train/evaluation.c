@@ -1,0 +1,69 @@
+#include "train/evaluation.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/stream.h"
+#include "core/memory.h"
+#include "train/stop_request.h"
+
+ks_status ks_evaluation_init(const struct ks_plan *plan, struct ks_evaluation *v)
+{
+    v->plan = plan;
+    v->return_mean = NAN;
+    KS_TRY(ks_alloc(plan->options->settings.eval_episodes, sizeof *v->episode_returns,
+                    &v->episode_returns));
+    return ks_player_init(plan->options, " (evaluation)", &v->player);
+}
+
+void ks_evaluation_free(struct ks_evaluation *v)
+{
+    ks_player_free(&v->player);
+    free(v->episode_returns);
+}
+
+static ks_status episode(struct ks_evaluation *v, struct ks_agent *agent, size_t env_step,
+                         struct ks_rng *rng, double *sum)
+{
+    struct ks_player *p = &v->player;
+    bool ended = false;
+
+    *sum = 0;
+    KS_TRY(ks_env_reset(p->env, rng, p->observation));
+    ks_player_report(p, env_step);
+    while (!ended) {
+        KS_TRY(ks_stop_check(env_step));
+        ks_player_observe(p);
+        KS(agent_act)(agent, p->s, NULL, p->a);
+        ks_player_decide(p);
+        for (size_t k = 0; k < v->plan->options->settings.action_repeat && !ended; k++) {
+            double reward;
+
+            KS_TRY(ks_env_step(p->env, p->action, p->observation, &reward, &ended));
+            *sum += reward;
+        }
+        ks_player_report(p, env_step);
+    }
+    return KS_OK;
+}
+
+ks_status ks_evaluate(struct ks_evaluation *v, struct ks_agent *agent, size_t env_step,
+                      size_t number)
+{
+    size_t n = v->plan->options->settings.eval_episodes, before = v->player.divergences;
+    struct ks_rng rng = ks_stream(v->plan->options->seed, KS_EVALUATION, number);
+    ks_status status = KS_OK;
+    double sum = 0;
+
+    for (size_t i = 0; i < n && status == KS_OK; i++) {
+        status = episode(v, agent, env_step, &rng, &v->episode_returns[i]);
+        sum += v->episode_returns[i];
+    }
+    if (status == KS_OK) {
+        v->return_mean = sum / (double)n;
+    } else { /* a resumed run repeats the entire evaluation and counts its divergences again */
+        ks_env_divergences_set(v->player.env, before);
+        v->player.divergences = before;
+    }
+    return status;
+}

@@ -1,0 +1,49 @@
+/* What a run computes with: the agent, the environment it acts in, replay, and the scale of
+ * rewards; and how far it is. */
+#ifndef KS_TRAIN_LEARNER_H
+#define KS_TRAIN_LEARNER_H
+
+#include <stddef.h>
+
+#include "agent/agent.h"
+#include "core/error.h"
+#include "core/rng.h"
+#include "train/plan.h"
+#include "train/player.h"
+#include "train/replay.h"
+#include "train/returns.h"
+
+struct ks_learner {
+    const struct ks_plan *plan; /* not owned */
+    struct ks_player player;
+    struct ks_agent *agent;   /* owned */
+    struct ks_replay *replay; /* owned */
+    struct ks_returns returns;
+    struct ks_rng resets; /* the random stream of start states */
+    size_t agent_steps, env_step;
+    /* Work space. */
+    struct ks_rows rows; /* a minibatch; owned */
+    double *noise;       /* [actions]; owned   */
+};
+
+/* `learner` is zero but for its player. On failure (KS_FORMAT, KS_MEMORY) the caller still frees
+ * it. */
+ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *learner);
+void ks_learner_free(struct ks_learner *learner); /* frees what it holds, with the player */
+
+/* What replay draws: rows that span up to n_step transitions. */
+struct ks_window ks_learner_window(const struct ks_learner *learner);
+/* The random numbers with which the next update draws its minibatch. */
+struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *learner);
+
+/* Draws a minibatch into learner->rows and returns a view of it. Its rewards are raw. */
+struct ks_batch ks_learner_batch(struct ks_learner *learner, struct ks_rng *rng);
+/* Draws the minibatch of the last update again. The last agent step must have made an update. */
+struct ks_batch ks_learner_last_batch(struct ks_learner *learner);
+/* A view of learner->rows. */
+struct ks_batch ks_learner_view(const struct ks_learner *learner);
+/* Divides the rewards in learner->rows, and thus in views of it, by the running scale. Call it
+ * once per minibatch, and only if reward_normalization is set. */
+void ks_learner_scale_rewards(struct ks_learner *learner);
+
+#endif

@@ -1,0 +1,76 @@
+#include "train/plan.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "core/milestones.h"
+#include "core/path.h"
+#include "train/architecture.h"
+
+static size_t agent_steps(const struct ks_train_options *o)
+{
+    size_t repeat = o->settings.action_repeat;
+
+    return o->steps / repeat + (o->steps % repeat > 0);
+}
+
+static ks_status plan_milestones(struct ks_plan *p)
+{
+    const struct ks_train_options *o = p->options;
+    const struct ks_settings *s = &o->settings;
+    size_t repeat = s->action_repeat;
+
+    KS_TRY(ks_alloc(s->evaluations + 1, sizeof *p->evaluations.step, &p->evaluations.step));
+    KS_TRY(ks_alloc(s->checkpoints + 1, sizeof *p->checkpoints.step, &p->checkpoints.step));
+    p->evaluations.n = ks_milestones_evaluations(o->steps, s->evaluations, repeat,
+                                                 p->evaluations.step);
+    p->checkpoints.n = ks_milestones_checkpoints(o->steps, s->checkpoints, s->random_steps, repeat,
+                                                 p->checkpoints.step);
+    return KS_OK;
+}
+
+static void plan_end(struct ks_plan *p)
+{
+    size_t repeat = p->options->settings.action_repeat, all = p->steps * repeat;
+    size_t stop_at = (p->options->stop_at + repeat - 1) / repeat * repeat;
+
+    p->end = stop_at == 0 || stop_at > all ? all : stop_at;
+    p->stops_early = p->end < all;
+}
+
+ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *env,
+                       struct ks_plan *p)
+{
+    p->options = o;
+    KS_TRY(ks_copy_string(o->out, &p->folder));
+    KS_TRY(ks_copy_string(ks_path_base(o->architecture), &p->name));
+    KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(env), &p->critic_text,
+                           &p->actor_text));
+    p->gamma = ks_settings_gamma(&o->settings, ks_env_steps(env));
+    p->steps = agent_steps(o);
+    plan_end(p);
+    return plan_milestones(p);
+}
+
+void ks_plan_free(struct ks_plan *p)
+{
+    free(p->folder);
+    free(p->name);
+    free(p->critic_text);
+    free(p->actor_text);
+    free(p->evaluations.step);
+    free(p->checkpoints.step);
+}
+
+ks_status ks_plan_path(const struct ks_plan *p, const char *name, char **path)
+{
+    return ks_print_string(path, "%s/%s", p->folder, name);
+}
+
+ks_status ks_plan_checkpoint_path(const struct ks_plan *p, size_t env_step, char **path)
+{
+    char name[32];
+
+    ks_checkpoint_name(env_step, name);
+    return ks_plan_path(p, name, path);
+}

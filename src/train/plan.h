@@ -1,0 +1,39 @@
+/* Everything about a run that is known before its first step and does not change afterwards. */
+#ifndef KS_TRAIN_PLAN_H
+#define KS_TRAIN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "env/env.h"
+#include "train/options.h"
+
+/* Environment steps at which a run evaluates or writes a checkpoint, ascending. */
+struct ks_milestones {
+    size_t n, *step; /* [n]; owned */
+};
+
+struct ks_plan {
+    const struct ks_train_options *options; /* not owned                                      */
+    char *folder, *name;                    /* of the run; of the architecture, for messages. */
+    char *critic_text, *actor_text;         /* descriptions. All four owned                   */
+    double gamma;
+    size_t steps;     /* agent steps of the complete run                                  */
+    size_t end;       /* environment steps until which to train, in complete agent steps  */
+    bool stops_early; /* `end` comes before the end of the complete run                   */
+    struct ks_milestones evaluations, checkpoints;
+};
+
+/* `plan` is zero; `env` is an environment of options->env. On failure (KS_USAGE, KS_FORMAT, KS_IO,
+ * KS_MEMORY) the caller still frees it. */
+ks_status ks_plan_init(const struct ks_train_options *options, const struct ks_env *env,
+                       struct ks_plan *plan);
+void ks_plan_free(struct ks_plan *plan); /* frees what it holds */
+
+/* The path of a file in the run's folder; the caller frees *path. */
+ks_status ks_plan_path(const struct ks_plan *plan, const char *name, char **path);
+/* The path of the checkpoint of an environment step; the caller frees *path. */
+ks_status ks_plan_checkpoint_path(const struct ks_plan *plan, size_t env_step, char **path);
+
+#endif

@@ -1,0 +1,34 @@
+/* An environment with its current observation and action. */
+#ifndef KS_TRAIN_PLAYER_H
+#define KS_TRAIN_PLAYER_H
+
+#include <stddef.h>
+
+#include "core/error.h"
+#include "env/env.h"
+#include "train/options.h"
+
+struct ks_player {
+    const char *task, *role; /* for messages; role: "" or " (evaluation)" */
+    struct ks_env *env;      /* owned, as all below */
+    /* The environment computes in double; networks and replay use float32. */
+    double *observation, *action; /* [observations], [actions]                            */
+    float *s, *a;                 /* the same, rounded                                    */
+    float *previous_s;            /* [observations]: s before the last ks_player_observe  */
+    size_t divergences;           /* of the simulation, reported so far                   */
+};
+
+/* `player` is zero. On failure (KS_USAGE, KS_IO, KS_MISSING, KS_MEMORY) the caller still frees it.
+ */
+ks_status ks_player_init(const struct ks_train_options *options, const char *role,
+                         struct ks_player *player);
+void ks_player_free(struct ks_player *player); /* frees what it holds */
+
+/* Moves s to previous_s and rounds `observation` into s. */
+void ks_player_observe(struct ks_player *player);
+/* Sets `action` from a: the environment does exactly what replay stores. */
+void ks_player_decide(struct ks_player *player);
+/* Reports a divergence of the simulation since the last call on standard error. */
+void ks_player_report(struct ks_player *player, size_t env_step);
+
+#endif

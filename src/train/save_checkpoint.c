@@ -1,0 +1,132 @@
+#include "train/save_checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/stream.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "io/h5.h"
+
+/* Minibatch number i: its input, and its targets from raw and from normalized rewards, with the
+ * same next actions. */
+static void freeze(struct ks_learner *l, struct ks_rng *replay, struct ks_rng *noise, size_t i,
+                   struct ks_checkpoint *c)
+{
+    const struct ks_settings *s = &l->plan->options->settings;
+    size_t input = c->rows * l->agent->critic_arch->in;
+    size_t target = c->loss_rows * l->agent->critic_arch->loss.targets;
+    struct ks_batch batch = ks_learner_batch(l, replay);
+
+    KS(agent_freeze)(l->agent, &batch, noise, c->input + i * input);
+    KS(agent_freeze_target)(l->agent, &batch, c->target_raw + i * target);
+    if (s->reward_normalization && !s->raw_rewards)
+        ks_learner_scale_rewards(l);
+    KS(agent_freeze_target)(l->agent, &batch, c->target + i * target);
+}
+
+static ks_status freeze_batches(struct ks_learner *l, struct ks_checkpoint *c)
+{
+    const struct ks_train_options *o = l->plan->options;
+    struct ks_rng replay = ks_stream(o->seed, KS_FROZEN_REPLAY, l->env_step);
+    struct ks_rng noise = ks_stream(o->seed, KS_FROZEN_ACTION, l->env_step);
+    size_t input, target;
+
+    c->minibatches = o->settings.analysis_minibatches;
+    c->rows = KS(agent_rows)(l->agent);
+    c->loss_rows = o->settings.batch;
+    input = c->rows * l->agent->critic_arch->in;
+    target = c->loss_rows * l->agent->critic_arch->loss.targets;
+    KS_TRY(ks_alloc(c->minibatches * input, sizeof *c->input, &c->input));
+    KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target, &c->target));
+    KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target_raw, &c->target_raw));
+    for (size_t i = 0; i < c->minibatches; i++)
+        freeze(l, &replay, &noise, i, c);
+    return KS_OK;
+}
+
+/* "kappascope 0.2.0; OpenBLAS 0.3.21, kernel Haswell; ...": the caller frees. */
+static ks_status print_versions(char **text)
+{
+    return ks_print_string(text, "kappascope %s; %s, kernel %s; HDF5 %s; MuJoCo %s", KS_VERSION,
+                           ks_blas_version(), ks_blas_kernel(), ks_h5_version(),
+                           ks_env_mujoco_version());
+}
+
+/* learning_rate: of the critics, in their next step; reward_scale: the divisor of rewards;
+ * resumed_any: how often conditions have changed since the start (the list is in run.json). */
+static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
+{
+    const struct ks_train_options *o = r->plan.options;
+    const struct ks_learner *l = &r->learner;
+    const struct ks_adam *adam = &l->agent->critic_adam;
+    struct ks_attributes *a = &c->attributes;
+    size_t changes = ks_conditions_count_changes(&r->conditions);
+    ks_status status;
+    char *versions;
+
+    KS_TRY(ks_attribute_add_string(a, "env", o->env));
+    KS_TRY(ks_attribute_add_string(a, "architecture", r->plan.name));
+    KS_TRY(ks_attribute_add_integer(a, "seed", (int64_t)o->seed));
+    KS_TRY(ks_attribute_add_integer(a, "env_step", (int64_t)l->env_step));
+    KS_TRY(ks_attribute_add_integer(a, "update", l->agent->updates));
+    KS_TRY(ks_attribute_add_number(a, "return_mean", r->evaluation.return_mean));
+    KS_TRY(ks_attribute_add_list(a, "returns", o->settings.eval_episodes,
+                                 r->evaluation.episode_returns));
+    KS_TRY(ks_attribute_add_number(a, "gamma", r->plan.gamma));
+    KS_TRY(ks_attribute_add_number(a, "learning_rate", KS(rate_at)(&adam->rate, adam->step)));
+    KS_TRY(ks_attribute_add_number(
+        a, "reward_scale", o->settings.reward_normalization ? ks_returns_scale(&l->returns) : 1));
+    KS_TRY(ks_attribute_add_number(a, "temperature", KS(agent_temperature)(l->agent)));
+    if (changes > 0)
+        KS_TRY(ks_attribute_add_integer(a, "resumed_any", (int64_t)changes));
+    KS_TRY(print_versions(&versions));
+    status = ks_attribute_add_string(a, "library_versions", versions);
+    free(versions);
+    return status;
+}
+
+static ks_status describe_setting(const struct ks_settings *settings, const struct ks_key *key,
+                                  struct ks_checkpoint *c)
+{
+    char text[KS_VALUE_LENGTH];
+    double number;
+
+    if (!ks_settings_number(settings, key, &number)) {
+        ks_settings_print(settings, key, text);
+        return ks_attribute_add_string(&c->settings, key->name, text);
+    }
+    if (key->type == KS_KEY_NUMBER)
+        return ks_attribute_add_number(&c->settings, key->name, number);
+    return ks_attribute_add_integer(&c->settings, key->name, (int64_t)number);
+}
+
+/* `threads` is left out: nothing in a checkpoint depends on it. */
+static ks_status describe_settings(const struct ks_settings *settings, struct ks_checkpoint *c)
+{
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (strcmp(key->name, "threads") != 0)
+            KS_TRY(describe_setting(settings, key, c));
+    return KS_OK;
+}
+
+ks_status ks_save_checkpoint(struct ks_run *r)
+{
+    ks_status status = KS_OK;
+    struct ks_checkpoint *c = NULL;
+    char *path = NULL;
+
+    KS_GO(KS(agent_check)(r->learner.agent));
+    KS_GO(ks_alloc(1, sizeof *c, &c));
+    KS_GO(KS(agent_export)(r->learner.agent, c));
+    KS_GO(describe(r, c));
+    KS_GO(describe_settings(&r->plan.options->settings, c));
+    KS_GO(ks_metrics_attributes(r->metrics, &c->metrics));
+    KS_GO(freeze_batches(&r->learner, c));
+    KS_GO(ks_plan_checkpoint_path(&r->plan, r->learner.env_step, &path));
+    KS_GO(ks_checkpoint_write(path, c, true));
+done:
+    free(path);
+    ks_checkpoint_free(c);
+    return status;
+}
