@@ -4,8 +4,8 @@
 #include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
-#include "study/plots.h"
 #include "study/aggregate.h"
+#include "study/plots.h"
 
 static char *resamples;
 
@@ -40,7 +40,7 @@ static ks_status plot(const struct ks_arguments *arguments)
     if (resamples && !ks_parse_integer(resamples, 0, MOST, &number))
         return ks_fail(KS_USAGE, "--resamples: expected a whole number from 0 to %d, found '%s'",
                        MOST, resamples);
-    return ks_study_plot(arguments->rest[0], (size_t)number, arguments->quiet);
+    return ks_study_plot(arguments->rest[0], NULL, (size_t)number, arguments->quiet);
 }
 
 int main(int argc, char **argv)

@@ -18,11 +18,11 @@
 #include "io/file.h"
 #include "io/h5.h"
 #include "io/text.h"
+#include "study/aggregate.h"
 #include "study/graph.h"
 #include "study/locate.h"
 #include "study/plots.h"
 #include "study/shell.h"
-#include "study/aggregate.h"
 #include "study/study_file.h"
 
 enum { MOST_JOBS = 4096 }; /* make puts a byte for each into a pipe, and would wait on a full one */
@@ -85,7 +85,7 @@ struct job {
     struct ks_study *study;                    /* owned */
     struct ks_graph *graph;                    /* owned */
     size_t jobs;                               /* at a time */
-    bool held;                                 /* the folder's study.study says the same */
+    bool held;                                 /* the folder's study.study has the same text */
     bool differs[KS_STUDY_ANALYSES]; /* the folder's study has other options for that analysis */
     int lock;                        /* descriptor of the folder while it is ours; -1: none */
 };
@@ -120,11 +120,11 @@ static ks_status check_study(const struct job *job)
                    job->study->env_line, job->study->env);
 }
 
-/* What the folder holds of an analysis that its study does not ask for was left by an earlier
- * study, whose options are not known any more. */
-static void compare_analysis(struct job *job, size_t number, const struct ks_study_analysis *asked,
-                             const struct ks_study *held)
+/* If the folder's study does not have this analysis, any spectra of it were left by an earlier
+ * study whose options are unknown: they count as changed. */
+static void compare_analysis(struct job *job, size_t number, const struct ks_study *held)
 {
+    const struct ks_study_analysis *asked = &job->study->analysis[number];
     const struct ks_study_analysis *other = ks_study_find_analysis(held, asked->name);
     struct ks_graph_change change = {!other || !ks_study_same_analysis(asked, other),
                                      !other || !ks_study_same_steps(asked, other)};
@@ -133,41 +133,30 @@ static void compare_analysis(struct job *job, size_t number, const struct ks_stu
     ks_graph_set_change(job->graph, number, change);
 }
 
-/* The folder holds a study whose trainings this one can go on with, or none. */
-static ks_status compare_folder(struct job *job, const char *path)
+/* If the folder holds a study already, its runs must be able to go on as runs of this one. */
+static ks_status compare_folder(struct job *job)
 {
-    struct ks_study *asked = NULL, *held = NULL;
+    struct ks_study *held = NULL;
     const char *difference;
+    char *path = NULL;
     ks_status status = KS_OK;
 
-    job->held = false;
+    KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
     if (!ks_path_exists(path))
-        return KS_OK;
+        goto done;
     KS_GO(ks_study_read(path, false, &held));
-    KS_GO(ks_study_read(job->path, false, &asked));
-    difference = ks_study_difference(asked, held, resume_any());
+    difference = ks_study_difference(job->study, held, resume_any());
     if (difference)
         status = ks_fail(KS_USAGE,
-                         "%s: the folder holds another study, it differs from %s in '%s'%s; "
-                         "choose another with --out, or remove it",
+                         "%s: the folder holds another study, which differs from %s in '%s'%s; "
+                         "choose another folder with --out, or remove this one",
                          path, job->path, difference,
                          strcmp(difference, "threads") == 0 ? " (--resume=any accepts that)" : "");
     job->held = strcmp(held->text, job->study->text) == 0;
-    for (size_t i = 0; i < asked->n_analyses; i++)
-        compare_analysis(job, i, &asked->analysis[i], held);
+    for (size_t i = 0; i < job->study->n_analyses; i++)
+        compare_analysis(job, i, held);
 done:
-    ks_study_free(asked);
     ks_study_free(held);
-    return status;
-}
-
-static ks_status check_folder(struct job *job)
-{
-    char *path = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
-    status = compare_folder(job, path);
     free(path);
     return status;
 }
@@ -189,8 +178,8 @@ static ks_status claim_folder(struct job *job, bool quiet)
 
     KS_TRY(ks_folder_make(job->dir));
     KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
+    KS_TRY(compare_folder(job));
     KS_TRY(ks_folder_sweep(job->dir));
-    KS_TRY(check_folder(job));
     say_stale(job, "are", quiet);
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, quiet));
     KS_TRY(ks_graph_remove_stale(job->graph, job->dir));
@@ -244,11 +233,11 @@ static ks_status run(struct job *job, bool quiet)
     KS_TRY(ks_graph_write(job->graph, job->dir));
     status = ks_graph_run(job->graph, job->dir, job->jobs, keep_going != 0, quiet);
     if (status == KS_OK)
-        return ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet);
+        return ks_study_plot(job->dir, job->study, KS_BOOTSTRAP_RESAMPLES, quiet);
     if (!keep_going || ks_graph_stopped())
         return status;
     snprintf(message, sizeof message, "%s", ks_error_text());
-    if (ks_study_plot(job->dir, KS_BOOTSTRAP_RESAMPLES, quiet) != KS_OK)
+    if (ks_study_plot(job->dir, job->study, KS_BOOTSTRAP_RESAMPLES, quiet) != KS_OK)
         ks_say("%s: %s", program.name, ks_error_text());
     return ks_fail(status, "%s", message);
 }
@@ -311,12 +300,11 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),
                                           ks_memory_free("", job->jobs) / 2};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
-    KS_TRY(check_folder(job));
-    if (show_status || dry_run)
-        KS_TRY(ks_graph_check_spectra(job->graph, job->dir, arguments->quiet));
-    if (show_status)
-        return print_status(job, arguments->quiet);
-    return dry_run ? print_commands(job) : run(job, arguments->quiet);
+    if (!show_status && !dry_run)
+        return run(job, arguments->quiet);
+    KS_TRY(compare_folder(job));
+    KS_TRY(ks_graph_check_spectra(job->graph, job->dir, arguments->quiet));
+    return show_status ? print_status(job, arguments->quiet) : print_commands(job);
 }
 
 int main(int argc, char **argv)

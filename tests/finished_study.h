@@ -200,7 +200,7 @@ static inline struct outcome outcome_new(size_t resamples)
 {
     struct outcome o = {NULL, {0}};
 
-    assert_ok(ks_results_read(tree, &o.results));
+    assert_ok(ks_results_read(tree, NULL, &o.results));
     assert_ok(ks_summary_table(o.results, resamples, &o.table));
     return o;
 }

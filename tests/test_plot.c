@@ -52,7 +52,7 @@ static void restore_output(int output)
 static void plot_study(size_t resamples)
 {
     int output = divert_output();
-    ks_status status = ks_study_plot(tree, resamples, true);
+    ks_status status = ks_study_plot(tree, NULL, resamples, true);
 
     restore_output(output);
     assert_ok(status);

@@ -224,9 +224,9 @@ static void test_malformed_spectrum_is_refused(void **state)
     (void)state;
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
     tree_write(path, "no HDF5");
-    assert_fails(ks_results_read(tree, &r), KS_FORMAT, "seed2/step_000000008.spectrum.h5");
+    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT, "seed2/step_000000008.spectrum.h5");
     assert_null(r);
-    assert_fails(ks_study_plot(tree, 0, true), KS_FORMAT, "seed2/step_000000008.spectrum.h5");
+    assert_fails(ks_study_plot(tree, NULL, 0, true), KS_FORMAT, "seed2/step_000000008.spectrum.h5");
     assert_false(tree_has("tables"));
 }
 
@@ -237,7 +237,7 @@ static void test_nothing_to_draw(void **state)
         write_returns("bn+wn+ce", i, "env_step,update\n0,0\n");
         write_returns("ln+mse", i, "env_step,update\n0,0\n");
     }
-    assert_fails(ks_study_plot(tree, 0, true), KS_FORMAT, "nothing to draw");
+    assert_fails(ks_study_plot(tree, NULL, 0, true), KS_FORMAT, "nothing to draw");
     assert_true(tree_has("tables/checkpoints.csv"));
 }
 
@@ -266,7 +266,7 @@ static void test_misplaced_spectrum(void **state)
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, from);
     spectrum_path(&(struct place){"ln+mse", 2, 4, NULL}, to);
     assert_int_equal(rename(tree_path(from), tree_path(to)), 0);
-    assert_fails(ks_results_read(tree, &r), KS_FORMAT, "env_step: expected 4, found 8");
+    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT, "env_step: expected 4, found 8");
 }
 
 static void test_returns_that_are_no_numbers(void **state)
@@ -276,17 +276,18 @@ static void test_returns_that_are_no_numbers(void **state)
 
     (void)state;
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,nan\n12,3\n");
-    assert_fails(ks_results_read(tree, &r), KS_FORMAT,
+    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT,
                  "toy, ln+mse, seed 3, step 6: the return is nan");
     assert_non_null(strstr(ks_error_text(), "seed3/progress.csv"));
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,2\n12,inf\n");
-    assert_fails(ks_results_read(tree, &r), KS_FORMAT, "step 12: the return is inf");
+    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT, "step 12: the return is inf");
     set_study("missing = drop\n");
     o = outcome_new(0);
     assert_int_equal(o.table.row[1].runs, 3);
     outcome_free(&o);
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,2\n6,2\n12,3\n");
-    assert_fails(ks_results_read(tree, &r), KS_FORMAT, "progress.csv:4: a second return at step 6");
+    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT,
+                 "progress.csv:4: a second return at step 6");
     write_returns("ln+mse", 3,
                   "env_step,return_mean\n0,1\n6,2\n12,3\n12,\n14,"); /* being written */
     o = outcome_new(0);
@@ -300,7 +301,7 @@ static void test_no_study(void **state)
 
     (void)state;
     assert_int_equal(unlink(tree_path("study.study")), 0);
-    assert_fails(ks_results_read(tree, &r), KS_IO, "study.study");
+    assert_fails(ks_results_read(tree, NULL, &r), KS_IO, "study.study");
     assert_null(r);
 }
 
@@ -472,7 +473,7 @@ static ks_status make_tables(void)
     struct ks_results *results = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_results_read(tree, &results));
+    KS_GO(ks_results_read(tree, NULL, &results));
     KS_GO(ks_summary_table(results, 0, &table));
     KS_GO(ks_tables_write(results, &table, 0));
 done:

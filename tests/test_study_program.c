@@ -160,7 +160,7 @@ static void test_folder_of_another_study(void **state)
     for (size_t i = 0; i < sizeof different / sizeof *different; i++) {
         tree_write("out/folder/study.study", changed(different[i][0], different[i][1]));
         run_study("", 2);
-        assert_said("holds another study, it differs", 1);
+        assert_said("holds another study, which differs", 1);
         assert_said(different[i][2], 1);
     }
     assert_false(tree_has("out/folder/study.mk"));

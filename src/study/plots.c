@@ -263,13 +263,13 @@ static ks_status sweep(const char *dir)
     return KS_OK;
 }
 
-ks_status ks_study_plot(const char *dir, size_t resamples, bool quiet)
+ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples, bool quiet)
 {
     struct ks_summary_table table = {0};
     struct ks_results *results = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_results_read(dir, &results));
+    KS_GO(ks_results_read(dir, study, &results));
     KS_GO(sweep(dir));
     if (resamples > 0)
         KS_GO(ks_results_warn_intervals(results));

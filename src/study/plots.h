@@ -26,6 +26,7 @@ ks_status ks_page_write(const struct ks_results *results, const struct ks_summar
 
 /* All of it, from what is in a study's folder: tables, figures, page; then names the figures on
  * standard output and prints the table there. Warnings go to standard error. */
-ks_status ks_study_plot(const char *dir, size_t resamples, bool quiet);
+ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples,
+                        bool quiet);
 
 #endif

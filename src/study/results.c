@@ -9,6 +9,7 @@
 #include "io/text.h"
 #include "statistics/statistics.h"
 #include "study/changes.h"
+#include "study/returns.h"
 #include "study/study_spectrum.h"
 
 const struct ks_spectrum *ks_results_spectrum(const struct ks_results *r,
@@ -100,6 +101,16 @@ static ks_status warn_changes(struct ks_results *r, const char *relative, size_t
     return status;
 }
 
+/* A malformed progress.csv becomes a warning: its run has no returns. */
+static ks_status read_returns(struct ks_results *r, struct ks_result *run, const char *folder)
+{
+    const struct ks_study_run id = {run->architecture, run->seed};
+    bool malformed;
+
+    KS_TRY(ks_returns_read(r->study, id, folder, run->returns, &malformed));
+    return malformed ? ks_results_warn(r, "%s", ks_error_text()) : KS_OK;
+}
+
 static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed)
 {
     const struct ks_study *s = r->study;
@@ -120,7 +131,7 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
             KS_GO(read_spectrum(r, run, folder, k, i));
     KS_GO(read_state(r, relative, run));
     KS_GO(warn_changes(r, relative, architecture, seed));
-    KS_GO(ks_result_read_returns(r, run, folder));
+    KS_GO(read_returns(r, run, folder));
 done:
     free(relative);
     free(folder);
@@ -255,17 +266,28 @@ static ks_status read_all(struct ks_results *r)
     return judge(r);
 }
 
-ks_status ks_results_read(const char *dir, struct ks_results **out)
+static ks_status read_study(const char *dir, struct ks_study **study)
+{
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/study.study", dir));
+    status = ks_study_read(path, false, study);
+    free(path);
+    return status;
+}
+
+ks_status ks_results_read(const char *dir, const struct ks_study *study, struct ks_results **out)
 {
     struct ks_results *r = NULL;
-    char *path = NULL;
     ks_status status = KS_OK;
 
     *out = NULL;
     KS_GO(ks_alloc(1, sizeof *r, &r));
     KS_GO(ks_copy_string(dir, &r->dir));
-    KS_GO(ks_print_string(&path, "%s/study.study", dir));
-    KS_GO(ks_study_read(path, false, &r->study));
+    if (!study)
+        KS_GO(read_study(dir, &r->own_study));
+    r->study = study ? study : r->own_study;
     r->n_runs = r->study->n_architectures * r->study->n_seeds;
     KS_GO(ks_alloc(r->n_runs, sizeof *r->run, &r->run));
     KS_GO(ks_alloc(r->study->n_architectures, sizeof *r->included, &r->included));
@@ -274,7 +296,6 @@ ks_status ks_results_read(const char *dir, struct ks_results **out)
     KS_GO(read_all(r));
     *out = r, r = NULL;
 done:
-    free(path);
     ks_results_free(r);
     return status;
 }
@@ -297,7 +318,7 @@ void ks_results_free(struct ks_results *r)
     free(r->included);
     free(r->common_checkpoint);
     free(r->common_evaluation);
-    ks_study_free(r->study);
+    ks_study_free(r->own_study);
     free(r->dir);
     free(r);
 }

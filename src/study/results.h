@@ -21,8 +21,9 @@ struct ks_result {
 };
 
 struct ks_results {
-    char *dir;              /* owned */
-    struct ks_study *study; /* owned */
+    char *dir; /* owned */
+    const struct ks_study *study;
+    struct ks_study *own_study; /* what `study` points to if it was read from the folder; owned */
     size_t n_runs;
     struct ks_result *run; /* [architectures, seeds]; owned */
     bool *included;        /* [architectures] can be aggregated; owned */
@@ -42,16 +43,13 @@ struct ks_results {
  * likewise. Fails (KS_FORMAT, KS_IO) on a spectrum that cannot be read or is that of another
  * checkpoint, on a return that is NaN or infinite, unless it is dropped, and on two returns of one
  * step. The caller frees. */
-ks_status ks_results_read(const char *dir, struct ks_results **results);
+ks_status ks_results_read(const char *dir, const struct ks_study *study,
+                          struct ks_results **results);
 void ks_results_free(struct ks_results *results); /* NULL is fine */
 
 /* Keeps a line for the reader of the figures. */
 ks_status ks_results_warn(struct ks_results *results, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Fills run->returns from the run's progress.csv, where it is there. */
-ks_status ks_result_read_returns(struct ks_results *results, struct ks_result *run,
-                                 const char *folder);
 
 /* The runs of an architecture that are aggregated: their number, and the runs into list [n_seeds].
  */

@@ -1,12 +1,13 @@
 /* What two studies have in common: their trainings, their analyses. */
 #include "study/study_file.h"
 
+#include <math.h>
 #include <string.h>
 
-static bool has_architecture(const struct ks_study *s, const char *argument)
+static bool has_architecture(const struct ks_study *s, const char *word)
 {
     for (size_t i = 0; i < s->n_architectures; i++)
-        if (strcmp(s->architecture[i].argument, argument) == 0)
+        if (strcmp(s->architecture[i].word, word) == 0)
             return true;
     return false;
 }
@@ -14,7 +15,7 @@ static bool has_architecture(const struct ks_study *s, const char *argument)
 static bool has_architectures(const struct ks_study *asked, const struct ks_study *held)
 {
     for (size_t i = 0; i < held->n_architectures; i++)
-        if (!has_architecture(asked, held->architecture[i].argument))
+        if (!has_architecture(asked, held->architecture[i].word))
             return false;
     return true;
 }
@@ -35,19 +36,26 @@ static bool has_seeds(const struct ks_study *asked, const struct ks_study *held)
     return true;
 }
 
-/* The number of threads, too: checkpoints do not depend on it, but a run goes on with another only
- * where training is told to accept that. */
+/* "auto" is NaN; of a choice ks_settings_number gives its index and false. */
+static bool same_setting(const struct ks_settings *a, const struct ks_settings *b,
+                         const struct ks_key *key)
+{
+    double of_a, of_b;
+    bool a_is_number = ks_settings_number(a, key, &of_a);
+    bool b_is_number = ks_settings_number(b, key, &of_b);
+
+    return a_is_number == b_is_number && (of_a == of_b || (isnan(of_a) && isnan(of_b)));
+}
+
+/* Checkpoints do not depend on the number of threads, but a run can only resume with the same one
+ * unless --resume=any allows another. */
 static const char *different_setting(const struct ks_study *a, const struct ks_study *b,
                                      bool any_threads)
 {
     for (const struct ks_key *key = ks_keys; key->name; key++) {
-        char of_a[KS_VALUE_LENGTH], of_b[KS_VALUE_LENGTH];
-
         if (any_threads && strcmp(key->name, "threads") == 0)
             continue;
-        ks_settings_print(&a->settings, key, of_a);
-        ks_settings_print(&b->settings, key, of_b);
-        if (strcmp(of_a, of_b) != 0)
+        if (!same_setting(&a->settings, &b->settings, key))
             return key->name;
     }
     return NULL;

@@ -123,6 +123,7 @@ void ks_study_free(struct ks_study *s)
         return;
     for (size_t i = 0; i < s->n_architectures; i++) {
         free(s->architecture[i].name);
+        free(s->architecture[i].word);
         free(s->architecture[i].argument);
     }
     free_settings(s->train, s->n_train);

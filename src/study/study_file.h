@@ -30,8 +30,10 @@ struct ks_study_analysis {
 #define KS_STUDY_STANDARD "standard"
 
 struct ks_study_architecture {
-    char *name;     /* "bn+wn+ce": names the folder; owned                        */
-    char *argument; /* what training gets as --arch: the name, or a file; owned    */
+    char *name;     /* "bn+wn+ce": names the folder; owned                          */
+    char *word;     /* as the study's file writes it: the name, or a file; owned    */
+    char *argument; /* what training gets as --arch: the name, or the file's path from the working
+                     * directory; owned */
     /* What the names of the twelve say: "bn", "ln" or "dense"; "ce" or "mse"; else "other",
      * "other". */
     const char *normalization, *loss;

@@ -81,6 +81,7 @@ static ks_status add_architecture(struct ks_study *s, const char *word, bool che
     if (!file && !ks_study_is_plain(word))
         return ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
     s->n_architectures++; /* from here on freed with the study */
+    KS_TRY(ks_copy_string(word, &a->word));
     KS_TRY(file ? set_file(s, word, check_files, a) : set_known(word, check_files, a));
     if (!ks_study_is_plain(a->name))
         return ks_fail(KS_FORMAT,
