@@ -1,12 +1,12 @@
-/* What a disk and a user can do to a program: this program's own system calls that change files go
- * through here. From number `fate_at` on (counted from 1) a death, a full disk or a signal comes:
+/* Fault injection: replaces the C library's functions that change files. Operations are counted
+ * from 1, and at number `fate_at` one of these happens:
  *
- *   DIES    SIGKILL, in the midst of a write
- *   FULL    nothing more can be written
- *   STOPS   SIGTERM, or what `stopping` says
+ *   DIES    the process is killed (SIGKILL), in the middle of a write
+ *   FULL    the disk is full from here on (ENOSPC)
+ *   STOPS   the signal `stopping` is raised (SIGTERM by default)
  *
- * The monotonic clock counts how often it is asked, so that times and rates are the same in every
- * run. */
+ * The monotonic clock returns the number of calls so far in seconds, so that times and rates are
+ * the same in every run. */
 #ifndef KS_DISK_H
 #define KS_DISK_H
 
@@ -19,13 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-long syscall(long number, ...); /* not of POSIX */
+long syscall(long number, ...); /* not in POSIX */
 
 static enum { LIVES, DIES, FULL, STOPS } fate;
 static size_t fate_at, operations;
 static int stopping = SIGTERM;
 
-/* Whether the call fails. */
+/* Counts an operation; true if it must fail, with errno set. */
 static inline bool meets_fate(void)
 {
     operations++;
@@ -42,7 +42,7 @@ ssize_t write(int descriptor, const void *bytes, size_t size)
     if (descriptor > STDERR_FILENO) {
         if (operations + 1 == fate_at && (fate == DIES || fate == FULL) && size > 1) {
             size = (size_t)syscall(SYS_write, descriptor, bytes, size / 2);
-            if (fate == FULL) { /* the next one fails */
+            if (fate == FULL) { /* a partial write; the next one fails */
                 operations++;
                 return (ssize_t)size;
             }
@@ -55,13 +55,13 @@ ssize_t write(int descriptor, const void *bytes, size_t size)
 
 int fsync(int descriptor)
 {
-    (void)descriptor; /* what a dead process wrote is not lost */
+    (void)descriptor; /* data written by a killed process is not lost */
     return meets_fate() ? -1 : 0;
 }
 
 int ftruncate(int descriptor, off_t size)
 {
-    if (fate != FULL) /* which a full disk allows */
+    if (fate != FULL) /* works on a full disk */
         meets_fate();
     return (int)syscall(SYS_ftruncate, descriptor, size);
 }
@@ -73,9 +73,9 @@ int rename(const char *from, const char *to)
 
 int mkdir(const char *path, mode_t mode)
 {
-    bool there = access(path, F_OK) == 0;
+    bool exists = access(path, F_OK) == 0;
 
-    return !there && meets_fate() ? -1 : (int)syscall(SYS_mkdir, path, mode);
+    return !exists && meets_fate() ? -1 : (int)syscall(SYS_mkdir, path, mode);
 }
 
 int unlink(const char *path)

@@ -1,5 +1,5 @@
-/* An example checkpoint with everything in it, comparisons, and edits such as a foreign program
- * might make. */
+/* An example checkpoint with all optional parts, comparisons of checkpoints, and edits of their
+ * files such as another program might make. */
 #ifndef KS_EXAMPLE_CHECKPOINT_H
 #define KS_EXAMPLE_CHECKPOINT_H
 
@@ -52,7 +52,7 @@ static inline void make_networks(struct ks_rng *rng, const char *text, size_t in
         n->state = squares(rng, ensemble * n->arch->states);
 }
 
-/* [MINIBATCHES, LOSS_ROWS, k]; distributions where k > 1. */
+/* Targets [MINIBATCHES, LOSS_ROWS, k]; each row is a distribution if k > 1. */
 static inline double *make_targets(struct ks_rng *rng, size_t k)
 {
     double *target = squares(rng, MINIBATCHES * LOSS_ROWS * k);
@@ -99,7 +99,7 @@ static inline void add_copies(struct ks_attributes *to, size_t n, const struct k
     }
 }
 
-/* With everything that the training engine adds. */
+/* A checkpoint as the training engine writes it, with all optional parts. */
 static inline struct ks_checkpoint *make_full(void)
 {
     char env[] = "dog-trot", versions[] = "mujoco 3.1.6", none[] = "none";
@@ -276,7 +276,7 @@ static inline void set_string(const char *path, const char *object, const char *
     H5Fclose(file);
 }
 
-/* One number of a dataset becomes `value`. */
+/* Overwrites element `at` of a dataset. */
 static inline void poke(const char *path, const char *object, size_t at, double value)
 {
     hid_t file = edit(path), set = H5Dopen2(file, object, H5P_DEFAULT), space = H5Dget_space(set);
@@ -293,8 +293,8 @@ static inline void poke(const char *path, const char *object, size_t at, double 
     H5Fclose(file);
 }
 
-/* A dataset becomes one of zeros in another shape; with dims NULL, dimension `dim` changes by `by`.
- */
+/* Replaces a dataset by zeros of another shape: `dims`, or if that is NULL the old shape with
+ * dimension `dim` changed by `by`. */
 static inline void reshape(const char *path, const char *object, int rank, const hsize_t *dims,
                            int dim, int by)
 {

@@ -1,4 +1,4 @@
-/* A temporary file that a process which lives no more has left behind. */
+/* The name of a temporary file that a dead process left behind. */
 #ifndef KS_TEST_LEFTOVER_H
 #define KS_TEST_LEFTOVER_H
 
@@ -11,8 +11,8 @@
 #include "io/file.h"
 #include "test.h"
 
-/* Writes into host[9] the part of a temporary name that says on which machine its process runs;
- * `path`: a file that can be created. */
+/* Sets host to the part of a temporary file's name that identifies the machine. `path` is a file
+ * that can be created. */
 static inline void find_host_name(const char *path, char host[9])
 {
     struct ks_file file;
@@ -23,7 +23,7 @@ static inline void find_host_name(const char *path, char host[9])
     ks_file_close(&file);
 }
 
-/* The number of a process that has ended. */
+/* The id of a process that has ended. */
 static inline long dead_process(void)
 {
     pid_t child = fork();
@@ -35,7 +35,7 @@ static inline long dead_process(void)
     return (long)child;
 }
 
-/* The name of such a file; `path` as above. */
+/* Sets name to that of a leftover temporary file; `path` as above. */
 static inline void name_leftover(const char *path, char name[64])
 {
     char host[9];

@@ -1,4 +1,4 @@
-/* One dog for all tests of a program that need any: it takes 0.5 s to compile. */
+/* A test fixture: one dog environment shared by all tests, as compiling its model takes 0.5 s. */
 #ifndef KS_TEST_ONE_DOG_H
 #define KS_TEST_ONE_DOG_H
 

@@ -1,4 +1,4 @@
-/* For tests that look at one environment after another. */
+/* A test fixture: one environment at a time, and the reward in given states. */
 #ifndef KS_ONE_ENV_H
 #define KS_ONE_ENV_H
 
@@ -11,10 +11,11 @@
 
 enum { WIDEST = 80 };
 
-/* The environment that a test is about, and its last observation. */
+/* The current environment, and its last observation. */
 static struct ks_env *env;
 static double seen[WIDEST];
 
+/* Replaces the current environment by one of this task. */
 static inline void take(const char *task)
 {
     ks_env_free(env);
@@ -31,7 +32,7 @@ static inline int drop(void **state)
     return 0;
 }
 
-/* The reward in that state, with all controls 0. */
+/* The reward in the given state, with all controls 0. */
 static inline double reward(const double *qpos, const double *qvel, const double *target)
 {
     assert_ok(ks_env_force(env, qpos, qvel, NULL, target, seen));

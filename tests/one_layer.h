@@ -1,4 +1,4 @@
-/* One layer with random arrays for everything that one call can need. */
+/* A test fixture: one layer, with random arrays for all arguments of its functions. */
 #ifndef KS_TEST_ONE_LAYER_H
 #define KS_TEST_ONE_LAYER_H
 
@@ -14,7 +14,7 @@
 enum { ROWS = 7, WIDTH = 6 };
 static const double FAR_FROM_KINK = 0.05;
 
-/* One of the arrays that pass through a layer, its adjoint and their tangents. */
+/* An input or output of a layer, with its adjoint and the tangents of both. */
 struct variable {
     size_t n;
     real *value, *bar, *dot, *bar_dot;
@@ -22,8 +22,8 @@ struct variable {
 
 enum { X, W, SKIP, INPUTS };
 
-/* A layer with everything that one call can need. */
-struct subject {
+/* A layer and arrays for all fields of struct ks_pass. */
+struct fixture {
     struct ks_layer layer;
     bool evaluation;
     struct variable in[INPUTS], y; /* in[SKIP].n = 0: not a container */
@@ -65,7 +65,7 @@ static inline size_t count(const struct ks_array *arrays, size_t n)
     return sum;
 }
 
-static inline void setup(struct subject *s, const struct ks_layer_kind *kind, const char *example,
+static inline void setup(struct fixture *s, const struct ks_layer_kind *kind, const char *example,
                          bool evaluation)
 {
     struct ks_line line;
@@ -88,11 +88,11 @@ static inline void setup(struct subject *s, const struct ks_layer_kind *kind, co
     s->y = random_variable(ROWS * s->layer.out);
     s->state = random_array(s->ns);
     for (size_t i = 0; i < s->ns; i++)
-        s->state[i] = (real)fabs((double)s->state[i]); /* a variance must be positive */
+        s->state[i] = (real)fabs((double)s->state[i]); /* variances are positive */
     s->cache = random_array(s->nc), s->cache_dot = random_array(s->nc);
 }
 
-static inline void teardown(struct subject *s)
+static inline void teardown(struct fixture *s)
 {
     for (int k = 0; k < INPUTS; k++)
         free_variable(&s->in[k]);
@@ -101,7 +101,7 @@ static inline void teardown(struct subject *s)
     free(s->layer.settings);
 }
 
-static inline struct ks_pass pass(const struct subject *s)
+static inline struct ks_pass pass(const struct fixture *s)
 {
     const struct variable *x = &s->in[X], *w = &s->in[W], *skip = &s->in[SKIP], *y = &s->y;
     struct ks_pass p = {.rows = ROWS,
@@ -134,7 +134,7 @@ static inline void clear(real *a, size_t n)
     memset(a, 0, n * sizeof *a);
 }
 
-static inline void first_order(struct subject *s)
+static inline void first_order(struct fixture *s)
 {
     struct ks_pass p = pass(s);
 
@@ -143,14 +143,14 @@ static inline void first_order(struct subject *s)
     s->layer.kind->backward(&s->layer, &p);
 }
 
-static inline void tangents(struct subject *s, const struct ks_pass *p)
+static inline void tangents(struct fixture *s, const struct ks_pass *p)
 {
     clear(s->in[W].bar_dot, s->in[W].n);
     s->layer.kind->tangent_forward(&s->layer, p);
     s->layer.kind->tangent_backward(&s->layer, p);
 }
 
-static inline void second_order(struct subject *s)
+static inline void second_order(struct fixture *s)
 {
     struct ks_pass p = pass(s);
 
@@ -172,7 +172,7 @@ static inline double norm(size_t n, const real *a)
     return sqrt(dot(n, a, a));
 }
 
-/* A copy of `a`, to be compared later. */
+/* A copy of `a` for a later comparison; the caller frees. */
 static inline real *keep(size_t n, const real *a)
 {
     real *copy = random_array(n);
@@ -194,12 +194,12 @@ static inline void check_near(size_t n, const real *a, real *kept)
     free(kept);
 }
 
-/* What the tangent functions give: y_dot and the x_bar_dot of all inputs. */
+/* The results of the tangent functions: y_dot, and x_bar_dot of every input. */
 struct products {
     real *y_dot, *bar_dot[INPUTS];
 };
 
-static inline struct products keep_products(const struct subject *s)
+static inline struct products keep_products(const struct fixture *s)
 {
     struct products kept = {.y_dot = keep(s->y.n, s->y.dot)};
 
@@ -208,7 +208,7 @@ static inline struct products keep_products(const struct subject *s)
     return kept;
 }
 
-static inline void check_products(const struct subject *s, struct products kept,
+static inline void check_products(const struct fixture *s, struct products kept,
                                   void (*check)(size_t n, const real *a, real *kept))
 {
     check(s->y.n, s->y.dot, kept.y_dot);

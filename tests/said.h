@@ -1,4 +1,4 @@
-/* What a program or a function said, from the file "said" of a tree. */
+/* Assertions about a program's messages, which were redirected to the file "said" of a tree. */
 #ifndef KS_SAID_H
 #define KS_SAID_H
 
@@ -13,7 +13,7 @@ static inline size_t count(const char *text, const char *words)
     return n;
 }
 
-/* The words are in it, and it has so many lines; 0: any number. */
+/* The messages contain `words` and have this number of lines (0: any number). */
 static inline void assert_said(const char *words, size_t lines)
 {
     const char *said = tree_text("said");

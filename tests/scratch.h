@@ -1,4 +1,4 @@
-/* A folder of its own for a test's files, and what tests do to files. */
+/* A temporary folder for a test program's files, and helpers that read and write files. */
 #ifndef KS_SCRATCH_H
 #define KS_SCRATCH_H
 
@@ -22,7 +22,7 @@ static inline int scratch_make(void **state)
     return mkdtemp(scratch_folder) ? 0 : -1;
 }
 
-/* Files in the folder, hidden ones too; removes them if asked to. */
+/* The number of files in the folder, including hidden ones; removes them if `clean`. */
 static inline size_t scratch_files(bool clean)
 {
     DIR *folder = opendir(scratch_folder);
@@ -56,7 +56,7 @@ static inline int scratch_remove(void **state)
     return rmdir(scratch_folder);
 }
 
-/* The path of a file in the folder, one of four buffers in turn. */
+/* The path of `name` in the folder, in one of four buffers used in turn. */
 static inline const char *scratch(const char *name)
 {
     static char paths[4][512];
@@ -72,11 +72,11 @@ static inline unsigned char *read_bytes(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
     unsigned char *bytes;
-    struct stat there;
+    struct stat stat;
 
     assert_non_null(file);
-    assert_int_equal(fstat(fileno(file), &there), 0);
-    *size = (size_t)there.st_size;
+    assert_int_equal(fstat(fileno(file), &stat), 0);
+    *size = (size_t)stat.st_size;
     bytes = malloc(*size + 1);
     assert_non_null(bytes);
     assert_int_equal(fread(bytes, 1, *size, file), *size);
@@ -93,7 +93,7 @@ static inline void write_bytes(const char *path, const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The last failure is one line that names the file. */
+/* The last error message is one line and names the file. */
 static inline void assert_one_line(const char *path)
 {
     if (!strstr(ks_error_text(), path) || strchr(ks_error_text(), '\n'))

@@ -1,4 +1,4 @@
-/* What tests of numbers need beyond cmocka. */
+/* Assertions about numbers and statuses, which cmocka lacks. */
 #ifndef KS_TEST_H
 #define KS_TEST_H
 
@@ -27,7 +27,7 @@
             fail_msg("%s: %s", #call, ks_error_text());                                            \
     } while (0)
 
-/* The call fails with this status and a message that contains `words`. */
+/* Asserts that the call fails with this status and a message that contains `words`. */
 #define assert_fails(call, status, words)                                                          \
     do {                                                                                           \
         assert_int_equal((call), (status));                                                        \

@@ -1,5 +1,5 @@
-/* Elementwise activations: their values, and their tails, where differences see only zeros. That
- * f' and f'' are the derivatives of f is checked for every layer by test_layers. */
+/* Elementwise activations: values, and tails, where finite differences are all zero. test_layers
+ * checks for every layer that f' and f'' are the derivatives of f. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@ struct curve {
     double f, f1, f2; /* f, f', f'' */
 };
 
-/* One number through the layer and back: y_bar = 1 gives f', its tangent along x_dot = 1 gives f''.
- */
+/* Passes one number forward and back: y_bar = 1 gives f', and its tangent along x_dot = 1 gives
+ * f''. */
 static struct curve at(const struct ks_layer_kind *kind, double x)
 {
     struct ks_layer l = {.kind = kind, .in = 1};
@@ -82,7 +82,7 @@ static void assert_curve(const struct ks_layer_kind *kind, double x, double f, d
     assert_close(c.f2, f2, 1e-13 * fabs(f2));
 }
 
-/* Where e^-40 is nothing beside 1, to relative accuracy. */
+/* At x = +-40, where e^-40 is negligible compared to 1, results have full relative accuracy. */
 static void test_tails(void **state)
 {
     const double x = 40, e = exp(-x);
@@ -110,7 +110,7 @@ static void test_gelu_tail(void **state)
     assert_curve(&KS(gelu), -x, -x, 1, e * (2 * v1 + x * (v2 + v1 * v1)));
 }
 
-/* Far out every one of them is a straight line: nothing overflows on the way. */
+/* For huge |x| every activation is a straight line: nothing overflows. */
 static void test_far(void **state)
 {
     static const struct ks_layer_kind *const kinds[] = {&KS(tanh), &KS(silu), &KS(gelu), &KS(elu),

@@ -1,4 +1,5 @@
-/* The grammar of descriptions: sizes, numbering, places, and one clear line for every mistake. */
+/* The grammar of descriptions: sizes, numbers, offsets, and a one-line message for every mistake.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ static void test_nested_repeat_and_comments(void **state)
     KS(arch_free)(a);
 }
 
-/* The group of the k-th layer of the list, which stands in that line of the text. */
+/* Layer k of the list has this group name and comes from this line of the text. */
 static void assert_layer(const struct ks_arch *a, size_t k, const char *group, size_t line)
 {
     const struct ks_layer *l = &a->layer[k];
@@ -76,8 +77,8 @@ static void assert_layer(const struct ks_arch *a, size_t k, const char *group, s
     assert_true(l->line == a->text || l->line[-1] == '\n');
 }
 
-/* residual takes no number, lerp the one where it closes; both stand in the list where they close.
- */
+/* A residual has no number of its own; a lerp gets its number where it closes. Both follow their
+ * body in the list. */
 static void test_containers(void **state)
 {
     struct ks_arch *a = parse("residual {\n"                     /*  1 */
@@ -102,7 +103,7 @@ static void test_containers(void **state)
         assert_int_equal(a->layer[k].body, body[k]);
     assert_layer(a, 0, "00_relu", 5);
     assert_layer(a, 1, "01_dense", 6);
-    assert_layer(a, 2, "02_residual", 4); /* no group in a file: it has no parameters */
+    assert_layer(a, 2, "02_residual", 4); /* not in a checkpoint: it has no parameters */
     assert_layer(a, 3, "02_lerp", 3);
     assert_layer(a, 4, "03_relu", 5);
     assert_layer(a, 5, "04_dense", 6);
@@ -111,7 +112,7 @@ static void test_containers(void **state)
     assert_layer(a, 9, "07_residual", 1);
     assert_layer(a, 10, "07_dense", 12);
     assert_int_equal(a->layer[1].offset, 0);
-    assert_int_equal(a->layer[3].offset, 20); /* alpha behind what is inside */
+    assert_int_equal(a->layer[3].offset, 20); /* alpha follows the body's parameters */
     assert_int_equal(a->layer[5].offset, 24);
     assert_int_equal(a->layer[7].offset, 44);
     assert_int_equal(a->layer[10].offset, 48);
@@ -292,7 +293,7 @@ static void test_exploding_repeat(void **state)
         KS_FORMAT, "more than 4096 layers");
 }
 
-/* 16 containers inside each other are allowed, of whatever kind. */
+/* Containers of any kind can be nested 16 deep. */
 static void test_depth(void **state)
 {
     static const char *const opening[] = {"repeat 1 {\n", "residual {\n", "lerp {\n"};
@@ -317,7 +318,7 @@ static void test_depth(void **state)
     }
 }
 
-/* Whichever allocation fails, nothing is lost (the address sanitizer counts). */
+/* Whichever allocation fails, no memory leaks (checked by AddressSanitizer). */
 static void test_allocations(void **state)
 {
     ks_status status = KS_MEMORY;

@@ -1,4 +1,4 @@
-/* Random numbers, allocation, errors, the kernel's name. */
+/* Tests of src/core: random numbers, allocation, parsing, errors, BLAS. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void test_known_answer(void **state)
     assert_int_equal(rng.drawn, 1);
 }
 
-/* Draw k depends on (seed, stream, k) alone. */
+/* Draw k depends only on (seed, stream, k). */
 static void test_streams(void **state)
 {
     struct ks_rng a = ks_rng_start(1, 2), b = ks_rng_start(1, 2), c = ks_rng_start(1, 3);
@@ -40,7 +40,7 @@ static void test_streams(void **state)
     assert_true(ks_rng_uniform(&c, 0, 1) != third);
 }
 
-/* Moments to 5 standard errors. */
+/* The moments are right within 5 standard errors. */
 static void test_distributions(void **state)
 {
     enum { N = 200000 };
@@ -107,7 +107,7 @@ static void test_growing_array(void **state)
     free(list);
 }
 
-/* Of all threads' calls exactly the last one fails. */
+/* Exactly one of the calls of all threads fails: the last one. */
 static void test_failure_among_threads(void **state)
 {
     enum { CALLS = 100000 };
@@ -181,7 +181,7 @@ static void test_errors(void **state)
     assert_int_equal(ks_exit_status(KS_NUMBER), 1);
 }
 
-/* What a terminal could take for a command is spelt out; letters of all languages stay. */
+/* Bytes that a terminal could interpret are escaped; letters of all languages are unchanged. */
 static void test_escapes(void **state)
 {
     static const struct {
@@ -203,12 +203,13 @@ static void test_escapes(void **state)
         assert_int_equal(ks_fail(KS_FORMAT, "%s", cases[i].text), KS_FORMAT);
         assert_string_equal(ks_error_text(), cases[i].escaped);
     }
-    assert_string_equal(ks_escape("ab\x1b", 6, escaped), "ab"); /* no part of an escape */
+    assert_string_equal(ks_escape("ab\x1b", 6, escaped), "ab"); /* an escape is not split */
     assert_string_equal(ks_escape("ab\x1b", 7, escaped), "ab\\x1b");
-    assert_string_equal(ks_escape("a\xc3\xa4", 3, escaped), "a"); /* nor of a character */
+    assert_string_equal(ks_escape("a\xc3\xa4", 3, escaped), "a"); /* nor is a character */
 }
 
-/* OpenBLAS's buffers for as many threads are had, or the limit that forbids them is named. */
+/* OpenBLAS's buffers for the threads are reserved, or the message names the limit that forbids it.
+ */
 static void test_reserve(void **state)
 {
     struct rlimit old, small;
@@ -217,7 +218,7 @@ static void test_reserve(void **state)
     (void)state;
     assert_ok(ks_blas_reserve(4));
 #if defined(__SANITIZE_ADDRESS__)
-    skip(); /* its own memory would not fit */
+    skip(); /* the sanitizer's own memory would not fit */
 #endif
     assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
     small = (struct rlimit){.rlim_cur = (rlim_t)1 << 31, .rlim_max = old.rlim_max};
@@ -229,7 +230,7 @@ static void test_reserve(void **state)
     assert_non_null(strstr(ks_error_text(), "found 2097152K"));
 }
 
-/* A warning where a processor with AVX-512 runs another kernel, and nowhere else. */
+/* There is a warning exactly if a processor with AVX-512 uses a kernel without it. */
 static void test_kernel(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The dog: a trajectory that dm_control recorded, and invariants that need no reference. The long
- * comparison with dm_control is tests/peer/dm_control.sh. */
+/* The dog: comparison with a short trajectory recorded with dm_control, and properties that need no
+ * reference. The full comparison with dm_control is tests/peer/dm_control.sh. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +17,9 @@ static double deviation(double here, double recorded)
     return fabs(here - recorded) / fmax(1, fabs(recorded));
 }
 
-/* The same library: the whole trajectory, nothing corrected on the way. Where every operation is
- * the same the deviation is 0; one unit in the last place at the first step grows to some 1e-12
- * here. */
+/* With the same version of MuJoCo: replays the whole trajectory without corrections. If every
+ * operation is the same, the deviation is 0; an error of one unit in the last place at the first
+ * step grows to about 1e-12. */
 static void compare_trajectory(const struct trajectory *t)
 {
     double observation[WIDEST], reward;
@@ -36,16 +36,18 @@ static void compare_trajectory(const struct trajectory *t)
     }
 }
 
-/* foot_forces, accelerometer (it comes first of inertial_sensors), touch_sensors. */
+/* Entries of the acceleration stage: foot_forces, accelerometer (the first inertial sensor),
+ * touch_sensors. */
 static bool of_acceleration_stage(size_t i)
 {
     return (i >= 38 && i < 53) || (i >= 210 && i < 214);
 }
 
-/* Another version of the library is chaotically another dog, so every step starts anew from the
- * recorded state. Observations of that state agree but for the meshes' masses (1e-9 relative from
- * 3.1.6 to 3.3.7). Then one control step: 8e-5 was seen with 3.3.7 and 1e-6 with 3.17.0 (where two
- * boxes touch, whose collider is a new one since 3.12.0, it is 0.1; here none do). */
+/* With another version of MuJoCo trajectories diverge chaotically, so every step starts from the
+ * recorded state. Observations of that state agree except for the masses of meshes (1e-9 relative
+ * from 3.1.6 to 3.3.7). After one control step deviations of 8e-5 were seen with 3.3.7, and of 1e-6
+ * with 3.17.0. (Since 3.12.0 there is a new collider for two boxes, which deviates by 0.1; no boxes
+ * touch here.) */
 static void compare_steps(struct ks_env *env, const struct trajectory *t)
 {
     double observation[WIDEST], reward;
@@ -77,10 +79,11 @@ static void test_recorded_trajectory(void **state)
     assert_int_equal(t.observations, ks_env_observations(trot));
     assert_int_equal(t.nu, ks_env_actions(trot));
     if (strcmp(t.mujoco, ks_env_mujoco_version()) == 0) {
-        print_message("dm_control's record of MuJoCo %s: compared as a whole\n", t.mujoco);
+        print_message("dm_control's record with MuJoCo %s: compared without corrections\n",
+                      t.mujoco);
         compare_trajectory(&t);
     } else {
-        print_message("dm_control's record of MuJoCo %s: compared step by step, this is %s\n",
+        print_message("dm_control's record with MuJoCo %s: compared step by step, as this is %s\n",
                       t.mujoco, ks_env_mujoco_version());
         assert_ok(ks_env_new(t.task, &as_before, &env));
         compare_steps(env, &t);
@@ -109,8 +112,8 @@ static void test_dog_sizes(void **state)
     assert_close(trot->episode[2], 100.463664, 1e-5); /* weight in N */
 }
 
-/* At rest in the default pose: upright, high enough, no foot on the ground. The accelerometer says
- * g: all sensors are current after a reset. */
+/* At rest in the default pose: upright, high enough, no foot on the ground. The accelerometer shows
+ * g, as all sensors are current after a reset. */
 static void test_dog_at_rest(void **state)
 {
     double observation[WIDEST];
@@ -129,7 +132,7 @@ static void test_dog_at_rest(void **state)
     assert_close(observation[209], 0.4761649, 1e-6);
 }
 
-/* Every factor is 1 but touch, 0.9 without contact, and at speed 0 the last, 1/5. */
+/* All factors of the reward are 1, except touch, 0.9 without contact, and speed, 1/5 at speed 0. */
 static void test_dog_reward_at_rest(void **state)
 {
     double observation[WIDEST];
@@ -144,7 +147,7 @@ static void test_dog_reward_at_rest(void **state)
     assert_close(trot->task->domain->reward(trot), 0.18, 1e-12);
 }
 
-/* F of the reward rises to 1 at 3 m/s, stays 1 up to 6 m/s, and falls again: 0 at 9 m/s. */
+/* The speed factor F rises to 1 at 3 m/s, stays 1 up to 6 m/s, and falls to 0 at 9 m/s. */
 static void test_dog_reward_of_speed(void **state)
 {
     const double speeds[] = {-1, 0, 1.5, 3, 6, 7.5, 9}, f[] = {0, 0, 0.5, 1, 1, 0.5, 0};
@@ -159,8 +162,8 @@ static void test_dog_reward_of_speed(void **state)
     }
 }
 
-/* A drawn start state is what dog.py draws: a heading, three velocities of deviation 2, activations
- * that are uniform in [-1, 1]. */
+/* Start states are drawn as in dog.py: a heading, three velocities with standard deviation 2,
+ * activations uniform in [-1, 1]. */
 static void test_dog_start_states(void **state)
 {
     enum { EPISODES = 40 };
@@ -187,8 +190,8 @@ static void test_dog_start_states(void **state)
             activations += d->act[i] * d->act[i] / (38 * EPISODES);
         }
     }
-    assert_close(squares, 4, 1.5);            /* variance 2^2; 120 draws: 0.5 is one deviation */
-    assert_close(activations, 1.0 / 3, 0.03); /* of U(-1, 1); 1,520 draws: 0.008 is one */
+    assert_close(squares, 4, 1.5);            /* variance 2^2; 120 draws: one sigma is 0.5 */
+    assert_close(activations, 1.0 / 3, 0.03); /* of U(-1, 1); 1,520 draws: one sigma is 0.008 */
 }
 
 static void test_time_and_activations(void **state)
@@ -209,7 +212,7 @@ static void test_time_and_activations(void **state)
     }
 }
 
-/* The control range is the library's to keep: dm_control does not clip. */
+/* MuJoCo clamps actions to the control range; dm_control does not, and neither does ks_env_step. */
 static void test_actions_are_clamped(void **state)
 {
     double wide[38], edge[38], a[WIDEST], b[WIDEST], reward;

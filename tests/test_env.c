@@ -1,5 +1,5 @@
-/* Environments: episodes of every task, saved states, divergence, and models that are missing or
- * wrong. What a dog is: test_dog.c. */
+/* Environments: episodes of every task, saved states, divergence, and missing or wrong models. For
+ * the dog itself see test_dog.c. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void draw_action(const struct ks_env *env, struct ks_rng *rng, double *ac
         action[i] = ks_rng_uniform(rng, -1, 1);
 }
 
-/* Random actions from the seed, each held for two control steps; the return. At most `steps`. */
+/* Plays at most `steps` control steps of random actions, each held for two; returns the return. */
 static double play(struct ks_env *env, uint64_t stream, size_t steps, double *observation)
 {
     struct ks_rng rng = ks_rng_start(1, stream);
@@ -42,7 +42,7 @@ static double play(struct ks_env *env, uint64_t stream, size_t steps, double *ob
     return sum;
 }
 
-/* Steps on by `steps`, leaves the last observation, returns the sum of rewards. */
+/* Makes `steps` more control steps; sets the last observation and returns the sum of rewards. */
 static double step_on(struct ks_env *env, size_t steps, double *observation)
 {
     struct ks_rng rng = ks_rng_start(9, 9);
@@ -57,7 +57,7 @@ static double step_on(struct ks_env *env, size_t steps, double *observation)
     return sum;
 }
 
-/* Saved `before` steps into an episode, `env` goes on as `other` does from what was saved. */
+/* Saves the state of `env` after `before` steps; restored in `other`, both continue equally. */
 static void check_restored(struct ks_env *env, struct ks_env *other, size_t before)
 {
     size_t size = ks_env_state_size(env);
@@ -67,7 +67,7 @@ static void check_restored(struct ks_env *env, struct ks_env *other, size_t befo
     play(env, 6, before, here);
     ks_env_state_get(env, saved);
     sum = step_on(env, 60, here);
-    play(other, 7, 10, there); /* it is in another state, with another target */
+    play(other, 7, 10, there); /* a different state, with a different target */
     assert_ok(ks_env_state_set(other, size, saved, false));
     assert_true(step_on(other, 60, there) == sum);
     assert_memory_equal(here, there, ks_env_observations(env) * sizeof *here);
@@ -77,7 +77,7 @@ static void check_restored(struct ks_env *env, struct ks_env *other, size_t befo
 
 /* --- every task --- */
 
-/* Returns of random actions: the mean of 8 episodes in dm_control, wider here for only 3. */
+/* Ranges of the mean return of 3 episodes of random actions, from 8 episodes in dm_control. */
 static const struct range {
     const char *task;
     double low, high;
@@ -176,13 +176,13 @@ static void test_restored_state_continues(void **state)
 
     (void)state;
     assert_ok(ks_env_new("dog-trot", NULL, &other));
-    check_restored(trot, other, 0); /* right after the reset, and in the midst of contacts */
+    check_restored(trot, other, 0); /* right after the reset, and during contacts */
     check_restored(trot, other, 1);
     check_restored(trot, other, 120);
     ks_env_free(other);
 }
 
-/* The observation that a divergence falls back on comes back too. */
+/* The saved state includes the last finite observation, which a divergence returns. */
 static void test_restored_state_diverges(void **state)
 {
     size_t size = ks_env_state_size(trot);
@@ -228,7 +228,7 @@ static void test_states_that_do_not_fit(void **state)
 
 /* --- divergence --- */
 
-/* The step after `good` diverges: it ends the episode with the observation before. */
+/* The next step diverges: it ends the episode with the previous observation `good`. */
 static void check_divergence(const double *good, const double *action, const char *words)
 {
     size_t before = ks_env_divergences(trot);
@@ -259,7 +259,7 @@ static void test_divergence(void **state)
     assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
     bad_action[7] = NAN;
     check_divergence(observation, bad_action, "CTRL");
-    after = play(trot, 8, 20, observation); /* leaves no trace */
+    after = play(trot, 8, 20, observation); /* the divergence has no effect on the next episode */
     assert_true(clean == after);
 }
 
@@ -269,7 +269,7 @@ static double no_number(const struct ks_env *env)
     return NAN;
 }
 
-/* Numbers that are none, without a word from the library. */
+/* NaN and infinity, without a warning from MuJoCo. */
 static void test_rewards_that_are_not_finite(void **state)
 {
     const struct ks_env_task *task = trot->task;
@@ -301,7 +301,7 @@ static void test_bad_start_state(void **state)
 static void raise_error(void *argument)
 {
     (void)argument;
-    mj_stateSize(trot->model, 1 << 30); /* no such part of a state */
+    mj_stateSize(trot->model, 1 << 30); /* an invalid flag */
 }
 
 static void test_library_errors_are_caught(void **state)
@@ -339,9 +339,9 @@ static void test_flags(void **state)
         assert_fails(ks_env_new("dog-trot", &options, &env), KS_USAGE, "does not have this flag");
 }
 
-/* A folder of models of our own in place of the installed one. */
+/* A temporary folder of models that replaces the installed one. */
 static char models[] = "/tmp/ks-test-env-XXXXXX", model_file[100];
-static char *installed; /* DM_CONTROL_DIR as it was */
+static char *installed; /* the previous DM_CONTROL_DIR */
 
 static int make_models(void **state)
 {
@@ -413,7 +413,7 @@ static void test_malformed_model(void **state)
     "<geom name='wall_nx' size='1'/><geom name='wall_py' size='1'/>"                               \
     "<geom name='wall_ny' size='1'/></worldbody>"
 
-/* The installed dog.xml without the meshes beside it; and a model that is no dog. */
+/* A model whose meshes are missing; and a model with other sizes than the dog's. */
 static void test_other_models(void **state)
 {
     struct ks_env *env = NULL;
@@ -427,7 +427,7 @@ static void test_other_models(void **state)
     assert_null(env);
 }
 
-/* Every allocation that ks_env_new makes fails once; the leak checker sees the rest. */
+/* Every allocation of ks_env_new fails once; AddressSanitizer checks for leaks. */
 static void test_memory_runs_out(void **state)
 {
     struct ks_env *env = NULL;

@@ -1,4 +1,4 @@
-/* Free memory, of made-up machines. */
+/* ks_memory_free, with the /proc and /sys of imaginary machines. */
 #include "tree.h"
 
 #include "core/memory.h"
@@ -15,14 +15,14 @@ static void test_machine(void **state)
 {
     (void)state;
     assert_true(ks_memory_free("", 1) > 1000000);
-    assert_true(ks_memory_free(tree, 1) > 1000000); /* no /proc: the system's own word */
+    assert_true(ks_memory_free(tree, 1) > 1000000); /* no /proc: sysconf's number */
     tree_write("proc/meminfo", MEMINFO);
     assert_free(8192000);
     tree_write("proc/self/cgroup", "0::/\n");
     assert_free(8192000);
 }
 
-/* The least of all groups on the way; file cache that would be given back is free. */
+/* The minimum over the group and its parents; reclaimable file cache counts as free. */
 static void test_v2(void **state)
 {
     (void)state;
@@ -37,11 +37,12 @@ static void test_v2(void **state)
     tree_write("sys/fs/cgroup/slurm/job/memory.stat",
                "anon 9\ninactive_file 50000\nactive_file 7\n");
     assert_free(250000);
-    tree_write("sys/fs/cgroup/memory.max", "400000\n"); /* as a container shows its own */
+    tree_write("sys/fs/cgroup/memory.max",
+               "400000\n"); /* as in a container, the root group has a limit */
     tree_write("sys/fs/cgroup/memory.current", "399000\n");
     assert_free(1000);
     tree_write("sys/fs/cgroup/memory.current", "400000\n");
-    assert_free(1); /* no more, but known */
+    assert_free(1); /* nothing left; 0 would mean unknown */
 }
 
 static void test_v1(void **state)
@@ -59,8 +60,8 @@ static void test_v1(void **state)
     assert_free(170000);
 }
 
-/* Limits of the process's own: what is mapped counts against them, and other processes do not share
- * them. */
+/* The process's own limits: all mapped memory counts, and the rest is not divided among processes.
+ */
 static void test_own_limits(void **state)
 {
     (void)state;
@@ -80,7 +81,7 @@ static void test_own_limits(void **state)
                                    "Max address space      5120000   unlimited   bytes\n");
     assert_free(488000);
     tree_write("proc/self/limits", "Max data size          500000     unlimited   bytes\n");
-    assert_free(1); /* no more, but known */
+    assert_free(1); /* nothing left; 0 would mean unknown */
 }
 
 int main(void)

@@ -1,11 +1,11 @@
-/* Layers' values by hand, and what no generic check can know: running statistics, the two sides of
- * a branch. Compiled in both precisions. */
+/* Values of layers computed by hand, and properties that the generic tests cannot check: running
+ * statistics, both sides of a branch. Compiled in both precisions. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "one_layer.h"
 
-/* One row of two features, all parameters 1/2, what enters a container (6, 0). */
+/* One row of two features; all parameters are 1/2; a container's skip is (6, 0). */
 static void test_values(void **state)
 {
     static const struct {
@@ -54,7 +54,7 @@ static void test_values(void **state)
 /* The running statistics after one batch: momentum * old + (1 - momentum) * batch's. */
 static void test_running_statistics(void **state)
 {
-    struct subject s;
+    struct fixture s;
     struct ks_pass p;
     double mean = 0, var = 0;
 
@@ -73,11 +73,11 @@ static void test_running_statistics(void **state)
     teardown(&s);
 }
 
-/* 1 - momentum is formed before it is rounded: from statistics of 0, 0.01 of the batch's, to the
- * last digits. The batch has mean 1 and variance 6. */
+/* 1 - momentum is computed before rounding: from running statistics of 0 follow 0.01 times the
+ * batch's, to the last digits. The batch has mean 1 and variance 6. */
 static void test_rest_of_momentum(void **state)
 {
-    struct subject s;
+    struct fixture s;
     struct ks_pass p;
 
     (void)state;
@@ -93,11 +93,10 @@ static void test_rest_of_momentum(void **state)
     teardown(&s);
 }
 
-/* The example of l2norm has rows on either side of eps: those above have norm 1, those below not.
- */
+/* For this eps some rows have a larger norm, and get norm 1; the others do not. */
 static void test_both_sides_of_eps(void **state)
 {
-    struct subject s;
+    struct fixture s;
     size_t above = 0, below = 0;
 
     (void)state;

@@ -1,7 +1,7 @@
-/* Every layer kind of the table, in every example of it, in training and evaluation mode: adjoint,
- * tangent, second order, symmetry, manners, and what the kind says of itself: uses, in_place,
- * recomputes_x_bar, couples_rows, sums, affine. Compiled in both precisions; differences only in
- * double. */
+/* Checks every example line of every layer kind, in training and evaluation mode: adjoint, tangent,
+ * second order, symmetry, side effects, and the properties that the kind declares (uses, in_place,
+ * recomputes_x_bar, couples_rows, sums, affine). Compiled in both precisions; finite differences
+ * only in double. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 enum { MAX_EXAMPLES = 128 };
 
 /* <y_bar, J v> = <J' y_bar, v> */
-static void check_adjoint(struct subject *s)
+static void check_adjoint(struct fixture *s)
 {
     double left, right = 0, scale;
 
@@ -28,7 +28,7 @@ static void check_adjoint(struct subject *s)
 #ifndef KS_SINGLE
 static const double STEP = 1e-5;
 
-static void move(struct subject *s, double h)
+static void move(struct fixture *s, double h)
 {
     for (int k = 0; k < INPUTS; k++)
         for (size_t i = 0; i < s->in[k].n; i++)
@@ -45,8 +45,8 @@ static void compare(size_t n, const real *found, real *plus, real *minus)
     free(plus), free(minus);
 }
 
-/* Tangents against central differences of forward and backward. */
-static void check_differences(struct subject *s)
+/* The tangents agree with central differences of forward and backward. */
+static void check_differences(struct fixture *s)
 {
     real *y[2], *bar[2][INPUTS];
 
@@ -65,8 +65,8 @@ static void check_differences(struct subject *s)
 }
 #endif
 
-/* With y_bar held, the second derivative of <y_bar, y> is symmetric: <a, H b> = <b, H a>. */
-static void check_symmetry(struct subject *s)
+/* For constant y_bar, the second derivative of <y_bar, y> is symmetric: <a, H b> = <b, H a>. */
+static void check_symmetry(struct fixture *s)
 {
     real *a[INPUTS], *b[INPUTS];
     double bha = 0, ahb = 0, scale = 0;
@@ -90,9 +90,9 @@ static void check_symmetry(struct subject *s)
     assert_close(bha, ahb, 200 * KS_EPSILON * scale);
 }
 
-/* Inputs stay as they are, the tangent functions leave what forward gave, a second call gives the
- * same bits. */
-static void check_manners(struct subject *s)
+/* The functions change none of their inputs, the tangent functions do not change the results of
+ * forward, and a second call gives the same bits. */
+static void check_manners(struct fixture *s)
 {
     real *value[INPUTS], *in_dot[INPUTS], *y_bar = keep(s->y.n, s->y.bar);
     real *y_bar_dot = keep(s->y.n, s->y.bar_dot), *y, *cache;
@@ -116,8 +116,8 @@ static void check_manners(struct subject *s)
     check_same(s->y.n, s->y.bar, y_bar), check_same(s->y.n, s->y.bar_dot, y_bar_dot);
 }
 
-/* w_bar and w_bar_dot are added to. */
-static void check_sums(struct subject *s)
+/* Results are added to w_bar and w_bar_dot, not assigned. */
+static void check_sums(struct fixture *s)
 {
     struct variable *w = &s->in[W];
     struct ks_pass p = pass(s);
@@ -132,8 +132,8 @@ static void check_sums(struct subject *s)
     check_near(w->n, w->bar, bar), check_near(w->n, w->bar_dot, bar_dot);
 }
 
-/* Outputs that are not wanted are NULL, and the one that is comes out the same. */
-static void check_wanted(struct subject *s)
+/* If all outputs but one are NULL, that one has the same bits. */
+static void check_wanted(struct fixture *s)
 {
     second_order(s);
     for (int k = 0; k < INPUTS; k++) {
@@ -153,8 +153,8 @@ static void check_wanted(struct subject *s)
     }
 }
 
-/* x_dot = NULL is x_dot = 0, likewise skip_dot. */
-static void check_constant_inputs(struct subject *s)
+/* x_dot = NULL has the same effect as x_dot = 0, likewise skip_dot. */
+static void check_constant_inputs(struct fixture *s)
 {
     for (int k = X; k < INPUTS; k += SKIP - X) {
         struct ks_pass p = pass(s);
@@ -174,9 +174,10 @@ static void check_constant_inputs(struct subject *s)
     }
 }
 
-/* The tangent functions see what a net gives them: no outputs of the first two functions, no state,
- * and of the rest only what `uses` says. tangent_backward never reads y_dot. */
-static void check_uses(struct subject *s)
+/* The tangent functions get the arrays that a net gives them: no outputs of the first two
+ * functions, no state, and otherwise only the arrays declared by `uses`. tangent_backward never
+ * reads y_dot. */
+static void check_uses(struct fixture *s)
 {
     size_t n = s->in[X].n + s->y.n;
     unsigned uses = s->layer.uses;
@@ -202,8 +203,9 @@ static void check_uses(struct subject *s)
     free(nothing), free(y_dot);
 }
 
-/* y = x, unless the other passes read x, and x_bar = y_bar give the same bits. */
-static void check_first_order_in_place(struct subject *s)
+/* The results have the same bits if y aliases x (unless later passes read x) and x_bar aliases
+ * y_bar. */
+static void check_first_order_in_place(struct fixture *s)
 {
     struct ks_pass p = pass(s);
     real *forward = keep(s->y.n, s->in[X].value), *backward = keep(s->y.n, s->y.bar);
@@ -222,8 +224,8 @@ static void check_first_order_in_place(struct subject *s)
     free(forward), free(backward);
 }
 
-/* The same for y_dot = x_dot and x_bar_dot = y_bar_dot. */
-static void check_in_place(struct subject *s)
+/* The same if y_dot aliases x_dot and x_bar_dot aliases y_bar_dot. */
+static void check_in_place(struct fixture *s)
 {
     struct ks_pass p = pass(s);
     real *forward, *backward;
@@ -244,8 +246,8 @@ static void check_in_place(struct subject *s)
     free(forward), free(backward);
 }
 
-/* tangent_backward gives x_bar once more. */
-static void check_recomputes_x_bar(struct subject *s)
+/* tangent_backward recomputes x_bar. */
+static void check_recomputes_x_bar(struct fixture *s)
 {
     struct ks_pass p = pass(s);
     real *x_bar;
@@ -261,8 +263,8 @@ static void check_recomputes_x_bar(struct subject *s)
     check_near(s->in[X].n, s->in[X].bar, x_bar);
 }
 
-/* Another first row changes other rows of y, in training mode, or it does not. */
-static void check_couples_rows(struct subject *s)
+/* Changing the first row of x changes other rows of y exactly if couples_rows, in training mode. */
+static void check_couples_rows(struct fixture *s)
 {
     size_t width = s->layer.out, others = s->y.n - width;
     real *y;
@@ -278,7 +280,8 @@ static void check_couples_rows(struct subject *s)
     free(y);
 }
 
-/* The largest sum over `n` entries, `stride` apart, of sets that start `step` apart. */
+/* The largest |sum| over sets of n entries: a set's entries are `stride` apart, its start is `step`
+ * after the previous one's. */
 static double largest_sum(const real *a, size_t sets, size_t step, size_t n, size_t stride)
 {
     double largest = 0;
@@ -293,8 +296,8 @@ static double largest_sum(const real *a, size_t sets, size_t step, size_t n, siz
     return largest;
 }
 
-/* What `sums` says of x_bar. Of a linear map: columns that sum to zero stay so. */
-static void check_sums_of_x_bar(struct subject *s)
+/* x_bar has the structure that `sums` declares. A linear map keeps columns that sum to zero so. */
+static void check_sums_of_x_bar(struct fixture *s)
 {
     enum ks_sums sums = s->layer.kind->sums;
     size_t in = s->layer.in, out = s->layer.out;
@@ -319,8 +322,9 @@ static void check_sums_of_x_bar(struct subject *s)
     }
 }
 
-/* y_bar = 0 may be left out, and gives the adjoint of the tangent. */
-static void check_gauss_newton(struct subject *s)
+/* With y_bar = 0, which gauss_newton may skip, tangent_backward is the adjoint of tangent_forward.
+ */
+static void check_gauss_newton(struct fixture *s)
 {
     struct ks_pass p = pass(s);
 
@@ -332,8 +336,8 @@ static void check_gauss_newton(struct subject *s)
     check_products(s, read, check_near);
 }
 
-/* y = scale z(x) + bias: z is y at scale 1, bias 0. */
-static void check_affine(struct subject *s)
+/* y = scale z(x) + bias, where z is y for scale 1 and bias 0. */
+static void check_affine(struct fixture *s)
 {
     size_t d = s->layer.out, n = s->layer.n_params;
     struct variable *w = &s->in[W];
@@ -355,8 +359,8 @@ static void check_affine(struct subject *s)
     free(random);
 }
 
-/* Inputs of size 1e4 and of size 0 give finite numbers. */
-static void check_finite(struct subject *s)
+/* Inputs of magnitude 1e4 and inputs of 0 give finite numbers. */
+static void check_finite(struct fixture *s)
 {
     static const double sizes[] = {1e4, 0};
 
@@ -381,19 +385,19 @@ struct example {
 
 static void test_example(void **state)
 {
-    static void (*const checks[])(struct subject *) = {
+    static void (*const checks[])(struct fixture *) = {
 #ifndef KS_SINGLE
         check_differences,
 #endif
-        check_adjoint,       check_symmetry,        check_manners,       check_sums,
-        check_wanted,        check_constant_inputs, check_uses,          check_in_place,
+        check_adjoint,          check_symmetry,        check_manners,       check_sums,
+        check_wanted,           check_constant_inputs, check_uses,          check_in_place,
         check_recomputes_x_bar, check_couples_rows,    check_sums_of_x_bar, check_gauss_newton,
-        check_affine,        check_finite,
+        check_affine,           check_finite,
     };
     const struct example *e = *state;
 
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        struct subject s;
+        struct fixture s;
 
         setup(&s, e->kind, e->line, e->evaluation);
         checks[i](&s);

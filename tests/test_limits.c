@@ -1,10 +1,10 @@
-/* The programs under limits that a shell or a batch system sets: address space, file sizes,
- * standard descriptors that are closed. Each run works, or ends soon with one line and leaves
- * nothing. */
+/* The programs under limits of a shell or a batch system: address space, file sizes, closed
+ * standard descriptors. Each run works, or ends soon with a one-line message and leaves no
+ * files. */
 #include "leftover.h"
 #include "small_critics.h"
 
-/* A run of the pendulum: 60 updates. */
+/* Options of a short run: pendulum, 60 updates. */
 #define PENDULUM                                                                                   \
     "--env pendulum-swingup --arch bn+wn+ce --steps 120 --set hidden=16 --set actor_hidden=16 "    \
     "--set batch=8 --set random_steps=30 --set eval_episodes=1 --set evaluations=1 --set "         \
@@ -12,8 +12,8 @@
 
 enum { SECONDS = 60, DEADLINE_MET = 124 };
 
-/* Runs a line of the shell in the scratch folder, with $train, $analyze, $plot and $kappascope set;
- * its exit status. What hangs is ended. */
+/* Runs a shell command in the scratch folder, with $train, $analyze, $plot and $kappascope set, and
+ * returns its exit status. It fails the test if the command takes too long. */
 __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
 {
     char line[2048], command[6144], here[1024] = "";
@@ -50,7 +50,7 @@ static size_t lines(const char *text)
     return n;
 }
 
-/* AddressSanitizer maps terabytes. */
+/* AddressSanitizer maps terabytes of address space. */
 static void skip_under_sanitizers(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -58,7 +58,7 @@ static void skip_under_sanitizers(void)
 #endif
 }
 
-/* Where even the libraries do not fit, the loader says so (127). */
+/* If even the libraries do not fit, the loader ends the program with status 127. */
 static void test_address_space(void **state)
 {
     static const size_t limits[] = {60000,  100000, 150000,  200000,  250000, 300000,
@@ -82,7 +82,7 @@ static void test_address_space(void **state)
     assert_true(refused >= 6);
 }
 
-/* The limit that a refusal names is enough, for OpenBLAS. */
+/* The limit that the message names is enough for OpenBLAS. */
 static void test_least_address_space(void **state)
 {
     size_t least;
@@ -123,7 +123,7 @@ static void test_address_space_of_training(void **state)
     assert_true(refused >= 4);
 }
 
-/* Standard output, input and error that are closed are not the files that a program opens next. */
+/* Files that a program opens do not take the numbers of closed standard descriptors. */
 static void test_closed_descriptors(void **state)
 {
     static const char *const closed[] = {"<&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"};
@@ -147,7 +147,7 @@ static void test_closed_descriptors(void **state)
     free(expected);
 }
 
-/* A result that is printed to a closed standard output is lost, and that is a failure. */
+/* Printing results to a closed standard output is a failure. */
 static void test_closed_output(void **state)
 {
     static const char *const cases[] = {"$analyze -q --order 5 ln+ce.h5", "$train --list",
@@ -161,8 +161,8 @@ static void test_closed_output(void **state)
     }
 }
 
-/* A limit on file sizes is met as a full disk is: one line, exit status 1, and no file of which a
- * part is missing. */
+/* Exceeding a limit on file sizes is like a full disk: a one-line message, exit status 1, and no
+ * incomplete file. */
 static void test_file_sizes(void **state)
 {
     static const char *const cases[] = {"--order 60 ln+ce.h5", "--gradient g.h5 ln+ce.h5",
@@ -180,7 +180,7 @@ static void test_file_sizes(void **state)
     }
 }
 
-/* What an analysis that was killed has left is removed when the next one writes there. */
+/* Temporary files of a killed analysis are removed by the next one that writes to the folder. */
 static void test_leftovers(void **state)
 {
     static const char *const cases[] = {"--order 5 ln+ce.h5", "--gradient g.h5 ln+ce.h5",
@@ -196,7 +196,7 @@ static void test_leftovers(void **state)
     }
 }
 
-/* Before any work: here the checkpoint is one that could not be read. */
+/* Output names are checked before any work: the checkpoint here is unreadable. */
 static void test_long_output_name(void **state)
 {
     char name[260];
@@ -209,7 +209,7 @@ static void test_long_output_name(void **state)
     assert_non_null(strstr(complained, "File name too long"));
     assert_int_equal(analyzer("-q --apply broken.h5 --output %s.h5 broken.h5", name), 2);
     assert_non_null(strstr(complained, "File name too long"));
-    name[250] = '\0'; /* with the ending of a spectrum it is too long */
+    name[250] = '\0'; /* too long with the ending of a spectrum's name */
     assert_int_equal(analyzer("-q %s", name), 2);
     assert_non_null(strstr(complained, "spectrum.h5: cannot be created: File name too long"));
 }

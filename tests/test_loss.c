@@ -1,5 +1,5 @@
-/* Every loss of the table in every example of it: gradient, curvature, hand-worked values. Compiled
- * in both precisions; differences only in double. */
+/* Every example of every loss: gradient, curvature, values computed by hand. Compiled in both
+ * precisions; finite differences only in double. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +10,15 @@
 
 enum { ROWS = 6, OUTPUTS = 5 };
 
-struct subject {
+struct fixture {
     struct ks_loss loss;
     real f[ROWS * OUTPUTS], t[ROWS * OUTPUTS], v[ROWS * OUTPUTS];
     real f_bar[ROWS * OUTPUTS], f_bar_dot[ROWS * OUTPUTS];
 };
 
-/* Targets that lie among the outputs, or are distributions whose sums are near 1, not exactly 1. */
-static void draw(struct subject *s)
+/* Draws outputs, and targets of the same magnitude, or distributions whose sums are not exactly 1.
+ */
+static void draw(struct fixture *s)
 {
     struct ks_rng rng = ks_rng_start(3, 0);
     size_t n = s->loss.outputs;
@@ -38,8 +39,8 @@ static void draw(struct subject *s)
     }
 }
 
-/* False where the loss does not know this number of outputs. */
-static bool setup(struct subject *s, const struct ks_loss_kind *kind, const char *example,
+/* Returns false if the loss does not allow this number of outputs. */
+static bool setup(struct fixture *s, const struct ks_loss_kind *kind, const char *example,
                   size_t outputs)
 {
     struct ks_line line;
@@ -65,24 +66,30 @@ static double dot(size_t n, const real *a, const real *b)
     return sum;
 }
 
+/* Outputs f [rows, outputs] and targets t. */
+struct outputs {
+    size_t rows;
+    const real *f, *t;
+};
+
 /* f_bar_dot = scale (d2l/df2) v */
-static void multiply(const struct ks_loss *l, size_t rows, const real *f, const real *t, real scale,
-                     const real *v, real *f_bar_dot)
+static void multiply(const struct ks_loss *l, struct outputs at, real scale, const real *v,
+                     real *f_bar_dot)
 {
     real c[ROWS * OUTPUTS];
 
-    memcpy(c, f, rows * l->outputs * sizeof *c);
-    l->kind->curvature(l, rows, c, t, c); /* in place of f, as an analysis has it */
-    KS(loss_multiply)(l, rows, c, scale, v, f_bar_dot);
+    memcpy(c, at.f, at.rows * l->outputs * sizeof *c);
+    l->kind->curvature(l, at.rows, c, at.t, c); /* c aliases f, as in an analysis */
+    KS(loss_multiply)(l, at.rows, c, scale, v, f_bar_dot);
 }
 
 #ifndef KS_SINGLE
-static double gradient(struct subject *s, real scale)
+static double gradient(struct fixture *s, real scale)
 {
     return s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, scale, s->f_bar);
 }
 
-static void check_differences(struct subject *s)
+static void check_differences(struct fixture *s)
 {
     const double h = 1e-5, scale = 0.3;
     size_t n = ROWS * s->loss.outputs;
@@ -99,41 +106,41 @@ static void check_differences(struct subject *s)
         s->f[i] += h * s->v[i];
     gradient(s, scale);
     assert_close(dot(n, s->f_bar, s->v), scale * (plus - minus) / (2 * h), 1e-8);
-    multiply(&s->loss, ROWS, s->f, s->t, scale, s->v, s->f_bar_dot);
+    multiply(&s->loss, (struct outputs){ROWS, s->f, s->t}, scale, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], (bar[0][i] - bar[1][i]) / (2 * h), 1e-8);
 }
 #endif
 
-/* The curvature of these losses is positive semidefinite, and linear in v. */
-static void check_curvature(struct subject *s)
+/* The curvature is positive semidefinite, and linear in v. */
+static void check_curvature(struct fixture *s)
 {
     size_t n = ROWS * s->loss.outputs;
     real once[ROWS * OUTPUTS];
 
-    multiply(&s->loss, ROWS, s->f, s->t, 1, s->v, once);
+    multiply(&s->loss, (struct outputs){ROWS, s->f, s->t}, 1, s->v, once);
     assert_true(dot(n, s->v, once) > 0);
     for (size_t i = 0; i < n; i++)
         s->v[i] *= 2;
-    multiply(&s->loss, ROWS, s->f, s->t, 1, s->v, s->f_bar_dot);
+    multiply(&s->loss, (struct outputs){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], 2 * (double)once[i], 0);
 }
 
-/* The value does not depend on whether the gradient is wanted, nor on its scale; a weight
- * multiplies everything. */
-static void check_weight(struct subject *s)
+/* The value does not depend on whether the gradient is computed, nor on its scale; the weight
+ * multiplies value, gradient and curvature. */
+static void check_weight(struct fixture *s)
 {
     size_t n = ROWS * s->loss.outputs;
     double value = s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, 1, s->f_bar);
     struct ks_loss heavy = s->loss;
-    struct subject twice = *s;
+    struct fixture twice = *s;
 
     assert_close(s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, 3, NULL), value, 0);
-    multiply(&s->loss, ROWS, s->f, s->t, 1, s->v, s->f_bar_dot);
+    multiply(&s->loss, (struct outputs){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
     heavy.weight *= 2;
     assert_close(heavy.kind->gradient(&heavy, ROWS, s->f, s->t, 1, twice.f_bar), 2 * value, 0);
-    multiply(&heavy, ROWS, s->f, s->t, 1, s->v, twice.f_bar_dot);
+    multiply(&heavy, (struct outputs){ROWS, s->f, s->t}, 1, s->v, twice.f_bar_dot);
     for (size_t i = 0; i < n; i++) {
         assert_close(twice.f_bar[i], 2 * (double)s->f_bar[i], 0);
         assert_close(twice.f_bar_dot[i], 2 * (double)s->f_bar_dot[i], 0);
@@ -150,7 +157,7 @@ static void test_all_losses(void **state)
             size_t known = 0;
 
             for (size_t j = 0; j < 2; j++) {
-                struct subject s;
+                struct fixture s;
 
                 if (!setup(&s, KS(loss_kinds)[k], KS(loss_kinds)[k]->examples[i], outputs[j]))
                     continue;
@@ -200,7 +207,7 @@ static void test_values(void **state)
     assert_close(ce.kind->gradient(&ce, 1, equal, t, 1, NULL), log(3), 4 * KS_EPSILON);
 }
 
-/* Each row by itself. */
+/* Each row is normalized separately. */
 static void test_softmax(void **state)
 {
     real f[4] = {0, (real)log(3), 5, 5}, one[2] = {0, (real)log(3)}, p[2];
@@ -215,8 +222,8 @@ static void test_softmax(void **state)
     assert_close(p[0], f[0], 0);
 }
 
-/* Within delta, and at it, as mse, beyond it a straight line: 2 (3 - 1) = 4 at 3 from the target
- * with delta 2. */
+/* Up to a distance of delta the same as mse, beyond it a straight line: with delta 2, at a distance
+ * of 3, 2 (3 - 1) = 4. */
 static void test_huber(void **state)
 {
     struct ks_loss huber = find("huber", "loss huber delta=2", 1);
@@ -226,7 +233,7 @@ static void test_huber(void **state)
 
     (void)state;
     assert_close(huber.kind->gradient(&huber, 5, f, t, 1, bar), 0.5 + 4 + 4 + 2 + 2, 0);
-    multiply(&huber, 5, f, t, 1, v, bar_dot);
+    multiply(&huber, (struct outputs){5, f, t}, 1, v, bar_dot);
     for (size_t i = 0; i < 5; i++) {
         assert_close(bar[i], slope[i], 0);
         assert_close(bar_dot[i], curvature[i], 0);
@@ -246,12 +253,12 @@ static void test_quantile(void **state)
     assert_close(quantile.kind->gradient(&quantile, 1, f, t, 1, bar), 49. / 64, 0);
     assert_close(bar[0], -(0.125 + 0.25) / 2, 0);
     assert_close(bar[1], 0.5 / 2, 0);
-    multiply(&quantile, 1, f, t, 1, v, bar_dot);
+    multiply(&quantile, (struct outputs){1, f, t}, 1, v, bar_dot);
     assert_close(bar_dot[0], 3 * 0.25 / 2, 0);
     assert_close(bar_dot[1], 0, 0);
 }
 
-/* Where one probability is all but 1, its own entry of the product is as exact as the others: the
+/* If one probability is nearly 1, its entry of the product is as accurate as the others: the
  * entries sum to zero. p = (1, e, e^2), v = (3, 1, 2), e = exp(-50): <v> = 3 - 2 e. */
 static void test_saturated(void **state)
 {
@@ -261,12 +268,12 @@ static void test_saturated(void **state)
     double e = exp(-50);
 
     (void)state;
-    multiply(&ce, 1, f, t, 1, v, bar_dot);
+    multiply(&ce, (struct outputs){1, f, t}, 1, v, bar_dot);
     assert_close(bar_dot[0], 2 * e, 8 * KS_EPSILON * e);
     assert_close(bar_dot[1], -2 * e, 8 * KS_EPSILON * e);
 }
 
-/* The quantile of one output: at q = 1/2 half the Huber loss. */
+/* With one output the quantile loss is half the Huber loss, as q = 1/2. */
 static void test_median(void **state)
 {
     struct ks_loss quantile = find("quantile", "loss quantile kappa=2", 1);

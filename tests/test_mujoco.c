@@ -1,5 +1,5 @@
-/* What happens where MuJoCo's library is missing: this program is linked with a loader that looks
- * for it at a place where nothing is. */
+/* A missing MuJoCo library: this program compiles mujoco.c with the path of a library that does not
+ * exist. */
 #undef KS_LIBMUJOCO
 #define KS_LIBMUJOCO "/nowhere/libmujoco.so"
 #include "../src/env/mujoco.c"

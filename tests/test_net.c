@@ -1,5 +1,5 @@
-/* A whole network: gradient and Hessian-vector product against differences, symmetry, rows that
- * carry no loss, evaluation mode. Compiled in both precisions; differences only in double. */
+/* Networks: gradient and Hessian-vector product against finite differences, symmetry, rows without
+ * loss, evaluation mode. Compiled in both precisions; finite differences only in double. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,19 +16,19 @@ static const char *const TEXTS[] = {
     "layernorm\ndense 6\nlayernorm\nrelu\ndense 4\nloss ce min=0 max=1\n",
     "dense 6\nrelu\ndense 5\nrelu\ndense 1\nloss mse\n",
     "dense 1\nloss mse\n",
-    /* Containers at the very start, where what enters them is constant. */
+    /* Containers at the start, whose input is constant. */
     "residual {\nbatchnorm\ndense 4\n}\ndense 1\nloss mse\n",
     "lerp init=0.5 scale=0.7 {\ndense 4\ntanh\n}\ndense 2\nloss quantile\n",
     "residual {\nlerp init=0.4 {\nrelu\ndense 4\n}\n}\ndense 1\nloss huber delta=2\n",
-    /* Only the lerp itself reads what enters it. */
+    /* Only the lerp itself reads its input. */
     "dense 5\nlerp init=0.3 {\ntanh\n}\ndense 1\nloss mse\n",
-    /* Two and three that open at the same place; layers in place right behind an opening. */
+    /* Two and three containers that open at the same layer, followed by an in-place layer. */
     "dense 5\nresidual {\nlerp init=0.3 {\nresidual {\nrelu\ndense 5 bias=no\n}\n}\nbatchnorm\n"
     "}\ndense 3\nloss ce min=0 max=1\n",
     "dense 5\nresidual {\nresidual {\nrelu\n}\n}\ndense 1\nloss mse\n",
     "dense 6\nresidual {\nrelu\nresidual {\nrelu\nrelu shift=-0.1\n}\nscaler init=2\n}\ndense 1\n"
     "loss mse\n",
-    /* One behind the other, others inside, before a layer in place, and before the last layer. */
+    /* Consecutive and nested containers, before an in-place layer and before the last layer. */
     "append 0.5\nl2norm\nresidual {\ndense 5\nsilu\n}\nresidual {\nbatchnorm\ndense 5\n}\nrelu\n"
     "dense 4\nlerp init=0.6 {\nrmsnorm\nresidual {\ndense 4\nmish\n}\ndense 3\nappend 1\n}\n"
     "dense 3\nloss quantile kappa=0.5\n",
@@ -37,7 +37,7 @@ static const char *const TEXTS[] = {
 };
 enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 
-struct subject {
+struct fixture {
     struct ks_arch *arch;
     struct ks_net *net;
     real *w, *x, *t, *state, *primal, *adjoint, *kept, *tangent, *scratch, *f_bar_dot, *v, *g, *hv;
@@ -53,7 +53,7 @@ static real *random_array(struct ks_rng *rng, size_t n)
     return a;
 }
 
-static void setup(struct subject *s, const char *text, bool evaluation)
+static void setup(struct fixture *s, const char *text, bool evaluation)
 {
     struct ks_rng rng = ks_rng_start(5, 0);
     size_t n;
@@ -88,7 +88,7 @@ static double *widen(size_t n, const real *a)
     return wide;
 }
 
-static void teardown(struct subject *s)
+static void teardown(struct fixture *s)
 {
     real *all[] = {s->w,       s->x,       s->t,         s->state, s->primal, s->adjoint, s->kept,
                    s->tangent, s->scratch, s->f_bar_dot, s->v,     s->g,      s->hv};
@@ -99,8 +99,8 @@ static void teardown(struct subject *s)
     KS(arch_free)(s->arch);
 }
 
-/* From the output's adjoint to w_bar and x_bar, of which either may be NULL. */
-static void backward(struct subject *s, real *x_bar, real *w_bar)
+/* The backward pass from the output's adjoint; x_bar and w_bar may be NULL. */
+static void backward(struct fixture *s, real *x_bar, real *w_bar)
 {
     KS(net_backward)
     (s->net, &(struct ks_net_backward){.w = s->w,
@@ -111,14 +111,14 @@ static void backward(struct subject *s, real *x_bar, real *w_bar)
                                        .w_bar = w_bar});
 }
 
-static struct ks_net_tangent tangent_along(const struct subject *s, const real *v)
+static struct ks_net_tangent tangent_along(const struct fixture *s, const real *v)
 {
     return (struct ks_net_tangent){
         .w = s->w, .w_dot = v, .x = s->x, .kept = s->kept, .tangent = s->tangent};
 }
 
-/* The loss, its gradient in g. */
-static double gradient(struct subject *s)
+/* Returns the loss; its gradient is in g. */
+static double gradient(struct fixture *s)
 {
     const struct ks_loss *l = &s->arch->loss;
     double value;
@@ -132,7 +132,7 @@ static double gradient(struct subject *s)
 }
 
 /* hv = H v, after gradient(). */
-static void product(struct subject *s, const real *v)
+static void product(struct fixture *s, const real *v)
 {
     const struct ks_loss *l = &s->arch->loss;
     double *primal = widen(s->net->primal, s->primal),
@@ -158,7 +158,7 @@ static double dot(size_t n, const real *a, const real *b)
     return sum;
 }
 
-static void check_symmetry(struct subject *s)
+static void check_symmetry(struct fixture *s)
 {
     size_t n = s->arch->parameters;
     struct ks_rng rng = ks_rng_start(6, 0);
@@ -176,7 +176,7 @@ static void check_symmetry(struct subject *s)
 }
 
 #ifndef KS_SINGLE
-static void check_differences(struct subject *s)
+static void check_differences(struct fixture *s)
 {
     const double h = 1e-6;
     size_t n = s->arch->parameters;
@@ -208,7 +208,7 @@ static void test_derivatives(void **state)
     (void)state;
     for (size_t i = 0; i < N_TEXTS; i++)
         for (int evaluation = 0; evaluation < 2; evaluation++) {
-            struct subject s;
+            struct fixture s;
 
             setup(&s, TEXTS[i], evaluation);
             check_symmetry(&s);
@@ -219,12 +219,12 @@ static void test_derivatives(void **state)
         }
 }
 
-/* Rows without loss enter through batch statistics alone. */
+/* Rows without loss contribute only through the batch statistics. */
 static void test_rows_without_loss(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
-        struct subject s;
+        struct fixture s;
         double before;
 
         setup(&s, TEXTS[i], false);
@@ -238,10 +238,10 @@ static void test_rows_without_loss(void **state)
     }
 }
 
-/* The adjoint of the input, which the actor's loss needs, against differences of the loss. */
+/* The input's adjoint (used by the actor's loss) agrees with finite differences of the loss. */
 static void check_input_adjoint(const char *text, size_t at)
 {
-    struct subject s;
+    struct fixture s;
     real x_bar[ROWS * IN];
     double h = sizeof(real) == 4 ? 1e-2 : 1e-5, plus, minus;
 
@@ -265,12 +265,12 @@ static void test_input_adjoint(void **state)
             check_input_adjoint(TEXTS[i], at);
 }
 
-/* With an output adjoint of zero the tangent of the backward pass is the backward pass. */
+/* With an output adjoint of zero, the tangent of the backward pass equals the backward pass. */
 static void test_gauss_newton(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
-        struct subject s;
+        struct fixture s;
         struct ks_net_tangent pass;
         double *primal, *adjoint, scale;
         real *u;

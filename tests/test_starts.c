@@ -1,5 +1,6 @@
-/* Start states of the tasks beside the dog's: ranges and what they must not touch, and a trajectory
- * of dm_control with its draws one by one. tests/peer/dm_control.sh compares those of all tasks. */
+/* Start states of the tasks other than the dog's: their ranges, that bodies do not touch, and a
+ * comparison with a recorded trajectory of dm_control, draw by draw. tests/peer/dm_control.sh
+ * compares all tasks. */
 #include "one_env.h"
 #include "trajectory.h"
 
@@ -48,7 +49,7 @@ static void check_rotation(const double *q, double lowest)
         assert_true(q[i] >= lowest);
 }
 
-/* The humanoid turns by four numbers in (0, 1); it keeps its height. */
+/* The humanoid's quaternion is drawn from four numbers in (0, 1); its height is fixed. */
 static void test_humanoid_starts(void **state)
 {
     (void)state;
@@ -60,7 +61,7 @@ static void test_humanoid_starts(void **state)
     }
 }
 
-/* As low as it gets without touching the floor, in steps of 1 cm. */
+/* The lowest height without contacts, in steps of 1 cm. */
 static void test_quadruped_starts(void **state)
 {
     bool negative = false;
@@ -112,10 +113,10 @@ static void test_cartpole_starts(void **state)
         squares[3] += pow(env->data->qvel[1], 2) / STARTS;
     }
     for (size_t i = 0; i < 4; i++)
-        assert_close(sqrt(squares[i]), 0.01, 0.003); /* 50 draws: 0.001 is one deviation */
+        assert_close(sqrt(squares[i]), 0.01, 0.003); /* 50 draws: one sigma is 0.001 */
 }
 
-/* Targets are where they are drawn, also as the simulation places them. */
+/* The simulation has the targets at the positions drawn. */
 static void test_targets(void **state)
 {
     (void)state;
@@ -146,7 +147,7 @@ static void test_targets(void **state)
     }
 }
 
-/* A finger whose parts always touch: within a margin of 10 m. */
+/* With a contact margin of 10 m the finger's parts always touch. */
 static void test_no_start_state(void **state)
 {
     struct ks_rng rng = ks_rng_start(0, 0);
@@ -181,8 +182,8 @@ static void check_starts(const struct trajectory *t)
     }
 }
 
-/* The fish has neither contacts nor constraints, so all versions of the library agree: 4e-15 was
- * seen for 3.3.7 and 3.17.0 in a step.
+/* The fish has neither contacts nor constraints, so all versions of MuJoCo agree: the deviation of
+ * a step was 4e-15 with 3.3.7 and 3.17.0.
  *
  * tests/peer/dm_control_record.py tests/data 1 3 30 fish-swim */
 static void test_recorded_trajectory(void **state)
@@ -208,10 +209,10 @@ static void test_recorded_trajectory(void **state)
     free(t.rows);
 }
 
-/* --- start states that are no good --- */
+/* --- start states that are rejected --- */
 
 static const struct ks_env_domain *whole;
-static size_t bad_starts; /* to come */
+static size_t bad_starts; /* number of start states still to spoil */
 
 static ks_status bad_reset(struct ks_env *broken, struct ks_rng *rng)
 {
@@ -223,7 +224,7 @@ static ks_status bad_reset(struct ks_env *broken, struct ks_rng *rng)
     return KS_OK;
 }
 
-/* They are counted, and the stream's next one is taken, as if nothing had been. */
+/* They are counted as divergences, and the next start state of the stream is used. */
 static void test_bad_draws(void **state)
 {
     struct ks_rng rng = ks_rng_start(3, 9), again = rng;

@@ -1,10 +1,10 @@
-/* The tasks beside the dog's: observations and rewards of states whose values are known by hand.
+/* Tasks other than the dog's: observations and rewards of states for which they are known by hand.
  * The comparison with dm_control is tests/peer/dm_control.sh. */
 #include "one_env.h"
 
 static const double pi = mjPI;
 
-/* The same with all controls at 1 or -1. */
+/* The reward with all controls at 1 or -1. */
 static double reward_of_full_control(const double *qpos)
 {
     assert_ok(ks_env_force(env, qpos, NULL, NULL, NULL, seen));
@@ -13,7 +13,7 @@ static double reward_of_full_control(const double *qpos)
     return env->task->domain->reward(env);
 }
 
-/* At a speed along x in the default pose; the speed is that of the centre of mass. */
+/* The reward in the default pose if the centre of mass moves along x with this speed. */
 static double reward_of_speed(double speed)
 {
     double qvel[32] = {speed}; /* the first joint of the root */
@@ -21,7 +21,7 @@ static double reward_of_speed(double speed)
     return reward(NULL, qvel, NULL);
 }
 
-/* Of a walker, whose joint along x comes second. */
+/* The same for a walker, whose joint along x is the second one. */
 static double reward_of_walking(double speed)
 {
     const double qvel[9] = {0, speed};
@@ -107,8 +107,9 @@ static void test_hopper(void **state)
     assert_close(reward_of_full_control(NULL), 0.8, 1e-9);
     assert_close(reward(lying, NULL, NULL), 0, 0);
     check_observed(0, 8, (double[]){0, pi / 2, 0, 0, 0, 0, 0, 0});
-    assert_close(reward(leaning, NULL, NULL), 1, 0); /* by centres of mass; bodies: 0.9 * 0.64 m */
-    reward(low, NULL, NULL); /* the feet are in the ground, and touch is positive */
+    assert_close(reward(leaning, NULL, NULL), 1,
+                 0);         /* height of the centres of mass; of the bodies: 0.9 * 0.64 m */
+    reward(low, NULL, NULL); /* the feet penetrate the ground: touch is positive */
     assert_true(seen[6] > 0 && seen[7] > 0);
     assert_close(seen[6], log(1 + env->data->sensordata[3]), 1e-9);
     take("hopper-hop");
@@ -141,8 +142,8 @@ static void test_walker(void **state)
     assert_close(reward_of_walking(9), 1, 1e-9);
 }
 
-/* Hands: 0.36 m in front of the torso's centre, 0.17 m to the sides, 0.06 m above, wherever it
- * looks; the head 0.19 m above. */
+/* In the torso's frame, the hands are 0.36 m in front of its centre, 0.17 m to the sides and 0.06 m
+ * above; the head is 0.19 m above. */
 static void test_humanoid(void **state)
 {
     const double lying[28] = {0, 0, 1.5, sqrt(0.5), sqrt(0.5)};
@@ -158,7 +159,7 @@ static void test_humanoid(void **state)
     qpos[2] = 1.4 - 0.35 - 0.19;
     assert_close(reward(qpos, NULL, NULL), 0.1, 1e-9);
     qpos[2] = 1.5;
-    for (int i = 7; i < 22; i++) /* not the arms' */
+    for (int i = 7; i < 22; i++) /* all joints except the arms' */
         qpos[i] = 0.01 * i;
     reward(qpos, qvel, NULL);
     check_observed(3, 3, (double[]){0.36, 0.17, 0.06});
@@ -169,7 +170,7 @@ static void test_humanoid(void **state)
     check_observed(40, 27, qvel);
     take("humanoid-walk");
     assert_close(reward_of_speed(0), 1.0 / 6, 1e-9);
-    assert_close(reward_of_speed(-0.5), 3.5 / 6, 1e-9); /* backwards is as good */
+    assert_close(reward_of_speed(-0.5), 3.5 / 6, 1e-9); /* moving backwards counts, too */
     check_observed(0, 3, (double[]){-0.5, 0, 0});
     take("humanoid-run");
     assert_close(reward_of_speed(5), 3.5 / 6, 1e-9);
@@ -189,7 +190,7 @@ static void test_quadruped(void **state)
     assert_close(reward_of_speed(-0.5), 0, 1e-9);
     check_observed(74, 4, (double[]){1, -0.5, 0, 0});
     assert_close(reward(upside_down, NULL, NULL), 0, 1e-9);
-    reward(low, NULL, NULL); /* its toes are in the ground */
+    reward(low, NULL, NULL); /* the toes penetrate the ground */
     for (size_t i = 0; i < 24; i++) {
         double sensor = env->data->sensordata[9 + i]; /* after accelerometer, gyro, velocimeter */
         assert_true(fabs(sensor) > 1 || i % 3 != 2 || i > 12); /* the forces along z */
@@ -243,8 +244,8 @@ static void test_finger_spin(void **state)
     assert_close(env->model->dof_damping[hinge], 0.03, 0);
 }
 
-/* The mouth is 0.0745 m in front (along y) of the torso at (0, 0, 0.1), its frame's z axis along y;
- * the radii are 0.045 together. */
+/* The mouth is 0.0745 m in front (along y) of the torso at (0, 0, 0.1), and the z axis of its frame
+ * is along y; the sum of the radii is 0.045 m. */
 static void test_fish(void **state)
 {
     const double reached[] = {0, 0.0745 + 0.0449, 0.1}, near[] = {0.135, 0.0745, 0.1};

@@ -1,4 +1,4 @@
-/* Rewards' shaping functions against values by hand. */
+/* The reward shaping functions, against values computed by hand. */
 #include "test.h"
 
 #include "../src/env/tolerance.h"

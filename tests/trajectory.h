@@ -1,4 +1,4 @@
-/* Recorded episodes of a task: what tests/peer/dm_control_record.py writes. */
+/* Reads recorded episodes of a task, the files of tests/peer/dm_control_record.py. */
 #ifndef KS_TRAJECTORY_H
 #define KS_TRAJECTORY_H
 
@@ -11,10 +11,10 @@
 
 struct trajectory {
     char task[64], mujoco[32];
-    size_t seed; /* of ks_rng_start; start k is drawn from stream k */
+    size_t seed; /* start state k is drawn with ks_rng_start(seed, k) */
     size_t episodes, steps, starts;
     size_t nq, nv, na, target, nu, observations;
-    size_t width; /* numbers of a row */
+    size_t width; /* numbers per row */
     double *rows; /* [episodes * (steps + 1) + 2 * starts, width] */
 };
 
@@ -37,8 +37,8 @@ static inline struct trajectory_row trajectory_split(const struct trajectory *t,
     return row;
 }
 
-/* After `step` steps of an episode; the state that start k draws; that state as it is forced, with
- * other velocities. */
+/* The row after `step` steps of an episode; the row of the start state that draw k gives; the row
+ * of that state when forced, with other velocities. */
 static inline struct trajectory_row trajectory_row(const struct trajectory *t, size_t episode,
                                                    size_t step)
 {
@@ -64,12 +64,12 @@ static inline ks_status trajectory_read(const char *path, struct trajectory *t)
 
     *t = (struct trajectory){.rows = NULL};
     if (!file)
-        return ks_fail(KS_IO, "%s: cannot be opened", path);
+        return ks_fail(KS_IO, "%s: cannot open", path);
     if (fscanf(file, "ks-trajectory %63s %31s %zu %zu %zu %zu %zu %zu %zu %zu %zu %zu", t->task,
                t->mujoco, &t->seed, &t->episodes, &t->steps, &t->starts, &t->nq, &t->nv, &t->na,
                &t->target, &t->nu, &t->observations) != 12 ||
         fgetc(file) != '\n') {
-        status = ks_fail(KS_FORMAT, "%s: this is not a recorded trajectory", path);
+        status = ks_fail(KS_FORMAT, "%s: not a recorded trajectory", path);
         goto done;
     }
     t->width = t->nq + t->nv + t->na + t->target + t->nu + t->observations + 1;

@@ -1,4 +1,4 @@
-/* A folder with folders in it, for tests of a study. */
+/* A temporary folder with subfolders, for tests. */
 #ifndef KS_TREE_H
 #define KS_TREE_H
 
@@ -37,7 +37,7 @@ static inline int tree_remove(void **state)
     return nftw(tree, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A path in the folder, one of eight buffers in turn. */
+/* The path of `name` in the folder, in one of eight buffers used in turn. */
 static inline const char *tree_path(const char *name)
 {
     static char paths[8][512];
@@ -53,7 +53,7 @@ static inline bool tree_has(const char *name)
     return access(tree_path(name), F_OK) == 0;
 }
 
-/* Writes the file and the folders above it. */
+/* Writes a file and creates its parent folders. */
 static inline void tree_write(const char *name, const char *text)
 {
     char path[512];
@@ -70,7 +70,7 @@ static inline void tree_write(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* A file's text, cut at the buffer's end; one buffer. */
+/* A file's text in a static buffer, truncated to its size. */
 static inline const char *tree_text(const char *name)
 {
     static char text[1 << 16];

@@ -38,11 +38,11 @@ ks_status ks_arch_parse_f64(const char *text, const char *source, size_t in, str
 enum { IN = 261, BATCH = 256, ROUNDS = 5, ORDER = 90 };
 static const size_t MEMORY = (size_t)8 << 30; /* for what depends on theta alone */
 
-struct subject {
+struct critic {
     const char *name, *text;
 };
 
-static const struct subject SUBJECTS[] = {
+static const struct critic CRITICS[] = {
     {"bn+wn+ce", "batchnorm\nrepeat 4 {\ndense 512 bias=no\nbatchnorm\nrelu\n}\ndense 101\n"
                  "loss ce min=-5 max=5\n"},
     {"ln+wn+ce", "layernorm\nrepeat 4 {\ndense 512\nlayernorm\nrelu\n}\ndense 101\n"
@@ -108,8 +108,8 @@ static struct ks_problem pose(const struct ks_checkpoint *c)
 /* Networks in float32 as the operator has them, with arrays of their own: the folded one for the
  * matrix products, the critic as it is for the gradient. */
 struct bare {
-    struct ks_arch *folded, *whole;
-    struct ks_net *folded_net, *whole_net;
+    struct ks_arch *folded, *critic;
+    struct ks_net *folded_net, *critic_net;
     size_t minibatches, rows;
     float *w, *input, *kept; /* kept [minibatches, folded_net->kept] */
     struct thread {
@@ -125,19 +125,19 @@ static struct bare *bare_new(const struct ks_checkpoint *c, size_t workers)
     must(ks_alloc(1, sizeof *b, &b));
     must(ks_fold_new(c->critic.arch, false, &fold));
     must(KS(arch_parse)(fold->arch->text, "bench", IN, &b->folded));
-    must(KS(arch_parse)(c->critic.text, "bench", IN, &b->whole));
+    must(KS(arch_parse)(c->critic.text, "bench", IN, &b->critic));
     ks_fold_free(fold);
     must(KS(net_new)(b->folded, c->rows, BATCH, false, &b->folded_net));
-    must(KS(net_new)(b->whole, c->rows, BATCH, false, &b->whole_net));
+    must(KS(net_new)(b->critic, c->rows, BATCH, false, &b->critic_net));
     b->minibatches = c->minibatches, b->rows = c->rows;
-    b->w = floats(b->folded->parameters + b->whole->parameters, 1e-3F);
+    b->w = floats(b->folded->parameters + b->critic->parameters, 1e-3F);
     b->input = floats(c->rows * IN, 1e-2F);
     b->kept = floats(c->minibatches * b->folded_net->kept, 1e-3F);
     for (size_t k = 0; k < workers; k++)
         b->thread[k] = (struct thread){
             floats(b->folded_net->tangent, 1e-3F), floats(b->folded_net->scratch, 1e-3F),
-            floats(b->folded->parameters, 0),      floats(b->whole_net->primal, 0),
-            floats(b->whole_net->adjoint, 0),      floats(b->whole->parameters, 0)};
+            floats(b->folded->parameters, 0),      floats(b->critic_net->primal, 0),
+            floats(b->critic_net->adjoint, 0),     floats(b->critic->parameters, 0)};
     return b;
 }
 
@@ -150,8 +150,8 @@ static void bare_free(struct bare *b, size_t workers)
         free(t->primal), free(t->adjoint), free(t->gradient);
     }
     free(b->w), free(b->input), free(b->kept);
-    KS(net_free)(b->folded_net), KS(net_free)(b->whole_net);
-    KS(arch_free)(b->folded), KS(arch_free)(b->whole);
+    KS(net_free)(b->folded_net), KS(net_free)(b->critic_net);
+    KS(arch_free)(b->folded), KS(arch_free)(b->critic);
     free(b);
 }
 
@@ -219,17 +219,17 @@ static double time_gradient(const struct bare *b, size_t workers)
     for (size_t k = 0; k < workers; k++)
         for (size_t i = k; i < b->minibatches; i += workers) {
             const struct thread *t = &b->thread[k];
-            float *bar = KS(net_output_bar)(b->whole_net, t->adjoint);
+            float *bar = KS(net_output_bar)(b->critic_net, t->adjoint);
 
-            KS(net_forward)(b->whole_net, b->w, NULL, b->input, t->primal);
-            for (size_t j = 0; j < BATCH * b->whole->out; j++)
+            KS(net_forward)(b->critic_net, b->w, NULL, b->input, t->primal);
+            for (size_t j = 0; j < BATCH * b->critic->out; j++)
                 bar[j] = 1e-3F;
             KS(net_backward)
-            (b->whole_net, &(struct ks_net_backward){.w = b->w,
-                                                     .x = b->input,
-                                                     .primal = t->primal,
-                                                     .adjoint = t->adjoint,
-                                                     .w_bar = t->gradient});
+            (b->critic_net, &(struct ks_net_backward){.w = b->w,
+                                                      .x = b->input,
+                                                      .primal = t->primal,
+                                                      .adjoint = t->adjoint,
+                                                      .w_bar = t->gradient});
         }
     return ks_seconds() - start;
 }
@@ -307,7 +307,7 @@ static double gigabytes(void)
 }
 
 /* A run's memory, and the time of its Lanczos steps without the products. */
-static void measure_run(const struct subject *s, size_t minibatches)
+static void measure_run(const struct critic *s, size_t minibatches)
 {
     struct ks_checkpoint *c = make(s->text, minibatches);
     struct ks_problem q = pose(c);
@@ -335,8 +335,8 @@ static void measure_run(const struct subject *s, size_t minibatches)
     free(out);
 }
 
-static void measure_subject(const struct subject *s, size_t minibatches, size_t workers,
-                            const char *program)
+static void measure_critic(const struct critic *s, size_t minibatches, size_t workers,
+                           const char *program)
 {
     struct ks_checkpoint *c = make(s->text, minibatches);
     struct ks_problem q = pose(c);
@@ -358,11 +358,11 @@ static void measure_subject(const struct subject *s, size_t minibatches, size_t 
         exit(1);
 }
 
-static const struct subject *find_subject(const char *name)
+static const struct critic *find_critic(const char *name)
 {
-    for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++)
-        if (strcmp(name, SUBJECTS[i].name) == 0)
-            return &SUBJECTS[i];
+    for (size_t i = 0; i < sizeof CRITICS / sizeof *CRITICS; i++)
+        if (strcmp(name, CRITICS[i].name) == 0)
+            return &CRITICS[i];
     fprintf(stderr, "hvp: there is no critic '%s'\n", name);
     exit(2);
 }
@@ -378,13 +378,13 @@ int main(int argc, char **argv)
         return 2;
     }
     if (argc > 2) {
-        measure_run(find_subject(argv[2]), minibatches);
+        measure_run(find_critic(argv[2]), minibatches);
         return 0;
     }
     printf("%s, kernel %s\n", ks_blas_version(), ks_blas_kernel());
     printf("  %-9s %10s %16s %7s %10s %9s %8s\n", "", "minibatch", "product", "/GEMMs", "/peak",
            "/gradient", "speed-up");
-    for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++)
-        measure_subject(&SUBJECTS[i], minibatches, workers, argv[0]);
+    for (size_t i = 0; i < sizeof CRITICS / sizeof *CRITICS; i++)
+        measure_critic(&CRITICS[i], minibatches, workers, argv[0]);
     return 0;
 }

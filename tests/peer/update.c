@@ -250,19 +250,26 @@ static ks_status play(struct record *r)
 
 /* ---- The agents -------------------------------------------------------------------------- */
 
-/* The arrays x[ensemble] of n numbers each. */
+/* A dataset [ensemble, n]. */
+struct dataset {
+    const char *name;
+    size_t ensemble, n;
+};
+
+/* Writes the arrays x[ensemble] of n numbers each. */
 static ks_status write_arrays(struct record *r, struct ks_h5 *h5, const char *group,
-                              const char *name, size_t ensemble, size_t n, const real *const *x)
+                              struct dataset set, const real *const *x)
 {
     ks_status status;
     char *object;
 
-    KS_TRY(reserve(r, ensemble * n));
-    for (size_t e = 0; e < ensemble; e++)
-        for (size_t i = 0; i < n; i++)
-            r->values[e * n + i] = (double)x[e][i];
-    KS_TRY(ks_print_string(&object, "%s/%s", group, name));
-    status = ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){2, {ensemble, n}}, r->values);
+    KS_TRY(reserve(r, set.ensemble * set.n));
+    for (size_t e = 0; e < set.ensemble; e++)
+        for (size_t i = 0; i < set.n; i++)
+            r->values[e * set.n + i] = (double)x[e][i];
+    KS_TRY(ks_print_string(&object, "%s/%s", group, set.name));
+    status = ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){2, {set.ensemble, set.n}},
+                         r->values);
     free(object);
     return status;
 }
@@ -284,11 +291,15 @@ static ks_status write_critics(struct record *r, struct ks_h5 *h5, const char *g
     const struct ks_trained *x = &a->critic[0], *y = &a->critic[1];
     size_t n = a->critic_arch->parameters, states = a->critic_arch->states;
 
-    KS_TRY(write_arrays(r, h5, g, "critic", 2, n, (const real *[]){x->w, y->w}));
-    KS_TRY(write_arrays(r, h5, g, "critic_m", 2, n, (const real *[]){x->m, y->m}));
-    KS_TRY(write_arrays(r, h5, g, "critic_v", 2, n, (const real *[]){x->v, y->v}));
-    KS_TRY(write_arrays(r, h5, g, "target", 2, n, (const real *[]){x->target, y->target}));
-    return write_arrays(r, h5, g, "critic_state", 2, states, (const real *[]){x->state, y->state});
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"critic", 2, n}, (const real *[]){x->w, y->w}));
+    KS_TRY(
+        write_arrays(r, h5, g, (struct dataset){"critic_m", 2, n}, (const real *[]){x->m, y->m}));
+    KS_TRY(
+        write_arrays(r, h5, g, (struct dataset){"critic_v", 2, n}, (const real *[]){x->v, y->v}));
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"target", 2, n},
+                        (const real *[]){x->target, y->target}));
+    return write_arrays(r, h5, g, (struct dataset){"critic_state", 2, states},
+                        (const real *[]){x->state, y->state});
 }
 
 static ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
@@ -296,10 +307,11 @@ static ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
 {
     size_t n = a->actor_arch->parameters, states = a->actor_arch->states;
 
-    KS_TRY(write_arrays(r, h5, g, "actor", 1, n, (const real *[]){a->actor.w}));
-    KS_TRY(write_arrays(r, h5, g, "actor_m", 1, n, (const real *[]){a->actor.m}));
-    KS_TRY(write_arrays(r, h5, g, "actor_v", 1, n, (const real *[]){a->actor.v}));
-    return write_arrays(r, h5, g, "actor_state", 1, states, (const real *[]){a->actor.state});
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"actor", 1, n}, (const real *[]){a->actor.w}));
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"actor_m", 1, n}, (const real *[]){a->actor.m}));
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"actor_v", 1, n}, (const real *[]){a->actor.v}));
+    return write_arrays(r, h5, g, (struct dataset){"actor_state", 1, states},
+                        (const real *[]){a->actor.state});
 }
 
 /* The agent as it is now, in /update_NNN. */
