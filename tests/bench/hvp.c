@@ -1,17 +1,19 @@
-/* One Hessian-vector product of study critics at full size, with random parameters and inputs,
- * float32:
+/* Benchmark: one Hessian-vector product of critics of the study at full size, with random
+ * parameters and inputs, in float32. Prints its time
  *
- *   - against the calls of the dense layers alone, on the same operands: its matrix products;
- *   - against the peak rate of fused multiply-adds, measured in the same minute;
- *   - against the gradient;
- *   - on 1 worker and on as many as OMP_NUM_THREADS says;
- *   - and what Lanczos adds to 90 products of 50 minibatches, and the memory of that run.
+ *   - relative to its matrix products: the dense layers' functions alone, on the same operands;
+ *   - relative to the peak rate of fused multiply-adds, measured in the same minute;
+ *   - relative to the gradient;
+ *   - with 1 worker and with OMP_NUM_THREADS workers;
  *
- *   build/bench/hvp [MINIBATCHES [CRITIC]]          (50)
+ * and the time that Lanczos adds to 90 products, and the memory of that run.
  *
- * With a critic only the last of these, in a process of its own: so its memory is that of the run.
+ *   build/bench/hvp [MINIBATCHES [CRITIC]]          (default: 50 minibatches, all critics)
  *
- * Rounds are interleaved and the best of each kind counts: ratios are what can be compared. */
+ * With CRITIC only the Lanczos run is measured: it has its own process, so that the memory is its
+ * own.
+ *
+ * Rounds are interleaved, and the best round of each kind counts, so ratios are comparable. */
 #define KS_SINGLE
 #include <math.h>
 #include <stdio.h>
@@ -32,11 +34,11 @@
 
 #include "peak.h"
 
-/* What is double of the twice compiled parts: the checkpoint's description. */
+/* The checkpoint's description is in double: the other version of a function compiled twice. */
 ks_status ks_arch_parse_f64(const char *text, const char *source, size_t in, struct ks_arch **arch);
 
 enum { IN = 261, BATCH = 256, ROUNDS = 5, ORDER = 90 };
-static const size_t MEMORY = (size_t)8 << 30; /* for what depends on theta alone */
+static const size_t MEMORY = (size_t)8 << 30; /* bytes for the operator's kept blocks */
 
 struct critic {
     const char *name, *text;
@@ -105,8 +107,8 @@ static struct ks_problem pose(const struct ks_checkpoint *c)
         .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
 }
 
-/* Networks in float32 as the operator has them, with arrays of their own: the folded one for the
- * matrix products, the critic as it is for the gradient. */
+/* Networks in float32 like the operator's, with separate arrays: the folded network for the matrix
+ * products, the original critic for the gradient. */
 struct bare {
     struct ks_arch *folded, *critic;
     struct ks_net *folded_net, *critic_net;
@@ -155,10 +157,12 @@ static void bare_free(struct bare *b, size_t workers)
     free(b);
 }
 
-/* The operations of a product's matrix products: Y_dot = X W_dot + X_dot W, W_bar_dot += X_dot'
- * Y_bar
- * + X' Y_bar_dot, X_bar_dot = Y_bar_dot W' + Y_bar W_dot'; of the first layer the two that a
- * constant input leaves. */
+/* The number of floating-point operations in the matrix products of one Hessian-vector product:
+ *
+ *   Y_dot = X W_dot + X_dot W,   W_bar_dot += X_dot' Y_bar + X' Y_bar_dot,
+ *   X_bar_dot = Y_bar_dot W' + Y_bar W_dot'
+ *
+ * The first layer, whose input is constant, needs only two of these six. */
 static double operations(const struct bare *b)
 {
     double sum = 0;
@@ -173,7 +177,7 @@ static double operations(const struct bare *b)
     return sum * (double)b->minibatches;
 }
 
-/* The dense layers' tangents of one minibatch, on the operands that a product has. */
+/* The dense layers' tangent functions for one minibatch, on operands like those of a product. */
 static void dense_alone(const struct bare *b, const struct thread *t, const float *kept)
 {
     const struct ks_net *net = b->folded_net;
@@ -288,7 +292,7 @@ static struct best measure(const struct ks_checkpoint *c, const struct ks_proble
     return best;
 }
 
-/* An operator that costs nothing: what is left of a step is Lanczos. */
+/* An operator of negligible cost, so that a step's time is that of Lanczos. */
 static ks_status copy(void *self, const double *v, double *out)
 {
     size_t n = *(const size_t *)self;
@@ -306,7 +310,7 @@ static double gigabytes(void)
     return 1024e-9 * (double)usage.ru_maxrss;
 }
 
-/* A run's memory, and the time of its Lanczos steps without the products. */
+/* The memory of a run, and the time of its Lanczos steps without products. */
 static void measure_run(const struct critic *s, size_t minibatches)
 {
     struct ks_checkpoint *c = make(s->text, minibatches);
@@ -327,8 +331,8 @@ static void measure_run(const struct critic *s, size_t minibatches)
     while (l->steps < ORDER)
         must(ks_lanczos_step(l, &idle));
     steps = ks_seconds() - start;
-    printf("  Lanczos alone, m = %d: %.2f s, %.1f%% of the whole; memory of the run %.2f GB\n",
-           ORDER, steps, 100 * steps / (steps + ORDER * product), gigabytes());
+    printf("  Lanczos alone, m = %d: %.2f s, %.1f%% of the run; memory of the run %.2f GB\n", ORDER,
+           steps, 100 * steps / (steps + ORDER * product), gigabytes());
     ks_lanczos_free(l);
     ks_operator_free(h);
     ks_checkpoint_free(c);
@@ -363,7 +367,7 @@ static const struct critic *find_critic(const char *name)
     for (size_t i = 0; i < sizeof CRITICS / sizeof *CRITICS; i++)
         if (strcmp(name, CRITICS[i].name) == 0)
             return &CRITICS[i];
-    fprintf(stderr, "hvp: there is no critic '%s'\n", name);
+    fprintf(stderr, "hvp: unknown critic '%s'\n", name);
     exit(2);
 }
 

@@ -1,5 +1,5 @@
-/* The processor's peak rate of fused multiply-adds in float32, one thread: what no product exceeds.
- */
+/* The processor's peak rate of fused multiply-adds in float32 with one thread: an upper bound for
+ * matrix products. */
 #ifndef KS_BENCH_PEAK_H
 #define KS_BENCH_PEAK_H
 
@@ -11,15 +11,15 @@ typedef float ks_vector __attribute__((vector_size(64)));
 typedef float ks_vector __attribute__((vector_size(32)));
 #endif
 
-/* Operations a second: chains that do not depend on each other, enough of them to hide the latency.
- * A result that depends on all of them goes to *sink, so that nothing can be left out. */
+/* Operations per second of independent chains, enough to hide the latency. *sink receives a result
+ * that depends on all chains, so that the compiler cannot remove any. */
 static double peak_rate(float *sink)
 {
     enum { CHAINS = 12, ROUNDS = 2000000 };
     ks_vector chain[CHAINS], factor = {0}, term = {0};
     double start, seconds;
 
-    for (size_t k = 0; k < CHAINS; k++) /* no two alike, or one of them would do for both */
+    for (size_t k = 0; k < CHAINS; k++) /* all different, or the compiler would compute only one */
         chain[k] = (ks_vector){(float)k + *sink};
 
     for (size_t k = 0; k < sizeof factor / sizeof factor[0]; k++)

@@ -1,10 +1,10 @@
-/* Gradient updates of study architectures at full size, on random transitions, against the bare
- * GEMM calls of the same updates on the same arrays, in one run.
+/* Benchmark: gradient updates of architectures of the study at full size, in float32, on random
+ * transitions; compared with the bare GEMM calls of the same updates on the same arrays.
  *
- *   build/bench/update [THREADS [ARCHITECTURE...]]      float32; 0 threads: 1 and 2, the default
+ *   build/bench/update [THREADS [ARCHITECTURE...]]      (default: 0 threads, which means 1 and 2)
  *
- * Prints the best of several cycles of three updates: the actor steps in one of them. */
-#define KS_SINGLE /* the engine's precision */
+ * Prints the best of several cycles of three updates; the actor steps in one of the three. */
+#define KS_SINGLE /* the precision of training */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static double time_updates(struct ks_agent *agent)
     return best;
 }
 
-/* GEMM calls of one network, on its own arrays; x_bar NULL: not wanted of its input. */
+/* The arrays for the GEMM calls of one network; x_bar NULL: the input's adjoint is not computed. */
 struct gemms {
     const struct ks_net *net;
     const float *w, *x;
@@ -111,7 +111,7 @@ static const float *input(const struct gemms *c, size_t layer)
     return layer == 0 ? c->x : output(c, layer - 1);
 }
 
-/* The calls of one dense layer; returns operations. */
+/* The GEMM calls of one dense layer; returns the number of operations. */
 static double dense_gemms(const struct gemms *c, size_t layer, bool forward)
 {
     const struct ks_layer *l = &c->net->arch->layer[layer];
@@ -155,7 +155,8 @@ static double backward_gemms(const struct gemms *c)
     return operations;
 }
 
-/* Of the targets, the critics' step, and where the actor steps of its critics' values. */
+/* The GEMM calls for critic e: targets, the critic's step, and if the actor steps the critic's
+ * values for it. */
 static double critic_gemms(const struct ks_agent *a, size_t e, bool actor_steps)
 {
     const struct ks_trained *c = &a->critic[e];
@@ -175,7 +176,7 @@ static double critic_gemms(const struct ks_agent *a, size_t e, bool actor_steps)
     return operations + (actor_steps ? forward_gemms(&value) + backward_gemms(&value) : 0);
 }
 
-/* A cycle, in the order and on the threads of an update. */
+/* A cycle of updates, in the same order and with the same threads as ks_agent_update. */
 static double cycle_gemms(const struct ks_agent *a)
 {
     struct gemms next = {a->actor_eval, a->actor.w, a->next_s, a->next_primal, NULL, NULL, NULL};
@@ -215,10 +216,11 @@ static void measure(const char *name, int threads)
     struct ks_agent *agent = make_agent(name, threads);
     double update = time_updates(agent), operations, gemm = time_gemms(agent, &operations);
 
-    printf("%-10s %d thread%s: %6.2f ms an update, %5.1f/s, %6.2f GFLOP, %5.1f GFLOP/s; GEMM calls "
-           "alone %6.2f ms, %5.1f GFLOP/s; ratio %.3f\n",
-           name, threads, threads > 1 ? "s" : " ", 1e3 * update, 1 / update, 1e-9 * operations,
-           1e-9 * operations / update, 1e3 * gemm, 1e-9 * operations / gemm, update / gemm);
+    printf(
+        "%-10s %d thread%s: %6.2f ms per update, %5.1f/s, %6.2f GFLOP, %5.1f GFLOP/s; GEMM calls "
+        "alone %6.2f ms, %5.1f GFLOP/s; ratio %.3f\n",
+        name, threads, threads > 1 ? "s" : " ", 1e3 * update, 1 / update, 1e-9 * operations,
+        1e-9 * operations / update, 1e3 * gemm, 1e-9 * operations / gemm, update / gemm);
     KS(agent_free)(agent);
 }
 

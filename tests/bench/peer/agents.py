@@ -1,5 +1,5 @@
-"""The agents that the peers update: networks, first state, minibatches and noise, and what becomes
-of them, from the files of tests/peer/update.c.
+"""The agents that the contestants update: networks, start state, minibatches, noise and the expected
+results, from the files of tests/peer/update.c.
 
 Constants and formulas are those of the XQC paper (Palenicek et al., ICLR 2026) and of soft
 actor-critic (Haarnoja et al., arXiv 1812.05905)."""
@@ -10,31 +10,31 @@ import numpy as np
 from contest import distance
 from critics import Critic, Network, split
 
-CYCLE = 3  # updates, of which one steps the actor: the unit of time
+CYCLE = 3  # updates, of which one steps the actor; times are measured per cycle
 UPDATES = 3 * CYCLE
 CRITICS = 2
 TAU, BATCHNORM_MOMENTUM = 0.005, 0.99
 BETA1, BETA2, ADAM_EPS = 0.9, 0.999, 1e-8
 RATE_START, RATE_END = 3e-4, 3e-5
 LOG_STD_MIN, LOG_STD_MAX = -10, 2
-GAMMA = 0.99  # of dog-trot's 500 agent steps
-# What an update leaves behind, each [ensemble, ...], and figures of all updates.
+GAMMA = 0.99  # for dog-trot's 500 agent steps
+# The state after an update, arrays [ensemble, ...], and the losses of all updates.
 ARRAYS = "critic", "target", "critic_state", "actor", "actor_state", "log_temperature"
 LOSSES = {"critic_loss": 0, "actor_loss": 3, "temperature_loss": 4}  # columns of /figures
 BATCH = "s", "a", "next_s", "reward", "mask", "next_noise", "noise"
 
 
 def statistics_shapes(network):
-    """Running means and variances of a network's batchnorms, in turns."""
+    """Shapes of the running mean and variance of each batchnorm of a network."""
     return [shapes["scale"] for kind, shapes in network.layers if kind == "batchnorm"
             for _ in range(2)]
 
 
 class Problem:
-    """An agent before its first update and what its updates get, as arrays of one precision.
+    """An agent before its first update, and the inputs of its updates, as arrays of one precision.
 
     critics, policy: {"w", "m", "v", "target", "state": list of arrays}, the critics' [E, ...];
-    behind the actor's parameters stands the logarithm of the temperature, which has its optimizer.
+    the actor's parameters are followed by the logarithm of the temperature, which Adam steps like them.
     minibatches: [UPDATES] of {name: [batch, ...]}; steps: of the optimizers so far."""
 
     def __init__(self, folder, name, precision):
@@ -47,7 +47,7 @@ class Problem:
         self.minibatches = [{key: x[u] for key, x in batch.items()} for u in range(UPDATES)]
         self.rows = batch["s"].shape[1]
         self.actions = sizes["actions"]
-        self.schedule = sizes["utd"] * sizes["env_steps"] // 2  # updates until RATE_END
+        self.schedule = sizes["utd"] * sizes["env_steps"] // 2  # updates until the learning rate is RATE_END
         self.critic = Critic(name, sizes["observations"] + sizes["actions"], sizes["hidden"],
                              sizes["depth"], sizes["atoms"])
         self.actor = Network(name, sizes["observations"], sizes["actor_hidden"],
@@ -86,7 +86,7 @@ def join(arrays):
 
 
 def read_answer(folder, name):
-    """The engine's own, {name: flat array}, losses with NaN where the actor does not step."""
+    """KappaScope's results, {name: flat array}; losses are NaN where the actor does not step."""
     with h5py.File(f"{folder}/{name}.h5") as f:
         group = f[f"update_{UPDATES:03d}"]
         parts = {array: group[array][()].ravel() for array in ARRAYS}
@@ -95,7 +95,7 @@ def read_answer(folder, name):
 
 
 def deviations(found, folder, name):
-    """{what: relative deviation of an answer from the engine's}."""
+    """{name: relative deviation of an answer from KappaScope's}."""
     arrays, losses = read_answer(folder, name)
     out, at = {}, 0
     for what, expected in arrays.items():

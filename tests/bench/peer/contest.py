@@ -1,8 +1,8 @@
-"""Contestants: programs that stay alive and run one method a line of standard input, timed.
+"""Contestants: programs that stay alive and run and time one method per line of standard input.
 
-A contestant prints "ready" and a JSON object about itself. A line "METHOD" runs that method and is
-answered by its seconds; "METHOD PATH" also saves the result, a flat float64 array, as PATH (.npy).
-So several of them can be measured in turns, and a noisy minute meets them all."""
+A contestant prints "ready" and a JSON object about itself. For a line "METHOD" it runs that method and
+prints the seconds it took; "METHOD PATH" also saves the result, a flat float64 array, as PATH (.npy).
+So several contestants can be measured in turn, and other load on the machine affects all of them."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-IDLE = 0.05  # seconds: thread pools of the one that just ran stop spinning
+IDLE = 0.05  # seconds, for the previous contestant's thread pools to stop spinning
 
 
 def serve(about, methods, flat):
@@ -30,7 +30,7 @@ def serve(about, methods, flat):
 
 
 class Contestant:
-    """A running one. environment: variables to set; None: to take away."""
+    """A running contestant. environment: variables to set, or to unset where None."""
 
     def __init__(self, command, environment):
         variables = {k: v for k, v in {**os.environ, **environment}.items() if v is not None}
@@ -39,7 +39,7 @@ class Contestant:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         answer = self.read()
         if not answer.startswith("ready "):
-            sys.exit(f"{command[0]}: expected its first line, found {answer!r}")
+            sys.exit(f"{command[0]}: expected a line 'ready ...', found {answer!r}")
         self.about = json.loads(answer[len("ready "):])
 
     def read(self):
@@ -54,14 +54,13 @@ class Contestant:
         return float(self.read())
 
     def close(self):
-        """More than once is fine."""
+        """May be called more than once."""
         self.process.stdin.close()
         self.process.wait()
 
 
 class Contestants(dict):
-    """{key: Contestant}, each started when it is first asked for. every: {key: (command,
-    environment)}."""
+    """{key: Contestant}, each started at its first use. every: {key: (command, environment)}."""
 
     def __init__(self, every):
         self.every = every
@@ -76,7 +75,7 @@ class Contestants(dict):
 
 
 def distance(found, expected):
-    """Relative; infinite where not the same ones are NaN."""
+    """The relative distance; infinite unless the same entries are NaN."""
     there = ~np.isnan(expected)
     if (np.isnan(found) == there).any():
         return np.inf
@@ -84,8 +83,8 @@ def distance(found, expected):
 
 
 def measure(runs, rounds):
-    """runs: {key: (contestant, method)}. Seconds {key: [rounds]}, each round running all in turns,
-    after one that is not counted."""
+    """runs: {key: (contestant, method)}. Returns seconds {key: [rounds]}. Every round runs all in turn;
+    the first round is not counted."""
     seconds = {key: [] for key in runs}
     for i in range(rounds + 1):
         for key, (contestant, method) in runs.items():

@@ -15,7 +15,7 @@ def plain_norm(kind, x, w):
 
 
 def forward(network, parameters, x, rows, norm=plain_norm):
-    """Outputs [rows, K] of these rows (a slice) of x [R, D]; all R take part in statistics."""
+    """Outputs [rows, K] for the slice `rows` of x [R, D]; statistics are over all R rows."""
     for i, (kind, w) in enumerate(network.by_layer(parameters)):
         if kind == "dense":
             x = (x[rows] if i + 1 == len(network.layers) else x) @ w["kernel"]
@@ -26,7 +26,7 @@ def forward(network, parameters, x, rows, norm=plain_norm):
 
 
 def loss(critic, outputs, target):
-    """The mean over the rows."""
+    """The mean loss over the rows."""
     if critic.loss == "mse":
         return 0.5 * jnp.sum((outputs - target) ** 2) / len(target)
     return -jnp.sum(target * jax.nn.log_softmax(outputs, axis=1)) / len(target)

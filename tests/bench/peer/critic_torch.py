@@ -1,5 +1,5 @@
-"""The networks of critics.py in PyTorch, and the critics' loss. Parameters are lists, in canonical
-order. And what this PyTorch is."""
+"""The networks of critics.py in PyTorch, the critics' loss, and a description of this PyTorch.
+Parameters are lists, in canonical order."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ from critics import BATCHNORM_EPS, LAYERNORM_EPS
 
 
 def library_norm(kind, x, w):
-    """PyTorch's own norms; their backward passes have no forward-mode derivative."""
+    """PyTorch's own norms. Their backward passes do not support forward-mode differentiation."""
     if kind == "batchnorm":
         return functional.batch_norm(x, None, None, w["scale"], w["bias"], training=True,
                                      eps=BATCHNORM_EPS)
@@ -27,7 +27,7 @@ def plain_norm(kind, x, w):
 
 
 def dense(x, w):
-    """Of x [R, D], or of [E, R, D] with the kernels of an ensemble."""
+    """A dense layer of x [R, D], or of [E, R, D] with the kernels of an ensemble."""
     if "bias" not in w:
         return x @ w["kernel"]
     if x.dim() == 3:
@@ -36,8 +36,7 @@ def dense(x, w):
 
 
 def forward(network, parameters, x, rows, norm=library_norm, relu=torch.relu):
-    """Outputs [..., rows, K] of these rows (a slice) of x [..., R, D]; all R take part in
-    statistics."""
+    """Outputs [..., rows, K] for the slice `rows` of x [..., R, D]; statistics are over all R rows."""
     for i, (kind, w) in enumerate(network.by_layer(parameters)):
         if kind == "dense":
             x = dense(x[..., rows, :] if i + 1 == len(network.layers) else x, w)
@@ -47,7 +46,7 @@ def forward(network, parameters, x, rows, norm=library_norm, relu=torch.relu):
 
 
 def loss(critic, outputs, target):
-    """The mean over the rows, the sum over an ensemble where outputs are [E, R, K]."""
+    """The mean loss over the rows; for outputs [E, R, K] summed over the ensemble."""
     if critic.loss == "mse":
         return 0.5 * ((outputs - target) ** 2).sum() / len(target)
     mass = target.sum(dim=-1)
@@ -60,7 +59,7 @@ def minibatch_loss(critic, parameters, x, target, norm=library_norm):
 
 
 def blas():
-    """The BLAS that this process has loaded, as its own words where it is OpenBLAS."""
+    """The BLAS that this process has loaded; OpenBLAS's own description if it is that."""
     with open("/proc/self/maps") as maps:
         files = {line.split()[-1] for line in maps if re.search(r"/lib(open|mkl_|c?)blas", line)}
     for path in files:

@@ -1,4 +1,4 @@
-"""The networks that the peers compute: their layers, the critics' descriptions, random checkpoints.
+"""The networks that the contestants compute: layers, the critics' descriptions, random checkpoints.
 
 A network is a short list of layers, in the order and with the numbers of its description;
 critic_torch.py and critic_jax.py each compute it. The three critics stand for the twelve of
@@ -22,7 +22,7 @@ class Network:
         self.norm = {"bn": "batchnorm", "ln": "layernorm"}.get(name.split("+")[0])
         self.projected = "+wn" in name
         self.outputs = outputs
-        self.joint = self.norm == "batchnorm"  # rows see each other: all take part
+        self.joint = self.norm == "batchnorm"  # couples rows: statistics are over all of them
         self.layers = []
         if self.norm:
             self.layers.append((self.norm, {"scale": (inputs,), "bias": (inputs,)}))
@@ -92,7 +92,7 @@ def random_parameter(rng, critic, name, shape):
 
 
 def random_targets(rng, critic, minibatches, batch):
-    """Returns that a critic might be asked for; for ce as bumps over the atoms that sum to 1."""
+    """Plausible targets: returns, or for ce distributions concentrated around a return."""
     value = rng.uniform(0.8 * V_MIN, 0.8 * V_MAX, (minibatches, batch, 1))
     if critic.loss == "mse":
         return value
@@ -108,7 +108,7 @@ def write_checkpoint(path, critic, ensemble, minibatches, batch, seed=0):
     with h5py.File(path, "w") as f:
         f.attrs["format"] = "kappascope-checkpoint"
         f.attrs["version"] = 1
-        f.attrs["peer_critic"] = json.dumps(critic.arguments)  # for Problem; others ignore it
+        f.attrs["peer_critic"] = json.dumps(critic.arguments)  # for Problem; KappaScope ignores it
         for name, shape in critic.parameters():
             w = random_parameter(rng, critic, name, (ensemble, *shape))
             f[f"critic/{name}"] = w.astype("f4")
@@ -128,7 +128,7 @@ def write_vector(path, critic, ensemble, seed=1):
 
 
 def read_vector(path):
-    """The first vector of a file, and its loss where it is a gradient."""
+    """The first vector of a file, and the loss if the file is a gradient's, else None."""
     with h5py.File(path) as f:
         return f["vector"][0], f.attrs.get("loss")
 

@@ -1,12 +1,12 @@
-/* KappaScope's side of update.py: gradient updates, three for every line read, the actor's step in
- * one of them.
+/* KappaScope's contestant for update.py: gradient updates.
  *
  *   build/bench/peer/cycle RUN ARCHITECTURE [KEY=VALUE...]
  *
- * RUN is a run.h5 of tests/peer/update.c, of the same settings KEY=VALUE: its minibatches are
- * taken in turns. OMP_NUM_THREADS threads share the critics. Prints a line "ready" with a JSON
- * object about itself, then after every line of standard input the seconds of the three updates. */
-#define KS_SINGLE /* the engine's precision */
+ * RUN is a run.h5 of tests/peer/update.c with the same settings KEY=VALUE; its minibatches are used
+ * in turn. OMP_NUM_THREADS threads share the critics. Prints a line "ready" with a JSON object
+ * about the program. Then, for every line of standard input, makes a cycle of three updates, one of
+ * which steps the actor, and prints the seconds that they took. */
+#define KS_SINGLE /* the precision of training */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 enum { CYCLE = 3 };
 
-/* [updates, batch, ...], owned by who reads them. */
+/* [updates, batch, ...]; the reader of the file owns them. */
 struct minibatches {
     size_t updates, batch, observations, actions;
     float *s, *a, *next_s, *mask;
@@ -36,7 +36,7 @@ static void must(ks_status status)
     exit(1);
 }
 
-/* A dataset of which only the first dimensions are known. */
+/* Reads a dataset; only its first dimensions are given in shape. */
 static double *read_values(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
 {
     double *values;

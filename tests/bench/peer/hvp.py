@@ -1,8 +1,7 @@
-"""Hessian-vector products against PyTorch and JAX: see run.sh, which sets up both and starts this.
+"""Hessian-vector products compared with PyTorch and JAX. Started by run.sh, which installs both.
 
-For each critic: writes a checkpoint and a vector; compares loss, gradient and product of every
-peer's method with the analyzer's, in float64 and float32; then measures all in turns in float32:
-race.py."""
+For each critic: writes a checkpoint and a vector; compares loss, gradient and product of every method
+with the analyzer's, in float64 and float32; then measures all in turn in float32 (race.py)."""
 
 import argparse
 import os
@@ -17,20 +16,20 @@ from programs import OURS, settings, without_kernel
 from race import Race
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# A relu whose input is within rounding of 0 may fall on either side in float32; one such unit moves
-# the product by 1e-3. Our primal pass is in float64.
+# A relu's input within rounding errors of 0 may have either sign in float32; one such unit changes
+# the product by 1e-3. KappaScope's primal pass is in float64.
 BOUNDS = {"f64": 1e-10, "f32": 1e-2}
 METHODS = {
     (OURS, "product"): "exact product, primal kept",
     ("PyTorch", "double"): "double backward",
     ("PyTorch", "kept"): "double backward, graph kept",
     ("PyTorch", "forward"): "forward mode over backward",
-    ("JAX", "each"): "jvp of grad, one minibatch a call",
+    ("JAX", "each"): "jvp of grad, one minibatch per call",
     ("JAX", "scan"): "jvp of grad, scanned",
     ("JAX", "vmap"): "jvp of grad, mapped",
     ("JAX", "kept"): "grad linearized once",
 }
-# What the goals speak of.
+# The ratios that are printed at the end.
 VERDICTS = {
     "PyTorch's best, nothing kept": [("PyTorch", "double"), ("PyTorch", "forward")],
     "PyTorch with the graph kept": [("PyTorch", "kept")],
@@ -63,7 +62,8 @@ def analyze(options, *arguments):
 
 
 def compare(contestant, program, methods, files, precision):
-    """Prints how far a peer's methods are from the analyzer; whether all are in bounds."""
+    """Prints the deviations of a contestant's methods from the analyzer; returns whether all are in
+    bounds."""
     product, _ = critics.read_vector(files.product)
     gradient, loss = critics.read_vector(files.gradient)
     contestant.run("gradient", files.answer)
@@ -80,7 +80,7 @@ def compare(contestant, program, methods, files, precision):
 
 
 def check(options, files, precision, contestants):
-    """Loss, gradient and products of the peers against the analyzer's, on the same checkpoint."""
+    """Compares the contestants' loss, gradient and products with the analyzer's, on one checkpoint."""
     analyze(options, "--precision", precision, "--apply", files.vector, "--output", files.product,
             files.checkpoint)
     good = True
@@ -109,7 +109,7 @@ def main():
     parser.add_argument("--torch", required=True, help="a Python that has PyTorch")
     parser.add_argument("--jax", required=True, help="a Python that has JAX")
     parser.add_argument("--quick", action="store_true",
-                        help="small critics, few rounds: for the agreement")
+                        help="small critics and few rounds, to check agreement only")
     parser.add_argument("--critics", default=",".join(critics.NAMES))
     parser.add_argument("--minibatches", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=15)
@@ -127,7 +127,7 @@ def main():
         print(f"{name}: {critic.size()} parameters, {options.minibatches} minibatches, relative "
               "distances from kappascope-analyze")
         good = check_and_race(options, critic, files, ensemble) and good
-    sys.exit(0 if good else "hvp.py: a peer disagrees: see FAILED above")
+    sys.exit(0 if good else "hvp.py: a method disagrees: see FAILED above")
 
 
 main()

@@ -1,9 +1,9 @@
 """JAX's Hessian-vector products: python3 hvp_jax.py CHECKPOINT VECTOR f32|f64
 
-A contestant (contest.py). The minibatches are dealt out to JAX's devices; XLA_FLAGS says how many
-the processor is. Methods: "gradient" (loss, then gradient); jvp of grad, compiled, for one
-minibatch a call ("each"), for all in one loop ("scan") or in one batch ("vmap"); "kept" (each
-minibatch's gradient linearized once, the linear part compiled). The results are means over the
+A contestant (contest.py). The minibatches are distributed to JAX's devices; XLA_FLAGS sets the number
+of devices of the processor. Methods: "gradient" (loss, then gradient); compiled jvp of grad with one
+minibatch per call ("each"), with all in one loop ("scan") or in one batch ("vmap"); "kept" (each
+minibatch's gradient is linearized once, and the linear part compiled). The results are means over the
 minibatches."""
 
 import sys
@@ -22,7 +22,7 @@ def plus(a, b):
 
 
 class Device:
-    """A device with its minibatches; its methods start computing and do not wait."""
+    """A device with its minibatches. Methods start a computation and do not wait for it."""
 
     def __init__(self, problem, device, k, devices):
         def put(tree):
@@ -100,7 +100,7 @@ class Products:
         self.devices = [Device(problem, d, k, n) for k, d in enumerate(jax.devices()[:n])]
 
     def method(self, name):
-        """All devices at work on a critic, then the sum of their results, critic after critic."""
+        """Critic after critic: starts all devices, then sums their results."""
         def run():
             result = []
             for e in range(self.ensemble):
@@ -114,7 +114,7 @@ class Products:
 
 
 def gradient_vector(result):
-    """From a loss and a gradient a critic: the loss, then the gradient."""
+    """The loss, then the gradient, from a (loss, gradient) per critic."""
     return [sum(float(total[0]) for total in result)] + [a for t in result for a in t[1:]]
 
 

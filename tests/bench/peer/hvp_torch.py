@@ -1,10 +1,9 @@
 """PyTorch's Hessian-vector products: python3 hvp_torch.py CHECKPOINT VECTOR f32|f64 WORKERS
 
-A contestant (contest.py). WORKERS threads share the minibatches among them; each computes with as
-many threads as OMP_NUM_THREADS says. Methods: "gradient" (loss, then gradient); "double" (backward
-through the gradient); "kept" (the same, each minibatch's gradient and its graph kept from product
-to product); "forward" (forward-mode derivative of the gradient). The results are means over the
-minibatches."""
+A contestant (contest.py). WORKERS threads share the minibatches; each computes with OMP_NUM_THREADS
+threads. Methods: "gradient" (loss, then gradient); "double" (backward through the gradient); "kept"
+(the same, but the graph of each minibatch's gradient is kept for all products); "forward" (forward-mode
+derivative of the gradient). The results are means over the minibatches."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,7 @@ class Products:
         return minibatch_loss(self.critic, w, self.x[n], self.target[n], norm)
 
     def mean(self, part):
-        """All critics' means of part(e, n) over the minibatches n, in canonical order."""
+        """For every critic e, the mean of part(e, n) over the minibatches n; in canonical order."""
         result = []
         for e in range(len(self.w)):
             total, *others = self.pool.map(lambda k: self.sum(part, e, k), range(self.workers))
@@ -41,7 +40,7 @@ class Products:
         return result
 
     def sum(self, part, e, k):
-        """Over worker k's minibatches."""
+        """The sum over worker k's minibatches."""
         total = [torch.zeros_like(a) for a in self.w[e]]
         for n in range(k, self.minibatches, self.workers):
             torch._foreach_add_(total, list(part(e, n)))

@@ -1,9 +1,10 @@
-/* KappaScope's side of hvp.py: Hessian-vector products of a checkpoint, one for every line read.
+/* KappaScope's contestant for hvp.py: Hessian-vector products of a checkpoint.
  *
  *   build/bench/peer/product CHECKPOINT VECTORS [f32|f64]
  *
- * Prints a line "ready" with a JSON object about itself, then after every line of standard input
- * the seconds of one product, over all minibatches and critics, with the first of VECTORS. */
+ * Prints a line "ready" with a JSON object about the program. Then, for every line of standard
+ * input, computes the product with the first of VECTORS over all minibatches and critics, and
+ * prints the seconds that it took. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "operators/operator.h"
 #include "operators/primal.h"
 
-static const size_t MEMORY = (size_t)8 << 30; /* for what depends on theta alone */
+static const size_t MEMORY = (size_t)8 << 30; /* bytes for the operator's kept blocks */
 
 static void must(ks_status status)
 {

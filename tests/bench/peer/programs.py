@@ -1,5 +1,5 @@
-"""The programs that are measured, each at the settings that may be its best: threads, workers,
-devices, libraries."""
+"""The programs to measure, each with all settings that may be its fastest: threads, workers, devices,
+libraries."""
 
 import os
 import re
@@ -14,7 +14,7 @@ def has_avx512():
 
 
 def kernel(options):
-    """What our programs make OpenBLAS use, where it does not know the processor itself."""
+    """The OpenBLAS kernel that KappaScope's programs use."""
     out = subprocess.run([f"{options.build}/bin/kappascope-analyze", "--version"], check=True,
                          env=without_kernel(), stdout=subprocess.PIPE, text=True).stdout
     return re.search(r"kernel (\S+)", out)[1]
@@ -29,15 +29,15 @@ def plural(n, word):
 
 
 def settings(options, ours, torch, jax):
-    """How each program can be started: {(program, label): (command, environment)}, of commands to
-    which PyTorch's is given the number of its workers."""
+    """The ways to start each program: {(program, label): (command, environment)}. PyTorch's command gets
+    the number of workers as its last argument."""
     n = len(os.sched_getaffinity(0))
     bare = dict.fromkeys(["OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS",
                           "OMP_WAIT_POLICY", "MKL_NUM_THREADS", "ATEN_CPU_CAPABILITY"])
     passive = {**bare, "OMP_WAIT_POLICY": "PASSIVE"}
     plain = {**bare, "OPENBLAS_CORETYPE": kernel(options)}
     tuned = {**plain, "OMP_WAIT_POLICY": "PASSIVE"}
-    if has_avx512():  # PyTorch before 2.0 does not use it by itself
+    if has_avx512():  # PyTorch before 2.0 does not use AVX-512 by default
         tuned["ATEN_CPU_CAPABILITY"] = "avx512"
     ynnpack = ("--xla_cpu_experimental_ynn_fusion_type="
                "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT")

@@ -1,4 +1,4 @@
-"""A race: every program's methods at every setting, measured in turns; a table of the best."""
+"""A race: measures every method of every program with every setting in turn; prints the best."""
 
 import numpy as np
 
@@ -11,29 +11,29 @@ def any_setting(program, label, method):
 
 
 class Race:
-    """methods: {(program, method): words}, ours first. verdicts: {words: methods}: best of these,
-    time as a multiple of ours. fits(program, label, method): whether the settings of that label are
-    of use to a method."""
+    """methods: {(program, method): description}, KappaScope's first. verdicts: {description: methods}:
+    the ratio of the best time of these methods to KappaScope's is printed. fits(program, label,
+    method): whether a method can run with the settings of that label."""
 
     def __init__(self, methods, verdicts, fits=any_setting):
         self.methods, self.verdicts, self.fits = methods, verdicts, fits
         self.ours = next(iter(methods))
 
     def entries(self, every):
-        """{(program, label): methods} for all settings."""
+        """{(program, label): methods}, for all settings."""
         return {key: methods for key in every
                 if (methods := [m for p, m in self.methods if p == key[0] and self.fits(*key, m)])}
 
     def last(self, every):
-        """The same with the last settings of each method: those that share the work among most
-        workers or devices."""
+        """The same with only the last setting of each method: the one with the most workers or
+        devices."""
         last = {(p, m): label for (p, label), methods in self.entries(every).items()
                 for m in methods}
         return {key: methods for key in every
                 if (methods := [m for (p, m), label in last.items() if (p, label) == key])}
 
     def finalists(self, seconds, n):
-        """The n fastest settings of each method, by their medians: others disturb single rounds."""
+        """The n fastest settings of each method by their medians, as single rounds may be disturbed."""
         chosen = []
         for program, method in self.methods:
             keys = [key for key in seconds if (key[0], key[2]) == (program, method)]
@@ -41,9 +41,9 @@ class Race:
         return chosen
 
     def run(self, contestants, options, name, words, unit):
-        """A first part finds every method's best two settings, a second measures those alone. The
-        table is in milliseconds a unit, of which a run of a method has `unit`; `words` say what it
-        is. Returns our best time, in seconds a unit."""
+        """First finds the best two settings of every method, then measures only these. Times are per
+        unit of work: a run of a method has `unit` units, and `words` describes one. Returns
+        KappaScope's best time per unit, in seconds."""
         entries = (self.last if options.quick else self.entries)(contestants.every)
         runs = {(*key, m): (contestants[key], m) for key, methods in entries.items()
                 for m in methods}
@@ -52,12 +52,12 @@ class Race:
             if key not in {c[:2] for c in chosen}:
                 contestants[key].close()
         seconds = measure({key: runs[key] for key in chosen}, options.rounds)
-        print(f"  milliseconds {words}, {plural(options.rounds, 'round')}; times ours: by the "
-              "bests; in each round: median, quartiles")
+        print(f"  milliseconds {words}, {plural(options.rounds, 'round')}; x ours: ratio of "
+              "the best times; then median and quartiles of the ratios per round")
         return self.report(contestants, seconds, name, unit)
 
     def report(self, contestants, seconds, name, unit):
-        """One line a method, at its best settings; then the ratios that the goals speak of."""
+        """Prints a line per method with its best setting, then the ratios `verdicts`."""
         best = {(k[0], k[2]): k for k in self.finalists(seconds, 1)}
         ours = np.array(seconds[best[self.ours]])
         ratio = {}
@@ -72,7 +72,7 @@ class Race:
                   f"{key[1]}")
         for words, rows in self.verdicts.items():
             _, spread, bests = min(ratio[row] for row in rows)
-            print(f"  {name}: {words}: {spread} times our time; by the bests {bests:.2f}")
+            print(f"  {name}: {words}: {spread} times KappaScope's time; best to best {bests:.2f}")
         for program, label in sorted({key[:2] for key in best.values()}, reverse=True):
             about = contestants[program, label].about
             print(f"  {program}, {label}:", ", ".join(f"{k} {v}" for k, v in about.items()))

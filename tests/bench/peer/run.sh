@@ -2,15 +2,14 @@
 # Usage: tests/bench/peer/run.sh [--quick] [--critics NAMES] [--minibatches N] [--rounds N]
 #        tests/bench/peer/run.sh update [--quick] [--architectures NAMES] [--rounds N]
 #
-# The Hessian-vector product (hvp.py), or a gradient update (update.py), against PyTorch's and
-# JAX's, on the same numbers and in the same minutes. First compares what they compute, and fails
-# where they disagree; then prints a table of times, each program at its best settings. Times fail
-# nothing: they depend on what else the machine does, so only their ratios count. --quick: small
-# networks and few rounds, for tests.
+# Compares the Hessian-vector product (hvp.py) or a gradient update (update.py) with PyTorch and JAX, on
+# the same numbers and in the same minutes. First compares the results, and fails if they disagree; then
+# prints a table of times, each program with its fastest settings. Times never cause a failure, as they
+# depend on other load; only their ratios matter. --quick: small networks and few rounds, for tests.
 #
-# PyTorch is the distribution's (python3-torch), installed if it is missing, or what the Python that
-# TORCH names has, with h5py. JAX goes into an environment of its own under BUILD (build), made with
-# PYTHON (python3).
+# Environment: TORCH, a Python with PyTorch and h5py (default: the distribution's python3-torch, which
+# is installed if missing); PYTHON, with which a virtual environment for JAX is made under BUILD
+# (defaults: python3, build).
 set -eu
 cd "$(dirname "$0")/../../.."
 
@@ -28,7 +27,7 @@ die() {
 
 has_torch() { "$1" -c 'import torch, h5py' 2>/dev/null; }
 
-find_torch() { # sets torch: a Python that has it
+find_torch() { # sets torch: a Python that has PyTorch and h5py
     for torch in ${TORCH:-python3 /usr/bin/python3}; do
         ! has_torch "$torch" || return 0
     done
@@ -36,24 +35,24 @@ find_torch() { # sets torch: a Python that has it
 }
 
 install_torch() {
-    [ -z "${TORCH:-}" ] || die "$TORCH has not both PyTorch and h5py"
+    [ -z "${TORCH:-}" ] || die "$TORCH does not have both PyTorch and h5py"
     command -v apt-get >/dev/null || die "install PyTorch and h5py, and set TORCH to their Python"
     echo "run.sh: installing python3-torch python3-h5py" >&2
     apt_get update || true
     apt_get install -y --no-install-recommends python3-torch python3-h5py ||
-        die "apt-get could not install them (its words are above): set TORCH to a Python that" \
-            "has PyTorch and h5py"
+        die "apt-get could not install PyTorch and h5py (see its messages above): set TORCH to a Python that" \
+            "has them"
     find_torch || die "PyTorch is installed, but neither python3 nor /usr/bin/python3 imports it"
 }
 
 install_jax() {
     [ ! -f "$environment/ready" ] || return 0
     "$python" -m venv "$environment" ||
-        die "$python cannot make a virtual environment: install python3-venv"
+        die "$python cannot create a virtual environment: install python3-venv"
     "$environment/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
         "jax==$jax" h5py ||
-        die "cannot install JAX $jax (pip's words are above): set PYTHON to a version that has" \
-            "wheels of it"
+        die "cannot install JAX $jax (see pip's messages above): set PYTHON to a version for which it has" \
+            "wheels"
     touch "$environment/ready"
 }
 

@@ -1,10 +1,10 @@
-"""Gradient updates against PyTorch and JAX: see run.sh, which sets up both and starts this.
+"""Gradient updates compared with PyTorch and JAX. Started by run.sh, which installs both.
 
-For each architecture: records updates of the engine, in float64 and float32 (tests/peer/update.c);
-lets every peer's method make the same updates, with the same noise, and compares what they leave
-behind; then measures cycles of three updates, one of which steps the actor, in turns in float32:
-race.py. The engine draws its noise, and so do the peers; they have the minibatches as arrays of
-their own, the engine widens and joins its rows itself."""
+For each architecture: records KappaScope's updates in float64 and float32 (tests/peer/update.c); makes
+the same updates with every method, with the same noise, and compares the results; then measures cycles
+of three updates, one of which steps the actor, in turn in float32 (race.py). In the measurement every
+program draws its own noise. The others have the minibatches as ready arrays; KappaScope's time includes
+converting and joining its rows."""
 
 import argparse
 import os
@@ -21,21 +21,21 @@ from programs import OURS, settings, without_kernel
 from race import Race
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Nine updates from the start on, Euclidean norms over those of the engine's. In float64 rounding
-# alone lies between the programs (measured: 1e-14). So it does in float32 (measured: 7e-5), but for
-# relus whose input is within rounding of 0, which may be on in one and off in the other: then a
-# unit that few rows switch on has another gradient, and Adam moves its weights by the learning
-# rate, 3e-4, however small that is. The methods are the same in both.
+# Deviations after nine updates, in the Euclidean norm relative to KappaScope's. In float64 they are
+# rounding errors (measured: 1e-14). In float32, too (measured: 7e-5), except that a relu whose input
+# is within rounding errors of 0 may be active in one program and not in the other. Then a unit that is
+# active for few rows has a different gradient, and Adam moves its weights by up to the learning rate,
+# 3e-4, however small the gradient is. The methods are the same in both precisions.
 BOUNDS = {"f64": 1e-10, "f32": 1e-3}
 METHODS = {
-    (OURS, "cycle"): "a thread a critic",
+    (OURS, "cycle"): "a thread per critic",
     ("PyTorch", "loop"): "critic by critic",
-    ("PyTorch", "workers"): "a thread a critic",
+    ("PyTorch", "workers"): "a thread per critic",
     ("PyTorch", "batched"): "critics in batched products",
     ("JAX", "unrolled"): "critics unrolled",
     ("JAX", "mapped"): "critics mapped (vmap)",
     ("JAX", "two"): "unrolled, a program for each kind",
-    ("JAX", "sharded"): "critics mapped, one a device",
+    ("JAX", "sharded"): "critics mapped, one per device",
 }
 VERDICTS = {f"{program}'s best": [key for key in METHODS if key[0] == program]
             for program in ("PyTorch", "JAX")}
@@ -44,7 +44,7 @@ RECORDER = {"f64": "update", "f32": "update.f32"}
 
 
 def fits(program, label, method):
-    """Workers and devices are there for what is dealt out to them."""
+    """Only "workers" uses workers, and only "sharded" devices."""
     if program == OURS:
         return True
     return ("worker" in label, "device" in label) == (method == "workers", method == "sharded")
@@ -54,8 +54,8 @@ RACE = Race(METHODS, VERDICTS, fits)
 
 
 def record(options, folder, precision, name, sizes):
-    """The engine's updates. The agent starts with all of it away from its first values, so that
-    every term counts."""
+    """Records KappaScope's updates. All of the agent's state starts away from its initial values, so
+    that every term matters."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     subprocess.run([f"{options.build}/peer/{RECORDER[precision]}", folder, "shaken",
@@ -71,7 +71,8 @@ def commands(options, folder, precision, name, sizes):
 
 
 def compare(contestants, folder, name, precision):
-    """Prints how far each peer's methods are from the engine; whether all are in bounds."""
+    """Prints the deviations of each contestant's methods from KappaScope; returns whether all are in
+    bounds."""
     answer, good = f"{folder}/answer.npy", True
     for key, methods in RACE.last(contestants.every).items():
         for method in methods if key[0] != OURS else []:
@@ -93,7 +94,7 @@ def check_and_race(options, name):
         contestants = Contestants(commands(options, folder, precision, name, sizes))
         good = compare(contestants, folder, name, precision) and good
         if precision == "f32":
-            best = RACE.run(contestants, options, name, "an update, cycles of three",
+            best = RACE.run(contestants, options, name, "per update, in cycles of three",
                             agents.CYCLE)
             print(f"  {name}: {OURS}: {1 / best:.1f} updates a second")
         contestants.close()
@@ -107,8 +108,8 @@ def main():
     parser.add_argument("--torch", required=True, help="a Python that has PyTorch")
     parser.add_argument("--jax", required=True, help="a Python that has JAX")
     parser.add_argument("--quick", action="store_true",
-                        help="small networks, few rounds: for the agreement")
-    parser.add_argument("--architectures", help="of the twelve; with --quick one by default")
+                        help="small networks and few rounds, to check agreement only")
+    parser.add_argument("--architectures", help="names of architectures (default: all twelve, with --quick one)")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     names = options.architectures or ",".join(critics.NAMES[:1] if options.quick else critics.NAMES)
@@ -116,9 +117,9 @@ def main():
         options.rounds = 5
     good = True
     for name in names.split(","):
-        print(f"{name}: relative distances from the engine after {agents.UPDATES} updates")
+        print(f"{name}: relative deviations from KappaScope after {agents.UPDATES} updates")
         good = check_and_race(options, name) and good
-    sys.exit(0 if good else "update.py: a peer disagrees: see FAILED above")
+    sys.exit(0 if good else "update.py: a method disagrees: see FAILED above")
 
 
 main()

@@ -1,14 +1,14 @@
 """JAX's gradient updates: python3 update_jax.py FOLDER ARCHITECTURE f32|f64
 
-A contestant (contest.py). Methods, compiled whole, with the state donated: "unrolled", one critic
-after the other in the program; "mapped", vmap over them; "sharded", the same with the critics dealt
-out to JAX's devices (XLA_FLAGS says how many the processor is): each chooses by lax.cond whether
-the actor steps; "two", unrolled, a program for the updates in which it does and one for the others.
-Each is a cycle of updates; it has the minibatches as JAX's arrays and draws its noise. With
-"-check" behind: the updates of the record (agents.py), with its noise.
+A contestant (contest.py). A method is a cycle of updates, with the minibatches as JAX arrays and its own
+noise. Each update is one compiled program with donated state: "unrolled" has one critic after the
+other; "mapped" uses vmap over the critics; "sharded" is the same with the critics distributed to JAX's
+devices (XLA_FLAGS sets their number). These decide with lax.cond whether the actor steps. "two" is
+unrolled, with separate programs for updates with and without the actor's step. A method's name with
+"-check" appended makes the recorded updates (agents.py), with the recorded noise.
 
-What was tried besides and is no faster: a cycle as one program; the atoms' masses as a sum over all
-pairs of atoms instead of a scatter; vectors of 512 bits."""
+Also tried, and no faster: a cycle as one program; the atoms' masses as a sum over all pairs of atoms
+instead of a scatter; vectors of 512 bits."""
 
 import math
 import sys
@@ -30,9 +30,8 @@ KEEP = agents.BATCHNORM_MOMENTUM
 
 
 class Norms:
-    """The norms of one pass. statistics: the running ones, taken in evaluation mode; in training
-    mode `moved` are those after the pass. Variances come from the mean of the squares, as in
-    Flax."""
+    """The norms of one pass. statistics: the running averages, used in evaluation mode. In training mode
+    `moved` are the updated averages. Variances are computed from the mean square, as in Flax."""
 
     def __init__(self, statistics=(), training=True):
         self.statistics, self.training = iter(statistics), training
@@ -55,7 +54,7 @@ def moments(x, axis):
 
 
 def adam(trained, gradient, steps, schedule):
-    """trained with w, m and v moved."""
+    """One Adam step: `trained` with new w, m and v."""
     t = steps + 1
     rate = agents.RATE_START - (agents.RATE_START - agents.RATE_END) * \
         jnp.minimum(steps / schedule, 1)
@@ -88,15 +87,14 @@ def sample(heads, noise):
     mean, log_std = jnp.split(heads, 2, axis=1)
     log_std = jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
     u = mean + jnp.exp(log_std) * noise
-    log_slope = 2 * (math.log(2) - u - jax.nn.softplus(-2 * u))  # of tanh: log(1 - tanh(u)^2)
+    log_slope = 2 * (math.log(2) - u - jax.nn.softplus(-2 * u))  # log(1 - tanh(u)^2)
     log_density = -0.5 * noise ** 2 - log_std - 0.5 * math.log(2 * math.pi)
     return jnp.tanh(u), jnp.sum(log_density - log_slope, axis=1)
 
 
 class Update:
     """One update of a state {"critics", "policy", "critic_steps", "actor_steps", "updates"}, as a
-    function. critics: lists of arrays [E, ...] where `mapped`, else such lists without E, a
-    critic."""
+    function. critics: lists of arrays [E, ...] if `mapped`, else a list of arrays per critic."""
 
     def __init__(self, problem, mapped):
         self.p, self.mapped = problem, mapped
@@ -118,7 +116,7 @@ class Update:
         return outputs if self.mapped else jnp.stack(outputs)
 
     def values(self, outputs):
-        """Q of outputs [E, rows, K], and the atoms' probabilities where there are some."""
+        """Q of outputs [E, rows, K], and the atoms' probabilities for a categorical critic."""
         if self.p.critic.loss == "mse":
             return outputs[..., 0], None
         p = jax.nn.softmax(outputs)
@@ -130,7 +128,7 @@ class Update:
         offset = batch["reward"] - discount * temperature * log_pi
         if p is None:
             return (offset + discount * jnp.min(q, axis=0))[:, None]
-        p = jnp.where((q[1] < q[0])[:, None], p[1], p[0])  # the first on a tie
+        p = jnp.where((q[1] < q[0])[:, None], p[1], p[0])  # the first critic on a tie
         moved = jnp.clip(offset[:, None] + discount[:, None] * self.support, V_MIN, V_MAX)
         atoms = p.shape[1]
         position = (moved - V_MIN) * ((atoms - 1) / (V_MAX - V_MIN))
@@ -171,7 +169,7 @@ class Update:
                 "critic_steps": state["critic_steps"] + 1}, sum(values)
 
     def step_actor(self, state, s, noise):
-        """Also the losses of actor and temperature."""
+        """Returns also the losses of actor and temperature."""
         p, policy = self.p, state["policy"]
         temperature = jnp.exp(policy["w"][-1])
 
@@ -194,7 +192,7 @@ class Update:
             (value, temperature_loss)
 
     def move_actor(self, state, s):
-        """Its running statistics alone."""
+        """Updates only the actor's running statistics."""
         if self.p.actor.joint:
             norms = Norms(state["policy"]["state"])
             forward(self.p.actor, state["policy"]["w"], s, NONE, norms)
@@ -203,7 +201,8 @@ class Update:
         return state, (nothing, nothing)
 
     def update(self, state, batch, noise, steps_actor):
-        """noise: two. steps_actor: True, False or None: as the number of the update says."""
+        """noise: for the next action and for the action. steps_actor: True, False, or None: decided by the
+        number of the update."""
         state, critic_loss = self.step_critics(state, batch, noise[0])
         s = batch["s"]
         if steps_actor is None:
@@ -218,7 +217,7 @@ class Update:
 
 @partial(jax.jit, static_argnums=(1, 2))
 def draw(key, shape, dtype):
-    """The next key, and normal numbers of this shape as a list."""
+    """The next key, and a list of normal numbers of this shape."""
     return jax.random.split(key)[0], list(jax.random.normal(key, shape, dtype))
 
 
@@ -271,7 +270,7 @@ def main():
     jax.config.update("jax_enable_x64", precision == "f64")
     problem, kept, methods = Problem(folder, name, precision), {}, {}
 
-    def agent(method):  # made, and compiled, when it is needed
+    def agent(method):  # created, and compiled, at its first use
         if method not in kept:
             kept[method] = Agent(problem, method)
         return kept[method]

@@ -1,13 +1,13 @@
 """PyTorch's gradient updates: python3 update_torch.py FOLDER ARCHITECTURE f32|f64 WORKERS
 
-A contestant (contest.py). Methods: "loop", one critic after the other; "workers", the same with
-the critics dealt out to WORKERS threads; "batched", both at once, in batched products. Each is a
-cycle of updates; it has the minibatches as tensors and draws its noise. With "-check" behind: the
-updates of the record (agents.py), with its noise. Every thread computes with as many as
-OMP_NUM_THREADS says.
+A contestant (contest.py). A method is a cycle of updates, with the minibatches as tensors and its own
+noise: "loop" has one critic after the other; "workers" is the same with the critics distributed to
+WORKERS threads; "batched" computes both at once, in batched products. Every thread computes with
+OMP_NUM_THREADS threads. A method's name with "-check" appended makes the recorded updates (agents.py),
+with the recorded noise.
 
-Adam is written out, an array at a time: with 1.13 that takes two thirds of the time of
-torch.optim.Adam, whose foreach=True takes longer still, and whose fused=True is for GPUs."""
+Adam is written out, array by array: with PyTorch 1.13 this takes two thirds of the time of
+torch.optim.Adam; its option foreach=True is slower still, and fused=True is only for GPUs."""
 
 import math
 import sys
@@ -26,9 +26,9 @@ ALL, NONE = slice(None), slice(0)
 
 
 class Norms:
-    """The norms of one pass, of one network or of an ensemble. statistics: the running ones, which
-    move in training mode; without them it is the minibatch's alone. PyTorch keeps the unbiased
-    variance: rows/(rows - 1) times the biased one."""
+    """The norms of one pass, for one network or an ensemble. statistics: the running averages, which
+    training mode updates; without them the minibatch's are used. PyTorch keeps the unbiased variance:
+    rows/(rows - 1) times the biased one."""
 
     def __init__(self, rows, statistics=(), training=True):
         self.biased, self.training = (rows - 1) / rows, training
@@ -54,8 +54,8 @@ class Norms:
 
 
 class Trained:
-    """A network or an ensemble of them, its optimizer and its targets. start: lists of arrays;
-    rows: of a pass in training mode."""
+    """A network or an ensemble, with its optimizer and targets. start: lists of arrays; rows: the number
+    of rows of a pass in training mode."""
 
     def __init__(self, network, start, steps, schedule, rows):
         self.network, self.steps, self.schedule, self.rows = network, steps, schedule, rows
@@ -69,11 +69,11 @@ class Trained:
         return forward(self.network, w, x, rows, norms, torch.relu_)
 
     def train(self, x, rows):
-        """In training mode; the running statistics move."""
+        """A pass in training mode, which updates the running statistics."""
         return self.forward(self.w, x, rows, Norms(self.rows, self.state))
 
     def evaluate(self, x):
-        """In evaluation mode, parameters held constant."""
+        """A pass in evaluation mode, with constant parameters."""
         w = [a.detach() for a in self.w]
         return self.forward(w, x, ALL, Norms(self.rows, self.state, training=False))
 
@@ -104,7 +104,7 @@ class Trained:
             w["kernel"] /= squares.sqrt().unsqueeze(-2)
 
     def biased_state(self):
-        """The running statistics as the engine keeps them."""
+        """The running statistics in KappaScope's form (biased variances)."""
         factors = [1, (self.rows - 1) / self.rows] * len(self.state)
         return [x * factor for x, factor in zip(self.state, factors)]
 
@@ -114,14 +114,14 @@ def sample(heads, noise):
     mean, log_std = heads.chunk(2, dim=1)
     log_std = log_std.clamp(LOG_STD_MIN, LOG_STD_MAX)
     u = torch.addcmul(mean, log_std.exp(), noise)
-    # log(1 - tanh(u)^2); above 40 softplus is the identity, to rounding
+    # log(1 - tanh(u)^2); above 40 softplus is the identity up to rounding
     log_slope = 2 * (math.log(2) - u - functional.softplus(-2 * u, threshold=40))
     log_density = -0.5 * noise ** 2 - log_std - 0.5 * math.log(2 * math.pi)
     return torch.tanh(u), (log_density - log_slope).sum(1)
 
 
 class Agent:
-    """critics: one Trained a critic, or one for all."""
+    """critics: a Trained per critic, or one for all."""
 
     def __init__(self, problem, batched, workers):
         self.p = p = problem
@@ -141,12 +141,12 @@ class Agent:
         return list(self.map(f, self.critics, *lists))
 
     def joined(self, s, a):
-        """The critics' input."""
+        """The critics' input: observation and action joined."""
         x = torch.cat((s, a), 1)
         return x.expand(agents.CRITICS, -1, -1) if self.batched else x
 
     def values(self, outputs):
-        """Q [E, rows] of outputs [..., rows, K], and the atoms' probabilities where there are."""
+        """Q [E, rows] of outputs [..., rows, K], and the atoms' probabilities, if any."""
         outputs = outputs.view(-1, *outputs.shape[-2:])
         if self.p.critic.loss == "mse":
             return outputs[..., 0], None
@@ -162,7 +162,7 @@ class Agent:
         discount, entropy = agents.GAMMA * batch["mask"], self.temperature() * log_pi
         if p is None:
             return (batch["reward"] + discount * (q.amin(0) - entropy)).unsqueeze(1)
-        p = torch.where((q[1] < q[0]).unsqueeze(1), p[1], p[0])  # the first on a tie
+        p = torch.where((q[1] < q[0]).unsqueeze(1), p[1], p[0])  # the first critic on a tie
         offset = batch["reward"] - discount * entropy
         position = torch.addcmul(offset.unsqueeze(1), discount.unsqueeze(1), self.support)
         atoms = p.shape[1]
@@ -182,7 +182,7 @@ class Agent:
             x = next_x = torch.cat((x, next_x), -2)
             last = slice(self.p.rows, None)
 
-        @torch.no_grad()  # here: threads do not share it
+        @torch.no_grad()  # set here, as it is per thread
         def target_outputs(c):
             return c.forward(c.target, next_x, last, Norms(c.rows))
 
@@ -196,8 +196,8 @@ class Agent:
         return sum(self.each(step))
 
     def step_actor(self, batch, noise):
-        """The critics' part of the gradient goes through an action of its own, so that threads can
-        share it. Returns the losses of actor and temperature."""
+        """The critics' part of the gradient is taken with respect to a detached action, so that threads
+        can share the work. Returns the losses of actor and temperature."""
         rows, temperature = self.p.rows, self.temperature()
         a, log_pi = sample(self.actor.train(batch["s"], ALL), noise)
         action = a.detach().requires_grad_()
