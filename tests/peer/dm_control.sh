@@ -1,14 +1,15 @@
 #!/bin/sh
 # Usage: tests/peer/dm_control.sh [MUJOCO_VERSION DM_CONTROL_VERSION]
 #
-# Compares all tasks with dm_control's own Python, step by step: records start states and episodes of
-# random actions there and replays them here, with the same libmujoco and dm_control's own models.
-# Prints a row a task, see tests/peer/replay.c. Without arguments: the MuJoCo in use and the pinned
-# dm_control. With them: another pair that goes together (3.3.7 and 1.0.34, 3.17.0 and 1.0.49), for
-# which everything is built again.
+# Compares all tasks with dm_control, step by step: records start states and episodes of random actions
+# with dm_control and replays them with KappaScope, with the same libmujoco and dm_control's own models.
+# Prints a row per task, see tests/peer/replay.c. Without arguments, uses the current MuJoCo and the pinned
+# dm_control; with arguments, another matching pair (3.3.7 and 1.0.34, 3.17.0 and 1.0.49), for which
+# everything is built again.
 #
-# BUILD (build) is where programs and the Python environments go, EPISODES (5) the number of
-# dog-trot's episodes (the others have one), PYTHON (python3) one for which those versions have wheels.
+# Environment: BUILD, the folder of programs and Python environments (build); EPISODES, the number of
+# episodes of dog-trot (5; other tasks have one); PYTHON, one for which those versions have wheels
+# (python3).
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -31,20 +32,20 @@ make_environment() { # FOLDER MUJOCO DM_CONTROL
     [ ! -f "$1/ready" ] || return 0
     mkdir -p "$1"
     "$python" -m venv "$1/venv" ||
-        die "$python cannot make a virtual environment: install python3-venv"
-    # dm_control before 1.0.22 calls np.array(copy=False) in a way that NumPy 2 refuses.
+        die "$python cannot create a virtual environment: install python3-venv"
+    # dm_control before 1.0.22 calls np.array(copy=False) in a way that NumPy 2 rejects.
     case $3 in
     1.0.[0-9] | 1.0.1? | 1.0.2[01]) numpy='numpy<2' ;;
     *) numpy=numpy ;;
     esac
     "$1/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
         "mujoco==$2" "dm_control==$3" "$numpy" ||
-        die "cannot install mujoco $2 and dm_control $3 (pip's words are above): set PYTHON to a" \
-            "version that has wheels of them"
+        die "cannot install mujoco $2 and dm_control $3 (see pip's messages above): set PYTHON to a" \
+            "version for which they have wheels"
     touch "$1/ready"
 }
 
-package() { # FOLDER NAME: where that Python package lies
+package() { # FOLDER NAME: prints the folder of a Python package
     "$1/venv/bin/python" -c 'import importlib.util, os, sys
 print(os.path.dirname(os.path.abspath(importlib.util.find_spec(sys.argv[1]).origin)))' "$2"
 }

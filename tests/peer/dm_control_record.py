@@ -1,17 +1,17 @@
-"""Records episodes of tasks with dm_control's own Python, for tests/trajectory.h to read.
+"""Records episodes of dm_control's tasks, to be read by tests/trajectory.h.
 
 Usage: dm_control_record.py FOLDER SEED STARTS STEPS TASK[:EPISODES]...      ("dog-trot:5", ...)
 
-Writes FOLDER/TASK.trajectory: a line of text, the magic word, task, versions and sizes, and then rows
-of doubles: qpos, qvel and act, the target's place where the task draws one, the action that led there
-(0 at a start), the observation (blocks in the alphabetical order of their names) and the reward of
-that state. First the rows of EPISODES (1) episodes, from step 0 to STEPS; then those of STARTS start
-states as dm_control draws them; then the same, forced with random velocities.
+Writes FOLDER/TASK.trajectory: a line of text (magic word, task, versions, sizes), then rows of doubles.
+A row describes a state: qpos, qvel, act, the target's position if the task draws one, the preceding
+action (0 at a start), the observation (its parts in alphabetical order of their names), the reward.
+First come EPISODES (1) episodes with the rows of steps 0 to STEPS; then STARTS start states as dm_control
+draws them; then the same states forced with random velocities.
 
-Random numbers of starts are those of src/core/rng.c, stream k of SEED for start k, so an engine that
-draws in dm_control's order gets the same start. An episode begins with the state of such a start,
-but forced: a reset, the state, a forward pass, with no more passes that would warm up the solver.
-Then come uniformly random actions.
+Start state k is drawn with the random numbers of src/core/rng.c, stream k of SEED, so a program that
+draws in dm_control's order gets the same state. An episode begins with a start state that is forced: a
+reset, the state, one forward pass, without additional passes that would warm-start the solver. Actions
+are uniformly random.
 """
 
 import math
@@ -25,7 +25,7 @@ import numpy as np  # noqa: E402
 from dm_control import suite  # noqa: E402
 
 MASK = 2**64 - 1
-FASTEST = 20  # m/s, rad/s of forced states: beyond every speed that a reward asks for
+FASTEST = 20  # m/s and rad/s of forced states: above the target speed of every task
 
 
 def threefry(key, counter):
@@ -44,7 +44,7 @@ def threefry(key, counter):
 
 
 class Stream(np.random.RandomState):
-    """The generator of src/core/rng.c in the place of NumPy's."""
+    """The generator of src/core/rng.c, in place of NumPy's."""
 
     def __init__(self, seed):
         super().__init__(0)
@@ -79,7 +79,7 @@ class Stream(np.random.RandomState):
 
 
 def target(task, physics):
-    """The place of the target, as many coordinates as the task draws."""
+    """The coordinates of the target that the task draws."""
     model = physics.named.model
     if task.startswith("finger-turn"):
         return model.site_pos["target", ["x", "z"]]
@@ -95,7 +95,7 @@ def flatten(observation):
 
 
 def row(name, environment, action, step=None):
-    """The state that is there, and what dm_control makes of it: in `step`, or to be asked for."""
+    """A row for the current state; observation and reward are from `step`, or else computed."""
     task, physics = environment.task, environment.physics
     data = physics.data
     parts = [data.qpos, data.qvel, data.act, target(name, physics), action]
@@ -105,7 +105,7 @@ def row(name, environment, action, step=None):
 
 
 def force(physics, velocity):
-    """The state that is there but for its velocity, in as few forward passes as there can be."""
+    """Sets the current state with another velocity, with as few forward passes as possible."""
     position, activation = physics.data.qpos.copy(), physics.data.act.copy()
     physics.reset()
     physics.data.qpos[:], physics.data.qvel[:], physics.data.act[:] = position, velocity, activation

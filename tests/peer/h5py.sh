@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: tests/peer/h5py.sh
 #
-# Checkpoints against h5py, in both directions: h5py_checkpoint.py. Takes the h5py that is installed
-# (python3-h5py), or else makes its own Python environment under build/peer.
+# Writes and reads checkpoints with h5py (h5py_checkpoint.py). Uses an installed h5py (python3-h5py), or
+# else makes a virtual environment under build/peer.
 set -eu
 cd "$(dirname "$0")/../.."
 

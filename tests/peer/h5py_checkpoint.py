@@ -1,8 +1,8 @@
-"""Checkpoints against h5py, an independent reader and writer: python3 h5py_checkpoint.py PROGRAM
+"""Checks checkpoints with h5py, an independent implementation: python3 h5py_checkpoint.py PROGRAM
 
-PROGRAM is build/tests/test_checkpoint. What it writes is read here and compared, object by
-object, with the table of the file format; what is written here, with everything that another
-framework may do differently, is read there."""
+PROGRAM is build/tests/test_checkpoint. Reads a checkpoint that it writes and compares every object with
+the table of the file format; then writes a checkpoint, with everything that another framework may do
+differently, and lets PROGRAM read it."""
 
 import subprocess
 import sys
@@ -65,14 +65,14 @@ def check_read(program, path):
     batch = rng.standard_normal((3, 8, 4))
     target = rng.standard_normal((3, 5))
     with h5py.File(path, "w", userblock_size=512) as f:
-        f.attrs["format"] = "kappascope-checkpoint"  # of variable length
+        f.attrs["format"] = "kappascope-checkpoint"  # a string of variable length
         f.attrs["version"] = np.uint8(1)
         f.attrs["made_by"] = ["nobody", "knows"]
         f.attrs["seed"] = np.array([3], ">i4")
         f["critic/00_dense/kernel"] = w.astype(">f8")
         f.create_dataset("critic/00_dense/bias", data=np.zeros((2, 6)), dtype="f2")
         f.create_dataset("critic/02_dense/kernel", data=np.ones((2, 6, 1)), maxshape=(None, 6, 1))
-        f.create_dataset("critic/02_dense/bias", (2, 1), "f4")  # never written: zeros
+        f.create_dataset("critic/02_dense/bias", (2, 1), "f4")  # never written, so zeros
         f["critic"].attrs["arch"] = "dense 6  # hidden\n\nrelu\ndense 1\nloss mse weight=2\n"
         f["critic"].attrs["ensemble"] = np.int8(2)
         f["critic/notes"] = "ignored"

@@ -1,15 +1,15 @@
 /* Replays recorded episodes of dm_control and compares every observation and reward.
  *
- * Usage: replay FILE...          prints a row a file; exit status 1 if one is beyond the bound
+ * Usage: replay FILE...          prints a row per file; exit status 1 if one exceeds the bound
  *        replay                  prints the version of MuJoCo
  *        replay --tasks          prints the names of all tasks
  *
- * An episode is forced to its recorded start state, then steps with the recorded actions; nothing
- * is corrected on the way, so with the same libmujoco 1,000 steps of a chaotic system agree only if
- * every step does. Start states are drawn with the numbers that dm_control was given, so they agree
- * only if they are drawn in its order and from its distributions; the same states come forced with
- * random velocities too, since random actions alone seldom earn the rewards. The deviation of a
- * value is |here - recorded| / max(1, |recorded|). */
+ * An episode is forced to its recorded start state and then steps with the recorded actions,
+ * without corrections: with the same libmujoco, 1,000 steps of a chaotic system agree only if every
+ * step does. Start states are drawn with the same random numbers as in dm_control, so they agree
+ * only if they are drawn in its order and from its distributions. The same states are also compared
+ * with random velocities, since random actions alone seldom earn rewards. The deviation of a value
+ * is |here - recorded| / max(1, |recorded|). */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -20,9 +20,9 @@
 static const double bound = 1e-9;
 
 struct deviation {
-    double observation, reward, start; /* the largest ones */
-    size_t values, differing;          /* of steps: all, and those not equal in every bit */
-    size_t scored;                     /* rewards compared that are not 0 */
+    double observation, reward, start; /* largest deviations */
+    size_t values, differing;          /* of steps: all, and those whose bits differ */
+    size_t scored;                     /* compared rewards that are not 0 */
     double seconds;
 };
 
@@ -30,7 +30,7 @@ static double larger(double largest, size_t n, const double *here, const double 
 {
     for (size_t i = 0; i < n; i++) {
         double off = fabs(here[i] - recorded[i]) / fmax(1, fabs(recorded[i]));
-        if (!(off <= largest)) /* a NaN counts */
+        if (!(off <= largest)) /* true for NaN, too */
             largest = isnan(off) ? INFINITY : off;
     }
     return largest;
@@ -53,7 +53,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What an environment makes of its state: numbers into *observation_off and d->reward. */
+/* Compares observation and reward with a recorded row; updates *observation_off and d->reward. */
 static void compare(const struct trajectory *t, const struct trajectory_row *row,
                     const double *observation, double reward, double *observation_off,
                     struct deviation *d)
@@ -118,7 +118,7 @@ static ks_status check_sizes(const char *path, const struct trajectory *t, const
         t->target != target)
         return ks_fail(KS_FORMAT,
                        "%s: %s has %zu observations, %zu actions and %zu coordinates of a target, "
-                       "the record %zu, %zu, %zu",
+                       "but the record has %zu, %zu and %zu",
                        path, t->task, ks_env_observations(env), ks_env_actions(env), target,
                        t->observations, t->nu, t->target);
     return KS_OK;
@@ -133,7 +133,7 @@ static ks_status replay(const char *path, struct deviation *d)
 
     KS_GO(trajectory_read(path, &t));
     if (strcmp(t.mujoco, ks_env_mujoco_version()) != 0) {
-        status = ks_fail(KS_FORMAT, "%s: recorded with MuJoCo %s, this is %s", path, t.mujoco,
+        status = ks_fail(KS_FORMAT, "%s: recorded with MuJoCo %s, but this is %s", path, t.mujoco,
                          ks_env_mujoco_version());
         goto done;
     }
@@ -185,11 +185,12 @@ int main(int argc, char **argv)
             return ks_exit_status(status);
         }
         if (!(d.observation <= bound && d.reward <= bound && d.start <= bound)) {
-            fprintf(stderr, "replay: %s: beyond the bound of %g\n", argv[i], bound);
+            fprintf(stderr, "replay: %s: a deviation exceeds the bound of %g\n", argv[i], bound);
             exit_status = 1;
         }
         if (d.scored == 0) {
-            fprintf(stderr, "replay: %s: every reward is 0: nothing is compared\n", argv[i]);
+            fprintf(stderr, "replay: %s: every reward is 0, so rewards are not compared\n",
+                    argv[i]);
             exit_status = 1;
         }
     }

@@ -1,5 +1,5 @@
-/* Agents whose every parameter, statistic and moment counts, for comparisons in which a fresh one,
- * with its biases of 0 and scales of 1, would hide terms. */
+/* Perturbs an agent's parameters, statistics and moments. A fresh agent, with biases of 0 and
+ * scales of 1, would hide missing terms in comparisons. */
 #ifndef KS_SHAKE_H
 #define KS_SHAKE_H
 
@@ -8,9 +8,10 @@
 #include "agent/agent.h"
 #include "core/rng.h"
 
-enum { SHAKES = 11 }; /* seed */
+enum { SHAKES = 11 }; /* the seed */
 
-/* By up to a few tenths of what a kernel's column, a scale or a statistic is. */
+/* Changes entries by up to a few tenths of the size of a kernel's column, a scale or a statistic.
+ */
 static inline void shake(const struct ks_arch *arch, struct ks_rng *rng, real *w)
 {
     for (size_t i = 0; i < arch->n_layers; i++) {

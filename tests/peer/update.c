@@ -1,14 +1,15 @@
-/* Gradient updates of the twelve agents, recorded for update_compare.py, which computes them anew.
+/* Records gradient updates of the twelve agents; update_compare.py computes them with PyTorch.
  *
  * Usage: update FOLDER START UPDATES ARCHITECTURE... [KEY=VALUE...]
  *
- * Compiled twice, as the engine (float32) and in float64. A run on dog-trot, of settings KEY=VALUE,
- * gives the minibatches, the last one of each agent step: FOLDER/run.h5 holds what its replay kept,
- * what its updates saw, and the noise they drew. Then an agent of each architecture goes through
- * these updates: FOLDER/ARCHITECTURE.h5 holds all of it before and after updates 1, 10 and 100 (the
- * first is number 1), and the figures of every update. START: "fresh", the agent as a run starts
- * it, or "shaken", everything moved away from its first value (biases 0, targets equal to critics,
- * ...), so that every term counts from the first update. */
+ * Compiled twice, in float32 (the precision of training) and in float64. A training run on dog-trot
+ * with the settings KEY=VALUE provides the minibatches, the last one of each agent step:
+ * FOLDER/run.h5 holds its replay buffer, the minibatches and the noise of its updates. Then an
+ * agent of each architecture makes these updates: FOLDER/ARCHITECTURE.h5 holds its state before and
+ * after updates 1, 10 and 100 (counted from 1), and the statistics of every update. START is
+ * "fresh" for an agent as at the start of a run, or "shaken" for one with everything moved away
+ * from its initial value (biases of 0, targets equal to critics, ...), so that every term matters
+ * from the first update. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,14 +26,14 @@
 #include "train/run.h"
 #include "train/step.h"
 
-enum { SEED = 11, FIGURES = 6 }; /* the ensemble is of two */
-/* In the random steps an episode ends, of 500 agent steps. */
+enum { SEED = 11, FIGURES = 6 }; /* the ensemble has two critics */
+/* More than an episode's 500 agent steps: an episode ends during the random steps. */
 static const char *const RANDOM_STEPS = "random_steps=620";
 
 struct record {
     const char *folder, *start;
     size_t updates;
-    char **argument; /* architectures and settings, ends in NULL */
+    char **argument; /* architectures and settings, NULL-terminated */
     struct ks_train_options options;
     struct ks_run *run;
     struct ks_agent_config config;
@@ -75,8 +76,8 @@ static ks_status write_floats(struct record *r, struct ks_h5 *h5, const char *ob
     return ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
 }
 
-/* The noise of an update as the agent draws it: see draw_update_noise in src/agent/update.c. In
- * float32 the agent rounds it. */
+/* Writes the noise of all updates, drawn as in draw_update_noise of src/agent/update.c. The agent
+ * rounds it in float32. */
 static ks_status write_noise(struct record *r, struct ks_h5 *h5, const char *object,
                              enum ks_purpose purpose)
 {
@@ -89,7 +90,7 @@ static ks_status write_noise(struct record *r, struct ks_h5 *h5, const char *obj
     return ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
 }
 
-/* Copies a part of every transition, `width` floats, into `part` [count, width]. */
+/* Copies one part of every transition, `width` floats, to `part` [count, width]. */
 enum part { PART_S, PART_A, PART_NEXT_S, PART_REWARD, PART_MASK };
 
 static void gather_part(const struct ks_replay *replay, enum part which, size_t width, float *part)
@@ -107,7 +108,7 @@ static ks_status write_replay(struct record *r, struct ks_h5 *h5)
     const struct ks_replay *replay = r->run->learner.replay;
     const struct {
         const char *object;
-        size_t width; /* 0: a number a transition */
+        size_t width; /* 0: one number per transition */
     } parts[] = {{"/replay/s", replay->observations},
                  {"/replay/a", replay->actions},
                  {"/replay/next_s", replay->observations},
@@ -208,7 +209,7 @@ static ks_status set_up(struct record *r)
     status = ks_metrics_new(path, 0, r->run->learner.agent, &r->run->metrics);
     free(path);
     KS_TRY(status);
-    /* The run's agent is float32 in either program, so that here its first member alone is read. */
+    /* The run's agent is float32 in both programs, so only its first member may be read here. */
     r->config = *(const struct ks_agent_config *)(const void *)r->run->learner.agent;
     rows = r->updates * r->config.batch;
     KS_TRY(ks_alloc(rows * r->config.observations, sizeof *r->s, &r->s));
@@ -219,7 +220,7 @@ static ks_status set_up(struct record *r)
     return ks_alloc(r->updates * FIGURES, sizeof *r->figures, &r->figures);
 }
 
-/* Keeps the minibatch that the run used last. No task has terminal states: some are made here. */
+/* Keeps the run's last minibatch. No task has terminal states, so some rows are marked as such. */
 static void keep_batch(struct record *r, size_t update)
 {
     const struct ks_rows *rows = &r->run->learner.rows;
@@ -314,7 +315,7 @@ static ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
                         (const real *[]){a->actor.state});
 }
 
-/* The agent as it is now, in /update_NNN. */
+/* Writes the agent's current state to the group /update_NNN. */
 static ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct ks_agent *a)
 {
     char g[32];
@@ -330,7 +331,7 @@ static ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct ks
     return write_number(h5, g, "log_temperature_v", a->temperature_v);
 }
 
-/* NaN where the update had no step of the actor. */
+/* The actor's statistics are NaN if the update did not step it. */
 static void keep_figures(const struct ks_update *u, double *row)
 {
     bool stepped = u->actor_stepped;
@@ -343,7 +344,7 @@ static void keep_figures(const struct ks_update *u, double *row)
     row[5] = stepped ? u->entropy : NAN;
 }
 
-/* After 1, 10 and 100 updates, and before the last of them. */
+/* The state is written before and after updates 1, 10 and 100. */
 static bool is_written(size_t updates)
 {
     return updates == 1 || updates == 9 || updates == 10 || updates == 99 || updates == 100;

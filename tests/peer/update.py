@@ -1,12 +1,12 @@
-"""One gradient update of the twelve agents, computed anew with PyTorch's automatic differentiation.
+"""One gradient update of the twelve agents, computed with PyTorch's automatic differentiation.
 
-update_compare.py drives it. Nothing here is taken from the C code: networks, losses, targets,
-optimizer and schedule are those of the XQC paper (Palenicek et al., ICLR 2026) and of soft
-actor-critic (Haarnoja et al., arXiv 1812.05905), written as plainly as PyTorch allows: both critics
-always see all 2 B rows, whatever the architecture, and every gradient is the library's.
+Used by update_compare.py. Independent of the C code: networks, losses, targets, optimizer and the
+schedule of the learning rate follow the XQC paper (Palenicek et al., ICLR 2026) and soft actor-critic
+(Haarnoja et al., arXiv 1812.05905), as plainly as PyTorch allows. Both critics always process all 2 B
+rows, whatever the architecture, and every gradient is PyTorch's.
 
 Arrays are [ensemble, ...]; an actor is an ensemble of one. Flat parameter vectors have the layers
-in the order of the description, in a layer kernel before bias and scale before bias."""
+in the order of the description; within a layer, kernel or scale precede the bias."""
 
 import math
 
@@ -21,17 +21,16 @@ TAU, POLICY_DELAY, TEMPERATURE, CRITICS = 0.005, 3, 0.01, 2
 
 
 def discount(agent_steps):
-    """Of episodes of so many agent steps."""
+    """The discount factor for episodes of this many agent steps."""
     return min(max((agent_steps / 5 - 1) / (agent_steps / 5), 0.95), 0.995)
 
 
 class Network:
-    """Blocks dense, norm, relu and a head; before them the norm once more. norm: "bn", "ln",
-    "dense" (none)."""
+    """A norm, blocks of dense, norm and relu, and a dense head. norm: "bn", "ln" or "dense" (none)."""
 
     def __init__(self, norm, projected, inputs, width, depth, outputs):
         self.norm, self.projected, self.inputs, self.outputs = norm, projected, inputs, outputs
-        self.layers, self.arrays, self.size, self.states = [], [], 0, 0  # arrays: place, size
+        self.layers, self.arrays, self.size, self.states = [], [], 0, 0  # arrays: offset, size
         if norm != "dense":
             self._add(norm, inputs)
         for _ in range(depth):
@@ -66,7 +65,7 @@ class Network:
         return torch.relu(x)
 
     def forward(self, w, state, x, training):
-        """Outputs [E, rows, K] at x [E, rows, inputs], and the running statistics after them."""
+        """Outputs [E, rows, K] for x [E, rows, inputs], and the running statistics after the pass."""
         moved = state.clone()
         for kind, places, at, width in self.layers:
             p = self.parameters(w, places)
@@ -94,7 +93,7 @@ class Network:
         return x, moved
 
     def project(self, w):
-        """Columns of [kernel; bias] of the hidden layers, of the head's kernel, to norm 1."""
+        """Scales the columns of the hidden layers' [kernel; bias] and of the head's kernel to norm 1."""
         if not self.projected:
             return
         for kind, places, _, _ in self.layers:
@@ -122,7 +121,7 @@ class Adam:
         self.move()
 
     def move(self):
-        """The step that the moments make."""
+        """Steps the parameters by the current moments."""
         rate = RATE_START - (RATE_START - RATE_END) * min(self.steps / self.schedule, 1)
         self.steps += 1
         m_hat = self.m / (1 - BETA1 ** self.steps)
@@ -131,20 +130,21 @@ class Adam:
 
 
 def sample(heads, noise):
-    """tanh(mean + std noise) and the logarithm of its density, of heads [rows, 2 A]."""
+    """tanh(mean + std noise) and its log density, for heads [rows, 2 A]."""
     mean, log_std = heads.chunk(2, dim=1)
     log_std = log_std.clamp(LOG_STD_MIN, LOG_STD_MAX)
     u = mean + torch.exp(log_std) * noise
     log_density = -0.5 * noise ** 2 - log_std - 0.5 * math.log(2 * math.pi)
-    # log(1 - tanh(u)^2); PyTorch's softplus is the identity above 20, off by up to 2e-9.
+    # log(1 - tanh(u)^2). PyTorch's softplus is the identity above 20, an error of up to 2e-9.
     softplus = torch.logaddexp(-2 * u, torch.zeros_like(u))
     log_slope = 2 * (math.log(2) - u - softplus)
     return torch.tanh(u), (log_density - log_slope).sum(1)
 
 
 class Agent:
-    """start: flat arrays [ensemble, ...] by name, copied: critic, target, actor and log_temperature,
-    with _m and _v behind Adam's moments, critic_state and actor_state the running statistics."""
+    """start: flat arrays [ensemble, ...] by name, which are copied: critic, target, actor and
+    log_temperature; Adam's moments have _m and _v appended; running statistics are critic_state and
+    actor_state."""
 
     def __init__(self, architecture, sizes, schedule, gamma, start, dtype):
         norm, loss = architecture.split("+")[0], architecture.split("+")[-1]
@@ -166,20 +166,20 @@ class Agent:
         return Adam(self.now[name], self.now[name + "_m"], self.now[name + "_v"], schedule)
 
     def values(self, outputs):
-        """Q of outputs [E, rows, K], and the probabilities of the atoms where there are some."""
+        """Q of outputs [E, rows, K], and the atoms' probabilities for a categorical critic."""
         if not self.ce:
             return outputs[..., 0], None
         p = torch.softmax(outputs, 2)
         return (p * self.support).sum(2), p
 
     def targets(self, outputs, reward, mask, log_pi):
-        """[rows, K], and the fraction of atoms beyond the support."""
+        """Targets [rows, K], and the fraction of atoms outside the support."""
         q, p = self.values(outputs)
         discounted, temperature = self.gamma * mask, self.temperature()
         if not self.ce:
             y = reward + discounted * (q.min(0).values - temperature * log_pi)
             return y[:, None], 0.0
-        lower = (q[1] < q[0]).long()  # the first on a tie
+        lower = (q[1] < q[0]).long()  # the first critic on a tie
         p = p[lower, torch.arange(q.shape[1])]
         atoms = self.support - (temperature * log_pi)[:, None]
         moved = reward[:, None] + discounted[:, None] * atoms
@@ -194,7 +194,7 @@ class Agent:
         return target, clipped
 
     def update(self, batch, next_noise, noise):
-        """batch: s, a, next_s, reward, mask as the loss sees them. Returns the figures."""
+        """batch: s, a, next_s, reward, mask, as used in the loss. Returns the update's statistics."""
         figures = self.update_critics(batch, next_noise) | self.update_actor(batch, noise)
         self.updates += 1
         return figures

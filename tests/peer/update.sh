@@ -1,14 +1,14 @@
 #!/bin/sh
 # Usage: tests/peer/update.sh [full] [ARCHITECTURE...]
 #
-# Gradient updates of the twelve agents (or of those named) against the same in PyTorch, with
-# automatic differentiation: update.c, update.py, update_compare.py. Same parameters, minibatches
-# and noise; prints deviations after 1, 10 and 100 updates and fails beyond their bounds. Networks
-# are small, about a minute in all, or with `full` as the study trains them, one architecture at a
-# time: an hour, 1 GB of disk and 2 GB of memory.
+# Compares gradient updates of the twelve agents (or of those named) with PyTorch's, by automatic
+# differentiation, for the same parameters, minibatches and noise (update.c, update.py,
+# update_compare.py). Prints the deviations after 1, 10 and 100 updates, and fails if they exceed their
+# bounds. Networks are small, which takes about a minute; with `full` they are as in the study, one
+# architecture at a time, which takes an hour, 1 GB of disk and 2 GB of memory.
 #
-# UPDATES (100) and BUILD (build) are taken from the environment, and PYTHON, one that has PyTorch
-# and h5py: without it python3 and Debian's (python3-torch, python3-h5py) are tried.
+# Environment: UPDATES (100), BUILD (build), PYTHON, one with PyTorch and h5py (default: python3 or
+# Debian's, with python3-torch and python3-h5py).
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -28,7 +28,7 @@ find_python() {
     exit 1
 }
 
-# The float64 agents start from where every term counts, the float32 ones as a run starts them.
+# The float64 agents start shaken, so that every term matters; the float32 agents as in a run.
 compare() { # ARCHITECTURE...
     rm -rf "$folder"
     mkdir -p "$folder"

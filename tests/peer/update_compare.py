@@ -1,26 +1,26 @@
-"""Updates of the agents against PyTorch's: update_compare.py FLOAT64 FLOAT32 ARCHITECTURE...
+"""Compares updates of the agents with PyTorch's: update_compare.py FLOAT64 FLOAT32 ARCHITECTURE...
 
-FLOAT64 and FLOAT32 are folders of tests/peer/update.c, compiled in these precisions. Three
-comparisons, each with a bound, of every architecture after 1, 10 and 100 updates:
+FLOAT64 and FLOAT32 are folders written by tests/peer/update.c, compiled in these precisions. There are
+three comparisons, each with a bound, for every architecture after 1, 10 and 100 updates:
 
-1. In float64 from the start on. Rounding alone lies between the two, so that a term that is
-   forgotten, or of another order of magnitude than it should be, cannot hide.
-2. In float32, one update at a time, each from where the engine was before it, link by link: the
-   gradients (from the first moments), the parameters that the engine's own moments make, the
-   targets that its own critics make, and so on. Nothing grows from one update to the next. But a
-   relu whose input is within its rounding error of 0 may be on in one of the two and off in the
-   other, which moves a whole gradient, by 1e-4 to 1e-2: where the gradients differ, such kinks
-   are looked for, and counted where the other side of one makes the difference vanish.
-3. In float32 from the start on, and beside it PyTorch's own float32. Both against PyTorch's
-   float64. Adam divides each gradient by its own size: where that is of the order of its rounding
-   error, its sign is a matter of chance, and so is the update of the weight. Besides, the smaller
-   of two critics' values decides which one supplies a row's target: an error of one unit in the
-   last place can exchange two distributions. So the bound of this comparison is wide.
+1. In float64, from the start. The two differ only by rounding errors, so any missing or wrong term
+   shows.
+2. In float32, one update at a time, each starting from KappaScope's state before it, and step by step
+   within the update: the gradients (from the first moments), the parameters computed from KappaScope's
+   moments, the targets computed from its critics, and so on. So deviations do not accumulate. However,
+   a relu whose input is within rounding errors of 0 may be active in one program and not in the other,
+   which changes a whole gradient by 1e-4 to 1e-2. If the gradients differ, such kinks are searched, and
+   counted if switching one removes the difference.
+3. In float32, from the start; the same for PyTorch's own float32. Both are compared with PyTorch's
+   float64. Adam divides each gradient by its own magnitude: if that is of the order of its rounding
+   error, the sign of the weight's update is random. Also, the critic with the smaller value supplies a
+   row's target: an error of one unit in the last place can exchange two distributions. So the bound of
+   this comparison is wide.
 
-Deviations are Euclidean norms of differences over the norm of an array: in 1 of a layer's kernel,
-bias, mean and so on, else of one quantity of all critics or of the actor; the largest of a group
-counts. First of all come what the replay kept, the scale of its rewards, and how agents start.
-Exit status 1 where something is beyond its bound."""
+A deviation is the Euclidean norm of the difference divided by the norm of an array: in comparison 1 a
+layer's kernel, bias, mean and so on, otherwise one quantity of all critics or of the actor. The largest
+deviation of a group is reported. Before these comparisons, checks the content of the replay buffer, the
+scale of the rewards, and the agents' initial values. Exit status 1 if a bound is exceeded."""
 
 import sys
 
@@ -30,7 +30,7 @@ import torch
 
 import update as peer
 
-EPISODE_STEPS = 1000 // 2  # of dog-trot: 1000 control steps, two an agent step
+EPISODE_STEPS = 1000 // 2  # dog-trot: 1000 control steps, two per agent step
 AFTER = (1, 10, 100)
 FIGURES = ("critic_loss", "q_mean", "clipped_fraction", "actor_loss", "temperature_loss", "entropy")
 GROUPS = {"critic": ("critic",), "target": ("target",), "actor": ("actor",),
@@ -42,10 +42,10 @@ SIZES = ("observations", "actions", "hidden", "depth", "actor_hidden", "actor_de
 
 BOUND_64 = 1e-11       # measured: 9e-14
 BOUND_GRADIENT = 3e-5  # measured: 3e-6
-BOUND_STEP = 1e-5      # measured: 1e-6, of running statistics: 1 - 0.99 in float32
-BOUND_32 = 5e-3        # or ten times PyTorch's own, where that is more; measured: 8e-4
-BOUND_REWARD = 1e-7    # replay keeps float32, G is summed before that; measured: 8e-9
-KINK = 1e-5            # a relu's input that may be 0, over the root mean square of all its inputs
+BOUND_STEP = 1e-5      # measured: 1e-6, for running statistics: 1 - 0.99 in float32
+BOUND_32 = 5e-3        # or ten times PyTorch's own, if that is larger; measured: 8e-4
+BOUND_REWARD = 1e-7    # rewards are stored in float32, G is summed of unrounded ones; measured: 8e-9
+KINK = 1e-5            # largest relu input at a kink, relative to the root mean square of all
 
 failures = []
 
@@ -56,7 +56,7 @@ def expect(true, what):
 
 
 def read(path):
-    """Datasets and attributes, by their paths."""
+    """All datasets and attributes of a file, by their paths."""
     out = {}
     with h5py.File(path) as f:
         out.update(f.attrs)
@@ -71,25 +71,25 @@ def read(path):
 
 
 def deviation(a, b):
-    """Of a from b; 0 where both are empty or zero."""
+    """The deviation of a from b; 0 if both are empty or zero."""
     size, off = np.linalg.norm(b), np.linalg.norm(a - b)
     return off / size if size > 0 else off
 
 
 def largest_deviation(a, b, parts):
-    """Of the parts of a [E, ...] from those of b; a part that is next to nothing counts as 1e-4 of
-    the whole."""
+    """The largest deviation of the parts of a [E, ...] from those of b. The norm of a part counts as at
+    least 1e-4 of the whole array's."""
     least = 1e-4 * np.linalg.norm(b)
     return max((np.linalg.norm(a[e, at:at + n] - b[e, at:at + n])
                 / max(np.linalg.norm(b[e, at:at + n]), least, 1e-300)
                 for e in range(len(b)) for at, n in parts), default=0)
 
 
-# ---- What the run kept and what its updates saw
+# ---- The run: its replay buffer and the minibatches of its updates
 
 
 def scales(reward, gamma):
-    """sqrt(Var(G)) + 1e-8 after each agent step."""
+    """The reward scale sqrt(Var(G)) + 1e-8 after each agent step."""
     g, all_g, scale = 0, [], []
     for step, r in enumerate(reward, 1):
         g = r if step % EPISODE_STEPS == 0 else gamma * g + r
@@ -103,22 +103,22 @@ def check_run(run):
     n, random_steps = len(s), int(run["random_steps"])
     follows = (s[1:] == next_s[:-1]).all(1)
     last = np.arange(1, n) % EPISODE_STEPS == 0
-    expect((follows != last).all() and last.any(), "replay: an episode is of 500 agent steps, and "
-           "its last next state is not the first state of the next one")
-    expect((mask == 1).all(), "replay: a time limit is no terminal state")
+    expect((follows != last).all() and last.any(), "replay: an episode has 500 agent steps, and "
+           "its last next state is not the first state of the next episode")
+    expect((mask == 1).all(), "replay: a time limit is not a terminal state")
     random = a[:random_steps]
     expect((np.abs(random) <= 1).all() and abs(random.mean()) < 0.02
-           and abs(np.var(random) - 1 / 3) < 0.01, "replay: uniform actions during random steps")
+           and abs(np.var(random) - 1 / 3) < 0.01, "replay: actions are uniform during random steps")
     expect(np.unique(s.round(6), axis=0).shape[0] > n - 3, "replay: states differ")
 
     expect(run["run_updates"] == run["utd"] * (n - random_steps) and run["utd"] == 2,
-           "updates start with the first agent step that is not random, two an agent step")
+           "updates start with the first agent step that is not random, two per agent step")
     row_of = {s[i].tobytes() + a[i].tobytes(): i for i in range(n)}
     scale = scales(run["replay/reward"], peer.discount(EPISODE_STEPS))
     drawn = []
     for u in range(len(run["batch/s"])):
         batch = {x: run[f"batch/{x}"][u] for x in ("s", "a", "next_s", "reward")}
-        steps = random_steps + 1 + u  # the last minibatch of each agent step after the random ones
+        steps = random_steps + 1 + u  # an agent step's last minibatch is recorded
         rows = [row_of.get(batch["s"][i].tobytes() + batch["a"][i].tobytes(), n)
                 for i in range(len(batch["s"]))]
         if max(rows) >= steps:
@@ -126,13 +126,13 @@ def check_run(run):
             return
         off = deviation(batch["reward"], run["replay/reward"][rows] / scale[steps - 1])
         if (next_s[rows] != batch["next_s"]).any() or not off < BOUND_REWARD:
-            failures.append(f"update {u + 1}: next states, or rewards, which are off by {off:.1e}")
+            failures.append(f"update {u + 1}: wrong next states, or rewards with a deviation of {off:.1e}")
             return
         drawn += [row / steps for row in rows]
     expect(abs(np.mean(drawn) - 0.5) < 5 / np.sqrt(12 * len(drawn)), "rows are not drawn uniformly")
 
 
-# ---- How an agent starts
+# ---- The initial values of an agent
 
 
 def is_orthogonal(k, gain):
@@ -178,7 +178,7 @@ def check_start(architecture, agent, record):
 
 
 def agent_at(architecture, run, record, update, dtype):
-    """PyTorch's agent where the engine's is after that many updates."""
+    """A PyTorch agent with the state of KappaScope's after that many updates."""
     group = f"update_{update:03d}/"
     schedule = int(run["utd"]) * int(run["env_steps"]) // 2
     agent = peer.Agent(architecture, {name: int(run[name]) for name in SIZES}, schedule,
@@ -202,7 +202,7 @@ def arrays(agent):
 
 
 def parts_of(agent):
-    """Places and sizes of the arrays that make up a vector, by its name."""
+    """Offsets and sizes of the arrays in a vector, by the vector's name."""
     out = {name: [(0, 1)] for name in ARRAYS}
     for net, names in (agent.critic, ("critic", "target")), (agent.actor, ("actor",)):
         statistics = [part for kind, _, at, width in net.layers if kind == "bn"
@@ -214,7 +214,7 @@ def parts_of(agent):
 
 
 def simulate(architecture, run, record, dtype):
-    """PyTorch's agent after the updates AFTER, and the figures of all updates."""
+    """PyTorch's agent after the updates AFTER, and the statistics of all updates."""
     agent = agent_at(architecture, run, record, 0, dtype)
     after, figures = {}, []
     for u in range(len(run["batch/s"])):
@@ -253,7 +253,7 @@ def compare_64(architecture, run, record):
 
 
 def moved(agent, name, record, update):
-    """Parameters that the engine's moments of that update make of those before it."""
+    """The parameters after an update, computed from KappaScope's previous ones and its new moments."""
     adam = getattr(agent, name + "_adam")
     before, after = (torch.tensor(record[f"update_{u:03d}/{name}"]) for u in (update - 1, update))
     adam.w, adam.m, adam.v = before, *(torch.tensor(record[f"update_{update:03d}/{name}_{x}"])
@@ -268,8 +268,8 @@ def gradient(moments, before):
 
 
 class Gates:
-    """In the place of a network's relu: notes inputs at the kink, takes some of them for their
-    negatives. An input is known by the number of the call and its index, where it has gradients."""
+    """Replaces a network's relu: records inputs at the kink, and negates some of them. An input is
+    identified by the number of the call and its index; only calls with gradients count."""
 
     def __init__(self, flipped):
         self.calls, self.flipped, self.at_kink = 0, flipped, []
@@ -287,8 +287,8 @@ class Gates:
 
 
 class Step:
-    """PyTorch's update number `update` from where the engine was before it, the second half with
-    the engine's critics; `flipped`: kinks of critic and actor that are taken on their other side."""
+    """PyTorch's update number `update`, from KappaScope's state before it; its second half uses
+    KappaScope's critics. `flipped`: kinks of critic and actor whose input is negated."""
 
     def __init__(self, architecture, run, record, update, flipped):
         before, after = snapshot(record, update - 1), snapshot(record, update)
@@ -309,7 +309,7 @@ class Step:
                          gradient(self.agent.now[m].numpy(), before[m]))
 
     def kinks(self):
-        """All that there are, each as it has to be flipped."""
+        """All kinks found, in the form of `flipped`."""
         for at in self.agent.critic.relu.at_kink:
             yield [[at], []]
         for at in self.agent.actor.relu.at_kink:
@@ -317,7 +317,7 @@ class Step:
 
 
 def step_by_kinks(*arguments):
-    """The update, and how many kinks lie between the engine's and PyTorch's."""
+    """The update, and the number of kinks in which KappaScope's and PyTorch's differ."""
     flipped = [[], []]
     step = first = Step(*arguments, flipped)
     if max(step.gradients) < BOUND_GRADIENT / 3:
@@ -331,7 +331,7 @@ def step_by_kinks(*arguments):
 
 
 def compare_step(architecture, run, record, update):
-    """A row of the second table: the engine's update number `update`, link by link."""
+    """A row of the second table: KappaScope's update number `update`, step by step."""
     before, after = snapshot(record, update - 1), snapshot(record, update)
     step, kinks = step_by_kinks(architecture, run, record, update)
     now = step.agent.now
@@ -367,7 +367,7 @@ def report(title, columns, rows):
             [f"{x:.1e}" for x in row]
         line = "".join(f"{cell:>{width}}" for cell in cells)
         bad = [c for c, x, bound in zip(columns, row, bounds) if not x <= bound]
-        note += f"beyond its bound: {', '.join(bad)}" if bad else ""
+        note += f"exceeds its bound: {', '.join(bad)}" if bad else ""
         print(f"{architecture:14}{u:4}{line}  {note}".rstrip())
         failures.extend(f"{title.split(':')[0]}: {architecture}, after {u}: {c}" for c in bad)
     worst = np.max([row for _, _, row, *_ in rows], axis=0)
@@ -388,14 +388,14 @@ def main(folder_64, folder_32, names):
         for table, rows in zip(tables[1:], compare_32(name, run_32, record)):
             table.extend((name, *row) for row in rows)
         print(f"{name} compared", file=sys.stderr)
-    report("float64: from the start on", [*GROUPS, "figures"], tables[0])
-    report("float32, one update: the engine's last update, link by link",
+    report("float64: from the start", [*GROUPS, "figures"], tables[0])
+    report("float32, one update: KappaScope's last update, step by step",
            ["grad critic", "grad actor", "critic", "actor", "target", "temperature", "statistics"],
            tables[1])
-    report("float32: from the start on, and PyTorch's float32", list(GROUPS)[:-1], tables[2])
+    report("float32: from the start, and PyTorch's float32", list(GROUPS)[:-1], tables[2])
     for what in failures:
         print(f"FAILED: {what}")
-    print(f"\n{len(names)} of the agents compared, {len(failures)} deviations beyond their bounds")
+    print(f"\n{len(names)} of the agents compared, {len(failures)} deviations exceed their bounds")
     return 1 if failures else 0
 
 

@@ -47,7 +47,7 @@ class Problem:
         self.minibatches = [{key: x[u] for key, x in batch.items()} for u in range(UPDATES)]
         self.rows = batch["s"].shape[1]
         self.actions = sizes["actions"]
-        self.schedule = sizes["utd"] * sizes["env_steps"] // 2  # updates until the learning rate is RATE_END
+        self.schedule = sizes["utd"] * sizes["env_steps"] // 2  # updates until RATE_END
         self.critic = Critic(name, sizes["observations"] + sizes["actions"], sizes["hidden"],
                              sizes["depth"], sizes["atoms"])
         self.actor = Network(name, sizes["observations"], sizes["actor_hidden"],

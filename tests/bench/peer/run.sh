@@ -40,8 +40,8 @@ install_torch() {
     echo "run.sh: installing python3-torch python3-h5py" >&2
     apt_get update || true
     apt_get install -y --no-install-recommends python3-torch python3-h5py ||
-        die "apt-get could not install PyTorch and h5py (see its messages above): set TORCH to a Python that" \
-            "has them"
+        die "apt-get could not install PyTorch and h5py (see its messages above): set TORCH" \
+            "to a Python that has them"
     find_torch || die "PyTorch is installed, but neither python3 nor /usr/bin/python3 imports it"
 }
 

@@ -109,7 +109,7 @@ def main():
     parser.add_argument("--jax", required=True, help="a Python that has JAX")
     parser.add_argument("--quick", action="store_true",
                         help="small networks and few rounds, to check agreement only")
-    parser.add_argument("--architectures", help="names of architectures (default: all twelve, with --quick one)")
+    parser.add_argument("--architectures", help="names, of the twelve (default: three, with --quick one)")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     names = options.architectures or ",".join(critics.NAMES[:1] if options.quick else critics.NAMES)
