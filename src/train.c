@@ -15,48 +15,51 @@
 
 static const char details[] =
     "NAMES AND FILES\n"
-    "  --arch takes one of the study's names (--list) or a file FILE.arch with the\n"
-    "  critic's description, whose loss is ce or mse: what the file is called, without\n"
-    "  its folder, is the architecture's name. The actor then has blocks of the\n"
-    "  kind that the file has: bn if it holds a batchnorm, else ln if a layernorm or\n"
-    "  rmsnorm, else dense; with weight normalization if a dense of the file has\n"
-    "  project=unit or unit-kernel; skip=1 gives it skips. The other settings marked\n"
-    "  'named architectures' must keep their defaults then.\n\n"
+    "  --arch takes one of the study's architectures (--list) or a file FILE.arch with\n"
+    "  the critic's description, whose loss must be ce or mse. The architecture's name\n"
+    "  is then the file's name without its folder. The actor has blocks of the same kind\n"
+    "  as the file: bn if the file has a batchnorm, else ln if it has a layernorm or\n"
+    "  rmsnorm, else dense; with weight normalization if a dense layer of the file has\n"
+    "  project=unit or unit-kernel; with skips if skip=1 is set. The other settings\n"
+    "  marked 'named architectures' must keep their defaults.\n\n"
     "OUTPUT\n"
-    "  DIR/step_NNNNNNNNN.h5 (checkpoints, by environment step), DIR/progress.csv,\n"
-    "  DIR/run.json. DIR is made where it is missing. A folder that holds another run\n"
-    "  is refused. The same run is left alone if it is finished and all its\n"
-    "  checkpoints are there; else it is started over, and its old checkpoints are\n"
-    "  removed; with --resume it goes on.\n"
+    "  DIR/step_NNNNNNNNN.h5 (checkpoints, by environment step), DIR/progress.csv and\n"
+    "  DIR/run.json. DIR is created if it does not exist. A folder that holds a different\n"
+    "  run is refused. If DIR holds the same run, finished and with all its checkpoints,\n"
+    "  nothing is done. If that run is not finished, it continues with --resume; without\n"
+    "  --resume it starts over, and its old checkpoints are removed.\n"
     "  The same seed and settings give the same checkpoints for any number of threads,\n"
-    "  but for three things in them: /metrics steps_per_second and updates_per_second,\n"
-    "  which the clock gives, and library_versions, which names this machine's\n"
-    "  libraries. Other libraries or processors may round differently.\n\n"
+    "  except for the metrics steps_per_second and updates_per_second, which depend on\n"
+    "  the clock, and library_versions, which names the libraries of this machine. Other\n"
+    "  libraries or processors may round differently.\n\n"
     "RESUMING\n"
-    "  DIR/resume holds what a run that is not finished needs to go on: its state at\n"
-    "  the last two resume points (44 MB each for XQC's networks) and the transitions\n"
-    "  of its replay (2 KB each on the dog, of which a point writes the new ones). A\n"
-    "  point is written every 60 s, or less often so that it takes less than 1% of the\n"
-    "  time; every SECONDS with --save-every; and at --stop-at, SIGINT, SIGTERM and\n"
-    "  SIGHUP. With --resume, which is --resume=exact, a run that was stopped, killed or\n"
-    "  met a full disk goes on at its last point, and its checkpoints, progress.csv and\n"
-    "  counts become those of a run that was never stopped, but for the clock's. It\n"
-    "  needs the options, versions, BLAS kernel and number of threads that the run was\n"
-    "  started with. --resume=any needs only the options: another processor, BLAS\n"
+    "  DIR/resume holds what an unfinished run needs to continue: the last two resume\n"
+    "  points, each with the state of the run (44 MB for XQC's networks), and the\n"
+    "  transitions of its replay (2 KB each on the dog; each resume point adds those\n"
+    "  since the last one). A resume point is written every 60 s, or less often so that\n"
+    "  it takes less than 1% of the time; every SECONDS with --save-every; and at\n"
+    "  --stop-at, SIGINT, SIGTERM and SIGHUP. The folder is removed when the run is\n"
+    "  finished.\n"
+    "  With --resume, short for --resume=exact, a run that was stopped, killed or found\n"
+    "  the disk full continues from its last resume point. In the end its checkpoints,\n"
+    "  progress.csv and counters are those of a run that was never stopped, except for\n"
+    "  values of the clock. This needs the same options, versions, BLAS kernel and number\n"
+    "  of threads as at the start.\n"
+    "  With --resume=any only the options must be the same. A different processor, BLAS\n"
     "  kernel, number of threads or version of the program, of OpenBLAS or of MuJoCo is\n"
-    "  accepted and noted under 'changes' in run.json, with the environment step. The\n"
-    "  result is then not bit for bit that of a run that was left alone. Without a\n"
-    "  point the run starts over. A run that failed with a number that is not finite\n"
-    "  is refused. The folder is removed when the run is finished.\n\n"
+    "  accepted, and recorded under 'changes' in run.json with the environment step. The\n"
+    "  results are then not bit for bit those of an uninterrupted run.\n"
+    "  Without a resume point the run starts over. A run that failed because a number\n"
+    "  was not finite cannot be resumed: it would fail again.\n\n"
     "EXAMPLE\n"
     "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 \\\n"
     "      --set utd=1\n";
 
-/* What the command line fills. */
+/* The values of the options, as text. */
 struct command {
     char *env, *arch, *out, *seed, *steps, *stop_at, *save_every;
-    char *resume; /* of --resume; NULL: none was given; NOT_ASKED: there was no --resume */
-    char **set;   /* the values of --set, ends in NULL */
+    char *resume; /* NULL: --resume without a value; NOT_ASKED: no --resume */
+    char **set;   /* the values of all --set, ended by NULL                 */
     int list;
 };
 
@@ -64,7 +67,7 @@ static char NOT_ASKED[] = "";
 
 static void print_list(void)
 {
-    const size_t a_line = 4;
+    const size_t per_line = 4;
     struct ks_settings settings;
     struct ks_env_about env;
     char value[KS_VALUE_LENGTH];
@@ -76,7 +79,7 @@ static void print_list(void)
                env.control_step);
     printf("\nArchitectures\n");
     for (size_t i = 0; ks_architectures[i].name; i++) {
-        bool ends = (i + 1) % a_line == 0 || !ks_architectures[i + 1].name;
+        bool ends = (i + 1) % per_line == 0 || !ks_architectures[i + 1].name;
         printf("  %-*s%s", ends ? 0 : 13, ks_architectures[i].name, ends ? "\n" : "");
     }
     printf("\nSettings, with their defaults\n");
@@ -120,7 +123,7 @@ static ks_status require(const char *name, const char *value)
 
 static ks_status read_options(const struct command *c, struct ks_train_options *o)
 {
-    static const uint64_t MAX_SEED = INT64_MAX; /* seeds are kept signed */
+    static const uint64_t MAX_SEED = INT64_MAX; /* files store seeds as signed integers */
     uint64_t steps = 1000000, stop_at = 0;
 
     KS_TRY(require("--env", c->env));
@@ -177,11 +180,11 @@ int main(int argc, char **argv)
         {"steps", '\0', POPT_ARG_STRING, &c.steps, 0,
          "environment steps of the whole run (1000000)", "N"},
         {"stop-at", '\0', POPT_ARG_STRING, &c.stop_at, 0,
-         "stop there; schedules stay those of --steps", "N"},
+         "stop early, with the milestones and learning rates of --steps", "N"},
         {"resume", '\0', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &c.resume, 0,
-         "go on with a run that is not finished; any: also under other conditions", "exact|any"},
+         "continue an unfinished run; any: also under changed conditions", "exact|any"},
         {"save-every", '\0', POPT_ARG_STRING, &c.save_every, 0,
-         "seconds between resume points (60, longer where they take long)", "SECONDS"},
+         "seconds between resume points (60, or more if writing takes long)", "SECONDS"},
         {"set", '\0', POPT_ARG_ARGV, &c.set, 0, "a setting (see --list); repeatable", "KEY=VALUE"},
         {"list", '\0', POPT_ARG_NONE, &c.list, 0, "print environments, architectures, settings",
          NULL},

@@ -188,7 +188,7 @@ static void test_strangers(void **state)
     memcpy(other.chain, mark.chain, sizeof mark.chain);
     assert_damaged(&other, 0, "replay.000002");
     assert_ok(ks_replay_log_new(scratch_folder, WIDTH, SEGMENT + 1, &j));
-    assert_fails(read_from(j, &mark, 0, &t), KS_FORMAT, "replay.000000: damaged, or not what");
+    assert_fails(read_from(j, &mark, 0, &t), KS_FORMAT, "replay.000000: damaged, or not part");
     ks_replay_log_free(j);
     for (size_t i = 0; i < 2; i++)
         snprintf(path[i], sizeof path[i], "%s/replay.00000%zu", scratch_folder, i);

@@ -10,7 +10,8 @@
 
 static const double LOG_STD_GAIN = 1;
 
-/* Q [n, p], column-major, n >= p, in place of a Gaussian matrix. tau [p] is scratch. */
+/* The QR factorization of a Gaussian matrix [n, p], column-major, n >= p, as dgeqrf stores it: R in
+ * the upper triangle of q, Q as reflectors with factors tau [p]. */
 static ks_status random_q(size_t n, size_t p, struct ks_rng *rng, double *q, double *tau)
 {
     for (size_t i = 0; i < n * p; i++)

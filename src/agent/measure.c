@@ -15,7 +15,7 @@ void KS(measured_add)(struct ks_measured *s, const char *quantity, int layer, do
 {
     struct ks_measure *m = &s->list[s->n++];
 
-    if (layer == KS_WHOLE)
+    if (layer == KS_ALL_LAYERS)
         snprintf(m->name, sizeof m->name, "%s_%s", s->name, quantity);
     else
         snprintf(m->name, sizeof m->name, "%s_%s_%02d", s->name, quantity, layer);
@@ -39,7 +39,7 @@ void KS(norms_add)(const struct ks_norms *from, struct ks_norms *to)
     to->count += from->count;
 }
 
-/* Of `columns` columns, out of `width`, of arrays [rows, width]. */
+/* The norms of the first `columns` columns of arrays [rows, width]. */
 static struct ks_norms array_norms(size_t rows, size_t width, size_t columns, const real *w,
                                    const real *g)
 {
@@ -104,7 +104,7 @@ static void measure_norms(struct ks_measured *s)
         report_norms(s, (int)l->number, &n);
         KS(norms_add)(&n, &all);
     }
-    report_norms(s, KS_WHOLE, &all);
+    report_norms(s, KS_ALL_LAYERS, &all);
 }
 
 double KS(row_norm)(size_t rows, size_t d, const real *y)
@@ -150,10 +150,10 @@ static void measure_activations(struct ks_measured *s)
         units += l->out;
     }
     KS(measured_add)
-    (s, "dormant", KS_WHOLE, s->updated && units > 0 ? (double)dormant / (double)units : NAN);
+    (s, "dormant", KS_ALL_LAYERS, s->updated && units > 0 ? (double)dormant / (double)units : NAN);
 }
 
-/* How many of the singular values [n], descending, make up RANK_SHARE of their sum. */
+/* How many of the singular values [n], in descending order, make up RANK_SHARE of their sum. */
 static double effective_rank(size_t n, const double *values)
 {
     double sum = 0, partial = 0;
@@ -166,7 +166,7 @@ static double effective_rank(size_t n, const double *values)
     return (double)rank;
 }
 
-/* y is read as its transpose in column-major order, which has the same singular values. */
+/* LAPACK reads y as the column-major transpose, which has the same singular values. */
 ks_status KS(feature_rank)(size_t rows, size_t d, const real *y, double *rank)
 {
     ks_status status = KS_OK;
@@ -181,7 +181,7 @@ ks_status KS(feature_rank)(size_t rows, size_t d, const real *y, double *rank)
                        NULL, 1) == 0)
         *rank = effective_rank(n, values);
     else
-        *rank = NAN; /* a NaN among the features: no rank, and no reason to stop here */
+        *rank = NAN; /* the features contain NaN: no rank, but not an error here */
 done:
     free(copy);
     free(values);
@@ -199,8 +199,8 @@ static ks_status measure_features(struct ks_measured *s)
         norm = KS(row_norm)(s->net->rows, d, y);
         KS_TRY(KS(feature_rank)(s->net->rows, d, y, &rank));
     }
-    KS(measured_add)(s, "feature_norm", KS_WHOLE, norm);
-    KS(measured_add)(s, "feature_rank", KS_WHOLE, rank);
+    KS(measured_add)(s, "feature_norm", KS_ALL_LAYERS, norm);
+    KS(measured_add)(s, "feature_rank", KS_ALL_LAYERS, rank);
     return KS_OK;
 }
 
@@ -211,7 +211,7 @@ static ks_status measure(struct ks_measured *s)
     return measure_features(s);
 }
 
-/* What is not the published code's. Input rows of the critics are those of (s, a). */
+/* All quantities but those in _xqc. The critics' input rows are (s, a). */
 static ks_status measure_agent(struct ks_agent *a, struct ks_measure *list, size_t *n)
 {
     bool updated = a->updates > 0;
@@ -259,7 +259,7 @@ ks_status KS(agent_measure)(struct ks_agent *a, const struct ks_batch *batch,
     return KS_OK;
 }
 
-/* Of a network: 6 and 5 of the whole, 3 of a layer, and 2 published ones. */
+/* Per network: 6 quantities of all layers and 5 that end in _xqc; per layer 3 and 2. */
 size_t KS(agent_measures)(const struct ks_agent *a)
 {
     return 22 + 5 * (a->critic_arch->n_layers + a->actor_arch->n_layers);

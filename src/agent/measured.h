@@ -1,5 +1,5 @@
-/* What measure.c and published.c share: one network that is measured, and the list that its
- * quantities are added to. */
+/* Shared by measure.c and published.c: a network that is being measured, and the list to which its
+ * quantities are added. */
 #ifndef KS_AGENT_MEASURED_H
 #define KS_AGENT_MEASURED_H
 
@@ -8,41 +8,45 @@
 
 #include "agent/measure.h"
 
-/* Networks of an ensemble run through the same names; `weight` is 1 over their number. */
+/* The networks of an ensemble share the entries of the list: each adds its values with weight
+ * 1/ensemble. */
 struct ks_measured {
     const char *name;
     const struct ks_net *net;
-    const struct ks_trained *t; /* whose primal block holds the activations of the net's pass */
-    const real *g;              /* [P]: gradient                                              */
-    bool updated;               /* there are activations: an update has been made             */
+    const struct ks_trained *t; /* its primal block holds the activations of a pass of `net` */
+    const real *g;              /* [P]: gradient                                             */
+    bool updated;               /* an update has been made: activations exist                */
     double weight;
-    bool first; /* of its ensemble: starts the sums */
+    bool first; /* the first network of the ensemble: sets the entries instead of adding */
     struct ks_measure *list;
     size_t n;
 };
 
-/* Adds weight * value to the next entry of the list, named after subject, quantity and layer. */
-enum { KS_WHOLE = -1 }; /* in place of a layer's number: the whole network */
+/* Adds weight * value to the next entry of the list, which is named NAME_QUANTITY_LAYER; without
+ * LAYER for KS_ALL_LAYERS. */
+enum { KS_ALL_LAYERS = -1 };
 void KS(measured_add)(struct ks_measured *s, const char *quantity, int layer, double value);
 
-/* Of parameters and of their gradient. */
+/* Sums over arrays of parameters w and their gradients g. */
 struct ks_norms {
-    double w2, g2;       /* squared norms                               */
-    double rates, count; /* sum of n |g|/|w| over arrays, and of their n */
+    double w2, g2;       /* squared norms                                             */
+    double rates, count; /* sum of n |g|/|w| and of n over arrays of n entries, |w| > 0 */
 };
 void KS(norms_add)(const struct ks_norms *from, struct ks_norms *to);
-/* The layer has a kernel: it is one whose norms are measured. */
+/* Whether norms of this layer are measured: it has a kernel. */
 bool KS(has_norms)(const struct ks_layer *l);
-/* Of a layer's arrays; its columns are split into `parts` equal parts, each an array of its own. */
+/* The norms of a layer's arrays. Their columns are split into `parts` equal parts, each of which
+ * counts as an array. */
 struct ks_norms KS(measured_norms)(const struct ks_measured *s, const struct ks_layer *l,
                                    size_t parts);
 
-/* y [rows, d]: the mean norm of a row; and the number of singular values that make up 99% of their
- * sum, NaN where y is not finite. Fails with KS_MEMORY. */
+/* The mean norm of the rows of y [rows, d]. */
 double KS(row_norm)(size_t rows, size_t d, const real *y);
+/* *rank: how many of the largest singular values of y [rows, d] make up 99% of the sum of all; NaN
+ * if y is not finite. Fails with KS_MEMORY. */
 ks_status KS(feature_rank)(size_t rows, size_t d, const real *y, double *rank);
 
-/* The quantities that end in _xqc; as agent_measure. */
+/* ks_agent_measure for the quantities that end in _xqc. */
 ks_status KS(agent_measure_published)(struct ks_agent *a, const struct ks_batch *batch,
                                       struct ks_measure *list, size_t *n);
 

@@ -4,16 +4,17 @@
  *   m <- b1 m + (1 - b1) g        v <- b2 v + (1 - b2) g^2
  *   w <- w - rate ( m/(1 - b1^t) / (sqrt(v/(1 - b2^t)) + eps) + decay w )
  *
- * with 1 - b1 and 1 - b2 formed in double: in float32, 1 - (float)0.999 is 1.3e-5 too small. Then
- * the projection of columns to norm 1, then the Polyak average of the target. All of it is bound by
- * memory, so each layer takes two passes: one that steps and sums the columns' squares, and one,
- * with the layer still in cache, that scales and averages. */
+ * with 1 - b1 and 1 - b2 computed in double: in float32, 1 - (float)0.999 is too small by a
+ * relative 1.3e-5. Then columns are projected to norm 1, then the target's Polyak average is taken.
+ * All of this is limited by memory bandwidth, so each layer is traversed twice: first to step and
+ * to sum the squares of the columns; then, with the layer still in cache, to scale and to average.
+ */
 #include "agent/optim.h"
 
 #include <math.h>
 #include <string.h>
 
-static const real SMALLEST_NORM = (real)1e-8; /* columns below it are not blown up */
+static const real SMALLEST_NORM = (real)1e-8; /* shorter columns are divided by this */
 
 double KS(rate_at)(const struct ks_rate *s, int64_t step)
 {
@@ -22,8 +23,8 @@ double KS(rate_at)(const struct ks_rate *s, int64_t step)
     return s->start - (s->start - s->end) * done;
 }
 
-/* The constants of one step: m <- b1 m + c1 g, v <- b2 v + c2 g^2,
- * w <- keep w - rate m / (sqrt(v_scale v) + eps); then tau. */
+/* One step: m <- b1 m + c1 g, v <- b2 v + c2 g^2, w <- keep w - rate m / (sqrt(v_scale v) + eps);
+ * target <- target + tau (w - target). */
 struct constants {
     real b1, c1, b2, c2, rate, v_scale, keep, eps, tau;
 };
@@ -45,7 +46,8 @@ static struct constants constants(const struct ks_adam *adam, bool decays)
     };
 }
 
-/* Steps n parameters; adds the new ones' squares to `squares` [n]. */
+/* One row of a step: n parameters, and g, m, v, squares for each. Adds the squares of the new
+ * parameters to `squares`. */
 static void step_row(const struct constants *k, size_t n, const real *restrict g, real *restrict m,
                      real *restrict v, real *restrict w, real *restrict squares)
 {
@@ -72,7 +74,7 @@ static bool all_finite(size_t n, const real *x)
     return finite;
 }
 
-/* squares [n] becomes the factors that make the columns' norms 1. */
+/* Replaces the squared norms of n columns by the factors that make the norms 1. */
 static void norms_to_factors(size_t n, real *squares)
 {
     for (size_t j = 0; j < n; j++) {
@@ -103,8 +105,8 @@ static bool decays(const struct ks_arch *arch, const struct ks_layer *l, enum ks
            (heads && KS(arch_is_head)(arch, l));
 }
 
-/* A layer's parameters are taken as a matrix of `columns` columns: rows of a projected kernel, and
- * the rest, if any, by itself. */
+/* Steps a block [rows, columns] of a layer's parameters, which starts at w + at: the projected
+ * rows, or the others. */
 static bool step_block(const struct constants *k, const struct ks_trained *t, size_t at,
                        size_t rows, size_t columns, bool projected)
 {
@@ -137,7 +139,7 @@ bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
 
         if (projected > 0)
             finite &= step_block(&k, t, l->offset, l->sphere_rows, l->out, true);
-        if (l->parameters > projected) /* every array's rows are l->out wide */
+        if (l->parameters > projected) /* the rows of every array have l->out columns */
             finite &= step_block(&k, t, l->offset + projected, (l->parameters - projected) / l->out,
                                  l->out, false);
     }

@@ -11,8 +11,8 @@
 #include "io/adam.h"
 #include "net/arch.h"
 
-/* What the weight decay acts on, as in the published code of XQC: norms are the scales and biases
- * of batch normalization (not those of other normalizers), heads are kernel and bias of the last
+/* The parameters to which weight decay applies, as in the published code of XQC. Norms: scales and
+ * biases of batch normalization (not of other normalizations). Heads: kernel and bias of the last
  * layer. */
 enum ks_decay {
     KS_DECAY_NONE,
@@ -32,29 +32,30 @@ struct ks_adam {
     struct ks_rate rate;
     double weight_decay;
     enum ks_decay decayed;
-    double tau;   /* of the targets' average */
+    double tau;   /* target <- target + tau (w - target) */
     int64_t step; /* steps taken */
 };
 
 /* A network in training. P, S: arch->parameters, arch->states. */
 struct ks_trained {
-    real *w, *state;        /* [P], [S]: parameters, running statistics                     */
-    real *m, *v, *g;        /* [P]: Adam's moments, gradient                                */
-    real *target;           /* [P]: target <- target + tau (w - target) after a step; NULL: none */
-    real *primal, *adjoint; /* blocks of its passes (net.h); the optimizer leaves them alone */
-    real *columns;          /* [widest layer]: scratch                                      */
+    real *w, *state;        /* [P], [S]: parameters, running statistics                 */
+    real *m, *v, *g;        /* [P]: Adam's moments, gradient                            */
+    real *target;           /* [P]: Polyak average of w; NULL: no target                */
+    real *primal, *adjoint; /* blocks for its passes (net.h); not used by the optimizer */
+    real *columns;          /* [ks_widest]: work space                                  */
 };
 
-/* One step with the rate of step number adam->step, which the caller then advances: so that several
- * networks can share it, each in its thread. Returns false if a parameter is no longer finite. */
+/* One step of Adam, projection and Polyak average, as step number adam->step. The caller increments
+ * that number afterwards, so that networks in several threads can share `adam`. Returns false if a
+ * parameter is not finite. */
 bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
                    const struct ks_trained *t);
-/* The same step for a single parameter; m, v are its moments. */
+/* The same Adam step for a single parameter w with moments m, v; returns the new w. */
 double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *v, double w);
 
-/* Scales the columns that the description projects to norm 1. columns: scratch, [widest layer]. */
+/* Scales the columns that the description projects to norm 1. columns [ks_widest]: work space. */
 void KS(project)(const struct ks_arch *arch, real *w, real *columns);
-/* The widest layer's width: the length of `columns`. */
+/* The largest number of outputs of a layer. */
 size_t KS(widest)(const struct ks_arch *arch);
 
 #endif

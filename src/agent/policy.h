@@ -7,8 +7,8 @@
 #include "core/real.h"
 #include "net/arch.h"
 
-/* A actions; `head` is what the actor's last layer gives. Rows of action and of a_bar are `stride`
- * apart: they may be columns of a critic's input. */
+/* A: number of actions. `head`: outputs of the actor's last layer. The rows of action and a_bar are
+ * `stride` apart, so that they can be columns of a critic's input. */
 struct ks_policy_pass {
     size_t rows, stride;
     const real *head;  /* [rows, 2A]: means, then log-stds before their bounds   */
@@ -20,11 +20,11 @@ struct ks_policy_pass {
     real *head_bar;    /* [rows, 2A]:                  out                       */
 };
 
-/* The logarithm of the standard deviation, from what the last layer gives, within its bounds. */
+/* The logarithm of the standard deviation, with its bounds applied, from an output of the head. */
 real KS(policy_log_std)(const struct ks_policy *policy, real x);
-/* Row i. */
+/* Samples row i: sets action and log_pi. */
 void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pass *p, size_t i);
-/* dL/d head through the sampled action and its log pi, `noise` held constant. */
+/* head_bar = dL/d head through the sampled actions and their log pi, at constant `noise`. */
 void KS(policy_backward)(const struct ks_policy *policy, const struct ks_policy_pass *p);
 /* action [A] = tanh(mean) of one row of a head. */
 void KS(policy_mean)(const struct ks_policy *policy, const real *head, real *action);

@@ -1,4 +1,4 @@
-/* What the published code of XQC records during training, in its definitions (measure.h). */
+/* The quantities that the published code of XQC records, with its definitions (measure.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 
 static const double EPS = 1e-6;
 
-/* Units j with mean_i y_ij / (mean_k y_ik + EPS) <= 0, of y [rows, d]; score: scratch [d]. */
+/* The number of units j of y [rows, d] with mean_i y_ij / (mean_k y_ik + EPS) <= 0. score [d]: work
+ * space. */
 static size_t count_dormant(size_t rows, size_t d, const real *y, double *score)
 {
     size_t dormant = 0;
@@ -33,7 +34,7 @@ static bool is_last(const struct ks_arch *arch, size_t i)
     return i + 1 == arch->n_layers;
 }
 
-/* Layers are the activation functions, and the last one. */
+/* Layers: the activation functions, and the last layer. */
 static void measure_units(struct ks_measured *s, double *score)
 {
     const struct ks_arch *arch = s->net->arch;
@@ -54,11 +55,11 @@ static void measure_units(struct ks_measured *s, double *score)
         KS(measured_add)(s, "dormant_xqc", (int)l->number, share);
         norms += norm, dormant += share, layers++;
     }
-    KS(measured_add)(s, "feature_norm_xqc", KS_WHOLE, norms);
-    KS(measured_add)(s, "dormant_xqc", KS_WHOLE, dormant / layers);
+    KS(measured_add)(s, "feature_norm_xqc", KS_ALL_LAYERS, norms);
+    KS(measured_add)(s, "dormant_xqc", KS_ALL_LAYERS, dormant / layers);
 }
 
-/* Of the last activation function, where there is one. The published count starts at 1. */
+/* The rank of the last activation function, if any. The published count starts at 1. */
 static ks_status measure_rank(struct ks_measured *s)
 {
     const struct ks_arch *arch = s->net->arch;
@@ -70,7 +71,7 @@ static ks_status measure_rank(struct ks_measured *s)
     if (s->updated && i > 0)
         KS_TRY(KS(feature_rank)(s->net->rows, arch->layer[i - 1].out,
                                 s->t->primal + s->net->at[i - 1].y, &rank));
-    KS(measured_add)(s, "feature_rank_xqc", KS_WHOLE, rank < 1 ? 1 : rank);
+    KS(measured_add)(s, "feature_rank_xqc", KS_ALL_LAYERS, rank < 1 ? 1 : rank);
     return KS_OK;
 }
 
@@ -86,8 +87,9 @@ static void measure_gradient(struct ks_measured *s)
 
             KS(norms_add)(&n, &all);
         }
-    KS(measured_add)(s, "grad_norm_xqc", KS_WHOLE, s->updated ? sqrt(all.g2) : NAN);
-    KS(measured_add)(s, "effective_lr_xqc", KS_WHOLE, s->updated ? all.rates / all.count : NAN);
+    KS(measured_add)(s, "grad_norm_xqc", KS_ALL_LAYERS, s->updated ? sqrt(all.g2) : NAN);
+    KS(measured_add)
+    (s, "effective_lr_xqc", KS_ALL_LAYERS, s->updated ? all.rates / all.count : NAN);
 }
 
 /* The published code records log-stds within their bounds. */

@@ -1,7 +1,8 @@
-/* The streams of random numbers of a run: what its seed is used for.
+/* The random streams of a run, all from its seed.
  *
- * A stream is a purpose and an index (a critic, an evaluation). The draws of an update start at
- * update * (numbers an update needs), so the counters of the run are its whole random state. */
+ * A stream has a purpose and an index (a critic, an evaluation). The draws of an update start at
+ * position update * (draws per update) of the stream, so the run's counters determine its random
+ * state (except for KS_RESETS, whose position is stored). */
 #ifndef KS_AGENT_STREAM_H
 #define KS_AGENT_STREAM_H
 

@@ -45,7 +45,7 @@ void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real 
         f_bar[k] = scale * p[k] * (real)(loss->min + (double)k * dz - q);
 }
 
-/* The smallest value among the critics at row i, the first on a tie; its distribution ends in the
+/* The smallest value of the critics at row i; on a tie, of the first. Its distribution goes to the
  * first half of scratch. */
 static double smallest(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
                        real *scratch)
@@ -64,7 +64,8 @@ static double smallest(const struct ks_loss *loss, const struct ks_next_values *
     return q;
 }
 
-/* Moves the mass p [K] of the atoms to shift + slope z_k; returns how many atoms were clipped. */
+/* Moves the mass p [K] of the atoms to z'_k = shift + slope z_k, clipped to the support, and splits
+ * it between neighbouring atoms. Returns how many atoms were clipped. */
 static size_t project(const struct ks_loss *loss, double shift, double slope, const real *p,
                       real *target)
 {

@@ -7,13 +7,13 @@
 #include "core/real.h"
 #include "net/loss.h"
 
-/* Of a ce loss: atom k is at min + k spacing. */
+/* The spacing of a ce loss: atom k is at min + k spacing. */
 double KS(atom_spacing)(const struct ks_loss *loss);
 
-/* The value Q that one row f [K] of a critic's output stands for: f itself (mse), or the mean of
- * the distribution softmax(f) over the atoms (ce), which is then left in p [K]. */
+/* The value Q of one row f [K] of a critic's output: f itself (mse), or the mean of the
+ * distribution softmax(f) over the atoms (ce), which is also written to p [K]. */
 double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p);
-/* f_bar [K] = scale * dQ/df; q and p as critic_value gave them. */
+/* f_bar [K] = scale * dQ/df, with q and p from ks_critic_value. */
 void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real *p, real scale,
                                real *f_bar);
 
@@ -21,13 +21,13 @@ struct ks_next_values {
     size_t ensemble;
     const real *const *f; /* [ensemble][rows, K]: the target critics' outputs at (s', a') */
     const double *reward; /* [rows]                                                       */
-    const float *mask;    /* [rows]: that of ks_batch; gamma mask discounts the value     */
-    const real *log_pi;   /* [rows]: of a'                                                */
+    const float *mask;    /* [rows]: as in ks_batch; gamma mask discounts the value       */
+    const real *log_pi;   /* [rows]: log pi(a'|s')                                        */
     double gamma, temperature;
 };
 
-/* Row i of target [rows, loss->targets], one for all critics; scratch [2 K]. Returns how many atoms
- * were clipped to the ends of the support (0 without atoms). */
+/* Sets row i of target [rows, loss->targets], which is the same for all critics. scratch [2 K].
+ * Returns how many atoms were clipped to the ends of the support (0 for mse). */
 size_t KS(critic_target)(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
                          real *scratch, real *target);
 

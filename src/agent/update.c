@@ -11,10 +11,11 @@
  *      evaluation mode; Adam, projection
  *   7  temperature: loss T (H - H*), H the mean of -log pi, in the parameter log T; Adam
  *
- * 6 and 7 step every policy_delay updates; in between only the pass that moves the actor's running
- * statistics is made, and by batchnorm alone. That pass begins 6 and goes beside 1. Without a
- * batchnorm rows do not influence each other, so 2 runs on (s', a') alone and 4 on (s, a). Critics
- * are independent of each other: one thread each. */
+ * 6 and 7 are done every policy_delay updates. In other updates only the actor's forward pass on s
+ * is made, and only if it has a batchnorm, whose running statistics move. That pass runs in
+ * parallel with
+ * 1. Without a batchnorm rows do not influence each other, so 2 runs only on (s', a') and 4 only on
+ * (s, a). Critics are independent of each other and run one per thread. */
 #include "agent/agent.h"
 
 #include <math.h>
@@ -31,8 +32,9 @@ static void widen(size_t n, const float *from, real *to)
         to[i] = (real)from[i];
 }
 
-/* Rows of the critics' input: (s, a) at 0, (s', .) at batch, where joint (s, a) again at 2 batch:
- * the targets' input starts at row `batch`, with the half that counts in front. */
+/* The critics' input: (s, a) from row 0, (s', .) from row `batch` and, for a joint critic, (s, a)
+ * again from row 2 batch. So the targets' input starts at row `batch`, and the half whose outputs
+ * are needed, (s', a'), is its first. */
 static void gather(struct ks_agent *a, const struct ks_batch *b)
 {
     size_t n = a->config.batch, obs = a->config.observations, act = a->config.actions;
@@ -65,7 +67,7 @@ static void draw_noise(const struct ks_agent *a, struct ks_rng *rng, real *noise
     rng->drawn += a->config.batch * n;
 }
 
-/* The noise of an update, by its number, is at the same place of its stream in every run. */
+/* The noise of an update depends only on the seed and the number of the update. */
 static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose, int64_t update,
                               real *noise)
 {
@@ -75,7 +77,8 @@ static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose,
     draw_noise(a, &rng, noise);
 }
 
-/* From the head that a pass of the actor left to the action columns of `input`. */
+/* Samples actions from the output `head` of a pass of the actor into the action columns of `input`.
+ */
 static struct ks_policy_pass policy_pass(const struct ks_agent *a, const real *head,
                                          const struct ks_draw *draw, real *input)
 {
@@ -123,8 +126,8 @@ static void sample_policy(struct ks_agent *a)
     }
 }
 
-/* Step 1, and beside it the beginning of step 6, which depends on nothing in between: its pass
- * moves the running statistics that the other one reads. */
+/* Step 1 and the forward pass of step 6, which needs no results of the steps in between. That pass
+ * moves a copy of the running statistics, because step 1 reads the old ones. */
 static void act(struct ks_agent *a, bool steps)
 {
     size_t size = a->actor_arch->states * sizeof *a->actor.state;
@@ -231,7 +234,7 @@ static void step_critic(struct ks_agent *a, size_t e) /* steps 4 and 5 */
     a->step[e].finite = KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[e]);
 }
 
-/* Q of critic e at (s, a ~ pi), its distributions kept in a->values. */
+/* q = Q_e(s, a ~ pi); the distributions go to a->values. */
 static void policy_values(struct ks_agent *a, size_t e)
 {
     struct ks_trained *c = &a->critic[e];
@@ -255,7 +258,7 @@ static size_t smallest(const struct ks_agent *a, size_t i)
     return at;
 }
 
-/* x_bar = d/dx of -mean_i min_e Q_e: only rows where critic e is the smallest contribute. */
+/* x_bar = d/dx of -mean_i min_e Q_e: nonzero only in rows where Q_e is the smallest. */
 static void policy_value_gradient(struct ks_agent *a, size_t e)
 {
     struct ks_trained *c = &a->critic[e];
@@ -279,7 +282,7 @@ static void policy_value_gradient(struct ks_agent *a, size_t e)
                                                .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
 }
 
-/* a->action_bar = sum over the critics of x_bar; only its action columns are read. */
+/* action_bar = sum of x_bar over the critics; only its action columns are used. */
 static void sum_action_bars(struct ks_agent *a)
 {
     size_t n = a->config.batch * KS(agent_width)(a);
@@ -290,7 +293,7 @@ static void sum_action_bars(struct ks_agent *a)
             a->action_bar[i] += a->x_bar[e * n + i];
 }
 
-/* mean(T log pi - min_e Q_e), and the mean of -log pi. */
+/* Returns mean(T log pi - min_e Q_e); *entropy is the mean of -log pi. */
 static double actor_loss(const struct ks_agent *a, double *entropy)
 {
     double loss = 0, log_pi = 0, n = (double)a->config.batch;
@@ -303,7 +306,7 @@ static double actor_loss(const struct ks_agent *a, double *entropy)
     return (KS(agent_temperature)(a) * log_pi + loss) / n;
 }
 
-/* After forward_policy and sample_policy. */
+/* The actor's loss and gradient, after forward_policy and sample_policy. */
 static double policy_gradient(struct ks_agent *a, double *entropy)
 {
     struct ks_policy_pass p = policy_pass(a, KS(net_output)(a->actor_train, a->actor.primal),
@@ -433,8 +436,8 @@ void KS(agent_freeze_target)(struct ks_agent *a, const struct ks_batch *b, doubl
         target[i] = (double)a->target[i];
 }
 
-/* Where the actor did not step, neither it nor the temperature has changed since, and the critics
- * are those that step 6 would have had: the gradient is the very one that was left out. */
+/* If the actor did not step, the actor, the temperature and the critics are still those that step 6
+ * would have used, so policy_gradient computes exactly the gradient that was skipped. */
 void KS(agent_review)(struct ks_agent *a, const struct ks_batch *b, real *actor_g)
 {
     int64_t last = a->updates - 1;

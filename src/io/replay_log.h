@@ -1,10 +1,12 @@
-/* A journal: rows of one size, appended to files and never overwritten, of which the oldest are
- * dropped. A crash can only tear its end, so what an earlier moment of it held stays readable.
+/* A replay log: rows of equal size are appended to files and never overwritten; the oldest ones can
+ * be dropped. A crash damages at most the end of the last file, so the contents at an earlier
+ * moment remain readable.
  *
- * A folder holds "replay.000000", "replay.000001", ...: segments of `segment_rows` rows behind a
- * header. Checksums are chained: the chain after row k is SHA-256(chain after row k - 1, row k), 0
- * at the start, and each header names the chain before its first row. So rows and chain of a
- * moment, kept elsewhere, vouch for every byte that is read back. Bytes are the machine's. */
+ * The log's folder holds segments "replay.000000", "replay.000001", ..., each a header and
+ * `segment_rows` rows. Checksums are chained: chain_k = SHA-256(chain_{k-1}, row k), with 0 before
+ * the first row, and each header contains the chain before its first row. So if the caller stores
+ * the number of rows and the chain of a moment (a mark), every byte that is read back can be
+ * verified. Numbers are in the machine's byte order. */
 #ifndef KS_IO_REPLAY_LOG_H
 #define KS_IO_REPLAY_LOG_H
 
@@ -13,43 +15,44 @@
 #include "core/error.h"
 #include "io/sha256.h"
 
-/* A moment of a journal. */
+/* A moment of a log. */
 struct ks_replay_log_mark {
-    size_t rows; /* appended so far */
+    size_t rows; /* appended up to then */
     unsigned char chain[KS_SHA256_BYTES];
 };
 
 struct ks_replay_log {
     char *folder; /* owned */
     size_t row_bytes, segment_rows;
-    size_t first; /* the oldest segment that is there */
+    size_t first; /* the oldest existing segment */
     struct ks_replay_log_mark mark;
-    int descriptor; /* of the last row's segment; -1: none is open */
+    int descriptor; /* of the last segment; -1: not open */
 };
 
-/* An empty journal; the folder has to be there when the first row comes, and no segment in it. The
+/* An empty log. When the first row is appended, the folder must exist and have no segments. The
  * caller frees. */
 ks_status ks_replay_log_new(const char *folder, size_t row_bytes, size_t segment_rows,
-                            struct ks_replay_log **journal);
-void ks_replay_log_free(struct ks_replay_log *journal); /* NULL is fine */
+                            struct ks_replay_log **log);
+void ks_replay_log_free(struct ks_replay_log *log); /* NULL is fine */
 
-/* Appends n rows. Fails with KS_FULL or KS_IO, naming the file; the journal is then only good to be
- * freed. */
-ks_status ks_replay_log_append(struct ks_replay_log *journal, size_t n, const void *rows);
-/* What was appended is on the disk. */
-ks_status ks_replay_log_flush(struct ks_replay_log *journal);
-/* Removes the segments that hold no row from number `row` on. */
-ks_status ks_replay_log_drop(struct ks_replay_log *journal, size_t row);
+/* Appends n rows. Fails with KS_FULL or KS_IO, naming the file; afterwards the log may only be
+ * freed.
+ */
+ks_status ks_replay_log_append(struct ks_replay_log *log, size_t n, const void *rows);
+/* Flushes all appended rows to disk. */
+ks_status ks_replay_log_flush(struct ks_replay_log *log);
+/* Removes the segments whose rows all have numbers below `row`. */
+ks_status ks_replay_log_drop(struct ks_replay_log *log, size_t row);
 
-/* Makes a new journal that of an earlier moment: hands the rows from number `first` on, one by one
- * and in order, to `take`, and cuts off what was appended after it. KS_FORMAT where a file is
- * missing, too short or damaged, which may be found after rows were handed over: then nothing is
- * cut, and another mark may be tried. */
+/* Brings a new log to the moment `mark`: passes the rows from number `first` on, one by one and in
+ * order, to `take`, and cuts off everything after the mark. Fails with KS_FORMAT if a file is
+ * missing, too short or damaged; rows may have been passed on by then, but nothing is cut off, and
+ * another mark may be tried. */
 struct ks_replay_log_reader {
     ks_status (*take)(void *context, const void *row);
     void *context;
 };
-ks_status ks_replay_log_read(struct ks_replay_log *journal, const struct ks_replay_log_mark *mark,
+ks_status ks_replay_log_read(struct ks_replay_log *log, const struct ks_replay_log_mark *mark,
                              size_t first, const struct ks_replay_log_reader *reader);
 
 #endif

@@ -23,15 +23,15 @@ const struct ks_architecture ks_architectures[] = {
     {.name = NULL},
 };
 
-/* What a network's blocks are made of. `norm` is "" where there is none; only batchnorm makes the
- * dense layers' bias superfluous. */
+/* The blocks of a network. `norm` is the normalization layer, or "". Before a batchnorm a dense
+ * layer needs no bias. */
 struct blocks {
     const char *norm;
     bool projected, skips;
     size_t depth, width;
 };
 
-enum { BLOCK = 128 }; /* characters of one block */
+enum { BLOCK = 128 }; /* room for the text of one block */
 
 static void print_block(const struct blocks *b, const char *indent, char text[BLOCK])
 {
@@ -42,8 +42,8 @@ static void print_block(const struct blocks *b, const char *indent, char text[BL
              b->norm, normalized ? "\n" : "", indent);
 }
 
-/* Everything but the last two lines. A skip adds a block's input to what its relu gives; the first
- * block, whose widths differ, has none. */
+/* Everything but the last two lines. A skip adds the input of a block to its output; the first
+ * block has none, because its input has another width. */
 static ks_status print_blocks(const struct blocks *b, char **text)
 {
     const char *end = *b->norm ? "\n" : "";
@@ -106,7 +106,7 @@ bool ks_architecture_is_file(const char *name)
     return ks_path_ends(name, ".arch");
 }
 
-/* The file's kind, by the words of its lines; what they mean is the parser's to check. */
+/* The kind of blocks in a file, from the first word of its lines. The parser checks the lines. */
 static struct blocks kind_of_file(const char *text)
 {
     struct blocks b = {.norm = ""};
@@ -126,7 +126,7 @@ static struct blocks kind_of_file(const char *text)
     return b;
 }
 
-/* Fails where a setting that only names understand is not at its default. */
+/* Fails if a setting that applies only to named architectures is not at its default. */
 static ks_status refuse_sizes(const char *path, const struct ks_settings *s)
 {
     struct ks_settings standard;
@@ -136,8 +136,8 @@ static ks_status refuse_sizes(const char *path, const struct ks_settings *s)
         s->v_min == standard.v_min && s->v_max == standard.v_max)
         return KS_OK;
     return ks_fail(KS_USAGE,
-                   "%s: hidden, depth, atoms, v_min and v_max belong to named architectures; "
-                   "here the file has them",
+                   "%s: the settings hidden, depth, atoms, v_min and v_max apply only to named "
+                   "architectures; the file determines them",
                    path);
 }
 

@@ -15,24 +15,24 @@ struct ks_architecture {
     bool weight_normalization;
     const char *loss; /* its last word */
 };
-/* The twelve; a row without a name ends them. */
+/* The twelve architectures of the study, ended by a row without a name. */
 extern const struct ks_architecture ks_architectures[];
-/* The row of that name; NULL: none of the twelve. */
+/* The row with that name, or NULL. */
 const struct ks_architecture *ks_architecture_find(const char *name);
 
-/* Whether this is a file, which ends in ".arch"; no name does. Runs of it are called by its name
- * without the folder. */
+/* Whether `name` is the path of a description, which ends in ".arch". The name of such a run is the
+ * file name without its folder. */
 bool ks_architecture_is_file(const char *name);
 
-/* Descriptions of critic and actor, for `actions` actions. `name` is one of the twelve, built to
- * the settings' sizes, or a file: the critic's description is read from it (sizes, atoms and loss
- * are the file's) and the actor has the blocks of the first kind below that the file has a layer
- * of,
+/* The descriptions of critic and actor, for `actions` actions. `name` is one of the twelve, built
+ * with the sizes in the settings, or a file with the critic's description (which then determines
+ * sizes, atoms and loss; `skip` applies to the actor only). For a file, the actor's blocks are of
+ * the first kind below that the file has a layer of,
  *
  *   batchnorm: bn    layernorm or rmsnorm: ln    none of them: dense
  *
- * with weight normalization where the file has a project=unit. `skip` is of the actor alone then.
- * The caller frees both texts. Fails with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */
+ * with weight normalization if the file contains project=unit. The caller frees both texts. Fails
+ * with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */
 ks_status ks_architecture(const char *name, const struct ks_settings *settings, size_t actions,
                           char **critic, char **actor);
 

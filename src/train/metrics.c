@@ -13,11 +13,11 @@
 #include "io/file.h"
 #include "io/text.h"
 
-enum { OWN_COLUMNS = 12, MODE = 0666 }; /* the mode, which the umask narrows */
+enum { OWN_COLUMNS = 12, MODE = 0666 }; /* columns of fill_row; file mode before umask */
 
-static const char FIRST[] = "env_step,update"; /* columns; the others are measures */
+static const char FIRST[] = "env_step,update"; /* the columns before the measures */
 
-/* The file ends after m->size bytes, and so does what is written next. */
+/* Truncates the file to m->size bytes and moves its position to the end. */
 static bool cut_off(const struct ks_metrics *m)
 {
     off_t end = (off_t)m->size;
@@ -25,7 +25,6 @@ static bool cut_off(const struct ks_metrics *m)
     return ftruncate(m->descriptor, end) == 0 && lseek(m->descriptor, end, SEEK_SET) == end;
 }
 
-/* The file, cut off after its first `size` bytes. */
 static ks_status open_file(struct ks_metrics *m, size_t size)
 {
     m->descriptor = open(m->path, O_WRONLY | O_CLOEXEC | (size > 0 ? 0 : O_CREAT), MODE);
@@ -37,7 +36,7 @@ static ks_status open_file(struct ks_metrics *m, size_t size)
     return KS_OK;
 }
 
-/* The first line of what is there. */
+/* Reads the header line of an existing file. */
 static ks_status read_columns(struct ks_metrics *m)
 {
     ks_status status;
@@ -49,7 +48,7 @@ static ks_status read_columns(struct ks_metrics *m)
     if (end)
         *end = '\0';
     if (!end || strncmp(bytes, FIRST, strlen(FIRST)) != 0)
-        status = ks_fail(KS_FORMAT, "%s: expected a line '%s,...', found none", m->path, FIRST);
+        status = ks_fail(KS_FORMAT, "%s: expected a header line '%s,...'", m->path, FIRST);
     else
         status = ks_copy_string(bytes, &m->columns);
     free(bytes);
@@ -101,7 +100,7 @@ void ks_metrics_free(struct ks_metrics *m)
     if (!m)
         return;
     if (m->descriptor >= 0)
-        close(m->descriptor); /* rows were checked when they were written */
+        close(m->descriptor); /* errors were reported when rows were written */
     free(m->path);
     free(m->columns);
     free(m->row);
@@ -134,7 +133,8 @@ static void set(struct ks_metrics *m, const char *name, double value)
 static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent,
                           const struct ks_batch *batch, size_t env_step, double return_mean)
 {
-    double updates = (double)m->updates, actor_steps = (double)m->actor_steps; /* 0: 0/0, NaN */
+    double updates = (double)m->updates,
+           actor_steps = (double)m->actor_steps; /* if 0: 0/0 is NaN */
     bool atoms = agent->critic_arch->loss.kind->distribution;
     size_t measures;
 
@@ -158,13 +158,13 @@ static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent,
 
 static void print_number(FILE *file, double value)
 {
-    if (isnan(value)) /* without the sign that printf may give it */
+    if (isnan(value)) /* printf may print "-nan" */
         fprintf(file, ",nan");
     else
         fprintf(file, ",%.9g", value);
 }
 
-/* A new file has the columns of its first row. */
+/* The header line of a new file, from its first row. */
 static ks_status name_columns(struct ks_metrics *m)
 {
     size_t size = 0;
@@ -181,7 +181,7 @@ static ks_status name_columns(struct ks_metrics *m)
     return failed ? ks_fail(KS_MEMORY, "%s: out of memory", m->path) : KS_OK;
 }
 
-/* The measure of that name in the last row; NaN: there is none. */
+/* The value with that name in the last row; NaN if it has none. */
 static double measured(const struct ks_metrics *m, const char *name, size_t length)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -222,7 +222,7 @@ static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update
     if (status == KS_OK)
         m->size += size;
     else
-        cut_off(m); /* no half of a row, if that can be helped */
+        cut_off(m); /* removes a partial row, if possible */
     free(text);
     return status;
 }

@@ -48,7 +48,7 @@ static float *row_at(const struct ks_replay *r, size_t slot)
     return r->block[slot / r->block_rows] + slot % r->block_rows * r->width;
 }
 
-/* The row that the next transition takes. */
+/* Takes the slot for the next transition. */
 static ks_status next_row(struct ks_replay *r, float **row)
 {
     float **block = &r->block[r->next / r->block_rows];
@@ -83,7 +83,7 @@ struct ks_transition ks_replay_get(const struct ks_replay *r, size_t slot)
     return (struct ks_transition){s, a, next_s, rest[0], rest[1], rest[2] != 0};
 }
 
-/* Row i: what the window that starts at a slot spans. */
+/* Fills row i with the window that starts at a slot. */
 static void take_window(const struct ks_replay *r, const struct ks_window *window, size_t slot,
                         const struct ks_rows *rows, size_t i)
 {

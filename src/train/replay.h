@@ -1,15 +1,15 @@
-/* Replay: the last transitions of a run, in float32, drawn uniformly with replacement. Memory is
- * taken as it fills, a block at a time, and never moved.
+/* Replay: the most recent transitions of a run, in float32, drawn uniformly with replacement.
+ * Memory is allocated in blocks as it fills, and never moved.
  *
- * What is drawn may span n transitions (n-step returns; Sutton & Barto, 2018, chapter 7): from the
- * one that was drawn, number t, to number t + k - 1, with k = n, or fewer where the episode ends
- * before, terminal state or time limit, or where no more have been made yet:
+ * A drawn row spans a window of up to n transitions (n-step returns; Sutton & Barto, 2018, chapter
+ * 7): from the drawn one, number t, to number t + k - 1. k = n, or less if the episode ends (at a
+ * terminal state or a time limit) or the newest transition is reached before:
  *
  *   reward  r_t + gamma r_{t+1} + ... + gamma^(k-1) r_{t+k-1}
- *   mask    gamma^(k-1) times that of number t + k - 1: a target discounts by gamma mask
+ *   mask    gamma^(k-1) mask_{t+k-1}, so that a target discounts the value by gamma mask
  *   next_s  s_{t+k}
  *
- * With n = 1 it is the transition. A target's entropy bonus is that of s_{t+k} alone. */
+ * With n = 1 it is the transition itself. A target has the entropy bonus of s_{t+k} only. */
 #ifndef KS_TRAIN_REPLAY_H
 #define KS_TRAIN_REPLAY_H
 
@@ -21,26 +21,26 @@
 
 struct ks_replay {
     size_t capacity, observations, actions;
-    size_t count, next;       /* transitions held; the slot that the next one takes           */
-    size_t width, block_rows; /* floats of a transition, with all below; transitions of a block */
+    size_t count, next;       /* transitions held; the slot of the next one    */
+    size_t width, block_rows; /* floats per transition; transitions per block  */
     size_t n_blocks;
-    float **block; /* [n_blocks] of [block_rows, width], NULL until they are reached; owned */
+    float **block; /* [n_blocks] of [block_rows, width], NULL until needed; owned */
 };
 
-/* What a slot holds, with views into a block. */
+/* A transition; the arrays are views into a block. */
 struct ks_transition {
     const float *s, *a, *next_s; /* [observations], [actions], as s                   */
     float reward, mask;          /* raw; 0 after a true terminal state, else 1        */
-    bool last;                   /* of its episode, at a terminal state or time limit */
+    bool last;                   /* of its episode, also if that ends by a time limit */
 };
 
-/* How many transitions a row spans at most. */
+/* The largest number of transitions that a row spans, and the discount. */
 struct ks_window {
     size_t n;
     double gamma;
 };
 
-/* Rows of a minibatch; whoever draws provides the arrays. */
+/* The rows of a minibatch. The caller provides the arrays. */
 struct ks_rows {
     size_t n;
     float *s, *a, *next_s, *mask; /* [n, ...] as above */
@@ -52,23 +52,24 @@ ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
                         struct ks_replay **replay);
 void ks_replay_free(struct ks_replay *replay);
 
-/* Overwrites the oldest transition once the buffer is full. Fails with KS_MEMORY. */
+/* Adds a transition; overwrites the oldest one if replay is full. Fails with KS_MEMORY. */
 ks_status ks_replay_add(struct ks_replay *replay, const struct ks_transition *transition);
-/* Draws rows->n transitions; uses as many draws. The buffer is not empty. */
+/* Draws rows->n rows, with as many random numbers. Replay must not be empty. */
 void ks_replay_draw(const struct ks_replay *replay, struct ks_rng *rng,
                     const struct ks_window *window, const struct ks_rows *rows);
-/* Draws what ks_replay_draw would after one more ks_replay_add, unless a row spans that transition:
- * then it draws nothing and returns false. */
+/* Draws what ks_replay_draw would draw after one more ks_replay_add. If a row would span that new
+ * transition, draws nothing and returns false. */
 bool ks_replay_draw_ahead(const struct ks_replay *replay, struct ks_rng *rng,
                           const struct ks_window *window, const struct ks_rows *rows);
 
-/* The transition in a slot, which holds one: number k of the run is in slot k % capacity. */
+/* The transition in a slot that is in use. Number k of the run is in slot k % capacity. */
 struct ks_transition ks_replay_get(const struct ks_replay *replay, size_t slot);
 
-/* For keeping it elsewhere: the transitions [*n, width] that lie side by side from a slot on, at
- * most *n of them; and the way back, an empty buffer whose next transition is number k, and the
- * next transition as [width] floats (KS_MEMORY as ks_replay_add). */
+/* For the replay log. The transitions [*n, width] that are contiguous in memory from a slot on; *n
+ * is reduced to their number. */
 const float *ks_replay_rows(const struct ks_replay *replay, size_t slot, size_t *n);
+/* The way back: empties replay, so that the next transition is number k of the run; and adds a
+ * transition as [width] floats (KS_MEMORY). */
 void ks_replay_clear(struct ks_replay *replay, size_t k);
 ks_status ks_replay_put(struct ks_replay *replay, const float *row);
 

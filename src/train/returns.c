@@ -1,10 +1,10 @@
-/* Welford's recurrence (Technometrics 4, 1962): mean and squared deviations without cancellation.
- */
+/* Welford's recurrence (Technometrics 4, 1962) computes mean and squared deviations without
+ * cancellation. */
 #include "train/returns.h"
 
 #include <math.h>
 
-static const double SCALE_EPS = 1e-8; /* outside the root, unlike SimBa-V2's */
+static const double SCALE_EPS = 1e-8; /* outside the root; SimBa-V2 has it inside */
 
 void ks_returns_add(struct ks_returns *r, double gamma, double reward, bool done)
 {

@@ -36,9 +36,9 @@ static const char *const no[] = {"0", "no", "false", "off", NULL};
 /* Defaults: Palenicek et al., "XQC", ICLR 2026, table of hyperparameters. */
 const struct ks_key ks_keys[] = {
     COUNT(hidden, 1, 16384, "512", "width of a critic's hidden layers (named architectures)"),
-    COUNT(depth, 1, 64, "4", "number of them (named architectures)"),
+    COUNT(depth, 1, 64, "4", "number of a critic's hidden layers (named architectures)"),
     COUNT(actor_hidden, 1, 16384, "256", "width of the actor's hidden layers"),
-    COUNT(actor_depth, 1, 64, "4", "number of them"),
+    COUNT(actor_depth, 1, 64, "4", "number of the actor's hidden layers"),
     FLAG(skip, "0", "residual blocks after the first (critics: named architectures)"),
     COUNT(critics, 1, 64, "2", "size of the ensemble"),
     COUNT(atoms, 2, 4096, "101", "atoms of a ce critic (named architectures)"),
@@ -47,28 +47,29 @@ const struct ks_key ks_keys[] = {
     COUNT(batch, 2, 65536, "256", "transitions of a minibatch"),
     COUNT(utd, 1, 1024, "2", "updates per agent step"),
     COUNT(random_steps, 1, 1e9, "5000", "agent steps before the first update"),
-    COUNT(replay, 1, 1e9, "1000000", "agent steps kept for replay"),
+    COUNT(replay, 1, 1e9, "1000000", "capacity of replay, in agent steps"),
     COUNT(n_step, 1, 100, "1", "agent steps whose rewards a target sums before it bootstraps"),
     COUNT(action_repeat, 1, 1000, "2", "environment steps of an agent step"),
     NUMBER_OR_AUTO(gamma, 0, 1, "discount; auto: by the episode's length"),
     NUMBER(tau, 0, 1, "0.005", "share of the new parameters in the targets' average"),
     NUMBER(critic_lr, 0, 1, "0.0003", "learning rate of the critics at the start"),
     NUMBER(actor_lr, 0, 1, "0.0003", "learning rate of actor and temperature at the start"),
-    NUMBER(lr_end, 0, 1, "0.00003", "learning rate to which all fall linearly"),
+    NUMBER(lr_end, 0, 1, "0.00003", "learning rate at the end; all fall linearly"),
     COUNT(policy_delay, 1, 1000, "3", "updates per step of the actor"),
     NUMBER(temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
-    NUMBER_OR_AUTO(target_entropy, -1e6, 1e6, "entropy aimed at; auto: -actions/2"),
+    NUMBER_OR_AUTO(target_entropy, -1e6, 1e6, "target entropy; auto: -actions/2"),
     NUMBER(weight_decay, 0, 1, "0", "decoupled weight decay"),
     {"decay", KS_KEY_CHOICE, false, 0, 4, "none", decays, AT(decay),
-     "what decays: none, norms (batch normalization's), heads, norms+heads, all"},
-    FLAG(reward_normalization, "1", "divide rewards by the deviation of the discounted return"),
+     "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"},
+    FLAG(reward_normalization, "1",
+         "divide rewards by the standard deviation of the discounted return"),
     FLAG(raw_rewards, "0", "raw rewards in the checkpoints' targets"),
     COUNT(eval_episodes, 1, 10000, "10", "episodes of an evaluation"),
     COUNT(evaluations, 0, 10000, "20", "evaluations after the one at the start"),
     COUNT(checkpoints, 1, 10000, "20", "evenly spaced checkpoints"),
     COUNT(analysis_minibatches, 1, 100000, "50", "minibatches in a checkpoint"),
     COUNT(threads, 1, 1024, "2",
-          "threads: at most one a critic, and from 2 on one for the environment"),
+          "threads: at most one per critic; from 2 on, one more for the environment"),
     FLAG_OR_AUTO(nativeccd, "MuJoCo's native convex collider; auto: its default"),
     FLAG_OR_AUTO(multiccd, "MuJoCo's multi-contact collider; auto: its default"),
     {NULL, KS_KEY_COUNT, false, 0, 0, NULL, NULL, 0, NULL},
@@ -88,7 +89,7 @@ static double *number_at(const struct ks_settings *settings, const struct ks_key
     return at;
 }
 
-/* Keys that may be "auto" and numbers are kept as double, all others as size_t. */
+/* Numbers and keys that may be "auto" are stored as double, all others as size_t. */
 static bool is_number(const struct ks_key *key)
 {
     return key->automatic || key->type == KS_KEY_NUMBER;
@@ -130,7 +131,7 @@ static bool read_value(const struct ks_key *key, const char *value, double *out)
     return true;
 }
 
-/* "none, norms, ...", cut off where it does not fit. */
+/* "none, norms, ...", truncated to `room` characters. */
 static void list_choices(const struct ks_key *key, size_t room, char *text)
 {
     size_t used = 0;
@@ -189,7 +190,8 @@ void ks_settings_start(struct ks_settings *settings)
 {
     *settings = (struct ks_settings){0};
     for (const struct ks_key *key = ks_keys; key->name; key++)
-        ks_settings_set(settings, key->name, key->standard); /* a test sets all of them */
+        ks_settings_set(settings, key->name,
+                        key->standard); /* cannot fail: test_settings sets all defaults */
 }
 
 void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,
@@ -202,7 +204,7 @@ void ks_settings_print(const struct ks_settings *settings, const struct ks_key *
     else if (isnan(*number_at(settings, key)))
         snprintf(text, KS_VALUE_LENGTH, "auto");
     else
-        for (int digits = 15; digits <= 17; digits++) { /* the fewest that read back the same */
+        for (int digits = 15; digits <= 17; digits++) { /* the fewest that restore the value */
             snprintf(text, KS_VALUE_LENGTH, "%.*g", digits, *number_at(settings, key));
             if (strtod(text, NULL) == *number_at(settings, key))
                 break;
@@ -226,8 +228,7 @@ ks_status ks_settings_check(const struct ks_settings *s)
                        "lr_end: expected at most critic_lr and actor_lr, found %g and %g, %g",
                        s->lr_end, s->critic_lr, s->actor_lr);
     if (s->weight_decay > 0 && s->decay == 0)
-        return ks_fail(KS_USAGE, "weight_decay: %g decays nothing while decay is none",
-                       s->weight_decay);
+        return ks_fail(KS_USAGE, "weight_decay: %g has no effect with decay=none", s->weight_decay);
     return KS_OK;
 }
 

@@ -1,4 +1,5 @@
-/* The settings of a training run: one table, which --set, [train] of a study and run.json share. */
+/* The settings of a training run: one table, used by --set, by [train] of a study and by run.json.
+ */
 #ifndef KS_TRAIN_SETTINGS_H
 #define KS_TRAIN_SETTINGS_H
 
@@ -27,34 +28,34 @@ enum ks_key_type { KS_KEY_COUNT, KS_KEY_NUMBER, KS_KEY_FLAG, KS_KEY_CHOICE };
 struct ks_key {
     const char *name;
     enum ks_key_type type;
-    bool automatic;             /* NUMBER, FLAG kept as a number: "auto" is NaN      */
-    double low, high;           /* inclusive                                         */
-    const char *standard;       /* the default, as text                              */
-    const char *const *choices; /* CHOICE: words, ends in NULL                       */
-    size_t offset;              /* in struct ks_settings                             */
+    bool automatic;             /* NUMBER, FLAG: accepts "auto", which is stored as NaN */
+    double low, high;           /* inclusive                                            */
+    const char *standard;       /* the default, as text                                 */
+    const char *const *choices; /* CHOICE: the words, ended by NULL                     */
+    size_t offset;              /* in struct ks_settings                                */
     const char *help;
 };
 
-/* All keys, ends in a name of NULL. */
+/* All settings, ended by a name of NULL. */
 extern const struct ks_key ks_keys[];
 
 enum { KS_VALUE_LENGTH = 32 };
 
-void ks_settings_start(struct ks_settings *settings); /* the defaults */
-/* Fails with KS_USAGE and a line that names key, expected and found. */
+void ks_settings_start(struct ks_settings *settings); /* sets the defaults */
+/* Sets one value from text. Fails with KS_USAGE, naming the key, what was expected and found. */
 ks_status ks_settings_set(struct ks_settings *settings, const char *key, const char *value);
-/* "KEY=VALUE" */
+/* The same from "KEY=VALUE". */
 ks_status ks_settings_assign(struct ks_settings *settings, const char *assignment);
-/* The value of a key as text that ks_settings_set reads back. */
+/* The value of a key as text, from which ks_settings_set restores it exactly. */
 void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,
                        char text[KS_VALUE_LENGTH]);
-/* The value as a number; false where it is a word. */
+/* The value as a number; false if it is a word ("auto" included). */
 bool ks_settings_number(const struct ks_settings *settings, const struct ks_key *key,
                         double *number);
-/* Checks what two settings together must satisfy. Fails with KS_USAGE. */
+/* Checks constraints between two settings. Fails with KS_USAGE. */
 ks_status ks_settings_check(const struct ks_settings *settings);
 
-/* The discount of an episode of `steps` control steps (0.99 for 1000 at repeat 2). */
+/* The discount for episodes of `steps` control steps (0.99 for 1000 at action repeat 2). */
 double ks_settings_gamma(const struct ks_settings *settings, size_t steps);
 
 #endif
