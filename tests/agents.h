@@ -14,7 +14,7 @@
 
 enum { OBSERVATIONS = 5, ACTIONS = 3, BATCH = 6, WIDTH = OBSERVATIONS + ACTIONS, SEED = 7 };
 
-/* Beside the twelve, an architecture with every kind of layer. */
+/* In addition to the twelve, an architecture with every kind of layer. */
 static const char EVERY_KIND[] = "every kind";
 static const char EVERY_KIND_CRITIC[] = /* layers 0 to 18 */
     "batchnorm\nappend 0.5\ndense 7 project=unit\nrmsnorm\n"
@@ -30,7 +30,8 @@ static const char EVERY_KIND_ACTOR[] =
 /* bn+wn+ce with `skip`: three blocks, two of them residual. */
 static const char SKIPS[] = "skips";
 
-/* Descriptions of one of the twelve, small, with skips, or of every kind; owned by the caller. */
+/* Descriptions of a small network: one of the twelve, SKIPS, or EVERY_KIND. The caller frees both.
+ * */
 static inline void describe_small(const char *name, char **critic, char **actor)
 {
     struct ks_settings settings;
@@ -116,7 +117,8 @@ static inline struct ks_batch draw_transitions(struct transitions *t, uint64_t s
     return (struct ks_batch){t->s, t->a, t->next_s, t->reward, t->mask};
 }
 
-/* Parameters away from their first values, where biases are 0 and norms the identity. */
+/* Moves parameters away from their initial values, for which biases are 0 and norms the identity.
+ * */
 static inline void shake(size_t n, uint64_t seed, double *w)
 {
     struct ks_rng rng = ks_rng_start(seed, 5);
@@ -138,7 +140,7 @@ static inline void shake_all(struct ks_agent *a)
     shake(a->actor_arch->parameters, 9, a->actor.w);
 }
 
-/* The forward pass of one network on `rows` rows, all outputs wanted; the caller frees. */
+/* The outputs [rows, out] of one network; the caller frees. */
 static inline double *forward(const struct ks_arch *arch, size_t rows, bool evaluation,
                               const double *w, const double *state, const double *x)
 {
@@ -158,7 +160,7 @@ static inline double *forward(const struct ks_arch *arch, size_t rows, bool eval
     return y;
 }
 
-/* What an update starts from. */
+/* Parameters before an update. */
 struct before {
     double *critic[2], *target[2], *actor, *actor_state;
 };

@@ -1,5 +1,5 @@
-/* Resume points taken apart, changed, and put together again with the right checksum: as other
- * versions of the program and other machines would have written them. */
+/* Reads resume points, changes them, and writes them with the right checksum: as another version of
+ * the program or another machine would have written them. */
 #ifndef KS_POINTS_H
 #define KS_POINTS_H
 
@@ -7,10 +7,10 @@
 
 #include "io/sha256.h"
 
-/* Where numbers are in a point's header, which is followed by key, state and checksum. */
+/* Offsets in a point's header, which is followed by description, state and checksum. */
 enum {
     AT_VERSION = 24,
-    AT_KEY_SIZE = 40,
+    AT_DESCRIPTION_SIZE = 40,
     AT_STATE_SIZE = 48,
     AT_PROGRESS_SIZE = 56,
     AT_PROGRESS = 104,
@@ -19,7 +19,7 @@ enum {
 
 struct image {
     unsigned char header[HEADER];
-    json_t *key;          /* owned */
+    json_t *description;  /* owned */
     unsigned char *state; /* owned */
     size_t state_size;
 };
@@ -40,18 +40,18 @@ static inline void set_header_number(struct image *p, size_t at, uint64_t number
 static inline struct image read_point(const char *path)
 {
     struct image p;
-    size_t size, key_size;
+    size_t size, description_size;
     unsigned char *bytes = read_bytes(path, &size);
 
     memcpy(p.header, bytes, HEADER);
-    key_size = header_number(&p, AT_KEY_SIZE);
+    description_size = header_number(&p, AT_DESCRIPTION_SIZE);
     p.state_size = header_number(&p, AT_STATE_SIZE);
-    assert_int_equal(size, HEADER + key_size + p.state_size + KS_SHA256_BYTES);
-    p.key = json_loadb((char *)bytes + HEADER, key_size, 0, NULL);
-    assert_non_null(p.key);
+    assert_int_equal(size, HEADER + description_size + p.state_size + KS_SHA256_BYTES);
+    p.description = json_loadb((char *)bytes + HEADER, description_size, 0, NULL);
+    assert_non_null(p.description);
     p.state = malloc(p.state_size);
     assert_non_null(p.state);
-    memcpy(p.state, bytes + HEADER + key_size, p.state_size);
+    memcpy(p.state, bytes + HEADER + description_size, p.state_size);
     free(bytes);
     return p;
 }
@@ -59,21 +59,22 @@ static inline struct image read_point(const char *path)
 /* Frees what the image holds. */
 static inline void write_point(const char *path, struct image *p)
 {
-    char *key = json_dumps(p->key, JSON_REAL_PRECISION(15));
-    size_t key_size = strlen(key), content = HEADER + key_size + p->state_size;
+    char *description = json_dumps(p->description, JSON_REAL_PRECISION(15));
+    size_t description_size = strlen(description),
+           content = HEADER + description_size + p->state_size;
     unsigned char *bytes = malloc(content + KS_SHA256_BYTES);
 
     assert_non_null(bytes);
-    set_header_number(p, AT_KEY_SIZE, key_size);
+    set_header_number(p, AT_DESCRIPTION_SIZE, description_size);
     set_header_number(p, AT_STATE_SIZE, p->state_size);
     memcpy(bytes, p->header, HEADER);
-    memcpy(bytes + HEADER, key, key_size);
-    memcpy(bytes + HEADER + key_size, p->state, p->state_size);
+    memcpy(bytes + HEADER, description, description_size);
+    memcpy(bytes + HEADER + description_size, p->state, p->state_size);
     assert_ok(ks_sha256(1, &(struct ks_piece){bytes, content}, bytes + content));
     write_bytes(path, bytes, content + KS_SHA256_BYTES);
-    json_decref(p->key);
+    json_decref(p->description);
     free(p->state);
-    free(key);
+    free(description);
     free(bytes);
 }
 

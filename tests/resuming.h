@@ -1,5 +1,5 @@
 /* Short runs in processes of their own, each forked from a run that was built once and never
- * stepped: so that a start costs nothing, and a death leaves nothing but files. */
+ * stepped: starting one is cheap, and killing one leaves only its files. */
 #ifndef KS_RESUMING_H
 #define KS_RESUMING_H
 
@@ -19,8 +19,9 @@
 #include "core/memory.h"
 #include "train/loop.h"
 
-/* 30 steps, 8 of them random, in episodes of 7; the last 9 are in replay, whose journal has 3 in a
- * segment; targets span up to 3. Checkpoints at 8, 15 and 30, evaluations at 0, 15 and 30. */
+/* 30 steps, 8 of them random, in episodes of 7. Replay holds the last 9 transitions; the replay log
+ * has 3 per segment; targets span up to 3. Checkpoints at 8, 15 and 30, evaluations at 0, 15 and
+ * 30. */
 enum { STEPS = 30, EPISODE = 7, KILLED = -1, TERMINATED = -2 };
 
 struct ground {
@@ -53,7 +54,7 @@ static inline void build_ground(struct ground *g, size_t threads)
     g->run->learner.player.env->steps = g->run->evaluation.player.env->steps = EPISODE;
 }
 
-/* How a process runs. */
+/* How a process is started. */
 struct plan {
     enum ks_resume resume;
     double save_every; /* 0: the default */
@@ -80,7 +81,7 @@ static inline void prepare(struct ground *g, const char *folder, const struct pl
     operations = 0;
 }
 
-/* What a process of the folder says. */
+/* The file with the messages of a folder's process. */
 static inline const char *said_file(const char *folder)
 {
     static char name[100];
@@ -108,7 +109,7 @@ static inline pid_t start_run(struct ground *g, const char *folder, const struct
     _exit(ks_exit_status(status));
 }
 
-/* Its exit status, or KILLED or TERMINATED. */
+/* Waits for the process: its exit status, or KILLED or TERMINATED. */
 static inline int await_run(pid_t child)
 {
     int status;
@@ -165,7 +166,7 @@ static inline void remove_folder(const char *folder)
     assert_int_equal(shell("rm -rf --", folder, said_file(folder)), 0);
 }
 
-/* run.json without what is the clock's or the command's. */
+/* run.json without the clock's times and the command line. */
 static inline json_t *described(const char *folder)
 {
     static const char *const free_keys[] = {"start", "resumed", "end", "command"};
@@ -200,7 +201,7 @@ static inline void assert_same_file(const char *a, const char *b)
     free(bytes[1]);
 }
 
-/* Names in the folder, hidden ones too. */
+/* The number of files in the folder, hidden ones included. */
 static inline size_t count_files(const char *folder)
 {
     DIR *list = opendir(scratch(folder));
@@ -213,7 +214,7 @@ static inline size_t count_files(const char *folder)
     return n - 2;
 }
 
-/* Two finished runs have the same files: checkpoints and progress.csv byte for byte. */
+/* Two finished runs have the same files; checkpoints and progress.csv are equal byte for byte. */
 static inline void assert_same_run(const char *folder, const char *reference)
 {
     static const char *const files[] = {"progress.csv", "step_000000008.h5", "step_000000015.h5",

@@ -1,5 +1,5 @@
-/* The agent over several updates: delay, threads, what it freezes, how it acts; what it refuses. In
- * double; test_update.c has the single update. */
+/* The agent over several updates: policy delay, threads, frozen minibatches, actions; and what it
+ * refuses. In double; single updates are in test_update.c. */
 #include "agents.h"
 
 #include "agent/stream.h"
@@ -34,8 +34,8 @@ static void test_delay(void **state)
     KS(agent_free)(a);
 }
 
-/* The gradient that Adam sees, m = (1 - 0.9) g after one step, against central differences in log T
- * of the loss T (H - H*), H held. */
+/* After one step from zero, m = (1 - 0.9) g gives the gradient g; compared with central differences
+ * in log T of the loss T (H - H*), with H constant. */
 static void test_temperature_gradient(void **state)
 {
     const double h = 1e-5;
@@ -81,7 +81,7 @@ static void test_threads(void **state)
     KS(agent_free)(two);
 }
 
-/* A frozen minibatch shows what an update sees: the same noise, the same input and targets. */
+/* A frozen minibatch equals what an update uses: the same noise, input and targets. */
 static void test_freeze(void **state)
 {
     static const char *const names[] = {"bn+wn+ce", "ln+mse"};
@@ -155,8 +155,8 @@ static void assert_found(struct ks_agent *a, double *at, const char *words)
     assert_ok(KS(agent_check)(a));
 }
 
-/* A gradient of 1e170 has an infinite square: parameters and first moments stay finite, so that
- * only the check of the second moments finds it. */
+/* The square of a gradient of 1e170 overflows. Parameters and first moments stay finite, so only
+ * the check of the second moments finds it. */
 static void test_moments(void **state)
 {
     struct ks_agent *a = make_agent("dense+mse");
@@ -191,7 +191,7 @@ static void test_bad_descriptions(void **state)
     assert_null(a);
 }
 
-/* Every allocation fails once: the error comes back, and nothing is left (AddressSanitizer). */
+/* Every allocation fails once: the error is returned, and nothing leaks (AddressSanitizer). */
 static void test_out_of_memory(void **state)
 {
     char *critic, *actor;

@@ -1,5 +1,5 @@
-/* Runs that go on under other conditions than those they began with, and runs that an older version
- * of the program began. */
+/* Runs that are resumed under changed conditions, and runs that an older version of the program
+ * began. */
 #include "resume_points.h"
 #include "trainer.h"
 
@@ -37,7 +37,7 @@ static const char *in_run(const char *file)
     return scratch(name);
 }
 
-/* A copy of the stopped run, whose point is then taken apart. */
+/* Copies the stopped run and takes its resume point apart. */
 static struct image open_ground(void)
 {
     remove_folder(RUN);
@@ -61,7 +61,7 @@ static void assert_goes_on(enum ks_resume how)
         fail_msg("%s", said(RUN));
 }
 
-/* One line, exit status 2; the run stays what it was. */
+/* Refused with one line and exit status 2; the run is not changed. */
 static void assert_refused(enum ks_resume how, const char *words)
 {
     assert_int_equal(resume(how), 2);
@@ -71,7 +71,7 @@ static void assert_refused(enum ks_resume how, const char *words)
     assert_int_equal(access(in_run("resume/point.0"), F_OK), 0);
 }
 
-/* run.json has these changes and no others. */
+/* run.json lists exactly these changes. */
 static void assert_changes(json_t *expected)
 {
     json_t *object = described(RUN);
@@ -93,8 +93,8 @@ static double changes_in_checkpoint(const char *file)
     return n;
 }
 
-/* Each condition by itself, as another machine or version would have it. Nothing but its name is
- * another here, so the rows are those of a run that was left alone. */
+/* Each condition alone is changed in the point, as another machine or version would have written
+ * it. The computation does not change, so the rows are those of an uninterrupted run. */
 static void test_each_condition(void **state)
 {
     static const char *const names[] = {"threads",     "kappascope", "blas",
@@ -104,11 +104,11 @@ static void test_each_condition(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct image p = open_ground();
         json_t *from = i == 0 ? json_integer(7) : json_string("other"),
-               *to = json_incref(json_object_get(p.key, names[i]));
+               *to = json_incref(json_object_get(p.description, names[i]));
         char words[100];
 
         assert_non_null(to);
-        json_object_set(p.key, names[i], from);
+        json_object_set(p.description, names[i], from);
         close_ground(&p);
         snprintf(words, sizeof words, "expected %s ", names[i]);
         assert_refused(KS_RESUME_EXACT, words);
@@ -123,14 +123,15 @@ static void test_each_condition(void **state)
     }
 }
 
-/* The processor's name is noted where changes are, but exact resuming does not ask for it. */
+/* A changed processor name is recorded with the changes, but exact resuming does not depend on it.
+ * */
 static void test_processor(void **state)
 {
     (void)state;
     for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
         struct image p = open_ground();
 
-        json_object_set_new(p.key, "processor", json_string("80386"));
+        json_object_set_new(p.description, "processor", json_string("80386"));
         close_ground(&p);
         assert_goes_on(how);
         if (how == KS_RESUME_EXACT)
@@ -141,7 +142,7 @@ static void test_processor(void **state)
     }
 }
 
-/* Without a difference --resume=any is exact. */
+/* If no condition differs, --resume=any is exact. */
 static void test_any_without_need(void **state)
 {
     struct image p = open_ground();
@@ -152,7 +153,7 @@ static void test_any_without_need(void **state)
     assert_same_run(RUN, WHOLE);
 }
 
-/* Another run is another run; nor is --resume=any recommended then. */
+/* A different run is refused, and --resume=any is then not suggested. */
 static void test_other_runs(void **state)
 {
     static const char *const names[] = {"seed", "steps", "env", "architecture", "critic", "actor"};
@@ -162,11 +163,12 @@ static void test_other_runs(void **state)
         struct image p = open_ground();
         const char *name = i < 6 ? names[i] : "tau";
 
-        json_object_set_new(p.key, "blas_kernel", json_string("other"));
+        json_object_set_new(p.description, "blas_kernel", json_string("other"));
         if (i == 6)
-            json_object_set_new(json_object_get(p.key, "settings"), name, json_real(0.006));
+            json_object_set_new(json_object_get(p.description, "settings"), name, json_real(0.006));
         else
-            json_object_set_new(p.key, name, i < 2 ? json_integer(6) : json_string("other"));
+            json_object_set_new(p.description, name,
+                                i < 2 ? json_integer(6) : json_string("other"));
         close_ground(&p);
         for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
             assert_refused(how, name);
@@ -175,7 +177,7 @@ static void test_other_runs(void **state)
     }
 }
 
-/* A change stays on record, and one whose work is lost with a death goes with it. */
+/* A recorded change is kept; but if the work after it is lost by a kill, so is the change. */
 static void test_record(void **state)
 {
     struct image p = open_ground();
@@ -200,12 +202,13 @@ static void test_record(void **state)
     assert_close(changes_in_checkpoint("step_000000030.h5"), 2, 0);
 }
 
-/* Gives or takes a setting, in the point and in run.json. */
+/* Adds or removes a setting, in the resume point and in run.json. */
 static void change_setting(const char *name, int value)
 {
     struct image p = open_ground();
     json_t *object = json_load_file(in_run("run.json"), 0, NULL);
-    json_t *settings[] = {json_object_get(p.key, "settings"), json_object_get(object, "settings")};
+    json_t *settings[] = {json_object_get(p.description, "settings"),
+                          json_object_get(object, "settings")};
 
     for (size_t i = 0; i < 2; i++)
         if (value > 0)
@@ -217,7 +220,8 @@ static void change_setting(const char *name, int value)
     json_decref(object);
 }
 
-/* What an older version did not know had its default; what a newer one knows is not guessed. */
+/* A setting that an older version did not know counts as its default; a setting of a newer version
+ * is refused. */
 static void test_settings_of_other_versions(void **state)
 {
     (void)state;
@@ -236,8 +240,8 @@ static void test_settings_of_other_versions(void **state)
     assert_said(RUN, "point.0: --resume needs what the run was started with: this version");
 }
 
-/* The state of version 2, for an ensemble of two: in this order, without names; behind the sums 8
- * bytes more. */
+/* The state as version 2 stored it, for two critics: in this order, without names, with 8 more
+ * bytes after the sums. */
 static const char *const version_2[] = {
     "critic 0 w",
     "critic 0 m",
@@ -327,7 +331,7 @@ static void test_version_2(void **state)
     assert_refused(KS_RESUME_ANY, "point.0: expected a state of ");
 }
 
-/* Sections that are not known, of another size, missing, cut off. */
+/* Sections that are unknown, of a wrong size, missing, truncated. */
 static void test_sections(void **state)
 {
     static const char *const words[] = {
@@ -355,7 +359,7 @@ static void test_sections(void **state)
     }
 }
 
-/* The number of MuJoCo's version in the environment's own state. */
+/* The version number of MuJoCo in the environment's state. */
 static void test_mujoco_version(void **state)
 {
     (void)state;
@@ -376,7 +380,7 @@ static void test_mujoco_version(void **state)
     assert_same_run(RUN, WHOLE);
 }
 
-/* A line of the file, without its end, and how many cells it has. */
+/* A line of the file without its end, and its number of cells. */
 static size_t read_line(const char *path, size_t number, char line[8192])
 {
     FILE *file = fopen(path, "r");
@@ -398,7 +402,7 @@ static void copy_line(const char *line, FILE *out)
 }
 
 /* progress.csv as another version would have begun it: without the last column, and with a column
- * `oldness` where `q_mean` is now. */
+ * `oldness` in place of `q_mean`. */
 static void change_columns(struct image *p)
 {
     char line[8192], *old;
@@ -424,7 +428,7 @@ static void change_columns(struct image *p)
     free(bytes);
 }
 
-/* The file keeps its columns; what is there stays, byte for byte; cells are found by name. */
+/* The file keeps its columns and its bytes; later cells are matched to columns by name. */
 static void test_columns(void **state)
 {
     struct image p = open_ground();
@@ -492,7 +496,7 @@ static void test_begun_by_0_2_0(void **state)
     free(after);
 }
 
-/* --resume alone is exact; its word has to be one of two. */
+/* --resume without a value means exact; a value must be exact or any. */
 static void test_option(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* First values: orthogonality, uniform distribution, an actor's two heads. Compiled in both
- * precisions. */
+/* Initial parameters: orthogonality, uniform distribution, the two heads of an actor. Compiled in
+ * both precisions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,8 +45,8 @@ static void test_orthogonal(void **state)
     }
 }
 
-/* Uniformly distributed on the orthogonal matrices, E w_11 = 0 and E w_11^2 = 1/n. Without the
- * signs of R's diagonal LAPACK's reflections leave w_11 negative every time. */
+/* For a uniformly distributed orthogonal matrix, E w_11 = 0 and E w_11^2 = 1/n. Without the signs
+ * of R's diagonal, LAPACK's reflections would make w_11 negative every time. */
 static void test_no_preferred_sign(void **state)
 {
     enum { N = 4, TIMES = 2000 };

@@ -55,8 +55,8 @@ static double best_action(const float *s)
     return 0.6 * (double)s[0];
 }
 
-/* Two numbers uniform on [-1, 1], and two constants: a layernorm would forget the scale of the
- * others without them. */
+/* Two numbers uniform on [-1, 1] and two constants, without which a layernorm would remove the
+ * scale. */
 static void draw_state(struct ks_rng *rng, float *s)
 {
     s[0] = (float)ks_rng_uniform(rng, -1, 1);
@@ -93,7 +93,7 @@ static void learn(struct ks_agent *a, bool bandit, struct rows *r)
     }
 }
 
-/* The root of the mean squared miss of the actor's mean action over states it has not seen. */
+/* The root mean square error of the actor's mean action on new states. */
 static double miss(struct ks_agent *a)
 {
     struct ks_rng rng = ks_rng_start(13, 0);
@@ -109,7 +109,7 @@ static double miss(struct ks_agent *a)
     return sqrt(sum);
 }
 
-/* A mean action of 0 misses by 0.6/sqrt(3) = 0.35. */
+/* A mean action of 0 has an error of 0.6/sqrt(3) = 0.35. */
 static void check_best_action(const char *name, bool skip)
 {
     struct ks_agent *a = make_agent(name, skip, 0.9);
@@ -132,7 +132,7 @@ static void test_best_action(void **state)
     check_best_action("ln+mse", true);
 }
 
-/* Reward 1 for ever: Q = 1/(1 - gamma), plus the entropies to come, T H gamma/(1 - gamma). */
+/* Reward 1 in every step: Q = 1/(1 - gamma) plus the entropies to come, T H gamma/(1 - gamma). */
 static void check_geometric_series(const char *name, bool skip)
 {
     struct ks_agent *a = make_agent(name, skip, 0.5);

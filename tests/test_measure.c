@@ -102,7 +102,7 @@ static void test_activations(void **state)
     KS(agent_free)(a);
 }
 
-/* Orthogonal features of equal size: all directions count. Rank 6 of 6 rows. */
+/* Orthogonal features of equal size: all directions count, so the rank of 6 rows is 6. */
 static void test_full_rank(void **state)
 {
     struct ks_agent *a = make_agent("dense+mse");
@@ -128,7 +128,7 @@ static void test_full_rank(void **state)
     KS(agent_free)(a);
 }
 
-/* A table needs the same columns in every row, whatever the architecture. */
+/* progress.csv needs the same columns in every row, for every architecture. */
 static void check_names(const char *name)
 {
     struct ks_agent *a = make_agent(name);
@@ -226,7 +226,7 @@ static double *both_halves(const struct ks_agent *a)
     return x;
 }
 
-/* The published formulas, as they stand there, of a layer's y [rows, d]. */
+/* The published formulas, literally, for the outputs y [rows, d] of a layer. */
 static double published_norm(size_t rows, size_t d, const double *y)
 {
     double sum = 0;
@@ -339,7 +339,7 @@ static void unsettle(struct ks_agent *a)
     }
 }
 
-/* The quantity's values of single layers: as many as there are layers, and they add up. */
+/* The values of single layers: there are as many as layers, and they add up. */
 static void check_layers(const struct ks_measure *list, size_t n, const char *quantity,
                          size_t layers, double expected)
 {
@@ -402,7 +402,7 @@ static void test_published(void **state)
         check_published(ks_architectures[k].name);
 }
 
-/* Where all units are off, the published count of singular values is 1, and ours 0. */
+/* If all units are off, the published count of singular values is 1, and ours is 0. */
 static void test_dead_features(void **state)
 {
     struct ks_agent *a = make_agent("dense+ce");
@@ -469,8 +469,8 @@ static double published_rate(const struct ks_arch *arch, const double *w, const 
     return rates / count;
 }
 
-/* The actor steps at every third update, or at every one: up to the second update, number 1, both
- * are the same, and what the one leaves out there the other does. */
+/* Two agents whose actors step at every update and at every third. Up to update number 1 both are
+ * the same, and the gradient that one skips there is the one that the other uses. */
 static void test_actor_gradient(void **state)
 {
     struct ks_agent *a = make_agent_with_delay(3), *often = make_agent_with_delay(1);
@@ -515,8 +515,8 @@ static void assert_same_trained(const struct ks_arch *arch, const struct ks_trai
         assert_same(arch->parameters, x->target, y->target);
 }
 
-/* An agent that is measured after each update goes the same way as one that never is, and measuring
- * once more gives the same. */
+/* Measuring after each update does not change the course of training, and measuring again gives the
+ * same values. */
 static void check_undisturbed(const char *name)
 {
     struct ks_agent *a = make_agent(name), *plain = make_agent(name);

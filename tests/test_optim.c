@@ -105,7 +105,7 @@ static void test_adam(void **state)
     teardown(&s);
 }
 
-/* A step from zero moments is rate * sign(g), whatever the size of g. */
+/* From zero moments, the first step is rate * sign(g), for any size of g. */
 static void test_first_step(void **state)
 {
     struct ks_adam adam = {.rate = {0.01, 0.01, 1}};
@@ -186,8 +186,8 @@ static void tiny_gradient(const double *w, double *g)
     }
 }
 
-/* What PyTorch's tests expect of Adam with rate 1 after so many steps from given parameters, with
- * their tolerances; `l2` times the parameters is added to the gradient (PyTorch, test/cpp/api,
+/* What PyTorch's tests expect of Adam with rate 1 after some number of steps from given parameters,
+ * with their tolerances; `l2` times the parameters is added to the gradient (PyTorch, test/cpp/api,
  * optim.cpp and optim_baseline.h). */
 static void test_published_trajectories(void **state)
 {
@@ -259,8 +259,8 @@ static void test_first_moments(void **state)
 static const char all_kinds[] = "batchnorm\nrmsnorm\nlerp {\ndense 3\nscaler\n}\nlayernorm\n"
                                 "dense 2\nloss ce min=0 max=1\n";
 
-/* p <- p - rate (adam + decay p): the difference to a step without decay is rate decay p, on the
- * parameters of the mask and nowhere else. `norms`: batch normalization, not other normalizers. */
+/* p <- p - rate (adam + decay p): the difference to a step without decay is rate decay p for the
+ * parameters that decay, and 0 for all others. `norms`: batch normalization only. */
 static void check_decay(enum ks_decay decayed, bool norms, bool heads, bool others)
 {
     struct subject start, with, without;
@@ -344,7 +344,7 @@ static void test_projection(void **state)
     teardown(&free_one);
 }
 
-/* A column of zeros has no direction: it stays, and nothing becomes infinite. */
+/* A column of zeros has no direction: it stays zero, and nothing becomes infinite. */
 static void test_zero_column(void **state)
 {
     struct subject s;

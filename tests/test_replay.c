@@ -1,5 +1,6 @@
-/* Replay: what comes out is what went in, the oldest goes first, all are drawn alike; windows of
- * transitions, also drawn ahead of one; and the scale of rewards against a direct variance. */
+/* Replay: transitions are stored exactly, the oldest is overwritten first, all are drawn with the
+ * same probability; windows of transitions, also drawn ahead of the next one; and the scale of
+ * rewards against a direct variance. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +42,8 @@ static void draw(const struct ks_replay *replay, struct ks_rng *rng, size_t n, s
                                      .reward = d->reward});
 }
 
-/* The numbers of the transitions drawn lie in low .. high, each as often as chance has it: chi
- * squared with high - low degrees of freedom, below its 99.99% quantile for 9. */
+/* The numbers of the drawn transitions are in low .. high and uniformly distributed: chi squared
+ * with high - low degrees of freedom, below its 99.99% quantile for 9. */
 static void check_drawn(const struct drawn *d, size_t low, size_t high)
 {
     double count[64] = {0}, expected = (double)DRAWS / (double)(high - low + 1), chi2 = 0;
@@ -143,8 +144,8 @@ static void check_windows(const struct ks_replay *replay, size_t oldest)
     }
 }
 
-/* Not full; full to the end; once round, with windows across the end of the ring and the oldest
- * behind the newest; and with the transitions of the last one put elsewhere. */
+/* Replay not full; just full; overwritten, with windows across the end of the ring and with the
+ * oldest transition next to the newest; and copied into another ring. */
 static void test_windows(void **state)
 {
     static const size_t capacity[] = {20, MADE, 8};
@@ -169,8 +170,8 @@ static void test_windows(void **state)
     ks_replay_free(copy);
 }
 
-/* A few rows drawn ahead of transition k are those drawn after it, unless one of these, and those
- * alone, spans it: then its last state shows. */
+/* Rows drawn ahead of transition k are those drawn after it is added, unless one of them spans
+ * transition k; only then nothing is drawn. */
 static bool check_ahead(struct ks_replay *replay, size_t k, size_t n)
 {
     enum { FEW = 3 };
@@ -237,7 +238,7 @@ static void test_capacity_of_one(void **state)
     ks_replay_free(replay);
 }
 
-/* Memory comes with the transitions, and a block that cannot be had is no crash. */
+/* Blocks are allocated when they are needed; a failure to allocate one is reported. */
 static void test_out_of_memory(void **state)
 {
     const float row[] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -258,8 +259,8 @@ static void test_out_of_memory(void **state)
     ks_replay_free(replay);
 }
 
-/* More transitions than a block has room for, copied out run by run and put back elsewhere: the
- * same slots hold the same. */
+/* More transitions than a block holds are copied out in contiguous pieces and put into another
+ * replay: the same slots hold the same. */
 static void test_copy(void **state)
 {
     enum { WIDE = 400000, MANY = 23, WIDE_CAPACITY = 7 }; /* 6 of them in a block */
@@ -321,7 +322,7 @@ static void test_returns(void **state)
     assert_close(ks_returns_scale(&returns), sqrt(variance) + 1e-8, 1e-10 * sqrt(variance));
 }
 
-/* Nothing seen, or constant: the scale is 1e-8, not 0. */
+/* Without returns, or with constant ones, the scale is 1e-8, not 0. */
 static void test_no_deviation(void **state)
 {
     struct ks_returns returns = {.g = 0};

@@ -1,4 +1,4 @@
-/* The journal: what is read back is what was appended, or the file that is wrong is named. */
+/* The replay log: rows are read back as they were appended, or the damaged file is named. */
 #include "io/replay_log.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static struct ks_replay_log *fresh(void)
     return j;
 }
 
-/* Rows number from .. to - 1, `n` at a time. */
+/* Appends rows from .. to - 1, `n` at a time. */
 static void append(struct ks_replay_log *j, size_t from, size_t to, size_t n)
 {
     unsigned char rows[MOST * WIDTH];
@@ -78,8 +78,8 @@ static void assert_damaged(const struct ks_replay_log_mark *mark, size_t first, 
     ks_replay_log_free(j);
 }
 
-/* However the rows come, the files are the same; every moment can be read from every row on, and
- * what is appended then is what would have been. */
+/* The files do not depend on how many rows are appended at a time. The log can be read up to every
+ * moment and from every row, and then be continued as if it had never been interrupted. */
 static void test_all_moments(void **state)
 {
     struct ks_replay_log_mark mark[MOST + 1];
@@ -134,7 +134,7 @@ static void test_drop(void **state)
     ks_replay_log_free(j);
 }
 
-/* Every byte of every file, changed or cut off there. */
+/* Every byte of every file is changed, and every file is truncated at every byte. */
 static void test_damage(void **state)
 {
     struct ks_replay_log *j = fresh();
@@ -169,7 +169,7 @@ static void test_damage(void **state)
     }
 }
 
-/* Other sizes, another journal's rows, a segment under another's name. */
+/* Other sizes, rows of another log, a segment renamed to another number. */
 static void test_strangers(void **state)
 {
     struct ks_replay_log *j = fresh();
@@ -196,7 +196,7 @@ static void test_strangers(void **state)
     assert_damaged(&mark, 5, "replay.000001");
 }
 
-/* A folder where a segment should be: it cannot be opened, and that is what is said. */
+/* A folder with the name of a segment cannot be opened, which the message says. */
 static void test_unreadable(void **state)
 {
     struct ks_replay_log *j = fresh();
@@ -216,7 +216,7 @@ static void test_unreadable(void **state)
     ks_replay_log_free(j);
 }
 
-/* A limit on file sizes stops write() half-way: what was there before can be read. */
+/* A limit on file sizes stops write() half way: earlier rows can still be read. */
 static void test_full_disk(void **state)
 {
     struct ks_replay_log *j = fresh();

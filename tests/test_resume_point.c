@@ -1,4 +1,4 @@
-/* Resume points: what is done with damaged, missing and foreign files, and what a point costs. */
+/* Resume points: damaged, missing and foreign files, and how often points are written. */
 #include <sys/statvfs.h>
 
 #include "resuming.h"
@@ -8,8 +8,8 @@
 static struct ground ground[2]; /* one thread, two */
 static const char GROUND[] = "stopped", WHOLE[] = "whole", RUN[] = "run";
 
-/* A run stopped at 14 and again at 16: points of both, between them a row, a checkpoint and the
- * first transitions of a segment. */
+/* A run stopped at steps 14 and 16 has resume points of both; between them a row, a checkpoint and
+ * the first transitions of a segment were written. */
 static int set_up(void **state)
 {
     if (scratch_make(state) != 0)
@@ -31,7 +31,7 @@ static int tear_down(void **state)
     return shell("rm -rf --", scratch_folder, "/nothing");
 }
 
-/* A copy of the stopped run; a path in it. */
+/* Copies the stopped run. in_run: a path in the copy. */
 static void copy_ground(void)
 {
     remove_folder(RUN);
@@ -51,7 +51,8 @@ static int resume(void)
     return run(&ground[0], RUN, (struct plan){.resume = true});
 }
 
-/* The run goes on, from the older point where a message is expected, and ends as it should. */
+/* The run resumes, from the older point if a message is expected, and ends like the uninterrupted
+ * run. */
 static void assert_goes_on(const char *message)
 {
     if (resume() != 0)
@@ -65,7 +66,7 @@ static void assert_goes_on(const char *message)
     assert_same_run(RUN, WHOLE);
 }
 
-/* Refused, with one line; and nothing is changed. */
+/* Refused with one line; no file changes. */
 static void assert_refused(int expected, const char *message)
 {
     int result = resume();
@@ -83,7 +84,8 @@ static void test_undamaged(void **state)
     assert_goes_on(NULL);
 }
 
-/* What the newest point alone needs, changed or cut off at places all over it. */
+/* Files that only the newest point needs, changed or truncated at several places: the older point
+ * is used. */
 static void test_newest_point_is_damaged(void **state)
 {
     static const char *const files[] = {"resume/point.1", "resume/replay.000005"};
@@ -109,7 +111,7 @@ static void test_newest_point_is_damaged(void **state)
     assert_same_run(RUN, WHOLE);
 }
 
-/* The same of what both need: nothing is guessed. */
+/* Files that both points need: the run is refused. */
 static void test_both_points_are_damaged(void **state)
 {
     static const char *const files[] = {"resume/replay.000003", "progress.csv"};
@@ -136,7 +138,7 @@ static void test_both_points_are_damaged(void **state)
     assert_refused(2, "resume/point.1: damaged: only 10 bytes");
 }
 
-/* progress.csv as it was at the older point. */
+/* progress.csv has lost the row after the older point. */
 static void test_lost_row(void **state)
 {
     unsigned char *bytes;
@@ -158,7 +160,7 @@ static void test_lost_checkpoint(void **state)
     assert_refused(2, "step_000000015.h5: missing");
 }
 
-/* What came after the older point is made again, so a checkpoint of it is no loss there. */
+/* A checkpoint after the older point is computed again, so it may be missing. */
 static void test_checkpoint_to_come(void **state)
 {
     (void)state;
@@ -169,7 +171,7 @@ static void test_checkpoint_to_come(void **state)
     assert_same_run(RUN, WHOLE);
 }
 
-/* Changes the words in both points, and their checksums with them. */
+/* Replaces `from` by `to` in both points, and updates their checksums. */
 static void forge(const char *from, const char *to)
 {
     assert_int_equal(strlen(from), strlen(to));
@@ -194,7 +196,7 @@ static void forge(const char *from, const char *to)
     }
 }
 
-/* Points of other versions and other runs: one line with what differs. */
+/* Points of other versions and other runs are refused with one line that says what differs. */
 static void test_keys(void **state)
 {
     static const char *const words[][3] = {
@@ -222,7 +224,7 @@ static void test_keys(void **state)
     assert_state(RUN, "stopped");
 }
 
-/* The number behind the magic word. */
+/* The version number after the magic string, and the magic string. */
 static void test_versions(void **state)
 {
     unsigned char *bytes;
@@ -241,7 +243,8 @@ static void test_versions(void **state)
     free(bytes);
 }
 
-/* Folders in the place of files: they cannot be read, and the older point is not taken for that. */
+/* Folders in place of files cannot be read: that is an error, and the older point is not used
+ * instead. */
 static void test_unreadable(void **state)
 {
     static const char *const files[] = {"resume/point.1", "resume/replay.000005", "progress.csv"};
@@ -264,7 +267,7 @@ int statvfs(const char *path, struct statvfs *disk)
     return 0;
 }
 
-/* A disk that has no room for what is announced is named, and used. */
+/* A warning names a disk with too little room; the run starts. */
 static void test_little_disk(void **state)
 {
     (void)state;
@@ -279,8 +282,8 @@ static void test_little_disk(void **state)
     ground[0].options.quiet = true;
 }
 
-/* By the clock that counts how often it is asked, a point takes a second, so the next one comes
- * after 100; the first after 60; with --save-every as told. */
+/* With a clock that advances when it is read, writing a point takes one second, so the next one
+ * follows after 100; the first after 60; with --save-every after the given time. */
 static void test_interval(void **state)
 {
     const double intervals[] = {0, 1e-9, 50};

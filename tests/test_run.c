@@ -1,5 +1,5 @@
-/* A run's agent steps, evaluations and frozen minibatches, each against what the algorithm says
- * they are. On dog-trot, with tiny networks, in the engine's precision. */
+/* Agent steps, evaluations and frozen minibatches of a run, each compared with the algorithm's
+ * definition. On dog-trot, with tiny networks, in the engine's precision. */
 #define KS_SINGLE
 
 #include <malloc.h>
@@ -55,7 +55,7 @@ static void steps(struct subject *s, size_t n)
         assert_ok(ks_learner_step(&s->run->learner, s->run->metrics));
 }
 
-/* What the policy does at the observation of the moment with the noise of this step. */
+/* The action of the policy at the current observation, with the noise of this step. */
 static void policy_action(struct subject *s, bool noisy, float *action)
 {
     struct ks_rng rng = ks_stream(SEED, KS_EXPLORATION, 0);
@@ -67,8 +67,8 @@ static void policy_action(struct subject *s, bool noisy, float *action)
     KS(agent_act)(s->run->learner.agent, s->run->learner.player.s, noisy ? noise : NULL, action);
 }
 
-/* Uniform actions until the first update, then those of the policy, with noise; replay holds what
- * was done and where. */
+/* Actions are uniform until the first update, then those of the policy with noise. Replay holds
+ * each action and the observations before and after it. */
 static void test_actions(void **state)
 {
     struct subject s;
@@ -100,7 +100,7 @@ static void test_actions(void **state)
     teardown(&s);
 }
 
-/* Raw rewards of BATCH rows of a stream. */
+/* The raw rewards of BATCH rows drawn with a random stream. */
 static void draw_raw(const struct subject *s, struct ks_rng *rng, double *reward)
 {
     float *block;
@@ -116,8 +116,8 @@ static void draw_raw(const struct subject *s, struct ks_rng *rng, double *reward
     free(block);
 }
 
-/* An update sees rewards divided by the scale of all returns so far, or raw ones if told so;
- * raw_rewards is of checkpoints alone. */
+/* An update uses rewards divided by the scale of all returns so far, or raw ones without
+ * reward_normalization; raw_rewards affects only checkpoints. */
 static void test_update_rewards(void **state)
 {
     struct subject s;
@@ -175,7 +175,7 @@ static void test_n_step(void **state)
     teardown(&s);
 }
 
-/* The frozen targets of the run as it is now, and those from raw rewards. */
+/* The frozen targets of the run's current step, and those from raw rewards. */
 static void frozen_targets(struct subject *s, size_t normalization, size_t raw, double *target,
                            double *target_raw)
 {
@@ -192,9 +192,9 @@ static void frozen_targets(struct subject *s, size_t normalization, size_t raw, 
     ks_checkpoint_free(c);
 }
 
-/* y = r + ..., of which raw rewards change r alone: y_raw - y = r - r / scale, with the same draws.
- * Where rewards are not normalized there is nothing that raw_rewards could change. The targets from
- * raw rewards are the same with every setting. */
+/* In y = r + ..., raw rewards change only r: y_raw - y = r - r / scale, with the same draws.
+ * Without reward_normalization, raw_rewards has no effect. The targets from raw rewards are the
+ * same with every setting. */
 static void test_frozen_rewards(void **state)
 {
     double normal[FROZEN * BATCH], raw[FROZEN * BATCH], off[FROZEN * BATCH];
@@ -226,8 +226,8 @@ static void test_frozen_rewards(void **state)
     teardown(&s);
 }
 
-/* The last update's minibatch comes back when it is drawn again, with one update per agent step,
- * which begins before the step is stored, and with two. */
+/* ks_learner_last_batch draws the minibatch of the last update again, with one update per agent
+ * step (which may begin before the transition is stored) and with two. */
 static void test_last_batch(void **state)
 {
     (void)state;
@@ -253,8 +253,8 @@ static void test_last_batch(void **state)
         }
 }
 
-/* The last action of an evaluation is tanh(mean) where it was chosen; training goes on as if there
- * had been none. */
+/* The last action of an evaluation is tanh(mean) at its observation; training is not affected by
+ * the evaluation. */
 static void test_evaluation(void **state)
 {
     float expected[64], *before;
@@ -280,9 +280,9 @@ static void test_evaluation(void **state)
     teardown(&s);
 }
 
-/* Over the 1000 environment steps of an episode: the next one starts at the stream's next start
- * state; the transition before it leads to the last observation, which is no terminal state; the
- * discounted return starts anew at the last step. */
+/* After the 1000 environment steps of an episode: the next one starts at the next start state of
+ * the stream; the last transition leads to the last observation, which is not a terminal state; the
+ * discounted return restarts at the last step. */
 static void test_episodes(void **state)
 {
     enum { LAST = 499 };
@@ -314,7 +314,7 @@ static void test_episodes(void **state)
     teardown(&s);
 }
 
-/* Bytes that are allocated and not freed. */
+/* Bytes allocated and not freed. */
 static size_t allocated(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -322,10 +322,11 @@ static size_t allocated(void)
     return info.uordblks + info.hblkhd;
 }
 
-/* Once replay is full, memory stays what it is: through episodes, updates, points and checkpoints.
- * Libraries allocate some buffers when they first need them, as two threads that multiply at the
- * same time may late: so in one of some stretches, whereas a leak shows in all. AddressSanitizer
- * counts otherwise, and finds leaks itself. */
+/* Once replay is full, memory does not grow, through episodes, updates, resume points and
+ * checkpoints. Libraries allocate some buffers when they are first needed, for example when two
+ * threads first multiply at the same time, so it is enough that one of several stretches shows no
+ * growth: a leak would show in all. Not under AddressSanitizer, which changes the counts and finds
+ * leaks itself. */
 static void test_memory_is_flat(void **state)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -354,8 +355,9 @@ static void test_memory_is_flat(void **state)
             before = now;
         }
     }
-    /* A leak of one step is 32 bytes at least, malloc's smallest piece. What threads keep of freed
-     * pieces for themselves counts as allocated: a few hundred bytes, as the threads meet. */
+    /* A leak in each step is at least 32 bytes per step, malloc's smallest block. Freed blocks that
+     * threads cache count as allocated: a few hundred bytes, depending on how the threads
+     * interleave. */
     assert_in_range(least, 0, 8 * STRETCH);
     assert_ok(ks_resume_clear(points));
     ks_resume_free(points);

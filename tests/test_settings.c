@@ -1,5 +1,5 @@
-/* Settings: defaults, ranges, messages, text there and back; and the architectures built from them.
- */
+/* Settings: defaults, ranges, messages, conversion to text and back; and the architectures built
+ * from them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "train/architecture.h"
 #include "train/settings.h"
 
-/* Of every key, in the order of the table. */
+/* For every key, in the order of the table. */
 static const char *const defaults[][2] = {
     {"hidden", "512"},
     {"depth", "4"},
@@ -159,12 +159,12 @@ static void test_pairs(void **state)
     assert_fails(ks_settings_check(&s), KS_USAGE, "v_min");
     ks_settings_start(&s);
     s.weight_decay = 1e-4;
-    assert_fails(ks_settings_check(&s), KS_USAGE, "decay is none");
+    assert_fails(ks_settings_check(&s), KS_USAGE, "no effect with decay=none");
     s.decay = 1;
     assert_ok(ks_settings_check(&s));
 }
 
-/* Every key at other than its default comes back from its text. */
+/* Every key with a value other than its default is restored from its text. */
 static void test_text(void **state)
 {
     struct ks_settings s, back;
@@ -301,7 +301,8 @@ static void test_actor_text(void **state)
     free(actor);
 }
 
-/* The paper's ablation, at depths 4 and 6; no skip around the first block, so none at depth 1. */
+/* The paper's ablation, at depths 4 and 6. The first block has no skip, so a network of depth 1 has
+ * none. */
 static void test_skips(void **state)
 {
     static const char first[] = "batchnorm\ndense 512 bias=no project=unit\nbatchnorm\nrelu\n";
@@ -387,7 +388,7 @@ static void test_ablations(void **state)
     }
 }
 
-/* What a file's layers say about its actor; `skip` is the actor's there. */
+/* The actor that follows from a file's layers; `skip` applies to the actor only. */
 static void test_files(void **state)
 {
     static const char *const cases[][2] = {

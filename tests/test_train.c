@@ -27,7 +27,7 @@ static const struct ks_attribute *attribute(const struct ks_checkpoint *c, const
     return a;
 }
 
-/* A string of run.json; the caller drops *json. */
+/* A string in run.json; the caller frees *json. */
 static const char *describe(const char *file, const char *key, json_t **json)
 {
     *json = json_load_file(scratch(file), 0, NULL);
@@ -53,7 +53,7 @@ static double cell(const struct ks_csv *csv, size_t row, const char *name)
     return value;
 }
 
-/* Every setting but the threads is there, with its value. */
+/* A checkpoint has every setting but `threads`, with its value. */
 static void check_settings(const struct ks_checkpoint *c)
 {
     size_t n = 0;
@@ -71,7 +71,7 @@ static void check_settings(const struct ks_checkpoint *c)
     assert_string_equal(ks_attribute_find(&c->settings, "decay")->string, "none");
 }
 
-/* Sizes and attributes of the last checkpoint of a run. */
+/* Sizes and attributes of a run's last checkpoint. */
 static void check_last_checkpoint(const struct ks_csv *progress)
 {
     struct ks_checkpoint *c = read_checkpoint("one/step_000000120.h5");
@@ -99,7 +99,7 @@ static void check_last_checkpoint(const struct ks_csv *progress)
     assert_int_equal(attribute(c, "returns")->n, 1);
     assert_non_null(strstr(attribute(c, "library_versions")->string, "MuJoCo"));
     check_settings(c);
-    /* evaluated before it was written */
+    /* the evaluation comes before the checkpoint */
     assert_close(attribute(c, "return_mean")->number, cell(progress, last, "return_mean"), 1e-6);
     assert_close(ks_attribute_find(&c->metrics, "critic_loss")->number,
                  cell(progress, last, "critic_loss"), 1e-6);
@@ -160,7 +160,7 @@ static void assert_same_metrics(const struct ks_checkpoint *a, const struct ks_c
     }
 }
 
-/* Everything but the metrics of time. */
+/* All contents are equal except for the two metrics that depend on the clock. */
 static void assert_same_checkpoint(const char *first, const char *second)
 {
     struct ks_checkpoint *a = read_checkpoint(first), *b = read_checkpoint(second);
@@ -181,7 +181,8 @@ static void assert_same_checkpoint(const char *first, const char *second)
     ks_checkpoint_free(b);
 }
 
-/* The same seed again, with one thread instead of two; and stopped half way. */
+/* The same seed gives the same checkpoints, also with one thread instead of two, and after a stop
+ * half way. */
 static void test_same_again(void **state)
 {
     (void)state;
@@ -199,7 +200,7 @@ static void test_same_again(void **state)
     assert_false(exists("half/resume"));
 }
 
-/* A file's last change, to the nanosecond. */
+/* The time of a file's last change, in nanoseconds. */
 static struct timespec changed(const char *name)
 {
     struct stat there;
@@ -215,8 +216,8 @@ static bool is_untouched(const char *name, struct timespec since)
     return now.tv_sec == since.tv_sec && now.tv_nsec == since.tv_nsec;
 }
 
-/* A finished run is left alone by its own command, whatever the threads; one that lost a checkpoint
- * is run again. Checkpoints of another start of the run do not stay. */
+/* A finished run is not changed by a second start, for any number of threads. A run that has lost a
+ * checkpoint is run again. Checkpoints of an earlier start of the run are removed. */
 static void test_finished(void **state)
 {
     static const char command[] = SMALL
@@ -242,7 +243,7 @@ static void test_finished(void **state)
     assert_false(exists("two/step_000000120.h5"));
 }
 
-/* A new start says that it removes resume points, where there are any. */
+/* A start from the beginning says that it removes resume points, if there are any. */
 static void test_starting_over(void **state)
 {
     static const char command[] = SMALL "--set evaluations=0 --arch bn+ce --out again --stop-at 2";
@@ -259,8 +260,8 @@ static void test_starting_over(void **state)
     assert_null(strstr(complained, "starting over"));
 }
 
-/* A folder in the place of progress.csv: refused before run.json says that the run is running. A
- * folder in the place of a checkpoint, which cannot be removed: the run has failed. */
+/* A folder named progress.csv: refused before run.json says "running". A folder with the name of a
+ * checkpoint, which cannot be removed: the run fails. */
 static void test_places_taken(void **state)
 {
     (void)state;
@@ -286,8 +287,8 @@ static void test_no_update(void **state)
     assert_non_null(strstr(complained, "no update: all 60 agent steps are among the 60"));
 }
 
-/* More checkpoints than agent steps, of two environment steps each: it says how many there will be.
- */
+/* More checkpoints than agent steps (of two environment steps each): it says how many there will
+ * be. */
 static void test_too_many_checkpoints(void **state)
 {
     (void)state;
@@ -297,7 +298,8 @@ static void test_too_many_checkpoints(void **state)
     assert_null(strstr(complained, "evaluations: "));
 }
 
-/* A file's critic, without batchnorm: as many rows as carry loss. */
+/* The critic of a description file, without batchnorm: a minibatch has only the rows that carry
+ * loss. */
 static void test_file(void **state)
 {
     static const char text[] = "layernorm\ndense 9 project=unit\nrelu\ndense 1\nloss mse\n";
@@ -321,8 +323,8 @@ static void test_file(void **state)
     ks_checkpoint_free(c);
 }
 
-/* A learning rate of 1 in 32 layers that nothing normalizes: the values overflow float. What was
- * before stays; --resume does not try it again. */
+/* With a learning rate of 1 and 32 layers without normalization, values overflow float. Earlier
+ * files stay; --resume refuses to try again. */
 static void test_overflow(void **state)
 {
     static const char command[] = SMALL
@@ -351,7 +353,7 @@ static void test_overflow(void **state)
     assert_true(exists("burst/step_000000060.h5"));
 }
 
-/* Waits until the run has described itself, for a minute at most. */
+/* Waits for a file to appear, for at most a minute. */
 static bool appears(const char *name)
 {
     const struct timespec tenth = {.tv_nsec = 100000000};

@@ -1,8 +1,9 @@
-/* What kappascope-train refuses, with exit status 2 and one line, and what it then leaves alone. */
+/* What kappascope-train refuses: exit status 2, one line on standard error, and no file is changed.
+ * */
 #include "trainer.h"
 
-/* Exit status 2, one line that holds `words`, and no run in the folder. What is not refused ends
- * soon: a run of one agent step. */
+/* Expects exit status 2, one line that contains `words`, and no folder `bad`. If the command is not
+ * refused, it ends soon: it is a run of one agent step. */
 static void refused(const char *words, const char *arguments)
 {
     const char *steps = strstr(arguments, "--steps") ? "" : "--steps 2";
@@ -41,7 +42,7 @@ static void test_refused(void **state)
     refused("'more'", "--env dog-trot --arch bn+wn+ce --out bad more");
 }
 
-/* A full disk under standard output is a failure at run time. */
+/* Standard output that cannot be written is a failure at run time (exit status 1). */
 static void test_full_output(void **state)
 {
     (void)state;
@@ -67,8 +68,8 @@ static void test_bad_file(void **state)
     refused("none.arch: No such", "--env dog-trot --arch none.arch --out bad --set hidden=8");
 }
 
-/* Another run's folder, a folder that is a file, a run.json that is none, checkpoints without one:
- * nothing is touched. */
+/* The folder of a different run, a file in place of the folder, an invalid run.json, checkpoints
+ * without run.json: nothing is changed. */
 static void test_folders(void **state)
 {
     unsigned char *before, *after;

@@ -1,5 +1,5 @@
-/* Runs that die, are stopped, or meet a full disk at any moment, and go on: in the end their files
- * are those of a run that nothing happened to. What is done with damaged files: test_point.c. */
+/* Runs that are killed, stopped, or find the disk full at any moment, and are resumed: in the end
+ * their files equal those of an uninterrupted run. For damaged files see test_resume_point.c. */
 #include "resuming.h"
 
 #include <sys/file.h>
@@ -9,7 +9,8 @@ static struct ground ground[GROUNDS]; /* one thread, two */
 static const char *const whole[] = {"whole1", "whole2"}, *const folder[] = {"run1", "run2"};
 static double patience = 10; /* seconds: at first the duration of a run */
 
-/* Points every so many seconds of a clock that counts: in each step, and 4 or 5 in all. */
+/* Seconds between resume points, of a clock that advances when it is read: a point in each step,
+ * and 4 or 5 in a run. */
 static const double ALWAYS = 0.5, SOMETIMES = 40;
 
 static double seconds(void)
@@ -46,7 +47,7 @@ static int tear_down(void **state)
     return shell("rm -rf --", scratch_folder, "/nothing");
 }
 
-/* Goes on to the end, and compares. */
+/* Resumes to the end, and compares with the uninterrupted run. */
 static void finish(size_t i)
 {
     assert_runs(&ground[i], folder[i], (struct plan){.resume = true});
@@ -54,7 +55,7 @@ static void finish(size_t i)
     remove_folder(folder[i]);
 }
 
-/* Resume points leave no trace, and threads none but their number. */
+/* Resume points do not affect the results; nor do threads, except for their number in run.json. */
 static void test_straight(void **state)
 {
     (void)state;
@@ -66,8 +67,8 @@ static void test_straight(void **state)
     assert_same_file("whole1/step_000000030.h5", "whole2/step_000000030.h5");
 }
 
-/* A fate at operation number k, k + 1, ... of as many runs, two at a time. Returns whether they
- * were met. */
+/* Lets the runs meet a fate at operations k, k + 1, ..., two runs at a time. Returns whether they
+ * got that far. */
 static bool try_fate(int which, size_t k)
 {
     int result[GROUNDS];
@@ -86,7 +87,7 @@ static bool try_fate(int which, size_t k)
     return result[0] != 0;
 }
 
-/* Every single operation on files, at least those of one run. */
+/* Killed at every single operation on files of a run. */
 static void test_deaths_at_all_operations(void **state)
 {
     size_t k = 1;
@@ -102,7 +103,8 @@ static void test_deaths_at_all_operations(void **state)
     remove_folder(folder[1]);
 }
 
-/* The steps done at the newest point: the header has its number and the transitions. */
+/* The number of agent steps at the newest resume point: its header has the point's number and the
+ * number of transitions. */
 static size_t newest_point(const char *name)
 {
     enum { NUMBER = 32, ROWS = 64 };
@@ -136,8 +138,8 @@ static size_t described_number(const char *name, const char *key)
     return n;
 }
 
-/* A signal between two steps or in an evaluation: a point is written at once. Before the first step
- * it ends the program, after the last one it comes too late. */
+/* A signal between two steps or during an evaluation: a resume point is written at once. A signal
+ * before the first step ends the program; one after the last step is ignored. */
 static void test_signals(void **state)
 {
     size_t stopped = 0, k = 1;
@@ -158,7 +160,7 @@ static void test_signals(void **state)
     remove_folder(folder[1]);
 }
 
-/* The terminal is closed, or the connection ends: as at SIGTERM. */
+/* SIGHUP, as when the terminal or the connection is closed, acts like SIGTERM. */
 static void test_hangup(void **state)
 {
     (void)state;
@@ -172,7 +174,7 @@ static void test_hangup(void **state)
     finish(0);
 }
 
-/* As in a background job of a shell script, and as nohup asks for. */
+/* Ignored signals stay ignored, as nohup and background jobs of shell scripts expect. */
 static void test_ignored_signal(void **state)
 {
     static const int signals[] = {SIGTERM, SIGHUP};
@@ -192,7 +194,7 @@ static void test_ignored_signal(void **state)
     }
 }
 
-/* progress.csv, where it is there, ends with a row. */
+/* progress.csv, if it exists, ends with a complete row. */
 static void assert_whole_rows(const char *name)
 {
     char path[100];
@@ -207,7 +209,7 @@ static void assert_whole_rows(const char *name)
     free(bytes);
 }
 
-/* From some operation on nothing can be written: one line that names a file, exit status 1. */
+/* The disk is full from some operation on: one line that names a file, exit status 1. */
 static void test_full_disk(void **state)
 {
     size_t k = 1;
@@ -226,8 +228,8 @@ static void test_full_disk(void **state)
     remove_folder(folder[1]);
 }
 
-/* Kills both runs after some time, until both are through, the last time of 41 not. Returns the
- * number of kills. */
+/* Kills and resumes both runs after random times until both have finished; turn 41 is not killed.
+ * Returns the number of kills. */
 static size_t kill_and_resume(struct ks_rng *rng)
 {
     bool done[GROUNDS] = {false};
@@ -277,7 +279,7 @@ static void test_deaths_at_random(void **state)
     assert_true(kills >= 20);
 }
 
-/* Again and again in the same run, also while it goes on and repairs. */
+/* The same run is killed again and again, also while it resumes and repairs its files. */
 static void test_deaths_in_a_row(void **state)
 {
     struct ks_rng rng = ks_rng_start(22, 0);
@@ -297,8 +299,8 @@ static void test_deaths_in_a_row(void **state)
     finish(0);
 }
 
-/* Stopped at a checkpoint, in an episode, in the midst of nothing; asked to stop where it has been
- * already. */
+/* Stopped at a checkpoint, within an episode, at an ordinary step; and asked to stop at a step that
+ * it has passed. */
 static void test_stops(void **state)
 {
     const size_t stops[] = {3, 8, 16, 16, 9, 29};
@@ -315,7 +317,8 @@ static void test_stops(void **state)
     finish(1);
 }
 
-/* Without `resume` a run that was stopped starts over; with it, one that never was starts, too. */
+/* Without --resume a stopped run starts over; with it, a run that has not been started yet starts.
+ * */
 static void test_without_resume(void **state)
 {
     char point[100];
@@ -331,7 +334,8 @@ static void test_without_resume(void **state)
     finish(0);
 }
 
-/* A finished run stays as it is; but what a death in its last moment has left is removed. */
+/* A finished run is not changed, except that a resume folder left by a kill at the last moment is
+ * removed. */
 static void test_finished(void **state)
 {
     struct stat before, after;
@@ -348,7 +352,7 @@ static void test_finished(void **state)
     remove_folder(folder[0]);
 }
 
-/* While another process trains in the folder: none but that one. */
+/* A folder in which another process trains is refused. */
 static void test_two_at_once(void **state)
 {
     int descriptor;

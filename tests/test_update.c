@@ -1,6 +1,6 @@
-/* One update: gradients of both losses against differences for all twelve architectures and one of
- * every kind of layer, each step against the networks used by hand, and the two precisions. In
- * double. */
+/* One update: gradients of both losses against differences, for all twelve architectures and one
+ * with every kind of layer; each step against the networks applied by hand; and the two precisions.
+ * In double. */
 #include "agents.h"
 
 #include "agent/policy.h"
@@ -167,8 +167,8 @@ static void check_statistics(const struct ks_agent *a, const double *before)
     }
 }
 
-/* Steps 6 and 7: the actor as it was, in training mode; the critics as they are now, in evaluation
- * mode; the noise as the step left it. */
+/* Steps 6 and 7: the old actor in training mode; the stepped critics in evaluation mode; the noise
+ * that the step has left. */
 static void check_actor_loss(const struct ks_agent *a, const struct before *b,
                              const struct transitions *t, double temperature,
                              const struct ks_update *u)
@@ -209,7 +209,7 @@ static void check_actor_loss(const struct ks_agent *a, const struct before *b,
     free(f[1]);
 }
 
-/* The noise of a' in update 0, which a later step overwrites: drawn again. */
+/* The noise of a' in update 0, drawn again, because a later step has overwritten it. */
 static void draw_next_noise(double *noise)
 {
     struct ks_rng rng = ks_stream(SEED, KS_NEXT_ACTION, 0);
@@ -250,7 +250,7 @@ static void test_steps(void **state)
         check_steps(ks_architectures[i].name);
 }
 
-/* q_mean by the trick without exponentials is the mean of the critics' values at (s, a). */
+/* q_mean, which is computed without exponentials, is the mean of the critics' values at (s, a). */
 static void test_q_mean(void **state)
 {
     static const char *const names[] = {"ln+wn+ce", "dense+mse"};
@@ -280,15 +280,15 @@ static void test_q_mean(void **state)
     }
 }
 
-/* Of the same name in float: only functions without `real` in their arguments. */
+/* The functions of the float library: only those without `real` in their arguments. */
 ks_status ks_agent_new_f32(const struct ks_agent_config *config, struct ks_agent **agent);
 ks_status ks_agent_update_f32(struct ks_agent *agent, const struct ks_batch *batch,
                               struct ks_update *update);
 ks_status ks_agent_export_f32(const struct ks_agent *agent, struct ks_checkpoint *checkpoint);
 void ks_agent_free_f32(struct ks_agent *agent);
 
-/* With rates of 0: Adam's first step is rate * sign(g), of either sign where g is 0 but for
- * rounding, so a step would part the precisions. test_optim follows Adam in both. */
+/* Learning rates are 0: Adam's first step is rate * sign(g), and where g is 0 up to rounding, its
+ * sign would separate the two precisions. test_optim tests Adam in both. */
 static void compare_precisions(const char *name)
 {
     char *critic, *actor;

@@ -1,5 +1,5 @@
-/* kappascope-train as a user runs it, in a scratch folder. The binary is in $KS_BIN, or build/bin
- * where that is not set. */
+/* Runs kappascope-train in a scratch folder, as a user would. The binary is in $KS_BIN, or in
+ * build/bin if that is not set. */
 #ifndef KS_TRAINER_H
 #define KS_TRAINER_H
 
@@ -10,7 +10,8 @@
 
 #include "scratch.h"
 
-/* 60 agent steps, 30 of them before the first update; 2 checkpoints and one before that update. */
+/* 60 agent steps, 30 of them before the first update; 2 checkpoints, and one before the first
+ * update. */
 #define SMALL                                                                                      \
     "--quiet --env dog-trot --steps 120 --set hidden=16 --set actor_hidden=16 --set batch=8 "      \
     "--set random_steps=30 --set eval_episodes=1 --set checkpoints=2 --set "                       \
