@@ -46,12 +46,13 @@ static struct constants constants(const struct ks_adam *adam, bool decays)
     };
 }
 
-/* One row of a step: n parameters, and g, m, v, squares for each. Adds the squares of the new
- * parameters to `squares`. */
-static void step_row(const struct constants *k, size_t n, const real *restrict g, real *restrict m,
-                     real *restrict v, real *restrict w, real *restrict squares)
+/* Steps n parameters from number `at` on, a row of a block; adds their squares to t->columns. */
+static void step_row(const struct constants *k, const struct ks_trained *t, size_t at, size_t n)
 {
     struct constants c = *k;
+    const real *restrict g = t->g + at;
+    real *restrict m = t->m + at, *restrict v = t->v + at, *restrict w = t->w + at;
+    real *restrict squares = t->columns;
 
     for (size_t j = 0; j < n; j++) {
         m[j] = c.b1 * m[j] + c.c1 * g[j];
@@ -114,7 +115,7 @@ static bool step_block(const struct constants *k, const struct ks_trained *t, si
 
     memset(t->columns, 0, columns * sizeof *t->columns);
     for (size_t i = 0; i < rows; i++, at += columns)
-        step_row(k, columns, t->g + at, t->m + at, t->v + at, t->w + at, t->columns);
+        step_row(k, t, at, columns);
     at -= rows * columns;
     finite = all_finite(columns, t->columns);
     norms_to_factors(columns, t->columns);

@@ -18,7 +18,7 @@
 #include "io/replay_log.h"
 #include "io/text.h"
 #include "train/fingerprint.h"
-#include "train/state.h"
+#include "train/resume_file.h"
 
 enum {
     POINTS = 2,             /* written alternately                                            */
@@ -27,12 +27,6 @@ enum {
     SEGMENT_BYTES = 1 << 26 /* unless they would be larger than this                          */
 };
 static const double INTERVAL = 60, SHARE = 0.01; /* in seconds; the share of time for writing */
-static const char MAGIC[24] = "kappascope-point";
-
-/* In version 2 the values of the state have no names (state.c). It is read but no longer written.
- */
-static const uint64_t VERSION = 3, UNNAMED = 2;
-
 struct ks_resume_points {
     char *folder, *description; /* owned, as all below */
     struct ks_replay_log *log;
@@ -41,12 +35,6 @@ struct ks_resume_points {
     uint64_t next;     /* the number of the next point; its file is point.(next % POINTS)      */
     size_t rows;       /* transitions at the last point, which is the older one after the next */
     double last, cost; /* when the last point was written; how many seconds that took          */
-};
-
-struct header {
-    char magic[24];
-    uint64_t version, number, description_size, state_size, progress_size, rows;
-    unsigned char chain[KS_SHA256_BYTES], progress[KS_SHA256_BYTES];
 };
 
 /* The oldest transition that replay still holds when `rows` have been made. */
@@ -108,7 +96,7 @@ void ks_resume_free(struct ks_resume_points *p)
 
 static size_t point_size(const struct ks_resume_points *p, struct ks_run *r)
 {
-    return sizeof(struct header) + strlen(p->description) + ks_state_size(r) + KS_SHA256_BYTES;
+    return ks_resume_file_size(strlen(p->description), ks_state_size(r));
 }
 
 double ks_resume_bytes(const struct ks_resume_points *p, struct ks_run *r)
@@ -140,26 +128,15 @@ static ks_status append_transitions(struct ks_resume_points *p, const struct ks_
     return KS_OK;
 }
 
-static ks_status fill(struct ks_resume_points *p, struct ks_run *r, const struct header *h)
-{
-    size_t content = p->size - KS_SHA256_BYTES;
-
-    memcpy(p->bytes, h, sizeof *h);
-    memcpy(p->bytes + sizeof *h, p->description, h->description_size);
-    ks_state_get(r, p->bytes + sizeof *h + h->description_size);
-    return ks_sha256(1, &(struct ks_piece){p->bytes, content}, p->bytes + content);
-}
-
 /* Flushes the replay log and progress.csv first: a resume point on disk never refers to data that
  * is not. */
 static ks_status write_point(struct ks_resume_points *p, struct ks_run *r, const char *path)
 {
-    struct header h = {.version = VERSION,
-                       .number = p->next,
-                       .description_size = strlen(p->description),
-                       .state_size = ks_state_size(r),
-                       .progress_size = r->metrics->size,
-                       .rows = r->learner.agent_steps};
+    struct ks_resume_header h = {.number = p->next,
+                                 .description_size = strlen(p->description),
+                                 .state_size = ks_state_size(r),
+                                 .progress_size = r->metrics->size,
+                                 .rows = r->learner.agent_steps};
 
     if (!p->bytes) {
         p->size = point_size(p, r);
@@ -169,9 +146,9 @@ static ks_status write_point(struct ks_resume_points *p, struct ks_run *r, const
     KS_TRY(ks_replay_log_flush(p->log));
     KS_TRY(ks_metrics_flush(r->metrics));
     KS_TRY(ks_metrics_digest(r->metrics->path, r->metrics->size, h.progress));
-    memcpy(h.magic, MAGIC, sizeof h.magic);
     memcpy(h.chain, p->log->mark.chain, sizeof h.chain);
-    KS_TRY(fill(p, r, &h));
+    ks_state_get(r, p->bytes + ks_resume_file_state_offset(h.description_size));
+    KS_TRY(ks_resume_file_fill(&h, p->description, p->bytes));
     return ks_file_write(path, p->bytes, p->size);
 }
 
@@ -213,50 +190,17 @@ ks_status ks_resume_keep(struct ks_resume_points *p, struct ks_run *r)
 
 /* --- reading --- */
 
-/* A resume point that was read; bytes NULL: it does not exist or is damaged. */
-struct candidate {
-    char *path, *bytes; /* owned */
-    struct header header;
-};
-
-static ks_status check_point(struct candidate *c, size_t size)
-{
-    unsigned char digest[KS_SHA256_BYTES];
-    struct header *h = &c->header;
-    size_t content = size - KS_SHA256_BYTES;
-
-    if (size < sizeof *h + KS_SHA256_BYTES)
-        return ks_fail(KS_FORMAT, "%s: damaged: only %zu bytes", c->path, size);
-    memcpy(h, c->bytes, sizeof *h);
-    if (memcmp(h->magic, MAGIC, sizeof h->magic) != 0)
-        return ks_fail(KS_FORMAT, "%s: not a resume point", c->path);
-    if (h->version != VERSION && h->version != UNNAMED)
-        return ks_fail(KS_FORMAT, "%s: expected version %d or %d, found %llu", c->path,
-                       (int)UNNAMED, (int)VERSION, (unsigned long long)h->version);
-    KS_TRY(ks_sha256(1, &(struct ks_piece){c->bytes, content}, digest));
-    if (memcmp(digest, c->bytes + content, sizeof digest) != 0 || h->description_size > content ||
-        h->state_size > content || sizeof *h + h->description_size + h->state_size != content)
-        return ks_fail(KS_FORMAT, "%s: damaged: checksum mismatch", c->path);
-    return KS_OK;
-}
-
 /* Reads file point.SLOT. A damaged file is not an error yet; its message goes to `damage`. */
-static ks_status read_point(const struct ks_resume_points *p, int slot, struct candidate *c,
+static ks_status read_point(const struct ks_resume_points *p, int slot, struct ks_resume_file *f,
                             char *damage, size_t room)
 {
     ks_status status;
-    size_t size;
 
-    KS_TRY(point_path(p, (uint64_t)slot, &c->path));
-    if (!ks_path_exists(c->path))
-        return KS_OK;
-    KS_TRY(ks_text_read(c->path, &c->bytes, &size));
-    status = check_point(c, size);
+    KS_TRY(point_path(p, (uint64_t)slot, &f->path));
+    status = ks_resume_file_read(f);
     if (status != KS_FORMAT)
         return status;
     snprintf(damage, room, "%s", ks_error_text());
-    free(c->bytes);
-    c->bytes = NULL;
     return KS_OK;
 }
 
@@ -277,7 +221,7 @@ static ks_status put_row(void *replay, const void *row)
     return ks_replay_put(replay, row);
 }
 
-static ks_status check_progress(const char *path, const struct header *h)
+static ks_status check_progress(const char *path, const struct ks_resume_header *h)
 {
     unsigned char digest[KS_SHA256_BYTES];
 
@@ -289,21 +233,14 @@ static ks_status check_progress(const char *path, const struct header *h)
     return KS_OK;
 }
 
-static struct ks_saved_state state_of(const struct candidate *c)
-{
-    const struct header *h = &c->header;
-
-    return (struct ks_saved_state){(unsigned char *)c->bytes + sizeof *h + h->description_size,
-                                   h->state_size, h->version == UNNAMED};
-}
-
 /* Reads replay and progress.csv, and sets the state. After KS_FORMAT the other point may be tried.
  */
-static ks_status take_point(struct ks_resume_points *p, struct ks_run *r, const struct candidate *c)
+static ks_status take_point(struct ks_resume_points *p, struct ks_run *r,
+                            const struct ks_resume_file *f)
 {
     struct ks_replay_log_reader reader = {put_row, r->learner.replay};
-    const struct header *h = &c->header;
-    struct ks_saved_state state = state_of(c);
+    const struct ks_resume_header *h = &f->header;
+    struct ks_saved_state state = ks_resume_file_state(f);
     struct ks_replay_log_mark mark = {.rows = h->rows};
     size_t first = first_needed(r, mark.rows);
     ks_status status = KS_OK;
@@ -336,21 +273,21 @@ static ks_status renew_description(struct ks_resume_points *p, struct ks_run *r,
     return describe(r, &p->description);
 }
 
-static ks_status restore(struct ks_resume_points *p, struct ks_run *r, const struct candidate *c)
+static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
+                         const struct ks_resume_file *f)
 {
-    struct ks_saved_state state = state_of(c);
+    struct ks_saved_state state = ks_resume_file_state(f);
     ks_status status = KS_OK;
-    json_t *found = json_loadb(c->bytes + sizeof(struct header), c->header.description_size, 0,
-                               NULL);
+    json_t *found = ks_resume_file_description(f);
 
     if (!found)
-        return ks_fail(KS_FORMAT, "%s: its description is not valid JSON", c->path);
-    KS_GO(ks_fingerprint_compare(&r->plan, c->path, "--resume needs what the run was started with",
+        return ks_fail(KS_FORMAT, "%s: its description is not valid JSON", f->path);
+    KS_GO(ks_fingerprint_compare(&r->plan, f->path, "--resume needs what the run was started with",
                                  found));
-    KS_GO(ks_state_check(r, c->path, &state));
+    KS_GO(ks_state_check(r, f->path, &state));
     if (r->plan.options->resume != KS_RESUME_ANY)
-        KS_GO(ks_conditions_compare(&r->conditions, c->path, found));
-    KS_GO(take_point(p, r, c));
+        KS_GO(ks_conditions_compare(&r->conditions, f->path, found));
+    KS_GO(take_point(p, r, f));
     KS_GO(renew_description(p, r, found));
 done:
     json_decref(found);
@@ -358,13 +295,13 @@ done:
 }
 
 /* Tries the newer point, then the older. `damage`: the first damage found so far, or "". */
-static ks_status choose(struct ks_resume_points *p, struct ks_run *r, struct candidate c[POINTS],
-                        char *damage, size_t room)
+static ks_status choose(struct ks_resume_points *p, struct ks_run *r,
+                        struct ks_resume_file f[POINTS], char *damage, size_t room)
 {
-    bool swap = !c[0].bytes || (c[1].bytes && c[1].header.number > c[0].header.number);
+    bool swap = !f[0].bytes || (f[1].bytes && f[1].header.number > f[0].header.number);
 
     for (int i = 0; i < POINTS; i++) {
-        const struct candidate *one = &c[swap ? 1 - i : i];
+        const struct ks_resume_file *one = &f[swap ? 1 - i : i];
         ks_status status;
 
         if (!one->bytes)
@@ -383,23 +320,21 @@ static ks_status choose(struct ks_resume_points *p, struct ks_run *r, struct can
 
 ks_status ks_resume_restore(struct ks_resume_points *p, struct ks_run *r, bool *found)
 {
-    struct candidate c[POINTS] = {{NULL}};
+    struct ks_resume_file f[POINTS] = {{NULL}};
     ks_status status = KS_OK;
     char damage[512] = "";
 
     *found = false;
     for (int i = 0; i < POINTS; i++)
-        KS_GO(read_point(p, i, &c[i], damage, sizeof damage));
-    if (!c[0].bytes && !c[1].bytes && !*damage)
+        KS_GO(read_point(p, i, &f[i], damage, sizeof damage));
+    if (!f[0].bytes && !f[1].bytes && !*damage)
         goto done;
     KS_GO(ks_folder_sweep(p->folder));
-    KS_GO(choose(p, r, c, damage, sizeof damage));
+    KS_GO(choose(p, r, f, damage, sizeof damage));
     *found = true;
 done:
-    for (int i = 0; i < POINTS; i++) {
-        free(c[i].path);
-        free(c[i].bytes);
-    }
+    for (int i = 0; i < POINTS; i++)
+        ks_resume_file_free(&f[i]);
     p->last = ks_seconds();
     return status;
 }

@@ -6,11 +6,10 @@
  *   replay.000000, ...   the replay log (replay_log.h): each resume point appends the transitions
  *                        since the last one; segments that neither point needs are removed
  *
- * A resume point holds a header, a description, the state (state.h), and the SHA-256 of these. The
- * description, in JSON, has the run's fingerprint (fingerprint.h), the conditions and their changes
- * (conditions.h). The header says which part of the replay log and of progress.csv belongs to the
- * point, with their checksums; everything later - rows, transitions, checkpoints - is discarded on
- * a resume and computed again. Numbers are in the machine's byte order. */
+ * The description of a resume point (resume_file.h) has the run's fingerprint (fingerprint.h), the
+ * conditions and their changes (conditions.h). Its header says which part of the replay log and of
+ * progress.csv belongs to the point, with their checksums; everything later - rows, transitions,
+ * checkpoints - is discarded on a resume and computed again. */
 #ifndef KS_TRAIN_RESUME_POINT_H
 #define KS_TRAIN_RESUME_POINT_H
 
