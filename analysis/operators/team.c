@@ -5,28 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <mpi.h>
-
 #include "core/memory.h"
 
-enum { CHUNK = 512, TEXT = 1024 }; /* numbers per process at a time; bytes per message */
-
-/* What launchers of MPI programs set: Open MPI's, PMIx's, PMI's. */
-static const char *const LAUNCHERS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",
-                                        "PMI_SIZE"};
-
-static bool is_launched(void)
-{
-    for (size_t i = 0; i < sizeof LAUNCHERS / sizeof *LAUNCHERS; i++)
-        if (getenv(LAUNCHERS[i]))
-            return true;
-    return false;
-}
-
-static MPI_Comm comm_of(const struct ks_team *team)
-{
-    return *(const MPI_Comm *)team->comm;
-}
+enum { CHUNK = KS_TEAM_CHUNK, TEXT = 1024 }; /* numbers per process at a time; bytes per message */
 
 static bool is_alone(const struct ks_team *team)
 {
@@ -43,53 +24,6 @@ int ks_team_size(const struct ks_team *team)
     return team ? team->size : 1;
 }
 
-static int near_processes(MPI_Comm comm)
-{
-    MPI_Comm machine;
-    int size;
-
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-    MPI_Comm_size(machine, &size);
-    MPI_Comm_free(&machine);
-    return size;
-}
-
-/* A process that lacks the memory for these few numbers cannot even say so to the others: it ends
- * them all. */
-static ks_status fill(MPI_Comm comm, struct ks_team *team)
-{
-    MPI_Comm *own = NULL;
-    ks_status status = KS_OK;
-
-    MPI_Comm_rank(comm, &team->rank);
-    MPI_Comm_size(comm, &team->size);
-    team->near = near_processes(comm);
-    KS_GO(ks_alloc((size_t)team->size * CHUNK, sizeof *team->scratch, &team->scratch));
-    KS_GO(ks_alloc((size_t)team->size * 4, sizeof *team->count, &team->count));
-    KS_GO(ks_alloc(1, sizeof(MPI_Comm), &own));
-    *own = comm;
-    team->comm = own;
-done:
-    if (status != KS_OK) {
-        fprintf(stderr, "%s\n", ks_error_text());
-        MPI_Abort(MPI_COMM_WORLD, ks_exit_status(status));
-    }
-    return status;
-}
-
-ks_status ks_team_start(struct ks_team *world)
-{
-    int threads;
-
-    *world = (struct ks_team){.size = 1, .near = 1};
-    if (!is_launched())
-        return KS_OK;
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS ||
-        threads < MPI_THREAD_FUNNELED)
-        return ks_fail(KS_RUN, "MPI does not start, or not in programs with threads");
-    return fill(MPI_COMM_WORLD, world);
-}
-
 static void clear(struct ks_team *team)
 {
     free(team->comm);
@@ -100,28 +34,23 @@ static void clear(struct ks_team *team)
 
 void ks_team_end(struct ks_team *world)
 {
-    if (world->comm) {
-        MPI_Barrier(comm_of(world));
-        MPI_Finalize();
-    }
+    if (world->comm)
+        world->transport->end(world);
     clear(world);
 }
 
 ks_status ks_team_split(const struct ks_team *whole, size_t group, struct ks_team *team)
 {
-    MPI_Comm comm;
-
     *team = (struct ks_team){.size = 1, .near = 1};
     if (is_alone(whole))
         return KS_OK;
-    MPI_Comm_split(comm_of(whole), (int)group, whole->rank, &comm);
-    return fill(comm, team);
+    return whole->transport->split(whole, group, team);
 }
 
 void ks_team_leave(struct ks_team *team)
 {
     if (team->comm)
-        MPI_Comm_free(team->comm);
+        team->transport->leave(team);
     clear(team);
 }
 
@@ -164,7 +93,7 @@ void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void 
     while (bytes > 0) {
         size_t part = bytes < INT_MAX ? bytes : INT_MAX;
 
-        MPI_Bcast(next, (int)part, MPI_BYTE, root, comm_of(team));
+        team->transport->broadcast(team, root, (int)part, next);
         next += part;
         bytes -= part;
     }
@@ -190,7 +119,7 @@ void ks_team_collect(const struct ks_team *team, double number, double *all)
     if (is_alone(team))
         all[0] = number;
     else
-        MPI_Allgather(&number, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, comm_of(team));
+        team->transport->collect(team, 1, &number, all);
 }
 
 void ks_team_sum(const struct ks_team *team, size_t n, double *values)
@@ -200,8 +129,7 @@ void ks_team_sum(const struct ks_team *team, size_t n, double *values)
     for (size_t at = 0; at < n; at += CHUNK) {
         size_t part = n - at < CHUNK ? n - at : CHUNK;
 
-        MPI_Allgather(values + at, (int)part, MPI_DOUBLE, team->scratch, (int)part, MPI_DOUBLE,
-                      comm_of(team));
+        team->transport->collect(team, (int)part, values + at, team->scratch);
         for (size_t i = 0; i < part; i++) {
             values[at + i] = 0;
             for (size_t r = 0; r < (size_t)team->size; r++)
@@ -258,8 +186,7 @@ void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part
         receive[r] = (int)mine;
         receive[team->size + r] = (int)mine * r;
     }
-    MPI_Alltoallv(part, send, send + team->size, MPI_DOUBLE, room, receive, receive + team->size,
-                  MPI_DOUBLE, comm_of(team));
+    team->transport->exchange(team, part, send, room, receive);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < mine; i++) {
         double sum = 0;
@@ -277,8 +204,7 @@ void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, d
         return;
     }
     cut(team, n, team->count, team->count + team->size);
-    MPI_Allgatherv(slice, team->count[team->rank], MPI_DOUBLE, whole, team->count,
-                   team->count + team->size, MPI_DOUBLE, comm_of(team));
+    team->transport->gather(team, slice, team->count, whole);
 }
 
 void ks_team_sum_whole(const struct ks_team *team, size_t n, double *room, double *values)

@@ -13,10 +13,31 @@
 
 #include "core/error.h"
 
+enum { KS_TEAM_CHUNK = 512 }; /* numbers of every rank that `scratch` holds */
+
+struct ks_team;
+
+/* What moves bytes between the ranks of a team of two or more: team_mpi.c is the only one, so what
+ * never calls ks_team_start needs no MPI. All ranks call each function together. `count` holds a
+ * number of elements per rank and behind them, from count[size] on, where these start. */
+struct ks_team_transport {
+    void (*broadcast)(const struct ks_team *team, int root, int bytes, void *data);
+    /* all [size, n] = the n numbers of every rank */
+    void (*collect)(const struct ks_team *team, int n, const double *mine, double *all);
+    void (*exchange)(const struct ks_team *team, const double *send, const int *send_count,
+                     double *receive, const int *receive_count);
+    void (*gather)(const struct ks_team *team, const double *slice, const int *count,
+                   double *whole);
+    ks_status (*split)(const struct ks_team *whole, size_t group, struct ks_team *team);
+    void (*leave)(const struct ks_team *team);
+    void (*end)(const struct ks_team *world);
+};
+
 struct ks_team {
-    int rank, size;  /* this process's number, 0 .. size-1                  */
-    int near;        /* processes of the team on this machine            */
-    void *comm;      /* MPI's communicator. Owned; NULL in a team of one    */
+    int rank, size; /* this process's number, 0 .. size-1                  */
+    int near;       /* processes of the team on this machine            */
+    void *comm;     /* MPI's communicator. Owned; NULL in a team of one    */
+    const struct ks_team_transport *transport; /* NULL in a team of one        */
     double *scratch; /* numbers of every process. Owned                     */
     int *count;      /* [4, size] for MPI's counts and displacements. Owned */
 };

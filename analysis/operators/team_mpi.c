@@ -1,0 +1,125 @@
+/* Teams of MPI ranks: the only file that calls MPI, and only in a process that a launcher such as
+ * mpirun has started. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <mpi.h>
+
+#include "core/memory.h"
+#include "operators/team.h"
+
+/* What launchers of MPI programs set: Open MPI's, PMIx's, PMI's. */
+static const char *const LAUNCHERS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",
+                                        "PMI_SIZE"};
+
+static bool is_launched(void)
+{
+    for (size_t i = 0; i < sizeof LAUNCHERS / sizeof *LAUNCHERS; i++)
+        if (getenv(LAUNCHERS[i]))
+            return true;
+    return false;
+}
+
+static MPI_Comm comm_of(const struct ks_team *team)
+{
+    return *(const MPI_Comm *)team->comm;
+}
+
+static void broadcast(const struct ks_team *team, int root, int bytes, void *data)
+{
+    MPI_Bcast(data, bytes, MPI_BYTE, root, comm_of(team));
+}
+
+static void collect(const struct ks_team *team, int n, const double *mine, double *all)
+{
+    MPI_Allgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE, comm_of(team));
+}
+
+static void exchange(const struct ks_team *team, const double *send, const int *send_count,
+                     double *receive, const int *receive_count)
+{
+    MPI_Alltoallv(send, send_count, send_count + team->size, MPI_DOUBLE, receive, receive_count,
+                  receive_count + team->size, MPI_DOUBLE, comm_of(team));
+}
+
+static void gather(const struct ks_team *team, const double *slice, const int *count, double *whole)
+{
+    MPI_Allgatherv(slice, count[team->rank], MPI_DOUBLE, whole, count, count + team->size,
+                   MPI_DOUBLE, comm_of(team));
+}
+
+static void leave(const struct ks_team *team)
+{
+    MPI_Comm_free(team->comm);
+}
+
+static void end(const struct ks_team *world)
+{
+    MPI_Barrier(comm_of(world));
+    MPI_Finalize();
+}
+
+static ks_status split(const struct ks_team *whole, size_t group, struct ks_team *team);
+
+static const struct ks_team_transport MPI = {.broadcast = broadcast,
+                                             .collect = collect,
+                                             .exchange = exchange,
+                                             .gather = gather,
+                                             .split = split,
+                                             .leave = leave,
+                                             .end = end};
+
+static int near_processes(MPI_Comm comm)
+{
+    MPI_Comm machine;
+    int size;
+
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    MPI_Comm_size(machine, &size);
+    MPI_Comm_free(&machine);
+    return size;
+}
+
+/* A rank without memory for these few numbers cannot even tell the others: it ends them all. */
+static ks_status fill(MPI_Comm comm, struct ks_team *team)
+{
+    MPI_Comm *own = NULL;
+    ks_status status = KS_OK;
+
+    MPI_Comm_rank(comm, &team->rank);
+    MPI_Comm_size(comm, &team->size);
+    team->near = near_processes(comm);
+    KS_GO(ks_alloc((size_t)team->size * KS_TEAM_CHUNK, sizeof *team->scratch, &team->scratch));
+    KS_GO(ks_alloc((size_t)team->size * 4, sizeof *team->count, &team->count));
+    KS_GO(ks_alloc(1, sizeof(MPI_Comm), &own));
+    *own = comm;
+    team->comm = own;
+    team->transport = &MPI;
+done:
+    if (status != KS_OK) {
+        fprintf(stderr, "%s\n", ks_error_text());
+        MPI_Abort(MPI_COMM_WORLD, ks_exit_status(status));
+    }
+    return status;
+}
+
+static ks_status split(const struct ks_team *whole, size_t group, struct ks_team *team)
+{
+    MPI_Comm comm;
+
+    MPI_Comm_split(comm_of(whole), (int)group, whole->rank, &comm);
+    return fill(comm, team);
+}
+
+ks_status ks_team_start(struct ks_team *world)
+{
+    int threads;
+
+    *world = (struct ks_team){.size = 1, .near = 1};
+    if (!is_launched())
+        return KS_OK;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS ||
+        threads < MPI_THREAD_FUNNELED)
+        return ks_fail(KS_RUN, "MPI does not start, or not in programs with threads");
+    return fill(MPI_COMM_WORLD, world);
+}
