@@ -41,6 +41,7 @@ struct pass {
     const struct ks_selection *selection;
     const struct ks_team *team;
     size_t memory, minibatches, n_shares;
+    double all; /* N: minibatches of all ranks; 0: A is not a mean over minibatches */
     struct share *share;
     const double *v[VECTORS]; /* NULL: no such vector           */
     double *image[VECTORS];   /* [n]: A v in float64            */
@@ -152,15 +153,14 @@ static ks_status add_vector(struct pass *p, size_t first, size_t shares, size_t 
 {
     const double *v = p->v[k];
     int n = (int)p->c->n;
-    double square = cblas_ddot(n, v, 1, v, 1), all;
+    double square = cblas_ddot(n, v, 1, v, 1);
 
 #pragma omp parallel for num_threads((int)shares) schedule(static, 1)
     for (size_t t = 0; t < shares; t++)
         keep_status(&p->share[t], ks_operator_apply(p->share[t].a, v, p->share[t].out));
     KS_TRY(first_failure(p, shares));
     for (size_t t = 0; t < shares; t++) {
-        all = (double)ks_problem_minibatches(p->problem);
-        p->part[k][first + t] = all * cblas_ddot(n, v, 1, p->share[t].out, 1) / square;
+        p->part[k][first + t] = p->all * cblas_ddot(n, v, 1, p->share[t].out, 1) / square;
         cblas_daxpy(n, 1, p->share[t].out, 1, p->image[k], 1);
     }
     return KS_OK;
@@ -222,7 +222,7 @@ static double distance(size_t n, const double *a, double c, const double *b, dou
 /* The standard error of the mean of all minibatches' quotients. */
 static double find_data_se(const struct pass *p, const double *part)
 {
-    double n = (double)ks_problem_minibatches(p->problem), mean = 0, square = 0;
+    double n = p->all, mean = 0, square = 0;
 
     for (size_t i = 0; i < p->minibatches; i++)
         mean += part[i] / n;
@@ -310,13 +310,30 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem
                      .selection = selection,
                      .team = team,
                      .memory = memory,
-                     .minibatches = problem->minibatches};
+                     .minibatches = problem->minibatches,
+                     .all = (double)ks_problem_minibatches(problem)};
     ks_status status = KS_OK;
 
     KS_GO(ks_team_agree(team, allocate(&p)));
     KS_GO(ks_team_agree(team, add_minibatches(&p)));
     KS_GO(ks_team_agree(team, add_decay(&p)));
     KS_GO(ks_team_agree(team, judge(&p)));
+    c->certified = true;
+done:
+    pass_clear(&p);
+    return status;
+}
+
+ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a)
+{
+    struct pass p = {.c = c};
+    ks_status status = KS_OK;
+
+    KS_GO(allocate(&p));
+    for (size_t k = 0; k < VECTORS; k++)
+        if (p.v[k])
+            KS_GO(ks_operator_apply(a, p.v[k], p.image[k]));
+    KS_GO(judge(&p));
     c->certified = true;
 done:
     pass_clear(&p);

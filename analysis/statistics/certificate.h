@@ -87,5 +87,8 @@ ks_status ks_certificates_collect(struct ks_certificates *c, const struct ks_tea
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
                      const struct ks_operator_kind *kind, const struct ks_selection *selection,
                      const struct ks_team *team, size_t memory);
+/* The same for an operator that is not a mean over minibatches: one product of `a`, in float64,
+ * with each vector; data_se is NaN. For one process. Fails as the operator does. */
+ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a);
 
 #endif
