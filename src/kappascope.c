@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/installed.h"
 #include "core/memory.h"
 #include "core/program.h"
 #include "io/h5.h"
@@ -32,7 +33,7 @@ static ks_status print_help(void)
 {
     char *folder = NULL;
 
-    KS_TRY(ks_locate_folder(&folder));
+    KS_TRY(ks_installed_folder(&folder));
     printf("NAME\n  kappascope - measure the conditioning of deep-RL critics\n\nSYNOPSIS\n"
            "  kappascope COMMAND [ARGUMENT...]\n\nCOMMANDS\n");
     for (size_t i = 0; i < COMMANDS; i++) {

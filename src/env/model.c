@@ -12,14 +12,21 @@
 
 #include <libxml/parser.h>
 
+#include "core/installed.h"
 #include "core/memory.h"
 #include "env/physics.h"
 
-static const char *models_folder(void)
+/* The dm_control package whose models are used: DM_CONTROL_DIR's, the one installed with the
+ * program, or the one that the build used. The caller frees *folder. */
+static ks_status find_models(char **folder)
 {
-    const char *folder = getenv("DM_CONTROL_DIR");
+    const char *chosen = getenv("DM_CONTROL_DIR");
 
-    return folder && *folder ? folder : KS_DM_CONTROL_DIR;
+    *folder = NULL;
+    if (chosen && *chosen)
+        return ks_copy_string(chosen, folder);
+    KS_TRY(ks_installed_find("../lib/kappascope/dm_control", folder));
+    return *folder ? KS_OK : ks_copy_string(KS_DM_CONTROL_DIR, folder);
 }
 
 /* --- edits --- */
@@ -161,10 +168,11 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
 {
     const struct ks_env_domain *domain = task->domain;
     ks_status status = KS_OK;
-    char *path = NULL;
+    char *folder = NULL, *path = NULL;
 
     *model = NULL;
-    KS_TRY(ks_print_string(&path, "%s/suite/%s", models_folder(), domain->model));
+    KS_GO(find_models(&folder));
+    KS_GO(ks_print_string(&path, "%s/suite/%s", folder, domain->model));
     if (access(path, R_OK) != 0)
         status = ks_fail(
             KS_MISSING,
@@ -175,6 +183,8 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
         status = edit_and_compile(task, path, model);
     else
         status = compile_model(path, NULL, 0, model);
+done:
+    free(folder);
     free(path);
     return status;
 }

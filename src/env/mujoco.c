@@ -6,9 +6,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#include "core/installed.h"
 
 #define DEFINE(name) __typeof__(name) *ks_##name;
 KS_MUJOCO_NAMES(DEFINE)
@@ -44,10 +47,10 @@ static bool is_too_large(const char *path)
     return false;
 }
 
-static void load(void)
+/* Looks up everything in the library at `path`. */
+static void load_from(const char *path)
 {
-    /* The name is empty if the build found no library; dlopen("") would open this program. */
-    void *library = dlopen(*KS_LIBMUJOCO ? KS_LIBMUJOCO : "libmujoco.so", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
 #define FIND(name) find(library, #name, &ks_##name);
     if (library) {
@@ -57,7 +60,19 @@ static void load(void)
         strncpy(failure, dlerror(), sizeof failure - 1);
     else if (lacking)
         strncpy(failure, lacking, sizeof failure - 1);
-    crowded = !library && (strstr(failure, "llocate memory") || is_too_large(KS_LIBMUJOCO));
+    crowded = !library && (strstr(failure, "llocate memory") || is_too_large(path));
+}
+
+/* The library installed with the program, or the one that the build used. */
+static void load(void)
+{
+    char *installed = NULL;
+
+    if (ks_installed_find("../lib/kappascope/libmujoco.so", &installed) == KS_OK && installed)
+        load_from(installed);
+    else /* the name is empty if the build found no library; dlopen("") would open this program */
+        load_from(*KS_LIBMUJOCO ? KS_LIBMUJOCO : "libmujoco.so");
+    free(installed);
 }
 
 ks_status ks_mujoco_load(void)

@@ -1,32 +1,18 @@
 #include "study/locate.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/installed.h"
 #include "core/memory.h"
 #include "io/text.h"
 
 #ifndef KS_SHARE_DIR
 #define KS_SHARE_DIR "." /* the build says where the project's folder is */
 #endif
-
-ks_status ks_locate_folder(char **folder)
-{
-    char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-
-    *folder = NULL;
-    if (length < 0)
-        return ks_fail(KS_IO, "/proc/self/exe: cannot be read: %s", strerror(errno));
-    path[length] = '\0';
-    *strrchr(path, '/') = '\0';
-    return ks_copy_string(path, folder);
-}
 
 static bool is_program(const char *path)
 {
@@ -53,7 +39,7 @@ ks_status ks_locate_program(const char *name, char **path)
     char *folder = NULL;
 
     *path = NULL;
-    KS_TRY(ks_locate_folder(&folder));
+    KS_TRY(ks_installed_folder(&folder));
     status = try_program((int)strlen(folder), folder, name, path);
     while (status == KS_OK && !*path && search && *search) {
         size_t length = strcspn(search, ":");
@@ -68,17 +54,23 @@ ks_status ks_locate_program(const char *name, char **path)
     return status;
 }
 
+/* Where an installed program (PREFIX/bin) and one in the build tree (build/bin) find the files. */
+static const char *const SHARED[] = {"../share/kappascope", "../.."};
+
 ks_status ks_locate_shared(const char *relative, char **path)
 {
-    char *folder = NULL;
-    ks_status status;
+    *path = NULL;
+    for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED && !*path; i++) {
+        char *beside = NULL;
+        ks_status status;
 
-    KS_TRY(ks_locate_folder(&folder));
-    status = ks_print_string(path, "%s/../../%s", folder, relative);
-    free(folder);
-    if (status != KS_OK || ks_path_exists(*path))
-        return status;
-    free(*path);
+        KS_TRY(ks_print_string(&beside, "%s/%s", SHARED[i], relative));
+        status = ks_installed_find(beside, path);
+        free(beside);
+        KS_TRY(status);
+    }
+    if (*path)
+        return KS_OK;
     KS_TRY(ks_print_string(path, "%s/%s", KS_SHARE_DIR, relative));
     if (ks_path_exists(*path))
         return KS_OK;

@@ -4,13 +4,12 @@
 
 #include "core/error.h"
 
-/* The folder of the running program; the caller frees *folder. */
-ks_status ks_locate_folder(char **folder);
 /* The program of that name beside the running one, else in PATH; the caller frees *path. Fails with
  * KS_MISSING. */
 ks_status ks_locate_program(const char *name, char **path);
-/* A shipped file or folder ("configs/quick.study"): two folders above the running program, which is
- * in build/bin, else where the project was built; the caller frees *path. Fails with KS_MISSING. */
+/* A shipped file or folder ("configs/quick.study"): in ../share/kappascope beside the running
+ * program's folder where it is installed, else two folders above it (the build tree: build/bin),
+ * else where the project was built; the caller frees *path. Fails with KS_MISSING. */
 ks_status ks_locate_shared(const char *relative, char **path);
 
 #endif
