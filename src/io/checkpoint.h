@@ -64,6 +64,15 @@ ks_status ks_checkpoint_measure(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
+/* Checks of values beyond their being finite, with messages that start with "path: name: ". Targets
+ * [N, B, K] are distributions where the loss wants those: no negative entry, sums within 1e-3 of 1;
+ * Adam's second moments and running variances are not negative. KS_FORMAT. */
+ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *checkpoint, const char *path,
+                                      const char *name, const double *target);
+ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *checkpoint, const char *path,
+                                      const char *name);
+ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name);
+
 /* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are not read. How
  * many vectors there are, without reading them; and all of them. */
 ks_status ks_vectors_count(const char *path, size_t n, size_t *k);

@@ -86,8 +86,8 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
 }
 
 /* Targets of some losses are distributions, up to rounding. */
-static ks_status check_distributions(const struct ks_h5 *h5, const char *name,
-                                     const struct ks_checkpoint *c, const double *target)
+ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *c, const char *path,
+                                      const char *name, const double *target)
 {
     size_t k = c->critic.arch->loss.targets;
 
@@ -102,14 +102,14 @@ static ks_status check_distributions(const struct ks_h5 *h5, const char *name,
                 return ks_fail(KS_FORMAT,
                                "%s: %s: row %zu of minibatch %zu: expected "
                                "probabilities, found %g",
-                               h5->path, name, row % c->loss_rows, row / c->loss_rows, t[i]);
+                               path, name, row % c->loss_rows, row / c->loss_rows, t[i]);
             sum += t[i];
         }
         if (!(fabs(sum - 1) <= TARGET_SUM))
             return ks_fail(KS_FORMAT,
                            "%s: %s: row %zu of minibatch %zu: expected the "
                            "sum 1 within %g, found %.9g",
-                           h5->path, name, row % c->loss_rows, row / c->loss_rows, TARGET_SUM, sum);
+                           path, name, row % c->loss_rows, row / c->loss_rows, TARGET_SUM, sum);
     }
     return KS_OK;
 }
@@ -123,7 +123,7 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
 
     KS_TRY(ks_h5_read_new(h5, name, shape, target));
     KS_TRY(ks_h5_expect_finite(h5, name, n, *target));
-    return check_distributions(h5, name, c, *target);
+    return ks_checkpoint_check_targets(c, h5->path, name, *target);
 }
 
 /* The targets from raw rewards are optional. They are for the rows that /batch/target has. */
@@ -164,14 +164,15 @@ static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
 }
 
 /* Adam's second moment is a mean of squares. */
-static ks_status check_squares(const struct ks_h5 *h5, const struct ks_checkpoint *c)
+ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *c, const char *path,
+                                      const char *name)
 {
     for (size_t i = 0; c->adam_v && i < c->critic.ensemble * c->critic.arch->parameters; i++)
         if (c->adam_v[i] < 0)
             return ks_fail(KS_FORMAT,
-                           "%s: /optimizer/v: expected means of squares, found %g in "
+                           "%s: %s: expected means of squares, found %g in "
                            "critic %zu",
-                           h5->path, c->adam_v[i], i / c->critic.arch->parameters);
+                           path, name, c->adam_v[i], i / c->critic.arch->parameters);
     return KS_OK;
 }
 
@@ -211,7 +212,7 @@ static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_chec
     if (!v)
         return KS_OK;
     KS_TRY(ks_parameters_read(h5, "/optimizer/v", &c->critic, &c->adam_v));
-    return check_squares(h5, c);
+    return ks_checkpoint_check_squares(c, h5->path, "/optimizer/v");
 }
 
 /* What the last dense before the policy gives are two numbers per action. 0: the text names none;

@@ -224,3 +224,23 @@ void ks_networks_clear(struct ks_networks *networks)
     free(networks->state);
     *networks = (struct ks_networks){.text = NULL};
 }
+
+ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name)
+{
+    size_t at = 0;
+
+    for (size_t k = 0; k < networks->ensemble * networks->arch->n_layers; k++) {
+        const struct ks_layer *layer = &networks->arch->layer[k % networks->arch->n_layers];
+
+        for (size_t i = 0; i < layer->n_states; i++) {
+            size_t size = KS(array_size)(&layer->state[i]);
+
+            for (size_t j = 0; strcmp(layer->state[i].name, "var") == 0 && j < size; j++)
+                if (networks->state[at + j] < 0)
+                    return ks_fail(KS_FORMAT, "%s: expected variances, found %g at element %zu",
+                                   name, networks->state[at + j], at + j);
+            at += size;
+        }
+    }
+    return KS_OK;
+}
