@@ -24,14 +24,14 @@ mpilibs  := $(shell pkg-config --libs ompi-c 2>/dev/null)
 CC       := gcc
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
-CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -isystem $(MUJOCO_DIR)/include $(pkgflags) $(mpiflags)
+CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -isystem $(MUJOCO_DIR)/include $(pkgflags) $(mpiflags)
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
 DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
-once     := src/core src/io src/env src/study $(addprefix analysis/,operators lanczos statistics program)
+once     := src/core src/io src/env src/study $(addprefix analysis/,operators lanczos statistics program library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
 mains    := src/kappascope.c src/train.c src/study.c src/plot.c analysis/analyze.c
@@ -104,8 +104,8 @@ coverage:
 	@cd build/coverage && find . -name '*.gcno' | grep -v /tests/ | xargs gcov -r -s $(CURDIR) 2>/dev/null \
 	    | grep -A1 "^File '[sa]" | paste - - - | sort
 lint: deps
-	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -Isrc -Ianalysis \
-	    --std=c11 src analysis
+	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -Isrc -Ianalysis -Iinclude \
+	    --std=c11 src analysis include
 	clang-tidy --quiet $(foreach d,$(once) $(single) $(twice),$(wildcard $(d)/*.c)) $(mains) -- $(CPPFLAGS) $(DEFINES)
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')

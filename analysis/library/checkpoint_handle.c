@@ -1,0 +1,188 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "library/library.h"
+
+/* Rows and columns of a minibatch, since BLAS counts in int; minibatches and critics. */
+enum { MOST_SIDE = 1 << 30, MOST_MINIBATCHES = 1 << 30, MOST_CRITICS = 1 << 20 };
+
+void kappascope_critic_defaults(struct kappascope_critic *critic)
+{
+    if (critic)
+        *critic = (struct kappascope_critic){
+            .ensemble = 1, .adam_beta2 = KS_ADAM_BETA2, .adam_eps = KS_ADAM_EPS};
+}
+
+static struct kappascope_sizes sizes_of(const struct ks_arch *arch)
+{
+    struct kappascope_sizes sizes = {.parameters = arch->parameters,
+                                     .statistics = arch->states,
+                                     .inputs = arch->in,
+                                     .outputs = arch->out,
+                                     .targets = arch->loss.kind ? arch->loss.targets : 0};
+
+    for (size_t i = 0; i < arch->n_layers; i++)
+        sizes.layers += !arch->layer[i].kind->uncounted;
+    return sizes;
+}
+
+enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,
+                                             struct kappascope_sizes *sizes)
+{
+    struct ks_arch *parsed = NULL;
+
+    KS_GIVEN(arch);
+    KS_GIVEN(sizes);
+    KS_PUBLIC(ks_library_range("inputs", inputs, 1, MOST_SIDE));
+    KS_PUBLIC(ks_arch_parse_f64(arch, "arch", inputs, &parsed));
+    *sizes = sizes_of(parsed);
+    ks_arch_free_f64(parsed);
+    return KAPPASCOPE_OK;
+}
+
+enum kappascope_status kappascope_checkpoint_sizes(const struct kappascope_checkpoint *checkpoint,
+                                                   struct kappascope_sizes *sizes)
+{
+    KS_GIVEN(checkpoint);
+    KS_GIVEN(sizes);
+    *sizes = sizes_of(checkpoint->c->critic.arch);
+    sizes->ensemble = checkpoint->c->critic.ensemble;
+    sizes->minibatches = checkpoint->c->minibatches;
+    sizes->rows = checkpoint->c->rows;
+    sizes->loss_rows = checkpoint->c->loss_rows;
+    return KAPPASCOPE_OK;
+}
+
+static ks_status read_checkpoint(const char *path, struct kappascope_checkpoint *k)
+{
+    double bytes = 0, left = (double)ks_memory_free("", 1);
+
+    KS_TRY(ks_copy_string(path, &k->path));
+    KS_TRY(ks_checkpoint_measure(path, &bytes));
+    if (left > 0 && bytes > left)
+        return ks_fail(KS_MEMORY, "%s: its arrays take %.0fK, and %.0fK of memory are free", path,
+                       ceil(bytes / 1024), floor(left / 1024));
+    KS_TRY(ks_checkpoint_read(path, &k->c));
+    return ks_sha256_file(path, k->digest);
+}
+
+enum kappascope_status kappascope_checkpoint_read(const char *path,
+                                                  struct kappascope_checkpoint **checkpoint)
+{
+    struct kappascope_checkpoint *k = NULL;
+    ks_status status = KS_OK;
+
+    KS_GIVEN(checkpoint);
+    *checkpoint = NULL;
+    KS_GIVEN(path);
+    KS_GO(ks_alloc(1, sizeof *k, &k));
+    ks_library_lock();
+    status = read_checkpoint(path, k);
+    ks_library_unlock();
+    if (status == KS_OK)
+        *checkpoint = k, k = NULL;
+done:
+    kappascope_checkpoint_free(k);
+    return (enum kappascope_status)status;
+}
+
+/* --- from memory --- */
+
+static ks_status check_sizes(const struct kappascope_critic *from)
+{
+    KS_TRY(ks_library_range("inputs", from->inputs, 1, MOST_SIDE));
+    KS_TRY(ks_library_range("ensemble", from->ensemble, 1, MOST_CRITICS));
+    KS_TRY(ks_library_range("minibatches", from->minibatches, 1, MOST_MINIBATCHES));
+    KS_TRY(ks_library_range("rows", from->rows, 1, MOST_SIDE));
+    KS_TRY(ks_library_range("loss_rows", from->loss_rows, 1, from->rows));
+    if (from->adam_v && !(from->adam_step > 0 && from->adam_beta2 >= 0 && from->adam_beta2 < 1 &&
+                          from->adam_eps >= 0 && from->adam_eps < INFINITY))
+        return ks_fail(KS_USAGE,
+                       "adam_step, adam_beta2, adam_eps: expected above 0, from 0 to below 1, and "
+                       "from 0, found %lld, %g, %g",
+                       (long long)from->adam_step, from->adam_beta2, from->adam_eps);
+    return KS_OK;
+}
+
+/* A copy of a [count, size] array, which is finite. NULL: a required one fails. */
+static ks_status copy(const char *name, size_t count, size_t size, const double *from, double **to)
+{
+    if (!from)
+        return ks_fail(KS_USAGE, "%s is NULL", name);
+    if (size > 0 && count > SIZE_MAX / size / sizeof **to)
+        return ks_fail(KS_USAGE, "%s: %zu times %zu numbers are too many", name, count, size);
+    KS_TRY(ks_library_finite(name, count * size, from));
+    KS_TRY(ks_alloc(count * size, sizeof **to, to));
+    memcpy(*to, from, count * size * sizeof **to);
+    return KS_OK;
+}
+
+static ks_status copy_critic(const struct kappascope_critic *from, struct ks_networks *critic)
+{
+    KS_TRY(ks_copy_string(from->arch, &critic->text));
+    KS_TRY(ks_arch_parse_f64(from->arch, "arch", from->inputs, &critic->arch));
+    if (!critic->arch->loss.kind)
+        return ks_fail(KS_FORMAT, "arch: expected a last line with a loss, found a policy");
+    critic->ensemble = from->ensemble;
+    KS_TRY(
+        copy("parameters", from->ensemble, critic->arch->parameters, from->parameters, &critic->w));
+    if (!from->statistics || critic->arch->states == 0)
+        return KS_OK;
+    KS_TRY(
+        copy("statistics", from->ensemble, critic->arch->states, from->statistics, &critic->state));
+    return ks_networks_check_variances(critic, "statistics");
+}
+
+static ks_status copy_all(const struct kappascope_critic *from, struct ks_checkpoint *c)
+{
+    size_t n = from->minibatches;
+
+    KS_TRY(copy_critic(from, &c->critic));
+    c->minibatches = n;
+    c->rows = from->rows;
+    c->loss_rows = from->loss_rows;
+    KS_TRY(copy("input", n * c->rows, from->inputs, from->input, &c->input));
+    KS_TRY(
+        copy("target", n * c->loss_rows, c->critic.arch->loss.targets, from->target, &c->target));
+    KS_TRY(ks_checkpoint_check_targets(c, "arrays", "target", c->target));
+    c->adam = KS_ADAM_DEFAULTS;
+    if (!from->adam_v)
+        return KS_OK;
+    c->adam_step = from->adam_step;
+    c->adam.beta2 = from->adam_beta2;
+    c->adam.eps = from->adam_eps;
+    KS_TRY(copy("adam_v", from->ensemble, c->critic.arch->parameters, from->adam_v, &c->adam_v));
+    return ks_checkpoint_check_squares(c, "arrays", "adam_v");
+}
+
+enum kappascope_status kappascope_checkpoint_new(const struct kappascope_critic *critic,
+                                                 struct kappascope_checkpoint **checkpoint)
+{
+    struct kappascope_checkpoint *k = NULL;
+    ks_status status = KS_OK;
+
+    KS_GIVEN(checkpoint);
+    *checkpoint = NULL;
+    KS_GIVEN(critic);
+    KS_GIVEN(critic->arch);
+    KS_GO(check_sizes(critic));
+    KS_GO(ks_alloc(1, sizeof *k, &k));
+    KS_GO(ks_copy_string("(memory)", &k->path));
+    KS_GO(ks_alloc(1, sizeof *k->c, &k->c));
+    KS_GO(copy_all(critic, k->c));
+    *checkpoint = k, k = NULL;
+done:
+    kappascope_checkpoint_free(k);
+    return (enum kappascope_status)status;
+}
+
+void kappascope_checkpoint_free(struct kappascope_checkpoint *checkpoint)
+{
+    if (!checkpoint)
+        return;
+    ks_checkpoint_free(checkpoint->c);
+    free(checkpoint->path);
+    free(checkpoint);
+}

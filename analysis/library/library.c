@@ -1,0 +1,57 @@
+#include "library/library.h"
+
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+
+#include "core/blas.h"
+
+static_assert((int)KAPPASCOPE_OK == KS_OK && (int)KAPPASCOPE_USAGE == KS_USAGE &&
+                  (int)KAPPASCOPE_FORMAT == KS_FORMAT && (int)KAPPASCOPE_IO == KS_IO &&
+                  (int)KAPPASCOPE_MISSING == KS_MISSING && (int)KAPPASCOPE_FULL == KS_FULL &&
+                  (int)KAPPASCOPE_MEMORY == KS_MEMORY && (int)KAPPASCOPE_NUMBER == KS_NUMBER &&
+                  (int)KAPPASCOPE_RUN == KS_RUN,
+              "the public statuses are those inside");
+
+static pthread_mutex_t files = PTHREAD_MUTEX_INITIALIZER;
+
+const char *kappascope_error(void)
+{
+    return ks_error_text();
+}
+
+const char *kappascope_version(void)
+{
+    return KS_VERSION;
+}
+
+void kappascope_blas_one_thread(void)
+{
+    ks_blas_start(NULL);
+}
+
+void ks_library_lock(void)
+{
+    pthread_mutex_lock(&files);
+}
+
+void ks_library_unlock(void)
+{
+    pthread_mutex_unlock(&files);
+}
+
+ks_status ks_library_range(const char *name, size_t value, size_t low, size_t high)
+{
+    if (value >= low && value <= high)
+        return KS_OK;
+    return ks_fail(KS_USAGE, "%s: expected %zu to %zu, found %zu", name, low, high, value);
+}
+
+ks_status ks_library_finite(const char *name, size_t n, const double *values)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return ks_fail(KS_NUMBER, "%s: expected finite numbers, found %g at element %zu", name,
+                           values[i], i);
+    return KS_OK;
+}

@@ -1,0 +1,72 @@
+/* What is behind the handles of include/kappascope.h, whose functions are thin: they check their
+ * arguments, and call the modules beside this folder as a team of one rank.
+ *
+ * Only what the public header marks is exported; the rest is compiled with hidden visibility. */
+#ifndef KS_LIBRARY_LIBRARY_H
+#define KS_LIBRARY_LIBRARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "io/checkpoint.h"
+#include "io/sha256.h"
+#include "io/spectrum.h"
+#include "kappascope.h"
+#include "operators/null.h"
+#include "operators/operator.h"
+#include "operators/operator_kinds.h"
+#include "operators/selection.h"
+
+struct kappascope_checkpoint {
+    struct ks_checkpoint *c;     /* owned */
+    char *path;                  /* of its file, or a word for what has none; owned */
+    char digest[KS_SHA256_TEXT]; /* of that file; "" */
+};
+
+struct kappascope_operator {
+    struct ks_operator *a; /* owned */
+    /* Of a checkpoint's operator; the rest is zero in one of the caller's. */
+    const struct kappascope_checkpoint *checkpoint; /* not owned */
+    struct ks_checkpoint data; /* the same, with the targets that were chosen; owns nothing */
+    struct ks_problem problem;
+    const struct ks_operator_kind *kind;
+    bool single, raw;               /* float32 products; targets from raw rewards */
+    size_t memory;                  /* bytes for activations */
+    struct ks_selection *selection; /* owned */
+    struct ks_null_space *space;    /* owned */
+};
+
+struct kappascope_spectrum {
+    struct ks_spectrum *s; /* owned */
+};
+
+/* On failure, return it: from a function of the public header. The values of both enums agree. */
+#define KS_PUBLIC(call)                                                                            \
+    do {                                                                                           \
+        ks_status ks_public_status = (call);                                                       \
+        if (ks_public_status != KS_OK)                                                             \
+            return (enum kappascope_status)ks_public_status;                                       \
+    } while (0)
+/* A pointer argument must not be NULL. */
+#define KS_GIVEN(pointer)                                                                          \
+    do {                                                                                           \
+        if (!(pointer))                                                                            \
+            return (enum kappascope_status)ks_fail(KS_USAGE, "%s: %s is NULL", __func__,           \
+                                                   #pointer);                                      \
+    } while (0)
+
+/* HDF5 is not reentrant: all reading and writing of files is between these two. */
+void ks_library_lock(void);
+void ks_library_unlock(void);
+
+/* KS_USAGE unless low <= value <= high; `name` is the argument's. */
+ks_status ks_library_range(const char *name, size_t value, size_t low, size_t high);
+/* KS_NUMBER where one of values [n] is not finite. */
+ks_status ks_library_finite(const char *name, size_t n, const double *values);
+
+/* Frees the spectrum where `status` is not KS_OK, else makes a handle of it, which then owns it. */
+ks_status ks_library_spectrum(ks_status status, struct ks_spectrum *s,
+                              struct kappascope_spectrum **spectrum);
+
+#endif

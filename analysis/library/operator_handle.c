@@ -1,0 +1,215 @@
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <omp.h>
+
+#include "core/blas.h"
+#include "core/memory.h"
+#include "library/library.h"
+#include "operators/primal.h"
+
+void kappascope_problem_defaults(struct kappascope_problem *problem)
+{
+    if (problem)
+        *problem = (struct kappascope_problem){
+            .kind = ks_operator_kinds[0].name, .scale = 1, .critic = -1, .layer = -1};
+}
+
+const char *kappascope_operator_kind(size_t i)
+{
+    for (const struct ks_operator_kind *k = ks_operator_kinds; k->name; k++)
+        if (i-- == 0)
+            return k->name;
+    return NULL;
+}
+
+/* --- of a checkpoint --- */
+
+static ks_status check_block(const char *name, int number, size_t most)
+{
+    if (number >= -1 && (number < 0 || (size_t)number <= most))
+        return KS_OK;
+    return ks_fail(KS_USAGE, "%s: expected 0 to %zu, or -1 for all, found %d", name, most, number);
+}
+
+static ks_status check_problem(const struct kappascope_problem *p, const struct ks_checkpoint *c)
+{
+    const struct ks_arch *arch = c->critic.arch;
+
+    if (p->precision < KAPPASCOPE_DEFAULT || p->precision > KAPPASCOPE_F64)
+        return ks_fail(KS_USAGE, "precision: expected a kappascope_precision, found %d",
+                       (int)p->precision);
+    KS_TRY(ks_library_range("minibatches", p->minibatches, 0, c->minibatches));
+    if (!(p->weight_decay >= 0 && p->weight_decay <= DBL_MAX))
+        return ks_fail(KS_USAGE, "weight_decay: expected a number from 0, found %g",
+                       p->weight_decay);
+    if (!isfinite(p->scale) || p->scale == 0)
+        return ks_fail(KS_USAGE, "scale: expected a number other than 0, found %g", p->scale);
+    KS_TRY(check_block("critic", p->critic, c->critic.ensemble - 1));
+    KS_TRY(check_block("layer", p->layer, arch->layer[arch->n_layers - 1].number));
+    if (p->raw_rewards && !c->target_raw)
+        return ks_fail(KS_FORMAT, "raw_rewards: the checkpoint has no /batch/target_raw");
+    return KS_OK;
+}
+
+static ks_status pose(const struct kappascope_problem *from, struct kappascope_operator *a)
+{
+    const struct ks_checkpoint *c = a->checkpoint->c;
+
+    a->kind = ks_operator_kind_find(from->kind);
+    if (!a->kind)
+        return ks_fail(KS_USAGE, "kind: there is no operator '%s'", from->kind);
+    KS_TRY(check_problem(from, c));
+    a->data = *c;
+    a->raw = from->raw_rewards;
+    if (a->raw)
+        a->data.target = c->target_raw;
+    a->single = from->precision == KAPPASCOPE_DEFAULT ? !a->kind->wide
+                                                      : from->precision == KAPPASCOPE_F32;
+    a->problem = (struct ks_problem){.checkpoint = &a->data,
+                                     .minibatches = from->minibatches > 0 ? from->minibatches
+                                                                          : c->minibatches,
+                                     .evaluation = from->evaluation,
+                                     .weight_decay = from->weight_decay,
+                                     .scale = from->scale,
+                                     .critic = from->critic,
+                                     .layer = from->layer};
+    KS_TRY(ks_selection_new(&a->problem, a->kind->moving, &a->selection));
+    return ks_null_space_new(&a->problem, a->kind, a->selection, &a->space);
+}
+
+/* Before anything large is allocated: what is left of the memory for activations. */
+static ks_status find_memory(size_t asked, struct kappascope_operator *a)
+{
+    double least, left = (double)ks_memory_free("", 1);
+
+    KS_TRY(ks_primal_bytes(&a->problem, a->single, &least));
+    if (left > 0 && least > left)
+        return ks_fail(KS_MEMORY, "the operator takes at least %.0fK, and %.0fK of memory are free",
+                       ceil(least / 1024), floor(left / 1024));
+    a->memory = asked > 0 ? asked : (size_t)(fmax(left - least, 0) / 2);
+    return KS_OK;
+}
+
+static ks_status make(const struct kappascope_problem *problem, struct kappascope_operator *a)
+{
+    struct ks_operator *whole = NULL;
+
+    KS_TRY(pose(problem, a));
+    KS_TRY(find_memory(problem->memory, a));
+    KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
+    KS_TRY((a->single ? a->kind->new_f32 : a->kind->new_f64)(&a->problem, &whole));
+    KS_TRY(ks_block_new(whole, a->selection, &a->a));
+    return ks_operator_prepare(a->a, a->memory);
+}
+
+enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoint *checkpoint,
+                                               const struct kappascope_problem *problem,
+                                               struct kappascope_operator **a)
+{
+    struct kappascope_operator *made = NULL;
+    ks_status status = KS_OK;
+
+    KS_GIVEN(a);
+    *a = NULL;
+    KS_GIVEN(checkpoint);
+    KS_GIVEN(problem);
+    KS_GIVEN(problem->kind);
+    KS_GO(ks_alloc(1, sizeof *made, &made));
+    made->checkpoint = checkpoint;
+    KS_GO(make(problem, made));
+    *a = made, made = NULL;
+done:
+    kappascope_operator_free(made);
+    return (enum kappascope_status)status;
+}
+
+/* --- of the caller's products --- */
+
+struct callback {
+    kappascope_product product;
+    void *context;
+    size_t n;
+};
+
+static ks_status callback_apply(void *self, const double *v, double *out)
+{
+    const struct callback *c = self;
+    int code = c->product(c->context, v, out);
+
+    if (code != 0)
+        return ks_fail(KS_RUN, "the operator's product returned %d", code);
+    return ks_library_finite("the operator's product", c->n, out);
+}
+
+static ks_status make_callback(size_t n, kappascope_product product, void *context,
+                               struct ks_operator **a)
+{
+    static const struct ks_operator CALLBACK = {.apply = callback_apply, .free = free};
+
+    KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
+    KS_TRY(ks_operator_new(&CALLBACK, sizeof(struct callback), a));
+    (*a)->n = n;
+    *(struct callback *)(*a)->self = (struct callback){
+        .product = product, .context = context, .n = n};
+    return KS_OK;
+}
+
+enum kappascope_status kappascope_operator_from_product(size_t n, kappascope_product product,
+                                                        void *context,
+                                                        struct kappascope_operator **a)
+{
+    struct kappascope_operator *made = NULL;
+    ks_status status = KS_OK;
+
+    KS_GIVEN(a);
+    *a = NULL;
+    KS_GIVEN(product);
+    KS_GO(ks_library_range("n", n, 1, INT_MAX));
+    KS_GO(ks_alloc(1, sizeof *made, &made));
+    KS_GO(make_callback(n, product, context, &made->a));
+    *a = made, made = NULL;
+done:
+    kappascope_operator_free(made);
+    return (enum kappascope_status)status;
+}
+
+/* --- of both --- */
+
+size_t kappascope_operator_dimension(const struct kappascope_operator *a)
+{
+    return a ? a->a->n : 0;
+}
+
+enum kappascope_status kappascope_operator_coordinates(const struct kappascope_operator *a,
+                                                       size_t *index)
+{
+    KS_GIVEN(a);
+    KS_GIVEN(index);
+    for (size_t i = 0; i < a->a->n; i++)
+        index[i] = a->selection && a->selection->index ? a->selection->index[i] : i;
+    return KAPPASCOPE_OK;
+}
+
+enum kappascope_status kappascope_operator_apply(struct kappascope_operator *a, const double *x,
+                                                 double *y)
+{
+    KS_GIVEN(a);
+    KS_GIVEN(x);
+    KS_GIVEN(y);
+    KS_PUBLIC(ks_library_finite("x", a->a->n, x));
+    KS_PUBLIC(ks_operator_apply(a->a, x, y));
+    return (enum kappascope_status)ks_library_finite("A x", a->a->n, y);
+}
+
+void kappascope_operator_free(struct kappascope_operator *a)
+{
+    if (!a)
+        return;
+    ks_operator_free(a->a);
+    ks_null_space_free(a->space);
+    ks_selection_free(a->selection);
+    free(a);
+}
