@@ -1,5 +1,7 @@
-# Targets: all deps test study bench bench-peers sanitize coverage lint format clean. The README says what each does.
+# Targets: all deps test study install uninstall bench bench-peers sanitize coverage lint format clean.
+# The README says what each does.
 #
+#   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
 #   MUJOCO_DIR, DM_CONTROL_DIR   existing installations to use (default: build/deps)
 #   BUILD                        folder of all build outputs (default: build)
 #   JOBS                         test programs run in parallel (default: one per processor)
@@ -11,6 +13,7 @@ endif
 
 BUILD ?= build
 JOBS  ?= $(shell nproc)
+PREFIX ?= /usr/local
 DEPS  := build/deps
 export MUJOCO_DIR     ?= $(CURDIR)/$(DEPS)/mujoco
 export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
@@ -27,7 +30,8 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -isystem $(MUJOCO_DIR)/include $(pkgflags) $(mpiflags)
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
-DEFINES  := -DKS_VERSION='"$(shell cat src/VERSION)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
+version  := $(shell cat src/VERSION)
+DEFINES  := -DKS_VERSION='"$(version)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
@@ -41,6 +45,12 @@ objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
             $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(single) $(twice))) \
             $(patsubst %.c,$(BUILD)/%.f64.o,$(call sources,$(twice)))
 library  := $(BUILD)/libks.a
+# The public library: the functions of include/kappascope.h and the objects of libks.a that they need.
+# The soname has major and minor version, as the interface may change between 0.x versions.
+public   := $(patsubst %.c,$(BUILD)/%.o,$(wildcard analysis/library/*.c))
+soname   := libkappascope.so.$(basename $(version))
+shared   := $(BUILD)/lib/libkappascope.so.$(version)
+static   := $(BUILD)/lib/libkappascope.a
 # Tests of code that is compiled twice are compiled twice themselves.
 tests    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)) \
             $(patsubst %,$(BUILD)/tests/test_%.f32,layers layer_values loss net init policy target optim)
@@ -48,11 +58,12 @@ benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: all deps programs test run-tests study bench run-benches bench-peers sanitize coverage lint format clean
+.PHONY: all deps programs libraries test run-tests study install uninstall bench run-benches bench-peers sanitize coverage lint format clean
 .SECONDARY:
 all: deps
 	@$(MAKE) --no-print-directory programs
 programs: $(programs)
+libraries: $(shared) $(static)
 
 deps:
 	@src/deps/install.sh $(DEPS)
@@ -73,6 +84,12 @@ $(BUILD)/bin/kappascope-analyze: $(BUILD)/analysis/analyze.o $(library)
 	$(link)
 $(BUILD)/bin/kappascope-%: $(BUILD)/src/%.o $(library)
 	$(link)
+# Only the functions of include/kappascope.h are exported: everything else has hidden visibility.
+$(shared): $(public) $(library)
+	$(link) -shared -Wl,-soname,$(soname) -Wl,-z,defs
+$(static): $(public) $(library)
+	@mkdir -p $(@D) && rm -f $@ && $(LD) -r $^ -o $(@D)/kappascope.o
+	@objcopy --localize-hidden $(@D)/kappascope.o && $(AR) rcs $@ $(@D)/kappascope.o
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(library)
 	@mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS) -lcmocka
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(library)
@@ -88,6 +105,36 @@ run-tests: $(tests) $(programs)
 	@[ ! -s $(BUILD)/tests/failed ] || { echo failed: $$(cat $(BUILD)/tests/failed) >&2; exit 1; }
 study: all
 	$(BUILD)/bin/kappascope study quick
+
+# Programs find installed files relative to their own folder. MuJoCo and dm_control's models are
+# installed only if MUJOCO_DIR and DM_CONTROL_DIR are the ones of `make deps`.
+root    = $(DESTDIR)$(abspath $(PREFIX))
+private = $(root)/lib/kappascope
+install: all
+	@$(MAKE) --no-print-directory libraries
+	@mkdir -p $(root)/bin $(root)/include $(root)/lib/pkgconfig $(root)/share/kappascope/configs \
+	    $(root)/share/kappascope/plots
+	@install $(programs) $(root)/bin
+	@install -m 644 include/kappascope.h $(root)/include
+	@install -m 644 $(shared) $(static) $(root)/lib
+	@ln -sf $(notdir $(shared)) $(root)/lib/$(soname) && ln -sf $(soname) $(root)/lib/libkappascope.so
+	@sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@VERSION@|$(version)|' analysis/library/kappascope.pc.in \
+	    >$(root)/lib/pkgconfig/kappascope.pc
+	@install -m 644 configs/*.study $(root)/share/kappascope/configs
+	@install -m 644 plots/*.gp $(root)/share/kappascope/plots
+	@install -m 644 LICENSE $(root)/share/kappascope
+ifeq ($(MUJOCO_DIR),$(CURDIR)/$(DEPS)/mujoco)
+	@mkdir -p $(private)/mujoco && install -m 644 $(LIBMUJOCO) $(MUJOCO_DIR)/LICENSE* $(private)/mujoco
+	@ln -sf mujoco/$(notdir $(LIBMUJOCO)) $(private)/libmujoco.so
+endif
+ifeq ($(DM_CONTROL_DIR),$(CURDIR)/$(DEPS)/dm_control)
+	@mkdir -p $(private) && cp -R $(DM_CONTROL_DIR) $(private)
+endif
+	@echo "installed in $(root), compiled with $(CFLAGS)$(if $(findstring native,$(CFLAGS)),: for processors like this one)"
+uninstall:
+	@rm -f $(addprefix $(root)/bin/,$(notdir $(programs))) $(root)/include/kappascope.h \
+	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc
+	@rm -rf $(root)/share/kappascope $(private)
 
 bench: deps
 	@$(MAKE) --no-print-directory run-benches
