@@ -58,7 +58,7 @@ example=$work/away/tests/example/laplacian.c
     cc -std=c11 $strict "$example" -o c $(pkg-config --cflags --libs kappascope) -lm
     c++ -std=c++11 $strict -x c++ "$example" -x none -o cpp $(pkg-config --cflags --libs kappascope)
     cc -std=c11 $strict "$example" -o static $(pkg-config --cflags kappascope) \
-        "$prefix/lib/libkappascope.a" $(pkg-config --static --libs-only-l kappascope |
+        "$prefix/lib/libkappascope.a" $(pkg-config --static --libs kappascope |
             sed 's/-lkappascope//') -lm
 }
 for way in c cpp static; do

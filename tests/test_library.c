@@ -1,0 +1,595 @@
+/* The public header: checkpoints from memory and from files against the analyzer, products against
+ * the operators inside, operators of the caller's with spectra that are known, bad arguments,
+ * memory that runs out, and threads. */
+#include <pthread.h>
+
+#include "small_critics.h"
+
+#include "core/blas.h"
+#include "kappascope.h"
+#include "operators/operator.h"
+
+#define assert_done(call)                                                                          \
+    do {                                                                                           \
+        if ((call) != KAPPASCOPE_OK)                                                               \
+            fail_msg("%s: %s", #call, kappascope_error());                                         \
+    } while (0)
+
+/* The call fails with this status and a message that contains `words`. */
+#define assert_refuses(call, status, words)                                                        \
+    do {                                                                                           \
+        int ks_found = (int)(call);                                                                \
+        if (ks_found != (int)(status) || !strstr(kappascope_error(), (words)))                     \
+            fail_msg("%s: %d, '%s'", #call, ks_found, kappascope_error());                         \
+    } while (0)
+
+/* A critic that is described in memory, by arrays of a checkpoint's. */
+static struct kappascope_critic critic_of(const struct ks_checkpoint *c)
+{
+    struct kappascope_critic critic;
+
+    kappascope_critic_defaults(&critic);
+    critic.arch = c->critic.text;
+    critic.inputs = c->critic.arch->in;
+    critic.ensemble = c->critic.ensemble;
+    critic.parameters = c->critic.w;
+    critic.statistics = c->critic.state;
+    critic.minibatches = c->minibatches;
+    critic.rows = c->rows;
+    critic.loss_rows = c->loss_rows;
+    critic.input = c->input;
+    critic.target = c->target;
+    critic.adam_v = c->adam_v;
+    critic.adam_step = c->adam_step;
+    return critic;
+}
+
+static struct kappascope_checkpoint *from_memory(const struct ks_checkpoint *c)
+{
+    const struct kappascope_critic critic = critic_of(c);
+    struct kappascope_checkpoint *checkpoint;
+
+    assert_done(kappascope_checkpoint_new(&critic, &checkpoint));
+    return checkpoint;
+}
+
+/* --- against the analyzer --- */
+
+static const char PROJECTED[] = "batchnorm\ndense 6 bias=no project=unit\nbatchnorm\nrelu\n"
+                                "dense 4 project=unit-kernel\nloss ce min=-5 max=5\n";
+
+/* A checkpoint that every operator takes: columns of norm 1, and Adam's second moment. */
+static struct ks_checkpoint *make_projected(void)
+{
+    struct ks_checkpoint *c = make(PROJECTED);
+    struct ks_rng rng = ks_rng_start(3, 0);
+    const struct ks_arch *arch = c->critic.arch;
+    size_t n = ENSEMBLE * arch->parameters;
+
+    c->adam_v = numbers(&rng, n);
+    for (size_t i = 0; i < n; i++)
+        c->adam_v[i] = i % 7 == 0 ? 0 : c->adam_v[i] * c->adam_v[i];
+    c->adam_step = 1000;
+    c->adam = KS_ADAM_DEFAULTS;
+    for (size_t k = 0; k < ENSEMBLE * arch->n_layers; k++) {
+        const struct ks_layer *l = &arch->layer[k % arch->n_layers];
+        double *w = c->critic.w + k / arch->n_layers * arch->parameters + l->offset;
+
+        for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {
+            double square = 0;
+
+            for (size_t i = 0; i < l->sphere_rows; i++)
+                square += w[i * l->out + j] * w[i * l->out + j];
+            for (size_t i = 0; i < l->sphere_rows; i++)
+                w[i * l->out + j] /= sqrt(square);
+        }
+    }
+    return c;
+}
+
+static void assert_same_bytes(const char *a, const char *b)
+{
+    size_t n, m;
+    unsigned char *x = read_bytes(a, &n), *y = read_bytes(b, &m);
+
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    free(x);
+    free(y);
+}
+
+/* The analyzer's spectrum and the library's are the same file. */
+static void compare(const char *name, const struct kappascope_problem *problem,
+                    const struct kappascope_slq_options *options, const char *arguments)
+{
+    struct kappascope_checkpoint *checkpoint;
+    struct kappascope_operator *a;
+    struct kappascope_spectrum *s;
+    char theirs[512];
+
+    assert_runs("--operator %s %s '%s'", problem->kind, arguments, file(name));
+    snprintf(theirs, sizeof theirs, "%s/%s.spectrum.h5", scratch_folder, name);
+    assert_done(kappascope_checkpoint_read(file(name), &checkpoint));
+    assert_done(kappascope_operator_new(checkpoint, problem, &a));
+    if (options)
+        assert_done(kappascope_slq(a, options, &s));
+    else
+        assert_done(kappascope_exact(a, &s));
+    assert_done(kappascope_spectrum_write(s, scratch("ours.h5")));
+    assert_same_bytes(theirs, scratch("ours.h5"));
+    kappascope_spectrum_free(s);
+    kappascope_operator_free(a);
+    kappascope_checkpoint_free(checkpoint);
+}
+
+static void test_analyzer(void **state)
+{
+    struct ks_checkpoint *c = make_projected();
+    struct kappascope_problem problem;
+    struct kappascope_slq_options slq;
+    const char *kind;
+
+    (void)state;
+    assert_ok(ks_checkpoint_write(file("projected"), c, false));
+    ks_checkpoint_free(c);
+    kappascope_problem_defaults(&problem);
+    kappascope_slq_defaults(&slq);
+    slq.order = 40;
+    slq.probes = 2;
+    slq.seed = 5;
+    for (size_t i = 0; (kind = kappascope_operator_kind(i)); i++) {
+        problem.kind = kind;
+        compare("projected", &problem, &slq, "--order 40 --probes 2 --seed 5");
+        compare("projected", &problem, NULL, "--exact");
+    }
+    problem = (struct kappascope_problem){.kind = "hessian",
+                                          .precision = KAPPASCOPE_F64,
+                                          .evaluation = true,
+                                          .minibatches = 2,
+                                          .weight_decay = 0.01,
+                                          .scale = 3,
+                                          .critic = 1,
+                                          .layer = 1};
+    slq = (struct kappascope_slq_options){.order = 10, .probes = 1, .gradient = true};
+    compare("bn+ce", &problem, &slq,
+            "--precision f64 --batchnorm eval --batches 2 --weight-decay 0.01 --scale 3 --critic 1 "
+            "--layer 1 --order 10 --start gradient --no-certificates");
+    kappascope_problem_defaults(&problem);
+    kappascope_slq_defaults(&slq);
+    for (size_t i = 0; i < ARCHS; i++)
+        compare(archs[i].name, &problem, &slq, "");
+}
+
+/* --- checkpoints from memory, and products --- */
+
+static void assert_same_spectrum(const struct kappascope_spectrum *s,
+                                 const struct kappascope_spectrum *t)
+{
+    const char *name;
+    size_t m = kappascope_spectrum_steps(s, 0);
+
+    assert_int_equal(m, kappascope_spectrum_steps(t, 0));
+    assert_memory_equal(kappascope_spectrum_ritz(s, 0), kappascope_spectrum_ritz(t, 0),
+                        m * sizeof(double));
+    for (size_t i = 0; (name = kappascope_spectrum_statistic_name(s, i)); i++) {
+        double x = kappascope_spectrum_statistic(s, name),
+               y = kappascope_spectrum_statistic(t, name);
+
+        assert_true(memcmp(&x, &y, sizeof x) == 0);
+    }
+}
+
+static struct kappascope_spectrum *quadrature(const struct kappascope_checkpoint *checkpoint)
+{
+    struct kappascope_problem problem;
+    struct kappascope_slq_options slq;
+    struct kappascope_operator *a;
+    struct kappascope_spectrum *s;
+
+    kappascope_problem_defaults(&problem);
+    kappascope_slq_defaults(&slq);
+    slq.order = 30;
+    assert_done(kappascope_operator_new(checkpoint, &problem, &a));
+    assert_done(kappascope_slq(a, &slq, &s));
+    kappascope_operator_free(a);
+    return s;
+}
+
+static void test_memory_and_file(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARCHS; i++) {
+        struct ks_checkpoint *c = make(archs[i].text);
+        struct kappascope_checkpoint *memory = from_memory(c), *read;
+        struct kappascope_sizes sizes, described;
+        struct kappascope_spectrum *s, *t;
+
+        assert_done(kappascope_checkpoint_read(file(archs[i].name), &read));
+        assert_done(kappascope_checkpoint_sizes(read, &sizes));
+        assert_done(kappascope_arch_sizes(archs[i].text, IN, &described));
+        assert_int_equal(sizes.parameters, c->critic.arch->parameters);
+        assert_int_equal(described.parameters, sizes.parameters);
+        assert_int_equal(described.targets, sizes.targets);
+        assert_int_equal(sizes.minibatches, MINIBATCHES);
+        assert_int_equal(sizes.loss_rows, LOSS_ROWS);
+        ks_checkpoint_free(c);
+        s = quadrature(memory);
+        t = quadrature(read);
+        assert_same_spectrum(s, t);
+        assert_non_null(strstr(kappascope_spectrum_claim(s), "eigenvalues of H"));
+        kappascope_spectrum_free(s);
+        kappascope_spectrum_free(t);
+        kappascope_checkpoint_free(memory);
+        kappascope_checkpoint_free(read);
+    }
+}
+
+static void test_apply(void **state)
+{
+    struct ks_checkpoint *c = make(archs[0].text);
+    const size_t whole = ENSEMBLE * c->critic.arch->parameters;
+    const struct ks_problem inside = {
+        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
+    struct kappascope_checkpoint *checkpoint = from_memory(c);
+    struct kappascope_problem problem;
+    struct kappascope_operator *all, *block;
+    struct ks_operator *a;
+    struct ks_rng rng = ks_rng_start(8, 0);
+    double *v = numbers(&rng, whole), *expected = numbers(&rng, whole),
+           *found = numbers(&rng, whole);
+    size_t *index = calloc(whole, sizeof *index), n;
+
+    (void)state;
+    assert_ok(ks_hessian_new_f64(&inside, &a));
+    assert_ok(ks_operator_prepare(a, SIZE_MAX / 2));
+    kappascope_problem_defaults(&problem);
+    problem.precision = KAPPASCOPE_F64;
+    assert_done(kappascope_operator_new(checkpoint, &problem, &all));
+    assert_int_equal(kappascope_operator_dimension(all), whole);
+    assert_ok(ks_operator_apply(a, v, expected));
+    assert_done(kappascope_operator_apply(all, v, found));
+    assert_memory_equal(expected, found, whole * sizeof *v);
+    problem.critic = 1, problem.layer = 1;
+    assert_done(kappascope_operator_new(checkpoint, &problem, &block));
+    n = kappascope_operator_dimension(block);
+    assert_done(kappascope_operator_coordinates(block, index));
+    assert_true(n < whole && index[0] >= whole / 2);
+    for (size_t i = 0, k = 0; i < whole; i++) /* zero off the block */
+        v[i] = k < n && index[k] == i ? (k++, v[i]) : 0;
+    assert_ok(ks_operator_apply(a, v, expected));
+    for (size_t k = 0; k < n; k++) {
+        v[k] = v[index[k]];
+        expected[k] = expected[index[k]];
+    }
+    assert_done(kappascope_operator_apply(block, v, found));
+    assert_close(relative_error(n, found, expected), 0, 1e-14);
+    ks_operator_free(a);
+    kappascope_operator_free(block);
+    kappascope_operator_free(all);
+    kappascope_checkpoint_free(checkpoint);
+    ks_checkpoint_free(c);
+    free(v), free(expected), free(found), free(index);
+}
+
+/* --- the caller's operators --- */
+
+/* diag(1 .. n), or a failure, or a NaN, at product number `at`. */
+struct counting {
+    size_t n, products, fail_at, nan_at;
+};
+
+static int count_up(void *context, const double *x, double *y)
+{
+    struct counting *c = context;
+
+    c->products++;
+    for (size_t i = 0; i < c->n; i++)
+        y[i] = (double)(i + 1) * x[i];
+    if (c->products == c->nan_at)
+        y[0] = NAN;
+    return c->products == c->fail_at ? 77 : 0;
+}
+
+static void test_callback(void **state)
+{
+    struct counting c = {.n = 60};
+    struct kappascope_operator *a;
+    struct kappascope_slq_options slq;
+    struct kappascope_spectrum *s, *t;
+    struct kappascope_density density;
+    double integral = 0;
+
+    (void)state;
+    assert_done(kappascope_operator_from_product(c.n, count_up, &c, &a));
+    kappascope_slq_defaults(&slq);
+    slq.order = 60, slq.probes = 2;
+    assert_done(kappascope_slq(a, &slq, &s));
+    for (size_t i = 0; i < c.n; i++)
+        assert_close(kappascope_spectrum_ritz(s, 1)[i], (double)(i + 1), 1e-10);
+    assert_close(kappascope_spectrum_statistic(s, "kappa"), 60, 1e-9);
+    assert_close(kappascope_spectrum_certificate(s, "largest_quotient"), 60, 1e-10);
+    assert_close(kappascope_spectrum_statistic(s, "product_error"), 0, 1e-12);
+    assert_true(isnan(kappascope_spectrum_statistic(s, "null_dimension")));
+    assert_null(kappascope_spectrum_claim(s));
+    assert_done(kappascope_spectrum_density(s, &density));
+    for (size_t i = 1; i < density.points; i++)
+        integral += (density.grid[i] - density.grid[i - 1]) *
+                    (density.density[i] + density.density[i - 1]) / 2;
+    assert_close(integral, 1, 1e-6);
+    assert_done(kappascope_spectrum_write(s, scratch("mine.h5")));
+    assert_done(kappascope_spectrum_read(scratch("mine.h5"), &t));
+    assert_same_spectrum(s, t);
+    kappascope_spectrum_free(s);
+    kappascope_spectrum_free(t);
+    slq.order = 12, slq.probes = 3; /* bounds of what twelve steps do not find */
+    assert_done(kappascope_slq(a, &slq, &s));
+    assert_true(kappascope_spectrum_statistic(s, "lambda_max") <= 60 + 1e-12);
+    assert_true(kappascope_spectrum_statistic(s, "lambda_max_upper") >= 60);
+    assert_true(kappascope_spectrum_statistic(s, "kappa_effective_bound") <= 60 * (1 + 1e-9));
+    assert_true(kappascope_spectrum_statistic(s, "kappa_effective_bound") > 2);
+    kappascope_spectrum_free(s);
+    assert_done(kappascope_exact(a, &s));
+    for (size_t i = 0; i < c.n; i++)
+        assert_close(kappascope_spectrum_ritz(s, 0)[i], (double)(i + 1), 1e-12);
+    assert_null(kappascope_spectrum_alpha(s, 0));
+    kappascope_spectrum_free(s);
+    kappascope_operator_free(a);
+}
+
+/* A Q - Q T = beta q_m e_m', and the Krylov space of a vector with three components ends. */
+static void test_lanczos(void **state)
+{
+    enum { N = 50, M = 12 };
+    struct counting c = {.n = N};
+    struct kappascope_lanczos_options options = {.order = M, .seed = 4, .probe = 2};
+    struct kappascope_operator *a;
+    double alpha[M], beta[M], basis[(M + 1) * N], image[N], start[N] = {1, 2, 3};
+    size_t steps;
+
+    (void)state;
+    assert_done(kappascope_operator_from_product(N, count_up, &c, &a));
+    assert_done(kappascope_lanczos(a, &options, alpha, beta, basis, &steps));
+    assert_int_equal(steps, M);
+    for (size_t j = 0; j < M; j++) {
+        const double *q = basis + j * N;
+
+        assert_done(kappascope_operator_apply(a, q, image));
+        for (size_t i = 0; i < N; i++)
+            assert_close(
+                image[i],
+                (j > 0 ? beta[j - 1] * q[i - N] : 0) + alpha[j] * q[i] + beta[j] * q[i + N], 1e-11);
+    }
+    options.start = start;
+    assert_done(kappascope_lanczos(a, &options, alpha, beta, NULL, &steps));
+    assert_int_equal(steps, 3);
+    assert_done(kappascope_ritz(steps, alpha, beta, image, basis, basis + M));
+    for (size_t i = 0; i < 3; i++) {
+        assert_close(image[i], (double)(i + 1), 1e-12);
+        assert_close(basis[i], (double)((i + 1) * (i + 1)) / 14, 1e-12);
+    }
+    kappascope_operator_free(a);
+}
+
+/* --- what is refused --- */
+
+static void test_bad_operators(void **state)
+{
+    struct counting c = {.n = 20, .fail_at = 3};
+    struct kappascope_slq_options slq;
+    struct kappascope_operator *a, *none = (void *)&c;
+    struct kappascope_spectrum *s = (void *)&c;
+    double x[20] = {NAN};
+
+    (void)state;
+    assert_refuses(kappascope_operator_from_product(0, count_up, &c, &none), KAPPASCOPE_USAGE,
+                   "n: expected 1");
+    assert_null(none);
+    assert_refuses(kappascope_operator_from_product(9, NULL, &c, &none), KAPPASCOPE_USAGE,
+                   "product is NULL");
+    assert_refuses(kappascope_operator_from_product(9, count_up, &c, NULL), KAPPASCOPE_USAGE,
+                   "NULL");
+    assert_done(kappascope_operator_from_product(c.n, count_up, &c, &a));
+    assert_refuses(kappascope_operator_apply(a, x, x), KAPPASCOPE_NUMBER, "x: ");
+    kappascope_slq_defaults(&slq);
+    assert_refuses(kappascope_slq(a, &slq, &s), KAPPASCOPE_RUN, "77");
+    assert_null(s);
+    c = (struct counting){.n = 20, .nan_at = 5};
+    assert_refuses(kappascope_slq(a, &slq, &s), KAPPASCOPE_NUMBER, "product");
+    slq.order = 0;
+    assert_refuses(kappascope_slq(a, &slq, &s), KAPPASCOPE_USAGE, "order");
+    slq.order = 5, slq.gradient = true;
+    assert_refuses(kappascope_slq(a, &slq, &s), KAPPASCOPE_USAGE, "gradient");
+    assert_refuses(kappascope_slq(NULL, &slq, &s), KAPPASCOPE_USAGE, "a is NULL");
+    assert_refuses(kappascope_spectrum_read("/nowhere/s.h5", &s), KAPPASCOPE_IO, "/nowhere/s.h5");
+    assert_null(s);
+    assert_int_equal(kappascope_spectrum_probes(NULL), 0);
+    assert_null(kappascope_spectrum_ritz(NULL, 0));
+    kappascope_spectrum_free(NULL);
+    kappascope_operator_free(NULL);
+    kappascope_checkpoint_free(NULL);
+    kappascope_operator_free(a);
+}
+
+static void test_bad_critics(void **state)
+{
+    struct ks_checkpoint *c = make_projected();
+    const struct kappascope_critic good = critic_of(c);
+    struct kappascope_checkpoint *k;
+    struct kappascope_critic bad;
+    double kept;
+
+    (void)state;
+#define REFUSED(change, status, words)                                                             \
+    do {                                                                                           \
+        bad = good;                                                                                \
+        change;                                                                                    \
+        k = (void *)c;                                                                             \
+        assert_refuses(kappascope_checkpoint_new(&bad, &k), status, words);                        \
+        assert_null(k);                                                                            \
+    } while (0)
+    REFUSED(bad.arch = NULL, KAPPASCOPE_USAGE, "arch is NULL");
+    REFUSED(bad.arch = "dense 4\n", KAPPASCOPE_FORMAT, "arch");
+    REFUSED(bad.arch = "dense 4\npolicy tanh-gaussian\n", KAPPASCOPE_FORMAT, "arch");
+    REFUSED(bad.inputs = 0, KAPPASCOPE_USAGE, "inputs");
+    REFUSED(bad.ensemble = 0, KAPPASCOPE_USAGE, "ensemble");
+    REFUSED(bad.minibatches = 0, KAPPASCOPE_USAGE, "minibatches");
+    REFUSED(bad.rows = SIZE_MAX, KAPPASCOPE_USAGE, "rows");
+    REFUSED(bad.loss_rows = ROWS + 1, KAPPASCOPE_USAGE, "loss_rows");
+    REFUSED(bad.parameters = NULL, KAPPASCOPE_USAGE, "parameters is NULL");
+    REFUSED(bad.target = NULL, KAPPASCOPE_USAGE, "target is NULL");
+    REFUSED(bad.adam_step = 0, KAPPASCOPE_USAGE, "adam_step");
+    kept = c->input[3], c->input[3] = NAN;
+    REFUSED((void)0, KAPPASCOPE_NUMBER, "input");
+    c->input[3] = kept, kept = c->target[1], c->target[1] = 0.5;
+    REFUSED((void)0, KAPPASCOPE_FORMAT, "sum 1");
+    c->target[1] = kept, kept = c->critic.state[IN + 1], c->critic.state[IN + 1] = -1;
+    REFUSED((void)0, KAPPASCOPE_FORMAT, "variances");
+    c->critic.state[IN + 1] = kept, c->adam_v[1] = -1;
+    REFUSED((void)0, KAPPASCOPE_FORMAT, "squares");
+#undef REFUSED
+    assert_refuses(kappascope_checkpoint_read("/nowhere.h5", &k), KAPPASCOPE_IO, "/nowhere.h5");
+    assert_refuses(kappascope_checkpoint_read(NULL, &k), KAPPASCOPE_USAGE, "path is NULL");
+    ks_checkpoint_free(c);
+}
+
+static void test_bad_problems(void **state)
+{
+    struct ks_checkpoint *c = make(archs[0].text);
+    struct kappascope_checkpoint *k = from_memory(c);
+    struct kappascope_problem bad;
+    struct kappascope_operator *a;
+
+    (void)state;
+#define REFUSED(change, status, words)                                                             \
+    do {                                                                                           \
+        kappascope_problem_defaults(&bad);                                                         \
+        change;                                                                                    \
+        a = (void *)c;                                                                             \
+        assert_refuses(kappascope_operator_new(k, &bad, &a), status, words);                       \
+        assert_null(a);                                                                            \
+    } while (0)
+    REFUSED(bad.kind = "fisher", KAPPASCOPE_USAGE, "fisher");
+    REFUSED(bad.kind = NULL, KAPPASCOPE_USAGE, "NULL");
+    REFUSED(bad.precision = (enum kappascope_precision)7, KAPPASCOPE_USAGE, "precision");
+    REFUSED(bad.minibatches = MINIBATCHES + 1, KAPPASCOPE_USAGE, "minibatches");
+    REFUSED(bad.weight_decay = -1, KAPPASCOPE_USAGE, "weight_decay");
+    REFUSED(bad.scale = NAN, KAPPASCOPE_USAGE, "scale");
+    REFUSED(bad.critic = ENSEMBLE, KAPPASCOPE_USAGE, "critic");
+    REFUSED(bad.layer = 99, KAPPASCOPE_USAGE, "layer");
+    REFUSED(bad.layer = -2, KAPPASCOPE_USAGE, "layer");
+    REFUSED(bad.raw_rewards = true, KAPPASCOPE_FORMAT, "raw");
+    REFUSED(bad.kind = "preconditioned", KAPPASCOPE_FORMAT, "second moment");
+    REFUSED(bad.kind = "manifold", KAPPASCOPE_FORMAT, "");
+#undef REFUSED
+    kappascope_checkpoint_free(k);
+    ks_checkpoint_free(c);
+}
+
+/* Memory that runs out anywhere is a failure and loses nothing. */
+static void test_no_memory(void **state)
+{
+    struct ks_checkpoint *c = make(archs[0].text);
+    const struct kappascope_critic critic = critic_of(c);
+    enum kappascope_status status = KAPPASCOPE_MEMORY;
+    size_t failures = 0;
+
+    (void)state;
+    for (size_t i = 1; status == KAPPASCOPE_MEMORY; i++) {
+        struct kappascope_checkpoint *k = NULL;
+        struct kappascope_operator *a = NULL;
+        struct kappascope_spectrum *s = NULL;
+        struct kappascope_problem problem;
+        struct kappascope_slq_options slq;
+
+        kappascope_problem_defaults(&problem);
+        kappascope_slq_defaults(&slq);
+        slq.order = 4;
+        ks_alloc_fail_at(i);
+        status = kappascope_checkpoint_new(&critic, &k);
+        if (status == KAPPASCOPE_OK)
+            status = kappascope_operator_new(k, &problem, &a);
+        if (status == KAPPASCOPE_OK)
+            status = kappascope_slq(a, &slq, &s);
+        ks_alloc_fail_at(0);
+        assert_true((status == KAPPASCOPE_OK) == (s != NULL));
+        kappascope_spectrum_free(s);
+        kappascope_operator_free(a);
+        kappascope_checkpoint_free(k);
+        failures += status != KAPPASCOPE_OK;
+    }
+    assert_int_equal(status, KAPPASCOPE_OK);
+    assert_true(failures > 50);
+    ks_checkpoint_free(c);
+}
+
+/* --- threads --- */
+
+struct thread {
+    const struct kappascope_checkpoint *checkpoint;
+    const struct kappascope_spectrum *expected;
+    const char *words; /* of the thread's own failure */
+    size_t wrong;
+};
+
+static void *work(void *argument)
+{
+    struct thread *t = argument;
+    struct kappascope_checkpoint *none;
+
+    for (size_t i = 0; i < 20; i++) {
+        struct kappascope_spectrum *s, *read = NULL;
+        char path[512];
+
+        snprintf(path, sizeof path, "%s/%s.h5", scratch_folder, t->words);
+        t->wrong += kappascope_checkpoint_read(t->words, &none) != KAPPASCOPE_IO;
+        s = quadrature(t->checkpoint);
+        t->wrong += kappascope_spectrum_write(s, path) != KAPPASCOPE_OK;
+        t->wrong += kappascope_spectrum_read(path, &read) != KAPPASCOPE_OK;
+        t->wrong += !read || kappascope_spectrum_steps(read, 0) != 30 ||
+                    memcmp(kappascope_spectrum_ritz(read, 0),
+                           kappascope_spectrum_ritz(t->expected, 0), 30 * sizeof(double)) != 0;
+        t->wrong += !strstr(kappascope_error(), t->words);
+        kappascope_spectrum_free(s);
+        kappascope_spectrum_free(read);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    enum { THREADS = 2 };
+    static const char *const words[THREADS] = {"one", "two"};
+    struct ks_checkpoint *c = make(archs[0].text);
+    struct kappascope_checkpoint *k = from_memory(c);
+    struct kappascope_spectrum *expected = quadrature(k);
+    struct thread thread[THREADS];
+    pthread_t id[THREADS];
+
+    (void)state;
+    for (size_t i = 0; i < THREADS; i++) {
+        thread[i] = (struct thread){.checkpoint = k, .expected = expected, .words = words[i]};
+        assert_int_equal(pthread_create(&id[i], NULL, work, &thread[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(id[i], NULL), 0);
+        assert_int_equal(thread[i].wrong, 0);
+    }
+    kappascope_spectrum_free(expected);
+    kappascope_checkpoint_free(k);
+    ks_checkpoint_free(c);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_analyzer),    cmocka_unit_test(test_memory_and_file),
+        cmocka_unit_test(test_apply),       cmocka_unit_test(test_callback),
+        cmocka_unit_test(test_lanczos),     cmocka_unit_test(test_bad_operators),
+        cmocka_unit_test(test_bad_critics), cmocka_unit_test(test_bad_problems),
+        cmocka_unit_test(test_no_memory),   cmocka_unit_test(test_threads),
+    };
+
+    (void)argc;
+    ks_blas_start(argv);
+    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
+}
