@@ -13,7 +13,7 @@
 #include "io/sha256.h"
 #include "io/spectrum.h"
 #include "kappascope.h"
-#include "operators/null.h"
+#include "operators/null_space.h"
 #include "operators/operator.h"
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
