@@ -109,7 +109,7 @@ study: all
 # Programs find installed files relative to their own folder. MuJoCo and dm_control's models are
 # installed only if MUJOCO_DIR and DM_CONTROL_DIR are the ones of `make deps`.
 root    = $(DESTDIR)$(abspath $(PREFIX))
-private = $(root)/lib/kappascope
+bundled = $(root)/lib/kappascope
 install: all
 	@$(MAKE) --no-print-directory libraries
 	@mkdir -p $(root)/bin $(root)/include $(root)/lib/pkgconfig $(root)/share/kappascope/configs \
@@ -124,17 +124,17 @@ install: all
 	@install -m 644 plots/*.gp $(root)/share/kappascope/plots
 	@install -m 644 LICENSE $(root)/share/kappascope
 ifeq ($(MUJOCO_DIR),$(CURDIR)/$(DEPS)/mujoco)
-	@mkdir -p $(private)/mujoco && install -m 644 $(LIBMUJOCO) $(MUJOCO_DIR)/LICENSE* $(private)/mujoco
-	@ln -sf mujoco/$(notdir $(LIBMUJOCO)) $(private)/libmujoco.so
+	@mkdir -p $(bundled)/mujoco && install -m 644 $(LIBMUJOCO) $(MUJOCO_DIR)/LICENSE* $(bundled)/mujoco
+	@ln -sf mujoco/$(notdir $(LIBMUJOCO)) $(bundled)/libmujoco.so
 endif
 ifeq ($(DM_CONTROL_DIR),$(CURDIR)/$(DEPS)/dm_control)
-	@mkdir -p $(private) && cp -R $(DM_CONTROL_DIR) $(private)
+	@mkdir -p $(bundled) && cp -R $(DM_CONTROL_DIR) $(bundled)
 endif
 	@echo "installed in $(root), compiled with $(CFLAGS)$(if $(findstring native,$(CFLAGS)),: for processors like this one)"
 uninstall:
 	@rm -f $(addprefix $(root)/bin/,$(notdir $(programs))) $(root)/include/kappascope.h \
 	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc
-	@rm -rf $(root)/share/kappascope $(private)
+	@rm -rf $(root)/share/kappascope $(bundled)
 
 bench: deps
 	@$(MAKE) --no-print-directory run-benches
