@@ -399,6 +399,7 @@ static void test_bad_operators(void **state)
     assert_refuses(kappascope_slq(a, &slq, &s), KAPPASCOPE_USAGE, "order");
     slq.order = 5, slq.gradient = true;
     assert_refuses(kappascope_slq(a, &slq, &s), KAPPASCOPE_USAGE, "gradient");
+    slq.gradient = false;
     assert_refuses(kappascope_slq(NULL, &slq, &s), KAPPASCOPE_USAGE, "a is NULL");
     assert_refuses(kappascope_spectrum_read("/nowhere/s.h5", &s), KAPPASCOPE_IO, "/nowhere/s.h5");
     assert_null(s);
@@ -407,6 +408,11 @@ static void test_bad_operators(void **state)
     kappascope_spectrum_free(NULL);
     kappascope_operator_free(NULL);
     kappascope_checkpoint_free(NULL);
+    kappascope_operator_free(a);
+    assert_done(kappascope_operator_from_product(2147483647, count_up, &c, &a));
+    slq.order = 10000; /* 160 TB */
+    assert_refuses(kappascope_slq(a, &slq, &s), KAPPASCOPE_MEMORY, "Lanczos vectors");
+    assert_refuses(kappascope_exact(a, &s), KAPPASCOPE_USAGE, "8000");
     kappascope_operator_free(a);
 }
 

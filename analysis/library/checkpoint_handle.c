@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,13 +58,11 @@ enum kappascope_status kappascope_checkpoint_sizes(const struct kappascope_check
 
 static ks_status read_checkpoint(const char *path, struct kappascope_checkpoint *k)
 {
-    double bytes = 0, left = (double)ks_memory_free("", 1);
+    double bytes = 0;
 
     KS_TRY(ks_copy_string(path, &k->path));
     KS_TRY(ks_checkpoint_measure(path, &bytes));
-    if (left > 0 && bytes > left)
-        return ks_fail(KS_MEMORY, "%s: its arrays take %.0fK, and %.0fK of memory are free", path,
-                       ceil(bytes / 1024), floor(left / 1024));
+    KS_TRY(ks_library_fits(path, bytes));
     KS_TRY(ks_checkpoint_read_loss(path, &k->c));
     return ks_sha256_file(path, k->digest);
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "core/blas.h"
+#include "core/memory.h"
 
 static_assert((int)KAPPASCOPE_OK == KS_OK && (int)KAPPASCOPE_USAGE == KS_USAGE &&
                   (int)KAPPASCOPE_FORMAT == KS_FORMAT && (int)KAPPASCOPE_IO == KS_IO &&
@@ -45,6 +46,16 @@ ks_status ks_library_range(const char *name, size_t value, size_t low, size_t hi
     if (value >= low && value <= high)
         return KS_OK;
     return ks_fail(KS_USAGE, "%s: expected %zu to %zu, found %zu", name, low, high, value);
+}
+
+ks_status ks_library_fits(const char *what, double bytes)
+{
+    double left = (double)ks_memory_free("", 1);
+
+    if (bytes <= left || left == 0) /* 0: the system does not say */
+        return KS_OK;
+    return ks_fail(KS_MEMORY, "%s: expected at least %.0fK of free memory, found %.0fK", what,
+                   ceil(bytes / 1024), floor(left / 1024));
 }
 
 ks_status ks_library_finite(const char *name, size_t n, const double *values)

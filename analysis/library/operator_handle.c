@@ -80,16 +80,14 @@ static ks_status pose(const struct kappascope_problem *from, struct kappascope_o
     return ks_null_space_new(&a->problem, a->kind, a->selection, &a->space);
 }
 
-/* Before anything large is allocated: what is left of the memory for activations. */
+/* Before anything large is allocated: the memory for activations. */
 static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 {
-    double least, left = (double)ks_memory_free("", 1);
+    double least;
 
     KS_TRY(ks_primal_bytes(&a->problem, a->single, &least));
-    if (left > 0 && least > left)
-        return ks_fail(KS_MEMORY, "the operator takes at least %.0fK, and %.0fK of memory are free",
-                       ceil(least / 1024), floor(left / 1024));
-    a->memory = asked > 0 ? asked : (size_t)(fmax(left - least, 0) / 2);
+    KS_TRY(ks_library_fits("the operator", least));
+    a->memory = asked > 0 ? asked : (size_t)(fmax((double)ks_memory_free("", 1) - least, 0) / 2);
     return KS_OK;
 }
 

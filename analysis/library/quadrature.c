@@ -77,6 +77,9 @@ static ks_status run_probes(struct run *r)
                          .finished_context = &r->certificates};
     size_t n = r->a->a->n;
 
+    KS_TRY(ks_library_fits("the Lanczos vectors",
+                           ks_lanczos_bytes(n, r->o.order, r->o.single_basis, NULL) +
+                               ks_certificates_bytes(n)));
     KS_TRY(ks_certificates_new(n, n, r->o.probes, r->o.order, KS_STATISTICS_PART, r->basis,
                                &r->certificates));
     if (r->o.gradient)
@@ -199,6 +202,8 @@ static ks_status analyze(struct run *r)
     KS_TRY(ks_alloc(1, sizeof *r->s, &r->s));
     KS_TRY(find_null_space(r));
     if (r->exact) {
+        KS_TRY(ks_library_fits("the dense matrix",
+                               (double)r->a->a->n * (double)r->a->a->n * sizeof(double)));
         KS_TRY(ks_exact(r->a->a, NULL, NULL, r->s));
         KS_TRY(check_exact(r));
     } else {

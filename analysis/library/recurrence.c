@@ -40,6 +40,8 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
     KS_GO(ks_library_range("order", options->order, 1, MOST_STEPS));
     KS_GO(ks_library_range("seed", options->seed, 0, INT64_MAX));
     KS_GO(ks_library_range("probe", options->probe, 0, KS_PROBE_GRADIENT - 1));
+    KS_GO(ks_library_fits("the Lanczos vectors",
+                          ks_lanczos_bytes(a->a->n, options->order, false, NULL)));
     KS_GO(ks_lanczos_new(a->a->n, options->order, false, NULL, &l));
     KS_GO(run(a, options, l));
     memcpy(alpha, l->alpha, l->steps * sizeof *alpha);
