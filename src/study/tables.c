@@ -10,6 +10,7 @@
 #include "io/text.h"
 #include "lanczos/density.h"
 #include "statistics/statistics.h"
+#include "study/comparison_tables.h"
 
 struct context {
     const struct ks_results *r;
@@ -386,6 +387,36 @@ static ks_status write_staircase(const struct context *c, FILE *out)
     return KS_OK;
 }
 
+/* --- architectures against each other --- */
+
+static ks_status write_comparison(const struct context *c,
+                                  ks_status (*write)(const struct ks_comparison *, FILE *),
+                                  FILE *out)
+{
+    struct ks_comparison comparison;
+    ks_status status = ks_comparison_new(c->r, c->resamples, &comparison);
+
+    if (status == KS_OK)
+        status = write(&comparison, out);
+    ks_comparison_free(&comparison);
+    return status;
+}
+
+static ks_status write_improvement(const struct context *c, FILE *out)
+{
+    return write_comparison(c, ks_comparison_write_improvement, out);
+}
+
+static ks_status write_profile(const struct context *c, FILE *out)
+{
+    return write_comparison(c, ks_comparison_write_profile, out);
+}
+
+static ks_status write_correlation(const struct context *c, FILE *out)
+{
+    return write_comparison(c, ks_comparison_write_correlation, out);
+}
+
 static const struct {
     const char *name;
     ks_status (*write)(const struct context *c, FILE *out);
@@ -399,6 +430,9 @@ static const struct {
     {"density", write_density},
     {"mass", write_mass},
     {"staircase", write_staircase},
+    {"improvement", write_improvement},
+    {"profile", write_profile},
+    {"correlation", write_correlation},
 };
 
 static ks_status write_file(const struct context *c, size_t file)

@@ -78,8 +78,9 @@ enum { KS_RANGE_TEXT = 64 };
  * rounded outwards to three digits, so that the text is true where the interval is. */
 void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT]);
 
-/* Writes checkpoints.csv, returns.csv, summary.csv, and what the figures draw (ritz.csv, kappa.csv,
- * return_curves.csv, density.csv, mass.csv, staircase.csv), into dir/tables. */
+/* Writes checkpoints.csv, returns.csv, summary.csv, what the figures draw (ritz.csv, kappa.csv,
+ * return_curves.csv, density.csv, mass.csv, staircase.csv), and the comparisons of architectures
+ * (improvement.csv, profile.csv, correlation.csv), into dir/tables. */
 ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
                           size_t resamples);
 

@@ -1,0 +1,174 @@
+/* improvement.csv, profile.csv and correlation.csv of three architectures with four seeds. */
+#include "finished_study.h"
+
+#include "core/memory.h"
+#include "study/comparison_tables.h"
+#include "study/csv.h"
+
+/* kappa ten times larger and returns half as large from one to the next: bn+wn+ce has the returns
+ * 100, 200, 300, 400, ln+mse 50 to 200, dense+ce 25 to 100. */
+static int make_three(void **state)
+{
+    static const char *const architectures[] = {"ln+mse", "dense+ce"};
+
+    if (make_study(state) != 0)
+        return -1;
+    tree_write("study.study",
+               "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce dense+ce\nseeds = 0..3\n"
+               "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n");
+    for (size_t a = 0; a < 2; a++)
+        for (size_t i = 0; i < SEEDS; i++) {
+            char text[256];
+
+            for (size_t k = 0; k <= CHECKPOINTS; k++)
+                write_spectrum(&(struct place){architectures[a], i, STEP[k], NULL},
+                               k == 0 ? 1 : KAPPA[i][k - 1] * (a == 0 ? 10 : 100), false);
+            snprintf(text, sizeof text, RETURNS, (int)((a == 0 ? 50 : 25) * (i + 1)));
+            write_returns(architectures[a], i, text);
+        }
+    return 0;
+}
+
+/* Writes the tables with this many resamples and reads one of them. */
+static struct ks_csv *table(const char *name, const char *env, size_t resamples)
+{
+    struct outcome o = outcome_new(0);
+    struct ks_csv *csv;
+    char path[64];
+
+    free(o.results->study->env);
+    assert_ok(ks_copy_string(env, &o.results->study->env));
+    assert_ok(ks_tables_write(o.results, &o.table, resamples));
+    snprintf(path, sizeof path, "tables/%s.csv", name);
+    assert_ok(ks_csv_read(tree_path(path), false, &csv));
+    outcome_free(&o);
+    return csv;
+}
+
+static double number(const struct ks_csv *csv, size_t row, const char *name)
+{
+    size_t column;
+    double value;
+
+    assert_ok(ks_csv_column(csv, name, &column));
+    assert_ok(ks_csv_number(csv, row, column, &value));
+    return value;
+}
+
+static void check_text(const struct ks_csv *csv, size_t row, const char *name, const char *expected)
+{
+    size_t column;
+
+    assert_ok(ks_csv_column(csv, name, &column));
+    assert_string_equal(ks_csv_cell(csv, row, column), expected);
+}
+
+/* bn+wn+ce against ln+mse: of {100 200 300 400} x {50 100 150 200} 100 wins once and ties once, 200
+ * wins three times and ties once, the others always: (1 + 3 + 8 + 2/2) / 16. */
+static void test_improvement(void **state)
+{
+    static const char *const order[] = {"bn+wn+ce", "dense+ce", "ln+mse"};
+    struct ks_csv *csv = table("improvement", "toy", 500);
+    size_t row = 0;
+
+    (void)state;
+    assert_int_equal(csv->rows, 6);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < 3; j++)
+            if (i != j) {
+                check_text(csv, row, "architecture", order[i]);
+                check_text(csv, row++, "other", order[j]);
+            }
+    assert_close(number(csv, 1, "probability"), 13 / 16., 1e-9);
+    assert_close(number(csv, 4, "probability"), 3 / 16., 1e-9);
+    assert_close(number(csv, 1, "probability_low"), 1 - number(csv, 4, "probability_high"), 1e-9);
+    assert_close(number(csv, 1, "probability_high"), 1 - number(csv, 4, "probability_low"), 1e-9);
+    assert_true(number(csv, 1, "probability_low") < 13 / 16.);
+    ks_csv_free(csv);
+    csv = table("improvement", "toy", 0);
+    check_text(csv, 1, "probability_low", "-");
+    ks_csv_free(csv);
+}
+
+/* Of walker-run, 0 to 1000: 0.1 0.2 0.3 0.4. Of a task without a range only the header. */
+static void test_profile(void **state)
+{
+    struct ks_csv *csv = table("profile", "walker-run", 100);
+
+    (void)state;
+    assert_int_equal(csv->rows, 3 * 51);
+    check_text(csv, 0, "architecture", "bn+wn+ce");
+    assert_close(number(csv, 0, "fraction"), 1, 0);
+    assert_close(number(csv, 11, "tau"), 0.22, 1e-15);
+    assert_close(number(csv, 11, "fraction"), 0.5, 0);
+    assert_true(number(csv, 11, "fraction_low") < 0.5);
+    assert_close(number(csv, 50, "tau"), 1, 0);
+    assert_close(number(csv, 50, "fraction"), 0, 0);
+    ks_csv_free(csv);
+    csv = table("profile", "toy", 0);
+    assert_int_equal(csv->rows, 0);
+    ks_csv_free(csv);
+}
+
+/* kappa rises as the return falls; statistics that are the same for all have no correlation; an end
+ * that is not resolved is infinite, and its seeds are the same for all. */
+static void test_correlation(void **state)
+{
+    static const char *const names[] = {"kappa",
+                                        "kappa_effective_bound",
+                                        "kappa_q99_lower",
+                                        "kappa_q99_upper",
+                                        "directions_1e2_lower",
+                                        "directions_1e2_upper",
+                                        "lambda_max",
+                                        "kurtosis"};
+    struct ks_csv *csv = table("correlation", "toy", 200);
+
+    (void)state;
+    assert_int_equal(csv->rows, 8);
+    for (size_t k = 0; k < 8; k++) {
+        check_text(csv, k, "analysis", "standard");
+        check_text(csv, k, "statistic", names[k]);
+        check_text(csv, k, "scale", k < 4 ? "log" : "linear");
+        assert_close(number(csv, k, "architectures"), 3, 0);
+    }
+    assert_close(number(csv, 0, "spearman"), -1, 1e-9);
+    assert_close(number(csv, 0, "p"), 2 / 6., 1e-9);
+    assert_true(number(csv, 0, "spearman_low") >= -1);
+    assert_true(number(csv, 0, "spearman_high") > -1);
+    check_text(csv, 1, "spearman", "-");
+    check_text(csv, 1, "p", "-");
+    assert_close(number(csv, 6, "spearman"), -1, 1e-9); /* lambda_max is half of kappa */
+    ks_csv_free(csv);
+}
+
+/* An analysis that failed everywhere takes its architecture out of the correlation. */
+static void test_lost_spectra(void **state)
+{
+    struct ks_csv *csv;
+
+    (void)state;
+    remove_spectra("ln+mse");
+    csv = table("correlation", "toy", 0);
+    assert_int_equal(csv->rows, 8);
+    assert_close(number(csv, 0, "architectures"), 2, 0);
+    check_text(csv, 0, "spearman", "-");
+    ks_csv_free(csv);
+    remove_spectra("bn+wn+ce");
+    remove_spectra("dense+ce");
+    csv = table("correlation", "toy", 0);
+    assert_int_equal(csv->rows, 0);
+    ks_csv_free(csv);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_improvement, make_three, tree_remove),
+        cmocka_unit_test_setup_teardown(test_profile, make_three, tree_remove),
+        cmocka_unit_test_setup_teardown(test_correlation, make_three, tree_remove),
+        cmocka_unit_test_setup_teardown(test_lost_spectra, make_three, tree_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
