@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/sort.h"
 #include "study/aggregate.h"
 #include "study/csv.h"
 
@@ -148,6 +149,43 @@ static void test_interval_that_is_undefined(void **state)
     assert_close(e[1].value, 2, 0);
     assert_true(isnan(e[1].low) && isnan(area.low));
     assert_close(area.value, 1.5, 0);
+}
+
+/* Every bit of the interval, against IQMs of sorted resamples: values with ties, infinities and
+ * NaNs, at two steps. */
+static void test_curve_against_sorting(void **state)
+{
+    enum { RUNS = 11, B = 400 };
+    const double third = 1 / 3.;
+    const double value[RUNS][2] = {{third, 5}, {0.1, NAN}, {third, 2},        {0.7, -INFINITY},
+                                   {-2, 0.3},  {8, 7},     {0.1, 7},          {0.2, 0.9},
+                                   {11, NAN},  {-0.4, 3},  {0.123456789, 1e9}};
+    const size_t runs[] = {4, 7};
+    const double step[] = {0, 1};
+    const struct ks_bootstrap bootstrap = {B, 2, KS_BOOTSTRAP_LEVEL, 2, runs};
+    const struct ks_scores scores = {2, runs, 2, step, &value[0][0]};
+    struct ks_estimate curve[2];
+    double drawn[2][B];
+
+    (void)state;
+    assert_ok(ks_iqm_curve(&scores, B, 2, curve, NULL));
+    for (size_t b = 0; b < B; b++) {
+        size_t index[RUNS];
+
+        ks_bootstrap_draw(&bootstrap, b, index);
+        for (size_t t = 0; t < 2; t++) {
+            double resample[RUNS];
+
+            for (size_t i = 0; i < RUNS; i++)
+                resample[i] = value[index[i]][t];
+            drawn[t][b] = ks_iqm_drop(RUNS, resample, NULL);
+        }
+    }
+    for (size_t t = 0; t < 2; t++) {
+        qsort(drawn[t], B, sizeof(double), ks_ascending);
+        assert_true(curve[t].low == ks_quantile(B, drawn[t], 0.5 * (1 - KS_BOOTSTRAP_LEVEL)));
+        assert_true(curve[t].high == ks_quantile(B, drawn[t], 1 - 0.5 * (1 - KS_BOOTSTRAP_LEVEL)));
+    }
 }
 
 static void test_area(void **state)
@@ -330,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_one_stratum),
         cmocka_unit_test(test_two_strata),
         cmocka_unit_test(test_interval_that_is_undefined),
+        cmocka_unit_test(test_curve_against_sorting),
         cmocka_unit_test(test_area),
         cmocka_unit_test(test_spearman),
         cmocka_unit_test(test_pooled_kappa),

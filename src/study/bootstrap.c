@@ -150,21 +150,77 @@ done:
 
 /* --- the IQM at each step and the area under it --- */
 
+/* A value and its run. */
+struct ranked {
+    double value; /* sorted by it: ks_ascending */
+    size_t run;
+};
+
+/* A resample holds every run some number of times. With the runs of each step in order beforehand,
+ * its IQM needs one pass over them instead of a sort; the sum is the same to the last bit. */
 struct curve {
     const struct ks_scores *scores;
     size_t runs;
+    size_t *kept;         /* [steps] runs whose value is not NaN; owned                 */
+    struct ranked *order; /* [steps, runs] by ascending value, those with NaN last; owned */
 };
 
+static ks_status curve_new(const struct ks_scores *s, size_t runs, struct curve *curve)
+{
+    *curve = (struct curve){.scores = s, .runs = runs};
+    KS_TRY(ks_alloc(s->steps, sizeof *curve->kept, &curve->kept));
+    KS_TRY(ks_alloc(s->steps * runs, sizeof *curve->order, &curve->order));
+    for (size_t t = 0; t < s->steps; t++) {
+        struct ranked *order = curve->order + t * runs;
+
+        for (size_t i = 0; i < runs; i++) {
+            order[i] = (struct ranked){s->value[i * s->steps + t], i};
+            curve->kept[t] += !isnan(order[i].value);
+        }
+        qsort(order, runs, sizeof *order, ks_ascending);
+    }
+    return KS_OK;
+}
+
+static void curve_free(struct curve *curve)
+{
+    free(curve->kept);
+    free(curve->order);
+}
+
+/* The IQM of `n` values in ascending order, each of which occurs count[run] times. */
+static double counted_iqm(size_t n, const struct ranked *order, const double *count)
+{
+    double all = 0, skip, left, sum = 0;
+
+    for (size_t k = 0; k < n; k++)
+        all += count[order[k].run];
+    if (all == 0)
+        return NAN;
+    skip = floor(all / 4);
+    left = all - 2 * skip;
+    all = left;
+    for (size_t k = 0; k < n && left > 0; k++) {
+        double times = count[order[k].run], skipped = fmin(skip, times);
+
+        skip -= skipped;
+        for (times = fmin(times - skipped, left); times > 0; times--, left--)
+            sum += order[k].value;
+    }
+    return sum / all;
+}
+
+/* work [runs]: how often each run was drawn. */
 static void evaluate_curve(const void *data, const size_t *index, double *work, double *out)
 {
     const struct curve *curve = data;
     const struct ks_scores *s = curve->scores;
 
-    for (size_t t = 0; t < s->steps; t++) {
-        for (size_t i = 0; i < curve->runs; i++)
-            work[i] = s->value[index[i] * s->steps + t];
-        out[t] = ks_iqm_drop(curve->runs, work, NULL);
-    }
+    memset(work, 0, curve->runs * sizeof *work);
+    for (size_t i = 0; i < curve->runs; i++)
+        work[index[i]]++;
+    for (size_t t = 0; t < s->steps; t++)
+        out[t] = counted_iqm(curve->kept[t], curve->order + t * curve->runs, work);
     out[s->steps] = s->steps > 1 ? ks_curve_area(s->steps, s->step, out) : NAN;
 }
 
@@ -173,11 +229,13 @@ ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_
 {
     struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, scores->strata,
                                      scores->runs};
-    struct curve data = {scores, ks_bootstrap_runs(&bootstrap)};
-    struct ks_estimator statistic = {scores->steps + 1, data.runs, &data, evaluate_curve};
+    struct curve data = {0};
+    struct ks_estimator statistic = {scores->steps + 1, ks_bootstrap_runs(&bootstrap), &data,
+                                     evaluate_curve};
     struct ks_estimate *estimates = NULL;
     ks_status status = KS_OK;
 
+    KS_GO(curve_new(scores, ks_bootstrap_runs(&bootstrap), &data));
     KS_GO(ks_alloc(scores->steps + 1, sizeof *estimates, &estimates));
     KS_GO(ks_bootstrap_run(&bootstrap, &statistic, estimates));
     memcpy(curve, estimates, scores->steps * sizeof *curve);
@@ -185,5 +243,6 @@ ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_
         *area = estimates[scores->steps];
 done:
     free(estimates);
+    curve_free(&data);
     return status;
 }
