@@ -142,6 +142,46 @@ static void test_correlation(void **state)
     ks_csv_free(csv);
 }
 
+/* The statistic of all spectra of the architecture with this number in the study: `even` where the
+ * seed is even, else `odd`. */
+static void set_all(struct ks_results *r, size_t architecture, const char *name, double even,
+                    double odd)
+{
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t k = 0; k < r->study->n_checkpoints; k++) {
+            struct ks_attributes *summary = &r->run[architecture * SEEDS + i].spectrum[k]->summary;
+
+            for (size_t j = 0; j < summary->n; j++)
+                if (strcmp(summary->list[j].name, name) == 0)
+                    summary->list[j].number = i % 2 ? odd : even;
+        }
+}
+
+/* kappa is averaged on a logarithmic axis: 1 and 10,000 give 100, less than 1000. An architecture
+ * whose upper ends are not resolved counts as infinite and stays a point. */
+static void test_how_points_are_made(void **state)
+{
+    enum { LN, BN, DENSE };
+    struct outcome o = outcome_new(0);
+    struct ks_csv *csv;
+
+    (void)state;
+    set_all(o.results, BN, "kappa", 1, 1e4);
+    set_all(o.results, LN, "kappa", 1e3, 1e3);
+    set_all(o.results, DENSE, "kappa", 1e5, 1e5);
+    set_all(o.results, BN, "kappa_q99_upper", 20, 20);
+    set_all(o.results, LN, "kappa_q99_upper", 200, 200);
+    set_all(o.results, DENSE, "kappa_q99_upper", NAN, NAN);
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/correlation.csv"), false, &csv));
+    assert_close(number(csv, 0, "spearman"), -1, 1e-9);
+    check_text(csv, 3, "statistic", "kappa_q99_upper");
+    assert_close(number(csv, 3, "architectures"), 3, 0);
+    assert_close(number(csv, 3, "spearman"), -1, 1e-9);
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
 /* An analysis that failed everywhere takes its architecture out of the correlation. */
 static void test_lost_spectra(void **state)
 {
@@ -167,6 +207,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_improvement, make_three, tree_remove),
         cmocka_unit_test_setup_teardown(test_profile, make_three, tree_remove),
         cmocka_unit_test_setup_teardown(test_correlation, make_three, tree_remove),
+        cmocka_unit_test_setup_teardown(test_how_points_are_made, make_three, tree_remove),
         cmocka_unit_test_setup_teardown(test_lost_spectra, make_three, tree_remove),
     };
 
