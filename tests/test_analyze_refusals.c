@@ -94,7 +94,7 @@ static void test_refusals(void **state)
         {"--apply missing.h5 --output o.h5 ln+ce.h5", "missing.h5"},
         {"ln+ce.h5 ./ln+ce.h5", "./ln+ce.spectrum.h5"},
         {"-o nowhere/deeper ln+ce.h5", "nowhere/deeper"},
-        {"-o bn+ce.h5 ln+ce.h5", "expected a folder"},
+        {"-o bn+ce.h5 ln+ce.h5", "exists and is not a folder"},
         {"-o /proc ln+ce.h5", "/proc"},
         {"missing.h5", "missing.h5"},
         {"out.txt", "out.txt"},
@@ -148,7 +148,7 @@ static void test_outputs_among_inputs(void **state)
     assert_int_equal(symlink("ln+ce.spectrum.h5", scratch("soft.h5")), 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(analyzer("-q --order 5 %s", cases[i]), 2);
-        if (!strstr(complained, "would take the place of this input") || printed[0])
+        if (!strstr(complained, "would replace this input") || printed[0])
             fail_msg("'%s' says '%s'", cases[i], complained);
     }
     after = read_bytes(file("ln+ce.spectrum"), &same);

@@ -35,13 +35,14 @@ static void says(const struct ks_spectrum *s, const struct ks_claim_terms *terms
     free(text);
 }
 
-static struct ks_claim_terms terms_of(const char *kind, const struct ks_statistics_terms *summary)
+static struct ks_claim_terms terms_of(const char *kind,
+                                      const struct ks_statistics_terms *statistics)
 {
     return (struct ks_claim_terms){.kind = ks_operator_kind_find(kind),
                                    .critic = -1,
                                    .layer = -1,
                                    .minibatches = 4,
-                                   .summary = summary};
+                                   .statistics = statistics};
 }
 
 /* diag(value) by Lanczos, with certificates, the first coordinates being a known null space. */
@@ -67,8 +68,8 @@ static void exact_says(const struct ks_null *null, const char *words)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *s = exact_with(&a, null);
-    const struct ks_statistics_terms summary = {.n = N, .null = null};
-    const struct ks_claim_terms terms = terms_of("hessian", &summary);
+    const struct ks_statistics_terms statistics = {.n = N, .null = null};
+    const struct ks_claim_terms terms = terms_of("hessian", &statistics);
 
     says(s, &terms, words);
     ks_spectrum_free(s);
@@ -247,16 +248,16 @@ static void test_names(void **state)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     const struct ks_null null = {.dimension = 5, .product = 1e-15};
-    const struct ks_statistics_terms summary = {
+    const struct ks_statistics_terms statistics = {
         .n = N, .epsilon = DBL_EPSILON, .null = &null, .shift = 1};
-    struct ks_claim_terms terms = terms_of("ggn", &summary);
+    struct ks_claim_terms terms = terms_of("ggn", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 5 ? 1 : 2 + (double)i / N;
     assert_ok(ks_exact(&a, NULL, NULL, s));
-    assert_ok(ks_statistics(s, &summary));
+    assert_ok(ks_statistics(s, &statistics));
     terms.critic = 0, terms.layer = 12, terms.minibatches = 1;
     says(
         s, &terms,
@@ -360,9 +361,9 @@ static void test_published_process(void **state)
     struct diagonal d = {.n = SMALL, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct ks_slq slq = {.order = SMALL, .probes = 1, .seed = 5, .single = true, .xqc = true};
-    const struct ks_statistics_terms summary = {
+    const struct ks_statistics_terms statistics = {
         .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .unweighted = true};
-    const struct ks_claim_terms terms = terms_of("hessian", &summary);
+    const struct ks_claim_terms terms = terms_of("hessian", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
     (void)state;
@@ -370,7 +371,7 @@ static void test_published_process(void **state)
         value[i] = 1 + (double)i;
     assert_ok(ks_slq(&a, &slq, s));
     ks_statistics_unweight(s);
-    assert_ok(ks_statistics(s, &summary));
+    assert_ok(ks_statistics(s, &statistics));
     says(s, &terms,
          "On these 4 minibatches, the Ritz values of H by the published code's process are no "
          "basis for bounds. The paper's kappa is the ratio of the largest to the smallest |Ritz "

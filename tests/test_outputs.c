@@ -11,13 +11,13 @@ static void test_folder(void **state)
 
     (void)state;
     assert_fails(ks_outputs_new(1, checkpoints, scratch("no/such"), NULL, &outputs), KS_IO,
-                 "cannot be made");
+                 "cannot be created");
     write_bytes(scratch("file"), "", 0);
     assert_fails(ks_outputs_new(1, checkpoints, scratch("file"), NULL, &outputs), KS_IO,
                  "found a file");
     fate = FULL, fate_at = 1, operations = 0;
     assert_fails(ks_outputs_new(1, checkpoints, scratch("new"), NULL, &outputs), KS_FULL,
-                 "cannot be made");
+                 "cannot be created");
     fate = LIVES;
     assert_ok(ks_outputs_new(1, checkpoints, scratch("new"), NULL, &outputs));
     ks_outputs_free(1, outputs);

@@ -201,7 +201,7 @@ static void test_words(void **state)
     assert_runs("--keep-basis --precision f64 --order 30 medium.h5");
     assert_null(strstr(complained, "are there"));
     assert_runs("--keep-basis --precision f64 --order 40 medium.h5");
-    assert_non_null(strstr(complained, "medium.h5: probe 0: 30 of 40 steps are there\n"));
+    assert_non_null(strstr(complained, "medium.h5: probe 0: resuming after 30 of 40 steps\n"));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char *newline;
 
@@ -213,7 +213,7 @@ static void test_words(void **state)
         assert_true(newline && !newline[1]);
     }
     assert_runs("--keep-basis --precision f64 --order 40 medium.h5");
-    assert_non_null(strstr(complained, "40 of 40 steps are there\n"));
+    assert_non_null(strstr(complained, "resuming after 40 of 40 steps\n"));
     remove_results();
 }
 
@@ -225,7 +225,7 @@ static void test_memory(void **state)
     (void)state;
     assert_non_null(strstr(complained, "the Lanczos vectors in float32 in "));
     assert_runs("--precision f64 --memory %zuK --order 60 medium.h5", least);
-    assert_non_null(strstr(complained, "GB for vectors (in float32: in float64 they do not fit)"));
+    assert_non_null(strstr(complained, "GB for vectors (in float32, since they do not fit in float64)"));
     check_basis_precision("f32");
     assert_runs("--precision f64 --memory %zuK --order 60 medium.h5", 3 * least);
     assert_null(strstr(complained, "float32"));

@@ -6,27 +6,28 @@
 #include "lanczos/lanczos.h"
 #include "statistics/certificate.h"
 
-/* Vectors that stay in memory beside the operator: the basis, the dense matrix, or those of --apply
- * with the file of the products, which is put together in memory, and a pair to work on. */
+/* The vectors in memory beside the operator: the Lanczos basis; the dense matrix; or on rank 0 all
+ * vectors of --apply and the file of their products, which is built in memory, and on every rank a
+ * factor and its product. */
 static double held_bytes(const struct ks_options *o, const struct ks_team *team,
                          const struct ks_subject *s, bool single)
 {
     const struct ks_networks *critic = &s->problem.checkpoint->critic;
-    const double whole = (double)critic->ensemble * (double)critic->arch->parameters;
+    const double full = (double)critic->ensemble * (double)critic->arch->parameters;
     const size_t n = s->dimension;
 
     if (o->apply)
-        return ((ks_team_rank(team) == 0 ? 2 * (double)s->vectors : 1) * whole + 2 * (double)n) *
+        return ((ks_team_rank(team) == 0 ? 2 * (double)s->vectors : 1) * full + 2 * (double)n) *
                sizeof(double);
     if (o->exact)
         return (double)n * (ks_team_rank(team) == 0 ? (double)n : 1) * sizeof(double);
     return ks_lanczos_bytes(n, o->order, single, team) +
            (o->compat ? 0 : ks_certificates_bytes(n)) +
-           (o->gradient_probe ? 2 * whole * sizeof(double) : 0);
+           (o->gradient_probe ? 2 * full * sizeof(double) : 0);
 }
 
-/* As asked, but no more than there is; or half of what was free. The processes of one machine share
- * that. */
+/* --memory, but not more than is free; without it half of what was free before `fixed` bytes were
+ * allocated. The ranks on one machine share its free memory. */
 double ks_budget_room(const struct ks_options *o, const struct ks_team *world, size_t fixed)
 {
     double left = (double)ks_memory_free("", world ? (size_t)world->near : 1);
@@ -45,13 +46,14 @@ ks_status ks_budget_check(const struct ks_options *o, const struct ks_team *worl
         return KS_OK;
     return ks_fail(KS_MEMORY,
                    "%s: --memory: expected at least %.0fK, found %.0fK: the checkpoint's arrays "
-                   "alone take as much",
-                   path, ceil(bytes / 1024), floor(room / 1024));
+                   "alone take %.0fK",
+                   path, ceil(bytes / 1024), floor(room / 1024), ceil(bytes / 1024));
 }
 
-/* The file that the refusal is about: the vectors of --apply where one of them would fit. */
-static const char *culprit(const struct ks_options *o, const struct ks_subject *s, double room,
-                           double held)
+/* The file that a refusal names: that of --apply if a single vector of it would fit, else the
+ * checkpoint. */
+static const char *too_large(const struct ks_options *o, const struct ks_subject *s, double room,
+                             double held)
 {
     const struct ks_networks *critic = &s->problem.checkpoint->critic;
     const double vector = (double)critic->ensemble * (double)critic->arch->parameters *
@@ -69,7 +71,7 @@ static ks_status divide(const struct ks_options *o, const struct ks_subject *s, 
         return ks_fail(KS_MEMORY,
                        "%s: --memory: expected at least %.0fK, found %.0fK: checkpoint and "
                        "operator take %.0fK, %s in %zu dimensions %.0fK",
-                       culprit(o, s, all - fixed, held), ceil((fixed + held) / 1024),
+                       too_large(o, s, all - fixed, held), ceil((fixed + held) / 1024),
                        floor(all / 1024), ceil(fixed / 1024),
                        o->exact   ? "the dense matrix with columns"
                        : o->apply ? "vectors and products"

@@ -11,12 +11,12 @@ static size_t divide_up(size_t a, size_t b)
     return (a + b - 1) / b;
 }
 
-size_t ks_distribute_groups(size_t processes, size_t probes, size_t minibatches)
+size_t ks_distribute_groups(size_t ranks, size_t probes, size_t minibatches)
 {
     size_t best = 1, least = SIZE_MAX;
 
-    for (size_t groups = 1; groups <= processes && groups <= probes; groups++) {
-        size_t smallest = processes / groups;
+    for (size_t groups = 1; groups <= ranks && groups <= probes; groups++) {
+        size_t smallest = ranks / groups;
         size_t time = divide_up(probes, groups) * divide_up(minibatches, smallest);
 
         if (time <= least) {
@@ -27,7 +27,7 @@ size_t ks_distribute_groups(size_t processes, size_t probes, size_t minibatches)
     return best;
 }
 
-/* What the others must know before they can allocate. */
+/* What the other ranks need before they can allocate. */
 struct sizes {
     size_t in, ensemble, rows, loss_rows;
     int64_t adam_step;
@@ -62,8 +62,8 @@ static size_t target_size(const struct ks_checkpoint *c)
     return c->loss_rows * c->critic.arch->loss.targets;
 }
 
-/* Allocates all but the description, which is there; one minibatch more than `own`, for those of
- * other processes. */
+/* Allocates all but the description's text, which the rank has; with room for one minibatch more
+ * than `own`, into which those of other ranks are received. */
 static ks_status make_room(const struct sizes *s, size_t own, struct ks_checkpoint *c)
 {
     struct ks_networks *critic = &c->critic;
@@ -89,16 +89,16 @@ static void send_array(const struct ks_team *world, size_t n, double *array)
         ks_team_broadcast(world, 0, n * sizeof *array, array);
 }
 
-/* Sends minibatch `number` of an array to all processes, which store it as their number `slot`.
- * Process 0 has all minibatches and moves its own to the front: `slot` <= `number`. */
+/* Sends minibatch `number` of an array from rank 0 to all ranks, which store it as their minibatch
+ * `slot`. Rank 0 has all minibatches and moves its own to the front: `slot` <= `number`. */
 static void send_minibatch(const struct ks_team *world, size_t size, size_t number, size_t slot,
                            bool mine, double *array)
 {
-    double *here = array + (world->rank == 0 ? number : slot) * size;
+    double *minibatch = array + (world->rank == 0 ? number : slot) * size;
 
-    send_array(world, size, here);
+    send_array(world, size, minibatch);
     if (world->rank == 0 && mine)
-        memmove(array + slot * size, here, size * sizeof *array);
+        memmove(array + slot * size, minibatch, size * sizeof *array);
 }
 
 static ks_status receive(const struct ks_team *world, size_t own, struct ks_checkpoint **checkpoint)
@@ -134,7 +134,7 @@ ks_status ks_distribute_checkpoint(const struct ks_team *world, const struct ks_
     send_array(world, parameters(c), c->adam_v);
     for (size_t i = 0; i < minibatches; i++) {
         bool mine = i % size == rank;
-        size_t slot = mine ? i / size : own; /* own: where those of others go */
+        size_t slot = mine ? i / size : own; /* the last slot receives those of other ranks */
 
         send_minibatch(world, input_size(c), i, slot, mine, c->input);
         send_minibatch(world, target_size(c), i, slot, mine, c->target);

@@ -1,6 +1,5 @@
 #include "program/layers.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,8 @@
 #include "operators/selection.h"
 #include "statistics/statistics.h"
 
-/* The coordinates of a layer's block: those that ks_selection_new selects. */
-static size_t count(const struct ks_problem *q, const struct ks_layer *l, bool moving)
+/* The number of a layer's coordinates: those that ks_selection_new selects. */
+static size_t count_coordinates(const struct ks_problem *q, const struct ks_layer *l, bool moving)
 {
     const struct ks_networks *critics = &q->checkpoint->critic;
     const double *v = moving ? q->checkpoint->adam_v : NULL;
@@ -38,7 +37,7 @@ ks_status ks_layers_new(const struct ks_problem *q, bool moving, size_t *n,
     KS_TRY(ks_alloc(arch->n_layers, sizeof **rows, rows));
     for (size_t i = 0; i < arch->n_layers; i++) {
         const struct ks_layer *l = &arch->layer[i];
-        size_t dimension = count(q, l, moving);
+        size_t dimension = count_coordinates(q, l, moving);
 
         if (dimension > 0)
             (*rows)[(*n)++] = (struct ks_layer_row){
@@ -63,7 +62,7 @@ void ks_layers_take(struct ks_layer_row *row, const struct ks_spectrum *s)
     row->trace_se = ks_statistic(s, "trace_se");
 }
 
-/* The trace of an operator is the sum of those of its diagonal blocks. */
+/* The traces of the diagonal blocks add up to that of the operator. */
 void ks_layers_share(size_t n, struct ks_layer_row *rows)
 {
     double all = 0;
@@ -74,26 +73,26 @@ void ks_layers_share(size_t n, struct ks_layer_row *rows)
         rows[i].trace_share = all != 0 ? rows[i].trace / all : NAN;
 }
 
-/* --- printing: one list of columns for all forms --- */
+/* --- printing: all forms have the same list of columns --- */
 
-enum { FIGURES = 7, CELL = 32 };
-static const char *const names[FIGURES] = {
+enum { STATISTICS = 7, CELL = 32 };
+static const char *const names[STATISTICS] = {
     "lambda_max", "lambda_max_data_se", "kappa_effective_bound", "kurtosis", "trace",
     "trace_se",   "trace_share"};
 static const size_t shown[] = {0, 2, 3, 6}; /* in the table */
 enum { BOUND = 2, SHOWN = sizeof shown / sizeof *shown };
 
-static void list_figures(const struct ks_layer_row *row, double figure[FIGURES])
+static void list_statistics(const struct ks_layer_row *row, double value[STATISTICS])
 {
-    const double list[FIGURES] = {row->lambda_max,
-                                  row->lambda_max_data_se,
-                                  row->kappa_effective_bound,
-                                  row->kurtosis,
-                                  row->trace,
-                                  row->trace_se,
-                                  row->trace_share};
+    const double list[STATISTICS] = {row->lambda_max,
+                                     row->lambda_max_data_se,
+                                     row->kappa_effective_bound,
+                                     row->kurtosis,
+                                     row->trace,
+                                     row->trace_se,
+                                     row->trace_share};
 
-    memcpy(figure, list, sizeof list);
+    memcpy(value, list, sizeof list);
 }
 
 static int width_of(size_t k)
@@ -103,7 +102,7 @@ static int width_of(size_t k)
     return length > 12 ? length : 12;
 }
 
-/* A bound is rounded down, so that it stays one. */
+/* A lower bound is rounded down, so that it stays a bound. */
 static void print_cell(size_t k, double value, char cell[CELL])
 {
     if (isnan(value))
@@ -125,56 +124,41 @@ static void print_table(struct ks_report *r, const char *checkpoint, size_t n,
         fputc('\n', r->out);
     }
     for (size_t i = 0; i < n; i++) {
-        double figure[FIGURES];
+        double value[STATISTICS];
 
         snprintf(cell, sizeof cell, "%02zu %s", rows[i].number, rows[i].kind);
         fprintf(r->out, "%-*s %-16s %9zu %5zu", r->width, name, cell, rows[i].dimension,
                 rows[i].steps);
-        list_figures(&rows[i], figure);
+        list_statistics(&rows[i], value);
         for (size_t k = 0; k < SHOWN; k++) {
-            print_cell(shown[k], figure[shown[k]], cell);
+            print_cell(shown[k], value[shown[k]], cell);
             fprintf(r->out, " %*s", width_of(shown[k]), cell);
         }
         fputc('\n', r->out);
     }
 }
 
-/* RFC 4180: quoted, quotes doubled. */
-static void print_quoted(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void print_csv(struct ks_report *r, const char *checkpoint, const struct ks_options *a,
+static void print_csv(struct ks_report *r, const char *checkpoint, const struct ks_options *o,
                       size_t n, const struct ks_layer_row *rows)
 {
     if (r->rows == 0) {
         fputs("checkpoint,operator,precision,order,probes,probe_seed,critic,layer,kind,dimension,"
               "steps",
               r->out);
-        for (size_t k = 0; k < FIGURES; k++)
+        for (size_t k = 0; k < STATISTICS; k++)
             fprintf(r->out, ",%s", names[k]);
         fputc('\n', r->out);
     }
     for (size_t i = 0; i < n; i++) {
-        double figure[FIGURES];
+        double value[STATISTICS];
 
-        if (strpbrk(checkpoint, ",\"\r\n"))
-            print_quoted(r->out, checkpoint);
-        else
-            fputs(checkpoint, r->out);
-        fprintf(r->out, ",%s,%s,%zu,%zu,%llu,%d,%zu,%s,%zu,%zu", a->kind->name,
-                a->single ? "f32" : "f64", a->order, a->probes, (unsigned long long)a->seed,
-                a->critic, rows[i].number, rows[i].kind, rows[i].dimension, rows[i].steps);
-        list_figures(&rows[i], figure);
-        for (size_t k = 0; k < FIGURES; k++)
-            fprintf(r->out, isfinite(figure[k]) ? ",%.17g" : ",", figure[k]);
+        ks_report_csv_text(r->out, checkpoint);
+        fprintf(r->out, ",%s,%s,%zu,%zu,%llu,%d,%zu,%s,%zu,%zu", o->kind->name,
+                o->single ? "f32" : "f64", o->order, o->probes, (unsigned long long)o->seed,
+                o->critic, rows[i].number, rows[i].kind, rows[i].dimension, rows[i].steps);
+        list_statistics(&rows[i], value);
+        for (size_t k = 0; k < STATISTICS; k++)
+            fprintf(r->out, isfinite(value[k]) ? ",%.17g" : ",", value[k]);
         fputc('\n', r->out);
     }
 }
@@ -184,17 +168,17 @@ static json_t *json_row(const struct ks_layer_row *row)
     json_t *object = json_pack("{s:I, s:s, s:I, s:I}", "layer", (json_int_t)row->number, "kind",
                                row->kind, "dimension", (json_int_t)row->dimension, "steps",
                                (json_int_t)row->steps);
-    double figure[FIGURES];
+    double value[STATISTICS];
     bool failed = !object;
 
-    list_figures(row, figure);
-    for (size_t k = 0; k < FIGURES; k++)
+    list_statistics(row, value);
+    for (size_t k = 0; k < STATISTICS; k++)
         failed |= json_object_set_new(object, names[k],
-                                      isfinite(figure[k]) ? json_real(figure[k]) : json_null());
+                                      isfinite(value[k]) ? json_real(value[k]) : json_null());
     failed |= json_object_set_new(object, "kappa_effective_bound_state",
-                                  json_string(isnan(figure[BOUND])   ? "unresolved"
-                                              : isinf(figure[BOUND]) ? "infinite"
-                                                                     : "finite"));
+                                  json_string(isnan(value[BOUND])   ? "unresolved"
+                                              : isinf(value[BOUND]) ? "infinite"
+                                                                    : "finite"));
     if (failed) {
         json_decref(object);
         return NULL;
@@ -202,30 +186,15 @@ static json_t *json_row(const struct ks_layer_row *row)
     return object;
 }
 
-/* A name that is not UTF-8 has '?' in place of all bytes beyond ASCII. */
-static json_t *json_name(const char *name)
-{
-    json_t *text = json_string(name);
-    char *plain = NULL;
-
-    if (text || ks_copy_string(name, &plain) != KS_OK)
-        return text;
-    for (char *c = plain; *c; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    text = json_string(plain);
-    free(plain);
-    return text;
-}
-
-static ks_status print_json(struct ks_report *r, const char *checkpoint, const struct ks_options *a,
+static ks_status print_json(struct ks_report *r, const char *checkpoint, const struct ks_options *o,
                             size_t n, const struct ks_layer_row *rows)
 {
     json_t *list = json_array();
-    json_t *object = json_pack(
-        "{s:o, s:s, s:s, s:I, s:I, s:I, s:i}", "checkpoint", json_name(checkpoint), "operator",
-        a->kind->name, "precision", a->single ? "f32" : "f64", "order", (json_int_t)a->order,
-        "probes", (json_int_t)a->probes, "probe_seed", (json_int_t)a->seed, "critic", a->critic);
+    json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:i}", "checkpoint",
+                               ks_report_json_text(checkpoint), "operator", o->kind->name,
+                               "precision", o->single ? "f32" : "f64", "order",
+                               (json_int_t)o->order, "probes", (json_int_t)o->probes, "probe_seed",
+                               (json_int_t)o->seed, "critic", o->critic);
     bool failed = !object;
     char *line = NULL;
 
@@ -242,18 +211,15 @@ static ks_status print_json(struct ks_report *r, const char *checkpoint, const s
     return failed ? ks_fail(KS_MEMORY, "out of memory: the layers as JSON") : KS_OK;
 }
 
-ks_status ks_layers_report(struct ks_report *r, const char *checkpoint, const struct ks_options *a,
+ks_status ks_layers_report(struct ks_report *r, const char *checkpoint, const struct ks_options *o,
                            size_t n, const struct ks_layer_row *rows)
 {
     if (r->form == KS_REPORT_TABLE)
         print_table(r, checkpoint, n, rows);
     else if (r->form == KS_REPORT_CSV)
-        print_csv(r, checkpoint, a, n, rows);
+        print_csv(r, checkpoint, o, n, rows);
     else
-        KS_TRY(print_json(r, checkpoint, a, n, rows));
+        KS_TRY(print_json(r, checkpoint, o, n, rows));
     r->rows += n;
-    if (r->failed || (fflush(r->out) == 0 && !ferror(r->out)))
-        return KS_OK;
-    r->failed = true;
-    return ks_fail(KS_FULL, "standard output: %s", strerror(errno));
+    return ks_report_flush(r);
 }

@@ -1,5 +1,4 @@
-/* All layers of a critic, one diagonal block each (--layers): what is said of them, and how it is
- * printed. */
+/* --layers: a row of statistics for the diagonal block of each layer, and how rows are printed. */
 #ifndef KS_PROGRAM_LAYERS_H
 #define KS_PROGRAM_LAYERS_H
 
@@ -11,31 +10,31 @@
 #include "program/report.h"
 
 struct ks_layer_row {
-    size_t number;    /* of the layer, as --layer has it                                  */
-    const char *kind; /* its kind                                                         */
-    size_t dimension; /* of its block, over all critics or that of --critic               */
-    size_t steps;     /* the fewest Lanczos steps of a probe                              */
-    /* Of the block's spectrum, as in its summary; NaN where it is not there. */
+    size_t number;    /* of the layer, as in --layer                        */
+    const char *kind; /* of the layer: "dense"                              */
+    size_t dimension; /* of its block, over all critics or that of --critic */
+    size_t steps;     /* the fewest Lanczos steps of a probe                */
+    /* Statistics of the block's spectrum; NaN where they are absent. */
     double lambda_max, lambda_max_data_se, kappa_effective_bound, kurtosis, trace, trace_se;
-    double trace_share; /* trace over the sum of all rows' traces, which is the whole's     */
+    double trace_share; /* trace over that of the full operator, the sum of all rows' traces */
 };
 
-/* A row for every layer that has coordinates, with the first three fields: the layers with
- * parameters, and if `moving` (selection.h) of these the ones that have had a gradient. Together
- * they have all coordinates of the operator. KS_USAGE where there is no such critic; KS_NUMBER
- * where there is no row. The caller frees the rows. */
+/* A row, with its first three fields, for every layer with parameters; if `moving` (selection.h),
+ * only for those with parameters that have had a gradient. Together the rows have all coordinates
+ * of the operator. KS_USAGE where the critic does not exist, KS_NUMBER where there are no rows. The
+ * caller frees *rows. */
 ks_status ks_layers_new(const struct ks_problem *problem, bool moving, size_t *n,
                         struct ks_layer_row **rows);
-/* The other fields but the last, from the block's spectrum. */
+/* Fills the other fields, except trace_share, from the block's spectrum. */
 void ks_layers_take(struct ks_layer_row *row, const struct ks_spectrum *spectrum);
-/* The shares, once all rows have been taken. */
+/* Fills trace_share of all rows, once they have their traces. */
 void ks_layers_share(size_t n, struct ks_layer_row *rows);
 
-/* Prints the rows of a checkpoint: lines of a table, rows of CSV, or in JSON one object on a line
- * whose `layers` is a list. Numbers that are not finite as ks_report_add has them. KS_FULL,
+/* Prints the rows of a checkpoint: lines of a table, rows of CSV, or in JSON one object on a line,
+ * whose `layers` is a list. Numbers that are not finite are printed as by ks_report_add. KS_FULL,
  * KS_MEMORY. */
 ks_status ks_layers_report(struct ks_report *report, const char *checkpoint,
-                           const struct ks_options *analysis, size_t n,
+                           const struct ks_options *options, size_t n,
                            const struct ks_layer_row *rows);
 
 #endif

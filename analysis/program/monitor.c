@@ -7,94 +7,94 @@
 #include "core/say.h"
 #include "lanczos/jacobi.h"
 
-static const double LONG_RUN = 10;     /* seconds from which a run's time is announced */
-static const double LARGE_RUN = 5e8;   /* bytes from which its memory is announced             */
-static const double NOTE_INTERVAL = 1; /* seconds between two looks at the largest Ritz value */
+static const double LONG_RUN = 10;     /* seconds: the time of longer runs is announced        */
+static const double LARGE_RUN = 5e8;   /* bytes: the memory of larger runs is announced        */
+static const double NOTE_INTERVAL = 1; /* seconds between computations of the largest Ritz value */
 
-/* What the run takes, once. */
-static void tell(struct ks_monitor *w)
+/* Prints, once, the number of products and the memory. */
+static void say_size(struct ks_monitor *m)
 {
-    const struct ks_budget *b = w->budget;
+    const struct ks_budget *b = m->budget;
 
-    if (w->quiet || w->told)
+    if (m->quiet || m->size_said)
         return;
-    w->told = true;
+    m->size_said = true;
     ks_say("%s: %zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
            "activations, %.2f GB for checkpoint and workspace",
-           w->checkpoint, w->products - w->skipped, w->dimension, 1e-9 * (double)b->held,
-           b->squeezed ? " (in float32: in float64 they do not fit)" : "", 1e-9 * (double)b->kept,
-           1e-9 * (double)b->fixed);
+           m->checkpoint, m->products - m->skipped, m->dimension, 1e-9 * (double)b->held,
+           b->squeezed ? " (in float32, since they do not fit in float64)" : "",
+           1e-9 * (double)b->kept, 1e-9 * (double)b->fixed);
 }
 
-ks_status ks_monitor_start(struct ks_monitor *w)
+ks_status ks_monitor_start(struct ks_monitor *m)
 {
-    const struct ks_budget *b = w->budget;
+    const struct ks_budget *b = m->budget;
 
-    KS_TRY(ks_alloc(KS_JACOBI_WORK * w->order, sizeof *w->work, &w->work));
-    ks_progress_start(&w->progress, "products", w->products, w->quiet);
+    KS_TRY(ks_alloc(KS_JACOBI_WORK * m->order, sizeof *m->work, &m->work));
+    ks_progress_start(&m->progress, "products", m->products, m->quiet);
     if (b->squeezed || (double)(b->held + b->kept + b->fixed) > LARGE_RUN)
-        tell(w);
-    w->started = ks_seconds();
+        say_size(m);
+    m->started = ks_seconds();
     return KS_OK;
 }
 
-void ks_monitor_end(struct ks_monitor *w)
+void ks_monitor_end(struct ks_monitor *m)
 {
-    if (w->work)
-        ks_progress_end(&w->progress);
-    free(w->work);
-    w->work = NULL;
+    if (m->work)
+        ks_progress_end(&m->progress);
+    free(m->work);
+    m->work = NULL;
 }
 
-/* The second product takes as long as all others; the first also pays for fresh memory. But where
- * the first alone takes long, nobody waits for the second. */
-static void announce(struct ks_monitor *w, size_t done)
+/* Announces the run's time by the second product: the first is slower, since it touches fresh
+ * memory. If the first alone takes long, it is announced by that. */
+static void announce(struct ks_monitor *m, size_t done)
 {
-    double product = ks_seconds() - w->started;
-    double all = product * (double)(w->products - w->skipped);
-    bool sure = done == 2 || product >= LONG_RUN;
+    double product = ks_seconds() - m->started;
+    double all = product * (double)(m->products - m->skipped);
+    bool representative = done == 2 || product >= LONG_RUN;
 
-    if (done > 2 || w->announced)
+    if (done > 2 || m->time_said)
         return;
-    w->started = ks_seconds();
-    if (!sure || all < LONG_RUN || w->quiet)
+    m->started = ks_seconds();
+    if (!representative || all < LONG_RUN || m->quiet)
         return;
-    w->announced = true;
-    tell(w);
-    ks_say("%s: %.3g s per product, about %.0f s in all", w->checkpoint, product, all);
+    m->time_said = true;
+    say_size(m);
+    ks_say("%s: %.3g s per product, about %.0f s in all", m->checkpoint, product, all);
 }
 
-void ks_monitor_resumed(void *watch, const struct ks_lanczos *l)
+void ks_monitor_resumed(void *monitor, const struct ks_lanczos *l)
 {
-    struct ks_monitor *w = watch;
+    struct ks_monitor *m = monitor;
 
-    w->skipped += l->steps;
-    w->progress.total = w->products - w->skipped;
-    if (!w->quiet)
-        ks_say("%s: probe %llu: %zu of %zu steps are there", w->checkpoint,
+    m->skipped += l->steps;
+    m->progress.total = m->products - m->skipped;
+    if (!m->quiet)
+        ks_say("%s: probe %llu: resuming after %zu of %zu steps", m->checkpoint,
                (unsigned long long)l->probe, l->steps, l->order);
 }
 
-void ks_monitor_step(void *watch, const struct ks_lanczos *l)
+void ks_monitor_step(void *monitor, const struct ks_lanczos *l)
 {
-    struct ks_monitor *w = watch;
-    size_t probe = l->probe == KS_PROBE_GRADIENT ? w->probes : (size_t)l->probe;
-    size_t done = w->before + probe / w->groups * w->order + l->steps - w->skipped;
+    struct ks_monitor *m = monitor;
+    size_t probe = l->probe == KS_PROBE_GRADIENT ? m->probes : (size_t)l->probe;
+    size_t done = m->before + probe / m->groups * m->order + l->steps - m->skipped;
     double largest, residual;
     char note[96];
 
-    announce(w, done);
-    if (w->quiet || ks_seconds() - w->progress.printed < NOTE_INTERVAL)
+    announce(m, done);
+    if (m->quiet || ks_seconds() - m->progress.printed < NOTE_INTERVAL)
         return;
-    largest = ks_jacobi_largest(l->steps, l->alpha, l->beta, w->work, &residual);
+    largest = ks_jacobi_largest(l->steps, l->alpha, l->beta, m->work, &residual);
     snprintf(note, sizeof note, "largest Ritz value %.6g, residual %.1e", largest, residual);
-    ks_progress_update(&w->progress, done, note);
+    ks_progress_update(&m->progress, done, note);
 }
 
-void ks_monitor_product(void *watch, size_t products)
+void ks_monitor_product(void *monitor, size_t products)
 {
-    struct ks_monitor *w = watch;
+    struct ks_monitor *m = monitor;
 
-    announce(w, products);
-    ks_progress_update(&w->progress, products, NULL);
+    announce(m, products);
+    ks_progress_update(&m->progress, products, NULL);
 }

@@ -1,4 +1,5 @@
-/* What the analyzer says while it works: progress, and before a long run one line with its cost. */
+/* The analyzer's lines on standard error while it works: progress, and once the memory of a large
+ * run and the time of a long one. */
 #ifndef KS_PROGRAM_MONITOR_H
 #define KS_PROGRAM_MONITOR_H
 
@@ -10,30 +11,31 @@
 #include "lanczos/lanczos.h"
 #include "program/budget.h"
 
-/* Of one checkpoint. */
+/* Of one checkpoint. The caller sets the fields up to `quiet`; the others are zero. */
 struct ks_monitor {
     const char *checkpoint;
-    size_t dimension, products; /* of the operator; in all */
-    size_t before;              /* products before the first Lanczos step */
-    size_t probes;              /* with random start vectors             */
-    size_t order, groups; /* steps per probe; groups of processes, which take turns at probes */
+    size_t dimension;     /* of the operator                                          */
+    size_t products;      /* in all                                                   */
+    size_t before;        /* products before the first Lanczos step                   */
+    size_t probes;        /* with random start vectors                                */
+    size_t order, groups; /* steps per probe; groups of ranks, which take probes in turn */
     const struct ks_budget *budget;
     bool quiet;
-    /* From here on the watch's own. */
-    double started;       /* the clock at the start, then after the first products */
-    bool told, announced; /* what the run takes; its time */
-    size_t skipped;       /* products whose steps were on disk */
-    double *work;         /* [KS_JACOBI_WORK order]; owned     */
+    double started;            /* the clock at the start, then after the first products */
+    bool size_said, time_said; /* lines that have been printed                         */
+    size_t skipped;            /* products that resumed probes do not need              */
+    double *work;              /* [KS_JACOBI_WORK order]; owned                         */
     struct ks_progress progress;
 };
-/* Starts the clock, with the fields up to `quiet` set. */
-ks_status ks_monitor_start(struct ks_monitor *watch);
-void ks_monitor_end(struct ks_monitor *watch);
+/* Starts the clock. KS_MEMORY. */
+ks_status ks_monitor_start(struct ks_monitor *monitor);
+/* Ends the progress, if it was started, and frees `work`. */
+void ks_monitor_end(struct ks_monitor *monitor);
 
-/* To be called back, by ks_slq for steps found on disk and after a step, by ks_exact after a
- * product; `watch` is a struct ks_monitor. */
-void ks_monitor_resumed(void *watch, const struct ks_lanczos *lanczos);
-void ks_monitor_step(void *watch, const struct ks_lanczos *lanczos);
-void ks_monitor_product(void *watch, size_t products);
+/* Callbacks, whose first argument is a struct ks_monitor: ks_slq's, when a probe resumes from steps
+ * on disk and after each step; and after each product, of which `products` were computed. */
+void ks_monitor_resumed(void *monitor, const struct ks_lanczos *lanczos);
+void ks_monitor_step(void *monitor, const struct ks_lanczos *lanczos);
+void ks_monitor_product(void *monitor, size_t products);
 
 #endif

@@ -1,4 +1,3 @@
-/* Where the analyzer writes: known and tried before any work. */
 #include "program/outputs.h"
 
 #include <errno.h>
@@ -28,7 +27,7 @@ ks_status ks_output_stem(const char *output, char **stem)
     return ks_print_string(stem, "%.*s", (int)ks_path_stem(output, OUTPUT_SUFFIX), output);
 }
 
-/* What is known of the folder that holds the file; false: there is none. */
+/* stat() of the folder that holds the file; false where that fails. */
 static bool stat_folder(const char *path, struct stat *info)
 {
     char *folder = NULL;
@@ -64,7 +63,7 @@ static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *
     return KS_OK;
 }
 
-/* Which file that is; mode 0: none, as every file's says of which kind it is. */
+/* stat() of a file; st_mode is 0 where that fails, which it is for no file. */
 static struct stat stat_file(const char *path)
 {
     struct stat info;
@@ -72,7 +71,7 @@ static struct stat stat_file(const char *path)
     return stat(path, &info) == 0 ? info : (struct stat){.st_mode = 0};
 }
 
-/* Whether the output would take the place of the input; `out` and `in` of stat_file. */
+/* Whether the output would replace the input; `out` and `in` are from stat_file. */
 static bool replaces(const char *output, const struct stat *out, const char *input,
                      const struct stat *in)
 {
@@ -95,8 +94,8 @@ static ks_status refuse_inputs(size_t n, const char *const *checkpoints, char *c
         for (size_t j = 0; j < n; j++)
             if (replaces(outputs[i], &out, checkpoints[j], &in[j]))
                 KS_GO(ks_fail(KS_USAGE,
-                              "%s: the spectrum of %s would take the place of this input (--out "
-                              "puts spectra elsewhere)",
+                              "%s: the spectrum of %s would replace this input (--out DIR writes "
+                              "spectra to another folder)",
                               checkpoints[j], checkpoints[i]));
     }
 done:
@@ -111,12 +110,12 @@ static ks_status make_folder(const char *folder)
     if (mkdir(folder, 0777) == 0)
         return KS_OK;
     if (errno != EEXIST)
-        return ks_fail(ks_file_status(errno), "--out %s: cannot be made: %s", folder,
+        return ks_fail(ks_file_status(errno), "--out %s: cannot be created: %s", folder,
                        strerror(errno));
     if (stat(folder, &info) != 0)
         return ks_fail(ks_file_status(errno), "--out %s: %s", folder, strerror(errno));
     if (!S_ISDIR(info.st_mode))
-        return ks_fail(KS_IO, "--out %s: expected a folder, found a file", folder);
+        return ks_fail(KS_IO, "--out %s: exists and is not a folder", folder);
     return KS_OK;
 }
 
@@ -160,7 +159,7 @@ ks_status ks_output_check(const char *output, const char *input)
                        output, input);
     status = ks_file_create(output, &file);
     if (status == KS_OK)
-        ks_folder_sweep(file.folder); /* what cannot be removed is only in the way */
+        ks_folder_sweep(file.folder); /* a failure does no harm: leftovers only take space */
     ks_file_close(&file);
     return status;
 }

@@ -21,17 +21,17 @@ static ks_status copy_attributes(const struct ks_attributes *from, struct ks_att
     return KS_OK;
 }
 
-static ks_status add_claim(const struct ks_options *a, const struct ks_subject *subject,
-                           const struct ks_statistics_terms *summary, struct ks_spectrum *s)
+static ks_status add_claim(const struct ks_options *o, const struct ks_subject *subject,
+                           const struct ks_statistics_terms *statistics, struct ks_spectrum *s)
 {
     const struct ks_problem *problem = &subject->problem;
-    const struct ks_claim_terms terms = {.kind = a->kind,
+    const struct ks_claim_terms terms = {.kind = o->kind,
                                          .critic = problem->critic,
                                          .layer = problem->layer,
-                                         .single = a->single,
+                                         .single = o->single,
                                          .minibatches = ks_problem_minibatches(problem),
                                          .normals = subject->normals,
-                                         .summary = summary};
+                                         .statistics = statistics};
     char *claim = NULL;
     ks_status status;
 
@@ -54,15 +54,15 @@ static ks_status add_loss(const struct ks_subject *subject, struct ks_attributes
     return KS_OK;
 }
 
-static ks_status add_product(const struct ks_options *a, const struct ks_subject *subject,
+static ks_status add_product(const struct ks_options *o, const struct ks_subject *subject,
                              struct ks_attributes *list)
 {
-    KS_TRY(ks_attribute_add_string(list, "operator", a->kind->name));
-    KS_TRY(ks_attribute_add_string(list, "precision", a->single ? "f32" : "f64"));
+    KS_TRY(ks_attribute_add_string(list, "operator", o->kind->name));
+    KS_TRY(ks_attribute_add_string(list, "precision", o->single ? "f32" : "f64"));
     KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)subject->dimension));
     KS_TRY(ks_attribute_add_integer(list, "critic", subject->problem.critic));
     KS_TRY(ks_attribute_add_integer(list, "layer", subject->problem.layer));
-    if (a->compat)
+    if (o->compat)
         KS_TRY(ks_attribute_add_string(list, "compat", "xqc"));
     return KS_OK;
 }
@@ -77,20 +77,20 @@ static ks_status add_machine(const struct ks_subject *subject, struct ks_attribu
     return KS_OK;
 }
 
-/* What the numbers of a step depend on. */
-static ks_status add_operator(const struct ks_options *a, const struct ks_subject *subject,
+/* What the numbers of a Lanczos step depend on. */
+static ks_status add_operator(const struct ks_options *o, const struct ks_subject *subject,
                               struct ks_attributes *list)
 {
     KS_TRY(add_loss(subject, list));
-    KS_TRY(add_product(a, subject, list));
-    KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)a->seed));
-    if (!a->exact)
+    KS_TRY(add_product(o, subject, list));
+    KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed));
+    if (!o->exact)
         KS_TRY(ks_attribute_add_string(list, "basis_precision",
                                        subject->budget->single_basis ? "f32" : "f64"));
     return add_machine(subject, list);
 }
 
-ks_status ks_provenance_vectors(const struct ks_options *a, const struct ks_subject *subject,
+ks_status ks_provenance_vectors(const struct ks_options *o, const struct ks_subject *subject,
                                 const double *loss, struct ks_attributes *list)
 {
     KS_TRY(ks_attribute_add_string(list, "checkpoint", subject->path));
@@ -98,24 +98,24 @@ ks_status ks_provenance_vectors(const struct ks_options *a, const struct ks_subj
     if (loss)
         KS_TRY(ks_attribute_add_number(list, "loss", *loss));
     else
-        KS_TRY(add_product(a, subject, list));
+        KS_TRY(add_product(o, subject, list));
     return add_machine(subject, list);
 }
 
-ks_status ks_provenance_spectrum(const struct ks_options *a, const struct ks_subject *subject,
-                                 const struct ks_statistics_terms *summary, struct ks_spectrum *s)
+ks_status ks_provenance_spectrum(const struct ks_options *o, const struct ks_subject *subject,
+                                 const struct ks_statistics_terms *terms, struct ks_spectrum *s)
 {
     struct ks_attributes *list = &s->attributes;
 
     KS_TRY(ks_attribute_add_string(list, "checkpoint", subject->path));
     KS_TRY(ks_attribute_add_integer(list, "order", (int64_t)s->order));
     KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)s->probes));
-    KS_TRY(add_operator(a, subject, list));
+    KS_TRY(add_operator(o, subject, list));
     KS_TRY(copy_attributes(&subject->problem.checkpoint->attributes, list));
-    return add_claim(a, subject, summary, s);
+    return add_claim(o, subject, terms, s);
 }
 
-/* A number to the last bit, as C writes hexadecimal ones. */
+/* Appends "NAME VALUE\n"; numbers are hexadecimal (%a), which keeps every bit. */
 static ks_status add_line(const struct ks_attribute *a, char **text)
 {
     char *before = *text;
@@ -131,21 +131,21 @@ static ks_status add_line(const struct ks_attribute *a, char **text)
     return status;
 }
 
-ks_status ks_provenance_fingerprint(const struct ks_options *a, const struct ks_subject *subject,
-                                    char **key)
+ks_status ks_provenance_fingerprint(const struct ks_options *o, const struct ks_subject *subject,
+                                    char **fingerprint)
 {
     ks_status status = KS_OK;
     struct ks_attributes list = {.n = 0};
 
-    KS_GO(ks_copy_string("", key));
-    KS_GO(add_operator(a, subject, &list));
+    KS_GO(ks_copy_string("", fingerprint));
+    KS_GO(add_operator(o, subject, &list));
     for (size_t i = 0; i < list.n; i++)
-        KS_GO(add_line(&list.list[i], key));
+        KS_GO(add_line(&list.list[i], fingerprint));
 done:
     ks_attributes_clear(&list);
     if (status != KS_OK) {
-        free(*key);
-        *key = NULL;
+        free(*fingerprint);
+        *fingerprint = NULL;
     }
     return status;
 }

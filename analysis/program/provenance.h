@@ -1,4 +1,5 @@
-/* The attributes of spectra and vector files: what was computed, of what, by what. */
+/* The attributes of spectra and vector files: which operator of which checkpoint, and the versions
+ * and the machine that computed it. */
 #ifndef KS_PROGRAM_PROVENANCE_H
 #define KS_PROGRAM_PROVENANCE_H
 
@@ -11,21 +12,22 @@
 struct ks_certificates;
 struct ks_statistics_terms;
 
-/* The root attributes of a spectrum that has its figures, which were made with `summary`, and what
- * can be claimed of it. */
-ks_status ks_provenance_spectrum(const struct ks_options *analysis,
-                                 const struct ks_subject *subject,
-                                 const struct ks_statistics_terms *summary,
+/* The root attributes of a spectrum, with the claim, once it has its statistics, which were
+ * computed with `terms`. */
+ks_status ks_provenance_spectrum(const struct ks_options *options, const struct ks_subject *subject,
+                                 const struct ks_statistics_terms *terms,
                                  struct ks_spectrum *spectrum);
-/* The attributes of the groups /lanczos and /certificate, none of an exact spectrum; c is NULL
- * where no vectors were formed. */
+/* The attributes of the groups /lanczos and /certificate; none of an exact spectrum. c is NULL
+ * where no certificate vectors were formed. */
 ks_status ks_provenance_probes(const struct ks_certificates *c, struct ks_spectrum *spectrum);
-/* The attributes of products, or, if `loss` is not NULL, of a gradient. The caller clears the list,
- * also after a failure. */
-ks_status ks_provenance_vectors(const struct ks_options *analysis, const struct ks_subject *subject,
+/* The attributes of a file of products, or, if `loss` is not NULL, of a gradient. The caller clears
+ * the list, also after a failure. */
+ks_status ks_provenance_vectors(const struct ks_options *options, const struct ks_subject *subject,
                                 const double *loss, struct ks_attributes *list);
-/* The attributes that a Lanczos step depends on, one "NAME VALUE" per line; the caller frees. */
-ks_status ks_provenance_fingerprint(const struct ks_options *analysis,
-                                    const struct ks_subject *subject, char **key);
+/* The attributes that the numbers of a Lanczos step depend on, one "NAME VALUE" per line: kept
+ * steps
+ * (--keep-basis) are resumed only under the same fingerprint. The caller frees *fingerprint. */
+ks_status ks_provenance_fingerprint(const struct ks_options *options,
+                                    const struct ks_subject *subject, char **fingerprint);
 
 #endif

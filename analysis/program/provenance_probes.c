@@ -1,4 +1,5 @@
-/* What a spectrum says of its probes' start vectors and of its certificates. */
+/* The attributes of a spectrum about its start vectors (/lanczos) and certificates (/certificate).
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "program/provenance.h"
 #include "statistics/certificate.h"
 
-/* "random random gradient": a word for each probe. */
+/* "random random gradient": one word per probe. */
 static ks_status add_start(struct ks_spectrum *s)
 {
     char *words = NULL, *next;

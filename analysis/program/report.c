@@ -13,15 +13,15 @@
 #include "io/attribute.h"
 #include "statistics/statistics.h"
 
-/* Of the root attributes, those that say what was computed, and on what: the same in every row. */
+/* The root attributes that stand in a row beside the statistics: what was computed, and how. */
 static const char *const settings[] = {
     "operator",     "batchnorm",    "precision", "order",           "probes",  "probe_seed",
     "dimension",    "weight_decay", "scale",     "batches",         "critic",  "layer",
     "blas_version", "blas_kernel",  "threads",   "basis_precision", "rewards", "compat"};
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-/* The columns of the table. VALUE: a number; BOUND: a bound from below. COUNT and SHARE: a value
- * with its interval, NAME_lower and NAME_upper. RATIO: an interval alone. */
+/* The columns of the table. VALUE: a number; BOUND: a lower bound. COUNT and SHARE: a value with
+ * its interval, NAME_lower and NAME_upper. RATIO: the interval only. */
 static const struct column {
     const char *name;
     enum { VALUE, BOUND, COUNT, SHARE, RATIO } form;
@@ -33,7 +33,7 @@ static const struct column {
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0], CELL = 64 };
 
-static ks_status written(struct ks_report *r)
+ks_status ks_report_flush(struct ks_report *r)
 {
     if (r->failed || (fflush(r->out) == 0 && !ferror(r->out)))
         return KS_OK;
@@ -41,7 +41,7 @@ static ks_status written(struct ks_report *r)
     return ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
-/* The fewest steps that a probe has. */
+/* The fewest Lanczos steps of a probe. */
 static size_t fewest_steps(const struct ks_spectrum *s)
 {
     size_t fewest = s->order;
@@ -58,20 +58,21 @@ static const char *claim_of(const struct ks_spectrum *s)
     return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
 }
 
-static double figure(const struct ks_spectrum *s, const char *name, const char *suffix)
+static double statistic(const struct ks_spectrum *s, const char *name, const char *suffix)
 {
-    char whole[KS_ATTRIBUTE_NAME];
+    char full[KS_ATTRIBUTE_NAME];
 
-    snprintf(whole, sizeof whole, "%s%s", name, suffix);
-    return ks_statistic(s, whole);
+    snprintf(full, sizeof full, "%s%s", name, suffix);
+    return ks_statistic(s, full);
 }
 
-/* A value is never printed without its interval; "-": there is none. */
+/* A count or share is never printed without its interval, and bounds are rounded outwards, so that
+ * they stay bounds. "-" stands for NaN. */
 static void print_cell(const struct ks_spectrum *s, const struct column *c, char cell[CELL])
 {
-    double value = figure(s, c->name, "");
-    double lower = ks_round_down(figure(s, c->name, "_lower"), 3);
-    double upper = ks_round_up(figure(s, c->name, "_upper"), 3);
+    double value = statistic(s, c->name, "");
+    double lower = ks_round_down(statistic(s, c->name, "_lower"), 3);
+    double upper = ks_round_up(statistic(s, c->name, "_upper"), 3);
 
     if (c->form == RATIO && isinf(lower))
         snprintf(cell, CELL, "infinite");
@@ -82,8 +83,8 @@ static void print_cell(const struct ks_spectrum *s, const struct column *c, char
     else if (isnan(value))
         snprintf(cell, CELL, "-");
     else if (c->form == COUNT)
-        snprintf(cell, CELL, "%.0f [%.0f, %.0f]", value, figure(s, c->name, "_lower"),
-                 figure(s, c->name, "_upper"));
+        snprintf(cell, CELL, "%.0f [%.0f, %.0f]", value, statistic(s, c->name, "_lower"),
+                 statistic(s, c->name, "_upper"));
     else if (c->form == SHARE)
         snprintf(cell, CELL, "%.3g [%.3g, %.3g]", value, lower, upper);
     else
@@ -116,8 +117,7 @@ static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
     return KS_OK;
 }
 
-/* JSON strings are UTF-8: in a name that is not, all bytes beyond ASCII become '?'. */
-static json_t *json_text(const char *text)
+json_t *ks_report_json_text(const char *text)
 {
     json_t *value = json_string(text);
     char *plain = NULL;
@@ -138,7 +138,7 @@ static json_t *json_value(const struct ks_attribute *a)
     case KS_ATTRIBUTE_INTEGER:
         return json_integer(a->integer);
     case KS_ATTRIBUTE_STRING:
-        return json_text(a->string);
+        return ks_report_json_text(a->string);
     case KS_ATTRIBUTE_NUMBER:
         return isfinite(a->number) ? json_real(a->number) : json_null();
     default:
@@ -146,8 +146,8 @@ static json_t *json_value(const struct ks_attribute *a)
     }
 }
 
-/* What JSON's null stands for: beside every ratio that may be infinite or not resolved, and beside
- * any other figure that is null. */
+/* NAME_state, which says what JSON's null stands for, is written beside every ratio that can be
+ * infinite or unresolved, and beside any other statistic that is null. */
 static bool needs_state(const struct ks_attribute *a)
 {
     return a->type == KS_ATTRIBUTE_NUMBER &&
@@ -159,7 +159,7 @@ static json_t *json_state(double value)
     return json_string(isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite");
 }
 
-static bool add_json_figure(json_t *object, const struct ks_attribute *a)
+static bool add_json_statistic(json_t *object, const struct ks_attribute *a)
 {
     char name[KS_ATTRIBUTE_NAME + sizeof "_state"];
     bool failed = json_object_set_new(object, a->name, json_value(a)) != 0;
@@ -173,7 +173,7 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
                           const struct ks_spectrum *s)
 {
     json_t *object = json_object();
-    bool failed = json_object_set_new(object, "checkpoint", json_text(checkpoint)) != 0;
+    bool failed = json_object_set_new(object, "checkpoint", ks_report_json_text(checkpoint)) != 0;
     char *line = NULL;
 
     for (size_t k = 0; k < SETTINGS; k++) {
@@ -183,8 +183,8 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
             failed |= json_object_set_new(object, a->name, json_value(a)) != 0;
     }
     for (size_t i = 0; i < s->summary.n; i++)
-        failed |= add_json_figure(object, &s->summary.list[i]);
-    failed |= json_object_set_new(object, "claim", json_text(claim_of(s))) != 0;
+        failed |= add_json_statistic(object, &s->summary.list[i]);
+    failed |= json_object_set_new(object, "claim", ks_report_json_text(claim_of(s))) != 0;
     if (!failed)
         line = json_dumps(object, JSON_COMPACT);
     if (line)
@@ -192,11 +192,10 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
     failed = !line;
     free(line);
     json_decref(object);
-    return failed ? ks_fail(KS_MEMORY, "out of memory: a summary as JSON") : KS_OK;
+    return failed ? ks_fail(KS_MEMORY, "out of memory: the statistics as JSON") : KS_OK;
 }
 
-/* RFC 4180: quoted where needed, quotes doubled. */
-static void print_csv_text(FILE *out, const char *text)
+void ks_report_csv_text(FILE *out, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         fputs(text, out);
@@ -217,13 +216,14 @@ static void print_csv_value(FILE *out, const struct ks_attribute *a)
     if (a->type == KS_ATTRIBUTE_INTEGER)
         fprintf(out, "%lld", (long long)a->integer);
     else if (a->type == KS_ATTRIBUTE_STRING)
-        print_csv_text(out, a->string);
+        ks_report_csv_text(out, a->string);
     else if (isfinite(a->number))
         fprintf(out, "%.17g", a->number);
 }
 
-/* kurtosis_spectral is absent from some spectra, but its columns are in every row: each follows
- * the column of kurtosis_excess that has the same suffix. NULL: no such column follows. */
+/* Some spectra have no kurtosis_spectral, but all rows have its columns: each follows the column of
+ * kurtosis_excess with the same suffix. Returns the name of the column that follows `a`, or NULL.
+ */
 static const char *spectral_column(const struct ks_attribute *a, char name[KS_ATTRIBUTE_NAME])
 {
     static const char excess[] = "kurtosis_excess";
@@ -265,7 +265,7 @@ static void add_csv_row(const struct ks_report *r, const char *checkpoint,
 
     if (r->rows == 0)
         print_csv_header(r, s);
-    print_csv_text(r->out, checkpoint);
+    ks_report_csv_text(r->out, checkpoint);
     for (size_t k = 0; k < SETTINGS; k++) {
         const struct ks_attribute *a = ks_attribute_find(&s->attributes, settings[k]);
 
@@ -302,7 +302,7 @@ ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struc
         break;
     }
     r->rows++;
-    return written(r);
+    return ks_report_flush(r);
 }
 
 ks_status ks_report_end(struct ks_report *r)
@@ -311,5 +311,5 @@ ks_status ks_report_end(struct ks_report *r)
         fputs(r->claims, r->out);
     free(r->claims);
     r->claims = NULL;
-    return written(r);
+    return ks_report_flush(r);
 }

@@ -1,4 +1,4 @@
-/* Summaries on standard output or elsewhere: a table, JSON lines or CSV. */
+/* The statistics of spectra as a table, as JSON lines or as CSV. */
 #ifndef KS_PROGRAM_REPORT_H
 #define KS_PROGRAM_REPORT_H
 
@@ -6,25 +6,36 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
 #include "core/error.h"
 #include "io/spectrum.h"
 
 struct ks_report {
     enum { KS_REPORT_TABLE, KS_REPORT_JSON, KS_REPORT_CSV } form;
     FILE *out;
-    int width;    /* of the table's first column: the longest checkpoint's name */
-    size_t rows;  /* printed so far; begins with 0 */
-    char *claims; /* one line each, below the table; begins with NULL; freed at the end */
-    bool failed;  /* it could not be written, which was reported */
+    int width;    /* of the table's first column: that of the longest checkpoint's name */
+    size_t rows;  /* printed so far; 0 at first                                         */
+    char *claims; /* one line each, printed below the table; NULL at first; owned until the end */
+    bool failed;  /* writing to `out` has failed, and that was reported                 */
 };
 
-/* Adds a row, or an object on a line: the checkpoint, what was computed, the figures, in JSON the
- * claim too. A number that is not finite is empty in CSV and null in JSON, where NAME_state beside
- * it says "infinite" or "unresolved" (of a ratio that is finite, "finite"). Fails with KS_FULL the
- * first time that it cannot be written. */
+/* Prints a row, or in JSON an object on one line: the checkpoint, the settings, the statistics, and
+ * in JSON the claim. A number that is not finite is an empty cell in CSV. In JSON it is null, with
+ * NAME_state "infinite" or "unresolved" beside it; a finite ratio has NAME_state "finite". Fails
+ * with KS_FULL when writing fails for the first time. */
 ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
-/* Below a table, what can be claimed of each checkpoint. */
+/* Prints the claims below a table. KS_FULL. */
 ks_status ks_report_end(struct ks_report *report);
+
+/* For other reports of this form (layers.h). Flushes `out`; KS_FULL when that fails for the first
+ * time. */
+ks_status ks_report_flush(struct ks_report *report);
+/* A CSV cell by RFC 4180: quoted where needed, quotes doubled. */
+void ks_report_csv_text(FILE *out, const char *text);
+/* JSON strings are UTF-8: in a text that is not, every byte beyond ASCII becomes '?'. NULL where
+ * memory is lacking. */
+json_t *ks_report_json_text(const char *text);
 
 #endif

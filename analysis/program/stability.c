@@ -10,11 +10,12 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate)
     return (adam ? 2 * (1 + beta1) / (1 - beta1) : 2) / learning_rate;
 }
 
-/* NaN where nobody says it. A rate of 0, at the end of a schedule, is one: no step is unstable. */
-static double learning_rate_of(const struct ks_options *a, const struct ks_checkpoint *c)
+/* NaN where it is unknown. A rate of 0, at the end of a learning-rate schedule, is valid: no step
+ * is unstable. */
+static double learning_rate_of(const struct ks_options *o, const struct ks_checkpoint *c)
 {
-    double rate = isnan(a->learning_rate) ? ks_attribute_number(&c->attributes, "learning_rate")
-                                          : a->learning_rate;
+    double rate = isnan(o->learning_rate) ? ks_attribute_number(&c->attributes, "learning_rate")
+                                          : o->learning_rate;
 
     return rate >= 0 && isfinite(rate) ? rate : NAN;
 }
@@ -31,15 +32,15 @@ static ks_status describe(const struct ks_adam_constants *adam, double rate,
     return ks_attribute_add_number(list, "adam_eps", adam->eps);
 }
 
-ks_status ks_stability_add(const struct ks_options *a, const struct ks_subject *subject,
+ks_status ks_stability_add(const struct ks_options *o, const struct ks_subject *subject,
                            struct ks_spectrum *s)
 {
     const struct ks_checkpoint *c = subject->problem.checkpoint;
-    bool adam = strcmp(a->kind->name, "preconditioned") == 0;
-    double rate = learning_rate_of(a, c);
+    bool adam = strcmp(o->kind->name, "preconditioned") == 0;
+    double rate = learning_rate_of(o, c);
 
     KS_TRY(describe(adam ? &c->adam : NULL, rate, &s->attributes));
-    if (a->compat || strcmp(a->kind->name, "residual") == 0)
+    if (o->compat || strcmp(o->kind->name, "residual") == 0)
         return KS_OK;
     return ks_attribute_add_number(&s->summary, "sharpness_ratio",
                                    ks_statistic(s, "lambda_max") /

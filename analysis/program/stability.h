@@ -1,5 +1,4 @@
-/* Where the largest eigenvalue lies against the threshold beyond which the optimizer's steps are
- * unstable. */
+/* The largest eigenvalue compared with the largest at which the optimizer's steps are stable. */
 #ifndef KS_PROGRAM_STABILITY_H
 #define KS_PROGRAM_STABILITY_H
 
@@ -8,17 +7,18 @@
 #include "program/options.h"
 #include "program/subject.h"
 
-/* The largest stable eigenvalue on a quadratic, for the learning rate eta: of gradient descent
- * 2 / eta; of Adam with its preconditioner frozen, 2 (1 + beta1) / ((1 - beta1) eta) (Cohen et al.,
- * arXiv 2207.14484, 2022: 38 / eta at beta1 = 0.9). */
+/* The largest eigenvalue of a quadratic on which steps with learning rate eta are stable: 2 / eta
+ * for gradient descent; 2 (1 + beta1) / ((1 - beta1) eta) for Adam with a fixed preconditioner
+ * (Cohen et al., arXiv 2207.14484, 2022: 38 / eta at beta1 = 0.9). */
 double ks_stability_threshold(bool adam, double beta1, double learning_rate);
 
-/* Adds `sharpness_ratio` to the summary, lambda_max over that threshold: of Adam for
- * `preconditioned`, of gradient descent for other operators. NaN where no learning rate is known:
- * that of --learning-rate, else the checkpoint's. Root attributes say which was used, and of
- * `preconditioned` the constants of Adam. Adds nothing for `residual`, which no step follows, and
- * with --compat xqc, where the operator is not the loss's. Fails with KS_MEMORY. */
-ks_status ks_stability_add(const struct ks_options *analysis, const struct ks_subject *subject,
+/* Adds the statistic `sharpness_ratio`, lambda_max over that threshold: of Adam for
+ * `preconditioned`, of gradient descent for the other operators. The learning rate is that of
+ * --learning-rate, else the checkpoint's; where neither exists the ratio is NaN. Root attributes
+ * record the learning rate and, for `preconditioned`, Adam's constants. Not added for `residual`,
+ * which is not the curvature of any step, nor with --compat xqc, whose operator is scaled by 1/N.
+ * Fails with KS_MEMORY. */
+ks_status ks_stability_add(const struct ks_options *options, const struct ks_subject *subject,
                            struct ks_spectrum *spectrum);
 
 #endif

@@ -1,5 +1,5 @@
-/* The claim says no more than what holds: that a number is a bound, with which confidence, and
- * where rounding or the order ends what can be told. */
+/* The claim states only what is known: whether a number is a bound, with which confidence, and what
+ * rounding or the order leaves unresolved. */
 #include "statistics/claim.h"
 
 #include <ctype.h>
@@ -16,17 +16,19 @@
 struct claim {
     const struct ks_spectrum *s;
     const struct ks_claim_terms *terms;
-    char name[128]; /* of the operator, as a subject and as an object      */
-    bool exact;     /* all eigenvalues were computed                        */
-    bool certified; /* float64 products stand behind the bounds             */
-    double abs_max;
-    size_t steps;           /* the most of a probe; of an exact spectrum n */
-    struct ks_nullity null; /* without the normals                         */
-    double lifted, effective, upper;
-    bool complete; /* the condition number is known from both sides        */
+    char name[128];         /* of the operator                                         */
+    bool exact;             /* all eigenvalues were computed                           */
+    bool certified;         /* the bounds are certified by float64 products            */
+    double abs_max;         /* the largest |eigenvalue| that was found                 */
+    size_t steps;           /* the most Lanczos steps of a probe; of an exact spectrum n */
+    struct ks_nullity null; /* the known null space without the normals                */
+    double lifted;          /* directions whose only curvature is the weight decay     */
+    double effective;       /* lower bound of the condition number off the null space  */
+    double upper;           /* the same from above, if `complete`                      */
+    bool complete;          /* the condition number is known from both sides           */
 };
 
-/* A bound with three digits on the side that keeps it true, or in words. */
+/* A bound with three digits, rounded so that it stays a bound, or in words. */
 enum side { DOWN, UP };
 
 static void print_number(FILE *out, double x, enum side side)
@@ -70,7 +72,7 @@ static size_t most_steps(const struct ks_spectrum *s)
 
 static struct claim find_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms)
 {
-    const struct ks_statistics_terms *t = terms->summary;
+    const struct ks_statistics_terms *t = terms->statistics;
     struct claim c = {
         .s = s,
         .terms = terms,
@@ -92,7 +94,7 @@ static struct claim find_claim(const struct ks_spectrum *s, const struct ks_clai
     return c;
 }
 
-/* What stands behind an interval: nothing random where all eigenvalues are known. */
+/* The confidence of an interval. With all eigenvalues known, nothing is random. */
 static const char *confidence(const struct claim *c)
 {
     return c->exact       ? "rounding included"
@@ -100,7 +102,7 @@ static const char *confidence(const struct claim *c)
                           : "99% interval, uncertified";
 }
 
-/* "On this minibatch, " */
+/* "On this minibatch, "; ks_claim capitalizes the first letter. */
 static void print_minibatches(FILE *out, const struct claim *c)
 {
     if (c->terms->minibatches == 1)
@@ -113,7 +115,7 @@ static void print_directions(FILE *out, const struct claim *c)
 {
     double lower = ks_statistic(c->s, "directions_1e2_lower");
     double upper = ks_statistic(c->s, "directions_1e2_upper");
-    double n = (double)c->terms->summary->n;
+    double n = (double)c->terms->statistics->n;
     static const char *const within = "within a factor of 100 of the largest in size";
 
     print_minibatches(out, c);
@@ -131,13 +133,13 @@ static void print_directions(FILE *out, const struct claim *c)
                 ks_statistic(c->s, "directions_1e2"));
 }
 
-/* " by float64 products", where the run's own were rounded. */
+/* How a bound is certified: " (certified in float64)". */
 static const char *certificate(const struct claim *c)
 {
     return !c->certified ? " (uncertified)" : c->exact ? "" : " (certified in float64)";
 }
 
-/* The condition number, of which `what` says where: "its condition number". */
+/* A statement about the condition number, whose subject is `what`: "Its condition number". */
 static void print_condition(FILE *out, const struct claim *c, const char *what)
 {
     char low[32], high[32];
@@ -191,7 +193,7 @@ static void print_null_space(FILE *out, const struct claim *c)
     putc('.', out);
 }
 
-/* kappa_lower_bound counts the null space in, as rounding leaves it. */
+/* kappa_lower_bound is that of the computed operator, in whose null space rounding errors stand. */
 static void print_computed(FILE *out, const struct claim *c)
 {
     double bound = ks_statistic(c->s, "kappa_lower_bound");
@@ -302,7 +304,7 @@ static void print_kappa(FILE *out, const struct claim *c, bool ritz)
     putc('.', out);
 }
 
-/* Without a warning on paper nobody knows. */
+/* The warning on standard error is lost once the claim is quoted, so the claim repeats it. */
 static void print_error(FILE *out, const struct claim *c)
 {
     double error = ks_statistic(c->s, "product_error");
@@ -315,7 +317,7 @@ static void print_error(FILE *out, const struct claim *c)
     }
 }
 
-/* The published process keeps no orthonormal vectors: nothing follows from its Ritz values. */
+/* The published code's Lanczos vectors are not orthonormal, so its Ritz values bound nothing. */
 static void print_published(FILE *out, const struct claim *c)
 {
     print_minibatches(out, c);
@@ -327,7 +329,7 @@ static void print_published(FILE *out, const struct claim *c)
 
 static void print_zero(FILE *out, const struct claim *c)
 {
-    bool null = c->null.directions + c->terms->normals >= c->terms->summary->n;
+    bool null = c->null.directions + c->terms->normals >= c->terms->statistics->n;
 
     print_minibatches(out, c);
     if (c->certified && null)
@@ -344,7 +346,7 @@ static void print_zero(FILE *out, const struct claim *c)
 
 static void print_claim(FILE *out, const struct claim *c)
 {
-    if (c->terms->summary->unweighted && !c->exact) {
+    if (c->terms->statistics->unweighted && !c->exact) {
         print_published(out, c);
         return;
     }
