@@ -1,5 +1,5 @@
-/* The Lanczos process for a diagonal operator and a given start vector, in its eigenbasis: spectral
- * measures that are known, for the tests of what is said about them. */
+/* The Lanczos recurrence for a diagonal operator and a given start vector, in the eigenbasis: known
+ * spectral measures, for tests of the statements about them. */
 #ifndef KS_TEST_MEASURES_H
 #define KS_TEST_MEASURES_H
 
@@ -12,12 +12,12 @@
 #include "core/rng.h"
 
 struct lanczos_run {
-    size_t n, most;      /* dimension; the most steps                                        */
-    const double *value; /* [n] eigenvalues                                                  */
+    size_t n, most;      /* dimension; the largest number of iterations                      */
+    const double *value; /* [n]: eigenvalues                                                 */
     const double *start; /* [n], of any norm                                                 */
-    double breakdown;    /* the space ends where beta is below this part of the largest one  */
-    double noise;        /* standard deviation of what is added to each entry of a product   */
-    struct ks_rng rng;   /* for that                                                         */
+    double breakdown;    /* stops if beta is below this fraction of the largest one          */
+    double noise;        /* standard deviation of the error added to each entry of a product */
+    struct ks_rng rng;   /* for the noise                                                    */
 };
 
 static inline double dot(size_t n, const double *a, const double *b)
@@ -44,8 +44,8 @@ static inline void orthogonalize(size_t n, size_t count, const double *basis, do
     free(part);
 }
 
-/* With full reorthogonalization: the steps taken, alpha and beta [most], and whether the space
- * ended. */
+/* Lanczos with full reorthogonalization: returns the number of iterations; alpha and beta [most];
+ * *ended: an invariant subspace was found. */
 static inline size_t run_lanczos(struct lanczos_run *run, double *alpha, double *beta, bool *ended)
 {
     size_t n = run->n, steps = 0;

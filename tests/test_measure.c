@@ -190,7 +190,7 @@ static void test_which_layers(void **state)
         assert_int_equal(there[1], kinds[k] == 'a');
         found -= dense ? 3 : kinds[k] == 'a' ? 2 : 0;
     }
-    assert_int_equal(found, 6); /* those of the whole network */
+    assert_int_equal(found, 6); /* for all layers */
     free(list);
     KS(agent_free)(a);
 }

@@ -73,7 +73,7 @@ static void test_draws(void **state)
     for (size_t k = 0; k < 4; k++)
         add(replay, k);
     draw(replay, &rng, 1, &d);
-    check_drawn(&d, 0, 3); /* not full: only what is there */
+    check_drawn(&d, 0, 3); /* not full: only transitions that exist */
     assert_int_equal(rng.drawn, DRAWS);
     for (size_t k = 4; k < 23; k++)
         add(replay, k);

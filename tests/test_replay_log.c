@@ -127,7 +127,7 @@ static void test_drop(void **state)
     assert_reads(&mark, 16);
     assert_reads(&mark, 25);
     assert_damaged(&mark, 15, "replay.000003: missing");
-    j = fresh(); /* what is older than asked for is dropped later, too */
+    j = fresh(); /* older segments are also dropped later */
     assert_ok(read_from(j, &mark, 25, &(struct taken){0}));
     assert_ok(ks_replay_log_drop(j, 24));
     assert_int_equal(scratch_files(false), 1);
