@@ -77,8 +77,8 @@ static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose,
     draw_noise(a, &rng, noise);
 }
 
-/* Samples actions from the output `head` of a pass of the actor into the action columns of `input`.
- */
+/* A pass of the policy that samples actions from `head`, the output of a pass of the actor, into
+ * the action columns of `input`. */
 static struct ks_policy_pass policy_pass(const struct ks_agent *a, const real *head,
                                          const struct ks_draw *draw, real *input)
 {

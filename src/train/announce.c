@@ -50,7 +50,7 @@ static double checkpoint_bytes(const struct ks_run *r)
     return files * sizeof(float) * checkpoint_numbers(r);
 }
 
-/* Only a warning: there may be room by the time it is needed. */
+/* Only a warning: space may be freed before it is needed. */
 static void warn_of_disk(const struct ks_plan *p, double needed)
 {
     struct statvfs disk;

@@ -26,8 +26,8 @@ struct ks_learner {
     double *noise;       /* [actions]; owned   */
 };
 
-/* `learner` is zero but for its player. On failure (KS_FORMAT, KS_MEMORY) the caller still frees
- * it. */
+/* `learner` is zero, except for its player. On failure (KS_FORMAT, KS_MEMORY) the caller still
+ * frees it. */
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *learner);
 void ks_learner_free(struct ks_learner *learner); /* frees what it holds, with the player */
 

@@ -12,15 +12,15 @@
 #include "train/plan.h"
 
 struct ks_run {
-    struct ks_plan plan;             /* what is to be done           */
-    struct ks_learner learner;       /* what computes                */
-    struct ks_evaluation evaluation; /* how good the policy is       */
-    struct ks_conditions conditions; /* what rounding depends on     */
-    struct ks_metrics *metrics;      /* progress.csv; NULL until it is opened; owned */
-    bool recorded; /* the evaluation, row and checkpoint due at the current step are done */
-    int lock;      /* descriptor of the locked folder; -1: not locked             */
-    char started[32], resumed[32]; /* UTC, ISO 8601; "": it was not resumed               */
-    double *env_state;             /* [ks_env_state_size]: work space of state.c; owned           */
+    struct ks_plan plan;             /* fixed before the first step                        */
+    struct ks_learner learner;       /* agent, environment, replay, counters               */
+    struct ks_evaluation evaluation; /* its environment and the last returns               */
+    struct ks_conditions conditions; /* threads, versions, ... and their changes           */
+    struct ks_metrics *metrics;      /* progress.csv; NULL until it is opened; owned       */
+    int lock;                        /* descriptor of the locked folder; -1: not locked    */
+    bool recorded;                   /* what is due at the current step is done            */
+    char started[32], resumed[32];   /* UTC, ISO 8601; resumed "": the run was not resumed */
+    double *env_state;               /* [ks_env_state_size]: work space of state.c; owned  */
 };
 
 /* Builds all parts but the metrics; nothing is written. Fails with KS_USAGE, KS_FORMAT, KS_IO,
