@@ -1,6 +1,5 @@
 #include "operators/fold.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,45 +23,6 @@ static bool can_fold(const struct ks_arch *arch, bool evaluation)
            !opens(arch, 1);
 }
 
-static void append(char *text, size_t *at, const char *line, size_t length)
-{
-    memcpy(text + *at, line, length);
-    text[*at + length] = '\n';
-    *at += length + 1;
-}
-
-/* The line's words, without a comment. */
-static size_t line_length(const char *line)
-{
-    return strcspn(line, "#\r\n");
-}
-
-/* The folded description, unrolled: a dense with a bias in place of the first two layers. */
-static ks_status write_text(const struct ks_arch *arch, char **text)
-{
-    size_t size = 64 + strlen(arch->end), at = 0;
-    char first[32];
-
-    for (size_t i = 2; i < arch->n_layers; i++)
-        size += line_length(arch->layer[i].line) + sizeof "\n}\n";
-    KS_TRY(ks_alloc(size, 1, text));
-    snprintf(first, sizeof first, "dense %zu", arch->layer[1].out);
-    append(*text, &at, first, strlen(first));
-    for (size_t i = 2; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
-
-        for (size_t c = arch->n_layers; c-- > i + 1;) /* the outer ones first */
-            if (arch->layer[c].body == i)
-                append(*text, &at, arch->layer[c].line, line_length(arch->layer[c].line));
-        if (l->kind->container)
-            append(*text, &at, "}", 1);
-        else
-            append(*text, &at, l->line, line_length(l->line));
-    }
-    append(*text, &at, arch->end, line_length(arch->end));
-    return KS_OK;
-}
-
 static ks_status set_up(struct ks_fold *f)
 {
     const struct ks_layer *norm = f->from->layer, *dense = norm + 1;
@@ -82,20 +42,16 @@ ks_status ks_fold_new(const struct ks_arch *arch, bool evaluation, struct ks_fol
 {
     ks_status status = KS_OK;
     struct ks_fold *f = NULL;
-    char *text = NULL;
 
     *fold = NULL;
     KS_GO(ks_alloc(1, sizeof *f, &f));
     f->from = arch;
     f->folded = can_fold(arch, evaluation);
-    if (f->folded) {
+    if (f->folded)
         KS_GO(set_up(f));
-        KS_GO(write_text(arch, &text));
-    }
-    KS_GO(KS(arch_parse)(text ? text : arch->text, "/critic", arch->in, &f->arch));
+    KS_GO(ks_fold_arch_f64(f, &f->arch));
     *fold = f, f = NULL;
 done:
-    free(text);
     ks_fold_free(f);
     return status;
 }

@@ -33,6 +33,12 @@ struct ks_fold {
 ks_status ks_fold_new(const struct ks_arch *arch, bool evaluation, struct ks_fold **fold);
 void ks_fold_free(struct ks_fold *fold);
 
+/* The folded network, for layers in float32 or in float64; where not folded, a copy of `from`. Its
+ * `text` is that of `from`, unfolded. The caller frees it with the arch_free of that precision.
+ * KS_MEMORY. */
+ks_status ks_fold_arch_f32(const struct ks_fold *fold, struct ks_arch **arch);
+ks_status ks_fold_arch_f64(const struct ks_fold *fold, struct ks_arch **arch);
+
 /* z of a minibatch [rows, in]; `cache` [ks_fold_cache(fold, rows)] is scratch. Only if folded. */
 size_t ks_fold_cache(const struct ks_fold *fold, size_t rows);
 void ks_fold_input(const struct ks_fold *fold, size_t rows, const double *x, double *z,

@@ -22,6 +22,7 @@
 #include "core/memory.h"
 #include "core/rng.h"
 #include "net/net.h"
+#include "operators/fold.h"
 #include "operators/operator.h"
 #include "operators/primal.h"
 #include "operators/selection.h"
@@ -338,7 +339,7 @@ static ks_status build(const struct ks_problem *problem, enum kind kind, struct 
     h->first = ks_primal_first_critic(problem);
     h->critics = ks_primal_critics(problem);
     KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
-    KS_TRY(KS(arch_parse)(h->primal->fold->arch->text, "/critic", c->critic.arch->in, &h->arch));
+    KS_TRY(KS(fold_arch)(h->primal->fold, &h->arch));
     h->arch->loss.weight /= h->primal->unit;
     KS_TRY(KS(net_new)(h->arch, h->primal->rows, c->loss_rows, problem->evaluation, &h->net));
     KS_TRY(allocate(h));

@@ -126,7 +126,7 @@ static struct bare *bare_new(const struct ks_checkpoint *c, size_t workers)
 
     must(ks_alloc(1, sizeof *b, &b));
     must(ks_fold_new(c->critic.arch, false, &fold));
-    must(KS(arch_parse)(fold->arch->text, "bench", IN, &b->folded));
+    must(KS(fold_arch)(fold, &b->folded));
     must(KS(arch_parse)(c->critic.text, "bench", IN, &b->critic));
     ks_fold_free(fold);
     must(KS(net_new)(b->folded, c->rows, BATCH, false, &b->folded_net));

@@ -1,0 +1,83 @@
+/* The folded network (fold.h): a dense with a bias in place of the first two layers of a critic.
+ *
+ * Layers are bound to a precision: the table of kinds and the settings of a layer are compiled for
+ * float32 and for float64. So the critic's own description is parsed in this precision first; the
+ * fold then changes the list of layers. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/line.h"
+#include "core/real.h"
+#include "operators/fold.h"
+
+/* A dense of `in` inputs with a bias and without projection. */
+static ks_status make_dense(size_t in, size_t out, struct ks_layer *l)
+{
+    struct ks_line line;
+    char text[32];
+
+    snprintf(text, sizeof text, "dense %zu", out);
+    *l = (struct ks_layer){.kind = &KS(dense), .in = in};
+    KS_TRY(ks_line_split(&line, "folded dense", 1, text));
+    return l->kind->configure(l, &line);
+}
+
+/* Recomputes what depends on the list of layers: their places in the flat vectors of parameters and
+ * states, and the sums over all layers. */
+static void number_parameters(struct ks_arch *arch)
+{
+    arch->parameters = arch->states = 0;
+    arch->joint = false;
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        struct ks_layer *l = &arch->layer[i];
+
+        l->offset = arch->parameters;
+        l->state_offset = arch->states;
+        arch->parameters += l->parameters;
+        arch->states += l->states;
+        arch->joint = arch->joint || l->kind->couples_rows;
+    }
+}
+
+/* Replaces layers 0 and 1 by `dense`, whose settings the network then owns. No container starts
+ * there, so every body moves down by one layer. */
+static void replace_two(struct ks_arch *arch, const struct ks_layer *dense)
+{
+    free(arch->layer[0].settings);
+    free(arch->layer[1].settings);
+    arch->layer[0] = *dense;
+    memmove(arch->layer + 1, arch->layer + 2, (arch->n_layers - 2) * sizeof *arch->layer);
+    arch->n_layers--;
+    for (size_t i = 1; i < arch->n_layers; i++) {
+        arch->layer[i].number--;
+        arch->layer[i].body--;
+    }
+    number_parameters(arch);
+}
+
+ks_status KS(fold_arch)(const struct ks_fold *fold, struct ks_arch **arch)
+{
+    const struct ks_arch *from = fold->from;
+    struct ks_layer dense = {.kind = NULL};
+    struct ks_arch *folded = NULL;
+    ks_status status = KS_OK;
+
+    *arch = NULL;
+    KS_GO(KS(arch_parse)(from->text, "/critic", from->in, &folded));
+    if (fold->folded) {
+        assert(folded->n_layers > 1 && folded->layer[1].in == fold->in);
+        KS_GO(make_dense(fold->in, fold->out, &dense));
+        for (size_t i = 0; i < dense.n_params; i++)
+            dense.parameters += KS(array_size)(&dense.param[i]);
+        dense.line = folded->layer[1].line;
+        replace_two(folded, &dense);
+        dense.settings = NULL;
+    }
+    *arch = folded, folded = NULL;
+done:
+    free(dense.settings);
+    KS(arch_free)(folded);
+    return status;
+}
