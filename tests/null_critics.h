@@ -32,7 +32,7 @@ static inline void draw(struct ks_rng *rng, struct ks_checkpoint *c)
     const struct ks_arch *a = c->critic.arch;
     size_t k = a->loss.targets, n_target = c->minibatches * c->loss_rows * k;
 
-    fill(rng, c->critic.ensemble * a->parameters, c->critic.w);
+    fill(rng, ks_networks_parameters(&c->critic), c->critic.w);
     fill(rng, c->minibatches * c->rows * a->in, c->input);
     fill(rng, n_target, c->target);
     fill(rng, c->critic.ensemble * a->states, c->critic.state);

@@ -74,7 +74,7 @@ static double largest_eigenvalue(size_t n, const double *matrix)
 /* Projected columns with norm 1, and a second moment. */
 static void settle_training(struct ks_checkpoint *c)
 {
-    size_t n = c->critic.ensemble * c->critic.arch->parameters;
+    size_t n = ks_networks_parameters(&c->critic);
     struct ks_rng rng = ks_rng_start(43, 0);
 
     for (size_t e = 0; e < c->critic.ensemble; e++)

@@ -28,7 +28,7 @@ static double *numbers(struct ks_rng *rng, size_t n)
 
 static size_t dimension(const struct ks_checkpoint *c)
 {
-    return c->critic.ensemble * c->critic.arch->parameters;
+    return ks_networks_parameters(&c->critic);
 }
 
 static struct ks_checkpoint *make(const char *text)

@@ -40,7 +40,7 @@ static bool is_projected(const struct ks_checkpoint *c)
 static void remember(const struct ks_problem *q, struct ks_checkpoint *c, bool trained)
 {
     struct ks_rng rng = ks_rng_start(43, 0);
-    size_t n = c->critic.ensemble * c->critic.arch->parameters;
+    size_t n = ks_networks_parameters(&c->critic);
     double *g, loss;
 
     assert_ok(ks_alloc(n, sizeof *g, &g));

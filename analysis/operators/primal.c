@@ -227,7 +227,7 @@ ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *
                       double *gradient)
 {
     const struct ks_networks *critic = &problem->checkpoint->critic;
-    size_t n = critic->ensemble * critic->arch->parameters, workers = 0, before = ks_alloc_total();
+    size_t n = ks_networks_parameters(critic), workers = 0, before = ks_alloc_total();
     double *block = NULL, *sums = NULL, *losses = NULL, squares = 0;
     double decay = problem->omits_decay ? 0 : problem->weight_decay;
     struct ks_primal *primal = NULL;

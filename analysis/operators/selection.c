@@ -66,7 +66,7 @@ ks_status ks_selection_new(const struct ks_problem *q, bool moving, struct ks_se
     *selection = NULL;
     KS_GO(ks_selection_range(&q->checkpoint->critic, q->critic, q->layer, &low, &high));
     KS_GO(ks_alloc(1, sizeof *s, &s));
-    s->of = s->n = q->checkpoint->critic.ensemble * q->checkpoint->critic.arch->parameters;
+    s->of = s->n = ks_networks_parameters(&q->checkpoint->critic);
     if (q->critic >= 0 || q->layer >= 0 || moving) {
         s->n = 0;
         KS_GO(fill(q, moving, low, high, s));

@@ -179,7 +179,7 @@ static ks_status find_stretch(struct curvature *h)
     h->stretch = 1;
     if (sizeof(real) == sizeof(double) || h->problem->minibatches == 0)
         return KS_OK;
-    n = first.critic.ensemble * first.critic.arch->parameters;
+    n = ks_networks_parameters(&first.critic);
     first.minibatches = problem.minibatches = 1;
     problem.checkpoint = &first;
     problem.weight_decay = 0;
@@ -357,7 +357,7 @@ static ks_status curvature_new(const struct ks_problem *problem, enum kind kind,
     *out = NULL;
     KS_GO(ks_operator_new(&CURVATURE, sizeof(struct curvature), &a));
     KS_GO(build(problem, kind, a->self));
-    a->n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
+    a->n = ks_networks_parameters(&problem->checkpoint->critic);
     *out = a, a = NULL;
 done:
     ks_operator_free(a);

@@ -138,7 +138,7 @@ static ks_status find_spheres(const struct ks_problem *problem, const double *gr
 static ks_status build(const struct ks_problem *problem, struct manifold *m)
 {
     const struct ks_networks *critics = &problem->checkpoint->critic;
-    size_t n = critics->ensemble * critics->arch->parameters;
+    size_t n = ks_networks_parameters(critics);
     double loss;
 
     m->w = critics->w;
@@ -158,7 +158,7 @@ ks_status KS(manifold_new)(const struct ks_problem *problem, struct ks_operator 
     *out = NULL;
     KS_GO(ks_operator_new(&MANIFOLD, sizeof(struct manifold), &a));
     KS_GO(build(problem, a->self));
-    a->n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
+    a->n = ks_networks_parameters(&problem->checkpoint->critic);
     *out = a, a = NULL;
 done:
     ks_operator_free(a);

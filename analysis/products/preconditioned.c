@@ -78,7 +78,7 @@ ks_status KS(preconditioned_new)(const struct ks_problem *problem, struct ks_ope
     *out = NULL;
     KS_GO(ks_operator_new(&PRECONDITIONED, sizeof(struct preconditioned), &a));
     KS_GO(build(problem, a->self));
-    a->n = problem->checkpoint->critic.ensemble * problem->checkpoint->critic.arch->parameters;
+    a->n = ks_networks_parameters(&problem->checkpoint->critic);
     *out = a, a = NULL;
 done:
     ks_operator_free(a);

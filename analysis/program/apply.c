@@ -12,7 +12,7 @@ static size_t full_length(const struct ks_analysis *a)
 {
     const struct ks_networks *critic = &a->checkpoint->critic;
 
-    return critic->ensemble * critic->arch->parameters;
+    return ks_networks_parameters(critic);
 }
 
 static ks_status require_finite(size_t n, const double *v, const char *name)

@@ -13,7 +13,7 @@ static double held_bytes(const struct ks_options *o, const struct ks_team *team,
                          const struct ks_subject *s, bool single)
 {
     const struct ks_networks *critic = &s->problem.checkpoint->critic;
-    const double full = (double)critic->ensemble * (double)critic->arch->parameters;
+    const double full = (double)ks_networks_parameters(critic);
     const size_t n = s->dimension;
 
     if (o->apply)
@@ -56,8 +56,7 @@ static const char *too_large(const struct ks_options *o, const struct ks_subject
                              double held)
 {
     const struct ks_networks *critic = &s->problem.checkpoint->critic;
-    const double vector = (double)critic->ensemble * (double)critic->arch->parameters *
-                          sizeof(double);
+    const double vector = (double)ks_networks_parameters(critic) * sizeof(double);
 
     return o->apply && held - 2 * ((double)s->vectors - 1) * vector <= room ? o->apply : s->path;
 }

@@ -49,7 +49,7 @@ static struct sizes sizes_of(const struct ks_checkpoint *c)
 
 static size_t parameters(const struct ks_checkpoint *c)
 {
-    return c->critic.ensemble * c->critic.arch->parameters;
+    return ks_networks_parameters(&c->critic);
 }
 
 static size_t input_size(const struct ks_checkpoint *c)

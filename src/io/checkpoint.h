@@ -24,6 +24,12 @@ struct ks_networks {
     double *state;        /* [E, arch->states] running statistics; owned; NULL: not all are there */
 };
 
+/* E P: the parameters of all of them. */
+static inline size_t ks_networks_parameters(const struct ks_networks *networks)
+{
+    return networks->ensemble * networks->arch->parameters;
+}
+
 struct ks_checkpoint {
     struct ks_networks critic;
     /* The batch, required in every file. */

@@ -167,7 +167,7 @@ static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
 ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *c, const char *path,
                                       const char *name)
 {
-    for (size_t i = 0; c->adam_v && i < c->critic.ensemble * c->critic.arch->parameters; i++)
+    for (size_t i = 0; c->adam_v && i < ks_networks_parameters(&c->critic); i++)
         if (c->adam_v[i] < 0)
             return ks_fail(KS_FORMAT,
                            "%s: %s: expected means of squares, found %g in "

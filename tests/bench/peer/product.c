@@ -53,7 +53,7 @@ int main(int argc, char **argv)
         return 2;
     }
     must(ks_checkpoint_read(argv[1], &c));
-    n = c->critic.ensemble * c->critic.arch->parameters;
+    n = ks_networks_parameters(&c->critic);
     must(ks_vectors_read(argv[2], n, &k, &v));
     must(ks_alloc(n, sizeof *out, &out));
     q.checkpoint = c, q.minibatches = c->minibatches;
