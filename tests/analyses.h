@@ -93,14 +93,15 @@ static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_op
                          .seed = o->seed,
                          .single = o->single_basis,
                          .single_products = o->single,
-                         .finished = analysis_finished,
+                         .on_finished = analysis_finished,
                          .finished_context = o};
 
     if (o->exact) {
         KS_TRY(ks_exact(a, NULL, NULL, o->spectrum));
         return analysis_check_exact(o, a);
     }
-    KS_TRY(ks_certificates_new(a->n, a->n, o->probes, o->order, KS_STATISTICS_PART, o->basis,
+    KS_TRY(ks_certificates_new(&(struct ks_certificates_room){a->n, a->n, o->probes, o->order,
+                                                              KS_STATISTICS_PART, o->basis},
                                &o->certificates));
     if (o->gradient)
         KS_TRY(ks_gradient_start(&o->problem, o->kind, o->selection, NULL, &o->start));

@@ -62,13 +62,14 @@ static inline struct certified *estimate_certified(struct diagonal *d, size_t or
     struct ks_slq slq = {.order = order,
                          .probes = probes,
                          .seed = seed,
-                         .finished = take_certificates,
+                         .on_finished = take_certificates,
                          .finished_context = &e->certificates};
 
     if (null && null->dimension + null->dead > 0)
         e->basis = first_coordinates(d->n, null->dimension + null->dead);
-    assert_ok(ks_certificates_new(d->n, d->n, probes, order, KS_STATISTICS_PART, e->basis,
-                                  &e->certificates));
+    assert_ok(ks_certificates_new(
+        &(struct ks_certificates_room){d->n, d->n, probes, order, KS_STATISTICS_PART, e->basis},
+        &e->certificates));
     e->s = spectrum_new();
     assert_ok(ks_slq(&a, &slq, e->s));
     if (certify)

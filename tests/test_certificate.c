@@ -103,6 +103,15 @@ static void block_of(const struct setting *s, bool single, struct ks_operator **
     assert_ok(ks_operator_prepare(*a, 1 << 24));
 }
 
+/* Room for certificates of one probe or more of 20 steps. */
+static ks_status new_certificates(const struct setting *s, size_t probes, size_t part,
+                                  struct ks_certificates *c)
+{
+    const struct ks_certificates_room room = {s->n, s->n, probes, 20, part, s->basis};
+
+    return ks_certificates_new(&room, c);
+}
+
 static void set_up_variant(const char *text, const struct variant *v, bool single,
                            struct setting *s)
 {
@@ -249,7 +258,7 @@ static void check(const char *text, const struct variant *v, bool single, bool s
     set_up_variant(text, v, single, &s);
     bound = (single || single_basis ? 1e-5 : 1e-11) * s.abs_max;
 
-    assert_ok(ks_certificates_new(s.n, s.n, 2, 20, 10, s.basis, &c));
+    assert_ok(new_certificates(&s, 2, 10, &c));
     for (uint64_t probe = 0; probe < 2; probe++) {
         struct ks_lanczos *l = run(&s, 20, probe, single_basis);
 
@@ -313,7 +322,7 @@ static void test_data_se(void **state)
     set_up(TEXTS[0], false, &s);
     l = run(&s, 20, 0, false);
     image = calloc(s.n, sizeof *image);
-    assert_ok(ks_certificates_new(s.n, s.n, 1, 20, 30, s.basis, &c));
+    assert_ok(new_certificates(&s, 1, 30, &c));
     assert_ok(ks_certificates_take(&c, l));
     s.q.weight_decay = 0.1; /* the same for all minibatches */
     assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
@@ -359,7 +368,7 @@ static void test_refuted(void **state)
     dead[s.n - 4] = true; /* of the head's kernel */
     ks_null_basis_free(s.basis);
     assert_ok(ks_null_basis_new(s.space, dead, &s.basis));
-    assert_ok(ks_certificates_new(s.n, s.n, 1, 20, 30, s.basis, &c));
+    assert_ok(new_certificates(&s, 1, 30, &c));
     assert_ok(ks_certificates_take(&c, l));
     assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
     assert_true(c.refuted);
@@ -384,7 +393,7 @@ static void test_threads(void **state)
         set_up(TEXTS[0], false, &s);
         l = run(&s, 20, 0, false);
         omp_set_num_threads(1);
-        assert_ok(ks_certificates_new(s.n, s.n, 1, 20, 30, s.basis, &c));
+        assert_ok(new_certificates(&s, 1, 30, &c));
         assert_ok(ks_certificates_take(&c, l));
         omp_set_num_threads(t == 0 ? 1 : 3);
         assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));

@@ -36,8 +36,8 @@ static ks_status allocate(const struct ks_operator *a, struct dense *d, struct k
     return ks_alloc(n, sizeof(double), &s->residual); /* all 0 */
 }
 
-static ks_status fill(const struct ks_operator *a, void (*watch)(void *, size_t), void *context,
-                      struct dense *d)
+static ks_status fill(const struct ks_operator *a, void (*on_product)(void *, size_t),
+                      void *context, struct dense *d)
 {
     size_t n = a->n;
 
@@ -52,8 +52,8 @@ static ks_status fill(const struct ks_operator *a, void (*watch)(void *, size_t)
                 return ks_fail(KS_NUMBER,
                                "product %zu of %zu with a unit vector holds a NaN or an infinity",
                                j + 1, n);
-        if (watch)
-            watch(context, j + 1);
+        if (on_product)
+            on_product(context, j + 1);
     }
     return KS_OK;
 }
@@ -105,7 +105,7 @@ done:
     return status;
 }
 
-ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, size_t products),
+ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context, size_t products),
                    void *context, struct ks_spectrum *s)
 {
     ks_status status = KS_OK;
@@ -121,7 +121,7 @@ ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, siz
     s->probes = 1;
     s->order = n;
     KS_GO(ks_team_agree(a->team, allocate(a, &d, s)));
-    KS_GO(fill(a, watch, context, &d));
+    KS_GO(fill(a, on_product, context, &d));
     KS_GO(ks_team_agree(a->team, is_kept(a) ? find_eigenvalues(n, d.matrix, s->ritz) : KS_OK));
     ks_team_broadcast(a->team, 0, n * sizeof *s->ritz, s->ritz);
     for (size_t i = 0; i < n; i++)

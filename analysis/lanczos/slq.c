@@ -32,14 +32,14 @@ static ks_status allocate(struct ks_spectrum *s, size_t probes, size_t order)
 static ks_status take_steps(struct ks_lanczos *l, const struct ks_operator *a,
                             const struct ks_slq *slq, struct ks_basis *basis)
 {
-    if (l->steps > 0 && slq->resumed)
-        slq->resumed(slq->context, l);
+    if (l->steps > 0 && slq->on_resume)
+        slq->on_resume(slq->context, l);
     while (l->steps < l->order && !l->exhausted) {
         KS_TRY(ks_lanczos_step(l, a));
         if (basis)
             KS_TRY(ks_team_agree(slq->team, ks_basis_append(basis, l)));
-        if (slq->watch)
-            slq->watch(slq->context, l);
+        if (slq->on_step)
+            slq->on_step(slq->context, l);
     }
     return KS_OK;
 }
@@ -59,8 +59,8 @@ static ks_status run_probe(struct ks_lanczos *l, const struct ks_operator *a,
     if (status == KS_OK)
         status = take_steps(l, a, slq, basis);
     ks_basis_close(basis);
-    if (status == KS_OK && slq->finished && probe < slq->probes)
-        status = slq->finished(slq->finished_context, l);
+    if (status == KS_OK && slq->on_finished && probe < slq->probes)
+        status = slq->on_finished(slq->finished_context, l);
     return status;
 }
 

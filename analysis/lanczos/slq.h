@@ -30,11 +30,11 @@ struct ks_slq {
     const double *gradient;
     /* Called with each finished probe with a random start vector, whose Lanczos vectors are still
      * there; may be NULL. */
-    ks_status (*finished)(void *context, const struct ks_lanczos *lanczos);
+    ks_status (*on_finished)(void *context, const struct ks_lanczos *lanczos);
     void *finished_context;
     /* Called where a probe goes on from steps on disk, and after each step; may be NULL. */
-    void (*resumed)(void *context, const struct ks_lanczos *lanczos);
-    void (*watch)(void *context, const struct ks_lanczos *lanczos);
+    void (*on_resume)(void *context, const struct ks_lanczos *lanczos);
+    void (*on_step)(void *context, const struct ks_lanczos *lanczos);
     void *context;
 };
 
@@ -53,9 +53,9 @@ ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq,
 enum { KS_EXACT_LIMIT = 8000 }; /* a dense matrix of 512 MB, some minutes of LAPACK */
 
 /* All eigenvalues, from n products and LAPACK: one probe of order n with weights 1/n, residuals 0
- * and no alpha, beta and steps. KS_USAGE beyond KS_EXACT_LIMIT. `watch` (may be NULL) is called
+ * and no alpha, beta and steps. KS_USAGE beyond KS_EXACT_LIMIT. `on_product` (may be NULL) is called
  * after each product. */
-ks_status ks_exact(const struct ks_operator *a, void (*watch)(void *context, size_t products),
+ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context, size_t products),
                    void *context, struct ks_spectrum *spectrum);
 
 /* The norm of `a` - `wide`, the same operator in float32 and in float64, from below: the largest

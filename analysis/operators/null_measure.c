@@ -20,7 +20,7 @@ struct trial {
     double *worst;     /* [E P]: the largest image of a family */
     double *u, *image; /* [n]   */
     size_t products;
-    void (*watch)(void *context, size_t products);
+    void (*on_product)(void *context, size_t products);
     void *context;
 };
 
@@ -31,8 +31,8 @@ static ks_status try_vector(struct trial *t, double *ratio)
 
     ks_selection_gather(t->space->selection, t->whole, t->u);
     KS_TRY(ks_operator_apply(t->a, t->u, t->image));
-    if (t->watch)
-        t->watch(t->context, ++t->products);
+    if (t->on_product)
+        t->on_product(t->context, ++t->products);
     for (size_t i = 0; i < t->a->n; i++)
         t->image[i] -= t->space->shift * t->u[i];
     *ratio = cblas_dnrm2(n, t->image, 1) / cblas_dnrm2(n, t->u, 1);
@@ -135,11 +135,11 @@ size_t ks_null_products(const struct ks_null_space *space)
 }
 
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
-                          void (*watch)(void *context, size_t products), void *context,
+                          void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null)
 {
     ks_status status = KS_OK;
-    struct trial t = {.space = space, .a = a, .watch = watch, .context = context};
+    struct trial t = {.space = space, .a = a, .on_product = on_product, .context = context};
 
     *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN};
     KS_GO(ks_team_agree(a->team, ks_alloc(a->n, sizeof *null->is_dead, &null->is_dead)));

@@ -103,12 +103,12 @@ size_t ks_null_products(const struct ks_null_space *space);
 /* Tries `a`, of dimension selection->n. One random combination per family, over all critics, tries
  * all its directions at once. The part of the largest image in the null space is tried next, as in
  * a power iteration: it leans towards the directions that rounding affects most. One product with a
- * random vector finds what is dead, and what leaks. `watch`, if it is not NULL, is called after
- * each product. With a weight decay, what is below the rounding error of its own part of the
+ * random vector finds what is dead, and what leaks. `on_product`, if it is not NULL, is called
+ * after each product. With a weight decay, what is below the rounding error of its own part of the
  * product counts as zero. KS_NUMBER: a NaN or an infinity. The caller ends with ks_null_clear, also
  * after a failure. */
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
-                          void (*watch)(void *context, size_t products), void *context,
+                          void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null);
 /* Takes over what is dead, from what was measured with another operator. */
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other);

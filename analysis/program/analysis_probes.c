@@ -82,13 +82,17 @@ static ks_status take_vectors(void *context, const struct ks_lanczos *lanczos)
 static ks_status new_certificates(struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;
-    size_t first, length;
+    struct ks_certificates_room room = {.n = a->subject.dimension,
+                                        .probes = o->probes,
+                                        .order = o->order,
+                                        .part = KS_STATISTICS_PART,
+                                        .basis = a->basis};
+    size_t first;
 
     if (!has_certificates(o))
         return KS_OK;
-    ks_team_slice(&a->team, a->subject.dimension, &first, &length);
-    return ks_certificates_new(a->subject.dimension, length, o->probes, o->order,
-                               KS_STATISTICS_PART, a->basis, &a->certificates);
+    ks_team_slice(&a->team, room.n, &first, &room.length);
+    return ks_certificates_new(&room, &a->certificates);
 }
 
 static ks_status find_gradient(struct ks_analysis *a)
@@ -116,10 +120,10 @@ static ks_status run_lanczos(struct ks_analysis *a)
                                .group = ks_slq_group(a->world, ks_team_rank(a->world), a->groups),
                                .groups = a->groups,
                                .gradient = a->gradient,
-                               .finished = has_certificates(o) ? take_vectors : NULL,
+                               .on_finished = has_certificates(o) ? take_vectors : NULL,
                                .finished_context = a,
-                               .resumed = ks_monitor_resumed,
-                               .watch = ks_monitor_step,
+                               .on_resume = ks_monitor_resumed,
+                               .on_step = ks_monitor_step,
                                .context = &a->monitor};
 
     KS_TRY(ks_slq(a->block, &slq, a->spectrum));

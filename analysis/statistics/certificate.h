@@ -62,11 +62,17 @@ struct ks_certificates {
     size_t worst;   /* the coordinate with the largest share in it                        */
 };
 
-/* Room for certificates of vectors of n numbers, of which this process has `length` in its slice.
- * Sigma is found from the leading `part`, 2 `part`, ... steps below `order`, too. The caller ends
- * with ks_certificates_clear, also after a failure. */
-ks_status ks_certificates_new(size_t n, size_t length, size_t probes, size_t order, size_t part,
-                              const struct ks_null_basis *basis, struct ks_certificates *c);
+/* What certificates are made for. */
+struct ks_certificates_room {
+    size_t n, length;     /* numbers of a vector; of these in this rank's slice               */
+    size_t probes, order; /* of the run; `order` is the largest number of steps               */
+    size_t part; /* sigma is also computed from the leading part, 2 part, ... steps below order */
+    const struct ks_null_basis *basis; /* NULL: no null direction is known. Outlives them     */
+};
+
+/* Allocates what `room` asks for. The caller ends with ks_certificates_clear, also after a failure.
+ * KS_MEMORY. */
+ks_status ks_certificates_new(const struct ks_certificates_room *room, struct ks_certificates *c);
 void ks_certificates_clear(struct ks_certificates *c);
 /* The bytes that they take: six vectors, and as many to collect them. */
 double ks_certificates_bytes(size_t n);

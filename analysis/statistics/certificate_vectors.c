@@ -14,17 +14,19 @@
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */
 
-ks_status ks_certificates_new(size_t n, size_t length, size_t probes, size_t order, size_t part,
-                              const struct ks_null_basis *basis, struct ks_certificates *c)
+ks_status ks_certificates_new(const struct ks_certificates_room *room, struct ks_certificates *c)
 {
-    *c = (struct ks_certificates){.n = n,
+    const struct ks_null_basis *basis = room->basis;
+    const size_t probes = room->probes;
+
+    *c = (struct ks_certificates){.n = room->n,
                                   .probes = probes,
-                                  .part = part,
-                                  .parts = (order - 1) / part,
+                                  .part = room->part,
+                                  .parts = (room->order - 1) / room->part,
                                   .basis = basis && basis->dimension > 0 ? basis : NULL};
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        KS_TRY(ks_alloc(length, sizeof(double), &c->vector[i].y));
-        KS_TRY(ks_alloc(length, sizeof(double), &c->vector[i].image));
+        KS_TRY(ks_alloc(room->length, sizeof(double), &c->vector[i].y));
+        KS_TRY(ks_alloc(room->length, sizeof(double), &c->vector[i].image));
     }
     KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->sigma, &c->sigma));
     KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->length, &c->length));
