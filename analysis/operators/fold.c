@@ -1,3 +1,5 @@
+/* The map from a critic's parameters to those of the folded critic, its derivative, and the
+ * adjoints of both, by the chain rule from the equations in fold.h. */
 #include "operators/fold.h"
 
 #include <stdlib.h>
@@ -79,7 +81,7 @@ void ks_fold_input(const struct ks_fold *fold, size_t rows, const double *x, dou
     struct ks_pass p = {.rows = rows, .x = x, .w = fold->unit, .y = z};
     double *centred = cache;
 
-    if (norm->kind->sums == KS_SUMS_COLUMNS) { /* which subtracts the mean in any case */
+    if (norm->kind->sums == KS_SUMS_COLUMNS) { /* it subtracts the mean anyway */
         memcpy(centred, x, rows * norm->in * sizeof *x);
         KS(net_centre)(rows, norm->in, centred);
         p.x = centred;
@@ -88,10 +90,10 @@ void ks_fold_input(const struct ks_fold *fold, size_t rows, const double *x, dou
     norm->kind->forward(norm, &p);
 }
 
-/* The parts of a parameter vector of `from`; a part of width 0 is not there. */
+/* Where the parts of a parameter vector of `from` start; an absent part has width 0. */
 struct parts {
     size_t scale, bias, kernel, dense_bias, rest, n_rest;
-    size_t folded_bias, folded_rest; /* of the folded vector: its kernel comes first */
+    size_t folded_bias, folded_rest; /* in the folded vector, which starts with the kernel */
 };
 
 static struct parts parts(const struct ks_fold *f)
@@ -106,7 +108,7 @@ static struct parts parts(const struct ks_fold *f)
     return p;
 }
 
-/* g_i, or b_i, where the normalizer has them. */
+/* g_i and b_i; 1 and 0 if the normalizer lacks them. */
 static double scale(const struct ks_fold *f, const double *w, size_t i)
 {
     return f->n_scale > 0 ? w[i] : 1;
@@ -167,7 +169,7 @@ struct adjoint {
     double *out;
 };
 
-/* Row i of the kernel and what belongs to it, bracketed terms those with bar:
+/* Row i of the kernel, with its scale and bias. The terms in brackets are those with `bar`:
  *
  *   W_bar_ij = g_i W~_bar_dot_ij + b_i c~_bar_dot_j  [+ g'_i W~_bar_ij + b'_i c~_bar_j]
  *   g_bar_i  = sum_j W~_bar_dot_ij W_ij              [+ W~_bar_ij W'_ij]

@@ -1,3 +1,4 @@
+/* Allocation and dispatch of operators; the operators themselves are in products/. */
 #include "operators/operator.h"
 
 #include <stdlib.h>

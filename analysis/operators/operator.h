@@ -1,4 +1,14 @@
-/* Linear operators on double vectors: what Lanczos, --apply and --exact see. */
+/* Symmetric linear operators on float64 vectors: the interface that Lanczos, --apply and --exact
+ * use.
+ *
+ * How to follow one kappa from the parameters theta to the number that is printed:
+ *
+ *   operators/primal.c        at theta: forward and backward passes and the gradient, in float64
+ *   products/curvature.c      H v: the tangent of those passes along v, summed over minibatches
+ *   lanczos/lanczos.c         the three-term recurrence with full reorthogonalization: alpha, beta
+ *   lanczos/jacobi.c          the eigenvalues of the Jacobi matrix: Ritz values and weights
+ *   lanczos/slq.c             the three lines above for every probe
+ *   statistics/statistics.c   the statistics of all probes; kappa itself is in extremes.c */
 #ifndef KS_OPERATORS_OPERATOR_H
 #define KS_OPERATORS_OPERATOR_H
 
@@ -12,48 +22,51 @@
 struct ks_operator {
     size_t n;   /* dimension */
     void *self; /* its own data */
-    /* Before the first product: computes what depends on theta alone, and keeps as much of it as
-     * `memory` bytes hold; the rest is computed again in each product. NULL: there is nothing. */
+    /* Called once, before the first product: computes what depends on theta alone and keeps as much
+     * of it as fits in `memory` bytes; the rest is recomputed in each product. NULL: nothing to
+     * prepare. */
     ks_status (*prepare)(void *self, size_t memory);
     /* out = A v, both [n]. */
     ks_status (*apply)(void *self, const double *v, double *out);
-    /* Of a ks_team_operator, otherwise NULL: the team, and this process's part of A v. */
+    /* Of a ks_team_operator: the ranks that share the work, and this rank's part of A v. Otherwise
+     * NULL. */
     const struct ks_team *team;
     ks_status (*part)(void *self, const double *v, double *out);
     void (*free)(void *self); /* `self` and what it owns; NULL: nothing is owned */
 };
 
-/* An operator with the functions of `kind` and `size` bytes, all zero, of its own data. The caller
- * sets n and frees it with ks_operator_free. */
+/* Allocates an operator with the functions of `kind` and `size` zero bytes for `self`. The caller
+ * sets n and frees it with ks_operator_free. KS_MEMORY. */
 ks_status ks_operator_new(const struct ks_operator *kind, size_t size, struct ks_operator **a);
 void ks_operator_free(struct ks_operator *a); /* NULL is fine */
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
-/* The same operator for one more owner, who frees it before `a` is freed: freeing it leaves `a`
- * alone. */
+/* A second handle to the same operator, to be freed before `a`; freeing it does not free `a`.
+ * KS_MEMORY. */
 ks_status ks_operator_share(const struct ks_operator *a, struct ks_operator **shared);
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out);
-/* The sum over a team of operators `a`, one per process; in a team of one, `a` itself. It owns `a`,
- * also after a failure. All processes call this and `apply`, which gives all of them A v. */
+/* The sum of the operators `a` of all ranks of a team; in a team of one, `a` itself. It owns `a`,
+ * also after a failure. All ranks call this function and `apply` together, and `apply` gives the
+ * full A v to each of them. KS_MEMORY. */
 ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team,
                                struct ks_operator **sum);
 
-/* What of a checkpoint is analyzed:
+/* Which loss of a checkpoint is analyzed:
  *
  *   L(theta) = scale * ( 1/N sum_n sum_e 1/B sum_{i<B} l(f_e(input[n])[i], target[n,i])
  *                        + weight_decay/2 |theta|^2 )
  *
  * N = minibatches + other_minibatches; `minibatches` are the checkpoint's first. */
 struct ks_problem {
-    const struct ks_checkpoint *checkpoint; /* outlives the operator */
+    const struct ks_checkpoint *checkpoint; /* not owned; outlives the operator */
     size_t minibatches;
     size_t other_minibatches; /* those of other ranks: they count in N, and what is computed here is
                                * this rank's part of a sum over the ranks */
     bool omits_decay;         /* another rank adds the weight decay */
-    bool evaluation;          /* batchnorm by running statistics */
+    bool evaluation;          /* batchnorm uses its running statistics */
     double weight_decay, scale;
-    int critic; /* -1: all; else the diagonal block of that critic alone: products are zero
-                 * outside of it, and cost nothing there */
-    int layer;  /* -1: all; else the number of the layer that is asked for: see selection.h */
+    int critic; /* -1: all; otherwise the diagonal block of that critic alone: products are zero
+                 * outside it, and the other critics cost nothing */
+    int layer;  /* -1: all; otherwise the number of the layer whose block is wanted: selection.h */
 };
 
 /* N: the minibatches of all ranks. */
@@ -68,9 +81,10 @@ static inline size_t ks_problem_minibatches(const struct ks_problem *problem)
  *   ggn        sum J' H_l J, with the weight decay's mu2 I (Schraudolph, Neural Comp. 14, 2002)
  *   residual   hessian - ggn
  *
- * All that depends on theta alone is computed once, in float64, and kept in the product's
- * precision. One thread per minibatch, at most as many as OpenMP has. The number of threads changes
- * results by rounding only. */
+ * What depends on theta alone is computed once, in float64, and stored in the precision of the
+ * products (f32 or f64). Each thread takes whole minibatches, so at most one thread per minibatch
+ * is used. The number of threads changes results by rounding only. Each fails with KS_USAGE or
+ * KS_FORMAT where the problem does not fit its checkpoint, and with KS_MEMORY. */
 ks_status ks_hessian_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_hessian_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_ggn_new_f32(const struct ks_problem *problem, struct ks_operator **a);
@@ -78,22 +92,23 @@ ks_status ks_ggn_new_f64(const struct ks_problem *problem, struct ks_operator **
 ks_status ks_residual_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_residual_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* Adam's D_i = sqrt(vhat_i) + eps, or 0 where v_i is 0; the checkpoint holds v. */
+/* Adam's D_i = sqrt(v_i / (1 - beta2^step)) + eps (Kingma and Ba, ICLR 2015, algorithm 1), or 0
+ * where v_i = 0. The checkpoint must hold v. */
 double ks_preconditioner(const struct ks_checkpoint *checkpoint, size_t i);
 
-/* D^-1/2 H D^-1/2, zero where D is 0; KS_FORMAT where the checkpoint does not hold Adam's second
- * moment. */
+/* D^-1/2 H D^-1/2; rows and columns with D_i = 0 are zero. KS_FORMAT if the checkpoint does not
+ * hold Adam's second moment. */
 ks_status ks_preconditioned_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* The Riemannian Hessian on the spheres of the projected columns. KS_FORMAT where there is no such
- * column, or one does not have norm 1. */
+/* The Riemannian Hessian on the unit spheres of the projected columns. KS_FORMAT if no layer is
+ * projected, or if a projected column does not have norm 1. */
 ks_status ks_manifold_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_manifold_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* This process's part of L and of its gradient [E P], over all critics, always in float64. *memory:
- * the bytes that finding them may take; set to those that it takes. KS_MEMORY where these are more.
- * NULL: any number. */
+/* This rank's part of L and of its gradient [E P], over all critics, always in float64. *memory is
+ * the number of bytes that the computation may use; it is set to the number that it needs, and
+ * KS_MEMORY is returned if that is more. NULL: no limit. */
 ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,
                       double *gradient);
 

@@ -1,10 +1,11 @@
-/* Here and not among the operators: those are compiled once per precision, the table once. */
+/* The table of operators. It is compiled once, the operators in products/ once per precision. */
 #include "operators/operator_kinds.h"
 
 #include <string.h>
 
-/* G = J' H_l J has at most the rank of H_l, whose blocks are K x K, one for each row with a loss;
- * of a softmax cross-entropy each block vanishes on shifts of the row's outputs. */
+/* G = J' H_l J has at most the rank of H_l, which has a block of K x K for each row with a loss.
+ * The block of a softmax cross-entropy has rank K - 1: it maps (1, ..., 1) to zero. A weight decay
+ * makes G full rank. */
 static size_t ggn_rank(const struct ks_problem *q)
 {
     const struct ks_checkpoint *c = q->checkpoint;

@@ -1,4 +1,4 @@
-/* The table of operators. */
+/* The table of operators, by the names that --operator takes. */
 #ifndef KS_OPERATORS_OPERATOR_KINDS_H
 #define KS_OPERATORS_OPERATOR_KINDS_H
 
@@ -7,22 +7,24 @@
 #include "core/error.h"
 #include "operators/operator.h"
 
-/* Each row is an operator by its name; the last one has none. */
+/* One row of the table; the last row has the name NULL. */
 struct ks_operator_kind {
     const char *name;
     ks_status (*new_f32)(const struct ks_problem *problem, struct ks_operator **a);
     ks_status (*new_f64)(const struct ks_problem *problem, struct ks_operator **a);
-    /* A bound of the rank, 0 where there is none; NULL: there never is. */
+    /* An upper bound of the operator's rank, or 0 if none is known for this problem; NULL: none is
+     * known for any problem. */
     size_t (*rank)(const struct ks_problem *problem);
-    bool wide;   /* products are float64 unless --precision says otherwise */
+    bool wide;   /* products are in float64 by default, in place of float32 */
     bool decays; /* a weight decay adds mu2 I */
-    /* D^-1/2 on both sides: coordinates without a second moment are left out (selection.h). */
+    /* The operator has D^-1/2 on both sides: coordinates whose second moment is 0 are left out
+     * (selection.h). */
     bool moving;
-    bool spheres; /* curvature along the spheres of projected columns */
+    bool spheres; /* the curvature along the unit spheres of projected columns */
 };
 extern const struct ks_operator_kind ks_operator_kinds[];
 
-/* The row of that name, or NULL. */
+/* The row with this name, or NULL. */
 const struct ks_operator_kind *ks_operator_kind_find(const char *name);
 
 #endif

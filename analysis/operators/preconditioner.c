@@ -1,3 +1,5 @@
+/* Adam's preconditioner, Kingma and Ba: Adam: a method for stochastic optimization, ICLR 2015,
+ * algorithm 1. It is compiled once, for its users in both precisions. */
 #include <math.h>
 
 #include "operators/operator.h"

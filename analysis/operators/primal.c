@@ -1,3 +1,5 @@
+/* Forward and backward passes of the folded critics at theta, and from them the loss and its
+ * gradient (reverse mode: Griewank and Walther, Evaluating Derivatives, 2008, chapter 3). */
 #include "operators/primal.h"
 
 #include <math.h>
@@ -37,7 +39,7 @@ double ks_primal_unit(const struct ks_loss *loss)
     return loss->weight > 0 ? ldexp(1, ilogb(loss->weight)) : 1;
 }
 
-/* All but the parameters: nothing that is large. */
+/* Sets everything but the parameters; nothing that it allocates is large. */
 static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
@@ -172,7 +174,7 @@ size_t ks_primal_workers(const struct ks_problem *problem)
     size_t threads = (size_t)omp_get_max_threads();
 
     if (problem->minibatches == 0)
-        return 1; /* which has nothing to do */
+        return 1; /* a rank without minibatches still needs a worker */
     return threads < problem->minibatches ? threads : problem->minibatches;
 }
 
@@ -197,7 +199,7 @@ static void sum_workers(const struct ks_primal *primal, size_t workers, double *
             }
 }
 
-/* Adds up the workers' sums, in the parameters of the unfolded critics. */
+/* Adds the sums of the workers, and converts them to the parameters of the unfolded critics. */
 static void unfold(const struct ks_primal *primal, size_t workers, double *sums, double *gradient)
 {
     const struct ks_networks *critic = &primal->problem->checkpoint->critic;
@@ -212,7 +214,7 @@ static void unfold(const struct ks_primal *primal, size_t workers, double *sums,
                         gradient + e * n);
 }
 
-/* `taken`: bytes so far; *memory as for ks_gradient. */
+/* `taken`: bytes allocated so far; *memory as in ks_gradient. */
 static ks_status check_memory(const struct ks_primal *primal, size_t workers, size_t taken,
                               size_t *memory)
 {
