@@ -1,4 +1,5 @@
-/* What the operator makes of directions that the architecture implies, and of a random vector. */
+/* Products of the operator with null directions and with a random vector: how far rounding takes
+ * what must be zero from zero, and which coordinates are dead. */
 #include "operators/null_space.h"
 
 #include <float.h>
@@ -12,24 +13,25 @@
 
 static const uint64_t SEED = 0x6e756c6c; /* stream k: the combination of family k */
 
-/* Vectors, and what is called after each product. */
+/* One measurement: its vectors, and the callback after each product. */
 struct trial {
     const struct ks_null_space *space;
     const struct ks_operator *a;
-    double *whole;     /* [E P] */
-    double *worst;     /* [E P]: the largest image of a family */
+    double *full;      /* [E P] */
+    double *worst;     /* [E P]: the largest image of a combination */
     double *u, *image; /* [n]   */
     size_t products;
     void (*on_product)(void *context, size_t products);
     void *context;
 };
 
-/* image = A u - shift u, u of `whole`; its norm over that of u, without overflow or underflow. */
+/* t->image = A u - shift u for the selected coordinates u of t->full; *ratio = |image| / |u|,
+ * computed without overflow or underflow. */
 static ks_status try_vector(struct trial *t, double *ratio)
 {
     int n = (int)t->a->n;
 
-    ks_selection_gather(t->space->selection, t->whole, t->u);
+    ks_selection_gather(t->space->selection, t->full, t->u);
     KS_TRY(ks_operator_apply(t->a, t->u, t->image));
     if (t->on_product)
         t->on_product(t->context, ++t->products);
@@ -37,23 +39,25 @@ static ks_status try_vector(struct trial *t, double *ratio)
         t->image[i] -= t->space->shift * t->u[i];
     *ratio = cblas_dnrm2(n, t->image, 1) / cblas_dnrm2(n, t->u, 1);
     if (!isfinite(*ratio))
-        return ks_fail(KS_NUMBER, "a product with a trial vector holds a NaN or an infinity");
+        return ks_fail(
+            KS_NUMBER,
+            "a product with a null direction or a random vector holds a NaN or an infinity");
     return KS_OK;
 }
 
-static void combine(const struct ks_null_space *s, size_t family, double *whole)
+static void combine(const struct ks_null_space *s, size_t family, double *full)
 {
     struct ks_rng rng = ks_rng_start(SEED, family);
 
     for (size_t i = 0; i < s->selection->of; i++)
-        whole[i] = 0;
+        full[i] = 0;
     for (size_t e = 0; e < s->critics; e++)
         for (size_t k = 0; k < s->family[family].count; k++)
-            ks_null_space_add(s, &s->family[family], e, k, ks_rng_normal(&rng), whole);
+            ks_null_space_add(s, &s->family[family], e, k, ks_rng_normal(&rng), full);
 }
 
-/* Tries the null space's part of the worst image, whose ratio is `worst` > 0, as if all directions
- * were orthogonal. */
+/* Multiplies the projection of t->worst onto the null space, as if all directions were orthogonal.
+ * `worst` > 0 is the ratio of that image. */
 static ks_status try_worst(struct trial *t, double worst, double *ratio)
 {
     const struct ks_null_space *s = t->space;
@@ -61,13 +65,13 @@ static ks_status try_worst(struct trial *t, double worst, double *ratio)
 
     *ratio = 0;
     for (size_t i = 0; i < s->selection->of; i++)
-        t->whole[i] = 0;
+        t->full[i] = 0;
     for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
         for (size_t e = 0; e < s->critics; e++)
             for (size_t k = 0; k < f->count; k++) {
                 double share = ks_null_space_dot(s, f, e, k, t->worst) / worst;
 
-                ks_null_space_add(s, f, e, k, share, t->whole);
+                ks_null_space_add(s, f, e, k, share, t->full);
                 any |= share != 0;
             }
     return any ? try_vector(t, ratio) : KS_OK;
@@ -78,7 +82,7 @@ static ks_status try_directions(struct trial *t, double *product)
     double ratio;
 
     for (size_t i = 0; i < t->space->n_families; i++) {
-        combine(t->space, i, t->whole);
+        combine(t->space, i, t->full);
         KS_TRY(try_vector(t, &ratio));
         if (i == 0 || ratio > *product) {
             *product = ratio;
@@ -92,8 +96,8 @@ static ks_status try_directions(struct trial *t, double *product)
     return KS_OK;
 }
 
-/* Counts the coordinates on which the image of a random vector is zero, less the directions that
- * lie among them; and measures what of the image leaks. */
+/* Counts the coordinates where the image of a random vector is zero, minus the null directions
+ * whose entries are all among them; and measures the leak of that image. */
 static ks_status try_random(struct trial *t, struct ks_null *null)
 {
     const struct ks_null_space *s = t->space;
@@ -101,7 +105,7 @@ static ks_status try_random(struct trial *t, struct ks_null *null)
     double ratio, leak = 0;
 
     for (size_t i = 0; i < s->selection->of; i++)
-        t->whole[i] = ks_rng_normal(&rng);
+        t->full[i] = ks_rng_normal(&rng);
     KS_TRY(try_vector(t, &ratio));
     for (size_t i = 0; i < t->a->n; i++) {
         if (fabs(t->image[i]) <= 2 * DBL_EPSILON * fabs(s->shift * t->u[i]))
@@ -109,12 +113,12 @@ static ks_status try_random(struct trial *t, struct ks_null *null)
         null->is_dead[i] = t->image[i] == 0;
         null->dead += null->is_dead[i];
     }
-    ks_selection_scatter(s->selection, t->image, t->whole);
+    ks_selection_scatter(s->selection, t->image, t->full);
     for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
         for (size_t e = 0; e < s->critics; e++)
             for (size_t k = 0; k < f->count; k++) {
-                null->dead -= ks_null_space_is_zero(s, f, e, k, t->whole);
-                leak = hypot(leak, ks_null_space_dot(s, f, e, k, t->whole));
+                null->dead -= ks_null_space_is_zero(s, f, e, k, t->full);
+                leak = hypot(leak, ks_null_space_dot(s, f, e, k, t->full));
             }
     if (s->n_families > 0)
         null->leak = leak > 0 ? leak / cblas_dnrm2((int)t->a->n, t->image, 1) : 0;
@@ -123,7 +127,7 @@ static ks_status try_random(struct trial *t, struct ks_null *null)
 
 static ks_status allocate(struct trial *t)
 {
-    KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->whole, &t->whole));
+    KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->full, &t->full));
     KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->worst, &t->worst));
     KS_TRY(ks_alloc(t->a->n, sizeof *t->u, &t->u));
     return ks_alloc(t->a->n, sizeof *t->image, &t->image);
@@ -147,7 +151,7 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
     KS_GO(try_directions(&t, &null->product));
     KS_GO(try_random(&t, null));
 done:
-    free(t.whole);
+    free(t.full);
     free(t.worst);
     free(t.u);
     free(t.image);

@@ -1,23 +1,25 @@
-/* The directions that an architecture implies, from what is known of the sums of its adjoints.
+/* Finds the null directions of an architecture by following the row and column sums of its adjoints
+ * from the outputs to the input.
  *
  * The gradient of a bias is the vector of column sums of its layer's y_bar, that of a kernel is
- * X' y_bar. So where y_bar is known, for every theta and batch, to have
+ * X' y_bar. So if y_bar has, for every theta and batch,
  *
  *   rows that sum to zero      W_bar 1 = X' (y_bar 1) = 0    and    b_bar' 1 = 1' (y_bar 1) = 0
  *   columns that sum to zero   b_bar = y_bar' 1 = 0
  *
- * these parameters have directions in which the loss is constant. So they have where the rows of X
- * sum to zero: 1' W_bar = (X 1)' y_bar = 0. Where sums come from:
+ *  * then there are directions of these parameters along which the loss is constant. The same holds
+ * if the rows of X sum to zero: 1' W_bar = (X 1)' y_bar = 0. The sums are known from:
  *
  *   softmax                    rows of f_bar = S p - t sum to zero
  *   layernorm                  rows of x_bar = r (u - <u> - z <u z>) sum to zero
  *   batchnorm in training mode the columns of x_bar do, in the same way
  *   linear layers              x_bar = y_bar A': columns that sum to zero stay so
- *   residual                   x_bar = y_bar + the body's, sum by sum
+ *    *   residual                   x_bar = y_bar + the body's x_bar, so the sums add up
  *
- * Sums that are not zero have names, so that a residual whose body adds nothing to them gives its
- * two ends the same name: then the biases before it and at its end have the same gradient, and
- * their difference is a direction. */
+ * Value numbering: a sum has an id, equal ids mean equal sums, and id 0 is a sum of zero. If the
+ * body of a residual adds zero to a sum, the sum has the same id at both ends of the residual: then
+ * the bias before the residual and the bias at its end have the same gradient, and their difference
+ * is a null direction. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,40 +28,40 @@
 #include "core/memory.h"
 #include "operators/null_space.h"
 
-/* What is known of an adjoint array. Equal names mean equal sums, the name 0 a sum of zero. */
+/* What is known about the sums of an adjoint array. */
 struct sums {
-    bool rows;      /* every row sums to zero                     */
-    size_t columns; /* name of the vector of column sums          */
-    size_t total;   /* name of the sum of all; 0 if another one is */
+    bool rows;      /* every row sums to zero                                  */
+    size_t columns; /* id of the vector of column sums                         */
+    size_t total;   /* id of the sum of all entries; 0 if rows or columns sum to 0 */
 };
 
 struct finder {
     struct ks_null_space *space;
-    bool spheres;                  /* projected columns have their normals, and nothing else    */
-    bool lifted;                   /* by a weight decay: no other directions than normals       */
-    size_t names;                  /* given so far                                              */
-    size_t *of_columns, *of_total; /* [names + 1] the first bias met whose gradient has the name */
-    size_t open;                   /* containers that the walk is inside of                     */
-    struct sums *skip;             /* [open] of each one's skip_bar                            */
-    size_t *body;                  /* [open] the layer that each starts with                    */
-    bool *centred;                 /* [n_layers]: the rows of the layer's output sum to zero   */
+    bool spheres; /* projected columns have their normals as the only null directions */
+    bool lifted;  /* a weight decay makes all null directions but the normals positive */
+    size_t ids;   /* used so far */
+    size_t *of_columns, *of_total; /* [ids + 1] the first bias whose gradient has this id */
+    size_t open;                   /* containers that enclose the current layer */
+    struct sums *skip;             /* [open] the sums of the container's skip_bar */
+    size_t *body;                  /* [open] the first layer of the container's body */
+    bool *centred;                 /* [n_layers] each row of the layer's output sums to zero */
 };
 
-/* Per layer. Names: two each for x_bar, for a container's skip_bar and for their sum. Families: of
- * the kernel's rows, of its columns, of the bias. */
-enum { MAX_NAMES = 6, MAX_FAMILIES = 3 };
+/* The most per layer. Ids: two each for x_bar, for a container's skip_bar and for their sum.
+ * Families: of the kernel's rows, of its columns, of the bias. */
+enum { MAX_IDS = 6, MAX_FAMILIES = 3 };
 
 static struct sums unknown(struct finder *f)
 {
-    struct sums s = {.columns = ++f->names};
+    struct sums s = {.columns = ++f->ids};
 
-    s.total = ++f->names;
+    s.total = ++f->ids;
     return s;
 }
 
 static struct sums zero_rows(struct finder *f)
 {
-    return (struct sums){.rows = true, .columns = ++f->names};
+    return (struct sums){.rows = true, .columns = ++f->ids};
 }
 
 static struct sums zero_columns(void)
@@ -67,21 +69,21 @@ static struct sums zero_columns(void)
     return (struct sums){.columns = 0};
 }
 
-static size_t add_names(struct finder *f, size_t a, size_t b)
+static size_t add_ids(struct finder *f, size_t a, size_t b)
 {
-    return a == 0 ? b : b == 0 ? a : ++f->names;
+    return a == 0 ? b : b == 0 ? a : ++f->ids;
 }
 
 static struct sums add(struct finder *f, struct sums a, struct sums b)
 {
     struct sums s = {.rows = a.rows && b.rows};
 
-    s.columns = add_names(f, a.columns, b.columns);
-    s.total = add_names(f, a.total, b.total);
+    s.columns = add_ids(f, a.columns, b.columns);
+    s.total = add_ids(f, a.total, b.total);
     return s;
 }
 
-/* From y_bar to x_bar. */
+/* The sums of x_bar, from those of y_bar. */
 static struct sums pass(struct finder *f, const struct ks_layer *l, bool evaluation,
                         struct sums y_bar)
 {
@@ -102,7 +104,8 @@ static struct sums pass(struct finder *f, const struct ks_layer *l, bool evaluat
     return unknown(f);
 }
 
-/* What a layernorm without parameters puts out, and sums of that. */
+/* Rows that sum to zero: the output of a layernorm without parameters, and residual sums of such
+ * outputs. */
 static void find_centred(const struct ks_arch *arch, bool *centred)
 {
     for (size_t i = 0; i < arch->n_layers; i++) {
@@ -115,13 +118,13 @@ static void find_centred(const struct ks_arch *arch, bool *centred)
     }
 }
 
-/* A partner's entries come after the others. */
+/* The partner's entries come last. */
 static size_t n_entries(const struct ks_null_family *f)
 {
     return f->partner == KS_NO_PARTNER ? f->length : 2 * f->length;
 }
 
-/* Entry i of direction k before it is scaled to norm 1, and where it stands. */
+/* Entry i of direction k, before the direction is scaled to norm 1; *at is its index in [E P]. */
 static double entry(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
                     size_t k, size_t i, size_t *at)
 {
@@ -135,7 +138,7 @@ static double entry(const struct ks_null_space *s, const struct ks_null_family *
     return s->scaled ? value * sqrt(ks_preconditioner(s->checkpoint, *at)) : value;
 }
 
-/* The norm of direction k; 0 where D is 0 in a part of it. */
+/* The norm of direction k; 0 if D_i = 0 at one of its entries. */
 static double size_of(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
                       size_t k)
 {
@@ -163,8 +166,9 @@ static size_t count_directions(const struct ks_null_space *s, const struct ks_nu
     return n;
 }
 
-/* Adjacent families, as of a kernel's rows and the bias, become one; one without directions (both
- * sums of a kernel of one column; all of D is 0) is left out. */
+/* Appends a family. If it continues the last one (a kernel's rows and the bias), they are merged;
+ * if it has no directions (a kernel of one column whose rows and columns both sum to zero, or D =
+ * 0), it is left out. */
 static void add_family(struct finder *f, struct ks_null_family family)
 {
     struct ks_null_space *s = f->space;
@@ -184,24 +188,24 @@ static void add_family(struct finder *f, struct ks_null_family family)
         s->family[s->n_families++] = family;
 }
 
-/* Finds the first bias whose gradient has this name; if none has yet, the one at `offset` is the
- * first. */
-static bool known(size_t *of, size_t name, size_t offset, size_t *partner)
+/* Whether the sum with this id is zero or the gradient of an earlier bias, whose offset is then
+ * *partner. Otherwise the bias at `offset` is recorded as the first with this id. */
+static bool find_partner(size_t *of, size_t id, size_t offset, size_t *partner)
 {
     *partner = KS_NO_PARTNER;
-    if (name == 0)
+    if (id == 0)
         return true;
-    *partner = of[name];
-    if (of[name] == KS_NO_PARTNER)
-        of[name] = offset;
+    *partner = of[id];
+    if (of[id] == KS_NO_PARTNER)
+        of[id] = offset;
     return *partner != KS_NO_PARTNER;
 }
 
 static void find_in_bias(struct finder *f, size_t offset, size_t n, struct sums y_bar)
 {
     size_t entries, all;
-    bool each = known(f->of_columns, y_bar.columns, offset, &entries);
-    bool together = known(f->of_total, y_bar.total, offset, &all);
+    bool each = find_partner(f->of_columns, y_bar.columns, offset, &entries);
+    bool together = find_partner(f->of_total, y_bar.total, offset, &all);
 
     if (each)
         add_family(f, (struct ks_null_family){offset, 1, 1, n, 1, entries, false});
@@ -209,7 +213,8 @@ static void find_in_bias(struct finder *f, size_t offset, size_t n, struct sums 
         add_family(f, (struct ks_null_family){offset, n, 1, 1, n, all, false});
 }
 
-/* A kernel [in, out] at `offset`. The sum of its rows is the sum of its columns: it counts once. */
+/* A kernel [in, out] at `offset`. The sum of all its entries belongs to both families and is
+ * counted once. */
 static void find_in_kernel(struct finder *f, size_t offset, const struct ks_array *a, bool centred,
                            struct sums y_bar)
 {
@@ -233,7 +238,7 @@ static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centr
         const struct ks_array *a = &l->param[i];
         bool on_sphere = offset < end;
 
-        /* A kernel in groups multiplies different columns of X in different columns of Y. */
+        /* Not a kernel in groups: each group maps its own columns of X to its own columns of Y. */
         if (!on_sphere && !f->lifted && strcmp(a->name, "kernel") == 0 && a->rows == l->in)
             find_in_kernel(f, offset, a, centred, y_bar);
         if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0)
@@ -242,7 +247,7 @@ static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centr
     }
 }
 
-/* From the outputs back to the input, as net_backward goes. */
+/* Visits the layers from the output to the input, in the order of net_backward. */
 static void walk(struct finder *f, const struct ks_problem *q)
 {
     const struct ks_arch *arch = q->checkpoint->critic.arch;
@@ -265,29 +270,30 @@ static void walk(struct finder *f, const struct ks_problem *q)
     }
 }
 
-/* Where a weight decay adds mu2 I, it adds a multiple of u; not with D on both sides, and on a
- * manifold another multiple than on the normals. */
+/* A weight decay that adds mu2 I maps u to mu2 u. With D on both sides it does not, and on a
+ * manifold the factor differs from that of the normals: these operators have no directions from the
+ * architecture then. */
 static ks_status find(const struct ks_problem *q, const struct ks_operator_kind *kind,
                       struct ks_null_space *space)
 {
     const struct ks_arch *arch = q->checkpoint->critic.arch;
     ks_status status = KS_OK;
-    size_t names = MAX_NAMES * (arch->n_layers + 1);
+    size_t ids = MAX_IDS * (arch->n_layers + 1);
     struct finder f = {.space = space,
                        .spheres = kind->spheres,
                        .lifted = q->weight_decay != 0 && (kind->moving || kind->spheres)};
 
-    KS_GO(ks_alloc(names, sizeof *f.of_columns, &f.of_columns));
-    KS_GO(ks_alloc(names, sizeof *f.of_total, &f.of_total));
+    KS_GO(ks_alloc(ids, sizeof *f.of_columns, &f.of_columns));
+    KS_GO(ks_alloc(ids, sizeof *f.of_total, &f.of_total));
     KS_GO(ks_alloc(arch->n_layers, sizeof *f.skip, &f.skip));
     KS_GO(ks_alloc(arch->n_layers, sizeof *f.body, &f.body));
     KS_GO(ks_alloc(arch->n_layers, sizeof *f.centred, &f.centred));
     KS_GO(ks_alloc(MAX_FAMILIES * arch->n_layers, sizeof *space->family, &space->family));
-    for (size_t i = 0; i < names; i++)
+    for (size_t i = 0; i < ids; i++)
         f.of_columns[i] = f.of_total[i] = KS_NO_PARTNER;
     find_centred(arch, f.centred);
     walk(&f, q);
-    assert(f.names < names && f.open == 0);
+    assert(f.ids < ids && f.open == 0);
 done:
     free(f.of_columns);
     free(f.of_total);
@@ -329,7 +335,7 @@ void ks_null_space_free(struct ks_null_space *space)
 }
 
 void ks_null_space_add(const struct ks_null_space *s, const struct ks_null_family *f, size_t critic,
-                       size_t k, double factor, double *whole)
+                       size_t k, double factor, double *full)
 {
     double size = size_of(s, f, critic, k);
     size_t at;
@@ -339,12 +345,12 @@ void ks_null_space_add(const struct ks_null_space *s, const struct ks_null_famil
     for (size_t i = 0; i < n_entries(f); i++) {
         double value = entry(s, f, critic, k, i, &at);
 
-        whole[at] += factor * value / size;
+        full[at] += factor * value / size;
     }
 }
 
 double ks_null_space_dot(const struct ks_null_space *s, const struct ks_null_family *f,
-                         size_t critic, size_t k, const double *whole)
+                         size_t critic, size_t k, const double *full)
 {
     double size = size_of(s, f, critic, k), sum = 0;
     size_t at;
@@ -352,18 +358,18 @@ double ks_null_space_dot(const struct ks_null_space *s, const struct ks_null_fam
     for (size_t i = 0; i < n_entries(f); i++) {
         double value = entry(s, f, critic, k, i, &at);
 
-        sum += value * whole[at];
+        sum += value * full[at];
     }
     return size == 0 ? 0 : sum / size;
 }
 
 bool ks_null_space_is_zero(const struct ks_null_space *s, const struct ks_null_family *f,
-                           size_t critic, size_t k, const double *whole)
+                           size_t critic, size_t k, const double *full)
 {
     size_t at;
 
     for (size_t i = 0; i < n_entries(f); i++)
-        if (entry(s, f, critic, k, i, &at) != 0 && whole[at] != 0)
+        if (entry(s, f, critic, k, i, &at) != 0 && full[at] != 0)
             return false;
     return size_of(s, f, critic, k) > 0;
 }

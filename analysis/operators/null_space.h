@@ -1,31 +1,28 @@
-/* Directions in which the architecture keeps the loss from changing, and a check of them on the
- * operator.
+/* Null directions that follow from the architecture alone, and their measurement on the operator.
  *
- * Along such a direction u, the same for every theta and batch, L is constant: for all theta
- * gradient(theta)' u = 0, and its derivative H u = 0. The outputs do not move either, or in a way
- * that the loss does not see, so G u = 0. They are
+ * Along such a direction u, the same for every theta and batch, L is constant. So
+ * gradient(theta)' u = 0 for all theta, and its derivative H u = 0. The outputs are constant too,
+ * or move in a way that does not change the loss, so G u = 0. They are
  *
  *   softmax                a row of the last kernel, all of its bias: the outputs shift alike
- *   layernorm              the same of a dense whose output only layernorms read; all of the bias
- *                          of a norm that only layernorms read
- *   batchnorm, training    each entry of a bias that only shifts the rows of batchnorms' inputs
- *                          alike, directly or through linear layers
- *   layernorm affine=no    a column of the kernel of the dense that reads it: its rows sum to zero
+ *    *   layernorm              the same for a dense whose output only layernorms read; all of the
+ * bias of a norm whose output only layernorms read batchnorm, training    each entry of a bias that
+ * adds the same vector to all rows of the inputs of batchnorms and nothing else, directly or
+ * through linear layers layernorm affine=no    a column of the kernel of the dense that reads it:
+ * each row of its output sums to zero
  *
- * also past residual sums; where such a sum has other readers too, a bias before a norm minus one
- * behind it. Two sorts are not looked for: combinations of three biases and more, which residuals
- * inside residuals can have, and what follows from an appended constant, whose row of a kernel is
- * one more bias. Scale invariances are no such directions: u depends on theta there, and H u = 0
- * only where the gradient is zero. Nor is what one batch implies, dead units and constant inputs:
- * that is counted apart.
+ *  * also through residual sums; if such a sum has other readers too, the difference of a bias
+ * before the sum and a bias behind it. Two kinds are not searched for: combinations of three or
+ * more biases, which nested residuals can have, and those from an appended constant, whose row of a
+ * kernel acts as one more bias. Scale invariances give no such direction: there u depends on theta,
+ * and H u = 0 only where the gradient is zero. What holds for one theta and batch only (dead units,
+ * constant inputs) is counted separately.
  *
- * Of other operators than the Hessian and its two parts:
+ * For operators other than the Hessian and its two parts:
  *
- *   preconditioned         D^1/2 u, where all of u is among the coordinates; none with a weight
- *                          decay
- *   manifold               u on parameters that are on no sphere, none with a weight decay; and the
- *                          spheres' normals, the projected columns w_j: P_j w_j = 0, as far as they
- *                          have norm 1 */
+ *    *   preconditioned         D^1/2 u, if all of u is among the coordinates; none with a weight
+ * decay manifold               u on parameters that are on no sphere, none with a weight decay; and
+ * the normals of the spheres, the projected columns w_j, as P_j w_j = 0 */
 #ifndef KS_OPERATORS_NULL_SPACE_H
 #define KS_OPERATORS_NULL_SPACE_H
 
@@ -41,78 +38,85 @@
 
 #define KS_NO_PARTNER SIZE_MAX
 
-/* Direction 0 is 1 on the parameters offset + i stride, i < length, of one critic, 0 elsewhere;
- * with a partner it is -1 on partner + i stride. Direction k < count is that moved by k step. In
- * place of the 1 a normal has the parameters themselves. */
+/* `count` null directions of the same form. Direction 0 has the entry 1 at the parameters offset +
+ * i stride, i < length, of one critic, -1 at partner + i stride if there is a partner, and 0 at all
+ * others. Direction k < count is direction 0 shifted by k step. The normal of a sphere has the
+ * values of the parameters in place of the 1. */
 struct ks_null_family {
     size_t offset, length, stride, count, step, partner;
     bool normal;
 };
 
-/* The directions that lie wholly in the coordinates of an operator: those of all families, for each
- * of its critics. They are linearly independent. */
+/* The null directions whose nonzero entries are all among the coordinates of an operator: those of
+ * all families, for each of its critics. They are linearly independent. */
 struct ks_null_space {
     const struct ks_checkpoint *checkpoint; /* neither is owned: both outlive */
     const struct ks_selection *selection;   /* the space                      */
-    size_t first, critics;                  /* critics that the operator is of */
-    size_t parameters;                      /* of one                          */
+    size_t first, critics;                  /* the operator's critics: first, number */
+    size_t parameters;                      /* P, of one critic                 */
     size_t dimension;                       /* over all critics                */
-    size_t normals;                         /* of these those of spheres       */
-    double shift;                           /* A u = shift u: what the weight decay adds */
-    bool scaled;                            /* by D^1/2: none where D is 0     */
+    size_t normals;                         /* of these, the normals of spheres */
+    double shift;                           /* A u = shift u, from the weight decay */
+    bool
+        scaled; /* entries are multiplied by D^1/2; a direction with an entry D_i = 0 is left out */
     size_t n_families;
     struct ks_null_family *family; /* owned */
 };
 
 struct ks_null {
-    size_t
-        dimension;  /* of the null space that the architecture implies, for every theta and batch */
-    double product; /* max |A u - shift u| / |u| over the directions u that were tried, shift what
-                     * the weight decay adds; NAN: there are none */
-    double leak;    /* |Z' (A v - shift v)| / |A v - shift v| for a random v, Z all directions: the
-                     * part of a product that rounding puts into the null space; NAN likewise */
-    size_t dead;    /* further coordinates whose product is exactly zero at this theta and batch:
-                     * units that are dead on all rows, constant inputs */
-    bool *is_dead;  /* [n] whether the product is zero there, also where a direction is; owned */
+    size_t dimension; /* of the null space that the architecture implies */
+    double product;   /* max |A u - shift u| / |u| over the measured null directions u; NaN if there
+                       * are none */
+    double leak;      /* |Z' (A v - shift v)| / |A v - shift v| for a random v, with the null
+                       * directions as the columns of Z: the part of a product that rounding puts
+                       * into the null space; NaN if there are none */
+    size_t dead;      /* further coordinates where products are exactly zero at this theta and
+                       * batch: units that are dead on all rows, constant inputs */
+    bool *is_dead;    /* [n] whether products are zero at this coordinate, also if a null direction
+                       * of the architecture explains it; owned */
 };
 
-/* What the problem's architecture implies of an operator of this kind on these coordinates, those
- * of the problem's critic and layer. The caller frees with ks_null_space_free. */
+/* Finds the null directions that the problem's architecture implies for an operator of this kind.
+ * `selection` holds the coordinates of the problem's critic and layer. The caller frees with
+ * ks_null_space_free. KS_MEMORY. */
 ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_operator_kind *kind,
                             const struct ks_selection *selection, struct ks_null_space **space);
 void ks_null_space_free(struct ks_null_space *space); /* NULL is fine */
 
-/* u: direction k of a family in critic `critic`, scaled to norm 1; zero where a part of it is not
- * among the coordinates. `add`: whole [E P] += factor u. `dot`: u' whole. `is_zero`: u is not zero,
- * and `whole` is zero wherever u is not. */
+/* Let u be direction k of a family in critic `critic`, scaled to norm 1, or 0 if one of its entries
+ * is not among the coordinates. `full` [E P] is a vector over all parameters.
+ *   ks_null_space_add       full += factor u
+ *   ks_null_space_dot       returns u' full
+ *   ks_null_space_is_zero   whether u is not 0 and `full` is zero at all nonzero entries of u */
 void ks_null_space_add(const struct ks_null_space *space, const struct ks_null_family *family,
-                       size_t critic, size_t k, double factor, double *whole);
+                       size_t critic, size_t k, double factor, double *full);
 double ks_null_space_dot(const struct ks_null_space *space, const struct ks_null_family *family,
-                         size_t critic, size_t k, const double *whole);
+                         size_t critic, size_t k, const double *full);
 bool ks_null_space_is_zero(const struct ks_null_space *space, const struct ks_null_family *family,
-                           size_t critic, size_t k, const double *whole);
+                           size_t critic, size_t k, const double *full);
 
-/* The entries of that u (`at`: in whole vectors, `value`), their number; 0 where u is zero. Room
- * for ks_null_space_entries(space, family, critic, k, NULL, NULL) entries is needed. */
+/* Lists the entries of the same u: their indices in [E P] into `at`, their values into `value`.
+ * Returns their number, 0 if u is 0. With `at` and `value` NULL it only returns the number, for
+ * which the caller must provide room. */
 size_t ks_null_space_entries(const struct ks_null_space *space, const struct ks_null_family *family,
                              size_t critic, size_t k, size_t *at, double *value);
 
-/* The most products that ks_null_measure takes: n_families + 2. */
+/* An upper bound of the number of products that ks_null_measure computes: n_families + 2. */
 size_t ks_null_products(const struct ks_null_space *space);
 
-/* Tries `a`, of dimension selection->n. One random combination per family, over all critics, tries
- * all its directions at once. The part of the largest image in the null space is tried next, as in
- * a power iteration: it leans towards the directions that rounding affects most. One product with a
- * random vector finds what is dead, and what leaks. `on_product`, if it is not NULL, is called
- * after each product. With a weight decay, what is below the rounding error of its own part of the
- * product counts as zero. KS_NUMBER: a NaN or an infinity. The caller ends with ks_null_clear, also
- * after a failure. */
+/* Measures how far products of `a`, of dimension selection->n, with null directions are from zero.
+ * One product per family takes a random combination of all its directions, over all critics. The
+ * largest image, projected onto the null space, is multiplied next: this step of a power iteration
+ * favours the directions that rounding affects most. One product with a random vector gives `dead`
+ * and `leak`. `on_product` (may be NULL) is called after each product. With a weight decay, entries
+ * below the rounding error of shift v count as zero. KS_NUMBER if a product holds a NaN or an
+ * infinity. The caller ends with ks_null_clear, also after a failure. */
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null);
-/* Takes over what is dead, from what was measured with another operator. */
+/* Moves `dead` and `is_dead` from `other`, which was measured on another operator, to `null`. */
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other);
-/* Frees what it holds. */
+/* Frees what `null` holds, but not `null` itself. */
 void ks_null_clear(struct ks_null *null);
 
 #endif
