@@ -1,3 +1,5 @@
+/* Groups the null directions by overlap (union-find) and orthonormalizes every group by a Cholesky
+ * factorization of its Gram matrix, one row at a time. */
 #include "operators/null_basis.h"
 
 #include <math.h>
@@ -7,8 +9,8 @@
 
 #include "core/memory.h"
 
-/* A direction is left out if less than this part of its squared norm is orthogonal to the others of
- * its group: it depends linearly on them, as far as rounding lets one tell. */
+/* A direction is left out if less than this part of its squared norm is orthogonal to the earlier
+ * ones of its group: to rounding it is a linear combination of them. */
 static const double INDEPENDENT = 1e-10;
 
 /* Directions as they come from the null space, before they are grouped. */
@@ -17,7 +19,7 @@ struct raw {
     size_t *start;  /* [n + 1]                                  */
     size_t *at;     /* selected coordinates                     */
     double *value;
-    size_t *root;  /* [n]: a direction of the same group, itself for one of the group */
+    size_t *root;  /* [n]: the parent in the union-find tree of the group */
     size_t *order; /* [n]: directions, group after group       */
 };
 
@@ -30,8 +32,8 @@ static void raw_clear(struct raw *r)
     free(r->order);
 }
 
-/* The selected coordinate of each coordinate of whole vectors, SIZE_MAX where it is not selected;
- * *of stays NULL where all are. */
+/* (*of)[i] = the place of parameter i among the selected coordinates, SIZE_MAX if it is not
+ * selected. *of is NULL if all are selected. */
 static ks_status invert_selection(const struct ks_selection *s, size_t **of)
 {
     *of = NULL;
@@ -61,8 +63,8 @@ static ks_status allocate_raw(const struct ks_null_space *space, struct raw *r)
     return ks_alloc(directions, sizeof *r->order, &r->order);
 }
 
-/* Drops the dead coordinates from the `n` entries that follow those taken so far, and takes what is
- * left of them, scaled to norm 1, as one more direction. */
+/* Turns the `n` entries that follow the last direction into one more direction: removes the dead
+ * coordinates and scales the rest to norm 1. */
 static void take_direction(struct raw *r, size_t n, const size_t *selected, const bool *dead)
 {
     size_t first = r->start[r->n], end = first;
@@ -71,7 +73,7 @@ static void take_direction(struct raw *r, size_t n, const size_t *selected, cons
     for (size_t i = first; i < first + n; i++) {
         size_t at = selected ? selected[r->at[i]] : r->at[i];
 
-        if (at == SIZE_MAX) /* a direction that is not wholly inside is none of the block's */
+        if (at == SIZE_MAX) /* an entry outside the block: not a null direction of the block */
             return;
         if (dead && dead[at])
             continue;
@@ -105,7 +107,8 @@ static ks_status read_directions(const struct ks_null_space *space, const bool *
     return KS_OK;
 }
 
-/* The representative of a direction's group; paths are halved on the way. */
+/* The representative of a direction's group: union-find with path halving (Tarjan and van Leeuwen,
+ * J. ACM 31, 1984). */
 static size_t find_root(size_t *root, size_t k)
 {
     while (root[k] != k) {
@@ -178,36 +181,36 @@ static double *row_of(double *lower, size_t i)
     return lower + i * (i + 1) / 2;
 }
 
-static double dot_sparse(const struct ks_null_basis *b, size_t k, const double *whole)
+static double dot_sparse(const struct ks_null_basis *b, size_t k, const double *dense)
 {
     double sum = 0;
 
     for (size_t i = b->start[k]; i < b->start[k + 1]; i++)
-        sum += b->value[i] * whole[b->at[i]];
+        sum += b->value[i] * dense[b->at[i]];
     return sum;
 }
 
-/* One more direction of the last group, whose factor gets one more row: l = L^-1 U' u and
- * sqrt(1 - |l|^2). `whole` [n] is zero before and after. */
-static void add_direction(const struct raw *r, size_t k, struct ks_null_basis *b, double *whole)
+/* Appends direction u to the last group. The Cholesky factor gets one more row: l = L^-1 U' u and
+ * sqrt(1 - |l|^2). `dense` [n] is scratch, zero before and after. */
+static void add_direction(const struct raw *r, size_t k, struct ks_null_basis *b, double *dense)
 {
     size_t g = b->n_groups - 1, size = b->n_directions - b->group[g], next = b->n_directions;
     double *lower = b->lower + b->factor[g], *l = row_of(lower, size), left = 1;
     size_t first = r->start[k], n = r->start[k + 1] - first;
 
     for (size_t i = first; i < first + n; i++)
-        whole[r->at[i]] = r->value[i];
+        dense[r->at[i]] = r->value[i];
     for (size_t i = 0; i < size; i++) {
         const double *row = row_of(lower, i);
 
-        l[i] = dot_sparse(b, b->group[g] + i, whole);
+        l[i] = dot_sparse(b, b->group[g] + i, dense);
         for (size_t j = 0; j < i; j++)
             l[i] -= row[j] * l[j];
         l[i] /= row[i];
         left -= l[i] * l[i];
     }
     for (size_t i = first; i < first + n; i++)
-        whole[r->at[i]] = 0;
+        dense[r->at[i]] = 0;
     if (!(left > INDEPENDENT))
         return;
     l[size] = sqrt(left);
@@ -219,10 +222,10 @@ static void add_direction(const struct raw *r, size_t k, struct ks_null_basis *b
 
 static ks_status orthonormalize(const struct raw *r, struct ks_null_basis *b)
 {
-    double *whole = NULL;
-    size_t used = 0; /* numbers of `lower` */
+    double *dense = NULL;
+    size_t used = 0; /* numbers stored in `lower` so far */
 
-    KS_TRY(ks_alloc(b->n, sizeof *whole, &whole));
+    KS_TRY(ks_alloc(b->n, sizeof *dense, &dense));
     for (size_t i = 0; i < r->n; i++) {
         size_t root = find_root(r->root, r->order[i]), size;
 
@@ -230,13 +233,13 @@ static ks_status orthonormalize(const struct raw *r, struct ks_null_basis *b)
             b->group[b->n_groups] = b->n_directions;
             b->factor[b->n_groups++] = used;
         }
-        add_direction(r, r->order[i], b, whole);
+        add_direction(r, r->order[i], b, dense);
         size = b->n_directions - b->group[b->n_groups - 1];
         used = b->factor[b->n_groups - 1] + size * (size + 1) / 2;
     }
     b->group[b->n_groups] = b->n_directions;
     b->dimension = b->n_dead + b->n_directions;
-    free(whole);
+    free(dense);
     return KS_OK;
 }
 
@@ -310,7 +313,7 @@ void ks_null_basis_solve(const struct ks_null_basis *b, double *product)
     }
 }
 
-/* c <- L^-T c for every group: from coefficients in Z to coefficients in U. */
+/* c <- L^-T c for every group: from the coefficients in Z to those in U. */
 static void solve_transposed(const struct ks_null_basis *b, double *coefficient)
 {
     for (size_t g = 0; g < b->n_groups; g++) {

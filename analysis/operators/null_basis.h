@@ -2,13 +2,13 @@
  * architecture implies (null_space.h), and the unit vectors of dead coordinates, whose rows of the
  * operator are zero at this theta and batch.
  *
- * Z is never stored dense. A direction is a sparse vector; directions whose supports overlap form a
- * group, inside of which a triangular matrix makes them orthonormal:
+ * Z is never stored as a dense matrix. Directions are sparse vectors. Those whose nonzero entries
+ * overlap form a group g with the matrix U_g, which a Cholesky factor makes orthonormal:
  *
  *   U_g' U_g = L_g L_g',   Z_g = U_g L_g^-T,   Z_g' v = L_g^-1 (U_g' v)
  *
- * Directions are first restricted to the coordinates that are not dead: what is left of a null
- * direction without its dead coordinates is a null direction again. */
+ *  * Directions are first restricted to the coordinates that are not dead: a null direction remains
+ * one when its dead coordinates are set to zero. */
 #ifndef KS_OPERATORS_NULL_BASIS_H
 #define KS_OPERATORS_NULL_BASIS_H
 
@@ -31,28 +31,29 @@ struct ks_null_basis {
     size_t n_groups;
     size_t *group;  /* [n_groups + 1]: group g has directions group[g] .. group[g+1]-1      */
     size_t *factor; /* [n_groups]: where L_g starts in `lower`                              */
-    double *lower;  /* the matrices L_g, row by row, their upper halves left out            */
+    double *lower;  /* the lower triangles L_g, row by row                                  */
 };
 
 /* Builds Z from the directions of `space` and from `dead` [space->selection->n] (NULL: no
- * coordinate is dead). Directions that depend linearly on others of their group are left out. The
- * caller frees. KS_MEMORY. */
+ * coordinate is dead). Directions that are linear combinations of others are left out. The caller
+ * frees with ks_null_basis_free. KS_MEMORY. */
 ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
                             struct ks_null_basis **basis);
-/* Where directions and dead coordinates depend on each other, counts no more dead ones than make
- * the basis larger than the null space that the architecture implies. */
+/* Reduces null->dead to the number of columns that the basis has beyond null->dimension: directions
+ * and dead coordinates can be linearly dependent. */
 void ks_null_basis_recount(const struct ks_null_basis *basis, struct ks_null *null);
 void ks_null_basis_free(struct ks_null_basis *basis); /* NULL is fine */
 
-/* The part of U' v that the coordinates [first, first + length) contribute, of which `v` [length]
- * holds the values: product [n_directions] is set. Parts of different slices add up to U' v. */
+/* product [n_directions] = the contribution of the coordinates [first, first + length), whose
+ * values are v [length], to U' v. The contributions of all slices add up to U' v. */
 void ks_null_basis_multiply(const struct ks_null_basis *basis, size_t first, size_t length,
                             const double *v, double *product);
-/* From U' v [n_directions] to the coefficients L^-1 U' v of v in Z (but for the dead coordinates,
- * whose coefficients are v itself), in place. */
+/* product <- L^-1 product, in place: from U' v [n_directions] to the coefficients of v in Z. (The
+ * coefficients of dead coordinates are the entries of v itself.) */
 void ks_null_basis_solve(const struct ks_null_basis *basis, double *product);
-/* v -= Z Z' v on the coordinates [first, first + length), given the coefficients [n_directions] of
- * the whole v, which are overwritten; the dead coordinates become zero. */
+/* v -= Z Z' v on the coordinates [first, first + length), whose values are v [length]; dead
+ * coordinates become zero. `coefficient` [n_directions] holds the coefficients of the complete
+ * vector in Z and is overwritten. */
 void ks_null_basis_remove(const struct ks_null_basis *basis, double *coefficient, size_t first,
                           size_t length, double *v);
 

@@ -1,3 +1,4 @@
+/* Lists the selected coordinates, and applies an operator to vectors that are zero outside them. */
 #include "operators/selection.h"
 
 #include <stdlib.h>
@@ -85,25 +86,25 @@ void ks_selection_free(struct ks_selection *selection)
     free(selection);
 }
 
-void ks_selection_gather(const struct ks_selection *s, const double *whole, double *block)
+void ks_selection_gather(const struct ks_selection *s, const double *full, double *block)
 {
     if (!s->index) {
-        memcpy(block, whole, s->n * sizeof *block);
+        memcpy(block, full, s->n * sizeof *block);
         return;
     }
     for (size_t i = 0; i < s->n; i++)
-        block[i] = whole[s->index[i]];
+        block[i] = full[s->index[i]];
 }
 
-void ks_selection_scatter(const struct ks_selection *s, const double *block, double *whole)
+void ks_selection_scatter(const struct ks_selection *s, const double *block, double *full)
 {
     if (!s->index) {
-        memcpy(whole, block, s->n * sizeof *whole);
+        memcpy(full, block, s->n * sizeof *full);
         return;
     }
-    memset(whole, 0, s->of * sizeof *whole);
+    memset(full, 0, s->of * sizeof *full);
     for (size_t i = 0; i < s->n; i++)
-        whole[s->index[i]] = block[i];
+        full[s->index[i]] = block[i];
 }
 
 struct block {

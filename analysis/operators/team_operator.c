@@ -1,11 +1,11 @@
-/* The operator that is the sum of those of a team's processes. */
+/* The sum of the operators of a team's ranks. */
 #include <stdlib.h>
 
 #include "core/memory.h"
 #include "operators/operator.h"
 
 struct team_sum {
-    struct ks_operator *a; /* this process's part; owned */
+    struct ks_operator *a; /* this rank's part; owned */
     const struct ks_team *team;
     double *room;
 };
@@ -44,7 +44,7 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
     static const struct ks_operator SUM = {
         .prepare = sum_prepare, .apply = sum_apply, .part = sum_part, .free = sum_free};
     ks_status status = KS_OK;
-    struct ks_operator *whole = NULL;
+    struct ks_operator *total = NULL;
     struct team_sum *s;
 
     *sum = NULL;
@@ -52,16 +52,16 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
         *sum = a;
         return KS_OK;
     }
-    KS_GO(ks_operator_new(&SUM, sizeof *s, &whole));
-    whole->n = a->n;
-    whole->team = team;
-    s = whole->self;
+    KS_GO(ks_operator_new(&SUM, sizeof *s, &total));
+    total->n = a->n;
+    total->team = team;
+    s = total->self;
     s->a = a, a = NULL;
     s->team = team;
-    KS_GO(ks_alloc(ks_team_room(team, whole->n), sizeof *s->room, &s->room));
-    *sum = whole, whole = NULL;
+    KS_GO(ks_alloc(ks_team_room(team, total->n), sizeof *s->room, &s->room));
+    *sum = total, total = NULL;
 done:
     ks_operator_free(a);
-    ks_operator_free(whole);
+    ks_operator_free(total);
     return status;
 }

@@ -6,11 +6,11 @@
  *   f_bar_dot = 1/(N B) H_l f_dot                      the loss's curvature
  *   H v       = tangent of J' f_bar along v            net_tangent_backward
  *
- * The last line is linear in (f_bar, f_bar_dot): with f_bar = 0 it is J' f_bar_dot, the
- * Gauss-Newton product, and with f_bar_dot = 0 the residual. Summed over minibatches; block
- * diagonal over critics; weight decay adds mu2 v. All of it in the parameters of the folded critic
- * (fold.h). What depends on theta alone comes from primal.h and is kept as far as the memory
- * allows. */
+ *  * The last line is linear in (f_bar, f_bar_dot): with f_bar = 0 it is J' f_bar_dot, the
+ * Gauss-Newton product, and with f_bar_dot = 0 the residual. Products are summed over minibatches,
+ * are block diagonal over critics, and get mu2 v from the weight decay. They are computed in the
+ * parameters of the folded critic (fold.h). What depends on theta alone comes from primal.h and is
+ * kept between products as far as the memory allows. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,22 +31,22 @@ enum kind { HESSIAN, GGN, RESIDUAL };
 
 /* One thread's arrays. */
 struct worker {
-    double *primal; /* [ks_primal_block], for what is computed               */
-    real *kept;     /* [net->kept]: of what is recomputed                     */
+    double *primal; /* [ks_primal_block]: the passes at theta                 */
+    real *kept;     /* [net->kept]: what tangents read of a recomputed pair   */
     real *tangent, *scratch;
     real *f_bar_dot;  /* [B, K] */
-    real *sum;        /* [P folded]: this worker's part of one critic's product  */
-    double *gradient; /* [critics, P folded]: of its minibatches; freed once summed */
+    real *sum;        /* [P folded]: this worker's part of one critic's product     */
+    double *gradient; /* [critics, P folded]: of its minibatches; freed after the sum */
 };
 
 struct curvature {
     const struct ks_problem *problem;
     enum kind kind;
-    double stretch; /* products are those of stretch v, divided by it: see find_stretch */
+    double stretch; /* H v is computed as H (stretch v) / stretch: see find_stretch */
     struct ks_primal *primal;
-    struct ks_arch *arch; /* the folded description */
+    struct ks_arch *arch; /* the folded critic in this precision */
     struct ks_net *net;
-    size_t first, critics;     /* the critics that are in it                              */
+    size_t first, critics;     /* the problem's critics: the first one, their number      */
     real *w;                   /* [critics, P folded]                                     */
     real *v;                   /* [P folded]                                              */
     double *v_folded, *folded; /* [P folded]: the tangent and the product of one critic   */
@@ -58,8 +58,8 @@ struct curvature {
     struct worker *worker;
 };
 
-/* Frees what is not needed once all pairs were computed; if `all` of them are kept, also what the
- * others would be computed in. */
+/* Frees what is only needed until all pairs have been computed once; if `all` pairs are kept, also
+ * the arrays for recomputing pairs. */
 static void free_blocks(struct worker *t, bool all)
 {
     free(t->gradient);
@@ -144,8 +144,9 @@ static ks_status make_workers(struct curvature *h)
     return KS_OK;
 }
 
-/* Computes a pair's block in float64 and copies to `kept` what the tangent passes read of it; adds
- * its part of the gradient to `gradient` unless that is NULL. */
+/* Computes the passes of a pair (critic, minibatch) in float64 and copies what the tangent passes
+ * read of them to `kept`; adds the pair's part of the gradient to `gradient` unless that is NULL.
+ */
 static void compute(const struct curvature *h, struct worker *t, size_t pair, real *kept,
                     double *gradient)
 {
@@ -159,11 +160,11 @@ static void compute(const struct curvature *h, struct worker *t, size_t pair, re
         h->input[pair * h->primal->input + i] = (real)parts.input[i];
 }
 
-/* A power of two that keeps products inside the range of float32 where the operator is tiny or
- * huge. The size a of the operator, of its block where only a layer is asked for, comes from a
- * float64 product of the first minibatch with a random vector of that block. What runs forward in a
- * product is of the size stretch a^1/2, what runs back of stretch a: a^-3/4 leaves them at equal
- * distances from 1. What the vector itself is scaled by must leave it in the range, too. */
+/* Chooses the power of two that keeps products inside the range of float32 if the operator is tiny
+ * or huge. The size a of the operator (of the layer's block, if there is one) is estimated by a
+ * float64 product of the first minibatch with a random vector. In a product, forward tangents have
+ * the size stretch a^1/2 and backward tangents stretch a: with stretch = a^-3/4 they are at equal
+ * distances from 1. MOST keeps stretch v itself in the range. */
 static ks_status find_stretch(struct curvature *h)
 {
     static const double FAR = 40, MOST = 90; /* binary orders of magnitude */
@@ -205,8 +206,9 @@ done:
     return status;
 }
 
-/* Computes every pair once: the inputs, the gradient, and the blocks as far as the memory goes.
- * Worker k takes minibatches k, k + workers, ...: the order of the sums is fixed. */
+/* Computes every pair once: the inputs, the gradient, and what tangents read, which is kept for as
+ * many pairs as fit in `memory` bytes. Worker k takes minibatches k, k + workers, ..., so the order
+ * of the sums is fixed. */
 static ks_status curvature_prepare(void *self, size_t memory)
 {
     struct curvature *h = self;
@@ -235,7 +237,7 @@ static ks_status curvature_prepare(void *self, size_t memory)
     return KS_OK;
 }
 
-/* t->sum += the product's part of a critic and a minibatch. */
+/* t->sum += the part of the product from one critic and minibatch. */
 static void add_product(const struct curvature *h, struct worker *t, size_t critic, size_t n)
 {
     const struct ks_net *net = h->net;
@@ -261,7 +263,7 @@ static void add_product(const struct curvature *h, struct worker *t, size_t crit
     KS(net_tangent_backward)(net, &pass, t->f_bar_dot, t->scratch, t->sum);
 }
 
-/* h->folded = the product of one critic in the folded parameters, from h->v. */
+/* h->folded = the product of one critic with h->v, in the folded parameters. */
 static void multiply(struct curvature *h, size_t critic)
 {
     size_t folded = h->arch->parameters;
@@ -281,9 +283,10 @@ static void multiply(struct curvature *h, size_t critic)
     }
 }
 
-/* Biases of an output that is invariant to shifts (net.h) move nothing: their part of a tangent or
- * of a product is exactly zero. Left in, a tangent's would be subtracted again by the next batch
- * norm, and a product's would be rounding. `w` is in the folded parameters. */
+/* If the loss is invariant to shifts of a layer's output (net.h), the layer's bias changes nothing:
+ * its entries in a product are exactly zero, and its entries in a tangent have no effect. Setting
+ * both to zero avoids the rounding of a bias that the next batch norm subtracts again. `w` is in
+ * the folded parameters. */
 static void clear_shifts(const struct ks_net *net, double *w)
 {
     for (size_t i = 0; i < net->arch->n_layers; i++) {
@@ -309,7 +312,7 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
     double decay = decays ? h->problem->weight_decay : 0, c = h->problem->scale;
     const double unit = h->primal->unit;
 
-    assert(h->kept); /* it has been prepared */
+    assert(h->kept); /* curvature_prepare was called */
     memset(out, 0, critics->ensemble * n * sizeof *out);
     for (size_t e = 0; e < h->critics; e++) {
         size_t at = (h->first + e) * n;

@@ -4,7 +4,7 @@
  *
  *   out_j = P_j ((H P v)_j - (w_j' g_j) v_j),   P_j = I - w_j w_j'
  *
- * and (H P v) in all other parameters. */
+ *  * for the projected columns, and out = H P v for all other parameters. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 static const double OFF_SPHERE = 1e-5; /* the largest |w'w - 1| that float32 explains */
 
-/* The columns of a projected layer: `rows` x `columns` numbers from `at` on, row by row. */
+/* The columns of a projected layer: a matrix [rows, columns] that starts at parameter `at`. */
 struct sphere {
     size_t at, rows, columns;
     double *slope; /* [columns]: w_j' g_j; owned */
@@ -27,7 +27,7 @@ struct manifold {
     const double *w;             /* [n], of the checkpoint */
     size_t n_spheres;
     struct sphere *sphere;
-    double *v; /* [n]: P v */
+    double *v; /* [n]: P v; owned */
 };
 
 static void manifold_free(void *self)
@@ -105,7 +105,7 @@ static ks_status check_sphere(const struct manifold *m, const struct sphere *s, 
     return KS_OK;
 }
 
-/* The spheres of the problem's critics. */
+/* Lists the spheres of the problem's critics and computes the slopes w_j' g_j. */
 static ks_status find_spheres(const struct ks_problem *problem, const double *gradient,
                               struct manifold *m)
 {
@@ -143,7 +143,7 @@ static ks_status build(const struct ks_problem *problem, struct manifold *m)
 
     m->w = critics->w;
     KS_TRY(ks_alloc(n, sizeof *m->v, &m->v));
-    KS_TRY(ks_gradient(problem, NULL, &loss, m->v)); /* where P v will be */
+    KS_TRY(ks_gradient(problem, NULL, &loss, m->v)); /* in the space of P v */
     KS_TRY(find_spheres(problem, m->v, m));
     return KS(hessian_new)(problem, &m->hessian);
 }

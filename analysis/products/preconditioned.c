@@ -1,9 +1,11 @@
-/* The curvature that Adam feels (Cohen et al., arXiv 2207.14484, 2022):
+/* The Hessian preconditioned by Adam, whose largest eigenvalue decides whether Adam's steps are
+ * stable (Cohen et al., Adaptive gradient methods at the edge of stability, arXiv 2207.14484,
+ * 2022):
  *
  *   D^-1/2 H D^-1/2,   D = sqrt(vhat) + eps,   vhat = v / (1 - beta2^step)
  *
- * with v the optimizer's second moment in the checkpoint. A parameter with v = 0 never had a
- * gradient: its row and column are zero. */
+ *  * v is the optimizer's second moment in the checkpoint. A parameter with v = 0 never had a
+ * gradient; its row and column are set to zero. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,8 +15,8 @@
 
 struct preconditioned {
     struct ks_operator *hessian; /* owned */
-    double *root;                /* [n]: D^-1/2, or 0 */
-    double *v;                   /* [n]: D^-1/2 v     */
+    double *root;                /* [n]: D^-1/2, or 0; owned */
+    double *v;                   /* [n]: D^-1/2 v; owned     */
 };
 
 static void preconditioned_free(void *self)
