@@ -1,5 +1,6 @@
-/* The pencil is solved by singular values, not by its squares, which would lose half of the digits:
- * with G = E diag(e) E' and B = V diag(g)^-1/2 for the eigenpairs (g, V) of G_m that are kept,
+/* The pencil of deflation.h is solved as a singular value problem, since forming T~' G T~ would
+ * lose half of the digits. With G = E diag(e) E' and B = V diag(g)^-1/2 for the eigenpairs (g, V)
+ * of G_m that are kept,
  *
  *   sigma = least singular value of diag(e)^1/2 E' T~ B,   s = B z,  z its right singular vector.
  */
@@ -19,7 +20,7 @@ static const double KEPT = 1e-6; /* eigenvalues of G_m above this are kept */
 /* All matrices are stored column by column. */
 struct pencil {
     size_t m, kept;
-    double *whole;   /* [m+1, m+1] G, then its eigenvectors E                  */
+    double *full;    /* [m+1, m+1] G, then its eigenvectors E                  */
     double *leading; /* [m, m] G_m, then its eigenvectors, then B in the last `kept` columns */
     double *value;   /* [m+1] eigenvalues                                      */
     double *tall;    /* [m+1, m] T~ B                                          */
@@ -29,7 +30,7 @@ struct pencil {
 
 static void pencil_clear(struct pencil *p)
 {
-    free(p->whole);
+    free(p->full);
     free(p->leading);
     free(p->value);
     free(p->tall);
@@ -48,7 +49,7 @@ static ks_status allocate(size_t m, const double *gram, struct pencil *p)
     size_t size = m + 1;
 
     p->m = m;
-    KS_TRY(ks_alloc(size * size, sizeof(double), &p->whole));
+    KS_TRY(ks_alloc(size * size, sizeof(double), &p->full));
     KS_TRY(ks_alloc(m * m, sizeof(double), &p->leading));
     KS_TRY(ks_alloc(size, sizeof(double), &p->value));
     KS_TRY(ks_alloc(size * m, sizeof(double), &p->tall));
@@ -56,9 +57,9 @@ static ks_status allocate(size_t m, const double *gram, struct pencil *p)
     KS_TRY(ks_alloc(size * size, sizeof(double), &p->right));
     for (size_t j = 0; j < size; j++)
         for (size_t i = 0; i < size; i++)
-            p->whole[j * size + i] = (i == j) - (gram ? gram[j * size + i] : 0);
+            p->full[j * size + i] = (i == j) - (gram ? gram[j * size + i] : 0);
     for (size_t j = 0; j < m; j++)
-        memcpy(p->leading + j * m, p->whole + j * size, m * sizeof(double));
+        memcpy(p->leading + j * m, p->full + j * size, m * sizeof(double));
     return KS_OK;
 }
 
@@ -102,8 +103,8 @@ static ks_status multiply_root(struct pencil *p)
     lapack_int size = (lapack_int)p->m + 1;
 
     KS_TRY(check("dsyevd",
-                 LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', size, p->whole, size, p->value)));
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, size, (int)p->kept, size, 1, p->whole,
+                 LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', size, p->full, size, p->value)));
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, size, (int)p->kept, size, 1, p->full,
                 size, p->tall, size, 0, p->product, size);
     for (int i = 0; i < size; i++)
         cblas_dscal((int)p->kept, sqrt(fmax(p->value[i], 0)), p->product + i, size);

@@ -1,6 +1,6 @@
-/* The whole spectrum of a small operator, to check the estimates by: A e_j for all j gives the
- * dense matrix, whose symmetric part (rounding makes the difference) goes to LAPACK. In a team only
- * process 0 keeps it. */
+/* All eigenvalues of a small operator, to check the estimates against: the products A e_j give the
+ * dense matrix; LAPACK gets its symmetric part, from which it differs by rounding. In a team only
+ * rank 0 stores the matrix. */
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
@@ -13,11 +13,11 @@
 #include "core/rng.h"
 #include "lanczos/slq.h"
 
-static const uint64_t SEED = 0x6572726f72; /* of the vector that the power iteration starts at */
+static const uint64_t SEED = 0x6572726f72; /* of the start vector of the power iteration */
 enum { ERROR_PRODUCTS = 12 };
 
 struct dense {
-    double *unit, *matrix; /* [n], [n, n]: column by column; [n] where it is not kept */
+    double *unit, *matrix; /* [n]; [n, n], column by column, or [n] on ranks other than 0 */
 };
 
 static bool is_kept(const struct ks_operator *a)

@@ -1,3 +1,4 @@
+/* Sums the gradient over the ranks and maps it to the operator's coordinates. */
 #include "lanczos/gradient_start.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ static void precondition(const struct ks_checkpoint *c, size_t n, double *g)
         g[i] = c->adam_v && c->adam_v[i] > 0 ? g[i] / sqrt(ks_preconditioner(c, i)) : 0;
 }
 
-static ks_status find_whole(const struct ks_problem *problem, const struct ks_team *team, size_t n,
+static ks_status sum_gradient(const struct ks_problem *problem, const struct ks_team *team, size_t n,
                             double *g)
 {
     double loss, *room = NULL;
@@ -60,7 +61,7 @@ ks_status ks_gradient_start(const struct ks_problem *problem, const struct ks_op
     *start = NULL;
     KS_GO(ks_team_agree(team, ks_alloc(selection->of, sizeof *g, &g)));
     KS_GO(ks_team_agree(team, ks_alloc(selection->n, sizeof *block, &block)));
-    KS_GO(find_whole(problem, team, selection->of, g));
+    KS_GO(sum_gradient(problem, team, selection->of, g));
     if (kind->spheres)
         project(&c->critic, g);
     if (kind->moving)

@@ -42,8 +42,8 @@ done:
     return status;
 }
 
-/* The band matrix becomes bidiagonal by rotations (dgbbrd), its singular values follow (dbdsqr).
- * Band storage: column j of `band` holds its entries above, on and below the diagonal. */
+/* Rotations make the band matrix bidiagonal (dgbbrd), and dbdsqr computes its singular values. Band
+ * storage: column j of `band` holds the entries above, on and below the diagonal. */
 ks_status ks_jacobi_smallest(size_t m, const double *alpha, const double *beta, double *sigma)
 {
     ks_status status = KS_OK;
@@ -70,7 +70,7 @@ done:
     return status;
 }
 
-/* dstemr (Dhillon, Parlett, Vomel, ACM TOMS 32, 2006) finds one eigenpair alone. */
+/* dstemr (Dhillon, Parlett, Vomel, ACM TOMS 32, 2006) computes a single eigenpair. */
 double ks_jacobi_largest(size_t m, const double *alpha, const double *beta, double *work,
                          double *residual)
 {

@@ -1,8 +1,11 @@
-/* What a Jacobi matrix says about the operator that it comes from.
- *
- * T is m x m: alpha[0..m-1] on the diagonal, beta[0..m-2] beside it; beta[m-1] is the residual
- * norm. A leading part of T is T of the process stopped there, so its figures need no other arrays.
- */
+/* What the Jacobi matrix T of the Lanczos iteration says about the operator: Ritz values, weights,
+ *  * bounds.
+ *  *
+ *  * T is m x m and tridiagonal: alpha[0..m-1] on the diagonal, beta[0..m-2] beside it; beta[m-1]
+ * is
+ *  * the residual norm. The leading k x k part of T is the Jacobi matrix after k steps, so the
+ *  * statistics of fewer steps come from the same arrays. All functions read alpha [m] and beta
+ * [m]. */
 #ifndef KS_LANCZOS_JACOBI_H
 #define KS_LANCZOS_JACOBI_H
 
@@ -10,19 +13,20 @@
 
 #include "core/error.h"
 
-/* Ritz values, ascending; weights, the squares of the eigenvectors' first components, with sum 1;
- * and the residual bounds beta[m-1] |s_mi|: so close to the Ritz value lies an eigenvalue of A.
- * Each [m], m >= 1. */
+/* ritz [m]: the Ritz values, ascending. weight [m]: the squared first components of T's
+ * eigenvectors s_i, with sum 1. residual [m]: the bounds beta[m-1] |s_mi|; an eigenvalue of A lies
+ * within this distance of the Ritz value (Parlett, The Symmetric Eigenvalue Problem, 1998, section
+ * 13.2). m >= 1. KS_MEMORY; KS_NUMBER if LAPACK fails. */
 ks_status ks_jacobi_ritz(size_t m, const double *alpha, const double *beta, double *ritz,
                          double *weight, double *residual);
 
-/* The smallest singular value of the extended (m+1) x m matrix [T; beta[m-1] e_m']. It is the
- * smallest |A x| over the unit vectors x of the Krylov space, so not below the smallest
- * |eigenvalue| of A. */
+/* *sigma = the smallest singular value of the extended (m+1) x m matrix [T; beta[m-1] e_m']. It is
+ * the smallest |A x| over the unit vectors x of the Krylov space, so it is at least the smallest
+ * |eigenvalue| of A. Fails as above. */
 ks_status ks_jacobi_smallest(size_t m, const double *alpha, const double *beta, double *sigma);
 
-/* The largest Ritz value and its residual bound; `work` [KS_JACOBI_WORK m]. Allocates nothing. NaN
- * where LAPACK fails. */
+/* Returns the largest Ritz value and sets *residual to its residual bound. `work` [KS_JACOBI_WORK
+ * m] is scratch; nothing is allocated. Both are NaN if LAPACK fails. */
 enum { KS_JACOBI_WORK = 32 };
 double ks_jacobi_largest(size_t m, const double *alpha, const double *beta, double *work,
                          double *residual);

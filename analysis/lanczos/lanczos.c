@@ -5,24 +5,24 @@
  *   g       = [q_0 .. q_j]' w,   w -= [q_0 .. q_j] g
  *   alpha_j = h_j + g_j,   beta_j = |w|,   q_{j+1} = w / beta_j
  *
- * Every new vector is orthogonalized twice against the whole basis, the current vector too (Giraud,
- * Langou, Rozloznik, van den Eshof, Numer. Math. 101, 2005: twice is enough). Without it the
- * outlying eigenvalues return as ghosts: test_no_ghosts.
+ *  * Every new vector is orthogonalized twice against all basis vectors, including the current one
+ * (Giraud, Langou, Rozloznik, van den Eshof, Numer. Math. 101, 2005: twice is enough). Without this
+ * the outlying eigenvalues reappear as ghosts: test_no_ghosts.
  *
- * The basis is read from memory, and that is what a step costs beside the product. So w -= Q h and
- * the following Q' w share one sweep, in column blocks that stay in the cache: three sweeps per
- * step.
+ * Apart from the product, a step costs the time to read the basis from memory. So w -= Q h and the
+ * following Q' w are computed in one sweep over column blocks that stay in the cache: three sweeps
+ * per step.
  *
- * In a team (team.h) every process holds a slice of each vector and orthogonalizes that; norms and
- * products with the basis are summed, and the vector is whole only for A. So a step moves the
- * vector twice, slices of A's parts to where they are summed and slices of q_{j+1} to everyone: no
- * more than a reduction to all processes moves.
+ * In a team (team.h) every rank stores and orthogonalizes a slice of each vector. Norms and inner
+ * products with the basis are summed over the ranks; only A needs complete vectors. So a step
+ * communicates two vectors: the slices of each rank's part of A v to the ranks that add them, and
+ * the slices of q_{j+1} to all ranks. That is as much as one all-reduce.
  *
- * A basis in float32 holds each q_{j+1} rounded, and it is the rounded vector that A multiplies and
- * that later ones are made orthogonal to. Everything else is float64: a block of the basis is
- * widened where it lies in the cache.
+ * A basis in float32 stores each q_{j+1} rounded. A multiplies the rounded vector, and later
+ * vectors are made orthogonal to it. All arithmetic is float64: blocks of the basis are converted
+ * in the cache.
  *
- * The published code orthogonalizes otherwise: lanczos_xqc.c. */
+ * The published code orthogonalizes in another way: lanczos_xqc.c. */
 #include "lanczos/lanczos.h"
 
 #include <assert.h>
@@ -39,23 +39,25 @@
 
 enum {
     BLOCK = 512,  /* columns of the basis at a time: 91 rows of them are 364 KiB */
-    WIDENED = 64, /* the same of a basis in float32, for the widened block to stay in the cache */
-    STRIDE = WIDENED + 8, /* of widened rows: not a power of two, whose lines share places */
-    SLICE = 8192          /* numbers that are worth a thread */
+    WIDENED = 64, /* the same for a basis in float32: the block in float64 stays in the cache */
+    STRIDE = WIDENED +
+             8,  /* of rows in that block: a power of two would cause cache-set conflicts */
+    SLICE = 8192 /* numbers for which a thread is worthwhile */
 };
 
-/* Breakdown: beta <= BREAKDOWN |T|, that is 10^4 eps. Where the Krylov space ends, beta is not eps
- * |T|: rounding errors of earlier steps lie outside that space, and the recurrence makes them grow
- * with the number of steps, whatever n. Measured: 0.4 eps |T| with 3 different eigenvalues, 15 with
- * 9, 2000 with 17, 3000 at rank 11. A process that misses the end starts anew in noise; one that
- * stops here has Ritz values that are right to 2e-12 |T|. */
+/* Breakdown is beta <= BREAKDOWN |T| with BREAKDOWN = 10^4 eps. At the end of the Krylov space beta
+ * is larger than eps |T|: rounding errors of earlier steps have components outside the space, and
+ * the recurrence amplifies them with the number of steps, for every n. Measured: 0.4 eps |T| with 3
+ * distinct eigenvalues, 15 with 9, 2000 with 17, 3000 at rank 11. An iteration that misses the end
+ * continues with a vector of rounding errors; one that stops here has Ritz values with errors below
+ * 2e-12 |T|. */
 static const double BREAKDOWN = 1e4 * DBL_EPSILON;
 
-/* Vectors or products that were rounded to float32 leave the Krylov space by that much, and the
- * recurrence makes the error grow likewise: the end is certain to be seen only if it comes within a
- * few steps. After one that is missed come ghosts, whose weights are of the size of rounding. A
- * larger bound would take small eigenvalues for the end; those below this one cannot be told from
- * zero anyway. */
+/* With vectors or products rounded to float32 the errors are of the size of its eps and grow in the
+ * same way, so the end is detected reliably only within the first few steps. If it is missed,
+ * ghosts follow, with weights of the size of rounding. A larger bound would mistake small
+ * eigenvalues for the end; eigenvalues below this bound cannot be distinguished from zero anyway.
+ */
 static const double BREAKDOWN_SINGLE = 16 * FLT_EPSILON;
 
 static size_t smaller(size_t a, size_t b)
@@ -75,15 +77,15 @@ static size_t slice_count(size_t n)
 
 double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_team *team)
 {
-    double vectors = (double)smaller(order, n) + 1, whole = 0;
+    double vectors = (double)smaller(order, n) + 1, full = 0;
     size_t first, length;
 
     ks_team_slice(team, n, &first, &length);
     if (ks_team_size(team) > 1)
-        whole = (double)(ks_team_room(team, n) + n) * sizeof(double);
+        full = (double)(ks_team_room(team, n) + n) * sizeof(double);
     if (!single)
-        return whole + vectors * (double)length * sizeof(double);
-    return whole + vectors * (double)length * sizeof(float) + 2 * (double)length * sizeof(double) +
+        return full + vectors * (double)length * sizeof(double);
+    return full + vectors * (double)length * sizeof(float) + 2 * (double)length * sizeof(double) +
            (double)slice_count(length) * (vectors - 1) * STRIDE * sizeof(double);
 }
 
@@ -92,9 +94,10 @@ static ks_status allocate_basis(struct ks_lanczos *l)
     size_t vectors = l->order + 1;
 
     if (l->n > SIZE_MAX / vectors)
-        return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu", vectors, l->n);
+        return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu numbers", vectors,
+                       l->n);
     if (ks_team_size(l->team) > 1)
-        KS_TRY(ks_alloc(ks_team_room(l->team, l->n) + l->n, sizeof *l->whole, &l->whole));
+        KS_TRY(ks_alloc(ks_team_room(l->team, l->n) + l->n, sizeof *l->full, &l->full));
     if (!l->single)
         return ks_alloc(vectors * l->length, sizeof *l->basis, &l->basis);
     KS_TRY(ks_alloc(vectors * l->length, sizeof *l->rounded, &l->rounded));
@@ -111,7 +114,8 @@ ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_te
     assert(n > 0 && order > 0);
     *lanczos = NULL;
     if (ks_team_room(team, n) > INT_MAX)
-        return ks_fail(KS_RUN, "Lanczos: %zu parameters, BLAS and MPI count to %d", n, INT_MAX);
+        return ks_fail(KS_RUN, "Lanczos: %zu parameters are too many: BLAS and MPI count to %d", n,
+                       INT_MAX);
     KS_TRY(ks_alloc(1, sizeof *l, &l));
     l->n = n;
     l->order = smaller(order, n);
@@ -142,17 +146,18 @@ void ks_lanczos_free(struct ks_lanczos *l)
     free(l->rounded);
     free(l->blocks);
     free(l->pair);
-    free(l->whole);
+    free(l->full);
     free(l);
 }
 
-/* Where vector j is computed: in its place, or in float64 before it is rounded. */
+/* The memory in which vector j is computed in float64: its row of the basis, or scratch before it
+ * is rounded. */
 static double *work(const struct ks_lanczos *l, size_t j)
 {
     return l->single ? l->pair + l->length : l->basis + j * l->length;
 }
 
-/* This process's slice of q_j in float64. */
+/* This rank's slice of q_j in float64. */
 static const double *widened(const struct ks_lanczos *l, size_t j)
 {
     if (!l->single)
@@ -164,7 +169,8 @@ static const double *widened(const struct ks_lanczos *l, size_t j)
     return l->pair;
 }
 
-/* The norm of the whole from those of its parts; dnrm2 of a NaN is not always NaN. */
+/* The norm of a vector from the norms of its parts. The check is needed since dnrm2 of a NaN is not
+ * always NaN. */
 static double finite_norm(size_t parts, const double *part, size_t stride)
 {
     for (size_t t = 0; t < parts; t++)
@@ -173,7 +179,8 @@ static double finite_norm(size_t parts, const double *part, size_t stride)
     return cblas_dnrm2((int)parts, part, (int)stride);
 }
 
-/* |v| from the slices, without overflow or underflow; not finite where v is not. */
+/* |v| from the slices of all threads and ranks, without overflow or underflow; not finite if v is
+ * not finite. */
 static double norm(const struct ks_lanczos *l, const double *v)
 {
     double *part = l->sums, *all = l->norms;
@@ -242,8 +249,8 @@ ks_status ks_lanczos_start_at(struct ks_lanczos *l, const double *v)
     return KS_OK;
 }
 
-/* Columns [at, at + columns) of the first `rows` vectors, `stride` apart: where they are, or
- * widened into slice t's block. */
+/* Columns [at, at + columns) of the first `rows` basis vectors, as a matrix with rows `stride`
+ * apart: in the basis itself, or converted to float64 in the block of thread t. */
 static const double *columns_of(const struct ks_lanczos *l, size_t t, size_t rows, size_t at,
                                 size_t columns, size_t *stride)
 {
@@ -258,8 +265,8 @@ static const double *columns_of(const struct ks_lanczos *l, size_t t, size_t row
     return block;
 }
 
-/* One sweep over Q = [q_0 .. q_{rows-1}], Q' being the first `rows` rows of the basis:
- * w -= Q `subtract` (not where it is NULL), then `project` = Q' w (likewise). */
+/* One sweep over Q = [q_0 .. q_{rows-1}]: w -= Q subtract, then project = Q' w. `subtract` [rows]
+ * or `project` [rows] may be NULL: that part is left out. */
 static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const double *subtract,
                   double *project)
 {
@@ -287,7 +294,7 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const doub
     }
     for (size_t i = 0; project && i < rows; i++) {
         project[i] = 0;
-        for (size_t t = 0; t < l->slices; t++) /* always in this order */
+        for (size_t t = 0; t < l->slices; t++) /* in a fixed order, for the same bits */
             project[i] += sums[t * l->order + i];
     }
     if (project)
@@ -300,7 +307,7 @@ static double jacobi_norm(const struct ks_lanczos *l, size_t j)
     return hypot(cblas_dnrm2((int)j + 1, l->alpha, 1), sqrt(2) * cblas_dnrm2((int)j, l->beta, 1));
 }
 
-/* Counts step j, whose alpha and beta are there. */
+/* Counts step j, whose alpha and beta are set, and tests for breakdown. */
 static void count_step(struct ks_lanczos *l, size_t j)
 {
     bool single = l->single || l->single_products;
@@ -310,11 +317,11 @@ static void count_step(struct ks_lanczos *l, size_t j)
     l->exhausted = l->steps == l->n || l->beta[j] <= bound * jacobi_norm(l, j);
 }
 
-/* w = A q_j, this process's slice of it. */
+/* w = this rank's slice of A q_j. */
 static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *a, size_t j,
                           double *w)
 {
-    double *v = l->whole, *product = v + ks_team_room(l->team, l->n);
+    double *v = l->full, *product = v + ks_team_room(l->team, l->n);
 
     if (ks_team_size(l->team) == 1)
         return ks_operator_apply(a, widened(l, j), w);
@@ -324,7 +331,7 @@ static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *
     return KS_OK;
 }
 
-/* From A q_j in work(l, j + 1) to alpha_j, beta_j and q_{j+1}, which is not scaled yet. */
+/* From A q_j in work(l, j + 1) to alpha_j, beta_j and beta_j q_{j+1} in the same place. */
 static void orthogonalize(struct ks_lanczos *l, size_t j)
 {
     double *w = work(l, j + 1);
@@ -367,7 +374,7 @@ const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t j)
     return widened(l, j);
 }
 
-/* A sweep takes at most `order` rows; the vector behind the last step is added by itself. */
+/* A sweep takes at most `order` rows, so the last vector of a full basis is added separately. */
 void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
 {
     size_t swept = smaller(rows, l->order);

@@ -1,4 +1,4 @@
-/* The Lanczos process of the published code (github.com/danielpalenicek/xqc,
+/* The Lanczos iteration of the published code (github.com/danielpalenicek/xqc,
  * xqc/logging/metrics/hessian_eigenspectrum.py, adapted from github.com/google/spectral-density):
  *
  *   w       = A q_j - beta_{j-1} q_{j-1}
@@ -6,10 +6,11 @@
  *   w      -= (w' q_i) q_i,   i = 0 .. j-1     modified Gram-Schmidt, one pass, without q_j
  *   beta_j  = |w|,      q_{j+1} = w / beta_j
  *
- * Vectors and coefficients are float32, as they are there. Sums over a vector are formed in float64
- * and then rounded to float32, because the order in which the published code adds up in float32
- * depends on the machine. There is no breakdown test: the process ends early only where beta_j is
- * exactly zero, so that there is no q_{j+1} (the published code divides zero by zero). */
+ *  * Vectors and coefficients are float32, as in the published code. Sums over a vector are
+ * computed in float64 and then rounded to float32, because the order of the published code's
+ * float32 sums depends on the machine. There is no breakdown test: the iteration ends early only if
+ * beta_j is exactly zero, as then q_{j+1} does not exist (the published code divides zero by zero).
+ */
 #include "lanczos/lanczos.h"
 
 #include <assert.h>
@@ -31,8 +32,8 @@ static double subtract_slice(size_t n, float c, const float *q, const float *p, 
     return sum;
 }
 
-/* The same over the whole vectors. Each coefficient needs all of the subtraction before it, so the
- * sweeps follow one another; doing both in one sweep reads w once instead of twice. */
+/* The same for all slices and ranks. Each coefficient depends on the complete subtraction before
+ * it, so there is one sweep per vector; the fused sweep reads w once instead of twice. */
 static double subtract(const struct ks_lanczos *l, float c, const float *q, const float *p,
                        float *w)
 {
@@ -44,7 +45,7 @@ static double subtract(const struct ks_lanczos *l, float c, const float *q, cons
 
         l->sums[t] = subtract_slice(n, c, q + start, p ? p + start : NULL, w + start);
     }
-    for (size_t t = 0; t < l->slices; t++) /* always in this order */
+    for (size_t t = 0; t < l->slices; t++) /* in a fixed order, for the same bits */
         sum += l->sums[t];
     ks_team_sum(l->team, 1, &sum);
     return sum;
@@ -66,7 +67,7 @@ static void divide(const struct ks_lanczos *l, float divisor, float *w)
             w[i] /= divisor;
 }
 
-/* From A q_j in w to the unscaled q_{j+1} in its place; returns beta_j. */
+/* Turns A q_j, in w, into beta_j q_{j+1}; returns beta_j. */
 static float orthogonalize(const struct ks_lanczos *l, size_t j, float *w, float *alpha)
 {
     const float *q = l->rounded, *last = q + j * l->length;

@@ -1,6 +1,6 @@
-/* Stochastic Lanczos quadrature (Ubaru, Chen, Saad, SIAM J. Matrix Anal. Appl. 38, 2017): for a
- * random start vector the Ritz values and their weights are the Gauss quadrature of the spectral
- * measure that the vector sees; its mean over start vectors is the spectral density of the
+/* Stochastic Lanczos quadrature (Ubaru, Chen, Saad, SIAM J. Matrix Anal. Appl. 38, 2017): the Ritz
+ * values and their weights are the Gauss quadrature rule for the spectral measure of the start
+ * vector. The mean of that measure over random start vectors is the spectral density of the
  * operator. */
 #include "lanczos/slq.h"
 
@@ -23,7 +23,7 @@ static ks_status allocate(struct ks_spectrum *s, size_t probes, size_t order)
     for (size_t k = 0; k < sizeof array / sizeof array[0]; k++) {
         KS_TRY(ks_alloc(size, sizeof(double), array[k]));
         for (size_t i = 0; i < size; i++)
-            (*array[k])[i] = NAN; /* what a breakdown leaves open */
+            (*array[k])[i] = NAN; /* after a breakdown the last entries stay NaN */
     }
     KS_TRY(ks_alloc(probes, sizeof *s->start_norm2, &s->start_norm2));
     return ks_alloc(probes, sizeof *s->steps, &s->steps);
@@ -64,7 +64,7 @@ static ks_status run_probe(struct ks_lanczos *l, const struct ks_operator *a,
     return status;
 }
 
-/* The probes of this process's group. */
+/* Runs the probes of this rank's group. */
 static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *slq,
                             struct ks_spectrum *s)
 {
@@ -105,7 +105,7 @@ int ks_slq_first(const struct ks_team *world, size_t probe, size_t groups)
     return first;
 }
 
-/* Gives all processes every probe, from the first process of its group. */
+/* Sends the results of every probe from the first rank of its group to all ranks. */
 static void collect(const struct ks_slq *slq, struct ks_spectrum *s)
 {
     double *const arrays[] = {s->alpha, s->beta, s->ritz, s->weight, s->residual};
