@@ -245,7 +245,7 @@ static void test_damage(void **state)
             bytes[at] ^= (unsigned char)(1 << at % 8);
             replace(bytes, size);
             if (at < 16) {
-                assert_fails(go(&run, scratch("a")), KS_FORMAT, "no file of Lanczos steps");
+                assert_fails(go(&run, scratch("a")), KS_FORMAT, "not a Lanczos basis file");
                 assert_one_line("a.probe0.basis");
                 ks_lanczos_free(run.l);
             } else {
@@ -369,7 +369,7 @@ static void test_refused_places(void **state)
     snprintf(path, sizeof path, "%s/", scratch("nowhere"));
     assert_fails(open_with(path, KEY, 0), KS_IO, "No such file");
     write_bytes(scratch("a.probe0.basis"), "some text\n", 10);
-    assert_fails(open_with(scratch("a"), KEY, 0), KS_FORMAT, "no file of Lanczos steps");
+    assert_fails(open_with(scratch("a"), KEY, 0), KS_FORMAT, "not a Lanczos basis file");
     remove(scratch("a.probe0.basis"));
     assert_int_equal(mkdir(scratch("a.probe0.basis"), 0755), 0);
     assert_fails(open_with(scratch("a"), KEY, 0), KS_IO, "directory");

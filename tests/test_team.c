@@ -340,7 +340,7 @@ static void basis(void)
     }
     ks_lanczos_start(l, 3, 0);
     must(ks_basis_open(stem, "key\n", l, &b) == KS_FORMAT);
-    must(strstr(ks_error_text(), "no file of Lanczos steps"));
+    must(strstr(ks_error_text(), "not a Lanczos basis file"));
     ks_basis_close(b);
     ks_lanczos_free(l), ks_lanczos_free(m);
     ks_operator_free(a);

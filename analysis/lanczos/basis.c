@@ -3,10 +3,10 @@
  *   header     "kappascope-basis", the length of the key (8 bytes), the key, digest
  *   record j   j, alpha_j, beta_j (8 bytes each), q_{j+1} as the basis holds it, digest
  *
- * Numbers are as the machine has them. A record's digest is the SHA-256 of the header's digest and
- * of the record: one that fits shows a record of this key, whole and in its place. The file only
- * grows, in the order of the steps. Whatever ends the writing, a kill or a full disk, the file
- * begins with the records that were finished, and the first that does not fit its digest ends them.
+ *  * Numbers are in native byte order. A record's digest is the SHA-256 of the header's digest and
+ * of the record: if it matches, the record is complete, belongs to this key and is at its place.
+ * The file only grows, in the order of the steps. If writing is interrupted, by a kill or a full
+ * disk, the file starts with the completed records, and reading stops at the first digest mismatch.
  */
 #include "lanczos/basis.h"
 
@@ -36,10 +36,10 @@ struct ks_basis {
     uint64_t key_length;
     int descriptor;
     unsigned char digest[KS_SHA256_BYTES]; /* the header's */
-    bool trimmed;                          /* nothing stands behind the last step */
+    bool trimmed;                          /* the file ends with the last valid step */
 };
 
-/* Up to `size` bytes from there; fewer at the end of the file. */
+/* Reads up to `size` bytes from offset `at`; fewer at the end of the file. */
 static ks_status read_at(const struct ks_basis *b, size_t at, void *bytes, size_t size,
                          size_t *found)
 {
@@ -72,8 +72,8 @@ static ks_status write_pieces(const struct ks_basis *b, size_t at, size_t n,
                 continue;
             if (written < 0)
                 return ks_fail(ks_file_status(errno),
-                               "%s: cannot be written: %s; the same command goes on from the steps "
-                               "that it holds",
+                               "%s: cannot be written: %s; the same command resumes from the steps "
+                               "stored in it",
                                b->path, strerror(errno));
             done += (size_t)written;
             at += (size_t)written;
@@ -111,11 +111,12 @@ static ks_status refuse_key(const struct ks_basis *b, const char *found)
                    b->path, (int)line, expected, (int)other, found);
 }
 
-enum { START_BYTES = MAGIC_BYTES + sizeof(uint64_t) }; /* of a header before its key */
+enum { START_BYTES = MAGIC_BYTES + sizeof(uint64_t) }; /* of the header, before the key */
 
-/* The rest of a header that begins with `start`: whether it is whole. */
+/* Reads the rest of the header that begins with `start`; *valid: whether it is complete and
+ * undamaged. */
 static ks_status read_key(struct ks_basis *b, const unsigned char *start, uint64_t length,
-                          bool *there)
+                          bool *valid)
 {
     ks_status status = KS_OK;
     unsigned char digest[KS_SHA256_BYTES];
@@ -133,29 +134,30 @@ static ks_status read_key(struct ks_basis *b, const unsigned char *start, uint64
         goto done;
     if (length != b->key_length || strcmp(key, b->key) != 0)
         status = refuse_key(b, key);
-    *there = true;
+    *valid = true;
 done:
     free(key);
     return status;
 }
 
-/* Whether the file starts with a header, whose digest the records then go on from. */
-static ks_status read_header(struct ks_basis *b, bool *there)
+/* Reads the header and its digest, which enters the digests of the records; *valid: whether the
+ * file starts with a header. */
+static ks_status read_header(struct ks_basis *b, bool *valid)
 {
     enum { LONGEST = 1 << 16 };
     unsigned char start[START_BYTES];
     uint64_t length;
     size_t found;
 
-    *there = false;
+    *valid = false;
     KS_TRY(read_at(b, 0, start, sizeof start, &found));
     if (memcmp(start, MAGIC, found < MAGIC_BYTES ? found : MAGIC_BYTES) != 0)
         return ks_fail(KS_FORMAT,
-                       "%s: this is no file of Lanczos steps; remove or rename it before using "
+                       "%s: not a Lanczos basis file; remove or rename it before using "
                        "--keep-basis",
                        b->path);
     memcpy(&length, start + MAGIC_BYTES, sizeof length);
-    return found < sizeof start || length > LONGEST ? KS_OK : read_key(b, start, length, there);
+    return found < sizeof start || length > LONGEST ? KS_OK : read_key(b, start, length, valid);
 }
 
 static ks_status write_header(struct ks_basis *b)
@@ -171,10 +173,10 @@ static ks_status write_header(struct ks_basis *b)
     return write_pieces(b, 0, 4, piece);
 }
 
-/* Reads the step after the process's last one, its vector into its place; *whole: whether the
- * record is. */
+/* Reads the record of the next step, its vector directly into the basis; *valid: whether the record
+ * is complete and undamaged. */
 static ks_status read_record(const struct ks_basis *b, const struct ks_lanczos *l,
-                             struct numbers *numbers, bool *whole)
+                             struct numbers *numbers, bool *valid)
 {
     unsigned char digest[KS_SHA256_BYTES], stored[KS_SHA256_BYTES];
     void *vector = ks_lanczos_vector(l, l->steps + 1);
@@ -183,7 +185,7 @@ static ks_status read_record(const struct ks_basis *b, const struct ks_lanczos *
                                      {numbers, sizeof *numbers},
                                      {vector, ks_lanczos_vector_bytes(l)}};
 
-    *whole = false;
+    *valid = false;
     KS_TRY(read_at(b, at, numbers, sizeof *numbers, &found));
     if (found < sizeof *numbers || numbers->step != l->steps)
         return KS_OK;
@@ -192,50 +194,51 @@ static ks_status read_record(const struct ks_basis *b, const struct ks_lanczos *
         return KS_OK;
     KS_TRY(read_at(b, at + sizeof *numbers + piece[2].size, stored, sizeof stored, &found));
     KS_TRY(ks_sha256(3, piece, digest));
-    *whole = found == sizeof stored && memcmp(stored, digest, sizeof stored) == 0;
+    *valid = found == sizeof stored && memcmp(stored, digest, sizeof stored) == 0;
     return KS_OK;
 }
 
 static ks_status take_steps(const struct ks_basis *b, struct ks_lanczos *l)
 {
     struct numbers numbers;
-    bool whole = true;
+    bool valid = true;
 
     while (l->steps < l->order && !l->exhausted) {
-        KS_TRY(read_record(b, l, &numbers, &whole));
-        if (!whole)
+        KS_TRY(read_record(b, l, &numbers, &valid));
+        if (!valid)
             break;
         ks_lanczos_retake(l, numbers.alpha, numbers.beta);
     }
     return KS_OK;
 }
 
-/* No two processes write the same file. Where the file system knows no locks, that is left to the
- * user. */
+/* Prevents two analyses from writing the same file. If the file system does not support locks, the
+ * user has to take care of it. */
 static ks_status lock(const struct ks_basis *b)
 {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-    if (fcntl(b->descriptor, F_SETLK, &whole) == 0 || (errno != EACCES && errno != EAGAIN))
+    if (fcntl(b->descriptor, F_SETLK, &all) == 0 || (errno != EACCES && errno != EAGAIN))
         return KS_OK;
     return ks_fail(KS_IO, "%s: another analysis is writing it", b->path);
 }
 
 static ks_status open_file(struct ks_basis *b)
 {
-    struct stat there;
+    struct stat info;
 
     b->descriptor = open(b->path, O_RDWR | O_CREAT | O_CLOEXEC, MODE);
     if (b->descriptor < 0)
         return ks_file_fail(errno, b->path, "opened");
-    if (fstat(b->descriptor, &there) != 0)
+    if (fstat(b->descriptor, &info) != 0)
         return ks_fail(KS_IO, "%s: cannot be read: %s", b->path, strerror(errno));
-    if (!S_ISREG(there.st_mode))
+    if (!S_ISREG(info.st_mode))
         return ks_fail(KS_IO, "%s: expected a regular file", b->path);
     return lock(b);
 }
 
-/* A process of a team has a file of its own. */
+/* Sets the path and the key, with this rank's number. The key is stored in the file, so its words
+ * are part of the format. */
 static ks_status name(struct ks_basis *b, const char *stem, const char *key,
                       const struct ks_lanczos *l)
 {
@@ -258,7 +261,7 @@ static ks_status open_alone(const char *stem, const char *key, struct ks_lanczos
 {
     ks_status status = KS_OK;
     struct ks_basis *b = NULL;
-    bool there;
+    bool valid;
 
     assert(l->steps == 0);
     *basis = NULL;
@@ -266,8 +269,8 @@ static ks_status open_alone(const char *stem, const char *key, struct ks_lanczos
     b->descriptor = -1;
     KS_GO(name(b, stem, key, l));
     KS_GO(open_file(b));
-    KS_GO(read_header(b, &there));
-    if (!there)
+    KS_GO(read_header(b, &valid));
+    if (!valid)
         KS_GO(write_header(b));
     KS_GO(take_steps(b, l));
     *basis = b, b = NULL;
@@ -297,7 +300,7 @@ ks_status ks_basis_append(struct ks_basis *b, const struct ks_lanczos *l)
     };
 
     if (!b->trimmed && ftruncate(b->descriptor, (off_t)at) != 0)
-        return ks_file_fail(errno, b->path, "cut to its whole records");
+        return ks_file_fail(errno, b->path, "truncated to its valid records");
     b->trimmed = true;
     KS_TRY(ks_sha256(3, piece, digest));
     return write_pieces(b, at, 3, piece + 1);

@@ -3,12 +3,12 @@
  *
  *   sigma = range / (m sqrt(8 log 3)),  range = largest theta - smallest theta
  *
- * (Lin, Saad, Yang, SIAM Review 58, 2016: two nodes at the mean distance can then just be told
- * apart.)
+ *  * (Lin, Saad, Yang, SIAM Review 58, 2016: two nodes at the mean distance are then just
+ * resolved.)
  *
- * The symmetric-log density is the same sum in s = asinh(x / x_0), with the range of s: a node at x
- * is as wide as a constant part of |x|, down to x_0. Per unit of x it is phi(s) ds/dx, ds/dx = 1 /
- * sqrt(x^2 + x_0^2). */
+ * The symmetric-log density is the same sum in s = asinh(x / x_0), with the range of s: the width
+ * of a node at x is a constant fraction of |x|, down to x_0. Per unit of x it is phi(s) ds/dx with
+ * ds/dx = 1 / sqrt(x^2 + x_0^2). */
 #include "lanczos/density.h"
 
 #include <assert.h>
@@ -19,21 +19,21 @@
 
 enum {
     GRID = 2048,   /* points of a grid */
-    SHARPEST = 200 /* beyond this m, sigma stays: a grid point is at most sigma / 3 wide */
+    SHARPEST = 200 /* sigma does not shrink beyond this m: a grid step is at most sigma / 3 */
 };
 static const double PI = 3.14159265358979323846;
 static const double TAIL = 6; /* sigmas that the grid reaches beyond the outermost nodes */
-/* x_0 in units of the largest |theta|: below that lies noise in float32. */
+/* x_0 in units of the largest |theta|: smaller values are noise in float32. */
 static const double LINEAR_PART = 1e-6;
-/* Least range in units of the largest value: a spectrum of one point must not be narrower than its
- * numbers can say. */
+/* The smallest range in units of the largest value, for spectra of a single point: sigma must stay
+ * above the spacing of floating-point numbers. */
 static const double NARROWEST = 1e-6;
 
 /* The nodes of all probes on one axis, probe by probe. */
 struct nodes {
-    size_t n, probes, most; /* nodes in all; probes; the most nodes of a probe */
+    size_t n, probes, most; /* number of nodes; of probes; largest number of nodes of a probe */
     double *at, *weight;    /* [n], weights with sum 1 per probe; owned */
-    size_t *start;          /* [probes + 1] where those of a probe begin; owned */
+    size_t *start;          /* [probes + 1]: index of a probe's first node; owned */
     double low, high, sigma;
 };
 
@@ -44,7 +44,7 @@ static void free_nodes(struct nodes *nodes)
     free(nodes->start);
 }
 
-/* Where the nodes lie decides how wide the kernel is. */
+/* Computes the range of the nodes and the width sigma of the kernel. */
 static void find_width(struct nodes *nodes)
 {
     double size, range, m = (double)(nodes->most < SHARPEST ? nodes->most : SHARPEST);
@@ -60,8 +60,8 @@ static void find_width(struct nodes *nodes)
     nodes->sigma = range / (m * sqrt(8 * log(3)));
 }
 
-/* Takes the Ritz values of the probes with random start vectors, without the padding. One that
- * starts at the gradient has other weights, and is left out. */
+/* Collects the Ritz values of the probes with random start vectors, without the padding. The
+ * weights of a probe that starts at the gradient are not a density, so it is left out. */
 static ks_status collect(const struct ks_spectrum *s, struct nodes *nodes)
 {
     const size_t probes = ks_spectrum_random(s);
@@ -92,7 +92,7 @@ static void to_symlog(struct nodes *nodes, double x_0)
     find_width(nodes);
 }
 
-/* Of one probe, at x. */
+/* The density of one probe at x. */
 static double phi(const struct nodes *nodes, size_t probe, double x)
 {
     double sum = 0;

@@ -14,7 +14,7 @@
 
 static const double LOG_2PI = 1.83787706640934548356;
 
-/* lgamma(a) - ((a - 1/2) log(a) - a + log(2 pi) / 2): what Stirling's formula leaves. */
+/* The error of Stirling's formula: lgamma(a) - ((a - 1/2) log(a) - a + log(2 pi) / 2). */
 static double stirling_error(double a)
 {
     double s = 1 / (a * a);
@@ -24,7 +24,7 @@ static double stirling_error(double a)
     return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - s / 1680) * s) * s) / a;
 }
 
-/* a log(a / m) + m - a, without cancellation where m is close to a. */
+/* a log(a / m) + m - a, without cancellation if m is close to a. */
 static double deviance(double a, double m)
 {
     double ratio = m / a, excess = (m - a) / a;
@@ -43,7 +43,7 @@ static double log_front(double a, double b, double x, double y)
 }
 
 /* 1 / (1 + d_1 / (1 + ...)) by Lentz's method: `c` and `d` are the ratios of successive numerators
- * and of successive denominators. It takes some sqrt(max(a, b)) steps at the mean, few in the
+ * and of successive denominators. About sqrt(max(a, b)) steps are needed at the mean, few in the
  * tails. */
 static double fraction(double a, double b, double x)
 {

@@ -4,10 +4,10 @@
  *   p_m(t) = (t - theta_1) ... (t - theta_m) / (beta_0 ... beta_{m-1})
  *
  * From |q_m| = 1 follows |gamma p_m(lambda)| <= 1 for each eigenvalue lambda, gamma being the
- * component of q_0 along its eigenvector. Beyond the outermost Ritz value |p_m| grows without end,
- * so a lambda there lies no further out than where it reaches 1 / delta, if |gamma| >= delta (van
- * Dorsselaer et al., section 3). gamma^2 has the distribution of an entry of a random unit vector.
- */
+ * component of q_0 along its eigenvector.  * Beyond the outermost Ritz value |p_m| is monotone and
+ * unbounded. So if |gamma| >= delta, an eigenvalue beyond it lies no further out than the point
+ * where |p_m| = 1 / delta (van Dorsselaer et al., section 3). gamma is distributed like an entry of
+ * a random unit vector. */
 #include "statistics/extreme_bound.h"
 
 #include <assert.h>
@@ -15,7 +15,8 @@
 
 static const double PI = 3.14159265358979323846;
 
-/* 2 c times the integral of cos^(n-2) from 0 to x (Simpson): the probability of |gamma| < sin x. */
+/* The probability of |gamma| < sin x: 2 c times the integral of cos^(n-2) from 0 to x, by Simpson's
+ * rule. */
 static double probability(size_t n, double c, double x)
 {
     enum { PIECES = 200 };
@@ -26,8 +27,8 @@ static double probability(size_t n, double c, double x)
     return 2 * c * sum * h / 3;
 }
 
-/* Newton's method for gamma = sin x. The probability is concave in x, so that the iterates come
- * from below: none gives more than `failure`. */
+/* Newton's method for gamma = sin x. The probability is concave in x, so the iterates increase
+ * towards the root, and none of them exceeds `failure`. */
 double ks_extreme_bound_component(size_t n, double failure)
 {
     double c = exp(lgamma((double)n / 2) - lgamma(((double)n - 1) / 2)) / sqrt(PI), x = 0;
@@ -56,12 +57,12 @@ static double excess_log(size_t m, const double *ritz, double edge, double unit,
     return sum;
 }
 
-/* By bisection in y, on the safe side. No factor of p_m is below the distance, so that the distance
- * is at most exp(scale / m) units. */
+/* Bisection in y; the upper end of the bracket is returned, which is the safe side. No factor of
+ * p_m is smaller than the distance, so the distance is at most exp(scale / m) units. */
 double ks_extreme_bound_excess(size_t m, const double *ritz, const double *beta, double edge,
                                double component)
 {
-    static const double DEPTH = 80; /* below exp(-80) of the start the excess is nothing */
+    static const double DEPTH = 80; /* an excess below exp(-80) of the upper end counts as 0 */
     double unit = 0, scale = -log(component), low, high;
 
     for (size_t i = 0; i < m; i++)

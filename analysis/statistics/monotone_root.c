@@ -1,12 +1,12 @@
-/* Binary search over the breaks, then the ITP method between two of them, where the function is
- * smooth (Oliveira and Takahashi, An enhancement of the bisection method average performance
- * preserving minmax optimality, ACM TOMS 47, 2021): some ten evaluations where the function is
- * smooth, and at most one more than bisection where it is not. */
+/* Binary search over the breaks, then the ITP method (interpolate, truncate, project) between two
+ * of them, where the function is smooth (Oliveira and Takahashi, An enhancement of the bisection
+ * method average performance preserving minmax optimality, ACM TOMS 47, 2021): about ten
+ * evaluations for a smooth function, and never more than one more than bisection. */
 #include "statistics/monotone_root.h"
 
 #include <math.h>
 
-static const double ACCURACY = 1e-13; /* of log(x): half the length of the last bracket */
+static const double ACCURACY = 1e-13; /* half the length of the final bracket, in log(x) */
 
 /* f(before) < level <= f(after). The values are f - level. */
 struct bracket {
@@ -26,7 +26,7 @@ static ks_status narrow(const struct ks_monotone *f, double level, double x, str
     return KS_OK;
 }
 
-/* The two neighbouring breaks that the crossing lies between. */
+/* Narrows the bracket to two neighbouring breaks. */
 static ks_status search_breaks(const struct ks_monotone *f, double level, struct bracket *b)
 {
     size_t low = 0, high = f->breaks;
@@ -50,8 +50,8 @@ static ks_status search_breaks(const struct ks_monotone *f, double level, struct
     return KS_OK;
 }
 
-/* The next point in terms of u = log(x); `slack` is how far from the middle it may lie so that
- * bisection's number of steps is not exceeded by more than one. */
+/* The next point, in u = log(x). It may lie at most `slack` from the middle, so that at most one
+ * step more than by bisection is needed. */
 static double next_point(double a, double b, const struct bracket *at, double gain, double slack)
 {
     double half = (a + b) / 2, width = b - a, step = fmax(gain * width * width, ACCURACY);

@@ -1,4 +1,4 @@
-/* Where an increasing function crosses a level. */
+/* Root finding: where an increasing function crosses a level. */
 #ifndef KS_STATISTICS_MONOTONE_ROOT_H
 #define KS_STATISTICS_MONOTONE_ROOT_H
 
@@ -9,14 +9,14 @@
 struct ks_monotone {
     ks_status (*evaluate)(const void *context, double x, double *value);
     const void *context;
-    size_t breaks;          /* where it may jump or change its formula */
-    const double *break_at; /* [breaks], ascending, not negative       */
+    size_t breaks;          /* number of points where it may jump or change its formula */
+    const double *break_at; /* [breaks]: these points, ascending, not negative          */
 };
 
-/* The crossing of `level` in [low, high], 0 < low < high: the function is below the level at
- * *before and at or above it at *after, and after - before <= 2e-10 after. Where it is below at
- * `high`, *before is `high` and *after infinite; where it is not below at `low`, *before is 0 and
- * *after `low`. Fails as evaluate() does. */
+/* Brackets the crossing of `level` in [low, high], 0 < low < high: the function is below the level
+ * at *before and at or above it at *after, and after - before <= 2e-10 after. If it is below the
+ * level at `high`, *before = high and *after is infinite; if it is not below at `low`, *before = 0
+ * and *after = low. Fails as evaluate() does. */
 ks_status ks_monotone_root(const struct ks_monotone *f, double level, double low, double high,
                            double *before, double *after);
 
