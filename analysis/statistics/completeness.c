@@ -1,3 +1,5 @@
+/* The test that no eigenvalue is missing from the Ritz values, and the condition number from them.
+ */
 #include "statistics/completeness.h"
 
 #include <math.h>
@@ -6,10 +8,10 @@
 #include "statistics/beta_distribution.h"
 #include "statistics/certificate.h"
 
-/* A Ritz value above so many noise floors is clear of rounding. */
+/* A Ritz value above this many noise floors is certainly not a rounding error. */
 static const double CLEAR = 10;
 
-/* With this probability a hidden eigenvalue has so little weight that it is missed. */
+/* The probability that an eigenvalue has too little weight in the start vector to be noticed. */
 static const double MISSED = 0.0025;
 
 struct ks_nullity ks_nullity_find(const struct ks_statistics_terms *t)
@@ -21,14 +23,15 @@ struct ks_nullity ks_nullity_find(const struct ks_statistics_terms *t)
         return k;
     k.directions = t->null->dimension + t->null->dead;
     k.architecture = t->null->dimension;
-    if (c && c->refuted) /* a dead coordinate is none, or the product underflows */
+    if (c && c->refuted) /* a coordinate counted as dead is not, or its product underflows */
         k.directions = k.architecture;
     else if (c && c->basis)
         k.directions = c->basis->dimension;
     return k;
 }
 
-/* One probe's Ritz values: the weight of those at zero, the sizes of the others. */
+/* The Ritz values of a probe: the number and weight of those at zero, and the range of |theta| of
+ * the others. */
 struct sizes {
     double zero_weight, least, most;
     size_t zeros;
@@ -54,9 +57,10 @@ static struct sizes measure(size_t m, const double *theta, const double *weight,
     return s;
 }
 
-/* The smallest |theta| that is not at zero, less what rounding and the last beta leave open: an
- * eigenvalue at a distance g from all Ritz values has a component of at most beta/g in the start
- * vector, which is less than that of a random vector but with probability MISSED. */
+/* A lower bound of the nonzero |eigenvalues|: the smallest |theta| minus the uncertainty from
+ * rounding and from the last beta. An eigenvalue at distance g from all Ritz values has a component
+ * of at most beta/g in the start vector; a random vector has so small a component with probability
+ * MISSED only. */
 static double nearest(const struct sizes *s, double h, double beta, size_t others)
 {
     double component = sqrt(ks_beta_lower_point(0.5, ((double)others - 1) / 2, MISSED));
@@ -64,7 +68,7 @@ static double nearest(const struct sizes *s, double h, double beta, size_t other
     return s->least - fmax(h, others > 1 ? beta / component : 0);
 }
 
-/* Of an exact spectrum as many eigenvalues are at zero as null directions are known. */
+/* An exact spectrum is complete if it has as many zeros as there are known null directions. */
 static bool complete_exact(const struct ks_spectrum *s, size_t directions, double floor,
                            double *upper)
 {
@@ -98,7 +102,7 @@ bool ks_spectrum_is_complete(const struct ks_spectrum *s, const struct ks_statis
 
     *upper = 0;
     if (null.directions >= t->n || !(floor >= 0) ||
-        isnan(ks_statistic(s, "directions_1e2"))) /* the products are too far off */
+        isnan(ks_statistic(s, "directions_1e2"))) /* the products are too inaccurate */
         return false;
     if (!s->alpha)
         return complete_exact(s, null.directions, floor, upper);

@@ -1,5 +1,5 @@
-/* Whether a spectrum shows every distinct eigenvalue of the operator, so that the condition number
- * is known from both sides. */
+/* Whether a spectrum contains every distinct eigenvalue of the operator, so that the condition
+ * number has an upper bound too. */
 #ifndef KS_STATISTICS_COMPLETENESS_H
 #define KS_STATISTICS_COMPLETENESS_H
 
@@ -9,22 +9,22 @@
 #include "io/spectrum.h"
 #include "statistics/statistics.h"
 
-/* What is known of an operator's null space. */
+/* What is known about the dimension of an operator's null space. */
 struct ks_nullity {
-    size_t directions;   /* explicit null directions: all of them are off the effective bound   */
-    size_t architecture; /* of these the ones that the architecture implies, normals too        */
-    size_t rank;         /* n - rank bound: the null space has at least this dimension; or 0    */
+    size_t directions;   /* explicit null directions, which kappa_effective_bound leaves out    */
+    size_t architecture; /* of these, those that the architecture implies, with the normals     */
+    size_t rank;         /* a lower bound of the nullity, n - rank bound; 0: none               */
 };
 
 struct ks_nullity ks_nullity_find(const struct ks_statistics_terms *terms);
 
-/* True where the Ritz values off the known null directions are all the eigenvalues there: every
- * Krylov space ended, so that with probability one its start vector has seen each distinct
- * eigenvalue, and every Ritz value but those of the known null directions exceeds ten noise floors.
- * A Ritz value at zero belongs to the known null directions alone where its weight is theirs.
+/* True if the Ritz values off the known null directions are all the distinct eigenvalues off them:
+ * every Krylov space ended (then with probability one it contains a vector of each eigenspace), and
+ * every Ritz value except those of the known null directions exceeds ten noise floors. A Ritz value
+ * at zero belongs to the known null directions alone if its weight equals theirs. False in doubt.
  *
- * *upper: the condition number off those directions is at most that. kappa_effective_bound is the
- * bound from below. False in doubt. */
+ * *upper is then an upper bound of the condition number off those directions; kappa_effective_bound
+ * is the lower bound. */
 bool ks_spectrum_is_complete(const struct ks_spectrum *spectrum,
                              const struct ks_statistics_terms *terms, double *upper);
 

@@ -1,4 +1,5 @@
-/* The ends of the spectrum, and the condition numbers that are made of them. */
+/* The statistics of the ends of the spectrum: lambda_max, lambda_min, their bounds, kappa
+ * (Palenicek et al., XQC, ICLR 2026) and kappa_lower_bound. */
 #include "statistics/probe.h"
 
 #include <math.h>
@@ -8,8 +9,8 @@
 
 static const double FAILURE = 0.0025; /* of an outer bound, for all probes together */
 
-/* The certificate with the largest (sign 1) or the smallest (sign -1) quotient; NULL: there is
- * none. It need not be the Ritz vector of that end where rounding has spoilt the run. */
+/* The certificate with the largest (sign 1) or the smallest (sign -1) Rayleigh quotient; NULL:
+ * none. If rounding errors of the run are large, it need not be the Ritz vector of that end. */
 static const struct ks_certificate *certificate(const struct ks_probe *p, double sign)
 {
     const struct ks_certificate *of, *best = NULL;
@@ -64,9 +65,9 @@ double ks_probe_lambda_min_data_se(const struct ks_probe *p)
     return y ? y->data_se : NAN;
 }
 
-/* How far beyond `edge` an eigenvalue can lie. The weakest of the probes' bounds is taken. It fails
- * only where all of them do, and start vectors are independent: so each may fail with probability
- * FAILURE^(1/probes). Rounding can have moved an eigenvalue by h. */
+/* How far beyond `edge` an eigenvalue can lie. The combined bound is the weakest over the probes,
+ * so it fails only if the bounds of all probes fail; as start vectors are independent, each may
+ * fail with probability FAILURE^(1/probes). h is added for rounding. */
 static double beyond(const struct ks_probe *p, double edge)
 {
     const struct ks_facts *facts = p->facts;
@@ -108,14 +109,14 @@ double ks_probe_smallest_size(const struct ks_probe *p)
     return size;
 }
 
-/* As in the XQC paper. */
+/* max |theta| / min |theta|, as in the XQC paper. */
 double ks_probe_kappa(const struct ks_probe *p)
 {
     return ks_probe_largest_size(p) / ks_probe_smallest_size(p);
 }
 
-/* There is a unit vector x in the Krylov space with |A x| = smallest, and |A| >= max |theta|: so
- * the condition number is at least max |theta| / smallest. Rounding can have changed |A x| by h. */
+/* The Krylov space contains a unit vector x with |A x| = smallest, and |A| >= max |theta|, so the
+ * condition number is at least max |theta| / smallest. Rounding changes |A x| by at most h. */
 double ks_probe_kappa_lower_bound(const struct ks_probe *p)
 {
     return ks_probe_largest_size(p) / (p->smallest + p->facts->h);

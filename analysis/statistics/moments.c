@@ -1,14 +1,16 @@
-/* Moments of the spectrum: of the Ritz values as they are, and by quadrature of all eigenvalues. */
+/* The statistics that are moments of the spectrum: of the unweighted Ritz values (kurtosis), and of
+ * all eigenvalues by Gauss quadrature (kurtosis_spectral, trace, trace_square, stable_rank; Golub
+ * and Meurant, Matrices, Moments and Quadrature, 2010). */
 #include "statistics/probe.h"
 
 #include <math.h>
 #include <stdbool.h>
 
 /* Converged outliers count as single eigenvalues where they may be single (operator_facts.h): they
- * weigh 1/n each, and the weights of the bulk are scaled to what is left. The scatter of an
- * estimate over start vectors is mostly that of the outliers' weights, so this removes most of it.
- * Else, or where there is no bulk though there are fewer Ritz values than eigenvalues, all keep
- * their weights. */
+ *  * weigh 1/n each, and the weights of the bulk are scaled so that the sum is 1. Most of the
+ * scatter of an estimate over start vectors is that of the outliers' weights, and this removes it.
+ * Otherwise, or if there is no bulk and there are fewer Ritz values than eigenvalues, all Ritz
+ * values keep their weights. */
 struct weights {
     size_t low, high; /* outliers                   */
     double one;       /* their weight               */
@@ -36,8 +38,9 @@ static double weight(const struct ks_probe *p, const struct weights *w, size_t i
     return i < w->low || i + w->high >= p->steps ? w->one : w->scale * p->weight[i];
 }
 
-/* m4 / m2^2, central, of Ritz values weighted by w, or all alike (w NULL); NaN where they are all
- * alike. In units of the largest, so that no power underflows. */
+/* m4 / m2^2 from the central moments of the Ritz values with weights w, or with uniform weights (w
+ * NULL); NaN if all Ritz values are equal. In units of the largest |theta|, so that no power
+ * underflows. */
 static double kurtosis(const struct ks_probe *p, const struct weights *w)
 {
     double alike = 1 / (double)p->steps, unit = ks_probe_largest_size(p), centre = 0, m2 = 0,
@@ -82,7 +85,7 @@ double ks_probe_trace(const struct ks_probe *p)
     return (double)p->facts->n * sum;
 }
 
-/* n sum w (theta / unit)^2: a square alone can leave the range of a double. */
+/* n sum w (theta / unit)^2; theta^2 alone can overflow or underflow. */
 static double sum_of_squares(const struct ks_probe *p, double unit)
 {
     struct weights w = spectral_weights(p);
@@ -98,7 +101,7 @@ double ks_probe_trace_square(const struct ks_probe *p)
     return sum_of_squares(p, 1);
 }
 
-/* trace_square / lambda_abs_max^2, which is at least 1 whatever the weights say. */
+/* trace_square / lambda_abs_max^2, which is at least 1; an estimate below is raised to 1. */
 double ks_probe_stable_rank(const struct ks_probe *p)
 {
     double rank = sum_of_squares(p, p->facts->abs_max);

@@ -1,3 +1,5 @@
+/* The noise floor, the null space and the outliers of an operator, and the bound of its condition
+ * number off the null space. The constants are measured by the tests named beside them. */
 #include "statistics/operator_facts.h"
 
 #include <float.h>
@@ -10,30 +12,31 @@
 #include "statistics/probe.h"
 #include "statistics/statistics.h"
 
-/* The noise floor where null directions were measured, in units of what was measured. What was
- * measured is typical of rounding and no bound: known zeros of dense matrices come out at up to 3.4
- * units, with all operators, both precisions, ten seeds, small critics as training leaves them and
- * others (test_noise.c: 2.9). */
+/* The noise floor in units of the largest product with a null direction. That product is a typical
+ * size of rounding errors, not a bound: eigenvalues of dense matrices that are known to be zero
+ * reach 3.4 units, over all operators, both precisions, ten seeds, small trained and untrained
+ * critics (test_noise.c: 2.9). */
 static const double MARGIN = 4;
 
-/* The noise floor is at least that many units of eps lambda_abs_max, eps being the products' or the
- * basis', whichever is larger. Measurements on null directions do not replace it: where the
- * architecture makes their products exact, other vectors still have rounding errors. Rounding moves
- * eigenvalues by at most the norm of the error of the operator: up to 7 units for critics of
- * dog-trot in float32, 1 for the golden ones; Lanczos in float64 leaves a zero eigenvalue within 4
- * (test_zeros_stay_below_the_noise_floor, test_noise_floor_of_float32). */
+/* The noise floor is at least NOISE eps lambda_abs_max, eps being that of the products or of the
+ * basis, whichever is larger. Measurements on null directions do not replace this: their products
+ * can be exact by the architecture while products of other vectors have rounding errors. Rounding
+ * moves an eigenvalue by at most the norm of the operator's error: up to 7 units for critics of
+ * dog-trot in float32, 1 for the golden critics; Lanczos in float64 moves a zero eigenvalue by at
+ * most 4 (test_zeros_stay_below_the_noise_floor, test_noise_floor_of_float32). */
 static const double NOISE = 16;
 
 /* Rounding of a float64 product, |error| / (lambda_abs_max |y|), in units of eps: known products of
  * small critics err by up to 20 (test_certificate.c). */
 static const double PRODUCT = 100;
 
-/* The norm of the error of the products is known from below: for an exact spectrum by a power
- * iteration, to some ten percent; else from the three vectors of the certificates. */
+/* Factors from the measured error of the products, which is a lower bound of its norm, to an upper
+ * bound: for an exact spectrum the measurement is a power iteration, accurate to about ten percent;
+ * otherwise it is the error on the three certificate vectors. */
 static const double ERROR = 1.5, VECTOR_ERROR = 3;
 
-/* Beyond this part of lambda_abs_max the vectors' error no longer says how large that of the
- * operator may be: nothing but the certificates themselves is claimed. */
+/* If the error on the vectors exceeds this part of lambda_abs_max, it does not bound the operator's
+ * error: only the certificates themselves are claimed. */
 static const double UNRESOLVED = 0.01;
 
 static const double OUTLIERS = 0.01; /* level of the test that every outlier may be single */
@@ -47,11 +50,10 @@ static double largest_size(const struct ks_facts *k, const struct ks_probe *prob
     return size;
 }
 
-/* Half of the floor is h: so far may rounding have moved an eigenvalue. Where a Krylov space ended,
- * it is invariant under an operator that differs by the last beta from the one that was computed.
- *
- * Measured on null directions are the size of their products, and what a product of the largest
- * size would put into their space. */
+/* The noise floor, the largest of these: the multiple of eps; what was measured on null directions,
+ * that is the size of their products and the leak of a product of the largest size into the null
+ * space; the errors of the products; twice the last beta of a Krylov space that ended, as that
+ * space is exactly invariant only for an operator that differs by beta. Half of the floor is h. */
 static double find_floor(const struct ks_statistics_terms *t, size_t n_probes,
                          const struct ks_probe *probe, double abs_max)
 {
@@ -85,14 +87,16 @@ static void find_null(const struct ks_statistics_terms *t, struct ks_facts *k)
         k->null_known = true;
     }
     k->null_dimension = fmax((double)null->dimension, (double)k->rank_null);
-    /* The rank bound counts what is dead, too: only what goes beyond it is counted apart. */
+    /* The nullity from the rank bound includes dead coordinates: only those beyond it are counted
+     * in addition. */
     k->dead_dimension = t->certificates && t->certificates->refuted ? 0 : (double)null->dead;
     k->dead_dimension -= fmin(k->null_dimension - (double)null->dimension, k->dead_dimension);
 }
 
-/* As many outliers count at each end as have converged for every probe. Each may be a single
- * eigenvalue if the mean of its weights is not too large: the mean of the squared components of P
- * random unit vectors along one direction has the distribution Beta(P/2, P (n-1)/2). */
+/* At each end, the number of outliers is the smallest number that has converged over the probes. An
+ * outlier is consistent with a single eigenvalue if the mean of its weights is not too large: the
+ * mean squared component of P random unit vectors along one direction has the distribution
+ * Beta(P/2, P (n-1)/2). */
 static void find_outliers(struct ks_facts *k, const struct ks_probe *probe)
 {
     double p = (double)k->probes, outliers, most;
@@ -161,7 +165,8 @@ struct ks_facts ks_facts_find(const struct ks_statistics_terms *t, bool exact, s
     return k;
 }
 
-/* All eigenvalues are known, and the null space has the smallest of them: the next one's size. */
+/* For an exact spectrum: the smallest |eigenvalue| after those of the null space, which are the
+ * smallest. */
 static double next_smallest(const struct ks_facts *k, const struct ks_probe *p)
 {
     size_t low = 0, high;
@@ -178,8 +183,8 @@ static double next_smallest(const struct ks_facts *k, const struct ks_probe *p)
     return size;
 }
 
-/* The smallest |A y|/|y| off the null space that the probes' Krylov spaces hold, of A as it is: the
- * run's rounding is added. */
+/* An upper bound of the smallest |A y|/|y| over vectors y off the null space, in exact arithmetic:
+ * the smallest sigma of the probes plus the rounding errors of the run. */
 static double least_sigma(const struct ks_facts *k, const struct ks_probe *probe)
 {
     const struct ks_certificates *c = k->certificates;

@@ -1,4 +1,5 @@
-/* What is known of a spectrum beside its probes: the same for all of them. */
+/* What the probes together establish about the operator, shared by all probes: the range of its
+ * eigenvalues, the noise floor, the dimension of its null space, its single outliers. */
 #ifndef KS_STATISTICS_OPERATOR_FACTS_H
 #define KS_STATISTICS_OPERATOR_FACTS_H
 
@@ -10,35 +11,36 @@ struct ks_probe;
 struct ks_statistics_terms;
 
 struct ks_facts {
-    size_t n, probes; /* dimension of the operator; probes with random start vectors          */
-    bool exact;       /* the Ritz values are all eigenvalues                                  */
-    bool unweighted;  /* all Ritz values of a probe count alike                               */
-    bool certified;   /* abs_max is a certificate's, computed in float64                      */
-    double abs_max;   /* lambda_abs_max: the largest |eigenvalue| is at least that            */
-    double outer;     /* and at most that, with 99.5% confidence                              */
-    double h;         /* half the noise floor: what rounding may have moved an eigenvalue by  */
-    double error;     /* largest error of a product found, |A32 y - A64 y| / |y|; NaN: not looked */
-    bool unresolved;  /* the products are so wrong that no interval can be given              */
-    double noise_floor; /* an |eigenvalue| below it cannot be told from zero                    */
-    size_t null;        /* d: dimension of the explicit null space, all of it projected out of
-                         * sigma; 0: none is known                                              */
-    bool null_known;    /* each probe's share in that space is known (certificates)             */
-    size_t rank_null;   /* dimension of the null space by a bound of the rank; no directions    */
-    /* Statistics; NaN where nobody looked for null directions. */
+    size_t n, probes;   /* dimension of the operator; probes with random start vectors          */
+    bool exact;         /* the Ritz values are all the eigenvalues                               */
+    bool unweighted;    /* all Ritz values of a probe have the same weight                       */
+    bool certified;     /* abs_max comes from a certificate, computed in float64                 */
+    double abs_max;     /* lower bound of lambda_abs_max = max |eigenvalue|                      */
+    double outer;       /* upper bound of lambda_abs_max, with 99.5% confidence                  */
+    double h;           /* half the noise floor: how far rounding may have moved an eigenvalue   */
+    double error;       /* largest measured error of a product, |A32 y - A64 y| / |y|; NaN: none */
+    bool unresolved;    /* the products are too inaccurate for any interval                      */
+    double noise_floor; /* an |eigenvalue| below it cannot be distinguished from zero          */
+    size_t null;        /* d: dimension of the explicit null space; sigma is deflated by all of it;
+                         * 0: none is known                                                    */
+    bool null_known;    /* the weight of every probe in that space is known (certificates)     */
+    size_t rank_null;   /* a lower bound of the nullity from the rank, without directions      */
+    /* Statistics; NaN if null directions were not computed. */
     double null_dimension, null_residual, dead_dimension;
-    const struct ks_certificates *certificates; /* NULL: there are none */
-    size_t part;      /* index of the leading part that this is about (certificate.h)        */
-    size_t low, high; /* outliers from below and from above: the least over the probes       */
-    bool single;      /* each of them may be a single eigenvalue                             */
+    const struct ks_certificates *certificates; /* NULL: none were computed */
+    size_t part;      /* column of the leading part in certificates->sigma               */
+    size_t low, high; /* outliers at the lower and the upper end: the minimum over the probes */
+    bool single;      /* every outlier is consistent with a single eigenvalue            */
 };
 
-/* From the probes' steps, Ritz values and residuals; `part`: the number of the leading part, 0 for
- * the first; SIZE_MAX for the whole. The probes' `known` must point to the result afterwards. */
+/* Computes the facts from the steps, Ritz values and residuals of the probes. `part` is the index
+ * of the leading part, from 0, or SIZE_MAX for the full run. The caller sets the probes' `facts` to
+ * the result afterwards. */
 struct ks_facts ks_facts_find(const struct ks_statistics_terms *terms, bool exact, size_t n_probes,
                               struct ks_probe *probe, size_t part);
 
-/* kappa_effective_bound: the condition number off the known null space is at least that. NaN where
- * nothing is left off it, or no such bound can be given. */
+/* kappa_effective_bound: a lower bound of the condition number off the known null space. NaN if the
+ * null space is everything or no such bound is available. */
 double ks_effective_bound(const struct ks_facts *facts, const struct ks_probe *probe);
 
 #endif

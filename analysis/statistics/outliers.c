@@ -1,4 +1,4 @@
-/* The ends of the spectrum that have converged, which count as single eigenvalues. */
+/* The outliers: the converged Ritz values at both ends of the spectrum. */
 #include "statistics/probe.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
  * next. */
 static const double CONVERGED = 1e-3;
 
-/* Ritz values within the noise floor of each other may be one eigenvalue that rounding has split.
- */
+/* Counts the converged Ritz values from one end inward. Two Ritz values whose distance is within
+ * the noise floor may be one eigenvalue split by rounding, so the count stops there. */
 static size_t count_end(const struct ks_probe *p, size_t from, int step)
 {
     double floor = p->facts ? p->facts->noise_floor : 0;
@@ -26,8 +26,9 @@ static size_t count_end(const struct ks_probe *p, size_t from, int step)
     return count;
 }
 
-/* Going inward from each end, up to the first that has not converged. Where all have, as those of
- * --exact, no bulk is left; the last from each end has no next and belongs to the other end. */
+/* Counts inward from each end, up to the first Ritz value that has not converged. If all have
+ * converged (--exact), there is no bulk; the last Ritz value counted from below has no next one and
+ * belongs to the upper end. */
 struct ks_ends ks_probe_ends(const struct ks_probe *p)
 {
     struct ks_ends ends = {.high = count_end(p, p->steps - 1, -1)};

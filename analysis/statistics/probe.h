@@ -1,5 +1,6 @@
-/* One probe of a spectrum, and the figures of analysis/README.md that can be read off it: each a
- * function of its name. How those of several probes become one number is in summary.c. */
+/* One probe of a spectrum, and the statistics that follow from a single probe: ks_probe_NAME
+ * computes the statistic NAME of analysis/README.md. statistics.c combines the values of several
+ * probes into one number. */
 #ifndef KS_STATISTICS_PROBE_H
 #define KS_STATISTICS_PROBE_H
 
@@ -15,8 +16,8 @@ struct ks_probe {
     size_t steps;                            /* m                                               */
     const double *theta, *weight, *residual; /* [steps]                                         */
     const double *beta;                      /* [steps] of the Jacobi matrix; NULL: exact       */
-    bool ended;      /* the Krylov space ended: there is no step after the last                 */
-    double smallest; /* singular value of the extended Jacobi matrix; exact: smallest |theta|   */
+    bool ended;      /* the Krylov space ended: no further step is possible                      */
+    double smallest; /* smallest singular value of the extended Jacobi matrix; exact: min |theta| */
 };
 
 double ks_probe_largest_size(const struct ks_probe *p);  /* max |theta| */
@@ -42,7 +43,8 @@ double ks_probe_trace(const struct ks_probe *p);
 double ks_probe_trace_square(const struct ks_probe *p);
 double ks_probe_stable_rank(const struct ks_probe *p);
 
-/* outliers.c. The two ends: `low` Ritz values from below and `high` from above have converged. */
+/* outliers.c. The converged ends of the spectrum: the `low` smallest and the `high` largest Ritz
+ * values. */
 struct ks_ends {
     size_t low, high; /* together at most the steps */
 };

@@ -1,6 +1,6 @@
-/* The table of figures: which there are, how those of several probes become one number; and all of
- * them again for leading parts of the Jacobi matrices. A new figure is a function in probe.h and a
- * row here. */
+/* The table of statistics: the function of each, and how the values of several probes are combined
+ * into one number. All of them are computed for the full run and again for the leading parts of the
+ * Jacobi matrices. To add a statistic, write a function of a probe (probe.h) and add a row here. */
 #include "statistics/statistics.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include "statistics/intervals.h"
 #include "statistics/probe.h"
 
-/* Figures of what is known beside the probes. */
+/* Statistics that do not depend on a single probe. */
 
 static double noise_floor(const struct ks_probe *p)
 {
@@ -45,23 +45,23 @@ static double dead_dimension(const struct ks_probe *p)
     return p->facts->dead_dimension;
 }
 
-static const struct figure {
+static const struct statistic {
     const char *name;
     double (*value)(const struct ks_probe *p);
-    /* Over several probes. OF_LARGEST, OF_SMALLEST: the value at the probe whose `key` is that.
-     * KNOWN: no probe decides it. */
-    enum { MEAN, MEDIAN, LARGEST, SMALLEST, OF_LARGEST, OF_SMALLEST, KNOWN } over;
+    /* How the values of several probes are combined. OF_LARGEST, OF_SMALLEST: the value of the
+     * probe with the largest or smallest `key`. SHARED: all probes have the same value. */
+    enum { MEAN, MEDIAN, LARGEST, SMALLEST, OF_LARGEST, OF_SMALLEST, SHARED } over;
     bool every_part; /* it depends on m: repeated for the leading parts */
     double (*key)(const struct ks_probe *p);
-} figures[] = {
+} statistics[] = {
     {"lambda_max", ks_probe_lambda_max, LARGEST, true, NULL},
     {"lambda_max_residual", ks_probe_lambda_max_residual, OF_LARGEST, true, ks_probe_lambda_max},
     {"lambda_max_upper", ks_probe_lambda_max_upper, LARGEST, true, NULL},
-    {"lambda_max_data_se", ks_probe_lambda_max_data_se, KNOWN, false, NULL},
+    {"lambda_max_data_se", ks_probe_lambda_max_data_se, SHARED, false, NULL},
     {"lambda_min", ks_probe_lambda_min, SMALLEST, true, NULL},
     {"lambda_min_residual", ks_probe_lambda_min_residual, OF_SMALLEST, true, ks_probe_lambda_min},
     {"lambda_min_lower", ks_probe_lambda_min_lower, SMALLEST, true, NULL},
-    {"lambda_min_data_se", ks_probe_lambda_min_data_se, KNOWN, false, NULL},
+    {"lambda_min_data_se", ks_probe_lambda_min_data_se, SHARED, false, NULL},
     {"kappa", ks_probe_kappa, MEDIAN, true, NULL},
     {"kappa_lower_bound", ks_probe_kappa_lower_bound, LARGEST, true, NULL},
     {"kurtosis", ks_probe_kurtosis, MEAN, true, NULL},
@@ -72,25 +72,25 @@ static const struct figure {
     {"stable_rank", ks_probe_stable_rank, MEAN, true, NULL},
     {"outliers", ks_probe_outliers, MEAN, true, NULL},
     {"outlier_gap", ks_probe_outlier_gap, MEAN, true, NULL},
-    {"product_error", product_error, KNOWN, false, NULL},
-    {"noise_floor", noise_floor, KNOWN, true, NULL},
-    {"null_dimension", null_dimension, KNOWN, false, NULL},
-    {"null_residual", null_residual, KNOWN, true, NULL},
-    {"dead_dimension", dead_dimension, KNOWN, false, NULL},
+    {"product_error", product_error, SHARED, false, NULL},
+    {"noise_floor", noise_floor, SHARED, true, NULL},
+    {"null_dimension", null_dimension, SHARED, false, NULL},
+    {"null_residual", null_residual, SHARED, true, NULL},
+    {"dead_dimension", dead_dimension, SHARED, false, NULL},
 };
-enum { FIGURES = sizeof figures / sizeof figures[0] };
+enum { STATISTICS = sizeof statistics / sizeof statistics[0] };
 
 /* Means over the probes have a standard error; medians, extremes and bounds have none. */
-static bool has_error(const struct figure *f)
+static bool has_error(const struct statistic *f)
 {
     return f->over == MEAN;
 }
 
-/* What the published code's process (--compat xqc) has no basis for. The first four speak of all n
- * eigenvalues, of which uniform weights say nothing. The others are bounds that hold for vectors
- * which are orthonormal: one pass in float32 does not keep them so once the Krylov space has ended,
- * and kappa_lower_bound comes out above the condition number (test_no_bounds). */
-static double (*const of_the_standard_process[])(const struct ks_probe *p) = {
+/* Statistics that are not valid for the Lanczos iteration of the published code (--compat xqc). The
+ * first four are about all n eigenvalues, which uniform weights do not represent. The others are
+ * bounds that need orthonormal vectors: one pass in float32 loses orthogonality once the Krylov
+ * space has ended, and then kappa_lower_bound exceeds the condition number (test_no_bounds). */
+static double (*const not_of_published_code[])(const struct ks_probe *p) = {
     ks_probe_trace,
     ks_probe_trace_square,
     ks_probe_stable_rank,
@@ -99,12 +99,12 @@ static double (*const of_the_standard_process[])(const struct ks_probe *p) = {
     ks_probe_lambda_min_lower,
     ks_probe_kappa_lower_bound,
 };
-enum { LEFT_OUT = sizeof of_the_standard_process / sizeof of_the_standard_process[0] };
+enum { LEFT_OUT = sizeof not_of_published_code / sizeof not_of_published_code[0] };
 
-static bool needs_standard_process(const struct figure *f)
+static bool is_left_out(const struct statistic *f)
 {
     for (size_t i = 0; i < LEFT_OUT; i++)
-        if (f->value == of_the_standard_process[i])
+        if (f->value == not_of_published_code[i])
             return true;
     return false;
 }
@@ -125,7 +125,7 @@ static double mean(size_t n, const double *value)
     return sum / (double)n;
 }
 
-/* Of the mean of n >= 2 values: sqrt(sum (x - mean)^2 / (n (n - 1))). */
+/* The standard error of the mean of n >= 2 values: sqrt(sum (x - mean)^2 / (n (n - 1))). */
 static double standard_error(size_t n, const double *value)
 {
     double centre = mean(n, value), sum = 0;
@@ -135,8 +135,8 @@ static double standard_error(size_t n, const double *value)
     return sqrt(sum / ((double)n * ((double)n - 1)));
 }
 
-/* The largest (sign 1) or smallest (sign -1) of the keys decides. */
-static size_t place_of_extreme(size_t n, const struct ks_probe *probe,
+/* The index of the probe with the largest (sign 1) or smallest (sign -1) key. */
+static size_t index_of_extreme(size_t n, const struct ks_probe *probe,
                                double (*key)(const struct ks_probe *), double sign)
 {
     size_t best = 0;
@@ -147,8 +147,9 @@ static size_t place_of_extreme(size_t n, const struct ks_probe *probe,
     return best;
 }
 
-/* `value` [n]: the figure of each probe; its order is lost. */
-static double combine(const struct figure *f, size_t n, const struct ks_probe *probe, double *value)
+/* Combines value [n], one number per probe; the order of the values is lost. */
+static double combine(const struct statistic *f, size_t n, const struct ks_probe *probe,
+                      double *value)
 {
     switch (f->over) {
     case MEAN:
@@ -156,33 +157,34 @@ static double combine(const struct figure *f, size_t n, const struct ks_probe *p
     case MEDIAN:
         return median(n, value);
     case LARGEST:
-        return value[place_of_extreme(n, probe, f->value, 1)];
+        return value[index_of_extreme(n, probe, f->value, 1)];
     case SMALLEST:
-        return value[place_of_extreme(n, probe, f->value, -1)];
+        return value[index_of_extreme(n, probe, f->value, -1)];
     case OF_LARGEST:
-        return value[place_of_extreme(n, probe, f->key, 1)];
+        return value[index_of_extreme(n, probe, f->key, 1)];
     case OF_SMALLEST:
-        return value[place_of_extreme(n, probe, f->key, -1)];
-    case KNOWN:
+        return value[index_of_extreme(n, probe, f->key, -1)];
+    case SHARED:
         return value[0];
     }
-    assert(!"a figure without a rule");
+    assert(!"a statistic without a rule");
     return NAN;
 }
 
 static ks_status add(struct ks_spectrum *s, double value, const char *name, const char *suffix)
 {
-    char whole[KS_ATTRIBUTE_NAME];
+    char full[KS_ATTRIBUTE_NAME];
 
-    snprintf(whole, sizeof whole, "%s%s", name, suffix);
-    return ks_attribute_add_number(&s->summary, whole, value);
+    snprintf(full, sizeof full, "%s%s", name, suffix);
+    return ks_attribute_add_number(&s->summary, full, value);
 }
 
-/* Adds the figures of these probes; part: the order of the leading parts, 0 for the whole. */
-static ks_status add_figures(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
-                             struct ks_probe *probe, size_t part)
+/* Adds the statistics of these probes; `part` is the order of the leading parts, 0 for the full
+ * run. */
+static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
+                                struct ks_probe *probe, size_t part)
 {
-    const bool published = terms->unweighted && s->alpha; /* else the spectrum is exact */
+    const bool published = terms->unweighted && s->alpha; /* without alpha it is exact */
     const size_t probes = ks_spectrum_random(s);
     struct ks_facts facts = ks_facts_find(terms, !s->alpha, probes, probe,
                                           part > 0 ? part / KS_STATISTICS_PART - 1 : SIZE_MAX);
@@ -195,10 +197,10 @@ static ks_status add_figures(struct ks_spectrum *s, const struct ks_statistics_t
     if (part > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", part);
     KS_GO(ks_alloc(probes, sizeof *value, &value));
-    for (const struct figure *f = figures; f < figures + FIGURES; f++) {
+    for (const struct statistic *f = statistics; f < statistics + STATISTICS; f++) {
         double error = 0;
 
-        if ((part > 0 && !f->every_part) || (published && needs_standard_process(f)) ||
+        if ((part > 0 && !f->every_part) || (published && is_left_out(f)) ||
             (!facts.single && f->value == ks_probe_kurtosis_spectral))
             continue;
         for (size_t i = 0; i < probes; i++)
@@ -220,8 +222,8 @@ done:
     return status;
 }
 
-static ks_status whole(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
-                       struct ks_probe *probe)
+static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
+                          struct ks_probe *probe)
 {
     for (size_t i = 0; i < ks_spectrum_random(s); i++) {
         size_t row = i * s->order;
@@ -238,7 +240,7 @@ static ks_status whole(struct ks_spectrum *s, const struct ks_statistics_terms *
         else
             p->smallest = ks_probe_smallest_size(p);
     }
-    return add_figures(s, terms, probe, 0);
+    return add_statistics(s, terms, probe, 0);
 }
 
 static void make_uniform(size_t n, double *weight)
@@ -247,7 +249,8 @@ static void make_uniform(size_t n, double *weight)
         weight[i] = 1 / (double)n;
 }
 
-/* `nodes` [probes, 3, order] is room for the leading parts' quadrature. */
+/* The statistics of the first `part` steps. nodes [probes, 3, order] is scratch for the Ritz
+ * values, weights and residuals. */
 static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
                               size_t part, double *nodes, struct ks_probe *probe)
 {
@@ -267,7 +270,7 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_
         if (terms->unweighted)
             make_uniform(m, weight);
     }
-    return add_figures(s, terms, probe, part);
+    return add_statistics(s, terms, probe, part);
 }
 
 ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms)
@@ -279,7 +282,7 @@ ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_terms 
 
     assert(s->ritz && s->summary.n == 0);
     KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
-    KS_GO(whole(s, terms, probe));
+    KS_GO(full_run(s, terms, probe));
     if (parts > 0)
         KS_GO(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
     for (size_t k = 1; k <= parts; k++)
