@@ -1,7 +1,7 @@
-/* The float64 products of the certificates. The minibatches are taken one by one, each with an
- * operator of its own: so what a minibatch adds to a product is known by itself, which the standard
- * error over minibatches needs, and its activations are computed once for all vectors. Sums are
- * formed in the order of the minibatches, so that the number of threads changes no bit. */
+/* The float64 products of the certificates. Each minibatch has its own operator: so its part of
+ * every product is known, which the standard error over minibatches needs, and its activations are
+ * computed once for all vectors. Sums are added in the order of the minibatches, so the number of
+ * threads changes no bit. */
 #include "statistics/certificate.h"
 
 #include <math.h>
@@ -17,16 +17,16 @@
 
 static const uint64_t SEED = 0x6365727469; /* of the random vector that tests Z */
 enum { TRIAL = KS_CERTIFICATES, GRADIENT, VECTORS };
-enum { MOST_SCALE = 500 }; /* of the random vector: a power of two */
+enum { MOST_SCALE = 500 }; /* largest exponent of the random vector's power of two */
 
-/* A direction z of Z is refuted if |z'A v| exceeds this part of |A v|. */
+/* A column z of Z is refuted if |z'A v| exceeds this part of |A v|. */
 static const double REFUTED = 1e-9;
-/* Next to entries as small as this one, an entry of a product may be zero by underflow. */
+/* If a product has entries as small as this, its zeros may be due to underflow. */
 static const double UNDERFLOW = 1e-200;
 
 /* The work of one thread on one minibatch. */
 struct share {
-    struct ks_checkpoint checkpoint; /* the analyzed one, cut down to this minibatch */
+    struct ks_checkpoint checkpoint; /* a view of this minibatch in the analyzed checkpoint */
     struct ks_problem problem;
     struct ks_operator *a; /* owned */
     double *out;           /* [n]   */
@@ -64,9 +64,9 @@ static void pass_clear(struct pass *p)
     free(p->room);
 }
 
-/* The random vector is scaled by the power of two that makes its product of the order of 1, as far
- * as the run can tell: then no entry of the product is zero by underflow. Where the run's products
- * are all zero, the largest scale shows whether the operator is. */
+/* The random vector is scaled by a power of two such that its product is of order 1, judging by the
+ * products of the run: then no entry of the product underflows to zero. If all products of the run
+ * are zero, the largest scale shows whether the operator is zero. */
 static void draw_trial(struct pass *p)
 {
     struct ks_rng rng = ks_rng_start(SEED, 0);
@@ -104,8 +104,8 @@ static ks_status allocate(struct pass *p)
     return KS_OK;
 }
 
-/* Poses the problem of minibatch `n` alone, as a part of the sum over all; with the weight decay or
- * without it. */
+/* Sets s->problem to minibatch `n` alone, as one part of the sum over all minibatches, with or
+ * without the weight decay. */
 static void cut(const struct pass *p, size_t n, bool decays, struct share *s)
 {
     const struct ks_checkpoint *whole = p->problem->checkpoint;
@@ -132,7 +132,7 @@ static ks_status make_operator(const struct pass *p, struct share *s)
     return ks_operator_prepare(s->a, p->memory);
 }
 
-/* A failure of this thread, with its message: those of other threads are not seen. */
+/* Saves the status and message of this thread; messages are thread-local. */
 static void keep_status(struct share *s, ks_status status)
 {
     s->status = status;
@@ -184,8 +184,8 @@ static ks_status add_minibatches(struct pass *p)
     return KS_OK;
 }
 
-/* What the weight decay adds to the products: the difference that it makes to one minibatch's,
- * since not every operator adds a multiple of v. */
+/* Adds the part of the weight decay to the products: the difference between the products of one
+ * minibatch with and without it, as not every operator adds a multiple of v. */
 static ks_status add_decay(struct pass *p)
 {
     struct share *s = &p->share[0];
@@ -204,7 +204,7 @@ static ks_status add_decay(struct pass *p)
     return KS_OK;
 }
 
-/* |a - c b| / |v|, whose squares may leave the range of a double. */
+/* |a - c b| / norm, scaled so that no square overflows or underflows. */
 static double distance(size_t n, const double *a, double c, const double *b, double norm)
 {
     double square = 0, unit = 0;
@@ -219,7 +219,7 @@ static double distance(size_t n, const double *a, double c, const double *b, dou
     return unit * (sqrt(square) / norm);
 }
 
-/* The standard error of the mean of all minibatches' quotients. */
+/* The standard error of the mean of the minibatches' quotients. */
 static double find_data_se(const struct pass *p, const double *part)
 {
     double n = p->all, mean = 0, square = 0;
@@ -265,7 +265,7 @@ static void judge_gradient(const struct pass *p)
     p->c->gradient_curvature = cblas_ddot((int)p->c->n, g, 1, p->image[GRADIENT], 1) / norm / norm;
 }
 
-/* Whether the product with the random vector shows a direction of Z that is none. */
+/* Whether the product with the random vector shows that Z holds a vector that is not null. */
 static ks_status test_basis(const struct pass *p, bool *refuted)
 {
     const struct ks_null_basis *b = p->c->basis;

@@ -1,5 +1,5 @@
-/* Certificates: vectors whose products are computed once more, in float64, so that what is printed
- * as a bound holds whatever the rounding of the run was.
+/* Certificates: vectors whose products are computed again in float64, so that the printed bounds
+ * hold however large the rounding errors of the run were.
  *
  * Three vectors are formed from the Lanczos vectors of the probes:
  *
@@ -23,19 +23,19 @@
 #include "operators/selection.h"
 #include "operators/team.h"
 
-/* A product_error above this is warned of. */
+/* A product_error above this causes a warning. */
 #define KS_WRONG_PRODUCT 1e-3
 
 enum { KS_Y_LARGEST, KS_Y_SMALLEST, KS_Y_FLAT, KS_CERTIFICATES };
 
 struct ks_certificate {
     bool formed;
-    double rank;   /* the vector with the smallest rank over the probes is certified */
-    double *y;     /* owned; a slice of the vector while probes run, then all of it */
-    double *image; /* owned; A y as the run has it, from the Lanczos recurrence     */
+    double rank;   /* the vector of the probe with the smallest rank is certified */
+    double *y;     /* owned; this rank's slice while probes run, then the complete vector */
+    double *image; /* owned; A y as computed by the run, from the Lanczos recurrence */
     double run_quotient, run_size, run_residual; /* y'Ay/y'y, |Ay|/|y|, |Ay - y (y'Ay/y'y)|/|y| */
     double quotient, size, residual;             /* the same with the float64 product           */
-    double error;   /* |A y as the run has it - A y in float64| / |y|                           */
+    double error;   /* |image - A y in float64| / |y|                                           */
     double data_se; /* standard error of the quotient over minibatches: the standard deviation
                      * (divisor N - 1) of the minibatches' quotients, divided by sqrt(N); NaN for
                      * N = 1 */
@@ -45,21 +45,21 @@ struct ks_certificates {
     size_t n;
     const struct ks_null_basis *basis; /* NULL: no null direction is known                     */
     struct ks_certificate vector[KS_CERTIFICATES];
-    size_t probes, parts; /* sigma [probes, parts + 1]: from the first part, 2 part, ... steps,
-                           * and at the end of each row from all */
+    size_t probes, parts; /* sigma [probes, parts + 1]: from the first part, 2 part, ... steps, and
+                           * in the last column from all steps */
     size_t part;
     double *sigma;
-    double *length; /* likewise: |s| of the vector y = (I - P_Z) Q_m s of each sigma, |y| = 1. Where
-                     * most of Q_m s is in Z, the rounding of A Q_m s counts that many times */
+    double *length; /* [probes, parts + 1]: |s| for the vector y = (I - P_Z) Q_m s of each sigma,
+                     * |y| = 1: the factor by which rounding errors of A Q_m s are amplified */
     double *null_weight; /* [probes + 1] |P_Z q_0|^2; 0 for the probe at the gradient */
-    /* The start vector of the probe at the gradient, whole; NULL: there is none. Set before
-     * ks_certify, not owned. Its quotient g'Ag/g'g in float64 is found along with the others. */
+    /* The complete start vector g [n] of the probe at the gradient, or NULL; set by the caller
+     * before ks_certify, not owned. ks_certify also computes gradient_curvature = g'Ag/g'g. */
     const double *gradient;
     double gradient_curvature;
     bool certified; /* the float64 products were computed                               */
-    bool refuted;   /* the float64 product found a direction of Z that is none            */
-    double error;   /* the largest error of the vectors; 0: nothing was computed          */
-    size_t worst;   /* the coordinate with the largest share in it                        */
+    bool refuted;   /* the float64 products show that Z holds a vector that is not null    */
+    double error;   /* the largest error of the vectors; 0: not computed                  */
+    size_t worst;   /* the coordinate with the largest error                              */
 };
 
 /* What certificates are made for. */
@@ -74,22 +74,23 @@ struct ks_certificates_room {
  * KS_MEMORY. */
 ks_status ks_certificates_new(const struct ks_certificates_room *room, struct ks_certificates *c);
 void ks_certificates_clear(struct ks_certificates *c);
-/* The bytes that they take: six vectors, and as many to collect them. */
+/* The bytes that certificates of vectors [n] take: six vectors, and six more while they are
+ * collected. */
 double ks_certificates_bytes(size_t n);
 
-/* Forms the vectors of a probe that has finished, and keeps those that are the best so far. All
- * processes of the probe's team call it. KS_MEMORY, KS_NUMBER. */
+/* Forms the vectors of a finished probe and keeps each that is the best so far. All ranks of the
+ * probe's team call it. KS_MEMORY, KS_NUMBER. */
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *lanczos);
-/* Gives every process of the world the best vectors of all groups. `groups` and `group` as in
- * slq.h. */
+/* Sends the best vectors of all groups to every rank of the world. `team` and `groups` as in slq.h.
+ * KS_MEMORY. */
 ks_status ks_certificates_collect(struct ks_certificates *c, const struct ks_team *world,
                                   const struct ks_team *team, size_t groups);
 
-/* One float64 product with each vector, with the gradient if there is one, and one with a random
- * vector v that tests Z: since A is symmetric, Z'A v = 0 but for rounding, with probability 1 only
- * where A Z = 0. The products share one pass over the minibatches. `memory`: bytes that a thread
- * may keep of a minibatch's activations between the products. All processes of the team call it.
- * Fails as the operator does. */
+/* Computes one float64 product with each vector, with the gradient if it is set, and with a random
+ * vector v that tests Z: as A is symmetric, Z'A v = 0 with positive probability only if A Z = 0.
+ * The products share one pass over the minibatches. `memory`: the bytes of a minibatch's
+ * activations that a thread may keep between the products. All ranks of the team call it. Fails as
+ * the operator does. */
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
                      const struct ks_operator_kind *kind, const struct ks_selection *selection,
                      const struct ks_team *team, size_t memory);

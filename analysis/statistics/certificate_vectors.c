@@ -1,4 +1,5 @@
-/* Forms the vectors to be certified from the Lanczos vectors of each probe. */
+/* Forms the vectors to be certified from the Lanczos vectors of each probe, and sends the best of
+ * all groups to all ranks. */
 #include "statistics/certificate.h"
 
 #include <math.h>
@@ -51,15 +52,15 @@ double ks_certificates_bytes(size_t n)
     return 2 * KS_CERTIFICATES * (double)n * sizeof(double);
 }
 
-/* One probe's small matrices and vectors. */
+/* The small matrices and vectors of one probe. */
 struct forming {
     struct ks_certificates *c;
     const struct ks_lanczos *l;
-    size_t rows;    /* Lanczos vectors: steps, and one more unless the Krylov space ended */
+    size_t rows;    /* number of Lanczos vectors: steps, plus one unless the Krylov space ended */
     double *gram;   /* [steps + 1, steps + 1] C'C                                         */
     double *theta;  /* [steps] Ritz values                                                */
     double *s;      /* [steps, steps] eigenvectors of the Jacobi matrix, one per column   */
-    double *flat;   /* [steps] the vector of sigma                                        */
+    double *flat;   /* [steps] the coefficients s of y_3                                  */
     double *c_row;  /* [directions] coefficients in Z                                     */
     double *weight; /* [steps + 1] of a combination                                      */
 };
@@ -106,8 +107,8 @@ static ks_status add_directions(struct forming *f)
     return KS_OK;
 }
 
-/* f->gram += the part of C'C from the dead coordinates, whose coefficients are the Lanczos vectors'
- * own entries. */
+/* f->gram += the part of C'C from the dead coordinates, where the coefficients are the entries of
+ * the Lanczos vectors. */
 static ks_status add_dead(struct forming *f)
 {
     const struct ks_null_basis *b = f->c->basis;
@@ -150,14 +151,15 @@ static ks_status find_gram(struct forming *f)
     return KS_OK;
 }
 
-/* The leading (m+1) x (m+1) part of the Gram matrix, its rows side by side. */
+/* part [m+1, m+1] = the leading part of the Gram matrix. */
 static void cut_gram(const struct forming *f, size_t m, double *part)
 {
     for (size_t i = 0; i <= m; i++)
         memcpy(part + i * (m + 1), f->gram + i * (f->l->steps + 1), (m + 1) * sizeof *part);
 }
 
-/* Sigma from the leading parts and from all steps; f->flat is its vector at the end. */
+/* Computes sigma from the leading parts and from all steps; f->flat is the vector of the last one.
+ */
 static ks_status find_sigma(struct forming *f)
 {
     const struct ks_lanczos *l = f->l;
@@ -225,8 +227,8 @@ static void remove_null(struct forming *f, double *v)
     ks_null_basis_remove(f->c->basis, f->c_row, l->first, l->length, v);
 }
 
-/* Certificate `which` becomes Q_m s, off the null space if `off`, where this probe's is the best so
- * far. */
+/* Sets certificate `which` to Q_m s, projected off the null space if `off`, if its rank is the
+ * smallest so far. */
 static void form(struct forming *f, int which, double rank, const double *s, bool off)
 {
     struct ks_certificate *y = &f->c->vector[which];
@@ -262,7 +264,7 @@ done:
     return status;
 }
 
-/* All of a vector in place of this process's slice of it. */
+/* Replaces this rank's slice of a vector by the complete vector [n]. */
 static ks_status gather(const struct ks_team *team, size_t n, double **slice)
 {
     double *whole = NULL;
@@ -276,7 +278,7 @@ static ks_status gather(const struct ks_team *team, size_t n, double **slice)
     return KS_OK;
 }
 
-/* The process of the world whose group has the vector with the smallest rank. */
+/* The MPI rank whose group has the vector with the smallest `rank`. */
 static int find_best(const struct ks_team *world, const struct ks_certificate *y, double *all)
 {
     int best = 0;

@@ -1,3 +1,4 @@
+/* Prepares the input of shares.h from a spectrum, and names its results as statistics. */
 #include "statistics/intervals.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ static ks_status add_share(struct ks_spectrum *s, const char *name, const char *
     return add(s, name, "_upper", suffix, share->upper);
 }
 
-/* An upper end that is not resolved is NaN in the file; one that is infinite is infinite. */
+/* In the file, an upper end that is not resolved is NaN, and one that is certain to be infinite is
+ * infinity. */
 static ks_status add_ratio(struct ks_spectrum *s, const char *name, const char *suffix,
                            const struct ks_ratio *ratio)
 {
@@ -76,7 +78,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* lambda_abs_max over the k-th smallest size, +- h; the `null` smallest are exactly zero. */
+/* lambda_abs_max over the at-th smallest |eigenvalue|, each +- h; the first k->null of them are
+ * exactly zero. */
 static struct ks_ratio exact_quantile(const struct ks_facts *k, const double *size, size_t at)
 {
     double x = size[at - 1], low = fmax(k->abs_max - k->h, 0);
@@ -89,7 +92,7 @@ static struct ks_ratio exact_quantile(const struct ks_facts *k, const double *si
                              x > k->h ? (k->abs_max + k->h) / (x - k->h) : INFINITY};
 }
 
-/* The same from all eigenvalues, each of which rounding may have moved by h. */
+/* All intervals from all eigenvalues, each of which rounding may have moved by h. */
 static ks_status find_exact(const struct ks_facts *k, const struct ks_probe *p,
                             struct ks_shares *shares)
 {
@@ -119,7 +122,7 @@ static ks_status find_exact(const struct ks_facts *k, const struct ks_probe *p,
     return KS_OK;
 }
 
-/* What holds of every operator that is not zero. */
+/* The trivial intervals, which hold for every nonzero operator. */
 static struct ks_shares find_nothing(const struct ks_facts *k)
 {
     const struct ks_share share = {NAN, 0, 1}, count = {NAN, 1, (double)k->n};
@@ -146,9 +149,10 @@ static ks_status find_shares(const struct ks_spectrum *s, const struct ks_facts 
                                  .abs_max_upper = k->outer};
     ks_status status;
 
-    /* A Krylov space that ended before it was everything left a last beta at the level of rounding,
-     * so its weights are exact for an operator that depends on the start vector, and says nothing
-     * of eigenvectors outside. The Gauss-Radau rule allows for them. */
+    /* `ended` only if the Krylov space is all of R^n. If it ended earlier, its last beta is at the
+     * level of rounding: the weights are exact for a slightly different operator, which depends on
+     * the start vector, and eigenvectors outside the space remain possible. The Gauss-Radau rule
+     * accounts for them. */
     KS_TRY(ks_alloc(k->probes, sizeof *list, &list));
     for (size_t i = 0; i < k->probes; i++)
         list[i] = (struct ks_share_probe){.steps = probe[i].steps,
@@ -175,7 +179,7 @@ ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_facts *facts,
     return add_shares(s, suffix, &shares);
 }
 
-/* A gradient of zero has a norm, and no shares. */
+/* A zero gradient has a norm but no distribution. */
 static ks_status add_zero_gradient(struct ks_spectrum *s)
 {
     const struct ks_ratio none = {NAN, NAN};

@@ -4,8 +4,9 @@
  *   [ T            beta_m e_m ]        delta = sum_i r_i^2 / (theta_i - x),
  *   [ beta_m e_m'  x + delta  ]
  *
- * r_i = beta_m |s_mi| being the residual bounds. As x comes to a Ritz value, delta grows without
- * bound, one node goes to infinity and its weight to zero; what remains is T's own rule. */
+ *  * where r_i = beta_m |s_mi| are the residual bounds. As x approaches a Ritz value, delta
+ * diverges, one node goes to infinity and its weight to zero; the limit is the Gauss rule of T
+ * itself. */
 #include "statistics/radau.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@
 #include "core/memory.h"
 #include "lanczos/jacobi.h"
 
-/* T's own nodes serve where |delta| exceeds this multiple of max |theta|. */
+/* If |delta| exceeds this multiple of max |theta|, the Gauss rule of T is used. */
 static const double DELTA_MOST = 1e6;
 
 void ks_radau_free(struct ks_radau *r)
@@ -78,7 +79,7 @@ static void sweep(size_t low, size_t high, double *d, double *e, double *s)
         bulge = sine * e[i];
         length = sqrt(bulge * bulge + g * g);
         e[i + 1] = length;
-        if (length == 0) { /* the matrix falls apart here */
+        if (length == 0) { /* the matrix decouples here */
             d[i + 1] -= moved;
             e[high] = 0;
             return;
@@ -99,9 +100,9 @@ static void sweep(size_t low, size_t high, double *d, double *e, double *s)
 }
 
 /* Golub and Welsch, Math. Comp. 23, 1969: the eigenvalues into d and the first components of the
- * eigenvectors into s, in no order, by QL (Bowdler et al., Numer. Math. 11, 1968). LAPACK's
- * routines would form whole eigenvectors, m times the work. QL, and not QR, since the large entry
- * x + delta stands at the end. e[n - 1] is scratch. */
+ * eigenvectors into s, unordered, by the QL iteration (Bowdler et al., Numer. Math. 11, 1968).
+ * LAPACK would compute complete eigenvectors, which is m times the work. QL rather than QR because
+ * the large entry x + delta is the last one. e[n - 1] is scratch. */
 static ks_status golub_welsch(size_t n, double *d, double *e, double *s)
 {
     enum { SWEEPS = 60 }; /* for one eigenvalue; two are usual */
@@ -129,7 +130,7 @@ static ks_status golub_welsch(size_t n, double *d, double *e, double *s)
     return KS_OK;
 }
 
-/* Of a rule's nodes and weights; the node nearest x counts as x. */
+/* The bounds from the nodes and weights of a rule; the node closest to x counts as x. */
 static struct ks_range weight_below(size_t n, const double *node, const double *weight, double x)
 {
     size_t at = 0;
@@ -156,9 +157,9 @@ static struct ks_range exact_below(const struct ks_radau *r, double x)
     return mu;
 }
 
-/* The weight of the node x where it lies outside all Ritz values, so that the other nodes lie on
- * its other side: the square of the first component of the eigenvector (T - x)^-1 beta_m e_m, whose
- * last component is -1. s_1i s_mi alternates in sign. */
+/* The weight of the node x if x is outside the interval of the Ritz values, so that all other nodes
+ * are on one side of it: the squared first component of the normalized eigenvector, which is (T -
+ * x)^-1 beta_m e_m with -1 as its last component. The products s_1i s_mi alternate in sign. */
 static double weight_outside(const struct ks_radau *r, double x)
 {
     double first = 0, square = 1;
@@ -183,7 +184,7 @@ ks_status ks_radau_below(struct ks_radau *r, double x, struct ks_range *mu)
     }
     for (size_t i = 0; i < m; i++)
         delta += r->residual[i] * r->residual[i] / (r->theta[i] - x);
-    if (!(fabs(delta) <= DELTA_MOST * r->size)) { /* or no number, at a Ritz value */
+    if (!(fabs(delta) <= DELTA_MOST * r->size)) { /* also if NaN, at a Ritz value */
         *mu = weight_below(m, r->theta, r->weight, x);
     } else if (x < r->theta[0]) {
         *mu = (struct ks_range){0, weight_outside(r, x)};

@@ -16,7 +16,7 @@
 
 struct ks_radau {
     size_t m;
-    bool ended;                      /* the Krylov space ended: T's own weights are exact      */
+    bool ended;                      /* the Krylov space ended: the weights of T are exact     */
     double *theta, *weight;          /* [m]: Ritz values, ascending, and weights. Owned        */
     double *residual;                /* [m]: the residual bounds. Owned                        */
     double size;                     /* max |theta|                                            */
@@ -29,18 +29,18 @@ struct ks_range {
     double lower, upper;
 };
 
-/* alpha[0..m-1] and beta[0..m-1] as in jacobi.h, m >= 1; both are copied. Fails with KS_MEMORY, or
- * KS_NUMBER where LAPACK does. */
+/* alpha [m] and beta [m] as in jacobi.h, m >= 1; both are copied. The caller frees with
+ * ks_radau_free. KS_MEMORY; KS_NUMBER if LAPACK fails. */
 ks_status ks_radau_new(size_t m, const double *alpha, const double *beta, bool ended,
                        struct ks_radau **radau);
 void ks_radau_free(struct ks_radau *radau); /* NULL is fine */
 
-/* A lower bound for mu((-inf, x)) and an upper bound for mu((-inf, x]). x is finite. Both ascend
- * with x, to rounding. KS_NUMBER where the QL iteration does not converge. */
+/* mu->lower <= mu((-inf, x)) and mu((-inf, x]) <= mu->upper, for finite x. Both increase with x, up
+ * to rounding. KS_NUMBER if the QL iteration does not converge. */
 ks_status ks_radau_below(struct ks_radau *radau, double x, struct ks_range *mu);
 
-/* Bounds L(x) <= mu([-x, x]) <= U(x), from the rules at x and at -x. Both are 0 for x < 0; L may be
- * a little below 0 or U above 1. */
+/* mu->lower <= mu([-x, x]) <= mu->upper, from the rules at x and at -x. Both are 0 for x < 0. By
+ * rounding the lower bound may be slightly below 0 and the upper one above 1. Fails as above. */
 ks_status ks_radau_within(struct ks_radau *radau, double x, struct ks_range *mu);
 
 #endif

@@ -1,4 +1,4 @@
-/* Means of Gauss-Radau bounds over probes, the known null space taken out. */
+/* Means of the Gauss-Radau bounds over the probes, without the weight of the known null space. */
 #include "statistics/share_bounds.h"
 
 #include <assert.h>
@@ -46,7 +46,8 @@ static void list_ritz(struct ks_share_bounds *b)
     qsort(b->span, b->spans, sizeof *b->span, ascending_upper);
 }
 
-/* The energy of g_p off the known null space, |g_p|^2 (1 - w0_p), as a part of that of all. */
+/* The weight of probe p in a mean is |g_p|^2 (1 - w0_p), its squared norm off the known null space,
+ * divided by the sum over the probes. */
 static void set_fractions(struct ks_share_bounds *b)
 {
     double sum = 0, square = 0;
@@ -92,8 +93,8 @@ done:
     return status;
 }
 
-/* Adds a probe's part to the means: the share of what is not in the known null space, whose weight
- * `null` is taken out. */
+/* Adds a probe's bounds to the means: `null`, the weight of the known null space, is subtracted,
+ * and the rest is taken as a share of 1 - w0. */
 static void add(const struct ks_share_bounds *b, size_t p, struct ks_range of, double null,
                 struct ks_range *mu)
 {

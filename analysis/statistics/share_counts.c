@@ -1,4 +1,5 @@
-/* Which numbers of eigenvalues the bounds of the weights leave possible. */
+/* From bounds of weights to bounds of counts: a count is possible unless the bounds lie in a tail
+ * of its beta distribution (shares.h). */
 #include "statistics/share_bounds.h"
 
 #include <assert.h>
@@ -7,11 +8,11 @@
 #include "statistics/beta_distribution.h"
 #include "statistics/monotone_root.h"
 
-static const double TAIL = 0.0025; /* probability of each end of an interval                   */
-static const double SLACK = 1e-12; /* rounding of the weights: shares closer than this are one */
-static const double DEPTH = 1e-18; /* sizes below this part of the largest are not told apart  */
+static const double TAIL = 0.0025; /* probability that an end of an interval fails              */
+static const double SLACK = 1e-12; /* rounding of the weights: closer shares are treated as equal */
+static const double DEPTH = 1e-18; /* sizes below this part of the largest are treated as equal */
 
-/* k of n' have a mean share with this distribution. */
+/* The tails of the distribution of the mean share of k of n' eigenvalues. */
 static double upper_tail(const struct ks_share_bounds *b, size_t k, double share)
 {
     double half = (double)b->in->probes / 2;
@@ -26,12 +27,12 @@ static double lower_tail(const struct ks_share_bounds *b, size_t k, double share
     return ks_beta_lower_tail(half * (double)k, half * (double)(b->others - k), share);
 }
 
-/* 1 + the largest k0 that the lower bound rules out; the tails are monotone in k. */
+/* 1 + the largest k0 that the lower bound excludes; the tails are monotone in k. */
 static size_t count_low(const struct ks_share_bounds *b, double share)
 {
     size_t low = 0, high = b->others;
 
-    while (low < high) { /* all below `low` are ruled out, `high` is not */
+    while (low < high) { /* all below `low` are excluded, `high` is not */
         size_t k = low + (high - low) / 2;
 
         if (upper_tail(b, k, share - SLACK) < TAIL)
@@ -42,12 +43,12 @@ static size_t count_low(const struct ks_share_bounds *b, double share)
     return low;
 }
 
-/* The smallest k1 that the upper bound rules out, - 1. */
+/* The smallest k1 that the upper bound excludes, minus 1. */
 static size_t count_high(const struct ks_share_bounds *b, double share)
 {
     size_t low = 0, high = b->others;
 
-    while (low < high) { /* all above `high` are ruled out, `low` is not */
+    while (low < high) { /* all above `high` are excluded, `low` is not */
         size_t k = high - (high - low) / 2;
 
         if (lower_tail(b, k, share + SLACK) < TAIL)
@@ -58,18 +59,19 @@ static size_t count_high(const struct ks_share_bounds *b, double share)
     return low;
 }
 
-/* What share the known zeros can seem to add where nothing else is. In the run's operator A + E,
- * |E| <= h, the null space is turned, and w0 = |P_Z q|^2 is not quite its weight: turned by an
- * angle with the sine t it has up to (sqrt(w0) + t sqrt(1 - w0))^2. */
+/* The share that the known zeros alone can appear to have after w0 was subtracted. The operator of
+ * the run is A + E, |E| <= h: its null space is rotated, and w0 = |P_Z q|^2 is not exactly its
+ * weight. After a rotation by an angle with sine t the weight is at most (sqrt(w0) + t sqrt(1 -
+ * w0))^2. */
 static double turned(const struct ks_share_bounds *b, double t)
 {
     return b->null_size > 0 ? 2 * b->null_size * t + t * t : 0;
 }
 
-/* Whether the share L' of [-x, x] shows an eigenvalue there beside the known zeros. Suppose that
- * there is none. Against eigenvectors beyond y >= x rounding turns the null space by an angle with
- * a sine of at most h / y (Davis and Kahan), and those between x and y have a share of at most
- * U'(y) - L'(x). */
+/* Whether the share L' of [-x, x] proves that [-x, x] contains an eigenvalue other than the known
+ * zeros. Suppose that it contains none. Towards eigenvectors with |lambda| > y >= x, rounding
+ * rotates the null space by an angle with a sine of at most h / y (Davis and Kahan, SIAM J. Numer.
+ * Anal. 7, 1970), and the eigenvectors between x and y have a share of at most U'(y) - L'(x). */
 static ks_status is_shown(const struct ks_share_bounds *b, double x, double share, bool *shown)
 {
     double most = b->size[b->sizes - 1];
@@ -85,7 +87,7 @@ static ks_status is_shown(const struct ks_share_bounds *b, double x, double shar
     return KS_OK;
 }
 
-/* Known zeros count once, so that spans with a zero in them do not count again. */
+/* Spans that contain zero are skipped if zeros are known, as these are counted separately. */
 size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, double high)
 {
     bool zeros = b->in->n_null + b->zeros > 0;
@@ -103,7 +105,8 @@ size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, doub
     return count;
 }
 
-/* What is likely narrows what is certain; where it contradicts that, it does not count. */
+/* Intersects the probabilistic bounds with the certain ones; if they contradict each other, the
+ * certain ones alone. */
 static struct ks_count narrow(struct ks_count likely, size_t least, size_t most)
 {
     struct ks_count count = {likely.low > least ? likely.low : least,
@@ -112,7 +115,7 @@ static struct ks_count narrow(struct ks_count likely, size_t least, size_t most)
     return count.low <= count.high ? count : (struct ks_count){least, most};
 }
 
-/* Strictly beyond. */
+/* The next larger double. */
 static double above(double x)
 {
     return nextafter(x, INFINITY);
@@ -138,8 +141,9 @@ ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double i
     return KS_OK;
 }
 
-/* In the run's operator the known zeros are anywhere in [-h, h]. Their weight is taken out of the
- * lower bound where any may be below x - h, of the upper one where all are below x + h. */
+/* In the operator of the run the known zeros can be anywhere in [-h, h]. Their weight is subtracted
+ * from the lower bound if any of them may be below x - h, from the upper bound if all of them are
+ * below x + h. */
 ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
                                       struct ks_count *count)
 {
@@ -177,7 +181,7 @@ static ks_status upper_within(const void *context, double x, double *value)
     return KS_OK;
 }
 
-/* Where nothing reaches the level up to `most`, `most` itself is the bound. */
+/* If the level is not reached up to `most`, the bound is `most` itself. */
 ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached, double missed,
                                 double most, struct ks_range *size)
 {
@@ -195,8 +199,8 @@ ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached,
     return KS_OK;
 }
 
-/* The k-th smallest size as far as it is certain: [-x, x] has k where that many spans are in it,
- * and fewer where more than n' - k are outside. */
+/* The certain bounds of the k-th smallest size: [-x, x] contains k eigenvalues if it contains k
+ * disjoint spans, and fewer than k if more than n' - k are outside it. */
 static struct ks_range certain_size(const struct ks_share_bounds *b, size_t k)
 {
     struct ks_range size = {0, INFINITY};
@@ -215,8 +219,9 @@ static struct ks_range certain_size(const struct ks_share_bounds *b, size_t k)
     return size;
 }
 
-/* x_k <= x where more than k - 1 are within x, x_k > x where fewer than k are. That a single one is
- * within x is not taken from its share where known zeros turn (is_shown); two will do. */
+/* x_k <= x if [-x, x] contains more than k - 1 eigenvalues, x_k > x if it contains fewer than k. If
+ * known zeros may be rotated (is_shown), a share that only suffices for one eigenvalue proves
+ * nothing, so k = 1 requires the share of two. */
 ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double most,
                                struct ks_range *size)
 {

@@ -1,4 +1,4 @@
-/* Intervals for numbers and sizes of eigenvalues. */
+/* The intervals for counts, sizes and shares of eigenvalues, from the bounds of share_bounds.h. */
 #include "statistics/shares.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 const double ks_direction_factor[KS_DIRECTIONS] = {10, 100, 1000, 10000};
 const unsigned ks_quantile_percent[KS_QUANTILES] = {99, 90, 50};
 
-/* The weights' estimate of the share in [low, high] of all off the known null space. `null`: that
- * lies there too. */
+/* The estimate, from the weights, of the share of [low, high] among the eigenvalues off the known
+ * null space. `null`: [low, high] contains zero, so the weight of the null space is subtracted. */
 static double estimate(const struct ks_share_bounds *b, double low, double high, bool null)
 {
     double share = 0;
@@ -32,8 +32,9 @@ static struct ks_share between(double value, double lower, double upper)
     return (struct ks_share){fmin(fmax(value, lower), upper), lower, upper};
 }
 
-/* The eigenvalue that lambda_abs_max belongs to is one of them, if it is not zero. Both ends of the
- * spectrum may lie as far out as their bounds, so the threshold does, too. */
+/* The threshold lambda_abs_max / factor is only known to be in [low, high], from the bounds of
+ * lambda_abs_max. The count is at least 1 unless the operator is zero: it includes the largest
+ * |eigenvalue|. */
 static ks_status directions(const struct ks_share_bounds *b, double factor,
                             struct ks_share *directions)
 {
@@ -51,7 +52,7 @@ static ks_status directions(const struct ks_share_bounds *b, double factor,
     return KS_OK;
 }
 
-/* k of n' off the known null space, as a share of n. */
+/* A count as a share of all n eigenvalues. */
 static double share_of_all(const struct ks_share_bounds *b, double k)
 {
     return k / (double)b->in->n;
@@ -60,7 +61,7 @@ static double share_of_all(const struct ks_share_bounds *b, double k)
 static ks_status masses(const struct ks_share_bounds *b, struct ks_shares *shares)
 {
     double h = b->in->h, null = (double)b->in->n_null, others = (double)b->others;
-    double below = nextafter(-2 * h, -INFINITY); /* where h = 0, too, zero is not below */
+    double below = nextafter(-2 * h, -INFINITY); /* excludes zero also if h = 0 */
     struct ks_count inside, negative;
 
     KS_TRY(ks_share_bounds_count_within(b, 2 * h, 2 * h, &inside));
@@ -74,7 +75,7 @@ static ks_status masses(const struct ks_share_bounds *b, struct ks_shares *share
     return KS_OK;
 }
 
-/* lambda_abs_max over a size with these bounds: at least 1. */
+/* The interval of lambda_abs_max / size, which is at least 1. */
 static struct ks_ratio ratio(double abs_max_lower, double abs_max_upper, struct ks_range size)
 {
     return (struct ks_ratio){fmax(abs_max_lower / size.upper, 1),
@@ -94,7 +95,7 @@ static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct
     if (rank <= in->n_null + b->zeros)
         return KS_OK;
     *kappa = (struct ks_ratio){1, 1};
-    if (rank == in->n) /* of fewer than 100 the 99% smallest are all: it is the largest itself */
+    if (rank == in->n) /* n < 100: the 99% quantile is the largest size itself */
         return KS_OK;
     KS_TRY(ks_share_bounds_size(b, rank - in->n_null, in->abs_max_upper, &size));
     *kappa = ratio(in->abs_max_lower, in->abs_max_upper, size);
@@ -136,7 +137,7 @@ done:
     return status;
 }
 
-/* The size that no more than the part `rest` of the energy lies below. */
+/* lambda_abs_max over the size below which the part `rest` of the squared norm lies. */
 static ks_status energy_kappa(const struct ks_share_bounds *b, double rest, struct ks_ratio *kappa)
 {
     const struct ks_shares_input *in = b->in;
@@ -170,7 +171,7 @@ static double top_share(const struct ks_radau *r, double h)
 ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max_lower,
                     double abs_max_upper, struct ks_energy *energy)
 {
-    /* One probe, nothing taken out: the means are its own bounds, whatever n is. */
+    /* With one probe and no null space, the means are the probe's own bounds for every n. */
     const struct ks_share_probe alone = {.steps = probe->steps,
                                          .alpha = probe->alpha,
                                          .beta = probe->beta,

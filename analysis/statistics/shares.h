@@ -1,15 +1,16 @@
 /* How the eigenvalues of an operator are distributed by size: intervals that hold with 99%.
  *
- * Every interval rests on two facts. The weight that a start vector gives to the eigenvalues of a
- * set has sharp bounds (radau.h). And for a Gaussian start vector the weight of k of n eigenvalues
- * has the distribution Beta(k/2, (n-k)/2), of the mean over P vectors, each weighted by its squared
- * norm, Beta(P k/2, P (n-k)/2). A count k is ruled out where the bounds lie in that distribution's
- * tail, 0.25% at each end; where the interval also uses the outer bound of lambda_abs_max, 0.25%
- * for each end of the spectrum are spent there. Eigenvalues that are certain (the known null space,
- * intervals theta +- (r + h) that do not overlap) narrow the counts without any probability.
+ *  * Every interval rests on two facts. The weight of a set of eigenvalues in the spectral measure
+ * of a start vector has sharp bounds (radau.h). And for a Gaussian start vector the weight of k of
+ * n eigenvalues has the distribution Beta(k/2, (n-k)/2); the mean over P vectors, each weighted by
+ * its squared norm, has Beta(P k/2, P (n-k)/2). A count k is excluded if the bounds lie in a tail
+ * of that distribution, 0.25% at each end. If the interval also uses the upper bound of
+ * lambda_abs_max, another 0.25% are spent for each end of the spectrum. Eigenvalues that are
+ * certain (the known null space, disjoint intervals theta +- (r + h)) narrow the counts without
+ * any probability.
  *
- * To use it: fill a ks_shares_input with the random probes and call ks_shares; with the first m
- * steps of the same matrices, and `ended` false, it gives the figures of a run of m steps.
+ * To use it: fill a ks_shares_input with the random probes and call ks_shares. With the first m
+ * steps of the same matrices, and `ended` false, it gives the statistics of a run of m steps.
  *
  *   const struct ks_share_probe probe = {steps, alpha, beta, ended, start_norm2, null_weight};
  *   const struct ks_shares_input in = {.n = n, .n_null = d, .probes = 1, .probe = &probe, .h = h,
@@ -28,29 +29,31 @@
 struct ks_share_probe {
     size_t steps;               /* m >= 1                                                     */
     const double *alpha, *beta; /* [m] each, as in jacobi.h                                   */
-    bool ended;                 /* the Krylov space ended: no part of the start vector is left */
+    bool ended;                 /* the Krylov space ended: the weights of T are exact          */
     double start_norm2;         /* |g|^2 of the Gaussian start vector g, before scaling       */
-    double null_weight;         /* |P_Z q_1|^2: its share on the n_null known null directions */
+    double null_weight;         /* |P_Z q_1|^2: the weight of the n_null known null directions */
 };
 
 struct ks_shares_input {
     size_t n;           /* dimension of the operator                                           */
     size_t n_null;      /* dimension of the known null space Z                                 */
-    size_t n_rank_null; /* the nullity is at least this, by a rank bound that gives no vectors */
-    size_t probes;      /* random ones, P >= 1                                                 */
+    size_t n_rank_null; /* lower bound of the nullity by a rank bound, which gives no vectors   */
+    size_t probes;      /* P >= 1: probes with random start vectors                            */
     const struct ks_share_probe *probe; /* [probes]                                            */
-    double h;             /* half the noise floor: the run's operator is that close to A       */
-    double abs_max_lower; /* lambda_abs_max is at least this (a certificate)                   */
-    double abs_max_upper; /* and at most this (outer bounds, 0.25% for each end)               */
+    double h;             /* half the noise floor: |operator of the run - A| <= h              */
+    double abs_max_lower; /* lower bound of lambda_abs_max, from a certificate                 */
+    double abs_max_upper; /* upper bound of it (extreme_bound.h), 0.25% for each end           */
 };
 
-/* lower <= truth <= upper with 99%; `value`, the estimate of the weights, lies between them. */
+/* lower <= truth <= upper with 99% confidence; `value`, the estimate from the weights, is clipped
+ * to that interval. */
 struct ks_share {
     double value, lower, upper;
 };
 
-/* A ratio, without a value: `lower` infinite where it is certain to be infinite, `upper` alone
- * where it is not resolved; both NaN where there is no ratio. */
+/* An interval for a ratio, without an estimate. Both ends infinite: the ratio is certain to be
+ * infinite. `upper` alone infinite: the upper end is not resolved. Both NaN: the ratio is not
+ * defined. */
 struct ks_ratio {
     double lower, upper;
 };
@@ -69,25 +72,25 @@ struct ks_shares {
     struct ks_share zero_mass, negative_mass;
 };
 
-/* Where abs_max_lower and abs_max_upper are 0 the operator is zero: directions 0, ratios NaN. Fails
- * with KS_MEMORY, or KS_NUMBER where an eigenvalue problem does not converge. */
+/* If abs_max_lower and abs_max_upper are 0 the operator is zero: directions are 0 and ratios NaN.
+ * KS_MEMORY; KS_NUMBER if an eigenvalue problem does not converge. */
 ks_status ks_shares(const struct ks_shares_input *in, struct ks_shares *shares);
 
-/* The cumulative distribution F(x) = (number of eigenvalues <= x) / n at each of the x [count]: it
- * lies in [lower, upper] with 99.5%, at each x by itself. Fails as ks_shares does. */
+/* lower, upper [count]: bounds of the cumulative distribution F(x) = (number of eigenvalues <= x) /
+ * n at each x [count], with 99.5% confidence pointwise. Fails as ks_shares does. */
 ks_status ks_shares_band(const struct ks_shares_input *in, size_t count, const double *x,
                          double *lower, double *upper);
 
-/* Along one start vector that is not random, as the gradient: lambda_abs_max over the size above
- * which 90% or 50% of its energy lies, and its energy on converged outliers. No probability enters
- * but that of abs_max_upper. */
+/* For one start vector that is not random, like the gradient: lambda_abs_max over the size above
+ * which 90% or 50% of its squared norm lies, and its share on converged outliers. The only
+ * probability is that of abs_max_upper. */
 struct ks_energy {
     struct ks_ratio kappa_90, kappa_50;
     double top_share;
 };
 
-/* `probe`: its start_norm2 and null_weight are not used. h and abs_max_* as above. Fails as
- * ks_shares does. */
+/* start_norm2 and null_weight of `probe` are not used. h and abs_max_* as in ks_shares_input. Fails
+ * as ks_shares does. */
 ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max_lower,
                     double abs_max_upper, struct ks_energy *energy);
 
