@@ -1,5 +1,5 @@
 /* Small critics with random theta and batches, the directions that their architecture implies, and
- * what counts as zero: for the tests of null.h. */
+ * what counts as zero: for the tests of null_space.h. */
 #ifndef KS_TEST_NULL_CRITICS_H
 #define KS_TEST_NULL_CRITICS_H
 

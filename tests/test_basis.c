@@ -283,7 +283,7 @@ static void test_tail(void **state)
     assert_int_equal(size_after, size - (ORDER - 5) * record);
 }
 
-/* Records of another place or of another file are not taken, whole as they are. */
+/* Undamaged records from another position or another file are rejected. */
 static void test_foreign_records(void **state)
 {
     size_t size, other_size, record = 24 + N * 8 + 32, header;

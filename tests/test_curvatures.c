@@ -1,4 +1,4 @@
-/* The operators beside the Hessian, each against what defines it, and their diagonal blocks. */
+/* The operators other than the Hessian, each against its definition, and their diagonal blocks. */
 #include "agent/optim.h"
 #include "core/memory.h"
 #include "core/rng.h"

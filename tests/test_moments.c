@@ -165,7 +165,7 @@ static void test_kurtosis_with_outliers(void **state)
     assert_true(plain > 1.5);
 }
 
-/* No outliers, one value, two values in a ratio, the whole space. */
+/* No outliers, one value, two values with a given ratio, all eigenvalues. */
 static void test_kurtosis_otherwise(void **state)
 {
     struct diagonal d = {.n = N, .value = value}, small = {.n = 12, .value = value};

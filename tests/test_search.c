@@ -42,7 +42,7 @@ static double some_scale(double often)
     return chance(often) ? pow(10, 60 * uniform() - 30) : 1;
 }
 
-/* What is drawn beside the description. */
+/* The random choices other than the description. */
 struct traits {
     size_t in, rows, loss_rows, minibatches, ensemble;
     double offset, input_scale, weight_scale, target_scale;

@@ -270,7 +270,7 @@ static void test_scaling(void **state)
                       strncmp(name, "noise", 5) == 0;
 
         assert_string_equal(name, t->summary.list[i].name);
-        if (isnan(s->summary.list[i].number)) /* nobody looked for null directions */
+        if (isnan(s->summary.list[i].number)) /* null directions were not computed */
             assert_true(isnan(t->summary.list[i].number) &&
                         (strstr(name, "_dimension") || strstr(name, "null_") ||
                          strstr(name, "_data_se") || strstr(name, "_error") ||
@@ -321,7 +321,7 @@ static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
     return s;
 }
 
-/* All Ritz values alike, in the whole and in the leading parts. */
+/* Uniform weights, in the full run and in the leading parts. */
 static void test_unweighted(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
