@@ -49,7 +49,7 @@ static bool setup(struct fixture *s, const struct ks_loss_kind *kind, const char
     s->loss = (struct ks_loss){.kind = kind, .outputs = outputs, .targets = outputs, .weight = 1};
     assert_ok(ks_line_split(&line, "example", 1, example));
     line.taken[1] = true;
-    assert_ok(ks_line_number(&line, "weight", 0, 10, &s->loss.weight));
+    assert_ok(ks_line_option_number(&line, "weight", 0, 10, &s->loss.weight));
     if (kind->configure(&s->loss, &line) != KS_OK)
         return false;
     assert_ok(ks_line_end(&line));

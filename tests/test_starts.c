@@ -127,10 +127,10 @@ static void test_targets(void **state)
     }
     take("fish-swim");
     for (uint64_t k = 0; k < STARTS; k++) {
-        const double *place = env->episode;
+        const double *position = env->episode;
         draw(k);
-        assert_true(fabs(place[0]) <= 0.4 && fabs(place[1]) <= 0.4);
-        assert_true(place[2] >= 0.1 && place[2] <= 0.3);
+        assert_true(fabs(position[0]) <= 0.4 && fabs(position[1]) <= 0.4);
+        assert_true(position[2] >= 0.1 && position[2] <= 0.3);
         for (size_t i = 0; i < 7; i++)
             assert_true(fabs(seen[i]) <= 0.2 && seen[i] != 0);
     }
@@ -211,12 +211,12 @@ static void test_recorded_trajectory(void **state)
 
 /* --- start states that are rejected --- */
 
-static const struct ks_env_domain *whole;
+static const struct ks_env_domain *original;
 static size_t bad_starts; /* number of start states still to spoil */
 
 static ks_status bad_reset(struct ks_env *broken, struct ks_rng *rng)
 {
-    KS_TRY(whole->reset(broken, rng));
+    KS_TRY(original->reset(broken, rng));
     if (bad_starts > 0) {
         bad_starts--;
         broken->data->qvel[2] = NAN;
@@ -236,8 +236,8 @@ static void test_bad_draws(void **state)
     take("walker-run");
     for (int i = 0; i < 3; i++)
         assert_ok(ks_env_reset(env, &rng, third));
-    whole = env->task->domain;
-    domain = *whole, broken = *env->task;
+    original = env->task->domain;
+    domain = *original, broken = *env->task;
     domain.reset = bad_reset;
     broken.domain = &domain;
     env->task = &broken;

@@ -67,7 +67,7 @@ static bool is_limited(int resource)
 }
 
 /* OpenBLAS was loaded with threads of its own into a limited address space. */
-static bool crowds(void)
+static bool wastes_address_space(void)
 {
     const char *threads = getenv(COUNT);
 
@@ -78,7 +78,7 @@ static bool crowds(void)
 void ks_blas_start(char **argv)
 {
     const char *better = getenv(CHOICE) ? NULL : better_kernel();
-    bool fewer = crowds();
+    bool fewer = wastes_address_space();
 
     /* OpenBLAS reads its environment only when it is loaded. */
     if (argv && (better || fewer) && (!better || setenv(CHOICE, better, 1) == 0) &&

@@ -107,8 +107,8 @@ static ks_status take_argument(struct ks_line *line, const char *what, const cha
     return ks_line_fail(line, "'%s' needs %s", line->word[0], what);
 }
 
-ks_status ks_line_value(struct ks_line *line, const char *what, double low, double high,
-                        double *value)
+ks_status ks_line_argument_number(struct ks_line *line, const char *what, double low, double high,
+                                  double *value)
 {
     const char *word = NULL;
 
@@ -117,8 +117,8 @@ ks_status ks_line_value(struct ks_line *line, const char *what, double low, doub
     return parse_bounded(line, what, word, low, high, value);
 }
 
-ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_t high,
-                       size_t *value)
+ks_status ks_line_argument_size(struct ks_line *line, const char *what, size_t low, size_t high,
+                                size_t *value)
 {
     const char *word = NULL;
     double number = 0;
@@ -145,13 +145,13 @@ static size_t find_option(const struct ks_line *line, const char *name)
     return 0;
 }
 
-bool ks_line_has(const struct ks_line *line, const char *name)
+bool ks_line_has_option(const struct ks_line *line, const char *name)
 {
     return find_option(line, name) != 0;
 }
 
-ks_status ks_line_number(struct ks_line *line, const char *name, double low, double high,
-                         double *value)
+ks_status ks_line_option_number(struct ks_line *line, const char *name, double low, double high,
+                                double *value)
 {
     size_t i = find_option(line, name);
 
@@ -161,8 +161,8 @@ ks_status ks_line_number(struct ks_line *line, const char *name, double low, dou
     return parse_bounded(line, name, line->word[i] + strlen(name) + 1, low, high, value);
 }
 
-ks_status ks_line_choice(struct ks_line *line, const char *name, const char *const *choices,
-                         size_t *value)
+ks_status ks_line_option_choice(struct ks_line *line, const char *name, const char *const *choices,
+                                size_t *value)
 {
     size_t i = find_option(line, name), used = 0;
     const char *found;

@@ -26,20 +26,20 @@ struct ks_line {
 ks_status ks_line_split(struct ks_line *line, const char *source, size_t number, const char *text);
 
 /* Takes the next argument: an integer in low..high. `what` names it in messages. */
-ks_status ks_line_size(struct ks_line *line, const char *what, size_t low, size_t high,
-                       size_t *value);
+ks_status ks_line_argument_size(struct ks_line *line, const char *what, size_t low, size_t high,
+                                size_t *value);
 /* Takes the next argument: a finite number in [low, high]. */
-ks_status ks_line_value(struct ks_line *line, const char *what, double low, double high,
-                        double *value);
+ks_status ks_line_argument_number(struct ks_line *line, const char *what, double low, double high,
+                                  double *value);
 /* Takes option `name`, a finite number in [low, high]. If it is absent, *value is unchanged. */
-ks_status ks_line_number(struct ks_line *line, const char *name, double low, double high,
-                         double *value);
+ks_status ks_line_option_number(struct ks_line *line, const char *name, double low, double high,
+                                double *value);
 /* Takes option `name`, one of `choices` (NULL-terminated), and sets *value to its index. If the
  * option is absent, *value is unchanged. */
-ks_status ks_line_choice(struct ks_line *line, const char *name, const char *const *choices,
-                         size_t *value);
+ks_status ks_line_option_choice(struct ks_line *line, const char *name, const char *const *choices,
+                                size_t *value);
 /* Whether option `name` is present. */
-bool ks_line_has(const struct ks_line *line, const char *name);
+bool ks_line_has_option(const struct ks_line *line, const char *name);
 /* Fails if an argument or option has not been taken. */
 ks_status ks_line_end(const struct ks_line *line);
 /* Fails with "source:number: message". */

@@ -25,20 +25,20 @@ bool ks_parse_number(const char *text, double low, double high, double *value)
 bool ks_parse_integer(const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
     double number = 0;
-    uint64_t whole;
+    uint64_t integer;
 
     if (text[strspn(text, "0123456789")] != '\0') {
         if (!ks_parse_number(text, 0, MAX_INTEGER, &number) || number != floor(number))
             return false;
-        whole = (uint64_t)number;
+        integer = (uint64_t)number;
     } else {
         errno = 0;
-        whole = strtoull(text, NULL, 10);
+        integer = strtoull(text, NULL, 10);
         if (*text == '\0' || errno != 0)
             return false;
     }
-    if (whole < low || whole > high)
+    if (integer < low || integer > high)
         return false;
-    *value = whole;
+    *value = integer;
     return true;
 }

@@ -41,10 +41,10 @@ static double *observe(const struct ks_env *env, double *out)
 static double reward(const struct ks_env *env)
 {
     const struct acrobot *acrobot = env->ids;
-    const double *place = env->data->site_xpos;
+    const double *position = env->data->site_xpos;
     double radius = env->model->site_size[3 * acrobot->target], to_target[3];
-    double distance = ks_env_difference(3, place + 3 * acrobot->tip, place + 3 * acrobot->target,
-                                        to_target);
+    double distance = ks_env_difference(3, position + 3 * acrobot->tip,
+                                        position + 3 * acrobot->target, to_target);
 
     return ks_tolerance(distance, 0, radius, 1, KS_GAUSSIAN, 0.1);
 }

@@ -47,11 +47,11 @@ static ks_status find(struct ks_env *env)
 static void from_spinner(const struct ks_env *env, int sensor, double out[2])
 {
     const struct finger *finger = env->ids;
-    const double *place = env->data->sensordata + sensor;
+    const double *position = env->data->sensordata + sensor;
     const double *spinner = env->data->sensordata + finger->spinner_position;
 
-    out[0] = place[0] - spinner[0];
-    out[1] = place[2] - spinner[2];
+    out[0] = position[0] - spinner[0];
+    out[1] = position[2] - spinner[2];
 }
 
 static double *observe_position(const struct ks_env *env, double *out)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,9 +17,9 @@
 #define DEFINE(name) __typeof__(name) *ks_##name;
 KS_MUJOCO_NAMES(DEFINE)
 
-static const char *lacking; /* a name that the library does not have; NULL: none */
+static const char *missing; /* a name that the library does not have; NULL: none */
 static char failure[512];   /* why it cannot be loaded; "" if it is */
-static bool crowded;        /* it does not fit into the address space */
+static bool no_room;        /* it does not fit into the address space */
 
 /* Stores the address of a symbol in the pointer at `to`, whatever its type. */
 static void find(void *library, const char *name, void *to)
@@ -26,7 +27,7 @@ static void find(void *library, const char *name, void *to)
     void *address = dlsym(library, name);
 
     if (!address)
-        lacking = name;
+        missing = name;
     memcpy(to, &address, sizeof address);
 }
 
@@ -58,9 +59,9 @@ static void load_from(const char *path)
     }
     if (!library)
         strncpy(failure, dlerror(), sizeof failure - 1);
-    else if (lacking)
-        strncpy(failure, lacking, sizeof failure - 1);
-    crowded = !library && (strstr(failure, "llocate memory") || is_too_large(path));
+    else if (missing)
+        snprintf(failure, sizeof failure, "%s: it does not have %s", path, missing);
+    no_room = !library && (strstr(failure, "llocate memory") || is_too_large(path));
 }
 
 /* The library installed with the program, or the one that the build used. */
@@ -80,7 +81,7 @@ ks_status ks_mujoco_load(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, load);
-    if (crowded)
+    if (no_room)
         return ks_fail(KS_MEMORY,
                        "MuJoCo's library cannot be loaded: %s: the limit of this process's address "
                        "space (ulimit -v) leaves too little room for it",

@@ -46,9 +46,10 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 static double finger_to_target(const struct ks_env *env, double out[2])
 {
     const struct reacher *reacher = env->ids;
-    const double *place = env->data->geom_xpos;
+    const double *position = env->data->geom_xpos;
 
-    return ks_env_difference(2, place + 3 * reacher->finger, place + 3 * reacher->target, out);
+    return ks_env_difference(2, position + 3 * reacher->finger, position + 3 * reacher->target,
+                             out);
 }
 
 static double *observe(const struct ks_env *env, double *out)

@@ -230,7 +230,7 @@ static size_t count_actions(const char *text)
         if (strcmp(line.word[0], "policy") == 0)
             return outputs / 2;
         if (strcmp(line.word[0], "dense") == 0)
-            ks_line_size(&line, "width", 1, MOST, &outputs);
+            ks_line_argument_size(&line, "width", 1, MOST, &outputs);
     }
     return 0;
 }

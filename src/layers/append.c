@@ -18,7 +18,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     double constant = 0;
     struct settings *s;
 
-    KS_TRY(ks_line_value(line, "a constant", -1e12, 1e12, &constant));
+    KS_TRY(ks_line_argument_number(line, "a constant", -1e12, 1e12, &constant));
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
     s->constant = (real)constant;

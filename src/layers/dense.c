@@ -30,10 +30,10 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     double groups = 1;
     struct settings *s;
 
-    KS_TRY(ks_line_size(line, "width", 1, MAX_WIDTH, &l->out));
-    KS_TRY(ks_line_choice(line, "bias", no_yes, &bias));
-    KS_TRY(ks_line_choice(line, "project", projections, &project));
-    KS_TRY(ks_line_number(line, "groups", 1, MAX_WIDTH, &groups));
+    KS_TRY(ks_line_argument_size(line, "width", 1, MAX_WIDTH, &l->out));
+    KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
+    KS_TRY(ks_line_option_choice(line, "project", projections, &project));
+    KS_TRY(ks_line_option_number(line, "groups", 1, MAX_WIDTH, &groups));
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
     s->bias = bias;

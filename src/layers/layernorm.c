@@ -40,8 +40,8 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     size_t affine = true;
     struct settings *s;
 
-    KS_TRY(ks_line_number(line, "eps", 1e-12, 1, &eps));
-    KS_TRY(ks_line_choice(line, "affine", no_yes, &affine));
+    KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
+    KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
     s->eps = (real)eps;

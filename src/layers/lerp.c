@@ -37,8 +37,8 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     double init = 1, scale = 1;
     struct settings *s;
 
-    KS_TRY(ks_line_number(line, "init", -1e12, 1e12, &init));
-    KS_TRY(ks_line_number(line, "scale", 1e-12, 1e12, &scale));
+    KS_TRY(ks_line_option_number(line, "init", -1e12, 1e12, &init));
+    KS_TRY(ks_line_option_number(line, "scale", 1e-12, 1e12, &scale));
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
     s->c = (real)(init / scale);

@@ -17,7 +17,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     double shift = 0;
     struct settings *s;
 
-    KS_TRY(ks_line_number(line, "shift", -1e6, 1e6, &shift));
+    KS_TRY(ks_line_option_number(line, "shift", -1e6, 1e6, &shift));
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
     s->shift = (real)shift;

@@ -181,7 +181,7 @@ static ks_status parse_repeat(struct parser *p)
     size_t repeats = 0, opened = p->number;
     const char *body = p->next;
 
-    KS_TRY(ks_line_size(&p->line, "a number of repetitions", 1, MAX_REPEATS, &repeats));
+    KS_TRY(ks_line_argument_size(&p->line, "a number of repetitions", 1, MAX_REPEATS, &repeats));
     KS_TRY(ks_line_end(&p->line));
     KS_TRY(check_opening(p));
     for (size_t i = 0; i < repeats; i++) {
@@ -206,7 +206,7 @@ static ks_status parse_loss(struct parser *p)
     if (!arch->loss.kind)
         return unknown(p, "loss", p->line.n_words > 1 ? p->line.word[1] : "", known);
     p->line.taken[1] = true;
-    KS_TRY(ks_line_number(&p->line, "weight", 1e-12, 1e12, &arch->loss.weight));
+    KS_TRY(ks_line_option_number(&p->line, "weight", 1e-12, 1e12, &arch->loss.weight));
     KS_TRY(arch->loss.kind->configure(&arch->loss, &p->line));
     return ks_line_end(&p->line);
 }
@@ -222,9 +222,9 @@ static ks_status parse_policy(struct parser *p)
     p->line.taken[1] = true;
     policy->log_std_min = -10;
     policy->log_std_max = 2;
-    KS_TRY(ks_line_choice(&p->line, "log-std", bounds, &squash));
-    KS_TRY(ks_line_number(&p->line, "min", -100, 100, &policy->log_std_min));
-    KS_TRY(ks_line_number(&p->line, "max", -100, 100, &policy->log_std_max));
+    KS_TRY(ks_line_option_choice(&p->line, "log-std", bounds, &squash));
+    KS_TRY(ks_line_option_number(&p->line, "min", -100, 100, &policy->log_std_min));
+    KS_TRY(ks_line_option_number(&p->line, "max", -100, 100, &policy->log_std_max));
     policy->squash = squash;
     if (!(policy->log_std_min < policy->log_std_max))
         return ks_line_fail(&p->line, "policy: expected min < max");

@@ -43,10 +43,10 @@ static void mse_curvature(const struct ks_loss *l, size_t rows, const real *f, c
 
 static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
 {
-    if (!ks_line_has(line, "min") || !ks_line_has(line, "max"))
+    if (!ks_line_has_option(line, "min") || !ks_line_has_option(line, "max"))
         return ks_line_fail(line, "ce: expected the options min=V and max=V");
-    KS_TRY(ks_line_number(line, "min", -1e12, 1e12, &l->min));
-    KS_TRY(ks_line_number(line, "max", -1e12, 1e12, &l->max));
+    KS_TRY(ks_line_option_number(line, "min", -1e12, 1e12, &l->min));
+    KS_TRY(ks_line_option_number(line, "max", -1e12, 1e12, &l->max));
     if (!(l->min < l->max))
         return ks_line_fail(line, "ce: expected min < max, found %g and %g", l->min, l->max);
     if (l->outputs < 2)
@@ -142,7 +142,7 @@ static bool huber_curved(real e, real d)
 static ks_status huber_configure(struct ks_loss *l, struct ks_line *line)
 {
     l->delta = 1;
-    KS_TRY(ks_line_number(line, "delta", 1e-12, 1e12, &l->delta));
+    KS_TRY(ks_line_option_number(line, "delta", 1e-12, 1e12, &l->delta));
     if (l->outputs != 1)
         return ks_line_fail(line, "huber: expected a last dense of 1 column, found %zu",
                             l->outputs);
@@ -180,7 +180,7 @@ static void huber_curvature(const struct ks_loss *l, size_t rows, const real *f,
 static ks_status quantile_configure(struct ks_loss *l, struct ks_line *line)
 {
     l->delta = 1;
-    return ks_line_number(line, "kappa", 1e-12, 1e12, &l->delta);
+    return ks_line_option_number(line, "kappa", 1e-12, 1e12, &l->delta);
 }
 
 /* c_ij / K */

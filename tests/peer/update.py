@@ -48,18 +48,18 @@ class Network:
                   "head": {"kernel": (inputs, width), "bias": (width,)}}[kind]
         if kind == "hidden" and self.norm == "bn":
             del shapes["bias"]
-        places = {}
+        layout = {}
         for name, shape in shapes.items():
-            places[name] = (self.size, shape)
+            layout[name] = (self.size, shape)
             self.arrays.append((self.size, math.prod(shape)))
             self.size += math.prod(shape)
-        self.layers.append((kind, places, self.states, width))
+        self.layers.append((kind, layout, self.states, width))
         self.states += 2 * width if kind == "bn" else 0
 
-    def parameters(self, w, places):
+    def parameters(self, w, layout):
         """Views into the flat vectors w [E, P]."""
         return {name: w[:, at:at + math.prod(shape)].unflatten(1, shape)
-                for name, (at, shape) in places.items()}
+                for name, (at, shape) in layout.items()}
 
     def relu(self, x):
         return torch.relu(x)
@@ -67,8 +67,8 @@ class Network:
     def forward(self, w, state, x, training):
         """Outputs [E, rows, K] for x [E, rows, inputs], and the running statistics after the pass."""
         moved = state.clone()
-        for kind, places, at, width in self.layers:
-            p = self.parameters(w, places)
+        for kind, layout, at, width in self.layers:
+            p = self.parameters(w, layout)
             if kind == "relu":
                 x = self.relu(x)
             elif kind in ("hidden", "head"):
@@ -96,10 +96,10 @@ class Network:
         """Scales the columns of the hidden layers' [kernel; bias] and of the head's kernel to norm 1."""
         if not self.projected:
             return
-        for kind, places, _, _ in self.layers:
+        for kind, layout, _, _ in self.layers:
             if kind not in ("hidden", "head"):
                 continue
-            p = self.parameters(w, places)
+            p = self.parameters(w, layout)
             squares = (p["kernel"] ** 2).sum(1)
             if kind == "hidden" and "bias" in p:
                 squares = squares + p["bias"] ** 2

@@ -155,9 +155,9 @@ def check_start(architecture, agent, record):
     start = {name: record["update_000/" + name] for name in ARRAYS}
     for what, net in ("critic", agent.critic), ("actor", agent.actor):
         for w, state in zip(start[what], start[what + "_state"]):
-            for kind, places, at, width in net.layers:
-                for name, (place, shape) in places.items():
-                    x, label = w[place:place + np.prod(shape)], f"{architecture}: {what} {name}"
+            for kind, layout, at, width in net.layers:
+                for name, (offset, shape) in layout.items():
+                    x, label = w[offset:offset + np.prod(shape)], f"{architecture}: {what} {name}"
                     if name == "kernel":
                         heads = 2 if kind == "head" and what == "actor" else 1
                         check_kernel(label, net, x.reshape(shape), heads)
