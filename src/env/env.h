@@ -29,10 +29,10 @@ struct ks_env_about {
 bool ks_env_about(size_t i, struct ks_env_about *about);
 /* Creates the environment of a task. Fails with KS_USAGE on an unknown task or a flag that this
  * version of MuJoCo does not have; with KS_MISSING if the library or the models are not installed
- * (models are in the environment variable DM_CONTROL_DIR, else in the folder set at build time);
- * with KS_FORMAT if the model does not fit the task. `options` may be NULL. Every environment has
- * its own model, so environments can run in different threads. The caller frees it with
- * ks_env_free. */
+ * (the folder of models is DM_CONTROL_DIR of the environment, the installed one, or that of the
+ * build); with KS_FORMAT if the model does not fit the task. `options` may be NULL. Every
+ * environment has its own model, so environments can run in different threads. The caller frees it
+ * with ks_env_free. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
 

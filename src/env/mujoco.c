@@ -35,16 +35,16 @@ static void find(void *library, const char *name, void *to)
  * distinguish that from a damaged file. */
 static bool is_too_large(const char *path)
 {
-    struct stat there;
+    struct stat file;
     void *room;
 
-    if (stat(path, &there) != 0 || there.st_size <= 0)
+    if (stat(path, &file) != 0 || file.st_size <= 0)
         return false;
-    room = mmap(NULL, (size_t)there.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                -1, 0);
+    room = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                0);
     if (room == MAP_FAILED)
         return true;
-    munmap(room, (size_t)there.st_size);
+    munmap(room, (size_t)file.st_size);
     return false;
 }
 

@@ -59,8 +59,8 @@ KS_MUJOCO_NAMES(KS_MUJOCO_DECLARE)
 #define mju_user_warning (*ks_mju_user_warning)
 #endif
 
-/* Loads the library, once, from the path set at build time. On failure (KS_MISSING, KS_MEMORY) none
- * of the names may be used. */
+/* Loads the library, once: the installed one, or the one that the build used. On failure
+ * (KS_MISSING, KS_MEMORY) none of the names may be used. */
 ks_status ks_mujoco_load(void);
 
 #endif
