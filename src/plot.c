@@ -1,4 +1,4 @@
-/* kappascope-plot: figures, tables and a page from a study's folder. */
+/* kappascope-plot: tables, plots and an HTML report from a study's folder. */
 #include <stdlib.h>
 
 #include "core/number.h"
@@ -11,7 +11,7 @@ static char *resamples;
 
 static const struct poptOption options[] = {
     {"resamples", '\0', POPT_ARG_STRING, &resamples, 0,
-     "bootstrap resamples of an interval (50000); 0: no intervals", "B"},
+     "bootstrap resamples per interval (default: 50000); 0: no intervals", "B"},
     POPT_TABLEEND};
 
 static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
@@ -20,11 +20,12 @@ static const struct ks_program program = {
     .libraries = libraries,
     .name = "kappascope-plot",
     .synopsis = "[OPTION...] DIR",
-    .description = "figures (PNG, PDF), tables (CSV) and a page (HTML) from a study's folder",
+    .description = "tables (CSV), plots (PNG, PDF) and a report (HTML) from a study's folder",
     .details =
-        "DIR is what kappascope study wrote, done or not: an architecture whose runs are not\n"
-        "all there is left out with a warning. Writes DIR/tables, DIR/figures and\n"
-        "DIR/report.html, names the figures and prints the table.\n"
+        "DIR is the folder of kappascope study, complete or not: an architecture with unfinished\n"
+        "runs is left out with a warning. Writes DIR/tables, DIR/figures and DIR/report.html, "
+        "lists\n"
+        "the plots and prints the summary table.\n"
         "\nEXAMPLE\n  kappascope plot checkpoints/quick\n",
     .options = options,
 };
@@ -35,7 +36,7 @@ static ks_status plot(const struct ks_arguments *arguments)
     uint64_t number = KS_BOOTSTRAP_RESAMPLES;
 
     if (arguments->n_rest != 1)
-        return ks_fail(KS_USAGE, "expected one folder of a study, found %zu arguments",
+        return ks_fail(KS_USAGE, "expected the folder of one study, found %zu arguments",
                        arguments->n_rest);
     if (resamples && !ks_parse_integer(resamples, 0, MOST, &number))
         return ks_fail(KS_USAGE, "--resamples: expected a whole number from 0 to %d, found '%s'",

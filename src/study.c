@@ -1,4 +1,4 @@
-/* kappascope-study: trains, analyzes and plots a whole study; its files are its only state. */
+/* kappascope-study: trains, analyzes and plots a whole study. Its files are its only state. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <stdbool.h>
@@ -25,24 +25,28 @@
 #include "study/shell.h"
 #include "study/study_file.h"
 
-enum { MOST_JOBS = 4096 }; /* make puts a byte for each into a pipe, and would wait on a full one */
+enum {
+    MOST_JOBS = 4096
+}; /* make writes a byte per job into a pipe, and would block on a full one */
 
 static char *out, *jobs, *resume;
 static int dry_run, show_status, keep_going;
 
 static const struct poptOption options[] = {
-    {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (checkpoints/NAME)", "DIR"},
-    {"jobs", 'j', POPT_ARG_STRING, &jobs, 0, "jobs at a time (the processor's cores)", "N"},
+    {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (default: checkpoints/NAME)",
+     "DIR"},
+    {"jobs", 'j', POPT_ARG_STRING, &jobs, 0, "jobs at a time (default: the number of cores)", "N"},
     {"resume", '\0', POPT_ARG_STRING, &resume, 0,
-     "how runs go on: exact (the default), or any: also on another processor, with other threads "
-     "or another version",
+     "how stopped runs resume: exact (the default), or any: also on another processor, with "
+     "another "
+     "number of threads or another version",
      "exact|any"},
-    {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0,
-     "print what would be run, for a shell; write nothing", NULL},
-    {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print how far each run is, run nothing",
+    {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0, "print the commands that would run; write nothing",
+     NULL},
+    {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print the progress of each run; run nothing",
      NULL},
     {"keep-going", 'k', POPT_ARG_NONE, &keep_going, 0,
-     "after a failure go on with what does not need it", NULL},
+     "after a failure run the jobs that do not depend on it", NULL},
     POPT_TABLEEND};
 
 static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
@@ -53,25 +57,32 @@ static const struct ks_program program = {
     .synopsis = "[OPTION...] FILE.study|NAME",
     .description = "train, analyze and plot a whole study",
     .details =
-        "FILE.study is INI: [study] env, architectures, seeds, steps, stop, missing, grid; "
-        "[train]\n"
-        "settings of kappascope train; [analyze] options of kappascope analyze, without dashes;\n"
-        "[analyze NAME] those of a further analysis of every checkpoint. NAME on the command line\n"
-        "is a study that the project ships: quick, trot, dogtrot; a file of that name is meant by\n"
-        "./NAME.\n"
-        "\nThe work is a graph of files that GNU make runs, one job a core. Stopped or failed, "
+        "FILE.study is an INI file with these sections:\n"
+        "  [study]         env, architectures, seeds, steps, stop, missing, grid\n"
+        "  [train]         settings of kappascope train\n"
+        "  [analyze]       options of kappascope analyze, without dashes\n"
+        "  [analyze NAME]  the options of a further analysis of every checkpoint\n"
+        "On the command line, NAME is a study that the project ships: quick, trot or dogtrot. "
+        "Write\n"
+        "./NAME for a file of that name.\n"
+        "\nGNU make runs the jobs of the study, one per core. If the study was stopped or failed, "
         "the\n"
-        "same command goes on with what is missing, and with runs that were not finished where\n"
-        "they were; a run that failed with a number that is not finite fails again until its\n"
-        "folder is removed. Runs go on only on the processor, with the threads and with the\n"
-        "version that they were started with; --resume=any accepts others.\n"
-        "\nWith `stop` in [study] runs stop at that environment step, on the schedules of all "
-        "their\n"
-        "steps. With a later `stop`, or none, they go on from there; with an earlier one nothing\n"
-        "is lost, and the tables leave out the steps behind it.\n"
-        "\nA folder is that of one study. Architectures and seeds can be added to its file, and\n"
-        "`stop` can change. With other options in [analyze] or [analyze NAME] the spectra of that\n"
-        "analysis are made again, with another missing or grid the tables.\n"
+        "same command makes the files that are missing and resumes unfinished runs. A run that "
+        "failed\n"
+        "because of a NaN or an infinity fails again until its folder is removed. A run only "
+        "resumes\n"
+        "on the same processor, with the same number of threads and the same version, unless\n"
+        "--resume=any is given.\n"
+        "\nWith `stop` in [study], runs stop at that environment step; checkpoints and "
+        "evaluations\n"
+        "stay where a run of all steps has them. With a later `stop`, or none, the runs go on. "
+        "With\n"
+        "an earlier one nothing is lost, and the tables leave out the later steps.\n"
+        "\nA folder belongs to one study. Architectures and seeds may be added to the study's "
+        "file,\n"
+        "and `stop` may change. If options in [analyze] or [analyze NAME] change, the spectra of "
+        "that\n"
+        "analysis are computed again; if `missing` or `grid` change, the tables are.\n"
         "\nEXAMPLES\n"
         "  kappascope study quick\n"
         "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
@@ -79,15 +90,15 @@ static const struct ks_program program = {
     .options = options,
 };
 
-/* What the study works with; job_clear frees it. */
+/* The state of the program; job_clear frees it. */
 struct job {
     char *path, *dir, *train, *analyze, *plot; /* owned */
     struct ks_study *study;                    /* owned */
     struct ks_graph *graph;                    /* owned */
     size_t jobs;                               /* at a time */
     bool held;                                 /* the folder's study.study has the same text */
-    bool differs[KS_STUDY_ANALYSES]; /* the folder's study has other options for that analysis */
-    int lock;                        /* descriptor of the folder while it is ours; -1: none */
+    bool differs[KS_STUDY_ANALYSES]; /* the folder's study has this analysis with other options */
+    int lock;                        /* descriptor that locks the folder; -1: none */
 };
 
 static void job_clear(struct job *job)
@@ -108,7 +119,7 @@ static bool resume_any(void)
     return resume && strcmp(resume, "any") == 0;
 }
 
-/* The task is known, and the analyzer's options fit its critics. */
+/* The task must be known, and the analyses must fit its critics. */
 static ks_status check_study(const struct job *job)
 {
     struct ks_env_about about;
@@ -116,8 +127,8 @@ static ks_status check_study(const struct job *job)
     for (size_t i = 0; ks_env_about(i, &about); i++)
         if (strcmp(about.name, job->study->env) == 0)
             return ks_study_check(job->study, about.observations, about.actions);
-    return ks_fail(KS_FORMAT, "%s:%zu: env: '%s' is not known (kappascope train --list)", job->path,
-                   job->study->env_line, job->study->env);
+    return ks_fail(KS_FORMAT, "%s:%zu: env: unknown task '%s' (kappascope train --list names them)",
+                   job->path, job->study->env_line, job->study->env);
 }
 
 /* If the folder's study does not have this analysis, any spectra of it were left by an earlier
@@ -165,12 +176,12 @@ static void say_stale(const struct job *job, const char *are, bool quiet)
 {
     for (size_t i = 0; i < job->study->n_analyses && !quiet; i++)
         if (job->differs[i])
-            ks_say("[analyze%s%s] is not what it was: all its spectra %s made again",
+            ks_say("the options of [analyze%s%s] have changed: all its spectra %s computed again",
                    i > 0 ? " " : "", i > 0 ? job->study->analysis[i].name : "", are);
 }
 
-/* Makes the folder, keeps others out of it while this process lives, and leaves there what was
- * asked: last, as the spectra that are there have to be those of that. */
+/* Makes and locks the folder, and removes stale spectra. Writes study.study last: its presence
+ * asserts that the existing spectra match it. */
 static ks_status claim_folder(struct job *job, bool quiet)
 {
     char *path = NULL;
@@ -209,7 +220,7 @@ static ks_status print_status(const struct job *job, bool quiet)
                state.word);
         if (strcmp(state.word, "stopped") == 0)
             printf(" at step %zu%s", state.env_step,
-                   ks_study_run_is_over(job->study, &state) ? "" : ", goes on");
+                   ks_study_run_is_over(job->study, &state) ? "" : ", will go on");
         putchar('\n');
         checkpoints += trained;
         spectra += analyzed;
@@ -222,7 +233,7 @@ static ks_status print_status(const struct job *job, bool quiet)
     return KS_OK;
 }
 
-/* With --keep-going what there is is drawn, and the failure stands. */
+/* With --keep-going, plots what is complete after a failure, and still fails. */
 static ks_status run(struct job *job, bool quiet)
 {
     char message[2048];
@@ -254,7 +265,7 @@ static ks_status print_commands(const struct job *job)
     return status;
 }
 
-/* At most as many as there are, as they share the memory. */
+/* No more than the graph has: the jobs at a time share the memory. */
 static ks_status read_jobs(const struct ks_study *s, size_t *n)
 {
     size_t all = ks_graph_jobs(s);
@@ -267,7 +278,7 @@ static ks_status read_jobs(const struct ks_study *s, size_t *n)
     return KS_OK;
 }
 
-/* What the commands of the study are made of. */
+/* Paths that become part of a command must not contain control characters. */
 static ks_status check_words(const struct job *job)
 {
     KS_TRY(ks_shell_check("--out", job->dir));
@@ -296,7 +307,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_locate_program("kappascope-plot", &job->plot));
     KS_TRY(check_words(job));
     KS_TRY(check_study(job));
-    /* The analyzer's own limit is half of what is free: of as many at a time each gets its part. */
+    /* The analyzer's default limit is half of the free memory; jobs at a time share that half. */
     programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),
                                           ks_memory_free("", job->jobs) / 2};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));

@@ -489,7 +489,7 @@ static void test_half_a_spectrum_is_removed(void **state)
     write_script("bin/fake-analyze", "#!/bin/sh\nfor word; do last=$word; done\n"
                                      "echo half >${last%.h5}.spectrum.h5\nexit 1\n");
     assert_fails(ks_graph_run(stage.graph, tree, 1, false, true), KS_RUN,
-                 "analyze toy/bn+ce/seed0/step_000000002 failed: it left no message");
+                 "analyze toy/bn+ce/seed0/step_000000002 failed: no message");
     assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
     stage_free(&stage);
 }

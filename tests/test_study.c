@@ -112,10 +112,10 @@ static void test_stop(void **state)
     }
     snprintf(text, sizeof text, head, 1001);
     assert_fails(read_text(text, &s), KS_FORMAT,
-                 ":6: stop: expected at most steps, 1000, found 1001");
+                 ":6: stop: expected at most 1000 (steps), found 1001");
     snprintf(text, sizeof text, head, 198);
     assert_fails(read_text(text, &s), KS_FORMAT,
-                 ":6: stop: expected at least 200, the first checkpoint's step, found 198");
+                 ":6: stop: expected at least 200 (the first checkpoint), found 198");
     snprintf(text, sizeof text, head, 0);
     assert_fails(read_text(text, &s), KS_FORMAT,
                  ":6: stop: expected a whole number from 1 to 1000000000000, found '0'");
@@ -223,15 +223,15 @@ static void test_wrong_studies(void **state)
         const char *text, *words;
     } wrong[] = {
         {"[studdy]\n", ":1: expected [study], [train] or [analyze], found '[studdy]'"},
-        {"env = x\n", ":1: 'env' stands outside"},
-        {"[study]\nenv = x\nenvs = y\n", ":3: [study] does not know 'envs'"},
+        {"env = x\n", ":1: 'env' is outside"},
+        {"[study]\nenv = x\nenvs = y\n", ":3: unknown option 'envs' for [study]"},
         {"[study]\nenv = x\nenv = y\n", ":3: 'env' is given twice"},
         {"[study]\nenv = a b\n", ":2: env: expected the name of a task, found 'a b'"},
         {"[study]\nenv = x\n\narchitectures = bn+ce gn+ce\n",
-         ":4: architectures: 'gn+ce' is not known"},
+         ":4: architectures: unknown architecture 'gn+ce'"},
         {"[study]\narchitectures = bn+ce all\n", ":2: architectures: 'bn+ce' is given twice"},
         {"[study]\narchitectures = none.arch\n", ":2: architectures: none.arch: no such file"},
-        {"[study]\narchitectures = ../..\n", ":2: architectures: '../..' is not known"},
+        {"[study]\narchitectures = ../..\n", ":2: architectures: unknown architecture '../..'"},
         {"[study]\nseeds = 0 1 x\n",
          ":2: seeds: expected a whole number from 0 to 1000000000, found 'x'"},
         {"[study]\nseeds = 3..1\n", ":2: seeds: expected a whole number from 3"},
@@ -252,15 +252,15 @@ static void test_wrong_studies(void **state)
         {"[train]\nskip = 2\n", ":2: skip: expected 0 or 1, found '2'"},
         {"[train]\nutd = 2\nn_step = 0\n", ":3: n_step: expected a whole number from 1 to 100"},
         {"[train]\nutd = 1\nutd = 1\n", ":3: 'utd' is given twice"},
-        {"[analyze]\norders = 1\n", ":2: [analyze] does not know 'orders'"},
+        {"[analyze]\norders = 1\n", ":2: unknown option 'orders' for [analyze]"},
         {"[analyze]\norder = 0\n", ":2: --order: expected"},
         {"[analyze]\norder =\n", ":2: order: expected a value"},
         {"[analyze]\nexact = perhaps\n", ":2: exact: expected yes or no, found 'perhaps'"},
-        {"[analyze]\njson = yes\n", ":2: [analyze] does not know 'json'"},
-        {"[analyze]\ngradient = x.h5\n", ":2: [analyze] does not know 'gradient'"},
+        {"[analyze]\njson = yes\n", ":2: unknown option 'json' for [analyze]"},
+        {"[analyze]\ngradient = x.h5\n", ":2: unknown option 'gradient' for [analyze]"},
         {"[analyze]\nprecision = f16\n", ":2: --precision: expected"},
-        {"[analyze]\nname = x\n", ":2: [analyze] does not know 'name'"},
-        {"[analyze]\nlayers = yes\n", ":2: [analyze] does not know 'layers'"},
+        {"[analyze]\nname = x\n", ":2: unknown option 'name' for [analyze]"},
+        {"[analyze]\nlayers = yes\n", ":2: unknown option 'layers' for [analyze]"},
         {"[analyze a b]\n",
          ":1: [analyze NAME]: expected a name of 1 to 32 letters, digits, - and _, "
          "found 'a b'"},
@@ -268,15 +268,15 @@ static void test_wrong_studies(void **state)
         {"[analyze 123456789012345678901234567890123]\n", ":1: [analyze NAME]: expected a name"},
         {"[analyze ]\n", ":1: [analyze NAME]: expected a name"},
         {"[analyze x\n", ":1: [analyze NAME]: expected a name"},
-        {"[analyze standard]\n", ":1: [analyze standard]: that is what [analyze] itself is called"},
+        {"[analyze standard]\n", ":1: [analyze standard]: this is the name of the section"},
         {"[analyze x]\n[analyze y]\n[analyze x]\n",
-         ":3: [analyze x]: there is a section of that name"},
-        {"[analyze x]\norders = 1\n", ":2: [analyze] does not know 'orders'"},
+         ":3: [analyze x]: a section of this name exists"},
+        {"[analyze x]\norders = 1\n", ":2: unknown option 'orders' for [analyze]"},
         {"[analyze x]\norder = 2\norder = 2\n", ":3: 'order' is given twice"},
         {"[analyze x]\ncompat = xqc\n[study]\n[analyze y]\nprecision = f64\ncompat = xqc\n",
          ":6: --compat xqc: expected --precision f32"},
-        {"[study]\nenv = x\narchitectures = bn+ce\nseeds = 0\n", ": [study] lacks 'steps'"},
-        {"", ": [study] lacks 'env'"},
+        {"[study]\nenv = x\narchitectures = bn+ce\nseeds = 0\n", ": [study]: 'steps' is missing"},
+        {"", ": [study]: 'env' is missing"},
     };
     struct ks_study *s = NULL;
 
@@ -309,7 +309,7 @@ static void test_options_that_do_not_fit(void **state)
         {"", "layer = 3",
          ":8: bn+wn+ce: --layer: expected a layer with parameters, found layer 3, a relu"},
         {"tiny.arch", "layer = 10", ":8: tiny.arch: --layer: expected 0 to 2, found 10"},
-        {"bn+ce", "operator = manifold", ":8: bn+ce: --operator: the description has no projected"},
+        {"bn+ce", "operator = manifold", ":8: bn+ce: --operator: manifold needs a projected"},
         {"", "exact = yes", ":8: bn+wn+ce: --exact: expected at most 8000 parameters, found 19"},
         {"broken.arch", "", "broken.arch:2: "},
     };
@@ -343,7 +343,7 @@ static void test_long_line_is_refused(void **state)
     (void)state;
     for (size_t n = strlen(text); n + 1 < sizeof text; n++)
         text[n] = ' ';
-    assert_fails(read_text(text, &s), KS_FORMAT, ":2: a line of");
+    assert_fails(read_text(text, &s), KS_FORMAT, ":2: expected a line of");
 }
 
 static void test_reading_without_memory(void **state)
@@ -369,7 +369,7 @@ static void test_options_are_forgotten(void **state)
 
     (void)state;
     assert_fails(read_text("[analyze]\nprecision = f64\ncompat = xqc\n", &s), KS_USAGE, ":3: ");
-    assert_fails(read_text("[analyze]\ncompat = xqc\n", &s), KS_FORMAT, "lacks");
+    assert_fails(read_text("[analyze]\ncompat = xqc\n", &s), KS_FORMAT, "is missing");
 }
 
 static void test_shipped_studies(void **state)

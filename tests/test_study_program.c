@@ -48,7 +48,7 @@ static void test_front_program(void **state)
     assert_int_equal(run("kappascope", "study --help"), 0); /* handed on with its arguments */
     assert_said("kappascope-study - ", 0);
     assert_int_equal(run("kappascope", "plot a b"), 2);
-    assert_said("kappascope-plot: expected one folder", 1);
+    assert_said("kappascope-plot: expected the folder", 1);
     assert_int_equal(run("kappascope", "plot --resamples x a"), 2);
     assert_said("--resamples: expected a whole number from 0 to 10000000, found 'x'", 1);
 }
@@ -97,13 +97,13 @@ static void test_study_program_writes_nothing(void **state)
         skip();
     tree_write("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
     run_study("", 2);
-    assert_said("some.study:2: env: 'dog-trott' is not known", 1);
+    assert_said("some.study:2: env: unknown task 'dog-trott'", 1);
     tree_write("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
     run_study("", 2); /* a name, but of no environment */
-    assert_said("some.study:2: env: 'bn+ce' is not known", 1);
+    assert_said("some.study:2: env: unknown task 'bn+ce'", 1);
     tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
     run_study("", 2);
-    assert_said("some.study:3: architectures: 'xx'", 1);
+    assert_said("some.study:3: architectures: unknown architecture 'xx'", 1);
     tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n"
                              "[analyze]\nlayer = 99\n");
     run_study("--dry-run", 2);
@@ -129,7 +129,7 @@ static void test_study_program_writes_nothing(void **state)
     assert_said("checkpoints  0/4  spectra  0/4  waiting", 7);
     assert_false(tree_has("out"));
     assert_int_equal(run("kappascope-study", "no-such-study"), 2);
-    assert_said("no-such-study: neither a file nor a shipped study", 1);
+    assert_said("no-such-study: neither a file nor the name of a shipped study", 1);
     assert_int_equal(run("kappascope-study", ""), 2);
 }
 
@@ -220,7 +220,7 @@ static void test_folder_of_other_analyses(void **state)
         run_study("--status", 0);
         assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 7 + cases[i].stale);
         assert_int_equal(count(tree_text("said"),
-                               "[analyze] is not what it was: all its spectra would be made again"),
+                               "the options of [analyze] have changed: all its spectra would be computed"),
                          cases[i].stale);
         run_study("--dry-run", 0);
         assert_said("/some.study study.study\n", 0);
@@ -234,7 +234,7 @@ static void test_folder_of_other_analyses(void **state)
     setenv("MAKE", "/bin/false", 1);
     run_study("", 1);
     unsetenv("MAKE");
-    assert_said("[analyze] is not what it was: all its spectra are made again", 0);
+    assert_said("the options of [analyze] have changed: all its spectra are computed again", 0);
     assert_false(tree_has(spectrum));
     assert_true(tree_has(steps)); /* another order goes on with them */
     assert_string_equal(tree_text("out/folder/study.study"), changed("order = 30\n", ""));
@@ -273,7 +273,7 @@ static void test_folder_of_other_further_analyses(void **state)
              GOOD);
     tree_write("some.study", text);
     run_study("--status", 0);
-    assert_said("[analyze a] is not what it was: all its spectra would be made again\n", 8);
+    assert_said("the options of [analyze a] have changed: all its spectra would be computed again\n", 8);
     assert_said("2 of 96 spectra", 8);
     run_study("--dry-run", 0);
     assert_int_equal(count(tree_text("said"), "rm -f -- runs/"), 2);

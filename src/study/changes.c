@@ -7,7 +7,7 @@
 
 #include "core/memory.h"
 
-/* An entry that has not all of its four parts is left out. */
+/* Skips an entry unless it has all of its four parts. */
 static void print_change(const json_t *change, size_t before, FILE *out)
 {
     const char *what = json_string_value(json_object_get(change, "what"));
@@ -38,6 +38,7 @@ ks_status ks_changes_read(const char *dir, const char *folder, char **text)
     for (size_t i = 0; out && i < json_array_size(changes); i++)
         print_change(json_array_get(changes, i), (size_t)ftell(out), out);
     json_decref(run);
-    return out && fclose(out) == 0 ? KS_OK
-                                   : ks_fail(KS_MEMORY, "out of memory: reading a run's changes");
+    return out && fclose(out) == 0
+               ? KS_OK
+               : ks_fail(KS_MEMORY, "%s/%s/run.json: out of memory", dir, folder);
 }

@@ -15,8 +15,8 @@ static size_t count(const char *text, char what, const char *stop)
     return n;
 }
 
-/* Cuts the line at *text into `columns` cells and moves *text behind it. */
-static ks_status cut_line(struct ks_csv *csv, size_t line, char **text, const char **cell)
+/* Splits the line at *text into `columns` cells and moves *text to the next line. */
+static ks_status split_line(struct ks_csv *csv, size_t line, char **text, const char **cell)
 {
     size_t found = 1 + count(*text, ',', "\n");
 
@@ -52,9 +52,9 @@ static ks_status parse(struct ks_csv *csv, size_t size, bool growing)
         csv->rows--;
     KS_TRY(ks_alloc(csv->columns, sizeof *csv->name, &csv->name));
     KS_TRY(ks_alloc(csv->rows * csv->columns, sizeof *csv->cell, &csv->cell));
-    KS_TRY(cut_line(csv, 1, &next, csv->name));
+    KS_TRY(split_line(csv, 1, &next, csv->name));
     for (size_t i = 0; i < csv->rows; i++)
-        KS_TRY(cut_line(csv, i + 2, &next, csv->cell + i * csv->columns));
+        KS_TRY(split_line(csv, i + 2, &next, csv->cell + i * csv->columns));
     return KS_OK;
 }
 

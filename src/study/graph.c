@@ -10,7 +10,7 @@
 #include "study/shell.h"
 #include "study/study_keys.h"
 
-/* The command has been printed into job->command. It becomes a line of a makefile. */
+/* Ends printing to job->command. The command becomes a line of a makefile, so it is checked. */
 static ks_status close_command(FILE *stream, const struct ks_graph_job *job)
 {
     bool failed = ferror(stream) != 0;
@@ -50,7 +50,7 @@ static ks_status set_train_command(const struct plan *plan, size_t a, size_t see
     return close_command(out, job);
 }
 
-/* Options of the analysis; *limited: --memory is among them. */
+/* Prints the options of the analysis. Sets *limited if --memory is among them. */
 static void print_analysis(FILE *out, const struct ks_study_analysis *analysis, bool *limited)
 {
     if (strcmp(analysis->name, KS_STUDY_STANDARD) != 0)
@@ -103,7 +103,7 @@ static ks_status set_training(const struct plan *plan, size_t a, size_t seed,
     return set_train_command(plan, a, seed, job);
 }
 
-/* An analysis of one checkpoint of the run that `training` writes. */
+/* An analysis of one checkpoint that `training` writes. */
 static ks_status set_analysis(const struct plan *plan, const struct ks_graph_job *training,
                               size_t checkpoint, struct ks_graph_job *job)
 {
@@ -122,7 +122,7 @@ static ks_status set_analysis(const struct plan *plan, const struct ks_graph_job
     return set_analyze_command(plan, job);
 }
 
-/* Trainings first: they take longest, and short jobs at the end leave no core idle. */
+/* Trainings come first: they take longest, and short jobs at the end leave few cores idle. */
 static ks_status set_jobs(const struct plan *plan, struct ks_graph *graph)
 {
     const struct ks_study *s = plan->study;

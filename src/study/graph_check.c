@@ -1,4 +1,4 @@
-/* Whether the spectra that are there are those of the checkpoints that are there. */
+/* Checks that the existing spectra belong to the existing checkpoints. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,26 +10,26 @@
 #include "study/graph.h"
 #include "study/study_spectrum.h"
 
-/* The digests of one checkpoint: its own, and those that its spectra say they were made of. Empty
- * where there is no such file. */
+/* SHA-256 of one checkpoint, and of the checkpoint from which each of its spectra was computed, as
+ * the spectrum says. Empty if the file does not exist. */
 struct digests {
     char checkpoint[KS_SHA256_TEXT];
     char spectrum[KS_STUDY_ANALYSES][KS_SHA256_TEXT];
-    bool wanted; /* some spectrum has one */
+    bool wanted; /* whether any spectrum exists, so that the checkpoint has to be read */
 };
 
-static void say_again(const char *message, bool quiet)
+static void say_stale(const char *message, bool quiet)
 {
     if (!quiet)
-        ks_say("%s: this spectrum has to be made again", message);
+        ks_say("%s: this spectrum has to be computed again", message);
 }
 
-/* A spectrum that cannot be read, or is in the wrong place, is stale. */
+/* A spectrum that cannot be read, or belongs to another checkpoint, is stale. */
 static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct ks_graph_job *job,
                                struct digests *digests, bool quiet)
 {
-    const struct ks_study_checkpoint place = {job->run % s->n_architectures,
-                                              job->run / s->n_architectures, job->step};
+    const struct ks_study_checkpoint checkpoint = {job->run % s->n_architectures,
+                                                   job->run / s->n_architectures, job->step};
     struct ks_spectrum *spectrum = NULL;
     const struct ks_attribute *sha;
     char *path = NULL;
@@ -38,10 +38,10 @@ static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct
     KS_TRY(ks_print_string(&path, "%s/%s", dir, job->target[0]));
     if (job->stale || !ks_path_exists(path))
         goto done;
-    status = ks_study_read_spectrum(s, &place, path, &spectrum);
+    status = ks_study_read_spectrum(s, &checkpoint, path, &spectrum);
     if (status == KS_FORMAT || status == KS_IO) {
         job->stale = true;
-        say_again(ks_error_text(), quiet);
+        say_stale(ks_error_text(), quiet);
         status = KS_OK;
     } else if (status == KS_OK) {
         sha = ks_attribute_find(&spectrum->attributes, "checkpoint_sha256");
@@ -69,7 +69,7 @@ static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct
     return status;
 }
 
-/* All checkpoints that have a spectrum, by as many threads as there are. jobs [n, n_analyses]. */
+/* Hashes all checkpoints that have a spectrum, in parallel. jobs [n, n_analyses]. */
 static ks_status read_checkpoints(const char *dir, size_t n, size_t n_analyses,
                                   const struct ks_graph_job *jobs, struct digests *digests)
 {
@@ -91,7 +91,8 @@ static ks_status read_checkpoints(const char *dir, size_t n, size_t n_analyses,
     return status == KS_OK ? KS_OK : ks_fail(status, "%s", message);
 }
 
-/* A spectrum of another checkpoint is stale, and so are the Lanczos steps of that. */
+/* A spectrum of another checkpoint is stale, and so are the Lanczos steps that its analysis kept.
+ */
 static void compare(const char *dir, struct ks_graph_job *job, const struct digests *digests,
                     bool quiet)
 {
@@ -102,9 +103,9 @@ static void compare(const char *dir, struct ks_graph_job *job, const struct dige
         return;
     job->stale = job->stale_steps = true;
     snprintf(message, sizeof message,
-             "%s/%s: checkpoint_sha256: expected %.12s..., that of its checkpoint, found %.12s...",
-             dir, job->target[0], digests->checkpoint, spectrum);
-    say_again(message, quiet);
+             "%s/%s: checkpoint_sha256: expected %.12s... (its checkpoint), found %.12s...", dir,
+             job->target[0], digests->checkpoint, spectrum);
+    say_stale(message, quiet);
 }
 
 ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet)

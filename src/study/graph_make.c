@@ -1,4 +1,4 @@
-/* A study's graph as a makefile. */
+/* Writes a study's graph as a makefile. */
 #include "study/graph.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "io/text.h"
 
-/* A recipe's line: make's own dollar is doubled. */
+/* Prints text into a recipe: a dollar sign is doubled for make. */
 static void print_recipe(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -17,13 +17,12 @@ static void print_recipe(FILE *out, const char *text)
     }
 }
 
-/* $(over): the run.json of the runs that are over, where runs stop before their end. Such a run
- * keeps its resume points, so the folder that holds them does not tell. run.json has one key a
- * line. */
+/* For a study with `stop`. $(over) lists the run.json of the runs that are over; they keep their
+ * resume points, so the folder of resume points does not show it. run.json has one key per line. */
 static void print_over(FILE *out, const struct ks_study *s)
 {
     fprintf(out,
-            "\n# Runs stop at step %zu of %zu. Those that are not there yet go on.\n"
+            "\n# Runs stop at step %zu of %zu; unfinished ones go on.\n"
             "over := $(shell awk 'FNR == 1 {state = \"\"} /^  \"state\":/ {state = $$2} "
             "/^  \"env_step\":/ && (state ~ /finished/ || state ~ /stopped/ && $$2 + 0 >= %zu) "
             "{print FILENAME}' runs/%s/*/seed*/run.json 2>/dev/null)\n"
@@ -32,8 +31,8 @@ static void print_over(FILE *out, const struct ks_study *s)
             s->end, s->steps, s->end, s->env);
 }
 
-/* A training is done again where its folder of resume points is newer than its checkpoints; in a
- * study with `stop`, where its run is not over. */
+/* Make runs a training if its folder of resume points is newer than its checkpoints; in a study
+ * with `stop`, if its run is not over. */
 static void print_condition(FILE *out, const struct ks_study *s,
                             const struct ks_graph_job *training)
 {
@@ -43,7 +42,7 @@ static void print_condition(FILE *out, const struct ks_study *s,
         fprintf(out, " &: $(wildcard %s/%s)\n", training->folder, KS_GRAPH_RESUME);
 }
 
-/* The program takes the shell's place (exec), so that make's signal reaches it. */
+/* The program replaces the shell (exec), so that it receives make's signals. */
 static void print_rule(FILE *out, const struct ks_study *s, const struct ks_graph_job *job)
 {
     putc('\n', out);
@@ -60,7 +59,7 @@ static void print_rule(FILE *out, const struct ks_study *s, const struct ks_grap
     fprintf(out, " >%s 2>&1\n\t@echo '%s'\n", job->log, job->label);
 }
 
-/* Those of the trainings, and with `all` those of the analyses, too. */
+/* Prints the targets of the trainings, and with `all` those of the analyses, too. */
 static void print_targets(FILE *out, const struct ks_graph *graph, bool all)
 {
     for (size_t i = 0; i < graph->n_jobs; i++)
@@ -80,21 +79,20 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
     free(path);
     if (status != KS_OK)
         return ks_text_close(&text, status);
-    fprintf(
-        text.stream,
-        "# Written by kappascope-study. In this folder `make -f study.mk -j4` does what is left.\n"
-        "ifeq ($(filter grouped-target,$(.FEATURES)),)\n"
-        "$(error GNU make 4.3 or later is needed)\n"
-        "endif\n"
-        "# One thread a job: make runs one job a core.\n"
-        "export OMP_NUM_THREADS := 1\n"
-        "export OPENBLAS_NUM_THREADS := 1\n"
-        "\n"
-        "# Files appear whole or not at all, so the checkpoints of a run that was stopped are "
-        "kept.\n"
-        ".PHONY: all\n"
-        ".DELETE_ON_ERROR:\n"
-        ".PRECIOUS:");
+    fprintf(text.stream,
+            "# Written by kappascope-study. `make -f study.mk -j4` in this folder runs the "
+            "remaining jobs.\n"
+            "ifeq ($(filter grouped-target,$(.FEATURES)),)\n"
+            "$(error GNU make 4.3 or later is needed)\n"
+            "endif\n"
+            "# One thread per job: make runs one job per core.\n"
+            "export OMP_NUM_THREADS := 1\n"
+            "export OPENBLAS_NUM_THREADS := 1\n"
+            "\n"
+            "# Files appear complete or not at all, so the checkpoints of a stopped run are kept.\n"
+            ".PHONY: all\n"
+            ".DELETE_ON_ERROR:\n"
+            ".PRECIOUS:");
     print_targets(text.stream, graph, false);
     fprintf(text.stream, "\nall:");
     print_targets(text.stream, graph, true);

@@ -1,4 +1,4 @@
-/* Runs a study's graph by GNU make, and tells what it does. */
+/* Runs a study's graph with GNU make and reports its progress. */
 #include "study/graph.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum { LINE = 4096 };
 
-/* The group of make and its jobs, for the signal handler; 0: none. */
+/* The process group of make and its jobs, for the signal handler; 0: none. */
 static volatile sig_atomic_t group;
 static volatile sig_atomic_t stopped;
 
@@ -52,8 +52,8 @@ static void release_signals(const struct sigaction old[SIGNALS])
         sigaction(signals[i], &old[i], NULL);
 }
 
-/* An outer make leaves its options and its job server in the environment; both are not meant for
- * this one. Its messages are read, so they are in English. */
+/* Removes the options and the job server that an outer make left in the environment. Sets the C
+ * locale, because the messages of make are parsed. */
 static void clean_environment(void)
 {
     static const char *const names[] = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES",
@@ -73,7 +73,8 @@ static ks_status find_make(char **path)
     return ks_locate_program(name && *name ? name : "make", path);
 }
 
-/* Says what is to be done, as the first job may take minutes; returns how many jobs are done. */
+/* Announces the work, since the first job may take minutes; returns how many jobs are done already.
+ */
 static size_t announce(const struct ks_graph *graph, const char *dir, size_t jobs, bool quiet)
 {
     size_t trainings = 0, analyses = 0, done;
@@ -89,7 +90,7 @@ static size_t announce(const struct ks_graph *graph, const char *dir, size_t job
     return done;
 }
 
-/* Lines that recipes print are the labels of their jobs. */
+/* Reads what make prints: a recipe prints the label of its job when the job is done. */
 static void follow(const struct ks_graph *graph, size_t done, FILE *output, bool quiet)
 {
     double started = ks_seconds();
@@ -108,12 +109,12 @@ static void follow(const struct ks_graph *graph, size_t done, FILE *output, bool
     }
 }
 
-/* The last line of a log that is not blank, into line[LINE]. */
+/* Copies the last nonblank line of a log into line[LINE]. */
 static void last_line(const char *path, char *line)
 {
     char *text = NULL, *end;
 
-    snprintf(line, LINE, "it left no message");
+    snprintf(line, LINE, "no message");
     if (ks_text_read(path, &text, NULL) != KS_OK)
         return;
     end = text + strlen(text);
@@ -126,7 +127,7 @@ static void last_line(const char *path, char *line)
     free(text);
 }
 
-/* "make: *** [study.mk:12: TARGET] Error 1": the job of that target, or NULL. */
+/* The job of TARGET in a line "make: *** [study.mk:12: TARGET] Error 1"; NULL for other lines. */
 static const struct ks_graph_job *find_failed(const struct ks_graph *graph, const char *line)
 {
     const char *target = strstr(line, "*** [");
@@ -156,8 +157,8 @@ static ks_status report_job(const struct ks_graph_job *job, const char *dir)
     return KS_RUN;
 }
 
-/* Goes through what make said: the last of several failures becomes the message, the others are
- * printed as they are found. */
+/* Finds the failed jobs in make's log: the last failure becomes the message, earlier ones are
+ * printed. */
 static ks_status report_failures(const struct ks_graph *graph, const char *dir, const char *log,
                                  int code)
 {
@@ -203,7 +204,7 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
     done = announce(graph, dir, jobs, quiet);
     status = ks_process_start(dir, argv, log, true, &process);
     group = (sig_atomic_t)process.pid;
-    if (stopped) /* a signal that came before there was a group */
+    if (stopped) /* a signal arrived before `group` was set */
         stop(0);
     if (status == KS_OK)
         follow(graph, done, process.output, quiet);

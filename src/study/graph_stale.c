@@ -1,4 +1,4 @@
-/* What analyses have left in a study's folder that has to be made again. */
+/* Removes outdated files of analyses from a study's folder, or prints the commands that do. */
 #include "study/graph.h"
 
 #include <dirent.h>
@@ -15,31 +15,31 @@
 #include "io/text.h"
 #include "study/shell.h"
 
-/* What is done with a file that an analysis has left: `path` in the study's folder. */
+/* What to do with an outdated file; `path` is relative to the study's folder `dir`. */
 struct action {
     ks_status (*take)(const char *dir, const char *path, FILE *out);
     FILE *out;
 };
 
-static bool is_there(const char *dir, const char *path)
+static bool exists(const char *dir, const char *path)
 {
-    char *whole = NULL;
-    bool there = ks_print_string(&whole, "%s/%s", dir, path) == KS_OK && ks_path_exists(whole);
+    char *full = NULL;
+    bool found = ks_print_string(&full, "%s/%s", dir, path) == KS_OK && ks_path_exists(full);
 
-    free(whole);
-    return there;
+    free(full);
+    return found;
 }
 
 static ks_status remove_file(const char *dir, const char *path, FILE *out)
 {
-    char *whole = NULL;
+    char *full = NULL;
     ks_status status = KS_OK;
 
     (void)out;
-    KS_TRY(ks_print_string(&whole, "%s/%s", dir, path));
-    if (unlink(whole) != 0 && errno != ENOENT)
-        status = ks_file_fail(errno, whole, "removed");
-    free(whole);
+    KS_TRY(ks_print_string(&full, "%s/%s", dir, path));
+    if (unlink(full) != 0 && errno != ENOENT)
+        status = ks_file_fail(errno, full, "removed");
+    free(full);
     return status;
 }
 
@@ -52,8 +52,9 @@ static ks_status print_removal(const char *dir, const char *path, FILE *out)
     return KS_OK;
 }
 
-/* "step_000001000.probe0.basis", or "step_000001000.probe0.1of4.basis", one process' part of it, as
- * the analyzer names them; `stem` ends before ".probe". */
+/* Whether the analyzer gave this name to a file of Lanczos steps: "step_000001000.probe0.basis", or
+ * for one MPI process of several "step_000001000.probe0.1of4.basis". `stem` ends before ".probe".
+ */
 static bool is_step_file(const char *name, const char *stem)
 {
     static const char digits[] = "0123456789", probe[] = ".probe";
@@ -67,19 +68,19 @@ static bool is_step_file(const char *name, const char *stem)
     return strcmp(name, ".basis") == 0 || fnmatch(".[0-9]*of[0-9]*.basis", name, 0) == 0;
 }
 
-/* The Lanczos steps that the analysis of this output has kept. */
+/* Acts on the files of Lanczos steps that the analysis with this output stem has kept. */
 static ks_status take_steps(const char *dir, const char *folder, const char *stem,
                             struct action action)
 {
-    char *whole = NULL, *path = NULL;
+    char *full = NULL, *path = NULL;
     struct dirent *entry;
     DIR *list = NULL;
     ks_status status = KS_OK;
 
-    KS_TRY(ks_print_string(&whole, "%s/%s", dir, folder));
-    list = opendir(whole);
+    KS_TRY(ks_print_string(&full, "%s/%s", dir, folder));
+    list = opendir(full);
     if (!list && errno != ENOENT)
-        status = ks_file_fail(errno, whole, "opened");
+        status = ks_file_fail(errno, full, "opened");
     while (list && status == KS_OK && (entry = readdir(list)))
         if (is_step_file(entry->d_name, stem)) {
             KS_GO(ks_print_string(&path, "%s/%s", folder, entry->d_name));
@@ -90,11 +91,11 @@ static ks_status take_steps(const char *dir, const char *folder, const char *ste
 done:
     if (list)
         closedir(list);
-    free(whole);
+    free(full);
     return status;
 }
 
-/* One checkpoint's spectrum and steps of one analysis. */
+/* Acts on the spectrum and the Lanczos steps of one checkpoint and analysis. */
 static ks_status take_output(const struct ks_study_analysis *analysis,
                              const struct ks_graph_job *job, struct ks_graph_change change,
                              const char *dir, struct action action)
@@ -104,7 +105,7 @@ static ks_status take_output(const struct ks_study_analysis *analysis,
 
     KS_GO(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &spectrum));
     KS_GO(ks_study_output(analysis, job->folder, job->step, "", &stem));
-    if (change.spectra && is_there(dir, spectrum))
+    if (change.spectra && exists(dir, spectrum))
         KS_GO(action.take(dir, spectrum, action.out));
     if (change.steps)
         KS_GO(take_steps(dir, job->folder, ks_path_base(stem), action));
@@ -114,10 +115,10 @@ done:
     return status;
 }
 
-/* Of the checkpoints behind `stop`, which have no jobs: with the options of now their spectra will
- * be asked for when `stop` is raised. */
-static ks_status take_behind(const struct ks_graph *graph, const struct ks_graph_job *training,
-                             const char *dir, struct action action)
+/* Checkpoints after `stop` have no jobs now, but if `stop` is raised their spectra will be computed
+ * with the options of now: old ones are outdated. */
+static ks_status take_after_stop(const struct ks_graph *graph, const struct ks_graph_job *training,
+                                 const char *dir, struct action action)
 {
     const struct ks_study *s = graph->study;
     struct ks_graph_job job = *training;
@@ -137,7 +138,7 @@ static ks_status take_stale(const struct ks_graph *graph, const char *dir, struc
         struct ks_graph_change change = {job->stale, job->stale_steps};
 
         if (job->trains)
-            KS_TRY(take_behind(graph, job, dir, action));
+            KS_TRY(take_after_stop(graph, job, dir, action));
         else if (job->stale || job->stale_steps)
             KS_TRY(take_output(&graph->study->analysis[job->analysis], job, change, dir, action));
     }

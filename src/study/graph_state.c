@@ -1,5 +1,5 @@
-/* What of a study's graph is done, by the files that are there; what is left, as commands for the
- * shell. */
+/* Which jobs of a study's graph are done, as the existing files show; the others as shell commands.
+ */
 #include "study/graph.h"
 
 #include <stdio.h>
@@ -28,11 +28,11 @@ size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
 static bool has_resume_point(const struct ks_graph_job *training, const char *dir)
 {
     char *path = NULL;
-    bool there = ks_print_string(&path, "%s/%s/" KS_GRAPH_RESUME, dir, training->folder) == KS_OK &&
+    bool found = ks_print_string(&path, "%s/%s/" KS_GRAPH_RESUME, dir, training->folder) == KS_OK &&
                  ks_path_exists(path);
 
     free(path);
-    return there;
+    return found;
 }
 
 static bool is_trained(const struct ks_graph *graph, size_t run, const char *dir)
@@ -48,17 +48,18 @@ static bool is_trained(const struct ks_graph *graph, size_t run, const char *dir
            ks_study_run_is_over(graph->study, &state);
 }
 
-/* The checkpoint is there, and the run was stopped behind it and goes on from where it stopped. */
+/* Whether the checkpoint exists and will not be written again, because the run was stopped after it
+ * and has a resume point. */
 static bool is_kept(const struct ks_graph *graph, const struct ks_graph_job *analysis,
                     const char *dir)
 {
     struct ks_study_run_state state;
     char *path = NULL;
-    bool there = ks_print_string(&path, "%s/%s", dir, analysis->needs) == KS_OK &&
+    bool found = ks_print_string(&path, "%s/%s", dir, analysis->needs) == KS_OK &&
                  ks_path_exists(path);
 
     free(path);
-    return there && has_resume_point(&graph->job[analysis->run], dir) &&
+    return found && has_resume_point(&graph->job[analysis->run], dir) &&
            ks_study_run_state(dir, analysis->folder, &state) == KS_OK &&
            strcmp(state.word, "stopped") == 0 && state.env_step >= analysis->step;
 }
@@ -72,7 +73,7 @@ bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir)
                              (is_trained(graph, job->run, dir) || is_kept(graph, job, dir));
 }
 
-/* What was asked goes into the folder last, as what is there has to be of that. */
+/* Copies study.study only after stale spectra are removed: it asserts that the others match it. */
 static ks_status print_start(const struct ks_graph *graph, const char *dir, const char *study,
                              FILE *out)
 {

@@ -18,7 +18,7 @@ struct plan {
     int input, output, errors; /* descriptors */
 };
 
-/* In the child: between fork and exec only calls that are safe after a signal. */
+/* In the child. Between fork and exec only async-signal-safe calls are allowed. */
 static void become(const struct plan *plan)
 {
     if (plan->group) {
@@ -42,7 +42,7 @@ static ks_status start(const struct plan *plan, int reading, struct ks_process *
         return ks_fail(KS_RUN, "%s: cannot be started: %s", plan->argv[0], strerror(errno));
     }
     if (plan->group)
-        setpgid(process->pid, process->pid); /* whoever of the two comes first */
+        setpgid(process->pid, process->pid); /* in both processes, as either may run first */
     process->output = fdopen(reading, "r");
     return process->output ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", plan->argv[0]);
 }
@@ -89,7 +89,7 @@ ks_status ks_process_end(struct ks_process *process, int *code)
         fclose(process->output);
     while (process->pid > 0 && waitpid(process->pid, &result, 0) < 0)
         if (errno != EINTR) {
-            status = ks_fail(KS_RUN, "cannot wait for a program: %s", strerror(errno));
+            status = ks_fail(KS_RUN, "waiting for a child process failed: %s", strerror(errno));
             goto done;
         }
     if (process->pid > 0)

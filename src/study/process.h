@@ -1,4 +1,4 @@
-/* Other programs: start one, read what it prints, wait for it. */
+/* Child processes: start a program, read its output, wait for it. */
 #ifndef KS_STUDY_PROCESS_H
 #define KS_STUDY_PROCESS_H
 
@@ -10,16 +10,16 @@
 
 struct ks_process {
     pid_t pid;    /* 0: none */
-    FILE *output; /* what it prints; owned */
+    FILE *output; /* its standard output; owned */
 };
 
-/* Runs argv[0] (a path; argv ends in NULL) in `folder`, its standard input empty. `errors` names
- * the file for its standard error; NULL: that goes where the output goes. With `group` it leads a
- * process group of its own, so that it can be stopped with all that it starts, and is told to stop
- * when this process dies. The caller ends with ks_process_end. */
+/* Starts argv[0] (a path; argv ends in NULL) in `folder` with empty standard input. `errors`: a
+ * file for its standard error; NULL: the same pipe as its output. With `group` it leads a new
+ * process group, so that it can be stopped together with its own children, and gets SIGTERM when
+ * this process dies. The caller ends with ks_process_end. */
 ks_status ks_process_start(const char *folder, const char *const *argv, const char *errors,
                            bool group, struct ks_process *process);
-/* Waits; *code is the exit status, 128 + the number of the signal that ended it otherwise. */
+/* Waits for the end. *code: the exit status, or 128 + the number of the signal that ended it. */
 ks_status ks_process_end(struct ks_process *process, int *code);
 
 #endif

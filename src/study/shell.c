@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The start of the word, with "\x0a" for a newline. */
+/* Copies as much of the word as fits, control characters as "\x0a". */
 static void escape(const char *word, size_t room, char *text)
 {
     size_t used = 0;

@@ -1,4 +1,4 @@
-/* What the analyses ask of the critics, as far as it can be known before they are trained. */
+/* Checks the analyses against the architectures before anything is trained. */
 #include "study/study_file.h"
 
 #include <stdio.h>
@@ -18,7 +18,9 @@ struct check {
     size_t observations, actions; /* of the task */
 };
 
-/* The failure with the line of that key, and the architecture that it is about (may be NULL). */
+/* Repeats the last failure with the line of that key and the name of the architecture (may be
+ * NULL).
+ */
 static ks_status fail_at(const struct check *c, const char *key, const char *architecture)
 {
     char message[1024];
@@ -37,8 +39,8 @@ static ks_status check_projected(const struct ks_arch *arch)
     for (size_t i = 0; i < arch->n_layers; i++)
         if (arch->layer[i].sphere_rows > 0)
             return KS_OK;
-    return ks_fail(KS_FORMAT, "--operator: the description has no projected layer (project=unit or "
-                              "unit-kernel), which manifold needs");
+    return ks_fail(KS_FORMAT, "--operator: manifold needs a projected layer (project=unit or "
+                              "unit-kernel), and the description has none");
 }
 
 /* The critics of one architecture. */

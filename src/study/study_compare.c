@@ -1,4 +1,4 @@
-/* What two studies have in common: their trainings, their analyses. */
+/* Comparing two studies: their trainings, their analyses. */
 #include "study/study_file.h"
 
 #include <math.h>
@@ -71,8 +71,8 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
                                               : different_setting(asked, held, any_threads);
 }
 
-/* The others say how many steps there are, and how much memory may be filled. */
-static bool is_of_steps(const struct ks_setting *s)
+/* Kept Lanczos steps depend on an option unless it only sets how many there are, or the memory. */
+static bool affects_steps(const struct ks_setting *s)
 {
     return strcmp(s->key, "order") != 0 && strcmp(s->key, "probes") != 0 &&
            strcmp(s->key, "memory") != 0;
@@ -87,23 +87,24 @@ static bool has(const struct ks_study_analysis *analysis, const struct ks_settin
     return false;
 }
 
-/* All that `a` says `b` says, too; with `steps` all that Lanczos steps depend on. */
-static bool says(const struct ks_study_analysis *b, const struct ks_study_analysis *a, bool steps)
+/* Whether `b` has every setting of `a`; with `steps`, every one on which Lanczos steps depend. */
+static bool includes(const struct ks_study_analysis *b, const struct ks_study_analysis *a,
+                     bool steps)
 {
     for (size_t i = 0; i < a->n; i++)
-        if ((!steps || is_of_steps(&a->setting[i])) && !has(b, &a->setting[i]))
+        if ((!steps || affects_steps(&a->setting[i])) && !has(b, &a->setting[i]))
             return false;
     return true;
 }
 
 bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b)
 {
-    return says(a, b, false) && says(b, a, false);
+    return includes(a, b, false) && includes(b, a, false);
 }
 
 bool ks_study_same_steps(const struct ks_study_analysis *a, const struct ks_study_analysis *b)
 {
-    return says(a, b, true) && says(b, a, true);
+    return includes(a, b, true) && includes(b, a, true);
 }
 
 const struct ks_study_analysis *ks_study_find_analysis(const struct ks_study *s, const char *name)

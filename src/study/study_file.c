@@ -15,16 +15,16 @@
 
 static ks_status require(const struct ks_study *s)
 {
-    const char *lacks = !s->env               ? "env"
-                        : !s->n_architectures ? "architectures"
-                        : !s->n_seeds         ? "seeds"
-                        : !s->steps           ? "steps"
-                                              : NULL;
+    const char *missing = !s->env               ? "env"
+                          : !s->n_architectures ? "architectures"
+                          : !s->n_seeds         ? "seeds"
+                          : !s->steps           ? "steps"
+                                                : NULL;
 
-    return lacks ? ks_fail(KS_FORMAT, "%s: [study] lacks '%s'", s->path, lacks) : KS_OK;
+    return missing ? ks_fail(KS_FORMAT, "%s: [study]: '%s' is missing", s->path, missing) : KS_OK;
 }
 
-/* How many of these ascending steps are at most `end`. */
+/* The number of these ascending steps that are at most `end`. */
 static size_t count_until(size_t n, const size_t *step, size_t end)
 {
     while (n > 0 && step[n - 1] > end)
@@ -32,24 +32,23 @@ static size_t count_until(size_t n, const size_t *step, size_t end)
     return n;
 }
 
-/* The end of the agent step in which environment step `step` lies. */
+/* The end of the agent step that contains environment step `step`. */
 static size_t round_up(size_t step, size_t action_repeat)
 {
     return (step + action_repeat - 1) / action_repeat * action_repeat;
 }
 
-/* Cuts the schedules at `stop`, as training does: a run ends with a whole agent step. */
+/* Cuts the milestones off after `stop`, as training does: a run ends with a whole agent step. */
 static ks_status apply_stop(struct ks_study *s)
 {
     s->end = round_up(s->stop > 0 ? s->stop : s->steps, s->settings.action_repeat);
 
     if (s->stop > s->steps)
-        return ks_fail(KS_FORMAT, "%s:%zu: stop: expected at most steps, %zu, found %zu", s->path,
+        return ks_fail(KS_FORMAT, "%s:%zu: stop: expected at most %zu (steps), found %zu", s->path,
                        s->stop_line, s->steps, s->stop);
     if (s->stop > 0 && s->n_checkpoints > 0 && s->end < s->checkpoint[0])
         return ks_fail(KS_FORMAT,
-                       "%s:%zu: stop: expected at least %zu, the first checkpoint's step, found "
-                       "%zu",
+                       "%s:%zu: stop: expected at least %zu (the first checkpoint), found %zu",
                        s->path, s->stop_line, s->checkpoint[0], s->stop);
     s->n_scheduled = s->n_checkpoints;
     s->n_checkpoints = count_until(s->n_checkpoints, s->checkpoint, s->end);
@@ -197,5 +196,5 @@ ks_status ks_study_find(const char *argument, char **path)
         return status;
     return ks_path_exists(argument)
                ? ks_copy_string(argument, path)
-               : ks_fail(KS_USAGE, "%s: neither a file nor a shipped study", argument);
+               : ks_fail(KS_USAGE, "%s: neither a file nor the name of a shipped study", argument);
 }

@@ -74,7 +74,7 @@ static ks_status take_setting(struct ks_options_given *given, const char *key, c
     const enum kind kind = find_option(key);
 
     if (kind == UNKNOWN)
-        return ks_fail(KS_FORMAT, "[analyze] does not know '%s'", key);
+        return ks_fail(KS_FORMAT, "unknown option '%s' for [analyze]", key);
     if (!*value)
         return ks_fail(KS_FORMAT, "%s: expected a value, found nothing", key);
     if (kind == VALUE)

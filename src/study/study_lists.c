@@ -1,4 +1,4 @@
-/* The architectures and seeds of a study, word by word. */
+/* The lists of a study's file: architectures and seeds. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <ctype.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 enum { MOST_SEED = 1000000000 };
 
-/* What a name of the twelve says. */
-static void describe(struct ks_study_architecture *a)
+/* Sets normalization and loss, known for the twelve named architectures. */
+static void set_kind(struct ks_study_architecture *a)
 {
     const struct ks_architecture *named = ks_architecture_find(a->name);
 
@@ -33,8 +33,8 @@ bool ks_study_is_plain(const char *name)
     return *name && *name != '.' && *name != '-';
 }
 
-/* A description in a file, found from the study's folder. Training gets it with its own name, also
- * where that is a link's: runs are called by it. */
+/* A description in a file, relative to the folder of the study's file. Training gets the folder's
+ * real path but the file's own name, even if that is a link: runs are named after it. */
 static ks_status set_file(const struct ks_study *s, const char *word, bool check_files,
                           struct ks_study_architecture *a)
 {
@@ -68,7 +68,7 @@ static ks_status set_known(const char *word, bool check_files, struct ks_study_a
     KS_TRY(ks_copy_string(word, &a->argument));
     return !check_files || ks_architecture_find(word)
                ? KS_OK
-               : ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
+               : ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
 }
 
 static ks_status add_architecture(struct ks_study *s, const char *word, bool check_files)
@@ -79,7 +79,7 @@ static ks_status add_architecture(struct ks_study *s, const char *word, bool che
     if (s->n_architectures == KS_STUDY_ARCHITECTURES)
         return ks_fail(KS_FORMAT, "architectures: more than %d", KS_STUDY_ARCHITECTURES);
     if (!file && !ks_study_is_plain(word))
-        return ks_fail(KS_FORMAT, "architectures: '%s' is not known", word);
+        return ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
     s->n_architectures++; /* from here on freed with the study */
     KS_TRY(ks_copy_string(word, &a->word));
     KS_TRY(file ? set_file(s, word, check_files, a) : set_known(word, check_files, a));
@@ -89,7 +89,7 @@ static ks_status add_architecture(struct ks_study *s, const char *word, bool che
     for (size_t i = 0; i + 1 < s->n_architectures; i++)
         if (strcmp(s->architecture[i].name, a->name) == 0)
             return ks_fail(KS_FORMAT, "architectures: '%s' is given twice", a->name);
-    describe(a);
+    set_kind(a);
     return KS_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Reads the text of a `.study` file: INI by libinih, whose lines are counted here so that a message
- * can name one. */
+/* Parses the text of a `.study` file. libinih reads the INI format; lines are counted here, so that
+ * a message can name one. */
 #include "study/study_keys.h"
 
 #include <assert.h>
@@ -18,16 +18,16 @@ enum { STUDY_KEYS = 7 };
 
 struct parser {
     struct ks_study *study;
-    struct ks_study_analysis *analysis; /* whose section is read; NULL: another one is */
-    bool seen[STUDY_KEYS];              /* keys of [study], in the table's order */
-    const char *next;                   /* what of the text is to be read     */
-    size_t line;                        /* the number of the line read last   */
-    bool indented;                      /* it goes on with the value before it */
+    struct ks_study_analysis *analysis; /* of the current section; NULL: not an [analyze] section */
+    bool seen[STUDY_KEYS];              /* which keys of [study] have been read */
+    const char *next;                   /* the rest of the text               */
+    size_t line;                        /* the number of the current line     */
+    bool indented;                      /* it continues the value before it   */
     bool check_files;
     ks_status status; /* the first failure */
 };
 
-/* Calls `add` with every word of a list that spaces or commas separate. */
+/* Calls `add` with every word of a list separated by spaces or commas. */
 static ks_status split(struct parser *p, const char *value,
                        ks_status (*add)(struct parser *p, const char *word))
 {
@@ -100,7 +100,7 @@ static ks_status set_grid(struct parser *p, const char *value)
     return set_switch("grid", value, "all", "common", &p->study->common_grid);
 }
 
-/* The keys of [study]; lists may go on with indented lines. */
+/* The keys of [study]; a list may continue on indented lines. */
 static const struct {
     const char *name;
     ks_status (*set)(struct parser *p, const char *value);
@@ -115,7 +115,7 @@ static const struct {
 static ks_status refuse_second(const struct parser *p, const char *key)
 {
     return ks_fail(KS_FORMAT, "'%s' is given twice%s", key,
-                   p->indented ? " (an indented line goes on with the one before)" : "");
+                   p->indented ? " (an indented line continues the one before it)" : "");
 }
 
 static ks_status take_study(struct parser *p, const char *key, const char *value)
@@ -127,7 +127,7 @@ static ks_status take_study(struct parser *p, const char *key, const char *value
             p->seen[i] = true;
             return study_keys[i].set(p, value);
         }
-    return ks_fail(KS_FORMAT, "[study] does not know '%s'", key);
+    return ks_fail(KS_FORMAT, "unknown option '%s' for [study]", key);
 }
 
 static ks_status add_setting(const struct parser *p, struct ks_setting *list, size_t *n,
@@ -166,10 +166,10 @@ static ks_status take(struct parser *p, const char *section, const char *key, co
     }
     if (p->analysis)
         return take_analysis(p, key, value);
-    return ks_fail(KS_FORMAT, "'%s' stands outside of [study], [train] and [analyze]", key);
+    return ks_fail(KS_FORMAT, "'%s' is outside of [study], [train] and [analyze]", key);
 }
 
-/* Keeps the first failure, with the line's number. */
+/* Keeps the first failure, with the file and the line's number. */
 static int fail_here(struct parser *p, ks_status status)
 {
     char message[1024];
@@ -191,7 +191,7 @@ static int handle(void *user, const char *section, const char *key, const char *
     return status == KS_OK ? 1 : fail_here(p, status);
 }
 
-/* The section [analyze NAME], from the name on. */
+/* Starts the section [analyze NAME]; `name` is the rest of the line from NAME on. */
 static ks_status open_analysis(struct parser *p, const char *name)
 {
     struct ks_study *s = p->study;
@@ -207,8 +207,8 @@ static ks_status open_analysis(struct parser *p, const char *name)
         if (strlen(s->analysis[i].name) == (size_t)length &&
             strncmp(s->analysis[i].name, name, (size_t)length) == 0)
             return ks_fail(KS_FORMAT, "[analyze %.*s]: %s", length, name,
-                           i == 0 ? "that is what [analyze] itself is called"
-                                  : "there is a section of that name");
+                           i == 0 ? "this is the name of the section [analyze] itself"
+                                  : "a section of this name exists already");
     if (s->n_analyses == KS_STUDY_ANALYSES)
         return ks_fail(KS_FORMAT, "more than %d analyses", KS_STUDY_ANALYSES);
     p->analysis = &s->analysis[s->n_analyses++];
@@ -221,7 +221,7 @@ static bool starts(const char *line, const char *with)
     return strncmp(line, with, strlen(with)) == 0;
 }
 
-/* Sections are looked at here: libinih tells only of those that hold a key. */
+/* Section lines are parsed here, because libinih reports only sections that contain a key. */
 static ks_status open_section(struct parser *p, const char *line)
 {
     static const char named[] = "[analyze ";
@@ -235,7 +235,7 @@ static ks_status open_section(struct parser *p, const char *line)
                    (int)strcspn(line, "\r\n"), line);
 }
 
-/* fgets for the text in memory. */
+/* Like fgets, for the text in memory. */
 static char *next_line(char *line, int room, void *stream)
 {
     struct parser *p = stream;
@@ -246,7 +246,7 @@ static char *next_line(char *line, int room, void *stream)
         return NULL;
     p->line++;
     if (whole >= (size_t)room) {
-        ks_fail(KS_FORMAT, "a line of %zu characters, at most %d are allowed", length, room - 2);
+        ks_fail(KS_FORMAT, "expected a line of at most %d characters, found %zu", room - 2, length);
         fail_here(p, KS_FORMAT);
         return NULL;
     }

@@ -10,14 +10,14 @@
 
 /* A checkpoint of a study. */
 struct ks_study_checkpoint {
-    size_t architecture, seed; /* their numbers in the study */
-    size_t step;               /* environment step           */
+    size_t architecture, seed; /* indices in the study */
+    size_t step;               /* environment step     */
 };
 
-/* Reads a spectrum, and refuses one that says that it is of another checkpoint: KS_FORMAT, KS_IO.
- * The caller frees. */
+/* Reads the spectrum of a checkpoint; refuses one whose attributes name another checkpoint. Fails
+ * with KS_FORMAT or KS_IO; the caller frees. */
 ks_status ks_study_read_spectrum(const struct ks_study *study,
-                                 const struct ks_study_checkpoint *place, const char *path,
+                                 const struct ks_study_checkpoint *checkpoint, const char *path,
                                  struct ks_spectrum **spectrum);
 
 #endif
