@@ -17,9 +17,10 @@ enum { KS_TEAM_CHUNK = 512 }; /* numbers of every rank that `scratch` holds */
 
 struct ks_team;
 
-/* What moves bytes between the ranks of a team of two or more: team_mpi.c is the only one, so what
- * never calls ks_team_start needs no MPI. All ranks call each function together. `count` holds a
- * number of elements per rank and behind them, from count[size] on, where these start. */
+/* How ranks communicate in a team of two or more. Its only implementation is team_mpi.c, so a
+ * program that never calls ks_team_start links without MPI. All ranks call each function together.
+ * A `count` [2, size] has the number of elements of each rank, then the offset of each rank's
+ * elements. */
 struct ks_team_transport {
     void (*broadcast)(const struct ks_team *team, int root, int bytes, void *data);
     /* all [size, n] = the n numbers of every rank */
