@@ -1,7 +1,7 @@
-/* What is behind the handles of include/kappascope.h, whose functions are thin: they check their
- * arguments, and call the modules beside this folder as a team of one rank.
+/* The structs behind the handles of include/kappascope.h. The public functions check their
+ * arguments and call the modules of analysis/ as a team of one rank.
  *
- * Only what the public header marks is exported; the rest is compiled with hidden visibility. */
+ * Only functions marked KAPPASCOPE_API are exported: all code has hidden visibility otherwise. */
 #ifndef KS_LIBRARY_LIBRARY_H
 #define KS_LIBRARY_LIBRARY_H
 
@@ -20,15 +20,15 @@
 
 struct kappascope_checkpoint {
     struct ks_checkpoint *c;     /* owned */
-    char *path;                  /* of its file, or a word for what has none; owned */
+    char *path;                  /* of its file; "(memory)" if it has none. Owned */
     char digest[KS_SHA256_TEXT]; /* of that file; "" */
 };
 
 struct kappascope_operator {
     struct ks_operator *a; /* owned */
-    /* Of a checkpoint's operator; the rest is zero in one of the caller's. */
+    /* The rest is zero if the operator is the caller's. */
     const struct kappascope_checkpoint *checkpoint; /* not owned */
-    struct ks_checkpoint data; /* the same, with the targets that were chosen; owns nothing */
+    struct ks_checkpoint data; /* a copy with the chosen targets; owns nothing */
     struct ks_problem problem;
     const struct ks_operator_kind *kind;
     bool single, raw;               /* float32 products; targets from raw rewards */
@@ -41,7 +41,7 @@ struct kappascope_spectrum {
     struct ks_spectrum *s; /* owned */
 };
 
-/* On failure, return it: from a function of the public header. The values of both enums agree. */
+/* KS_TRY for functions of the public header: both enums have the same values. */
 #define KS_PUBLIC(call)                                                                            \
     do {                                                                                           \
         ks_status ks_public_status = (call);                                                       \

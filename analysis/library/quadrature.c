@@ -20,12 +20,12 @@
 
 enum { MOST = 10000 }; /* steps, probes */
 
-/* What a spectrum is found with; all is owned but the operator. */
+/* The computation of one spectrum. Everything but the operator is owned. */
 struct run {
     struct kappascope_operator *a;
     struct kappascope_slq_options o;
     bool exact;
-    struct ks_null null; /* these two only of a checkpoint's operator */
+    struct ks_null null; /* this and the basis: for a checkpoint's operator only */
     struct ks_null_basis *basis;
     struct ks_certificates certificates;
     double *gradient;   /* the start vector of the last probe; NULL: none   */
@@ -39,7 +39,8 @@ void kappascope_slq_defaults(struct kappascope_slq_options *options)
         *options = (struct kappascope_slq_options){.order = 90, .probes = 1, .certificates = true};
 }
 
-/* A weight decay makes the operator nonzero on the directions in which the loss is constant. */
+/* With a weight decay the operator is not zero on directions along which the loss is constant: they
+ * are counted, but form no basis. */
 static ks_status find_basis(struct run *r)
 {
     ks_null_basis_free(r->basis);
@@ -102,8 +103,8 @@ static ks_status certify(struct run *r)
                       a->memory / (size_t)omp_get_max_threads());
 }
 
-/* The error of float32 products, and which coordinates are dead in float64: a product that is zero
- * in float32 by underflow is not. */
+/* Measures the error of float32 products, and finds the dead coordinates by float64 products: in
+ * float32 a product may also be zero by underflow. */
 static ks_status check_exact(struct run *r)
 {
     const struct kappascope_operator *a = r->a;
@@ -145,7 +146,7 @@ static struct ks_statistics_terms terms_of(const struct run *r)
     return terms;
 }
 
-/* The attributes of a checkpoint's spectrum, and what can be claimed of it: as the analyzer's. */
+/* The attributes and the claim of a checkpoint's spectrum, as the analyzer writes them. */
 static ks_status describe(struct run *r, const struct ks_statistics_terms *terms)
 {
     const struct kappascope_operator *a = r->a;
