@@ -1,5 +1,6 @@
-/* The analysis of a checkpoint without a process and without files: the steps of analyze.c, for
- * tests that need hundreds of them. test_golden_claims.c checks that the program gives the same. */
+/* The analysis of a checkpoint in memory, without running the program: the stages of
+ * program/analysis_run.c, for tests that need hundreds of analyses. test_golden_claims.c checks
+ * that the program gives the same numbers. */
 #ifndef KS_TEST_ANALYSES_H
 #define KS_TEST_ANALYSES_H
 
@@ -19,16 +20,16 @@
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
 
-enum { ROOM = 1 << 24 }; /* bytes for what an operator keeps */
+enum { ROOM = 1 << 24 }; /* bytes for the activations that an operator keeps */
 
 struct analysis {
     const struct ks_operator_kind *kind;
     struct ks_problem problem;
     bool single, single_basis; /* products, Lanczos vectors in float32 */
-    bool exact, gradient;      /* --exact, --start gradient */
+    bool exact, gradient;      /* --exact; --start gradient */
     size_t order, probes;
     uint64_t seed;
-    /* What the analysis found; analysis_clear frees it. */
+    /* The results; analysis_clear frees them. */
     struct ks_selection *selection;
     struct ks_null_space *space;
     struct ks_null null;
@@ -159,14 +160,15 @@ static inline void analysis_clear(struct analysis *o)
     o->start = NULL;
 }
 
-/* The null directions that are known, unless the float64 products found one that is none. */
+/* The dimension of the known null space; 0 if the float64 products refuted one of its directions.
+ */
 static inline size_t analysis_null(const struct analysis *o)
 {
     return o->basis && !o->certificates.refuted ? o->basis->dimension : 0;
 }
 
-/* The matrix [n, n] of the operator in float64 or float32. The caller frees. *asymmetry: the
- * largest difference of an entry from that across the diagonal, which is rounding. */
+/* The matrix [n, n] of the operator in float64 or float32, symmetrized; the caller frees it.
+ * *asymmetry: the largest |A_ij - A_ji| before, which is rounding. */
 static inline ks_status analysis_matrix(const struct analysis *o, bool single, double **matrix,
                                         double *asymmetry)
 {

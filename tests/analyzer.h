@@ -1,5 +1,5 @@
-/* Runs the analyzer as a user does, for tests of the program as a whole. The binary is in $KS_BIN,
- * or build/bin where that is not set. */
+/* Runs the analyzer program, for tests. The binary is in $KS_BIN, or build/bin if that is not set.
+ */
 #ifndef KS_TEST_ANALYZER_H
 #define KS_TEST_ANALYZER_H
 
@@ -14,10 +14,10 @@
 #include "scratch.h"
 #include "test.h"
 
-/* What the last run printed. */
+/* Standard output and standard error of the last run. */
 static char printed[1 << 16], complained[1 << 14];
 
-/* Put before the program: "mpirun -n 2". */
+/* A prefix of the command: "mpirun -n 2". */
 static char launcher[128];
 
 static inline void slurp(const char *path, char *text, size_t size)
@@ -32,8 +32,8 @@ static inline void slurp(const char *path, char *text, size_t size)
     fclose(file);
 }
 
-/* "kappascope-analyze ARGUMENTS" through the shell, in the scratch folder; its exit status. Threads
- * that wait for others sleep: tests run beside other work, on problems of microseconds. */
+/* Runs "kappascope-analyze ARGUMENTS" by the shell in the scratch folder; returns its exit status.
+ * Waiting OpenMP threads sleep, since tests run side by side on problems of microseconds. */
 __attribute__((format(printf, 1, 2))) static inline int analyzer(const char *arguments, ...)
 {
     char list[2048], command[4096], here[1024];
@@ -67,9 +67,9 @@ __attribute__((format(printf, 1, 2))) static inline int analyzer(const char *arg
             fail_msg("the analyzer failed: %s", complained);                                       \
     } while (0)
 
-/* The least --memory, in K, that a run of these arguments takes, from the words that refuse less.
- * What is refused before the checkpoint is read, or before there is an operator, names a bound that
- * a later refusal may raise. `complained` is that of the last refusal. */
+/* The least --memory, in K, with which these arguments run, from the messages that refuse less. A
+ * refusal before the checkpoint is read, or before the operator is made, names a lower bound, which
+ * a later refusal may raise. `complained` is the last refusal. */
 static inline size_t least_memory(const char *arguments)
 {
     static const char WORDS[] = "--memory: expected at least ";

@@ -1,5 +1,5 @@
-/* The analyzer as a whole, on small checkpoints that the test writes: what it computes, what is in
- * its files, what it prints. */
+/* The analyzer program on small checkpoints that the test writes: its numbers, its files, its
+ * output. */
 #include "small_critics.h"
 
 #include <float.h>
@@ -10,16 +10,16 @@
 #include "io/sha256.h"
 #include "statistics/statistics.h"
 
-static double figure(const char *name, const char *arguments, const char *figure_name)
+static double statistic(const char *name, const char *arguments, const char *statistic_name)
 {
     struct ks_spectrum *s = spectrum(name, arguments);
-    double value = ks_statistic(s, figure_name);
+    double value = ks_statistic(s, statistic_name);
 
     ks_spectrum_free(s);
     return value;
 }
 
-/* --exact holds the eigenvalues of the matrix that --apply gives column by column. */
+/* --exact finds the eigenvalues of the matrix whose columns --apply computes. */
 static void test_apply_and_exact(void **state)
 {
     (void)state;
@@ -53,8 +53,8 @@ static void test_apply_and_exact(void **state)
     }
 }
 
-/* The gradient is the slope of the loss: central differences along a direction, in a checkpoint
- * that moves along it. */
+/* The gradient agrees with central differences of the loss, of checkpoints moved along a direction.
+ */
 static void test_gradient(void **state)
 {
     const double h = 1e-5;
@@ -95,8 +95,8 @@ static void check_word(const char *path, const char *name, const char *word)
     ks_h5_close(h5);
 }
 
-/* Vector files say of what they are. */
-static void test_words_of_vectors(void **state)
+/* The attributes of vector files. */
+static void test_attributes_of_vectors(void **state)
 {
     const char *name = archs[0].name;
     size_t n = dimension(archs[0].text);
@@ -141,8 +141,8 @@ static void test_estimates(void **state)
     }
 }
 
-/* What a noise floor of 16 eps lambda_abs_max is made from: no eigenvalue moves by more when
- * products are rounded to float32, and it is not absurdly far above what they do. */
+/* Why the noise floor is 16 eps lambda_abs_max: no eigenvalue moves by more when products are
+ * rounded to float32, and some move by more than a two-hundredth of it. */
 static void test_noise_floor_of_float32(void **state)
 {
     double worst = 0;
@@ -156,7 +156,7 @@ static void test_noise_floor_of_float32(void **state)
 
         for (size_t k = 0; k < f64->order; k++)
             worst = fmax(worst, fabs(f32->ritz[k] - f64->ritz[k]) / unit);
-        if (strcmp(archs[i].name, "dense+mse") == 0) { /* no null direction to measure it on */
+        if (strcmp(archs[i].name, "dense+mse") == 0) { /* no null direction raises it */
             assert_close(ks_statistic(f32, "noise_floor"), unit, 1e-5 * unit);
             assert_close(ks_statistic(f64, "noise_floor"), unit * DBL_EPSILON / FLT_EPSILON,
                          1e-12 * unit);
@@ -168,9 +168,9 @@ static void test_noise_floor_of_float32(void **state)
     assert_true(worst > 0.005);
 }
 
-/* The null space of two critics: input norms' biases with bn, IN + 1 or 6 + 1 shifts of a
- * layernorm's input a dense with ln, 6 + 1 shifts of the softmax's input. A critic has half of it,
- * its head the softmax's part, another operator none that is known. */
+/* The known null space of two critics: with bn the biases of the input's norms; with ln, for each
+ * dense, IN + 1 or 6 + 1 shifts of a layernorm's input; with ce 6 + 1 shifts of the softmax's
+ * input. One critic has half of it, its head the softmax's part. */
 static void test_null_directions(void **state)
 {
     static const size_t dimensions[ARCHS] = {5 + 7, 5, 6 + 7 + 7, 6, 7, 0};
@@ -208,8 +208,8 @@ static void test_null_directions(void **state)
     }
 }
 
-/* All eigenvalues that are known to be zero lie within the noise floor, so that at least as many
- * count as zero mass; in float32 those that float64 finds do. */
+/* All eigenvalues that are known to be zero lie within the noise floor, so zero_mass counts at
+ * least as many; in float32, at least those that float64 finds. */
 static void test_known_zeros(void **state)
 {
     (void)state;
@@ -227,33 +227,33 @@ static void test_known_zeros(void **state)
     }
 }
 
-/* With a weight decay that makes the Hessian positive definite its condition number is finite, and
- * the bound lies below it for every start vector. */
+/* A weight decay that makes the Hessian positive definite makes its condition number finite; the
+ * lower bound holds for every start vector. */
 static void test_lower_bound(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
-        double decay = 0.02 * figure(archs[i].name, "--exact --precision f64", "lambda_max") -
-                       figure(archs[i].name, "--exact --precision f64", "lambda_min");
+        double decay = 0.02 * statistic(archs[i].name, "--exact --precision f64", "lambda_max") -
+                       statistic(archs[i].name, "--exact --precision f64", "lambda_min");
         char options[128];
         double kappa;
 
         snprintf(options, sizeof options, "--exact --precision f64 --weight-decay %.17g", decay);
-        kappa = figure(archs[i].name, options, "kappa");
+        kappa = statistic(archs[i].name, options, "kappa");
         assert_true(kappa < 1000);
         for (int seed = 0; seed < 3; seed++) {
             double bound;
 
             snprintf(options, sizeof options,
                      "--precision f64 --order 40 --seed %d --weight-decay %.17g", seed, decay);
-            bound = figure(archs[i].name, options, "kappa_lower_bound");
+            bound = statistic(archs[i].name, options, "kappa_lower_bound");
             assert_true(bound > 0.5 * kappa && bound <= kappa * (1 + 1e-9));
         }
     }
 }
 
-/* A weight decay moves all eigenvalues, a scale multiplies them, evaluation mode changes what holds
- * a batchnorm and nothing else, fewer minibatches are another problem. */
+/* A weight decay shifts all eigenvalues, a scale multiplies them. Evaluation mode changes critics
+ * with batchnorm only; fewer minibatches, another seed and less memory change what they should. */
 static void test_options(void **state)
 {
     struct ks_spectrum *s = spectrum("bn+ce", "--exact --precision f64");
@@ -267,19 +267,19 @@ static void test_options(void **state)
         assert_close(t->ritz[k], 3 * (s->ritz[k] + 0.25), 1e-12);
     ks_spectrum_free(s);
     ks_spectrum_free(t);
-    one = figure("bn+ce", "--precision f64", "lambda_max");
-    assert_true(fabs(figure("bn+ce", "--precision f64 --batchnorm eval", "lambda_max") / one - 1) >
-                1e-3);
-    assert_true(fabs(figure("bn+ce", "--precision f64 --batches 2", "lambda_max") / one - 1) >
+    one = statistic("bn+ce", "--precision f64", "lambda_max");
+    assert_true(fabs(statistic("bn+ce", "--precision f64 --batchnorm eval", "lambda_max") / one -
+                     1) > 1e-3);
+    assert_true(fabs(statistic("bn+ce", "--precision f64 --batches 2", "lambda_max") / one - 1) >
                 1e-3);
     snprintf(options, sizeof options, "--precision f64 --memory %zuK",
              least_memory("--precision f64 bn+ce.h5"));
-    assert_close(figure("bn+ce", options, "lambda_max"), one, 1e-6 * one);
-    assert_close(figure("bn+ce", "--precision f64 --seed 9", "lambda_max"), one, 1e-6 * one);
-    assert_true(figure("bn+ce", "--order 20 --seed 9", "trace") !=
-                figure("bn+ce", "--order 20 --seed 8", "trace"));
-    one = figure("ln+ce", "--precision f64", "lambda_max");
-    assert_true(figure("ln+ce", "--precision f64 --batchnorm eval", "lambda_max") == one);
+    assert_close(statistic("bn+ce", options, "lambda_max"), one, 1e-6 * one);
+    assert_close(statistic("bn+ce", "--precision f64 --seed 9", "lambda_max"), one, 1e-6 * one);
+    assert_true(statistic("bn+ce", "--order 20 --seed 9", "trace") !=
+                statistic("bn+ce", "--order 20 --seed 8", "trace"));
+    one = statistic("ln+ce", "--precision f64", "lambda_max");
+    assert_true(statistic("ln+ce", "--precision f64 --batchnorm eval", "lambda_max") == one);
 }
 
 static const struct ks_attribute *attribute(const struct ks_spectrum *s, const char *name)
@@ -301,7 +301,7 @@ static void check_integer(const struct ks_spectrum *s, const char *name, int64_t
     assert_int_equal(attribute(s, name)->integer, expected);
 }
 
-/* Beside a ratio, and beside any null, JSON says what it stands for. */
+/* JSON has NAME_state beside a ratio, and beside any null. */
 static void check_state(const json_t *object, const char *name, double value)
 {
     const char *expected = isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite";
@@ -316,7 +316,7 @@ static void check_state(const json_t *object, const char *name, double value)
         assert_string_equal(found, expected);
 }
 
-/* Empty where JSON has null, the same number of cells in every line. */
+/* CSV has an empty cell where JSON has null, and as many cells in every line. */
 static void check_csv(void)
 {
     size_t cells = 0, n = 1;
@@ -333,11 +333,11 @@ static void check_csv(void)
     }
 }
 
-/* All that formats.md promises of a spectrum file, and the same summary as JSON and CSV. */
+/* The attributes of a spectrum file, and the same statistics as JSON. */
 static void test_spectrum_file(void **state)
 {
     struct ks_spectrum *s = spectrum("bn+ce", "--probes 2 --order 40 --seed 5 --json -q");
-    char digest[KS_SHA256_TEXT], name[64];
+    char digest[KS_SHA256_TEXT];
     json_t *object = json_loads(printed, 0, NULL);
     const char *first;
 
@@ -389,6 +389,13 @@ static void test_spectrum_file(void **state)
     check_string(s, "claim", json_string_value(json_object_get(object, "claim")));
     json_decref(object);
     ks_spectrum_free(s);
+}
+
+static void test_csv(void **state)
+{
+    char name[64];
+
+    (void)state;
     assert_runs("--csv --order 20 bn+ce.h5 ln+ce.h5");
     snprintf(name, sizeof name, "%.10s", printed);
     assert_string_equal(name, "checkpoint");
@@ -399,7 +406,7 @@ static void test_spectrum_file(void **state)
     assert_non_null(strstr(printed, ",f32,normalized,xqc,"));
 }
 
-/* A line a checkpoint, all of one width, and below it a sentence on each. */
+/* One line per checkpoint, all of the same width, and below them the claims. */
 static void test_table(void **state)
 {
     const char *at = printed;
@@ -422,7 +429,7 @@ static void test_table(void **state)
     assert_non_null(strstr(printed, "(99% interval, uncertified"));
 }
 
-/* A figure that is no number is null; a breakdown is said. */
+/* A statistic that is NaN is null in JSON; the end of the Krylov space is reported. */
 static void test_breakdown(void **state)
 {
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
@@ -441,8 +448,9 @@ static void test_breakdown(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Where an outlier is many equal eigenvalues kurtosis_spectral is absent, but not its column. */
-static void test_absent_figure(void **state)
+/* Where an outlier is a multiple eigenvalue, kurtosis_spectral is absent, but CSV has its column.
+ */
+static void test_absent_statistic(void **state)
 {
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
     struct ks_spectrum *s;
@@ -459,8 +467,8 @@ static void test_absent_figure(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Inputs far from zero pass a relu before a batchnorm takes their mean out: in float32 what is left
- * is rounding, which is said, with the layer. */
+/* Inputs far from zero pass a relu before a batchnorm subtracts their mean: in float32 only
+ * rounding is left. A warning says so and names the layer. */
 static void test_wrong_products(void **state)
 {
     struct ks_checkpoint *c = make("dense 6\nrelu\nbatchnorm\nrelu\ndense 1\nloss mse\n");
@@ -487,7 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_apply_and_exact),
         cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_words_of_vectors),
+        cmocka_unit_test(test_attributes_of_vectors),
         cmocka_unit_test(test_estimates),
         cmocka_unit_test(test_noise_floor_of_float32),
         cmocka_unit_test(test_null_directions),
@@ -495,9 +503,10 @@ int main(void)
         cmocka_unit_test(test_lower_bound),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_spectrum_file),
+        cmocka_unit_test(test_csv),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_breakdown),
-        cmocka_unit_test(test_absent_figure),
+        cmocka_unit_test(test_absent_statistic),
         cmocka_unit_test(test_wrong_products),
     };
 

@@ -1,8 +1,9 @@
-/* What the analyzer refuses, and what it says: bad options, bad files, folders that cannot be
+/* What the analyzer refuses, and its messages: bad options, bad files, folders that cannot be
  * written, numbers that are not finite. */
 #include "small_critics.h"
 
-/* A checkpoint that fails has its line, the others go on, and the exit status is the worst. */
+/* A checkpoint that fails gets one line, the others are analyzed, and the exit status is the worst.
+ */
 static void test_failing_checkpoint(void **state)
 {
     struct ks_checkpoint *c = make(archs[5].text);
@@ -16,7 +17,7 @@ static void test_failing_checkpoint(void **state)
     assert_non_null(strstr(complained, "huge.h5: before Lanczos step 1 of 90"));
     assert_non_null(strstr(printed, "\nln+ce.h5,"));
     assert_null(strstr(printed, "huge"));
-    assert_int_equal(link(file("huge"), scratch("a")), 0); /* whose name is in every message */
+    assert_int_equal(link(file("huge"), scratch("a")), 0); /* a name that many messages contain */
     assert_int_equal(analyzer("--precision f64 ln+ce.h5 a"), 1);
     assert_non_null(strstr(complained, " a: before Lanczos step 1 of 90"));
     assert_int_not_equal(access(file("huge.spectrum"), F_OK), 0);
@@ -27,97 +28,97 @@ static void test_failing_checkpoint(void **state)
     assert_non_null(strstr(printed, "ln+ce.h5"));
 }
 
+static const struct refusal {
+    const char *arguments, *words;
+} refusals[] = {
+    {"", "expected a checkpoint"},
+    {"--nonsense ln+ce.h5", "--nonsense"},
+    {"--order 0 ln+ce.h5", "--order: expected an integer from 1"},
+    {"--order 1e-2 ln+ce.h5", "--order"},
+    {"--order ' 5' ln+ce.h5", "--order"},
+    {"--order", "--order"},
+    {"--probes -1 ln+ce.h5", "--probes"},
+    {"--seed 9223372036854775808 ln+ce.h5", "--seed"},
+    {"--precision f16 ln+ce.h5", "--precision: expected f32 or f64, found 'f16'"},
+    {"--batchnorm test ln+ce.h5", "--batchnorm"},
+    {"--operator nonsense ln+ce.h5", "--operator: expected one of hessian"},
+    {"--batches 0 ln+ce.h5", "--batches"},
+    {"--batches 4 ln+ce.h5", "--batches: expected 1 to 3, found 4"},
+    {"--weight-decay -1 ln+ce.h5", "--weight-decay"},
+    {"--weight-decay nan ln+ce.h5", "--weight-decay"},
+    {"--scale 0 ln+ce.h5", "--scale"},
+    {"--scale inf ln+ce.h5", "--scale"},
+    {"--memory 3X ln+ce.h5", "--memory"},
+    {"--memory 0 ln+ce.h5", "--memory"},
+    {"--memory 99999999999T ln+ce.h5", "--memory"},
+    {"--compat pytorch ln+ce.h5", "--compat"},
+    {"--compat xqc --probes 2 ln+ce.h5", "--compat xqc"},
+    {"--compat xqc --precision f64 ln+ce.h5", "--compat xqc"},
+    {"--compat xqc --rewards normalized ln+ce.h5", "--compat xqc: expected --rewards raw"},
+    {"--rewards clipped ln+ce.h5", "--rewards: expected normalized or raw, found 'clipped'"},
+    {"--rewards raw ln+ce.h5", "ln+ce.h5: --rewards raw: expected the dataset /batch/target"},
+    {"--rewards raw --compat xqc ln+ce.h5", "expected the dataset /batch/target_raw"},
+    {"--rewards raw --gradient g.h5 ln+ce.h5", "expected the dataset /batch/target_raw"},
+    {"--keep-basis --exact ln+ce.h5", "--keep-basis: expected without --exact"},
+    {"--exact --order 90 ln+ce.h5", "--order: expected without --exact"},
+    {"--exact --probes 1 ln+ce.h5", "--probes: expected without --exact"},
+    {"--exact --seed 0 ln+ce.h5", "--seed: expected without --exact"},
+    {"--keep-basis --gradient g.h5 ln+ce.h5", "--keep-basis"},
+    {"--compat xqc --operator preconditioned ln+ce.h5", "Adam's second moment"},
+    {"--exact --apply units.h5 --output o.h5 ln+ce.h5", "expected no --exact"},
+    {"--json --apply units.h5 --output o.h5 ln+ce.h5", "expected no --json"},
+    {"--order 9 --apply units.h5 --output o.h5 ln+ce.h5", "expected no --order"},
+    {"--seed 1 --gradient g.h5 ln+ce.h5", "expected no --seed"},
+    {"--csv --gradient g.h5 ln+ce.h5", "expected no --csv"},
+    {"-o . --gradient g.h5 ln+ce.h5", "expected no --out"},
+    {"--name x --gradient g.h5 ln+ce.h5", "expected no --name"},
+    {"--name a.b ln+ce.h5", "--name: expected 1 to 32 letters, digits, - and _, found 'a.b'"},
+    {"--name= ln+ce.h5", "--name: expected 1 to 32 letters"},
+    {"--name 123456789012345678901234567890123 ln+ce.h5", "--name: expected 1 to 32 letters"},
+    {"--critic 0 --gradient g.h5 ln+ce.h5", "expected no --critic"},
+    {"--layer 1 --gradient g.h5 ln+ce.h5", "expected no --layer"},
+    {"--operator ggn --gradient g.h5 ln+ce.h5", "expected no --operator"},
+    {"--compat xqc --gradient g.h5 ln+ce.h5", "expected no --compat"},
+    {"--json --csv ln+ce.h5", "--json and --csv"},
+    {"--apply units.h5 ln+ce.h5", "--output"},
+    {"--output o.h5 ln+ce.h5", "--apply"},
+    {"--gradient g.h5 ln+ce.h5 bn+ce.h5", "one checkpoint"},
+    {"--gradient ln+ce.h5 ln+ce.h5", "expected another file"},
+    {"--gradient ./ln+ce.h5 ln+ce.h5", "expected another file"},
+    {"--gradient v.h5 --apply ./v.h5 --output o.h5 ln+ce.h5", "expected another file"},
+    {"--apply units.h5 --output ./units.h5 ln+ce.h5", "expected another file"},
+    {"--apply units.h5 --output o.h5 --gradient ./o.h5 ln+ce.h5", "expected two files"},
+    {"--gradient nowhere/g.h5 ln+ce.h5", "nowhere/g.h5"},
+    {"--apply ln+ce.h5 --output o.h5 ln+ce.h5", "ln+ce.h5"},
+    {"--apply missing.h5 --output o.h5 ln+ce.h5", "missing.h5"},
+    {"ln+ce.h5 ./ln+ce.h5", "./ln+ce.spectrum.h5"},
+    {"-o nowhere/deeper ln+ce.h5", "nowhere/deeper"},
+    {"-o bn+ce.h5 ln+ce.h5", "exists and is not a folder"},
+    {"-o /proc ln+ce.h5", "/proc"},
+    {"missing.h5", "missing.h5"},
+    {"out.txt", "out.txt"},
+    {".", "."},
+};
+
 static void test_refusals(void **state)
 {
-    static const struct {
-        const char *arguments, *words;
-    } cases[] = {
-        {"", "expected a checkpoint"},
-        {"--nonsense ln+ce.h5", "--nonsense"},
-        {"--order 0 ln+ce.h5", "--order: expected an integer from 1"},
-        {"--order 1e-2 ln+ce.h5", "--order"},
-        {"--order ' 5' ln+ce.h5", "--order"},
-        {"--order", "--order"},
-        {"--probes -1 ln+ce.h5", "--probes"},
-        {"--seed 9223372036854775808 ln+ce.h5", "--seed"},
-        {"--precision f16 ln+ce.h5", "--precision: expected f32 or f64, found 'f16'"},
-        {"--batchnorm test ln+ce.h5", "--batchnorm"},
-        {"--operator nonsense ln+ce.h5", "--operator: expected one of hessian"},
-        {"--batches 0 ln+ce.h5", "--batches"},
-        {"--batches 4 ln+ce.h5", "--batches: expected 1 to 3, found 4"},
-        {"--weight-decay -1 ln+ce.h5", "--weight-decay"},
-        {"--weight-decay nan ln+ce.h5", "--weight-decay"},
-        {"--scale 0 ln+ce.h5", "--scale"},
-        {"--scale inf ln+ce.h5", "--scale"},
-        {"--memory 3X ln+ce.h5", "--memory"},
-        {"--memory 0 ln+ce.h5", "--memory"},
-        {"--memory 99999999999T ln+ce.h5", "--memory"},
-        {"--compat pytorch ln+ce.h5", "--compat"},
-        {"--compat xqc --probes 2 ln+ce.h5", "--compat xqc"},
-        {"--compat xqc --precision f64 ln+ce.h5", "--compat xqc"},
-        {"--compat xqc --rewards normalized ln+ce.h5", "--compat xqc: expected --rewards raw"},
-        {"--rewards clipped ln+ce.h5", "--rewards: expected normalized or raw, found 'clipped'"},
-        {"--rewards raw ln+ce.h5", "ln+ce.h5: --rewards raw: expected the dataset /batch/target"},
-        {"--rewards raw --compat xqc ln+ce.h5", "expected the dataset /batch/target_raw"},
-        {"--rewards raw --gradient g.h5 ln+ce.h5", "expected the dataset /batch/target_raw"},
-        {"--keep-basis --exact ln+ce.h5", "--keep-basis: expected without --exact"},
-        {"--exact --order 90 ln+ce.h5", "--order: expected without --exact"},
-        {"--exact --probes 1 ln+ce.h5", "--probes: expected without --exact"},
-        {"--exact --seed 0 ln+ce.h5", "--seed: expected without --exact"},
-        {"--keep-basis --gradient g.h5 ln+ce.h5", "--keep-basis"},
-        {"--compat xqc --operator preconditioned ln+ce.h5", "Adam's second moment"},
-        {"--exact --apply units.h5 --output o.h5 ln+ce.h5", "expected no --exact"},
-        {"--json --apply units.h5 --output o.h5 ln+ce.h5", "expected no --json"},
-        {"--order 9 --apply units.h5 --output o.h5 ln+ce.h5", "expected no --order"},
-        {"--seed 1 --gradient g.h5 ln+ce.h5", "expected no --seed"},
-        {"--csv --gradient g.h5 ln+ce.h5", "expected no --csv"},
-        {"-o . --gradient g.h5 ln+ce.h5", "expected no --out"},
-        {"--name x --gradient g.h5 ln+ce.h5", "expected no --name"},
-        {"--name a.b ln+ce.h5", "--name: expected 1 to 32 letters, digits, - and _, found 'a.b'"},
-        {"--name= ln+ce.h5", "--name: expected 1 to 32 letters"},
-        {"--name 123456789012345678901234567890123 ln+ce.h5", "--name: expected 1 to 32 letters"},
-        {"--critic 0 --gradient g.h5 ln+ce.h5", "expected no --critic"},
-        {"--layer 1 --gradient g.h5 ln+ce.h5", "expected no --layer"},
-        {"--operator ggn --gradient g.h5 ln+ce.h5", "expected no --operator"},
-        {"--compat xqc --gradient g.h5 ln+ce.h5", "expected no --compat"},
-        {"--json --csv ln+ce.h5", "--json and --csv"},
-        {"--apply units.h5 ln+ce.h5", "--output"},
-        {"--output o.h5 ln+ce.h5", "--apply"},
-        {"--gradient g.h5 ln+ce.h5 bn+ce.h5", "one checkpoint"},
-        {"--gradient ln+ce.h5 ln+ce.h5", "expected another file"},
-        {"--gradient ./ln+ce.h5 ln+ce.h5", "expected another file"},
-        {"--gradient v.h5 --apply ./v.h5 --output o.h5 ln+ce.h5", "expected another file"},
-        {"--apply units.h5 --output ./units.h5 ln+ce.h5", "expected another file"},
-        {"--apply units.h5 --output o.h5 --gradient ./o.h5 ln+ce.h5", "expected two files"},
-        {"--gradient nowhere/g.h5 ln+ce.h5", "nowhere/g.h5"},
-        {"--apply ln+ce.h5 --output o.h5 ln+ce.h5", "ln+ce.h5"},
-        {"--apply missing.h5 --output o.h5 ln+ce.h5", "missing.h5"},
-        {"ln+ce.h5 ./ln+ce.h5", "./ln+ce.spectrum.h5"},
-        {"-o nowhere/deeper ln+ce.h5", "nowhere/deeper"},
-        {"-o bn+ce.h5 ln+ce.h5", "exists and is not a folder"},
-        {"-o /proc ln+ce.h5", "/proc"},
-        {"missing.h5", "missing.h5"},
-        {"out.txt", "out.txt"},
-        {".", "."},
-    };
-
     (void)state;
     remove(file("ln+ce.spectrum"));
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         char *newline;
 
-        if (analyzer("-q %s", cases[i].arguments) != 2)
-            fail_msg("'%s' is not refused", cases[i].arguments);
+        if (analyzer("-q %s", refusals[i].arguments) != 2)
+            fail_msg("'%s' was not refused", refusals[i].arguments);
         newline = strchr(complained, '\n');
-        if (!strstr(complained, cases[i].words) || !newline || newline[1] || printed[0])
-            fail_msg("'%s' says '%s', expected one line with '%s'", cases[i].arguments, complained,
-                     cases[i].words);
+        if (!strstr(complained, refusals[i].words) || !newline || newline[1] || printed[0])
+            fail_msg("'%s' printed '%s', expected one line with '%s'", refusals[i].arguments,
+                     complained, refusals[i].words);
     }
     assert_int_not_equal(access(file("o"), F_OK), 0);
     assert_int_not_equal(access(file("ln+ce.spectrum"), F_OK), 0);
 }
 
-/* Two of one name in -o are refused before any work; a folder that is missing is made. */
+/* Two spectra of the same name in -o are refused before any work; a missing folder is created. */
 static void test_output_folder(void **state)
 {
     (void)state;
@@ -131,12 +132,13 @@ static void test_output_folder(void **state)
     assert_int_equal(rmdir(scratch("spectra")), 0);
 }
 
-/* A spectrum that is another checkpoint, by its name or by a link, is refused before any work. */
+/* A spectrum that would replace a checkpoint, by its name or through a link, is refused before any
+ * work. */
 static void test_outputs_among_inputs(void **state)
 {
     static const char *const cases[] = {
         "ln+ce.h5 ln+ce.spectrum.h5", "./ln+ce.spectrum.h5 ln+ce.h5", "bn+ce.h5 ln+ce.h5 hard.h5",
-        "soft.h5 ln+ce.h5", "-o . bn+ce.h5 bn+ce.spectrum.h5"}; /* which is not there */
+        "soft.h5 ln+ce.h5", "-o . bn+ce.h5 bn+ce.spectrum.h5"}; /* does not exist */
     unsigned char *before, *after;
     size_t size, same;
 
@@ -149,7 +151,7 @@ static void test_outputs_among_inputs(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(analyzer("-q --order 5 %s", cases[i]), 2);
         if (!strstr(complained, "would replace this input") || printed[0])
-            fail_msg("'%s' says '%s'", cases[i], complained);
+            fail_msg("'%s' printed '%s'", cases[i], complained);
     }
     after = read_bytes(file("ln+ce.spectrum"), &same);
     assert_int_equal(same, size);
@@ -160,8 +162,8 @@ static void test_outputs_among_inputs(void **state)
     remove(scratch("hard.spectrum.h5")), remove(scratch("ln+ce.spectrum.spectrum.h5"));
 }
 
-/* What --apply holds and what a gradient needs counts against --memory: a vector more is one in
- * memory and one in the file that is put together there. */
+/* The vectors of --apply and --gradient count against --memory: each vector of --apply twice, in
+ * memory and in the file of the products, which is built in memory. */
 static void test_memory_of_vectors(void **state)
 {
     enum { MORE = 1000 };
@@ -188,7 +190,7 @@ static void test_memory_of_vectors(void **state)
     free(v);
 }
 
-/* A file's own text, its name and an option are not commands to the terminal. */
+/* Control characters in a file, its name or an option do not reach the terminal. */
 static void test_control_characters(void **state)
 {
     struct ks_h5 *h5;

@@ -1,5 +1,5 @@
-/* --compat xqc and --rewards: the published code's Lanczos process against a transcription of it,
- * its other choices, and which targets are used. */
+/* --compat xqc and --rewards: the published code's Lanczos recurrence against a transcription of
+ * it, its other choices, and which targets are used. */
 #include "small_critics.h"
 
 #include <float.h>
@@ -42,8 +42,8 @@ static void multiply(const struct ks_operator *a, const float *v, float *w)
     free(in);
 }
 
-/* Step i of what the published code does, line by line: from the vectors [i + 1, n] and beta_{i-1}
- * to alpha_i, beta_i and the next vector. */
+/* Step i of the published code, line by line: from the vectors [i + 1, n] and beta_{i-1} to
+ * alpha_i, beta_i and the next vector. */
 static void publish_step(const struct ks_operator *a, size_t i, const float *vectors, float *alpha,
                          float *beta, float *next)
 {
@@ -75,9 +75,10 @@ static struct ks_lanczos *run(const struct ks_operator *a, size_t order)
     return l;
 }
 
-/* Every step, each from the vectors that the process itself had: no rounding of earlier steps is in
- * the comparison, which is sharp also where the Krylov space has ended and w is all rounding. There
- * another number of passes, or other vectors in them, is wrong in the first digit. */
+/* Compares every step, each started from the recurrence's own vectors, so that rounding of earlier
+ * steps does not enter. The comparison stays sharp after the end of the Krylov space, where w is
+ * only rounding: another number of passes, or passes against other vectors, is wrong in the first
+ * digit there. */
 static void check_steps(const struct diagonal *d, size_t order)
 {
     struct ks_operator a = diagonal_operator((struct diagonal *)d);
@@ -85,7 +86,7 @@ static void check_steps(const struct diagonal *d, size_t order)
     float alpha[MOST_STEPS], beta[MOST_STEPS], *next = calloc(d->n, sizeof *next);
     double size = 0;
 
-    assert_int_equal(l->steps, order); /* there is no breakdown test */
+    assert_int_equal(l->steps, order); /* the published code has no breakdown test */
     for (size_t i = 0; i < order; i++) {
         double square = 0;
 
@@ -132,7 +133,7 @@ static void test_steps(void **state)
     omp_set_num_threads(threads);
 }
 
-/* A residual of exactly zero ends the process; so does a product that float32 cannot hold. */
+/* A residual of exactly zero ends the recurrence; a product that overflows float32 fails. */
 static void test_ends(void **state)
 {
     struct diagonal d = {.n = 50, .value = value};
@@ -153,9 +154,9 @@ static void test_ends(void **state)
     ks_lanczos_free(l);
 }
 
-/* The analyzer's coefficients are those of the transcription, from the start vector on, for the
- * Hessian in float32 of the raw targets' loss, divided by N once more. */
-static void test_whole(void **state)
+/* The analyzer's coefficients are those of the transcription from the start vector on, for the
+ * float32 Hessian of the loss with raw targets, divided by N once more. */
+static void test_program(void **state)
 {
     enum { ORDER = 16 };
     struct ks_checkpoint *c = make(archs[1].text);
@@ -183,7 +184,8 @@ static void test_whole(void **state)
         publish_step(a, i, vectors, alpha, beta, vectors + (i + 1) * n);
         assert_close(s->alpha[i], (double)alpha[i], 1e-5 * size);
         assert_close(s->beta[i], (double)beta[i], 1e-5 * size);
-        assert_true(s->alpha[i] == (double)(float)s->alpha[i]); /* no other process has that */
+        assert_true(s->alpha[i] ==
+                    (double)(float)s->alpha[i]); /* only the float32 recurrence has that */
     }
     ks_operator_free(a);
     free(vectors), free(start);
@@ -191,9 +193,8 @@ static void test_whole(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Why there are no bounds: after the end of the Krylov space vectors are no longer orthogonal, and
- * what would be a lower bound of kappa = 2 exceeds that for some n. For which ones depends on every
- * rounding. */
+/* Why --compat gives no bounds: after the end of the Krylov space the vectors are not orthogonal,
+ * and the lower bound of kappa = 2 would exceed it for some n; for which n depends on rounding. */
 static void test_no_bounds(void **state)
 {
     double worst = 0;
@@ -214,7 +215,8 @@ static void test_no_bounds(void **state)
     assert_true(worst > 2.01);
 }
 
-/* All Ritz values alike, and nothing that only weights or an orthonormal basis can tell. */
+/* Ritz values have equal weights; statistics that need weights or an orthonormal basis are absent.
+ */
 static void test_unweighted(void **state)
 {
     static const char *const without[] = {"trace",
@@ -243,14 +245,14 @@ static void test_unweighted(void **state)
         assert_non_null(ks_attribute_find(&s->summary, without[k]));
         assert_null(ks_attribute_find(&t->summary, without[k]));
     }
-    assert_non_null(ks_attribute_find(&e->summary, "stable_rank")); /* of all eigenvalues */
+    assert_non_null(ks_attribute_find(&e->summary, "stable_rank")); /* from all eigenvalues */
     assert_non_null(ks_attribute_find(&e->summary, "kappa_lower_bound"));
     ks_spectrum_free(s);
     ks_spectrum_free(t);
     ks_spectrum_free(e);
 }
 
-/* Products are divided by N once more, the gradient beside them is not. */
+/* Products are divided by N once more, the gradient of the same run is not. */
 static void test_vectors(void **state)
 {
     size_t n = dimension(archs[0].text);
@@ -286,7 +288,7 @@ static void check_word(const char *name, const char *expected)
     ks_h5_close(h5);
 }
 
-/* The same bytes as those of a checkpoint whose targets are the raw ones, and in the words. */
+/* --rewards raw gives the bytes of a checkpoint whose targets are the raw ones, and is recorded. */
 static void check_same(const char *options)
 {
     struct ks_spectrum *raw = spectrum("raw+mse", options), *only;
@@ -338,7 +340,7 @@ static void test_rewards(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Raw where there are such targets; where not, that is said, but for --quiet. */
+/* --compat uses raw targets where they exist; else it says so, unless --quiet. */
 static void test_rewards_of_compat(void **state)
 {
     static const char words[] = "no targets from raw rewards (/batch/target_raw)";
@@ -373,7 +375,7 @@ static void test_rewards_of_compat(void **state)
     assert_non_null(strstr(printed, ",f32,raw,xqc,"));
 }
 
-/* A kept basis goes on bit for bit, and is one of these rewards and of this process. */
+/* A kept basis resumes bit for bit, and only with the same rewards and the same recurrence. */
 static void test_keep_basis(void **state)
 {
     static const char *const others[] = {"", "--rewards raw", "--scale 0.5 --compat xqc"};
@@ -397,7 +399,7 @@ static void test_keep_basis(void **state)
     ks_spectrum_free(t);
 }
 
-/* The six, and one with raw targets. */
+/* The six checkpoints, and one with raw targets. */
 static int write_all(void **state)
 {
     struct ks_checkpoint *c;
@@ -415,7 +417,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),      cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_whole),      cmocka_unit_test(test_no_bounds),
+        cmocka_unit_test(test_program),    cmocka_unit_test(test_no_bounds),
         cmocka_unit_test(test_unweighted), cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_rewards),    cmocka_unit_test(test_rewards_of_compat),
         cmocka_unit_test(test_keep_basis),

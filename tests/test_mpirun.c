@@ -1,5 +1,5 @@
-/* The analyzer under mpirun: the figures of one process, its files and its words, from any number
- * of processes; and an end for all where one of them fails. */
+/* The analyzer under mpirun: any number of ranks gives the statistics, files and messages of one
+ * process; where one rank fails, all end. */
 #include "small_critics.h"
 
 #include <fcntl.h>
@@ -63,16 +63,16 @@ static int write_critics(void **state)
     return 0;
 }
 
-/* So many processes from now on; 0: without mpirun. */
-static void launch(int processes)
+/* Sets the number of ranks of the runs that follow; 0: without mpirun. */
+static void launch(int ranks)
 {
-    if (processes == 0)
+    if (ranks == 0)
         launcher[0] = '\0';
     else
-        snprintf(launcher, sizeof launcher, "timeout -k 10 120 mpirun -n %d", processes);
+        snprintf(launcher, sizeof launcher, "timeout -k 10 120 mpirun -n %d", ranks);
 }
 
-/* Lines of the analyzer's own, whatever mpirun adds. */
+/* The number of lines that are the analyzer's, and not mpirun's. */
 static size_t own_lines(void)
 {
     static const char NAME[] = "kappascope-analyze: ";
@@ -83,10 +83,10 @@ static size_t own_lines(void)
     return n;
 }
 
-/* --- figures -------------------------------------------------------------------------------- */
+/* --- statistics ----------------------------------------------------------------------------- */
 
-/* What measures rounding is rounding: residuals of what has converged, spreads of equal values,
- * what a product leaves of a null direction. */
+/* Statistics that measure rounding: residuals of converged Ritz values, standard errors of equal
+ * values, products with null directions. */
 static bool is_rounding(const char *name)
 {
     static const char *const parts[] = {"residual", "_se", "noise_floor", "product_error"};
@@ -97,27 +97,27 @@ static bool is_rounding(const char *name)
     return false;
 }
 
-static double figure(const json_t *summary, const char *name)
+static double statistic(const json_t *summary, const char *name)
 {
     return json_number_value(json_object_get(summary, name));
 }
 
-/* The same figures within 1e-12, by what --json prints; what is rounding within 1e-11 of the
- * largest eigenvalue: Lanczos makes it grow, and by how much depends on the BLAS kernel. */
-static void check_figures(const char *options, const char *name, int processes)
+/* The statistics of --json agree within 1e-12; those that measure rounding within 1e-11 of the
+ * largest eigenvalue, since Lanczos amplifies rounding, by how much depends on the BLAS kernel. */
+static void check_statistics(const char *options, const char *name, int ranks)
 {
     json_t *summary[2], *value;
     const char *key;
     double size;
 
     for (int together = 0; together < 2; together++) {
-        launch(together ? processes : 0);
+        launch(together ? ranks : 0);
         assert_runs("-q --json --precision f64 %s %s.h5", options, name);
         summary[together] = json_loads(printed, 0, NULL);
         assert_non_null(summary[together]);
         assert_string_equal(complained, "");
     }
-    size = fmax(figure(summary[0], "lambda_max"), -figure(summary[0], "lambda_min"));
+    size = fmax(statistic(summary[0], "lambda_max"), -statistic(summary[0], "lambda_min"));
     assert_int_equal(json_object_size(summary[0]), json_object_size(summary[1]));
     json_object_foreach(summary[0], key, value)
     {
@@ -131,27 +131,27 @@ static void check_figures(const char *options, const char *name, int processes)
         }
         if (fabs(json_number_value(other) - expected) >
             (is_rounding(key) ? 1e-11 * size : 1e-12 * fabs(expected)))
-            fail_msg("%d processes, %s %s: %s is %.17g, expected %.17g", processes, options, name,
-                     key, json_number_value(other), expected);
+            fail_msg("%d ranks, %s %s: %s is %.17g, expected %.17g", ranks, options, name, key,
+                     json_number_value(other), expected);
     }
     json_decref(summary[0]), json_decref(summary[1]);
 }
 
-static void test_figures(void **state)
+static void test_statistics(void **state)
 {
     (void)state;
     if (!have_mpirun())
         skip();
-    check_figures("--order 20", "bn+ce", 1);
-    check_figures("--order 20 --weight-decay 0.1 --scale 3", "ln+ce", 3);
-    check_figures("--order 20", "bn+mse", 4); /* one without a minibatch */
-    check_figures("--order 20 --batches 1 --batchnorm eval", "bn+ce", 2);
-    check_figures("--order 15 --probes 3", "dense+ce", 2);
-    check_figures("--order 15 --probes 2", "ln+mse", 4);
-    check_figures("--order 15 --rewards raw", "raw+mse", 2);
-    check_figures("--order 15 --operator manifold", "projected", 3);
-    check_figures("--order 15 --operator preconditioned", "projected", 2);
-    check_figures("--order 15 --operator residual --layer 0 --weight-decay 1", "dense+mse", 2);
+    check_statistics("--order 20", "bn+ce", 1);
+    check_statistics("--order 20 --weight-decay 0.1 --scale 3", "ln+ce", 3);
+    check_statistics("--order 20", "bn+mse", 4); /* the last rank has no minibatch */
+    check_statistics("--order 20 --batches 1 --batchnorm eval", "bn+ce", 2);
+    check_statistics("--order 15 --probes 3", "dense+ce", 2);
+    check_statistics("--order 15 --probes 2", "ln+mse", 4);
+    check_statistics("--order 15 --rewards raw", "raw+mse", 2);
+    check_statistics("--order 15 --operator manifold", "projected", 3);
+    check_statistics("--order 15 --operator preconditioned", "projected", 2);
+    check_statistics("--order 15 --operator residual --layer 0 --weight-decay 1", "dense+mse", 2);
 }
 
 /* All eigenvalues, products and the gradient. */
@@ -193,7 +193,7 @@ static void test_exact_and_vectors(void **state)
     free(found), free(expected), free(v);
 }
 
-/* A basis in float32 where one process lacks the memory; a refusal where all do. */
+/* The basis is in float32 if one rank lacks the memory for float64; less is refused. */
 static void test_memory(void **state)
 {
     struct ks_spectrum *s;
@@ -211,7 +211,7 @@ static void test_memory(void **state)
     ks_spectrum_free(s);
 }
 
-/* The published code's process in slices: the same numbers to the rounding of float32. */
+/* The published code's Lanczos recurrence on slices: the same numbers to float32 rounding. */
 static void test_compat(void **state)
 {
     enum { KEY_AT = 24 }; /* in a file of basis.c */
@@ -235,12 +235,13 @@ static void test_compat(void **state)
         assert_close(s[1]->beta[i], s[0]->beta[i], 1e-5 * size);
     }
     key = (char *)read_bytes(scratch("raw+mse.probe0.3of3.basis"), &bytes) + KEY_AT;
-    assert_non_null(strstr(key, "\nrewards raw\n")); /* also where the checkpoint is not read */
+    assert_non_null(
+        strstr(key, "\nrewards raw\n")); /* also on a rank that does not read the checkpoint */
     free(key - KEY_AT);
     ks_spectrum_free(s[0]), ks_spectrum_free(s[1]);
 }
 
-/* --- an end for all ------------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------------------- */
 
 static void test_failures(void **state)
 {
@@ -263,10 +264,10 @@ static void test_failures(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(analyzer("-q --precision f64 %s", cases[i].arguments), cases[i].status);
         if (own_lines() != 1 || !strstr(complained, cases[i].words))
-            fail_msg("'%s' says '%s', expected one line with '%s'", cases[i].arguments, complained,
-                     cases[i].words);
+            fail_msg("'%s' printed '%s', expected one line with '%s'", cases[i].arguments,
+                     complained, cases[i].words);
     }
-    /* The others go on. */
+    /* The other checkpoints are analyzed. */
     assert_int_equal(analyzer("--precision f64 --csv huge.h5 missing.h5 ln+ce.h5"), 2);
     assert_int_equal(own_lines(), 2);
     assert_non_null(strstr(printed, "\nln+ce.h5,"));
@@ -286,7 +287,7 @@ static void test_help(void **state)
     assert_null(strstr(first + 1, "NAME\n"));
 }
 
-/* --- kept on disk --------------------------------------------------------------------------- */
+/* --- the kept basis ------------------------------------------------------------------------- */
 
 static void remove_bases(void)
 {
@@ -309,7 +310,7 @@ static void check_bytes(const unsigned char *expected, size_t expected_size)
     free(bytes);
 }
 
-/* Starts three processes and kills one of them after that time. */
+/* Starts three ranks and kills one of them after that time. */
 static void run_and_kill(const char *program, int victim, long nanoseconds)
 {
     static const char script[] = "echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec \"$0\" \"$@\"";
@@ -339,7 +340,7 @@ static void run_and_kill(const char *program, int victim, long nanoseconds)
     remove(scratch(name));
 }
 
-/* Taken up by as many processes, after a kill of one of them as after an end: the same bytes. */
+/* Resumed by as many ranks, after an end or after one of them was killed: the same bytes. */
 static void test_keep_basis(void **state)
 {
     struct ks_rng rng = ks_rng_start(63, 0);
@@ -373,7 +374,7 @@ static void test_keep_basis(void **state)
         assert_runs("-q --keep-basis --precision f64 --order 400 medium.h5");
         check_bytes(expected, size);
     }
-    launch(2); /* another number of processes has files of its own */
+    launch(2); /* another number of ranks uses other files */
     assert_runs("--keep-basis --precision f64 --order 20 medium.h5");
     assert_null(strstr(complained, "resuming after"));
     assert_int_equal(access(scratch("medium.probe0.2of2.basis"), F_OK), 0);
@@ -384,9 +385,9 @@ static void test_keep_basis(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures), cmocka_unit_test(test_exact_and_vectors),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_help),    cmocka_unit_test(test_keep_basis),
+        cmocka_unit_test(test_statistics), cmocka_unit_test(test_exact_and_vectors),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_help),       cmocka_unit_test(test_keep_basis),
         cmocka_unit_test(test_compat),
     };
 

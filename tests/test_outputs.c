@@ -1,4 +1,4 @@
-/* Where spectra go: a place that is none to write to, and a disk that is full. */
+/* The names of spectra, and folders that cannot be written: wrong paths, a full disk. */
 #include "program/outputs.h"
 
 #include "disk.h"
@@ -14,7 +14,7 @@ static void test_folder(void **state)
                  "cannot be created");
     write_bytes(scratch("file"), "", 0);
     assert_fails(ks_outputs_new(1, checkpoints, scratch("file"), NULL, &outputs), KS_IO,
-                 "found a file");
+                 "exists and is not a folder");
     fate = FULL, fate_at = 1, operations = 0;
     assert_fails(ks_outputs_new(1, checkpoints, scratch("new"), NULL, &outputs), KS_FULL,
                  "cannot be created");
@@ -23,7 +23,7 @@ static void test_folder(void **state)
     ks_outputs_free(1, outputs);
 }
 
-/* The name of an analysis stands before the ending, also where spectra go elsewhere. */
+/* The name of an analysis stands before the ending, with and without an output folder. */
 static void test_names(void **state)
 {
     const char *const checkpoints[] = {"runs/a.h5", "runs/b"};

@@ -1,11 +1,11 @@
-/* The largest eigenvalue against the stability threshold, and the probe along the gradient, by
- * running the program. */
+/* sharpness_ratio, and the probe that starts at the gradient, by running the program. */
 #include "small_critics.h"
 
 #include "program/stability.h"
 #include "statistics/statistics.h"
 
-/* dense+mse.h5 has moments, constants of its own and a learning rate; bn+mse.h5 has neither. */
+/* dense+mse.h5 has Adam's moments, its own constants and a learning rate; bn+mse.h5 has none of
+ * them. */
 static int write_critics(void **state)
 {
     struct ks_checkpoint *c;
@@ -56,7 +56,7 @@ static void test_threshold(void **state)
     assert_close(ks_stability_threshold(true, 0, 0.01), 200, 1e-12);
 }
 
-/* The rate of the option comes before the checkpoint's. */
+/* --learning-rate takes precedence over the checkpoint's. */
 static void test_ratio(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void test_constants(void **state)
     ks_spectrum_free(s);
 }
 
-/* One more probe, which the density leaves out. */
+/* --start gradient adds a probe, which the density leaves out. */
 static void test_gradient_probe(void **state)
 {
     struct ks_spectrum *without = spectrum("dense+mse", "--order 20 --probes 2"), *with;
@@ -104,7 +104,7 @@ static void test_gradient_probe(void **state)
     ks_spectrum_free(without);
 }
 
-/* A critic that fits its targets has no gradient to start at. */
+/* A critic that fits its targets has a zero gradient: no probe can start there. */
 static void test_zero_gradient(void **state)
 {
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");

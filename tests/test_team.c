@@ -1,6 +1,5 @@
-/* Processes that work together: the program starts itself under mpirun, as the test of that name
- * and so many processes, whose exit status says whether all was as it must be. A test that waits
- * for ever is a failure. */
+/* Teams of ranks. The program starts itself under mpirun as "work", on 1 to 4 ranks, which check
+ * all functions and exit with a failure where one is wrong. A deadlock is ended by a timeout. */
 #include "operators/team.h"
 
 #include <limits.h>
@@ -18,13 +17,13 @@
 
 static const char *self; /* this program */
 
-/* --- what runs under mpirun ----------------------------------------------------------------- */
+/* --- under mpirun --------------------------------------------------------------------------- */
 
-/* Ends this process, and thereby all, where it does not hold. */
+/* Ends this rank, and thereby all, if the condition is false. */
 #define must(condition)                                                                            \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: process %d of %d: not so: %s ('%s')\n", __FILE__, __LINE__,    \
+            fprintf(stderr, "%s:%d: rank %d of %d: false: %s ('%s')\n", __FILE__, __LINE__,        \
                     world.rank, world.size, #condition, ks_error_text());                          \
             _exit(1);                                                                              \
         }                                                                                          \
@@ -35,8 +34,8 @@ static struct ks_team world;
 enum { N = 301, ORDER = 20 };
 static double value[N];
 
-/* diag(value), of which process r has the entries r, r + size, ...; fails, or holds a NaN, in its
- * product number `fail_at`, `nan_at` on process `culprit`. */
+/* diag(value), of which rank r has the entries r, r + size, ... On rank `culprit`, product number
+ * `fail_at` fails and product number `nan_at` holds a NaN. */
 struct share {
     size_t products, fail_at, nan_at;
     int culprit;
@@ -56,7 +55,7 @@ static ks_status share_apply(void *self_, const double *v, double *out)
     if (culprit && s->products == s->nan_at)
         out[7] = NAN;
     if (culprit && s->products == s->fail_at)
-        return ks_fail(KS_IO, "process %d lost it", s->culprit);
+        return ks_fail(KS_IO, "rank %d failed", s->culprit);
     return KS_OK;
 }
 
@@ -73,7 +72,7 @@ static struct ks_operator *new_share(const struct ks_team *team, struct share *s
     return a;
 }
 
-static bool same_everywhere(double x)
+static bool same_on_all_ranks(double x)
 {
     double all[16];
 
@@ -84,7 +83,8 @@ static bool same_everywhere(double x)
     return true;
 }
 
-/* Numbers whose sum depends on the order: it is that of the ranks, on every process. */
+/* Numbers whose sum depends on the order of summation: every rank adds in the order of the ranks.
+ */
 static double piece(int rank, size_t i)
 {
     return rank % 3 == 2 ? -1e17 : 1e17 / (double)(i + 1) + rank;
@@ -107,7 +107,7 @@ static void sums(void)
         size_t n = sizes[k], first, count, end = 0;
         double *values = malloc(n * sizeof *values), *slice = malloc((n + 1) * sizeof *slice);
         double *room = malloc(ks_team_room(&world, n) * sizeof *room);
-        double *whole = malloc(n * sizeof *whole);
+        double *full = malloc(n * sizeof *full);
 
         for (int round = 0; round < 2; round++) {
             for (size_t i = 0; i < n; i++)
@@ -126,10 +126,11 @@ static void sums(void)
         ks_team_sum_slices(&world, n, values, room, slice);
         for (size_t i = 0; i < count; i++)
             must(slice[i] == total(first + i));
-        ks_team_gather(&world, n, slice, whole);
+        ks_team_gather(&world, n, slice, full);
         for (size_t i = 0; i < n; i++)
-            must(whole[i] == total(i));
-        for (int r = 0; r < world.size; r++) { /* slices lie one after the other */
+            must(full[i] == total(i));
+        for (int r = 0; r < world.size;
+             r++) { /* slices are contiguous, in the order of the ranks */
             struct ks_team other = {.rank = r, .size = world.size};
 
             ks_team_slice(&other, n, &first, &count);
@@ -137,7 +138,7 @@ static void sums(void)
             end += count;
         }
         must(end == n);
-        free(values), free(slice), free(room), free(whole);
+        free(values), free(slice), free(room), free(full);
     }
 }
 
@@ -161,12 +162,11 @@ static void messages(void)
         ks_status status = KS_OK;
 
         if (world.rank >= culprit)
-            status = ks_fail(culprit % 2 ? KS_IO : KS_NUMBER, "process %d", world.rank);
+            status = ks_fail(culprit % 2 ? KS_IO : KS_NUMBER, "rank %d", world.rank);
         status = ks_team_agree(&world, status);
         snprintf(text, sizeof text, "%d", culprit);
         must(status == (culprit % 2 ? KS_IO : KS_NUMBER));
-        must(strncmp(ks_error_text(), "process ", 8) == 0 &&
-             strcmp(ks_error_text() + 8, text) == 0);
+        must(strncmp(ks_error_text(), "rank ", 5) == 0 && strcmp(ks_error_text() + 5, text) == 0);
     }
 }
 
@@ -187,7 +187,7 @@ static void groups(void)
     }
 }
 
-/* The process in a team has the numbers of one alone, and the same bits on every process. */
+/* Lanczos in a team gives the numbers of Lanczos on one rank, with the same bits on every rank. */
 static void lanczos(void)
 {
     for (int single = 0; single < 2; single++) {
@@ -205,7 +205,7 @@ static void lanczos(void)
             must(ks_lanczos_step(l, a) == KS_OK && ks_lanczos_step(m, alone) == KS_OK);
             must(fabs(l->alpha[j] - m->alpha[j]) < (single ? 1e-6 : 1e-13));
             must(fabs(l->beta[j] - m->beta[j]) < (single ? 1e-6 : 1e-13));
-            must(same_everywhere(l->alpha[j]) && same_everywhere(l->beta[j]));
+            must(same_on_all_ranks(l->alpha[j]) && same_on_all_ranks(l->beta[j]));
             for (size_t i = 0; i < l->length && !single; i++)
                 must(fabs(l->basis[(j + 1) * l->length + i] -
                           m->basis[(j + 1) * N + l->first + i]) < 1e-12);
@@ -215,7 +215,7 @@ static void lanczos(void)
     }
 }
 
-static size_t fail_at; /* the allocation of the last process that fails; 0: none */
+static size_t fail_at; /* the number of the allocation that fails on the last rank; 0: none */
 
 static struct ks_spectrum *estimate(size_t n_groups, struct share *s, size_t probes,
                                     ks_status *status)
@@ -237,7 +237,7 @@ static struct ks_spectrum *estimate(size_t n_groups, struct share *s, size_t pro
     return spectrum;
 }
 
-/* Probes of all groups arrive everywhere; the dense operator too. */
+/* All ranks get the probes of all groups, and the spectrum of the dense operator. */
 static void spectra(void)
 {
     enum { PROBES = 5 };
@@ -259,7 +259,7 @@ static void spectra(void)
             must(fabs(s->alpha[i] - expected->alpha[i]) < 1e-12);
             must(fabs(s->ritz[i] - expected->ritz[i]) < 1e-12);
             must(fabs(s->weight[i] - expected->weight[i]) < 1e-12);
-            must(same_everywhere(s->ritz[i]) && same_everywhere(s->residual[i]));
+            must(same_on_all_ranks(s->ritz[i]) && same_on_all_ranks(s->residual[i]));
         }
         for (size_t i = 0; i < PROBES; i++)
             must(s->steps[i] == ORDER);
@@ -274,7 +274,7 @@ static void spectra(void)
     ks_spectrum_free(s), ks_spectrum_free(expected), ks_spectrum_free(all);
 }
 
-/* What fails on one process fails on all, with its words, wherever the others are. */
+/* A failure on one rank fails all ranks, with its message, at whatever point they are. */
 static void failures(void)
 {
     struct ks_spectrum *s;
@@ -282,7 +282,7 @@ static void failures(void)
 
     for (size_t n = 1; n <= (size_t)world.size; n++) {
         s = estimate(n, &(struct share){.fail_at = 3}, 4, &status);
-        must(status == KS_IO && strcmp(ks_error_text(), "process 0 lost it") == 0);
+        must(status == KS_IO && strcmp(ks_error_text(), "rank 0 failed") == 0);
         ks_spectrum_free(s);
         s = estimate(n, &(struct share){.nan_at = ORDER + 2}, 4 * n, &status);
         must(status == KS_NUMBER && strstr(ks_error_text(), "holds a NaN"));
@@ -292,14 +292,14 @@ static void failures(void)
         fail_at++;
         s = estimate(1, &(struct share){0}, 1, &status);
         ks_spectrum_free(s);
-        must(same_everywhere((double)status));
+        must(same_on_all_ranks((double)status));
         must(status == KS_OK || status == KS_MEMORY);
     } while (status != KS_OK);
     must(fail_at > 10);
     fail_at = 0;
 }
 
-/* Each process keeps its slice; where one of them has lost steps, all go back to the fewest. */
+/* Each rank keeps its slice; where one has lost steps, all resume from the fewest. */
 static void basis(void)
 {
     const char *stem = getenv("STEM");
@@ -327,13 +327,13 @@ static void basis(void)
         ks_basis_close(b);
         must(memcmp(l->alpha, m->alpha, stop * sizeof(double)) == 0);
         must(memcmp(l->basis, m->basis, (stop + 1) * l->length * sizeof(double)) == 0);
-        if (stop > 0 && world.rank == world.size - 1) { /* its last byte is gone */
-            struct stat there;
+        if (stop > 0 && world.rank == world.size - 1) { /* truncates its last byte */
+            struct stat info;
 
-            must(stat(path, &there) == 0 && truncate(path, there.st_size - 1) == 0);
+            must(stat(path, &info) == 0 && truncate(path, info.st_size - 1) == 0);
         }
     }
-    if (world.rank == world.size - 1) { /* one that is no such file is one too many */
+    if (world.rank == world.size - 1) { /* a file that is not a Lanczos basis */
         FILE *file = fopen(path, "w");
 
         must(file && fputs("something else, and longer", file) > 0 && fclose(file) == 0);
@@ -365,7 +365,7 @@ static int work(void)
 
 /* --- the tests ------------------------------------------------------------------------------ */
 
-static void test_processes(void **state)
+static void test_ranks(void **state)
 {
     char command[1024];
 
@@ -380,7 +380,7 @@ static void test_processes(void **state)
     }
 }
 
-/* Alone there is no MPI, and nothing to do. */
+/* A team of one does not call MPI. */
 static void test_alone(void **state)
 {
     double values[] = {1, 2}, all, room[2];
@@ -406,7 +406,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_ranks),
     };
 
     self = argv[0];

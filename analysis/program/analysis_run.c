@@ -67,18 +67,27 @@ static ks_status write_spectrum(struct ks_analysis *a)
     return ks_report_add(a->report, a->path, a->spectrum);
 }
 
+/* Stochastic Lanczos quadrature of A, a curvature of the loss L at the checkpoint's theta:
+ *
+ *   read, pose        theta, the minibatches; L(theta), the coordinates of A
+ *   make_operator     v -> A v
+ *   find_null_space   directions u with A u = 0, which the architecture implies
+ *   run_probes        A Q = Q T + beta q e' from random start vectors: the eigenvalues of T are the
+ *                     nodes, the squared first components of its eigenvectors the weights
+ *   certify           A y in float64 for the vectors y behind the bounds
+ *   write_spectrum    statistics, density, file, report */
 ks_status ks_analyze(struct ks_analysis *a)
 {
-    KS_TRY(ks_on_leader(a, check_output)); /* before any work                               */
-    KS_TRY(ks_analysis_read(a));           /* theta and the minibatches                     */
-    KS_TRY(ks_analysis_pose(a));           /* the loss L(theta)                             */
+    KS_TRY(ks_on_leader(a, check_output));
+    KS_TRY(ks_analysis_read(a));
+    KS_TRY(ks_analysis_pose(a));
     KS_TRY(ks_analysis_pose_products(a));
-    KS_TRY(ks_analysis_make_operator(a)); /* v -> A v, A a curvature of L at theta         */
+    KS_TRY(ks_analysis_make_operator(a));
     KS_TRY(name_basis(a));
-    KS_TRY(ks_analysis_find_null_space(a)); /* u with A u = 0, by the architecture           */
-    KS_TRY(ks_analysis_run_probes(a));      /* A Q = Q T; T gives Ritz values and weights    */
-    KS_TRY(ks_analysis_certify(a));         /* A y in float64 for the vectors of the bounds  */
-    return ks_on_leader(a, write_spectrum); /* statistics, density                           */
+    KS_TRY(ks_analysis_find_null_space(a));
+    KS_TRY(ks_analysis_run_probes(a));
+    KS_TRY(ks_analysis_certify(a));
+    return ks_on_leader(a, write_spectrum);
 }
 
 /* --- --layers: one diagonal block after the other --- */

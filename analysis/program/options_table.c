@@ -45,10 +45,11 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
         FLAG("keep-basis", keep_basis,
              "keep the Lanczos steps on disk: a stopped run resumes, a larger --order adds steps"),
         FLAG("exact", exact, "all eigenvalues, from the dense operator (small critics)"),
-        TEXT("compat", '\0', compat,
-             "xqc: as the published code: its Lanczos recurrence in f32, one probe, unweighted "
-             "statistics, products divided by N once more, raw rewards",
-             "xqc"),
+        TEXT(
+            "compat", '\0', compat,
+            "xqc: the published code's Lanczos recurrence in f32, one probe, unweighted statistics,"
+            " products divided by N once more, raw rewards",
+            "xqc"),
         TEXT("rewards", '\0', rewards, "targets from normalized (the default) or from raw rewards",
              "normalized|raw"),
         TEXT("start", '\0', start,

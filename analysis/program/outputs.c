@@ -63,7 +63,7 @@ static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *
     return KS_OK;
 }
 
-/* stat() of a file; st_mode is 0 where that fails, which it is for no file. */
+/* stat() of a file; where that fails, st_mode is 0, which no existing file has. */
 static struct stat stat_file(const char *path)
 {
     struct stat info;
