@@ -36,7 +36,7 @@ struct ks_analysis {
     int layer;          /* of the operator; -1: all                          */
     struct ks_subject subject;
     struct ks_budget budget;
-    char *stem, *key; /* of the kept basis (lanczos/basis.h); NULL without --keep-basis */
+    char *stem, *fingerprint; /* of the kept basis (lanczos/basis.h); NULL without --keep-basis */
 
     struct ks_selection *selection; /* the operator's coordinates among all E P    */
     struct ks_operator *full;       /* of all coordinates: it holds the activations */

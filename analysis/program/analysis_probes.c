@@ -114,7 +114,7 @@ static ks_status run_lanczos(struct ks_analysis *a)
                                .single_products = o->single,
                                .xqc = o->compat,
                                .keep = a->stem,
-                               .key = a->key,
+                               .key = a->fingerprint,
                                .world = a->world,
                                .team = &a->team,
                                .group = ks_slq_group(a->world, ks_team_rank(a->world), a->groups),

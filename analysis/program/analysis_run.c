@@ -25,7 +25,7 @@ static ks_status name_stem(struct ks_analysis *a)
 
 static ks_status find_fingerprint(struct ks_analysis *a)
 {
-    return ks_provenance_fingerprint(a->options, &a->subject, &a->key);
+    return ks_provenance_fingerprint(a->options, &a->subject, &a->fingerprint);
 }
 
 /* --keep-basis: the names of its files, and the fingerprint by which they are recognized. */

@@ -39,7 +39,7 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
              "f32|f64"),
         TEXT("batches", '\0', batches, "use the first N minibatches (all)", "N"),
         TEXT("weight-decay", '\0', weight_decay, "add MU2/2 |theta|^2 to the loss (0)", "MU2"),
-        TEXT("scale", '\0', scale, "multiply the operator by C (1)", "C"),
+        TEXT("scale", '\0', scale, "multiply the loss by C (1)", "C"),
         TEXT("memory", '\0', memory,
              "memory per process, e.g. 800M or 2G (half of the free memory)", "SIZE"),
         FLAG("keep-basis", keep_basis,

@@ -19,7 +19,7 @@ struct ks_subject {
     size_t dimension;            /* of the operator                                    */
     size_t normals;              /* normals of spheres in its null space               */
     size_t vectors;              /* factors of --apply                                 */
-    int processes;               /* ranks that share a product                         */
+    int processes;               /* MPI ranks that share a product                     */
     const struct ks_budget *budget;
 };
 

@@ -70,6 +70,11 @@ static size_t most_steps(const struct ks_spectrum *s)
     return most;
 }
 
+static size_t less(size_t directions, size_t normals)
+{
+    return directions > normals ? directions - normals : 0;
+}
+
 static struct claim find_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms)
 {
     const struct ks_statistics_terms *t = terms->statistics;
@@ -86,10 +91,9 @@ static struct claim find_claim(const struct ks_spectrum *s, const struct ks_clai
         .effective = ks_statistic(s, "kappa_effective_bound")};
 
     c.complete = ks_spectrum_is_complete(s, t, &c.upper);
-    c.null.directions -= terms->normals < c.null.directions ? terms->normals : c.null.directions;
-    c.null.architecture -= terms->normals < c.null.architecture ? terms->normals
-                                                                : c.null.architecture;
-    c.null.rank -= terms->normals < c.null.rank ? terms->normals : c.null.rank;
+    c.null.directions = less(c.null.directions, terms->normals);
+    c.null.architecture = less(c.null.architecture, terms->normals);
+    c.null.rank = less(c.null.rank, terms->normals);
     find_name(terms, c.name, sizeof c.name);
     return c;
 }

@@ -6,7 +6,8 @@
 #include "core/memory.h"
 #include "program/options_table.h"
 
-/* Where files go and how summaries are printed is the study's business. */
+/* Options that a study's file must not set: the study itself decides where files go and what is
+ * printed. */
 static const char *const refused[] = {"out",    "json",     "csv",  "apply",
                                       "output", "gradient", "name", "layers"};
 
