@@ -74,15 +74,20 @@ static ks_status run_probes(struct run *r)
                          .seed = r->o.seed,
                          .single = r->o.single_basis,
                          .single_products = r->a->single,
-                         .finished = finish_probe,
+                         .on_finished = finish_probe,
                          .finished_context = &r->certificates};
     size_t n = r->a->a->n;
+    const struct ks_certificates_room room = {.n = n,
+                                              .length = n,
+                                              .probes = r->o.probes,
+                                              .order = r->o.order,
+                                              .part = KS_STATISTICS_PART,
+                                              .basis = r->basis};
 
     KS_TRY(ks_library_fits("the Lanczos vectors",
                            ks_lanczos_bytes(n, r->o.order, r->o.single_basis, NULL) +
                                ks_certificates_bytes(n)));
-    KS_TRY(ks_certificates_new(n, n, r->o.probes, r->o.order, KS_STATISTICS_PART, r->basis,
-                               &r->certificates));
+    KS_TRY(ks_certificates_new(&room, &r->certificates));
     if (r->o.gradient)
         KS_TRY(ks_gradient_start(&r->a->problem, r->a->kind, r->a->selection, NULL, &r->gradient));
     slq.gradient = r->gradient;
