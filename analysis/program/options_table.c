@@ -16,7 +16,7 @@
 
 void ks_options_table(struct ks_options_given *given, struct poptOption table[KS_OPTIONS_TABLE])
 {
-    const struct poptOption list[] = {
+    const struct poptOption list[KS_OPTIONS_TABLE] = {
         TEXT("out", 'o', folder, "write the spectra to DIR instead of beside their checkpoints",
              "DIR"),
         TEXT("name", '\0', name,
@@ -64,7 +64,6 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
         TEXT("gradient", '\0', gradient, "write loss and gradient to OUT", "OUT"),
         POPT_TABLEEND};
 
-    _Static_assert(sizeof list == KS_OPTIONS_TABLE * sizeof *list, "the table's length");
     memcpy(table, list, sizeof list);
 }
 
