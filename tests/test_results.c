@@ -194,7 +194,7 @@ static void test_failed_analysis_is_dropped(void **state)
     outcome_free(&o);
 }
 
-/* A run that went on under other conditions is used, and the report names it. */
+/* A run that was resumed under other conditions is used, and the report names it. */
 static void test_changed_conditions(void **state)
 {
     struct outcome o;
@@ -208,7 +208,7 @@ static void test_changed_conditions(void **state)
     tree_write("runs/toy/bn+wn+ce/seed1/run.json", "{\"state\": \"finished\", \"changes\": []}");
     o = outcome_new(0);
     assert_int_equal(o.results->n_warnings, 1);
-    assert_warned(o.results, "bn+wn+ce, seed 0: the run went on under other conditions");
+    assert_warned(o.results, "bn+wn+ce, seed 0: the run was resumed under other conditions");
     assert_warned(o.results, ": from environment step 16 on, blas_kernel was \"Haswell\", is "
                              "\"Zen\"; from environment step 20 on, threads was 2, is 1");
     assert_int_equal(o.table.row[0].runs, SEEDS);

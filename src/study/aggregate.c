@@ -1,4 +1,3 @@
-/* Interquartile means, areas, ranks; the bootstrap is in bootstrap.c. */
 #include "study/aggregate.h"
 
 #include <math.h>
@@ -35,7 +34,7 @@ double ks_iqm_drop(size_t n, double *values, size_t *dropped)
     return ks_iqm(kept, values);
 }
 
-/* Between equal neighbours, and at a value itself, nothing is subtracted: infinities stay such. */
+/* Returns equal neighbours and exact positions without subtracting: inf - inf would be NaN. */
 double ks_quantile(size_t n, const double *sorted, double q)
 {
     double h = (double)(n - 1) * q, fraction = h - floor(h);
@@ -55,17 +54,17 @@ double ks_curve_area(size_t n, const double *t, const double *y)
     return area / (t[n - 1] - t[0]);
 }
 
-/* The mean of the ranks that equal values share: those below, and half of those alike. */
+/* Average ranks: with b smaller values and e equal ones (itself included), b + (e + 1)/2. */
 static void rank(size_t n, const double *x, double *ranks)
 {
     for (size_t i = 0; i < n; i++) {
-        size_t below = 0, alike = 0;
+        size_t below = 0, equal = 0;
 
         for (size_t j = 0; j < n; j++) {
             below += x[j] < x[i];
-            alike += x[j] == x[i];
+            equal += x[j] == x[i];
         }
-        ranks[i] = (double)below + 0.5 * (double)(alike + 1);
+        ranks[i] = (double)below + 0.5 * (double)(equal + 1);
     }
 }
 

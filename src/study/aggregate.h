@@ -1,8 +1,9 @@
-/* Aggregates over runs: interquartile means, stratified bootstrap intervals, areas under curves.
+/* Aggregates over runs: interquartile means, stratified bootstrap intervals, areas under curves,
+ * rank correlations. The statistics of a single spectrum are in statistics/statistics.h.
  *
  * Agarwal, Schwarzer, Castro, Courville, Bellemare, "Deep reinforcement learning at the edge of the
- * statistical precipice", NeurIPS 2021. All in float64. Resamples depend on (seed, draw number)
- * alone, so results are the same everywhere and for any number of threads. */
+ * statistical precipice", NeurIPS 2021. All in float64. A resample depends only on the seed
+ * and its draw numbers, so results are the same on every machine and for any number of threads. */
 #ifndef KS_STUDY_AGGREGATE_H
 #define KS_STUDY_AGGREGATE_H
 
@@ -11,73 +12,74 @@
 
 #include "core/error.h"
 
-/* A value and its interval; low and high are NaN where the interval is undefined. */
+/* A value and its interval; low and high are NaN if the interval is undefined. */
 struct ks_estimate {
     double value, low, high;
 };
 
-/* Interquartile mean: sorts `values`, drops floor(n/4) from each end, means the rest. Infinite
- * values sort to the ends; NaNs and n = 0 give NaN. */
+/* Interquartile mean: sorts `values`, drops floor(n/4) from each end and returns the mean of the
+ * rest. Infinite values sort to the ends; a NaN or n = 0 gives NaN. */
 double ks_iqm(size_t n, double *values);
-/* The same without the NaNs; *dropped (may be NULL) is raised by how many there were. */
+/* The same without the NaNs; their number is added to *dropped (may be NULL). */
 double ks_iqm_drop(size_t n, double *values, size_t *dropped);
 
 /* Quantile q of ascending values, with linear interpolation: h = (n - 1) q. */
 double ks_quantile(size_t n, const double *sorted, double q);
 
-/* Trapezoids over t[0] < ... < t[n-1], divided by t[n-1] - t[0]: the mean height. n >= 2. */
+/* The mean height of a curve: trapezoidal rule over t[0] < ... < t[n-1], divided by t[n-1] - t[0].
+ * n >= 2. */
 double ks_curve_area(size_t n, const double *t, const double *y);
 
-/* Spearman's rank correlation, average ranks on ties; NaN for n < 2 or a constant list. */
+/* Spearman's rank correlation; ties get their average rank. NaN if n < 2 or a list is constant. */
 ks_status ks_spearman(size_t n, const double *x, const double *y, double *correlation);
 
-/* Draw number k of the generator with that seed (SplitMix64: Steele, Lea, Flood, OOPSLA 2014), and
- * the index below n made of it. */
+/* Output number k of the generator SplitMix64 with that seed (Steele, Lea, Flood, OOPSLA 2014), and
+ * the index below n derived from it. */
 uint64_t ks_splitmix(uint64_t seed, uint64_t k);
 size_t ks_splitmix_index(uint64_t seed, uint64_t k, size_t n);
 
-/* A stratified bootstrap. Runs are numbered through all strata: those of stratum 0, of stratum 1,
- * ... */
+/* A stratified bootstrap. Runs are numbered consecutively: all of stratum 0, all of stratum 1, ...
+ */
 struct ks_bootstrap {
-    size_t resamples; /* 0: point values only */
+    size_t resamples; /* 0: no intervals */
     uint64_t seed;
-    double level; /* of the interval, 0.90 */
+    double level; /* coverage of the interval */
     size_t strata;
-    const size_t *runs; /* [strata] */
+    const size_t *runs; /* [strata] runs of each */
 };
 
 enum { KS_BOOTSTRAP_RESAMPLES = 50000 };
 #define KS_BOOTSTRAP_LEVEL 0.90
 
-/* What is estimated: `outputs` numbers of a draw of runs. */
+/* A function of a resample: from the runs that were drawn to `outputs` numbers. */
 struct ks_estimator {
-    size_t outputs, work; /* numbers it gives; doubles of scratch it needs */
+    size_t outputs, work; /* numbers that it computes; doubles of scratch that it needs */
     const void *data;
-    /* index [runs of all strata]: the run in each slot. Called from several threads at once. */
+    /* index [runs of all strata]: the runs that were drawn. Called from several threads at once. */
     void (*evaluate)(const void *data, const size_t *index, double *work, double *out);
 };
 
-/* Runs of all strata together. */
+/* The number of runs in all strata. */
 size_t ks_bootstrap_runs(const struct ks_bootstrap *bootstrap);
-/* Resample number `resample`: index [runs of all strata]; a run is drawn whole, strata stay apart.
- */
+/* Draws resample number `resample` into index [runs of all strata]: runs of each stratum, with
+ * replacement. */
 void ks_bootstrap_draw(const struct ks_bootstrap *bootstrap, size_t resample, size_t *index);
-/* Point values and percentile intervals into estimates [outputs]. Intervals are undefined where
- * every stratum has one run, without resamples, and for outputs that are NaN in a resample. */
+/* Values and percentile intervals into estimates [outputs]. An interval is undefined if every
+ * stratum has one run, without resamples, and if the output is NaN in any resample. */
 ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
-                           const struct ks_estimator *statistic, struct ks_estimate *estimates);
+                           const struct ks_estimator *estimator, struct ks_estimate *estimates);
 
-/* Values of runs over steps: returns at evaluations, kappa at checkpoints. */
+/* A score of every run at every step: returns at evaluations, kappa at checkpoints. */
 struct ks_scores {
-    size_t strata;      /* tasks                             */
+    size_t strata;      /* tasks                                       */
     const size_t *runs; /* [strata]                          */
     size_t steps;
     const double *step;  /* [steps], ascending               */
-    const double *value; /* [runs of all strata, steps]; NaN: dropped */
+    const double *value; /* [runs of all strata, steps]; NaNs are dropped */
 };
 
 /* The IQM over all runs at each step into curve [steps], and the area under that curve into *area
- * (may be NULL; NaN for one step). One bootstrap serves all steps and the area. */
+ * (may be NULL; NaN for one step). All steps and the area use the same resamples. */
 ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_t seed,
                        struct ks_estimate *curve, struct ks_estimate *area);
 

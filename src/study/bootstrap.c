@@ -1,4 +1,4 @@
-/* The stratified percentile bootstrap, and the statistics that it serves. */
+/* The stratified percentile bootstrap, and the curve of IQMs that uses it. */
 #include "study/aggregate.h"
 
 #include <math.h>
@@ -58,7 +58,7 @@ static bool has_interval(const struct ks_bootstrap *bootstrap)
     return false;
 }
 
-/* The percentile interval of one output over its resamples, which are sorted. */
+/* The percentile interval of one output; sorts value [resamples]. */
 static void set_interval(const struct ks_bootstrap *bootstrap, double *value,
                          struct ks_estimate *estimate)
 {
@@ -78,11 +78,11 @@ struct slot {
     double *work, *out;
 };
 
-static ks_status slot_new(size_t runs, const struct ks_estimator *statistic, struct slot *slot)
+static ks_status slot_new(size_t runs, const struct ks_estimator *estimator, struct slot *slot)
 {
     KS_TRY(ks_alloc(runs, sizeof *slot->index, &slot->index));
-    KS_TRY(ks_alloc(statistic->work, sizeof *slot->work, &slot->work));
-    return ks_alloc(statistic->outputs, sizeof *slot->out, &slot->out);
+    KS_TRY(ks_alloc(estimator->work, sizeof *slot->work, &slot->work));
+    return ks_alloc(estimator->outputs, sizeof *slot->out, &slot->out);
 }
 
 static void slot_free(struct slot *slot)
@@ -92,9 +92,9 @@ static void slot_free(struct slot *slot)
     free(slot->out);
 }
 
-/* values [outputs, resamples], by as many threads as there are. */
+/* Evaluates all resamples in parallel into values [outputs, resamples]. */
 static ks_status resample(const struct ks_bootstrap *bootstrap,
-                          const struct ks_estimator *statistic, double *values)
+                          const struct ks_estimator *estimator, double *values)
 {
     size_t runs = ks_bootstrap_runs(bootstrap), n = bootstrap->resamples;
     ks_status status = KS_OK;
@@ -102,15 +102,15 @@ static ks_status resample(const struct ks_bootstrap *bootstrap,
 #pragma omp parallel
     {
         struct slot slot = {0};
-        ks_status mine = slot_new(runs, statistic, &slot);
+        ks_status mine = slot_new(runs, estimator, &slot);
 
 #pragma omp for
         for (size_t b = 0; b < n; b++) {
             if (mine != KS_OK)
                 continue;
             ks_bootstrap_draw(bootstrap, b, slot.index);
-            statistic->evaluate(statistic->data, slot.index, slot.work, slot.out);
-            for (size_t k = 0; k < statistic->outputs; k++)
+            estimator->evaluate(estimator->data, slot.index, slot.work, slot.out);
+            for (size_t k = 0; k < estimator->outputs; k++)
                 values[k * n + b] = slot.out[k];
         }
         slot_free(&slot);
@@ -123,23 +123,23 @@ static ks_status resample(const struct ks_bootstrap *bootstrap,
 }
 
 ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
-                           const struct ks_estimator *statistic, struct ks_estimate *estimates)
+                           const struct ks_estimator *estimator, struct ks_estimate *estimates)
 {
-    size_t runs = ks_bootstrap_runs(bootstrap), outputs = statistic->outputs;
+    size_t runs = ks_bootstrap_runs(bootstrap), outputs = estimator->outputs;
     ks_status status = KS_OK;
     struct slot slot = {0};
     double *values = NULL;
 
-    KS_GO(slot_new(runs, statistic, &slot));
+    KS_GO(slot_new(runs, estimator, &slot));
     for (size_t i = 0; i < runs; i++)
         slot.index[i] = i;
-    statistic->evaluate(statistic->data, slot.index, slot.work, slot.out);
+    estimator->evaluate(estimator->data, slot.index, slot.work, slot.out);
     for (size_t k = 0; k < outputs; k++)
         estimates[k] = (struct ks_estimate){slot.out[k], NAN, NAN};
     if (!has_interval(bootstrap))
         goto done;
     KS_GO(ks_alloc(outputs * bootstrap->resamples, sizeof *values, &values));
-    KS_GO(resample(bootstrap, statistic, values));
+    KS_GO(resample(bootstrap, estimator, values));
     for (size_t k = 0; k < outputs; k++)
         set_interval(bootstrap, values + k * bootstrap->resamples, &estimates[k]);
 done:
@@ -230,14 +230,14 @@ ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_
     struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, scores->strata,
                                      scores->runs};
     struct curve data = {0};
-    struct ks_estimator statistic = {scores->steps + 1, ks_bootstrap_runs(&bootstrap), &data,
+    struct ks_estimator estimator = {scores->steps + 1, ks_bootstrap_runs(&bootstrap), &data,
                                      evaluate_curve};
     struct ks_estimate *estimates = NULL;
     ks_status status = KS_OK;
 
     KS_GO(curve_new(scores, ks_bootstrap_runs(&bootstrap), &data));
     KS_GO(ks_alloc(scores->steps + 1, sizeof *estimates, &estimates));
-    KS_GO(ks_bootstrap_run(&bootstrap, &statistic, estimates));
+    KS_GO(ks_bootstrap_run(&bootstrap, &estimator, estimates));
     memcpy(curve, estimates, scores->steps * sizeof *curve);
     if (area)
         *area = estimates[scores->steps];

@@ -1,4 +1,4 @@
-/* The page: one HTML file that holds the table and the figures, without scripts. */
+/* The report: one HTML file with the table and the plots, without scripts. */
 #include "study/plots.h"
 
 #include <limits.h>
@@ -49,12 +49,12 @@ static void print_head(const struct ks_results *r, FILE *out)
     fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>Conditioning of critics on ",
             STYLE);
     print_escaped(out, s->env);
-    fprintf(out, "</h1>\n<p>%zu architectures, %zu seed%s, %zu environment steps a run",
+    fprintf(out, "</h1>\n<p>%zu architectures, %zu seed%s, %zu environment steps per run",
             s->n_architectures, s->n_seeds, s->n_seeds == 1 ? "" : "s", s->steps);
     if (s->stop > 0)
-        fprintf(out, ", <b>stopped at step %zu</b>, with the schedules of the whole run", s->end);
+        fprintf(out, ", <b>stopped at step %zu</b>", s->end);
     fprintf(out,
-            ", %zu checkpoints a run, of which the one at the first update is not pooled. "
+            ", %zu checkpoints per run, of which the one at the first update is not pooled. "
             "KappaScope %s.</p>\n",
             s->n_checkpoints, KS_VERSION);
 }
@@ -87,7 +87,7 @@ static void print_value(const struct ks_estimate *e, FILE *out)
     fputs("</td>", out);
 }
 
-/* Of several runs with all that their intervals cover. */
+/* The combined interval, and in small print, with several runs, what all their intervals cover. */
 static void print_range(const struct ks_range *range, FILE *out)
 {
     struct ks_range all = {range->n, range->least, range->most, NAN, NAN};
@@ -102,7 +102,7 @@ static void print_range(const struct ks_range *range, FILE *out)
     fputs("</td>", out);
 }
 
-/* The rows of one analysis; adds to *dropped the kappas that they leave out. */
+/* The rows of one analysis; adds the number of kappa values that they leave out to *dropped. */
 static void print_rows(const struct ks_results *r, const struct ks_summary_table *table,
                        size_t analysis, size_t *dropped, FILE *out)
 {
@@ -128,8 +128,7 @@ static void print_rows(const struct ks_results *r, const struct ks_summary_table
     fprintf(out, "</table></div>\n");
 }
 
-/* What the study computes of every checkpoint beside the standard analysis, of which all else on
- * the page is. */
+/* The tables of further analyses. Everything else in the report is of the standard analysis. */
 static void print_further(const struct ks_results *r, const struct ks_summary_table *table,
                           FILE *out)
 {
@@ -146,7 +145,7 @@ static void print_further(const struct ks_results *r, const struct ks_summary_ta
             print_escaped(out, a->setting[i].value);
             fputs("</code>", out);
         }
-        fprintf(out, "%s. The figures below are of the standard analysis.</p>\n",
+        fprintf(out, "%s. The plots below are of the standard analysis.</p>\n",
                 a->n > 0 ? "" : " the analyzer's defaults");
         print_rows(r, table, k, &dropped, out);
         if (dropped > 0)
@@ -158,18 +157,19 @@ static void print_table(const struct ks_results *r, const struct ks_summary_tabl
 {
     size_t dropped = 0;
 
-    fprintf(out, "<h2>Figures per architecture</h2>\n");
+    fprintf(out, "<h2>Statistics per architecture</h2>\n");
     print_rows(r, table, 0, &dropped, out);
-    fprintf(out,
-            "<p>Figures of spectra: interquartile means over all checkpoints after "
-            "the first update and all seeds, pooled; <i>return</i>: interquartile mean of the last "
-            "returns; <i>area</i>: mean height of the curve of returns / 1000. In brackets 90%% "
-            "stratified bootstrap intervals, seeds drawn whole; with one seed there are none. "
-            "<i>directions_1e2</i>, <i>kappa_q99</i> and <i>kappa_gradient_90</i> are 99%% "
-            "intervals at the last checkpoint: with one seed the spectrum's own; with several the "
-            "median of the lower ends and that of the upper ends, which enclose the median of the "
-            "true values where every seed's interval holds, and in small print all that the seeds' "
-            "intervals cover.");
+    fprintf(
+        out,
+        "<p>Statistics of spectra are interquartile means, pooled over all seeds and all "
+        "checkpoints after the first update. <i>return</i> is the interquartile mean of the last "
+        "returns, <i>area</i> the mean height of the curve of returns / 1000. In brackets: 90%% "
+        "stratified bootstrap intervals, which draw whole seeds; with one seed there are none. "
+        "<i>directions_1e2</i>, <i>kappa_q99</i> and <i>kappa_gradient_90</i> are 99%% "
+        "intervals at the last checkpoint. With one seed they are those of its spectrum. With "
+        "several seeds they run from the median of the lower ends to the median of the upper "
+        "ends, which encloses the median of the true values if every seed's interval contains "
+        "its true value; the small print gives the range that all seeds' intervals cover.");
     if (dropped > 0)
         fprintf(
             out,
@@ -183,34 +183,39 @@ static void print_table(const struct ks_results *r, const struct ks_summary_tabl
     fprintf(out, "</p>\n");
 }
 
-/* What can be claimed, and what was fed to the analyzer. */
+/* How to read kappa, and which targets the analyzer used. */
 static void print_reading(const struct ks_results *r, FILE *out)
 {
     const struct ks_settings *set = &r->study->settings;
 
     fprintf(
         out,
-        "<h2>How kappa may be read</h2>\n<p><i>kappa</i> is the ratio of the largest to the "
-        "smallest |Ritz value| of a Lanczos run, as the XQC paper plots it. It is no estimate of "
-        "the condition number: most of these critics have exact null directions, so that number "
-        "is infinite, and the smallest |Ritz value| depends on the number of steps, the start "
-        "vector and rounding. What can be claimed of a spectrum is this: off the known null "
-        "directions, the condition number is at least <i>kappa_effective_bound</i>, with no "
-        "reservation; <i>directions_1e2</i> eigenvalues are within a factor of 100 of the largest "
-        "in size; 99%% of all eigenvalues are smaller than the largest by a factor of "
-        "<i>kappa_q99</i> or more; and 90%% of the gradient's energy lies on eigenvalues that are "
-        "smaller than the largest by at most a factor of <i>kappa_gradient_90</i>. The last three "
-        "are known within intervals that hold with 99%%; an end that the spectrum's order does not "
-        "resolve is left out (<i>or more</i>). Compare <i>kappa</i> only between spectra of the "
-        "same order.</p>\n");
+        "<h2>How to read kappa</h2>\n<p><i>kappa</i> is the ratio of the largest to the "
+        "smallest |Ritz value| of a Lanczos run, as the XQC paper plots it. It is not an estimate "
+        "of "
+        "the condition number: most of these critics have exact null directions, so their "
+        "condition "
+        "number is infinite, and the smallest |Ritz value| depends on the number of steps, the "
+        "start "
+        "vector and rounding. Compare <i>kappa</i> only between spectra of the same order.</p>\n"
+        "<p>These claims hold for every order and start vector. Outside the known null directions, "
+        "the condition number is at least <i>kappa_effective_bound</i>; this is certain. "
+        "<i>directions_1e2</i> eigenvalues are within a factor of 100 of the largest in absolute "
+        "value. 99%% of all eigenvalues are smaller than the largest by a factor of "
+        "<i>kappa_q99</i> "
+        "or more. 90%% of the gradient's energy lies on eigenvalues that are smaller than the "
+        "largest by at most a factor of <i>kappa_gradient_90</i>. The last three are intervals "
+        "with "
+        "99%% confidence; if the order does not resolve the upper end, it is left out (<i>or "
+        "more</i>).</p>\n");
     fprintf(out, "<p>The targets in the checkpoints' batches are of <b>%s</b> rewards%s</p>\n",
             set->raw_rewards || !set->reward_normalization ? "raw" : "normalized",
             set->raw_rewards && set->reward_normalization
-                ? ", as the published code has them, although training normalizes rewards. Raw "
-                  "rewards shift the targets and pile mass up on the last atom."
+                ? ", as in the published code, although training normalizes rewards. Raw rewards "
+                  "shift the targets and pile up mass on the last atom."
             : set->reward_normalization
-                ? ", as in training (the published code feeds raw rewards there; raw_rewards = 1 "
-                  "in the study's [train] reproduces that)."
+                ? ", as in training (the published code uses raw rewards here; raw_rewards = 1 in "
+                  "the study's [train] reproduces that)."
                 : ", as in training: reward normalization is off.");
     fprintf(out,
             "<p>Eigenvalues are those of the loss averaged over the checkpoint's %zu "
@@ -218,7 +223,7 @@ static void print_reading(const struct ks_results *r, FILE *out)
             set->analysis_minibatches);
 }
 
-/* The PNG in base64, by libcrypto. */
+/* Prints the PNG in base64. */
 static ks_status print_image(const struct ks_results *r, const char *name, FILE *out)
 {
     unsigned char *encoded = NULL;
@@ -229,7 +234,7 @@ static ks_status print_image(const struct ks_results *r, const char *name, FILE 
     KS_GO(ks_print_string(&path, "%s/figures/%s.png", r->dir, name));
     KS_GO(ks_text_read(path, &bytes, &size));
     if (size > INT_MAX / 2) {
-        status = ks_fail(KS_FORMAT, "%s: %zu bytes are too many for a page", path, size);
+        status = ks_fail(KS_FORMAT, "%s: %zu bytes are too many for the report", path, size);
         goto done;
     }
     KS_GO(ks_alloc(4 * (size / 3 + 1) + 1, 1, &encoded));
@@ -242,7 +247,7 @@ done:
     return status;
 }
 
-static ks_status print_figures(const struct ks_results *r, FILE *out)
+static ks_status print_plots(const struct ks_results *r, FILE *out)
 {
     for (size_t i = 0; ks_plots[i].name; i++) {
         fprintf(out, "<figure>\n<h2>%s</h2>\n<img alt=\"%s\" src=\"data:image/png;base64,",
@@ -261,8 +266,8 @@ static ks_status print_page(const struct ks_results *r, const struct ks_summary_
     print_table(r, table, out);
     print_further(r, table, out);
     print_reading(r, out);
-    KS_TRY(print_figures(r, out));
-    fprintf(out, "<h2>What was asked</h2>\n<pre>");
+    KS_TRY(print_plots(r, out));
+    fprintf(out, "<h2>The study's file</h2>\n<pre>");
     print_escaped(out, r->study->text);
     fprintf(out, "</pre>\n</body>\n</html>\n");
     return KS_OK;

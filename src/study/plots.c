@@ -1,5 +1,5 @@
-/* Hands the tables to gnuplot. The scripts draw and compute nothing but the limits of their axes.
- */
+/* Runs gnuplot on the tables. The scripts only draw, and compute nothing but the limits of their
+ * axes. */
 #include "study/plots.h"
 
 #include <errno.h>
@@ -18,36 +18,41 @@
 
 const struct ks_plot ks_plots[] = {
     {"spectra", "Spectra over training",
-     "All Ritz values of the critic's loss at each checkpoint, in a column, over training (one "
-     "seed; symmetric-log axis), and below them kappa, the IQM over seeds with its 90% interval "
-     "where there are several; a triangle at the upper edge is an infinite one."},
+     "Above: all Ritz values of the Hessian of the critic's loss, a column per checkpoint (one "
+     "seed; "
+     "symmetric-log axis). Below: kappa, the IQM over seeds, with its 90% interval if there are "
+     "several seeds; a triangle at the upper edge marks an infinite kappa."},
     {"kappa_return", "Conditioning and return",
-     "Pooled figures of the spectra after the first update (IQM over checkpoints and seeds) "
-     "against the IQM of the last return; bars are 90% stratified bootstrap intervals."},
+     "Statistics of the spectra after the first update (IQM over checkpoints and seeds) against "
+     "the "
+     "IQM of the last return; bars are 90% stratified bootstrap intervals."},
     {"resolved", "What is resolved, and return",
      "The 99% intervals of three statistics at the last checkpoint against the IQM of the last "
-     "return: the number of eigenvalues within a factor of 100 of the largest in size, the factor "
-     "by which 99% of the eigenvalues are smaller than the largest, and the factor within which "
-     "90% of the gradient's energy lies. The mark is at the middle of the interval; an arrow: the "
-     "upper end is not resolved. Of several seeds the medians of the ends, with a thin line over "
-     "all of them."},
+     "return: the number of eigenvalues within a factor of 100 of the largest in absolute value, "
+     "the "
+     "factor by which 99% of the eigenvalues are smaller than the largest, and the factor within "
+     "which 90% of the gradient's energy lies. The mark is at the middle of the interval; an arrow "
+     "means that the upper end is not resolved. With several seeds the thick line joins the "
+     "medians "
+     "of the ends, and the thin line covers the intervals of all seeds."},
     {"returns", "Returns",
-     "Return of the deterministic policy over training: IQM over seeds, with its 90% interval "
-     "where there are several."},
+     "Return of the deterministic policy over training: IQM over seeds, with its 90% interval if "
+     "there are several seeds."},
     {"density", "Spectral density",
      "The smoothed density of the eigenvalues at the last checkpoint (one seed), per decade of the "
-     "symmetric-log axis, its band one standard error over probes where there are several; the "
-     "staircase is the cumulative weight, the grey bar the weight that cannot be told from zero at "
-     "this order and precision, with its 99% interval (right axis)."},
+     "symmetric-log axis, with a band of one standard error over the probes if there are several. "
+     "On the right axis: the cumulative weight (staircase), and the weight that cannot be "
+     "distinguished from zero at this order and precision (grey bar, with its 99% interval)."},
     {NULL, NULL, NULL},
 };
 
 static const char *const formats[] = {"png", "pdf"};
 
-/* What every script gets: a program in gnuplot's language, run before it. */
+/* What all plots of a study share. */
 struct drawing {
     const struct ks_results *r;
-    char *gnuplot, *plots, *panels; /* owned */
+    char *gnuplot, *plots; /* paths of the program and of the scripts' folder; owned */
+    char *panels;          /* gnuplot statements that describe the panels; owned */
 };
 
 enum { NAME, NORM, WN, LOSS, WORDS };
@@ -60,7 +65,8 @@ static const char *word_of(const struct ks_study_architecture *a, int word)
                           : a->loss;
 }
 
-/* "archs='bn+ce ln+ce'; norms='bn ln'; ...": a word an architecture, in the order of the panels. */
+/* "archs='bn+ce ln+ce'; norms='bn ln'; ...": a word per architecture, in the order of the panels.
+ */
 static ks_status list_panels(const struct ks_results *r, const struct ks_summary_table *table,
                              char **list)
 {
@@ -87,7 +93,7 @@ static ks_status drawing_new(const struct ks_results *r, const struct ks_summary
 {
     d->r = r;
     if (ks_locate_program("gnuplot", &d->gnuplot) != KS_OK)
-        return ks_fail(KS_MISSING, "gnuplot: not found, the figures need it (package gnuplot-nox)");
+        return ks_fail(KS_MISSING, "gnuplot: not found; the plots need it (package gnuplot-nox)");
     KS_TRY(ks_locate_shared("plots", &d->plots));
     return list_panels(r, table, &d->panels);
 }
@@ -99,7 +105,7 @@ static void drawing_free(struct drawing *d)
     free(d->panels);
 }
 
-/* A string in gnuplot's single quotes, in which only the quote itself is special. */
+/* Quotes a string for gnuplot: in single quotes, only the quote itself is special. */
 static ks_status quote(const char *string, char **quoted)
 {
     char *out;
@@ -116,6 +122,7 @@ static ks_status quote(const char *string, char **quoted)
     return KS_OK;
 }
 
+/* The gnuplot statements that are run before a script; plots/style.gp lists the variables. */
 static ks_status print_settings(const struct drawing *d, const char *format, const char *output,
                                 char **settings)
 {
@@ -129,13 +136,13 @@ static ks_status print_settings(const struct drawing *d, const char *format, con
     return status;
 }
 
-/* Runs the script, without the user's own settings (-d); what gnuplot says (its complaints and
- * nothing else) is kept for the message. */
+/* Runs the script without the user's own settings (-d). gnuplot prints only errors; the last line
+ * becomes the message. */
 static ks_status run_gnuplot(const struct drawing *d, const char *settings, const char *script)
 {
     const char *argv[] = {d->gnuplot, "-d", "-e", settings, script, NULL};
     struct ks_process process;
-    char line[512], said[512] = "it left no message";
+    char line[512], said[512] = "no message";
     int code = 0;
 
     KS_TRY(ks_process_start(d->r->dir, argv, NULL, false, &process));
@@ -150,23 +157,24 @@ static ks_status run_gnuplot(const struct drawing *d, const char *settings, cons
                : ks_fail(KS_RUN, "%s: gnuplot failed (exit status %d): %s", script, code, said);
 }
 
-/* gnuplot does not notice that it cannot write: what it made has to end as such a file ends. */
-static ks_status check_whole(const char *path, const char *figure, const char *format)
+/* gnuplot does not report failed writes, so the file must end as a complete PNG or PDF does.
+ * `name`: the final path, for the message. */
+static ks_status check_complete(const char *path, const char *name, const char *format)
 {
     const char *ending = strcmp(format, "png") == 0 ? "IEND\xae\x42\x60\x82" : "%%EOF\n";
     size_t length = strlen(ending), size = 0;
     char *bytes = NULL;
-    bool whole;
+    bool complete;
 
     KS_TRY(ks_text_read(path, &bytes, &size));
-    whole = size >= length && memcmp(bytes + size - length, ending, length) == 0;
+    complete = size >= length && memcmp(bytes + size - length, ending, length) == 0;
     free(bytes);
-    return whole ? KS_OK
-                 : ks_fail(KS_FULL, "%s: gnuplot could not write all of it: is the disk full?",
-                           figure);
+    return complete
+               ? KS_OK
+               : ks_fail(KS_FULL, "%s: gnuplot wrote an incomplete file: is the disk full?", name);
 }
 
-/* Draws to a temporary name in the folder of the figures, and puts the figure in its place. */
+/* Draws to a temporary file in the folder of the plots and renames it into place. */
 static ks_status draw(const struct drawing *d, const char *name, const char *format)
 {
     char *script = NULL, *output = NULL, *settings = NULL, *to = NULL;
@@ -183,7 +191,7 @@ static ks_status draw(const struct drawing *d, const char *name, const char *for
     KS_GO(ks_print_string(&output, "figures/%s", ks_path_base(file.temporary)));
     KS_GO(print_settings(d, format, output, &settings));
     KS_GO(run_gnuplot(d, settings, script));
-    KS_GO(check_whole(file.temporary, to, format));
+    KS_GO(check_complete(file.temporary, to, format));
     KS_GO(ks_file_commit(&file, "", 0)); /* gnuplot has written it */
 done:
     ks_file_close(&file);
@@ -212,13 +220,13 @@ done:
     return status;
 }
 
-/* --- from a study's folder to its figures --- */
+/* --- from a study's folder to its tables, plots and report --- */
 
 static void announce(const struct ks_results *r, const struct ks_summary_table *table)
 {
     for (size_t i = 0; ks_plots[i].name; i++)
         printf("%s/figures/%s.png (and .pdf): %s\n", r->dir, ks_plots[i].name, ks_plots[i].title);
-    printf("%s/report.html: all of them, with the table\n\n", r->dir);
+    printf("%s/report.html: all plots and the table\n\n", r->dir);
     ks_summary_print(r, table, stdout);
     if (!isnan(table->spearman))
         printf("\nSpearman's rank correlation of 10^IQM(log10 kappa) with the return, over %zu "
@@ -236,8 +244,8 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
     KS_TRY(ks_tables_write(r, table, resamples));
     if (table->n_rows == 0)
         return ks_fail(KS_FORMAT,
-                       "%s: no architecture has all its spectra and returns: nothing to "
-                       "draw; the tables hold what there is",
+                       "%s: nothing to draw: no architecture has all its spectra and returns; the "
+                       "tables contain the existing results",
                        r->dir);
     KS_TRY(ks_plots_draw(r, table));
     KS_TRY(ks_page_write(r, table));
@@ -247,7 +255,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
                : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
-/* What plots that were killed have left; a folder that is not there yet has nothing. */
+/* Removes temporary files of plot programs that were killed. */
 static ks_status sweep(const char *dir)
 {
     static const char *const folders[] = {".", "tables", "figures"};
@@ -257,7 +265,7 @@ static ks_status sweep(const char *dir)
 
         KS_TRY(ks_print_string(&path, "%s/%s", dir, folders[i]));
         if (ks_path_exists(path))
-            ks_folder_sweep(path); /* what cannot be removed is only in the way */
+            ks_folder_sweep(path); /* a failure does no harm */
         free(path);
     }
     return KS_OK;
@@ -276,7 +284,7 @@ ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t re
     for (size_t i = 0; i < results->n_warnings; i++)
         ks_say("warning: %s", results->warning[i]);
     if (!quiet)
-        ks_say("drawing the figures of %s", dir);
+        ks_say("drawing the plots of %s", dir);
     KS_GO(plot(results, resamples, &table));
 done:
     free(table.row);

@@ -1,4 +1,4 @@
-/* Figures of a study, drawn by gnuplot from the tables, and the page that holds them. */
+/* The plots of a study, drawn by gnuplot from the tables, and the HTML report. */
 #ifndef KS_STUDY_PLOTS_H
 #define KS_STUDY_PLOTS_H
 
@@ -10,22 +10,23 @@
 #include "study/tables.h"
 
 struct ks_plot {
-    const char *name; /* of plots/NAME.gp and figures/NAME.png, .pdf */
+    const char *name; /* of the script plots/NAME.gp and of figures/NAME.png and .pdf */
     const char *title, *caption;
 };
-/* All figures, ends in a name of NULL. */
+/* All plots; a NULL name ends the list. */
 extern const struct ks_plot ks_plots[];
 
-/* Draws dir/figures/NAME.png and NAME.pdf by plots/NAME.gp from dir/tables; each appears whole or
- * not at all. Fails with KS_MISSING where gnuplot or a script is not there, KS_RUN where it fails.
- */
+/* Draws dir/figures/NAME.png and NAME.pdf with plots/NAME.gp from dir/tables; each file appears
+ * complete or not at all. Fails with KS_MISSING if gnuplot or a script is missing, KS_RUN if
+ * gnuplot fails. */
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table);
 
-/* dir/report.html: the table, the figures, how to read them. */
+/* Writes dir/report.html: the table, the plots, how to read them. */
 ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table);
 
-/* All of it, from what is in a study's folder: tables, figures, page; then names the figures on
- * standard output and prints the table there. Warnings go to standard error. */
+/* Writes tables, plots and report from the results in a study's folder; then lists the plots and
+ * prints the table on standard output. Warnings go to standard error. `study`: the study in the
+ * folder, if the caller has read it; NULL: dir/study.study is read. */
 ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples,
                         bool quiet);
 

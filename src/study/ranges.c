@@ -1,9 +1,9 @@
-/* Statistics that are intervals, over the runs of an architecture.
+/* Combines the intervals of a statistic over the runs of an architecture.
  *
- * The ends of several intervals are not averaged into an interval of a mean: that would need all of
- * them, and one that is not resolved would leave nothing. Medians serve: where l_i <= x_i <= u_i
- * for every run i, median(l) <= median(x) <= median(u), and the median survives an end that is not
- * resolved in less than half of the runs. */
+ * An interval of the mean would need every end of every run, and one unresolved end would make it
+ * infinite. So medians are used: if l_i <= x_i <= u_i for every run i, then
+ * median(l) <= median(x) <= median(u), and the median stays finite while fewer than half of the
+ * runs have an unresolved end. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static double end_of(const struct ks_results *r, const struct ks_result *run, si
     return ks_results_statistic(r, run, analysis, checkpoint, name);
 }
 
-/* The last checkpoint that is used. */
+/* The last checkpoint that is aggregated. */
 static size_t last_used(const struct ks_results *r)
 {
     size_t last = r->study->n_checkpoints - 1;
@@ -51,7 +51,7 @@ void ks_range_find(const struct ks_results *r, size_t analysis, size_t n,
             if (isnan(low))
                 continue;
             lower[found] = low;
-            upper[found++] = isnan(high) ? INFINITY : high; /* not resolved */
+            upper[found++] = isnan(high) ? INFINITY : high; /* NaN: not resolved */
         }
         range[k] = (struct ks_range){found, NAN, NAN, NAN, NAN};
         if (found == 0)
@@ -63,10 +63,11 @@ void ks_range_find(const struct ks_results *r, size_t analysis, size_t n,
     }
 }
 
-/* Three digits, rounded by `outward`; integers of up to six digits stay as they are. */
-static void print_end(double value, double (*outward)(double x, int digits), char text[24])
+/* Rounds to three digits with `round_to`, up or down; integers of up to six digits are printed
+ * exactly. */
+static void print_end(double value, double (*round_to)(double x, int digits), char text[24])
 {
-    double rounded = outward(value, 3);
+    double rounded = round_to(value, 3);
 
     if (value == floor(value) && fabs(value) < 1e6)
         snprintf(text, 24, "%.0f", value);

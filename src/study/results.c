@@ -43,8 +43,8 @@ ks_status ks_results_warn(struct ks_results *r, const char *format, ...)
     return KS_OK;
 }
 
-/* Of most spectra only the figures and the Ritz values are used. */
-static void drop_grids(struct ks_spectrum *s)
+/* Frees the densities: of most spectra only the statistics and the Ritz values are used. */
+static void drop_densities(struct ks_spectrum *s)
 {
     free(s->grid);
     free(s->density);
@@ -58,23 +58,21 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
                                size_t analysis, size_t checkpoint)
 {
     const struct ks_study *s = r->study;
-    const struct ks_study_checkpoint place = {run->architecture, run->seed,
-                                              s->checkpoint[checkpoint]};
+    const struct ks_study_checkpoint id = {run->architecture, run->seed, s->checkpoint[checkpoint]};
     struct ks_spectrum **spectrum = &run->spectrum[analysis * s->n_checkpoints + checkpoint];
     char *path = NULL;
     ks_status status = KS_OK;
 
-    KS_TRY(ks_study_output(&s->analysis[analysis], folder, place.step, KS_STUDY_SPECTRUM, &path));
+    KS_TRY(ks_study_output(&s->analysis[analysis], folder, id.step, KS_STUDY_SPECTRUM, &path));
     if (ks_path_exists(path))
-        status = ks_study_read_spectrum(s, &place, path, spectrum);
+        status = ks_study_read_spectrum(s, &id, path, spectrum);
     if (*spectrum && (analysis > 0 || checkpoint + 1 < s->n_checkpoints))
-        drop_grids(*spectrum);
+        drop_densities(*spectrum);
     free(path);
     return status;
 }
 
-/* A run that is over has all its checkpoints: a spectrum that is not there is one that could not be
- * computed. */
+/* A run that is over has all its checkpoints, so its missing spectra could not be computed. */
 static ks_status read_state(const struct ks_results *r, const char *relative, struct ks_result *run)
 {
     struct ks_study_run_state state;
@@ -94,8 +92,8 @@ static ks_status warn_changes(struct ks_results *r, const char *relative, size_t
     if (*changes)
         status = ks_results_warn(
             r,
-            "%s, seed %zu: the run went on under other conditions, so it is not bit for "
-            "bit one that was left alone: %s",
+            "%s, seed %zu: the run was resumed under other conditions, so it does not equal an "
+            "uninterrupted run bit for bit: %s",
             r->study->architecture[architecture].name, r->study->seed[seed], changes);
     free(changes);
     return status;
@@ -146,7 +144,7 @@ static bool all_set(const bool *list, size_t n)
     return true;
 }
 
-/* What a run lacks, of what is used: spectra that were not computed, and returns. */
+/* Counts the missing spectra of an analysis, at checkpoints that are aggregated. */
 static size_t count_missing_spectra(const struct ks_results *r, const struct ks_result *run,
                                     size_t analysis)
 {
@@ -168,8 +166,7 @@ static void count_missing(const struct ks_results *r, const struct ks_result *ru
         *returns += r->common_evaluation[k] && isnan(run->returns[k]);
 }
 
-/* grid = common: steps that every run has that came to its end; those that did not are incomplete.
- */
+/* grid = common: the steps that every run has which reached its end. Other runs are incomplete. */
 static void find_common_grid(struct ks_results *r)
 {
     const struct ks_study *s = r->study;
@@ -186,7 +183,7 @@ static void find_common_grid(struct ks_results *r)
     }
 }
 
-static ks_status warn_of_further(struct ks_results *r, const struct ks_result *run)
+static ks_status warn_further_analyses(struct ks_results *r, const struct ks_result *run)
 {
     const struct ks_study *s = r->study;
 
@@ -203,7 +200,7 @@ static ks_status warn_of_further(struct ks_results *r, const struct ks_result *r
     return KS_OK;
 }
 
-/* Whether a run can be aggregated, and a warning where something is missing. */
+/* Decides whether a run can be aggregated; warns if something is missing. */
 static ks_status judge_run(struct ks_results *r, struct ks_result *run)
 {
     const struct ks_study *s = r->study;
@@ -225,7 +222,7 @@ static ks_status judge_run(struct ks_results *r, struct ks_result *run)
             "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
             "count as failed analyses",
             name, s->seed[run->seed], spectra, s->n_checkpoints));
-    return warn_of_further(r, run);
+    return warn_further_analyses(r, run);
 }
 
 static ks_status judge(struct ks_results *r)
@@ -262,7 +259,8 @@ static ks_status read_all(struct ks_results *r)
         find_common_grid(r);
     if (!all_set(r->common_checkpoint, s->n_checkpoints) ||
         !all_set(r->common_evaluation, s->n_evaluations))
-        KS_TRY(ks_results_warn(r, "grid = common: only the steps that all runs have are used"));
+        KS_TRY(
+            ks_results_warn(r, "grid = common: only the steps that all runs have are aggregated"));
     return judge(r);
 }
 
@@ -374,7 +372,7 @@ size_t ks_results_order(const struct ks_results *r, size_t *architecture)
     const struct ks_study_architecture *all = r->study->architecture;
     size_t n = 0;
 
-    for (size_t a = 0; a < r->study->n_architectures; a++) { /* insertion keeps equals in order */
+    for (size_t a = 0; a < r->study->n_architectures; a++) { /* insertion sort is stable */
         size_t i = n;
 
         if (!r->included[a])

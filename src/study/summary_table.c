@@ -1,8 +1,8 @@
-/* One row an architecture and analysis: pooled figures and their intervals.
+/* The summary table: pooled statistics and their intervals, a row per architecture and analysis.
  *
- * Figure 4 of the XQC paper has one point an architecture; pooling over seeds and checkpoints is
- * our reading of "over the entire course of training and seeds". Seeds are resampled whole, each
- * with its checkpoints and its return, the same draw for all columns. */
+ * Figure 4 of the XQC paper has one point per architecture; pooling over seeds and checkpoints is
+ * our reading of "over the entire course of training and seeds". The bootstrap draws whole seeds,
+ * each with all its checkpoints and returns, and all columns use the same draws. */
 #include "study/tables.h"
 
 #include <math.h>
@@ -20,18 +20,19 @@ const char *const ks_column_names[KS_COLUMNS] = {"kappa",
                                                  "return",
                                                  "area"};
 
-enum { LEAST_RANKS = 3 };               /* of fewer a rank correlation says nothing */
-static const double FULL_RETURN = 1000; /* of an episode: 1000 steps, rewards up to 1 */
+enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
+static const double FULL_RETURN =
+    1000; /* largest return of an episode: 1000 steps, rewards up to 1 */
 
-/* The numbers of one architecture. */
+/* The values of one architecture. */
 struct pool {
     size_t runs, checkpoints, evaluations;
-    double *figure[KS_POOLED]; /* [runs, checkpoints]; owned */
-    double *returns;           /* [runs, evaluations]; owned */
-    double *step;              /* [evaluations]; owned       */
+    double *statistic[KS_POOLED]; /* [runs, checkpoints]; owned */
+    double *returns;              /* [runs, evaluations]; owned */
+    double *step;                 /* [evaluations]; owned       */
 };
 
-/* Checkpoints before the first update say nothing about training. */
+/* Checkpoints up to the first update say nothing about training. */
 static bool is_pooled(const struct ks_results *r, size_t checkpoint)
 {
     return r->common_checkpoint[checkpoint] &&
@@ -47,7 +48,7 @@ static ks_status pool_new(const struct ks_results *r, struct pool *p)
     for (size_t k = 0; k < s->n_evaluations; k++)
         p->evaluations += r->common_evaluation[k];
     for (size_t f = 0; f < KS_POOLED; f++)
-        KS_TRY(ks_alloc(s->n_seeds * p->checkpoints, sizeof(double), &p->figure[f]));
+        KS_TRY(ks_alloc(s->n_seeds * p->checkpoints, sizeof(double), &p->statistic[f]));
     KS_TRY(ks_alloc(s->n_seeds * p->evaluations, sizeof(double), &p->returns));
     return ks_alloc(p->evaluations, sizeof(double), &p->step);
 }
@@ -55,7 +56,7 @@ static ks_status pool_new(const struct ks_results *r, struct pool *p)
 static void pool_free(struct pool *p)
 {
     for (size_t f = 0; f < KS_POOLED; f++)
-        free(p->figure[f]);
+        free(p->statistic[f]);
     free(p->returns);
     free(p->step);
 }
@@ -71,7 +72,7 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
         for (size_t i = 0; i < s->n_checkpoints; i++)
             if (is_pooled(r, i)) {
                 for (size_t f = 0; f < KS_POOLED; f++)
-                    p->figure[f][n * p->checkpoints + used] = ks_results_statistic(
+                    p->statistic[f][n * p->checkpoints + used] = ks_results_statistic(
                         r, run[n], analysis, i, ks_column_names[f]);
                 used++;
             }
@@ -104,14 +105,14 @@ static void evaluate(const void *data, const size_t *index, double *work, double
 {
     const struct pool *p = data;
     size_t n = p->runs * p->checkpoints;
-    double *curve = work + n + p->runs; /* behind what the two above use */
+    double *curve = work + n + p->runs; /* after the scratch of pooled_iqm and iqm_at */
 
     for (size_t f = 0; f < KS_POOLED; f++)
-        out[f] = pooled_iqm(p, p->figure[f], index, work);
+        out[f] = pooled_iqm(p, p->statistic[f], index, work);
     for (size_t i = 0; i < p->runs; i++)
         for (size_t j = 0; j < p->checkpoints; j++)
             work[i * p->checkpoints + j] = log10(
-                p->figure[KS_KAPPA][index[i] * p->checkpoints + j]);
+                p->statistic[KS_KAPPA][index[i] * p->checkpoints + j]);
     out[KS_KAPPA_GEOMETRIC] = pow(10, ks_iqm_drop(n, work, NULL));
     for (size_t k = 0; k < p->evaluations; k++)
         curve[k] = iqm_at(p, k, index, work) / FULL_RETURN;
@@ -124,7 +125,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     const struct ks_result *run[KS_STUDY_SEEDS];
     struct pool pool = {0};
     struct ks_bootstrap bootstrap = {resamples, 0, KS_BOOTSTRAP_LEVEL, 1, &pool.runs};
-    struct ks_estimator statistic = {KS_COLUMNS, 0, &pool, evaluate};
+    struct ks_estimator estimator = {KS_COLUMNS, 0, &pool, evaluate};
     ks_status status = KS_OK;
 
     row->runs = ks_results_runs(r, row->architecture, run);
@@ -133,9 +134,9 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     pool_fill(r, row->analysis, run, &pool);
     ks_range_find(r, row->analysis, row->runs, run, row->range);
     for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
-        row->dropped += isnan(pool.figure[KS_KAPPA][i]);
-    statistic.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
-    KS_GO(ks_bootstrap_run(&bootstrap, &statistic, row->value));
+        row->dropped += isnan(pool.statistic[KS_KAPPA][i]);
+    estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
+    KS_GO(ks_bootstrap_run(&bootstrap, &estimator, row->value));
 done:
     pool_free(&pool);
     return status;
@@ -194,8 +195,7 @@ void ks_value_print(double value, char text[32])
         snprintf(text, 32, size < 10 ? "%.3f" : size < 1000 ? "%.1f" : "%.0f", value);
 }
 
-/* The columns that a person is shown, in this order: the numbers, and between them the intervals.
- */
+/* The columns of the printed table: these values, the intervals, then these values. */
 static const size_t before[] = {KS_KAPPA, KS_KAPPA_EFFECTIVE_BOUND},
                     after[] = {KS_LAMBDA_MAX, KS_KURTOSIS, KS_RETURN};
 enum {
@@ -212,7 +212,7 @@ static int wider(int width, const char *name)
     return length > width ? length : width;
 }
 
-/* Cells of the columns at `column`; of no row (NULL), their names. */
+/* Prints the cells of these columns, or with row NULL their names. */
 static void print_numbers(const struct ks_row *row, size_t n, const size_t *column, FILE *out)
 {
     for (size_t c = 0; c < n; c++) {

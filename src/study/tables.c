@@ -1,4 +1,5 @@
-/* The CSV files of a study: for other programs, and for the figures, which compute nothing. */
+/* The CSV files of a study, for other programs and for the plots: gnuplot draws them and computes
+ * nothing. */
 #include "study/tables.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ static void print_number(FILE *out, double value)
         fprintf(out, ",%.10g", value);
 }
 
-/* --- one row a spectrum, one row a return --- */
+/* --- checkpoints.csv: a row per spectrum; returns.csv: a row per return --- */
 
 static bool has_name(char *const *list, size_t n, const char *name)
 {
@@ -41,9 +42,9 @@ static bool has_name(char *const *list, size_t n, const char *name)
     return false;
 }
 
-/* Names of all figures that any spectrum has, in the order in which they are met. The names are the
- * spectra's own. */
-static ks_status find_figures(const struct ks_results *r, size_t *n, char ***names)
+/* The names of all statistics that any spectrum has, in the order of their first occurrence. The
+ * caller frees the list; the strings belong to the spectra. */
+static ks_status find_statistics(const struct ks_results *r, size_t *n, char ***names)
 {
     size_t room = 0;
 
@@ -62,14 +63,14 @@ static ks_status find_figures(const struct ks_results *r, size_t *n, char ***nam
     return KS_OK;
 }
 
-static void print_place(FILE *out, const struct ks_results *r, const struct ks_result *run,
-                        size_t env_step)
+static void print_run(FILE *out, const struct ks_results *r, const struct ks_result *run,
+                      size_t env_step)
 {
     fprintf(out, "%s,%s,%zu,%zu", r->study->env, r->study->architecture[run->architecture].name,
             r->study->seed[run->seed], env_step);
 }
 
-/* What produced a spectrum: "OpenBLAS 0.3.21,SkylakeX", empty where it does not say. */
+/* The BLAS that computed a spectrum: "OpenBLAS 0.3.21,SkylakeX"; empty cells if it is unknown. */
 static void print_blas(FILE *out, const struct ks_spectrum *s)
 {
     static const char *const names[] = {"blas_version", "blas_kernel"};
@@ -81,7 +82,7 @@ static void print_blas(FILE *out, const struct ks_spectrum *s)
     }
 }
 
-/* The rest of a row: what the spectrum says of its checkpoint, and its figures of these names. */
+/* The rest of a row: attributes of the checkpoint, the BLAS, and the statistics of these names. */
 static void print_spectrum(FILE *out, const struct ks_spectrum *s, size_t n, char *const *names)
 {
     print_number(out, ks_attribute_number(&s->attributes, "update"));
@@ -97,7 +98,7 @@ static ks_status write_checkpoints(const struct context *c, FILE *out)
     const struct ks_results *r = c->r;
     char **names = NULL;
     size_t n = 0;
-    ks_status status = find_figures(r, &n, &names);
+    ks_status status = find_statistics(r, &n, &names);
 
     fprintf(out,
             "env,architecture,seed,env_step,analysis,update,return_mean,blas_version,blas_kernel");
@@ -111,7 +112,7 @@ static ks_status write_checkpoints(const struct context *c, FILE *out)
 
                 if (!s)
                     continue;
-                print_place(out, r, &r->run[run], r->study->checkpoint[i]);
+                print_run(out, r, &r->run[run], r->study->checkpoint[i]);
                 fprintf(out, ",%s", r->study->analysis[a].name);
                 print_spectrum(out, s, n, names);
             }
@@ -127,17 +128,17 @@ static ks_status write_returns(const struct context *c, FILE *out)
     for (size_t run = 0; run < r->n_runs; run++)
         for (size_t k = 0; k < r->study->n_evaluations; k++)
             if (!isnan(r->run[run].returns[k])) {
-                print_place(out, r, &r->run[run], r->study->evaluation[k]);
+                print_run(out, r, &r->run[run], r->study->evaluation[k]);
                 print_number(out, r->run[run].returns[k]);
                 putc('\n', out);
             }
     return KS_OK;
 }
 
-/* --- one row an architecture and analysis --- */
+/* --- summary.csv: a row per architecture and analysis --- */
 
-/* The ends, as spectra have them: of an upper one that is not resolved '-', of an infinite
- * statistic 'inf'. */
+/* The four ends, in the form that spectra use: '-' for an upper end that is not resolved, 'inf' if
+ * the statistic itself is infinite. */
 static void print_range(FILE *out, const struct ks_range *range)
 {
     print_number(out, range->lower);
@@ -174,9 +175,9 @@ static ks_status write_summary(const struct context *c, FILE *out)
     return KS_OK;
 }
 
-/* --- curves over training --- */
+/* --- kappa.csv, return_curves.csv: curves over training --- */
 
-/* One architecture's values, with which a curve of IQMs is made. */
+/* The values of one architecture, and their curve of IQMs. */
 struct series {
     size_t runs, steps;
     double *step, *value; /* [steps], [runs, steps]; owned */
@@ -254,9 +255,10 @@ static ks_status write_return_curves(const struct context *c, FILE *out)
     return write_curves(c, false, out);
 }
 
-/* --- standard spectra of one run an architecture: the first that is used and has its last one ---
- */
+/* --- ritz.csv, density.csv, mass.csv, staircase.csv: spectra of the standard analysis, of one run
+ * per architecture, and of its probes with random start vectors --- */
 
+/* The first aggregated run that has its last spectrum, else the first one. */
 static const struct ks_result *first_run(const struct context *c, size_t row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
@@ -268,7 +270,7 @@ static const struct ks_result *first_run(const struct context *c, size_t row)
     return run[0];
 }
 
-/* NULL where all analyses of last checkpoints failed. */
+/* NULL if the analyses of all last checkpoints failed. */
 static const struct ks_spectrum *last_spectrum(const struct context *c, size_t row)
 {
     return first_run(c, row)->spectrum[c->r->study->n_checkpoints - 1];
@@ -289,7 +291,8 @@ static ks_status write_ritz(const struct context *c, FILE *out)
     return KS_OK;
 }
 
-/* A number and the same less and more its standard error; 0 where that would be less. */
+/* Prints a value, the value minus its standard error but at least 0, and the value plus its error.
+ */
 static void print_band(FILE *out, double value, double error)
 {
     print_number(out, value);
@@ -297,10 +300,9 @@ static void print_band(FILE *out, double value, double error)
     print_number(out, value + error);
 }
 
-/* --- what is drawn of a probe is of those with random start vectors --- */
-
 /* The density per decade of the symmetric-log axis s = asinh(x / x_0): phi(x) dx/ds, where
- * dx/ds = sqrt(x^2 + x_0^2), times ln 10. The band is one standard error over the probes wide. */
+ * dx/ds = sqrt(x^2 + x_0^2), times ln 10. The band extends one standard error over the probes to
+ * both sides. */
 static ks_status print_density(const char *name, const struct ks_spectrum *s, FILE *out)
 {
     double unit = ks_density_unit(s), *error = NULL;
@@ -332,7 +334,7 @@ static ks_status write_density(const struct context *c, FILE *out)
     return KS_OK;
 }
 
-/* What is a bar in the figure of the density: shares and their 99% intervals. */
+/* Masses at zero and below, which the density plot draws as bars: values and 99% intervals. */
 static ks_status write_mass(const struct context *c, FILE *out)
 {
     static const char *const names[] = {"zero_mass",           "zero_mass_lower",
@@ -358,10 +360,10 @@ static ks_status write_mass(const struct context *c, FILE *out)
 }
 
 struct node {
-    double value, weight; /* sorted by the first */
+    double value, weight; /* sorted by value, the first member */
 };
 
-/* The weighted staircase: the mean over probes of the weight of Ritz values up to x. */
+/* The cumulative spectral weight: over the probes, the mean weight of Ritz values up to x. */
 static ks_status write_staircase(const struct context *c, FILE *out)
 {
     fprintf(out, "architecture,eigenvalue,cumulative\n");

@@ -1,5 +1,5 @@
-/* A study's tables: one row an architecture and analysis, with intervals, and what the figures
- * draw. */
+/* A study's tables: the summary, one row per architecture and analysis, with intervals; and the CSV
+ * files, which the plots draw. */
 #ifndef KS_STUDY_TABLES_H
 #define KS_STUDY_TABLES_H
 
@@ -10,47 +10,47 @@
 #include "study/aggregate.h"
 #include "study/results.h"
 
-/* Columns of a row. The figures of spectra are IQMs over all checkpoints after the first update and
- * all runs, pooled; an IQM of lower bounds is a lower bound of the IQM of what they bound, since it
- * grows with each of its numbers. KAPPA_GEOMETRIC is 10^IQM(log10 kappa); RETURN is the IQM of the
- * last returns, AREA the area under the IQM of returns / 1000, the most that an episode of
- * dm_control's tasks gives. */
+/* Columns of a row. Statistics of spectra are IQMs, pooled over all runs and all checkpoints after
+ * the first update. The IQM is increasing in each value, so the IQM of lower bounds is a lower
+ * bound of the IQM of the bounded values. KAPPA_GEOMETRIC is 10^IQM(log10 kappa), RETURN the IQM of
+ * the last returns, AREA the area under the curve of IQM(returns) / 1000, where 1000 is the largest
+ * return of an episode of dm_control's tasks. */
 enum {
     KS_KAPPA,
     KS_KAPPA_LOWER_BOUND,
     KS_KAPPA_EFFECTIVE_BOUND,
     KS_LAMBDA_MAX,
     KS_KURTOSIS,
-    KS_POOLED, /* those above are pooled figures of spectra */
+    KS_POOLED, /* the number of pooled statistics above */
     KS_KAPPA_GEOMETRIC = KS_POOLED,
     KS_RETURN,
     KS_AREA,
     KS_COLUMNS
 };
 
-/* "kappa", "kappa_lower_bound", ...: the name in summary.csv, and of the figure in a spectrum. */
+/* "kappa", "kappa_lower_bound", ...: the column in summary.csv, and the statistic of a spectrum. */
 extern const char *const ks_column_names[KS_COLUMNS];
 
-/* Statistics that are intervals and have no value of their own, at the last checkpoint that is
- * used. */
+/* Statistics that are only known as intervals, at the last checkpoint that is aggregated. */
 enum { KS_RANGE_DIRECTIONS, KS_RANGE_Q99, KS_RANGE_GRADIENT, KS_RANGES };
 
-/* "directions_1e2", ...: with `_lower` and `_upper`, the names of the ends in a spectrum. */
+/* "directions_1e2", ...; with `_lower` and `_upper`, the statistics of a spectrum that are the
+ * ends. */
 extern const char *const ks_range_names[KS_RANGES];
 
-/* The 99% intervals of an architecture's runs. With one run, lower and upper are its own. With
- * several they are the median of the lower ends and that of the upper ends, which enclose the
- * median of the true values where each interval holds its own; all n hold with a probability of at
- * least 1 - n/100. */
+/* The 99% intervals of an architecture's runs, combined. With one run, lower and upper are the ends
+ * of its interval. With several, they are the medians of the lower and of the upper ends; they
+ * enclose the median of the true values if every interval contains its true value, which has a
+ * probability of at least 1 - n/100. */
 struct ks_range {
-    size_t n;            /* runs that have the interval; with none, all below is NaN         */
-    double lower, upper; /* upper is infinite where it is not resolved, or where lower is, too */
+    size_t n;            /* runs that have the interval; if 0, all fields below are NaN       */
+    double lower, upper; /* upper is infinite if it is not resolved, or if lower is infinite  */
     double least, most;  /* the smallest lower end, the largest upper end                    */
 };
 
 struct ks_row {
     size_t architecture, analysis, runs;
-    size_t dropped; /* kappas that are NaN, or of failed analyses: left out */
+    size_t dropped; /* values of kappa left out: NaN, or of failed analyses */
     struct ks_estimate value[KS_COLUMNS];
     struct ks_range range[KS_RANGES];
 };
@@ -60,34 +60,35 @@ struct ks_summary_table {
     size_t n_analyses;
     struct ks_row *row; /* [n_analyses, n_rows] the standard analysis first, architectures in the
                          * order of ks_results_order; owned */
-    size_t ranked;      /* rows of the standard analysis whose KAPPA_GEOMETRIC is a number */
-    double spearman;    /* of KAPPA_GEOMETRIC and RETURN over those; NaN: undefined, or fewer than
-                         * three of them */
+    size_t ranked;      /* rows of the standard analysis whose KAPPA_GEOMETRIC is not NaN */
+    double spearman;    /* rank correlation of KAPPA_GEOMETRIC and RETURN over these rows; NaN if
+                         * undefined or with fewer than three rows */
 };
 
-/* The caller frees table->row. */
+/* Computes the table with `resamples` bootstrap resamples. The caller frees table->row. */
 ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
                            struct ks_summary_table *table);
 
-/* The intervals of these runs of one architecture in one analysis. */
+/* Combines the intervals of run [n], runs of one architecture, in one analysis. */
 void ks_range_find(const struct ks_results *results, size_t analysis, size_t n,
                    const struct ks_result *const *run, struct ks_range range[KS_RANGES]);
 
 enum { KS_RANGE_TEXT = 64 };
-/* "209 to 367", "4.1 or more", "infinite", "-" where there is none. Ends that are no integers are
- * rounded outwards to three digits, so that the text is true where the interval is. */
+/* "209 to 367", "4.1 or more", "infinite", or "-" if there is no interval. Lower ends are rounded
+ * down and upper ends up, to three digits (integers not at all), so the text contains the interval.
+ */
 void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT]);
 
-/* Writes checkpoints.csv, returns.csv, summary.csv, what the figures draw (ritz.csv, kappa.csv,
- * return_curves.csv, density.csv, mass.csv, staircase.csv), and the comparisons of architectures
- * (improvement.csv, profile.csv, correlation.csv), into dir/tables. */
+/* Writes checkpoints.csv, returns.csv, summary.csv, the tables for the plots (ritz.csv, kappa.csv,
+ * return_curves.csv, density.csv, mass.csv, staircase.csv) and the comparisons of architectures
+ * (improvement.csv, profile.csv, correlation.csv) into dir/tables. */
 ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
                           size_t resamples);
 
-/* For a person: aligned columns, of the standard analysis. */
+/* Prints the standard analysis in aligned columns. */
 void ks_summary_print(const struct ks_results *results, const struct ks_summary_table *table,
                       FILE *out);
-/* A value in few digits ("1.3e+06", "-" where it is NaN) into text[32]. */
+/* A value in few digits ("1.3e+06"; "-" for NaN) into text[32]. */
 void ks_value_print(double value, char text[32]);
 
 #endif
