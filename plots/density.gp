@@ -1,6 +1,6 @@
-# The spectral density at the last checkpoint, a panel per architecture: density per decade of the symmetric-log
-# axis (filled; the darker band is a standard error over probes to both sides), cumulative weight (line,
-# right), and on the same scale the mass at zero (grey bar, its 99% interval a line).
+# The spectral density at the last checkpoint, a panel per architecture. Left axis: density per decade of the
+# symmetric-log axis (filled), with one standard error over probes to both sides (darker band). Right axis:
+# cumulative weight (line) and mass at zero (grey bar, its 99% interval a line).
 panels = words(archs)
 columns = panels < 6 ? panels : 6
 groups = (panels + columns - 1)/columns
@@ -10,10 +10,10 @@ load plots.'/style.gp'
 left = 0.75/width; right = 1 - 0.65/width; top = 1 - 0.08/height; bottom = 0.2/height
 block = (top - bottom)/groups; column_width = (right - left)/columns
 is(arch) = strcol('architecture') eq arch
-lowest = 1e-4; bar = 0.4    # the axis of the density begins there; width of the bar in decades
+lowest = 1e-4; bar = 0.4    # lower end of the density axis; width of the bar in decades
 floored(x) = x < lowest ? lowest : x
 
-# the panels of a row have one axis
+# the panels of a row share one axis
 array row_largest[groups]
 do for [g=1:groups] {
     first = (g - 1)*columns + 1; last = first + columns - 1 < panels ? first + columns - 1 : panels

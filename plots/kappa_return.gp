@@ -1,5 +1,5 @@
 # Conditioning against return, a point per architecture: kappa, largest eigenvalue, kurtosis, each pooled over
-# checkpoints and seeds of the standard analysis. Columns of summary.csv by name.
+# checkpoints and seeds of the standard analysis. Reads columns of summary.csv by name.
 width = 11; height = 4.3
 load plots.'/style.gp'
 load plots.'/against_return.gp'
@@ -16,7 +16,7 @@ do for [panel=1:3] {
     set rmargin at screen (0.85 + 3.4*(panel - 1) + 3.1)/width
     title = panel == 1 ? 'κ' : panel == 2 ? 'largest eigenvalue' : 'kurtosis of the Ritz values'
     if (panel > 1) { unset ylabel; set format y '' }
-    # a logarithmic axis where the values span more than a decade, else numbers of a size to read
+    # logarithmic if the values span more than a decade, else linear, scaled to readable numbers
     set autoscale x
     eval reset_limits
     stats 'tables/summary.csv' using (take(standard(name))) nooutput

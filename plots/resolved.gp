@@ -1,11 +1,11 @@
-# The 99% intervals of what a spectrum resolves against return, a bar per architecture: eigenvalues within a factor of
-# 100 of the largest, the factor by which 99% of them are smaller, the conditioning along the gradient; at the last
-# checkpoint of the standard analysis. Columns of summary.csv by name.
+# 99% intervals against return, a bar per architecture: the number of eigenvalues within a factor of 100 of the largest,
+# the factor by which 99% of them are smaller than the largest, the conditioning along the gradient; at the last
+# checkpoint of the standard analysis. Reads columns of summary.csv by name.
 width = 11; height = 4.3
 load plots.'/style.gp'
 load plots.'/against_return.gp'
 
-# Ends on a logarithmic axis from a to b: what is smaller is cut, an upper end that is not resolved lies at b.
+# Ends on a logarithmic axis from a to b: smaller values are cut off at a, unresolved upper ends lie at b.
 in_axis(x) = x < a ? a : x
 of(arch, x) = strcol('architecture') eq arch && strcol('analysis') eq 'standard' ? x : NaN
 lower(arch) = in_axis(of(arch, number(name.'_lower')))
@@ -33,7 +33,7 @@ do for [panel=1:3] {
         stats 'tables/summary.csv' using (take(positive(standard(name.end)))) nooutput
     }
     empty = low > high
-    edge = empty ? 1. : high > 12*low ? (high/low)**0.06 : sqrt(15*low/high) # the axis has a decade at least
+    edge = empty ? 1. : high > 12*low ? (high/low)**0.06 : sqrt(15*low/high) # the axis spans at least a decade
     a = empty ? 1. : low/edge
     b = empty ? 15. : high*edge
     eval log_tics

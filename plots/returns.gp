@@ -1,5 +1,5 @@
-# Returns over training: a panel a loss, a curve an architecture, dashed with weight normalization.
-array panel_members[3] = ['', '', '']    # numbers of architectures
+# Returns over training: a panel per loss, a curve per architecture, dashed with weight normalization.
+array panel_members[3] = ['', '', '']    # indices of architectures
 array panel_title[3] = ['cross-entropy', 'squared error', 'other losses']
 do for [i=1:words(archs)] {
     loss = word(losses, i)

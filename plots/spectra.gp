@@ -1,4 +1,4 @@
-# All Ritz values of each checkpoint in a column, and kappa below: a panel an architecture.
+# All Ritz values of each checkpoint in a column, and kappa below: a panel per architecture.
 panels = words(archs)
 columns = panels < 6 ? panels : 6
 groups = (panels + columns - 1)/columns
@@ -10,11 +10,11 @@ left = 0.85/width; right = 1 - 0.12/width; top = 1 - 0.08/height; bottom = 0.4/h
 block = (top - bottom)/groups; panel = (right - left)/columns
 x_low = -0.03*steps/unit; x_high = 1.03*steps/unit
 
-# kappa has one scale, the spectra of a row have one
+# all panels of kappa share one scale, and so do the spectra of a row
 eval reset_limits
 stats 'tables/kappa.csv' using (take(number('kappa') > 0 ? number('kappa') : NaN)) nooutput
 kappa_low = low > high ? 1. : 10**floor(log10(low)); kappa_high = low > high ? 10. : 10**ceil(log10(high) + 1e-9)
-kappa_every = ceil(log10(kappa_high/kappa_low)/4)    # at most five names on the axis
+kappa_every = ceil(log10(kappa_high/kappa_low)/4)    # at most five labels on the axis
 array row_largest[groups]
 do for [g=1:groups] {
     first = (g - 1)*columns + 1; last = first + columns - 1 < panels ? first + columns - 1 : panels
