@@ -1,8 +1,8 @@
 /* Checkpoints and vectors: the HDF5 files that the programs share.
  *
- * Everything is double in memory; a file written with `single` holds float32. Files appear whole or
- * not at all. Layout: checkpoints/README.md. All flat vectors are in the canonical order of
- * arch.h, critic after critic. */
+ * Everything is double in memory; a file written with `single` holds float32. Files appear complete
+ * or not at all. checkpoints/README.md documents the layout. A flat vector has the parameters of
+ * one critic after the other, each in the canonical order of arch.h. */
 #ifndef KS_IO_CHECKPOINT_H
 #define KS_IO_CHECKPOINT_H
 
@@ -15,7 +15,7 @@
 #include "io/attribute.h"
 #include "net/arch.h"
 
-/* `ensemble` networks of one description with their parameters. */
+/* `ensemble` networks of the same description, with their parameters. */
 struct ks_networks {
     char *text;           /* the description; owned. NULL: the group is absent   */
     struct ks_arch *arch; /* parsed from it; owned                               */
@@ -36,31 +36,30 @@ struct ks_checkpoint {
     size_t minibatches, rows, loss_rows; /* N, R, B */
     double *input;                       /* [N, R, D], D = critic.arch->in; owned */
     double *target;                      /* [N, B, K]; owned                      */
-    /* Optional: the same targets from rewards before normalization, and otherwise all the same;
-     * NULL where the file has none. */
+    /* Optional: the targets computed from rewards before normalization; NULL: not in the file. */
     double *target_raw; /* [N, B, K]; owned */
-    /* What the training engine adds; absent (NULL, 0) elsewhere. */
+    /* Written by the training engine; NULL or 0 in other files. */
     struct ks_networks target_critic, actor;            /* groups /target, /actor                */
     double *adam_m, *adam_v;                            /* [E, P]; owned                         */
     int64_t adam_step;                                  /* steps taken                           */
-    struct ks_adam_constants adam;                      /* the defaults where the file has none  */
+    struct ks_adam_constants adam;                      /* the defaults if the file has none     */
     struct ks_attributes attributes, metrics, settings; /* the root's, /metrics, /settings */
 };
 
-/* Reads and checks everything that is there: versions, shapes, finiteness, targets of a ce loss
- * (no negative entry, sums within 1e-3 of 1). Objects and root attributes that the format does not
- * name are ignored; those that it names have one type each (`seed` INTEGER, `gamma` NUMBER,
- * `returns` LIST, `env` STRING, ...); /metrics and /settings are read as they are. The actor's
- * input width is the attribute `in` of /actor, or without it the critic's less the actions. Fails
- * with KS_FORMAT or KS_IO and a message that names the file, the object, what was expected and what
- * was found. The caller frees with ks_checkpoint_free. */
+/* Reads a file and checks all of it: versions, shapes, finiteness, targets of a ce loss (no
+ * negative entry, sums within 1e-3 of 1). Objects and root attributes that the format does not
+ * define are ignored. Root attributes that it defines must have their type (`seed` INTEGER, `gamma`
+ * NUMBER, `returns` LIST, `env` STRING, ...); those of /metrics and /settings are read unchecked.
+ * The actor's input width is the attribute `in` of /actor, or without it the critic's width minus
+ * the number of actions. Fails with KS_FORMAT or KS_IO; the message names the file, the object,
+ * what was expected and what was found. The caller frees with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
 /* The same for the parts that the critic's loss and its operators depend on: /critic, /batch,
  * /optimizer without Adam's first moment, and the root attributes. The other groups are not read;
  * their fields are NULL or 0. */
 ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **checkpoint);
-/* Writes; the file appears whole or not at all (temporary name, flush, fsync, rename, fsync of the
- * folder). Chunked, shuffled, compressed, with Fletcher-32 checksums; float32 if `single`. */
+/* Writes a file, which appears complete or not at all (file.h): datasets of float32 if `single`,
+ * else float64, chunked, shuffled, compressed, with Fletcher-32 checksums. */
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint,
                               bool single);
 /* The bytes of memory that the arrays of ks_checkpoint_read_loss take, by their shapes. No array is
@@ -70,17 +69,18 @@ ks_status ks_checkpoint_measure(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
-/* Checks of values beyond their being finite, with messages that start with "path: name: ". Targets
- * [N, B, K] are distributions where the loss wants those: no negative entry, sums within 1e-3 of 1;
- * Adam's second moments and running variances are not negative. KS_FORMAT. */
+/* Checks beyond finiteness, with messages that start with "PATH: NAME: "; they fail with KS_FORMAT.
+ * Targets [N, B, K] must be distributions if the loss needs them (no negative entry, sums within 1e-3
+ * of 1); Adam's second moments and running variances must not be negative. */
 ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name, const double *target);
 ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name);
 ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name);
 
-/* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are not read. How
- * many vectors there are, without reading them; and all of them. */
+/* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are written but
+ * not read. ks_vectors_count reads only k, ks_vectors_read all vectors into *vectors [k, n], which
+ * the caller frees. */
 ks_status ks_vectors_count(const char *path, size_t n, size_t *k);
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,

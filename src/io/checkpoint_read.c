@@ -1,4 +1,4 @@
-/* Reading a checkpoint: everything that is there is checked before anyone computes with it. */
+/* Reading a checkpoint: everything in it is checked before it is used. */
 #include "io/checkpoint.h"
 
 #include <math.h>
@@ -10,10 +10,10 @@
 #include "io/h5.h"
 #include "io/networks.h"
 
-enum { MAX_SIDE = 1 << 30 };           /* rows or columns of a minibatch: BLAS counts in int */
-static const double TARGET_SUM = 1e-3; /* a distribution's sum is that close to 1 */
+enum { MAX_SIDE = 1 << 30 };           /* rows or columns of a minibatch: BLAS sizes are int */
+static const double TARGET_SUM = 1e-3; /* allowed deviation of a distribution's sum from 1 */
 
-/* The root attributes that a reader knows; others are ignored. */
+/* The root attributes that the format defines; others are ignored. */
 static const struct {
     const char *name;
     enum ks_attribute_type type;
@@ -42,7 +42,7 @@ static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c
     return KS_OK;
 }
 
-/* The critic's width is that of the inputs. */
+/* Reads the inputs' shape and the critic, whose width is that of the inputs. */
 static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
                              struct ks_h5_shape *input)
 {
@@ -126,7 +126,7 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
     return ks_checkpoint_check_targets(c, h5->path, name, *target);
 }
 
-/* The targets from raw rewards are optional. They are for the rows that /batch/target has. */
+/* The optional targets from raw rewards, for the same rows as /batch/target. */
 static ks_status read_target_raw(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
     static const char name[] = "/batch/target_raw";
@@ -176,7 +176,7 @@ ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *c, const char 
     return KS_OK;
 }
 
-/* An attribute of /optimizer, from 0 to below `high`; *value stays where it is absent. */
+/* Reads an attribute of /optimizer in [0, high); *value is unchanged if it is missing. */
 static ks_status read_constant(const struct ks_h5 *h5, const char *name, double high, double *value)
 {
     struct ks_attribute a;
@@ -215,8 +215,8 @@ static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_chec
     return ks_checkpoint_check_squares(c, h5->path, "/optimizer/v");
 }
 
-/* What the last dense before the policy gives are two numbers per action. 0: the text names none;
- * what is wrong with it is the parser's to say. */
+/* The number of actions of an actor's description: half the outputs of the last dense layer before
+ * the policy. 0 if there is none; the parser reports such an error. */
 static size_t count_actions(const char *text)
 {
     enum { MOST = 1 << 20 };
@@ -235,8 +235,8 @@ static size_t count_actions(const char *text)
     return 0;
 }
 
-/* The actor reads the observation alone. Its width is the attribute `in`; where that is absent it
- * is the critic's width less the actions. */
+/* The actor's input is the observation. Its width is the attribute `in`, or if that is missing the
+ * critic's width minus the number of actions. */
 static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *in)
 {
     char *text = NULL;
@@ -270,7 +270,7 @@ static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return ks_networks_read(h5, "/actor", in, true, NULL, &c->actor);
 }
 
-/* A group that holds attributes alone. */
+/* A group that holds only attributes. */
 static ks_status read_list(const struct ks_h5 *h5, const char *group,
                            struct ks_attributes *attributes)
 {
