@@ -102,7 +102,10 @@ test: deps
 run-tests: $(tests) $(programs)
 	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive KS_BIN=$(BUILD)/bin \
 	    FAILED=$(BUILD)/tests/failed xargs -n 1 -P $(JOBS) tests/one.sh
-	@[ ! -s $(BUILD)/tests/failed ] || { echo failed: $$(cat $(BUILD)/tests/failed) >&2; exit 1; }
+	@sed 's|.*/\(.*\)|failed: \1 (output in &.log)|' $(BUILD)/tests/failed >&2; \
+	    failures=$$(wc -l <$(BUILD)/tests/failed); \
+	    echo "$$(($(words $(tests)) - failures)) of $(words $(tests)) test programs passed, $$failures failed" >&2; \
+	    [ $$failures -eq 0 ]
 study: all
 	$(BUILD)/bin/kappascope study quick
 

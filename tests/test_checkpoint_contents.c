@@ -204,12 +204,12 @@ static void test_headers(void **state)
     set_string(path, "/critic", "arch", "dense 3\nloss nonsense\n");
     refused(&o, "/critic: arch:2: ");
     set_string(path, "/critic", "arch", ACTOR);
-    refused(&o, "that ends in a loss");
+    refused(&o, "expected a description that ends in a loss");
     set_string(path, "/critic", "arch", /* refused before there is memory for it */
                "batchnorm\nrepeat 200 {\n  dense 65536 bias=no\n}\ndense 3\nloss ce min=0 max=1\n");
     refused(&o, "/critic/01_dense/kernel: expected shape [2, 5, 65536], found [2, 5, 7]");
     set_string(path, "/actor", "arch", MSE);
-    refused(&o, "/actor: arch: that ends in a policy");
+    refused(&o, "/actor: arch: expected a description that ends in a policy");
     remove_attribute(path, "/actor", "in"); /* it is 3: 5 inputs less 2 actions */
     set_string(path, "/actor", "arch", "dense 6 groups=3\ndense 4\n\npolicy tanh-gaussian\n");
     refused(&o, "/actor/00_dense/kernel: expected shape [1, 1, 6], found [1, 3, 6]");

@@ -31,10 +31,10 @@ static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct ks_attribute one;
-        bool there;
+        bool found;
 
-        KS_TRY(ks_h5_has_attribute(h5, "/", known[i].name, &there));
-        if (!there)
+        KS_TRY(ks_h5_has_attribute(h5, "/", known[i].name, &found));
+        if (!found)
             continue;
         KS_TRY(ks_h5_read_attribute(h5, "/", known[i].name, known[i].type, &one));
         KS_TRY(ks_attribute_add(&c->attributes, &one));
@@ -131,10 +131,10 @@ static ks_status read_target_raw(const struct ks_h5 *h5, struct ks_checkpoint *c
 {
     static const char name[] = "/batch/target_raw";
     struct ks_h5_shape shape;
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has(h5, name, &there));
-    if (!there)
+    KS_TRY(ks_h5_has(h5, name, &found));
+    if (!found)
         return KS_OK;
     KS_TRY(ks_h5_shape(h5, name, &shape));
     KS_TRY(check_target_shape(h5, name, c, &shape));
@@ -180,10 +180,10 @@ ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *c, const char 
 static ks_status read_constant(const struct ks_h5 *h5, const char *name, double high, double *value)
 {
     struct ks_attribute a;
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has_attribute(h5, "/optimizer", name, &there));
-    if (!there)
+    KS_TRY(ks_h5_has_attribute(h5, "/optimizer", name, &found));
+    if (!found)
         return KS_OK;
     KS_TRY(ks_h5_read_attribute(h5, "/optimizer", name, KS_ATTRIBUTE_NUMBER, &a));
     if (!(a.number >= 0 && a.number < high))
@@ -242,10 +242,10 @@ static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *i
     char *text = NULL;
     size_t actions;
     int64_t stored;
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has_attribute(h5, "/actor", "in", &there));
-    if (there) {
+    KS_TRY(ks_h5_has_attribute(h5, "/actor", "in", &found));
+    if (found) {
         KS_TRY(ks_h5_read_integer(h5, "/actor", "in", 1, &stored));
         *in = (size_t)stored;
         return KS_OK;
@@ -274,10 +274,10 @@ static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
 static ks_status read_list(const struct ks_h5 *h5, const char *group,
                            struct ks_attributes *attributes)
 {
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has(h5, group, &there));
-    return there ? ks_h5_read_attributes(h5, group, attributes) : KS_OK;
+    KS_TRY(ks_h5_has(h5, group, &found));
+    return found ? ks_h5_read_attributes(h5, group, attributes) : KS_OK;
 }
 
 /* The groups that the training engine adds and the loss does not depend on. */

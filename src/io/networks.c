@@ -174,10 +174,10 @@ static ks_status read_description(const struct ks_h5 *h5, const char *group, siz
     ks_status status = KS_OK;
     char *source = NULL;
     int64_t ensemble;
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has_attribute(h5, group, "arch", &there));
-    if (there || !like) {
+    KS_TRY(ks_h5_has_attribute(h5, group, "arch", &found));
+    if (found || !like) {
         KS_TRY(ks_h5_read_string(h5, group, "arch", &networks->text));
         KS_TRY(ks_h5_read_integer(h5, group, "ensemble", 1, &ensemble));
         networks->ensemble = (size_t)ensemble;

@@ -30,10 +30,10 @@ static ks_status read_root(const struct ks_h5 *h5, struct ks_spectrum *s)
 
 static ks_status read_summary(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has(h5, "/summary", &there));
-    if (!there)
+    KS_TRY(ks_h5_has(h5, "/summary", &found));
+    if (!found)
         return ks_fail(KS_FORMAT, "%s: /summary: missing", h5->path);
     return ks_h5_read_attributes(h5, "/summary", &s->summary);
 }
@@ -42,10 +42,10 @@ static ks_status read_summary(const struct ks_h5 *h5, struct ks_spectrum *s)
 static ks_status read_optional(const struct ks_h5 *h5, const char *group,
                                struct ks_attributes *list)
 {
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has(h5, group, &there));
-    return there ? ks_h5_read_attributes(h5, group, list) : KS_OK;
+    KS_TRY(ks_h5_has(h5, group, &found));
+    return found ? ks_h5_read_attributes(h5, group, list) : KS_OK;
 }
 
 static ks_status read_steps(const struct ks_h5 *h5, struct ks_spectrum *s)
@@ -129,10 +129,10 @@ static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
 static ks_status read_density(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
     struct ks_h5_shape shape;
-    bool there;
+    bool found;
 
-    KS_TRY(ks_h5_has(h5, "/density", &there));
-    if (!there)
+    KS_TRY(ks_h5_has(h5, "/density", &found));
+    if (!found)
         return KS_OK;
     KS_TRY(ks_h5_shape(h5, "/density/grid", &shape));
     if (shape.rank != 1)

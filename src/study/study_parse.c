@@ -239,20 +239,20 @@ static ks_status open_section(struct parser *p, const char *line)
 static char *next_line(char *line, int room, void *stream)
 {
     struct parser *p = stream;
-    size_t length = strcspn(p->next, "\n"), whole = length + (p->next[length] == '\n');
+    size_t length = strcspn(p->next, "\n"), size = length + (p->next[length] == '\n');
     ks_status status = KS_OK;
 
     if (!*p->next || p->status != KS_OK)
         return NULL;
     p->line++;
-    if (whole >= (size_t)room) {
+    if (size >= (size_t)room) {
         ks_fail(KS_FORMAT, "expected a line of at most %d characters, found %zu", room - 2, length);
         fail_here(p, KS_FORMAT);
         return NULL;
     }
-    memcpy(line, p->next, whole);
-    line[whole] = '\0';
-    p->next += whole;
+    memcpy(line, p->next, size);
+    line[size] = '\0';
+    p->next += size;
     p->indented = isspace((unsigned char)*line) != 0;
     if (line[strspn(line, " \t")] == '[')
         status = open_section(p, line + strspn(line, " \t"));
