@@ -1,4 +1,4 @@
-/* The folder of a study that is done, made here: spectra with figures by hand, returns. */
+/* Makes the folder of a finished study: spectra with statistics made by hand, returns. */
 #ifndef KS_FINISHED_STUDY_H
 #define KS_FINISHED_STUDY_H
 
@@ -11,11 +11,11 @@
 
 enum { SEEDS = 4, CHECKPOINTS = 3 };
 
-/* The four seeds and three checkpoints of statistics' hand values, and one before the first update,
- * which is not pooled. */
+/* The four seeds and three checkpoints of test_aggregate.c's hand values, and one checkpoint before
+ * the first update, which is not pooled. */
 static const double KAPPA[SEEDS][CHECKPOINTS] = {
     {100, 200, 400}, {50, 1000, 800}, {10, 20, 1e6}, {300, 300, 300}};
-static const size_t STEP[CHECKPOINTS + 1] = {2, 4, 8, 12}; /* as the schedule has them */
+static const size_t STEP[CHECKPOINTS + 1] = {2, 4, 8, 12}; /* the milestones of STUDY */
 
 static const char STUDY[] =
     "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\n"
@@ -39,13 +39,13 @@ static inline void set_string(struct ks_attribute *a, const char *name, const ch
 {
     snprintf(a->name, sizeof a->name, "%s", name);
     a->type = KS_ATTRIBUTE_STRING;
-    a->string = (char *)(uintptr_t)value; /* not freed with the spectrum, which is on the stack */
+    a->string = (char *)(uintptr_t)value; /* not freed: the spectrum is on the stack */
 }
 
 struct place {
     const char *architecture;
     size_t seed, step;
-    const char *analysis; /* NULL: the standard one */
+    const char *analysis; /* NULL: the standard analysis */
 };
 
 static inline void spectrum_path(const struct place *place, char path[256])
@@ -55,7 +55,7 @@ static inline void spectrum_path(const struct place *place, char path[256])
              place->analysis ? place->analysis : "");
 }
 
-/* `zero`: all its Ritz values are 0. */
+/* `zero`: all Ritz values are 0. */
 static inline void write_spectrum_at(const char *path, const struct place *place, double kappa,
                                      bool zero)
 {
@@ -147,7 +147,7 @@ static inline void write_returns(const char *architecture, size_t seed, const ch
     tree_write(path, text);
 }
 
-/* A study that is done: its last returns are 100, 200, 300, 400. */
+/* A finished study: its last returns are 100, 200, 300, 400. */
 static inline int make_study(void **state)
 {
     static const char *const architectures[] = {"ln+mse", "bn+wn+ce"};
@@ -176,7 +176,7 @@ static inline void set_study(const char *more)
     tree_write("study.study", text);
 }
 
-/* The runs of an architecture are finished, but no checkpoint of theirs could be analyzed. */
+/* The runs of an architecture have finished, but none of their checkpoints could be analyzed. */
 static inline void remove_spectra(const char *architecture)
 {
     char path[256];

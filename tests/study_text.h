@@ -1,4 +1,4 @@
-/* A study's text, and the study that a text asks for. */
+/* The text of a study, and reading a study from a text. */
 #ifndef KS_STUDY_TEXT_H
 #define KS_STUDY_TEXT_H
 

@@ -1,5 +1,4 @@
-/* Checkpoints and vectors: round trips, what other programs write, and everything that can be
- * wrong. */
+/* Checkpoints and vectors: round trips, files of other programs, damaged and incomplete files. */
 #include "io/checkpoint.h"
 
 #include <signal.h>
@@ -28,7 +27,7 @@ static void test_round_trip(void **state)
                                                     : make_plain(variant < 4 ? CE : MSE);
         struct ks_checkpoint *read;
 
-        if (variant == 2) { /* running statistics may be absent */
+        if (variant == 2) { /* running statistics are optional */
             free(written->critic.state);
             written->critic.state = NULL;
         }
@@ -41,7 +40,7 @@ static void test_round_trip(void **state)
     }
 }
 
-/* No time is stored: a second later the same bytes come out. */
+/* No time is stored: writing again a second later gives the same bytes. */
 static void test_deterministic(void **state)
 {
     const struct timespec second = {.tv_sec = 1, .tv_nsec = 50000000};
@@ -84,7 +83,7 @@ static void test_truncated(void **state)
     free(bytes);
 }
 
-/* A flipped byte is either found or in a place that holds nothing. */
+/* A flipped byte is detected, or lies in unused space and changes nothing. */
 static void test_flipped_bytes(void **state)
 {
     enum { FLIPS = 700 };
@@ -128,7 +127,7 @@ static void test_not_written(void **state)
     before = read_bytes(path, &size);
     c->critic.w[3] = NAN;
     assert_fails(ks_checkpoint_write(path, c, true), KS_NUMBER, "the file is not written");
-    c->critic.w[3] = 1e39; /* no float32 */
+    c->critic.w[3] = 1e39; /* overflows float32 */
     assert_fails(ks_checkpoint_write(path, c, true), KS_NUMBER, "the file is not written");
     assert_fails(ks_checkpoint_write(scratch("no/such.h5"), c, false), KS_IO, "No such file");
     ks_checkpoint_free(c);
@@ -140,7 +139,7 @@ static void test_not_written(void **state)
     free(before);
 }
 
-/* A limit on file sizes stops the write half-way, as a full disk does. */
+/* A limit on file sizes interrupts the write, as a full disk does. */
 static void test_full_disk(void **state)
 {
     const char *path = scratch("a.h5");
@@ -229,8 +228,8 @@ static void test_vectors(void **state)
     free(vectors);
 }
 
-/* Eleven checkpoints of another program, with their vectors: names, critics, N, R, B and dimension
- * as its README lists them. A kind that the table of layers does not hold is skipped. */
+/* Eleven checkpoints and vectors of another program: names, critics, N, R, B and dimension as its
+ * README lists them. Files with an unknown kind of layer are skipped. */
 static const struct golden {
     const char *name;
     size_t ensemble, minibatches, rows, loss_rows, dimension;
@@ -294,8 +293,8 @@ static void test_golden(void **state)
         check_golden(&golden[i]);
 }
 
-/* For tests/peer/h5py_checkpoint.py: `test_checkpoint write FILE` leaves a full checkpoint there,
- * `test_checkpoint read FILE` reads one and prints what is in it. */
+/* For tests/peer/h5py_checkpoint.py: `test_checkpoint write FILE` writes a complete checkpoint,
+ * `test_checkpoint read FILE` reads one and prints its contents. */
 static int serve_peer(const char *command, const char *path)
 {
     struct ks_checkpoint *c = NULL;
@@ -317,8 +316,8 @@ static int serve_peer(const char *command, const char *path)
     return ks_exit_status(status);
 }
 
-/* What an analysis reads: the same numbers, without those that the loss does not depend on. A
- * broken actor does not matter. */
+/* ks_checkpoint_read_loss gives the same numbers without the parts on which the loss does not
+ * depend. A malformed actor does not matter. */
 static void test_loss_parts(void **state)
 {
     const char *path = scratch("a.h5");

@@ -1,4 +1,5 @@
-/* What a checkpoint must hold, and what may be otherwise: each edit of a good one by itself. */
+/* Which contents of a checkpoint are required, and which may vary: a good one with one edit at a
+ * time. */
 #include "io/checkpoint.h"
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #include "scratch.h"
 #include "test.h"
 
-/* Puts back the file as it was. */
+/* Restores the unedited file. */
 struct original {
     const char *path;
     unsigned char *bytes;
@@ -26,7 +27,7 @@ static struct original keep(const char *path)
     return o;
 }
 
-/* The file as edited is refused in these words; then it is as before. */
+/* The edited file is refused with this message; then restores the unedited file. */
 static void refused(const struct original *o, const char *words)
 {
     struct ks_checkpoint *c;
@@ -37,7 +38,7 @@ static void refused(const struct original *o, const char *words)
     write_bytes(o->path, o->bytes, o->n);
 }
 
-/* The datasets that must be there, and those that may be absent. */
+/* Required and optional datasets. */
 static const char *const required[] = {
     "/critic/00_batchnorm/scale",   "/critic/00_batchnorm/bias",
     "/critic/01_dense/kernel",      "/critic/02_layernorm/scale",
@@ -205,12 +206,12 @@ static void test_headers(void **state)
     refused(&o, "/critic: arch:2: ");
     set_string(path, "/critic", "arch", ACTOR);
     refused(&o, "expected a description that ends in a loss");
-    set_string(path, "/critic", "arch", /* refused before there is memory for it */
+    set_string(path, "/critic", "arch", /* refused before memory is allocated */
                "batchnorm\nrepeat 200 {\n  dense 65536 bias=no\n}\ndense 3\nloss ce min=0 max=1\n");
     refused(&o, "/critic/01_dense/kernel: expected shape [2, 5, 65536], found [2, 5, 7]");
     set_string(path, "/actor", "arch", MSE);
     refused(&o, "/actor: arch: expected a description that ends in a policy");
-    remove_attribute(path, "/actor", "in"); /* it is 3: 5 inputs less 2 actions */
+    remove_attribute(path, "/actor", "in"); /* the width is 3: 5 inputs minus 2 actions */
     set_string(path, "/actor", "arch", "dense 6 groups=3\ndense 4\n\npolicy tanh-gaussian\n");
     refused(&o, "/actor/00_dense/kernel: expected shape [1, 1, 6], found [1, 3, 6]");
     remove_attribute(path, "/actor", "in");
@@ -269,8 +270,7 @@ static void test_bad_numbers(void **state)
     free(o.bytes);
 }
 
-/* Targets from raw rewards are for the rows that the others are for; each of the two may leave out
- * K = 1. */
+/* Targets from raw rewards need the rows of /batch/target; both may omit the dimension K = 1. */
 static void test_raw_target_shapes(void **state)
 {
     const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS}, row[1] = {LOSS_ROWS},
@@ -309,7 +309,7 @@ static void test_raw_target_shapes(void **state)
     free(o.bytes);
 }
 
-/* A sum that is off by less than 1e-3 is rounding; it is taken literally. */
+/* A sum that deviates from 1 by less than 1e-3 counts as rounding and is not corrected. */
 static void test_target_sums(void **state)
 {
     const char *path = scratch("a.h5");
@@ -328,7 +328,7 @@ static void test_target_sums(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Only distributions must be distributions; K = 1 may be left out of the shape. */
+/* Targets of the squared error need not be distributions; the shape may omit K = 1. */
 static void test_other_targets(void **state)
 {
     const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS};
@@ -361,7 +361,7 @@ static void test_other_targets(void **state)
     }
 }
 
-/* A lerp has a group for its alpha, under its number, a residual none. */
+/* A lerp has a group for its alpha, named by its number; a residual has none. */
 static void test_containers(void **state)
 {
     const char *path = scratch("a.h5");

@@ -1,4 +1,4 @@
-/* Files that appear whole or not at all, and their digests. */
+/* Files that appear complete or not at all, and SHA-256. */
 #include "io/file.h"
 #include "io/sha256.h"
 
@@ -85,7 +85,7 @@ static void test_refused_places(void **state)
     assert_int_equal(scratch_files(false), 1);
 }
 
-/* Root may write everywhere, so it becomes nobody for a moment. */
+/* Root may write everywhere, so the test switches to the user `nobody`. */
 static void test_unwritable_folder(void **state)
 {
     const bool root = geteuid() == 0;
@@ -103,7 +103,7 @@ static void test_unwritable_folder(void **state)
     assert_int_equal(scratch_files(false), 0);
 }
 
-/* Where the user has to name another place, and where the disk is to blame. */
+/* Which errors mean a wrong path, and which a failing disk. */
 static void test_statuses(void **state)
 {
     static const int place[] = {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ENAMETOOLONG},
@@ -117,7 +117,7 @@ static void test_statuses(void **state)
         assert_fails(ks_file_fail(disk[i], "a/b", "put there"), KS_FULL, strerror(disk[i]));
 }
 
-/* A limit on file sizes stops write() half-way, as a full disk does. */
+/* A limit on file sizes interrupts write(), as a full disk does. */
 static void test_full_disk(void **state)
 {
     const char *path = scratch("a");
@@ -141,8 +141,8 @@ static void test_full_disk(void **state)
     assert_int_equal(scratch_files(false), 1);
 }
 
-/* What dead processes have left goes, also under the name of older versions; what living ones are
- * about to finish, what those of other machines have, and other files, stay. */
+/* Temporary files of dead processes are removed, also with the names of older versions. Those of
+ * living processes and of other hosts stay, and so do other files. */
 static void test_sweep(void **state)
 {
     char names[5][64], host[9];
@@ -167,7 +167,7 @@ static void test_sweep(void **state)
     assert_fails(ks_folder_sweep(scratch("none")), KS_IO, "none");
 }
 
-/* A name that is too long is known before there is anything to write. */
+/* A name that is too long is refused before any work is done. */
 static void test_long_name(void **state)
 {
     char name[300];

@@ -1,4 +1,4 @@
-/* The layer over HDF5: every type and layout in, checked shapes, deterministic files out. */
+/* The layer over HDF5: reads every type and layout, checks shapes, writes deterministic files. */
 #include "io/h5.h"
 
 #include <signal.h>
@@ -32,7 +32,7 @@ static hid_t half_float(bool big_endian) /* IEEE 754 binary16: 1 + 5 + 10 bits *
     return type;
 }
 
-/* A dataset in a file of somebody else; `list` says how it is stored. */
+/* Writes a dataset as another program might; `list` is its creation property list. */
 static void put(hid_t file, const char *name, hid_t type, hid_t list, const double *values)
 {
     hsize_t dims[2] = {ROWS, COLUMNS};
@@ -246,7 +246,7 @@ static void test_attribute_lists(void **state)
     assert_fails(ks_h5_write_attribute(h5, "/metrics", &written[0]), KS_RUN, "attribute");
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
-    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT); /* and one that we have no use for */
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT); /* and one of a type that is skipped */
     type = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8);
     space = H5Screate_simple(1, &pair, NULL);
     put_attribute(file, "picture", type, space, picture, type);
@@ -432,7 +432,7 @@ static void test_storage(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__
-/* Leaves this process `more` bytes of address space. */
+/* Limits this process to `more` bytes of additional address space. */
 static void limit_memory(size_t more)
 {
     double pages = 0;
@@ -446,7 +446,7 @@ static void limit_memory(size_t more)
     assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-/* What writing a file ends with in a process that has `more` bytes left. */
+/* The status of writing a file in a process that has `more` bytes left. */
 static ks_status write_within(const char *path, size_t more)
 {
     double values[NUMBERS] = {0};
@@ -457,7 +457,7 @@ static ks_status write_within(const char *path, size_t more)
 
     assert_true(child >= 0);
     if (child == 0) {
-        signal(SIGSEGV, SIG_DFL); /* not to cmocka */
+        signal(SIGSEGV, SIG_DFL); /* without returning to cmocka */
         limit_memory(more);
         status = ks_h5_create(path, "test", &h5);
         if (status == KS_OK)
@@ -468,11 +468,11 @@ static ks_status write_within(const char *path, size_t more)
         _exit((int)status);
     }
     assert_int_equal(waitpid(child, &result, 0), child);
-    assert_true(WIFEXITED(result)); /* libhdf5 crashes where it lacks memory to create a file */
+    assert_true(WIFEXITED(result)); /* libhdf5 crashes if it lacks memory to create a file */
     return (ks_status)WEXITSTATUS(result);
 }
 
-/* The size of an old file of that name does not matter. */
+/* Writing needs no memory for an old file of the same name. */
 static void test_little_memory(void **state)
 {
     enum { OLD = 32 << 20 };
@@ -515,7 +515,8 @@ static void test_conversions(void **state)
     ks_attribute_clear(&a);
 }
 
-/* A file is refused where much follows its own end: of an extension by mistake, 8 GB were read. */
+/* A file with many bytes after its HDF5 end is refused: 8 GB of a mistaken extension were once
+ * read. */
 static void test_tail(void **state)
 {
     enum { MEBIBYTE = 1 << 20 };
@@ -540,7 +541,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #ifndef __SANITIZE_ADDRESS__
-        /* first: the other tests leave free memory behind */
+        /* first, because the other tests leave free memory in the heap */
         cmocka_unit_test_teardown(test_little_memory, scratch_clean),
 #endif
         cmocka_unit_test_teardown(test_any_type, scratch_clean),

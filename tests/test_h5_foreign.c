@@ -1,4 +1,4 @@
-/* HDF5 files that somebody sends: they must not make the reader open other files, crash or hang. */
+/* Malicious or damaged HDF5 files: reading must not open other files, crash or hang. */
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -8,9 +8,9 @@
 
 static const struct ks_h5_shape PAIR = {1, {2}};
 static const double VALUES[2] = {3, 5};
-static const int SECONDS = 60; /* by then a test hangs */
+static const int SECONDS = 60; /* a test that takes longer hangs */
 
-/* A file of another program: a dataset /own, with values. */
+/* A file as another program writes it: a dataset /own, with values. */
 static hid_t new_file(const char *path)
 {
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -25,7 +25,8 @@ static hid_t new_file(const char *path)
     return file;
 }
 
-/* A dataset of two numbers that `list` stores somewhere. */
+/* A dataset of two numbers with the creation property list `list`, which says where they are
+ * stored. */
 static void put_elsewhere(hid_t file, const char *name, hid_t list)
 {
     hsize_t dims[] = {2};
@@ -144,7 +145,7 @@ static size_t copy(unsigned flags, size_t n, const unsigned *values, size_t size
     return size;
 }
 
-/* HDF5_PLUGIN_PATH holds a named pipe in place of a library: opening it would take for ever. */
+/* HDF5_PLUGIN_PATH contains a named pipe instead of a library: opening it would block for ever. */
 static void test_no_plugins(void **state)
 {
     const char *path = scratch("a.h5"), *pipe = scratch("libours.so");
@@ -182,13 +183,13 @@ static void test_no_plugins(void **state)
     assert_true(H5PLremove(0) >= 0);
 }
 
-/* --- a reader that ends, or does not --- */
+/* --- a reader process that crashes or hangs --- */
 
-/* A string of variable length lies in HDF5's global heap; `size` becomes its size there. */
+/* Sets the size of a variable-length string in HDF5's global heap to `size`. */
 static void break_heap(const char *path, uint64_t size)
 {
     static const char HEAP[] = "GCOL";
-    enum { OBJECT_SIZE = 24 }; /* from the heap's start */
+    enum { OBJECT_SIZE = 24 }; /* offset from the heap's start */
     unsigned char *bytes, *heap;
     size_t n;
 
@@ -271,7 +272,7 @@ static void mark(int number)
     abort(); /* the reader has none of the program's handlers */
 }
 
-/* Signals that mean the program are not the reader's to obey. */
+/* The reader ignores signals by which a user stops the program. */
 static void test_signals(void **state)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
@@ -291,7 +292,7 @@ static void test_signals(void **state)
     ks_h5_close(h5);
 }
 
-/* The limit of the system that starts with `name`: its number, or -1 for none. */
+/* The value of the line of /proc/PID/limits that starts with `name`; -1: unlimited. */
 static double limit_of(pid_t pid, const char *name)
 {
     char path[64], line[256], number[64] = "";
@@ -319,7 +320,7 @@ static void test_limits(void **state)
 
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
-    core.rlim_cur = core.rlim_max; /* this process may leave a core file */
+    core.rlim_cur = core.rlim_max; /* this process may write a core file */
     assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
     H5Fclose(new_file(path));
     assert_ok(ks_h5_open(path, NULL, &h5));
@@ -345,7 +346,7 @@ static size_t children(void)
     return n;
 }
 
-/* Two at a time, closed in either order: none is waited for in vain, none is left. */
+/* Two readers at a time, closed in either order: closing does not block, and no process remains. */
 static void test_two_files(void **state)
 {
     const char *path = scratch("a.h5");

@@ -1,4 +1,4 @@
-/* Spectrum files: round trips of both kinds, and files that do not fit. */
+/* Spectrum files: round trips of Lanczos and exact spectra, and malformed files. */
 #include "io/spectrum.h"
 
 #include <stdbool.h>
@@ -63,7 +63,7 @@ static struct ks_spectrum *make_spectrum(bool lanczos)
     return s;
 }
 
-/* NaNs are equal to NaNs here. */
+/* NaNs compare equal. */
 static void same_numbers(size_t n, const double *a, const double *b)
 {
     assert_int_equal(!a, !b);
@@ -123,7 +123,7 @@ static void write_spectrum(const char *path)
     ks_spectrum_free(s);
 }
 
-/* Replaces `object` by one of another shape, or removes it where rank is 0. */
+/* Replaces `object` by a dataset of another shape, or removes it if rank is 0. */
 static void change(const char *path, const char *object, int rank, hsize_t rows, hsize_t columns)
 {
     const hsize_t dims[2] = {rows, columns};
@@ -186,7 +186,7 @@ static void test_shapes(void **state)
     refused(path, "/lanczos/steps: expected shape [2], found [3]");
 }
 
-/* NaN stands behind the last step of a probe and nowhere else. */
+/* NaN is allowed only after the last step of a probe. */
 static void test_padding(void **state)
 {
     const char *path = scratch("a.spectrum.h5");

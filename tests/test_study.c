@@ -1,11 +1,11 @@
-/* Study files and their schedules. */
+/* Study files and their milestones. */
 #include "study_text.h"
 
 #include "core/memory.h"
 #include "core/milestones.h"
 #include "study/study_keys.h"
 
-/* --- schedules --- */
+/* --- milestones --- */
 
 static void assert_steps(size_t n, const size_t *found, size_t expected_n, const size_t *expected)
 {
@@ -85,7 +85,8 @@ static void test_study_is_read(void **state)
     ks_study_free(s);
 }
 
-/* The schedules are those of `steps`, cut at `stop`, which is rounded up to a whole agent step. */
+/* The milestones are those of `steps`, cut off at `stop`, which is rounded up to a whole agent
+ * step. */
 static void test_stop(void **state)
 {
     static const char head[] = "[study]\nenv = e\narchitectures = bn+ce\nseeds = 0\nsteps = 1000\n"
@@ -121,7 +122,8 @@ static void test_stop(void **state)
                  ":6: stop: expected a whole number from 1 to 1000000000000, found '0'");
 }
 
-/* Sections of their own options, which may be empty, and do not inherit. */
+/* Sections [analyze NAME] have their own options, may be empty, and inherit nothing from [analyze].
+ */
 static void test_further_analyses(void **state)
 {
     const struct ks_study_analysis *ggn;
@@ -147,7 +149,7 @@ static void test_further_analyses(void **state)
     ks_study_free(s);
 }
 
-/* Every setting can stand in [train]. */
+/* [train] accepts every setting. */
 static void test_all_settings(void **state)
 {
     struct ks_study *s = NULL;
@@ -176,8 +178,8 @@ static void test_all_and_long_lists(void **state)
     ks_study_free(s);
 }
 
-/* A file is called by its name with the ending, which no architecture of the twelve has; a link's
- * is its own. */
+/* An architecture from a file is named by the file's name with its ending, so it differs from all
+ * of the twelve; a link keeps its own name. */
 static void test_architecture_of_a_file(void **state)
 {
     struct ks_study *s = NULL;
@@ -198,7 +200,7 @@ static void test_architecture_of_a_file(void **state)
     ks_study_free(s);
 }
 
-/* What stands behind a newline would be a command of the makefile. */
+/* Text after a newline would be a command of the makefile. */
 static void test_control_characters(void **state)
 {
     struct ks_study *s = NULL;
@@ -216,7 +218,7 @@ static void test_control_characters(void **state)
     assert_null(s);
 }
 
-/* What is wrong is named with its line. */
+/* Messages name the line. */
 static void test_wrong_studies(void **state)
 {
     static const struct {
@@ -294,7 +296,7 @@ static void test_wrong_studies(void **state)
     assert_fails(ks_study_read(tree_path("none.study"), true, &s), KS_IO, "none.study");
 }
 
-/* What no critic of the study will have is named before any is trained. */
+/* Options that fit no critic of the study are refused before anything is trained. */
 static void test_options_that_do_not_fit(void **state)
 {
     static const char head[] =
@@ -362,7 +364,7 @@ static void test_reading_without_memory(void **state)
     ks_study_free(s);
 }
 
-/* What the analyzer took from one study is forgotten in the next. */
+/* Options of one study do not affect the next one. */
 static void test_options_are_forgotten(void **state)
 {
     struct ks_study *s = NULL;
@@ -389,8 +391,8 @@ static void test_shipped_studies(void **state)
     }
 }
 
-/* A folder or file here does not hide a shipped study; one that is named otherwise, or by its path,
- * is meant itself. */
+/* A file or folder in the working directory does not hide a shipped study of that name; by another
+ * name, or by its path, it is used. */
 static void test_names_of_studies(void **state)
 {
     static const struct {

@@ -1,5 +1,4 @@
-/* The front program and the study's: their words, and what a study's folder may hold before it is
- * theirs. */
+/* kappascope and kappascope-study: messages, and which existing folders a study accepts. */
 #include "finished_study.h"
 #include "said.h"
 #include "study_text.h"
@@ -16,7 +15,7 @@ static const char *bin(void)
     return getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
 }
 
-/* Runs the program with arguments in the shell; its output is in "said". */
+/* Runs the program with arguments in a shell; its output goes to the file "said". */
 static int run(const char *name, const char *arguments)
 {
     char command[2048];
@@ -45,7 +44,7 @@ static void test_front_program(void **state)
     assert_said("study    train, analyze and plot", 0);
     assert_int_equal(run("kappascope", "--version"), 0);
     assert_said("HDF5", 0);
-    assert_int_equal(run("kappascope", "study --help"), 0); /* handed on with its arguments */
+    assert_int_equal(run("kappascope", "study --help"), 0); /* the command gets its arguments */
     assert_said("kappascope-study - ", 0);
     assert_int_equal(run("kappascope", "plot a b"), 2);
     assert_said("kappascope-plot: expected the folder", 1);
@@ -53,7 +52,7 @@ static void test_front_program(void **state)
     assert_said("--resamples: expected a whole number from 0 to 10000000, found 'x'", 1);
 }
 
-/* A row a task, with its sizes, under a heading; then architectures and settings. */
+/* A row per task, with its sizes, under a heading; then architectures and settings. */
 static void test_list(void **state)
 {
     struct ks_env_about about;
@@ -99,7 +98,7 @@ static void test_study_program_writes_nothing(void **state)
     run_study("", 2);
     assert_said("some.study:2: env: unknown task 'dog-trott'", 1);
     tree_write("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
-    run_study("", 2); /* a name, but of no environment */
+    run_study("", 2); /* a valid name, but an unknown task */
     assert_said("some.study:2: env: unknown task 'bn+ce'", 1);
     tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
     run_study("", 2);
@@ -119,7 +118,7 @@ static void test_study_program_writes_nothing(void **state)
     assert_said("--jobs: expected a whole number from 1 to 4096, found '0'", 1);
     run_study("--jobs few", 2);
     assert_said("--jobs: expected a whole number from 1 to 4096, found 'few'", 1);
-    run_study("--jobs 65537", 2); /* make would wait for ever: its pipe holds 65536 bytes */
+    run_study("--jobs 65537", 2); /* make would block: its pipe holds 65536 bytes */
     assert_said("--jobs: expected a whole number from 1 to 4096, found '65537'", 1);
     run_study("--dry-run", 0);
     assert_said("--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
@@ -133,7 +132,7 @@ static void test_study_program_writes_nothing(void **state)
     assert_int_equal(run("kappascope-study", ""), 2);
 }
 
-/* The text of GOOD with one line in place of another. */
+/* The text of GOOD with one line replaced. */
 static const char *changed(const char *line, const char *by)
 {
     static char text[1024];
@@ -166,8 +165,8 @@ static void test_folder_of_another_study(void **state)
     assert_false(tree_has("out/folder/study.mk"));
 }
 
-/* Further architectures and seeds, and another `stop`, ask for nothing but further work; those that
- * are there cannot be taken away. */
+/* Architectures and seeds may be added to a folder's study, and `stop` may change; nothing may be
+ * removed. */
 static void test_folder_of_a_smaller_study(void **state)
 {
     static const char *const fewer[][3] = {{", dense+mse", "", "'architectures'"},
@@ -193,7 +192,7 @@ static void test_folder_of_a_smaller_study(void **state)
     assert_said("--steps=1000 --stop-at=400 --set", 0);
 }
 
-/* What does not change a training may be another: then spectra that are there count as none. */
+/* Options that do not affect training may change; existing spectra then count as missing. */
 static void test_folder_of_other_analyses(void **state)
 {
     static const char spectrum[] =
@@ -219,9 +218,10 @@ static void test_folder_of_other_analyses(void **state)
         tree_write("some.study", changed(cases[i].line, cases[i].by));
         run_study("--status", 0);
         assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 7 + cases[i].stale);
-        assert_int_equal(count(tree_text("said"),
-                               "the options of [analyze] have changed: all its spectra would be computed"),
-                         cases[i].stale);
+        assert_int_equal(
+            count(tree_text("said"),
+                  "the options of [analyze] have changed: all its spectra would be computed"),
+            cases[i].stale);
         run_study("--dry-run", 0);
         assert_said("/some.study study.study\n", 0);
         assert_int_equal(count(tree_text("said"), "rm -f -- runs/"),
@@ -236,7 +236,7 @@ static void test_folder_of_other_analyses(void **state)
     unsetenv("MAKE");
     assert_said("the options of [analyze] have changed: all its spectra are computed again", 0);
     assert_false(tree_has(spectrum));
-    assert_true(tree_has(steps)); /* another order goes on with them */
+    assert_true(tree_has(steps)); /* steps do not depend on the order */
     assert_string_equal(tree_text("out/folder/study.study"), changed("order = 30\n", ""));
     tree_write("some.study", changed("f64", "f32"));
     setenv("MAKE", "/bin/false", 1);
@@ -245,8 +245,8 @@ static void test_folder_of_other_analyses(void **state)
     assert_false(tree_has(steps));
 }
 
-/* Only the spectra of the section that has changed are made again; those of a new section were left
- * by an earlier study, with options that are not known. */
+/* Only the spectra of the changed section are computed again. Existing spectra of a new section
+ * were left by an earlier study with unknown options, so they are, too. */
 static void test_folder_of_other_further_analyses(void **state)
 {
     static const char further[] = "[analyze a]\norder = 3\n[analyze b]\norder = 4\n";
@@ -273,7 +273,8 @@ static void test_folder_of_other_further_analyses(void **state)
              GOOD);
     tree_write("some.study", text);
     run_study("--status", 0);
-    assert_said("the options of [analyze a] have changed: all its spectra would be computed again\n", 8);
+    assert_said(
+        "the options of [analyze a] have changed: all its spectra would be computed again\n", 8);
     assert_said("2 of 96 spectra", 8);
     run_study("--dry-run", 0);
     assert_int_equal(count(tree_text("said"), "rm -f -- runs/"), 2);
@@ -282,7 +283,7 @@ static void test_folder_of_other_further_analyses(void **state)
     assert_said("kappascope-analyze --name=a --order=5 --memory=", 0);
 }
 
-/* Training gets what --resume says; only `any` goes on with another number of threads. */
+/* Training gets the value of --resume; only `any` allows another number of threads. */
 static void test_resume_option(void **state)
 {
     (void)state;
@@ -303,7 +304,7 @@ static void test_resume_option(void **state)
     assert_said("0 of 24 checkpoints", 7);
 }
 
-/* Each job gets its part of the memory, so there are no more of them than there is to do. */
+/* Jobs at a time share the memory, so their number is at most the number of jobs. */
 static void test_as_many_jobs_as_there_are(void **state)
 {
     (void)state;
@@ -316,7 +317,7 @@ static void test_as_many_jobs_as_there_are(void **state)
     assert_said("to do: 6 x train, 24 x analyze (0 of 30 jobs are done), 30 at a time", 0);
 }
 
-/* What a study that was killed has left goes with the next one. */
+/* The next study removes temporary files of a killed one. */
 static void test_leftovers(void **state)
 {
     char name[64], path[128];

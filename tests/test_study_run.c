@@ -1,5 +1,5 @@
-/* Whole studies by the programs themselves, on small networks: in stages, interrupted, with files
- * that somebody has damaged. */
+/* Studies run by the programs themselves, with small networks: in stages, interrupted, with damaged
+ * files. */
 #include "said.h"
 #include "study_text.h"
 
@@ -22,7 +22,7 @@ static const char *const steps[] = {"000000100", "000000200", "000000400", "0000
                                     "000000800"};
 enum { STEPS = sizeof steps / sizeof *steps };
 
-/* Runs a program in the shell; its output is in "said". */
+/* Runs a program in a shell; its output goes to the file "said". */
 static int run(const char *name, const char *arguments)
 {
     const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
@@ -45,7 +45,7 @@ static void need_programs(void)
         skip();
 }
 
-/* The study in "FOLDER.study" goes on in FOLDER. */
+/* Runs the study "FOLDER.study" in FOLDER. */
 static int run_study(const char *folder, const char *options)
 {
     char arguments[512];
@@ -77,7 +77,7 @@ static const char *run_file(const char *folder, const char *run_name, const char
     return name;
 }
 
-/* All numbers of both studies' spectra are the same, and so are the returns. */
+/* Both studies have the same spectra and returns, bit for bit. */
 static void assert_same_run(const char *a, const char *b, const char *run_name)
 {
     static const char *const endings[] = {".spectrum.h5", ".xqc.spectrum.h5"};
@@ -102,8 +102,8 @@ static void assert_same_run(const char *a, const char *b, const char *run_name)
     assert_string_equal(tree_text(name), first);
 }
 
-/* A study in stages, with a seed and an architecture added on the way, ends where a straight one
- * does. */
+/* A study run in stages, to which a seed and an architecture are added, gives the same results as
+ * one run without interruption. */
 static void test_stages(void **state)
 {
     (void)state;
@@ -127,7 +127,7 @@ static void test_stages(void **state)
     assert_same_run("staged", "straight", "ln+mse/seed1");
 }
 
-/* Starts the study, and stops it once the file is there. */
+/* Starts the study, and stops it when the file exists. */
 static void interrupt(const char *folder, const char *file, int signal_number)
 {
     const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
@@ -160,7 +160,7 @@ static void test_interrupted_stage(void **state)
     set_study("cut", "", "0", "stop = 600\n");
     for (size_t i = 0; i < 2; i++) {
         interrupt("cut", run_file("cut", "bn+ce/seed0", steps[i], ".h5"), signals[i]);
-        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); /* its jobs end, too */
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); /* its jobs have ended, too */
     }
     assert_int_equal(run_study("cut", ""), 0);
     assert_int_equal(run_study("cut", "--status"), 0);
@@ -189,8 +189,8 @@ static void set_sha(const char *file, const char *sha, char old[65])
     ks_spectrum_free(s);
 }
 
-/* A spectrum that cannot be read, one from another place, one of another checkpoint: plot refuses
- * the first two, and the study makes the three again and nothing else. */
+/* Three wrong spectra: unreadable, moved from another run, and of another checkpoint.
+ * kappascope-plot refuses the first two; kappascope-study computes exactly these three again. */
 static void test_damaged_spectra(void **state)
 {
     static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
