@@ -1,4 +1,4 @@
-/* Hand values and published returns: the tables that fix what an aggregate means. */
+/* Aggregates compared with values computed by hand and with published returns. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "study/aggregate.h"
 #include "study/csv.h"
 
-static const char *const PUBLISHED = "../shared/data/xqc_returns.csv"; /* XQC's, per seed */
+static const char *const PUBLISHED = "../shared/data/xqc_returns.csv"; /* XQC's returns, per seed */
 enum { SEEDS = 10, STEPS = 11 };
 
 static double iqm(size_t n, const double *values)
@@ -36,7 +36,7 @@ static void test_iqm_by_hand(void **state)
 
 static void test_infinite_and_undefined_values(void **state)
 {
-    double values[] = {NAN, 4, INFINITY, 2, 3, 1, NAN}; /* of the five: cut 1 and inf */
+    double values[] = {NAN, 4, INFINITY, 2, 3, 1, NAN}; /* of the five values, 1 and inf are cut */
     size_t dropped = 1;
 
     (void)state;
@@ -69,7 +69,8 @@ static void test_generator(void **state)
     assert_true(ks_splitmix(0, 2) == 0x06c45d188009454fu);
     for (size_t k = 0; k < 10; k++)
         assert_int_equal(ks_splitmix_index(0, k, 10), below_ten[k]);
-    for (uint64_t k = 0; k < 1000; k++) /* the high half of u n, against the compiler's */
+    for (uint64_t k = 0; k < 1000;
+         k++) /* the high half of u n, compared with the compiler's 128-bit product */
         assert_true(
             ks_splitmix_index(5, k, SIZE_MAX) ==
             (size_t)(((__extension__(unsigned __int128) ks_splitmix(5, k)) * SIZE_MAX) >> 64));
@@ -144,7 +145,7 @@ static void test_interval_that_is_undefined(void **state)
     scores = (struct ks_scores){1, two, 1, step, value};
     assert_ok(ks_iqm_curve(&scores, 0, 0, e, NULL)); /* no resamples */
     assert_true(isnan(e[0].low) && isnan(e[0].high));
-    scores.steps = 2; /* rows {1 2}, {nan nan}: a resample may hold no value at all */
+    scores.steps = 2; /* rows {1 2}, {nan nan}: a resample may consist of NaNs only */
     assert_ok(ks_iqm_curve(&scores, 100, 0, e, &area));
     assert_close(e[1].value, 2, 0);
     assert_true(isnan(e[1].low) && isnan(area.low));
@@ -264,7 +265,7 @@ static void read_dog_trot(double value[SEEDS][STEPS])
     ks_csv_free(csv);
 }
 
-/* Every digit that is printed comes out. */
+/* Reproduces every published digit. */
 static void assert_printed(double value, double expected)
 {
     assert_close(value, expected, 0.5000001e-6);

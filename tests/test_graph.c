@@ -1,5 +1,5 @@
-/* The graph of a study. Shell scripts stand in for training and analysis, as only the graph is
- * looked at: order, resumption, failures, interruption. */
+/* The graph of a study: order, resumption, failures, interruption. Shell scripts take the place of
+ * the training and analysis programs. */
 #include "said.h"
 #include "study_text.h"
 
@@ -14,8 +14,7 @@ static const char TWO_RUNS[] =
     "[study]\nenv = toy\narchitectures = bn+ce ln+ce\nseeds = 0\nsteps = 8\n"
     "[train]\ncheckpoints = 2\nrandom_steps = 1\n";
 
-/* Writes its checkpoints; says so in the journal. What is in the file "behave" is run in between.
- */
+/* Writes its checkpoints and a line to the file "journal"; in between runs the script "behave". */
 static const char FAKE_TRAIN[] =
     "#!/bin/sh\n"
     "for word; do case $word in --out=*) out=${word#--out=} ;; "
@@ -84,7 +83,7 @@ static void test_commands(void **state)
     assert_int_equal(g->n_runs, 6);
     assert_int_equal(g->n_jobs, 6 + 6 * 4);
     for (size_t i = 0; i < g->n_jobs; i++)
-        assert_int_equal(g->job[i].trains, i < 6); /* the long jobs come first */
+        assert_int_equal(g->job[i].trains, i < 6); /* the long jobs first */
     assert_string_equal(
         g->job[0].command,
         "'/opt/it'\\''s/train' --env=dog-trot --arch=bn+wn+ce --seed=3 --steps=1000 "
@@ -108,8 +107,8 @@ static void test_commands(void **state)
     ks_study_free(s);
 }
 
-/* What make or the shell would take for their own reaches the programs as it is; control characters
- * are refused, wherever they come from. */
+/* Characters that are special to make or the shell reach the programs unchanged; control characters
+ * are refused in every input. */
 static void test_special_characters(void **state)
 {
     static const char name[] = "bin/f $(touch pwned) $$ `touch pwned` # % : ; ' \\ \" ~ *";
@@ -142,7 +141,7 @@ static void test_special_characters(void **state)
     ks_study_free(study);
 }
 
-/* Runs what is printed in a shell. */
+/* Runs the printed commands in a shell. */
 static void run_printed(const struct stage *stage)
 {
     char command[600];
@@ -157,7 +156,7 @@ static void run_printed(const struct stage *stage)
     assert_int_equal(system(command), 0);
 }
 
-/* What is printed can be handed to a shell, and does it all. */
+/* The printed commands, run by a shell, complete the study. */
 static void test_printed_commands(void **state)
 {
     struct stage stage = stage_new(":");
@@ -177,9 +176,9 @@ static void test_printed_commands(void **state)
     stage_free(&stage);
 }
 
-/* As the trainer does it: goes on from what is there up to --stop-at, and keeps a resume point
- * while the run is not finished. The file "kill" ends it behind its last checkpoint, as SIGKILL
- * would. */
+/* Acts like kappascope-train: goes on from the existing checkpoints up to --stop-at, and keeps a
+ * resume point until the run has finished. The file "kill" makes it exit after its last checkpoint,
+ * as SIGKILL would. */
 static const char STOPPING_TRAIN[] =
     "#!/bin/sh\n"
     "stop=8\n"
@@ -222,7 +221,7 @@ static size_t jobs_done(const struct stage *stage)
     return n;
 }
 
-/* Runs the graph until `stop`, and counts what has been done since the tree was made. */
+/* Runs the graph with this `stop`; checks how many jobs have run since the tree was made. */
 static void run_until(const char *line, size_t done_before, size_t trainings, size_t analyses)
 {
     struct stage stage = stage_until(line);
@@ -237,8 +236,8 @@ static void run_until(const char *line, size_t done_before, size_t trainings, si
     stage_free(&stage);
 }
 
-/* Runs that reached `stop` are done, go on when it is raised or removed, and what was analyzed is
- * not analyzed again. An earlier `stop` asks for nothing. */
+/* Runs that reached `stop` are complete and go on when it is raised or removed, without repeating
+ * analyses. An earlier `stop` adds no work. */
 static void test_stop(void **state)
 {
     (void)state;
@@ -248,13 +247,13 @@ static void test_stop(void **state)
     assert_true(tree_has("runs/toy/bn+ce/seed0/resume"));
     run_until("stop = 4\n", 2, 4, 4); /* the analyses of step 2 */
     run_until("stop = 2\n", 4, 4, 4);
-    run_until("stop = 6\n", 4, 6, 4); /* no checkpoint on the way, but the runs have to get there */
+    run_until("stop = 6\n", 4, 6, 4); /* no checkpoint on the way, but the runs must reach `stop` */
     run_until("", 4, 8, 6);
     assert_false(tree_has("runs/toy/bn+ce/seed0/resume"));
     run_until("stop = 4\n", 6, 8, 6);
 }
 
-/* All checkpoints are there, but the run did not get to `stop`: it is not done. */
+/* All checkpoints exist, but the run did not reach `stop`: it is not complete. */
 static void test_killed_before_stop(void **state)
 {
     struct stage stage;
@@ -271,7 +270,7 @@ static void test_killed_before_stop(void **state)
     run_until("stop = 6\n", 0, 3, 4);
 }
 
-/* Spectra that were made with other options are made again, and nothing else. */
+/* Exactly the spectra that were made with other options are computed again. */
 static void test_stale_spectra(void **state)
 {
     struct stage stage = stage_new(":");
@@ -313,8 +312,8 @@ static void assert_all(const char *const *names, bool there)
         assert_int_equal(tree_has(*names), there);
 }
 
-/* The Lanczos steps of --keep-basis go too, where they are stale; files of no job of the graph
- * stay. What is printed does the same. */
+/* Stale Lanczos steps of --keep-basis are removed, too; files that belong to no job stay. The
+ * printed commands do the same. */
 static void test_stale_steps(void **state)
 {
     struct stage stage = stage_new(":");
@@ -322,7 +321,7 @@ static void test_stale_steps(void **state)
     (void)state;
     write_script("bin/fake plot", "#!/bin/sh\n");
     ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, true});
-    run_printed(&stage); /* there is nothing yet */
+    run_printed(&stage); /* nothing exists yet */
     assert_string_equal(tree_text("said"), "");
     write_all(kept_steps);
     write_all(strangers);
@@ -339,7 +338,7 @@ static void test_stale_steps(void **state)
     stage_free(&stage);
 }
 
-/* Every analysis has its own job and its own files, and a change of its options is its own. */
+/* Every analysis has its own jobs and files; a change of its options affects no other analysis. */
 static void test_further_analyses(void **state)
 {
     const struct ks_graph_job *job;
@@ -377,8 +376,8 @@ static void test_further_analyses(void **state)
     ks_study_free(study);
 }
 
-/* With other options the spectra behind an earlier `stop`, which has no jobs for them, go too: a
- * later one would take them for its own. */
+/* If options change, spectra after an earlier `stop` are removed, too, although they have no jobs:
+ * a study with a later `stop` would accept them. */
 static void test_stale_spectra_behind_stop(void **state)
 {
     static const char *const spectra[] = {"runs/toy/bn+ce/seed0/step_000000002.spectrum.h5",
@@ -396,7 +395,7 @@ static void test_stale_spectra_behind_stop(void **state)
     stage_free(&stage);
 }
 
-/* Runs the graph; what it says on standard error is in "said". */
+/* Runs the graph; its standard error goes to the file "said". */
 static void run_aloud(const struct stage *stage)
 {
     int errors = dup(STDERR_FILENO),
@@ -412,7 +411,7 @@ static void run_aloud(const struct stage *stage)
     assert_ok(status);
 }
 
-/* A training that has to be done again does its run's analyses again, too. */
+/* If a training is repeated, the analyses of its run are repeated, too. */
 static void test_progress(void **state)
 {
     struct stage stage = stage_new(":");
@@ -440,7 +439,7 @@ static void test_graph_runs_once(void **state)
     const char *journal;
 
     (void)state;
-    setenv("MAKEFLAGS", "-n --jobserver-auth=3,4", 1); /* as an outer make leaves it */
+    setenv("MAKEFLAGS", "-n --jobserver-auth=3,4", 1); /* as an outer make sets it */
     setenv("MAKELEVEL", "1", 1);
     setenv("OMP_NUM_THREADS", "7", 1);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
@@ -456,8 +455,8 @@ static void test_graph_runs_once(void **state)
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("journal"), "analyze "), 7);
     assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000008.h5")), 0);
-    assert_ok(
-        ks_graph_run(stage.graph, tree, 2, false, true)); /* a run makes all its checkpoints */
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false,
+                           true)); /* a job writes all checkpoints of its run */
     assert_int_equal(count(tree_text("journal"), "train "), 3);
     stage_free(&stage);
 }
@@ -473,14 +472,14 @@ static void test_failure_is_named(void **state)
     assert_non_null(strstr(ks_error_text(), "bn+ce/seed0/train.log"));
     assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
     assert_fails(ks_graph_run(stage.graph, tree, 1, true, true), KS_RUN, "bn+ce");
-    assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000008.spectrum.h5")); /* it kept going */
+    assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000008.spectrum.h5")); /* --keep-going */
     tree_write("behave", ":");
     assert_ok(ks_graph_run(stage.graph, tree, 1, false, true));
     assert_true(tree_has("runs/toy/bn+ce/seed0/step_000000008.spectrum.h5"));
     stage_free(&stage);
 }
 
-/* A program that writes no spectrum, or half of one and fails, leaves none. */
+/* A program that fails without a spectrum, or with an incomplete one, leaves no spectrum. */
 static void test_half_a_spectrum_is_removed(void **state)
 {
     struct stage stage = stage_new(":");
@@ -499,7 +498,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 }
 
-/* Waits, at most ten seconds, until the file is there. */
+/* Waits until the file exists, at most ten seconds. */
 static void wait_for(const char *name)
 {
     for (int i = 0; i < 500 && !tree_has(name); i++)
@@ -507,7 +506,8 @@ static void wait_for(const char *name)
     assert_true(tree_has(name));
 }
 
-/* Runs the graph in another process until `ln+ce` is asleep and `bn+ce` done. */
+/* Runs the graph in another process until the job of `ln+ce` sleeps and that of `bn+ce` is
+ * complete. */
 static pid_t start_graph(const struct stage *stage)
 {
     pid_t child = fork();
@@ -523,7 +523,7 @@ static pid_t start_graph(const struct stage *stage)
     return child;
 }
 
-/* The process whose number follows the word in the journal ends. */
+/* Waits for the end of the process whose PID follows the word in the journal. */
 static void assert_ends(const char *word)
 {
     const char *line = strstr(tree_text("journal"), word);
@@ -549,8 +549,8 @@ static void test_interrupted_graph_goes_on(void **state)
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 42);
     assert_ends("train ln+ce");
-    assert_ends("sleeper"); /* what the job had started is stopped, too */
-    assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000002.h5")); /* what was whole stays */
+    assert_ends("sleeper"); /* children of the job are stopped, too */
+    assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000002.h5")); /* complete files stay */
     tree_write("behave", ":");
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("journal"), "train bn+ce"), 1); /* not again */
@@ -558,7 +558,7 @@ static void test_interrupted_graph_goes_on(void **state)
     stage_free(&stage);
 }
 
-/* As nohup has it: the terminal's end does not stop the study. */
+/* With SIGHUP ignored, as by nohup, closing the terminal does not stop the study. */
 static void test_ignored_signal(void **state)
 {
     struct stage stage = stage_new(
@@ -577,7 +577,8 @@ static void test_ignored_signal(void **state)
     stage_free(&stage);
 }
 
-/* Nothing can be done on SIGKILL, but no job is left behind that a second call would meet. */
+/* The study cannot handle SIGKILL, but its jobs end, so that a second call does not run beside
+ * them. */
 static void test_killed_graph_leaves_no_job(void **state)
 {
     struct stage stage = stage_new("if [ $arch = ln+ce ]; then : >asleep; exec sleep 60; fi");

@@ -1,16 +1,18 @@
-/* Two checkpoints, changed at random places: reading one ends with the checkpoint or with one line
- * that names the file, and the analyzer with exit status 0 or 2.
+/* Two checkpoints with random bytes changed: reading succeeds or fails with one line that names the
+ * file, and the analyzer ends with exit status 0 or 2.
  *
- * $KS_MUTATIONS: how many changes to each checkpoint; .ci/run asks for more than the usual number.
- */
+ * $KS_MUTATIONS: the number of mutations of each checkpoint; .ci/run sets more than the default. */
 #include "analyzer.h"
 #include "example_checkpoint.h"
 #include "io/h5_reader.h"
 
-enum { MUTATIONS = 150, SOME = 25 }; /* the analyzer reads one in SOME, and all that crash */
+enum {
+    MUTATIONS = 150,
+    SOME = 25
+}; /* the analyzer reads one in SOME, and all that crash the reader */
 
-/* --- a checkpoint as h5py writes one: version 0 of the format, without checksums; strings in the
- * global heap --- */
+/* --- a checkpoint as h5py writes it: format version 0, without checksums, strings in the global
+ * heap --- */
 
 static void copy_dataset(const struct ks_h5 *from, hid_t to, const char *object)
 {
@@ -57,7 +59,7 @@ static void write_foreign(const char *path)
 
 /* --- mutations --- */
 
-/* Sizes and addresses that a reader may believe. */
+/* Sizes and addresses that a reader may trust. */
 static uint64_t number(struct ks_rng *rng)
 {
     static const uint64_t numbers[] = {0,
@@ -73,7 +75,7 @@ static uint64_t number(struct ks_rng *rng)
     return i < n ? numbers[i] : ks_rng_index(rng, (size_t)1 << 20);
 }
 
-/* Changes the n bytes; how many of them are left. */
+/* Mutates the n bytes; returns how many are left. */
 static size_t mutate(struct ks_rng *rng, unsigned char *bytes, size_t n)
 {
     enum { RUN = 64 };
@@ -115,8 +117,7 @@ static size_t lines(const char *text)
     return n;
 }
 
-/* A loss may overflow where a number became huge: that is a failure of the analysis, with status 1.
- */
+/* The loss may overflow if a number became huge: the analysis then fails with exit status 1. */
 static void check_program(size_t i)
 {
     const int status = analyzer("--quiet --probes 1 --order 2 -o out bad.h5");
@@ -128,7 +129,7 @@ static void check_program(size_t i)
         fail_msg("mutation %zu: exit status %d, '%s'", i, status, complained);
 }
 
-/* `checked`: a damaged file is not taken for another checkpoint. */
+/* `checked`: the file has checksums, so a mutated one must not read as a different checkpoint. */
 static void check_mutations(const char *path, uint64_t stream, bool checked)
 {
     const char *const asked = getenv("KS_MUTATIONS");

@@ -1,4 +1,4 @@
-/* From a study's folder to figures and a page, also where numbers are infinite, undefined or 0. */
+/* From a study's folder to plots and a report, also if numbers are infinite, undefined or 0. */
 #include "finished_study.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void assert_starts(const char *name, const char *magic)
     assert_memory_equal(start, magic, 4);
 }
 
-/* Standard output into the file "said"; back again. */
+/* Redirect standard output to the file "said"; restore it. */
 static int divert_output(void)
 {
     int output, file = open(tree_path("said"), O_WRONLY | O_CREAT, 0666);
@@ -58,7 +58,7 @@ static void plot_study(size_t resamples)
     assert_ok(status);
 }
 
-static void test_figures_and_page(void **state)
+static void test_plots_and_report(void **state)
 {
     const char *page;
 
@@ -93,7 +93,7 @@ static char *file_bytes(const char *name, size_t *size)
     return bytes;
 }
 
-/* The figures are of the standard analysis; the page names the further one and shows its rows. */
+/* The plots are of the standard analysis; the report has a table of the further one. */
 static void test_further_analysis(void **state)
 {
     char *before, *after;
@@ -134,8 +134,8 @@ static void test_no_intervals(void **state)
     assert_null(strstr(tree_text("report.html"), "too narrow"));
 }
 
-/* A script that fails leaves the old figure, and gnuplot's words are in the message. */
-static void test_figure_that_fails(void **state)
+/* If a script fails, the old plot stays and the message contains gnuplot's. */
+static void test_plot_that_fails(void **state)
 {
     struct outcome o = outcome_new(0);
 
@@ -149,12 +149,12 @@ static void test_figure_that_fails(void **state)
     assert_string_equal(tree_text("figures/spectra.png"), "old");
     assert_int_equal(rmdir(tree_path("figures")), -1);
     assert_int_equal(unlink(tree_path("figures/spectra.png")), 0);
-    assert_int_equal(rmdir(tree_path("figures")), 0); /* nothing else was left there */
+    assert_int_equal(rmdir(tree_path("figures")), 0); /* no temporary file is left */
     outcome_free(&o);
 }
 
-/* gnuplot does not notice a limit on file sizes, nor a full disk. A figure of which a part is
- * missing does not take the place of the old one. */
+/* gnuplot does not notice a limit on file sizes or a full disk. An incomplete plot does not replace
+ * the old one. */
 static void test_plot_that_is_cut(void **state)
 {
     struct outcome o = outcome_new(0);
@@ -178,11 +178,11 @@ static void test_plot_that_is_cut(void **state)
     assert_non_null(strstr(ks_error_text(), "figures/spectra.png: gnuplot wrote an incomplete"));
     assert_string_equal(tree_text("figures/spectra.png"), "old");
     assert_int_equal(unlink(tree_path("figures/spectra.png")), 0);
-    assert_int_equal(rmdir(tree_path("figures")), 0); /* nothing else was left there */
+    assert_int_equal(rmdir(tree_path("figures")), 0); /* no temporary file is left */
     outcome_free(&o);
 }
 
-/* What a plot that was killed has left goes with the next one. */
+/* The next call removes temporary files of a killed one. */
 static void test_leftovers(void **state)
 {
     static const char *const folders[] = {".", "tables", "figures"};
@@ -201,9 +201,9 @@ static void test_leftovers(void **state)
         assert_false(tree_has(path[i]));
 }
 
-/* --- numbers that are legal, and have no place on an axis --- */
+/* --- legal numbers that an axis cannot show --- */
 
-/* Draws all of it anew. */
+/* Computes the tables and draws all plots. */
 static void assert_drawn(void)
 {
     struct outcome o;
@@ -223,7 +223,7 @@ static void assert_drawn(void)
     outcome_free(&o);
 }
 
-/* The spectra of all runs of an architecture, or of both (NULL), at a step, or at all (0). */
+/* Changes the spectra of all runs of an architecture (NULL: of both), at a step (0: at all). */
 static void rewrite_spectra(const char *architecture, size_t step, double kappa, bool zero)
 {
     static const char *const architectures[] = {"ln+mse", "bn+wn+ce"};
@@ -248,7 +248,7 @@ static void test_infinite_kappa(void **state)
     assert_drawn();
 }
 
-/* Kappas of one value, of nearly one, of nearly all. */
+/* Kappas that are all equal, almost equal, or spread over almost the whole range. */
 static void test_narrow_and_wide_kappas(void **state)
 {
     static const double pairs[][2] = {
@@ -296,7 +296,7 @@ static void test_returns_of_one_value(void **state)
     }
 }
 
-/* No checkpoint after the first update: no figure is pooled. */
+/* No checkpoint after the first update: no statistic can be pooled. */
 static void test_study_without_updates(void **state)
 {
     (void)state;
@@ -336,13 +336,13 @@ int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_STUDY(test_figure_that_fails),    IN_STUDY(test_figures_and_page),
+        IN_STUDY(test_plot_that_fails),      IN_STUDY(test_plots_and_report),
         IN_STUDY(test_infinite_kappa),       IN_STUDY(test_narrow_and_wide_kappas),
         IN_STUDY(test_undefined_kappa),      IN_STUDY(test_spectra_of_zeros),
         IN_STUDY(test_returns_of_one_value), IN_STUDY(test_study_without_updates),
         IN_STUDY(test_no_spectra_at_all),    IN_STUDY(test_settings_of_the_user),
         IN_STUDY(test_no_intervals),         IN_STUDY(test_further_analysis),
-        IN_STUDY(test_plot_that_is_cut),   IN_STUDY(test_leftovers),
+        IN_STUDY(test_plot_that_is_cut),     IN_STUDY(test_leftovers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

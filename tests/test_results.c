@@ -1,4 +1,4 @@
-/* From a study's folder to what it holds, and to tables. */
+/* From a study's folder to its results and tables. */
 #include "finished_study.h"
 
 #include "core/memory.h"
@@ -16,7 +16,7 @@ static void test_schedule_of_the_fixture(void **state)
     ks_study_free(s);
 }
 
-static void test_pooled_figures(void **state)
+static void test_pooled_statistics(void **state)
 {
     struct outcome o = outcome_new(0);
     const struct ks_row *bn = &o.table.row[0], *ln = &o.table.row[1];
@@ -38,8 +38,8 @@ static void test_pooled_figures(void **state)
     outcome_free(&o);
 }
 
-/* Of four seeds: the medians of the ends, of which two are not resolved or three infinite; of one
- * seed its own interval. All at the last checkpoint. */
+/* With four seeds: the medians of the ends, with two unresolved or three infinite ones. With one
+ * seed: its own interval. All at the last checkpoint. */
 static void test_ranges(void **state)
 {
     struct outcome o = outcome_new(0);
@@ -53,7 +53,7 @@ static void test_ranges(void **state)
     assert_close(range[KS_RANGE_DIRECTIONS].most, 36, 0);
     assert_close(range[KS_RANGE_Q99].lower, 123.45, 0);
     assert_true(isinf(range[KS_RANGE_Q99].upper) && isinf(range[KS_RANGE_Q99].most));
-    assert_int_equal(range[KS_RANGE_GRADIENT].n, SEEDS - 1); /* a gradient that is zero has none */
+    assert_int_equal(range[KS_RANGE_GRADIENT].n, SEEDS - 1); /* undefined for a zero gradient */
     assert_true(isinf(range[KS_RANGE_GRADIENT].lower));
     outcome_free(&o);
     tree_write("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 1\n"
@@ -77,7 +77,7 @@ static void check_text(double lower, double upper, const char *expected)
     assert_string_equal(text, expected);
 }
 
-/* No text says more than the interval: its ends are rounded away from each other. */
+/* The printed text contains the interval: lower ends are rounded down, upper ends up. */
 static void test_printed_ranges(void **state)
 {
     (void)state;
@@ -93,7 +93,8 @@ static void test_printed_ranges(void **state)
     check_text(INFINITY, INFINITY, "infinite");
 }
 
-/* Seeds are drawn whole: of the return's interval every digit, by hand through the draws. */
+/* The bootstrap draws whole seeds: every digit of the return's interval, computed by hand from the
+ * draws. */
 static void test_intervals(void **state)
 {
     const size_t runs[] = {SEEDS};
@@ -128,8 +129,8 @@ static void test_lost_kappa(void **state)
     (void)state;
     write_spectrum(&(struct place){"bn+wn+ce", 0, 4, NULL}, NAN, false);
     write_spectrum(&(struct place){"bn+wn+ce", 1, 4, NULL}, INFINITY, false);
-    o = outcome_new(
-        0); /* 10 20 | 200 300 300 300 400 800 1000 | 1e6 inf: of 11, two go at each end */
+    o = outcome_new(0); /* 10 20 | 200 300 300 300 400 800 1000 | 1e6 inf: of 11 values, two are cut
+                           at each end */
     assert_int_equal(o.table.row[0].dropped, 1);
     assert_close(o.table.row[0].value[KS_KAPPA].value, (200 + 300 * 3 + 400 + 800 + 1000) / 7.,
                  1e-9);
@@ -164,7 +165,7 @@ static void test_partial_run_is_left_out(void **state)
     outcome_free(&o);
 }
 
-/* What could not be analyzed of a finished run is left out of its figures, and counted. */
+/* Failed analyses of a finished run are left out of its statistics and counted. */
 static void test_failed_analysis_is_dropped(void **state)
 {
     char path[256];
@@ -256,7 +257,7 @@ static void test_damaged_returns(void **state)
     outcome_free(&o);
 }
 
-/* A spectrum that was moved from another place. */
+/* A spectrum that was moved from another checkpoint is refused. */
 static void test_misplaced_spectrum(void **state)
 {
     struct ks_results *r = NULL;
@@ -289,7 +290,7 @@ static void test_returns_that_are_no_numbers(void **state)
     assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT,
                  "progress.csv:4: a second return at step 6");
     write_returns("ln+mse", 3,
-                  "env_step,return_mean\n0,1\n6,2\n12,3\n12,\n14,"); /* being written */
+                  "env_step,return_mean\n0,1\n6,2\n12,3\n12,\n14,"); /* still being written */
     o = outcome_new(0);
     assert_int_equal(o.table.row[1].runs, 4);
     outcome_free(&o);
@@ -305,7 +306,7 @@ static void test_no_study(void **state)
     assert_null(r);
 }
 
-/* --- tables, figures, page --- */
+/* --- tables, plots, report --- */
 
 static void check_cell(const struct ks_csv *csv, const char *name, const char *expected)
 {
@@ -315,7 +316,7 @@ static void check_cell(const struct ks_csv *csv, const char *name, const char *e
     assert_string_equal(ks_csv_cell(csv, 0, column), expected);
 }
 
-/* The probe that starts at the gradient is in none of these but checkpoints.csv. */
+/* The probe that starts at the gradient only affects checkpoints.csv. */
 static void test_tables(void **state)
 {
     struct outcome o = outcome_new(0);
@@ -373,8 +374,8 @@ static void test_tables(void **state)
     outcome_free(&o);
 }
 
-/* The further analysis of each checkpoint has rows of its own; one that failed is dropped there,
- * and leaves the standard ones alone. */
+/* A further analysis has its own rows; its failed analyses are dropped there and do not affect the
+ * rows of the standard analysis. */
 static void test_further_analyses(void **state)
 {
     struct ks_csv *csv = NULL;
@@ -415,13 +416,13 @@ static void test_further_analyses(void **state)
     assert_ok(ks_csv_number(csv, 3, column[1], &value));
     assert_close(value, 5, 0);
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/kappa.csv"), false, &csv)); /* what is drawn */
+    assert_ok(ks_csv_read(tree_path("tables/kappa.csv"), false, &csv)); /* a table for the plots */
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
     ks_csv_free(csv);
     outcome_free(&o);
 }
 
-/* With `stop` the tables take the steps up to there, and lack none behind it. */
+/* With `stop` the tables contain the steps up to it, and later ones do not count as missing. */
 static void test_stopped_study(void **state)
 {
     struct ks_csv *csv = NULL;
@@ -439,7 +440,7 @@ static void test_stopped_study(void **state)
     assert_int_equal(o.results->n_warnings, 0);
     assert_int_equal(o.table.n_rows, 2);
     assert_close(o.table.row[1].value[KS_RETURN].value, 2, 1e-12);
-    assert_close(o.table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not what came later */
+    assert_close(o.table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not the later ones */
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * SEEDS * CHECKPOINTS);
@@ -462,7 +463,7 @@ static void test_printed_table(void **state)
     width = strcspn(text, "\n");
     assert_non_null(strstr(text, "266.7"));
     assert_non_null(strstr(text, "  21.5 to 33           123 or more              infinite  "));
-    for (; *text; text += width + 1) /* all lines are of one width */
+    for (; *text; text += width + 1) /* all lines have the same width */
         assert_int_equal(strcspn(text, "\n"), width);
     outcome_free(&o);
 }
@@ -482,7 +483,7 @@ done:
     return status;
 }
 
-/* The first failures one by one, later ones in longer and longer strides. */
+/* Fails every one of the first allocations, then fewer and fewer of the later ones. */
 static void test_tables_without_memory(void **state)
 {
     ks_status status = KS_MEMORY;
@@ -501,7 +502,7 @@ int main(void)
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
         IN_STUDY(test_schedule_of_the_fixture),
-        IN_STUDY(test_pooled_figures),
+        IN_STUDY(test_pooled_statistics),
         IN_STUDY(test_intervals),
         IN_STUDY(test_ranges),
         IN_STUDY(test_printed_ranges),
