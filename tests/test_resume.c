@@ -225,7 +225,8 @@ static void test_memory(void **state)
     (void)state;
     assert_non_null(strstr(complained, "the Lanczos vectors in float32 in "));
     assert_runs("--precision f64 --memory %zuK --order 60 medium.h5", least);
-    assert_non_null(strstr(complained, "GB for vectors (in float32, since they do not fit in float64)"));
+    assert_non_null(
+        strstr(complained, "GB for vectors (in float32, since they do not fit in float64)"));
     check_basis_precision("f32");
     assert_runs("--precision f64 --memory %zuK --order 60 medium.h5", 3 * least);
     assert_null(strstr(complained, "float32"));

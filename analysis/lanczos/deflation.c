@@ -102,10 +102,10 @@ static ks_status multiply_root(struct pencil *p)
 {
     lapack_int size = (lapack_int)p->m + 1;
 
-    KS_TRY(check("dsyevd",
-                 LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', size, p->full, size, p->value)));
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, size, (int)p->kept, size, 1, p->full,
-                size, p->tall, size, 0, p->product, size);
+    KS_TRY(
+        check("dsyevd", LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', size, p->full, size, p->value)));
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, size, (int)p->kept, size, 1, p->full, size,
+                p->tall, size, 0, p->product, size);
     for (int i = 0; i < size; i++)
         cblas_dscal((int)p->kept, sqrt(fmax(p->value[i], 0)), p->product + i, size);
     return KS_OK;

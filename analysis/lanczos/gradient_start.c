@@ -35,8 +35,8 @@ static void precondition(const struct ks_checkpoint *c, size_t n, double *g)
         g[i] = c->adam_v && c->adam_v[i] > 0 ? g[i] / sqrt(ks_preconditioner(c, i)) : 0;
 }
 
-static ks_status sum_gradient(const struct ks_problem *problem, const struct ks_team *team, size_t n,
-                            double *g)
+static ks_status sum_gradient(const struct ks_problem *problem, const struct ks_team *team,
+                              size_t n, double *g)
 {
     double loss, *room = NULL;
     ks_status status = ks_gradient(problem, NULL, &loss, g);

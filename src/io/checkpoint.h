@@ -70,8 +70,8 @@ void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct its
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
 /* Checks beyond finiteness, with messages that start with "PATH: NAME: "; they fail with KS_FORMAT.
- * Targets [N, B, K] must be distributions if the loss needs them (no negative entry, sums within 1e-3
- * of 1); Adam's second moments and running variances must not be negative. */
+ * Targets [N, B, K] must be distributions if the loss needs them (no negative entry, sums within
+ * 1e-3 of 1); Adam's second moments and running variances must not be negative. */
 ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name, const double *target);
 ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *checkpoint, const char *path,
