@@ -1,9 +1,10 @@
 # Targets: all deps test study install uninstall bench bench-peers sanitize coverage lint format clean.
-# The README says what each does.
+# tests/README.md says what each does.
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
 #   MUJOCO_DIR, DM_CONTROL_DIR   existing installations to use (default: build/deps)
 #   BUILD                        folder of all build outputs (default: build)
+#   STUDY                        the study that `make study` runs (default: quick)
 #   JOBS                         test programs run in parallel (default: one per processor)
 
 # make and compiler flags split paths at spaces.
@@ -12,6 +13,7 @@ $(error paths must not contain spaces: $(CURDIR), MUJOCO_DIR=$(MUJOCO_DIR), DM_C
 endif
 
 BUILD ?= build
+STUDY ?= quick
 JOBS  ?= $(shell nproc)
 PREFIX ?= /usr/local
 DEPS  := build/deps
@@ -107,7 +109,7 @@ run-tests: $(tests) $(programs)
 	    echo "$$(($(words $(tests)) - failures)) of $(words $(tests)) test programs passed, $$failures failed" >&2; \
 	    [ $$failures -eq 0 ]
 study: all
-	$(BUILD)/bin/kappascope study quick
+	$(BUILD)/bin/kappascope study $(STUDY)
 
 # Programs find installed files relative to their own folder. MuJoCo and dm_control's models are
 # installed only if MUJOCO_DIR and DM_CONTROL_DIR are the ones of `make deps`.
