@@ -3,7 +3,7 @@
  *   header     "kappascope-basis", the length of the key (8 bytes), the key, digest
  *   record j   j, alpha_j, beta_j (8 bytes each), q_{j+1} as the basis holds it, digest
  *
- *  * Numbers are in native byte order. A record's digest is the SHA-256 of the header's digest and
+ * Numbers are in native byte order. A record's digest is the SHA-256 of the header's digest and
  * of the record: if it matches, the record is complete, belongs to this key and is at its place.
  * The file only grows, in the order of the steps. If writing is interrupted, by a kill or a full
  * disk, the file starts with the completed records, and reading stops at the first digest mismatch.

@@ -14,7 +14,7 @@
  *   |(I - P_Z) Q_m s|^2   = s' G_m s
  *   |A (I - P_Z) Q_m s|^2 = s' T~' G T~ s                 since A commutes with P_Z
  *
- *  * so *sigma, the square root of the smallest eigenvalue of the pencil (T~' G T~, G_m), is the
+ * so *sigma, the square root of the smallest eigenvalue of the pencil (T~' G T~, G_m), is the
  * smallest |A y|/|y| over y = (I - P_Z) Q_m s. s [m] is its eigenvector, scaled so that |y| = 1.
  * The pencil is restricted to the span of G_m's eigenvectors with eigenvalues above 1e-6: the
  * others are combinations of Lanczos vectors that lie in the null space up to rounding. `gram`

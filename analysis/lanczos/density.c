@@ -3,7 +3,7 @@
  *
  *   sigma = range / (m sqrt(8 log 3)),  range = largest theta - smallest theta
  *
- *  * (Lin, Saad, Yang, SIAM Review 58, 2016: two nodes at the mean distance are then just
+ * (Lin, Saad, Yang, SIAM Review 58, 2016: two nodes at the mean distance are then just
  * resolved.)
  *
  * The symmetric-log density is the same sum in s = asinh(x / x_0), with the range of s: the width

@@ -1,11 +1,10 @@
 /* What the Jacobi matrix T of the Lanczos iteration says about the operator: Ritz values, weights,
- *  * bounds.
- *  *
- *  * T is m x m and tridiagonal: alpha[0..m-1] on the diagonal, beta[0..m-2] beside it; beta[m-1]
- * is
- *  * the residual norm. The leading k x k part of T is the Jacobi matrix after k steps, so the
- *  * statistics of fewer steps come from the same arrays. All functions read alpha [m] and beta
- * [m]. */
+ * bounds.
+ *
+ * T is m x m and tridiagonal: alpha[0..m-1] on the diagonal, beta[0..m-2] beside it; beta[m-1] is
+ * the residual norm. The leading k x k part of T is the Jacobi matrix after k steps, so the
+ * statistics of fewer steps come from the same arrays. All functions read alpha [m] and beta [m].
+ */
 #ifndef KS_LANCZOS_JACOBI_H
 #define KS_LANCZOS_JACOBI_H
 

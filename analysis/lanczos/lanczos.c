@@ -5,7 +5,7 @@
  *   g       = [q_0 .. q_j]' w,   w -= [q_0 .. q_j] g
  *   alpha_j = h_j + g_j,   beta_j = |w|,   q_{j+1} = w / beta_j
  *
- *  * Every new vector is orthogonalized twice against all basis vectors, including the current one
+ * Every new vector is orthogonalized twice against all basis vectors, including the current one
  * (Giraud, Langou, Rozloznik, van den Eshof, Numer. Math. 101, 2005: twice is enough). Without this
  * the outlying eigenvalues reappear as ghosts: test_no_ghosts.
  *

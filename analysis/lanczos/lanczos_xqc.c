@@ -6,7 +6,7 @@
  *   w      -= (w' q_i) q_i,   i = 0 .. j-1     modified Gram-Schmidt, one pass, without q_j
  *   beta_j  = |w|,      q_{j+1} = w / beta_j
  *
- *  * Vectors and coefficients are float32, as in the published code. Sums over a vector are
+ * Vectors and coefficients are float32, as in the published code. Sums over a vector are
  * computed in float64 and then rounded to float32, because the order of the published code's
  * float32 sums depends on the machine. There is no breakdown test: the iteration ends early only if
  * beta_j is exactly zero, as then q_{j+1} does not exist (the published code divides zero by zero).

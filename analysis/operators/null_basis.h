@@ -7,7 +7,7 @@
  *
  *   U_g' U_g = L_g L_g',   Z_g = U_g L_g^-T,   Z_g' v = L_g^-1 (U_g' v)
  *
- *  * Directions are first restricted to the coordinates that are not dead: a null direction remains
+ * Directions are first restricted to the coordinates that are not dead: a null direction remains
  * one when its dead coordinates are set to zero. */
 #ifndef KS_OPERATORS_NULL_BASIS_H
 #define KS_OPERATORS_NULL_BASIS_H

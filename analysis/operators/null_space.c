@@ -7,14 +7,14 @@
  *   rows that sum to zero      W_bar 1 = X' (y_bar 1) = 0    and    b_bar' 1 = 1' (y_bar 1) = 0
  *   columns that sum to zero   b_bar = y_bar' 1 = 0
  *
- *  * then there are directions of these parameters along which the loss is constant. The same holds
+ * then there are directions of these parameters along which the loss is constant. The same holds
  * if the rows of X sum to zero: 1' W_bar = (X 1)' y_bar = 0. The sums are known from:
  *
  *   softmax                    rows of f_bar = S p - t sum to zero
  *   layernorm                  rows of x_bar = r (u - <u> - z <u z>) sum to zero
  *   batchnorm in training mode the columns of x_bar do, in the same way
  *   linear layers              x_bar = y_bar A': columns that sum to zero stay so
- *    *   residual                   x_bar = y_bar + the body's x_bar, so the sums add up
+ *   residual                   x_bar = y_bar + the body's x_bar, so the sums add up
  *
  * Value numbering: a sum has an id, equal ids mean equal sums, and id 0 is a sum of zero. If the
  * body of a residual adds zero to a sum, the sum has the same id at both ends of the residual: then

@@ -5,13 +5,14 @@
  * or move in a way that does not change the loss, so G u = 0. They are
  *
  *   softmax                a row of the last kernel, all of its bias: the outputs shift alike
- *    *   layernorm              the same for a dense whose output only layernorms read; all of the
- * bias of a norm whose output only layernorms read batchnorm, training    each entry of a bias that
- * adds the same vector to all rows of the inputs of batchnorms and nothing else, directly or
- * through linear layers layernorm affine=no    a column of the kernel of the dense that reads it:
- * each row of its output sums to zero
+ *   layernorm              the same for a dense whose output only layernorms read; all of the bias
+ *                          of a norm whose output only layernorms read
+ *   batchnorm, training    each entry of a bias that adds the same vector to all rows of the inputs
+ *                          of batchnorms and nothing else, directly or through linear layers
+ *   layernorm affine=no    a column of the kernel of the dense that reads it: each row of its
+ *                          output sums to zero
  *
- *  * also through residual sums; if such a sum has other readers too, the difference of a bias
+ * also through residual sums; if such a sum has other readers too, the difference of a bias
  * before the sum and a bias behind it. Two kinds are not searched for: combinations of three or
  * more biases, which nested residuals can have, and those from an appended constant, whose row of a
  * kernel acts as one more bias. Scale invariances give no such direction: there u depends on theta,
@@ -20,9 +21,9 @@
  *
  * For operators other than the Hessian and its two parts:
  *
- *    *   preconditioned         D^1/2 u, if all of u is among the coordinates; none with a weight
- * decay manifold               u on parameters that are on no sphere, none with a weight decay; and
- * the normals of the spheres, the projected columns w_j, as P_j w_j = 0 */
+ *   preconditioned         D^1/2 u, if all of u is among the coordinates; none with a weight decay
+ *   manifold               u on parameters that are on no sphere, none with a weight decay; and the
+ *                          normals of the spheres, the projected columns w_j, as P_j w_j = 0 */
 #ifndef KS_OPERATORS_NULL_SPACE_H
 #define KS_OPERATORS_NULL_SPACE_H
 
@@ -57,19 +58,18 @@ struct ks_null_space {
     size_t dimension;                       /* over all critics                */
     size_t normals;                         /* of these, the normals of spheres */
     double shift;                           /* A u = shift u, from the weight decay */
-    bool
-        scaled; /* entries are multiplied by D^1/2; a direction with an entry D_i = 0 is left out */
+    bool scaled; /* entries are multiplied by D^1/2; directions with an entry D_i = 0 are omitted */
     size_t n_families;
     struct ks_null_family *family; /* owned */
 };
 
 struct ks_null {
     size_t dimension; /* of the null space that the architecture implies */
-    double product;   /* max |A u - shift u| / |u| over the measured null directions u; NaN if there
-                       * are none */
+    double product;   /* max |A u - shift u| / |u| over the measured null directions u; NaN without
+                       * one */
     double leak;      /* |Z' (A v - shift v)| / |A v - shift v| for a random v, with the null
                        * directions as the columns of Z: the part of a product that rounding puts
-                       * into the null space; NaN if there are none */
+                       * into the null space; NaN without null directions */
     size_t dead;      /* further coordinates where products are exactly zero at this theta and
                        * batch: units that are dead on all rows, constant inputs */
     bool *is_dead;    /* [n] whether products are zero at this coordinate, also if a null direction

@@ -6,7 +6,7 @@
  *   f_bar_dot = 1/(N B) H_l f_dot                      the loss's curvature
  *   H v       = tangent of J' f_bar along v            net_tangent_backward
  *
- *  * The last line is linear in (f_bar, f_bar_dot): with f_bar = 0 it is J' f_bar_dot, the
+ * The last line is linear in (f_bar, f_bar_dot): with f_bar = 0 it is J' f_bar_dot, the
  * Gauss-Newton product, and with f_bar_dot = 0 the residual. Products are summed over minibatches,
  * are block diagonal over critics, and get mu2 v from the weight decay. They are computed in the
  * parameters of the folded critic (fold.h). What depends on theta alone comes from primal.h and is

@@ -4,7 +4,7 @@
  *
  *   out_j = P_j ((H P v)_j - (w_j' g_j) v_j),   P_j = I - w_j w_j'
  *
- *  * for the projected columns, and out = H P v for all other parameters. */
+ * for the projected columns, and out = H P v for all other parameters. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  *
  *   D^-1/2 H D^-1/2,   D = sqrt(vhat) + eps,   vhat = v / (1 - beta2^step)
  *
- *  * v is the optimizer's second moment in the checkpoint. A parameter with v = 0 never had a
+ * v is the optimizer's second moment in the checkpoint. A parameter with v = 0 never had a
  * gradient; its row and column are set to zero. */
 #include <math.h>
 #include <stdlib.h>

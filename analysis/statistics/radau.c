@@ -4,7 +4,7 @@
  *   [ T            beta_m e_m ]        delta = sum_i r_i^2 / (theta_i - x),
  *   [ beta_m e_m'  x + delta  ]
  *
- *  * where r_i = beta_m |s_mi| are the residual bounds. As x approaches a Ritz value, delta
+ * where r_i = beta_m |s_mi| are the residual bounds. As x approaches a Ritz value, delta
  * diverges, one node goes to infinity and its weight to zero; the limit is the Gauss rule of T
  * itself. */
 #include "statistics/radau.h"

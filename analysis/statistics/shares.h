@@ -1,6 +1,6 @@
 /* How the eigenvalues of an operator are distributed by size: intervals that hold with 99%.
  *
- *  * Every interval rests on two facts. The weight of a set of eigenvalues in the spectral measure
+ * Every interval rests on two facts. The weight of a set of eigenvalues in the spectral measure
  * of a start vector has sharp bounds (radau.h). And for a Gaussian start vector the weight of k of
  * n eigenvalues has the distribution Beta(k/2, (n-k)/2); the mean over P vectors, each weighted by
  * its squared norm, has Beta(P k/2, P (n-k)/2). A count k is excluded if the bounds lie in a tail
