@@ -2,15 +2,15 @@
  *
  * Notation (Griewank & Walther, "Evaluating Derivatives", 2008): x_bar = dL/dx, x_dot = derivative
  * of x along a direction v in parameter space, x_bar_dot = derivative of x_bar along v. A
- * Hessian-vector product is the w_bar_dot of the whole parameter vector (Pearlmutter, Neural
+ * Hessian-vector product is the w_bar_dot of the parameter vector (Pearlmutter, Neural
  * Computation 6, 1994). All matrices are row-major, one row per sample.
  *
  * To add a layer kind:
  *
- *    1. Write src/layers/NAME.c: its equations, `configure`, the four functions, example lines, and
- *       a `const struct ks_layer_kind KS(NAME)`. relu.c is a short example without parameters,
- *       scaler.c one with parameters.
- *    2. Add a row ROW(NAME) to KS_LAYER_KINDS at the end of this file.
+ * 1. Write src/layers/NAME.c: its equations, `configure`, the four functions, example lines, and
+ *    a `const struct ks_layer_kind KS(NAME)`. relu.c is a short example without parameters,
+ *    scaler.c one with parameters.
+ * 2. Add a row ROW(NAME) to KS_LAYER_KINDS at the end of this file.
  *
  * Parser, checkpoints, training and analysis then know it, and tests/test_layers.c checks its
  * functions against each other and against differences, for every example line. An elementwise
@@ -75,8 +75,7 @@ struct ks_layer {
     /* Weight projection: the first sphere_rows * out parameters form a matrix [sphere_rows, out]
      * whose columns are scaled to Euclidean norm 1 after each update. 0: no projection. */
     size_t sphere_rows;
-    void *settings;   /* the kind's own struct, from ks_alloc; ks_arch_free frees it */
-    const char *line; /* start of its line in the description's text */
+    void *settings; /* the kind's own struct, from ks_alloc; ks_arch_free frees it */
 };
 
 /* The arrays of one call. Each function reads and writes only the arrays that it needs. */

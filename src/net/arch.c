@@ -11,7 +11,6 @@ enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16, MAX_BYTES = 1 << 2
 
 struct parser {
     const char *source, *next; /* the unread text        */
-    const char *current;       /* start of the current line */
     size_t number;             /* of the current line    */
     size_t depth;              /* of open containers     */
     size_t layers;             /* numbers assigned so far */
@@ -27,7 +26,6 @@ static ks_status read_line(struct parser *p)
     while (*p->next) {
         size_t length = strcspn(p->next, "\n");
 
-        p->current = p->next;
         KS_TRY(ks_line_split(&p->line, p->source, ++p->number, p->next));
         p->next += length + (p->next[length] == '\n');
         if (p->line.n_words > 0)
@@ -96,7 +94,6 @@ static ks_status read_layer(struct parser *p, struct ks_layer *l)
         return unknown_layer(p);
     if (p->line.opens && !l->kind->container)
         return ks_line_fail(&p->line, "'%s' is not a container", l->kind->name);
-    l->line = p->current;
     l->in = p->arch->out;
     l->body = p->arch->n_layers;
     KS_TRY(l->kind->configure(l, &p->line));
@@ -247,7 +244,6 @@ static ks_status parse_end(struct parser *p)
         return ks_line_fail(&p->line, "'%s' is not allowed inside a container", word);
     if (arch->n_layers == 0 || p->last_depth > 0 || !arch->layer[arch->n_layers - 1].kind->head)
         return ks_line_fail(&p->line, "the last layer must be a dense outside any container");
-    arch->end = p->current;
     KS_TRY(strcmp(word, "loss") == 0 ? parse_loss(p) : parse_policy(p));
     KS_TRY(read_line(p));
     if (p->line.n_words > 0)

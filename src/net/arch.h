@@ -24,9 +24,8 @@ struct ks_policy {
 };
 
 struct ks_arch {
-    char *text;      /* as given; owned */
-    const char *end; /* start of the `loss` or `policy` line in text */
-    size_t in, out;  /* columns of the input and of the output (K; an actor: 2 * actions) */
+    char *text;     /* as given; owned */
+    size_t in, out; /* columns of the input and of the output (K; an actor: 2 * actions) */
     size_t n_layers;
     /* [n_layers], in order of execution: a container follows its body. Owned. */
     struct ks_layer *layer;
