@@ -436,7 +436,8 @@ static void test_exhausted(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
-    struct ks_slq slq = {.order = ORDER, .probes = 2, .seed = 5, .keep = scratch("a"), .key = KEY};
+    struct ks_slq slq = {
+        .order = ORDER, .probes = 2, .seed = 5, .basis_stem = scratch("a"), .fingerprint = KEY};
 
     (void)state;
     for (size_t i = 0; i < N; i++)

@@ -115,7 +115,7 @@ static void sums(void)
             if (round == 0)
                 ks_team_sum(&world, n, values);
             else
-                ks_team_sum_whole(&world, n, room, values);
+                ks_team_sum_vector(&world, n, room, values);
             for (size_t i = 0; i < n; i++)
                 must(values[i] == total(i));
         }
@@ -390,10 +390,10 @@ static void test_alone(void **state)
     (void)state;
     assert_ok(ks_team_start(&team));
     assert_int_equal(team.size, 1);
-    assert_int_equal(team.near, 1);
+    assert_int_equal(team.local_size, 1);
     assert_null(team.comm);
     ks_team_sum(&team, 2, values);
-    ks_team_sum_whole(NULL, 2, room, values);
+    ks_team_sum_vector(NULL, 2, room, values);
     ks_team_collect(NULL, 3, &all);
     ks_team_slice(&team, 2, &first, &count);
     assert_true(values[0] == 1 && values[1] == 2 && all == 3 && first == 0 && count == 2);

@@ -45,7 +45,7 @@ static ks_status sum_gradient(const struct ks_problem *problem, const struct ks_
         status = ks_alloc(ks_team_room(team, n), sizeof *room, &room);
     status = ks_team_agree(team, status);
     if (status == KS_OK)
-        ks_team_sum_whole(team, n, room, g);
+        ks_team_sum_vector(team, n, room, g);
     free(room);
     return status;
 }

@@ -36,6 +36,7 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
+#include "lanczos/lanczos_xqc.h"
 
 enum {
     BLOCK = 512,  /* columns of the basis at a time: 91 rows of them are 364 KiB */
@@ -63,11 +64,6 @@ static const double BREAKDOWN_SINGLE = 16 * FLT_EPSILON;
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-size_t ks_lanczos_slice(const struct ks_lanczos *l, size_t t)
-{
-    return l->length / l->slices * t + smaller(t, l->length % l->slices);
 }
 
 static size_t slice_count(size_t n)
@@ -157,7 +153,6 @@ static double *work(const struct ks_lanczos *l, size_t j)
     return l->single ? l->pair + l->length : l->basis + j * l->length;
 }
 
-/* This rank's slice of q_j in float64. */
 static const double *widened(const struct ks_lanczos *l, size_t j)
 {
     if (!l->single)

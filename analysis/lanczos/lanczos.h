@@ -8,35 +8,9 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "lanczos/lanczos_state.h"
 #include "operators/operator.h"
 #include "operators/team.h"
-
-/* The state of the iteration for one probe. After j steps, with Q = [q_0 .. q_{j-1}] and T the j x
- * j Jacobi matrix,
- *
- *   A Q - Q T = beta[j-1] q_j e_j'   and   [Q q_j]' [Q q_j] = I   to rounding. */
-struct ks_lanczos {
-    size_t n, order;            /* dimension; largest number of steps, at most n            */
-    const struct ks_team *team; /* the ranks that share the work; NULL: one rank            */
-    size_t first, length;       /* this rank's slice of every vector: all of it for one rank */
-    uint64_t seed, probe; /* of the random start vector; probe = KS_PROBE_GRADIENT: not random */
-    double start_norm;    /* norm of the start vector before it was scaled to norm 1        */
-    size_t steps;         /* taken so far                                                   */
-    bool exhausted;       /* breakdown: the Krylov space is invariant, no step can follow   */
-    double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
-    bool single;          /* the basis is stored in float32                                      */
-    bool single_products; /* products are rounded to float32; set by the caller before the start */
-    bool xqc;       /* the iteration of the published code (lanczos_xqc.c); set by the caller before
-                     * the start; requires `single` */
-    double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is undefined if exhausted */
-    float *rounded; /* the same if `single`; the other one of the two is NULL */
-    size_t slices;  /* parts of this rank's slice, one per thread             */
-    double *sums;   /* [slices + 2, order]: scratch: inner products with the basis, by thread */
-    double *norms;  /* [ranks]: scratch                                       */
-    double *pair;   /* [2, length] if `single`: q_j and w in float64          */
-    double *full;   /* in a team: the complete vectors v and A v of the operator */
-    double *blocks; /* if `single`: a block of the basis in float64 for each thread */
-};
 
 /* Allocates everything, with a basis in float32 if `single`; `team` may be NULL. The caller frees
  * with ks_lanczos_free. One struct can run any number of probes, one after the other. KS_MEMORY;
@@ -77,12 +51,5 @@ size_t ks_lanczos_vector_bytes(const struct ks_lanczos *lanczos);
 void ks_lanczos_retake(struct ks_lanczos *lanczos, double alpha, double beta);
 /* Discards all steps after the first `steps`. */
 void ks_lanczos_rewind(struct ks_lanczos *lanczos, size_t steps);
-
-/* Parts of a step, shared with lanczos_xqc.c. Thread t works on the entries [slice(t), slice(t +
- * 1)) of this rank's slice. */
-size_t ks_lanczos_slice(const struct ks_lanczos *lanczos, size_t t);
-/* From `product`, this rank's slice of A q_j (j = steps), to alpha_j, beta_j and q_{j+1} by the
- * published code's recurrence. alpha_j or beta_j is not finite if float32 overflows. */
-void ks_lanczos_xqc_step(struct ks_lanczos *lanczos, const double *product);
 
 #endif

@@ -11,7 +11,7 @@
  * float32 sums depends on the machine. There is no breakdown test: the iteration ends early only if
  * beta_j is exactly zero, as then q_{j+1} does not exist (the published code divides zero by zero).
  */
-#include "lanczos/lanczos.h"
+#include "lanczos/lanczos_xqc.h"
 
 #include <assert.h>
 #include <math.h>

@@ -54,8 +54,8 @@ static ks_status run_probe(struct ks_lanczos *l, const struct ks_operator *a,
         ks_lanczos_start(l, slq->seed, probe);
     else
         KS_TRY(ks_lanczos_start_at(l, slq->gradient));
-    if (slq->keep)
-        status = ks_basis_open(slq->keep, slq->key, l, &basis);
+    if (slq->basis_stem)
+        status = ks_basis_open(slq->basis_stem, slq->fingerprint, l, &basis);
     if (status == KS_OK)
         status = take_steps(l, a, slq, basis);
     ks_basis_close(basis);

@@ -16,18 +16,19 @@
 struct ks_slq {
     size_t order, probes; /* both at least 1 */
     uint64_t seed;
-    bool single;          /* the Lanczos basis in float32                               */
-    bool single_products; /* the operator's products are float32                    */
+    bool single;          /* the Lanczos basis is stored in float32            */
+    bool single_products; /* the operator's products are rounded to float32    */
     bool xqc;             /* the published code's iteration (lanczos_xqc.c); requires `single` */
-    const char *keep;     /* the stem and the key of basis.h, which stores the steps; or NULL */
-    const char *key;
-    /* `world`: all ranks. They form `groups` groups, and each group shares the work of a probe.
+    /* To store the Lanczos steps and resume from them (basis.h): the stem of the file names, and
+     * the fingerprint of the analysis, which stored steps must match. NULL: nothing is stored. */
+    const char *basis_stem, *fingerprint;
+    /* All ranks, `world`, form `groups` groups; the ranks of a group share the work of a probe.
      * `team` is this rank's group, number `group`, which runs the probes group, group + groups, ...
      * NULL and 0: a single rank runs all probes. */
     const struct ks_team *world, *team;
     size_t group, groups;
-    /* The complete start vector [n], not zero, of one more probe, which is the last; NULL: no such
-     * probe. */
+    /* If not NULL, one more probe follows the random ones; this is its complete start vector [n],
+     * not zero. */
     const double *gradient;
     /* Called after each probe with a random start vector, while its Lanczos vectors are in memory;
      * may be NULL. */

@@ -7,7 +7,7 @@
 
 #include "core/memory.h"
 
-enum { CHUNK = KS_TEAM_CHUNK, TEXT = 1024 }; /* numbers per process at a time; bytes per message */
+enum { CHUNK = KS_TEAM_CHUNK, TEXT = 1024 }; /* numbers per rank at a time; bytes per message */
 
 static bool is_alone(const struct ks_team *team)
 {
@@ -29,7 +29,7 @@ static void clear(struct ks_team *team)
     free(team->comm);
     free(team->scratch);
     free(team->count);
-    *team = (struct ks_team){.size = 1, .near = 1};
+    *team = (struct ks_team){.size = 1, .local_size = 1};
 }
 
 void ks_team_end(struct ks_team *world)
@@ -39,12 +39,12 @@ void ks_team_end(struct ks_team *world)
     clear(world);
 }
 
-ks_status ks_team_split(const struct ks_team *whole, size_t group, struct ks_team *team)
+ks_status ks_team_split(const struct ks_team *parent, size_t group, struct ks_team *team)
 {
-    *team = (struct ks_team){.size = 1, .near = 1};
-    if (is_alone(whole))
+    *team = (struct ks_team){.size = 1, .local_size = 1};
+    if (is_alone(parent))
         return KS_OK;
-    return whole->transport->split(whole, group, team);
+    return parent->transport->split(parent, group, team);
 }
 
 void ks_team_leave(struct ks_team *team)
@@ -72,7 +72,7 @@ ks_status ks_team_agree(const struct ks_team *team, ks_status status)
     return ks_fail(status, "%s", text);
 }
 
-/* As a double: exact up to 2^53. */
+/* Values are sent as doubles, which are exact up to 2^53. */
 size_t ks_team_least(const struct ks_team *team, size_t value)
 {
     if (is_alone(team))
@@ -158,7 +158,7 @@ size_t ks_team_room(const struct ks_team *team, size_t n)
     return is_alone(team) ? n : n + (size_t)team->size;
 }
 
-/* Slices of other processes as MPI wants them: counts and displacements. */
+/* The slices of all ranks in MPI's form: counts and displacements. */
 static void cut(const struct ks_team *team, size_t n, int *count, int *displacement)
 {
     for (int r = 0; r < team->size; r++) {
@@ -167,8 +167,8 @@ static void cut(const struct ks_team *team, size_t n, int *count, int *displacem
     }
 }
 
-/* Each process receives its slice of every part and adds them up itself: as many bytes as the best
- * reduction moves, and a fixed order of the sum. */
+/* Each rank receives its slice of every rank's part and adds them itself. This moves as many bytes
+ * as the best reduction, and the order of the sum is fixed. */
 void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *room,
                         double *slice)
 {
@@ -197,17 +197,17 @@ void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part
     }
 }
 
-void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, double *whole)
+void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, double *vector)
 {
     if (is_alone(team)) {
-        memmove(whole, slice, n * sizeof *whole);
+        memmove(vector, slice, n * sizeof *vector);
         return;
     }
     cut(team, n, team->count, team->count + team->size);
-    team->transport->gather(team, slice, team->count, whole);
+    team->transport->gather(team, slice, team->count, vector);
 }
 
-void ks_team_sum_whole(const struct ks_team *team, size_t n, double *room, double *values)
+void ks_team_sum_vector(const struct ks_team *team, size_t n, double *room, double *values)
 {
     if (is_alone(team))
         return;

@@ -1,10 +1,10 @@
-/* Processes that compute one thing together, on one machine or many, by MPI. A team of one, which a
- * NULL pointer means too, makes no call of MPI, and every function below does what it says for one
- * process, mostly nothing.
+/* Teams of MPI ranks that share one computation, on one machine or several. A NULL pointer stands
+ * for a team of one rank. A team of one makes no MPI call; for it the functions below copy their
+ * input or do nothing.
  *
- * Except for ks_team_end and ks_team_slice, all processes of a team must call the same functions in
- * the same order. Numbers are always added in the order of the ranks, so every process has the same
- * bits. */
+ * All ranks of a team must call the same functions in the same order; only ks_team_end and
+ * ks_team_slice are exempt. Sums are always formed in the order of the ranks, so every rank has the
+ * same bits. */
 #ifndef KS_OPERATORS_TEAM_H
 #define KS_OPERATORS_TEAM_H
 
@@ -28,60 +28,63 @@ struct ks_team_transport {
     void (*exchange)(const struct ks_team *team, const double *send, const int *send_count,
                      double *receive, const int *receive_count);
     void (*gather)(const struct ks_team *team, const double *slice, const int *count,
-                   double *whole);
-    ks_status (*split)(const struct ks_team *whole, size_t group, struct ks_team *team);
+                   double *vector);
+    ks_status (*split)(const struct ks_team *parent, size_t group, struct ks_team *team);
     void (*leave)(const struct ks_team *team);
     void (*end)(const struct ks_team *world);
 };
 
 struct ks_team {
-    int rank, size; /* this process's number, 0 .. size-1                  */
-    int near;       /* processes of the team on this machine            */
+    int rank, size; /* 0 <= rank < size                                    */
+    int local_size; /* ranks of the team on this machine                   */
     void *comm;     /* MPI's communicator. Owned; NULL in a team of one    */
     const struct ks_team_transport *transport; /* NULL in a team of one        */
-    double *scratch; /* numbers of every process. Owned                     */
+    double *scratch; /* [size, KS_TEAM_CHUNK]. Owned                        */
     int *count;      /* [4, size] for MPI's counts and displacements. Owned */
 };
 
-/* The team of all processes that a launcher (mpirun, srun) has started; a team of one where the
- * environment shows no launcher. Ends with ks_team_end, which waits for all. */
+/* The team of all ranks that a launcher (mpirun, srun) has started; a team of one if the
+ * environment shows no launcher. KS_RUN if MPI does not start. The caller ends with ks_team_end,
+ * which waits for all ranks. */
 ks_status ks_team_start(struct ks_team *world);
 void ks_team_end(struct ks_team *world);
-/* The team of those in `whole` that give the same `group`, in the same order. Ends with
- * ks_team_leave. */
-ks_status ks_team_split(const struct ks_team *whole, size_t group, struct ks_team *team);
+/* The team of the ranks of `parent` that pass the same `group`, in the order of their ranks. The
+ * caller ends with ks_team_leave. */
+ks_status ks_team_split(const struct ks_team *parent, size_t group, struct ks_team *team);
 void ks_team_leave(struct ks_team *team);
 
 int ks_team_rank(const struct ks_team *team);
 int ks_team_size(const struct ks_team *team);
 
-/* If the status of a process is not KS_OK, all get that of the first such process, with its
- * message. Whatever can fail on one process alone goes through this before the next function below.
- */
+/* If any rank's status is not KS_OK, every rank returns the status and message of the first rank
+ * that failed. A status that can differ between ranks must pass through this function before the
+ * next call of a function below, which would wait forever for a rank that has failed. */
 ks_status ks_team_agree(const struct ks_team *team, ks_status status);
-/* The least of the processes' values. */
+/* The least of the ranks' values. */
 size_t ks_team_least(const struct ks_team *team, size_t value);
-/* The bytes of process `root`, to all. */
+/* Copies `bytes` bytes from rank `root` to all ranks. */
 void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void *data);
-/* A string of process 0 into a fresh one on the others; NULL stays NULL. */
+/* Copies rank 0's string, or NULL, to all ranks, which own their copies. KS_MEMORY. */
 ks_status ks_team_broadcast_string(const struct ks_team *team, char **string);
 
-/* all [size]: the number of every process. */
+/* all [size] = the numbers of all ranks. */
 void ks_team_collect(const struct ks_team *team, double number, double *all);
-/* values [n] becomes the sum of all processes': for few numbers. */
+/* values [n] = the sum of all ranks' values; every rank receives all of them, so n should be small.
+ */
 void ks_team_sum(const struct ks_team *team, size_t n, double *values);
 
-/* Long vectors [n] are cut into slices, one per process, whose sizes differ by one at most. */
+/* This rank's slice of a long vector [n]: entries first .. first + count - 1. Slices differ by at
+ * most one entry in length. */
 void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *count);
-/* How many numbers `room` below must hold. */
+/* The length of `room` for the functions below. */
 size_t ks_team_room(const struct ks_team *team, size_t n);
-/* slice = this process's slice of the sum of all processes' `part` [n]; `slice` may lie in `room`,
- * at its start. Every process sends and receives n numbers less its slice. n <= INT_MAX. */
+/* Reduce-scatter: slice = this rank's slice of the sum of all ranks' `part` [n]. `slice` may be
+ * `room`. Every rank sends and receives n numbers less its slice. n <= INT_MAX. */
 void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *room,
                         double *slice);
-/* whole [n] from all processes' slices. */
-void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, double *whole);
-/* values [n] becomes the sum of all processes'. */
-void ks_team_sum_whole(const struct ks_team *team, size_t n, double *room, double *values);
+/* All-gather: vector [n] from the slices of all ranks. */
+void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, double *vector);
+/* All-reduce: values [n] = the sum of all ranks' values, for long vectors. */
+void ks_team_sum_vector(const struct ks_team *team, size_t n, double *room, double *values);
 
 #endif

@@ -8,7 +8,7 @@
 #include "core/memory.h"
 #include "operators/team.h"
 
-/* What launchers of MPI programs set: Open MPI's, PMIx's, PMI's. */
+/* Environment variables that MPI launchers set: Open MPI's, PMIx's, PMI's. */
 static const char *const LAUNCHERS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",
                                         "PMI_SIZE"};
 
@@ -42,9 +42,10 @@ static void exchange(const struct ks_team *team, const double *send, const int *
                   receive_count + team->size, MPI_DOUBLE, comm_of(team));
 }
 
-static void gather(const struct ks_team *team, const double *slice, const int *count, double *whole)
+static void gather(const struct ks_team *team, const double *slice, const int *count,
+                   double *vector)
 {
-    MPI_Allgatherv(slice, count[team->rank], MPI_DOUBLE, whole, count, count + team->size,
+    MPI_Allgatherv(slice, count[team->rank], MPI_DOUBLE, vector, count, count + team->size,
                    MPI_DOUBLE, comm_of(team));
 }
 
@@ -59,7 +60,7 @@ static void end(const struct ks_team *world)
     MPI_Finalize();
 }
 
-static ks_status split(const struct ks_team *whole, size_t group, struct ks_team *team);
+static ks_status split(const struct ks_team *parent, size_t group, struct ks_team *team);
 
 static const struct ks_team_transport MPI = {.broadcast = broadcast,
                                              .collect = collect,
@@ -69,7 +70,7 @@ static const struct ks_team_transport MPI = {.broadcast = broadcast,
                                              .leave = leave,
                                              .end = end};
 
-static int near_processes(MPI_Comm comm)
+static int count_local_ranks(MPI_Comm comm)
 {
     MPI_Comm machine;
     int size;
@@ -80,7 +81,8 @@ static int near_processes(MPI_Comm comm)
     return size;
 }
 
-/* A rank without memory for these few numbers cannot even tell the others: it ends them all. */
+/* A rank without memory for these few numbers cannot report its failure to the others, so it aborts
+ * all ranks. */
 static ks_status fill(MPI_Comm comm, struct ks_team *team)
 {
     MPI_Comm *own = NULL;
@@ -88,7 +90,7 @@ static ks_status fill(MPI_Comm comm, struct ks_team *team)
 
     MPI_Comm_rank(comm, &team->rank);
     MPI_Comm_size(comm, &team->size);
-    team->near = near_processes(comm);
+    team->local_size = count_local_ranks(comm);
     KS_GO(ks_alloc((size_t)team->size * KS_TEAM_CHUNK, sizeof *team->scratch, &team->scratch));
     KS_GO(ks_alloc((size_t)team->size * 4, sizeof *team->count, &team->count));
     KS_GO(ks_alloc(1, sizeof(MPI_Comm), &own));
@@ -103,11 +105,11 @@ done:
     return status;
 }
 
-static ks_status split(const struct ks_team *whole, size_t group, struct ks_team *team)
+static ks_status split(const struct ks_team *parent, size_t group, struct ks_team *team)
 {
     MPI_Comm comm;
 
-    MPI_Comm_split(comm_of(whole), (int)group, whole->rank, &comm);
+    MPI_Comm_split(comm_of(parent), (int)group, parent->rank, &comm);
     return fill(comm, team);
 }
 
@@ -115,11 +117,12 @@ ks_status ks_team_start(struct ks_team *world)
 {
     int threads;
 
-    *world = (struct ks_team){.size = 1, .near = 1};
+    *world = (struct ks_team){.size = 1, .local_size = 1};
     if (!is_launched())
         return KS_OK;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS ||
         threads < MPI_THREAD_FUNNELED)
-        return ks_fail(KS_RUN, "MPI does not start, or not in programs with threads");
+        return ks_fail(KS_RUN,
+                       "MPI does not start, or does not support threads (MPI_THREAD_FUNNELED)");
     return fill(MPI_COMM_WORLD, world);
 }

@@ -34,7 +34,7 @@ static ks_status sum_apply(void *self, const double *v, double *out)
     struct team_sum *s = self;
 
     KS_TRY(ks_team_agree(s->team, ks_operator_apply(s->a, v, out)));
-    ks_team_sum_whole(s->team, s->a->n, s->room, out);
+    ks_team_sum_vector(s->team, s->a->n, s->room, out);
     return KS_OK;
 }
 

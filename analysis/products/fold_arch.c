@@ -71,7 +71,6 @@ ks_status KS(fold_arch)(const struct ks_fold *fold, struct ks_arch **arch)
         KS_GO(make_dense(fold->in, fold->out, &dense));
         for (size_t i = 0; i < dense.n_params; i++)
             dense.parameters += KS(array_size)(&dense.param[i]);
-        dense.line = folded->layer[1].line;
         replace_two(folded, &dense);
         dense.settings = NULL;
     }

@@ -127,7 +127,7 @@ static ks_status sum_gradient(struct ks_analysis *a, size_t n, double *room, dou
                               double *gradient)
 {
     ks_team_sum(&a->team, 1, loss);
-    ks_team_sum_whole(&a->team, n, room, gradient);
+    ks_team_sum_vector(&a->team, n, room, gradient);
     KS_TRY(require_finite(1, loss, "the loss"));
     return require_finite(n, gradient, "the gradient");
 }

@@ -291,7 +291,7 @@ static ks_status judge(struct pass *p)
 {
     for (size_t k = 0; k < VECTORS; k++)
         if (p->v[k])
-            ks_team_sum_whole(p->team, p->c->n, p->room, p->image[k]);
+            ks_team_sum_vector(p->team, p->c->n, p->room, p->image[k]);
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         if (p->v[k])
             judge_vector(p, k, &p->c->vector[k]);

@@ -4,7 +4,7 @@
  *   p_m(t) = (t - theta_1) ... (t - theta_m) / (beta_0 ... beta_{m-1})
  *
  * From |q_m| = 1 follows |gamma p_m(lambda)| <= 1 for each eigenvalue lambda, gamma being the
- * component of q_0 along its eigenvector.  * Beyond the outermost Ritz value |p_m| is monotone and
+ * component of q_0 along its eigenvector. Beyond the outermost Ritz value |p_m| is monotone and
  * unbounded. So if |gamma| >= delta, an eigenvalue beyond it lies no further out than the point
  * where |p_m| = 1 / delta (van Dorsselaer et al., section 3). gamma is distributed like an entry of
  * a random unit vector. */
