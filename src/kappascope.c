@@ -46,7 +46,7 @@ static ks_status print_help(void)
     }
     printf("\n`kappascope COMMAND --help` says more about each.\n\nOPTIONS\n"
            "  -h, --help     print this text\n  --version      print the version\n\n"
-           "EXIT STATUS\n  that of the command; 2 if there is no such command.\n");
+           "EXIT STATUS\n  the command's; 2 if the command is unknown.\n");
     free(folder);
     return KS_OK;
 }

@@ -39,8 +39,8 @@ static ks_status plot(const struct ks_arguments *arguments)
         return ks_fail(KS_USAGE, "expected the folder of one study, found %zu arguments",
                        arguments->n_rest);
     if (resamples && !ks_parse_integer(resamples, 0, MOST, &number))
-        return ks_fail(KS_USAGE, "--resamples: expected a whole number from 0 to %d, found '%s'",
-                       MOST, resamples);
+        return ks_fail(KS_USAGE, "--resamples: expected an integer from 0 to %d, found '%s'", MOST,
+                       resamples);
     return ks_study_plot(arguments->rest[0], NULL, (size_t)number, arguments->quiet);
 }
 

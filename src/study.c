@@ -272,8 +272,8 @@ static ks_status read_jobs(const struct ks_study *s, size_t *n)
     uint64_t number = (uint64_t)omp_get_num_procs();
 
     if (jobs && !ks_parse_integer(jobs, 1, MOST_JOBS, &number))
-        return ks_fail(KS_USAGE, "--jobs: expected a whole number from 1 to %d, found '%s'",
-                       MOST_JOBS, jobs);
+        return ks_fail(KS_USAGE, "--jobs: expected an integer from 1 to %d, found '%s'", MOST_JOBS,
+                       jobs);
     *n = number < all ? (size_t)number : all;
     return KS_OK;
 }

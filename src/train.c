@@ -97,8 +97,8 @@ static ks_status read_count(const char *name, const char *text, uint64_t low, ui
 {
     if (!ks_parse_integer(text, low, high, value))
         return ks_fail(KS_USAGE,
-                       "%s: expected a whole number from %" PRIu64 " to %" PRIu64 ", found '%s'",
-                       name, low, high, text);
+                       "%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'", name,
+                       low, high, text);
     return KS_OK;
 }
 

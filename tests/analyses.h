@@ -56,18 +56,6 @@ static inline ks_status analysis_finished(void *context, const struct ks_lanczos
     return ks_certificates_take(&((struct analysis *)context)->certificates, lanczos);
 }
 
-static inline ks_status analysis_basis(struct analysis *o)
-{
-    ks_null_basis_free(o->basis);
-    KS_TRY(ks_null_basis_new(o->space, o->null.is_dead, &o->basis));
-    ks_null_basis_recount(o->basis, &o->null);
-    if (o->space->shift != 0) {
-        ks_null_basis_free(o->basis);
-        o->basis = NULL;
-    }
-    return KS_OK;
-}
-
 static inline ks_status analysis_check_exact(struct analysis *o, const struct ks_operator *a)
 {
     struct ks_operator *wide = NULL;
@@ -80,7 +68,7 @@ static inline ks_status analysis_check_exact(struct analysis *o, const struct ks
     KS_GO(ks_exact_error(a, wide, &o->exact_error));
     KS_GO(ks_null_measure(o->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&o->null, &null);
-    KS_GO(analysis_basis(o));
+    KS_GO(ks_null_basis_update(o->space, &o->null, &o->basis));
 done:
     ks_null_clear(&null);
     ks_operator_free(wide);
@@ -125,7 +113,7 @@ static inline ks_status analysis_run(struct analysis *o)
     KS_GO(ks_null_space_new(&o->problem, o->kind, o->selection, &o->space));
     KS_GO(analysis_operator(o, o->single, &a));
     KS_GO(ks_null_measure(o->space, a, NULL, NULL, &o->null));
-    KS_GO(analysis_basis(o));
+    KS_GO(ks_null_basis_update(o->space, &o->null, &o->basis));
     KS_GO(analysis_spectrum(o, a));
     terms = (struct ks_statistics_terms){.n = o->selection->n,
                                          .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,

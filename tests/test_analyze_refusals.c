@@ -93,7 +93,7 @@ static const struct refusal {
     {"--apply missing.h5 --output o.h5 ln+ce.h5", "missing.h5"},
     {"ln+ce.h5 ./ln+ce.h5", "./ln+ce.spectrum.h5"},
     {"-o nowhere/deeper ln+ce.h5", "nowhere/deeper"},
-    {"-o bn+ce.h5 ln+ce.h5", "exists and is not a folder"},
+    {"-o bn+ce.h5 ln+ce.h5", "exists and is not a directory"},
     {"-o /proc ln+ce.h5", "/proc"},
     {"missing.h5", "missing.h5"},
     {"out.txt", "out.txt"},

@@ -189,7 +189,7 @@ static void test_mistakes(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"dens 3\ndense 1\nloss mse", "test.arch:1: 'dens' is not a layer (known: dense, "},
+        {"dens 3\ndense 1\nloss mse", "test.arch:1: unknown layer 'dens' (known: dense, "},
         {"dense 3 bais=no\ndense 1\nloss mse", "test.arch:1: unknown option 'bais=no' for 'dense'"},
         {"dense\n", "test.arch:1: 'dense' needs width"},
         {"dense 0\n", "test.arch:1: width: expected an integer from 1"},
@@ -256,7 +256,7 @@ static void test_mistakes(void **state)
         {"dense 1\nloss huber delta=0", "test.arch:2: delta: expected a number from"},
         {"dense 1\nloss huber kappa=1", "test.arch:2: unknown option 'kappa=1' for 'loss'"},
         {"dense 2\nloss quantile kappa=-1", "test.arch:2: kappa: expected a number from"},
-        {"dense 2\nloss cross", "test.arch:2: 'cross' is not a loss (known: mse, ce"},
+        {"dense 2\nloss cross", "test.arch:2: unknown loss 'cross' (known: mse, ce"},
         {"dense 3\npolicy tanh-gaussian", "test.arch:2: policy: expected an even number"},
     };
 

@@ -219,7 +219,7 @@ static void test_headers(void **state)
     refused(&o, "expected fewer actions than the critic has inputs (5), found 6");
     remove_attribute(path, "/actor", "in");
     set_string(path, "/actor", "arch", "dense 6\nnonsense 1\npolicy tanh-gaussian\n");
-    refused(&o, "/actor: arch:2: 'nonsense' is not a layer");
+    refused(&o, "/actor: arch:2: unknown layer 'nonsense'");
     set_integer(path, "/actor", "in", 4);
     refused(&o, "/actor/00_dense/kernel: expected shape [1, 4, 6], found [1, 3, 6]");
     set_integer(path, "/", "env", 4);

@@ -353,8 +353,8 @@ static void test_gradient(void **state)
     }
 }
 
-/* What the published code's process leaves is no basis for a bound, even where there are as many
- * Ritz values as eigenvalues. */
+/* Ritz values of the published code's recurrence are no basis for a bound, even if there are as
+ * many as eigenvalues. */
 static void test_published_process(void **state)
 {
     enum { SMALL = 20 };
@@ -373,7 +373,7 @@ static void test_published_process(void **state)
     ks_statistics_unweight(s);
     assert_ok(ks_statistics(s, &statistics));
     says(s, &terms,
-         "On these 4 minibatches, the Ritz values of H by the published code's process are no "
+         "On these 4 minibatches, the Ritz values of H by the published code's recurrence are no "
          "basis for bounds. The paper's kappa is the ratio of the largest to the smallest |Ritz "
          "value|");
     ks_spectrum_free(s);

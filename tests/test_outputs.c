@@ -14,7 +14,7 @@ static void test_folder(void **state)
                  "cannot be created");
     write_bytes(scratch("file"), "", 0);
     assert_fails(ks_outputs_new(1, checkpoints, scratch("file"), NULL, &outputs), KS_IO,
-                 "exists and is not a folder");
+                 "exists and is not a directory");
     fate = FULL, fate_at = 1, operations = 0;
     assert_fails(ks_outputs_new(1, checkpoints, scratch("new"), NULL, &outputs), KS_FULL,
                  "cannot be created");

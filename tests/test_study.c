@@ -119,7 +119,7 @@ static void test_stop(void **state)
                  ":6: stop: expected at least 200 (the first checkpoint), found 198");
     snprintf(text, sizeof text, head, 0);
     assert_fails(read_text(text, &s), KS_FORMAT,
-                 ":6: stop: expected a whole number from 1 to 1000000000000, found '0'");
+                 ":6: stop: expected an integer from 1 to 1000000000000, found '0'");
 }
 
 /* Sections [analyze NAME] have their own options, may be empty, and inherit nothing from [analyze].
@@ -232,27 +232,27 @@ static void test_wrong_studies(void **state)
         {"[study]\nenv = x\n\narchitectures = bn+ce gn+ce\n",
          ":4: architectures: unknown architecture 'gn+ce'"},
         {"[study]\narchitectures = bn+ce all\n", ":2: architectures: 'bn+ce' is given twice"},
-        {"[study]\narchitectures = none.arch\n", ":2: architectures: none.arch: no such file"},
+        {"[study]\narchitectures = none.arch\n", ":2: architectures: none.arch: does not exist"},
         {"[study]\narchitectures = ../..\n", ":2: architectures: unknown architecture '../..'"},
         {"[study]\nseeds = 0 1 x\n",
-         ":2: seeds: expected a whole number from 0 to 1000000000, found 'x'"},
-        {"[study]\nseeds = 3..1\n", ":2: seeds: expected a whole number from 3"},
+         ":2: seeds: expected an integer from 0 to 1000000000, found 'x'"},
+        {"[study]\nseeds = 3..1\n", ":2: seeds: expected an integer from 3"},
         {"[study]\nseeds = 0..2 1\n", ":2: seeds: 1 is given twice"},
         {"[study]\nseeds = 0..999\n", ":2: seeds: more than 256"},
         {"[study]\nseeds = -1\n", "found '-1'"},
-        {"[study]\nsteps = 1.5\n", ":2: steps: expected a whole number"},
+        {"[study]\nsteps = 1.5\n", ":2: steps: expected an integer"},
         {"[study]\nsteps = 0\n", ":2: steps: expected"},
         {"[study]\nsteps = 1000000000001\n",
-         ":2: steps: expected a whole number from 1 to 1000000000000"},
+         ":2: steps: expected an integer from 1 to 1000000000000"},
         {"[study]\nsteps = nan\n", ":2: steps: expected"},
         {"[study]\ngrid = some\n", ":2: grid: expected all or common, found 'some'"},
         {"[study]\ngrid = all\nenv = x\ngrid = all\n", ":4: 'grid' is given twice"},
         {"[study]\nmissing = drop\n  grid = all\n", ":3: 'missing' is given twice (an indented"},
         {"[study]\nmissing\n", ":2: expected a section, KEY = VALUE or a comment"},
         {"[train]\nbatches = 1\n", ":2: "},
-        {"[train]\nbatch = 0\n", ":2: batch: expected a whole number from 2 to 65536, found '0'"},
+        {"[train]\nbatch = 0\n", ":2: batch: expected an integer from 2 to 65536, found '0'"},
         {"[train]\nskip = 2\n", ":2: skip: expected 0 or 1, found '2'"},
-        {"[train]\nutd = 2\nn_step = 0\n", ":3: n_step: expected a whole number from 1 to 100"},
+        {"[train]\nutd = 2\nn_step = 0\n", ":3: n_step: expected an integer from 1 to 100"},
         {"[train]\nutd = 1\nutd = 1\n", ":3: 'utd' is given twice"},
         {"[analyze]\norders = 1\n", ":2: unknown option 'orders' for [analyze]"},
         {"[analyze]\norder = 0\n", ":2: --order: expected"},

@@ -49,7 +49,7 @@ static void test_front_program(void **state)
     assert_int_equal(run("kappascope", "plot a b"), 2);
     assert_said("kappascope-plot: expected the folder", 1);
     assert_int_equal(run("kappascope", "plot --resamples x a"), 2);
-    assert_said("--resamples: expected a whole number from 0 to 10000000, found 'x'", 1);
+    assert_said("--resamples: expected an integer from 0 to 10000000, found 'x'", 1);
 }
 
 /* A row per task, with its sizes, under a heading; then architectures and settings. */
@@ -115,11 +115,11 @@ static void test_study_program_writes_nothing(void **state)
     assert_int_equal(run("kappascope-study", "--dry-run \"`printf 'a\\nb.study'`\""), 2);
     assert_said("the study's path: expected no control characters, found 'a\\x0ab.study'", 1);
     run_study("--jobs=0", 2);
-    assert_said("--jobs: expected a whole number from 1 to 4096, found '0'", 1);
+    assert_said("--jobs: expected an integer from 1 to 4096, found '0'", 1);
     run_study("--jobs few", 2);
-    assert_said("--jobs: expected a whole number from 1 to 4096, found 'few'", 1);
+    assert_said("--jobs: expected an integer from 1 to 4096, found 'few'", 1);
     run_study("--jobs 65537", 2); /* make would block: its pipe holds 65536 bytes */
-    assert_said("--jobs: expected a whole number from 1 to 4096, found '65537'", 1);
+    assert_said("--jobs: expected an integer from 1 to 4096, found '65537'", 1);
     run_study("--dry-run", 0);
     assert_said("--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);

@@ -1,12 +1,13 @@
 /* The file of one probe: a header, and then one record per step.
  *
- *   header     "kappascope-basis", the length of the key (8 bytes), the key, digest
+ *   header     "kappascope-basis", the length of the fingerprint (8 bytes), the fingerprint, digest
  *   record j   j, alpha_j, beta_j (8 bytes each), q_{j+1} as the basis holds it, digest
  *
  * Numbers are in native byte order. A record's digest is the SHA-256 of the header's digest and
- * of the record: if it matches, the record is complete, belongs to this key and is at its place.
- * The file only grows, in the order of the steps. If writing is interrupted, by a kill or a full
- * disk, the file starts with the completed records, and reading stops at the first digest mismatch.
+ * of the record: if it matches, the record is complete, belongs to this fingerprint and is at its
+ * place. The file only grows, in the order of the steps. If writing is interrupted, by a kill or a
+ * full disk, the file starts with the completed records, and reading stops at the first digest
+ * mismatch.
  */
 #include "lanczos/basis.h"
 
@@ -32,8 +33,8 @@ struct numbers {
 };
 
 struct ks_basis {
-    char *path, *key;
-    uint64_t key_length;
+    char *path, *fingerprint;
+    uint64_t fingerprint_length;
     int descriptor;
     unsigned char digest[KS_SHA256_BYTES]; /* the header's */
     bool trimmed;                          /* the file ends with the last valid step */
@@ -83,7 +84,7 @@ static ks_status write_pieces(const struct ks_basis *b, size_t at, size_t n,
 
 static size_t header_bytes(const struct ks_basis *b)
 {
-    return MAGIC_BYTES + sizeof b->key_length + b->key_length + KS_SHA256_BYTES;
+    return MAGIC_BYTES + sizeof b->fingerprint_length + b->fingerprint_length + KS_SHA256_BYTES;
 }
 
 static size_t record_bytes(const struct ks_lanczos *l)
@@ -91,10 +92,10 @@ static size_t record_bytes(const struct ks_lanczos *l)
     return sizeof(struct numbers) + ks_lanczos_vector_bytes(l) + KS_SHA256_BYTES;
 }
 
-/* Names the first line in which the keys differ. */
-static ks_status refuse_key(const struct ks_basis *b, const char *found)
+/* Names the first line in which the fingerprints differ. */
+static ks_status refuse_fingerprint(const struct ks_basis *b, const char *found)
 {
-    const char *expected = b->key;
+    const char *expected = b->fingerprint;
     size_t line = 0, other = 0;
 
     while (*expected && *found) {
@@ -111,32 +112,33 @@ static ks_status refuse_key(const struct ks_basis *b, const char *found)
                    b->path, (int)line, expected, (int)other, found);
 }
 
-enum { START_BYTES = MAGIC_BYTES + sizeof(uint64_t) }; /* of the header, before the key */
+enum { START_BYTES = MAGIC_BYTES + sizeof(uint64_t) }; /* of the header, before the fingerprint */
 
 /* Reads the rest of the header that begins with `start`; *valid: whether it is complete and
  * undamaged. */
-static ks_status read_key(struct ks_basis *b, const unsigned char *start, uint64_t length,
-                          bool *valid)
+static ks_status read_fingerprint(struct ks_basis *b, const unsigned char *start, uint64_t length,
+                                  bool *valid)
 {
     ks_status status = KS_OK;
     unsigned char digest[KS_SHA256_BYTES];
-    char *key = NULL;
+    char *fingerprint = NULL;
     size_t found;
 
-    KS_GO(ks_alloc(length + KS_SHA256_BYTES + 1, 1, &key));
-    KS_GO(read_at(b, START_BYTES, key, length + KS_SHA256_BYTES, &found));
+    KS_GO(ks_alloc(length + KS_SHA256_BYTES + 1, 1, &fingerprint));
+    KS_GO(read_at(b, START_BYTES, fingerprint, length + KS_SHA256_BYTES, &found));
     if (found < length + KS_SHA256_BYTES)
         goto done;
-    KS_GO(ks_sha256(2, (struct ks_piece[]){{start, START_BYTES}, {key, length}}, b->digest));
-    memcpy(digest, key + length, sizeof digest);
-    key[length] = '\0';
+    KS_GO(
+        ks_sha256(2, (struct ks_piece[]){{start, START_BYTES}, {fingerprint, length}}, b->digest));
+    memcpy(digest, fingerprint + length, sizeof digest);
+    fingerprint[length] = '\0';
     if (memcmp(digest, b->digest, sizeof digest) != 0)
         goto done;
-    if (length != b->key_length || strcmp(key, b->key) != 0)
-        status = refuse_key(b, key);
+    if (length != b->fingerprint_length || strcmp(fingerprint, b->fingerprint) != 0)
+        status = refuse_fingerprint(b, fingerprint);
     *valid = true;
 done:
-    free(key);
+    free(fingerprint);
     return status;
 }
 
@@ -157,14 +159,15 @@ static ks_status read_header(struct ks_basis *b, bool *valid)
                        "--keep-basis",
                        b->path);
     memcpy(&length, start + MAGIC_BYTES, sizeof length);
-    return found < sizeof start || length > LONGEST ? KS_OK : read_key(b, start, length, valid);
+    return found < sizeof start || length > LONGEST ? KS_OK
+                                                    : read_fingerprint(b, start, length, valid);
 }
 
 static ks_status write_header(struct ks_basis *b)
 {
     const struct ks_piece piece[] = {{MAGIC, MAGIC_BYTES},
-                                     {&b->key_length, sizeof b->key_length},
-                                     {b->key, b->key_length},
+                                     {&b->fingerprint_length, sizeof b->fingerprint_length},
+                                     {b->fingerprint, b->fingerprint_length},
                                      {b->digest, sizeof b->digest}};
 
     KS_TRY(ks_sha256(3, piece, b->digest));
@@ -212,8 +215,7 @@ static ks_status take_steps(const struct ks_basis *b, struct ks_lanczos *l)
     return KS_OK;
 }
 
-/* Prevents two analyses from writing the same file. If the file system does not support locks, the
- * user has to take care of it. */
+/* Prevents two analyses from writing the same file, if the file system supports locks. */
 static ks_status lock(const struct ks_basis *b)
 {
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -237,9 +239,9 @@ static ks_status open_file(struct ks_basis *b)
     return lock(b);
 }
 
-/* Sets the path and the key, with this rank's number. The key is stored in the file, so its words
- * are part of the format. */
-static ks_status name(struct ks_basis *b, const char *stem, const char *key,
+/* Sets the path and the fingerprint, with this rank's number. The fingerprint is stored in the
+ * file, so its words ("process") are part of the format. */
+static ks_status name(struct ks_basis *b, const char *stem, const char *fingerprint,
                       const struct ks_lanczos *l)
 {
     int rank = ks_team_rank(l->team), size = ks_team_size(l->team);
@@ -250,13 +252,13 @@ static ks_status name(struct ks_basis *b, const char *stem, const char *key,
     if (size > 1)
         snprintf(part, sizeof part, ".%dof%d", rank + 1, size);
     KS_TRY(ks_print_string(&b->path, "%s.probe%s%s.basis", stem, probe, part));
-    KS_TRY(ks_print_string(&b->key, "format %d\n%sprobe %llu\nprocess %d of %d\n", VERSION, key,
-                           (unsigned long long)l->probe, rank + 1, size));
-    b->key_length = strlen(b->key);
+    KS_TRY(ks_print_string(&b->fingerprint, "format %d\n%sprobe %llu\nprocess %d of %d\n", VERSION,
+                           fingerprint, (unsigned long long)l->probe, rank + 1, size));
+    b->fingerprint_length = strlen(b->fingerprint);
     return KS_OK;
 }
 
-static ks_status open_alone(const char *stem, const char *key, struct ks_lanczos *l,
+static ks_status open_alone(const char *stem, const char *fingerprint, struct ks_lanczos *l,
                             struct ks_basis **basis)
 {
     ks_status status = KS_OK;
@@ -267,7 +269,7 @@ static ks_status open_alone(const char *stem, const char *key, struct ks_lanczos
     *basis = NULL;
     KS_TRY(ks_alloc(1, sizeof *b, &b));
     b->descriptor = -1;
-    KS_GO(name(b, stem, key, l));
+    KS_GO(name(b, stem, fingerprint, l));
     KS_GO(open_file(b));
     KS_GO(read_header(b, &valid));
     if (!valid)
@@ -279,10 +281,10 @@ done:
     return status;
 }
 
-ks_status ks_basis_open(const char *stem, const char *key, struct ks_lanczos *l,
+ks_status ks_basis_open(const char *stem, const char *fingerprint, struct ks_lanczos *l,
                         struct ks_basis **basis)
 {
-    KS_TRY(ks_team_agree(l->team, open_alone(stem, key, l, basis)));
+    KS_TRY(ks_team_agree(l->team, open_alone(stem, fingerprint, l, basis)));
     ks_lanczos_rewind(l, ks_team_least(l->team, l->steps));
     return KS_OK;
 }
@@ -313,6 +315,6 @@ void ks_basis_close(struct ks_basis *b)
     if (b->descriptor >= 0)
         close(b->descriptor);
     free(b->path);
-    free(b->key);
+    free(b->fingerprint);
     free(b);
 }

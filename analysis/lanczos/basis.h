@@ -12,13 +12,13 @@
 struct ks_basis;
 
 /* Opens or creates the file of `lanczos`, which is at step 0, and reads the stored steps into it,
- * at most lanczos->order. `key` lists everything that the numbers depend on besides the probe, one
- * "NAME VALUE" per line. Fails with KS_USAGE if the file has another key (the message shows the
- * first line that differs), KS_FORMAT if it is not a basis file, KS_IO if another process has it
- * open. A truncated or damaged step and all steps after it are ignored, and the next
+ * at most lanczos->order. `fingerprint` lists everything that the numbers depend on besides the
+ * probe, one "NAME VALUE" per line. Fails with KS_USAGE if the file has another fingerprint (the
+ * message shows the first line that differs), KS_FORMAT if it is not a basis file, KS_IO if another
+ * process has it open. A truncated or damaged step and all steps after it are ignored, and the next
  * ks_basis_append overwrites them. The caller ends with ks_basis_close, also after a failure. In a
  * team all ranks call it, fail together, and read the same number of steps. */
-ks_status ks_basis_open(const char *stem, const char *key, struct ks_lanczos *lanczos,
+ks_status ks_basis_open(const char *stem, const char *fingerprint, struct ks_lanczos *lanczos,
                         struct ks_basis **basis);
 /* Appends the last step of `lanczos`. Fails with KS_FULL (disk full) or KS_IO; the earlier steps
  * stay valid. */

@@ -93,13 +93,13 @@ static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 
 static ks_status make(const struct kappascope_problem *problem, struct kappascope_operator *a)
 {
-    struct ks_operator *whole = NULL;
+    struct ks_operator *full = NULL;
 
     KS_TRY(pose(problem, a));
     KS_TRY(find_memory(problem->memory, a));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_TRY((a->single ? a->kind->new_f32 : a->kind->new_f64)(&a->problem, &whole));
-    KS_TRY(ks_block_new(whole, a->selection, &a->a));
+    KS_TRY((a->single ? a->kind->new_f32 : a->kind->new_f64)(&a->problem, &full));
+    KS_TRY(ks_block_new(full, a->selection, &a->a));
     return ks_operator_prepare(a->a, a->memory);
 }
 

@@ -39,27 +39,12 @@ void kappascope_slq_defaults(struct kappascope_slq_options *options)
         *options = (struct kappascope_slq_options){.order = 90, .probes = 1, .certificates = true};
 }
 
-/* With a weight decay the operator is not zero on directions along which the loss is constant: they
- * are counted, but form no basis. */
-static ks_status find_basis(struct run *r)
-{
-    ks_null_basis_free(r->basis);
-    r->basis = NULL;
-    KS_TRY(ks_null_basis_new(r->a->space, r->null.is_dead, &r->basis));
-    ks_null_basis_recount(r->basis, &r->null);
-    if (r->a->space->shift != 0) {
-        ks_null_basis_free(r->basis);
-        r->basis = NULL;
-    }
-    return KS_OK;
-}
-
 static ks_status find_null_space(struct run *r)
 {
     if (!r->a->kind)
         return KS_OK;
     KS_TRY(ks_null_measure(r->a->space, r->a->a, NULL, NULL, &r->null));
-    return find_basis(r);
+    return ks_null_basis_update(r->a->space, &r->null, &r->basis);
 }
 
 static ks_status finish_probe(void *context, const struct ks_lanczos *lanczos)
@@ -113,19 +98,19 @@ static ks_status certify(struct run *r)
 static ks_status check_exact(struct run *r)
 {
     const struct kappascope_operator *a = r->a;
-    struct ks_operator *whole = NULL, *wide = NULL;
+    struct ks_operator *full = NULL, *wide = NULL;
     struct ks_null null = {.is_dead = NULL};
     ks_status status = KS_OK;
 
     if (!a->single)
         return KS_OK;
-    KS_GO(a->kind->new_f64(&a->problem, &whole));
-    KS_GO(ks_block_new(whole, a->selection, &wide));
+    KS_GO(a->kind->new_f64(&a->problem, &full));
+    KS_GO(ks_block_new(full, a->selection, &wide));
     KS_GO(ks_operator_prepare(wide, a->memory));
     KS_GO(ks_exact_error(a->a, wide, &r->exact_error));
     KS_GO(ks_null_measure(a->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&r->null, &null);
-    KS_GO(find_basis(r));
+    KS_GO(ks_null_basis_update(r->a->space, &r->null, &r->basis));
 done:
     ks_null_clear(&null);
     ks_operator_free(wide);

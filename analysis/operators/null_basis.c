@@ -264,11 +264,21 @@ done:
     return status;
 }
 
-void ks_null_basis_recount(const struct ks_null_basis *b, struct ks_null *null)
+ks_status ks_null_basis_update(const struct ks_null_space *space, struct ks_null *null,
+                               struct ks_null_basis **basis)
 {
-    size_t more = b->dimension > null->dimension ? b->dimension - null->dimension : 0;
+    size_t more = 0;
 
+    ks_null_basis_free(*basis);
+    KS_TRY(ks_null_basis_new(space, null->is_dead, basis));
+    if ((*basis)->dimension > null->dimension)
+        more = (*basis)->dimension - null->dimension;
     null->dead = null->dead < more ? null->dead : more;
+    if (space->shift != 0) {
+        ks_null_basis_free(*basis);
+        *basis = NULL;
+    }
+    return KS_OK;
 }
 
 void ks_null_basis_free(struct ks_null_basis *b)

@@ -39,9 +39,13 @@ struct ks_null_basis {
  * frees with ks_null_basis_free. KS_MEMORY. */
 ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
                             struct ks_null_basis **basis);
-/* Reduces null->dead to the number of columns that the basis has beyond null->dimension: directions
- * and dead coordinates can be linearly dependent. */
-void ks_null_basis_recount(const struct ks_null_basis *basis, struct ks_null *null);
+/* Replaces *basis, which may be NULL, by the basis of the null directions that were measured.
+ * Reduces null->dead to the number of columns that Z has beyond null->dimension: directions and
+ * dead coordinates can be linearly dependent. With a weight decay the operator is not zero on
+ * directions along which the loss is constant: they are counted, but *basis becomes NULL.
+ * KS_MEMORY. */
+ks_status ks_null_basis_update(const struct ks_null_space *space, struct ks_null *null,
+                               struct ks_null_basis **basis);
 void ks_null_basis_free(struct ks_null_basis *basis); /* NULL is fine */
 
 /* product [n_directions] = the contribution of the coordinates [first, first + length), whose

@@ -30,19 +30,6 @@ static void count_null_product(void *context, size_t products)
     ks_monitor_product(&a->monitor, a->products_done + products);
 }
 
-static ks_status new_basis(struct ks_analysis *a)
-{
-    ks_null_basis_free(a->basis);
-    a->basis = NULL;
-    KS_TRY(ks_null_basis_new(a->space, a->null.is_dead, &a->basis));
-    ks_null_basis_recount(a->basis, &a->null);
-    if (a->space->shift != 0) { /* null for the loss, but not with its weight decay: counted only */
-        ks_null_basis_free(a->basis);
-        a->basis = NULL;
-    }
-    return KS_OK;
-}
-
 static ks_status find_null_space(struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;
@@ -57,7 +44,7 @@ static ks_status find_null_space(struct ks_analysis *a)
         return ks_fail(status, "before Lanczos step 1 of %zu: %s", o->order, text);
     }
     KS_TRY(status);
-    return new_basis(a);
+    return ks_null_basis_update(a->space, &a->null, &a->basis);
 }
 
 ks_status ks_analysis_find_null_space(struct ks_analysis *a)
@@ -181,7 +168,7 @@ static ks_status check_exact(struct ks_analysis *a)
     KS_GO(ks_exact_error(a->block, wide, &a->exact_error));
     KS_GO(ks_null_measure(a->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&a->null, &null);
-    KS_GO(new_basis(a));
+    KS_GO(ks_null_basis_update(a->space, &a->null, &a->basis));
 done:
     ks_null_clear(&null);
     ks_operator_free(wide);

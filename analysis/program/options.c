@@ -12,7 +12,7 @@
 
 #include "core/number.h"
 
-/* An integer in [low, high]. This and the functions below leave *value as it is where the option is
+/* An integer in [low, high]. This and the functions below leave *value unchanged if the option is
  * absent (`text` is NULL), unless they say otherwise. */
 static ks_status integer(const char *name, const char *text, uint64_t low, uint64_t high,
                          uint64_t *value)
@@ -33,7 +33,7 @@ static ks_status size(const char *name, const char *text, size_t high, size_t *v
     return KS_OK;
 }
 
-/* An integer from 0; *value is -1 where the option is absent. */
+/* An integer from 0; *value is -1 if the option is absent. */
 static ks_status number_or_all(const char *name, const char *text, int *value)
 {
     uint64_t number = 0;
@@ -74,7 +74,7 @@ static ks_status bytes(const char *name, const char *text, size_t *value)
     return KS_OK;
 }
 
-/* *is_second: whether the second of two words was given; false where the option is absent. */
+/* *is_second: whether the second of two words was given; false if the option is absent. */
 static ks_status choice(const char *name, const char *text, const char *first, const char *second,
                         bool *is_second)
 {
@@ -128,7 +128,7 @@ static ks_status read_compat(const struct ks_options_given *given, struct ks_opt
     return KS_OK;
 }
 
-/* The first of the given options that configure Lanczos; NULL where there is none. */
+/* The first of the given options that configure Lanczos; NULL if there is none. */
 static const char *lanczos_option(const struct ks_options_given *given)
 {
     return given->order             ? "--order"
@@ -141,7 +141,7 @@ static const char *lanczos_option(const struct ks_options_given *given)
 }
 
 /* --apply and --gradient write vectors and no spectrum, so options of spectra are refused. The
- * gradient is that of the full loss, so without --apply options of the operator are refused too. */
+ * gradient belongs to the full loss, so without --apply options of the operator are refused too. */
 static ks_status check_vectors(const struct ks_options_given *given)
 {
     const char *found = given->exact    ? "--exact"

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "program/options.h"
 
-/* The options as popt reads them: 0 and NULL where an option is absent. All values are strings, so
+/* The options as popt reads them: 0 and NULL if an option is absent. All values are strings, so
  * that every refusal has the same form. */
 struct ks_options_given {
     int json, csv, exact, layers, keep_basis, no_certificates;

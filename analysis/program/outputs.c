@@ -115,7 +115,7 @@ static ks_status make_folder(const char *folder)
     if (stat(folder, &info) != 0)
         return ks_fail(ks_file_status(errno), "--out %s: %s", folder, strerror(errno));
     if (!S_ISDIR(info.st_mode))
-        return ks_fail(KS_IO, "--out %s: exists and is not a folder", folder);
+        return ks_fail(KS_IO, "--out %s: exists and is not a directory", folder);
     return KS_OK;
 }
 

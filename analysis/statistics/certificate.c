@@ -108,12 +108,12 @@ static ks_status allocate(struct pass *p)
  * without the weight decay. */
 static void cut(const struct pass *p, size_t n, bool decays, struct share *s)
 {
-    const struct ks_checkpoint *whole = p->problem->checkpoint;
+    const struct ks_checkpoint *all = p->problem->checkpoint;
 
-    s->checkpoint = *whole;
+    s->checkpoint = *all;
     s->checkpoint.minibatches = 1;
-    s->checkpoint.input += n * whole->rows * whole->critic.arch->in;
-    s->checkpoint.target += n * whole->loss_rows * whole->critic.arch->loss.targets;
+    s->checkpoint.input += n * all->rows * all->critic.arch->in;
+    s->checkpoint.target += n * all->loss_rows * all->critic.arch->loss.targets;
     s->problem = *p->problem;
     s->problem.checkpoint = &s->checkpoint;
     s->problem.minibatches = 1;
@@ -123,12 +123,12 @@ static void cut(const struct pass *p, size_t n, bool decays, struct share *s)
 
 static ks_status make_operator(const struct pass *p, struct share *s)
 {
-    struct ks_operator *whole = NULL;
+    struct ks_operator *full = NULL;
 
     ks_operator_free(s->a);
     s->a = NULL;
-    KS_TRY(p->kind->new_f64(&s->problem, &whole));
-    KS_TRY(ks_block_new(whole, p->selection, &s->a));
+    KS_TRY(p->kind->new_f64(&s->problem, &full));
+    KS_TRY(ks_block_new(full, p->selection, &s->a));
     return ks_operator_prepare(s->a, p->memory);
 }
 

@@ -62,7 +62,7 @@ struct ks_certificates {
     size_t worst;   /* the coordinate with the largest error                              */
 };
 
-/* What certificates are made for. */
+/* The sizes for which certificates are allocated. */
 struct ks_certificates_room {
     size_t n, length;     /* numbers of a vector; of these in this rank's slice               */
     size_t probes, order; /* of the run; `order` is the largest number of steps               */
@@ -95,7 +95,7 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem
                      const struct ks_operator_kind *kind, const struct ks_selection *selection,
                      const struct ks_team *team, size_t memory);
 /* The same for an operator that is not a mean over minibatches: one product of `a`, in float64,
- * with each vector; data_se is NaN. For one process. Fails as the operator does. */
+ * with each vector; data_se is NaN. For a single rank. Fails as the operator does. */
 ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a);
 
 #endif

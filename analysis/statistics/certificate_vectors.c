@@ -267,14 +267,14 @@ done:
 /* Replaces this rank's slice of a vector by the complete vector [n]. */
 static ks_status gather(const struct ks_team *team, size_t n, double **slice)
 {
-    double *whole = NULL;
+    double *full = NULL;
 
     if (ks_team_size(team) == 1)
         return KS_OK;
-    KS_TRY(ks_team_agree(team, ks_alloc(n, sizeof *whole, &whole)));
-    ks_team_gather(team, n, *slice, whole);
+    KS_TRY(ks_team_agree(team, ks_alloc(n, sizeof *full, &full)));
+    ks_team_gather(team, n, *slice, full);
     free(*slice);
-    *slice = whole;
+    *slice = full;
     return KS_OK;
 }
 

@@ -325,7 +325,8 @@ static void print_error(FILE *out, const struct claim *c)
 static void print_published(FILE *out, const struct claim *c)
 {
     print_minibatches(out, c);
-    fprintf(out, "the Ritz values of %s by the published code's process are no basis for bounds.",
+    fprintf(out,
+            "the Ritz values of %s by the published code's recurrence are no basis for bounds.",
             c->name);
     if (c->abs_max > 0)
         print_kappa(out, c, true);

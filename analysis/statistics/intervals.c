@@ -12,10 +12,10 @@
 static ks_status add(struct ks_spectrum *s, const char *name, const char *end, const char *suffix,
                      double value)
 {
-    char whole[KS_ATTRIBUTE_NAME];
+    char full[KS_ATTRIBUTE_NAME];
 
-    snprintf(whole, sizeof whole, "%s%s%s", name, end, suffix);
-    return ks_attribute_add_number(&s->summary, whole, value);
+    snprintf(full, sizeof full, "%s%s%s", name, end, suffix);
+    return ks_attribute_add_number(&s->summary, full, value);
 }
 
 static ks_status add_share(struct ks_spectrum *s, const char *name, const char *suffix,

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* Converged outliers count as single eigenvalues where they may be single (operator_facts.h): they
- * weigh 1/n each, and the weights of the bulk are scaled so that the sum is 1. Most of the
- * scatter of an estimate over start vectors is that of the outliers' weights, and this removes it.
+ * weigh 1/n each, and the weights of the bulk are scaled so that the sum is 1. Most of
+ * an estimate's scatter over start vectors comes from the outliers' weights; this removes it.
  * Otherwise, or if there is no bulk and there are fewer Ritz values than eigenvalues, all Ritz
  * values keep their weights. */
 struct weights {

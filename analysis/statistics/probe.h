@@ -9,8 +9,8 @@
 
 #include "statistics/operator_facts.h"
 
-/* theta_i, w_i, r_i: Ritz values (ascending), weights (sum 1), residual bounds. Of an exact
- * spectrum: the eigenvalues, 1/n, 0. */
+/* theta_i, w_i, r_i: Ritz values (ascending), weights (sum 1), residual bounds. For an
+ * exact spectrum: the eigenvalues, 1/n, 0. */
 struct ks_probe {
     const struct ks_facts *facts;
     size_t steps;                            /* m                                               */

@@ -206,15 +206,15 @@ static struct ks_range certain_size(const struct ks_share_bounds *b, size_t k)
     struct ks_range size = {0, INFINITY};
 
     for (size_t i = 0; i < b->spans; i++) {
-        double far = fmax(fabs(b->span[i].lower), fabs(b->span[i].upper));
-        double near = fmin(fabs(b->span[i].lower), fabs(b->span[i].upper));
+        double outer = fmax(fabs(b->span[i].lower), fabs(b->span[i].upper));
+        double inner = fmin(fabs(b->span[i].lower), fabs(b->span[i].upper));
 
-        if (far < size.upper && b->zeros + ks_share_bounds_certain(b, -far, far) >= k)
-            size.upper = far;
-        if (near > size.lower && ks_share_bounds_certain(b, near, INFINITY) +
-                                         ks_share_bounds_certain(b, -INFINITY, -near) >
-                                     b->others - k)
-            size.lower = near;
+        if (outer < size.upper && b->zeros + ks_share_bounds_certain(b, -outer, outer) >= k)
+            size.upper = outer;
+        if (inner > size.lower && ks_share_bounds_certain(b, inner, INFINITY) +
+                                          ks_share_bounds_certain(b, -INFINITY, -inner) >
+                                      b->others - k)
+            size.lower = inner;
     }
     return size;
 }

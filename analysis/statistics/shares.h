@@ -82,8 +82,8 @@ ks_status ks_shares_band(const struct ks_shares_input *in, size_t count, const d
                          double *lower, double *upper);
 
 /* For one start vector that is not random, like the gradient: lambda_abs_max over the size above
- * which 90% or 50% of its squared norm lies, and its share on converged outliers. The only
- * probability is that of abs_max_upper. */
+ * which 90% or 50% of its squared norm lies, and its share on converged outliers. Only
+ * abs_max_upper is probabilistic. */
 struct ks_energy {
     struct ks_ratio kappa_90, kappa_50;
     double top_share;

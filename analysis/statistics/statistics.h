@@ -26,8 +26,8 @@ struct ks_statistics_terms {
     bool gradient; /* a probe at the gradient was requested; it does not exist if that is zero  */
     const struct ks_certificates *certificates; /* NULL: none were computed                     */
     /* The Lanczos iteration of the published code: the Ritz values of leading parts get uniform
-     * weights, as those of the full run must have already (ks_statistics_unweight), and statistics
-     * that need weights or an orthonormal basis are left out. */
+     * weights, the caller has already given the full run uniform weights (ks_statistics_unweight),
+     * and statistics that need weights or an orthonormal basis are left out. */
     bool unweighted;
 };
 

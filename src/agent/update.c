@@ -13,9 +13,8 @@
  *
  * 6 and 7 are done every policy_delay updates. In other updates only the actor's forward pass on s
  * is made, and only if it has a batchnorm, whose running statistics move. That pass runs in
- * parallel with
- * 1. Without a batchnorm rows do not influence each other, so 2 runs only on (s', a') and 4 only on
- * (s, a). Critics are independent of each other and run one per thread. */
+ * parallel with step 1. Without a batchnorm rows do not influence each other, so 2 runs only on
+ * (s', a') and 4 only on (s, a). Critics are independent of each other and run one per thread. */
 #include "agent/agent.h"
 
 #include <math.h>

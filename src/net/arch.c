@@ -40,7 +40,7 @@ static ks_status read_line(struct parser *p)
 static ks_status unknown(const struct parser *p, const char *what, const char *found,
                          const char *known)
 {
-    return ks_line_fail(&p->line, "'%s' is not a %s (known: %s)", found, what, known);
+    return ks_line_fail(&p->line, "unknown %s '%s' (known: %s)", what, found, known);
 }
 
 static void append_name(char *list, size_t size, const char *name)

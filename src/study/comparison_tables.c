@@ -31,7 +31,7 @@ static void print_estimate(FILE *out, struct ks_estimate e)
     print_number(out, e.high);
 }
 
-/* The number of the first run of architecture `i`. */
+/* The index in c->last of the first run of architecture `i`. */
 static size_t first_run(const struct ks_comparison *c, size_t i)
 {
     size_t first = 0;
@@ -87,8 +87,8 @@ static ks_status compare(const struct ks_comparison *c, size_t i, size_t j,
     return ks_improvement(1, &x, &y, c->resamples, 0, probability);
 }
 
-/* P(y > x) = 1 - P(x > y), the interval too: a pair is resampled once, in the order of the table.
- */
+/* P(y > x) = 1 - P(x > y), with the interval mirrored, so each pair is resampled only once, in the
+ * order of the table. */
 ks_status ks_comparison_write_improvement(const struct ks_comparison *c, FILE *out)
 {
     fprintf(out, "architecture,other,probability,probability_low,probability_high\n");
@@ -117,7 +117,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* score: room for the runs of one architecture. */
+/* score [seeds]: scratch. */
 static ks_status write_one_profile(const struct ks_comparison *c, size_t i,
                                    const struct ks_score_range *range, double *score, FILE *out)
 {
@@ -158,9 +158,9 @@ done:
 
 /* --- correlation.csv --- */
 
-/* Statistics of spectra, and whether they are pooled on a logarithmic axis. Of an upper end its
- * lower one: where a spectrum has that alone, the upper end is not resolved and counts as infinite.
- */
+/* Statistics of spectra, and whether they are pooled on a logarithmic axis. `lower`, for the upper
+ * end of an interval: the name of its lower end. If a spectrum has only the lower end, the upper
+ * end is not resolved and counts as infinite. */
 static const struct statistic {
     const char *name;
     bool logarithm;
@@ -189,7 +189,7 @@ static double value_of(const struct ks_spectrum *spectrum, const struct statisti
 }
 
 /* Values of the statistic at the checkpoints after the first update, run by run, into x; returns
- * how many there are per run. */
+ * the number of values per run. */
 static size_t fill_values(const struct ks_comparison *c, size_t analysis,
                           const struct statistic *statistic, double *x)
 {
@@ -213,7 +213,8 @@ static size_t fill_values(const struct ks_comparison *c, size_t analysis,
     return width;
 }
 
-/* at_x, at_y [n]. Returns how many points have both coordinates, and moves them to the front. */
+/* Moves the points that have both coordinates to the front of at_x, at_y [n]; returns their number.
+ */
 static size_t keep_points(size_t n, double *at_x, double *at_y)
 {
     size_t kept = 0;
@@ -226,7 +227,7 @@ static size_t keep_points(size_t n, double *at_x, double *at_y)
     return kept;
 }
 
-/* at: room for two lists of a number per architecture. */
+/* at [2, architectures]: scratch for the coordinates of the points. */
 static ks_status write_one_correlation(const struct ks_comparison *c, size_t analysis,
                                        const struct statistic *statistic,
                                        const struct ks_points *points, double *at, FILE *out)

@@ -14,7 +14,7 @@ struct ks_comparison {
     size_t n;
     size_t *architecture; /* [n]; owned */
     size_t *runs;         /* [n]; owned */
-    double *last;         /* [runs of all] last returns that all runs have; owned */
+    double *last; /* [runs of all] returns at the last evaluation that all runs have; owned */
     size_t resamples;
 };
 ks_status ks_comparison_new(const struct ks_results *results, size_t resamples,
@@ -26,7 +26,8 @@ void ks_comparison_free(struct ks_comparison *comparison);
 ks_status ks_comparison_write_improvement(const struct ks_comparison *c, FILE *out);
 
 /* profile.csv: for every architecture and threshold tau the fraction of runs whose normalized last
- * return is above tau. Only the header where no random and target score of the task is known. */
+ * return is above tau. Only the header if the task has no random and target score (score_ranges.h).
+ */
 ks_status ks_comparison_write_profile(const struct ks_comparison *c, FILE *out);
 
 /* correlation.csv: Spearman's correlation of statistics of the spectra with the last return over

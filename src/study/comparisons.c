@@ -7,7 +7,7 @@
 
 #include "core/memory.h"
 
-/* All runs of all tasks into *n. */
+/* *n = the number of runs of all tasks. */
 static ks_status check_sample(size_t tasks, const struct ks_sample *sample, size_t *n)
 {
     *n = 0;
@@ -28,11 +28,11 @@ static ks_status check_sample(size_t tasks, const struct ks_sample *sample, size
 
 struct pair {
     size_t tasks;
-    const size_t *runs;  /* [2 tasks] of x, then of y            */
-    const double *value; /* of all runs of x, then those of y */
+    const size_t *runs;  /* [2, tasks] of x, then of y           */
+    const double *value; /* of all runs of x, then of all runs of y */
 };
 
-/* The share of pairs of a run at `x` and a run at `y` (numbers of runs) in which x is greater. */
+/* The share of pairs of a run at `x` and a run at `y` (indices of runs) in which x is greater. */
 static double share_greater(const double *value, const size_t *x, size_t n_x, const size_t *y,
                             size_t n_y)
 {
@@ -95,7 +95,7 @@ done:
 
 /* --- profiles --- */
 
-/* out [2 n]: the fractions of runs, then those of tasks. */
+/* out [2, n]: fractions of runs, then fractions of tasks. */
 static void evaluate_profile(const void *data, const size_t *index, double *work, double *out)
 {
     const struct ks_profile *p = data;

@@ -1,4 +1,4 @@
-/* Two systems on the same tasks, and the profile of one system's scores. */
+/* Comparison of two systems on the same tasks, and the performance profile of one system. */
 #ifndef KS_STUDY_COMPARISONS_H
 #define KS_STUDY_COMPARISONS_H
 
@@ -16,8 +16,8 @@ struct ks_sample {
 
 /* P(x > y) (Agarwal et al. 2021, section 4.3): the mean over tasks of the share of pairs of a run
  * of x and a run of y in which x is greater; a tie counts one half. Its 90% interval: each resample
- * draws the runs of all of x's tasks, then those of all of y's. Fails with KS_FORMAT without tasks
- * or runs, or where a value is NaN. */
+ * draws runs of all of x's tasks, then runs of all of y's tasks. Fails with KS_FORMAT if there is
+ * no task, if a task has no run, or if a value is NaN. */
 ks_status ks_improvement(size_t tasks, const struct ks_sample *x, const struct ks_sample *y,
                          size_t resamples, uint64_t seed, struct ks_estimate *probability);
 
@@ -33,8 +33,8 @@ struct ks_profile {
 };
 
 /* For each threshold tau (Agarwal et al. 2021, section 4.2): the fraction of all runs of all tasks
- * with a score above it into runs [n], and the fraction of tasks whose mean score is above it into
- * means [n] (may be NULL), with 90% intervals. Fails as ks_improvement does. */
+ * with a score above tau into runs [n], and the fraction of tasks whose mean score is above tau
+ * into means [n] (may be NULL), with 90% intervals. Fails as ks_improvement does. */
 ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *runs,
                      struct ks_estimate *means);
 

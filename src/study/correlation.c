@@ -8,11 +8,11 @@
 
 #include "core/memory.h"
 
-enum { LEAST_POINTS = 3 };       /* of fewer a rank correlation says nothing */
+enum { LEAST_POINTS = 3 };       /* with fewer, a rank correlation says nothing */
 static const double TIE = 1e-12; /* two statistics that differ by rounding alone are equal */
 
-/* Average ranks 1..n, ties sharing theirs; without the means (n + 1)/2, and scaled to norm 1, so
- * that a product of two lists is their correlation. False for a constant list. */
+/* Ranks 1..n, the average rank for ties, centred by their mean (n + 1)/2 and scaled to norm 1, so
+ * that the dot product of two lists is their correlation. False if x is constant. */
 static bool set_ranks(size_t n, const double *x, double *rank)
 {
     double square = 0;
@@ -43,7 +43,7 @@ static double dot(size_t n, const double *x, const double *y)
 
 /* --- points and the interval of their correlation --- */
 
-/* The points of a draw of runs. work: room for the values of one system. */
+/* The points of a resample of the runs. work [widest()]: scratch for the values of one system. */
 static void find_points(const struct ks_points *p, const size_t *index, double *work, double *x,
                         double *y)
 {
@@ -60,7 +60,7 @@ static void find_points(const struct ks_points *p, const size_t *index, double *
     }
 }
 
-/* work: 4 [systems] and what find_points needs. */
+/* work: x, y and their ranks, [systems] each, then the scratch of find_points. */
 static void evaluate_points(const void *data, const size_t *index, double *work, double *out)
 {
     const struct ks_points *p = data;
@@ -78,7 +78,7 @@ static void evaluate_points(const void *data, const size_t *index, double *work,
                : NAN;
 }
 
-/* Room for the values of the system that has most. */
+/* The largest number of values of a system. */
 static size_t widest(const struct ks_points *p)
 {
     size_t runs = 0;
@@ -127,8 +127,8 @@ static void swap(double *a, double *b)
     *b = kept;
 }
 
-/* One of the n! orders: digit i of `number` in the factorial number system says with which of the
- * values 0..i the value i changes places. */
+/* Permutation `number` of the n!: digit i of `number` in the factorial number system is the index
+ * in 0..i with which entry i is swapped. */
 static void permute_by_number(size_t n, size_t number, double *value)
 {
     for (size_t i = 1; i < n; i++) {
@@ -137,7 +137,8 @@ static void permute_by_number(size_t n, size_t number, double *value)
     }
 }
 
-/* A random order (Fisher and Yates, as in Knuth, The Art of Computer Programming, 3.4.2, P). */
+/* A random permutation (Fisher and Yates, as in Knuth, The Art of Computer Programming, 3.4.2, P).
+ */
 static void permute_at_random(size_t n, uint64_t seed, uint64_t draw, double *value)
 {
     for (size_t i = n; i-- > 1;)

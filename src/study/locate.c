@@ -11,14 +11,14 @@
 #include "io/text.h"
 
 #ifndef KS_SHARE_DIR
-#define KS_SHARE_DIR "." /* the build says where the project's folder is */
+#define KS_SHARE_DIR "." /* the Makefile sets it to the folder of the sources */
 #endif
 
 static bool is_program(const char *path)
 {
-    struct stat there;
+    struct stat info;
 
-    return stat(path, &there) == 0 && S_ISREG(there.st_mode) && access(path, X_OK) == 0;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
 /* *path = folder/name if that is a program, else NULL. */
@@ -49,12 +49,12 @@ ks_status ks_locate_program(const char *name, char **path)
         search += length + (search[length] == ':');
     }
     if (status == KS_OK && !*path)
-        status = ks_fail(KS_MISSING, "%s: no such program in %s or in PATH", name, folder);
+        status = ks_fail(KS_MISSING, "%s: not found in %s or in PATH", name, folder);
     free(folder);
     return status;
 }
 
-/* Where an installed program (PREFIX/bin) and one in the build tree (build/bin) find the files. */
+/* Relative to PREFIX/bin of an installation, and to build/bin of the build tree. */
 static const char *const SHARED[] = {"../share/kappascope", "../.."};
 
 ks_status ks_locate_shared(const char *relative, char **path)

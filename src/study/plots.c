@@ -183,7 +183,7 @@ static ks_status draw(const struct drawing *d, const char *name, const char *for
 
     KS_GO(ks_print_string(&script, "%s/%s.gp", d->plots, name));
     if (!ks_path_exists(script)) {
-        status = ks_fail(KS_MISSING, "%s: no such file", script);
+        status = ks_fail(KS_MISSING, "%s: does not exist", script);
         goto done;
     }
     KS_GO(ks_print_string(&to, "%s/figures/%s.%s", d->r->dir, name, format));

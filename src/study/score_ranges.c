@@ -1,7 +1,7 @@
 /* Random and target scores of the 55 tasks of the XQC paper, for scores normalized as by Agarwal et
  * al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021.
  *
- *   DMC             0 and 1000: the least and the most that an episode can give
+ *   DMC             0 and 1000: the smallest and the largest possible return
  *   MyoSuite        0 and 1: the score is the fraction of successful episodes
  *   HumanoidBench   a uniform random policy, and the benchmark's threshold of success
  *   MuJoCo          a uniform random policy, and TD3

@@ -1,4 +1,4 @@
-/* Random and target scores per task, and the normalized score that is made of them. */
+/* Random and target scores per task, and the normalization of scores with them. */
 #ifndef KS_STUDY_SCORE_RANGES_H
 #define KS_STUDY_SCORE_RANGES_H
 
@@ -24,11 +24,11 @@ struct ks_score_range {
 enum { KS_SCORE_RANGES = 55 };
 extern const struct ks_score_range ks_score_ranges[KS_SCORE_RANGES];
 
-/* The task's row; fails with KS_FORMAT where the task is not in the table. */
+/* The task's row of the table; KS_FORMAT if there is no row for it. */
 ks_status ks_score_range_find(const char *task, const struct ks_score_range **range);
 
 /* (score - random) / (target - random) into *normalized, without clipping. Fails with KS_FORMAT
- * where random or target is not a finite number, or where they are equal. */
+ * if random or target is not a finite number, or if they are equal. */
 ks_status ks_score_normalize(const struct ks_score_range *range, double score, double *normalized);
 
 #endif

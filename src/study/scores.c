@@ -16,13 +16,13 @@ struct row {
     double seed, step, value;
 };
 
-/* All rows that are asked for, sorted by task, seed and step. */
+/* The rows of the query, sorted by task, seed and step. */
 struct rows {
     size_t n;
     struct row *row; /* owned */
 };
 
-/* Rows first to end of one task and seed. */
+/* The rows [first, end) of one task and seed. */
 struct run {
     size_t first, end;
 };
@@ -66,7 +66,7 @@ static ks_status refuse(const struct ks_score_query *q, const struct row *row, d
 
 /* --- rows of the file --- */
 
-static bool is_asked_for(const struct ks_score_query *q, const char *task)
+static bool is_requested(const struct ks_score_query *q, const char *task)
 {
     for (size_t i = 0; i < q->n_tasks; i++)
         if (strcmp(q->tasks[i], task) == 0)
@@ -109,7 +109,7 @@ static ks_status take_rows(const struct ks_score_query *q, const struct ks_csv *
         struct row *row = &rows->row[rows->n];
 
         row->task = ks_csv_cell(csv, i, task);
-        if (!is_asked_for(q, row->task))
+        if (!is_requested(q, row->task))
             continue;
         KS_TRY(ks_csv_number(csv, i, seed, &row->seed));
         KS_TRY(ks_csv_number(csv, i, step, &row->step));
@@ -128,7 +128,7 @@ static ks_status take_rows(const struct ks_score_query *q, const struct ks_csv *
 
 /* --- the steps and runs that are used --- */
 
-/* All steps of these runs. */
+/* The steps of all these runs, ascending, each once. */
 static ks_status find_steps(const struct rows *rows, size_t n, const struct run *run,
                             struct grid *grid)
 {
@@ -153,7 +153,7 @@ static const struct row *find_step(const struct rows *rows, const struct run *ru
     return NULL;
 }
 
-/* The steps that every run has. */
+/* Removes the steps that a run lacks. */
 static void keep_common_steps(const struct rows *rows, size_t n, const struct run *run,
                               struct grid *grid)
 {
@@ -191,8 +191,8 @@ static ks_status filter_finite(const struct ks_score_query *q, const struct rows
 }
 
 /* Leaves out the runs without a score at one of these steps, or refuses them. */
-static ks_status filter_whole(const struct ks_score_query *q, const struct rows *rows,
-                              const struct grid *grid, size_t *n, struct run *run)
+static ks_status filter_complete(const struct ks_score_query *q, const struct rows *rows,
+                                 const struct grid *grid, size_t *n, struct run *run)
 {
     size_t kept = 0;
 
@@ -219,10 +219,10 @@ static ks_status select_runs(const struct ks_score_query *q, const struct rows *
     KS_TRY(find_steps(rows, *n, run, grid));
     if (q->common_grid && *n > 0) {
         last = (struct grid){1, grid->step + grid->n - 1};
-        KS_TRY(filter_whole(q, rows, &last, n, run));
+        KS_TRY(filter_complete(q, rows, &last, n, run));
         keep_common_steps(rows, *n, run, grid);
     }
-    return filter_whole(q, rows, grid, n, run);
+    return filter_complete(q, rows, grid, n, run);
 }
 
 static size_t find_runs(const struct rows *rows, struct run *run)
@@ -260,7 +260,7 @@ static ks_status fill_run(const struct ks_score_query *q, const struct rows *row
     return KS_OK;
 }
 
-/* A task of which no run is left cannot be pooled with the others. */
+/* Refuses a task of which no run remains: it cannot be pooled with the others. */
 static ks_status check_left(const struct ks_score_query *q, const struct rows *rows,
                             const struct ks_score_table *table)
 {

@@ -18,7 +18,7 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files);
 ks_status ks_study_add_architectures(struct ks_study *study, const char *word, bool check_files);
 ks_status ks_study_add_seeds(struct ks_study *study, const char *word);
 
-/* Parses a whole number from `low` to `high`; the message of KS_FORMAT names `what`. */
+/* Parses an integer from `low` to `high`; the message of KS_FORMAT names `what`. */
 ks_status ks_study_parse_size(const char *what, const char *word, size_t low, size_t high,
                               size_t *value);
 /* Whether a name is safe as a folder, an option and a make target: letters, digits and +-_. only,
@@ -30,9 +30,9 @@ bool ks_study_is_plain(const char *name);
  * file or line. */
 ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *options);
 
-/* Whether the option takes no value on the command line ("exact"): a study sets it to yes or no.
- * Whether a value means yes. */
+/* Whether the option takes no value on the command line ("exact"); a study sets it to yes or no. */
 bool ks_study_is_flag(const char *key);
+/* Whether a value means yes: yes, true, on or 1. */
 bool ks_study_is_yes(const char *value);
 
 #endif

@@ -59,7 +59,7 @@ static ks_status set_file(const struct ks_study *s, const char *word, bool check
     KS_TRY(ks_shell_check("architectures", a->argument));
     return resolved && ks_path_exists(a->argument)
                ? KS_OK
-               : ks_fail(KS_FORMAT, "architectures: %s: no such file", word);
+               : ks_fail(KS_FORMAT, "architectures: %s: does not exist", word);
 }
 
 static ks_status set_known(const char *word, bool check_files, struct ks_study_architecture *a)
@@ -109,8 +109,8 @@ ks_status ks_study_parse_size(const char *what, const char *word, size_t low, si
     uint64_t number = 0;
 
     if (!ks_parse_integer(word, low, high, &number))
-        return ks_fail(KS_FORMAT, "%s: expected a whole number from %zu to %zu, found '%s'", what,
-                       low, high, word);
+        return ks_fail(KS_FORMAT, "%s: expected an integer from %zu to %zu, found '%s'", what, low,
+                       high, word);
     *value = (size_t)number;
     return KS_OK;
 }
@@ -122,7 +122,7 @@ ks_status ks_study_add_seeds(struct ks_study *s, const char *word)
     size_t from = 0, to = 0, length = dots ? (size_t)(dots - word) : strlen(word);
 
     if (length >= sizeof first)
-        return ks_fail(KS_FORMAT, "seeds: expected a whole number, found '%s'", word);
+        return ks_fail(KS_FORMAT, "seeds: expected an integer, found '%s'", word);
     snprintf(first, sizeof first, "%.*s", (int)length, word);
     KS_TRY(ks_study_parse_size("seeds", first, 0, MOST_SEED, &from));
     to = from;

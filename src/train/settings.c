@@ -152,8 +152,9 @@ static ks_status refuse(const struct ks_key *key, const char *value)
         list_choices(key, sizeof choices, choices);
         return ks_fail(KS_USAGE, "%s: expected one of %s, found '%s'", key->name, choices, value);
     }
-    return ks_fail(KS_USAGE, "%s: expected a%s number from %.10g to %.10g%s, found '%s'", key->name,
-                   key->type == KS_KEY_COUNT ? " whole" : "", key->low, key->high, or_auto, value);
+    return ks_fail(KS_USAGE, "%s: expected %s from %.10g to %.10g%s, found '%s'", key->name,
+                   key->type == KS_KEY_COUNT ? "an integer" : "a number", key->low, key->high,
+                   or_auto, value);
 }
 
 ks_status ks_settings_set(struct ks_settings *settings, const char *name, const char *value)
@@ -164,7 +165,7 @@ ks_status ks_settings_set(struct ks_settings *settings, const char *name, const 
     while (key->name && strcmp(key->name, name) != 0)
         key++;
     if (!key->name)
-        return ks_fail(KS_USAGE, "'%s' is not a setting (--list names them)", name);
+        return ks_fail(KS_USAGE, "unknown setting '%s' (--list names them)", name);
     if (!read_value(key, value, &number))
         return refuse(key, value);
     if (is_number(key))
