@@ -23,17 +23,16 @@ static const struct ks_program description = {
     .name = "kappascope-analyze",
     .synopsis = "[OPTION...] CHECKPOINT...",
     .description = "measures the curvature of a critic's loss",
-    .details =
-        "DESCRIPTION\n"
-        "  Writes CHECKPOINT.spectrum.h5 for each CHECKPOINT.h5 and prints its statistics. "
-        "With --name the\n"
-        "  file is CHECKPOINT.NAME.spectrum.h5, so that several analyses of a checkpoint can "
-        "lie side by side.\n"
-        "  With --apply or --gradient it writes vectors of one checkpoint instead.\n\n"
-        "EXAMPLES\n"
-        "  kappascope analyze step_000050000.h5\n"
-        "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
-        "  kappascope analyze --apply v.h5 --output hv.h5 step_000050000.h5\n",
+    .details = "DESCRIPTION\n"
+               "  Writes CHECKPOINT.spectrum.h5 for each CHECKPOINT.h5 and prints its\n"
+               "  statistics. With --name the file is CHECKPOINT.NAME.spectrum.h5, so that\n"
+               "  a checkpoint can have several analyses side by side. With --apply or\n"
+               "  --gradient it writes vectors of one checkpoint instead.\n"
+               "\n"
+               "EXAMPLES\n"
+               "  kappascope analyze step_000050000.h5\n"
+               "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
+               "  kappascope analyze --apply v.h5 --output hv.h5 step_000050000.h5\n",
     .libraries = libraries,
 };
 

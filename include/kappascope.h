@@ -21,7 +21,7 @@
  *
  * Threads. Different threads may use different objects at the same time, but only one thread at a
  * time may use an object. A checkpoint is never modified, so operators in several threads may share
- * it. There is no global state beyond that of OpenBLAS and HDF5. HDF5 is not reentrant: the library
+ * it. There is no global state except in OpenBLAS and HDF5. HDF5 is not reentrant: the library
  * locks its own calls, and a program that also calls HDF5 must not do so while another thread reads
  * or writes a file here. Products run in OpenMP threads (OMP_NUM_THREADS), one per minibatch, and
  * each calls OpenBLAS: see kappascope_blas_one_thread. Files are read in a forked child process, so
@@ -196,8 +196,8 @@ struct kappascope_lanczos_options {
     uint64_t seed, probe; /* at most 2^63 - 1 and 2^31 - 2                                      */
 };
 /* Fills the caller's arrays alpha, beta [order], and basis [order + 1, n] with q_j in row j unless
- * it is NULL; only the first *steps entries, and *steps + 1 rows, are set. *steps is less than
- * order where the Krylov space ends, and there is then no row q_m. KAPPASCOPE_USAGE;
+ * it is NULL; only the first *steps entries, and *steps + 1 rows, are set. If the Krylov
+ * space ends, *steps is less than order and row *steps of basis is not set. KAPPASCOPE_USAGE;
  * KAPPASCOPE_NUMBER: the start vector is zero or not finite, or a product is not finite. */
 KAPPASCOPE_API enum kappascope_status
 kappascope_lanczos(struct kappascope_operator *a, const struct kappascope_lanczos_options *options,
@@ -223,19 +223,18 @@ struct kappascope_slq_options {
 };
 /* Sets order = 90, probes = 1, certificates = true, and everything else to zero. */
 KAPPASCOPE_API void kappascope_slq_defaults(struct kappascope_slq_options *options);
-/* Stochastic Lanczos quadrature (Ubaru, Chen, Saad, SIAM J. Matrix Anal. Appl. 38, 2017): takes
- * order
- * * probes products and a few more. For a checkpoint, the result is that of kappascope-analyze to
- * the last bit, with the same number of threads and the same kernel of OpenBLAS. Fails as products
- * do; KAPPASCOPE_USAGE: an option is out of range. */
+/* Stochastic Lanczos quadrature (Ubaru, Chen, Saad, SIAM J. Matrix Anal. Appl. 38, 2017), with at
+ * most (order) x (probes) products and a few more. For a checkpoint, the result is that of
+ * kappascope-analyze to the last bit, with the same number of threads and the same OpenBLAS kernel.
+ * Fails as products do; KAPPASCOPE_USAGE: an option is out of range. */
 KAPPASCOPE_API enum kappascope_status kappascope_slq(struct kappascope_operator *a,
                                                      const struct kappascope_slq_options *options,
                                                      struct kappascope_spectrum **spectrum);
 /* All eigenvalues, from n products and a dense matrix; n is at most 8000. */
 KAPPASCOPE_API enum kappascope_status kappascope_exact(struct kappascope_operator *a,
                                                        struct kappascope_spectrum **spectrum);
-/* Spectrum files (analysis/README.md), as kappascope-analyze writes them. A file appears whole or
- * not at all. */
+/* Spectrum files (analysis/README.md), as kappascope-analyze writes them. A file appears
+ * complete or not at all. */
 KAPPASCOPE_API enum kappascope_status
 kappascope_spectrum_read(const char *path, struct kappascope_spectrum **spectrum);
 KAPPASCOPE_API enum kappascope_status

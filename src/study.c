@@ -1,6 +1,5 @@
 /* kappascope-study: trains, analyzes and plots a whole study. Its files are its only state. */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,37 +55,34 @@ static const struct ks_program program = {
     .name = "kappascope-study",
     .synopsis = "[OPTION...] FILE.study|NAME",
     .description = "train, analyze and plot a whole study",
-    .details =
-        "FILE.study is an INI file with these sections:\n"
-        "  [study]         env, architectures, seeds, steps, stop, missing, grid\n"
-        "  [train]         settings of kappascope train\n"
-        "  [analyze]       options of kappascope analyze, without dashes\n"
-        "  [analyze NAME]  the options of a further analysis of every checkpoint\n"
-        "On the command line, NAME is a study that the project ships: quick, trot or dogtrot. "
-        "Write\n"
-        "./NAME for a file of that name.\n"
-        "\nGNU make runs the jobs of the study, one per core. If the study was stopped or failed, "
-        "the\n"
-        "same command makes the files that are missing and resumes unfinished runs. A run that "
-        "failed\n"
-        "because of a NaN or an infinity fails again until its folder is removed. A run only "
-        "resumes\n"
-        "on the same processor, with the same number of threads and the same version, unless\n"
-        "--resume=any is given.\n"
-        "\nWith `stop` in [study], runs stop at that environment step; checkpoints and "
-        "evaluations\n"
-        "stay where a run of all steps has them. With a later `stop`, or none, the runs go on. "
-        "With\n"
-        "an earlier one nothing is lost, and the tables leave out the later steps.\n"
-        "\nA folder belongs to one study. Architectures and seeds may be added to the study's "
-        "file,\n"
-        "and `stop` may change. If options in [analyze] or [analyze NAME] change, the spectra of "
-        "that\n"
-        "analysis are computed again; if `missing` or `grid` change, the tables are.\n"
-        "\nEXAMPLES\n"
-        "  kappascope study quick\n"
-        "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
-        "  kappascope study trot --status\n",
+    .details = "FILE.study is an INI file with these sections:\n"
+               "  [study]         env, architectures, seeds, steps, stop, missing, grid\n"
+               "  [train]         settings of kappascope train\n"
+               "  [analyze]       options of kappascope analyze, without dashes\n"
+               "  [analyze NAME]  the options of a further analysis of every checkpoint\n"
+               "On the command line, NAME is a study that the project ships: quick, trot or\n"
+               "dogtrot. Write ./NAME for a file of that name.\n"
+               "\n"
+               "GNU make runs the jobs of the study, one per core. If the study was stopped or\n"
+               "failed, the same command makes the files that are missing and resumes\n"
+               "unfinished runs. A run that failed because of a NaN or an infinity fails again\n"
+               "until its folder is removed. A run only resumes on the same processor, with\n"
+               "the same number of threads and the same version, unless --resume=any is given.\n"
+               "\n"
+               "With `stop` in [study], runs stop at that environment step; checkpoints and\n"
+               "evaluations stay at the steps of a complete run. If `stop` is later raised or\n"
+               "removed, the runs continue. If it is lowered, no file is lost, and the tables\n"
+               "leave out the later steps.\n"
+               "\n"
+               "A folder belongs to one study. Architectures and seeds may be added to the\n"
+               "study's file, and `stop` may change. If options in [analyze] or [analyze NAME]\n"
+               "change, the spectra of that analysis are computed again; if `missing` or\n"
+               "`grid` change, the tables are.\n"
+               "\n"
+               "EXAMPLES\n"
+               "  kappascope study quick\n"
+               "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
+               "  kappascope study trot --status\n",
     .options = options,
 };
 

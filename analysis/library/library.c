@@ -12,7 +12,7 @@ static_assert((int)KAPPASCOPE_OK == KS_OK && (int)KAPPASCOPE_USAGE == KS_USAGE &
                   (int)KAPPASCOPE_MISSING == KS_MISSING && (int)KAPPASCOPE_FULL == KS_FULL &&
                   (int)KAPPASCOPE_MEMORY == KS_MEMORY && (int)KAPPASCOPE_NUMBER == KS_NUMBER &&
                   (int)KAPPASCOPE_RUN == KS_RUN,
-              "the public statuses are those inside");
+              "public and internal statuses must have the same values");
 
 static pthread_mutex_t files = PTHREAD_MUTEX_INITIALIZER;
 

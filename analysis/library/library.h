@@ -62,13 +62,13 @@ void ks_library_unlock(void);
 
 /* KS_USAGE unless low <= value <= high; `name` is the argument's. */
 ks_status ks_library_range(const char *name, size_t value, size_t low, size_t high);
-/* KS_NUMBER where one of values [n] is not finite. */
+/* KS_NUMBER if one of values [n] is not finite. */
 ks_status ks_library_finite(const char *name, size_t n, const double *values);
 
-/* KS_MEMORY where `what` takes more bytes than are free. */
+/* KS_MEMORY if `what` takes more bytes than are free. */
 ks_status ks_library_fits(const char *what, double bytes);
 
-/* Frees the spectrum where `status` is not KS_OK, else makes a handle of it, which then owns it. */
+/* Frees the spectrum if `status` is not KS_OK, else makes a handle of it, which then owns it. */
 ks_status ks_library_spectrum(ks_status status, struct ks_spectrum *s,
                               struct kappascope_spectrum **spectrum);
 

@@ -1,7 +1,6 @@
 /* A single Lanczos recurrence, into the caller's arrays. */
 #include <string.h>
 
-#include "core/memory.h"
 #include "lanczos/jacobi.h"
 #include "lanczos/lanczos.h"
 #include "library/library.h"

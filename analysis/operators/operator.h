@@ -84,7 +84,7 @@ static inline size_t ks_problem_minibatches(const struct ks_problem *problem)
  * What depends on theta alone is computed once, in float64, and stored in the precision of the
  * products (f32 or f64). Each thread takes whole minibatches, so at most one thread per minibatch
  * is used. The number of threads changes results by rounding only. Each fails with KS_USAGE or
- * KS_FORMAT where the problem does not fit its checkpoint, and with KS_MEMORY. */
+ * KS_FORMAT if the problem does not fit its checkpoint, and with KS_MEMORY. */
 ks_status ks_hessian_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_hessian_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_ggn_new_f32(const struct ks_problem *problem, struct ks_operator **a);

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include <cblas.h>
-#include <omp.h>
 
 #include "core/memory.h"
 #include "core/rng.h"
@@ -50,7 +49,7 @@ struct curvature {
     real *w;                   /* [critics, P folded]                                     */
     real *v;                   /* [P folded]                                              */
     double *v_folded, *folded; /* [P folded]: the tangent and the product of one critic   */
-    double *bar;               /* [critics, P folded]: the gradient; NULL where not needed */
+    double *bar;               /* [critics, P folded]: the gradient; NULL if not needed */
     size_t n_kept;             /* pairs 0 .. n_kept-1 are kept, pair = critic N + minibatch */
     real *kept;                /* [n_kept, net->kept]                                     */
     real *input;               /* [N, primal->input]                                      */

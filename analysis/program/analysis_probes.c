@@ -3,7 +3,6 @@
 #include "program/stages.h"
 
 #include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,9 +1,6 @@
 /* How an analysis goes: the three functions that read as the algorithm. */
 #include "program/analysis.h"
 
-#include <stdlib.h>
-
-#include "core/memory.h"
 #include "lanczos/density.h"
 #include "program/apply.h"
 #include "program/outputs.h"

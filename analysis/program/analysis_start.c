@@ -176,7 +176,7 @@ ks_status ks_analysis_make_block(struct ks_analysis *a)
     return ks_on_all(a, make_block);
 }
 
-/* What is allocated, and what the operator will take at the least: before it is made. */
+/* Before the operator is made: the memory in use, plus the least that the operator will need. */
 static ks_status estimate_fixed(struct ks_analysis *a)
 {
     double least;
@@ -195,7 +195,7 @@ static ks_status keep_activations(struct ks_analysis *a)
     return KS_OK;
 }
 
-/* Of one spectrum; --layers and --apply have other numbers of products. */
+/* The monitor of one spectrum. --layers and --apply set another number of products. */
 static struct ks_monitor new_monitor(const struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;

@@ -49,8 +49,8 @@ ks_status ks_apply_count(struct ks_analysis *a)
     return KS_OK;
 }
 
-/* v: on rank 0 all vectors of the file, in which their products take their places; on the other
- * ranks room for one. pair [2, n]: room for a factor and its product. */
+/* v: on rank 0 all vectors of the file, which their products replace; on the other ranks scratch
+ * for one vector. pair [2, n]: scratch for a factor and its product. */
 static ks_status multiply(struct ks_analysis *a, double *v, double *pair)
 {
     const size_t n = a->block->n;
@@ -69,7 +69,7 @@ static ks_status multiply(struct ks_analysis *a, double *v, double *pair)
     return KS_OK;
 }
 
-/* Rank 0 reads all vectors; the others need room for one. */
+/* Rank 0 reads all vectors; the other ranks allocate scratch for one. */
 static ks_status read_vectors(struct ks_analysis *a, double **v)
 {
     const size_t n = a->selection->of;
@@ -105,8 +105,8 @@ done:
 
 /* --- the gradient --- */
 
-/* Finds this rank's part of loss and gradient within `room` bytes in all, `fixed` of which are
- * taken. */
+/* Computes this rank's part of loss and gradient with at most `room` bytes in total, of which
+ * `fixed` are already allocated. */
 static ks_status find_gradient(const struct ks_analysis *a, double room, size_t fixed, double *loss,
                                double *gradient)
 {
@@ -122,7 +122,7 @@ static ks_status find_gradient(const struct ks_analysis *a, double room, size_t 
                    ceil((double)fixed / 1024), ceil((double)taken / 1024));
 }
 
-/* The sum over the ranks. */
+/* Sums loss and gradient over the ranks. */
 static ks_status sum_gradient(struct ks_analysis *a, size_t n, double *room, double *loss,
                               double *gradient)
 {

@@ -50,7 +50,7 @@ ks_status ks_budget_check(const struct ks_options *o, const struct ks_team *worl
                    path, ceil(bytes / 1024), floor(room / 1024), ceil(bytes / 1024));
 }
 
-/* The file that a refusal names: that of --apply if a single vector of it would fit, else the
+/* The file that a refusal names: the file of --apply if a single vector of it would fit, else the
  * checkpoint. */
 static const char *too_large(const struct ks_options *o, const struct ks_subject *s, double room,
                              double held)

@@ -20,16 +20,16 @@ struct ks_budget {
     bool squeezed;     /* ... because it does not fit in float64                          */
 };
 
-/* The bytes that a rank, which has allocated `fixed`, may take in all. */
+/* The total bytes that a rank which has already allocated `fixed` may use. */
 double ks_budget_room(const struct ks_options *options, const struct ks_team *world, size_t fixed);
-/* Before the checkpoint is read: KS_MEMORY where its arrays, `bytes` in all, are more than this
- * rank may take. */
+/* Before the checkpoint is read: KS_MEMORY if its arrays, `bytes` in total, need more than this
+ * rank may use. */
 ks_status ks_budget_check(const struct ks_options *options, const struct ks_team *world,
                           const char *path, double bytes);
 /* Given `fixed`, divides what --memory or the machine leaves. The vectors of this rank in `team`
  * come first: in float64 if they fit on all ranks of the world, otherwise, and always with
- * --compat, in float32. The rest is for activations. Collective; where there is too little on any
- * rank, all fail with KS_MEMORY and a message with the sizes. */
+ * --compat, in float32. The rest is for activations. Collective: if any rank has too little, all
+ * fail with KS_MEMORY and a message with the sizes. */
 ks_status ks_budget_divide(const struct ks_options *options, const struct ks_team *world,
                            const struct ks_team *team, const struct ks_subject *subject,
                            struct ks_budget *budget);

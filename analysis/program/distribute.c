@@ -63,7 +63,7 @@ static size_t target_size(const struct ks_checkpoint *c)
 }
 
 /* Allocates all but the description's text, which the rank has; with room for one minibatch more
- * than `own`, into which those of other ranks are received. */
+ * than `own`, into which other ranks' minibatches are received. */
 static ks_status make_room(const struct sizes *s, size_t own, struct ks_checkpoint *c)
 {
     struct ks_networks *critic = &c->critic;
@@ -134,7 +134,8 @@ ks_status ks_distribute_checkpoint(const struct ks_team *world, const struct ks_
     send_array(world, parameters(c), c->adam_v);
     for (size_t i = 0; i < minibatches; i++) {
         bool mine = i % size == rank;
-        size_t slot = mine ? i / size : own; /* the last slot receives those of other ranks */
+        size_t slot = mine ? i / size
+                           : own; /* the last slot receives the other ranks' minibatches */
 
         send_minibatch(world, input_size(c), i, slot, mine, c->input);
         send_minibatch(world, target_size(c), i, slot, mine, c->target);

@@ -8,10 +8,10 @@
 #include "io/checkpoint.h"
 #include "operators/team.h"
 
-/* The number of groups into which `ranks` are divided, each group with its own probes: the one by
- * which the slowest group ends first, if a product with one minibatch always takes the same time:
- * groups of r ranks take ceil(probes / groups) ceil(minibatches / r). Of equally good numbers the
- * largest, since small groups communicate least. */
+/* The number of groups into which `ranks` are divided, each group with its own probes. It
+ * minimizes the time of the slowest group, ceil(probes / groups) ceil(minibatches / r) for a group
+ * of r ranks, in units of a product with one minibatch. Of equally good numbers it is the largest,
+ * since small groups communicate least. */
 size_t ks_distribute_groups(size_t ranks, size_t probes, size_t minibatches);
 
 /* Distributes the checkpoint that rank 0 of the world has read; *checkpoint is NULL on the others.

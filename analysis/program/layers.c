@@ -12,7 +12,7 @@
 #include "operators/selection.h"
 #include "statistics/statistics.h"
 
-/* The number of a layer's coordinates: those that ks_selection_new selects. */
+/* The number of a layer's coordinates that ks_selection_new selects. */
 static size_t count_coordinates(const struct ks_problem *q, const struct ks_layer *l, bool moving)
 {
     const struct ks_networks *critics = &q->checkpoint->critic;
@@ -62,7 +62,7 @@ void ks_layers_take(struct ks_layer_row *row, const struct ks_spectrum *s)
     row->trace_se = ks_statistic(s, "trace_se");
 }
 
-/* The traces of the diagonal blocks add up to that of the operator. */
+/* The traces of the diagonal blocks add up to the operator's trace. */
 void ks_layers_share(size_t n, struct ks_layer_row *rows)
 {
     double all = 0;

@@ -14,14 +14,14 @@ struct ks_layer_row {
     const char *kind; /* of the layer: "dense"                              */
     size_t dimension; /* of its block, over all critics or that of --critic */
     size_t steps;     /* the fewest Lanczos steps of a probe                */
-    /* Statistics of the block's spectrum; NaN where they are absent. */
+    /* Statistics of the block's spectrum; NaN if absent. */
     double lambda_max, lambda_max_data_se, kappa_effective_bound, kurtosis, trace, trace_se;
-    double trace_share; /* trace over that of the full operator, the sum of all rows' traces */
+    double trace_share; /* trace / trace of the full operator, the sum of all rows' traces */
 };
 
 /* A row, with its first three fields, for every layer with parameters; if `moving` (selection.h),
  * only for those with parameters that have had a gradient. Together the rows have all coordinates
- * of the operator. KS_USAGE where the critic does not exist, KS_NUMBER where there are no rows. The
+ * of the operator. KS_USAGE if the critic does not exist, KS_NUMBER if there are no rows. The
  * caller frees *rows. */
 ks_status ks_layers_new(const struct ks_problem *problem, bool moving, size_t *n,
                         struct ks_layer_row **rows);

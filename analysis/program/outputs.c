@@ -1,7 +1,6 @@
 #include "program/outputs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +26,7 @@ ks_status ks_output_stem(const char *output, char **stem)
     return ks_print_string(stem, "%.*s", (int)ks_path_stem(output, OUTPUT_SUFFIX), output);
 }
 
-/* stat() of the folder that holds the file; false where that fails. */
+/* stat() of the folder that holds the file; false if that fails. */
 static bool stat_folder(const char *path, struct stat *info)
 {
     char *folder = NULL;
@@ -63,7 +62,7 @@ static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *
     return KS_OK;
 }
 
-/* stat() of a file; where that fails, st_mode is 0, which no existing file has. */
+/* stat() of a file. If it fails, st_mode is 0, which no existing file has. */
 static struct stat stat_file(const char *path)
 {
     struct stat info;

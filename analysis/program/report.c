@@ -66,8 +66,8 @@ static double statistic(const struct ks_spectrum *s, const char *name, const cha
     return ks_statistic(s, full);
 }
 
-/* A count or share is never printed without its interval, and bounds are rounded outwards, so that
- * they stay bounds. "-" stands for NaN. */
+/* A count or share is never printed without its interval. Lower bounds are rounded down and upper
+ * bounds up, so that they stay bounds. "-" stands for NaN. */
 static void print_cell(const struct ks_spectrum *s, const struct column *c, char cell[CELL])
 {
     double value = statistic(s, c->name, "");

@@ -10,7 +10,7 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate)
     return (adam ? 2 * (1 + beta1) / (1 - beta1) : 2) / learning_rate;
 }
 
-/* NaN where it is unknown. A rate of 0, at the end of a learning-rate schedule, is valid: no step
+/* NaN if it is unknown. A rate of 0, at the end of a learning-rate schedule, is valid: no step
  * is unstable. */
 static double learning_rate_of(const struct ks_options *o, const struct ks_checkpoint *c)
 {

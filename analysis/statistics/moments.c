@@ -4,7 +4,6 @@
 #include "statistics/probe.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 /* Converged outliers count as single eigenvalues where they may be single (operator_facts.h): they
  * weigh 1/n each, and the weights of the bulk are scaled so that the sum is 1. Most of

@@ -12,7 +12,6 @@
 #include "core/memory.h"
 #include "core/sort.h"
 #include "lanczos/jacobi.h"
-#include "statistics/certificate.h"
 #include "statistics/intervals.h"
 #include "statistics/probe.h"
 

@@ -1,6 +1,5 @@
 /* A checkpoint holds all numbers in double. The parsed descriptions in it have the precision of the
  * agent, which does not matter: writing a file reads only names and shapes from them. */
-#include <stdlib.h>
 
 #include "agent/agent.h"
 #include "core/memory.h"

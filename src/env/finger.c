@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "env/tolerance.h"
-
 /* For turn: indices of the target's position in env->episode. */
 enum { TARGET_X, TARGET_Z };
 

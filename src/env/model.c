@@ -5,7 +5,6 @@
  * folder may be read-only. Tested with MuJoCo 3.1.6, 3.3.7, 3.17.0 and 4.0.0. */
 #include "env/domain.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/memory.h"
 #include "io/h5_image.h"
 #include "io/h5_reader.h"
 

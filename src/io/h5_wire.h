@@ -28,10 +28,10 @@ struct ks_h5_question {
  *
  *   HAS, HAS_ATTRIBUTE   count is 0 or 1
  *   SHAPE                the shape
- *   VALUES               several answers, each followed by its `count` numbers; a single one with
- *                        count 0 if the dataset is empty
- *   ONE_ATTRIBUTE,       `count` attributes follow, each a struct ks_attribute followed by its
- * list, ALL_ATTRIBUTES       or by its string, whose length is then in `n` */
+ *   VALUES               several answers, each followed by its `count` numbers; a single one
+ *                        with count 0 if the dataset is empty
+ *   ONE_ATTRIBUTE,       `count` attributes follow, each a struct ks_attribute, followed by its
+ *   ALL_ATTRIBUTES       list, or by its string, whose length is then in `n` */
 struct ks_h5_answer {
     ks_status status;
     size_t count;

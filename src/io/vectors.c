@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "core/blas.h"
 #include "io/h5.h"
 
 static const char FORMAT[] = "kappascope-vector";

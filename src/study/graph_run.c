@@ -1,7 +1,6 @@
 /* Runs a study's graph with GNU make and reports its progress. */
 #include "study/graph.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,7 +211,7 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
         status = KS_RUN;
     release_signals(old);
     if (status == KS_OK && stopped)
-        status = ks_fail(KS_RUN, "stopped; the same command goes on from here");
+        status = ks_fail(KS_RUN, "stopped; the same command continues from here");
     else if (status == KS_OK && code != 0)
         status = report_failures(graph, dir, log, code);
 done:

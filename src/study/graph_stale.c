@@ -53,7 +53,7 @@ static ks_status print_removal(const char *dir, const char *path, FILE *out)
 }
 
 /* Whether the analyzer gave this name to a file of Lanczos steps: "step_000001000.probe0.basis", or
- * for one MPI process of several "step_000001000.probe0.1of4.basis". `stem` ends before ".probe".
+ * for one MPI rank of several "step_000001000.probe0.1of4.basis". `stem` ends before ".probe".
  */
 static bool is_step_file(const char *name, const char *stem)
 {
@@ -116,7 +116,7 @@ done:
 }
 
 /* Checkpoints after `stop` have no jobs now, but if `stop` is raised their spectra will be computed
- * with the options of now: old ones are outdated. */
+ * with the present options: old ones are outdated. */
 static ks_status take_after_stop(const struct ks_graph *graph, const struct ks_graph_job *training,
                                  const char *dir, struct action action)
 {

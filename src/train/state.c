@@ -221,8 +221,8 @@ static ks_status check_sections(struct ks_run *r, const char *path,
         pack_run(&p, r);
         if (p.size == UINT64_MAX)
             return ks_fail(KS_USAGE,
-                           "%s: this version of the program does not know the section '%s'", path,
-                           s.name);
+                           "%s: unknown section '%s': written by another version of the program",
+                           path, s.name);
         if (p.size != s.size)
             return ks_fail(KS_USAGE, "%s: %s: expected %zu bytes, found %zu", path, s.name,
                            (size_t)p.size, (size_t)s.size);
