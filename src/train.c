@@ -181,7 +181,7 @@ int main(int argc, char **argv)
         {"seed", '\0', POPT_ARG_STRING, &c.seed, 0, "seed of all random numbers (0)", "N"},
         {"out", '\0', POPT_ARG_STRING, &c.out, 0, "the run's folder", "DIR"},
         {"steps", '\0', POPT_ARG_STRING, &c.steps, 0,
-         "environment steps of the whole run (1000000)", "N"},
+         "environment steps of the complete run (1000000)", "N"},
         {"stop-at", '\0', POPT_ARG_STRING, &c.stop_at, 0,
          "stop early, with the milestones and learning rates of --steps", "N"},
         {"resume", '\0', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &c.resume, 0,

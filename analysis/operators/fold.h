@@ -5,6 +5,7 @@
  * depends on no parameter:
  *
  *   y = (g z + b) W + c = z W~ + c~,     W~ = diag(g) W,   c~ = W' b + c
+ *
  * So products are computed with the folded critic, which has one layer less. By the chain rule, a
  * tangent is multiplied by the derivative of (W~, c~), and the product by its transpose; the
  * Hessian also has the second derivative times the gradient in (W~, c~). This saves four of the six

@@ -1,6 +1,6 @@
 /* HDF5 files are read in a separate process. For h5*.c; callers outside src/io include h5.h.
  *
- * libhdf5 1.10 trusts the files that it reads: eight wrong bytes can make it crash, loop for ever
+ * libhdf5 1.10 trusts the files that it reads: eight wrong bytes can make it crash, loop forever
  * or allocate all memory. So ks_h5_open forks a reader process. Only the reader opens the file with
  * libhdf5, and the functions of h5_read.h send it questions over a socket. Its memory and processor
  * time are limited. If it crashes or hangs, the question fails with one line and the program goes

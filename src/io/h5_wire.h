@@ -40,7 +40,7 @@ struct ks_h5_answer {
 };
 
 /* Send all bytes; receive exactly `size` bytes. False if the other end is closed, or after
- * `patience` seconds without a byte, with errno ETIMEDOUT; patience 0 waits for ever. */
+ * `patience` seconds without a byte, with errno ETIMEDOUT; patience 0 waits forever. */
 bool ks_h5_send(int socket, const void *bytes, size_t size);
 bool ks_h5_receive(int socket, unsigned patience, void *bytes, size_t size);
 

@@ -38,7 +38,7 @@ static size_t round_up(size_t step, size_t action_repeat)
     return (step + action_repeat - 1) / action_repeat * action_repeat;
 }
 
-/* Cuts the milestones off after `stop`, as training does: a run ends with a whole agent step. */
+/* Cuts the milestones off after `stop`, as training does: a run ends with a complete agent step. */
 static ks_status apply_stop(struct ks_study *s)
 {
     s->end = round_up(s->stop > 0 ? s->stop : s->steps, s->settings.action_repeat);

@@ -1,8 +1,8 @@
 /* The summary table: pooled statistics and their intervals, a row per architecture and analysis.
  *
  * Figure 4 of the XQC paper has one point per architecture; pooling over seeds and checkpoints is
- * our reading of "over the entire course of training and seeds". The bootstrap draws whole seeds,
- * each with all its checkpoints and returns, and all columns use the same draws. */
+ * our reading of "over the entire course of training and seeds". The bootstrap resamples
+ * seeds, each with all its checkpoints and returns, and all columns use the same draws. */
 #include "study/tables.h"
 
 #include <math.h>
