@@ -1,0 +1,236 @@
+/* The graph of a study that has changed: which jobs run again and which files are removed. */
+#include "staged_study.h"
+
+/* Acts like kappascope-train: goes on from the existing checkpoints up to --stop-at, and keeps a
+ * resume point until the run has finished. The file "kill" makes it exit after its last checkpoint,
+ * as SIGKILL would. */
+static const char STOPPING_TRAIN[] =
+    "#!/bin/sh\n"
+    "stop=8\n"
+    "for word; do case $word in --out=*) out=${word#--out=} ;; "
+    "--arch=*) arch=${word#--arch=} ;; --stop-at=*) stop=${word#--stop-at=} ;; esac; done\n"
+    "echo \"train $arch $stop\" >>calls\n"
+    "mkdir -p $out/resume\n"
+    "describe() { printf '{\\n  \"settings\": {\\n    \"state\": \"none\"\\n  },\\n'\n"
+    "  printf '  \"state\": \"%s\",\\n  \"env_step\": %d,\\n  \"update\": 9\\n}\\n' $1 $2; }\n"
+    "for step in 2 4 8; do\n"
+    "  [ $step -gt $stop ] || [ -e $out/step_00000000$step.h5 ] || : >$out/step_00000000$step.h5\n"
+    "done\n"
+    "describe running $stop >$out/run.json\n"
+    "[ ! -e kill ] || kill -9 $$\n"
+    ": >$out/resume/point.$stop\n"
+    "if [ $stop = 8 ]; then rm -r $out/resume; describe finished 8 >$out/run.json\n"
+    "else describe stopped $stop >$out/run.json; fi\n";
+
+/* The graph of TWO_RUNS with this line in [study]. */
+static struct stage stage_until(const char *line)
+{
+    struct stage stage = {NULL, NULL};
+    char text[512];
+
+    write_script("bin/fake train", STOPPING_TRAIN);
+    write_script("bin/fake-analyze", FAKE_ANALYZE);
+    snprintf(text, sizeof text, "[study]\n%s%s", line, TWO_RUNS + strlen("[study]\n"));
+    assert_ok(read_text(text, &stage.study));
+    assert_ok(new_graph(stage.study, &stage.graph));
+    assert_ok(ks_graph_write(stage.graph, tree));
+    return stage;
+}
+
+static size_t jobs_done(const struct stage *stage)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < stage->graph->n_jobs; i++)
+        n += ks_graph_is_done(stage->graph, i, tree);
+    return n;
+}
+
+/* Runs the graph with this `stop`; checks how many jobs have run since the tree was made. */
+static void run_until(const char *line, size_t done_before, size_t trainings, size_t analyses)
+{
+    struct stage stage = stage_until(line);
+
+    assert_int_equal(jobs_done(&stage), done_before);
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(jobs_done(&stage), stage.graph->n_jobs);
+    assert_int_equal(count(tree_text("calls"), "train "), trainings);
+    assert_int_equal(count(tree_text("calls"), "analyze "), analyses);
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true)); /* nothing is left to do */
+    assert_int_equal(count(tree_text("calls"), "train "), trainings);
+    stage_free(&stage);
+}
+
+/* Runs that reached `stop` are complete and go on when it is raised or removed, without repeating
+ * analyses. An earlier `stop` adds no work. */
+static void test_stop(void **state)
+{
+    (void)state;
+    tree_write("calls", "");
+    run_until("stop = 2\n", 0, 2, 2);
+    assert_non_null(strstr(tree_text("calls"), "train bn+ce 2\n"));
+    assert_true(tree_has("runs/toy/bn+ce/seed0/resume"));
+    run_until("stop = 4\n", 2, 4, 4); /* the analyses of step 2 */
+    run_until("stop = 2\n", 4, 4, 4);
+    run_until("stop = 6\n", 4, 6, 4); /* no checkpoint on the way, but the runs must reach `stop` */
+    run_until("", 4, 8, 6);
+    assert_false(tree_has("runs/toy/bn+ce/seed0/resume"));
+    run_until("stop = 4\n", 6, 8, 6);
+}
+
+/* All checkpoints exist, but the run did not reach `stop`: it is not complete. */
+static void test_killed_before_stop(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    tree_write("calls", "");
+    tree_write("kill", "");
+    stage = stage_until("stop = 6\n");
+    assert_fails(ks_graph_run(stage.graph, tree, 1, false, true), KS_RUN, "bn+ce/seed0 failed");
+    assert_true(tree_has("runs/toy/bn+ce/seed0/step_000000004.h5"));
+    assert_int_equal(jobs_done(&stage), 0);
+    assert_int_equal(unlink(tree_path("kill")), 0);
+    stage_free(&stage);
+    run_until("stop = 6\n", 0, 3, 4);
+}
+
+/* Exactly the spectra that were made with other options are computed again. */
+static void test_stale_spectra(void **state)
+{
+    struct stage stage = stage_new(":");
+
+    (void)state;
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
+    for (size_t i = 0; i < stage.graph->n_jobs; i++)
+        assert_int_equal(ks_graph_is_done(stage.graph, i, tree), stage.graph->job[i].trains);
+    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("calls"), "train "), 2);
+    assert_int_equal(count(tree_text("calls"), "analyze "), 2 * 6);
+    stage_free(&stage);
+}
+
+static const char *const kept_steps[] = {"runs/toy/bn+ce/seed0/step_000000002.probe0.basis",
+                                         "runs/toy/bn+ce/seed0/step_000000008.probe12.basis",
+                                         "runs/toy/ln+ce/seed0/step_000000004.probe0.2of3.basis",
+                                         NULL};
+static const char *const strangers[] = {"runs/toy/bn+ce/seed0/step_000000005.probe0.basis",
+                                        "runs/toy/bn+ce/seed0/step_000000005.spectrum.h5",
+                                        "runs/toy/bn+ce/seed0/step_000000002.probe1.probe0.basis",
+                                        "runs/toy/bn+ce/seed0/step_000000002.xqc.probe0.basis",
+                                        "runs/toy/bn+ce/seed7/step_000000002.spectrum.h5",
+                                        NULL};
+
+static void write_all(const char *const *names)
+{
+    for (; *names; names++)
+        tree_write(*names, "");
+}
+
+static void assert_all(const char *const *names, bool there)
+{
+    for (; *names; names++)
+        assert_int_equal(tree_has(*names), there);
+}
+
+/* Stale Lanczos steps of --keep-basis are removed, too; files that belong to no job stay. The
+ * printed commands do the same. */
+static void test_stale_steps(void **state)
+{
+    struct stage stage = stage_new(":");
+
+    (void)state;
+    write_script("bin/fake plot", "#!/bin/sh\n");
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, true});
+    run_printed(&stage); /* nothing exists yet */
+    assert_string_equal(tree_text("said"), "");
+    write_all(kept_steps);
+    write_all(strangers);
+    run_printed(&stage);
+    assert_all(kept_steps, false);
+    write_all(kept_steps);
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_all(kept_steps, false);
+    write_all(kept_steps);
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_all(kept_steps, true);
+    assert_all(strangers, true);
+    stage_free(&stage);
+}
+
+/* Every analysis has its own jobs and files; a change of its options affects no other analysis. */
+static void test_further_analyses(void **state)
+{
+    const struct ks_graph_job *job;
+    struct ks_study *study = NULL;
+    struct ks_graph *g = NULL;
+    char text[512];
+
+    (void)state;
+    snprintf(text, sizeof text, "%s[analyze]\norder = 7\n[analyze xqc]\ncompat = xqc\n", TWO_RUNS);
+    assert_ok(read_text(text, &study));
+    assert_ok(new_graph(study, &g));
+    assert_int_equal(g->n_jobs, 2 + 2 * 3 * 2);
+    job = &g->job[2 + 3];
+    assert_int_equal(job->analysis, 1);
+    assert_int_equal(job->step, 4);
+    assert_non_null(strstr(job->command, "fake-analyze --name=xqc --compat=xqc --quiet "
+                                         "runs/toy/bn+ce/seed0/step_000000004.h5"));
+    assert_string_equal(job->target[0], "runs/toy/bn+ce/seed0/step_000000004.xqc.spectrum.h5");
+    assert_string_equal(job->log, "runs/toy/bn+ce/seed0/step_000000004.xqc.analyze.log");
+    assert_string_equal(job->label, "analyze toy/bn+ce/seed0/step_000000004.xqc");
+    for (size_t i = 0; i < g->n_jobs; i++)
+        for (size_t k = 0; k < g->job[i].n_targets; k++)
+            tree_write(g->job[i].target[k], "");
+    tree_write(kept_steps[0], "");
+    tree_write("runs/toy/bn+ce/seed0/step_000000002.xqc.probe0.basis", "");
+    ks_graph_set_change(g, 1, (struct ks_graph_change){true, true});
+    for (size_t i = 0; i < g->n_jobs; i++)
+        assert_int_equal(ks_graph_is_done(g, i, tree), g->job[i].analysis == 0);
+    assert_ok(ks_graph_remove_stale(g, tree));
+    for (size_t i = 0; i < g->n_jobs; i++)
+        assert_int_equal(tree_has(g->job[i].target[0]), g->job[i].analysis == 0);
+    assert_true(tree_has(kept_steps[0]));
+    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.xqc.probe0.basis"));
+    ks_graph_free(g);
+    ks_study_free(study);
+}
+
+/* If options change, spectra after an earlier `stop` are removed, too, although they have no jobs:
+ * a study with a later `stop` would accept them. */
+static void test_stale_spectra_behind_stop(void **state)
+{
+    static const char *const spectra[] = {"runs/toy/bn+ce/seed0/step_000000002.spectrum.h5",
+                                          "runs/toy/bn+ce/seed0/step_000000008.spectrum.h5", NULL};
+    struct stage stage;
+
+    (void)state;
+    write_all(spectra);
+    stage = stage_until("stop = 4\n");
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_all(spectra, true);
+    ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_all(spectra, false);
+    stage_free(&stage);
+}
+
+int main(void)
+{
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_TREE(test_stop),
+        IN_TREE(test_killed_before_stop),
+        IN_TREE(test_stale_spectra),
+        IN_TREE(test_stale_steps),
+        IN_TREE(test_further_analyses),
+        IN_TREE(test_stale_spectra_behind_stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
