@@ -1,0 +1,196 @@
+/* HDF5 attributes: strings and integers of every type, lists, conversions. */
+#include "io/h5.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "scratch.h"
+#include "string_type.h"
+#include "test.h"
+
+static void put_attribute(hid_t file, const char *name, hid_t type, hid_t space, const void *value,
+                          hid_t memory)
+{
+    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+
+    assert_true(attribute >= 0 && H5Awrite(attribute, memory, value) >= 0);
+    H5Aclose(attribute);
+}
+
+static void expect_text(const struct ks_h5 *h5, const char *name, const char *expected)
+{
+    char *value = NULL;
+
+    assert_ok(ks_h5_read_string(h5, "/", name, &value));
+    assert_string_equal(value, expected);
+    free(value);
+}
+
+static void test_any_string(void **state)
+{
+    const char *path = scratch("strings.h5");
+    const char *word = "word", *none = NULL, *two[] = {"a", "b"};
+    hsize_t one = 1, pair = 2;
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t scalar = H5Screate(H5S_SCALAR), row = H5Screate_simple(1, &one, NULL),
+          twice = H5Screate_simple(1, &pair, NULL);
+    hid_t zero = string_type(8, H5T_STR_NULLTERM, H5T_CSET_ASCII),
+          space = string_type(8, H5T_STR_SPACEPAD, H5T_CSET_ASCII),
+          full = string_type(4, H5T_STR_NULLPAD, H5T_CSET_UTF8),
+          variable = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8),
+          ascii = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_ASCII);
+    struct ks_h5 *h5;
+    char *value;
+
+    (void)state;
+    put_attribute(file, "zero", zero, scalar, "word\0\0\0", zero);
+    put_attribute(file, "space", space, scalar, "word    ", space);
+    put_attribute(file, "full", full, scalar, "word", full);
+    put_attribute(file, "variable", variable, scalar, &word, variable);
+    put_attribute(file, "ascii", ascii, row, &word, ascii);
+    put_attribute(file, "none", variable, scalar, &none, variable);
+    put_attribute(file, "two", variable, twice, two, variable);
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    expect_text(h5, "zero", "word");
+    expect_text(h5, "space", "word");
+    expect_text(h5, "full", "word");
+    expect_text(h5, "variable", "word");
+    expect_text(h5, "ascii", "word");
+    expect_text(h5, "none", "");
+    assert_fails(ks_h5_read_string(h5, "/", "two", &value), KS_FORMAT, "expected a string");
+    assert_fails(ks_h5_read_string(h5, "/", "three", &value), KS_FORMAT, "three: missing");
+    ks_h5_close(h5);
+    H5Tclose(zero), H5Tclose(space), H5Tclose(full), H5Tclose(variable), H5Tclose(ascii);
+    H5Sclose(scalar), H5Sclose(row), H5Sclose(twice);
+}
+
+static void test_any_integer(void **state)
+{
+    const char *path = scratch("integers.h5");
+    const hid_t types[] = {H5T_STD_I8BE, H5T_STD_U16LE, H5T_STD_I32BE, H5T_STD_U64BE,
+                           H5T_IEEE_F64LE};
+    const uint64_t huge = UINT64_MAX;
+    const int64_t value = 77;
+    const double fraction = 1.5;
+    hsize_t one = 1;
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t scalar = H5Screate(H5S_SCALAR), row = H5Screate_simple(1, &one, NULL);
+    struct ks_h5 *h5;
+    int64_t found;
+    char name[8];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        snprintf(name, sizeof name, "i%zu", i);
+        put_attribute(file, name, types[i], i % 2 ? row : scalar, &value, H5T_NATIVE_INT64);
+    }
+    put_attribute(file, "huge", H5T_STD_U64LE, scalar, &huge, H5T_NATIVE_UINT64);
+    put_attribute(file, "fraction", H5T_IEEE_F64LE, scalar, &fraction, H5T_NATIVE_DOUBLE);
+    H5Fclose(file);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        snprintf(name, sizeof name, "i%zu", i);
+        assert_ok(ks_h5_read_integer(h5, "/", name, 1, &found));
+        assert_int_equal(found, value);
+    }
+    assert_fails(ks_h5_read_integer(h5, "/", "i0", 78, &found), KS_FORMAT, "expected at least 78");
+    assert_fails(ks_h5_read_integer(h5, "/", "huge", 0, &found), KS_FORMAT,
+                 "attribute huge: above 2^63 - 1");
+    assert_fails(ks_h5_read_integer(h5, "/", "fraction", 0, &found), KS_FORMAT, "an integer");
+    ks_h5_close(h5);
+    H5Sclose(scalar), H5Sclose(row);
+}
+
+static void test_attribute_lists(void **state)
+{
+    const char *path = scratch("lists.h5");
+    double returns[3] = {1.5, -2, NAN};
+    char text[] = "two\nlines", nothing[] = "";
+    struct ks_attribute written[] = {
+        {.name = "count", .type = KS_ATTRIBUTE_INTEGER, .integer = -5},
+        {.name = "empty", .type = KS_ATTRIBUTE_STRING, .string = nothing},
+        {.name = "gamma", .type = KS_ATTRIBUTE_NUMBER, .number = 0.99},
+        {.name = "returns", .type = KS_ATTRIBUTE_LIST, .list = returns, .n = 3},
+        {.name = "text", .type = KS_ATTRIBUTE_STRING, .string = text},
+    };
+    enum { WRITTEN = sizeof written / sizeof *written };
+    const char *picture[2] = {"no", "use"};
+    struct ks_attributes read = {.n = 0};
+    struct ks_attribute *list;
+    struct ks_h5 *h5;
+    hsize_t pair = 2;
+    hid_t file, space, type;
+
+    (void)state;
+    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_group(h5, "/metrics"));
+    assert_ok(
+        ks_h5_write_attributes(h5, "/metrics", &(struct ks_attributes){written, WRITTEN, WRITTEN}));
+    assert_fails(ks_h5_write_attribute(h5, "/metrics", &written[0]), KS_RUN, "attribute");
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT); /* and one of a type that is skipped */
+    type = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8);
+    space = H5Screate_simple(1, &pair, NULL);
+    put_attribute(file, "picture", type, space, picture, type);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Fclose(file);
+
+    assert_ok(ks_h5_open(path, "test", &h5));
+    assert_ok(ks_h5_read_attributes(h5, "/metrics", &read));
+    assert_int_equal(read.n, WRITTEN);
+    list = read.list;
+    for (size_t i = 0; i < read.n; i++) {
+        assert_string_equal(list[i].name, written[i].name);
+        assert_int_equal(list[i].type, written[i].type);
+    }
+    assert_int_equal(list[0].integer, -5);
+    assert_string_equal(list[1].string, "");
+    assert_true(list[2].number == 0.99);
+    assert_int_equal(list[3].n, 3);
+    assert_memory_equal(list[3].list, returns, sizeof returns);
+    assert_string_equal(list[4].string, text);
+    ks_attributes_clear(&read);
+    assert_ok(ks_h5_read_attributes(h5, "/", &read));
+    assert_int_equal(read.n, 2); /* format and version, without the picture */
+    ks_attributes_clear(&read);
+    ks_h5_close(h5);
+}
+
+static void test_conversions(void **state)
+{
+    struct ks_attribute a = {.type = KS_ATTRIBUTE_NUMBER, .number = 3}, b;
+    bool fits;
+
+    (void)state;
+    assert_ok(ks_attribute_convert(&a, KS_ATTRIBUTE_STRING, &fits));
+    assert_false(fits);
+    assert_ok(ks_attribute_convert(&a, KS_ATTRIBUTE_INTEGER, &fits));
+    assert_true(fits && a.integer == 3);
+    assert_ok(ks_attribute_convert(&a, KS_ATTRIBUTE_LIST, &fits));
+    assert_true(fits && a.n == 1 && a.list[0] == 3);
+    assert_ok(ks_attribute_copy(&a, &b));
+    assert_true(b.list != a.list && b.list[0] == 3);
+    assert_ok(ks_attribute_convert(&b, KS_ATTRIBUTE_NUMBER, &fits));
+    assert_true(fits && b.number == 3 && !b.list);
+    b.number = 0.5;
+    assert_ok(ks_attribute_convert(&b, KS_ATTRIBUTE_INTEGER, &fits));
+    assert_true(!fits && b.number == 0.5);
+    b.number = NAN;
+    assert_ok(ks_attribute_convert(&b, KS_ATTRIBUTE_INTEGER, &fits));
+    assert_false(fits);
+    ks_attribute_clear(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_any_string, scratch_clean),
+        cmocka_unit_test_teardown(test_any_integer, scratch_clean),
+        cmocka_unit_test_teardown(test_attribute_lists, scratch_clean),
+        cmocka_unit_test(test_conversions),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
