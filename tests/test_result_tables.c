@@ -1,0 +1,208 @@
+/* The tables of a study, as files and in print. */
+#include "finished_study.h"
+
+#include "core/memory.h"
+#include "study/csv.h"
+
+static void check_cell(const struct ks_csv *csv, const char *name, const char *expected)
+{
+    size_t column = 0;
+
+    assert_ok(ks_csv_column(csv, name, &column));
+    assert_string_equal(ks_csv_cell(csv, 0, column), expected);
+}
+
+/* The probe that starts at the gradient only affects checkpoints.csv. */
+static void test_tables(void **state)
+{
+    struct outcome o = outcome_new(0);
+    struct ks_csv *csv = NULL;
+    size_t column = 0;
+    double value = 0;
+
+    (void)state;
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * SEEDS * (CHECKPOINTS + 1));
+    assert_ok(ks_csv_column(csv, "kappa", &column));
+    assert_ok(ks_csv_number(csv, 1, column, &value));
+    assert_close(value, 1000, 0); /* ln+mse, seed 0, the first pooled checkpoint */
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/returns.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * SEEDS * 3);
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/kappa.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
+    for (size_t k = 0; k < CHECKPOINTS; k++) { /* the IQM over seeds at each checkpoint */
+        static const double expected[] = {75, 250, 600};
+
+        assert_ok(ks_csv_number(csv, 1 + k, 5, &value));
+        assert_close(value, expected[k], 1e-9);
+    }
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2);
+    assert_ok(ks_csv_column(csv, "kappa_low", &column));
+    assert_string_equal(ks_csv_cell(csv, 0, column), "-"); /* undefined */
+    check_cell(csv, "directions_1e2_lower", "21.5");
+    check_cell(csv, "directions_1e2_most", "36");
+    check_cell(csv, "kappa_q99_upper", "-"); /* not resolved */
+    check_cell(csv, "kappa_gradient_90_upper", "inf");
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/staircase.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * 4);
+    assert_ok(ks_csv_number(csv, 3, 1, &value));
+    assert_close(value, 50, 0);
+    assert_ok(ks_csv_number(csv, 3, 2, &value));
+    assert_close(value, 1, 1e-12);
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/ritz.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1) * 4);
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/density.csv"), false, &csv));
+    assert_string_equal(ks_csv_cell(csv, 0, 4), "-"); /* no standard error of one probe */
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/mass.csv"), false, &csv));
+    assert_string_equal(ks_csv_cell(csv, 0, 1), "0.5");
+    check_cell(csv, "zero_mass_lower", "0.25");
+    check_cell(csv, "zero_mass_upper", "0.75");
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
+/* A further analysis has its own rows; its failed analyses are dropped there and do not affect the
+ * rows of the standard analysis. */
+static void test_further_analyses(void **state)
+{
+    struct ks_csv *csv = NULL;
+    struct outcome o;
+    size_t column[2];
+    double value = 0;
+
+    (void)state;
+    set_study("[analyze xqc]\ncompat = xqc\n");
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t k = 0; k <= CHECKPOINTS; k++) {
+            write_spectrum(&(struct place){"ln+mse", i, STEP[k], "xqc"}, 5, false);
+            if (i > 0 || k > 1)
+                write_spectrum(&(struct place){"bn+wn+ce", i, STEP[k], "xqc"}, 3, false);
+        }
+    o = outcome_new(0);
+    assert_warned(o.results, "bn+wn+ce, seed 0: 2 of 4 spectra of [analyze xqc] are missing");
+    assert_int_equal(o.table.n_rows, 2);
+    assert_int_equal(o.table.n_analyses, 2);
+    assert_close(o.table.row[0].value[KS_KAPPA].value, 266.6667, 5e-5);
+    assert_int_equal(o.table.row[0].dropped, 0);
+    assert_close(o.table.row[2].value[KS_KAPPA].value, 3, 1e-12);
+    assert_int_equal(o.table.row[2].dropped, 1); /* the other one is before the first update */
+    assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_int_equal(csv->rows, 4);
+    assert_ok(ks_csv_column(csv, "analysis", &column[0]));
+    assert_string_equal(ks_csv_cell(csv, 1, column[0]), "standard");
+    assert_string_equal(ks_csv_cell(csv, 2, column[0]), "xqc");
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * 2 * SEEDS * (CHECKPOINTS + 1) - 2);
+    assert_ok(ks_csv_column(csv, "analysis", &column[0]));
+    assert_ok(ks_csv_column(csv, "kappa", &column[1]));
+    assert_string_equal(ks_csv_cell(csv, 2, column[0]), "standard");
+    assert_string_equal(ks_csv_cell(csv, 3, column[0]), "xqc");
+    assert_ok(ks_csv_number(csv, 3, column[1], &value));
+    assert_close(value, 5, 0);
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/kappa.csv"), false, &csv)); /* a table for the plots */
+    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
+/* With `stop` the tables contain the steps up to it, and later ones do not count as missing. */
+static void test_stopped_study(void **state)
+{
+    struct ks_csv *csv = NULL;
+    char path[256];
+    struct outcome o;
+
+    (void)state;
+    set_study("stop = 9\n");
+    for (size_t i = 0; i < SEEDS; i++) {
+        spectrum_path(&(struct place){"ln+mse", i, 12, NULL}, path);
+        assert_int_equal(unlink(tree_path(path)), 0);
+        write_returns("ln+mse", i, "env_step,return_mean\n0,1\n6,2\n");
+    }
+    o = outcome_new(0);
+    assert_int_equal(o.results->n_warnings, 0);
+    assert_int_equal(o.table.n_rows, 2);
+    assert_close(o.table.row[1].value[KS_RETURN].value, 2, 1e-12);
+    assert_close(o.table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not the later ones */
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_int_equal(csv->rows, 2 * SEEDS * CHECKPOINTS);
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
+static void test_printed_table(void **state)
+{
+    struct outcome o = outcome_new(0);
+    FILE *out = fopen(tree_path("table"), "w");
+    const char *text;
+    size_t width;
+
+    (void)state;
+    assert_non_null(out);
+    ks_summary_print(o.results, &o.table, out);
+    assert_int_equal(fclose(out), 0);
+    text = tree_text("table");
+    width = strcspn(text, "\n");
+    assert_non_null(strstr(text, "266.7"));
+    assert_non_null(strstr(text, "  21.5 to 33           123 or more              infinite  "));
+    for (; *text; text += width + 1) /* all lines have the same width */
+        assert_int_equal(strcspn(text, "\n"), width);
+    outcome_free(&o);
+}
+
+static ks_status make_tables(void)
+{
+    struct ks_summary_table table = {0};
+    struct ks_results *results = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_results_read(tree, NULL, &results));
+    KS_GO(ks_summary_table(results, 0, &table));
+    KS_GO(ks_tables_write(results, &table, 0));
+done:
+    free(table.row);
+    ks_results_free(results);
+    return status;
+}
+
+/* Fails every one of the first allocations, then fewer and fewer of the later ones. */
+static void test_tables_without_memory(void **state)
+{
+    ks_status status = KS_MEMORY;
+
+    (void)state;
+    for (size_t n = 1; status != KS_OK; n += 1 + n / 20) {
+        ks_alloc_fail_at(n);
+        status = make_tables();
+        ks_alloc_fail_at(0);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+    }
+}
+
+int main(void)
+{
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_STUDY(test_tables),
+        IN_STUDY(test_further_analyses),
+        IN_STUDY(test_stopped_study),
+        IN_STUDY(test_printed_table),
+        IN_STUDY(test_tables_without_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
