@@ -1,0 +1,76 @@
+/* A run that was stopped, whose resume point a test changes before the run is resumed. */
+#ifndef KS_TEST_STOPPED_RUN_H
+#define KS_TEST_STOPPED_RUN_H
+
+#include "resume_points.h"
+#include "trainer.h"
+
+#include "core/processor.h"
+#include "io/checkpoint.h"
+
+static struct ground ground[2]; /* one thread, two */
+static const char GROUND[] = "stopped", WHOLE[] = "whole", RUN[] = "run";
+enum { STOPPED = 16 };
+
+static inline int set_up(void **state)
+{
+    if (scratch_make(state) != 0)
+        return -1;
+    ks_blas_start(NULL);
+    build_ground(&ground[0], 1);
+    build_ground(&ground[1], 2);
+    assert_runs(&ground[0], WHOLE, (struct plan){.resume = KS_RESUME_NOT});
+    assert_runs(&ground[0], GROUND, (struct plan){.save_every = 1e9, .stop_at = STOPPED});
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    ks_run_free(ground[0].run);
+    ks_run_free(ground[1].run);
+    return remove_all(state);
+}
+
+static const char *in_run(const char *file)
+{
+    char name[100];
+
+    snprintf(name, sizeof name, "%s/%s", RUN, file);
+    return scratch(name);
+}
+
+/* Copies the stopped run and takes its resume point apart. */
+static inline struct image open_ground(void)
+{
+    remove_folder(RUN);
+    assert_int_equal(shell("cp -a", GROUND, RUN), 0);
+    return read_point(in_run("resume/point.0"));
+}
+
+static inline void close_ground(struct image *p)
+{
+    write_point(in_run("resume/point.0"), p);
+}
+
+static inline int resume(enum ks_resume how)
+{
+    return run(&ground[0], RUN, (struct plan){.resume = how});
+}
+
+static inline void assert_goes_on(enum ks_resume how)
+{
+    if (resume(how) != 0)
+        fail_msg("%s", said(RUN));
+}
+
+/* Refused with one line and exit status 2; the run is not changed. */
+static inline void assert_refused(enum ks_resume how, const char *words)
+{
+    assert_int_equal(resume(how), 2);
+    assert_said(RUN, words);
+    assert_ptr_equal(strchr(said(RUN), '\n') + 1, strchr(said(RUN), '\0'));
+    assert_state(RUN, "stopped");
+    assert_int_equal(access(in_run("resume/point.0"), F_OK), 0);
+}
+
+#endif
