@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "core/rng.h"
 #include "io/spectrum.h"
+#include "statistics/statistics.h"
 
 enum { IN = 5, ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, ARCHS = 6 };
 
@@ -100,6 +101,17 @@ static inline struct ks_spectrum *spectrum(const char *name, const char *argumen
     assert_ok(ks_spectrum_read(file(output), &s));
     assert_int_equal(remove(file(output)), 0);
     return s;
+}
+
+/* One statistic of such a spectrum. */
+static inline double statistic_of(const char *name, const char *arguments,
+                                  const char *statistic_name)
+{
+    struct ks_spectrum *s = spectrum(name, arguments);
+    double value = ks_statistic(s, statistic_name);
+
+    ks_spectrum_free(s);
+    return value;
 }
 
 static inline size_t dimension(const char *text)

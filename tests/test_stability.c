@@ -2,7 +2,6 @@
 #include "small_critics.h"
 
 #include "program/stability.h"
-#include "statistics/statistics.h"
 
 /* dense+mse.h5 has Adam's moments, its own constants and a learning rate; bn+mse.h5 has none of
  * them. */

@@ -1,0 +1,248 @@
+/* The files and the printed output of the analyzer program, on small checkpoints that the test
+ * writes. */
+#include "small_critics.h"
+
+#include <jansson.h>
+
+#include "io/sha256.h"
+
+static void check_word(const char *path, const char *name, const char *word)
+{
+    struct ks_attribute a;
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_open(path, "kappascope-vector", &h5));
+    assert_ok(ks_h5_read_attribute(h5, "/", name, KS_ATTRIBUTE_STRING, &a));
+    assert_string_equal(a.string, word);
+    free(a.string);
+    ks_h5_close(h5);
+}
+
+/* The attributes of vector files. */
+static void test_attributes_of_vectors(void **state)
+{
+    const char *name = archs[0].name;
+    size_t n = dimension(archs[0].text);
+    double *v = calloc(n, sizeof *v);
+
+    (void)state;
+    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
+    assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --operator ggn --precision f64 "
+                "--weight-decay 0.3 --critic 0 %s.h5",
+                name);
+    check_word(file("o"), "operator", "ggn");
+    check_word(file("o"), "precision", "f64");
+    for (int i = 0; i < 2; i++) {
+        const char *path = file(i == 0 ? "o" : "g");
+
+        check_word(path, "batchnorm", "train");
+        assert_true(read_root_number(path, "weight_decay") == 0.3);
+        assert_true(read_root_number(path, "scale") == 1);
+    }
+    free(v);
+}
+
+static const struct ks_attribute *attribute(const struct ks_spectrum *s, const char *name)
+{
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, name);
+
+    if (!a)
+        fail_msg("the spectrum has no attribute '%s'", name);
+    return a;
+}
+
+static void check_string(const struct ks_spectrum *s, const char *name, const char *expected)
+{
+    assert_string_equal(attribute(s, name)->string, expected);
+}
+
+static void check_integer(const struct ks_spectrum *s, const char *name, int64_t expected)
+{
+    assert_int_equal(attribute(s, name)->integer, expected);
+}
+
+/* JSON has NAME_state beside a ratio, and beside any null. */
+static void check_state(const json_t *object, const char *name, double value)
+{
+    const char *expected = isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite";
+    const char *found;
+    char state[96];
+
+    snprintf(state, sizeof state, "%s_state", name);
+    found = json_string_value(json_object_get(object, state));
+    if (isfinite(value) && strncmp(name, "kappa", 5) != 0)
+        assert_null(found);
+    else
+        assert_string_equal(found, expected);
+}
+
+/* CSV has an empty cell where JSON has null, and as many cells in every line. */
+static void check_csv(void)
+{
+    size_t cells = 0, n = 1;
+
+    assert_null(strstr(printed, "nan"));
+    assert_null(strstr(printed, "inf"));
+    assert_non_null(strstr(printed, ",,"));
+    for (const char *c = printed; *c; c++) {
+        n += *c == ',';
+        if (*c != '\n')
+            continue;
+        assert_true(cells == 0 || n == cells);
+        cells = n, n = 1;
+    }
+}
+
+/* A probe's weights sum to 1. */
+static void check_weights(const struct ks_spectrum *s)
+{
+    for (size_t probe = 0; probe < s->probes; probe++) {
+        double sum = 0;
+
+        for (int64_t k = 0; k < s->steps[probe]; k++)
+            sum += s->weight[probe * s->order + (size_t)k];
+        assert_close(sum, 1, 1e-12);
+    }
+}
+
+/* The attributes of a spectrum file, and the same statistics as JSON. */
+static void test_spectrum_file(void **state)
+{
+    struct ks_spectrum *s = spectrum("bn+ce", "--probes 2 --order 40 --seed 5 --json -q");
+    char digest[KS_SHA256_TEXT];
+    json_t *object = json_loads(printed, 0, NULL);
+    const char *first;
+
+    (void)state;
+    assert_string_equal(complained, "");
+    check_string(s, "checkpoint", "bn+ce.h5");
+    assert_ok(ks_sha256_file(file("bn+ce"), digest));
+    check_string(s, "checkpoint_sha256", digest);
+    check_string(s, "operator", "hessian");
+    check_string(s, "rewards", "normalized");
+    check_string(s, "batchnorm", "train");
+    check_string(s, "precision", "f32");
+    check_integer(s, "order", 40);
+    check_integer(s, "probes", 2);
+    check_integer(s, "probe_seed", 5);
+    check_integer(s, "dimension", (int64_t)dimension(archs[0].text));
+    check_integer(s, "batches", MINIBATCHES);
+    check_integer(s, "critic", -1);
+    check_integer(s, "layer", -1);
+    check_string(s, "env", "dog-trot"); /* of the checkpoint */
+    check_integer(s, "env_step", 50000);
+    assert_int_equal(attribute(s, "returns")->n, 2);
+    assert_non_null(attribute(s, "blas_kernel"));
+    check_weights(s);
+    assert_true(s->n_grid > 100);
+    assert_non_null(object);
+    first = json_object_iter_key(json_object_iter(object));
+    assert_string_equal(first, "checkpoint");
+    assert_int_equal(json_integer_value(json_object_get(object, "order")), 40);
+    assert_string_equal(json_string_value(json_object_get(object, "basis_precision")), "f64");
+    assert_int_equal(json_integer_value(json_object_get(object, "threads")),
+                     attribute(s, "threads")->integer);
+    assert_null(json_object_get(object, "compat"));
+    for (size_t i = 0; i < s->summary.n; i++) {
+        double value = s->summary.list[i].number;
+        json_t *shown = json_object_get(object, s->summary.list[i].name);
+
+        assert_non_null(shown);
+        assert_true(isfinite(value) ? json_number_value(shown) == value : json_is_null(shown));
+        check_state(object, s->summary.list[i].name, value);
+    }
+    assert_true(isfinite(ks_statistic(s, "kappa_m30")) && isfinite(ks_statistic(s, "trace_se")));
+    check_string(s, "claim", json_string_value(json_object_get(object, "claim")));
+    json_decref(object);
+    ks_spectrum_free(s);
+}
+
+static void test_csv(void **state)
+{
+    char name[64];
+
+    (void)state;
+    assert_runs("--csv --order 20 bn+ce.h5 ln+ce.h5");
+    snprintf(name, sizeof name, "%.10s", printed);
+    assert_string_equal(name, "checkpoint");
+    assert_non_null(strstr(printed, "\nln+ce.h5,hessian,train,f32,20,"));
+    check_csv();
+    assert_runs("--csv --order 20 --compat xqc ln+ce.h5");
+    assert_non_null(strstr(printed, ",basis_precision,rewards,compat,lambda_max,"));
+    assert_non_null(strstr(printed, ",f32,normalized,xqc,"));
+}
+
+/* One line per checkpoint, all of the same width, and below them the claims. */
+static void test_table(void **state)
+{
+    const char *at = printed;
+    size_t width;
+
+    (void)state;
+    assert_runs("--order 40 bn+ce.h5 dense+mse.h5");
+    width = strcspn(at, "\n");
+    for (size_t i = 0; i < 3; i++, at += width + 1)
+        assert_int_equal(strcspn(at, "\n"), width);
+    assert_int_equal(strncmp(at, "\nbn+ce.h5: ", 11), 0);
+    at = strstr(at, "\n\ndense+mse.h5: ");
+    assert_non_null(at);
+    assert_non_null(strstr(at, "Ritz value| at m = 40, here "));
+    assert_non_null(strstr(at, " from m = 30 to 40.\n"));
+    assert_runs("--order 1 bn+ce.h5"); /* one Ritz value has no kurtosis */
+    assert_non_null(strstr(printed, " - "));
+    assert_null(strstr(printed, "nan"));
+    assert_runs("--order 40 --no-certificates bn+ce.h5");
+    assert_non_null(strstr(printed, "(99% interval, uncertified"));
+}
+
+/* A statistic that is NaN is null in JSON; the end of the Krylov space is reported. */
+static void test_breakdown(void **state)
+{
+    struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
+    struct ks_spectrum *s;
+
+    (void)state;
+    memset(c->input, 0, MINIBATCHES * ROWS * IN * sizeof *c->input); /* the zero Hessian */
+    assert_ok(ks_checkpoint_write(file("zero"), c, false));
+    s = spectrum("zero", "--json");
+    assert_non_null(strstr(printed, "\"kappa\":null"));
+    assert_non_null(strstr(printed, " H is zero and has no condition number.\""));
+    assert_non_null(strstr(complained, "ends after 1 of 90 steps"));
+    assert_int_equal(s->steps[0], 1);
+    assert_int_equal(s->order, 90);
+    ks_spectrum_free(s);
+    ks_checkpoint_free(c);
+}
+
+/* Where an outlier is a multiple eigenvalue, kurtosis_spectral is absent, but CSV has its column.
+ */
+static void test_absent_statistic(void **state)
+{
+    struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
+    struct ks_spectrum *s;
+
+    (void)state;
+    for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
+        c->input[i] = i % IN == 0;
+    assert_ok(ks_checkpoint_write(file("two"), c, false)); /* with the decay: two eigenvalues */
+    s = spectrum("two", "--probes 8 --weight-decay 1");
+    assert_null(ks_attribute_find(&s->summary, "kurtosis_spectral"));
+    assert_runs("--csv --probes 8 --weight-decay 1 two.h5 bn+ce.h5");
+    check_csv();
+    ks_spectrum_free(s);
+    ks_checkpoint_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_attributes_of_vectors),
+        cmocka_unit_test(test_spectrum_file),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_breakdown),
+        cmocka_unit_test(test_absent_statistic),
+    };
+
+    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
+}
