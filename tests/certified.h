@@ -14,7 +14,7 @@ struct certified {
     struct ks_spectrum *s;
 };
 
-/* Coordinates 0 .. d-1. */
+/* The basis of coordinates 0 .. d-1. */
 static inline struct ks_null_basis *first_coordinates(size_t n, size_t d)
 {
     struct ks_null_basis *b = calloc(1, sizeof *b);
@@ -31,7 +31,7 @@ static inline ks_status take_certificates(void *context, const struct ks_lanczos
     return ks_certificates_take(context, l);
 }
 
-/* What ks_certify computes, the operator being diagonal. */
+/* The results of ks_certify for a diagonal operator. */
 static inline void certify_diagonal(const struct diagonal *d, struct ks_certificates *c)
 {
     double *image = calloc(d->n, sizeof *image);

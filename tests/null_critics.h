@@ -1,5 +1,5 @@
-/* Small critics with random theta and batches, the directions that their architecture implies, and
- * what counts as zero: for the tests of null_space.h. */
+/* Small critics with random theta and batches, the null directions that their architecture implies,
+ * and the thresholds for a zero eigenvalue. For the tests of null_space.h. */
 #ifndef KS_TEST_NULL_CRITICS_H
 #define KS_TEST_NULL_CRITICS_H
 
@@ -17,7 +17,7 @@
 enum { IN = 5, MINIBATCHES = 3, ROWS = 80, LOSS_ROWS = 60 };
 
 static const struct ks_operator_kind *const HESSIAN = &ks_operator_kinds[0];
-/* Relative to the largest: what counts as zero, and what the next value must be above. */
+/* Relative to the largest eigenvalue: at most ZERO counts as zero, at least NOT_ZERO as nonzero. */
 static const double ZERO = 1e-14, NOT_ZERO = 1e-11;
 
 static inline void fill(struct ks_rng *rng, size_t n, double *values)
@@ -26,7 +26,7 @@ static inline void fill(struct ks_rng *rng, size_t n, double *values)
         values[i] = ks_rng_normal(rng);
 }
 
-/* Random theta, inputs and targets; a distribution a row for ce. */
+/* Random theta, inputs and targets; for ce each row of targets is a probability distribution. */
 static inline void draw(struct ks_rng *rng, struct ks_checkpoint *c)
 {
     const struct ks_arch *a = c->critic.arch;
@@ -42,7 +42,7 @@ static inline void draw(struct ks_rng *rng, struct ks_checkpoint *c)
         KS(softmax)(n_target / k, k, c->target, c->target);
 }
 
-/* Small biases beside their kernels: most units are on in some rows, off in others. */
+/* Makes biases small relative to the kernels, so that most units are active in some rows only. */
 static inline void settle(struct ks_checkpoint *c)
 {
     const struct ks_arch *a = c->critic.arch;
@@ -85,7 +85,7 @@ static inline struct ks_problem whole(const struct ks_checkpoint *c)
         .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
 }
 
-/* How many of the values are zero beside the largest; none may be near zero but not there. */
+/* How many of the values are zero relative to the largest. Fails if a value is in between. */
 static inline size_t zeros(const char *text, size_t n, const double *value)
 {
     double largest = 0;
@@ -102,7 +102,7 @@ static inline size_t zeros(const char *text, size_t n, const double *value)
     return count;
 }
 
-/* The space, and the selection that it lies in. */
+/* The predicted null space; `release` frees it and its selection. */
 static inline struct ks_null_space *predict(const struct ks_problem *q,
                                             const struct ks_operator_kind *kind)
 {
@@ -136,8 +136,9 @@ static inline double *all_directions(const struct ks_null_space *s)
     return u;
 }
 
-/* What the twelve have, at width d and depth k: with layernorm IN + 1 of the first dense and d + 1
- * of each further one, with batchnorm the IN biases of the input's norm; with ce d + 1. */
+/* The dimension for the study's twelve architectures at width d and depth k. With layernorm: IN + 1
+ * for the first dense and d + 1 for each further one. With batchnorm: the IN biases of the input's
+ * norm. With ce: d + 1 more. */
 static inline size_t study_dimension(const char *name, size_t d, size_t k)
 {
     size_t norm = strncmp(name, "bn", 2) == 0   ? IN

@@ -1,4 +1,4 @@
-/* Operators whose spectra are known, for the tests of what stands above an operator. */
+/* Operators with known spectra, for the tests of the code that takes an operator. */
 #ifndef KS_TEST_OPERATORS_H
 #define KS_TEST_OPERATORS_H
 
@@ -8,7 +8,7 @@
 #include "io/spectrum.h"
 #include "operators/operator.h"
 
-/* A new operator, ready for products, that may keep what it wants to. */
+/* A new operator that is ready for products and may keep all intermediate results. */
 static inline ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                                  const struct ks_problem *problem, struct ks_operator **a)
 {
@@ -16,7 +16,7 @@ static inline ks_status prepared(ks_status (*new)(const struct ks_problem *, str
     return ks_operator_prepare(*a, (size_t)1 << 24);
 }
 
-/* diag(value); fails at product number `fail_at` (0: never), gives a NaN at `nan_at` (likewise). */
+/* diag(value). Product number `fail_at` fails and number `nan_at` gives a NaN (0: never). */
 struct diagonal {
     size_t n;
     const double *value;

@@ -1,4 +1,4 @@
-/* Critics whose Hessian has the spectrum that is asked for. */
+/* Critics whose Hessian has a prescribed spectrum. */
 #ifndef KS_TEST_SPECTRA_CRITICS_H
 #define KS_TEST_SPECTRA_CRITICS_H
 
@@ -30,7 +30,7 @@ static inline struct ks_checkpoint *blank_critic(const char *text, size_t in, si
     return c;
 }
 
-/* Linear regression on `n` rows that are orthogonal: H = X'X / n = diag(value), none negative. */
+/* Linear regression on `n` orthogonal rows: H = X'X / n = diag(value), with value[i] >= 0. */
 static inline struct ks_checkpoint *diagonal_critic(size_t n, const double *value)
 {
     struct ks_checkpoint *c = blank_critic("dense 1 bias=no\nloss mse\n", n, n);
@@ -42,8 +42,8 @@ static inline struct ks_checkpoint *diagonal_critic(size_t n, const double *valu
     return c;
 }
 
-/* f = sum_k w_2k w_1k x_k at w = 0, row k being x_k: d2L/dw_1k dw_2k = -x_k t_k / n is all that the
- * Hessian has, and its eigenvalues are +-value[k], k < n. */
+/* f = sum_k w_2k w_1k x_k at w = 0, where row k is x_k. The only nonzero entries of the Hessian are
+ * d2L/dw_1k dw_2k = -x_k t_k / n, so its eigenvalues are +-value[k], k < n. */
 static inline struct ks_checkpoint *symmetric_critic(size_t n, const double *value)
 {
     char text[128];

@@ -1,9 +1,9 @@
-/* Whether what is said of a spectrum is true: every statement of a summary against all eigenvalues.
+/* Checks every statement about a spectrum against all eigenvalues.
  *
- * Statements are of two sorts. Deterministic ones hold for every start vector: bounds from
- * certificates, and all that counts or projects known null directions. The others hold with 99% or
- * more. A statement that is absent, unresolved (NaN) or says nothing (a lower end of 0, an infinite
- * upper end) is not false. */
+ * There are two kinds of statements. Deterministic ones hold for every start vector: bounds from
+ * certificates, and counts or projections that use known null directions. The others hold with a
+ * probability of at least 99%. A statement that is absent, unresolved (NaN) or trivial (a lower end
+ * of 0, an infinite upper end) does not count as false. */
 #ifndef KS_TEST_STATEMENTS_H
 #define KS_TEST_STATEMENTS_H
 
@@ -20,18 +20,18 @@
 
 struct truth {
     size_t n;
-    double *value;    /* [n] all eigenvalues, ascending; owned                               */
-    double *size;     /* [n] their sizes, ascending; owned                                   */
-    double abs_max;   /* the largest                                                         */
-    double tolerance; /* these eigenvalues may be off by that: what lies within is not judged */
-    double float32;   /* norm of the error of the products in float32                        */
-    double shift;     /* the value on directions along which the loss does not change        */
-    /* The gradient's energy by eigenvalue, in the order of `value`, sum 1; NULL: none. Owned */
+    double *value;    /* [n] all eigenvalues, ascending; owned */
+    double *size;     /* [n] their absolute values, ascending; owned */
+    double abs_max;   /* the largest absolute value */
+    double tolerance; /* error bound of these eigenvalues; a deviation within it is not judged */
+    double float32;   /* norm of the error of the products in float32 */
+    double shift;     /* the eigenvalue on directions along which the loss is constant */
+    /* The gradient's energy by eigenvalue, in the order of `value`, of sum 1. Owned; may be NULL */
     double *energy;
     double gradient_norm, gradient_curvature;
 };
 
-/* Takes over `value`. `relative`: of the largest size. */
+/* Takes ownership of `value`. `relative`: the tolerance as a fraction of the largest size. */
 static inline struct truth truth_new(size_t n, double *value, double relative)
 {
     struct truth t = {.n = n, .value = value, .size = calloc(n, sizeof(double))};
@@ -52,7 +52,7 @@ static inline void truth_clear(struct truth *t)
     free(t->energy);
 }
 
-/* Every statement there is; each has a row in a tally. */
+/* Every statement; each has a row in a tally. */
 enum statement {
     LAMBDA_MAX,
     LAMBDA_MIN,
@@ -93,18 +93,18 @@ static const struct {
 
 struct tally {
     size_t made[STATEMENTS], missed[STATEMENTS];
-    char miss[1024]; /* those that missed, in words */
-    /* How tight each is: upper over lower end, or a bound over what is true, always at least 1.
-     * [made], owned by the caller; NULL: not wanted */
+    char miss[1024]; /* the false statements, as text */
+    /* Tightness of each statement: upper over lower end, or bound over true value; at least 1.
+     * [made], owned by the caller; NULL if not wanted */
     double *tightness[STATEMENTS];
 };
 
-/* What a judgement needs beside the truth. */
+/* The spectrum and the truth that its statements are judged by. */
 struct judge {
     const struct ks_spectrum *s;
     const struct truth *t;
     const char *suffix; /* "" or _m30, ... */
-    size_t null;        /* directions that are known and projected out */
+    size_t null;        /* number of known directions that are projected out */
     bool exact;
     struct tally *tally;
 };
@@ -124,7 +124,7 @@ static inline double tightness_of(double low, double x, double high)
     return isnan(ratio) ? INFINITY : fabs(ratio);
 }
 
-/* low <= x <= high, where NaN says nothing. */
+/* low <= x <= high; an end that is NaN states nothing. */
 static inline void judge_between(const struct judge *j, enum statement k, double low, double x_low,
                                  double x_high, double high)
 {
@@ -175,7 +175,7 @@ static inline void judge_ends(const struct judge *j)
 {
     const struct truth *t = j->t;
     double high = t->value[t->n - 1], low = t->value[0];
-    /* Without a certificate a Ritz value is one of the operator with its rounding. */
+    /* Without a certificate, a Ritz value belongs to the operator with its rounding errors. */
     double slack = t->tolerance + (j->suffix[0] || j->exact ? said(j, "noise_floor", "") / 2 : 0);
 
     judge_between(j, LAMBDA_MAX, said(j, "lambda_max", ""), high, high + slack, NAN);
@@ -243,7 +243,7 @@ static inline void judge_masses(const struct judge *j)
                   said(j, "negative_mass", "_upper") + 1e-9);
 }
 
-/* Eigenvalues that are not the same to rounding. */
+/* The number of eigenvalues that differ by more than rounding. */
 static inline size_t distinct(const struct judge *j)
 {
     const struct truth *t = j->t;
@@ -255,7 +255,7 @@ static inline size_t distinct(const struct judge *j)
     return n;
 }
 
-/* What is said once, of the whole. */
+/* Statements that are made only for the full run, not for leading parts. */
 static inline void judge_whole(const struct judge *j)
 {
     const struct truth *t = j->t;
@@ -274,7 +274,8 @@ static inline void judge_whole(const struct judge *j)
     }
 }
 
-/* The size x such that the energy in [-x, x] reaches `rest`; `up`: where it first exceeds it. */
+/* The smallest x such that [-x, x] holds the energy `rest`; with `up`, the x at which the energy
+ * first exceeds it. */
 static inline double energy_size(const struct truth *t, double rest, bool up)
 {
     double best = t->abs_max;
@@ -307,8 +308,8 @@ static inline void judge_energy(const struct judge *j)
     }
 }
 
-/* Judges all that a spectrum says, and what the leading parts of its steps say where `parts`.
- * `null`: the directions that are projected out. */
+/* Judges all statements about a spectrum, and with `parts` those about the leading parts of its
+ * iterations. `null`: number of directions that are projected out. */
 static inline void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t null,
                                   bool parts, struct tally *tally)
 {
@@ -333,12 +334,13 @@ static inline void judge_spectrum(const struct ks_spectrum *s, const struct trut
     }
 }
 
-/* The most misses of `runs` that a rate leaves possible, in a test at 1%. */
+/* The most misses in `runs` runs that are consistent with a miss rate of `rate`, at the 1%
+ * level. */
 static inline size_t most_misses(size_t runs, double rate)
 {
     size_t most = 0;
 
-    /* the probability of more than `most` is I_rate(most + 1, runs - most) */
+    /* P(more than `most` misses) = I_rate(most + 1, runs - most) */
     while (most < runs && ks_beta_lower_tail((double)most + 1, (double)(runs - most), rate) > 0.01)
         most++;
     return most;

@@ -1,5 +1,5 @@
-/* The Lanczos basis: in float32, and on disk. What is on disk is as good as what was never
- * interrupted, wherever the writing ended and whatever then happened to the file. */
+/* The Lanczos basis in float32, and on disk. A run that resumes from a file equals an uninterrupted
+ * one, wherever writing stopped and however the file was damaged afterwards. */
 #include "lanczos/basis.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ static struct ks_spectrum *estimate(const struct ks_operator *a, size_t order, b
     return s;
 }
 
-/* The vectors are rounded, the numbers about them are not: the identities hold to the vectors'
- * rounding, over several slices and blocks with a ragged end. */
+/* Vectors are rounded to float32, coefficients are not: the identities hold to the rounding of the
+ * vectors, over several slices and blocks with a partial one at the end. */
 static void test_single_identities(void **state)
 {
     enum { M = 12 };
@@ -59,7 +59,7 @@ static void test_single_identities(void **state)
 
             for (size_t k = 0; k < d.n; k++)
                 dot += (double)l->rounded[i * d.n + k] * (double)l->rounded[j * d.n + k];
-            assert_close(dot, i == j, FLT_EPSILON / 10); /* roundings cancel: eps / sqrt(n) */
+            assert_close(dot, i == j, FLT_EPSILON / 10); /* rounding errors cancel: eps / sqrt(n) */
         }
     for (size_t j = 0; j < M; j++)
         for (size_t k = 0; k < d.n; k++) {
@@ -73,7 +73,7 @@ static void test_single_identities(void **state)
     ks_lanczos_free(l);
 }
 
-/* Its Ritz values and weights are those of a basis in float64, and an outlier stands there once. */
+/* Ritz values and weights agree with those of a basis in float64, and an outlier appears once. */
 static void test_single_spectrum(void **state)
 {
     enum { M = 60 };
@@ -89,7 +89,8 @@ static void test_single_spectrum(void **state)
     t = estimate(&a, M, false);
     assert_int_equal(s->steps[0], M);
     assert_close(s->ritz[M - 1], 1000, 1000 * FLT_EPSILON);
-    assert_close(s->ritz[M - 2], t->ritz[M - 2], 2e-3); /* of the bulk, 1000 times smaller */
+    assert_close(s->ritz[M - 2], t->ritz[M - 2],
+                 2e-3); /* in the bulk, which is 1000 times smaller */
     assert_close(s->weight[M - 1], t->weight[M - 1], 1e-6);
     for (size_t i = 0; i < M - 1; i++) {
         assert_true(s->ritz[i] < 1.01);
@@ -120,9 +121,9 @@ static void test_single_breakdowns(void **state)
 
 /* --- on disk -------------------------------------------------------------------------------- */
 
-/* A run that goes on from the file, where `path` is not NULL. */
+/* A run; it resumes from the file if `path` is not NULL. */
 struct run {
-    size_t order, stop; /* no step from `stop` on */
+    size_t order, stop; /* no iteration from `stop` on */
     bool single;
     size_t found, products;
     struct ks_lanczos *l;
@@ -152,7 +153,8 @@ done:
     return status;
 }
 
-/* The steps [0, stop) from the file and on into it are those of a run without, bit for bit. */
+/* Iterations [0, stop), read from the file and written to it, equal those of a run without a file,
+ * bit for bit. */
 static void check_goes_on(size_t found_at_least, size_t found_at_most, size_t order, bool single)
 {
     struct run run = {.order = order, .stop = order, .single = single}, whole = run;
@@ -171,8 +173,8 @@ static void check_goes_on(size_t found_at_least, size_t found_at_most, size_t or
     ks_lanczos_free(whole.l);
 }
 
-/* Puts those bytes in the file's place: into a new one, as a system may wait for the disk where an
- * old one is overwritten. */
+/* Replaces the file by these bytes. Writes a new file, because overwriting an old one may wait for
+ * the disk. */
 static void replace(const unsigned char *bytes, size_t size)
 {
     remove(scratch("a.probe0.basis"));
@@ -187,8 +189,8 @@ static void write_steps(size_t steps, bool single)
     ks_lanczos_free(run.l);
 }
 
-/* Stopped after every number of steps; a larger order redoes nothing, a smaller one takes the
- * leading part and leaves the file alone. */
+/* Stops after each number of iterations. A larger order repeats none of them; a smaller one uses
+ * the leading part and leaves the file unchanged. */
 static void test_goes_on(void **state)
 {
     (void)state;
@@ -202,7 +204,7 @@ static void test_goes_on(void **state)
         }
 }
 
-/* The file is cut off anywhere. */
+/* The file is truncated at any position. */
 static void test_cut(void **state)
 {
     (void)state;
@@ -225,8 +227,8 @@ static void test_cut(void **state)
     }
 }
 
-/* A bit is wrong anywhere: the steps before it count. In the first bytes the file is no longer
- * known, and left alone. */
+/* One bit is flipped at any position: the iterations before it are used. If it is in the header,
+ * the file is not recognized and stays unchanged. */
 static void test_damage(void **state)
 {
     (void)state;
@@ -254,7 +256,7 @@ static void test_damage(void **state)
             bytes[at] ^= (unsigned char)(1 << at % 8);
             if (at < 16)
                 continue;
-            now = read_bytes(scratch("a.probe0.basis"), &size_now); /* mended */
+            now = read_bytes(scratch("a.probe0.basis"), &size_now); /* repaired */
             assert_int_equal(size_now, size);
             assert_memory_equal(now, bytes, size);
             free(now);
@@ -263,7 +265,7 @@ static void test_damage(void **state)
     }
 }
 
-/* What stands behind a damaged record goes when the next step is written. */
+/* Records after a damaged one are removed when the next iteration is written. */
 static void test_tail(void **state)
 {
     size_t size, size_after, record = 24 + N * 8 + 32;
@@ -273,7 +275,7 @@ static void test_tail(void **state)
     (void)state;
     write_steps(ORDER, false);
     bytes = read_bytes(scratch("a.probe0.basis"), &size);
-    bytes[size - 8 * record] ^= 1; /* of step 4 */
+    bytes[size - 8 * record] ^= 1; /* in iteration 4 */
     replace(bytes, size);
     assert_ok(go(&run, scratch("a")));
     assert_int_equal(run.found, 4);
@@ -334,7 +336,7 @@ static ks_status open_with(const char *stem, const char *key, uint64_t probe)
     return status;
 }
 
-/* Another key is refused with its first line that differs, and the file stays as it is. */
+/* A file with another key is refused, with the first line that differs, and stays unchanged. */
 static void test_other_keys(void **state)
 {
     size_t size, size_after;
@@ -350,7 +352,7 @@ static void test_other_keys(void **state)
                  "'more 1'; found those of another, 'probe 0'");
     assert_fails(open_with(scratch("a"), "operator diagonal\n", 0), KS_USAGE,
                  "'probe 0'; found those of another, 'seed 5'");
-    assert_ok(open_with(scratch("a"), KEY, 1)); /* another probe has another file */
+    assert_ok(open_with(scratch("a"), KEY, 1)); /* each probe has its own file */
     after = read_bytes(scratch("a.probe0.basis"), &size_after);
     assert_int_equal(size, size_after);
     assert_memory_equal(before, after, size);
@@ -378,7 +380,7 @@ static void test_refused_places(void **state)
     assert_fails(open_with(scratch("a"), KEY, 0), KS_IO, "regular file");
 }
 
-/* While a process writes the file no other one does. */
+/* While a process writes the file, no other process can open it for writing. */
 static void test_lock(void **state)
 {
     struct ks_basis *basis;
@@ -404,7 +406,7 @@ static void test_lock(void **state)
     ks_lanczos_free(l);
 }
 
-/* A limit on file sizes ends the writing half-way, as a full disk does. */
+/* A limit on file sizes stops the writing within a record, as a full disk does. */
 static void test_full_disk(void **state)
 {
     struct rlimit old, small;
@@ -431,7 +433,7 @@ static void test_full_disk(void **state)
     }
 }
 
-/* A Krylov space that ends: nothing is left to do. */
+/* The Krylov space has ended: a resumed run has nothing left to do. */
 static void test_exhausted(void **state)
 {
     struct diagonal d = {.n = N, .value = value};

@@ -1,4 +1,4 @@
-/* The tails of the beta distribution: in closed form, for large parameters, and their points. */
+/* The tails and quantiles of the beta distribution: closed forms and large parameters. */
 #include "statistics/beta_distribution.h"
 
 #include "test.h"
@@ -12,12 +12,12 @@ static void check_tails(double a, double b, double x, double lower, double upper
     assert_close(ks_beta_lower_tail(b, a, 1 - x) / upper, 1, bound);
 }
 
-/* I_x(a, 1) = x^a; I_x(1/2, 1/2) = 2/pi asin(sqrt(x)); for whole numbers the binomial sum. */
+/* I_x(a, 1) = x^a; I_x(1/2, 1/2) = 2/pi asin(sqrt(x)); for integers, the binomial sum. */
 static void test_closed_forms(void **state)
 {
     (void)state;
     for (double x = 1.0 / 64; x < 1; x += 1.0 / 64) {
-        double sum = 0, term = pow(1 - x, 12); /* of 12 trials, at least 5 succeed: I_x(5, 8) */
+        double sum = 0, term = pow(1 - x, 12); /* at least 5 of 12 trials succeed: I_x(5, 8) */
 
         for (int k = 0; k < 5; k++) {
             sum += term;
@@ -29,7 +29,7 @@ static void test_closed_forms(void **state)
     }
 }
 
-/* By quadrature of the density with 40 digits (mpmath 1.4). */
+/* Reference values: quadrature of the density with 40 digits (mpmath 1.4). */
 static void test_large_parameters(void **state)
 {
     static const double known[][5] = {
@@ -51,8 +51,8 @@ static void test_large_parameters(void **state)
     }
 }
 
-/* At the mean, where the fraction converges most slowly, and far out in the tails, where nothing
- * may underflow to a wrong side. */
+/* At the mean, where the continued fraction converges most slowly, and far out in the tails, where
+ * underflow must not lead to the wrong side. */
 static void test_extremes(void **state)
 {
     (void)state;

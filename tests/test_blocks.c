@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 
-#include "statistics/statistics.h"
 #include "study/csv.h"
 
 static int write_critics(void **state)
@@ -37,7 +36,7 @@ static struct ks_csv *table(const char *arguments)
     return csv;
 }
 
-/* NaN where it is empty. */
+/* NaN for an empty cell. */
 static double cell(const struct ks_csv *csv, size_t row, const char *name)
 {
     size_t column;
@@ -55,7 +54,7 @@ static void same(const struct ks_csv *csv, size_t row, const struct ks_spectrum 
         fail_msg("row %zu: %s is %.17g, expected %.17g", row, name, found, expected);
 }
 
-/* Every row is that of an analysis of this layer alone; together they have all parameters. */
+/* Each row equals an analysis of its layer alone; together the rows have all parameters. */
 static void check_rows(const char *name, const char *options, size_t rows, size_t n)
 {
     static const char *const figures[] = {
@@ -95,7 +94,7 @@ static void test_rows(void **state)
     check_rows("dense+mse", "--precision f64 --weight-decay 0.1", 3, dimension(archs[5].text));
 }
 
-/* The first layer of the first critic never had a gradient: it counts less. */
+/* The first layer of the first critic never had a gradient, so its dimension is smaller. */
 static void test_moving(void **state)
 {
     (void)state;
@@ -104,7 +103,7 @@ static void test_moving(void **state)
                dimension(archs[5].text) / ENSEMBLE - 36);
 }
 
-/* The least memory is enough, and changes no bit. */
+/* The least --memory suffices and changes no bit. */
 static void test_memory(void **state)
 {
     static char before[sizeof printed];
@@ -132,7 +131,7 @@ static void test_forms(void **state)
     assert_int_equal(json_array_size(json_object_get(object, "layers")), 6);
     assert_string_equal(json_string_value(json_object_get(object, "checkpoint")), "bn+ce.h5");
     json_decref(object);
-    assert_int_equal(scratch_files(false), files); /* no spectra */
+    assert_int_equal(scratch_files(false), files); /* no spectrum files */
 }
 
 static void test_refusals(void **state)

@@ -1,5 +1,5 @@
-/* The basis of the null space, the smallest |A y|/|y| off it, and the float64 products that certify
- * them: against dense matrices in float64. */
+/* The basis of the null space, the smallest |A y|/|y| off the null space, and the float64 products
+ * that certify both, against dense matrices in float64. */
 #include "statistics/certificate.h"
 
 #include <lapacke.h>
@@ -19,7 +19,7 @@ static const char *const TEXTS[] = {
 };
 enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 
-/* What is analyzed of a critic. */
+/* The analyzed operator of a critic. */
 struct variant {
     const char *operator;
     int critic, layer;
@@ -71,7 +71,7 @@ static double largest_eigenvalue(size_t n, const double *matrix)
     return largest;
 }
 
-/* Projected columns with norm 1, and a second moment. */
+/* Projected columns of norm 1, and a second moment. */
 static void settle_training(struct ks_checkpoint *c)
 {
     size_t n = ks_networks_parameters(&c->critic);
@@ -103,7 +103,7 @@ static void block_of(const struct setting *s, bool single, struct ks_operator **
     assert_ok(ks_operator_prepare(*a, 1 << 24));
 }
 
-/* Room for certificates of one probe or more of 20 steps. */
+/* Memory for the certificates of `probes` probes of 20 iterations. */
 static ks_status new_certificates(const struct setting *s, size_t probes, size_t part,
                                   struct ks_certificates *c)
 {
@@ -167,8 +167,8 @@ static void remove_null(const struct ks_null_basis *b, double *v)
     free(c);
 }
 
-/* I - P_Z is symmetric, its own square, of the rank that the basis says; A vanishes on what it
- * removes. */
+/* I - P_Z is symmetric and idempotent and has the rank that the basis implies; A vanishes on the
+ * removed part. */
 static void test_basis(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void test_basis(void **state)
     }
 }
 
-/* The least |A y|/|y| over y = (I - P_Z) Q_m s by the dense matrices, from their definition. */
+/* The least |A y|/|y| over y = (I - P_Z) Q_m s from the dense matrices, by its definition. */
 static double brute_sigma(const struct setting *s, const struct ks_lanczos *l)
 {
     size_t n = s->n, m = l->steps, rank = 0;
@@ -309,7 +309,7 @@ static void test_against_dense(void **state)
     }
 }
 
-/* The standard error over minibatches, from the minibatches' own dense products. */
+/* The standard error over minibatches, from the dense products of each minibatch. */
 static void test_data_se(void **state)
 {
     struct setting s;
@@ -353,7 +353,7 @@ static void test_data_se(void **state)
     tear_down(&s);
 }
 
-/* A coordinate that is not dead, passed off as such, is found out. */
+/* A coordinate that is falsely declared dead is detected. */
 static void test_refuted(void **state)
 {
     struct setting s;
@@ -365,7 +365,7 @@ static void test_refuted(void **state)
     set_up(TEXTS[0], false, &s);
     l = run(&s, 20, 0, false);
     dead = calloc(s.n, sizeof *dead);
-    dead[s.n - 4] = true; /* of the head's kernel */
+    dead[s.n - 4] = true; /* an entry of the head's kernel */
     ks_null_basis_free(s.basis);
     assert_ok(ks_null_basis_new(s.space, dead, &s.basis));
     assert_ok(new_certificates(&s, 1, 30, &c));

@@ -12,7 +12,7 @@
 enum { N = 400 };
 static double value[N];
 
-/* The claim of a spectrum holds each of the words, which a '~' divides, in this order. */
+/* The claim about a spectrum contains each of the words, separated by '~', in this order. */
 static void says(const struct ks_spectrum *s, const struct ks_claim_terms *terms, const char *words)
 {
     char *text = NULL, list[1024];
@@ -45,7 +45,7 @@ static struct ks_claim_terms terms_of(const char *kind,
                                    .statistics = statistics};
 }
 
-/* diag(value) by Lanczos, with certificates, the first coordinates being a known null space. */
+/* diag(value) by Lanczos with certificates; the first coordinates are a known null space. */
 static void estimate_says(size_t n, size_t order, size_t probes, const struct ks_null *null,
                           size_t rank, bool certify, const char *words)
 {
@@ -75,7 +75,7 @@ static void exact_says(const struct ks_null *null, const char *words)
     ks_spectrum_free(s);
 }
 
-/* The condition number is 2: what is said of it is a bound. */
+/* The condition number is 2; the claim states a bound for it. */
 static void test_bounds(void **state)
 {
     (void)state;
@@ -96,7 +96,8 @@ static void test_bounds(void **state)
                   "~at m = 30, here 2.");
 }
 
-/* How far kappa moves, though the condition number is 2: both ways. */
+/* The claim states how much kappa varies with the order, in both directions, although the condition
+ * number is 2. */
 static void test_kappa_moves(void **state)
 {
     char words[128];
@@ -110,7 +111,7 @@ static void test_kappa_moves(void **state)
         struct ks_claim_terms terms;
         double ratio;
 
-        if (turn == 1) /* so that the odd one out is met at m = 30 */
+        if (turn == 1) /* so that m = 30 sees the eigenvalue that differs */
             for (size_t i = 0; i < N; i++)
                 value[i] = i == 0 ? 9 : value[i];
         e = estimate_certified(&d, 31, 1, 5, NULL, 0, true);
@@ -123,7 +124,7 @@ static void test_kappa_moves(void **state)
     }
 }
 
-/* An operator is called zero only where every coordinate is known to be null. */
+/* The claim calls an operator zero only if every coordinate is known to be null. */
 static void test_zero(void **state)
 {
     const struct ks_null all = {.product = NAN, .dead = N}, some = {.product = NAN, .dead = 3};
@@ -139,8 +140,8 @@ static void test_zero(void **state)
     estimate_says(N, 40, 2, &all, 0, false, unknown);
 }
 
-/* The Krylov space ends, so the Ritz values are all the eigenvalues; but not where one of them is
- * too small to be told from what rounding leaves of zero. */
+/* If the Krylov space ends, the Ritz values are all the eigenvalues, unless one of them is too
+ * small to be distinguished from a rounded zero. */
 static void test_complete(void **state)
 {
     (void)state;
@@ -152,21 +153,23 @@ static void test_complete(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = i % 2 == 0 ? 1 : -5;
     certified_says(40, 2, NULL, "Its condition number is 5, as every Krylov space ended~at m = 2");
-    certified_says(2, 2, NULL, "Its condition number is at least "); /* nobody saw it end */
+    certified_says(
+        2, 2, NULL,
+        "Its condition number is at least "); /* the recurrence stopped before the space ended */
     for (size_t i = 0; i < 30; i++)
         value[i] = 1 + (double)i;
     estimate_says(30, 30, 1, NULL, 0, true, "Its condition number is 30, as every Krylov space");
     estimate_says(30, 29, 1, NULL, 0, true, "Its condition number is at least ~(certified");
     for (size_t i = 0; i < N; i++)
-        value[i] = i % 2 == 0 ? 1 : 2e-14; /* some noise floors */
+        value[i] = i % 2 == 0 ? 1 : 2e-14; /* a few noise floors */
     certified_says(40, 2, NULL, "Its condition number is at least ~(certified");
     for (size_t i = 0; i < N; i++)
-        value[i] = i < 10 ? 1 + (double)i : 0; /* rank 10, and nobody knew */
+        value[i] = i < 10 ? 1 + (double)i : 0; /* rank 10, which is not known to the analysis */
     certified_says(40, 1, NULL, "Its condition number is at least ~(certified");
     exact_says(NULL, "Its condition number is at least ~. The ratio of~as computed, is infinite.");
 }
 
-/* Five noise floors are too few: rounding may have moved such a Ritz value by a tenth. */
+/* Five noise floors are too few: rounding may have changed such a Ritz value by a tenth. */
 static void test_not_clear(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -212,7 +215,7 @@ static void test_null_space(void **state)
                    "is infinite; off that space it is at least ~(certified");
     exact_says(&null, "(rounding included). It has~; off that space it is 2, as all its "
                       "eigenvalues are known.");
-    value[104] = 0; /* one more than is known */
+    value[104] = 0; /* one more zero than is known */
     exact_says(&null, "; off that space it is at least ~, ~");
     certified_says(1, 1, NULL,
                    "is not resolved at m = 1 (1 to 400, 99% interval). Its condition "
@@ -220,12 +223,12 @@ static void test_null_space(void **state)
     for (size_t i = 0; i < N; i++) /* the Krylov space ends, also off the null space */
         value[i] = i < 104 ? 0 : i % 2 == 0 ? 1 : -4;
     certified_says(40, 2, &null, "off that space it is 4, as every Krylov space ended");
-    for (size_t i = 0; i < 4; i++) /* null directions beyond those that are known */
+    for (size_t i = 0; i < 4; i++) /* more null directions than are known */
         value[104 + i] = 0;
     certified_says(40, 2, &null, "off that space it is at least ~(certified in float64)");
 }
 
-/* A bound on the rank gives a count and no directions. */
+/* A bound on the rank gives a count of zeros, but no directions. */
 static void test_rank(void **state)
 {
     const struct ks_null null = {.dimension = 10, .product = 1e-15};
@@ -242,7 +245,7 @@ static void test_rank(void **state)
     estimate_says(N, 30, 1, &null, 390, true, "exact null space of dimension at least 10 (10 by");
 }
 
-/* A weight decay lifts the null space; other operators and blocks have their names. */
+/* A weight decay removes the null space. Other operators and blocks are named. */
 static void test_names(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -271,7 +274,7 @@ static void test_names(void **state)
     ks_spectrum_free(s);
 }
 
-/* Normals alone make no condition number infinite. */
+/* Normals alone do not make a condition number infinite. */
 static void test_normals(void **state)
 {
     const struct ks_null normals = {.dimension = 40, .product = 1e-15},
@@ -300,7 +303,7 @@ static void test_normals(void **state)
     }
 }
 
-/* Quantiles: infinite, or without an upper end. */
+/* Quantiles that are infinite or have no upper end. */
 static void test_quantile(void **state)
 {
     const struct ks_null most = {.dimension = 399, .product = 1e-15};
@@ -321,7 +324,7 @@ static void test_quantile(void **state)
                    "not resolved at m = 2.");
 }
 
-/* A probe at the gradient has a sentence, with as much as was resolved. */
+/* A probe at the gradient adds a sentence, with only the resolved quantities. */
 static void test_gradient(void **state)
 {
     static const struct {
@@ -343,7 +346,7 @@ static void test_gradient(void **state)
         struct certified *e = estimate_certified(&d, 30, 2, 5, NULL, 0, true);
         const struct ks_claim_terms terms = terms_of("hessian", &e->terms);
 
-        e->s->gradient = true; /* the second of its probes */
+        e->s->gradient = true; /* the second probe starts at the gradient */
         assert_ok(
             ks_attribute_add_number(&e->s->summary, "kappa_gradient_90_lower", cases[k].lower));
         assert_ok(
@@ -353,8 +356,7 @@ static void test_gradient(void **state)
     }
 }
 
-/* Ritz values of the published code's recurrence are no basis for a bound, even if there are as
- * many as eigenvalues. */
+/* The published code's recurrence gives no bounds, even with as many Ritz values as eigenvalues. */
 static void test_published_process(void **state)
 {
     enum { SMALL = 20 };
@@ -379,7 +381,7 @@ static void test_published_process(void **state)
     ks_spectrum_free(s);
 }
 
-/* float32 products that are wrong are called so. */
+/* Wrong products in float32 are reported as wrong. */
 static void test_product_error(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -404,7 +406,7 @@ static void test_product_error(void **state)
     }
 }
 
-/* Digits are cut off on the side that keeps a bound true. */
+/* Numbers are rounded to few digits in the direction that keeps a bound true. */
 static void test_outward(void **state)
 {
     (void)state;

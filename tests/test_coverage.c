@@ -17,12 +17,12 @@
 enum { SEEDS = 40, FULL = 100, MEANS = 3, CONFIGURATIONS = 4 };
 
 static const struct {
-    bool single, full; /* full: only then */
+    bool single, full; /* full: only with KS_COVERAGE=full */
     size_t order, probes;
 } configurations[CONFIGURATIONS] = {
     {true, false, 36, 1}, {false, false, 34, 3}, {true, true, 40, 3}, {false, true, 30, 1}};
 
-/* Means with a standard error over probes. */
+/* Means over probes that have a standard error. */
 static const char *const means[MEANS] = {"trace", "trace_square", "kurtosis_spectral"};
 static size_t means_made[MEANS], means_missed[MEANS];
 
@@ -41,7 +41,7 @@ static double true_mean(const struct truth *t, size_t k)
     return k == 0 ? trace : k == 1 ? square : m4 / (m2 * m2);
 }
 
-/* With three probes: the 97.5% point of Student's t with two degrees of freedom. */
+/* For three probes: the 97.5% quantile of Student's t with two degrees of freedom. */
 static void judge_means(const struct ks_spectrum *s, const struct truth *t)
 {
     static const double T2 = 4.302653;
@@ -137,6 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage)};
 
-    omp_set_num_threads(1); /* problems of microseconds: threads would wait for each other */
+    omp_set_num_threads(
+        1); /* problems of microseconds: several threads would only wait for each other */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The operators other than the Hessian, each against its definition, and their diagonal blocks. */
+/* Operators other than the Hessian, each against its definition, and their diagonal blocks. */
 #include "agent/optim.h"
 #include "core/memory.h"
 #include "core/rng.h"
@@ -76,7 +76,7 @@ static double *product(const struct ks_operator *a, const double *v)
     return out;
 }
 
-/* Rows of the dense matrix; the operator is freed. */
+/* The rows of the dense matrix; frees the operator. */
 static double *dense(struct ks_operator *a)
 {
     size_t n = a->n;
@@ -158,7 +158,7 @@ static void test_preconditioned(void **state)
     double *h, *p, correction = 1 - pow(0.99, 20), size;
 
     (void)state;
-    c->adam = (struct ks_adam_constants){0.5, 0.99, 1e-3}; /* as a checkpoint may say */
+    c->adam = (struct ks_adam_constants){0.5, 0.99, 1e-3}; /* values that a checkpoint may hold */
     assert_ok(prepared(ks_hessian_new_f64, &q, &a));
     h = dense(a);
     assert_ok(prepared(ks_preconditioned_new_f64, &q, &a));
@@ -197,8 +197,8 @@ static void project(const struct ks_arch *arch, const double *w, double *x)
         }
 }
 
-/* to = the point at time t of the geodesic from w with the tangent v: great circles where columns
- * are projected, straight lines elsewhere. */
+/* to = the geodesic from w with tangent v at time t: great circles for projected columns, straight
+ * lines for other parameters. */
 static void geodesic(const struct ks_arch *arch, const double *w, const double *v, double t,
                      double *to)
 {
@@ -259,9 +259,10 @@ static void test_manifold(void **state)
 
     w[arch->layer[1].offset] *= 1.001;
     assert_fails(ks_manifold_new_f64(&q, &a), KS_FORMAT, "layer 1, critic 0");
-    q.critic = 1; /* whose columns are all on their spheres */
+    q.critic = 1; /* all columns of this critic are on their spheres */
     assert_ok(prepared(ks_manifold_new_f64, &q, &a));
-    found = product(a, c->adam_v); /* any vector: the product is zero outside of that critic */
+    found = product(
+        a, c->adam_v); /* any vector: the product is zero outside this critic's parameters */
     assert_close(largest(n / 2, found), 0, 0);
     assert_true(largest(n / 2, found + n / 2) > 0);
     free(found);
@@ -274,7 +275,7 @@ static void test_manifold(void **state)
     ks_checkpoint_free(c);
 }
 
-/* What the memory's count says that an operator takes. */
+/* The bytes that constructing an operator takes, by the count of memory.h. */
 static size_t taken(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                     const struct ks_problem *problem)
 {
@@ -286,8 +287,8 @@ static size_t taken(ks_status (*new)(const struct ks_problem *, struct ks_operat
     return ks_alloc_total() - before;
 }
 
-/* Beside the Hessian the manifold operator holds a vector and little else: the gradient, and all
- * that it was computed in, are gone. */
+/* The manifold operator keeps little more than one vector beyond the Hessian: the gradient and its
+ * work space are freed. */
 static void test_manifold_memory(void **state)
 {
     enum { LITTLE = 2048 };
@@ -300,7 +301,7 @@ static void test_manifold_memory(void **state)
     ks_checkpoint_free(c);
 }
 
-/* The block of a critic and a layer, against that part of the dense matrix. */
+/* The block of a critic and a layer equals the corresponding part of the dense matrix. */
 static void check_block(const struct ks_checkpoint *c, const double *h, int critic, int layer)
 {
     struct ks_problem q = pose(c);
@@ -359,7 +360,7 @@ static void test_blocks(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Coordinates that never had a gradient are left out of the preconditioned operator. */
+/* Coordinates that never had a gradient are excluded from the preconditioned operator. */
 static void test_moving(void **state)
 {
     struct ks_checkpoint *c = make(FREE);

@@ -1,4 +1,4 @@
-/* The smoothed density: its integral, its mean, its units, degenerate spectra. */
+/* The smoothed density: its integral, mean and units, and degenerate spectra. */
 #include "lanczos/density.h"
 
 #include <stdlib.h>
@@ -64,7 +64,8 @@ static void test_integrals(void **state)
     }
 }
 
-/* Long and wide: more eigenvalues than grid points, over twelve decades, of both signs. */
+/* A long and wide spectrum: more eigenvalues than grid points, over twelve decades, of both
+ * signs. */
 static void test_many_values(void **state)
 {
     enum { N = 3000 };
@@ -94,7 +95,7 @@ static void test_moments(void **state)
     ks_spectrum_free(s);
 }
 
-/* Probes count alike, whatever their number of steps; the padding counts nothing. */
+/* Probes have equal weight, whatever their number of iterations; padding has no weight. */
 static void test_probes(void **state)
 {
     const double ritz[] = {0, NAN, 1, 3}, weight[] = {1, NAN, 0.5, 0.5};
@@ -116,8 +117,8 @@ static void test_probes(void **state)
     ks_spectrum_free(s);
 }
 
-/* Two probes of which one is zero where the other is not: the error is half of that, their mean.
- * Of the same probe twice it is zero. */
+/* Two probes, each zero where the other is not: the error is half of each, that is, their mean. For
+ * two equal probes it is zero. */
 static void test_error(void **state)
 {
     enum { ORDER = 40 };
@@ -149,7 +150,7 @@ static void test_error(void **state)
     ks_spectrum_free(s);
 }
 
-/* Scaling the loss by c scales the axis and nothing else. */
+/* Scaling the loss by c only scales the axis. */
 static void test_scaling(void **state)
 {
     const double value[] = {-0.3, 0, 1e-5, 0.01, 2};
@@ -175,7 +176,7 @@ static void test_scaling(void **state)
     }
 }
 
-/* The Laplacian's density is 1 / (pi sqrt(x (4 - x))): the estimate meets it in the middle. */
+/* The Laplacian's density is 1 / (pi sqrt(x (4 - x))): the estimate agrees in the middle. */
 static void test_laplacian(void **state)
 {
     size_t n = 20000;

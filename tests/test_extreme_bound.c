@@ -1,4 +1,4 @@
-/* The probabilistic upper bound of the largest eigenvalue: its distribution, its polynomial, and
+/* The probabilistic upper bound on the largest eigenvalue: its distribution, its polynomial, and
  * how often it holds. */
 #include "statistics/extreme_bound.h"
 
@@ -8,8 +8,7 @@ static const double PI = 3.14159265358979323846;
 enum { MOST = 400 };
 static double value[MOST];
 
-/* On the circle, on the sphere, in four dimensions the distribution is elementary; in many it is
- * the normal one. */
+/* The distribution has a closed form in two, three and four dimensions, and is normal in many. */
 static void test_component(void **state)
 {
     const double failures[] = {1e-6, 0.01, 0.3, 0.999};
@@ -28,7 +27,7 @@ static void test_component(void **state)
     }
 }
 
-/* p_1 = (t - a) / b; p_2 of two Ritz values -+ 3 with beta 5, 2 is (t^2 - 9) / 10. */
+/* p_1 = (t - a) / b. For two Ritz values -+3 with beta 5, 2: p_2 = (t^2 - 9) / 10. */
 static void test_by_hand(void **state)
 {
     const double one[] = {7}, two[] = {-3, 3}, beta[] = {5, 2};
@@ -39,7 +38,7 @@ static void test_by_hand(void **state)
     assert_close(ks_extreme_bound_excess(2, two, beta, -3, 0.1), sqrt(109) - 3, 1e-13);
 }
 
-/* Where the Krylov space ends nothing lies beyond it. */
+/* If the Krylov space has ended, no eigenvalue exceeds the largest Ritz value. */
 static void test_breakdown(void **state)
 {
     const double two[] = {-3, 3}, none[] = {5, 0}, noise[] = {5, 1e-15};
@@ -50,7 +49,7 @@ static void test_breakdown(void **state)
     assert_close(ks_extreme_bound_excess(1, two, none + 1, -3, 1e-5), 0, 0); /* the zero matrix */
 }
 
-/* The fraction of seeds for which lambda_max_upper is below `lambda_max`. */
+/* The fraction of seeds for which lambda_max_upper is less than `lambda_max`. */
 static double failures(const struct ks_operator *a, size_t order, size_t probes, size_t seeds,
                        double lambda_max)
 {
@@ -65,9 +64,9 @@ static double failures(const struct ks_operator *a, size_t order, size_t probes,
     return (double)failed / (double)seeds;
 }
 
-/* One step with an operator of rank one is the worst case: the bound fails just where the component
- * is too small. So it fails in 0.25% of all runs, with one probe and with three; the standard error
- * of the count is 0.065%. */
+/* One iteration with an operator of rank one is the worst case: the bound fails exactly if the
+ * start vector's component is too small. This happens in 0.25% of all runs, with one probe or
+ * three; the standard error of the count is 0.065%. */
 static void test_worst_case(void **state)
 {
     struct diagonal d = {.n = 40, .value = value};
@@ -80,8 +79,8 @@ static void test_worst_case(void **state)
     assert_close(failures(&a, 1, 3, 6000, 3), 0.0025, 0.002);
 }
 
-/* It holds in at least 99% of many runs, and comes down to the largest eigenvalue: where that
- * converges, and on the edge of a bulk, where it does not. */
+/* The bound holds in at least 99% of many runs. It approaches the largest eigenvalue if that
+ * converges, and also at the edge of a bulk, where it does not. */
 static void test_it_holds(void **state)
 {
     enum { SEEDS = 300 };
@@ -89,7 +88,7 @@ static void test_it_holds(void **state)
     struct ks_operator a = diagonal_operator(&d);
     static const struct {
         size_t order;
-        double furthest[2]; /* of the bulk [-1, 1] alone; with an outlier at 2 */
+        double furthest[2]; /* for the bulk [-1, 1] alone, and with an outlier at 2 */
     } cases[] = {{4, {20, 20}}, {10, {2.5, 3}}, {30, {1.16, 2.0001}}, {60, {1.05, 2 + 1e-12}}};
 
     (void)state;
@@ -117,7 +116,7 @@ static void test_it_holds(void **state)
     }
 }
 
-/* At the order n, and of an exact spectrum, the largest is known. */
+/* At order n, and for an exact spectrum, the largest eigenvalue is known. */
 static void test_whole_space(void **state)
 {
     struct diagonal d = {.n = 30, .value = value};

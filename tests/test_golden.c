@@ -1,5 +1,5 @@
-/* The analyzer against vectors that an independent program computed (automatic differentiation in
- * float64): ../shared/golden/NAME.*, where that folder is there. */
+/* The analyzer against vectors from an independent program (automatic differentiation in float64):
+ * ../shared/golden/NAME.*. Skipped if that folder does not exist. */
 #include <dirent.h>
 
 #include "analyzer.h"
@@ -11,7 +11,7 @@ enum { VECTORS = 3 };
 static const double F64 = 1e-11, F32 = 1e-5;
 
 static char folder[1024]; /* FOLDER as an absolute path */
-static size_t products;   /* files of products that were checked */
+static size_t products;   /* number of product files that were checked */
 static double worst_f64, worst_f32, worst_eigenvalue, worst_gradient;
 
 static const char *golden(const char *name, const char *suffix)
@@ -47,7 +47,7 @@ static void keep_worst(const char *name, const char *what, double error, double 
     *worst = fmax(*worst, error);
 }
 
-/* `options` of the operator whose products are in NAME.`stored`.h5. */
+/* The products in NAME.`stored`.h5 against the operator with these `options`. */
 static void check_products(const char *name, size_t n, const char *options, const char *stored,
                            const char *precision, double bound, double *worst)
 {
@@ -66,7 +66,7 @@ static void check_products(const char *name, size_t n, const char *options, cons
     free(expected), free(found);
 }
 
-/* All products that are stored for this checkpoint, in both precisions. */
+/* All products stored for this checkpoint, in both precisions. */
 static void check_operators(const char *name, size_t n)
 {
     static const struct {
@@ -120,7 +120,7 @@ static void check_exact(const char *name, size_t n, const double *eigenvalue)
     ks_spectrum_free(s);
 }
 
-/* The spectrum's ends by Lanczos, in the default precision. */
+/* The extreme eigenvalues by Lanczos, in the default precision. */
 static void check_lanczos(const char *name, size_t n, const double *eigenvalue)
 {
     char path[128];

@@ -1,6 +1,6 @@
-/* Nothing that is said of a spectrum contradicts it, where spectra are made to deceive: those of
- * ../shared/golden/claims, where that folder is there, and others that are made here. Any order,
- * precision, seed and number of probes. */
+/* No statement about a spectrum is false, even for spectra made to deceive: those of
+ * ../shared/golden/claims, if that folder exists, and others made here. For any order, precision,
+ * seed and number of probes. */
 #include <cblas.h>
 #include <dirent.h>
 #include <lapacke.h>
@@ -23,7 +23,8 @@ static struct ks_problem problem_of(const struct ks_checkpoint *c)
 
 static size_t false_in_all, said_in_all, analyses;
 
-/* Takes over nothing. The known null directions are those that the analysis has projected out. */
+/* Leaves ownership with the caller. The known null directions are those that the analysis projected
+ * out. */
 static void judge_analysis(const char *name, struct analysis *o, const struct truth *t)
 {
     struct tally tally = {{0}, {0}, "", {NULL}};
@@ -88,7 +89,8 @@ static double *read_eigenvalues(const char *path, size_t *n)
     return values;
 }
 
-/* The eigenvalues of offset25 come from a float64 computation, the others by construction. */
+/* The eigenvalues of offset25 come from a float64 computation, those of the others from their
+ * construction. */
 static void test_golden_claims(void **state)
 {
     static const char suffix[] = ".eig.h5";
@@ -126,7 +128,7 @@ static void test_golden_claims(void **state)
     assert_true(done >= 6);
 }
 
-/* `pairs`: the eigenvalues are these and their negatives. */
+/* `pairs`: the eigenvalues are these values and their negatives. */
 static void judge_made(const char *name, size_t n, const double *value, bool pairs)
 {
     struct ks_checkpoint *c = pairs ? symmetric_critic(n, value) : diagonal_critic(n, value);
@@ -152,7 +154,7 @@ static void test_made(void **state)
     double value[MOST];
 
     (void)state;
-    for (size_t i = 0; i < MOST; i++) /* a bulk that no short Krylov space resolves */
+    for (size_t i = 0; i < MOST; i++) /* a bulk that a short Krylov space cannot resolve */
         value[i] = i < 5 ? 1 - 0.1 * (double)i : 1e-4 * (1 + (double)i / MOST);
     judge_made("+- bulk", MOST, value, true);
     for (size_t i = 0; i < 20; i++)
@@ -187,8 +189,8 @@ static void test_made(void **state)
     assert_true(false_in_all <= most_misses(said_in_all, 0.0025));
 }
 
-/* Inputs far from zero before a dense and a batchnorm, to which a shift is nothing: the truth is
- * that of the inputs less their shift. */
+/* Inputs far from zero before a dense layer and a batchnorm, which is invariant to the shift. The
+ * true spectrum is that of the inputs without the shift. */
 static void test_offset(void **state)
 {
     static const double offsets[] = {25, 1e3, 1e5};
@@ -206,7 +208,7 @@ static void test_offset(void **state)
 
         for (size_t i = 0; i < n; i++)
             c->critic.w[i] = ks_rng_normal(&rng);
-        for (size_t i = 0; i < IN * ROWS; i++) /* so that the shift rounds nothing */
+        for (size_t i = 0; i < IN * ROWS; i++) /* so that adding the shift is exact */
             c->input[i] = rint(1024 * ks_rng_normal(&rng)) / 1024;
         for (size_t i = 0; i < ROWS; i++)
             c->target[i] = ks_rng_normal(&rng);
@@ -225,14 +227,14 @@ static void test_offset(void **state)
     }
 }
 
-/* The program says what the functions that are called here say. */
+/* The program gives the same statistics as the functions called here. */
 static void test_program(void **state)
 {
     const double value[] = {1, 0.3, 1e-2, 1e-3, 1e-3, 1e-6, 2, 0.25, 0.125, 4e-5};
     struct ks_checkpoint *c = symmetric_critic(10, value);
 
     (void)state;
-    c->critic.w[3] = 0.1; /* for a gradient that is not zero */
+    c->critic.w[3] = 0.1; /* so that the gradient is not zero */
     assert_ok(ks_checkpoint_write(scratch("made.h5"), c, false));
     for (int exact = 0; exact < 2; exact++) {
         struct analysis o = {.kind = &ks_operator_kinds[0],
@@ -272,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_program),
     };
 
-    omp_set_num_threads(1); /* problems of microseconds: threads would wait for each other */
+    omp_set_num_threads(
+        1); /* problems of microseconds: several threads would only wait for each other */
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -1,5 +1,5 @@
-/* The Hessian operator on small critics made in memory: against differences of the gradient, column
- * by column symmetric, both precisions, all options of a problem. */
+/* The Hessian operator on small critics in memory: it agrees with differences of the gradient and
+ * is symmetric column by column, in both precisions and with all options of a problem. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ static const char *const TEXTS[] = {
     "batchnorm\nrepeat 2 {\ndense 6 bias=no\nbatchnorm\nrelu\n}\ndense 5\nloss ce min=-5 max=5\n",
     "layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 5\nloss ce min=-5 max=5\n",
     "repeat 2 {\ndense 6\nrelu\n}\ndense 1\nloss mse\n",
-    /* First layers that are folded, containers behind them; containers that forbid it. */
+    /* Scalers folded into the first layer, followed by containers, and containers that prevent
+     * folding. */
     "scaler init=2 scale=0.5\ndense 6\nresidual { # the sum\nlerp init=0.4 {\ndense "
     "6\nsilu\n}\nrelu\n"
     "}\ndense 5\nloss ce min=-5 max=5\n",
@@ -69,7 +70,7 @@ static struct ks_problem whole(const struct ks_checkpoint *c)
         .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
 }
 
-/* A v into a fresh array, with what `memory` bytes keep. */
+/* A v in a new array, with at most `memory` bytes of stored activations. */
 static double *product_within(size_t memory,
                               ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                               const struct ks_problem *q, const double *v)
@@ -97,7 +98,8 @@ static size_t dimension(const struct ks_checkpoint *c)
     return ENSEMBLE * c->critic.arch->parameters;
 }
 
-/* H v against (g(theta + h v) - g(theta - h v)) / 2h, with weight decay, scale and both modes. */
+/* H v against (g(theta + h v) - g(theta - h v)) / 2h, with weight decay and scale, in both
+ * modes. */
 static void test_against_gradient(void **state)
 {
     const double h = 1e-6;
@@ -148,8 +150,8 @@ static void test_single_precision(void **state)
     }
 }
 
-/* What does not fit into memory is recomputed, with the same bits; so is every number of threads'
- * result, to rounding. */
+/* Activations that do not fit into memory are recomputed, with the same bits. The number of threads
+ * changes the result by rounding only. */
 static void test_memory_and_threads(void **state)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);
@@ -186,7 +188,7 @@ static void test_refusals(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Every allocation of construction fails once: an error, nothing lost. */
+/* Each allocation of the constructor fails once: it returns an error and leaks nothing. */
 static void test_out_of_memory(void **state)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);

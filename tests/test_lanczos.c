@@ -86,7 +86,8 @@ static void test_identities(void **state)
     ks_lanczos_free(l);
 }
 
-/* The same over vectors that several threads and blocks share, with a ragged end. */
+/* The same for long vectors that are divided among threads and blocks, with a partial block at the
+ * end. */
 static void test_identities_of_long_vectors(void **state)
 {
     struct diagonal d = {.n = 2 * 8192 + 517, .value = value};
@@ -114,7 +115,7 @@ static void test_identities_of_long_vectors(void **state)
     ks_lanczos_free(alone);
 }
 
-/* The start vector is Gaussian, of norm 1, and depends on seed and probe. */
+/* The start vector is Gaussian, has norm 1, and depends on seed and probe. */
 static void test_start(void **state)
 {
     enum { N = 10000 };
@@ -131,21 +132,22 @@ static void test_start(void **state)
         fourth += pow(first[i], 4) * N;
     }
     assert_close(norm, 1, 1e-14);
-    assert_close(fourth, 3, 0.3); /* of a normal; standard error sqrt(96 / N) = 0.1 */
+    assert_close(fourth, 3,
+                 0.3); /* of a normal distribution; the standard error is sqrt(96 / N) = 0.1 */
     assert_close(first[0] / first[1], ks_rng_normal(&rng) / ks_rng_normal(&rng),
                  1e-12 * fabs(first[0] / first[1]));
     ks_lanczos_start(l, 5, 3);
     for (size_t i = 0; i < N; i++)
         dot += first[i] * l->basis[i];
-    assert_close(dot, 0, 0.05); /* standard error 1 / sqrt(N) = 0.01 */
+    assert_close(dot, 0, 0.05); /* the standard error is 1 / sqrt(N) = 0.01 */
     ks_lanczos_start(l, 5, 2);
     assert_memory_equal(first, l->basis, N * sizeof *first);
     free(first);
     ks_lanczos_free(l);
 }
 
-/* m nodes integrate what the start vector sees, sum_i q_i^2 lambda_i^k, exactly to k = 2m - 1, and
- * no further. */
+/* m nodes integrate the start vector's moments sum_i q_i^2 lambda_i^k exactly up to k = 2m - 1, but
+ * not beyond. */
 static void test_moments(void **state)
 {
     enum { N = 60, M = 6 };
@@ -202,7 +204,7 @@ static void test_laplacian(void **state)
     ks_spectrum_free(exact);
 }
 
-/* There are no more steps than dimensions, and then the Krylov space is everything. */
+/* The number of iterations is at most n; after n of them the Krylov space is the whole space. */
 static void test_whole_space(void **state)
 {
     size_t n = 5;
@@ -220,7 +222,7 @@ static void test_whole_space(void **state)
     ks_lanczos_free(l);
 }
 
-/* Within the residual bound of each Ritz value lies an eigenvalue. */
+/* Each Ritz value has an eigenvalue within its residual bound. */
 static void test_residual_bounds(void **state)
 {
     size_t n = 300, m = 40;
@@ -239,7 +241,7 @@ static void test_residual_bounds(void **state)
     ks_spectrum_free(s);
 }
 
-/* Without reorthogonalization the outlier stands there many times by m = 60. */
+/* Without reorthogonalization, the outlier would appear many times by m = 60. */
 static void test_no_ghosts(void **state)
 {
     struct diagonal d = {.n = 1000, .value = value};
@@ -259,8 +261,8 @@ static void test_no_ghosts(void **state)
     ks_spectrum_free(s);
 }
 
-/* The Krylov space ends after `steps` steps, that many eigenvalues being different: nodes are
- * eigenvalues, the quadrature is exact, the rest is NaN. */
+/* With `steps` different eigenvalues the Krylov space ends after as many iterations. Then the nodes
+ * are eigenvalues, the quadrature is exact, and the remaining entries are NaN. */
 static void check_breakdown(size_t n, size_t steps)
 {
     enum { ORDER = 30 };
@@ -307,16 +309,17 @@ static void test_breakdowns(void **state)
     check_breakdown(10000, 2);
     check_breakdown(2, 2);
     for (size_t i = 0; i < 10000; i++)
-        value[i] = i < 11 ? 1 + (double)i / 3 : 0; /* rank 11: with zero 12 values */
+        value[i] = i < 11 ? 1 + (double)i / 3
+                          : 0; /* rank 11: 12 different eigenvalues, including zero */
     check_breakdown(10000, 12);
-    check_breakdown(12, 12); /* the dimension itself */
+    check_breakdown(12, 12); /* the Krylov space ends at the dimension itself */
     for (size_t i = 0; i < 400; i++)
-        value[i] = ((double)(i % 17) - 5) * 1e-9; /* in another unit, of both signs */
+        value[i] = ((double)(i % 17) - 5) * 1e-9; /* another scale, both signs */
     check_breakdown(400, 17);
 }
 
-/* diag(5,4,3,0,...) + Z Z'/n (Papyan, JMLR 21, 2020): outliers converge, against the dense matrix.
- */
+/* diag(5,4,3,0,...) + Z Z'/n (Papyan, JMLR 21, 2020): the outliers converge to the eigenvalues of
+ * the dense matrix. */
 static void test_spiked(void **state)
 {
     enum { N = 200 };
@@ -341,13 +344,14 @@ static void test_spiked(void **state)
     for (size_t k = 1; k <= 3; k++)
         assert_close(s->ritz[60 - k], exact->ritz[N - k], 1e-6);
     assert_close(s->ritz[59], exact->ritz[N - 1], 1e-12);
-    /* Nothing spurious between the outliers and the bulk. */
+    /* There is no spurious Ritz value between the outliers and the bulk. */
     assert_true(s->ritz[60 - 4] <= exact->ritz[N - 4] + 1e-12);
     ks_spectrum_free(s);
     ks_spectrum_free(exact);
 }
 
-/* A power of two moves exponents only; another factor, rounding. */
+/* Scaling by a power of two changes exponents only; scaling by another factor also changes
+ * rounding. */
 static void test_scaling(void **state)
 {
     enum { N = 300, M = 25 };
@@ -409,7 +413,7 @@ static void test_failures(void **state)
 
     (void)state;
     fill_uniform(100, 1, 2);
-    d.nan_at = 25; /* step 5 of the second probe */
+    d.nan_at = 25; /* iteration 5 of the second probe */
     assert_fails(ks_slq(&a, &slq, s), KS_NUMBER, "step 5 of 20 (probe 1): the product holds a NaN");
     ks_spectrum_free(s);
     d = (struct diagonal){.n = 100, .value = value, .fail_at = 3};
@@ -428,7 +432,7 @@ static void test_failures(void **state)
     ks_spectrum_free(s);
 }
 
-/* Every allocation in turn fails once. */
+/* Each allocation in turn fails once. */
 static void test_out_of_memory(void **state)
 {
     struct diagonal d = {.n = 40, .value = value};

@@ -1,4 +1,4 @@
-/* What is zero, what is negative, how far from zero the rest is, and what noise hides. */
+/* Zero and negative mass, the distance of the other eigenvalues from zero, and the noise floor. */
 #include "certified.h"
 
 #include "core/rng.h"
@@ -6,7 +6,7 @@
 enum { N = 400, MOST = 2000 };
 static double value[MOST];
 
-/* The truth lies in the interval, the estimate too; the interval is no wider than `width`. */
+/* The true value and the estimate lie in the interval, which is no wider than `width`. */
 static void check_share(const struct ks_spectrum *s, const char *name, double truth, double width)
 {
     char end[64];
@@ -23,8 +23,8 @@ static void check_share(const struct ks_spectrum *s, const char *name, double tr
     assert_true(lower <= found && found <= upper);
 }
 
-/* Three quarters of the eigenvalues are zero, the others positive, or of both signs: once zero has
- * converged, what is left open is the scatter of the start vectors. */
+/* Three quarters of the eigenvalues are zero; the others are positive, or of both signs. Once zero
+ * has converged, the only uncertainty is the scatter of the start vectors. */
 static void test_rank_deficient(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -47,7 +47,7 @@ static void test_rank_deficient(void **state)
     }
 }
 
-/* Of the known null directions nothing is left open. */
+/* The share of known null directions has no uncertainty. */
 static void test_known_zeros(void **state)
 {
     const struct ks_null null = {.dimension = 290, .product = 1e-15, .dead = 10};
@@ -65,7 +65,7 @@ static void test_known_zeros(void **state)
     }
 }
 
-/* The operator has no zero eigenvalue, and none is claimed, at any order. */
+/* The operator has no zero eigenvalue, and no zero is claimed at any order. */
 static void check_no_zeros(double negative)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -102,8 +102,8 @@ static void test_no_zeros(void **state)
     }
 }
 
-/* +-[1, 2]: the gap around zero is as wide as the bulk, but its edges are no zeros. At odd m a Ritz
- * value stands in the gap, with next to no weight. */
+/* +-[1, 2]: the gap around zero is as wide as each bulk, but its edges are not zeros. At odd m a
+ * Ritz value lies in the gap, with almost no weight. */
 static void test_two_bulks(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -121,7 +121,7 @@ static void test_two_bulks(void **state)
     }
 }
 
-/* A known null space: of this dimension, and what the product made of it. */
+/* A known null space with this dimension and largest product. */
 static struct ks_null null_of(size_t dimension, double product, size_t dead)
 {
     return (struct ks_null){.dimension = dimension, .product = product, .dead = dead};
@@ -152,8 +152,8 @@ static void check_floor(const struct ks_null *null, double shift, double floor, 
     ks_spectrum_free(s);
 }
 
-/* The largest of what rounding makes of any vector, and, where null directions are known, four
- * times their product and what leaks of the largest one. */
+/* The floor is the largest of two terms: rounding of any vector; and, with known null directions,
+ * four times their product plus the leakage of the largest eigenvalue into them. */
 static void test_noise_floor(void **state)
 {
     const struct ks_null measured = null_of(7, 0.002, 3), zero = null_of(7, 0, 3),
@@ -171,11 +171,11 @@ static void test_noise_floor(void **state)
     check_floor(&leak_alone, 0, 4 * 0.001 * 4, 0);
     check_floor(&zero, 0, by_epsilon, 0);
     check_floor(&none, 0, by_epsilon, NAN);
-    check_floor(&tiny, 0, by_epsilon, 0.25e-17); /* other vectors still have rounding */
+    check_floor(&tiny, 0, by_epsilon, 0.25e-17); /* the rounding of other vectors remains */
 }
 
-/* What Lanczos in float64 makes of a zero eigenvalue that it has found, in units of eps
- * lambda_abs_max: below the noise floor, and not so far below that this says nothing. */
+/* A zero eigenvalue as Lanczos in float64 computes it, in units of eps lambda_abs_max: below the
+ * noise floor, but not far below it. */
 static void test_zeros_stay_below_the_noise_floor(void **state)
 {
     double worst = 0;
@@ -203,8 +203,8 @@ static void test_zeros_stay_below_the_noise_floor(void **state)
     assert_true(worst > 0.02);
 }
 
-/* Off a null space that is known, the condition number is 2: kappa_lower_bound is no bound for
- * that, kappa_effective_bound is one for every start vector, and no trivial one. */
+/* Off a known null space the condition number is 2. kappa_lower_bound is not a bound for it;
+ * kappa_effective_bound is one for every start vector, and is not trivial. */
 static void test_effective_bound(void **state)
 {
     struct diagonal d = {.n = MOST, .value = value};
@@ -234,8 +234,8 @@ static void test_effective_bound(void **state)
         }
 }
 
-/* With a weight decay the directions are no null space; with none known, noise is what limits the
- * bound; of all eigenvalues the null space's are the smallest. */
+/* With a weight decay the directions are not null; with no known null space, the noise floor limits
+ * the bound; in an exact spectrum, the null space has the smallest eigenvalues. */
 static void test_effective_bound_otherwise(void **state)
 {
     const double ritz[] = {-4, 1e-9, 2e-9, 0.5, 3}, w[] = {0.2, 0.2, 0.2, 0.2, 0.2};
@@ -262,7 +262,7 @@ static void test_effective_bound_otherwise(void **state)
     s = spectrum_of(5, ritz, w);
     terms.null = &all;
     assert_ok(ks_statistics(s, &terms));
-    assert_true(isnan(ks_statistic(s, "kappa_effective_bound"))); /* nothing is left */
+    assert_true(isnan(ks_statistic(s, "kappa_effective_bound"))); /* no direction is left */
     ks_spectrum_free(s);
 }
 

@@ -1,4 +1,4 @@
-/* Outliers, and moments of all eigenvalues in which they count as what they are. */
+/* Outliers, and moments over all eigenvalues in which each outlier counts as one eigenvalue. */
 #include "summaries.h"
 
 #include "core/rng.h"
@@ -6,7 +6,7 @@
 enum { N = 400 };
 static double value[N];
 
-/* m4 / m2^2 of all n values. */
+/* m4 / m2^2 over all n values. */
 static double kurtosis_of(size_t n)
 {
     double mean = 0, m2 = 0, m4 = 0;
@@ -20,7 +20,7 @@ static double kurtosis_of(size_t n)
     return m4 / (m2 * m2);
 }
 
-/* The same by plain quadrature, of the first probe. */
+/* The same by plain quadrature, for the first probe. */
 static double quadrature_kurtosis(const struct ks_spectrum *s)
 {
     size_t m = (size_t)s->steps[0];
@@ -35,8 +35,8 @@ static double quadrature_kurtosis(const struct ks_spectrum *s)
     return m4 / (m2 * m2);
 }
 
-/* Counted up to the first that has not converged, from both ends; 1/1000 of the distance inward is
- * the limit. */
+/* Ritz values count from both ends up to the first that has not converged; its limit is 1/1000 of
+ * the distance to the next one inward. */
 static void test_outliers_by_hand(void **state)
 {
     const double ritz[] = {-50, -20, -3, 1, 2, 4, 10, 30},
@@ -45,11 +45,12 @@ static void test_outliers_by_hand(void **state)
         double residual[8], outliers;
     } cases[] = {
         {{1, 1, 1, 1, 1, 1, 1, 1}, 0},
-        {{0.03, 1, 1, 1, 1, 1, 0.006, 0.02}, 3},   /* at the limit */
-        {{0.031, 0, 1, 1, 1, 1, 0.0061, 0.02}, 1}, /* beyond it; what lies inside is nothing */
-        {{0, 0, 0, 1, 1, 1, 1, 1}, 3},             /* one end only */
-        {{0, 0, 0, 0, 0, 0, 0, 1}, 7},             /* all but the last */
-        {{0, 0, 0, 0, 0, 0, 0, 0}, 8},             /* all, none twice */
+        {{0.03, 1, 1, 1, 1, 1, 0.006, 0.02}, 3}, /* at the limit */
+        {{0.031, 0, 1, 1, 1, 1, 0.0061, 0.02},
+         1},                           /* above the limit; values further inside do not count */
+        {{0, 0, 0, 1, 1, 1, 1, 1}, 3}, /* at one end only */
+        {{0, 0, 0, 0, 0, 0, 0, 1}, 7}, /* all but the last */
+        {{0, 0, 0, 0, 0, 0, 0, 0}, 8}, /* all, each counted once */
     };
 
     (void)state;
@@ -65,7 +66,7 @@ static void test_outliers_by_hand(void **state)
 }
 
 /* diag(5, 4, 3, 0, ...) + Z Z' / n (Papyan, JMLR 21, 2020): three outliers above a bulk on [0, 4].
- * The same turned round has them below. */
+ * The negated operator has them below it. */
 static void test_spiked(void **state)
 {
     enum { SIZE = 200 };
@@ -92,7 +93,7 @@ static void test_spiked(void **state)
         exact = exact_with(&a, NULL);
         s = estimate(&a, 40, 2);
         assert_true(ks_statistic(s, "outliers_m30") >= 3);
-        assert_true(ks_statistic(s, "outliers") <= 5); /* the bulk's edges begin to converge */
+        assert_true(ks_statistic(s, "outliers") <= 5); /* the edges of the bulk begin to converge */
         check(exact, "outliers", SIZE);
         if (sign > 0)
             assert_close(ks_statistic(s, "outlier_gap"), ks_statistic(exact, "outlier_gap"),
@@ -102,7 +103,7 @@ static void test_spiked(void **state)
     }
 }
 
-/* All eigenvalues with their weights 1/n: the moments are those of the list. */
+/* All eigenvalues with weights 1/n: the moments of the list. */
 static void test_kurtosis_exact(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -118,8 +119,8 @@ static void test_kurtosis_exact(void **state)
     ks_spectrum_free(s);
 }
 
-/* Outliers above and below one other value: all Ritz values have converged and none of them is a
- * bulk, so the many that are equal are an outlier that is not single, and the weights stay. */
+/* Outliers above and below one repeated value. All Ritz values have converged and there is no bulk,
+ * so the repeated value is a multiple outlier and the weights are kept. */
 static void test_kurtosis_of_point_masses(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -143,8 +144,8 @@ static void test_kurtosis_of_point_masses(void **state)
         }
 }
 
-/* Outliers above a wide bulk: they make the moments, and they are exact. The plain quadrature is
- * off by a factor, seed by seed. */
+/* Outliers above a wide bulk determine the moments, which are exact. Plain quadrature is off by a
+ * factor that depends on the seed. */
 static void test_kurtosis_with_outliers(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -165,7 +166,7 @@ static void test_kurtosis_with_outliers(void **state)
     assert_true(plain > 1.5);
 }
 
-/* No outliers, one value, two values with a given ratio, all eigenvalues. */
+/* No outliers, one value, two values with a given ratio, and all eigenvalues. */
 static void test_kurtosis_otherwise(void **state)
 {
     struct diagonal d = {.n = N, .value = value}, small = {.n = 12, .value = value};
@@ -188,7 +189,7 @@ static void test_kurtosis_otherwise(void **state)
     ks_spectrum_free(s);
     for (size_t i = 0; i < N; i++)
         value[i] = i % 4 == 0 ? 1 : 7;
-    s = estimate(&a, 30, 50); /* no outlier here is single */
+    s = estimate(&a, 30, 50); /* no outlier here is a simple eigenvalue */
     assert_false(there(s, "kurtosis_spectral") || there(s, "kurtosis_spectral_se"));
     assert_close(ks_statistic(s, "trace"), 5.5 * N, 4 * ks_statistic(s, "trace_se"));
     ks_spectrum_free(s);
@@ -197,7 +198,8 @@ static void test_kurtosis_otherwise(void **state)
     s = estimate(&b, 30, 1);
     assert_close(ks_statistic(s, "kurtosis_spectral"), kurtosis_of(12), 1e-9);
     ks_spectrum_free(s);
-    /* Few of each, so that no weight is too large for one, and no bulk: the weights stay. */
+    /* Several equal eigenvalues of each size, so that each weight fits more than one, and no bulk:
+     * the weights are kept. */
     for (size_t i = 0; i < 12; i++)
         value[i] = i % 3 == 0 ? 1 : i % 3 == 1 ? 2 : 7;
     s = estimate(&b, 30, 1);

@@ -1,4 +1,4 @@
-/* Crossings of increasing functions: smooth ones, steps, and none. */
+/* Roots of increasing functions: smooth ones, steps, and functions without a root. */
 #include "statistics/monotone_root.h"
 
 #include <math.h>
@@ -7,11 +7,11 @@
 #include "test.h"
 
 struct function {
-    double step, at; /* the height and place of a step */
+    double step, at; /* the height and position of a step */
     size_t evaluations, fail_at;
 };
 
-/* Smooth but at the step and at 70. */
+/* Smooth except at the step and at 70. */
 static double value_at(const struct function *f, double x)
 {
     return 3 * log(x) + tanh(x) + (x >= f->at ? f->step : 0) + 1e6 * fmax(0, log(x / 70));
@@ -36,8 +36,8 @@ static struct ks_monotone rising_of(struct function *const *f)
     return (struct ks_monotone){evaluate, f, sizeof breaks / sizeof breaks[0], breaks};
 }
 
-/* The crossing is bracketed to 2e-13, in some twenty evaluations where the function is smooth, and
- * in no more than bisection needs next to a step. */
+/* The root is bracketed to 2e-13, in about twenty evaluations where the function is smooth, and
+ * next to a step in no more than bisection needs. */
 static void test_crossing(void **state)
 {
     (void)state;

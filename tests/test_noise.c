@@ -1,4 +1,4 @@
-/* The null space of every operator, and the noise floor above what rounding makes of it. */
+/* The null space of every operator, and the noise floor, which bounds the rounding errors on it. */
 #include <float.h>
 
 #include <lapacke.h>
@@ -8,8 +8,8 @@
 #include "null_critics.h"
 #include "summaries.h"
 
-/* Critics beside the twelve: biases on spheres, groups, a kernel of one row, directions of rows and
- * columns. */
+/* Critics beyond the study's twelve: biases on spheres, groups, a kernel of one row, directions of
+ * rows and of columns. */
 static const char *const TEXTS[] = {
     "batchnorm\ndense 6 project=unit\nbatchnorm\nrelu\ndense 3 project=unit\nloss ce min=0 max=1\n",
     "dense 6\nlayernorm\nrelu\ndense 4 groups=2 project=unit-kernel\nlayernorm\nrelu\n"
@@ -20,7 +20,7 @@ static const char *const TEXTS[] = {
 };
 enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 
-/* As training leaves them: columns on their spheres. */
+/* Projects columns to their spheres, as training does. */
 static void project(struct ks_checkpoint *c)
 {
     const struct ks_arch *a = c->critic.arch;
@@ -35,8 +35,8 @@ static bool is_projected(const struct ks_checkpoint *c)
     return strstr(c->critic.text, "project=unit");
 }
 
-/* Second moments: with `trained` those of the gradient, where it is zero but for rounding as small
- * as training has them; else within a factor of 100. */
+/* Second moments. With `trained` those of the gradient, and as small as in training where the
+ * gradient is zero up to rounding; else within a factor of 100. */
 static void remember(const struct ks_problem *q, struct ks_checkpoint *c, bool trained)
 {
     struct ks_rng rng = ks_rng_start(43, 0);
@@ -65,7 +65,8 @@ static struct ks_operator *build(const struct ks_problem *q, const struct ks_ope
     return a;
 }
 
-/* As many eigenvalues are zero as directions are known and coordinates dead; returns the former. */
+/* The number of zero eigenvalues equals that of known directions and dead coordinates; returns the
+ * number of known directions. */
 static size_t check_zeros(const struct ks_problem *q, const char *name)
 {
     const struct ks_operator_kind *kind = ks_operator_kind_find(name);
@@ -86,7 +87,7 @@ static size_t check_zeros(const struct ks_problem *q, const char *name)
     return null.dimension;
 }
 
-/* Normals, and what is on no sphere: `normals` and `others` of one critic. */
+/* Per critic: `normals` directions normal to the spheres, and `others` off the spheres. */
 static void check_manifold(const char *text, size_t normals, size_t others)
 {
     struct ks_checkpoint *c = make(text, 2);
@@ -101,7 +102,8 @@ static void check_manifold(const char *text, size_t normals, size_t others)
     q.critic = 1;
     assert_int_equal(check_zeros(&q, "manifold"), normals + others);
     q.critic = -1, q.weight_decay = 0.3;
-    if (strstr(text, "norm")) /* else units are dead, their columns zero but for rounding */
+    if (strstr(text,
+               "norm")) /* without norms, units are dead and their columns zero up to rounding */
         assert_int_equal(check_zeros(&q, "manifold"), 2 * normals);
     ks_checkpoint_free(c);
 }
@@ -110,8 +112,13 @@ static void test_manifold(void **state)
 {
     (void)state;
     check_manifold(TEXTS[0], 6 + 3, IN);
-    check_manifold(TEXTS[1], 4 + 3, IN + 1 + 1 + 1); /* of the second dense the bias, of the head */
-    check_manifold(TEXTS[2], 4, 4 + 4 + 4 + 4 + 1);  /* normals of one entry each, beside biases */
+    check_manifold(TEXTS[1], 4 + 3,
+                   IN + 1 + 1 +
+                       1); /* others: the bias of the second dense and directions of the head */
+    check_manifold(
+        TEXTS[2], 4,
+        4 + 4 + 4 + 4 +
+            1); /* each column has one entry: its normal is a coordinate, next to the biases */
     for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
         char *text = study_text(a->name, 6, 2);
         bool ce = strstr(a->name, "ce");
@@ -123,7 +130,7 @@ static void test_manifold(void **state)
     }
 }
 
-/* Layer by layer: the normals of the layer's columns, and its bias's direction. */
+/* For each layer: the normals of its columns and the direction of its bias. */
 static void test_manifold_layers(void **state)
 {
     static const size_t dimension[] = {IN, 6, 0, 0, 3 + 1};
@@ -135,12 +142,12 @@ static void test_manifold_layers(void **state)
     (void)state;
     project(c);
     for (q.layer = 0; q.layer < 5; q.layer++)
-        if (q.layer != 3) /* the relu */
+        if (q.layer != 3) /* layer 3 is the relu */
             assert_int_equal(check_zeros(&q, "manifold"), 2 * dimension[q.layer]);
     ks_checkpoint_free(c);
 }
 
-/* The directions of which every part has had a gradient. Rounding decides whether the gradient of a
+/* The directions in which every part has had a gradient. Rounding decides whether the gradient of a
  * bias before a batchnorm is exactly zero. */
 static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
 {
@@ -161,8 +168,8 @@ static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
     return count;
 }
 
-/* The same directions as the Hessian's, but those of a unit that never had a gradient, and of which
- * a part had none; with a weight decay none at all. */
+/* The Hessian's directions, without those of a unit that never had a gradient in any of its parts
+ * or in one of them. With a weight decay there are none. */
 static void test_preconditioned(void **state)
 {
     (void)state;
@@ -190,7 +197,7 @@ static void test_left_out(void **state)
     c->critic.w[c->critic.arch->layer[0].offset + 6 * IN + 5] = -1000; /* the last unit is dead */
     remember(&q, c, false);
     assert_int_equal(check_zeros(&q, "preconditioned"), 2 * 7 - 1);
-    for (size_t i = 0; i < 3; i++) /* all of it is left out, or is not there to look at */
+    for (size_t i = 0; i < 3; i++) /* it is excluded entirely, or does not exist */
         assert_true(c->adam_v[head + 5 * 3 + i] == 0);
     c->adam_v[head + 1] = 0;
     assert_int_equal(check_zeros(&q, "preconditioned"), 2 * 7 - 2);
@@ -200,7 +207,7 @@ static void test_left_out(void **state)
     ks_checkpoint_free(c);
 }
 
-/* An orthonormal basis [k, n] of the null space's directions, in the selection's coordinates. */
+/* An orthonormal basis [k, n] of the null space in the selection's coordinates. */
 static double *null_basis(const struct ks_null_space *space)
 {
     size_t n = space->selection->n, of = space->selection->of, k = space->dimension;
@@ -224,8 +231,8 @@ static double *null_basis(const struct ks_null_space *space)
     return z;
 }
 
-/* A bias is no normal, though it follows normals of one entry each: it is zero as training starts.
- */
+/* A bias is not a normal, although it follows normals of one entry each: it is zero when training
+ * starts. */
 static void test_biases_beside_normals(void **state)
 {
     struct ks_checkpoint *c = make(TEXTS[2], 2);
@@ -237,13 +244,13 @@ static void test_biases_beside_normals(void **state)
     memset(c->critic.w + c->critic.arch->layer[2].offset + 4, 0, 4 * sizeof *c->critic.w);
     space = predict(&q, ks_operator_kind_find("manifold"));
     assert_int_equal(space->dimension, 2 * (4 + 17));
-    free(null_basis(space)); /* which has as many directions */
+    free(null_basis(space)); /* fails unless it has as many directions */
     release(space);
     ks_checkpoint_free(c);
 }
 
-/* What --exact makes of the null space: the largest |eigenvalue| of Z' A Z, A the symmetric part of
- * the matrix of all products. */
+/* The null space's eigenvalues as --exact computes them: the largest |eigenvalue| of Z' A Z, where
+ * A is the symmetric part of the matrix of all products. */
 static double known_zeros(const struct ks_null_space *space, const struct ks_operator *a)
 {
     size_t n = a->n, k = space->dimension;
@@ -268,7 +275,7 @@ static double known_zeros(const struct ks_null_space *space, const struct ks_ope
     return largest;
 }
 
-/* In units of the noise floor: known zeros of the dense matrix. */
+/* The computed known zeros of the dense matrix, in units of the noise floor. */
 static double zeros_of(const struct ks_problem *q, const struct ks_operator_kind *kind, bool single)
 {
     struct ks_null_space *space = predict(q, kind);
@@ -300,7 +307,8 @@ static double zeros_of(const struct ks_problem *q, const struct ks_operator_kind
     return ratio;
 }
 
-/* With theta as a checkpoint has it, in float32, so that columns have norm 1 to that. */
+/* With theta rounded to float32, as in a checkpoint, so that columns have norm 1 to that
+ * precision. */
 static double largest_zeros(const char *text)
 {
     struct ks_checkpoint *c = make(text, 2);
@@ -319,8 +327,8 @@ static double largest_zeros(const char *text)
     return worst;
 }
 
-/* All eigenvalues that are known to be zero lie below the noise floor, of all operators, in both
- * precisions; and it is not absurdly far above them. */
+/* All eigenvalues that are known to be zero lie below the noise floor, for all operators in both
+ * precisions, and the floor is not excessively far above them. */
 static void test_noise_floor(void **state)
 {
     double worst = 0;

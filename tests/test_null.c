@@ -1,5 +1,5 @@
-/* Null directions on the operators: the Hessian has as many zero eigenvalues as directions are
- * known and coordinates are dead. */
+/* Null directions of the operators: the Hessian has as many zero eigenvalues as there are known
+ * null directions and dead coordinates. */
 #include "operators/null_space.h"
 
 #include <omp.h>
@@ -8,7 +8,7 @@
 #include "null_critics.h"
 #include "operators.h"
 
-/* Zero eigenvalues of an operator, and its largest absolute eigenvalue. */
+/* The number of zero eigenvalues of an operator; sets its largest absolute eigenvalue. */
 static size_t zero_eigenvalues(const char *text, const struct ks_operator *a, double *largest)
 {
     struct ks_spectrum *s = spectrum_new();
@@ -21,7 +21,7 @@ static size_t zero_eigenvalues(const char *text, const struct ks_operator *a, do
     return count;
 }
 
-/* |A u - shift u| / |u| of each single direction. */
+/* Checks |A u - shift u| / |u| for each single direction. */
 static void check_directions(const char *text, const struct ks_null_space *s,
                              const struct ks_operator *a, double bound)
 {
@@ -30,7 +30,7 @@ static void check_directions(const char *text, const struct ks_null_space *s,
 
     for (size_t k = 0; k < s->dimension; k++) {
         ks_selection_gather(s->selection, whole + k * s->selection->of, u);
-        assert_close(cblas_dnrm2((int)a->n, u, 1), 1, 1e-12); /* it lies in the block */
+        assert_close(cblas_dnrm2((int)a->n, u, 1), 1, 1e-12); /* u lies in the block */
         assert_ok(ks_operator_apply(a, u, image));
         cblas_daxpy((int)a->n, -s->shift, u, 1, image, 1);
         size = cblas_dnrm2((int)a->n, image, 1);
@@ -50,7 +50,8 @@ static struct ks_operator *build(const struct ks_problem *q, const struct ks_ope
     return a;
 }
 
-/* What is measured, each single direction tried too; `largest`: of the operator. */
+/* The result of measuring the null space; also checks each single direction. `largest`: the
+ * operator's largest absolute eigenvalue. */
 static struct ks_null measure(const char *text, const struct ks_problem *q,
                               const struct ks_operator_kind *kind, bool single, double largest)
 {
@@ -64,7 +65,8 @@ static struct ks_null measure(const char *text, const struct ks_problem *q,
     ks_null_clear(&null);
     assert_int_equal(null.dimension, space->dimension);
     if (null.dimension > 0)
-        assert_true(null.product >= 0 && null.product <= bound); /* 0: a bias before a batchnorm */
+        assert_true(null.product >= 0 &&
+                    null.product <= bound); /* 0 for a bias before a batchnorm */
     else
         assert_true(isnan(null.product));
     ks_operator_free(a);
@@ -72,7 +74,7 @@ static struct ks_null measure(const char *text, const struct ks_problem *q,
     return null;
 }
 
-/* Every operator that the directions are claimed for, in both precisions, with and without weight
+/* Every operator for which the directions are claimed, in both precisions, with and without weight
  * decay. */
 static void check_operators(const char *text, struct ks_problem q, double largest,
                             struct ks_null expected)
@@ -82,7 +84,7 @@ static void check_operators(const char *text, struct ks_problem q, double larges
             for (int single = 0; single < 2; single++) {
                 struct ks_null null = {0};
 
-                if (kind->moving || kind->spheres) /* test_noise.c */
+                if (kind->moving || kind->spheres) /* covered by test_noise.c */
                     continue;
                 null = measure(text, &q, kind, single, q.scale * largest);
                 assert_int_equal(null.dimension, expected.dimension);
@@ -93,8 +95,8 @@ static void check_operators(const char *text, struct ks_problem q, double larges
     }
 }
 
-/* The Hessian's zero eigenvalues are those of the directions and of what is dead; so with all
- * operators. */
+/* The Hessian's zero eigenvalues are exactly the known directions and dead coordinates. Then checks
+ * the directions for all operators. */
 static struct ks_null check_zeros(const char *text, const struct ks_problem *q)
 {
     struct ks_null_space *space = predict(q, HESSIAN);
@@ -128,14 +130,14 @@ static void test_operators(void **state)
     }
 }
 
-/* One relu unit of the second critic that is dead: what comes in, what goes out. */
+/* A dead relu unit in the second critic: all its incoming and outgoing weights are dead. */
 static void test_dead_unit(void **state)
 {
     static const char *const texts[] = {"dense 6\nrelu\ndense 1\nloss mse\n",
                                         "dense 6\nrelu\ndense 3\nloss ce min=0 max=1\n",
                                         "dense 6\nbatchnorm\nrelu\ndense 1\nloss mse\n"};
-    /* A row of the head is among the softmax's directions, the dense's bias among the batchnorm's,
-     * whose scale and bias are dead too. */
+    /* The unit's row of the head and its bias in the dense already belong to the directions of the
+     * softmax and the batchnorm. The batchnorm's scale and bias are dead too. */
     static const size_t dead[] = {IN + 1 + 1, IN + 1 + 3 - 1, IN + 2 + 1};
 
     (void)state;
@@ -145,14 +147,15 @@ static void test_dead_unit(void **state)
         const struct ks_arch *a = c->critic.arch;
         const struct ks_layer *l = &a->layer[strstr(texts[i], "batchnorm") ? 1 : 0];
 
-        /* the last of the layer's parameters is the last unit's bias */
+        /* the layer's last parameter is the last unit's bias */
         c->critic.w[a->parameters + l->offset + l->parameters - 1] = -1000;
         assert_int_equal(check_zeros(texts[i], &q).dead, dead[i]);
         ks_checkpoint_free(c);
     }
 }
 
-/* An input that is zero in all rows: its row of the kernel, of which one direction is known. */
+/* An input that is zero in all rows: its row of the kernel is dead. One direction of it is
+ * known. */
 static void test_dead_input(void **state)
 {
     const char *text = "dense 6\nlayernorm\nrelu\ndense 1\nloss mse\n";
@@ -166,7 +169,7 @@ static void test_dead_input(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Directions count where they lie wholly in the block. */
+/* A direction counts for a block only if it lies entirely in the block. */
 static void test_blocks(void **state)
 {
     static const size_t dimension[] = {5, 0, 0, 0, 7};
@@ -180,14 +183,14 @@ static void test_blocks(void **state)
     assert_int_equal(measure(text, &q, HESSIAN, false, 1e3).dimension, 5 + 7);
     for (q.layer = 0; q.layer < 5; q.layer++)
         for (q.critic = -1; q.critic < 2; q.critic++)
-            if (q.layer != 3) /* the relu */
+            if (q.layer != 3) /* layer 3 is the relu */
                 assert_int_equal(measure(text, &q, HESSIAN, false, 1e3).dimension,
                                  dimension[q.layer] * (q.critic < 0 ? 2 : 1));
     ks_checkpoint_free(c);
 }
 
-/* A kernel of one column: the sum of all its rows is the sum of its column, and no row sum is left
- * to try. */
+/* A kernel of one column: the sum over all its rows equals the sum over its column, so no row sum
+ * remains to test. */
 static void test_one_column(void **state)
 {
     const char *text =
@@ -217,7 +220,8 @@ static void count(void *context, size_t products)
     *last = products;
 }
 
-/* Products are counted, their failures passed on, numbers that are none refused. */
+/* Products are counted, a failing product is passed on, and products that are not finite are
+ * refused. */
 static void test_products(void **state)
 {
     struct ks_checkpoint *c = make("dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", 1);
@@ -232,19 +236,20 @@ static void test_products(void **state)
     (void)state;
     assert_ok(ks_null_measure(space, &a, count, &products, &null));
     ks_null_clear(&null);
-    assert_int_equal(products, 2 + 1); /* nothing is left of their images to try */
+    assert_int_equal(products, 2 + 1); /* no third product: the first images are zero */
     assert_int_equal(ks_null_products(space), 2 + 1 + 1);
     assert_int_equal(d.products, products);
     assert_int_equal(null.dimension, 6 + 5);
     assert_true(null.product == 0 && null.leak == 0);
     assert_int_equal(null.dead, d.n - null.dimension); /* the zero operator */
-    for (size_t i = 0; i < d.n; i++) /* the last family found is the first dense's */
+    for (size_t i = 0; i < d.n; i++) /* the directions found last are those of the first dense */
         value[i] = i < space->family[0].offset ? 1 : -3;
     assert_ok(ks_null_measure(space, &a, NULL, NULL, &null));
     ks_null_clear(&null);
     assert_close(null.product, 3, 1e-14);
     assert_int_equal(null.dead, 0);
-    for (int turn = 0; turn < 2; turn++) { /* whose squares leave the range of a double */
+    for (int turn = 0; turn < 2;
+         turn++) { /* products so large or small that their squares overflow or underflow */
         double size = turn == 0 ? 1e300 : 1e-300;
 
         for (size_t i = 0; i < d.n; i++)
@@ -276,7 +281,7 @@ static void test_products(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Every allocation fails once: an error, nothing lost. */
+/* Each allocation in turn fails: the call returns an error and leaks nothing. */
 static void test_out_of_memory(void **state)
 {
     struct ks_checkpoint *c = make("dense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", 1);

@@ -1,6 +1,6 @@
-/* The directions that an architecture implies are those orthogonal to the gradients at every theta
- * and batch, so the rank of many random gradients is the whole truth about them: the predictions
- * must neither miss nor add any. */
+/* A direction that an architecture implies is orthogonal to the gradients at every theta and batch.
+ * Therefore the rank of many random gradients gives the exact dimension, which the predictions must
+ * equal. */
 #include <lapacke.h>
 #include <omp.h>
 #include <stdio.h>
@@ -39,8 +39,8 @@ static double *random_gradients(const struct ks_problem *q, struct ks_checkpoint
     return gradients;
 }
 
-/* Each predicted direction is one in which L is constant, and they are independent; returns how
- * many directions of that kind there are that were not predicted. */
+/* L is constant along each predicted direction, and the directions are independent. Returns how
+ * many further directions along which L is constant were not predicted. */
 static size_t check(const char *text, bool evaluation, size_t *dimension)
 {
     struct ks_checkpoint *c = make(text, 1);
@@ -70,21 +70,22 @@ static size_t check(const char *text, bool evaluation, size_t *dimension)
     return missed;
 }
 
-/* What is predicted of a description, and why; 4 columns enter the head where there are two
- * dense. */
+/* The predicted dimension of each architecture, with the reason. With two dense layers the head has
+ * 4 inputs. */
 static const struct {
     const char *text;
     bool evaluation;
     size_t dimension;
 } cases[] = {
-    /* softmax: the head's inputs and its bias; not the other losses, not groups */
+    /* softmax: each input of the head and its bias have one direction; not for other losses or
+     * groups */
     {"dense 3\nloss ce min=0 max=1\n", false, 6},
     {"dense 3 bias=no\nloss ce min=0 max=1 weight=2\n", false, 5},
     {"dense 4\nrelu\ndense 3\nloss ce min=0 max=1\n", false, 5},
     {"dense 4\nrelu\ndense 1\nloss mse\n", false, 0},
     {"dense 4\nrelu\ndense 6 groups=2 bias=no\nloss ce min=0 max=1\n", false, 0},
     {"dense 4\nrelu\ndense 6 groups=2\nloss ce min=0 max=1\n", false, 1},
-    /* batchnorm: biases that shift its rows alike */
+    /* batchnorm: biases in front of it that shift all its rows by the same amount */
     {"dense 4\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 4},
     {"dense 4\nbatchnorm\nrelu\ndense 1\nloss mse\n", true, 0},
     {"dense 4\nrelu\nbatchnorm\ndense 1\nloss mse\n", false, 0},
@@ -96,7 +97,7 @@ static const struct {
     {"batchnorm\ndense 4\ndense 6 groups=2\nbatchnorm\nrelu\ndense 1\nloss mse\n", false,
      5 + 4 + 6},
     {"dense 4\nbatchnorm\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 4 + 4},
-    /* layernorm: the same vector added to all columns of the kernel, or to all of a bias */
+    /* layernorm: the same vector added to all columns of the kernel, or a constant to the bias */
     {"dense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6},
     {"dense 4\nlayernorm affine=no\nrelu\ndense 1\nloss mse\n", true, 6},
     {"dense 4 bias=no\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 5},
@@ -105,21 +106,21 @@ static const struct {
     {"dense 6\nrelu\ndense 4 groups=2\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 1},
     {"dense 6\nrelu\ndense 4 groups=2 bias=no\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 0},
     {"layernorm\ndense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", false, 6 + 5},
-    /* a layernorm without parameters before a dense: the same row added to all rows of the kernel;
-     * the sum of all entries is among both its rows' and its columns' directions */
+    /* A layernorm without parameters before a dense: the same row added to all rows of the kernel.
+     * The sum of all entries belongs to both the row and the column directions, and counts once. */
     {"dense 4\nlayernorm affine=no\ndense 3\nrelu\ndense 1\nloss mse\n", false, 6 + 3},
     {"dense 4\nlayernorm affine=no\ndense 3\nlayernorm\nrelu\ndense 1\nloss mse\n", false,
      6 + 5 + 3 - 1},
     {"dense 4\nlayernorm affine=no\ndense 3\nloss ce min=0 max=1\n", false, 6 + 5 + 3 - 1},
     {"dense 6\nlayernorm affine=no\ndense 4 groups=2\nrelu\ndense 1\nloss mse\n", false, 6},
     {"dense 4\nlayernorm\ndense 3\nrelu\ndense 1\nloss mse\n", false, 6},
-    /* norm after norm */
+    /* one norm after another */
     {"dense 4\nlayernorm\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6 + 1},
     {"dense 4\nbatchnorm\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 4 + 1},
     {"dense 4\nbatchnorm\nlayernorm\nrelu\ndense 1\nloss mse\n", true, 1},
     {"dense 4\nlayernorm\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 6 + 4},
     {"dense 4\nlayernorm\nbatchnorm\nrelu\ndense 1\nloss mse\n", true, 6},
-    /* a residual sum: its readers' sums and those of the body meet in front of it */
+    /* a residual sum: the directions in front of it are common to its readers and its body */
     {"dense 4\nresidual {\nrelu\ndense 4\n}\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 5},
     {"dense 4\nresidual {\nlayernorm\nrelu\ndense 4\n}\nlayernorm\nrelu\ndense 1\nloss mse\n",
      false, 6 + 5},
@@ -130,7 +131,7 @@ static const struct {
     {"residual {\nlayernorm\ndense 5\n}\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6},
     {"dense 6\nrelu\nresidual {\ndense 6\nlayernorm\n}\nlayernorm\ndense 1\nloss mse\n", false,
      7 + 1},
-    /* nothing of it is zero, but biases before and behind a norm have the same gradient */
+    /* no direction is zero by itself, but biases before and after a norm have the same gradient */
     {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", false, 4},
     {"dense 4\nresidual {\nlayernorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", false, 1},
     {"dense 4\nresidual {\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nbatchnorm\nrelu\ndense 4\n}\n"
@@ -142,14 +143,15 @@ static const struct {
     {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nresidual {\nlayernorm\nrelu\ndense 4\n}\n"
      "relu\ndense 1\nloss mse\n",
      false, 4 + 1},
-    /* its rows sum to zero where those of both its parts do */
+    /* the rows of a residual sum to zero if the rows of both summands do */
     {"dense 4\nlayernorm affine=no\nresidual {\ndense 4\nlayernorm affine=no\n}\ndense 3\n"
      "loss ce min=0 max=1\n",
      false, 6 + (5 + 4 - 1) + (5 + 3 - 1)},
     {"dense 4\nrelu\nresidual {\ndense 4\nlayernorm affine=no\n}\ndense 1\nloss mse\n", false, 5},
     {"dense 4\nlayernorm affine=no\nresidual {\nrelu\ndense 4\n}\ndense 1\nloss mse\n", false, 6},
     {"residual {\ndense 5\nlayernorm affine=no\n}\ndense 1\nloss mse\n", false, 6},
-    /* a lerp hides what is behind it; inside its body all is as in a row */
+    /* A lerp hides the directions of the layers after it; inside its body directions are found as
+     * in a plain sequence. */
     {"dense 4\nlerp init=0.3 {\nbatchnorm\nrelu\ndense 4\nbatchnorm\n}\nrelu\ndense 1\nloss mse\n",
      false, 4},
     {"dense 4\nlerp init=0.3 {\nlayernorm\nrelu\ndense 4\nlayernorm\n}\nrelu\ndense 1\nloss mse\n",
@@ -176,8 +178,8 @@ static void test_cases(void **state)
     }
 }
 
-/* What is not looked for: three biases, b - b' - b'' = 0; a bias beside an appended constant; the
- * scale of an appended constant that a batchnorm makes zero. */
+/* Directions that are not searched for: three biases with b - b' - b'' = 0, a bias next to an
+ * appended constant, and the scale of an appended constant that a batchnorm makes zero. */
 static void test_limits(void **state)
 {
     static const struct {
@@ -200,7 +202,7 @@ static void test_limits(void **state)
     }
 }
 
-/* Whatever the kinds of the table claim of sums is so: each between layers that have sums. */
+/* Every layer kind, between layers with sum directions: the kind's claims about sums are true. */
 static void test_every_kind(void **state)
 {
     static const char *const ends[] = {"layernorm\ndense 3\nloss ce min=0 max=1\n",
@@ -233,7 +235,7 @@ static void test_study(void **state)
         }
 }
 
-/* The example of analysis/README.md: 261 biases of the input's norm and 513 shifts of the softmax
+/* The example in analysis/README.md: 261 biases of the input's norm and 513 shifts of the softmax
  * per critic. */
 static void test_full_size(void **state)
 {

@@ -1,6 +1,7 @@
-/* Means that are large beside the deviations from them, where batch norms subtract them: products
- * in float32 are as accurate as without. Errors are Frobenius norms of the difference of two dense
- * matrices, which is more than that of any product, in units of the largest |eigenvalue|. */
+/* Means that are large compared with the deviations from them, where batch norms subtract them:
+ * products in float32 are as accurate as without the offset. Errors are Frobenius norms of the
+ * difference of two dense matrices, which exceed the error of any single product, relative to the
+ * largest |eigenvalue|. */
 #include <lapacke.h>
 #include <omp.h>
 
@@ -13,7 +14,7 @@ static const double OFFSETS[] = {1e2, 1e3, 1e4, 1e6};
 enum { N_OFFSETS = sizeof OFFSETS / sizeof *OFFSETS };
 static const double F32 = 3e-6, F64 = 1e-13;
 
-/* Deviations are multiples of 2^-10, so that in float64 adding an offset to them is exact. */
+/* Deviations are multiples of 2^-10, so that adding an offset is exact in float64. */
 static void offset_inputs(struct ks_checkpoint *c, double offset)
 {
     for (size_t i = 0; i < c->minibatches * c->rows * c->critic.arch->in; i++) {
@@ -24,7 +25,7 @@ static void offset_inputs(struct ks_checkpoint *c, double offset)
     }
 }
 
-/* With all that the operators need. */
+/* A critic with everything that the operators need. */
 static struct ks_checkpoint *subject(const char *text, double offset)
 {
     struct ks_checkpoint *c = make(text, 1);
@@ -84,7 +85,7 @@ static double difference(size_t n, const double *a, const double *b)
     return sqrt(squares);
 }
 
-/* The matrix of `c` in both precisions, against that of `reference` in float64. */
+/* The matrix of `c` in both precisions against the float64 matrix of `reference`. */
 static void compare(const struct ks_checkpoint *c, const struct ks_checkpoint *reference,
                     const struct ks_operator_kind *kind, double offset)
 {
@@ -111,8 +112,8 @@ static void compare_all(const struct ks_checkpoint *c, const struct ks_checkpoin
             compare(c, reference, kind, offset);
 }
 
-/* Inputs that reach nothing but batch norms: the loss is the same function of theta with every
- * offset, and so is its Hessian. */
+/* Inputs that reach only batch norms: for every offset the loss is the same function of theta, and
+ * so is its Hessian. */
 static void test_inputs(void **state)
 {
     static const char *const texts[] = {
@@ -142,7 +143,8 @@ static void test_inputs(void **state)
     }
 }
 
-/* As a checkpoint in float32 has them: the offset costs the inputs digits, but not the products. */
+/* Inputs rounded to float32, as in a checkpoint: the offset costs digits of the inputs, but not of
+ * the products. */
 static void test_rounded_inputs(void **state)
 {
     (void)state;
@@ -158,7 +160,7 @@ static void test_rounded_inputs(void **state)
     }
 }
 
-/* Constant inputs: their rows of the kernel are biases, whose products are exactly zero. */
+/* Constant inputs: their rows of the kernel act as biases, whose products are exactly zero. */
 static void test_constant_inputs(void **state)
 {
     struct ks_checkpoint *c = subject("dense 6 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", 0);
@@ -194,8 +196,8 @@ static void test_constant_inputs(void **state)
     ks_checkpoint_free(c);
 }
 
-/* The bias of layer `layer`, a norm's or a dense's, becomes large in every second feature. The
- * first of a norm is constant over the rows then, but has a derivative. */
+/* Makes every second entry of a bias (of a norm or a dense layer) large. The first feature of a
+ * norm is then constant over the rows, but has a derivative. */
 static void offset_bias(struct ks_checkpoint *c, size_t layer, double offset)
 {
     const struct ks_layer *l = &c->critic.arch->layer[layer];
@@ -245,13 +247,13 @@ static void check_difference(struct ks_checkpoint *c)
     free(v), free(product), free(plus), free(minus);
 }
 
-/* Means that arise inside, at the input of a dense or of a norm. With the small ones a relu's least
- * output is near zero: which units are on must not change. */
+/* Large means that arise at the input of an inner dense layer or norm. With the small offsets a
+ * relu's least output is near zero; which units are active must not change. */
 static void test_activations(void **state)
 {
     static const struct {
         const char *text;
-        size_t layer; /* which has the bias */
+        size_t layer; /* the layer whose bias is made large */
     } critics[] = {
         {"dense 6\nbatchnorm\nrelu\ndense 5\nbatchnorm\nrelu\ndense 1\nloss mse\n", 1},
         {"dense 6\nbatchnorm\nsilu\ndense 5 groups=1\nbatchnorm\nrelu\ndense 1\nloss mse\n", 1},
@@ -283,8 +285,8 @@ static void test_activations(void **state)
     }
 }
 
-/* Running statistics do not move with the inputs: nothing is subtracted. Nor where the inputs
- * reach the loss on another way. */
+/* Running statistics do not move with the inputs, so no offset is subtracted. The same holds if the
+ * inputs also reach the loss by another path. */
 static void test_what_is_not_centred(void **state)
 {
     static const struct {

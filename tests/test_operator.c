@@ -1,5 +1,5 @@
-/* The table of operators: each linear and symmetric, in both precisions; and the interface itself.
- */
+/* The table of operators: each is linear and symmetric, in both precisions. Also the interface
+ * itself. */
 #include "operators/operator.h"
 
 #include <stdlib.h>
@@ -61,8 +61,8 @@ static double dot(size_t n, const double *a, const double *b)
     return sum;
 }
 
-/* <a, H b> = <b, H a>, and H (a - 3 b) = H a - 3 H b; the inputs stay as they are, and a second
- * call gives the same bits. */
+/* <a, H b> = <b, H a> and H (a - 3 b) = H a - 3 H b. The inputs are not changed, and a second call
+ * gives the same bits. */
 static void check(const struct ks_operator *a, double bound)
 {
     struct ks_rng rng = ks_rng_start(32, 0);

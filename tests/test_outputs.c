@@ -1,4 +1,4 @@
-/* The names of spectra, and folders that cannot be written: wrong paths, a full disk. */
+/* The names of spectrum files, and refused output folders: wrong paths, a full disk. */
 #include "program/outputs.h"
 
 #include "disk.h"
@@ -23,7 +23,7 @@ static void test_folder(void **state)
     ks_outputs_free(1, outputs);
 }
 
-/* The name of an analysis stands before the ending, with and without an output folder. */
+/* The name of an analysis precedes the ending, with and without an output folder. */
 static void test_names(void **state)
 {
     const char *const checkpoints[] = {"runs/a.h5", "runs/b"};

@@ -1,4 +1,4 @@
-/* The Gauss-Radau bounds of a spectral measure: that they hold, and that they are attained. */
+/* The Gauss-Radau bounds of a spectral measure: they hold, and they are attained. */
 #include "statistics/radau.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { N = 60 };
 
-/* A discrete measure with nodes `value` and the squares of `start` as weights. */
+/* A discrete measure with nodes `value`, whose weights are the squares of `start`. */
 static void fill_measure(size_t n, uint64_t seed, int kind, double *value, double *start)
 {
     struct ks_rng rng = ks_rng_start(seed, (uint64_t)kind);
@@ -38,7 +38,7 @@ static struct ks_radau *radau_of(size_t n, const double *value, const double *st
     return r;
 }
 
-/* The share of nodes in [low, high], without nodes at `low` and `high` themselves if `open`. */
+/* The measure of [low, high], or with `open` of the open interval. */
 static double share(size_t n, const double *value, const double *start, double low, double high,
                     bool open)
 {
@@ -53,8 +53,8 @@ static double share(size_t n, const double *value, const double *start, double l
     return sum / all;
 }
 
-/* One step, mean a and variance b^2: mu((-inf, x)) is at most b^2 / (b^2 + (a - x)^2) for x < a,
- * and at least (x - a)^2 / (b^2 + (x - a)^2) for x > a (Cantelli). */
+/* One iteration, with mean a and variance b^2: mu((-inf, x)) is at most b^2 / (b^2 + (a - x)^2) for
+ * x < a, and at least (x - a)^2 / (b^2 + (x - a)^2) for x > a (Cantelli). */
 static void test_one_step(void **state)
 {
     const double a = 3, b = 2;
@@ -69,7 +69,7 @@ static void test_one_step(void **state)
     assert_ok(ks_radau_below(r, 7, &mu));
     assert_close(mu.lower, 16.0 / 20, 1e-15);
     assert_close(mu.upper, 1, 0);
-    assert_ok(ks_radau_below(r, 3, &mu)); /* the Ritz value */
+    assert_ok(ks_radau_below(r, 3, &mu)); /* x is the Ritz value */
     assert_close(mu.lower, 0, 0);
     assert_close(mu.upper, 1, 0);
     assert_ok(ks_radau_within(r, 7, &mu));
@@ -80,7 +80,7 @@ static void test_one_step(void **state)
     ks_radau_free(r);
 }
 
-/* What rounding moves: nodes, not weights. */
+/* Rounding moves nodes and changes bounds by at most this. */
 static const double MOVED = 1e-13, ROUNDING = 1e-11;
 
 static void check_holds(struct ks_radau *r, size_t n, const double *value, const double *start,
@@ -98,8 +98,8 @@ static void check_holds(struct ks_radau *r, size_t n, const double *value, const
     assert_true(mu.upper >= share(n, value, start, -x + moved, x - moved, false) - ROUNDING);
 }
 
-/* Every measure is within its own bounds: at each of its nodes, between them, next to Ritz values,
- * outside; for all orders. */
+/* Every measure is within its own bounds: at its nodes, between them, next to Ritz values and
+ * outside, for all orders. */
 static void test_bounds_hold(void **state)
 {
     static const double near[] = {0, 1e-3, -1e-6, 1e-9, -1e-12, 1e-15};
@@ -124,8 +124,8 @@ static void test_bounds_hold(void **state)
         }
 }
 
-/* The rule itself, by a dense eigensolver: nodes, ascending, and first components. Gives false
- * where a node is so far out that a matrix made from them again would be too inaccurate. */
+/* The Gauss-Radau rule by a dense eigensolver: nodes, ascending, and first components. Returns
+ * false if a node is so far out that a matrix reconstructed from the rule would be inaccurate. */
 static bool rule_at(const struct ks_radau *r, double x, double *node, double *first)
 {
     size_t n = r->m + 1;
@@ -146,9 +146,9 @@ static bool rule_at(const struct ks_radau *r, double x, double *node, double *fi
     return fabs(delta) < 10 * r->size;
 }
 
-/* The rule is a measure with the same Jacobi matrix, it has a node at x, and its weights below x
- * and up to x are the bounds: so there are no tighter ones. (Without the kinds in which eigenvalues
- * converge: a matrix made again from weights of 1e-30 is too inaccurate.) */
+/* The rule is a measure with the same Jacobi matrix and a node at x. Its weights below x and up to
+ * x equal the bounds, so no bounds are tighter. (Measures whose eigenvalues converge are excluded:
+ * a matrix reconstructed from weights of 1e-30 is inaccurate.) */
 static void test_bounds_are_attained(void **state)
 {
     size_t compared = 0;
@@ -189,7 +189,7 @@ static void test_bounds_are_attained(void **state)
     assert_true(compared > 100);
 }
 
-/* At a Ritz value T's own weights are the bounds, which are continuous and ascend. */
+/* At a Ritz value the bounds are T's own weights; they are continuous and increasing. */
 static void test_at_ritz_values(void **state)
 {
     double value[N], start[N], below = 0;
@@ -218,7 +218,7 @@ static void test_at_ritz_values(void **state)
     ks_radau_free(r);
 }
 
-/* Four eigenvalues, one of them threefold: after four steps the measure is known. */
+/* Four different eigenvalues, one of them threefold: after four iterations the measure is known. */
 static void test_ended(void **state)
 {
     const double value[] = {-2, 1, 1, 1, 2.5, 0}, start[] = {1, 2, 1, 1, 2, 1};
@@ -249,7 +249,7 @@ static void test_ended(void **state)
     }
 }
 
-/* The operator's scale changes nothing. */
+/* Scaling the operator does not change the bounds. */
 static void test_scales(void **state)
 {
     static const double scale[] = {1e-60, 1e60};

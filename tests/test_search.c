@@ -1,8 +1,9 @@
-/* A search for false statements: random small critics, many of them extreme, and all that is said
- * of their spectra against all eigenvalues in float64.
+/* A search for false statements: random small critics, many of them extreme. All statements about
+ * their spectra are checked against all eigenvalues in float64.
  *
- *   test_search [CRITICS [FIRST]]    tries that many, from number FIRST on, and prints each miss
- */
+ *   test_search [CRITICS [FIRST]]
+ *
+ * tries CRITICS critics from number FIRST on, and prints each false statement */
 #include <cblas.h>
 
 #include <omp.h>
@@ -18,7 +19,7 @@ enum { SHORT = 200, TEXT = 2048 };
 
 static size_t critics = SHORT, first, verbose;
 
-/* Numbers of one critic. */
+/* The random numbers of one critic. */
 static struct ks_rng rng;
 
 static double uniform(void)
@@ -36,13 +37,13 @@ static bool chance(double p)
     return uniform() < p;
 }
 
-/* Mostly 1, else anything from 1e-30 to 1e30. */
+/* Mostly 1, otherwise between 1e-30 and 1e30. */
 static double some_scale(double often)
 {
     return chance(often) ? pow(10, 60 * uniform() - 30) : 1;
 }
 
-/* The random choices other than the description. */
+/* The random choices except the architecture. */
 struct traits {
     size_t in, rows, loss_rows, minibatches, ensemble;
     double offset, input_scale, weight_scale, target_scale;
@@ -158,7 +159,7 @@ static void draw_inputs(const struct traits *t, struct ks_checkpoint *c)
     }
 }
 
-/* Large weights, dead units by their biases, projected columns of norm 1. */
+/* Large weights, units with biases that make them dead, projected columns of norm 1. */
 static void draw_weights(const struct traits *t, struct ks_checkpoint *c)
 {
     const struct ks_arch *a = c->critic.arch;
@@ -353,6 +354,7 @@ int main(int argc, char **argv)
     critics = argc > 1 ? strtoul(argv[1], NULL, 10) : SHORT;
     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     verbose += argc > 3;
-    omp_set_num_threads(1); /* problems of microseconds: threads would wait for each other */
+    omp_set_num_threads(
+        1); /* problems of microseconds: several threads would only wait for each other */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

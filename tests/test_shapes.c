@@ -1,12 +1,12 @@
-/* Files of a few kilobytes that claim datasets of any size: chunked storage of which nothing was
- * written. What they would take is known from their shapes, so they are refused before there is
- * memory for it. */
+/* Files of a few kilobytes that claim datasets of any size: chunked storage without any chunk
+ * written. Their shapes tell how much memory they need, so they are refused before it is
+ * allocated. */
 #include "small_critics.h"
 
 #include <sys/resource.h>
 #include <sys/time.h>
 
-/* A dataset of float32 of which no chunk exists; it is read as zeros. */
+/* A float32 dataset without any chunk, which is read as zeros. */
 static void claim(hid_t file, const char *name, hsize_t a, hsize_t b, hsize_t c)
 {
     const hsize_t dims[] = {a, b, c}, chunk[] = {a < 1000 ? a : 1000, b < 100 ? b : 100, 1};
@@ -21,7 +21,7 @@ static void claim(hid_t file, const char *name, hsize_t a, hsize_t b, hsize_t c)
     H5Sclose(space);
 }
 
-/* A critic of two layers, `width` wide, in NAME.h5. */
+/* A critic of two layers with `width` units, in NAME.h5. */
 static void write_claims(const char *name, size_t ensemble, size_t minibatches, size_t rows,
                          size_t in, size_t width)
 {
@@ -46,7 +46,7 @@ static void write_claims(const char *name, size_t ensemble, size_t minibatches, 
     ks_h5_close(h5);
 }
 
-/* Megabytes that the largest of this process's children had in memory. */
+/* Peak resident memory, in megabytes, of the largest child process. */
 static double largest_child(void)
 {
     struct rusage usage;
@@ -81,7 +81,7 @@ static void test_claims(void **state)
         {"wide", 1, 1, 1, 50000, 50000},
         {"both", 2000000000, 2000000000, 1000000000, 1, 1},
     };
-    enum { PARAMETERS = 3001 }; /* of the case "rows", which the others do not come to */
+    enum { PARAMETERS = 3001 }; /* of the case "rows"; the other cases are refused earlier */
     static const double v[PARAMETERS];
 
     (void)state;
@@ -94,7 +94,7 @@ static void test_claims(void **state)
     }
 }
 
-/* What is refused is what does not fit: a claim of zeros that does is analyzed. */
+/* Only what does not fit is refused: a small claim of zeros is analyzed. */
 static void test_small_claim(void **state)
 {
     (void)state;
@@ -102,7 +102,7 @@ static void test_small_claim(void **state)
     assert_runs("-q --order 5 --memory 500M small.h5");
 }
 
-/* A file of vectors that does not fit is named, and not the checkpoint. */
+/* If a file of vectors does not fit, the message names it and not the checkpoint. */
 static void test_vectors(void **state)
 {
     hid_t id;

@@ -1,18 +1,18 @@
-/* Intervals for shares in cases that are known by hand, and where rounding, known zeros or the end
- * of a Krylov space matter; and those along a given vector. */
+/* Intervals for shares: cases worked by hand; the effects of rounding, known zeros and the end of a
+ * Krylov space; and shares along a given vector. */
 #include "core/memory.h"
 #include "trials.h"
 
-/* A matrix made by hand. */
+/* A probe with a Jacobi matrix made by hand. */
 static struct ks_share_probe probe_of(size_t m, const double *alpha, const double *beta, bool ended)
 {
     return (struct ks_share_probe){
         .steps = m, .alpha = alpha, .beta = beta, .ended = ended, .start_norm2 = 10};
 }
 
-/* Of ten eigenvalues, four are zero by their vectors, two more by a rank bound. The Krylov space
- * ends with 0, 2 and 2.5, of which zero is no news: of the four others two are not within 1.9, and
- * the other two may be anywhere, as far as their number says. */
+/* Of ten eigenvalues, four are zero by known vectors and two more by a bound on the rank. The
+ * Krylov space ends with 0, 2 and 2.5; its zero adds no information. Of the other four, two are
+ * beyond 1.9 and two can be anywhere, as far as counting goes. */
 static void test_certain_counts(void **state)
 {
     const double value[] = {0, 2, 2.5}, start[] = {3, 1, 1};
@@ -37,25 +37,25 @@ static void test_certain_counts(void **state)
     probe = probe_of(3, alpha, beta, true);
     probe.null_weight = 0.5;
     assert_ok(ks_shares(&in, &shares));
-    for (size_t i = 0; i < KS_DIRECTIONS; i++) { /* two or more, four at most */
+    for (size_t i = 0; i < KS_DIRECTIONS; i++) { /* at least two, at most four */
         assert_close(shares.directions[i].lower, 2, 0);
         assert_close(shares.directions[i].upper, 4, 0);
     }
-    /* the share beyond 0.25 of all off the four */
+    /* the share beyond 0.25, of the weight off the four null vectors */
     assert_close(shares.directions[0].value, 6 * (1 - (9.0 / 11 - 0.5) / 0.5), 1e-12);
     assert_close(shares.zero_mass.lower, 0.6, 1e-15);
     assert_close(shares.zero_mass.upper, 0.8, 1e-15);
     assert_close(shares.negative_mass.lower, 0, 0);
-    assert_close(shares.negative_mass.upper, 0, 0); /* no weight is there */
-    assert_close(shares.kappa_q[0].lower, 1, 0);    /* the tenth: 2.5, for certain */
+    assert_close(shares.negative_mass.upper, 0, 0); /* no weight is negative */
+    assert_close(shares.kappa_q[0].lower, 1, 0);    /* the tenth size: certainly 2.5 */
     assert_close(shares.kappa_q[0].upper, 1, 1e-11);
-    assert_close(shares.kappa_q[1].upper, 2.5 / 2, 1e-11); /* the ninth: 2 or more */
-    assert_true(isinf(shares.kappa_q[2].lower));           /* the fifth: zero */
+    assert_close(shares.kappa_q[1].upper, 2.5 / 2, 1e-11); /* the ninth size: at least 2 */
+    assert_true(isinf(shares.kappa_q[2].lower));           /* the fifth size: zero */
     assert_true(isinf(shares.kappa_q[2].upper));
 }
 
-/* Two eigenvalues, and a start vector that hardly sees one of them: the weights alone would say
- * that both are 2, or both 1, but both have been found. */
+/* Two eigenvalues, and a start vector with a tiny component along one of them. The weights alone
+ * would suggest that both are 2 or both 1, but both have been found. */
 static void test_certain_overrides_likely(void **state)
 {
     const double value[] = {1, 2}, small[] = {1e-3, 2}, start[] = {3e-5, 1, 3e-5};
@@ -99,9 +99,10 @@ static void test_copies_count_once(void **state)
 
     (void)state;
     assert_ok(ks_shares(&in, &shares));
-    assert_close(shares.directions[0].lower, 10, 0); /* the weight says so: the identity, times 3 */
+    assert_close(shares.directions[0].lower, 10,
+                 0); /* by the weight: the operator is 3 times the identity */
     assert_close(shares.kappa_q[2].upper, 1, 1e-6);
-    in.n_null = 9; /* one is left, and it is there */
+    in.n_null = 9; /* one eigenvalue is left, and it was found */
     assert_ok(ks_shares(&in, &shares));
     assert_close(shares.directions[0].lower, 1, 0);
     assert_ok(ks_shares_band(&in, 1, &x, &lower, &upper));
@@ -109,7 +110,7 @@ static void test_copies_count_once(void **state)
     assert_close(upper, 1, 0);
 }
 
-/* A zero operator: all that can be said is exact. And one of which only zeros are known. */
+/* A zero operator, for which every statement is exact; and an operator with known zeros only. */
 static void test_zero_operator(void **state)
 {
     const double alpha[] = {0}, beta[] = {0};
@@ -133,8 +134,8 @@ static void test_zero_operator(void **state)
     }
 }
 
-/* Rounding turns 700 known zeros by about 1e-5, and their weight with them: no eigenvalue of the
- * others, all of which are between 1 and 2, may appear to be small. */
+/* Rounding rotates 700 known zero directions by about 1e-5 and mixes weight into them. All other
+ * eigenvalues are in [1, 2]; none may appear to be small. */
 static void test_turned_zeros(void **state)
 {
     (void)state;
@@ -153,7 +154,7 @@ static void test_turned_zeros(void **state)
         assert_close(shares.zero_mass.lower, 700.0 / N, 1e-12);
         assert_ok(ks_shares_band(&t.in, 1, &x, &lower, &upper));
         assert_true(lower <= 700.0 / N);
-        /* and the smallest of the others is no zero, either */
+        /* the smallest of the others is not reported as zero either */
         for (size_t i = 599; i < 700; i++)
             s.value[i] = 1;
         s.null = 599;
@@ -163,8 +164,8 @@ static void test_turned_zeros(void **state)
     }
 }
 
-/* Near zeros and far from them: 250 eigenvalues just outside lambda_abs_max / 1e4, which rounding
- * turns the known zeros towards most, may not seem to be within. */
+/* 250 eigenvalues lie just outside lambda_abs_max / 1e4, which is where rounding mixes with the
+ * known zeros most. They must not be counted as inside. */
 static void test_turned_near(void **state)
 {
     (void)state;
@@ -181,7 +182,7 @@ static void test_turned_near(void **state)
     }
 }
 
-/* One zero more than the known ones, where the spectrum is resolved: it is seen, and no other. */
+/* One zero more than is known, in a resolved spectrum: exactly that one is found. */
 static void test_one_more_zero(void **state)
 {
     size_t seen = 0;
@@ -202,7 +203,7 @@ static void test_one_more_zero(void **state)
     assert_true(seen >= 18);
 }
 
-/* After one step nothing is known, but that lambda_abs_max belongs to an eigenvalue. */
+/* After one iteration, only the fact that lambda_abs_max belongs to an eigenvalue is known. */
 static void test_one_step(void **state)
 {
     const double alpha[] = {1}, beta[] = {1, 0};
@@ -218,7 +219,7 @@ static void test_one_step(void **state)
     assert_close(shares.directions[0].upper, 50, 0);
     assert_close(shares.kappa_q[0].lower, 1, 0);
     assert_true(isinf(shares.kappa_q[2].upper));
-    /* Weights that contradict it, as they may in one of 400 runs, do not override that. */
+    /* Weights that contradict it, as can happen in one of 400 runs, do not override it. */
     zero = probe_of(1, beta + 1, beta + 1, true);
     in.probe = &zero;
     assert_ok(ks_shares(&in, &shares));
@@ -226,8 +227,8 @@ static void test_one_step(void **state)
     assert_close(shares.directions[0].upper, 1, 0);
 }
 
-/* Along one given vector the bounds need no probability: lambda_abs_max over the size that 10% and
- * 50% of the energy lie below is in the interval, which a scan does not narrow. */
+/* Along one given vector the bounds are deterministic. The interval holds lambda_abs_max over the
+ * size below which 10% and 50% of the energy lie, and a scan of sizes does not narrow it. */
 static void test_energy(void **state)
 {
     (void)state;
@@ -279,7 +280,7 @@ static void test_energy(void **state)
         }
 }
 
-/* Two outliers have converged, of which one is at the lower end. */
+/* Two outliers have converged, one of them at the lower end. */
 static void test_top_share(void **state)
 {
     double value[N], start[N], alpha[ORDER], beta[ORDER], share = 0, all = 0;

@@ -1,4 +1,4 @@
-/* How often the 99% intervals miss, in many runs; it prints how wide they are. */
+/* How often the 99% intervals miss in many runs. Also prints their widths. */
 #include <stdio.h>
 
 #include "statistics/beta_distribution.h"
@@ -10,12 +10,12 @@ static const char *const claims[CLAIMS] = {"directions_1e1", "directions_1e2", "
                                            "directions_1e4", "kappa_q99",      "kappa_q90",
                                            "kappa_q50",      "zero_mass",      "negative_mass"};
 
-/* The most misses of `runs` that a rate of 1% leaves possible, in a test at 1%. */
+/* The most misses in `runs` runs that are consistent with a miss rate of 1%, at the 1% level. */
 static size_t most_misses(size_t runs)
 {
     size_t most = 0;
 
-    /* the probability of more than `most` is I_0.01(most + 1, runs - most) */
+    /* P(more than `most` misses) = I_0.01(most + 1, runs - most) */
     while (ks_beta_lower_tail((double)most + 1, (double)(runs - most), 0.01) > 0.01)
         most++;
     return most;
@@ -25,7 +25,7 @@ struct interval {
     double lower, value, upper;
 };
 
-/* All that is claimed, with what is true; `value` of a share is the estimate, else NaN. */
+/* All intervals with the true values; `value` is the estimate for a share, else NaN. */
 static void list(const struct ks_shares *shares, const struct ks_shares *truth,
                  struct interval claim[CLAIMS], double value[CLAIMS])
 {
@@ -94,7 +94,7 @@ static void cover(size_t kind, size_t probes, size_t misses[CLAIMS])
     print_widths(spectra[kind].name, probes, median);
 }
 
-/* Each of the nine intervals in 480 runs of each kind of claim; and all of them together. */
+/* Each of the nine intervals in 480 runs of each kind of spectrum, and all of them together. */
 static void test_coverage(void **state)
 {
     size_t misses[CLAIMS] = {0}, runs = 0, all = 0;

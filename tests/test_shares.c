@@ -1,11 +1,11 @@
-/* Intervals for shares against what a brute force over all counts and sizes finds. */
+/* Intervals for shares against a brute-force search over all counts and sizes. */
 #include "statistics/beta_distribution.h"
 #include "statistics/share_bounds.h"
 #include "trials.h"
 
 static const double TAIL = 0.0025, SLACK = 1e-12;
 
-/* The brute force starts from the Gauss-Radau bounds alone. */
+/* The brute force uses the Gauss-Radau bounds alone. */
 struct oracle {
     const struct ks_shares_input *in;
     struct ks_radau *radau[MOST_PROBES];
@@ -29,7 +29,7 @@ static void oracle_free(struct oracle *o)
         ks_radau_free(o->radau[p]);
 }
 
-/* L' and U' of [-x, x]; `one` of (-inf, x]; `null`: known zeros are taken out. */
+/* L' and U' of [-x, x], or with `one` of (-inf, x]; `null`: known zeros are excluded. */
 static struct ks_range mean_with(const struct oracle *o, double x, bool one, bool null)
 {
     struct ks_range mean = {0, 0};
@@ -70,7 +70,7 @@ static bool rules_out_above(const struct oracle *o, size_t k1, double upper)
            TAIL;
 }
 
-/* All k are tried. */
+/* Tries all k. */
 static struct ks_range count_of(const struct oracle *o, double lower, double upper)
 {
     size_t low = 0, high = o->others;
@@ -82,8 +82,8 @@ static struct ks_range count_of(const struct oracle *o, double lower, double upp
     return (struct ks_range){(double)low, (double)high};
 }
 
-/* The most of the intervals theta +- (r + h) above x (sign 1) or below -x (-1) that do not overlap,
- * from outside inward. Where zeros are known, what may be one of them is left out. */
+/* The largest number of disjoint intervals theta +- (r + h) above x (sign 1) or below -x (sign -1),
+ * from the outermost inward. If zeros are known, intervals that may hold a zero are excluded. */
 static double certain_beyond(const struct oracle *o, double x, int sign)
 {
     bool zeros = o->in->n_null + o->zeros > 0;
@@ -124,7 +124,8 @@ static void check_directions(const struct oracle *o, const struct ks_shares *sha
     }
 }
 
-/* All x on a grid: the intervals must not be wider than these, nor tighter by more than a step. */
+/* For all x on a grid, the intervals are no wider than the brute force's, and narrower by at most
+ * one grid step. */
 static void check_kappa(const struct oracle *o, const struct ks_shares *shares)
 {
     static const double STEP = 1.03;
@@ -187,7 +188,7 @@ static void check_masses(const struct oracle *o, const struct ks_shares *shares)
     assert_close(shares->negative_mass.upper * n, negative.upper, 1e-9);
 }
 
-/* As they are, and with an h that moves every bound. */
+/* With h = 0, and with an h that changes every bound. */
 static void test_brute_force(void **state)
 {
     (void)state;
@@ -211,7 +212,7 @@ static void test_brute_force(void **state)
         }
 }
 
-/* Means of probes that differ much in norm and in what they have of the null space. */
+/* Means of probes whose norms and components along the null space differ much. */
 static void test_means(void **state)
 {
     struct spectrum s = {.null = 0};
@@ -238,7 +239,7 @@ static void test_means(void **state)
     ks_share_bounds_free(b);
 }
 
-/* Known zeros count from x = 0 on; in the run's operator they are in [-h, h]. */
+/* Known zeros count from x = 0 on; for the operator with rounding they lie in [-h, h]. */
 static void check_band_at(const struct oracle *o, double x, double lower, double upper)
 {
     double h = o->in->h, n = (double)o->in->n, null = x >= 0 ? (double)o->in->n_null : 0;
@@ -252,7 +253,7 @@ static void check_band_at(const struct oracle *o, double x, double lower, double
     assert_close(upper * n, null + fmin(count.upper, (double)o->others - beyond), 1e-9);
 }
 
-/* At eigenvalues of both signs, at zero and between. */
+/* At eigenvalues of both signs, at zero, and between them. */
 static void test_band(void **state)
 {
     enum { POINTS = 60 };

@@ -75,7 +75,7 @@ static void same_spectrum(const struct ks_spectrum *a, const struct ks_spectrum 
 {
     const size_t n = PROBES * ORDER;
 
-    assert_int_equal(a->attributes.n, b->attributes.n); /* without format and version */
+    assert_int_equal(a->attributes.n, b->attributes.n); /* except format and version */
     assert_string_equal(ks_attribute_find(&a->attributes, "checkpoint_sha256")->string,
                         b->attributes.list[0].string);
     assert_int_equal(ks_attribute_find(&a->attributes, "order")->integer, ORDER);

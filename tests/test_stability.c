@@ -3,8 +3,8 @@
 
 #include "program/stability.h"
 
-/* dense+mse.h5 has Adam's moments, its own constants and a learning rate; bn+mse.h5 has none of
- * them. */
+/* dense+mse.h5 has Adam's moments, its own Adam constants and a learning rate; bn+mse.h5 has none
+ * of these. */
 static int write_critics(void **state)
 {
     struct ks_checkpoint *c;

@@ -1,4 +1,4 @@
-/* The figures: by hand, against all eigenvalues, from leading parts. */
+/* The statistics of a spectrum: by hand, against all eigenvalues, and for leading parts. */
 #include "summaries.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void test_by_hand(void **state)
 }
 
 /* lambda_abs_max over the ceil(q n)-th smallest size, to rounding: ties on both sides of zero, and
- * a quantile that only the largest reaches. */
+ * a quantile that only the largest size reaches. */
 static void check_quantile(const struct ks_spectrum *s, const char *name, double expected)
 {
     char end[64];
@@ -48,7 +48,7 @@ static void check_quantile(const struct ks_spectrum *s, const char *name, double
         assert_close(found, expected, 1e-12 * expected);
         assert_true(upper ? found >= expected : found <= expected);
     }
-    assert_false(there(s, name)); /* there is no value */
+    assert_false(there(s, name)); /* the statistic is absent */
 }
 
 static void test_quantiles(void **state)
@@ -78,7 +78,7 @@ static void test_quantiles(void **state)
     ks_spectrum_free(t);
 }
 
-/* Two probes by hand: T = (a) with residual norm b, one step each. */
+/* Two probes by hand: T = (a) with residual norm b, one iteration each. */
 static void test_two_probes(void **state)
 {
     struct ks_spectrum *s = spectrum_new();
@@ -113,18 +113,18 @@ static void test_two_probes(void **state)
     check(s, "trace_square", 225); /* 90 and 360 */
     check(s, "stable_rank", 225. / 36);
     assert_false(there(s, "lambda_max_residual_se"));
-    assert_true(isnan(ks_statistic(s, "kurtosis"))); /* of one value: 0/0 */
+    assert_true(isnan(ks_statistic(s, "kurtosis"))); /* a single value: 0/0 */
     ks_spectrum_free(s);
 }
 
-/* As check; NaN is the same as NaN. */
+/* Like check, but NaN equals NaN. */
 static void check_same(const struct ks_spectrum *s, const char *name, double expected)
 {
     if (!isnan(expected) || !isnan(ks_statistic(s, name)))
         check(s, name, expected);
 }
 
-/* The figures of the leading part are those of a run that stops there. */
+/* The statistics of a leading part equal those of a run that stops there. */
 static void test_leading_parts(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -151,17 +151,19 @@ static void test_leading_parts(void **state)
     }
     assert_int_equal(repeated, 41);
     assert_true(there(whole, "kappa_m30") && there(whole, "trace_se"));
-    assert_false(there(whole, "kappa_se") || there(whole, "lambda_max_se")); /* no means */
+    assert_false(there(whole, "kappa_se") ||
+                 there(whole, "lambda_max_se")); /* these are not means over probes */
     assert_false(there(whole, "kappa_m90") || there(part, "kappa_m60"));
-    assert_false(there(whole, "trace_m30") || there(whole, "null_dimension_m30")); /* m is nothing
-                                                                                    * to them */
-    assert_false(there(whole, "noise_floor_se")); /* no probe decides it */
+    assert_false(there(whole, "trace_m30") ||
+                 there(whole, "null_dimension_m30")); /* these do not depend on m */
+    assert_false(there(whole, "noise_floor_se"));     /* does not depend on any probe */
     assert_true(fabs(ks_statistic(whole, "kappa_m30") / ks_statistic(whole, "kappa") - 1) > 1e-3);
     ks_spectrum_free(whole);
     ks_spectrum_free(part);
 }
 
-/* A probe that broke down before the leading part's order counts as it is. */
+/* A probe that broke down before the order of the leading part counts with the iterations it
+ * has. */
 static void test_leading_part_of_a_breakdown(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -179,8 +181,8 @@ static void test_leading_part_of_a_breakdown(void **state)
     ks_spectrum_free(s);
 }
 
-/* m steps at the order n find everything that --exact does; the trace needs many probes, so compare
- * what does not. */
+/* m iterations at order n find everything that --exact does. The trace needs many probes and is not
+ * compared. */
 static void test_against_exact(void **state)
 {
     const char *const names[] = {"lambda_max",        "lambda_min", "kappa",
@@ -203,7 +205,7 @@ static void test_against_exact(void **state)
     ks_spectrum_free(exact);
 }
 
-/* Hutchinson's estimate lies within a few of its own standard errors. */
+/* Hutchinson's estimate lies within a few of its standard errors. */
 static void test_trace(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -224,8 +226,8 @@ static void test_trace(void **state)
     ks_spectrum_free(s);
 }
 
-/* +-[1, 2]: the condition number is 2. At odd m a Ritz value falls into the gap around zero and
- * `kappa` says anything; the bound is a bound at every m. */
+/* +-[1, 2]: the condition number is 2. At odd m a Ritz value falls into the gap around zero, and
+ * `kappa` is arbitrary; the bound holds at every m. */
 static void test_condition_two(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -247,13 +249,13 @@ static void test_condition_two(void **state)
     }
 }
 
-/* Scaling by c scales eigenvalues, trace and residuals, and no ratio. */
+/* Scaling by c scales eigenvalues, trace and residuals, and leaves ratios unchanged. */
 static void test_scaling(void **state)
 {
     static double scaled[N];
     struct diagonal d = {.n = N, .value = value}, e = {.n = N, .value = scaled};
     struct ks_operator a = diagonal_operator(&d), b = diagonal_operator(&e);
-    const double c = 0x1p-300; /* so small that a fourth power is zero */
+    const double c = 0x1p-300; /* so small that its fourth power underflows to zero */
     struct ks_spectrum *s, *t;
 
     (void)state;
@@ -288,8 +290,8 @@ static void test_scaling(void **state)
     ks_spectrum_free(t);
 }
 
-/* Three probes of two Ritz values each: a median where the mean is another, extremes of different
- * probes. */
+/* Three probes with two Ritz values each: the median differs from the mean, and the extremes come
+ * from different probes. */
 static void test_three_probes(void **state)
 {
     const double ritz[] = {1, 2, -1, 10, 2, 6}, half[] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
@@ -300,12 +302,12 @@ static void test_three_probes(void **state)
     s->order = 2;
     summarize(s, 2);
     check(s, "kappa", 3);
-    assert_false(there(s, "kappa_se")); /* of a median */
+    assert_false(there(s, "kappa_se")); /* kappa is a median */
     assert_close(ks_statistic(s, "kappa_lower_bound"), 10, 1e-12);
     check(s, "lambda_max", 10);
     check(s, "lambda_min", -1);
     check(s, "trace", (3. + 9 + 8) / 3);
-    check(s, "kurtosis", 1); /* of any two values */
+    check(s, "kurtosis", 1); /* for any two values */
     ks_spectrum_free(s);
 }
 
@@ -321,7 +323,7 @@ static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
     return s;
 }
 
-/* Uniform weights, in the full run and in the leading parts. */
+/* Uniform weights, in the full run and in its leading parts. */
 static void test_unweighted(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
@@ -343,7 +345,7 @@ static void test_unweighted(void **state)
     ks_spectrum_free(part);
 }
 
-/* The zero matrix and the identity have figures, or NaN where these are 0/0. */
+/* For the zero matrix and the identity, statistics are defined, or NaN if they are 0/0. */
 static void test_ugly(void **state)
 {
     struct diagonal d = {.n = N, .value = value};

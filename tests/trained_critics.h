@@ -1,5 +1,5 @@
-/* Critics that were trained for some hundred steps of Adam, small enough for all their eigenvalues.
- * The task is to tell a smooth function of the inputs, which are far from standard normal. */
+/* Critics after a few hundred steps of Adam, small enough to compute all their eigenvalues. The
+ * targets are a smooth function of the inputs, whose distribution is far from standard normal. */
 #ifndef KS_TEST_TRAINED_CRITICS_H
 #define KS_TEST_TRAINED_CRITICS_H
 
@@ -68,7 +68,7 @@ static inline void draw_task(struct ks_rng *rng, struct ks_checkpoint *c)
     }
 }
 
-/* Projected columns get norm 1. */
+/* Scales projected columns to norm 1. */
 static inline void project_columns(struct ks_networks *n)
 {
     for (size_t i = 0; i < n->arch->n_layers; i++) {
@@ -117,7 +117,7 @@ static inline struct ks_problem task_problem(const struct ks_checkpoint *c)
         .checkpoint = c, .minibatches = TASK_BATCHES, .scale = 1, .critic = -1, .layer = -1};
 }
 
-/* Critic `k` after its training. */
+/* Critic `k` after training. */
 static inline struct ks_checkpoint *train_critic(size_t k)
 {
     struct ks_rng rng = ks_rng_start(0x747261696e, k);

@@ -1,5 +1,5 @@
-/* Simulated runs of the analyzer on spectra that are known, for the tests of what is claimed of
- * them: N eigenvalues, ORDER steps, one probe or more. */
+/* Simulated runs of the analyzer on known spectra, for the tests of the statements about them: N
+ * eigenvalues, ORDER iterations, one or more probes. */
 #ifndef KS_TEST_TRIALS_H
 #define KS_TEST_TRIALS_H
 
@@ -14,7 +14,7 @@
 
 enum { N = 1200, ORDER = 40, MOST_PROBES = 3, SPECTRA = 6 };
 
-/* Eigenvalues; the first `null` are known to be zero, and at least `rank_null` of all are. */
+/* The first `null` eigenvalues are known to be zero; at least `rank_null` of all are zero. */
 struct spectrum {
     double value[N];
     size_t null, rank_null;
@@ -51,7 +51,7 @@ static inline void fill_unknown_zeros(struct spectrum *s)
         s->value[i] = i < 400 ? 0 : (i % 3 == 0 ? -1 : 1) * exp(-(double)(i - 400) / 60);
 }
 
-/* 350 zeros by their vectors, 380 by their number, of 400. */
+/* Of 400 zeros, 350 are known as vectors and 380 by their number. */
 static inline void fill_known_zeros(struct spectrum *s)
 {
     fill_unknown_zeros(s);
@@ -73,14 +73,14 @@ static const struct {
                       {"clusters", fill_clusters},       {"unknown zeros", fill_unknown_zeros},
                       {"known zeros", fill_known_zeros}, {"all zeros known", fill_all_zeros_known}};
 
-/* What a run knows. */
+/* The results of one simulated run. */
 struct trial {
     struct ks_share_probe probe[MOST_PROBES];
     double alpha[MOST_PROBES][ORDER], beta[MOST_PROBES][ORDER];
     struct ks_shares_input in;
 };
 
-/* Bounds beyond all Ritz values, each of which fails with 0.25%. */
+/* Bounds beyond all Ritz values; each fails with probability 0.25%. */
 static inline void bound_ends(const struct trial *t, const struct ks_radau *r, double *low,
                               double *high)
 {
@@ -91,7 +91,7 @@ static inline void bound_ends(const struct trial *t, const struct ks_radau *r, d
     *high = fmax(*high, last + ks_extreme_bound_excess(r->m, r->theta, r->beta, last, component));
 }
 
-/* Of `probes` start vectors; `noise` as in struct lanczos_run. */
+/* Runs Lanczos from `probes` start vectors; `noise` as in struct lanczos_run. */
 static inline void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double noise,
                               struct trial *t)
 {
@@ -137,7 +137,7 @@ static inline int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is true of a spectrum, with that h. */
+/* The true values for a spectrum, with the resolution h. */
 static inline struct ks_shares truth_of(const struct spectrum *s, double h)
 {
     struct ks_shares truth;

@@ -1,4 +1,4 @@
-/* All eigenvalues of what is analyzed, from its dense matrix in float64. */
+/* All eigenvalues of an analyzed operator, from its dense matrix in float64. */
 #ifndef KS_TEST_TRUTHS_H
 #define KS_TEST_TRUTHS_H
 
@@ -8,7 +8,7 @@
 #include "analyses.h"
 #include "statements.h"
 
-/* The norm of the difference of the operator in both precisions. */
+/* The spectral norm of the difference between the operator in float64 and in float32. */
 static inline double float32_error(size_t n, const double *matrix, const double *rounded)
 {
     double *e = malloc(n * n * sizeof *e), *value = malloc(n * sizeof *value), unit = 0;
@@ -24,8 +24,8 @@ static inline double float32_error(size_t n, const double *matrix, const double 
     return unit;
 }
 
-/* All eigenvalues, which rounding in float64 may have moved by some 1e-9 of what rounding in
- * float32 does; with the gradient's energy on them where it starts a probe. */
+/* All eigenvalues. Rounding in float64 may have moved them by about 1e-9 of the error in float32.
+ * If a probe starts at the gradient, also the gradient's energy on the eigenvectors. */
 static inline ks_status truth_find(const struct analysis *o, struct truth *t)
 {
     size_t n = o->selection->n;
@@ -52,7 +52,7 @@ static inline ks_status truth_find(const struct analysis *o, struct truth *t)
     t->tolerance = fmax(t->tolerance, 10 * asymmetry);
     if (isfinite(float32))
         t->tolerance = fmax(t->tolerance, 1e-7 * float32);
-    /* Products along a normal are what is left of much larger ones. */
+    /* Products along a normal are small remainders of much larger terms. */
     if (o->kind->spheres && o->null.product > 0)
         t->tolerance = fmax(t->tolerance, (o->single ? 1e-7 : 10) * o->null.product);
     t->float32 = float32;
