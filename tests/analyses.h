@@ -37,7 +37,7 @@ struct analysis {
     struct ks_certificates certificates;
     struct ks_spectrum *spectrum;
     double exact_error;
-    double *start; /* the gradient; NULL: none, or zero */
+    double *start; /* the gradient; NULL if not wanted or zero */
 };
 
 static inline ks_status analysis_operator(const struct analysis *o, bool single,
@@ -101,7 +101,7 @@ static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_op
     return ks_certify(&o->certificates, &o->problem, o->kind, o->selection, NULL, ROOM);
 }
 
-/* The caller ends with analysis_clear, also after a failure. */
+/* The caller calls analysis_clear, also after a failure. */
 static inline ks_status analysis_run(struct analysis *o)
 {
     struct ks_operator *a = NULL;
@@ -156,7 +156,7 @@ static inline size_t analysis_null(const struct analysis *o)
 }
 
 /* The matrix [n, n] of the operator in float64 or float32, symmetrized; the caller frees it.
- * *asymmetry: the largest |A_ij - A_ji| before, which is rounding. */
+ * *asymmetry: the largest |A_ij - A_ji| before that, which is due to rounding. */
 static inline ks_status analysis_matrix(const struct analysis *o, bool single, double **matrix,
                                         double *asymmetry)
 {

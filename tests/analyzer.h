@@ -14,10 +14,10 @@
 #include "scratch.h"
 #include "test.h"
 
-/* Standard output and standard error of the last run. */
+/* standard output and standard error of the last run */
 static char printed[1 << 16], complained[1 << 14];
 
-/* A prefix of the command: "mpirun -n 2". */
+/* a command in front of the program, such as "mpirun -n 2" */
 static char launcher[128];
 
 static inline void slurp(const char *path, char *text, size_t size)
@@ -67,9 +67,9 @@ __attribute__((format(printf, 1, 2))) static inline int analyzer(const char *arg
             fail_msg("the analyzer failed: %s", complained);                                       \
     } while (0)
 
-/* The least --memory, in K, with which these arguments run, from the messages that refuse less. A
- * refusal before the checkpoint is read, or before the operator is made, names a lower bound, which
- * a later refusal may raise. `complained` is the last refusal. */
+/* The least --memory, in K, with which these arguments run, found from the messages of refused
+ * runs. A refusal before the checkpoint is read or the operator is constructed names a lower bound,
+ * which a later refusal may raise. `complained` holds the last refusal. */
 static inline size_t least_memory(const char *arguments)
 {
     static const char WORDS[] = "--memory: expected at least ";
@@ -101,7 +101,7 @@ static inline double *read_vectors(const char *name, size_t n, size_t k)
     return vectors;
 }
 
-/* A number among the root attributes of an HDF5 file. */
+/* A numeric root attribute of an HDF5 file. */
 static inline double read_root_number(const char *path, const char *name)
 {
     struct ks_attribute attribute;

@@ -4,8 +4,8 @@
 
 #include <cblas.h>
 
+#include "known_spectra.h"
 #include "statistics/certificate.h"
-#include "summaries.h"
 
 struct certified {
     struct ks_null_basis *basis;
@@ -52,33 +52,42 @@ static inline void certify_diagonal(const struct diagonal *d, struct ks_certific
     free(image);
 }
 
-/* By Lanczos, with float64 products of the certificates if `certify`. */
-static inline struct certified *estimate_certified(struct diagonal *d, size_t order, size_t probes,
-                                                   uint64_t seed, const struct ks_null *null,
-                                                   size_t rank, bool certify)
+/* How Lanczos is run, and what is known of the operator. */
+struct certified_run {
+    size_t order, probes;
+    uint64_t seed;
+    const struct ks_null *null; /* NULL: no known null space       */
+    size_t rank;                /* bound on the rank; 0: none      */
+    bool certify;               /* forms the certificates' float64 products */
+};
+
+static inline struct certified *estimate_certified(struct diagonal *d,
+                                                   const struct certified_run *how)
 {
+    const struct ks_null *null = how->null;
     struct certified *e = calloc(1, sizeof *e);
     struct ks_operator a = diagonal_operator(d);
-    struct ks_slq slq = {.order = order,
-                         .probes = probes,
-                         .seed = seed,
+    struct ks_slq slq = {.order = how->order,
+                         .probes = how->probes,
+                         .seed = how->seed,
                          .on_finished = take_certificates,
                          .finished_context = &e->certificates};
 
     if (null && null->dimension + null->dead > 0)
         e->basis = first_coordinates(d->n, null->dimension + null->dead);
-    assert_ok(ks_certificates_new(
-        &(struct ks_certificates_room){d->n, d->n, probes, order, KS_STATISTICS_PART, e->basis},
-        &e->certificates));
+    assert_ok(
+        ks_certificates_new(&(struct ks_certificates_room){d->n, d->n, how->probes, how->order,
+                                                           KS_STATISTICS_PART, e->basis},
+                            &e->certificates));
     e->s = spectrum_new();
     assert_ok(ks_slq(&a, &slq, e->s));
-    if (certify)
+    if (how->certify)
         certify_diagonal(d, &e->certificates);
     e->terms = (struct ks_statistics_terms){.n = d->n,
                                             .epsilon = DBL_EPSILON,
                                             .basis_epsilon = DBL_EPSILON,
                                             .null = null,
-                                            .rank = rank,
+                                            .rank = how->rank,
                                             .certificates = &e->certificates};
     assert_ok(ks_statistics(e->s, &e->terms));
     return e;

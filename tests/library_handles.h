@@ -22,7 +22,7 @@
             fail_msg("%s: %d, '%s'", #call, ks_found, kappascope_error());                         \
     } while (0)
 
-/* A critic that is described in memory, by arrays of a checkpoint's. */
+/* A critic in memory that points to the arrays of a checkpoint. */
 static inline struct kappascope_critic critic_of(const struct ks_checkpoint *c)
 {
     struct kappascope_critic critic;
@@ -55,7 +55,7 @@ static inline struct kappascope_checkpoint *from_memory(const struct ks_checkpoi
 static const char PROJECTED[] = "batchnorm\ndense 6 bias=no project=unit\nbatchnorm\nrelu\n"
                                 "dense 4 project=unit-kernel\nloss ce min=-5 max=5\n";
 
-/* A checkpoint that every operator takes: columns of norm 1, and Adam's second moment. */
+/* A checkpoint that every operator accepts: columns of norm 1 and Adam's second moment. */
 static inline struct ks_checkpoint *make_projected(void)
 {
     struct ks_checkpoint *c = make(PROJECTED);

@@ -1,4 +1,4 @@
-/* What tests under mpirun share: whether there is one, and its environment. */
+/* Whether mpirun works here, and its environment. */
 #ifndef KS_TEST_MPIRUN_H
 #define KS_TEST_MPIRUN_H
 
@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* As root too, with more processes than cores, each with one thread and no need of ssh. */
+/* Allows mpirun as root and with more processes than cores, with one thread each and without
+ * ssh. */
 static inline void mpirun_environment(void)
 {
     static const char *const variables[][2] = {
@@ -21,11 +22,12 @@ static inline void mpirun_environment(void)
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         setenv(variables[i][0], variables[i][1], 1);
 #ifdef __SANITIZE_ADDRESS__
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI's own */
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* leaks in MPI itself */
 #endif
 }
 
-/* Whether mpirun starts two processes here; if not, says that what needs it is left out. */
+/* Whether mpirun can start two processes here; if not, prints that the tests under mpirun are
+ * skipped. */
 static inline bool have_mpirun(void)
 {
     static int have = -1;

@@ -79,7 +79,7 @@ static inline struct ks_checkpoint *make(const char *text, size_t ensemble)
     return c;
 }
 
-static inline struct ks_problem whole(const struct ks_checkpoint *c)
+static inline struct ks_problem full_problem(const struct ks_checkpoint *c)
 {
     return (struct ks_problem){
         .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};

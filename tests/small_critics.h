@@ -1,4 +1,4 @@
-/* Small checkpoints of six architectures that tests of the analyzer write: NAME.h5 each, in the
+/* Small checkpoints of six architectures for the tests of the analyzer, written to NAME.h5 in the
  * scratch folder. */
 #ifndef KS_TEST_SMALL_CRITICS_H
 #define KS_TEST_SMALL_CRITICS_H
@@ -12,7 +12,7 @@
 
 enum { IN = 5, ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, ARCHS = 6 };
 
-/* Norms before relu, none; both losses: NAME.h5 each. */
+/* Batchnorm, layernorm or no norm before each relu, with both losses. */
 static const struct {
     const char *name, *text;
 } archs[ARCHS] = {
@@ -72,7 +72,7 @@ static inline struct ks_checkpoint *make(const char *text)
     return c;
 }
 
-/* Targets of an mse loss from raw rewards, three times as large and shifted. */
+/* Adds targets from raw rewards for an mse loss: three times as large, and shifted. */
 static inline void add_raw(struct ks_checkpoint *c)
 {
     size_t n = MINIBATCHES * LOSS_ROWS;
@@ -90,7 +90,7 @@ static const char *file(const char *name)
     return path;
 }
 
-/* The spectrum that a run of these arguments on NAME.h5 leaves; the caller frees. */
+/* The spectrum from a run with these arguments on NAME.h5; the caller frees it. */
 static inline struct ks_spectrum *spectrum(const char *name, const char *arguments)
 {
     char output[300];
@@ -103,7 +103,7 @@ static inline struct ks_spectrum *spectrum(const char *name, const char *argumen
     return s;
 }
 
-/* One statistic of such a spectrum. */
+/* One statistic of that spectrum. */
 static inline double statistic_of(const char *name, const char *arguments,
                                   const char *statistic_name)
 {

@@ -12,7 +12,8 @@ static const char TWO_RUNS[] =
     "[study]\nenv = toy\narchitectures = bn+ce ln+ce\nseeds = 0\nsteps = 8\n"
     "[train]\ncheckpoints = 2\nrandom_steps = 1\n";
 
-/* Writes its checkpoints and a line to the file "calls"; in between runs the script "behave". */
+/* Writes its checkpoints, and a line to the file "calls"; after the first checkpoint it runs the
+ * script "behave". */
 static const char FAKE_TRAIN[] =
     "#!/bin/sh\n"
     "for word; do case $word in --out=*) out=${word#--out=} ;; "

@@ -111,10 +111,10 @@ struct judge {
 
 static inline double said(const struct judge *j, const char *name, const char *end)
 {
-    char whole[KS_ATTRIBUTE_NAME];
+    char full_name[KS_ATTRIBUTE_NAME];
 
-    snprintf(whole, sizeof whole, "%s%s%s", name, end, j->suffix);
-    return ks_statistic(j->s, whole);
+    snprintf(full_name, sizeof full_name, "%s%s%s", name, end, j->suffix);
+    return ks_statistic(j->s, full_name);
 }
 
 static inline double tightness_of(double low, double x, double high)
@@ -256,7 +256,7 @@ static inline size_t distinct(const struct judge *j)
 }
 
 /* Statements that are made only for the full run, not for leading parts. */
-static inline void judge_whole(const struct judge *j)
+static inline void judge_full_run(const struct judge *j)
 {
     const struct truth *t = j->t;
     double known = said(j, "null_dimension", ""), dead = said(j, "dead_dimension", "");
@@ -317,7 +317,7 @@ static inline void judge_spectrum(const struct ks_spectrum *s, const struct trut
     char suffix[32] = "";
 
     j.suffix = suffix;
-    judge_whole(&j);
+    judge_full_run(&j);
     judge_energy(&j);
     for (size_t m = 0; m == 0 || (parts && s->alpha && m < s->order); m += KS_STATISTICS_PART) {
         if (m > 0)

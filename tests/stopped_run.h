@@ -9,7 +9,7 @@
 #include "io/checkpoint.h"
 
 static struct ground ground[2]; /* one thread, two */
-static const char GROUND[] = "stopped", WHOLE[] = "whole", RUN[] = "run";
+static const char GROUND[] = "stopped", REFERENCE[] = "reference", RUN[] = "run";
 enum { STOPPED = 16 };
 
 static inline int set_up(void **state)
@@ -19,7 +19,7 @@ static inline int set_up(void **state)
     ks_blas_start(NULL);
     build_ground(&ground[0], 1);
     build_ground(&ground[1], 2);
-    assert_runs(&ground[0], WHOLE, (struct plan){.resume = KS_RESUME_NOT});
+    assert_runs(&ground[0], REFERENCE, (struct plan){.resume = KS_RESUME_NOT});
     assert_runs(&ground[0], GROUND, (struct plan){.save_every = 1e9, .stop_at = STOPPED});
     return 0;
 }
@@ -39,7 +39,7 @@ static const char *in_run(const char *file)
     return scratch(name);
 }
 
-/* Copies the stopped run and takes its resume point apart. */
+/* Copies the stopped run and reads its resume point. */
 static inline struct image open_ground(void)
 {
     remove_folder(RUN);

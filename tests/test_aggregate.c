@@ -36,7 +36,9 @@ static void test_iqm_by_hand(void **state)
 
 static void test_infinite_and_undefined_values(void **state)
 {
-    double values[] = {NAN, 4, INFINITY, 2, 3, 1, NAN}; /* of the five values, 1 and inf are cut */
+    double values[] = {
+        NAN, 4, INFINITY, 2,
+        3,   1, NAN}; /* of the five finite or infinite values, 1 and inf are cut off */
     size_t dropped = 1;
 
     (void)state;

@@ -106,7 +106,7 @@ static void test_noise_floor_of_float32(void **state)
 
         for (size_t k = 0; k < f64->order; k++)
             worst = fmax(worst, fabs(f32->ritz[k] - f64->ritz[k]) / unit);
-        if (strcmp(archs[i].name, "dense+mse") == 0) { /* no null direction raises it */
+        if (strcmp(archs[i].name, "dense+mse") == 0) { /* no null direction raises the floor */
             assert_close(ks_statistic(f32, "noise_floor"), unit, 1e-5 * unit);
             assert_close(ks_statistic(f64, "noise_floor"), unit * DBL_EPSILON / FLT_EPSILON,
                          1e-12 * unit);
@@ -118,9 +118,9 @@ static void test_noise_floor_of_float32(void **state)
     assert_true(worst > 0.005);
 }
 
-/* The known null space of two critics: with bn the biases of the input's norms; with ln, for each
- * dense, IN + 1 or 6 + 1 shifts of a layernorm's input; with ce 6 + 1 shifts of the softmax's
- * input. One critic has half of it, its head the softmax's part. */
+/* The known null space of two critics. With bn: the biases of the input's norms. With ln: for each
+ * dense layer, IN + 1 or 6 + 1 shifts of a layernorm's input. With ce: 6 + 1 shifts of the
+ * softmax's input. A single critic has half of these, and its head the softmax's part. */
 static void test_null_directions(void **state)
 {
     static const size_t dimensions[ARCHS] = {5 + 7, 5, 6 + 7 + 7, 6, 7, 0};
@@ -158,8 +158,8 @@ static void test_null_directions(void **state)
     }
 }
 
-/* All eigenvalues that are known to be zero lie within the noise floor, so zero_mass counts at
- * least as many; in float32, at least those that float64 finds. */
+/* All eigenvalues that are known to be zero lie below the noise floor, so zero_mass counts at least
+ * as many; in float32, at least as many as float64 finds. */
 static void test_known_zeros(void **state)
 {
     (void)state;
@@ -202,8 +202,9 @@ static void test_lower_bound(void **state)
     }
 }
 
-/* A weight decay shifts all eigenvalues, a scale multiplies them. Evaluation mode changes critics
- * with batchnorm only; fewer minibatches, another seed and less memory change what they should. */
+/* A weight decay shifts all eigenvalues, and a scale multiplies them. Evaluation mode changes only
+ * critics with batchnorm. Fewer minibatches, another seed and less memory change only what depends
+ * on them. */
 static void test_options(void **state)
 {
     struct ks_spectrum *s = spectrum("bn+ce", "--exact --precision f64");
@@ -232,8 +233,8 @@ static void test_options(void **state)
     assert_true(statistic_of("ln+ce", "--precision f64 --batchnorm eval", "lambda_max") == one);
 }
 
-/* Inputs far from zero pass a relu before a batchnorm subtracts their mean: in float32 only
- * rounding is left. A warning says so and names the layer. */
+/* Inputs far from zero pass a relu before a batchnorm subtracts their mean, so float32 retains only
+ * rounding errors. A warning says so and names the layer. */
 static void test_wrong_products(void **state)
 {
     struct ks_checkpoint *c = make("dense 6\nrelu\nbatchnorm\nrelu\ndense 1\nloss mse\n");

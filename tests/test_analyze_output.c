@@ -61,7 +61,7 @@ static void check_integer(const struct ks_spectrum *s, const char *name, int64_t
     assert_int_equal(attribute(s, name)->integer, expected);
 }
 
-/* JSON has NAME_state beside a ratio, and beside any null. */
+/* JSON has NAME_state next to a ratio and next to any null. */
 static void check_state(const json_t *object, const char *name, double value)
 {
     const char *expected = isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite";
@@ -129,7 +129,7 @@ static void test_spectrum_file(void **state)
     check_integer(s, "batches", MINIBATCHES);
     check_integer(s, "critic", -1);
     check_integer(s, "layer", -1);
-    check_string(s, "env", "dog-trot"); /* of the checkpoint */
+    check_string(s, "env", "dog-trot"); /* copied from the checkpoint */
     check_integer(s, "env_step", 50000);
     assert_int_equal(attribute(s, "returns")->n, 2);
     assert_non_null(attribute(s, "blas_kernel"));
@@ -214,8 +214,7 @@ static void test_breakdown(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Where an outlier is a multiple eigenvalue, kurtosis_spectral is absent, but CSV has its column.
- */
+/* If an outlier is a multiple eigenvalue, kurtosis_spectral is absent, but CSV keeps its column. */
 static void test_absent_statistic(void **state)
 {
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
@@ -224,7 +223,8 @@ static void test_absent_statistic(void **state)
     (void)state;
     for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
         c->input[i] = i % IN == 0;
-    assert_ok(ks_checkpoint_write(file("two"), c, false)); /* with the decay: two eigenvalues */
+    assert_ok(ks_checkpoint_write(file("two"), c,
+                                  false)); /* with the weight decay: two different eigenvalues */
     s = spectrum("two", "--probes 8 --weight-decay 1");
     assert_null(ks_attribute_find(&s->summary, "kurtosis_spectral"));
     assert_runs("--csv --probes 8 --weight-decay 1 two.h5 bn+ce.h5");

@@ -157,20 +157,20 @@ done:
  * bit for bit. */
 static void check_goes_on(size_t found_at_least, size_t found_at_most, size_t order, bool single)
 {
-    struct run run = {.order = order, .stop = order, .single = single}, whole = run;
+    struct run run = {.order = order, .stop = order, .single = single}, uninterrupted = run;
 
     assert_ok(go(&run, scratch("a")));
-    assert_ok(go(&whole, NULL));
+    assert_ok(go(&uninterrupted, NULL));
     assert_in_range(run.found, found_at_least, found_at_most);
     assert_int_equal(run.products, order - run.found);
-    assert_int_equal(run.l->steps, whole.l->steps);
-    assert_memory_equal(run.l->alpha, whole.l->alpha, order * sizeof(double));
-    assert_memory_equal(run.l->beta, whole.l->beta, order * sizeof(double));
+    assert_int_equal(run.l->steps, uninterrupted.l->steps);
+    assert_memory_equal(run.l->alpha, uninterrupted.l->alpha, order * sizeof(double));
+    assert_memory_equal(run.l->beta, uninterrupted.l->beta, order * sizeof(double));
     for (size_t j = 0; j <= order; j++)
-        assert_memory_equal(ks_lanczos_vector(run.l, j), ks_lanczos_vector(whole.l, j),
+        assert_memory_equal(ks_lanczos_vector(run.l, j), ks_lanczos_vector(uninterrupted.l, j),
                             ks_lanczos_vector_bytes(run.l));
     ks_lanczos_free(run.l);
-    ks_lanczos_free(whole.l);
+    ks_lanczos_free(uninterrupted.l);
 }
 
 /* Replaces the file by these bytes. Writes a new file, because overwriting an old one may wait for
@@ -218,10 +218,10 @@ static void test_cut(void **state)
         header = size - ORDER * record;
         assert_in_range(header, HEADER + strlen(KEY), HEADER + strlen(KEY) + 50);
         for (size_t cut = 0; cut <= size; cut++) {
-            size_t whole = cut < header ? 0 : (cut - header) / record;
+            size_t complete = cut < header ? 0 : (cut - header) / record;
 
             replace(bytes, cut);
-            check_goes_on(whole, whole, ORDER, single);
+            check_goes_on(complete, complete, ORDER, single);
         }
         free(bytes);
     }
@@ -241,7 +241,7 @@ static void test_damage(void **state)
         bytes = read_bytes(scratch("a.probe0.basis"), &size);
         header = size - ORDER * record;
         for (size_t at = 0; at < size; at++) {
-            size_t whole = at < header ? 0 : (at - header) / record;
+            size_t complete = at < header ? 0 : (at - header) / record;
             struct run run = {.order = ORDER, .stop = ORDER, .single = single};
 
             bytes[at] ^= (unsigned char)(1 << at % 8);
@@ -251,7 +251,7 @@ static void test_damage(void **state)
                 assert_one_line("a.probe0.basis");
                 ks_lanczos_free(run.l);
             } else {
-                check_goes_on(whole, whole, ORDER, single);
+                check_goes_on(complete, complete, ORDER, single);
             }
             bytes[at] ^= (unsigned char)(1 << at % 8);
             if (at < 16)

@@ -57,7 +57,7 @@ static void same(const struct ks_csv *csv, size_t row, const struct ks_spectrum 
 /* Each row equals an analysis of its layer alone; together the rows have all parameters. */
 static void check_rows(const char *name, const char *options, size_t rows, size_t n)
 {
-    static const char *const figures[] = {
+    static const char *const statistics[] = {
         "lambda_max", "lambda_max_data_se", "kappa_effective_bound", "kurtosis", "trace",
         "trace_se"};
     char arguments[256];
@@ -72,8 +72,8 @@ static void check_rows(const char *name, const char *options, size_t rows, size_
 
         snprintf(arguments, sizeof arguments, "%s --layer %.0f", options, cell(csv, i, "layer"));
         s = spectrum(name, arguments);
-        for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
-            same(csv, i, s, figures[k]);
+        for (size_t k = 0; k < sizeof statistics / sizeof *statistics; k++)
+            same(csv, i, s, statistics[k]);
         assert_close(cell(csv, i, "dimension"), ks_attribute_number(&s->attributes, "dimension"),
                      0);
         all += cell(csv, i, "dimension");

@@ -120,7 +120,7 @@ static void set_up_variant(const char *text, const struct variant *v, bool singl
 
     *s = (struct setting){.c = make(text, 2), .kind = ks_operator_kind_find(v->operator)};
     settle_training(s->c);
-    s->q = whole(s->c);
+    s->q = full_problem(s->c);
     s->q.critic = v->critic;
     s->q.layer = v->layer;
     s->q.weight_decay = v->decay;

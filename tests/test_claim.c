@@ -1,4 +1,4 @@
-/* The claim about a spectrum says what holds, and nothing where nothing does. */
+/* The claim about a spectrum states what is known, and no more. */
 #include "statistics/claim.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void says(const struct ks_spectrum *s, const struct ks_claim_terms *terms
         const char *found = strstr(at, word);
 
         if (!found)
-            fail_msg("'%s' does not hold '%s' where it should", text, word);
+            fail_msg("'%s' lacks '%s', or has it in another place", text, word);
         at = found + strlen(word);
     }
     assert_null(strstr(text, "nan"));
@@ -46,11 +46,10 @@ static struct ks_claim_terms terms_of(const char *kind,
 }
 
 /* diag(value) by Lanczos with certificates; the first coordinates are a known null space. */
-static void estimate_says(size_t n, size_t order, size_t probes, const struct ks_null *null,
-                          size_t rank, bool certify, const char *words)
+static void estimate_says(size_t n, struct certified_run how, const char *words)
 {
     struct diagonal d = {.n = n, .value = value};
-    struct certified *e = estimate_certified(&d, order, probes, 5, null, rank, certify);
+    struct certified *e = estimate_certified(&d, &how);
     const struct ks_claim_terms terms = terms_of("hessian", &e->terms);
 
     says(e->s, &terms, words);
@@ -60,7 +59,10 @@ static void estimate_says(size_t n, size_t order, size_t probes, const struct ks
 static void certified_says(size_t order, size_t probes, const struct ks_null *null,
                            const char *words)
 {
-    estimate_says(N, order, probes, null, 0, true, words);
+    estimate_says(N,
+                  (struct certified_run){
+                      .order = order, .probes = probes, .seed = 5, .null = null, .certify = true},
+                  words);
 }
 
 static void exact_says(const struct ks_null *null, const char *words)
@@ -90,7 +92,7 @@ static void test_bounds(void **state)
                    "of 1~(99% interval). The paper's kappa is the ratio of the largest to the "
                    "smallest |Ritz value| at m = 60, here 2; it grew by a factor of 1 from m = 30 "
                    "to 60.");
-    estimate_says(N, 30, 1, NULL, 0, false,
+    estimate_says(N, (struct certified_run){.order = 30, .probes = 1, .seed = 5},
                   "(99% interval, uncertified). Its condition number is at least 1.9~(uncertified)."
                   "~for every order and start vector (uncertified).~(99% interval, uncertified)."
                   "~at m = 30, here 2.");
@@ -114,7 +116,8 @@ static void test_kappa_moves(void **state)
         if (turn == 1) /* so that m = 30 sees the eigenvalue that differs */
             for (size_t i = 0; i < N; i++)
                 value[i] = i == 0 ? 9 : value[i];
-        e = estimate_certified(&d, 31, 1, 5, NULL, 0, true);
+        e = estimate_certified(
+            &d, &(struct certified_run){.order = 31, .probes = 1, .seed = 5, .certify = true});
         terms = terms_of("hessian", &e->terms);
         ratio = ks_statistic(e->s, "kappa") / ks_statistic(e->s, "kappa_m30");
         snprintf(words, sizeof words, "at m = 31, here~; it %s by a factor of %.3g from",
@@ -137,7 +140,8 @@ static void test_zero(void **state)
     exact_says(&all, "H is zero and has no condition number.");
     certified_says(40, 2, NULL, unknown);
     certified_says(40, 2, &some, unknown);
-    estimate_says(N, 40, 2, &all, 0, false, unknown);
+    estimate_says(N, (struct certified_run){.order = 40, .probes = 2, .seed = 5, .null = &all},
+                  unknown);
 }
 
 /* If the Krylov space ends, the Ritz values are all the eigenvalues, unless one of them is too
@@ -158,8 +162,10 @@ static void test_complete(void **state)
         "Its condition number is at least "); /* the recurrence stopped before the space ended */
     for (size_t i = 0; i < 30; i++)
         value[i] = 1 + (double)i;
-    estimate_says(30, 30, 1, NULL, 0, true, "Its condition number is 30, as every Krylov space");
-    estimate_says(30, 29, 1, NULL, 0, true, "Its condition number is at least ~(certified");
+    estimate_says(30, (struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true},
+                  "Its condition number is 30, as every Krylov space");
+    estimate_says(30, (struct certified_run){.order = 29, .probes = 1, .seed = 5, .certify = true},
+                  "Its condition number is at least ~(certified");
     for (size_t i = 0; i < N; i++)
         value[i] = i % 2 == 0 ? 1 : 2e-14; /* a few noise floors */
     certified_says(40, 2, NULL, "Its condition number is at least ~(certified");
@@ -182,7 +188,8 @@ static void test_not_clear(void **state)
 
         for (size_t i = 0; i < N; i++)
             value[i] = i % 2 == 0 ? 1 : 1e-3;
-        e = estimate_certified(&d, 30, 1, 5, NULL, 0, true);
+        e = estimate_certified(
+            &d, &(struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true});
         terms = terms_of("hessian", &e->terms);
         e->certificates.error = 1e-3 / (clear ? 120 : 30); /* a sixth of the noise floor */
         ks_attributes_clear(&e->s->summary);
@@ -236,13 +243,22 @@ static void test_rank(void **state)
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 300 ? 0 : 1;
-    estimate_says(N, 30, 1, &null, 110, true,
-                  "The bound on its rank leaves a null space of dimension at least 290, of which "
-                  "10 directions are known: its condition number is infinite, off these too.");
-    estimate_says(N, 30, 1, NULL, 110, true,
-                  "at least 290, of which 0 directions are known: its "
-                  "condition number is infinite.");
-    estimate_says(N, 30, 1, &null, 390, true, "exact null space of dimension at least 10 (10 by");
+    estimate_says(
+        N,
+        (struct certified_run){
+            .order = 30, .probes = 1, .seed = 5, .null = &null, .rank = 110, .certify = true},
+        "The bound on its rank leaves a null space of dimension at least 290, of which "
+        "10 directions are known: its condition number is infinite, off these too.");
+    estimate_says(
+        N,
+        (struct certified_run){.order = 30, .probes = 1, .seed = 5, .rank = 110, .certify = true},
+        "at least 290, of which 0 directions are known: its "
+        "condition number is infinite.");
+    estimate_says(
+        N,
+        (struct certified_run){
+            .order = 30, .probes = 1, .seed = 5, .null = &null, .rank = 390, .certify = true},
+        "exact null space of dimension at least 10 (10 by");
 }
 
 /* A weight decay removes the null space. Other operators and blocks are named. */
@@ -288,7 +304,11 @@ static void test_normals(void **state)
 
         for (size_t i = 0; i < N; i++)
             value[i] = i < (more ? 44 : 40) ? 0 : 1 + (double)(i - 40) / (N - 41);
-        e = estimate_certified(&d, 60, 2, 5, more ? &others : &normals, 0, true);
+        e = estimate_certified(&d, &(struct certified_run){.order = 60,
+                                                           .probes = 2,
+                                                           .seed = 5,
+                                                           .null = more ? &others : &normals,
+                                                           .certify = true});
         terms = terms_of("manifold", &e->terms);
         terms.normals = 40;
         says(e->s, &terms,
@@ -343,7 +363,8 @@ static void test_gradient(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct certified *e = estimate_certified(&d, 30, 2, 5, NULL, 0, true);
+        struct certified *e = estimate_certified(
+            &d, &(struct certified_run){.order = 30, .probes = 2, .seed = 5, .certify = true});
         const struct ks_claim_terms terms = terms_of("hessian", &e->terms);
 
         e->s->gradient = true; /* the second probe starts at the gradient */
@@ -357,7 +378,7 @@ static void test_gradient(void **state)
 }
 
 /* The published code's recurrence gives no bounds, even with as many Ritz values as eigenvalues. */
-static void test_published_process(void **state)
+static void test_published_recurrence(void **state)
 {
     enum { SMALL = 20 };
     struct diagonal d = {.n = SMALL, .value = value};
@@ -390,7 +411,8 @@ static void test_product_error(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
     for (int wrong = 0; wrong < 2; wrong++) {
-        struct certified *e = estimate_certified(&d, 30, 1, 5, NULL, 0, true);
+        struct certified *e = estimate_certified(
+            &d, &(struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true});
         struct ks_claim_terms terms = terms_of("hessian", &e->terms);
         char *text;
 
@@ -407,7 +429,7 @@ static void test_product_error(void **state)
 }
 
 /* Numbers are rounded to few digits in the direction that keeps a bound true. */
-static void test_outward(void **state)
+static void test_rounding_direction(void **state)
 {
     (void)state;
     assert_close(ks_round_down(1.9999, 3), 1.99, 1e-14);
@@ -427,8 +449,8 @@ int main(void)
         cmocka_unit_test(test_zero),          cmocka_unit_test(test_complete),
         cmocka_unit_test(test_null_space),    cmocka_unit_test(test_rank),
         cmocka_unit_test(test_names),         cmocka_unit_test(test_normals),
-        cmocka_unit_test(test_quantile),      cmocka_unit_test(test_published_process),
-        cmocka_unit_test(test_product_error), cmocka_unit_test(test_outward),
+        cmocka_unit_test(test_quantile),      cmocka_unit_test(test_published_recurrence),
+        cmocka_unit_test(test_product_error), cmocka_unit_test(test_rounding_direction),
         cmocka_unit_test(test_gradient),      cmocka_unit_test(test_not_clear),
     };
 

@@ -5,8 +5,8 @@
 #include "study/comparison_tables.h"
 #include "study/csv.h"
 
-/* kappa ten times larger and returns half as large from one to the next: bn+wn+ce has the returns
- * 100, 200, 300, 400, ln+mse 50 to 200, dense+ce 25 to 100. */
+/* From each architecture to the next, kappa is ten times larger and returns half as large: bn+wn+ce
+ * has the returns 100, 200, 300, 400, ln+mse 50 to 200, dense+ce 25 to 100. */
 static int make_three(void **state)
 {
     static const char *const architectures[] = {"ln+mse", "dense+ce"};
@@ -29,12 +29,14 @@ static int make_three(void **state)
     return 0;
 }
 
-/* Writes the tables with this many resamples, as if of this task, and reads one of them. */
+/* Writes the tables with this many resamples, as if the study's task were `env`, and reads one of
+ * them. */
 static struct ks_csv *table(const char *name, const char *env, size_t resamples)
 {
     struct outcome o = outcome_new(0);
     struct ks_csv *csv;
-    char path[64], **held = (char **)(uintptr_t)&o.results->study->env; /* not const in truth */
+    char path[64],
+        **held = (char **)(uintptr_t)&o.results->study->env; /* the study itself is not const */
 
     free(*held);
     assert_ok(ks_copy_string(env, held));
@@ -63,8 +65,8 @@ static void check_text(const struct ks_csv *csv, size_t row, const char *name, c
     assert_string_equal(ks_csv_cell(csv, row, column), expected);
 }
 
-/* bn+wn+ce against ln+mse: of {100 200 300 400} x {50 100 150 200} 100 wins once and ties once, 200
- * wins three times and ties once, the others always: (1 + 3 + 8 + 2/2) / 16. */
+/* bn+wn+ce against ln+mse, over {100 200 300 400} x {50 100 150 200}: 100 wins once and ties once,
+ * 200 wins three times and ties once, the others always win: (1 + 3 + 8 + 2/2) / 16. */
 static void test_improvement(void **state)
 {
     static const char *const order[] = {"bn+wn+ce", "dense+ce", "ln+mse"};
@@ -90,7 +92,8 @@ static void test_improvement(void **state)
     ks_csv_free(csv);
 }
 
-/* Of walker-run, 0 to 1000: 0.1 0.2 0.3 0.4. Of a task without a range only the header. */
+/* On walker-run, with the range 0 to 1000, the scores are 0.1 0.2 0.3 0.4. A task without a range
+ * gives only the header. */
 static void test_profile(void **state)
 {
     struct ks_csv *csv = table("profile", "walker-run", 100);
@@ -110,8 +113,8 @@ static void test_profile(void **state)
     ks_csv_free(csv);
 }
 
-/* kappa rises as the return falls; statistics that are the same for all have no correlation; an end
- * that is not resolved is infinite, and its seeds are the same for all. */
+/* kappa rises as the return falls. Statistics that are equal for all architectures have no
+ * correlation. An unresolved upper end is infinite. */
 static void test_correlation(void **state)
 {
     static const char *const names[] = {"kappa",
@@ -142,8 +145,8 @@ static void test_correlation(void **state)
     ks_csv_free(csv);
 }
 
-/* The statistic of all spectra of the architecture with this number in the study: `even` where the
- * seed is even, else `odd`. */
+/* Sets the statistic in all spectra of an architecture (its number in the study) to `even` for even
+ * seeds, else to `odd`. */
 static void set_all(struct ks_results *r, size_t architecture, const char *name, double even,
                     double odd)
 {
@@ -157,8 +160,8 @@ static void set_all(struct ks_results *r, size_t architecture, const char *name,
         }
 }
 
-/* kappa is averaged on a logarithmic axis: 1 and 10,000 give 100, less than 1000. An architecture
- * whose upper ends are not resolved counts as infinite and stays a point. */
+/* kappa is averaged on a logarithmic scale: 1 and 10,000 give 100, which is less than 1000. An
+ * architecture whose upper ends are not resolved has an infinite value and keeps its point. */
 static void test_how_points_are_made(void **state)
 {
     enum { LN, BN, DENSE };

@@ -41,8 +41,8 @@ static void multiply(const struct ks_operator *a, const float *v, float *w)
     free(in);
 }
 
-/* Step i of the published code, line by line: from the vectors [i + 1, n] and beta_{i-1} to
- * alpha_i, beta_i and the next vector. */
+/* Iteration i of the published code, line by line: computes alpha_i, beta_i and the next vector
+ * from the vectors [i + 1, n] and beta_{i-1}. */
 static void publish_step(const struct ks_operator *a, size_t i, const float *vectors, float *alpha,
                          float *beta, float *next)
 {
@@ -74,10 +74,10 @@ static struct ks_lanczos *run(const struct ks_operator *a, size_t order)
     return l;
 }
 
-/* Compares every step, each started from the recurrence's own vectors, so that rounding of earlier
- * steps does not enter. The comparison stays sharp after the end of the Krylov space, where w is
- * only rounding: another number of passes, or passes against other vectors, is wrong in the first
- * digit there. */
+/* Compares each iteration, started from the recurrence's own vectors, so that earlier rounding does
+ * not enter. The comparison stays strict after the end of the Krylov space, where w consists of
+ * rounding errors: a different number of passes, or passes against other vectors, changes the first
+ * digit. */
 static void check_steps(const struct diagonal *d, size_t order)
 {
     struct ks_operator a = diagonal_operator((struct diagonal *)d);
@@ -118,14 +118,14 @@ static void test_steps(void **state)
     fill_uniform(d.n, -0.5, 1);
     value[137] = 1000;
     check_steps(&d, 60);
-    d.n = 40; /* two values: the Krylov space ends after two steps */
+    d.n = 40; /* two different eigenvalues: the Krylov space ends after two iterations */
     for (size_t i = 0; i < d.n; i++)
         value[i] = (double)(i % 2);
     check_steps(&d, 16);
     for (size_t i = 0; i < d.n; i++)
         value[i] = pow(0.5, (double)i);
     check_steps(&d, 20);
-    d.n = LONG; /* several slices with a ragged end */
+    d.n = LONG; /* several slices with a partial one at the end */
     fill_uniform(d.n, -1, 1);
     omp_set_num_threads(2);
     check_steps(&d, 12);
@@ -153,8 +153,8 @@ static void test_ends(void **state)
     ks_lanczos_free(l);
 }
 
-/* The analyzer's coefficients are those of the transcription from the start vector on, for the
- * float32 Hessian of the loss with raw targets, divided by N once more. */
+/* The analyzer's coefficients equal those of the transcription, started from the same vector, for
+ * the float32 Hessian of the loss with raw targets, divided once more by N. */
 static void test_program(void **state)
 {
     enum { ORDER = 16 };
@@ -184,7 +184,8 @@ static void test_program(void **state)
         assert_close(s->alpha[i], (double)alpha[i], 1e-5 * size);
         assert_close(s->beta[i], (double)beta[i], 1e-5 * size);
         assert_true(s->alpha[i] ==
-                    (double)(float)s->alpha[i]); /* only the float32 recurrence has that */
+                    (double)(float)
+                        s->alpha[i]); /* float32 numbers, which only the float32 recurrence gives */
     }
     ks_operator_free(a);
     free(vectors), free(start);
@@ -193,7 +194,7 @@ static void test_program(void **state)
 }
 
 /* Why --compat gives no bounds: after the end of the Krylov space the vectors are not orthogonal,
- * and the lower bound of kappa = 2 would exceed it for some n; for which n depends on rounding. */
+ * and for some n, depending on rounding, the lower bound would exceed kappa = 2. */
 static void test_no_bounds(void **state)
 {
     double worst = 0;
@@ -251,7 +252,7 @@ static void test_unweighted(void **state)
     ks_spectrum_free(e);
 }
 
-/* Products are divided by N once more, the gradient of the same run is not. */
+/* Products are divided once more by N; the gradient of the same run is not. */
 static void test_vectors(void **state)
 {
     size_t n = dimension(archs[0].text);
@@ -287,7 +288,8 @@ static void check_word(const char *name, const char *expected)
     ks_h5_close(h5);
 }
 
-/* --rewards raw gives the bytes of a checkpoint whose targets are the raw ones, and is recorded. */
+/* --rewards raw gives the same bytes as a checkpoint whose targets are the raw ones, and is
+ * recorded. */
 static void check_same(const char *options)
 {
     struct ks_spectrum *raw = spectrum("raw+mse", options), *only;
@@ -339,7 +341,7 @@ static void test_rewards(void **state)
     ks_checkpoint_free(c);
 }
 
-/* --compat uses raw targets where they exist; else it says so, unless --quiet. */
+/* --compat uses raw targets if they exist; otherwise it says so, unless --quiet is given. */
 static void test_rewards_of_compat(void **state)
 {
     static const char words[] = "no targets from raw rewards (/batch/target_raw)";

@@ -23,8 +23,8 @@ static double changes_in_checkpoint(const char *file)
     return n;
 }
 
-/* Each condition alone is changed in the point, as another machine or version would have written
- * it. The computation does not change, so the rows are those of an uninterrupted run. */
+/* Each condition alone is changed in the resume point, as another machine or version would have
+ * written it. The computation does not change, so the rows are those of an uninterrupted run. */
 static void test_each_condition(void **state)
 {
     static const char *const names[] = {"threads",     "kappascope", "blas",
@@ -46,8 +46,8 @@ static void test_each_condition(void **state)
         assert_goes_on(KS_RESUME_ANY);
         assert_changes(json_pack("[{s:i, s:s, s:o, s:o}]", "env_step", STOPPED, "what", names[i],
                                  "from", from, "to", to));
-        assert_same_file("run/progress.csv", "whole/progress.csv");
-        assert_same_file("run/step_000000015.h5", "whole/step_000000015.h5");
+        assert_same_file("run/progress.csv", "reference/progress.csv");
+        assert_same_file("run/step_000000015.h5", "reference/step_000000015.h5");
         assert_close(changes_in_checkpoint("step_000000030.h5"), 1, 0);
         assert_true(isnan(changes_in_checkpoint("step_000000015.h5")));
     }
@@ -65,7 +65,7 @@ static void test_processor(void **state)
         close_ground(&p);
         assert_goes_on(how);
         if (how == KS_RESUME_EXACT)
-            assert_same_run(RUN, WHOLE);
+            assert_same_run(RUN, REFERENCE);
         else
             assert_changes(json_pack("[{s:i, s:s, s:s, s:s}]", "env_step", STOPPED, "what",
                                      "processor", "from", "80386", "to", ks_processor_name()));
@@ -80,7 +80,7 @@ static void test_any_without_need(void **state)
     (void)state;
     close_ground(&p);
     assert_goes_on(KS_RESUME_ANY);
-    assert_same_run(RUN, WHOLE);
+    assert_same_run(RUN, REFERENCE);
 }
 
 /* A different run is refused, and --resume=any is then not suggested. */
@@ -119,7 +119,7 @@ static void test_record(void **state)
     assert_changes(json_pack("[{s:i, s:s, s:i, s:i}]", "env_step", STOPPED, "what", "threads",
                              "from", 1, "to", 2));
     assert_goes_on(KS_RESUME_EXACT);
-    assert_same_run(RUN, WHOLE);
+    assert_same_run(RUN, REFERENCE);
     p = open_ground();
     close_ground(&p);
     assert_int_equal(run(&ground[1], RUN, dies), KILLED);

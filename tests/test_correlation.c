@@ -1,4 +1,5 @@
-/* Spearman's correlation over systems, permutation and sign-flip tests, by hand. */
+/* Spearman's correlation over systems, and permutation and sign-flip tests, against values computed
+ * by hand. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -25,15 +26,15 @@ static void test_points_by_hand(void **state)
     assert_ok(ks_points_find(&POINTS, x, y));
     assert_close(x[0], 3.5, 0);
     assert_close(x[1], 2, 0);
-    assert_close(x[2], 9, 0); /* of 1 7 8 9 12 13, 7 to 12 */
-    assert_close(x[3], 8, 0); /* of 3 4 5 6 17 18, 4 to 17 */
+    assert_close(x[2], 9, 0); /* IQM of 1 7 8 9 12 13: the mean of 7 to 12 */
+    assert_close(x[3], 8, 0); /* IQM of 3 4 5 6 17 18: the mean of 4 to 17 */
     assert_close(y[0], 6, 0);
     assert_close(y[1], 6, 0);
     assert_close(y[2], 2, 0);
     assert_close(y[3], 4, 0);
 }
 
-/* The same correlation as of the points themselves, in every resample. */
+/* Every resample gives the same correlation as the points themselves. */
 static void test_interval_of_points(void **state)
 {
     enum { B = 300 };
@@ -78,7 +79,8 @@ static void test_undefined_points(void **state)
     points.runs = two;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho));
     assert_false(isnan(rho.low) || isnan(rho.high));
-    points.x = nan; /* of a resample of the first system no value may be left, and two points */
+    points.x =
+        nan; /* a resample of the first system may contain only NaN, which leaves two points */
     assert_ok(ks_spearman_points(&points, 100, 0, &rho));
     assert_close(rho.value, 1, 1e-15);
     assert_true(isnan(rho.low) && isnan(rho.high));
@@ -100,8 +102,8 @@ static struct ks_p_value permuted(size_t n, const double *x, const double *y)
     return p;
 }
 
-/* Of n! permutations, as published tables of Spearman's rho have them: n = 4: |rho| = 1 by 2 of 24,
- * at least 0.8 by 8; n = 5: at least 0.9 by 10 of 120. */
+/* Exact probabilities over n! permutations, as in published tables of Spearman's rho. n = 4: |rho|
+ * = 1 in 2 of 24, at least 0.8 in 8; n = 5: at least 0.9 in 10 of 120. */
 static void test_exact_permutations(void **state)
 {
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, almost[] = {1, 2, 4, 3, 5};
@@ -119,8 +121,9 @@ static void test_exact_permutations(void **state)
     assert_int_equal(p.trials, 40320);
 }
 
-/* Two-sided: x and its reverse have the same p. Ties count as ties: of the 12 different orders of 1
- * 1 2 3, the one in line with x and its mirror image are as far out. */
+/* Two-sided: x and its reverse have the same p. Permutations that differ only in ties count once:
+ * of the 12 orders of 1 1 2 3, one is in the order of x and one is its mirror image, which is as
+ * extreme. */
 static void test_sides_and_ties(void **state)
 {
     const double x[] = {1, 2, 3, 4}, reverse[] = {4, 3, 2, 1}, tied[] = {1, 1, 2, 3};
@@ -200,7 +203,7 @@ static void test_sign_flips(void **state)
     assert_true(isnan(ks_sign_flip_test(2, (double[]){1, INFINITY}, 0, 0).p));
     for (size_t i = 0; i < 30; i++)
         many[i] = 1 + (double)i;
-    p = ks_sign_flip_test(30, many, 999, 0); /* all of one sign: no flip of 999 has that sum */
+    p = ks_sign_flip_test(30, many, 999, 0); /* all of one sign: none of 999 flips has this sum */
     assert_close(p.p, 1e-3, 0);
     assert_false(p.exact);
     p = ks_sign_flip_test(20, many, 999, 0);

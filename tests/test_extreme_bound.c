@@ -2,7 +2,7 @@
  * how often it holds. */
 #include "statistics/extreme_bound.h"
 
-#include "summaries.h"
+#include "known_spectra.h"
 
 static const double PI = 3.14159265358979323846;
 enum { MOST = 400 };

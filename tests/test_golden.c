@@ -8,11 +8,16 @@
 static const char FOLDER[] = "../shared/golden";
 enum { VECTORS = 3 };
 /* Bounds on |x - golden| / |golden|. */
-static const double F64 = 1e-11, F32 = 1e-5;
+#define F64 1e-11
+#define F32 1e-5
 
 static char folder[1024]; /* FOLDER as an absolute path */
 static size_t products;   /* number of product files that were checked */
-static double worst_f64, worst_f32, worst_eigenvalue, worst_gradient;
+static struct precision {
+    const char *name;
+    double bound, worst;
+} precisions[2] = {{"f64", F64, 0}, {"f32", F32, 0}};
+static double worst_eigenvalue, worst_gradient;
 
 static const char *golden(const char *name, const char *suffix)
 {
@@ -49,7 +54,7 @@ static void keep_worst(const char *name, const char *what, double error, double 
 
 /* The products in NAME.`stored`.h5 against the operator with these `options`. */
 static void check_products(const char *name, size_t n, const char *options, const char *stored,
-                           const char *precision, double bound, double *worst)
+                           struct precision *precision)
 {
     double *expected, *found;
     char suffix[64];
@@ -57,12 +62,13 @@ static void check_products(const char *name, size_t n, const char *options, cons
 
     snprintf(suffix, sizeof suffix, ".%s.h5", stored);
     assert_runs("--apply %s --output hv.h5 %s --precision %s %s", golden(name, ".in.h5"), options,
-                precision, golden(name, ".ckpt.h5"));
+                precision->name, golden(name, ".ckpt.h5"));
     assert_ok(ks_vectors_read(golden(name, suffix), n, &k, &expected));
     assert_int_equal(k, VECTORS);
     found = read_vectors("hv.h5", n, VECTORS);
     for (size_t i = 0; i < VECTORS; i++)
-        keep_worst(name, stored, relative_error(n, found + i * n, expected + i * n), bound, worst);
+        keep_worst(name, stored, relative_error(n, found + i * n, expected + i * n),
+                   precision->bound, &precision->worst);
     free(expected), free(found);
 }
 
@@ -86,8 +92,8 @@ static void check_operators(const char *name, size_t n)
         snprintf(suffix, sizeof suffix, ".%s.h5", operators[i].stored);
         if (i > 1 && access(golden(name, suffix), R_OK) != 0)
             continue;
-        check_products(name, n, operators[i].options, operators[i].stored, "f64", F64, &worst_f64);
-        check_products(name, n, operators[i].options, operators[i].stored, "f32", F32, &worst_f32);
+        for (size_t k = 0; k < 2; k++)
+            check_products(name, n, operators[i].options, operators[i].stored, &precisions[k]);
         products++;
     }
 }
@@ -161,7 +167,7 @@ static void test_golden(void **state)
 
     (void)state;
     if (!list) {
-        print_message("%s is not there\n", FOLDER);
+        print_message("%s does not exist\n", FOLDER);
         skip();
     }
     assert_non_null(getcwd(folder, sizeof folder - sizeof FOLDER - 1));
@@ -184,7 +190,7 @@ static void test_golden(void **state)
     assert_int_equal(products, 2 * done + 4);
     print_message("%zu checkpoints; largest errors: products %.1e (f64), %.1e (f32), gradient and "
                   "loss %.1e, eigenvalues %.1e of the largest\n",
-                  done, worst_f64, worst_f32, worst_gradient, worst_eigenvalue);
+                  done, precisions[0].worst, precisions[1].worst, worst_gradient, worst_eigenvalue);
 }
 
 int main(void)

@@ -100,7 +100,7 @@ static void test_golden_claims(void **state)
 
     (void)state;
     if (!list) {
-        print_message("%s is not there\n", FOLDER);
+        print_message("%s does not exist\n", FOLDER);
         skip();
     }
     while ((entry = readdir(list))) {

@@ -64,8 +64,7 @@ static void test_special_characters(void **state)
     assert_ok(ks_graph_new(study, &programs, &g));
     assert_ok(ks_graph_write(g, tree));
     assert_ok(ks_graph_run(g, tree, 1, false, true));
-    assert_int_equal(count(tree_text("calls"), "train /a $HOME $(touch pwned) #%:/mine.arch "),
-                     1);
+    assert_int_equal(count(tree_text("calls"), "train /a $HOME $(touch pwned) #%:/mine.arch "), 1);
     assert_false(tree_has("pwned"));
     ks_graph_free(g);
     free(study->train[0].value);
@@ -239,9 +238,8 @@ static void assert_ends(const char *word)
 
 static void test_interrupted_graph_goes_on(void **state)
 {
-    struct stage stage = stage_new(
-        "if [ $arch = ln+ce ]; then sleep 60 & echo sleeper $! >>calls; "
-        ": >asleep; wait; fi");
+    struct stage stage = stage_new("if [ $arch = ln+ce ]; then sleep 60 & echo sleeper $! >>calls; "
+                                   ": >asleep; wait; fi");
     pid_t child = start_graph(&stage);
     int result = 0;
 

@@ -22,7 +22,7 @@ static const char STOPPING_TRAIN[] =
     "if [ $stop = 8 ]; then rm -r $out/resume; describe finished 8 >$out/run.json\n"
     "else describe stopped $stop >$out/run.json; fi\n";
 
-/* The graph of TWO_RUNS with this line in [study]. */
+/* The graph of TWO_RUNS with `line` added to [study]. */
 static struct stage stage_until(const char *line)
 {
     struct stage stage = {NULL, NULL};
@@ -137,7 +137,7 @@ static void assert_all(const char *const *names, bool there)
         assert_int_equal(tree_has(*names), there);
 }
 
-/* Stale Lanczos steps of --keep-basis are removed, too; files that belong to no job stay. The
+/* Stale Lanczos bases of --keep-basis are removed, too; files that belong to no job stay. The
  * printed commands do the same. */
 static void test_stale_steps(void **state)
 {

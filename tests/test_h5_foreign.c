@@ -27,7 +27,7 @@ static hid_t new_file(const char *path)
 
 /* A dataset of two numbers with the creation property list `list`, which says where they are
  * stored. */
-static void put_elsewhere(hid_t file, const char *name, hid_t list)
+static void put_foreign(hid_t file, const char *name, hid_t list)
 {
     hsize_t dims[] = {2};
     hid_t space = H5Screate_simple(1, dims, NULL);
@@ -111,7 +111,7 @@ static void test_links(void **state)
     assert_true(H5Lunregister(own.id) >= 0);
 }
 
-static void test_values_elsewhere(void **state)
+static void test_values_in_other_files(void **state)
 {
     const char *path = scratch("a.h5"), *other = scratch("other.h5"), *pipe = scratch("pipe");
     struct ks_h5 *h5;
@@ -121,12 +121,12 @@ static void test_values_elsewhere(void **state)
     assert_int_equal(mkfifo(pipe, 0600), 0);
     H5Fclose(new_file(other));
     file = new_file(path);
-    put_elsewhere(file, "/external", stored_in(other));
-    put_elsewhere(file, "/pipe", stored_in(pipe));
-    put_elsewhere(file, "/virtual", virtual_of(other, "/own"));
-    put_elsewhere(file, "/missing", virtual_of("no such file", "/own"));
-    put_elsewhere(file, "/piped", virtual_of(pipe, "/own"));
-    put_elsewhere(file, "/itself", virtual_of(".", "/itself"));
+    put_foreign(file, "/external", stored_in(other));
+    put_foreign(file, "/pipe", stored_in(pipe));
+    put_foreign(file, "/virtual", virtual_of(other, "/own"));
+    put_foreign(file, "/missing", virtual_of("no such file", "/own"));
+    put_foreign(file, "/piped", virtual_of(pipe, "/own"));
+    put_foreign(file, "/itself", virtual_of(".", "/itself"));
     H5Fclose(file);
     assert_ok(ks_h5_open(path, NULL, &h5));
     assert_refused(h5, "/external", "found external storage");
@@ -391,7 +391,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_links, scratch_clean),
-        cmocka_unit_test_teardown(test_values_elsewhere, scratch_clean),
+        cmocka_unit_test_teardown(test_values_in_other_files, scratch_clean),
         cmocka_unit_test_teardown(test_no_plugins, scratch_clean),
         cmocka_unit_test_teardown(test_crash, scratch_clean),
         cmocka_unit_test_teardown(test_endless_loop, scratch_clean),

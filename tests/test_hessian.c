@@ -64,7 +64,7 @@ static struct ks_checkpoint *make(const char *text)
     return c;
 }
 
-static struct ks_problem whole(const struct ks_checkpoint *c)
+static struct ks_problem full_problem(const struct ks_checkpoint *c)
 {
     return (struct ks_problem){
         .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
@@ -108,7 +108,7 @@ static void test_against_gradient(void **state)
     for (size_t i = 0; i < TEXTS_COUNT; i++)
         for (int evaluation = 0; evaluation < 2; evaluation++) {
             struct ks_checkpoint *c = make(TEXTS[i]);
-            struct ks_problem q = whole(c);
+            struct ks_problem q = full_problem(c);
             struct ks_rng rng = ks_rng_start(12, i);
             size_t n = dimension(c);
             double *v = random_array(&rng, n), *g[2], loss[2], *hv, slope = 0;
@@ -137,7 +137,7 @@ static void test_single_precision(void **state)
     (void)state;
     for (size_t i = 0; i < TEXTS_COUNT; i++) {
         struct ks_checkpoint *c = make(TEXTS[i]);
-        struct ks_problem q = whole(c);
+        struct ks_problem q = full_problem(c);
         struct ks_rng rng = ks_rng_start(13, i);
         double *v = random_array(&rng, dimension(c));
         double *single = product(ks_hessian_new_f32, &q, v);
@@ -155,7 +155,7 @@ static void test_single_precision(void **state)
 static void test_memory_and_threads(void **state)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_rng rng = ks_rng_start(14, 0);
     double *v = random_array(&rng, dimension(c)), *kept = product(ks_hessian_new_f64, &q, v),
            *other;
@@ -174,14 +174,14 @@ static void test_memory_and_threads(void **state)
 static void test_refusals(void **state)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_operator *a;
 
     (void)state;
     q.minibatches = MINIBATCHES + 1;
     assert_fails(ks_hessian_new_f32(&q, &a), KS_USAGE, "expected 1 to 3, found 4");
     assert_null(a);
-    q = whole(c);
+    q = full_problem(c);
     q.evaluation = true;
     free(c->critic.state), c->critic.state = NULL;
     assert_fails(ks_hessian_new_f64(&q, &a), KS_FORMAT, "running statistics");
@@ -192,7 +192,7 @@ static void test_refusals(void **state)
 static void test_out_of_memory(void **state)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     ks_status status = KS_MEMORY;
 
     (void)state;

@@ -1,5 +1,5 @@
 /* The public header: checkpoints from files and from memory against the analyzer, products against
- * the operators inside, operators of the caller's with known spectra, and threads. */
+ * the internal operators, the caller's own operators with known spectra, and threads. */
 #include <pthread.h>
 
 #include "library_handles.h"
@@ -20,7 +20,7 @@ static void assert_same_bytes(const char *a, const char *b)
     free(y);
 }
 
-/* The analyzer's spectrum and the library's are the same file. */
+/* The analyzer and the library write identical spectrum files. */
 static void compare(const char *name, const struct kappascope_problem *problem,
                     const struct kappascope_slq_options *options, const char *arguments)
 {
@@ -149,7 +149,7 @@ static void test_memory_and_file(void **state)
 static void test_apply(void **state)
 {
     struct ks_checkpoint *c = make(archs[0].text);
-    const size_t whole = ENSEMBLE * c->critic.arch->parameters;
+    const size_t n_all = ENSEMBLE * c->critic.arch->parameters;
     const struct ks_problem inside = {
         .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
     struct kappascope_checkpoint *checkpoint = from_memory(c);
@@ -157,9 +157,9 @@ static void test_apply(void **state)
     struct kappascope_operator *all, *block;
     struct ks_operator *a;
     struct ks_rng rng = ks_rng_start(8, 0);
-    double *v = numbers(&rng, whole), *expected = numbers(&rng, whole),
-           *found = numbers(&rng, whole);
-    size_t *index = calloc(whole, sizeof *index), n;
+    double *v = numbers(&rng, n_all), *expected = numbers(&rng, n_all),
+           *found = numbers(&rng, n_all);
+    size_t *index = calloc(n_all, sizeof *index), n;
 
     (void)state;
     assert_ok(ks_hessian_new_f64(&inside, &a));
@@ -167,16 +167,16 @@ static void test_apply(void **state)
     kappascope_problem_defaults(&problem);
     problem.precision = KAPPASCOPE_F64;
     assert_done(kappascope_operator_new(checkpoint, &problem, &all));
-    assert_int_equal(kappascope_operator_dimension(all), whole);
+    assert_int_equal(kappascope_operator_dimension(all), n_all);
     assert_ok(ks_operator_apply(a, v, expected));
     assert_done(kappascope_operator_apply(all, v, found));
-    assert_memory_equal(expected, found, whole * sizeof *v);
+    assert_memory_equal(expected, found, n_all * sizeof *v);
     problem.critic = 1, problem.layer = 1;
     assert_done(kappascope_operator_new(checkpoint, &problem, &block));
     n = kappascope_operator_dimension(block);
     assert_done(kappascope_operator_coordinates(block, index));
-    assert_true(n < whole && index[0] >= whole / 2);
-    for (size_t i = 0, k = 0; i < whole; i++) /* zero off the block */
+    assert_true(n < n_all && index[0] >= n_all / 2);
+    for (size_t i = 0, k = 0; i < n_all; i++) /* zero off the block */
         v[i] = k < n && index[k] == i ? (k++, v[i]) : 0;
     assert_ok(ks_operator_apply(a, v, expected));
     for (size_t k = 0; k < n; k++) {
@@ -226,7 +226,8 @@ static void test_callback(void **state)
     assert_same_spectrum(s, t);
     kappascope_spectrum_free(s);
     kappascope_spectrum_free(t);
-    slq.order = 12, slq.probes = 3; /* bounds of what twelve steps do not find */
+    slq.order = 12,
+    slq.probes = 3; /* gives bounds for the eigenvalues that twelve iterations do not find */
     assert_done(kappascope_slq(a, &slq, &s));
     assert_true(kappascope_spectrum_statistic(s, "lambda_max") <= 60 + 1e-12);
     assert_true(kappascope_spectrum_statistic(s, "lambda_max_upper") >= 60);
@@ -241,7 +242,8 @@ static void test_callback(void **state)
     kappascope_operator_free(a);
 }
 
-/* A Q - Q T = beta q_m e_m', and the Krylov space of a vector with three components ends. */
+/* A Q - Q T = beta q_m e_m'. For a start vector with three components the Krylov space ends after
+ * three iterations. */
 static void test_lanczos(void **state)
 {
     enum { N = 50, M = 12 };
@@ -280,7 +282,7 @@ static void test_lanczos(void **state)
 struct thread {
     const struct kappascope_checkpoint *checkpoint;
     const struct kappascope_spectrum *expected;
-    const char *words; /* of the thread's own failure */
+    const char *words; /* of the failure in this thread */
     size_t wrong;
 };
 

@@ -1,5 +1,5 @@
-/* The public header: bad arguments and memory that runs out give a status and a message, and
- * neither a crash nor a leak. */
+/* The public header: bad arguments and failed allocations give a status and a message, without a
+ * crash or a leak. */
 #include "library_handles.h"
 
 #include "core/blas.h"
@@ -123,7 +123,7 @@ static void test_bad_problems(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Memory that runs out anywhere is a failure and loses nothing. */
+/* Any allocation may fail: the call returns an error and leaks nothing. */
 static void test_no_memory(void **state)
 {
     struct ks_checkpoint *c = make(archs[0].text);

@@ -57,7 +57,9 @@ static void test_known_zeros(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = i < 300 ? 0 : 1 + (double)(i - 300) / 99;
     for (size_t order = 20; order <= 60; order += 20) {
-        struct certified *e = estimate_certified(&d, order, 2, 5, &null, 0, true);
+        struct certified *e = estimate_certified(
+            &d, &(struct certified_run){
+                    .order = order, .probes = 2, .seed = 5, .null = &null, .certify = true});
 
         check_share(e->s, "zero_mass", 0.75, 1e-12);
         check_share(e->s, "negative_mass", 0, order < 40 ? 0.25 : 1e-12);
@@ -221,8 +223,12 @@ static void test_effective_bound(void **state)
                                                    (1 + (double)(i - dimensions[k]) /
                                                             (double)(MOST - 1 - dimensions[k]));
             for (uint64_t seed = 0; seed < 6; seed++) {
-                struct certified *e = estimate_certified(&d, 50, 1 + seed % 2, seed, &null, 0,
-                                                         seed % 3 > 0);
+                struct certified *e = estimate_certified(
+                    &d, &(struct certified_run){.order = 50,
+                                                .probes = 1 + seed % 2,
+                                                .seed = seed,
+                                                .null = &null,
+                                                .certify = seed % 3 > 0});
                 double bound = ks_statistic(e->s, "kappa_effective_bound");
 
                 assert_true(bound <= 2 * (1 + 1e-12));

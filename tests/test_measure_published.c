@@ -3,7 +3,7 @@
 
 #include "measured_agents.h"
 
-/* The rows [(s, a); (s', a')] of the last update, a' of the actor as it is. */
+/* The rows [(s, a); (s', a')] of the last update, with a' from the current actor. */
 static double *both_halves(const struct ks_agent *a)
 {
     struct ks_rng rng = ks_stream(SEED, KS_NEXT_ACTION, 0);
@@ -145,7 +145,7 @@ static void unsettle(struct ks_agent *a)
     }
 }
 
-/* The values of single layers: there are as many as layers, and they add up. */
+/* The values of single layers: one for each layer, and they add up to the total. */
 static void check_layers(const struct ks_measure *list, size_t n, const char *quantity,
                          size_t layers, double expected)
 {
@@ -223,8 +223,8 @@ static struct ks_agent *make_agent_with_delay(size_t delay)
     return agent;
 }
 
-/* The published effective learning rate: every kernel and every bias by itself, the head for means
- * and the one for log-stds too, weighted with their sizes. */
+/* The published effective learning rate: a mean over all kernels and biases, weighted with their
+ * sizes. An actor's heads for means and log-stds count separately. */
 static double published_rate(const struct ks_arch *arch, const double *w, const double *g)
 {
     double rates = 0, count = 0;
@@ -252,8 +252,8 @@ static double published_rate(const struct ks_arch *arch, const double *w, const 
     return rates / count;
 }
 
-/* Two agents whose actors step at every update and at every third. Up to update number 1 both are
- * the same, and the gradient that one skips there is the one that the other uses. */
+/* Two agents whose actors step at every update and at every third one. They are equal up to update
+ * number 1, where one skips the gradient that the other uses. */
 static void test_actor_gradient(void **state)
 {
     struct ks_agent *a = make_agent_with_delay(3), *often = make_agent_with_delay(1);

@@ -1,5 +1,5 @@
 /* Outliers, and moments over all eigenvalues in which each outlier counts as one eigenvalue. */
-#include "summaries.h"
+#include "known_spectra.h"
 
 #include "core/rng.h"
 
@@ -58,7 +58,7 @@ static void test_outliers_by_hand(void **state)
         struct ks_spectrum *s = spectrum_of(8, ritz, w);
 
         memcpy(s->residual, cases[k].residual, sizeof cases[k].residual);
-        summarize(s, 1000);
+        compute_statistics(s, 1000);
         check(s, "outliers", cases[k].outliers);
         check(s, "outlier_gap", 30);
         ks_spectrum_free(s);
@@ -138,7 +138,7 @@ static void test_kurtosis_of_point_masses(void **state)
             assert_int_equal(s->steps[0], 7);
             for (size_t i = 0; i < 7; i++)
                 trace += N * s->weight[i] * s->ritz[i];
-            assert_false(there(s, "kurtosis_spectral"));
+            assert_false(has_statistic(s, "kurtosis_spectral"));
             assert_close(ks_statistic(s, "trace"), trace, 1e-12 * fabs(trace));
             ks_spectrum_free(s);
         }
@@ -190,7 +190,7 @@ static void test_kurtosis_otherwise(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = i % 4 == 0 ? 1 : 7;
     s = estimate(&a, 30, 50); /* no outlier here is a simple eigenvalue */
-    assert_false(there(s, "kurtosis_spectral") || there(s, "kurtosis_spectral_se"));
+    assert_false(has_statistic(s, "kurtosis_spectral") || has_statistic(s, "kurtosis_spectral_se"));
     assert_close(ks_statistic(s, "trace"), 5.5 * N, 4 * ks_statistic(s, "trace_se"));
     ks_spectrum_free(s);
     for (size_t i = 0; i < 12; i++)

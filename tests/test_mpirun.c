@@ -1,5 +1,5 @@
 /* The analyzer under mpirun: any number of ranks gives the statistics, files and messages of one
- * process; where one rank fails, all end. */
+ * process. If one rank fails, all ranks end. */
 #include "small_critics.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static const char PROJECTED[] =
 static const char MEDIUM[] =
     "repeat 2 {\ndense 30\nlayernorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n";
 
-/* The columns of [kernel; bias] of layer 0, which come first, to norm 1. */
+/* Scales the columns of [kernel; bias] of layer 0, which come first, to norm 1. */
 static void project(struct ks_checkpoint *c)
 {
     const struct ks_arch *a = c->critic.arch;
@@ -72,7 +72,7 @@ static void launch(int ranks)
         snprintf(launcher, sizeof launcher, "timeout -k 10 120 mpirun -n %d", ranks);
 }
 
-/* The number of lines that are the analyzer's, and not mpirun's. */
+/* The number of lines printed by the analyzer rather than by mpirun. */
 static size_t own_lines(void)
 {
     static const char NAME[] = "kappascope-analyze: ";
@@ -102,8 +102,9 @@ static double statistic(const json_t *summary, const char *name)
     return json_number_value(json_object_get(summary, name));
 }
 
-/* The statistics of --json agree within 1e-12; those that measure rounding within 1e-11 of the
- * largest eigenvalue, since Lanczos amplifies rounding, by how much depends on the BLAS kernel. */
+/* The statistics of --json agree within 1e-12. Those that measure rounding agree within 1e-11 of
+ * the largest eigenvalue, because Lanczos amplifies rounding by a factor that depends on the BLAS
+ * kernel. */
 static void check_statistics(const char *options, const char *name, int ranks)
 {
     json_t *summary[2], *value;
@@ -214,7 +215,7 @@ static void test_memory(void **state)
 /* The published code's Lanczos recurrence on slices: the same numbers to float32 rounding. */
 static void test_compat(void **state)
 {
-    enum { KEY_AT = 24 }; /* in a file of basis.c */
+    enum { KEY_AT = 24 }; /* the offset of the key in a file of basis.c */
     struct ks_spectrum *s[2];
     double size = 0;
     size_t bytes;
@@ -340,7 +341,8 @@ static void run_and_kill(const char *program, int victim, long nanoseconds)
     remove(scratch(name));
 }
 
-/* Resumed by as many ranks, after an end or after one of them was killed: the same bytes. */
+/* A basis that has ended, or whose analysis lost a killed rank, is resumed by the same number of
+ * ranks: the same bytes. */
 static void test_keep_basis(void **state)
 {
     struct ks_rng rng = ks_rng_start(63, 0);

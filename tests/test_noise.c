@@ -5,8 +5,8 @@
 #include <omp.h>
 
 #include "agent/optim.h"
+#include "known_spectra.h"
 #include "null_critics.h"
-#include "summaries.h"
 
 /* Critics beyond the study's twelve: biases on spheres, groups, a kernel of one row, directions of
  * rows and of columns. */
@@ -37,7 +37,7 @@ static bool is_projected(const struct ks_checkpoint *c)
 
 /* Second moments. With `trained` those of the gradient, and as small as in training where the
  * gradient is zero up to rounding; else within a factor of 100. */
-static void remember(const struct ks_problem *q, struct ks_checkpoint *c, bool trained)
+static void set_second_moments(const struct ks_problem *q, struct ks_checkpoint *c, bool trained)
 {
     struct ks_rng rng = ks_rng_start(43, 0);
     size_t n = ks_networks_parameters(&c->critic);
@@ -58,10 +58,10 @@ static void remember(const struct ks_problem *q, struct ks_checkpoint *c, bool t
 static struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,
                                  const struct ks_selection *selection, bool single)
 {
-    struct ks_operator *whole, *a;
+    struct ks_operator *full, *a;
 
-    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, q, &whole));
-    assert_ok(ks_block_new(whole, selection, &a));
+    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, q, &full));
+    assert_ok(ks_block_new(full, selection, &a));
     return a;
 }
 
@@ -91,7 +91,7 @@ static size_t check_zeros(const struct ks_problem *q, const char *name)
 static void check_manifold(const char *text, size_t normals, size_t others)
 {
     struct ks_checkpoint *c = make(text, 2);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_null_space *space;
 
     project(c);
@@ -137,7 +137,7 @@ static void test_manifold_layers(void **state)
     struct ks_checkpoint *c = make("batchnorm\ndense 6 project=unit\nbatchnorm\nrelu\n"
                                    "dense 3 project=unit-kernel\nloss ce min=0 max=1\n",
                                    2);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
 
     (void)state;
     project(c);
@@ -175,10 +175,10 @@ static void test_preconditioned(void **state)
     (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct ks_checkpoint *c = make(TEXTS[i], 2);
-        struct ks_problem q = whole(c);
+        struct ks_problem q = full_problem(c);
         struct ks_null_space *hessian = predict(&q, HESSIAN);
 
-        remember(&q, c, false);
+        set_second_moments(&q, c, false);
         assert_int_equal(check_zeros(&q, "preconditioned"), with_gradient(hessian, c->adam_v));
         q.weight_decay = 0.3;
         assert_int_equal(check_zeros(&q, "preconditioned"), 0);
@@ -190,12 +190,12 @@ static void test_preconditioned(void **state)
 static void test_left_out(void **state)
 {
     struct ks_checkpoint *c = make("dense 6\nrelu\ndense 3\nloss ce min=0 max=1\n", 2);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     size_t head = c->critic.arch->layer[2].offset;
 
     (void)state;
     c->critic.w[c->critic.arch->layer[0].offset + 6 * IN + 5] = -1000; /* the last unit is dead */
-    remember(&q, c, false);
+    set_second_moments(&q, c, false);
     assert_int_equal(check_zeros(&q, "preconditioned"), 2 * 7 - 1);
     for (size_t i = 0; i < 3; i++) /* it is excluded entirely, or does not exist */
         assert_true(c->adam_v[head + 5 * 3 + i] == 0);
@@ -236,7 +236,7 @@ static double *null_basis(const struct ks_null_space *space)
 static void test_biases_beside_normals(void **state)
 {
     struct ks_checkpoint *c = make(TEXTS[2], 2);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_null_space *space;
 
     (void)state;
@@ -312,13 +312,13 @@ static double zeros_of(const struct ks_problem *q, const struct ks_operator_kind
 static double largest_zeros(const char *text)
 {
     struct ks_checkpoint *c = make(text, 2);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     double worst = 0;
 
     project(c);
     for (size_t i = 0; i < 2 * c->critic.arch->parameters; i++)
         c->critic.w[i] = (float)c->critic.w[i];
-    remember(&q, c, true);
+    set_second_moments(&q, c, true);
     for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++)
         for (int single = 0; single < 2; single++)
             if (!kind->spheres || is_projected(c))

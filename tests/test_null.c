@@ -25,11 +25,11 @@ static size_t zero_eigenvalues(const char *text, const struct ks_operator *a, do
 static void check_directions(const char *text, const struct ks_null_space *s,
                              const struct ks_operator *a, double bound)
 {
-    double *whole = all_directions(s), *u = malloc(a->n * sizeof *u);
+    double *all = all_directions(s), *u = malloc(a->n * sizeof *u);
     double *image = malloc(a->n * sizeof *image), size;
 
     for (size_t k = 0; k < s->dimension; k++) {
-        ks_selection_gather(s->selection, whole + k * s->selection->of, u);
+        ks_selection_gather(s->selection, all + k * s->selection->of, u);
         assert_close(cblas_dnrm2((int)a->n, u, 1), 1, 1e-12); /* u lies in the block */
         assert_ok(ks_operator_apply(a, u, image));
         cblas_daxpy((int)a->n, -s->shift, u, 1, image, 1);
@@ -37,16 +37,16 @@ static void check_directions(const char *text, const struct ks_null_space *s,
         if (!(size <= bound))
             fail_msg("%s: direction %zu: %g, bound %g", text, k, size, bound);
     }
-    free(whole), free(u), free(image);
+    free(all), free(u), free(image);
 }
 
 static struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,
                                  const struct ks_selection *selection, bool single)
 {
-    struct ks_operator *whole, *a;
+    struct ks_operator *full, *a;
 
-    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, q, &whole));
-    assert_ok(ks_block_new(whole, selection, &a));
+    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, q, &full));
+    assert_ok(ks_block_new(full, selection, &a));
     return a;
 }
 
@@ -120,7 +120,7 @@ static void test_operators(void **state)
     for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
         char *text = study_text(a->name, 6, 2);
         struct ks_checkpoint *c = make(text, 2);
-        struct ks_problem q = whole(c);
+        struct ks_problem q = full_problem(c);
         struct ks_null null = check_zeros(text, &q);
 
         assert_int_equal(null.dimension, 2 * study_dimension(a->name, 6, 2));
@@ -143,7 +143,7 @@ static void test_dead_unit(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct ks_checkpoint *c = make(texts[i], 2);
-        struct ks_problem q = whole(c);
+        struct ks_problem q = full_problem(c);
         const struct ks_arch *a = c->critic.arch;
         const struct ks_layer *l = &a->layer[strstr(texts[i], "batchnorm") ? 1 : 0];
 
@@ -160,7 +160,7 @@ static void test_dead_input(void **state)
 {
     const char *text = "dense 6\nlayernorm\nrelu\ndense 1\nloss mse\n";
     struct ks_checkpoint *c = make(text, 2);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
 
     (void)state;
     for (size_t i = 0; i < MINIBATCHES * ROWS; i++)
@@ -176,7 +176,7 @@ static void test_blocks(void **state)
     const char *text =
         "batchnorm\ndense 6 bias=no\nbatchnorm\nrelu\ndense 4\nloss ce min=0 max=1\n";
     struct ks_checkpoint *c = make(text, 2);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
 
     (void)state;
     q.critic = 1;
@@ -196,7 +196,7 @@ static void test_one_column(void **state)
     const char *text =
         "layernorm affine=no\ndense 1\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n";
     struct ks_checkpoint *c = make(text, 2);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_null_space *space = predict(&q, HESSIAN);
     struct ks_operator *a = build(&q, HESSIAN, space->selection, false);
     struct ks_null null;
@@ -225,7 +225,7 @@ static void count(void *context, size_t products)
 static void test_products(void **state)
 {
     struct ks_checkpoint *c = make("dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", 1);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_null_space *space = predict(&q, HESSIAN);
     double *value = calloc(space->selection->n, sizeof *value);
     struct diagonal d = {.n = space->selection->n, .value = value};
@@ -267,7 +267,7 @@ static void test_products(void **state)
     release(space);
     ks_checkpoint_free(c);
     c = make("dense 4\nrelu\ndense 1\nloss mse\n", 1);
-    q = whole(c);
+    q = full_problem(c);
     space = predict(&q, HESSIAN);
     d.n = a.n = space->selection->n;
     products = 0;
@@ -285,7 +285,7 @@ static void test_products(void **state)
 static void test_out_of_memory(void **state)
 {
     struct ks_checkpoint *c = make("dense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", 1);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_null_space *good = predict(&q, HESSIAN);
     const struct ks_selection *selection = good->selection;
     double *value = calloc(selection->n, sizeof *value);

@@ -44,7 +44,7 @@ static double *random_gradients(const struct ks_problem *q, struct ks_checkpoint
 static size_t check(const char *text, bool evaluation, size_t *dimension)
 {
     struct ks_checkpoint *c = make(text, 1);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     size_t n = c->critic.arch->parameters, samples = n + 20, missed;
     struct ks_null_space *space;
     double *gradients, *u;
@@ -241,7 +241,7 @@ static void test_full_size(void **state)
 {
     char *text = study_text("bn+wn+ce", 512, 4);
     struct ks_checkpoint c = {.critic.ensemble = 2};
-    struct ks_problem q = whole(&c);
+    struct ks_problem q = full_problem(&c);
     struct ks_null_space *space;
 
     (void)state;

@@ -26,7 +26,7 @@ static void offset_inputs(struct ks_checkpoint *c, double offset)
 }
 
 /* A critic with everything that the operators need. */
-static struct ks_checkpoint *subject(const char *text, double offset)
+static struct ks_checkpoint *make_critic(const char *text, double offset)
 {
     struct ks_checkpoint *c = make(text, 1);
     struct ks_rng rng = ks_rng_start(47, 0);
@@ -46,7 +46,7 @@ static struct ks_checkpoint *subject(const char *text, double offset)
 static double *matrix(const struct ks_checkpoint *c, const struct ks_operator_kind *kind,
                       bool single)
 {
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_operator *a;
     double *unit, *m;
 
@@ -131,10 +131,10 @@ static void test_inputs(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct ks_checkpoint *reference = subject(texts[i], 0);
+        struct ks_checkpoint *reference = make_critic(texts[i], 0);
 
         for (size_t k = 0; k < N_OFFSETS; k++) {
-            struct ks_checkpoint *c = subject(texts[i], OFFSETS[k]);
+            struct ks_checkpoint *c = make_critic(texts[i], OFFSETS[k]);
 
             compare_all(c, reference, OFFSETS[k]);
             ks_checkpoint_free(c);
@@ -149,9 +149,9 @@ static void test_rounded_inputs(void **state)
 {
     (void)state;
     for (size_t k = 0; k < N_OFFSETS; k++) {
-        struct ks_checkpoint *c = subject("dense 6 project=unit\nbatchnorm\nrelu\ndense 3\n"
-                                          "loss ce min=0 max=1\n",
-                                          OFFSETS[k]);
+        struct ks_checkpoint *c = make_critic("dense 6 project=unit\nbatchnorm\nrelu\ndense 3\n"
+                                              "loss ce min=0 max=1\n",
+                                              OFFSETS[k]);
 
         for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
             c->input[i] = (float)c->input[i];
@@ -163,8 +163,9 @@ static void test_rounded_inputs(void **state)
 /* Constant inputs: their rows of the kernel act as biases, whose products are exactly zero. */
 static void test_constant_inputs(void **state)
 {
-    struct ks_checkpoint *c = subject("dense 6 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", 0);
-    struct ks_problem q = whole(c);
+    struct ks_checkpoint *c = make_critic("dense 6 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n",
+                                          0);
+    struct ks_problem q = full_problem(c);
     size_t n = c->critic.arch->parameters;
     double *m;
 
@@ -211,7 +212,7 @@ static void offset_bias(struct ks_checkpoint *c, size_t layer, double offset)
 
 static double *gradient(struct ks_checkpoint *c, double step, const double *v)
 {
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     size_t n = c->critic.arch->parameters;
     double *g, loss;
 
@@ -227,7 +228,7 @@ static void check_difference(struct ks_checkpoint *c)
 {
     const double h = 1e-6;
     struct ks_rng rng = ks_rng_start(48, 0);
-    struct ks_problem q = whole(c);
+    struct ks_problem q = full_problem(c);
     struct ks_operator *a;
     size_t n = c->critic.arch->parameters;
     double *v, *product, *plus, *minus, error;
@@ -269,14 +270,14 @@ static void test_activations(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
         for (double offset = 0; offset < 5; offset += 0.25) {
-            struct ks_checkpoint *c = subject(critics[i].text, 0);
+            struct ks_checkpoint *c = make_critic(critics[i].text, 0);
 
             offset_bias(c, critics[i].layer, offset);
             check_difference(c);
             ks_checkpoint_free(c);
         }
         for (size_t k = 0; k < N_OFFSETS; k++) {
-            struct ks_checkpoint *c = subject(critics[i].text, 0);
+            struct ks_checkpoint *c = make_critic(critics[i].text, 0);
 
             offset_bias(c, critics[i].layer, OFFSETS[k]);
             compare_all(c, c, OFFSETS[k]);
@@ -304,8 +305,8 @@ static void test_what_is_not_centred(void **state)
         double loss[2], *g;
 
         for (int k = 0; k < 2; k++) {
-            struct ks_checkpoint *c = subject(critics[i].text, k);
-            struct ks_problem q = whole(c);
+            struct ks_checkpoint *c = make_critic(critics[i].text, k);
+            struct ks_problem q = full_problem(c);
 
             q.evaluation = critics[i].evaluation;
             assert_ok(ks_alloc(c->critic.arch->parameters, sizeof *g, &g));

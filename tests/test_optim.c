@@ -17,14 +17,14 @@ static const char text[] = "dense 4 project=unit\nlayernorm\nrelu\ndense 2 proje
                            "loss ce min=0 max=1\n";
 static const char free_text[] = "dense 4\nlayernorm\nrelu\ndense 2\nloss ce min=0 max=1\n";
 
-struct subject {
+struct trainee {
     struct ks_arch *arch;
     struct ks_trained t;
     real *block, *g;
     struct ks_adam adam;
 };
 
-static void setup(struct subject *s, const char *description)
+static void setup(struct trainee *s, const char *description)
 {
     struct ks_rng rng = ks_rng_start(6, 0);
     size_t n;
@@ -46,7 +46,7 @@ static void setup(struct subject *s, const char *description)
     s->adam = (struct ks_adam){.rate = {0.01, 0.001, 10}};
 }
 
-static void teardown(struct subject *s)
+static void teardown(struct trainee *s)
 {
     KS(arch_free)(s->arch);
     free(s->block);
@@ -81,7 +81,7 @@ static double algorithm_1(double theta, double g, size_t steps)
     return theta;
 }
 
-static void next_gradient(struct subject *s)
+static void next_gradient(struct trainee *s)
 {
     for (size_t i = 0; i < s->arch->parameters; i++)
         s->g[i] = s->g[i] * (real)1.5 - (real)0.1;
@@ -89,7 +89,7 @@ static void next_gradient(struct subject *s)
 
 static void test_adam(void **state)
 {
-    struct subject s;
+    struct trainee s;
     double expected[64];
 
     (void)state;
@@ -241,7 +241,7 @@ static void test_published_trajectories(void **state)
 static void test_first_moments(void **state)
 {
     const double few = 2 * (double)KS_EPSILON;
-    struct subject s;
+    struct trainee s;
 
     (void)state;
     setup(&s, free_text);
@@ -263,7 +263,7 @@ static const char all_kinds[] = "batchnorm\nrmsnorm\nlerp {\ndense 3\nscaler\n}\
  * parameters that decay, and 0 for all others. `norms`: batch normalization only. */
 static void check_decay(enum ks_decay decayed, bool norms, bool heads, bool others)
 {
-    struct subject start, with, without;
+    struct trainee start, with, without;
     size_t decaying = 0;
 
     setup(&start, all_kinds);
@@ -309,7 +309,7 @@ static double column_norm(size_t rows, size_t columns, const real *w, size_t j)
 }
 
 /* Norm 1: [kernel; bias] of the hidden layer, the kernel of the head. */
-static void assert_projected(const struct subject *s)
+static void assert_projected(const struct trainee *s)
 {
     const struct ks_layer *head = &s->arch->layer[3];
 
@@ -321,7 +321,7 @@ static void assert_projected(const struct subject *s)
 
 static void test_projection(void **state)
 {
-    struct subject s, free_one;
+    struct trainee s, free_one;
     size_t norms, bias, n;
 
     (void)state;
@@ -347,7 +347,7 @@ static void test_projection(void **state)
 /* A column of zeros has no direction: it stays zero, and nothing becomes infinite. */
 static void test_zero_column(void **state)
 {
-    struct subject s;
+    struct trainee s;
 
     (void)state;
     setup(&s, text);
@@ -362,7 +362,7 @@ static void test_zero_column(void **state)
 /* The fused step is a step without projection, then the projection, then the average. */
 static void test_fused_step(void **state)
 {
-    struct subject fused, plain;
+    struct trainee fused, plain;
     real *target;
     size_t n;
 
@@ -395,7 +395,7 @@ static void test_not_finite(void **state)
 
     (void)state;
     for (size_t k = 0; k < 2; k++) {
-        struct subject s;
+        struct trainee s;
         size_t last;
 
         setup(&s, text);

@@ -93,7 +93,7 @@ static char *file_bytes(const char *name, size_t *size)
     return bytes;
 }
 
-/* The plots are of the standard analysis; the report has a table of the further one. */
+/* Plots show the standard analysis; the report also has a table of the further analysis. */
 static void test_further_analysis(void **state)
 {
     char *before, *after;

@@ -15,7 +15,7 @@ static const struct ks_policy squash = {
     .actions = ACTIONS, .squash = true, .log_std_min = -3, .log_std_max = 1};
 #endif
 
-struct subject {
+struct trial_policy {
     real head[ROWS * 2 * ACTIONS], noise[ROWS * ACTIONS], action[ROWS * STRIDE], log_pi[ROWS];
     real a_bar[ROWS * STRIDE], head_bar[ROWS * 2 * ACTIONS];
     struct ks_policy_pass pass;
@@ -27,7 +27,7 @@ static void sample(const struct ks_policy *policy, const struct ks_policy_pass *
         KS(policy_sample)(policy, p, i);
 }
 
-static void setup(struct subject *s)
+static void setup(struct trial_policy *s)
 {
     struct ks_rng rng = ks_rng_start(4, 0);
 
@@ -61,7 +61,7 @@ static double direct(double mean, double log_std, double noise)
 
 static void test_density(void **state)
 {
-    struct subject s;
+    struct trial_policy s;
 
     (void)state;
     setup(&s);
@@ -118,7 +118,7 @@ static void test_clip(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct subject s, bound;
+        struct trial_policy s, bound;
 
         setup(&s);
         setup(&bound);
@@ -134,7 +134,7 @@ static void test_clip(void **state)
 
 static void test_mean(void **state)
 {
-    struct subject s;
+    struct trial_policy s;
     real action[ACTIONS];
 
     (void)state;
@@ -146,7 +146,7 @@ static void test_mean(void **state)
 
 #ifndef KS_SINGLE
 /* L = <a_bar, action> + log_pi_bar sum log_pi */
-static double value(const struct ks_policy *policy, struct subject *s)
+static double value(const struct ks_policy *policy, struct trial_policy *s)
 {
     double sum = 0;
 
@@ -162,7 +162,7 @@ static double value(const struct ks_policy *policy, struct subject *s)
 static void check_backward(const struct ks_policy *policy)
 {
     const double h = 1e-5;
-    struct subject s;
+    struct trial_policy s;
 
     setup(&s);
     sample(policy, &s.pass);

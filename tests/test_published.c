@@ -1,6 +1,6 @@
-/* Published returns of XQC (55 tasks from states, 15 from pixels; ten seeds): every number of the
- * tables that fix what the aggregates mean. They are read from ../shared/data, where that folder
- * exists; without it these tests are skipped. */
+/* The published returns of XQC (55 tasks from states, 15 from pixels; ten seeds): every number of
+ * the tables that define the aggregates. They are read from ../shared/data; if that folder does not
+ * exist, these tests are skipped. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define PIXELS "../shared/data/xqc_returns_visual.csv"
 enum { STEPS = 11, LAST = STEPS - 1 }; /* 0, 100,000, ..., 1,000,000 */
 
-/* Scores of these tasks (0: of all tasks) at the steps that they share. */
+/* Scores of the given tasks (n = 0: of all tasks) at their common steps. */
 static struct ks_score_table *read_scores(const char *path, size_t n, const char *const *tasks,
                                           bool normalize)
 {
@@ -38,7 +38,8 @@ static struct ks_score_table *read_scores(const char *path, size_t n, const char
     return table;
 }
 
-/* Tasks of these groups, a bit each, that can be normalized, into tasks [KS_SCORE_RANGES]. */
+/* The tasks of these groups (one bit for each group) that can be normalized, into tasks
+ * [KS_SCORE_RANGES]. */
 static size_t find_tasks(unsigned groups, const char **tasks)
 {
     size_t n = 0;
@@ -65,7 +66,7 @@ static struct ks_score_table *read_group(unsigned groups)
     return read_scores(STATES, find_tasks(groups, tasks), tasks, true);
 }
 
-/* Every printed digit comes out. */
+/* Every printed digit is reproduced. */
 static void assert_digits(const char *what, double value, double expected, int digits)
 {
     if (!(fabs(value - expected) <= 0.500001 * pow(10, -digits)))
@@ -294,8 +295,8 @@ static void test_curves(void **state)
     }
 }
 
-/* The IQM over 55 tasks and its area where all of HumanoidStandup's scores are infinitely low or
- * infinitely high: they are cut off, so that any others give something in between. */
+/* The IQM over 55 tasks, and its area, with all scores of HumanoidStandup infinitely low or
+ * infinitely high. Infinite scores are cut off, so any finite scores give a value in between. */
 static void test_bounds_of_the_task_without_range(void **state)
 {
     static const double iqm[] = {0.927623, 0.936370}, expected_area[] = {0.739689, 0.757888};
@@ -373,8 +374,8 @@ static void test_other_areas(void **state)
     ks_score_table_free(t);
 }
 
-/* Drawing runs anew at every step gives a false interval of the area: runs have to be drawn whole.
- */
+/* Drawing runs independently at every step gives a wrong interval of the area; the bootstrap must
+ * draw complete runs. */
 static void test_area_of_runs_that_do_not_exist(void **state)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, true);

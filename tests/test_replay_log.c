@@ -20,7 +20,7 @@ static struct ks_replay_log *fresh(void)
     return j;
 }
 
-/* Appends rows from .. to - 1, `n` at a time. */
+/* Appends rows from `from` to `to` - 1, `n` at a time. */
 static void append(struct ks_replay_log *j, size_t from, size_t to, size_t n)
 {
     unsigned char rows[MOST * WIDTH];
@@ -35,7 +35,7 @@ static void append(struct ks_replay_log *j, size_t from, size_t to, size_t n)
 }
 
 struct taken {
-    size_t next, n, wrong; /* the row that has to come; how many came, and were another */
+    size_t next, n, wrong; /* the next expected row; numbers of rows read and of rows that differ */
 };
 
 static ks_status take(void *context, const void *row)
@@ -79,7 +79,7 @@ static void assert_damaged(const struct ks_replay_log_mark *mark, size_t first, 
 }
 
 /* The files do not depend on how many rows are appended at a time. The log can be read up to every
- * moment and from every row, and then be continued as if it had never been interrupted. */
+ * mark and from every row, and then continued as if it had never been interrupted. */
 static void test_all_moments(void **state)
 {
     struct ks_replay_log_mark mark[MOST + 1];
@@ -97,7 +97,7 @@ static void test_all_moments(void **state)
             struct ks_replay_log *again = fresh();
             struct taken t;
 
-            assert_ok(read_from(again, &mark[k], first, &t)); /* cuts off what was after it */
+            assert_ok(read_from(again, &mark[k], first, &t)); /* removes the rows after the mark */
             assert_true(t.n == k - first && t.wrong == 0);
             append(again, k, MOST, 3 + k % 5);
             assert_memory_equal(&again->mark, &mark[MOST], sizeof mark[MOST]);

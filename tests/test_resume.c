@@ -1,6 +1,6 @@
-/* --keep-basis, from outside: an analysis that is killed at any moment, finds its disk full or its
- * file damaged, and is started again, ends with the file of one that was left alone, byte for byte.
- */
+/* --keep-basis by running the program: an analysis that is killed at any moment, or finds its disk
+ * full or its file damaged, is restarted. It ends with the same file as an uninterrupted one, byte
+ * for byte. */
 #include "small_critics.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ static const char MEDIUM[] =
     "repeat 3 {\ndense 40\nlayernorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n";
 static char program[1200]; /* its absolute path */
 
-/* The budget decides in which precision the basis is. */
+/* The memory budget decides the precision of the basis. */
 static struct variant {
     const char *precision;
     char options[128];
@@ -54,7 +54,7 @@ static void remove_results(void)
     remove(scratch("medium.spectrum.h5"));
 }
 
-/* The spectrum's bytes after a run of these options; the caller frees. */
+/* The bytes of the spectrum file of a run with these options; the caller frees. */
 static unsigned char *result(const char *options, int order, size_t *size)
 {
     assert_runs("-q %s --order %d medium.h5", options, order);
@@ -89,7 +89,7 @@ static void wait_seconds(double seconds)
     nanosleep(&time, NULL);
 }
 
-/* Starts the analysis and kills it after that time; whether it had ended before. */
+/* Starts the analysis and kills it after that time. Returns whether it had finished by then. */
 static bool run_for(const char *options, double seconds)
 {
     pid_t child = fork();
@@ -114,8 +114,8 @@ static bool run_for(const char *options, double seconds)
     return !WIFSIGNALED(status);
 }
 
-/* Killed again and again, at random moments of the time that a run takes, until one gets through.
- */
+/* The analysis is killed repeatedly, at random moments within the duration of a run, until one run
+ * finishes. */
 static void test_kills(void **state)
 {
     struct ks_rng rng = ks_rng_start(31, 0);
@@ -123,18 +123,18 @@ static void test_kills(void **state)
 
     (void)state;
     for (size_t v = 0; v < 2; v++) {
-        double started = ks_seconds(), whole;
+        double started = ks_seconds(), duration;
         size_t size;
         unsigned char *expected = result(variants[v].options, ORDER, &size);
 
-        whole = ks_seconds() - started;
+        duration = ks_seconds() - started;
         check_basis_precision(variants[v].precision);
         for (size_t trial = 0; trial < TRIALS / 2; trial++) {
             char options[256];
 
             remove_results();
-            for (int i = 0; i < 4 && !run_for(variants[v].options, ks_rng_uniform(&rng, 0, whole));
-                 i++)
+            for (int i = 0;
+                 i < 4 && !run_for(variants[v].options, ks_rng_uniform(&rng, 0, duration)); i++)
                 kills++;
             snprintf(options, sizeof options, "--keep-basis %s", variants[v].options);
             check_result(options, ORDER, expected, size);
@@ -145,7 +145,8 @@ static void test_kills(void **state)
     assert_true(kills >= TRIALS);
 }
 
-/* Cut off or damaged at many places, and taken up by a larger or a smaller order. */
+/* The file is truncated or damaged at many positions, and resumed with a larger or a smaller
+ * order. */
 static void test_damage(void **state)
 {
     struct ks_rng rng = ks_rng_start(32, 0);
@@ -181,8 +182,8 @@ static void test_damage(void **state)
     }
 }
 
-/* What is there is not computed again, and is said; another analysis is refused and has no effect.
- */
+/* Existing iterations are not computed again, and a message says so; another analysis is refused
+ * and changes nothing. */
 static void test_words(void **state)
 {
     static const char *const others[] = {
@@ -217,7 +218,8 @@ static void test_words(void **state)
     remove_results();
 }
 
-/* Less memory: a basis in float32, which is said, and then a refusal with the sizes. */
+/* With less memory the basis is in float32, and a message says so; with even less the analysis is
+ * refused, with the sizes. */
 static void test_memory(void **state)
 {
     size_t least = least_memory("--precision f64 --order 60 medium.h5");
@@ -236,7 +238,7 @@ static void test_memory(void **state)
     remove_results();
 }
 
-/* A full disk ends the run with one line; with room again it goes on. */
+/* A full disk ends the run with one line; when there is room again, the run resumes. */
 static void test_full_disk(void **state)
 {
     struct rlimit old, small;

@@ -6,7 +6,7 @@
 #include "io/sha256.h"
 
 static struct ground ground[2]; /* one thread, two */
-static const char GROUND[] = "stopped", WHOLE[] = "whole", RUN[] = "run";
+static const char GROUND[] = "stopped", REFERENCE[] = "reference", RUN[] = "run";
 
 /* A run stopped at steps 14 and 16 has resume points of both; between them a row, a checkpoint and
  * the first transitions of a segment were written. */
@@ -17,7 +17,7 @@ static int set_up(void **state)
     ks_blas_start(NULL);
     build_ground(&ground[0], 1);
     build_ground(&ground[1], 2);
-    assert_runs(&ground[0], WHOLE, (struct plan){.resume = false});
+    assert_runs(&ground[0], REFERENCE, (struct plan){.resume = false});
     assert_runs(&ground[0], GROUND, (struct plan){.save_every = 1e9, .stop_at = 14});
     assert_runs(&ground[0], GROUND, (struct plan){.resume = true, .stop_at = 16});
     return 0;
@@ -63,7 +63,7 @@ static void assert_goes_on(const char *message)
         assert_said(RUN, message);
     if (message)
         assert_said(RUN, "going on from the other resume point, environment step 14\n");
-    assert_same_run(RUN, WHOLE);
+    assert_same_run(RUN, REFERENCE);
 }
 
 /* Refused with one line; no file changes. */
@@ -106,9 +106,9 @@ static void test_newest_point_is_damaged(void **state)
                 assert_goes_on(files[f]);
             }
     copy_ground();
-    assert_int_equal(remove(in_run("resume/point.1")), 0); /* as if it had never been */
+    assert_int_equal(remove(in_run("resume/point.1")), 0); /* as if it had never been written */
     assert_int_equal(resume(), 0);
-    assert_same_run(RUN, WHOLE);
+    assert_same_run(RUN, REFERENCE);
 }
 
 /* Files that both points need: the run is refused. */
@@ -168,7 +168,7 @@ static void test_checkpoint_to_come(void **state)
     assert_int_equal(remove(in_run("step_000000015.h5")), 0);
     assert_int_equal(remove(in_run("resume/point.1")), 0);
     assert_int_equal(resume(), 0);
-    assert_same_run(RUN, WHOLE);
+    assert_same_run(RUN, REFERENCE);
 }
 
 /* Replaces `from` by `to` in both points, and updates their checksums. */

@@ -15,13 +15,13 @@
 
 enum { SEED = 5, RANDOM_STEPS = 6, BATCH = 4, FROZEN = 2 };
 
-struct subject {
+struct run_fixture {
     struct ks_train_options options;
     struct ks_run *run;
     size_t observations, actions;
 };
 
-static void setup(struct subject *s, size_t random_steps)
+static void setup(struct run_fixture *s, size_t random_steps)
 {
     static const char *const settings[] = {
         "hidden=4", "depth=1",         "actor_hidden=4",         "actor_depth=1", "batch=4",
@@ -44,19 +44,19 @@ static void setup(struct subject *s, size_t random_steps)
     s->actions = s->run->learner.agent->config.actions;
 }
 
-static void teardown(struct subject *s)
+static void teardown(struct run_fixture *s)
 {
     ks_run_free(s->run);
 }
 
-static void steps(struct subject *s, size_t n)
+static void steps(struct run_fixture *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         assert_ok(ks_learner_step(&s->run->learner, s->run->metrics));
 }
 
 /* The action of the policy at the current observation, with the noise of this step. */
-static void policy_action(struct subject *s, bool noisy, float *action)
+static void policy_action(struct run_fixture *s, bool noisy, float *action)
 {
     struct ks_rng rng = ks_stream(SEED, KS_EXPLORATION, 0);
     double noise[64];
@@ -71,7 +71,7 @@ static void policy_action(struct subject *s, bool noisy, float *action)
  * each action and the observations before and after it. */
 static void test_actions(void **state)
 {
-    struct subject s;
+    struct run_fixture s;
 
     (void)state;
     setup(&s, RANDOM_STEPS);
@@ -101,7 +101,7 @@ static void test_actions(void **state)
 }
 
 /* The raw rewards of BATCH rows drawn with a random stream. */
-static void draw_raw(const struct subject *s, struct ks_rng *rng, double *reward)
+static void draw_raw(const struct run_fixture *s, struct ks_rng *rng, double *reward)
 {
     float *block;
     size_t n = s->observations;
@@ -120,7 +120,7 @@ static void draw_raw(const struct subject *s, struct ks_rng *rng, double *reward
  * reward_normalization; raw_rewards affects only checkpoints. */
 static void test_update_rewards(void **state)
 {
-    struct subject s;
+    struct run_fixture s;
 
     (void)state;
     for (size_t normalized = 0; normalized < 2; normalized++) {
@@ -149,7 +149,7 @@ static void test_n_step(void **state)
 {
     struct ks_rng rng = ks_stream(SEED, KS_REPLAY, 0), again = rng;
     struct ks_batch batch;
-    struct subject s;
+    struct run_fixture s;
     size_t newest = 9;
 
     (void)state;
@@ -176,7 +176,7 @@ static void test_n_step(void **state)
 }
 
 /* The frozen targets of the run's current step, and those from raw rewards. */
-static void frozen_targets(struct subject *s, size_t normalization, size_t raw, double *target,
+static void frozen_targets(struct run_fixture *s, size_t normalization, size_t raw, double *target,
                            double *target_raw)
 {
     struct ks_checkpoint *c;
@@ -200,7 +200,7 @@ static void test_frozen_rewards(void **state)
     double normal[FROZEN * BATCH], raw[FROZEN * BATCH], off[FROZEN * BATCH];
     double both[FROZEN * BATCH], reward[FROZEN * BATCH], scale;
     double always[4][FROZEN * BATCH];
-    struct subject s;
+    struct run_fixture s;
     struct ks_rng rng;
 
     (void)state;
@@ -233,7 +233,7 @@ static void test_last_batch(void **state)
     (void)state;
     for (size_t utd = 1; utd <= 2; utd++)
         for (size_t threads = 1; threads <= 2; threads++) {
-            struct subject s;
+            struct run_fixture s;
             struct ks_batch batch;
 
             setup(&s, 5);
@@ -258,7 +258,7 @@ static void test_last_batch(void **state)
 static void test_evaluation(void **state)
 {
     float expected[64], *before;
-    struct subject s;
+    struct run_fixture s;
     size_t drawn;
 
     (void)state;
@@ -290,7 +290,7 @@ static void test_episodes(void **state)
     struct ks_transition last, after;
     struct ks_rng resets = ks_stream(SEED, KS_RESETS, 0);
     struct ks_env *env;
-    struct subject s;
+    struct run_fixture s;
 
     (void)state;
     setup(&s, 2 * LAST);
@@ -334,7 +334,7 @@ static void test_memory_is_flat(void **state)
 #endif
     enum { WARM = 40, STRETCHES = 4, STRETCH = 80 };
     struct ks_resume_points *points;
-    struct subject s;
+    struct run_fixture s;
     size_t before = 0, least = SIZE_MAX;
 
     (void)state;

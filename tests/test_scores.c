@@ -140,9 +140,9 @@ static void test_selected_tasks(void **state)
     ks_score_table_free(t);
     query.tasks = unknown;
     assert_refused(&query, "no scores of the task 'x'");
-    query.n_tasks = 0; /* all: of one of them no random and target score is known */
+    query.n_tasks = 0; /* all tasks; one of them has no known random and target score */
     assert_refused(&query, "my-task: unknown task");
-    query.normalize = false; /* raw scores need none */
+    query.normalize = false; /* raw scores need no random and target scores */
     t = read_scores(&query);
     assert_int_equal(t->n_tasks, 3);
     ks_score_table_free(t);
@@ -162,7 +162,8 @@ static void test_scores_that_are_not_finite(void **state)
     assert_int_equal(t->dropped, 2);
     assert_close(t->value[1], 2, 0);
     ks_score_table_free(t);
-    write_scores("s,a,0,0,nan\ns,b,0,0,1\n"); /* a task cannot disappear from what is pooled */
+    write_scores(
+        "s,a,0,0,nan\ns,b,0,0,1\n"); /* a NaN score would remove its task from the pooled scores */
     assert_refused(&query, "scores.csv: a: no run has all its scores");
     write_scores("s,a,0,0,nan\n");
     assert_refused(&query, "scores.csv: a: no run has all its scores");

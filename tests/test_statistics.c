@@ -1,5 +1,5 @@
 /* The statistics of a spectrum: by hand, against all eigenvalues, and for leading parts. */
-#include "summaries.h"
+#include "known_spectra.h"
 
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ static void test_by_hand(void **state)
     struct ks_spectrum *s = spectrum_of(4, ritz, weight);
 
     (void)state;
-    summarize(s, 100);
+    compute_statistics(s, 100);
     check(s, "lambda_max", 8);
     check(s, "lambda_min", -4);
     check(s, "lambda_max_residual", 0);
@@ -28,8 +28,8 @@ static void test_by_hand(void **state)
           4 * (pow(5.25, 4) + pow(2.25, 4) + pow(0.75, 4) + pow(6.75, 4)) /
               pow(5.25 * 5.25 + 2.25 * 2.25 + 0.75 * 0.75 + 6.75 * 6.75, 2));
     check(s, "kurtosis_excess", ks_statistic(s, "kurtosis") - 3);
-    assert_false(there(s, "kappa_se"));
-    assert_false(there(s, "kappa_m30"));
+    assert_false(has_statistic(s, "kappa_se"));
+    assert_false(has_statistic(s, "kappa_m30"));
     assert_true(isnan(ks_statistic(s, "kappa_se")));
     ks_spectrum_free(s);
 }
@@ -48,7 +48,7 @@ static void check_quantile(const struct ks_spectrum *s, const char *name, double
         assert_close(found, expected, 1e-12 * expected);
         assert_true(upper ? found >= expected : found <= expected);
     }
-    assert_false(there(s, name)); /* the statistic is absent */
+    assert_false(has_statistic(s, name)); /* the statistic is absent */
 }
 
 static void test_quantiles(void **state)
@@ -58,7 +58,7 @@ static void test_quantiles(void **state)
     struct ks_spectrum *s = spectrum_of(4, ritz, weight), *t;
 
     (void)state;
-    summarize(s, 4);
+    compute_statistics(s, 4);
     check_quantile(s, "kappa_q50", 2);
     check_quantile(s, "kappa_q90", 1);
     check(s, "directions_1e1", 4);
@@ -68,7 +68,7 @@ static void test_quantiles(void **state)
         tenths[i] = 0.1;
     }
     t = spectrum_of(10, tenth, tenths);
-    summarize(t, 10);
+    compute_statistics(t, 10);
     check_quantile(t, "kappa_q99", 1);
     check_quantile(t, "kappa_q90", 9.95 / 8.95);
     check_quantile(t, "kappa_q50", 9.95 / 4.95);
@@ -100,7 +100,7 @@ static void test_two_probes(void **state)
     memcpy(s->ritz, alpha, sizeof alpha);
     memcpy(s->weight, one, sizeof one);
     memcpy(s->residual, beta, sizeof beta);
-    summarize(s, 10);
+    compute_statistics(s, 10);
     check(s, "lambda_max", 3);
     check(s, "lambda_max_residual", 4);
     check(s, "lambda_min", -6);
@@ -112,7 +112,7 @@ static void test_two_probes(void **state)
     check(s, "trace_se", 45);      /* 30 and -60 */
     check(s, "trace_square", 225); /* 90 and 360 */
     check(s, "stable_rank", 225. / 36);
-    assert_false(there(s, "lambda_max_residual_se"));
+    assert_false(has_statistic(s, "lambda_max_residual_se"));
     assert_true(isnan(ks_statistic(s, "kurtosis"))); /* a single value: 0/0 */
     ks_spectrum_free(s);
 }
@@ -129,36 +129,36 @@ static void test_leading_parts(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
-    struct ks_spectrum *whole, *part;
+    struct ks_spectrum *full, *part;
     size_t repeated = 0;
 
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = sin((double)i) + 0.3;
-    whole = estimate(&a, 90, 3);
+    full = estimate(&a, 90, 3);
     part = estimate(&a, 60, 3);
     for (size_t i = 0; i < part->summary.n; i++) {
         char name[96];
         const char *found = part->summary.list[i].name;
 
         snprintf(name, sizeof name, "%s_m60", found);
-        if (there(whole, name)) {
-            check_same(whole, name, part->summary.list[i].number);
+        if (has_statistic(full, name)) {
+            check_same(full, name, part->summary.list[i].number);
             repeated++;
         }
         if (strstr(found, "_m30"))
-            check_same(whole, found, part->summary.list[i].number);
+            check_same(full, found, part->summary.list[i].number);
     }
     assert_int_equal(repeated, 41);
-    assert_true(there(whole, "kappa_m30") && there(whole, "trace_se"));
-    assert_false(there(whole, "kappa_se") ||
-                 there(whole, "lambda_max_se")); /* these are not means over probes */
-    assert_false(there(whole, "kappa_m90") || there(part, "kappa_m60"));
-    assert_false(there(whole, "trace_m30") ||
-                 there(whole, "null_dimension_m30")); /* these do not depend on m */
-    assert_false(there(whole, "noise_floor_se"));     /* does not depend on any probe */
-    assert_true(fabs(ks_statistic(whole, "kappa_m30") / ks_statistic(whole, "kappa") - 1) > 1e-3);
-    ks_spectrum_free(whole);
+    assert_true(has_statistic(full, "kappa_m30") && has_statistic(full, "trace_se"));
+    assert_false(has_statistic(full, "kappa_se") ||
+                 has_statistic(full, "lambda_max_se")); /* these are not means over probes */
+    assert_false(has_statistic(full, "kappa_m90") || has_statistic(part, "kappa_m60"));
+    assert_false(has_statistic(full, "trace_m30") ||
+                 has_statistic(full, "null_dimension_m30")); /* these do not depend on m */
+    assert_false(has_statistic(full, "noise_floor_se"));     /* does not depend on any probe */
+    assert_true(fabs(ks_statistic(full, "kappa_m30") / ks_statistic(full, "kappa") - 1) > 1e-3);
+    ks_spectrum_free(full);
     ks_spectrum_free(part);
 }
 
@@ -300,9 +300,9 @@ static void test_three_probes(void **state)
     (void)state;
     s->probes = 3;
     s->order = 2;
-    summarize(s, 2);
+    compute_statistics(s, 2);
     check(s, "kappa", 3);
-    assert_false(there(s, "kappa_se")); /* kappa is a median */
+    assert_false(has_statistic(s, "kappa_se")); /* kappa is a median */
     assert_close(ks_statistic(s, "kappa_lower_bound"), 10, 1e-12);
     check(s, "lambda_max", 10);
     check(s, "lambda_min", -1);
@@ -328,20 +328,20 @@ static void test_unweighted(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
-    struct ks_spectrum *whole, *part;
+    struct ks_spectrum *full, *part;
 
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i == 0 ? 10 : cos((double)i);
-    whole = unweighted(&a, 31);
+    full = unweighted(&a, 31);
     part = unweighted(&a, 30);
     for (size_t i = 0; i < 60; i++)
         assert_close(part->weight[i], 1. / 30, 1e-16);
-    assert_false(there(part, "trace"));
-    assert_false(there(part, "directions_1e2") || there(part, "kappa_q99_lower"));
-    check(whole, "kappa_m30", ks_statistic(part, "kappa"));
-    check(whole, "kurtosis_m30", ks_statistic(part, "kurtosis"));
-    ks_spectrum_free(whole);
+    assert_false(has_statistic(part, "trace"));
+    assert_false(has_statistic(part, "directions_1e2") || has_statistic(part, "kappa_q99_lower"));
+    check(full, "kappa_m30", ks_statistic(part, "kappa"));
+    check(full, "kurtosis_m30", ks_statistic(part, "kurtosis"));
+    ks_spectrum_free(full);
     ks_spectrum_free(part);
 }
 

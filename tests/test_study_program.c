@@ -236,7 +236,7 @@ static void test_folder_of_other_analyses(void **state)
     unsetenv("MAKE");
     assert_said("the options of [analyze] have changed: all its spectra are computed again", 0);
     assert_false(tree_has(spectrum));
-    assert_true(tree_has(steps)); /* steps do not depend on the order */
+    assert_true(tree_has(steps)); /* the Lanczos basis does not depend on the order */
     assert_string_equal(tree_text("out/folder/study.study"), changed("order = 30\n", ""));
     tree_write("some.study", changed("f64", "f32"));
     setenv("MAKE", "/bin/false", 1);

@@ -27,17 +27,23 @@ static const struct ks_loss *ce(size_t atoms, double max) /* support [-max, max]
 
 static const struct ks_loss mse = {.kind = &value_kind, .outputs = 1, .targets = 1, .weight = 1};
 
-/* One row: critics' outputs f[e], reward, mask, log pi'. */
+struct row {
+    double reward;
+    float mask;
+    double log_pi; /* of the next action */
+};
+
+/* The target of one row with critics' outputs f[e]. */
 static size_t one_target(const struct ks_loss *loss, size_t ensemble, const real *const *f,
-                         double reward, float mask, double log_pi, real *target)
+                         struct row row, real *target)
 {
-    real scratch[2 * MANY], l = (real)log_pi;
+    real scratch[2 * MANY], l = (real)row.log_pi;
 
     return KS(critic_target)(loss,
                              &(struct ks_next_values){.ensemble = ensemble,
                                                       .f = f,
-                                                      .reward = &reward,
-                                                      .mask = &mask,
+                                                      .reward = &row.reward,
+                                                      .mask = &row.mask,
                                                       .log_pi = &l,
                                                       .gamma = 0.5,
                                                       .temperature = 0.1},
@@ -85,8 +91,8 @@ static void test_projection(void **state)
         size_t clipped;
 
         peak(ATOMS, cases[i].at, f);
-        clipped = one_target(ce(ATOMS, 2), 1, critics, cases[i].reward, cases[i].mask,
-                             cases[i].log_pi, target);
+        clipped = one_target(ce(ATOMS, 2), 1, critics,
+                             (struct row){cases[i].reward, cases[i].mask, cases[i].log_pi}, target);
         assert_row(ATOMS, target, cases[i].target);
         assert_int_equal(clipped, cases[i].clipped);
     }
@@ -106,7 +112,7 @@ static void test_mass_and_mean(void **state)
     for (size_t k = 0; k < MANY; k++)
         f[k] = (real)ks_rng_normal(&rng);
     q = KS(critic_value)(loss, f, p);
-    assert_int_equal(one_target(loss, 1, critics, 0.7, 1, -3, target), 0);
+    assert_int_equal(one_target(loss, 1, critics, (struct row){0.7, 1, -3}, target), 0);
     for (size_t k = 0; k < MANY; k++) {
         assert_true(target[k] >= 0);
         mass += (double)target[k];
@@ -130,13 +136,13 @@ static void test_smaller_critic(void **state)
     peak(ATOMS, 2, high); /* mean 0 */
     for (size_t k = 0; k < ATOMS; k++)
         wide[k] = k % 4 == 0 ? 0 : -1000; /* halves at -2 and 2: mean 0 */
-    one_target(ce(ATOMS, 2), 2, one, 0, 1, 0, target);
+    one_target(ce(ATOMS, 2), 2, one, (struct row){0, 1, 0}, target);
     assert_row(ATOMS, target, at_low);
-    one_target(ce(ATOMS, 2), 2, two, 0, 1, 0, target);
+    one_target(ce(ATOMS, 2), 2, two, (struct row){0, 1, 0}, target);
     assert_row(ATOMS, target, at_low);
-    one_target(ce(ATOMS, 2), 2, tie, 0, 1, 0, target);
+    one_target(ce(ATOMS, 2), 2, tie, (struct row){0, 1, 0}, target);
     assert_row(ATOMS, target, at_wide);
-    one_target(ce(ATOMS, 2), 2, eit, 0, 1, 0, target);
+    one_target(ce(ATOMS, 2), 2, eit, (struct row){0, 1, 0}, target);
     assert_row(ATOMS, target, at_high);
 }
 
@@ -146,11 +152,12 @@ static void test_scalar(void **state)
     const real *critics[] = {&a, &b};
 
     (void)state;
-    one_target(&mse, 2, critics, 0.75, 1, 4, &target); /* .75 + .5 (2.5 - .1 * 4) */
+    one_target(&mse, 2, critics, (struct row){0.75, 1, 4}, &target); /* .75 + .5 (2.5 - .1 * 4) */
     assert_close((double)target, 1.8, 4 * (double)KS_EPSILON);
-    one_target(&mse, 2, critics, 0.75, 0.5F, 4, &target); /* .75 + .25 (2.5 - .1 * 4) */
+    one_target(&mse, 2, critics, (struct row){0.75, 0.5F, 4},
+               &target); /* .75 + .25 (2.5 - .1 * 4) */
     assert_close((double)target, 1.275, 4 * (double)KS_EPSILON);
-    one_target(&mse, 2, critics, 0.75, 0, 4, &target);
+    one_target(&mse, 2, critics, (struct row){0.75, 0, 4}, &target);
     assert_close((double)target, 0.75, 0);
 }
 

@@ -6,7 +6,8 @@
 
 enum { GROUNDS = 2 };
 static struct ground ground[GROUNDS]; /* one thread, two */
-static const char *const whole[] = {"whole1", "whole2"}, *const folder[] = {"run1", "run2"};
+static const char *const reference[] = {"reference1", "reference2"}, *const folder[] = {"run1",
+                                                                                        "run2"};
 static double patience = 10; /* seconds: at first the duration of a run */
 
 /* Seconds between resume points, of a clock that advances when it is read: a point in each step,
@@ -31,10 +32,10 @@ static int set_up(void **state)
 
         build_ground(&ground[i], i + 1);
         start = seconds();
-        assert_runs(&ground[i], whole[i], (struct plan){.resume = false});
+        assert_runs(&ground[i], reference[i], (struct plan){.resume = false});
         patience = fmin(patience, seconds() - start);
-        assert_string_equal(said(whole[i]), "");
-        assert_state(whole[i], "finished");
+        assert_string_equal(said(reference[i]), "");
+        assert_state(reference[i], "finished");
     }
     return 0;
 }
@@ -51,7 +52,7 @@ static int tear_down(void **state)
 static void finish(size_t i)
 {
     assert_runs(&ground[i], folder[i], (struct plan){.resume = true});
-    assert_same_run(folder[i], whole[i]);
+    assert_same_run(folder[i], reference[i]);
     remove_folder(folder[i]);
 }
 
@@ -61,10 +62,10 @@ static void test_straight(void **state)
     (void)state;
     for (size_t i = 0; i < GROUNDS; i++) {
         assert_runs(&ground[i], folder[i], (struct plan){.save_every = ALWAYS});
-        assert_same_run(folder[i], whole[i]);
+        assert_same_run(folder[i], reference[i]);
         remove_folder(folder[i]);
     }
-    assert_same_file("whole1/step_000000030.h5", "whole2/step_000000030.h5");
+    assert_same_file("reference1/step_000000030.h5", "reference2/step_000000030.h5");
 }
 
 /* Lets the runs meet a fate at operations k, k + 1, ..., two runs at a time. Returns whether they
@@ -272,7 +273,7 @@ static void test_deaths_at_random(void **state)
     for (int i = 0; i < 4 || (kills < 20 && i < 50); i++) {
         kills += kill_and_resume(&rng);
         for (size_t k = 0; k < GROUNDS; k++) {
-            assert_same_run(folder[k], whole[k]);
+            assert_same_run(folder[k], reference[k]);
             remove_folder(folder[k]);
         }
     }
@@ -341,14 +342,14 @@ static void test_finished(void **state)
     struct stat before, after;
 
     (void)state;
-    assert_int_equal(shell("cp -a", whole[0], folder[0]), 0);
+    assert_int_equal(shell("cp -a", reference[0], folder[0]), 0);
     assert_int_equal(stat(scratch("run1/run.json"), &before), 0);
     assert_int_equal(mkdir(scratch("run1/resume"), 0777), 0);
     write_bytes(scratch("run1/resume/replay.000003"), "x", 1);
     assert_runs(&ground[0], folder[0], (struct plan){.resume = true});
     assert_int_equal(stat(scratch("run1/run.json"), &after), 0);
     assert_true(before.st_ino == after.st_ino && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
-    assert_same_run(folder[0], whole[0]);
+    assert_same_run(folder[0], reference[0]);
     remove_folder(folder[0]);
 }
 

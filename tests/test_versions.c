@@ -26,7 +26,7 @@ static void test_settings_of_other_versions(void **state)
     (void)state;
     change_setting("tau", 0);
     assert_goes_on(KS_RESUME_EXACT);
-    assert_same_run(RUN, WHOLE);
+    assert_same_run(RUN, REFERENCE);
     change_setting("batch", 0);
     assert_refused(KS_RESUME_ANY, "run.json: the folder holds another run: expected batch 4, "
                                   "found 256");
@@ -122,7 +122,7 @@ static void test_version_2(void **state)
     make_version_2(&p);
     close_ground(&p);
     assert_goes_on(KS_RESUME_EXACT);
-    assert_same_run(RUN, WHOLE);
+    assert_same_run(RUN, REFERENCE);
     p = open_ground();
     make_version_2(&p);
     p.state_size -= 8;
@@ -176,7 +176,7 @@ static void test_mujoco_version(void **state)
         else
             assert_goes_on(how);
     }
-    assert_same_run(RUN, WHOLE);
+    assert_same_run(RUN, REFERENCE);
 }
 
 /* A line of the file without its end, and its number of cells. */
@@ -245,7 +245,7 @@ static void test_columns(void **state)
     assert_memory_equal(before, after, size);
     cells = read_line(in_run("progress.csv"), 4, line);
     assert_int_equal(cells, read_line(in_run("progress.csv"), 0, expected));
-    assert_int_equal(cells + 1, read_line(scratch("whole/progress.csv"), 4, expected));
+    assert_int_equal(cells + 1, read_line(scratch("reference/progress.csv"), 4, expected));
     *strrchr(expected, ',') = '\0';
     cell = expected; /* q_mean is the sixth column */
     for (size_t i = 0; i < 5; i++)

@@ -1,6 +1,6 @@
-/* Spectra with known figures, for the tests of what is read off them. */
-#ifndef KS_TEST_SUMMARIES_H
-#define KS_TEST_SUMMARIES_H
+/* Spectra with known statistics. */
+#ifndef KS_TEST_KNOWN_SPECTRA_H
+#define KS_TEST_KNOWN_SPECTRA_H
 
 #include <float.h>
 #include <stdbool.h>
@@ -28,12 +28,12 @@ static inline struct ks_spectrum *spectrum_of(size_t n, const double *ritz, cons
     return s;
 }
 
-static inline void summarize(struct ks_spectrum *s, size_t n)
+static inline void compute_statistics(struct ks_spectrum *s, size_t n)
 {
     assert_ok(ks_statistics(s, &(struct ks_statistics_terms){.n = n, .epsilon = DBL_EPSILON}));
 }
 
-/* By Lanczos, its figures with what is known of null directions (NULL: nothing). */
+/* By Lanczos. `null`: known null directions, which enter the statistics; may be NULL. */
 static inline struct ks_spectrum *estimate_with(const struct ks_operator *a, size_t order,
                                                 size_t probes, uint64_t seed,
                                                 const struct ks_null *null)
@@ -53,7 +53,7 @@ static inline struct ks_spectrum *estimate(const struct ks_operator *a, size_t o
     return estimate_with(a, order, probes, 5, NULL);
 }
 
-/* All eigenvalues. */
+/* The spectrum with all eigenvalues. */
 static inline struct ks_spectrum *exact_with(const struct ks_operator *a,
                                              const struct ks_null *null)
 {
@@ -74,7 +74,7 @@ static inline void check(const struct ks_spectrum *s, const char *name, double e
         fail_msg("%s = %.17g, expected %.17g", name, found, expected);
 }
 
-static inline bool there(const struct ks_spectrum *s, const char *name)
+static inline bool has_statistic(const struct ks_spectrum *s, const char *name)
 {
     for (size_t i = 0; i < s->summary.n; i++)
         if (strcmp(s->summary.list[i].name, name) == 0)
