@@ -223,8 +223,8 @@ static void test_absent_statistic(void **state)
     (void)state;
     for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
         c->input[i] = i % IN == 0;
-    assert_ok(ks_checkpoint_write(file("two"), c,
-                                  false)); /* with the weight decay: two different eigenvalues */
+    /* with the weight decay: two different eigenvalues */
+    assert_ok(ks_checkpoint_write(file("two"), c, false));
     s = spectrum("two", "--probes 8 --weight-decay 1");
     assert_null(ks_attribute_find(&s->summary, "kurtosis_spectral"));
     assert_runs("--csv --probes 8 --weight-decay 1 two.h5 bn+ce.h5");

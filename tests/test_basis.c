@@ -89,8 +89,8 @@ static void test_single_spectrum(void **state)
     t = estimate(&a, M, false);
     assert_int_equal(s->steps[0], M);
     assert_close(s->ritz[M - 1], 1000, 1000 * FLT_EPSILON);
-    assert_close(s->ritz[M - 2], t->ritz[M - 2],
-                 2e-3); /* in the bulk, which is 1000 times smaller */
+    /* in the bulk, which is 1000 times smaller */
+    assert_close(s->ritz[M - 2], t->ritz[M - 2], 2e-3);
     assert_close(s->weight[M - 1], t->weight[M - 1], 1e-6);
     for (size_t i = 0; i < M - 1; i++) {
         assert_true(s->ritz[i] < 1.01);

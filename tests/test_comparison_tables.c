@@ -35,8 +35,8 @@ static struct ks_csv *table(const char *name, const char *env, size_t resamples)
 {
     struct outcome o = outcome_new(0);
     struct ks_csv *csv;
-    char path[64],
-        **held = (char **)(uintptr_t)&o.results->study->env; /* the study itself is not const */
+    /* the study itself is not const */
+    char path[64], **held = (char **)(uintptr_t)&o.results->study->env;
 
     free(*held);
     assert_ok(ks_copy_string(env, held));

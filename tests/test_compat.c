@@ -184,8 +184,8 @@ static void test_program(void **state)
         assert_close(s->alpha[i], (double)alpha[i], 1e-5 * size);
         assert_close(s->beta[i], (double)beta[i], 1e-5 * size);
         assert_true(s->alpha[i] ==
-                    (double)(float)
-                        s->alpha[i]); /* float32 numbers, which only the float32 recurrence gives */
+                    /* float32 numbers, which only the float32 recurrence gives */
+                    (double)(float)s->alpha[i]);
     }
     ks_operator_free(a);
     free(vectors), free(start);

@@ -79,8 +79,8 @@ static void test_undefined_points(void **state)
     points.runs = two;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho));
     assert_false(isnan(rho.low) || isnan(rho.high));
-    points.x =
-        nan; /* a resample of the first system may contain only NaN, which leaves two points */
+    /* a resample of the first system may contain only NaN, which leaves two points */
+    points.x = nan;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho));
     assert_close(rho.value, 1, 1e-15);
     assert_true(isnan(rho.low) && isnan(rho.high));

@@ -1,9 +1,9 @@
-/* How often what is said of trained critics is true: every interval and bound against all
- * eigenvalues in float64, over hundreds of runs with other start vectors. What is certain may never
- * be false; what holds with 99% may miss as often as a binomial test at 1% allows; "+-" is a 95%
- * t-interval. Prints how often each missed and how tight it is.
+/* How often statements about trained critics are true: every interval and bound against all
+ * eigenvalues in float64, over hundreds of runs with different start vectors. Deterministic
+ * statements may never be false; those with a probability of 99% may miss as often as a binomial
+ * test at 1% allows; "+-" is a 95% t-interval. Prints how often each missed and how tight it is.
  *
- *   KS_COVERAGE=full  takes a hundred start vectors for each critic in place of some
+ *   KS_COVERAGE=full  uses a hundred start vectors for each critic instead of forty
  */
 #include <stdio.h>
 
@@ -137,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage)};
 
-    omp_set_num_threads(
-        1); /* problems of microseconds: several threads would only wait for each other */
+    /* problems of microseconds: several threads would only wait for each other */
+    omp_set_num_threads(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

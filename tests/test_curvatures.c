@@ -261,8 +261,8 @@ static void test_manifold(void **state)
     assert_fails(ks_manifold_new_f64(&q, &a), KS_FORMAT, "layer 1, critic 0");
     q.critic = 1; /* all columns of this critic are on their spheres */
     assert_ok(prepared(ks_manifold_new_f64, &q, &a));
-    found = product(
-        a, c->adam_v); /* any vector: the product is zero outside this critic's parameters */
+    /* any vector: the product is zero outside this critic's parameters */
+    found = product(a, c->adam_v);
     assert_close(largest(n / 2, found), 0, 0);
     assert_true(largest(n / 2, found + n / 2) > 0);
     free(found);

@@ -274,7 +274,7 @@ int main(void)
         cmocka_unit_test(test_program),
     };
 
-    omp_set_num_threads(
-        1); /* problems of microseconds: several threads would only wait for each other */
+    /* problems of microseconds: several threads would only wait for each other */
+    omp_set_num_threads(1);
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

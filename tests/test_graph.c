@@ -155,8 +155,8 @@ static void test_graph_runs_once(void **state)
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("calls"), "analyze "), 7);
     assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000008.h5")), 0);
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false,
-                           true)); /* a job writes all checkpoints of its run */
+    /* a job writes all checkpoints of its run */
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("calls"), "train "), 3);
     stage_free(&stage);
 }

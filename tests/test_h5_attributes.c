@@ -130,8 +130,8 @@ static void test_attribute_lists(void **state)
     assert_fails(ks_h5_write_attribute(h5, "/metrics", &written[0]), KS_RUN, "attribute");
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
-    file = H5Fopen(path, H5F_ACC_RDWR,
-                   H5P_DEFAULT); /* adds an attribute of a type that is skipped */
+    /* adds an attribute of a type that is skipped */
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     type = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8);
     space = H5Screate_simple(1, &pair, NULL);
     put_attribute(file, "picture", type, space, picture, type);

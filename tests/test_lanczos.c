@@ -132,8 +132,8 @@ static void test_start(void **state)
         fourth += pow(first[i], 4) * N;
     }
     assert_close(norm, 1, 1e-14);
-    assert_close(fourth, 3,
-                 0.3); /* of a normal distribution; the standard error is sqrt(96 / N) = 0.1 */
+    /* of a normal distribution; the standard error is sqrt(96 / N) = 0.1 */
+    assert_close(fourth, 3, 0.3);
     assert_close(first[0] / first[1], ks_rng_normal(&rng) / ks_rng_normal(&rng),
                  1e-12 * fabs(first[0] / first[1]));
     ks_lanczos_start(l, 5, 3);
@@ -309,8 +309,8 @@ static void test_breakdowns(void **state)
     check_breakdown(10000, 2);
     check_breakdown(2, 2);
     for (size_t i = 0; i < 10000; i++)
-        value[i] = i < 11 ? 1 + (double)i / 3
-                          : 0; /* rank 11: 12 different eigenvalues, including zero */
+        /* rank 11: 12 different eigenvalues, including zero */
+        value[i] = i < 11 ? 1 + (double)i / 3 : 0;
     check_breakdown(10000, 12);
     check_breakdown(12, 12); /* the Krylov space ends at the dimension itself */
     for (size_t i = 0; i < 400; i++)

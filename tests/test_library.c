@@ -226,8 +226,8 @@ static void test_callback(void **state)
     assert_same_spectrum(s, t);
     kappascope_spectrum_free(s);
     kappascope_spectrum_free(t);
-    slq.order = 12,
-    slq.probes = 3; /* gives bounds for the eigenvalues that twelve iterations do not find */
+    /* gives bounds for the eigenvalues that twelve iterations do not find */
+    slq.order = 12, slq.probes = 3;
     assert_done(kappascope_slq(a, &slq, &s));
     assert_true(kappascope_spectrum_statistic(s, "lambda_max") <= 60 + 1e-12);
     assert_true(kappascope_spectrum_statistic(s, "lambda_max_upper") >= 60);

@@ -154,8 +154,8 @@ static void check_floor(const struct ks_null *null, double shift, double floor, 
     ks_spectrum_free(s);
 }
 
-/* The floor is the largest of two terms: rounding of any vector; and, with known null directions,
- * four times their product plus the leakage of the largest eigenvalue into them. */
+/* The floor is the largest of 16 eps lambda_abs_max and, with known null directions, four times
+ * their product and four times the leakage of the largest eigenvalue into them. */
 static void test_noise_floor(void **state)
 {
     const struct ks_null measured = null_of(7, 0.002, 3), zero = null_of(7, 0, 3),

@@ -25,8 +25,8 @@ static void test_norms(void **state)
     assert_close(value(list, n, "critic_param_norm"), sqrt(4 * 56 + (double)rest), 1e-12);
     assert_close(value(list, n, "critic_effective_lr"),
                  (0.5 * 56 + (double)rest) / (56 + (double)rest), 1e-12);
-    assert_true(isnan(
-        value(list, n, "critic_feature_rank"))); /* no batch has passed through the network yet */
+    /* no batch has passed through the network yet */
+    assert_true(isnan(value(list, n, "critic_feature_rank")));
     assert_true(isnan(value(list, n, "critic_feature_rank_xqc")));
     assert_true(isnan(value(list, n, "critic_dormant_xqc")));
     assert_true(isnan(value(list, n, "actor_grad_norm_xqc")));

@@ -46,8 +46,8 @@ static void test_outliers_by_hand(void **state)
     } cases[] = {
         {{1, 1, 1, 1, 1, 1, 1, 1}, 0},
         {{0.03, 1, 1, 1, 1, 1, 0.006, 0.02}, 3}, /* at the limit */
-        {{0.031, 0, 1, 1, 1, 1, 0.0061, 0.02},
-         1},                           /* above the limit; values further inside do not count */
+        /* above the limit; values further inside do not count */
+        {{0.031, 0, 1, 1, 1, 1, 0.0061, 0.02}, 1},
         {{0, 0, 0, 1, 1, 1, 1, 1}, 3}, /* at one end only */
         {{0, 0, 0, 0, 0, 0, 0, 1}, 7}, /* all but the last */
         {{0, 0, 0, 0, 0, 0, 0, 0}, 8}, /* all, each counted once */

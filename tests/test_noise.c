@@ -35,8 +35,9 @@ static bool is_projected(const struct ks_checkpoint *c)
     return strstr(c->critic.text, "project=unit");
 }
 
-/* Second moments. With `trained` those of the gradient, and as small as in training where the
- * gradient is zero up to rounding; else within a factor of 100. */
+/* Sets second moments to zero where the gradient is zero. Otherwise they are, with `trained`, those
+ * of the gradient with the small floor that training gives, else random within a factor of
+ * 100. */
 static void set_second_moments(const struct ks_problem *q, struct ks_checkpoint *c, bool trained)
 {
     struct ks_rng rng = ks_rng_start(43, 0);
@@ -102,8 +103,8 @@ static void check_manifold(const char *text, size_t normals, size_t others)
     q.critic = 1;
     assert_int_equal(check_zeros(&q, "manifold"), normals + others);
     q.critic = -1, q.weight_decay = 0.3;
-    if (strstr(text,
-               "norm")) /* without norms, units are dead and their columns zero up to rounding */
+    /* without norms, units are dead and their columns zero up to rounding */
+    if (strstr(text, "norm"))
         assert_int_equal(check_zeros(&q, "manifold"), 2 * normals);
     ks_checkpoint_free(c);
 }
@@ -112,13 +113,10 @@ static void test_manifold(void **state)
 {
     (void)state;
     check_manifold(TEXTS[0], 6 + 3, IN);
-    check_manifold(TEXTS[1], 4 + 3,
-                   IN + 1 + 1 +
-                       1); /* others: the bias of the second dense and directions of the head */
-    check_manifold(
-        TEXTS[2], 4,
-        4 + 4 + 4 + 4 +
-            1); /* each column has one entry: its normal is a coordinate, next to the biases */
+    /* others: also the bias of the second dense and the head */
+    check_manifold(TEXTS[1], 4 + 3, IN + 1 + 1 + 1);
+    /* normals: columns of a single entry, next to biases */
+    check_manifold(TEXTS[2], 4, 4 + 4 + 4 + 4 + 1);
     for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
         char *text = study_text(a->name, 6, 2);
         bool ce = strstr(a->name, "ce");
@@ -168,8 +166,8 @@ static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
     return count;
 }
 
-/* The Hessian's directions, without those of a unit that never had a gradient in any of its parts
- * or in one of them. With a weight decay there are none. */
+/* The null directions are those of the Hessian in which every coordinate has had a gradient; with a
+ * weight decay there are none. */
 static void test_preconditioned(void **state)
 {
     (void)state;
@@ -197,7 +195,7 @@ static void test_left_out(void **state)
     c->critic.w[c->critic.arch->layer[0].offset + 6 * IN + 5] = -1000; /* the last unit is dead */
     set_second_moments(&q, c, false);
     assert_int_equal(check_zeros(&q, "preconditioned"), 2 * 7 - 1);
-    for (size_t i = 0; i < 3; i++) /* it is excluded entirely, or does not exist */
+    for (size_t i = 0; i < 3; i++) /* the unit's row of the head never had a gradient */
         assert_true(c->adam_v[head + 5 * 3 + i] == 0);
     c->adam_v[head + 1] = 0;
     assert_int_equal(check_zeros(&q, "preconditioned"), 2 * 7 - 2);

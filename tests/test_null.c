@@ -65,8 +65,7 @@ static struct ks_null measure(const char *text, const struct ks_problem *q,
     ks_null_clear(&null);
     assert_int_equal(null.dimension, space->dimension);
     if (null.dimension > 0)
-        assert_true(null.product >= 0 &&
-                    null.product <= bound); /* 0 for a bias before a batchnorm */
+        assert_true(null.product >= 0 && null.product <= bound); /* 0: a bias before a batchnorm */
     else
         assert_true(isnan(null.product));
     ks_operator_free(a);
@@ -236,20 +235,21 @@ static void test_products(void **state)
     (void)state;
     assert_ok(ks_null_measure(space, &a, count, &products, &null));
     ks_null_clear(&null);
-    assert_int_equal(products, 2 + 1); /* no third product: the first images are zero */
+    assert_int_equal(products, 2 + 1); /* one product less: all images are zero */
     assert_int_equal(ks_null_products(space), 2 + 1 + 1);
     assert_int_equal(d.products, products);
     assert_int_equal(null.dimension, 6 + 5);
     assert_true(null.product == 0 && null.leak == 0);
     assert_int_equal(null.dead, d.n - null.dimension); /* the zero operator */
-    for (size_t i = 0; i < d.n; i++) /* the directions found last are those of the first dense */
+    /* families are found from the head backwards, so family[0] is the head's */
+    for (size_t i = 0; i < d.n; i++)
         value[i] = i < space->family[0].offset ? 1 : -3;
     assert_ok(ks_null_measure(space, &a, NULL, NULL, &null));
     ks_null_clear(&null);
     assert_close(null.product, 3, 1e-14);
     assert_int_equal(null.dead, 0);
-    for (int turn = 0; turn < 2;
-         turn++) { /* products so large or small that their squares overflow or underflow */
+    /* products whose squares overflow or underflow */
+    for (int turn = 0; turn < 2; turn++) {
         double size = turn == 0 ? 1e300 : 1e-300;
 
         for (size_t i = 0; i < d.n; i++)

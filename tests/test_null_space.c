@@ -131,7 +131,8 @@ static const struct {
     {"residual {\nlayernorm\ndense 5\n}\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6},
     {"dense 6\nrelu\nresidual {\ndense 6\nlayernorm\n}\nlayernorm\ndense 1\nloss mse\n", false,
      7 + 1},
-    /* no direction is zero by itself, but biases before and after a norm have the same gradient */
+    /* no bias alone is a null direction, but the biases before and after a norm have the same
+     * gradient */
     {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", false, 4},
     {"dense 4\nresidual {\nlayernorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", false, 1},
     {"dense 4\nresidual {\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nbatchnorm\nrelu\ndense 4\n}\n"

@@ -162,8 +162,8 @@ static void test_scores_that_are_not_finite(void **state)
     assert_int_equal(t->dropped, 2);
     assert_close(t->value[1], 2, 0);
     ks_score_table_free(t);
-    write_scores(
-        "s,a,0,0,nan\ns,b,0,0,1\n"); /* a NaN score would remove its task from the pooled scores */
+    /* a NaN score would remove its task from the pooled scores */
+    write_scores("s,a,0,0,nan\ns,b,0,0,1\n");
     assert_refused(&query, "scores.csv: a: no run has all its scores");
     write_scores("s,a,0,0,nan\n");
     assert_refused(&query, "scores.csv: a: no run has all its scores");

@@ -354,7 +354,7 @@ int main(int argc, char **argv)
     critics = argc > 1 ? strtoul(argv[1], NULL, 10) : SHORT;
     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     verbose += argc > 3;
-    omp_set_num_threads(
-        1); /* problems of microseconds: several threads would only wait for each other */
+    /* problems of microseconds: several threads would only wait for each other */
+    omp_set_num_threads(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

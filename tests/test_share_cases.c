@@ -99,8 +99,8 @@ static void test_copies_count_once(void **state)
 
     (void)state;
     assert_ok(ks_shares(&in, &shares));
-    assert_close(shares.directions[0].lower, 10,
-                 0); /* by the weight: the operator is 3 times the identity */
+    /* by the weight: the operator is 3 times the identity */
+    assert_close(shares.directions[0].lower, 10, 0);
     assert_close(shares.kappa_q[2].upper, 1, 1e-6);
     in.n_null = 9; /* one eigenvalue is left, and it was found */
     assert_ok(ks_shares(&in, &shares));

@@ -151,12 +151,12 @@ static void test_leading_parts(void **state)
     }
     assert_int_equal(repeated, 41);
     assert_true(has_statistic(full, "kappa_m30") && has_statistic(full, "trace_se"));
-    assert_false(has_statistic(full, "kappa_se") ||
-                 has_statistic(full, "lambda_max_se")); /* these are not means over probes */
+    /* these are not means over probes */
+    assert_false(has_statistic(full, "kappa_se") || has_statistic(full, "lambda_max_se"));
     assert_false(has_statistic(full, "kappa_m90") || has_statistic(part, "kappa_m60"));
-    assert_false(has_statistic(full, "trace_m30") ||
-                 has_statistic(full, "null_dimension_m30")); /* these do not depend on m */
-    assert_false(has_statistic(full, "noise_floor_se"));     /* does not depend on any probe */
+    /* these do not depend on m */
+    assert_false(has_statistic(full, "trace_m30") || has_statistic(full, "null_dimension_m30"));
+    assert_false(has_statistic(full, "noise_floor_se")); /* does not depend on any probe */
     assert_true(fabs(ks_statistic(full, "kappa_m30") / ks_statistic(full, "kappa") - 1) > 1e-3);
     ks_spectrum_free(full);
     ks_spectrum_free(part);

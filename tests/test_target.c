@@ -154,8 +154,8 @@ static void test_scalar(void **state)
     (void)state;
     one_target(&mse, 2, critics, (struct row){0.75, 1, 4}, &target); /* .75 + .5 (2.5 - .1 * 4) */
     assert_close((double)target, 1.8, 4 * (double)KS_EPSILON);
-    one_target(&mse, 2, critics, (struct row){0.75, 0.5F, 4},
-               &target); /* .75 + .25 (2.5 - .1 * 4) */
+    /* .75 + .25 (2.5 - .1 * 4) */
+    one_target(&mse, 2, critics, (struct row){0.75, 0.5F, 4}, &target);
     assert_close((double)target, 1.275, 4 * (double)KS_EPSILON);
     one_target(&mse, 2, critics, (struct row){0.75, 0, 4}, &target);
     assert_close((double)target, 0.75, 0);
