@@ -55,6 +55,50 @@ static inline void spectrum_path(const struct place *place, char path[256])
              place->analysis ? place->analysis : "");
 }
 
+static inline void set_attributes(struct ks_attribute a[20], const struct place *place)
+{
+    set_string(a++, "checkpoint", "some.h5");
+    set_string(a++, "checkpoint_sha256",
+               "0000000000000000000000000000000000000000000000000000000000000000");
+    set_string(a++, "operator", "hessian");
+    set_string(a++, "batchnorm", "train");
+    set_string(a++, "precision", "f64");
+    set_integer(a++, "order", 4);
+    set_integer(a++, "probes", 2);
+    set_integer(a++, "probe_seed", 0);
+    set_integer(a++, "dimension", 100);
+    set_number(a++, "weight_decay", 0);
+    set_number(a++, "scale", 1);
+    set_integer(a++, "batches", 1);
+    set_integer(a++, "critic", -1);
+    set_integer(a++, "layer", -1);
+    set_string(a++, "env", "toy");
+    set_string(a++, "architecture", place->architecture);
+    set_integer(a++, "seed", (int64_t)place->seed);
+    set_integer(a++, "env_step", (int64_t)place->step);
+    set_integer(a++, "update", place->step > 2 ? (int64_t)place->step - 2 : 0);
+    set_number(a++, "return_mean", 1);
+}
+
+static inline void set_statistics(struct ks_attribute a[14], const struct place *place,
+                                  double kappa)
+{
+    set_number(&a[0], "kappa", kappa);
+    set_number(&a[1], "kappa_lower_bound", 7);
+    set_number(&a[2], "kappa_effective_bound", 9);
+    set_number(&a[3], "lambda_max", 0.5 * kappa);
+    set_number(&a[4], "kurtosis", 3);
+    set_number(&a[5], "zero_mass", 0.5);
+    set_number(&a[6], "zero_mass_lower", 0.25);
+    set_number(&a[7], "zero_mass_upper", 0.75);
+    set_number(&a[8], "directions_1e2_lower", 20 + (double)place->seed);
+    set_number(&a[9], "directions_1e2_upper", 30 + 2 * (double)place->seed);
+    set_number(&a[10], "kappa_q99_lower", 123.45);
+    set_number(&a[11], "kappa_q99_upper", place->seed < 2 ? 234.51 : NAN);
+    set_number(&a[12], "kappa_gradient_90_lower", place->seed == 1 ? NAN : INFINITY);
+    set_number(&a[13], "kappa_gradient_90_upper", place->seed == 1 ? NAN : INFINITY);
+}
+
 /* `zero`: all Ritz values are 0. */
 static inline void write_spectrum_at(const char *path, const struct place *place, double kappa,
                                      bool zero)
@@ -64,7 +108,7 @@ static inline void write_spectrum_at(const char *path, const struct place *place
     double weight[] = {0.25, 0.5, 0.125, 0.125, 0, 0, 0, 1}, none[8] = {0};
     double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
     int64_t steps[] = {4, 4};
-    struct ks_attribute attribute[20] = {0}, start = {0}, summary[14] = {0}, *a = attribute;
+    struct ks_attribute attribute[20] = {0}, start = {0}, summary[14] = {0};
     struct ks_spectrum s = {.attributes = {attribute, 20, 20},
                             .summary = {summary, 14, 14},
                             .lanczos = {&start, 1, 1},
@@ -87,43 +131,10 @@ static inline void write_spectrum_at(const char *path, const struct place *place
         memset(grid, 0, sizeof grid);
         memset(density, 0, sizeof density);
     }
-    set_string(a++, "checkpoint", "some.h5");
-    set_string(a++, "checkpoint_sha256",
-               "0000000000000000000000000000000000000000000000000000000000000000");
-    set_string(a++, "operator", "hessian");
-    set_string(a++, "batchnorm", "train");
-    set_string(a++, "precision", "f64");
-    set_integer(a++, "order", 4);
-    set_integer(a++, "probes", 2);
-    set_integer(a++, "probe_seed", 0);
-    set_integer(a++, "dimension", 100);
-    set_number(a++, "weight_decay", 0);
-    set_number(a++, "scale", 1);
-    set_integer(a++, "batches", 1);
-    set_integer(a++, "critic", -1);
-    set_integer(a++, "layer", -1);
-    set_string(a++, "env", "toy");
-    set_string(a++, "architecture", place->architecture);
-    set_integer(a++, "seed", (int64_t)place->seed);
-    set_integer(a++, "env_step", (int64_t)place->step);
-    set_integer(a++, "update", place->step > 2 ? (int64_t)place->step - 2 : 0);
-    set_number(a++, "return_mean", 1);
-    set_number(&summary[0], "kappa", kappa);
-    set_number(&summary[1], "kappa_lower_bound", 7);
-    set_number(&summary[2], "kappa_effective_bound", 9);
-    set_number(&summary[3], "lambda_max", 0.5 * kappa);
-    set_number(&summary[4], "kurtosis", 3);
-    set_number(&summary[5], "zero_mass", 0.5);
-    set_number(&summary[6], "zero_mass_lower", 0.25);
-    set_number(&summary[7], "zero_mass_upper", 0.75);
-    set_number(&summary[8], "directions_1e2_lower", 20 + (double)place->seed);
-    set_number(&summary[9], "directions_1e2_upper", 30 + 2 * (double)place->seed);
-    set_number(&summary[10], "kappa_q99_lower", 123.45);
-    set_number(&summary[11], "kappa_q99_upper", place->seed < 2 ? 234.51 : NAN);
-    set_number(&summary[12], "kappa_gradient_90_lower", place->seed == 1 ? NAN : INFINITY);
-    set_number(&summary[13], "kappa_gradient_90_upper", place->seed == 1 ? NAN : INFINITY);
+    set_attributes(attribute, place);
+    set_statistics(summary, place, kappa);
     set_string(&start, "start", "random gradient");
-    tree_write(path, ""); /* its folder */
+    tree_write(path, ""); /* creates its folder */
     assert_ok(ks_spectrum_write(tree_path(path), &s));
 }
 

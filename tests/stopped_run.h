@@ -57,7 +57,7 @@ static inline int resume(enum ks_resume how)
     return run(&ground[0], RUN, (struct plan){.resume = how});
 }
 
-static inline void assert_goes_on(enum ks_resume how)
+static inline void assert_resumes(enum ks_resume how)
 {
     if (resume(how) != 0)
         fail_msg("%s", said(RUN));

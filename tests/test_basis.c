@@ -155,7 +155,7 @@ done:
 
 /* Iterations [0, stop), read from the file and written to it, equal those of a run without a file,
  * bit for bit. */
-static void check_goes_on(size_t found_at_least, size_t found_at_most, size_t order, bool single)
+static void check_resumes(size_t found_at_least, size_t found_at_most, size_t order, bool single)
 {
     struct run run = {.order = order, .stop = order, .single = single}, uninterrupted = run;
 
@@ -191,16 +191,16 @@ static void write_steps(size_t steps, bool single)
 
 /* Stops after each number of iterations. A larger order repeats none of them; a smaller one uses
  * the leading part and leaves the file unchanged. */
-static void test_goes_on(void **state)
+static void test_resumes(void **state)
 {
     (void)state;
     for (int single = 0; single < 2; single++)
         for (size_t steps = 0; steps <= ORDER; steps++) {
             remove(scratch("a.probe0.basis"));
             write_steps(steps, single);
-            check_goes_on(steps, steps, LONGER, single);
-            check_goes_on(ORDER, ORDER, ORDER, single);
-            check_goes_on(LONGER, LONGER, LONGER, single);
+            check_resumes(steps, steps, LONGER, single);
+            check_resumes(ORDER, ORDER, ORDER, single);
+            check_resumes(LONGER, LONGER, LONGER, single);
         }
 }
 
@@ -221,7 +221,7 @@ static void test_cut(void **state)
             size_t complete = cut < header ? 0 : (cut - header) / record;
 
             replace(bytes, cut);
-            check_goes_on(complete, complete, ORDER, single);
+            check_resumes(complete, complete, ORDER, single);
         }
         free(bytes);
     }
@@ -251,7 +251,7 @@ static void test_damage(void **state)
                 assert_one_line("a.probe0.basis");
                 ks_lanczos_free(run.l);
             } else {
-                check_goes_on(complete, complete, ORDER, single);
+                check_resumes(complete, complete, ORDER, single);
             }
             bytes[at] ^= (unsigned char)(1 << at % 8);
             if (at < 16)
@@ -299,7 +299,7 @@ static void test_foreign_records(void **state)
     header = size - ORDER * record;
     memcpy(bytes + header + 3 * record, bytes + header + 4 * record, record);
     write_bytes(scratch("a.probe0.basis"), bytes, size);
-    check_goes_on(3, 3, ORDER, false);
+    check_resumes(3, 3, ORDER, false);
     write_steps(ORDER, false);
     free(bytes);
     bytes = read_bytes(scratch("a.probe0.basis"), &size);
@@ -429,7 +429,7 @@ static void test_full_disk(void **state)
         assert_fails(status, KS_FULL, "cannot be written");
         assert_one_line("a.probe0.basis");
         ks_lanczos_free(run.l);
-        check_goes_on(0, ORDER, ORDER, false);
+        check_resumes(0, ORDER, ORDER, false);
     }
 }
 
@@ -472,7 +472,7 @@ static void test_out_of_memory(void **state)
         ks_lanczos_free(run.l);
     }
     assert_true(n > 5);
-    check_goes_on(4, 4, ORDER, false);
+    check_resumes(4, 4, ORDER, false);
 }
 
 int main(void)
@@ -481,7 +481,7 @@ int main(void)
         cmocka_unit_test(test_single_identities),
         cmocka_unit_test(test_single_spectrum),
         cmocka_unit_test(test_single_breakdowns),
-        cmocka_unit_test_teardown(test_goes_on, scratch_clean),
+        cmocka_unit_test_teardown(test_resumes, scratch_clean),
         cmocka_unit_test_teardown(test_cut, scratch_clean),
         cmocka_unit_test_teardown(test_damage, scratch_clean),
         cmocka_unit_test_teardown(test_tail, scratch_clean),

@@ -209,6 +209,17 @@ static void test_headers(void **state)
     set_string(path, "/critic", "arch", /* refused before memory is allocated */
                "batchnorm\nrepeat 200 {\n  dense 65536 bias=no\n}\ndense 3\nloss ce min=0 max=1\n");
     refused(&o, "/critic/01_dense/kernel: expected shape [2, 5, 65536], found [2, 5, 7]");
+    free(o.bytes);
+}
+
+static void test_headers_of_actor_and_optimizer(void **state)
+{
+    const char *path = scratch("a.h5");
+    struct original o;
+
+    (void)state;
+    write_one(path, make_full(), false);
+    o = keep(path);
     set_string(path, "/actor", "arch", MSE);
     refused(&o, "/actor: arch: expected a description that ends in a policy");
     remove_attribute(path, "/actor", "in"); /* the width is 3: 5 inputs minus 2 actions */
@@ -414,6 +425,7 @@ int main(void)
         cmocka_unit_test_teardown(test_batch_shapes, scratch_clean),
         cmocka_unit_test_teardown(test_missing, scratch_clean),
         cmocka_unit_test_teardown(test_headers, scratch_clean),
+        cmocka_unit_test_teardown(test_headers_of_actor_and_optimizer, scratch_clean),
         cmocka_unit_test_teardown(test_bad_numbers, scratch_clean),
         cmocka_unit_test_teardown(test_raw_target_shapes, scratch_clean),
         cmocka_unit_test_teardown(test_target_sums, scratch_clean),

@@ -43,7 +43,7 @@ static void test_each_condition(void **state)
         snprintf(words, sizeof words, "expected %s ", names[i]);
         assert_refused(KS_RESUME_EXACT, words);
         assert_said(RUN, "; --resume=any accepts that and notes it in run.json\n");
-        assert_goes_on(KS_RESUME_ANY);
+        assert_resumes(KS_RESUME_ANY);
         assert_changes(json_pack("[{s:i, s:s, s:o, s:o}]", "env_step", STOPPED, "what", names[i],
                                  "from", from, "to", to));
         assert_same_file("run/progress.csv", "reference/progress.csv");
@@ -63,7 +63,7 @@ static void test_processor(void **state)
 
         json_object_set_new(p.description, "processor", json_string("80386"));
         close_ground(&p);
-        assert_goes_on(how);
+        assert_resumes(how);
         if (how == KS_RESUME_EXACT)
             assert_same_run(RUN, REFERENCE);
         else
@@ -79,7 +79,7 @@ static void test_any_without_need(void **state)
 
     (void)state;
     close_ground(&p);
-    assert_goes_on(KS_RESUME_ANY);
+    assert_resumes(KS_RESUME_ANY);
     assert_same_run(RUN, REFERENCE);
 }
 
@@ -118,14 +118,14 @@ static void test_record(void **state)
     assert_int_equal(run(&ground[1], RUN, dies), KILLED);
     assert_changes(json_pack("[{s:i, s:s, s:i, s:i}]", "env_step", STOPPED, "what", "threads",
                              "from", 1, "to", 2));
-    assert_goes_on(KS_RESUME_EXACT);
+    assert_resumes(KS_RESUME_EXACT);
     assert_same_run(RUN, REFERENCE);
     p = open_ground();
     close_ground(&p);
     assert_int_equal(run(&ground[1], RUN, dies), KILLED);
     assert_runs(&ground[1], RUN, (struct plan){.resume = KS_RESUME_ANY, .stop_at = 20});
     assert_runs(&ground[1], RUN, (struct plan){.resume = KS_RESUME_EXACT, .stop_at = 25});
-    assert_goes_on(KS_RESUME_ANY);
+    assert_resumes(KS_RESUME_ANY);
     assert_changes(json_pack("[{s:i, s:s, s:i, s:i}, {s:i, s:s, s:i, s:i}]", "env_step", STOPPED,
                              "what", "threads", "from", 1, "to", 2, "env_step", 25, "what",
                              "threads", "from", 2, "to", 1));

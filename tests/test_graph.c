@@ -236,7 +236,7 @@ static void assert_ends(const char *word)
     assert_int_not_equal(kill((pid_t)number, 0), 0);
 }
 
-static void test_interrupted_graph_goes_on(void **state)
+static void test_interrupted_graph_resumes(void **state)
 {
     struct stage stage = stage_new("if [ $arch = ln+ce ]; then sleep 60 & echo sleeper $! >>calls; "
                                    ": >asleep; wait; fi");
@@ -305,7 +305,7 @@ int main(void)
         IN_TREE(test_graph_runs_once),
         IN_TREE(test_failure_is_named),
         IN_TREE(test_half_a_spectrum_is_removed),
-        IN_TREE(test_interrupted_graph_goes_on),
+        IN_TREE(test_interrupted_graph_resumes),
         IN_TREE(test_ignored_signal),
         IN_TREE(test_killed_graph_leaves_no_job),
     };

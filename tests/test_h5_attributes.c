@@ -102,6 +102,21 @@ static void test_any_integer(void **state)
     H5Sclose(scalar), H5Sclose(row);
 }
 
+/* A list of strings, a type that ks_h5_read_attributes skips. */
+static void add_skipped_attribute(const char *path)
+{
+    const char *picture[2] = {"no", "use"};
+    hsize_t pair = 2;
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t type = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8);
+    hid_t space = H5Screate_simple(1, &pair, NULL);
+
+    put_attribute(file, "picture", type, space, picture, type);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
 static void test_attribute_lists(void **state)
 {
     const char *path = scratch("lists.h5");
@@ -115,12 +130,9 @@ static void test_attribute_lists(void **state)
         {.name = "text", .type = KS_ATTRIBUTE_STRING, .string = text},
     };
     enum { WRITTEN = sizeof written / sizeof *written };
-    const char *picture[2] = {"no", "use"};
     struct ks_attributes read = {.n = 0};
     struct ks_attribute *list;
     struct ks_h5 *h5;
-    hsize_t pair = 2;
-    hid_t file, space, type;
 
     (void)state;
     assert_ok(ks_h5_create(path, "test", &h5));
@@ -130,14 +142,7 @@ static void test_attribute_lists(void **state)
     assert_fails(ks_h5_write_attribute(h5, "/metrics", &written[0]), KS_RUN, "attribute");
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
-    /* adds an attribute of a type that is skipped */
-    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-    type = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8);
-    space = H5Screate_simple(1, &pair, NULL);
-    put_attribute(file, "picture", type, space, picture, type);
-    H5Tclose(type);
-    H5Sclose(space);
-    H5Fclose(file);
+    add_skipped_attribute(path);
 
     assert_ok(ks_h5_open(path, "test", &h5));
     assert_ok(ks_h5_read_attributes(h5, "/metrics", &read));

@@ -92,7 +92,7 @@ static void check_symmetry(struct fixture *s)
 
 /* The functions change none of their inputs, the tangent functions do not change the results of
  * forward, and a second call gives the same bits. */
-static void check_manners(struct fixture *s)
+static void check_side_effects(struct fixture *s)
 {
     real *value[INPUTS], *in_dot[INPUTS], *y_bar = keep(s->y.n, s->y.bar);
     real *y_bar_dot = keep(s->y.n, s->y.bar_dot), *y, *cache;
@@ -389,7 +389,7 @@ static void test_example(void **state)
 #ifndef KS_SINGLE
         check_differences,
 #endif
-        check_adjoint,          check_symmetry,        check_manners,       check_sums,
+        check_adjoint,          check_symmetry,        check_side_effects,  check_sums,
         check_wanted,           check_constant_inputs, check_uses,          check_in_place,
         check_recomputes_x_bar, check_couples_rows,    check_sums_of_x_bar, check_gauss_newton,
         check_affine,           check_finite,

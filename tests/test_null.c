@@ -265,12 +265,25 @@ static void test_products(void **state)
     assert_fails(ks_null_measure(space, &a, NULL, NULL, &null), KS_NUMBER, "NaN");
     ks_null_clear(&null);
     release(space);
+    free(value);
     ks_checkpoint_free(c);
-    c = make("dense 4\nrelu\ndense 1\nloss mse\n", 1);
-    q = full_problem(c);
-    space = predict(&q, HESSIAN);
-    d.n = a.n = space->selection->n;
-    products = 0;
+}
+
+/* Without known directions one product looks for dead coordinates. */
+static void test_products_without_directions(void **state)
+{
+    struct ks_checkpoint *c = make("dense 4\nrelu\ndense 1\nloss mse\n", 1);
+    struct ks_problem q = full_problem(c);
+    struct ks_null_space *space = predict(&q, HESSIAN);
+    double *value = calloc(space->selection->n, sizeof *value);
+    struct diagonal d = {.n = space->selection->n, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    struct ks_null null;
+    size_t products = 0;
+
+    (void)state;
+    for (size_t i = 0; i < d.n; i++)
+        value[i] = 1e-300;
     assert_ok(ks_null_measure(space, &a, count, &products, &null));
     ks_null_clear(&null);
     assert_int_equal(products, 1);
@@ -315,10 +328,10 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operators),  cmocka_unit_test(test_dead_unit),
-        cmocka_unit_test(test_dead_input), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_products),   cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_one_column),
+        cmocka_unit_test(test_operators),     cmocka_unit_test(test_dead_unit),
+        cmocka_unit_test(test_dead_input),    cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_products),      cmocka_unit_test(test_products_without_directions),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_one_column),
     };
 
     omp_set_num_threads(1);

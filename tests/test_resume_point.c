@@ -53,7 +53,7 @@ static int resume(void)
 
 /* The run resumes, from the older point if a message is expected, and ends like the uninterrupted
  * run. */
-static void assert_goes_on(const char *message)
+static void assert_resumes(const char *message)
 {
     if (resume() != 0)
         fail_msg("%s", said(RUN));
@@ -81,7 +81,7 @@ static void test_undamaged(void **state)
 {
     (void)state;
     copy_ground();
-    assert_goes_on(NULL);
+    assert_resumes(NULL);
 }
 
 /* Files that only the newest point needs, changed or truncated at several places: the older point
@@ -103,7 +103,7 @@ static void test_newest_point_is_damaged(void **state)
                 bytes[at] ^= 16;
                 write_bytes(in_run(files[f]), bytes, cut ? at : size);
                 free(bytes);
-                assert_goes_on(files[f]);
+                assert_resumes(files[f]);
             }
     copy_ground();
     assert_int_equal(remove(in_run("resume/point.1")), 0); /* as if it had never been written */
@@ -149,7 +149,7 @@ static void test_lost_row(void **state)
     bytes = read_bytes(in_run("progress.csv"), &size);
     write_bytes(in_run("progress.csv"), bytes, size - 2);
     free(bytes);
-    assert_goes_on("progress.csv: expected at least ");
+    assert_resumes("progress.csv: expected at least ");
 }
 
 static void test_lost_checkpoint(void **state)
@@ -235,11 +235,11 @@ static void test_versions(void **state)
     bytes = read_bytes(in_run("resume/point.1"), &size);
     bytes[24]++;
     write_bytes(in_run("resume/point.1"), bytes, size);
-    assert_goes_on("resume/point.1: expected version 2 or 3, found 4");
+    assert_resumes("resume/point.1: expected version 2 or 3, found 4");
     copy_ground();
     bytes[0]++;
     write_bytes(in_run("resume/point.1"), bytes, size);
-    assert_goes_on("resume/point.1: not a resume point");
+    assert_resumes("resume/point.1: not a resume point");
     free(bytes);
 }
 

@@ -136,7 +136,7 @@ static void test_zero_operator(void **state)
 
 /* Rounding rotates 700 known zero directions by about 1e-5 and mixes weight into them. All other
  * eigenvalues are in [1, 2]; none may appear to be small. */
-static void test_turned_zeros(void **state)
+static void test_rotated_zeros(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -166,7 +166,7 @@ static void test_turned_zeros(void **state)
 
 /* 250 eigenvalues lie just outside lambda_abs_max / 1e4, which is where rounding mixes with the
  * known zeros most. They must not be counted as inside. */
-static void test_turned_near(void **state)
+static void test_rotated_near_the_limit(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -334,8 +334,8 @@ int main(void)
         cmocka_unit_test(test_certain_overrides_likely),
         cmocka_unit_test(test_copies_count_once),
         cmocka_unit_test(test_zero_operator),
-        cmocka_unit_test(test_turned_zeros),
-        cmocka_unit_test(test_turned_near),
+        cmocka_unit_test(test_rotated_zeros),
+        cmocka_unit_test(test_rotated_near_the_limit),
         cmocka_unit_test(test_one_more_zero),
         cmocka_unit_test(test_one_step),
         cmocka_unit_test(test_energy),

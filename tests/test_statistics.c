@@ -346,7 +346,7 @@ static void test_unweighted(void **state)
 }
 
 /* For the zero matrix and the identity, statistics are defined, or NaN if they are 0/0. */
-static void test_ugly(void **state)
+static void test_degenerate(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -425,7 +425,7 @@ int main(void)
         cmocka_unit_test(test_scaling),
         cmocka_unit_test(test_three_probes),
         cmocka_unit_test(test_unweighted),
-        cmocka_unit_test(test_ugly),
+        cmocka_unit_test(test_degenerate),
         cmocka_unit_test(test_out_of_memory),
     };
 

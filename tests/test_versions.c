@@ -25,7 +25,7 @@ static void test_settings_of_other_versions(void **state)
 {
     (void)state;
     change_setting("tau", 0);
-    assert_goes_on(KS_RESUME_EXACT);
+    assert_resumes(KS_RESUME_EXACT);
     assert_same_run(RUN, REFERENCE);
     change_setting("batch", 0);
     assert_refused(KS_RESUME_ANY, "run.json: the folder holds another run: expected batch 4, "
@@ -121,7 +121,7 @@ static void test_version_2(void **state)
     (void)state;
     make_version_2(&p);
     close_ground(&p);
-    assert_goes_on(KS_RESUME_EXACT);
+    assert_resumes(KS_RESUME_EXACT);
     assert_same_run(RUN, REFERENCE);
     p = open_ground();
     make_version_2(&p);
@@ -174,7 +174,7 @@ static void test_mujoco_version(void **state)
         if (how == KS_RESUME_EXACT)
             assert_refused(how, "saved state of an environment");
         else
-            assert_goes_on(how);
+            assert_resumes(how);
     }
     assert_same_run(RUN, REFERENCE);
 }
@@ -239,7 +239,7 @@ static void test_columns(void **state)
     change_columns(&p);
     close_ground(&p);
     before = read_bytes(in_run("progress.csv"), &size);
-    assert_goes_on(KS_RESUME_EXACT);
+    assert_resumes(KS_RESUME_EXACT);
     after = read_bytes(in_run("progress.csv"), &longer);
     assert_true(longer > size);
     assert_memory_equal(before, after, size);
