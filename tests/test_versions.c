@@ -134,7 +134,7 @@ static void test_version_2(void **state)
 static void test_sections(void **state)
 {
     static const char *const words[] = {
-        "does not know the section 'metrics entropz'", "environment: expected ",
+        "unknown section 'metrics entropz'", "environment: expected ",
         "the section 'actor w' is missing", "of the state: expected a section, found none"};
 
     (void)state;
