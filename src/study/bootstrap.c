@@ -201,10 +201,11 @@ static double counted_iqm(size_t n, const struct ranked *order, const double *co
     left = all - 2 * skip;
     all = left;
     for (size_t k = 0; k < n && left > 0; k++) {
-        double times = count[order[k].run], skipped = fmin(skip, times);
+        const double drawn = count[order[k].run], skipped = fmin(skip, drawn);
+        const size_t taken = (size_t)fmin(drawn - skipped, left);
 
-        skip -= skipped;
-        for (times = fmin(times - skipped, left); times > 0; times--, left--)
+        skip -= skipped, left -= (double)taken;
+        for (size_t i = 0; i < taken; i++)
             sum += order[k].value;
     }
     return sum / all;
