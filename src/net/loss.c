@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "core/exponential.h"
+
 /* mse: l = (f - t)^2 / 2,   dl/df = f - t,   d2l/df2 = 1. */
 
 static ks_status mse_configure(struct ks_loss *l, struct ks_line *line)
@@ -55,26 +57,42 @@ static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* log sum_k exp(f_k), without overflow */
+/* Sets e_k = exp(f_k - shift) for the n entries of a row, unless e is NULL, and returns the sum of
+ * all but e_skip; skip = n leaves none out. */
+static double row_exponentials(size_t n, const real *f, real shift, size_t skip, real *e)
+{
+    double block[KS_EXP_BLOCK], sum = 0;
+
+    for (size_t start = 0; start < n; start += KS_EXP_BLOCK) {
+        size_t count = n - start < KS_EXP_BLOCK ? n - start : KS_EXP_BLOCK;
+
+        for (size_t i = 0; i < KS_EXP_BLOCK; i++)
+            block[i] = i < count ? (double)(f[start + i] - shift) : 0;
+        ks_exp_block(block, block);
+        for (size_t i = 0; i < count && e; i++)
+            e[start + i] = (real)block[i];
+        for (size_t i = 0; i < count; i++)
+            sum += start + i == skip ? 0 : block[i];
+    }
+    return sum;
+}
+
+/* log sum_k exp(f_k) = f_top + log(1 + sum_{k != top} exp(f_k - f_top)), without overflow */
 static real log_sum_exp(size_t n, const real *f)
 {
     size_t top = 0;
-    double rest = 0; /* sum of exp(f_k - max) over all k except the maximum's */
 
     for (size_t k = 1; k < n; k++)
         top = f[k] > f[top] ? k : top;
-    for (size_t k = 0; k < n; k++)
-        rest += k == top ? 0 : exp((double)(f[k] - f[top]));
-    return f[top] + (real)log1p(rest);
+    return f[top] + (real)log1p(row_exponentials(n, f, f[top], top, NULL));
 }
 
 void KS(softmax)(size_t rows, size_t columns, const real *f, real *p)
 {
     for (size_t i = 0; i < rows; i++) {
-        real lse = log_sum_exp(columns, f + i * columns);
+        const real *row = f + i * columns;
 
-        for (size_t k = 0; k < columns; k++)
-            p[i * columns + k] = (real)exp((double)(f[i * columns + k] - lse));
+        row_exponentials(columns, row, log_sum_exp(columns, row), columns, p + i * columns);
     }
 }
 
@@ -92,9 +110,11 @@ static double ce_gradient(const struct ks_loss *l, size_t rows, const real *f, c
             sum += ti[k];
             value -= (double)ti[k] * (double)(fi[k] - lse);
         }
-        for (size_t k = 0; k < n && f_bar; k++)
-            f_bar[i * n + k] = scale * (real)l->weight *
-                               (sum * (real)exp((double)(fi[k] - lse)) - ti[k]);
+        if (!f_bar)
+            continue;
+        row_exponentials(n, fi, lse, n, f_bar + i * n);
+        for (size_t k = 0; k < n; k++)
+            f_bar[i * n + k] = scale * (real)l->weight * (sum * f_bar[i * n + k] - ti[k]);
     }
     return l->weight * value;
 }
