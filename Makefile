@@ -78,6 +78,8 @@ $(BUILD)/%.o: %.c
 	$(compile) -c $< -o $@
 # NumPy does not use fused multiply-add: without it, the results equal dm_control's to the last bit.
 $(BUILD)/src/env/%.o: CFLAGS += -ffp-contract=off
+# The version is part of the compiler's command line.
+$(objects) $(public) $(patsubst %.c,$(BUILD)/%.o,$(mains)): src/VERSION
 $(library): $(objects)
 	@rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/bin/kappascope: $(BUILD)/src/kappascope.o $(library)
