@@ -376,7 +376,7 @@ static void test_options_are_forgotten(void **state)
 
 static void test_shipped_studies(void **state)
 {
-    static const char *const names[] = {"quick", "trot", "dogtrot"};
+    static const char *const names[] = {"quick", "dog", "small", "trot", "dogtrot"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
