@@ -106,24 +106,29 @@ static bool decays(const struct ks_arch *arch, const struct ks_layer *l, enum ks
            (heads && KS(arch_is_head)(arch, l));
 }
 
-/* Steps a block [rows, columns] of a layer's parameters, which starts at w + at: the projected
- * rows, or the others. */
-static bool step_block(const struct constants *k, const struct ks_trained *t, size_t at,
-                       size_t rows, size_t columns, bool projected)
+/* Part of a layer's parameters: a matrix [rows, columns] that starts at w + offset. */
+struct block {
+    size_t offset, rows, columns;
+    bool projected; /* its columns are scaled to norm 1 after the step */
+};
+
+/* Returns false if a parameter is not finite. */
+static bool step_block(const struct constants *k, const struct ks_trained *t, struct block b)
 {
+    size_t at = b.offset;
     bool finite;
 
-    memset(t->columns, 0, columns * sizeof *t->columns);
-    for (size_t i = 0; i < rows; i++, at += columns)
-        step_row(k, t, at, columns);
-    at -= rows * columns;
-    finite = all_finite(columns, t->columns);
-    norms_to_factors(columns, t->columns);
-    for (size_t i = 0; i < rows; i++, at += columns) {
-        if (projected)
-            scale_row(columns, t->columns, t->w + at);
+    memset(t->columns, 0, b.columns * sizeof *t->columns);
+    for (size_t i = 0; i < b.rows; i++, at += b.columns)
+        step_row(k, t, at, b.columns);
+    finite = all_finite(b.columns, t->columns);
+    norms_to_factors(b.columns, t->columns);
+    at = b.offset;
+    for (size_t i = 0; i < b.rows; i++, at += b.columns) {
+        if (b.projected)
+            scale_row(b.columns, t->columns, t->w + at);
         if (t->target)
-            average_row(columns, k->tau, t->w + at, t->target + at);
+            average_row(b.columns, k->tau, t->w + at, t->target + at);
     }
     return finite;
 }
@@ -136,13 +141,15 @@ bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
     for (size_t i = 0; i < arch->n_layers; i++) {
         const struct ks_layer *l = &arch->layer[i];
         struct constants k = constants(adam, decays(arch, l, adam->decayed));
-        size_t projected = l->sphere_rows * l->out;
+        size_t rows = l->parameters / l->out; /* every array of a layer has l->out columns */
+        struct block projected = {l->offset, l->sphere_rows, l->out, .projected = true};
+        struct block other = {l->offset + l->sphere_rows * l->out, rows - l->sphere_rows, l->out,
+                              .projected = false};
 
-        if (projected > 0)
-            finite &= step_block(&k, t, l->offset, l->sphere_rows, l->out, true);
-        if (l->parameters > projected) /* the rows of every array have l->out columns */
-            finite &= step_block(&k, t, l->offset + projected, (l->parameters - projected) / l->out,
-                                 l->out, false);
+        if (projected.rows > 0)
+            finite &= step_block(&k, t, projected);
+        if (other.rows > 0)
+            finite &= step_block(&k, t, other);
     }
     return finite;
 }

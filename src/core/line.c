@@ -83,16 +83,12 @@ static ks_status parse_number(const struct ks_line *line, const char *what, cons
     return KS_OK;
 }
 
-static ks_status parse_bounded(const struct ks_line *line, const char *what, const char *word,
-                               double low, double high, double *value)
+static ks_status check_range(const struct ks_line *line, const char *what, double number,
+                             double low, double high)
 {
-    double number = 0;
-
-    KS_TRY(parse_number(line, what, word, &number));
     if (number < low || number > high)
         return ks_line_fail(line, "%s: expected a number from %g to %g, found %g", what, low, high,
                             number);
-    *value = number;
     return KS_OK;
 }
 
@@ -114,7 +110,8 @@ ks_status ks_line_argument_number(struct ks_line *line, const char *what, double
 
     KS_TRY(take_argument(line, what, &word));
     assert(word);
-    return parse_bounded(line, what, word, low, high, value);
+    KS_TRY(parse_number(line, what, word, value));
+    return check_range(line, what, *value, low, high);
 }
 
 ks_status ks_line_argument_size(struct ks_line *line, const char *what, size_t low, size_t high,
@@ -158,7 +155,8 @@ ks_status ks_line_option_number(struct ks_line *line, const char *name, double l
     if (i == 0)
         return KS_OK;
     line->taken[i] = true;
-    return parse_bounded(line, name, line->word[i] + strlen(name) + 1, low, high, value);
+    KS_TRY(parse_number(line, name, line->word[i] + strlen(name) + 1, value));
+    return check_range(line, name, *value, low, high);
 }
 
 ks_status ks_line_option_choice(struct ks_line *line, const char *name, const char *const *choices,
