@@ -68,11 +68,16 @@ static struct group group(const struct ks_layer *l, size_t g)
     return (struct group){g * in, g * out, in, out};
 }
 
-/* Y = X W (beta 0) or Y += X W (beta 1), group by group; the arrays are the full matrices. Sizes
- * fit an int: configure limits the widths; the checkpoint reader and the training settings limit
- * the rows. */
-static void times_kernel(const struct ks_layer *l, size_t rows, const real *x, const real *w,
-                         real beta, real *y)
+/* A product of two full matrices, which the functions below compute group by group: its left
+ * factor and the kernel. */
+struct product {
+    const real *left, *kernel;
+    bool add; /* it is added to the result instead of replacing it */
+};
+
+/* Y = X W. Sizes fit an int: configure limits the widths; the checkpoint reader and the training
+ * settings limit the rows. */
+static void times_kernel(const struct ks_layer *l, size_t rows, struct product p, real *y)
 {
     const struct settings *s = l->settings;
 
@@ -80,14 +85,14 @@ static void times_kernel(const struct ks_layer *l, size_t rows, const real *x, c
         struct group q = group(l, g);
 
         KS_BLAS(gemm)
-        (CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)q.out, (int)q.in, 1, x + q.x,
-         (int)l->in, w + q.y, (int)l->out, beta, y + q.y, (int)l->out);
+        (CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)q.out, (int)q.in, 1,
+         p.left + q.x, (int)l->in, p.kernel + q.y, (int)l->out, p.add, y + q.y, (int)l->out);
     }
 }
 
-/* X = Y W' (beta 0) or X += Y W' (beta 1). */
-static void times_kernel_transposed(const struct ks_layer *l, size_t rows, const real *y,
-                                    const real *w, real beta, real *x)
+/* X = Y W'. */
+static void times_kernel_transposed(const struct ks_layer *l, size_t rows, struct product p,
+                                    real *x)
 {
     const struct settings *s = l->settings;
 
@@ -95,8 +100,8 @@ static void times_kernel_transposed(const struct ks_layer *l, size_t rows, const
         struct group q = group(l, g);
 
         KS_BLAS(gemm)
-        (CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)q.in, (int)q.out, 1, y + q.y,
-         (int)l->out, w + q.y, (int)l->out, beta, x + q.x, (int)l->in);
+        (CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)q.in, (int)q.out, 1, p.left + q.y,
+         (int)l->out, p.kernel + q.y, (int)l->out, p.add, x + q.x, (int)l->in);
     }
 }
 
@@ -127,7 +132,7 @@ static size_t bias_at(const struct ks_layer *l)
     return l->param[0].rows * l->out;
 }
 
-/* Sets every row of Y to the bias; times_kernel with beta = 1 then adds X W. */
+/* Sets every row of Y to the bias; times_kernel then adds X W. */
 static void set_rows(const struct ks_layer *l, size_t rows, const real *bias, real *y)
 {
     for (size_t i = 0; i < rows; i++)
@@ -140,7 +145,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 
     if (s->bias)
         set_rows(l, p->rows, p->w + bias_at(l), p->y);
-    times_kernel(l, p->rows, p->x, p->w, s->bias, p->y);
+    times_kernel(l, p->rows, (struct product){p->x, p->w, .add = s->bias}, p->y);
 }
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
@@ -153,7 +158,8 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
             add_column_sums(p->rows, l->out, p->y_bar, p->w_bar + bias_at(l));
     }
     if (p->x_bar)
-        times_kernel_transposed(l, p->rows, p->y_bar, p->w, 0, p->x_bar);
+        times_kernel_transposed(l, p->rows, (struct product){p->y_bar, p->w, .add = false},
+                                p->x_bar);
 }
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
@@ -162,9 +168,9 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 
     if (s->bias)
         set_rows(l, p->rows, p->w_dot + bias_at(l), p->y_dot);
-    times_kernel(l, p->rows, p->x, p->w_dot, s->bias, p->y_dot);
+    times_kernel(l, p->rows, (struct product){p->x, p->w_dot, .add = s->bias}, p->y_dot);
     if (p->x_dot)
-        times_kernel(l, p->rows, p->x_dot, p->w, 1, p->y_dot);
+        times_kernel(l, p->rows, (struct product){p->x_dot, p->w, .add = true}, p->y_dot);
 }
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
@@ -179,9 +185,11 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
             add_column_sums(p->rows, l->out, p->y_bar_dot, p->w_bar_dot + bias_at(l));
     }
     if (p->x_bar_dot) {
-        times_kernel_transposed(l, p->rows, p->y_bar_dot, p->w, 0, p->x_bar_dot);
+        times_kernel_transposed(l, p->rows, (struct product){p->y_bar_dot, p->w, .add = false},
+                                p->x_bar_dot);
         if (!p->gauss_newton)
-            times_kernel_transposed(l, p->rows, p->y_bar, p->w_dot, 1, p->x_bar_dot);
+            times_kernel_transposed(l, p->rows, (struct product){p->y_bar, p->w_dot, .add = true},
+                                    p->x_bar_dot);
     }
 }
 

@@ -98,14 +98,24 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
             forward_row(l, p, i, false);
 }
 
-/* x_bar and w_bar may be NULL. They are arguments since GCC vectorizes better with `restrict`
+/* The inputs of the backward functions for one row. */
+struct row {
+    size_t d; /* features */
+    const real *x, *y_bar, *w;
+    real *cache;
+    /* tangent_backward_row only: */
+    const real *x_dot, *y_bar_dot, *w_dot, *cache_dot;
+    real moving; /* 1; 0: x_dot is zero, and the pointer x_dot is not used for its values */
+};
+
+/* x_bar and w_bar may be NULL. Outputs are arguments because GCC vectorizes better with `restrict`
  * there. */
-static inline void backward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
-                                bool affine, real *restrict x_bar, real *restrict w_bar)
+static inline void backward_row(const struct row *in, bool affine, real *restrict x_bar,
+                                real *restrict w_bar)
 {
-    size_t d = l->in;
-    const real *restrict x = p->x + i * d, *restrict y_bar = p->y_bar + i * d, *w = p->w;
-    real *restrict cache = p->cache + i * ROW;
+    size_t d = in->d;
+    const real *restrict x = in->x, *restrict y_bar = in->y_bar, *w = in->w;
+    real *restrict cache = in->cache;
     real m = cache[M], r = cache[R], mean_u = 0, mean_uz = 0;
 
     for (size_t j = 0; j < d && affine && w_bar; j++) {
@@ -128,14 +138,20 @@ static inline void backward_row(const struct ks_layer *l, const struct ks_pass *
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     const struct settings *s = l->settings;
+    size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++) {
-        real *x_bar = p->x_bar ? p->x_bar + i * l->in : NULL;
+        struct row row = {.d = d,
+                          .x = p->x + i * d,
+                          .y_bar = p->y_bar + i * d,
+                          .w = p->w,
+                          .cache = p->cache + i * ROW};
+        real *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
 
         if (s->affine)
-            backward_row(l, p, i, true, x_bar, p->w_bar);
+            backward_row(&row, true, x_bar, p->w_bar);
         else
-            backward_row(l, p, i, false, x_bar, NULL);
+            backward_row(&row, false, x_bar, NULL);
     }
 }
 
@@ -183,18 +199,11 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
             tangent_forward_row(l, p, i, false);
 }
 
-/* The inputs of tangent_backward_row. If `moving` is 0, x_dot counts as zero (and points to any
- * row). */
-struct row {
-    const real *x, *x_dot, *y_bar, *y_bar_dot, *w, *w_dot, *cache, *cache_dot;
-    real moving; /* 1, or 0 if x_dot is zero */
-};
-
 /* x_bar, x_bar_dot and w_bar_dot may be NULL. */
-static inline void tangent_backward_row(size_t d, const struct row *in, bool affine,
-                                        real *restrict x_bar, real *restrict x_bar_dot,
-                                        real *restrict w_bar_dot)
+static inline void tangent_backward_row(const struct row *in, bool affine, real *restrict x_bar,
+                                        real *restrict x_bar_dot, real *restrict w_bar_dot)
 {
+    size_t d = in->d;
     const real *restrict x = in->x, *restrict x_dot = in->x_dot, *restrict y_bar = in->y_bar;
     const real *restrict y_bar_dot = in->y_bar_dot, *restrict w = in->w,
                          *restrict w_dot = in->w_dot;
@@ -241,7 +250,8 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
     size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++) {
-        struct row row = {.x = p->x + i * d,
+        struct row row = {.d = d,
+                          .x = p->x + i * d,
                           .x_dot = (p->x_dot ? p->x_dot : p->x) + i * d,
                           .y_bar = p->y_bar + i * d,
                           .y_bar_dot = p->y_bar_dot + i * d,
@@ -254,9 +264,9 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
         real *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
 
         if (s->affine)
-            tangent_backward_row(d, &row, true, x_bar, x_bar_dot, p->w_bar_dot);
+            tangent_backward_row(&row, true, x_bar, x_bar_dot, p->w_bar_dot);
         else
-            tangent_backward_row(d, &row, false, x_bar, x_bar_dot, NULL);
+            tangent_backward_row(&row, false, x_bar, x_bar_dot, NULL);
     }
 }
 
