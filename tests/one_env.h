@@ -35,7 +35,8 @@ static inline int drop(void **state)
 /* The reward in the given state, with all controls 0. */
 static inline double reward(const double *qpos, const double *qvel, const double *target)
 {
-    assert_ok(ks_env_force(env, qpos, qvel, NULL, target, seen));
+    assert_ok(ks_env_force(
+        env, &(struct ks_env_start){.qpos = qpos, .qvel = qvel, .target = target}, seen));
     return env->task->domain->reward(env);
 }
 

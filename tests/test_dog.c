@@ -26,7 +26,7 @@ static void compare_trajectory(const struct trajectory *t)
     struct trajectory_row row = trajectory_row(t, 0, 0);
     bool ended;
 
-    assert_ok(ks_env_force(trot, row.qpos, row.qvel, row.act, NULL, observation));
+    assert_ok(ks_env_force(trot, &row.state, observation));
     for (size_t step = 1; step <= t->steps; step++) {
         for (size_t i = 0; i < t->observations; i++)
             assert_close(deviation(observation[i], row.observation[i]), 0, 1e-9);
@@ -56,7 +56,7 @@ static void compare_steps(struct ks_env *env, const struct trajectory *t)
     for (size_t step = 1; step <= t->steps; step++) {
         struct trajectory_row before = trajectory_row(t, 0, step - 1);
         struct trajectory_row after = trajectory_row(t, 0, step);
-        assert_ok(ks_env_force(env, before.qpos, before.qvel, before.act, NULL, observation));
+        assert_ok(ks_env_force(env, &before.state, observation));
         for (size_t i = 0; i < t->observations; i++)
             if (!of_acceleration_stage(i))
                 assert_close(deviation(observation[i], before.observation[i]), 0, 1e-8);
@@ -106,7 +106,7 @@ static void test_dog_sizes(void **state)
     assert_int_equal(trot->model->ngeom, 290);
     assert_int_equal(trot->model->nsensordata, 31);
     assert_close(trot->model->body_subtreemass[0], 10.240944, 1e-6);
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, observation));
     assert_close(trot->episode[0], 0.9 * 0.41522, 1e-6); /* stand heights: torso, pelvis */
     assert_close(trot->episode[1], 0.42854841, 1e-7);
     assert_close(trot->episode[2], 100.463664, 1e-5); /* weight in N */
@@ -119,7 +119,7 @@ static void test_dog_at_rest(void **state)
     double observation[WIDEST];
 
     (void)state;
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, observation));
     for (size_t i = 0; i < 38; i++)
         assert_close(observation[i], 0, 0);
     for (size_t i = 132; i < 208; i++) /* joint_velocites, torso_com_velocity */
@@ -140,10 +140,10 @@ static void test_dog_reward_at_rest(void **state)
 
     (void)state;
     assert_ok(ks_env_new("dog-stand", NULL, &stand));
-    assert_ok(ks_env_force(stand, NULL, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(stand, NULL, observation));
     assert_close(stand->task->domain->reward(stand), 0.9, 1e-12);
     ks_env_free(stand);
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, observation));
     assert_close(trot->task->domain->reward(trot), 0.18, 1e-12);
 }
 
@@ -156,7 +156,7 @@ static void test_dog_reward_of_speed(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) {
         qvel[0] = speeds[i];
-        assert_ok(ks_env_force(trot, NULL, qvel, NULL, NULL, observation));
+        assert_ok(ks_env_force(trot, &(struct ks_env_start){.qvel = qvel}, observation));
         assert_close(observation[205], speeds[i], 1e-9);
         assert_close(trot->task->domain->reward(trot), 0.9 * (4 * f[i] + 1) / 5, 1e-9);
     }
@@ -221,9 +221,9 @@ static void test_actions_are_clamped(void **state)
     (void)state;
     for (size_t i = 0; i < 38; i++)
         wide[i] = i % 2 ? 7 : -3, edge[i] = i % 2 ? 1 : -1;
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, a));
+    assert_ok(ks_env_force(trot, NULL, a));
     assert_ok(ks_env_step(trot, wide, a, &reward, &ended));
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, b));
+    assert_ok(ks_env_force(trot, NULL, b));
     assert_ok(ks_env_step(trot, edge, b, &reward, &ended));
     assert_memory_equal(a, b, 223 * sizeof *a);
 }

@@ -254,9 +254,9 @@ static void test_divergence(void **state)
     clean = play(trot, 8, 20, observation);
     qvel[2] = 9e9; /* grows beyond the library's limit of 1e10 within the step */
     qvel[30] = -9e9;
-    assert_ok(ks_env_force(trot, NULL, qvel, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, &(struct ks_env_start){.qvel = qvel}, observation));
     check_divergence(observation, action, "huge value in Q");
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, observation));
     bad_action[7] = NAN;
     check_divergence(observation, bad_action, "CTRL");
     after = play(trot, 8, 20, observation); /* the divergence has no effect on the next episode */
@@ -281,7 +281,7 @@ static void test_rewards_that_are_not_finite(void **state)
     (void)state;
     domain.reward = no_number;
     broken.domain = &domain;
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, observation));
     trot->task = &broken;
     check_divergence(observation, action, "not finite");
     trot->task = task;
@@ -293,9 +293,9 @@ static void test_bad_start_state(void **state)
 
     (void)state;
     qvel[40] = NAN;
-    assert_fails(ks_env_force(trot, NULL, qvel, NULL, NULL, observation), KS_NUMBER,
+    assert_fails(ks_env_force(trot, &(struct ks_env_start){.qvel = qvel}, observation), KS_NUMBER,
                  "dog-trot: reset");
-    assert_ok(ks_env_force(trot, NULL, NULL, NULL, NULL, observation));
+    assert_ok(ks_env_force(trot, NULL, observation));
 }
 
 static void raise_error(void *argument)

@@ -77,7 +77,7 @@ static void test_quadruped_starts(void **state)
         memcpy(qpos, env->data->qpos, sizeof qpos);
         assert_close(fabs(qpos[0]) + fabs(qpos[1]), 0, 0);
         qpos[2] -= 0.01;
-        assert_ok(ks_env_force(env, qpos, NULL, NULL, NULL, seen));
+        assert_ok(ks_env_force(env, &(struct ks_env_start){.qpos = qpos}, seen));
         assert_true(env->data->ncon > 0);
     }
     assert_true(negative);
@@ -173,11 +173,11 @@ static void check_starts(const struct trajectory *t)
         struct trajectory_row row = trajectory_start(t, k);
         struct ks_rng rng = ks_rng_start(t->seed, k);
         assert_ok(ks_env_reset(env, &rng, seen));
-        check_deviation(t->nq, env->data->qpos, row.qpos);
-        check_deviation(t->target, env->episode, row.target);
+        check_deviation(t->nq, env->data->qpos, row.state.qpos);
+        check_deviation(t->target, env->episode, row.state.target);
         check_deviation(t->observations, seen, row.observation);
         row = trajectory_forced(t, k);
-        assert_close(reward(row.qpos, row.qvel, row.target), row.reward, 1e-12);
+        assert_close(reward(row.state.qpos, row.state.qvel, row.state.target), row.reward, 1e-12);
         check_deviation(t->observations, seen, row.observation);
     }
 }
@@ -196,7 +196,7 @@ static void test_recorded_trajectory(void **state)
     take(t.task);
     assert_int_equal(t.observations, ks_env_observations(env));
     row = trajectory_row(&t, 0, 0);
-    assert_close(reward(row.qpos, row.qvel, row.target), row.reward, 1e-12);
+    assert_close(reward(row.state.qpos, row.state.qvel, row.state.target), row.reward, 1e-12);
     for (size_t step = 1; step <= t.steps; step++) {
         double r;
         bool ended;

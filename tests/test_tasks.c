@@ -7,7 +7,7 @@ static const double pi = mjPI;
 /* The reward with all controls at 1 or -1. */
 static double reward_of_full_control(const double *qpos)
 {
-    assert_ok(ks_env_force(env, qpos, NULL, NULL, NULL, seen));
+    assert_ok(ks_env_force(env, &(struct ks_env_start){.qpos = qpos}, seen));
     for (int i = 0; i < (int)env->model->nu; i++)
         env->data->ctrl[i] = i % 2 ? 1 : -1;
     return env->task->domain->reward(env);
@@ -199,7 +199,7 @@ static void test_quadruped(void **state)
     for (int side = -1; side <= 1; side += 2) { /* -1 and 1 are the ends of every control's range */
         for (size_t i = 0; i < 12; i++)
             action[i] = side;
-        assert_ok(ks_env_force(env, NULL, NULL, NULL, NULL, seen));
+        assert_ok(ks_env_force(env, NULL, seen));
         assert_ok(ks_env_step(env, action, seen, &r, &ended));
         range = env->model->actuator_ctrlrange;
         for (size_t i = 0; i < 12; i++)

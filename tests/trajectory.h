@@ -19,19 +19,20 @@ struct trajectory {
 };
 
 struct trajectory_row {
-    const double *qpos, *qvel, *act, *target, *action, *observation;
+    struct ks_env_start state;
+    const double *action, *observation; /* what led here, and what is seen here */
     double reward;
 };
 
 static inline struct trajectory_row trajectory_split(const struct trajectory *t,
                                                      const double *values)
 {
-    struct trajectory_row row = {.qpos = values};
+    struct trajectory_row row = {.state.qpos = values};
 
-    row.qvel = row.qpos + t->nq;
-    row.act = row.qvel + t->nv;
-    row.target = row.act + t->na;
-    row.action = row.target + t->target;
+    row.state.qvel = row.state.qpos + t->nq;
+    row.state.act = row.state.qvel + t->nv;
+    row.state.target = row.state.act + t->na;
+    row.action = row.state.target + t->target;
     row.observation = row.action + t->nu;
     row.reward = row.observation[t->observations];
     return row;

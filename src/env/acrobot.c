@@ -46,7 +46,7 @@ static double reward(const struct ks_env *env)
     double distance = ks_env_difference(3, position + 3 * acrobot->tip,
                                         position + 3 * acrobot->target, to_target);
 
-    return ks_tolerance(distance, 0, radius, 1, KS_GAUSSIAN, 0.1);
+    return ks_tolerance(distance, (struct ks_bounds){0, radius}, 1, KS_GAUSSIAN, 0.1);
 }
 
 const struct ks_env_domain ks_env_acrobot = {

@@ -45,7 +45,7 @@ static double *observe(const struct ks_env *env, double *out)
 /* (1 + T(x)) / 2 with T = 1 at 0 and 0.1 at +-margin. */
 static double near_zero(double x, double margin)
 {
-    return (1 + ks_tolerance(x, 0, 0, margin, KS_GAUSSIAN, 0.1)) / 2;
+    return (1 + ks_tolerance(x, (struct ks_bounds){0, 0}, margin, KS_GAUSSIAN, 0.1)) / 2;
 }
 
 static double reward(const struct ks_env *env)

@@ -24,7 +24,7 @@ struct dog {
 
 /* Removes ball, target and walls. The floor is as long as the dog can run in an episode; this only
  * affects rendering, as planes are infinite for collisions. */
-static ks_status edit(const struct ks_env_task *task, xmlNode *root, const char *path)
+static ks_status edit(const struct ks_env_task *task, const struct ks_env_xml *xml)
 {
     static const char *const removed[][2] = {
         {"body", "ball"},    {"geom", "target"},  {"camera", "ball"},  {"camera", "head"},
@@ -34,9 +34,9 @@ static ks_status edit(const struct ks_env_task *task, xmlNode *root, const char 
     char size[64];
 
     snprintf(size, sizeof size, "%g %g .1", length, length);
-    KS_TRY(ks_env_xml_set(root, path, "geom", "floor", "size", size));
+    KS_TRY(ks_env_xml_set(xml, "geom", "floor", "size", size));
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
-        KS_TRY(ks_env_xml_remove(root, path, removed[i][0], removed[i][1]));
+        KS_TRY(ks_env_xml_remove(xml, removed[i][0], removed[i][1]));
     return KS_OK;
 }
 
@@ -142,7 +142,9 @@ static double reward(const struct ks_env *env)
     r *= ks_at_least(touch, weight, weight, KS_LINEAR, 0.9);
     if (speed > 0) {
         torso_com_velocity(env, velocity);
-        r *= (4 * ks_tolerance(velocity[0], speed, 2 * speed, fmax(1, speed), KS_LINEAR, 0) + 1) /
+        r *= (4 * ks_tolerance(velocity[0], (struct ks_bounds){speed, 2 * speed}, fmax(1, speed),
+                               KS_LINEAR, 0) +
+              1) /
              5;
     }
     return r;

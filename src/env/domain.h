@@ -39,6 +39,12 @@ struct ks_env {
     char divergence[512], flags[64];
 };
 
+/* A model as XML. */
+struct ks_env_xml {
+    xmlNode *root;
+    const char *path; /* of its file, for messages */
+};
+
 struct ks_env_domain {
     const char *model;   /* "dog.xml" */
     int nq, nv, nu, na;  /* sizes of the compiled model, which determine the observation's width */
@@ -48,8 +54,8 @@ struct ks_env_domain {
     size_t target; /* number of coordinates of the target that `reset` draws: the first numbers
                       of env->episode */
 
-    /* Edits the model before it is compiled; NULL: no edits. `path` is for messages. */
-    ks_status (*edit)(const struct ks_env_task *task, xmlNode *root, const char *path);
+    /* Edits the model before it is compiled; NULL: no edits. */
+    ks_status (*edit)(const struct ks_env_task *task, const struct ks_env_xml *xml);
     /* Called once, after compilation: fills env->ids (zeroed before) and makes the changes to the
      * model that hold for all episodes of the task. */
     ks_status (*find)(struct ks_env *env);
@@ -67,11 +73,11 @@ struct ks_env_domain {
 /* model.c: reads the task's model from DM_CONTROL_DIR, edits and compiles it. The caller frees it
  * with mj_deleteModel. KS_MISSING if a file is missing. */
 ks_status ks_env_load(const struct ks_env_task *task, mjModel **model);
-/* Removes the element `tag` named `name`; removes all elements `tag`; sets an attribute of the
- * element. KS_FORMAT if there is no such element. */
-ks_status ks_env_xml_remove(xmlNode *root, const char *path, const char *tag, const char *name);
-void ks_env_xml_remove_all(xmlNode *root, const char *tag);
-ks_status ks_env_xml_set(xmlNode *root, const char *path, const char *tag, const char *name,
+/* Removes the element <tag name="name">; removes all elements <tag>; sets an attribute of <tag
+ * name="name">. KS_FORMAT if there is no element of that tag and name. */
+ks_status ks_env_xml_remove(const struct ks_env_xml *xml, const char *tag, const char *name);
+void ks_env_xml_remove_all(const struct ks_env_xml *xml, const char *tag);
+ks_status ks_env_xml_set(const struct ks_env_xml *xml, const char *tag, const char *name,
                          const char *attribute, const char *value);
 /* The id of a named element of the compiled model; KS_FORMAT if there is none. */
 ks_status ks_env_find(const struct ks_env *env, mjtObj type, const char *name, int *id);

@@ -204,11 +204,11 @@ const char *ks_env_flags(const struct ks_env *env)
 
 struct call {
     struct ks_env *env;
-    struct ks_rng *rng;                       /* for reset; NULL for force */
-    const double *qpos, *qvel, *act, *target; /* for force */
-    const double *action;                     /* for step */
-    bool warned;                              /* out: a warning counter rose */
-    ks_status status;                         /* out: the status of the domain's reset */
+    struct ks_rng *rng;               /* for reset; NULL for force */
+    const struct ks_env_start *start; /* for force */
+    const double *action;             /* for step */
+    bool warned;                      /* out: a warning counter rose */
+    ks_status status;                 /* out: the status of the domain's reset */
 };
 
 struct warnings {
@@ -251,20 +251,20 @@ static void observe(const struct ks_env *env, double *observation)
     (void)end;
 }
 
-static void overwrite(struct ks_env *env, const struct call *call)
+static void overwrite(struct ks_env *env, const struct ks_env_start *start)
 {
     const mjModel *m = env->model;
     mjData *d = env->data;
 
-    memcpy(d->qpos, call->qpos ? call->qpos : m->qpos0, (size_t)m->nq * sizeof *d->qpos);
+    memcpy(d->qpos, start->qpos ? start->qpos : m->qpos0, (size_t)m->nq * sizeof *d->qpos);
     memset(d->qvel, 0, (size_t)m->nv * sizeof *d->qvel);
     memset(d->act, 0, (size_t)m->na * sizeof *d->act);
-    if (call->qvel)
-        memcpy(d->qvel, call->qvel, (size_t)m->nv * sizeof *d->qvel);
-    if (call->act)
-        memcpy(d->act, call->act, (size_t)m->na * sizeof *d->act);
-    if (call->target)
-        memcpy(env->episode, call->target, env->task->domain->target * sizeof *env->episode);
+    if (start->qvel)
+        memcpy(d->qvel, start->qvel, (size_t)m->nv * sizeof *d->qvel);
+    if (start->act)
+        memcpy(d->act, start->act, (size_t)m->na * sizeof *d->act);
+    if (start->target)
+        memcpy(env->episode, start->target, env->task->domain->target * sizeof *env->episode);
     if (env->task->domain->apply)
         env->task->domain->apply(env);
 }
@@ -284,7 +284,7 @@ static void start_episode(void *argument)
     call->status = env->task->domain->reset(env, call->rng ? call->rng : &any);
     if (!call->rng) {
         ks_physics_reset(env->model, env->data);
-        overwrite(env, call);
+        overwrite(env, call->start);
     }
     ks_physics_forward(env->model, env->data);
     call->warned = rose(env->data, before);
@@ -296,7 +296,7 @@ static ks_status refuse_start(const struct ks_env *env, const char *what)
 }
 
 /* Sets *bad if the start state is the reason for the failure, so that another one may succeed. */
-static ks_status start(struct call *call, double *observation, bool *bad)
+static ks_status try_start(struct call *call, double *observation, bool *bad)
 {
     struct ks_env *env = call->env;
 
@@ -327,7 +327,7 @@ ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observati
     bool bad = true;
 
     for (int i = 0; i < attempts && bad; i++) {
-        status = start(&call, observation, &bad);
+        status = try_start(&call, observation, &bad);
         if (bad) {
             env->divergences++;
             snprintf(env->divergence, sizeof env->divergence, "%s", ks_error_text());
@@ -336,13 +336,13 @@ ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observati
     return status;
 }
 
-ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qvel,
-                       const double *act, const double *target, double *observation)
+ks_status ks_env_force(struct ks_env *env, const struct ks_env_start *start, double *observation)
 {
-    struct call call = {.env = env, .qpos = qpos, .qvel = qvel, .act = act, .target = target};
+    static const struct ks_env_start defaults = {.qpos = NULL};
+    struct call call = {.env = env, .start = start ? start : &defaults};
     bool bad;
 
-    return start(&call, observation, &bad);
+    return try_start(&call, observation, &bad);
 }
 
 static void control_step(void *argument)

@@ -46,13 +46,18 @@ size_t ks_env_steps(const struct ks_env *env);        /* control steps of an epi
  * in every drawn state; KS_RUN if MuJoCo reports an error. */
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation);
 
-/* Starts an episode at a given state, for comparison with other programs: qpos [nq], qvel [nv], act
- * [na] of the model; NULL means the default pose, zero velocity, zero activation. target: the
- * coordinates of the target that the task would draw (finger-turn: x, z; fish: x, y, z; reacher: x,
- * y; other tasks have none); NULL: a fixed position. KS_NUMBER if the state is not finite or MuJoCo
- * warns about it. */
-ks_status ks_env_force(struct ks_env *env, const double *qpos, const double *qvel,
-                       const double *act, const double *target, double *observation);
+/* A start state of an episode. */
+struct ks_env_start {
+    const double *qpos;   /* [nq] of the model; NULL: its default pose */
+    const double *qvel;   /* [nv]; NULL: zero                          */
+    const double *act;    /* [na]; NULL: zero                          */
+    const double *target; /* coordinates of the target that the task would draw (finger-turn: x, z;
+                             fish: x, y, z; reacher: x, y; other tasks have none); NULL: a fixed
+                             position */
+};
+/* Starts an episode at `start` (NULL: all of its defaults), for comparison with other programs.
+ * KS_NUMBER if the state is not finite or MuJoCo warns about it. */
+ks_status ks_env_force(struct ks_env *env, const struct ks_env_start *start, double *observation);
 
 /* Makes one control step; the episode must not be over. action [ks_env_actions]. Sets observation,
  * reward, and whether the episode has ended: always by its time limit, as these tasks have no

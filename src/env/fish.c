@@ -80,7 +80,8 @@ static double reward(const struct ks_env *env)
     double radii = size[3 * fish->mouth] + size[3 * fish->target], way[3], in_target, upright;
 
     mouth_to_target(env, way);
-    in_target = ks_tolerance(ks_env_norm(3, way), 0, radii, 2 * radii, KS_GAUSSIAN, 0.1);
+    in_target = ks_tolerance(ks_env_norm(3, way), (struct ks_bounds){0, radii}, 2 * radii,
+                             KS_GAUSSIAN, 0.1);
     upright = (env->data->xmat[9 * fish->torso + KS_ZZ] + 1) / 2;
     return (7 * in_target + upright) / 8;
 }

@@ -45,7 +45,7 @@ static double reward(const struct ks_env *env)
     const mjData *d = env->data;
     double speed = env->task->goal; /* the heights below are of the bodies' centres of mass */
     double height = d->xipos[3 * hopper->torso + 2] - d->xipos[3 * hopper->foot + 2];
-    double standing = ks_tolerance(height, 0.6, 2, 0, KS_GAUSSIAN, 0.1);
+    double standing = ks_tolerance(height, (struct ks_bounds){0.6, 2}, 0, KS_GAUSSIAN, 0.1);
 
     if (speed > 0)
         return standing *

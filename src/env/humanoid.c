@@ -43,7 +43,7 @@ static double *observe(const struct ks_env *env, double *out)
 
 static double still(double velocity)
 {
-    return ks_tolerance(velocity, 0, 0, 2, KS_GAUSSIAN, 0.1);
+    return ks_tolerance(velocity, (struct ks_bounds){0, 0}, 2, KS_GAUSSIAN, 0.1);
 }
 
 static double reward(const struct ks_env *env)

@@ -50,44 +50,49 @@ static xmlNode *find_element(xmlNode *node, const char *tag, const char *name)
     return NULL;
 }
 
-static ks_status must_find(xmlNode *root, const char *path, const char *tag, const char *name,
+static ks_status must_find(const struct ks_env_xml *xml, const char *tag, const char *name,
                            xmlNode **node)
 {
-    *node = find_element(root, tag, name);
-    return *node ? KS_OK : ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, tag, name);
+    *node = find_element(xml->root, tag, name);
+    return *node ? KS_OK : ks_fail(KS_FORMAT, "%s: no %s named '%s'", xml->path, tag, name);
 }
 
-ks_status ks_env_xml_remove(xmlNode *root, const char *path, const char *tag, const char *name)
+ks_status ks_env_xml_remove(const struct ks_env_xml *xml, const char *tag, const char *name)
 {
     xmlNode *node;
 
-    KS_TRY(must_find(root, path, tag, name, &node));
+    KS_TRY(must_find(xml, tag, name, &node));
     xmlUnlinkNode(node);
     xmlFreeNode(node);
     return KS_OK;
 }
 
-void ks_env_xml_remove_all(xmlNode *root, const char *tag)
+static void remove_all_below(xmlNode *parent, const char *tag)
 {
-    for (xmlNode *next, *node = root->children; node; node = next) {
+    for (xmlNode *next, *node = parent->children; node; node = next) {
         next = node->next;
         if (node->type == XML_ELEMENT_NODE && xmlStrEqual(node->name, BAD_CAST tag)) {
             xmlUnlinkNode(node);
             xmlFreeNode(node);
         } else {
-            ks_env_xml_remove_all(node, tag);
+            remove_all_below(node, tag);
         }
     }
 }
 
-ks_status ks_env_xml_set(xmlNode *root, const char *path, const char *tag, const char *name,
+void ks_env_xml_remove_all(const struct ks_env_xml *xml, const char *tag)
+{
+    remove_all_below(xml->root, tag);
+}
+
+ks_status ks_env_xml_set(const struct ks_env_xml *xml, const char *tag, const char *name,
                          const char *attribute, const char *value)
 {
     xmlNode *node;
 
-    KS_TRY(must_find(root, path, tag, name, &node));
+    KS_TRY(must_find(xml, tag, name, &node));
     if (!xmlSetProp(node, BAD_CAST attribute, BAD_CAST value))
-        return ks_fail(KS_MEMORY, "%s: out of memory", path);
+        return ks_fail(KS_MEMORY, "%s: out of memory", xml->path);
     return KS_OK;
 }
 
@@ -150,7 +155,8 @@ static ks_status edit_and_compile(const struct ks_env_task *task, const char *pa
         status = ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
         goto done;
     }
-    KS_GO(task->domain->edit(task, xmlDocGetRootElement(document), path));
+    KS_GO(task->domain->edit(
+        task, &(struct ks_env_xml){.root = xmlDocGetRootElement(document), .path = path}));
     xmlDocDumpMemory(document, &text, &length);
     if (!text) {
         status = ks_fail(KS_MEMORY, "%s: out of memory", path);

@@ -39,7 +39,8 @@ static double reward(const struct ks_env *env)
     const struct pendulum *pendulum = env->ids;
     double vertical = env->data->xmat[9 * pendulum->pole + KS_ZZ];
 
-    return ks_tolerance(vertical, cos(8 * (mjPI / 180)), 1, 0, KS_GAUSSIAN, 0.1);
+    return ks_tolerance(vertical, (struct ks_bounds){cos(8 * (mjPI / 180)), 1}, 0, KS_GAUSSIAN,
+                        0.1);
 }
 
 const struct ks_env_domain ks_env_pendulum = {

@@ -22,7 +22,7 @@ struct quadruped {
 
 /* Removes terrain, walls, ball, target and rangefinders, which belong to other tasks. The floor's
  * size only affects rendering, as planes are infinite for collisions. */
-static ks_status edit(const struct ks_env_task *task, xmlNode *root, const char *path)
+static ks_status edit(const struct ks_env_task *task, const struct ks_env_xml *xml)
 {
     static const char *const removed[][2] = {
         {"geom", "wall_px"}, {"geom", "wall_py"}, {"geom", "wall_nx"}, {"geom", "wall_ny"},
@@ -32,10 +32,10 @@ static ks_status edit(const struct ks_env_task *task, xmlNode *root, const char 
     char size[64];
 
     snprintf(size, sizeof size, "%g %g .5", length, length);
-    KS_TRY(ks_env_xml_set(root, path, "geom", "floor", "size", size));
+    KS_TRY(ks_env_xml_set(xml, "geom", "floor", "size", size));
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
-        KS_TRY(ks_env_xml_remove(root, path, removed[i][0], removed[i][1]));
-    ks_env_xml_remove_all(root, "rangefinder");
+        KS_TRY(ks_env_xml_remove(xml, removed[i][0], removed[i][1]));
+    ks_env_xml_remove_all(xml, "rangefinder");
     return KS_OK;
 }
 

@@ -65,7 +65,8 @@ static double reward(const struct ks_env *env)
     const double *size = env->model->geom_size;
     double radii = size[3 * reacher->target] + size[3 * reacher->finger], way[2];
 
-    return ks_tolerance(finger_to_target(env, way), 0, radii, 0, KS_GAUSSIAN, 0.1);
+    return ks_tolerance(finger_to_target(env, way), (struct ks_bounds){0, radii}, 0, KS_GAUSSIAN,
+                        0.1);
 }
 
 const struct ks_env_domain ks_env_reacher = {

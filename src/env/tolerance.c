@@ -24,20 +24,20 @@ static double sigmoid(double d, enum ks_sigmoid kind, double v)
     return NAN;
 }
 
-double ks_tolerance(double x, double lower, double upper, double margin, enum ks_sigmoid kind,
+double ks_tolerance(double x, struct ks_bounds bounds, double margin, enum ks_sigmoid kind,
                     double v)
 {
-    bool inside = lower <= x && x <= upper;
+    bool inside = bounds.lower <= x && x <= bounds.upper;
 
-    assert(lower <= upper && margin >= 0);
+    assert(bounds.lower <= bounds.upper && margin >= 0);
     if (inside || margin == 0)
         return inside;
-    return sigmoid((x < lower ? lower - x : x - upper) / margin, kind, v);
+    return sigmoid((x < bounds.lower ? bounds.lower - x : x - bounds.upper) / margin, kind, v);
 }
 
 double ks_at_least(double x, double bound, double margin, enum ks_sigmoid kind, double v)
 {
-    return ks_tolerance(x, bound, INFINITY, margin, kind, v);
+    return ks_tolerance(x, (struct ks_bounds){bound, INFINITY}, margin, kind, v);
 }
 
 double ks_small_control(size_t n, const double *ctrl)
@@ -45,6 +45,6 @@ double ks_small_control(size_t n, const double *ctrl)
     double sum = 0;
 
     for (size_t i = 0; i < n; i++)
-        sum += ks_tolerance(ctrl[i], 0, 0, 1, KS_QUADRATIC, 0);
+        sum += ks_tolerance(ctrl[i], (struct ks_bounds){0, 0}, 1, KS_QUADRATIC, 0);
     return (4 + sum / (double)n) / 5;
 }

@@ -53,21 +53,19 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Compares observation and reward with a recorded row; updates *observation_off and d->reward. */
-static void compare(const struct trajectory *t, const struct trajectory_row *row,
-                    const double *observation, double reward, double *observation_off,
-                    struct deviation *d)
+/* Compares a reward with the recorded one. */
+static void compare_reward(double reward, double recorded, struct deviation *d)
 {
-    *observation_off = larger(*observation_off, t->observations, observation, row->observation);
-    d->reward = larger(d->reward, 1, &reward, &row->reward);
-    d->scored += row->reward != 0;
+    d->reward = larger(d->reward, 1, &reward, &recorded);
+    d->scored += recorded != 0;
 }
 
 static ks_status force(struct ks_env *env, const struct trajectory *t,
                        const struct trajectory_row *row, double *observation, struct deviation *d)
 {
-    KS_TRY(ks_env_force(env, row->qpos, row->qvel, row->act, row->target, observation));
-    compare(t, row, observation, env->task->domain->reward(env), &d->observation, d);
+    KS_TRY(ks_env_force(env, &row->state, observation));
+    d->observation = larger(d->observation, t->observations, observation, row->observation);
+    compare_reward(env->task->domain->reward(env), row->reward, d);
     return KS_OK;
 }
 
@@ -83,7 +81,8 @@ static ks_status replay_episode(struct ks_env *env, const struct trajectory *t, 
         row = trajectory_row(t, episode, step);
         KS_TRY(ks_env_step(env, row.action, observation, &reward, &ended));
         d->seconds += now() - started;
-        compare(t, &row, observation, reward, &d->observation, d);
+        d->observation = larger(d->observation, t->observations, observation, row.observation);
+        compare_reward(reward, row.reward, d);
         d->values += t->observations + 1;
         d->differing += count_differing(t->observations, observation, row.observation) +
                         count_differing(1, &reward, &row.reward);
@@ -101,11 +100,12 @@ static ks_status draw_start(struct ks_env *env, const struct trajectory *t, size
     struct ks_rng rng = ks_rng_start(t->seed, k);
 
     KS_TRY(ks_env_reset(env, &rng, observation));
-    compare(t, &row, observation, env->task->domain->reward(env), &d->start, d);
-    d->start = larger(d->start, t->nq, env->data->qpos, row.qpos);
-    d->start = larger(d->start, t->nv, env->data->qvel, row.qvel);
-    d->start = larger(d->start, t->na, env->data->act, row.act);
-    d->start = larger(d->start, t->target, env->episode, row.target);
+    d->start = larger(d->start, t->observations, observation, row.observation);
+    compare_reward(env->task->domain->reward(env), row.reward, d);
+    d->start = larger(d->start, t->nq, env->data->qpos, row.state.qpos);
+    d->start = larger(d->start, t->nv, env->data->qvel, row.state.qvel);
+    d->start = larger(d->start, t->na, env->data->act, row.state.act);
+    d->start = larger(d->start, t->target, env->episode, row.state.target);
     row = trajectory_forced(t, k);
     return force(env, t, &row, observation, d);
 }
