@@ -62,7 +62,8 @@ static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
             "%s: /batch/input: expected at most %d rows and columns per minibatch, found "
             "[%zu, %zu, %zu]",
             h5->path, MAX_SIDE, input->dims[0], input->dims[1], input->dims[2]);
-    return ks_networks_read(h5, "/critic", input->dims[2], false, NULL, &c->critic);
+    return ks_networks_read(
+        h5, &(struct ks_networks_group){.name = "/critic", .in = input->dims[2]}, &c->critic);
 }
 
 /* [N, B, K], or [N, B] where K = 1; 1 <= B <= R. */
@@ -264,10 +265,10 @@ static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *i
 
 static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
-    size_t in = 0;
+    struct ks_networks_group actor = {.name = "/actor", .actor = true};
 
-    KS_TRY(actor_width(h5, c->critic.arch->in, &in));
-    return ks_networks_read(h5, "/actor", in, true, NULL, &c->actor);
+    KS_TRY(actor_width(h5, c->critic.arch->in, &actor.in));
+    return ks_networks_read(h5, &actor, &c->actor);
 }
 
 /* A group that holds only attributes. */
@@ -283,12 +284,13 @@ static ks_status read_list(const struct ks_h5 *h5, const char *group,
 /* The groups that the training engine adds and the loss does not depend on. */
 static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
+    const struct ks_networks_group target_critic = {
+        .name = "/target", .in = c->critic.arch->in, .like = &c->critic};
     bool target, actor;
 
     KS_TRY(ks_h5_has(h5, "/target", &target));
     if (target)
-        KS_TRY(ks_networks_read(h5, "/target", c->critic.arch->in, false, &c->critic,
-                                &c->target_critic));
+        KS_TRY(ks_networks_read(h5, &target_critic, &c->target_critic));
     KS_TRY(ks_h5_has(h5, "/actor", &actor));
     if (actor)
         KS_TRY(read_actor(h5, c));

@@ -168,40 +168,43 @@ ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct 
     return write_flat(h5, start(group, like, false), w, single);
 }
 
-static ks_status read_description(const struct ks_h5 *h5, const char *group, size_t in,
-                                  const struct ks_networks *like, struct ks_networks *networks)
+static ks_status read_description(const struct ks_h5 *h5, const struct ks_networks_group *group,
+                                  struct ks_networks *networks)
 {
+    const struct ks_networks *like = group->like;
     ks_status status = KS_OK;
     char *source = NULL;
     int64_t ensemble;
     bool found;
 
-    KS_TRY(ks_h5_has_attribute(h5, group, "arch", &found));
+    KS_TRY(ks_h5_has_attribute(h5, group->name, "arch", &found));
     if (found || !like) {
-        KS_TRY(ks_h5_read_string(h5, group, "arch", &networks->text));
-        KS_TRY(ks_h5_read_integer(h5, group, "ensemble", 1, &ensemble));
+        KS_TRY(ks_h5_read_string(h5, group->name, "arch", &networks->text));
+        KS_TRY(ks_h5_read_integer(h5, group->name, "ensemble", 1, &ensemble));
         networks->ensemble = (size_t)ensemble;
     } else {
         KS_TRY(ks_copy_string(like->text, &networks->text));
         networks->ensemble = like->ensemble;
     }
-    KS_TRY(ks_print_string(&source, "%s: %s: arch", h5->path, group));
-    status = KS(arch_parse)(networks->text, source, in, &networks->arch);
+    KS_TRY(ks_print_string(&source, "%s: %s: arch", h5->path, group->name));
+    status = KS(arch_parse)(networks->text, source, group->in, &networks->arch);
     free(source);
     return status;
 }
 
-ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in, bool actor,
-                           const struct ks_networks *like, struct ks_networks *networks)
+ks_status ks_networks_read(const struct ks_h5 *h5, const struct ks_networks_group *group,
+                           struct ks_networks *networks)
 {
+    bool actor = group->actor;
+
     *networks = (struct ks_networks){.text = NULL};
-    KS_TRY(read_description(h5, group, in, like, networks));
+    KS_TRY(read_description(h5, group, networks));
     if (actor != (networks->arch->policy.actions > 0))
         return ks_fail(KS_FORMAT,
                        "%s: %s: arch: expected a description that ends in a %s, found a %s",
-                       h5->path, group, actor ? "policy" : "loss", actor ? "loss" : "policy");
-    KS_TRY(ks_parameters_read(h5, group, networks, &networks->w));
-    return read_flat(h5, start(group, networks, true), true, &networks->state);
+                       h5->path, group->name, actor ? "policy" : "loss", actor ? "loss" : "policy");
+    KS_TRY(ks_parameters_read(h5, group->name, networks, &networks->w));
+    return read_flat(h5, start(group->name, networks, true), true, &networks->state);
 }
 
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,

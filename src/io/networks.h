@@ -11,12 +11,18 @@
 #include "io/h5.h"
 #include "net/arch.h"
 
-/* Reads description, parameters and running statistics of `group`: networks with `in` inputs, whose
- * description ends in a policy if `actor` is true, else in a loss. If the group has no attribute
- * `arch`, its description and ensemble are those of `like`; with `like` NULL that is an error.
- * Fails with KS_FORMAT or KS_IO; the caller ends with ks_networks_clear in any case. */
-ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in, bool actor,
-                           const struct ks_networks *like, struct ks_networks *networks);
+/* A group of a file, and which networks it has to hold. */
+struct ks_networks_group {
+    const char *name; /* "/critic"                                                         */
+    size_t in;        /* their inputs                                                      */
+    bool actor;       /* their description ends in a policy; else it ends in a loss        */
+    const struct ks_networks *like; /* if the group has no attribute `arch`, its description and
+                                       ensemble are those of `like`; NULL: that is an error */
+};
+/* Reads description, parameters and running statistics. Fails with KS_FORMAT or KS_IO; the caller
+ * ends with ks_networks_clear in any case. */
+ks_status ks_networks_read(const struct ks_h5 *h5, const struct ks_networks_group *group,
+                           struct ks_networks *networks);
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
                             bool single);
 
