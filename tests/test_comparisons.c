@@ -13,21 +13,22 @@ static const size_t FOUR[] = {4, 4}, THREE[] = {3, 3};
 
 static void test_improvement_by_hand(void **state)
 {
-    const struct ks_sample x = {FOUR, X}, y = {THREE, Y}, second = {FOUR + 1, X + 4},
-                           other = {THREE + 1, Y + 3};
+    const struct ks_sample x = {2, FOUR, X}, y = {2, THREE, Y}, first = {1, FOUR, X},
+                           second = {1, FOUR + 1, X + 4}, other_first = {1, THREE, Y},
+                           other_second = {1, THREE + 1, Y + 3};
     struct ks_estimate p;
 
     (void)state;
-    assert_ok(ks_improvement(1, &x, &y, 0, 0, &p));
+    assert_ok(ks_improvement(&first, &other_first, 0, 0, &p));
     assert_close(p.value, 1 / 3., 1e-15);
-    assert_ok(ks_improvement(1, &second, &other, 0, 0, &p));
+    assert_ok(ks_improvement(&second, &other_second, 0, 0, &p));
     assert_close(p.value, 1 / 3., 1e-15);
-    assert_ok(ks_improvement(2, &x, &y, 0, 0, &p));
+    assert_ok(ks_improvement(&x, &y, 0, 0, &p));
     assert_close(p.value, 1 / 3., 1e-15);
     assert_true(isnan(p.low) && isnan(p.high));
-    assert_ok(ks_improvement(2, &y, &x, 0, 0, &p));
+    assert_ok(ks_improvement(&y, &x, 0, 0, &p));
     assert_close(p.value, 2 / 3., 1e-15);
-    assert_ok(ks_improvement(2, &x, &x, 0, 0, &p)); /* against itself */
+    assert_ok(ks_improvement(&x, &x, 0, 0, &p)); /* against itself */
     assert_close(p.value, 0.5, 1e-15);
 }
 
@@ -52,7 +53,7 @@ static void test_improvement_interval(void **state)
     enum { B = 200 };
     const size_t all[] = {4, 4, 3, 3};
     const struct ks_bootstrap draws = {B, 3, KS_BOOTSTRAP_LEVEL, 4, all};
-    const struct ks_sample x = {FOUR, X}, y = {THREE, Y};
+    const struct ks_sample x = {2, FOUR, X}, y = {2, THREE, Y};
     struct ks_estimate p;
     double drawn[B];
 
@@ -64,7 +65,7 @@ static void test_improvement_interval(void **state)
         drawn[b] = improvement(index);
     }
     qsort(drawn, B, sizeof *drawn, ks_ascending);
-    assert_ok(ks_improvement(2, &x, &y, B, 3, &p));
+    assert_ok(ks_improvement(&x, &y, B, 3, &p));
     assert_close(p.low, ks_quantile(B, drawn, 0.05), 1e-12);
     assert_close(p.high, ks_quantile(B, drawn, 0.95), 1e-12);
     assert_true(p.low < p.value && p.value < p.high);
@@ -75,14 +76,14 @@ static void test_improvement_of_single_runs(void **state)
 {
     const size_t one[] = {1}, two[] = {2};
     const double a[] = {3}, b[] = {1, 5};
-    const struct ks_sample x = {one, a}, y = {two, b};
+    const struct ks_sample x = {1, one, a}, y = {1, two, b};
     struct ks_estimate p;
 
     (void)state;
-    assert_ok(ks_improvement(1, &x, &x, 100, 0, &p));
+    assert_ok(ks_improvement(&x, &x, 100, 0, &p));
     assert_close(p.value, 0.5, 0);
     assert_true(isnan(p.low) && isnan(p.high));
-    assert_ok(ks_improvement(1, &x, &y, 1000, 0, &p));
+    assert_ok(ks_improvement(&x, &y, 1000, 0, &p));
     assert_close(p.value, 0.5, 0);
     assert_close(p.low, 0, 0);
     assert_close(p.high, 1, 0);
@@ -92,14 +93,15 @@ static void test_refused_samples(void **state)
 {
     const size_t none[] = {4, 0};
     const double nan[] = {1, 2, NAN, 3, 4, 5, 6, 7};
-    const struct ks_sample x = {FOUR, X}, y = {none, X}, z = {FOUR, nan};
-    const struct ks_profile profile = {.tasks = 2, .scores = z};
+    const struct ks_sample no_task = {0, FOUR, X}, x = {2, FOUR, X}, no_run = {2, none, X},
+                           z = {2, FOUR, nan};
+    const struct ks_profile profile = {.scores = z};
     struct ks_estimate p;
 
     (void)state;
-    assert_fails(ks_improvement(0, &x, &x, 0, 0, &p), KS_FORMAT, "no task");
-    assert_fails(ks_improvement(2, &x, &y, 0, 0, &p), KS_FORMAT, "task 2 of 2 has no run");
-    assert_fails(ks_improvement(2, &z, &x, 0, 0, &p), KS_FORMAT, "score 3 of 8 is NaN");
+    assert_fails(ks_improvement(&no_task, &no_task, 0, 0, &p), KS_FORMAT, "no task");
+    assert_fails(ks_improvement(&x, &no_run, 0, 0, &p), KS_FORMAT, "task 2 of 2 has no run");
+    assert_fails(ks_improvement(&z, &x, 0, 0, &p), KS_FORMAT, "score 3 of 8 is NaN");
     assert_fails(ks_profile(&profile, &p, NULL), KS_FORMAT, "score 3 of 8 is NaN");
 }
 
@@ -108,7 +110,7 @@ static void test_profile_by_hand(void **state)
 {
     const double tau[] = {0, 1, 1.5, 1.75, 2}, fraction[] = {1, 0.5, 0.5, 0.5, 0},
                  above[] = {1, 1, 0, 0, 0};
-    struct ks_profile profile = {2, {FOUR, X}, 5, tau, 0, 0};
+    struct ks_profile profile = {{2, FOUR, X}, 5, tau, 0, 0};
     struct ks_estimate runs[5], means[5];
 
     (void)state;

@@ -98,7 +98,7 @@ static struct ks_p_value permuted(size_t n, const double *x, const double *y)
 {
     struct ks_p_value p;
 
-    assert_ok(ks_spearman_test(n, x, y, KS_PERMUTATIONS, 0, &p));
+    assert_ok(ks_spearman_test(&(struct ks_pairs){n, x, y}, KS_PERMUTATIONS, 0, &p));
     return p;
 }
 
@@ -151,11 +151,11 @@ static void test_random_permutations(void **state)
     p = permuted(12, x, y);
     assert_close(p.p, 0.0019, 0.0005);
     assert_close(permuted(12, x, z).p, 0.257, 0.006);
-    assert_ok(ks_spearman_test(12, x, y, KS_PERMUTATIONS, 0, &q));
+    assert_ok(ks_spearman_test(&(struct ks_pairs){12, x, y}, KS_PERMUTATIONS, 0, &q));
     assert_close(q.p, p.p, 0);
-    assert_ok(ks_spearman_test(12, x, y, KS_PERMUTATIONS, 1, &q));
+    assert_ok(ks_spearman_test(&(struct ks_pairs){12, x, y}, KS_PERMUTATIONS, 1, &q));
     assert_true(q.p != p.p);
-    assert_ok(ks_spearman_test(12, x, y, 0, 0, &q));
+    assert_ok(ks_spearman_test(&(struct ks_pairs){12, x, y}, 0, 0, &q));
     assert_close(q.p, 1, 0);
 }
 
@@ -178,9 +178,9 @@ static void test_one_random_permutation(void **state)
     }
     assert_ok(ks_spearman(9, x, drawn, &rho));
     assert_ok(ks_spearman(9, x, y, &observed));
-    assert_ok(ks_spearman_test(9, x, y, 1, 4, &p));
+    assert_ok(ks_spearman_test(&(struct ks_pairs){9, x, y}, 1, 4, &p));
     assert_close(p.p, fabs(rho) >= fabs(observed) ? 1 : 0.5, 0);
-    assert_ok(ks_spearman_test(9, x, drawn, 1, 4, &p));
+    assert_ok(ks_spearman_test(&(struct ks_pairs){9, x, drawn}, 1, 4, &p));
     assert_int_equal(p.trials, 1);
 }
 

@@ -335,8 +335,8 @@ static void test_profile(void **state)
                                                 0.740741, 0.574074, 0.203704, 0.074074};
     struct ks_score_table *t = read_group(ALL);
     double *last = column(t, LAST);
-    const struct ks_profile profile = {t->n_tasks, {t->runs, last},      TAUS,
-                                       tau,        KS_PROFILE_RESAMPLES, 0};
+    const struct ks_profile profile = {
+        {t->n_tasks, t->runs, last}, TAUS, tau, KS_PROFILE_RESAMPLES, 0};
     struct ks_estimate runs[TAUS], means[TAUS];
 
     (void)state;
@@ -409,13 +409,14 @@ static void test_improvement(void **state)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, false);
     double *at_1000k = column(t, 10), *at_700k = column(t, 7), *at_500k = column(t, 5);
-    const struct ks_sample x = {t->runs, at_1000k}, y = {t->runs, at_700k}, z = {t->runs, at_500k};
+    const struct ks_sample x = {1, t->runs, at_1000k}, y = {1, t->runs, at_700k},
+                           z = {1, t->runs, at_500k};
     struct ks_estimate p;
 
     (void)state;
-    assert_ok(ks_improvement(1, &x, &z, 0, 0, &p));
+    assert_ok(ks_improvement(&x, &z, 0, 0, &p));
     assert_close(p.value, 0.97, 1e-12);
-    assert_ok(ks_improvement(1, &x, &y, 2000, 0, &p));
+    assert_ok(ks_improvement(&x, &y, 2000, 0, &p));
     assert_close(p.value, 0.66, 1e-12);
     assert_close(p.low, 0.4495, 1e-9);
     assert_close(p.high, 0.85, 1e-9);

@@ -81,10 +81,10 @@ void ks_comparison_free(struct ks_comparison *c)
 static ks_status compare(const struct ks_comparison *c, size_t i, size_t j,
                          struct ks_estimate *probability)
 {
-    const struct ks_sample x = {&c->runs[i], c->last + first_run(c, i)},
-                           y = {&c->runs[j], c->last + first_run(c, j)};
+    const struct ks_sample x = {1, &c->runs[i], c->last + first_run(c, i)},
+                           y = {1, &c->runs[j], c->last + first_run(c, j)};
 
-    return ks_improvement(1, &x, &y, c->resamples, 0, probability);
+    return ks_improvement(&x, &y, c->resamples, 0, probability);
 }
 
 /* P(y > x) = 1 - P(x > y), with the interval mirrored, so each pair is resampled only once, in the
@@ -123,7 +123,7 @@ static ks_status write_one_profile(const struct ks_comparison *c, size_t i,
 {
     double tau[TAUS];
     const struct ks_profile profile = {
-        1, {&c->runs[i], score}, TAUS, tau, smaller(c->resamples, KS_PROFILE_RESAMPLES), 0};
+        {1, &c->runs[i], score}, TAUS, tau, smaller(c->resamples, KS_PROFILE_RESAMPLES), 0};
     struct ks_estimate fraction[TAUS];
 
     for (size_t k = 0; k < c->runs[i]; k++)
@@ -227,27 +227,35 @@ static size_t keep_points(size_t n, double *at_x, double *at_y)
     return kept;
 }
 
-/* at [2, architectures]: scratch for the coordinates of the points. */
-static ks_status write_one_correlation(const struct ks_comparison *c, size_t analysis,
-                                       const struct statistic *statistic,
-                                       const struct ks_points *points, double *at, FILE *out)
-{
+struct correlation {
+    size_t architectures; /* that have both coordinates */
     struct ks_estimate spearman;
     struct ks_p_value p;
-    size_t n;
+};
+
+/* at [2, architectures]: scratch for the coordinates of the points. */
+static ks_status correlate(const struct ks_comparison *c, const struct ks_points *points,
+                           double *at, struct correlation *found)
+{
+    size_t resamples = smaller(c->resamples, KS_PROFILE_RESAMPLES);
+    struct ks_pairs pairs = {.x = at, .y = at + c->n};
 
     KS_TRY(ks_points_find(points, at, at + c->n));
-    n = keep_points(c->n, at, at + c->n);
-    if (n == 0)
+    pairs.n = found->architectures = keep_points(c->n, at, at + c->n);
+    if (pairs.n == 0)
         return KS_OK;
-    KS_TRY(ks_spearman_points(points, smaller(c->resamples, KS_PROFILE_RESAMPLES), 0, &spearman));
-    KS_TRY(ks_spearman_test(n, at, at + c->n, KS_PERMUTATIONS, 0, &p));
-    fprintf(out, "%s,%s,%s,%zu", c->results->study->analysis[analysis].name, statistic->name,
-            statistic->logarithm ? "log" : "linear", n);
-    print_estimate(out, spearman);
-    print_number(out, p.p);
+    KS_TRY(ks_spearman_points(points, resamples, 0, &found->spearman));
+    return ks_spearman_test(&pairs, KS_PERMUTATIONS, 0, &found->p);
+}
+
+static void print_correlation(FILE *out, const char *analysis, const struct statistic *statistic,
+                              const struct correlation *found)
+{
+    fprintf(out, "%s,%s,%s,%zu", analysis, statistic->name, statistic->logarithm ? "log" : "linear",
+            found->architectures);
+    print_estimate(out, found->spearman);
+    print_number(out, found->p.p);
     putc('\n', out);
-    return KS_OK;
 }
 
 ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *out)
@@ -263,8 +271,11 @@ ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *o
         for (size_t k = 0; k < sizeof statistics / sizeof *statistics; k++) {
             size_t width = fill_values(c, a, &statistics[k], x);
             const struct ks_points points = {c->n, c->runs, width, x, c->last};
+            struct correlation found;
 
-            KS_GO(write_one_correlation(c, a, &statistics[k], &points, at, out));
+            KS_GO(correlate(c, &points, at, &found));
+            if (found.architectures > 0)
+                print_correlation(out, s->analysis[a].name, &statistics[k], &found);
         }
 done:
     free(x);

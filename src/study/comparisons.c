@@ -1,6 +1,7 @@
 /* The probability of improvement and performance profiles, each with one bootstrap. */
 #include "study/comparisons.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +9,14 @@
 #include "core/memory.h"
 
 /* *n = the number of runs of all tasks. */
-static ks_status check_sample(size_t tasks, const struct ks_sample *sample, size_t *n)
+static ks_status check_sample(const struct ks_sample *sample, size_t *n)
 {
     *n = 0;
-    if (tasks == 0)
+    if (sample->tasks == 0)
         return ks_fail(KS_FORMAT, "no task to aggregate over");
-    for (size_t m = 0; m < tasks; m++) {
+    for (size_t m = 0; m < sample->tasks; m++) {
         if (sample->runs[m] == 0)
-            return ks_fail(KS_FORMAT, "task %zu of %zu has no run", m + 1, tasks);
+            return ks_fail(KS_FORMAT, "task %zu of %zu has no run", m + 1, sample->tasks);
         *n += sample->runs[m];
     }
     for (size_t i = 0; i < *n; i++)
@@ -66,18 +67,19 @@ static void evaluate_pair(const void *data, const size_t *index, double *work, d
     *out = sum / (double)p->tasks;
 }
 
-ks_status ks_improvement(size_t tasks, const struct ks_sample *x, const struct ks_sample *y,
-                         size_t resamples, uint64_t seed, struct ks_estimate *probability)
+ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, size_t resamples,
+                         uint64_t seed, struct ks_estimate *probability)
 {
-    size_t n_x, n_y, *runs = NULL;
+    size_t tasks = x->tasks, n_x, n_y, *runs = NULL;
     double *value = NULL;
     struct pair pair;
     struct ks_bootstrap bootstrap;
     const struct ks_estimator statistic = {1, 0, &pair, evaluate_pair};
     ks_status status = KS_OK;
 
-    KS_TRY(check_sample(tasks, x, &n_x));
-    KS_TRY(check_sample(tasks, y, &n_y));
+    assert(x->tasks == y->tasks);
+    KS_TRY(check_sample(x, &n_x));
+    KS_TRY(check_sample(y, &n_y));
     KS_GO(ks_alloc(2 * tasks, sizeof *runs, &runs));
     KS_GO(ks_alloc(n_x + n_y, sizeof *value, &value));
     memcpy(runs, x->runs, tasks * sizeof *runs);
@@ -103,7 +105,7 @@ static void evaluate_profile(const void *data, const size_t *index, double *work
 
     (void)work;
     memset(out, 0, 2 * p->n * sizeof *out);
-    for (size_t m = 0; m < p->tasks; m++) {
+    for (size_t m = 0; m < p->scores.tasks; m++) {
         double sum = 0;
 
         for (size_t i = 0; i < p->scores.runs[m]; i++, runs++) {
@@ -118,21 +120,21 @@ static void evaluate_profile(const void *data, const size_t *index, double *work
     }
     for (size_t k = 0; k < p->n; k++) {
         out[k] /= (double)runs;
-        out[p->n + k] /= (double)p->tasks;
+        out[p->n + k] /= (double)p->scores.tasks;
     }
 }
 
 ks_status ks_profile(const struct ks_profile *p, struct ks_estimate *runs,
                      struct ks_estimate *means)
 {
-    const struct ks_bootstrap bootstrap = {p->resamples, p->seed, KS_BOOTSTRAP_LEVEL, p->tasks,
-                                           p->scores.runs};
+    const struct ks_bootstrap bootstrap = {p->resamples, p->seed, KS_BOOTSTRAP_LEVEL,
+                                           p->scores.tasks, p->scores.runs};
     const struct ks_estimator statistic = {2 * p->n, 0, p, evaluate_profile};
     struct ks_estimate *both = NULL;
     ks_status status = KS_OK;
     size_t n;
 
-    KS_TRY(check_sample(p->tasks, &p->scores, &n));
+    KS_TRY(check_sample(&p->scores, &n));
     KS_GO(ks_alloc(2 * p->n, sizeof *both, &both));
     KS_GO(ks_bootstrap_run(&bootstrap, &statistic, both));
     memcpy(runs, both, p->n * sizeof *runs);

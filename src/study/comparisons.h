@@ -10,21 +10,21 @@
 
 /* Scores of one system at one step: of the runs of task 0, of task 1, ... */
 struct ks_sample {
+    size_t tasks;
     const size_t *runs;  /* [tasks]             */
     const double *value; /* [runs of all tasks] */
 };
 
 /* P(x > y) (Agarwal et al. 2021, section 4.3): the mean over tasks of the share of pairs of a run
  * of x and a run of y in which x is greater; a tie counts one half. Its 90% interval: each resample
- * draws runs of all of x's tasks, then runs of all of y's tasks. Fails with KS_FORMAT if there is
- * no task, if a task has no run, or if a value is NaN. */
-ks_status ks_improvement(size_t tasks, const struct ks_sample *x, const struct ks_sample *y,
-                         size_t resamples, uint64_t seed, struct ks_estimate *probability);
+ * draws runs of all of x's tasks, then runs of all of y's tasks. x and y have the same tasks. Fails
+ * with KS_FORMAT if there is no task, if a task has no run, or if a value is NaN. */
+ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, size_t resamples,
+                         uint64_t seed, struct ks_estimate *probability);
 
 enum { KS_PROFILE_RESAMPLES = 2000 };
 
 struct ks_profile {
-    size_t tasks;
     struct ks_sample scores;
     size_t n;
     const double *tau; /* [n] thresholds */

@@ -150,16 +150,17 @@ static size_t factorial(size_t n)
     return n < 2 ? 1 : n * factorial(n - 1);
 }
 
-ks_status ks_spearman_test(size_t n, const double *x, const double *y, size_t permutations,
-                           uint64_t seed, struct ks_p_value *p)
+ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, uint64_t seed,
+                           struct ks_p_value *p)
 {
+    const size_t n = pairs->n;
     bool exact = n <= KS_EXACT_PERMUTED;
     size_t trials = exact ? factorial(n) : permutations, hits = 0;
     double *rank = NULL, least;
 
     *p = (struct ks_p_value){NAN, 0, exact};
     KS_TRY(ks_alloc(3 * n, sizeof *rank, &rank));
-    if (n < LEAST_POINTS || !set_ranks(n, x, rank) || !set_ranks(n, y, rank + n)) {
+    if (n < LEAST_POINTS || !set_ranks(n, pairs->x, rank) || !set_ranks(n, pairs->y, rank + n)) {
         free(rank);
         return KS_OK;
     }

@@ -37,13 +37,19 @@ struct ks_p_value {
 
 enum { KS_PERMUTATIONS = 99999, KS_EXACT_PERMUTED = 8, KS_EXACT_FLIPPED = 20 };
 
-/* Two-sided permutation test of Spearman's correlation of x and y [n]: the probability that |rho|
+/* n points (x, y). */
+struct ks_pairs {
+    size_t n;
+    const double *x, *y;
+};
+
+/* Two-sided permutation test of Spearman's correlation of x and y: the probability that |rho|
  * is at least as large if y is permuted at random. n <= KS_EXACT_PERMUTED: all n! permutations, p =
  * hits / n!. Otherwise `permutations` random ones, p = (1 + hits) / (1 + permutations); permutation
  * b uses the draws b (n - 1), ..., b (n - 1) + n - 2 of the generator with that seed. Undefined if
  * the correlation is. */
-ks_status ks_spearman_test(size_t n, const double *x, const double *y, size_t permutations,
-                           uint64_t seed, struct ks_p_value *p);
+ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, uint64_t seed,
+                           struct ks_p_value *p);
 
 /* One-sided sign-flip test of matched differences d [n]: the probability that their sum is at
  * least as large if each sign is kept or flipped at random (Fisher 1935, section 21). n <=

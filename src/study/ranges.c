@@ -15,15 +15,6 @@
 
 const char *const ks_range_names[KS_RANGES] = {"directions_1e2", "kappa_q99", "kappa_gradient_90"};
 
-static double end_of(const struct ks_results *r, const struct ks_result *run, size_t analysis,
-                     size_t checkpoint, size_t range, const char *end)
-{
-    char name[64];
-
-    snprintf(name, sizeof name, "%s_%s", ks_range_names[range], end);
-    return ks_results_statistic(r, run, analysis, checkpoint, name);
-}
-
 /* The last checkpoint that is aggregated. */
 static size_t last_used(const struct ks_results *r)
 {
@@ -42,11 +33,14 @@ void ks_range_find(const struct ks_results *r, size_t analysis, size_t n,
     assert(n <= KS_STUDY_SEEDS);
     for (size_t k = 0; k < KS_RANGES; k++) {
         double lower[KS_STUDY_SEEDS], upper[KS_STUDY_SEEDS];
+        char name_low[64], name_high[64];
         size_t found = 0;
 
+        snprintf(name_low, sizeof name_low, "%s_lower", ks_range_names[k]);
+        snprintf(name_high, sizeof name_high, "%s_upper", ks_range_names[k]);
         for (size_t i = 0; i < n; i++) {
-            double low = end_of(r, run[i], analysis, last, k, "lower");
-            double high = end_of(r, run[i], analysis, last, k, "upper");
+            double low = ks_results_statistic(r, run[i], analysis, last, name_low);
+            double high = ks_results_statistic(r, run[i], analysis, last, name_high);
 
             if (isnan(low))
                 continue;
