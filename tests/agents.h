@@ -140,19 +140,25 @@ static inline void shake_all(struct ks_agent *a)
     shake(a->actor_arch->parameters, 9, a->actor.w);
 }
 
-/* The outputs [rows, out] of one network; the caller frees. */
-static inline double *forward(const struct ks_arch *arch, size_t rows, bool evaluation,
-                              const double *w, const double *state, const double *x)
+struct network {
+    const struct ks_arch *arch;
+    const double *w, *state; /* parameters; running statistics, NULL: zeros */
+    bool evaluation;         /* the mode of batch normalization */
+};
+
+/* The outputs [rows, out] of a network for the inputs x; the caller frees. */
+static inline double *forward(const struct network *network, size_t rows, const double *x)
 {
+    const struct ks_arch *arch = network->arch;
     struct ks_net *net;
     double *primal, *moved = calloc(arch->states + 1, sizeof *moved);
     double *y = calloc(rows * arch->out, sizeof *y);
 
-    assert_ok(KS(net_new)(arch, rows, rows, evaluation, &net));
+    assert_ok(KS(net_new)(arch, rows, rows, network->evaluation, &net));
     assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
-    if (state)
-        memcpy(moved, state, arch->states * sizeof *moved);
-    KS(net_forward)(net, w, moved, x, primal);
+    if (network->state)
+        memcpy(moved, network->state, arch->states * sizeof *moved);
+    KS(net_forward)(net, network->w, moved, x, primal);
     memcpy(y, KS(net_output)(net, primal), rows * arch->out * sizeof *y);
     KS(net_free)(net);
     free(primal);

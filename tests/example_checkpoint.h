@@ -293,28 +293,31 @@ static inline void poke(const char *path, const char *object, size_t at, double 
     H5Fclose(file);
 }
 
-/* Replaces a dataset by zeros of another shape: `dims`, or if that is NULL the old shape with
- * dimension `dim` changed by `by`. */
-static inline void reshape(const char *path, const char *object, int rank, const hsize_t *dims,
-                           int dim, int by)
+/* Replaces a dataset by zeros of another shape. */
+static inline void reshape(const char *path, const char *object, int rank, const hsize_t *dims)
 {
-    hid_t file = edit(path), set = H5Dopen2(file, object, H5P_DEFAULT), space = H5Dget_space(set);
-    hsize_t own[8];
+    hid_t file = edit(path), space = H5Screate_simple(rank, dims, NULL), set;
 
-    if (!dims) {
-        rank = H5Sget_simple_extent_dims(space, own, NULL);
-        own[dim] = (hsize_t)((int64_t)own[dim] + by);
-        dims = own;
-    }
-    H5Sclose(space);
-    H5Dclose(set);
     assert_true(H5Ldelete(file, object, H5P_DEFAULT) >= 0);
-    space = H5Screate_simple(rank, dims, NULL);
     set = H5Dcreate2(file, object, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(set >= 0);
     H5Sclose(space);
     H5Dclose(set);
     H5Fclose(file);
+}
+
+/* Replaces a dataset by zeros: dimension `dim` of the shape is changed by `by`. */
+static inline void resize(const char *path, const char *object, size_t dim, int by)
+{
+    hid_t file = edit(path), set = H5Dopen2(file, object, H5P_DEFAULT), space = H5Dget_space(set);
+    hsize_t dims[8];
+    int rank = H5Sget_simple_extent_dims(space, dims, NULL);
+
+    H5Sclose(space);
+    H5Dclose(set);
+    H5Fclose(file);
+    dims[dim] = (hsize_t)((int64_t)dims[dim] + by);
+    reshape(path, object, rank, dims);
 }
 
 #endif

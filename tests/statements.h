@@ -124,23 +124,29 @@ static inline double tightness_of(double low, double x, double high)
     return isnan(ratio) ? INFINITY : fabs(ratio);
 }
 
-/* low <= x <= high; an end that is NaN states nothing. */
-static inline void judge_between(const struct judge *j, enum statement k, double low, double x_low,
-                                 double x_high, double high)
+struct interval {
+    double low, high;
+};
+
+/* Judges the statement that a number is in `stated`, where an end that is NaN states nothing. The
+ * number is known to be in `truth`: the statement is wrong if the two do not overlap. */
+static inline void judge_between(const struct judge *j, enum statement k, struct interval stated,
+                                 struct interval truth)
 {
     struct tally *t = j->tally;
     size_t length;
 
     if (t->tightness[k])
-        t->tightness[k][t->made[k]] = tightness_of(low, isnan(high) ? x_high : x_low, high);
+        t->tightness[k][t->made[k]] = tightness_of(
+            stated.low, isnan(stated.high) ? truth.high : truth.low, stated.high);
     t->made[k]++;
-    if (!(low > x_high) && !(high < x_low))
+    if (!(stated.low > truth.high) && !(stated.high < truth.low))
         return;
     t->missed[k]++;
     length = strlen(t->miss);
     snprintf(t->miss + length, sizeof t->miss - length,
-             " %s%s: [%.10g, %.10g] misses [%.10g, %.10g]", statements[k].name, j->suffix, low,
-             high, x_low, x_high);
+             " %s%s: [%.10g, %.10g] misses [%.10g, %.10g]", statements[k].name, j->suffix,
+             stated.low, stated.high, truth.low, truth.high);
 }
 
 static inline double ratio_low(const struct truth *t, double size)
@@ -178,23 +184,28 @@ static inline void judge_ends(const struct judge *j)
     /* Without a certificate, a Ritz value belongs to the operator with its rounding errors. */
     double slack = t->tolerance + (j->suffix[0] || j->exact ? said(j, "noise_floor", "") / 2 : 0);
 
-    judge_between(j, LAMBDA_MAX, said(j, "lambda_max", ""), high, high + slack, NAN);
-    judge_between(j, LAMBDA_MIN, NAN, low - slack, low, said(j, "lambda_min", ""));
+    judge_between(j, LAMBDA_MAX, (struct interval){said(j, "lambda_max", ""), NAN},
+                  (struct interval){high, high + slack});
+    judge_between(j, LAMBDA_MIN, (struct interval){NAN, said(j, "lambda_min", "")},
+                  (struct interval){low - slack, low});
     if (j->exact)
         slack = t->tolerance + said(j, "noise_floor", "") / 2;
-    judge_between(j, LAMBDA_MAX_UPPER, NAN, high - slack, high, said(j, "lambda_max_upper", ""));
-    judge_between(j, LAMBDA_MIN_LOWER, said(j, "lambda_min_lower", ""), low, low + slack, NAN);
+    judge_between(j, LAMBDA_MAX_UPPER, (struct interval){NAN, said(j, "lambda_max_upper", "")},
+                  (struct interval){high - slack, high});
+    judge_between(j, LAMBDA_MIN_LOWER, (struct interval){said(j, "lambda_min_lower", ""), NAN},
+                  (struct interval){low, low + slack});
 }
 
 static inline void judge_condition(const struct judge *j)
 {
     const struct truth *t = j->t;
 
-    judge_between(j, KAPPA_LOWER_BOUND, said(j, "kappa_lower_bound", ""), 0,
-                  ratio_high(t, t->size[0]) * (1 + 1e-9), NAN);
+    judge_between(j, KAPPA_LOWER_BOUND, (struct interval){said(j, "kappa_lower_bound", ""), NAN},
+                  (struct interval){0, ratio_high(t, t->size[0]) * (1 + 1e-9)});
     if (j->null < t->n)
-        judge_between(j, KAPPA_EFFECTIVE, said(j, "kappa_effective_bound", ""), 0,
-                      ratio_high(t, t->size[j->null]) * (1 + 1e-9), NAN);
+        judge_between(j, KAPPA_EFFECTIVE,
+                      (struct interval){said(j, "kappa_effective_bound", ""), NAN},
+                      (struct interval){0, ratio_high(t, t->size[j->null]) * (1 + 1e-9)});
 }
 
 static inline void judge_directions(const struct judge *j)
@@ -207,9 +218,10 @@ static inline void judge_directions(const struct judge *j)
 
         if (j->t->abs_max == 0)
             slack = 0;
-        judge_between(j, DIRECTIONS_1E1 + k, said(j, name, "_lower"),
-                      (double)count_sizes_above(j->t, x + slack),
-                      (double)count_sizes_above(j->t, x - slack), said(j, name, "_upper"));
+        judge_between(j, DIRECTIONS_1E1 + k,
+                      (struct interval){said(j, name, "_lower"), said(j, name, "_upper")},
+                      (struct interval){(double)count_sizes_above(j->t, x + slack),
+                                        (double)count_sizes_above(j->t, x - slack)});
     }
 }
 
@@ -222,8 +234,10 @@ static inline void judge_quantiles(const struct judge *j)
         const char *name = statements[KAPPA_Q99 + k].name;
         double x = t->size[(t->n * percent[k] + 99) / 100 - 1];
 
-        judge_between(j, KAPPA_Q99 + k, said(j, name, "_lower") * (1 - 1e-9), ratio_low(t, x),
-                      ratio_high(t, x), said(j, name, "_upper") * (1 + 1e-9));
+        judge_between(j, KAPPA_Q99 + k,
+                      (struct interval){said(j, name, "_lower") * (1 - 1e-9),
+                                        said(j, name, "_upper") * (1 + 1e-9)},
+                      (struct interval){ratio_low(t, x), ratio_high(t, x)});
     }
 }
 
@@ -233,14 +247,16 @@ static inline void judge_masses(const struct judge *j)
     double n = (double)t->n, floor = said(j, "noise_floor", ""),
            slack = t->tolerance + 1e-9 * floor;
 
-    judge_between(j, ZERO_MASS, said(j, "zero_mass", "_lower") - 1e-9,
-                  1 - (double)count_sizes_above(t, floor - slack) / n,
-                  1 - (double)count_sizes_above(t, floor + slack) / n,
-                  said(j, "zero_mass", "_upper") + 1e-9);
-    judge_between(j, NEGATIVE_MASS, said(j, "negative_mass", "_lower") - 1e-9,
-                  (double)count_values_below(t, -floor - slack) / n,
-                  (double)count_values_below(t, -floor + slack) / n,
-                  said(j, "negative_mass", "_upper") + 1e-9);
+    judge_between(j, ZERO_MASS,
+                  (struct interval){said(j, "zero_mass", "_lower") - 1e-9,
+                                    said(j, "zero_mass", "_upper") + 1e-9},
+                  (struct interval){1 - (double)count_sizes_above(t, floor - slack) / n,
+                                    1 - (double)count_sizes_above(t, floor + slack) / n});
+    judge_between(j, NEGATIVE_MASS,
+                  (struct interval){said(j, "negative_mass", "_lower") - 1e-9,
+                                    said(j, "negative_mass", "_upper") + 1e-9},
+                  (struct interval){(double)count_values_below(t, -floor - slack) / n,
+                                    (double)count_values_below(t, -floor + slack) / n});
 }
 
 /* The number of eigenvalues that differ by more than rounding. */
@@ -264,13 +280,15 @@ static inline void judge_full_run(const struct judge *j)
 
     for (size_t i = 0; i < t->n; i++)
         nullity += fabs(t->value[i] - t->shift) <= t->tolerance;
-    judge_between(j, NULL_DIMENSION, known + (isnan(dead) ? 0 : dead), 0, (double)nullity, NAN);
+    judge_between(j, NULL_DIMENSION, (struct interval){known + (isnan(dead) ? 0 : dead), NAN},
+                  (struct interval){0, (double)nullity});
     if (t->energy) {
         double slack = t->tolerance + said(j, "noise_floor", "") / 2;
 
-        judge_between(j, GRADIENT_CURVATURE, said(j, "gradient_curvature", ""),
-                      t->gradient_curvature - slack, t->gradient_curvature + slack,
-                      said(j, "gradient_curvature", ""));
+        judge_between(
+            j, GRADIENT_CURVATURE,
+            (struct interval){said(j, "gradient_curvature", ""), said(j, "gradient_curvature", "")},
+            (struct interval){t->gradient_curvature - slack, t->gradient_curvature + slack});
     }
 }
 
@@ -301,10 +319,11 @@ static inline void judge_energy(const struct judge *j)
         const char *name = statements[GRADIENT_90 + k].name;
         double rest = k == 0 ? 0.1 : 0.5;
 
-        judge_between(j, GRADIENT_90 + k, said(j, name, "_lower") * (1 - 1e-9),
-                      ratio_low(t, energy_size(t, rest, true)),
-                      ratio_high(t, energy_size(t, rest, false)),
-                      said(j, name, "_upper") * (1 + 1e-9));
+        judge_between(j, GRADIENT_90 + k,
+                      (struct interval){said(j, name, "_lower") * (1 - 1e-9),
+                                        said(j, name, "_upper") * (1 + 1e-9)},
+                      (struct interval){ratio_low(t, energy_size(t, rest, true)),
+                                        ratio_high(t, energy_size(t, rest, false))});
     }
 }
 
@@ -328,9 +347,11 @@ static inline void judge_spectrum(const struct ks_spectrum *s, const struct trut
         judge_quantiles(&j);
         judge_masses(&j);
         if (t->abs_max > 0)
-            judge_between(&j, STABLE_RANK, NAN, 1, INFINITY, said(&j, "stable_rank", ""));
+            judge_between(&j, STABLE_RANK, (struct interval){NAN, said(&j, "stable_rank", "")},
+                          (struct interval){1, INFINITY});
         if (!j.exact)
-            judge_between(&j, OUTLIERS, said(&j, "outliers", ""), 0, (double)distinct(&j), NAN);
+            judge_between(&j, OUTLIERS, (struct interval){said(&j, "outliers", ""), NAN},
+                          (struct interval){0, (double)distinct(&j)});
     }
 }
 

@@ -116,7 +116,8 @@ static void test_act(void **state)
 
     (void)state;
     run_updates(a, 4);
-    head = forward(a->actor_arch, 1, true, a->actor.w, a->actor.state, x);
+    head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
+                   1, x);
     KS(agent_act)(a, s, NULL, mean);
     KS(agent_act)(a, s, noise, sample);
     for (size_t j = 0; j < ACTIONS; j++) {

@@ -77,7 +77,7 @@ static void off_by_one(const struct original *o, const char *object)
 
             if (rows)
                 continue; /* B: any number up to R, test_batch_shapes */
-            reshape(o->path, object, 0, NULL, (int)dim, by);
+            resize(o->path, object, dim, by);
             refused(o, "expected shape [");
         }
 }
@@ -111,30 +111,30 @@ static void test_batch_shapes(void **state)
     (void)state;
     write_one(path, make_plain(CE), false);
     o = keep(path);
-    reshape(path, "/batch/target", 2, flat, 0, 0);
+    reshape(path, "/batch/target", 2, flat);
     refused(&o, "/batch/target: expected shape [3, 4, 3], found [3, 4]");
-    reshape(path, "/batch/target", 1, row, 0, 0);
+    reshape(path, "/batch/target", 1, row);
     refused(&o, "/batch/target: expected 3 dimensions");
-    reshape(path, "/batch/target", 3, many, 0, 0);
+    reshape(path, "/batch/target", 3, many);
     refused(&o, "/batch/target: expected 1 to 6 rows");
-    reshape(path, "/batch/target", 3, none, 0, 0);
+    reshape(path, "/batch/target", 3, none);
     refused(&o, "/batch/target: expected 1 to 6 rows");
-    reshape(path, "/batch/input", 3, empty, 0, 0);
+    reshape(path, "/batch/input", 3, empty);
     refused(&o, "/batch/input: expected at least one");
-    reshape(path, "/batch/input", 3, huge, 0, 0);
+    reshape(path, "/batch/input", 3, huge);
     refused(&o, "/batch/input: expected at most 1073741824 rows");
-    reshape(path, "/batch/input", 2, flat, 0, 0);
+    reshape(path, "/batch/input", 2, flat);
     refused(&o, "/batch/input: expected 3 dimensions [N, R, D], found 2");
-    reshape(path, "/batch/input", 4, deep, 0, 0);
+    reshape(path, "/batch/input", 4, deep);
     refused(&o, "/batch/input: expected 3 dimensions [N, R, D], found 4");
-    reshape(path, "/batch/input", 3, wide, 0, 0);
+    reshape(path, "/batch/input", 3, wide);
     refused(&o, "/critic/00_batchnorm/scale: expected shape [2, 6], found [2, 5]");
-    reshape(path, "/batch/input", 3, more, 0, 0);
+    reshape(path, "/batch/input", 3, more);
     refused(&o, "/batch/target: expected shape [4, 4, 3], found [3, 4, 3]");
     free(o.bytes);
 
     write_one(path, make_plain(MSE), false); /* [N, B] where K = 1 */
-    reshape(path, "/batch/target", 2, flat, 0, 0);
+    reshape(path, "/batch/target", 2, flat);
     assert_ok(ks_checkpoint_read(path, &c));
     assert_int_equal(c->loss_rows, LOSS_ROWS);
     ks_checkpoint_free(c);
@@ -299,7 +299,7 @@ static void test_raw_target_shapes(void **state)
     assert_ok(ks_checkpoint_read(path, &read));
     same_checkpoint(read, c, false);
     ks_checkpoint_free(read);
-    reshape(path, raw, 2, flat, 0, 0);
+    reshape(path, raw, 2, flat);
     assert_ok(ks_checkpoint_read(path, &read));
     assert_true(read->target_raw[MINIBATCHES * LOSS_ROWS - 1] == 0);
     ks_checkpoint_free(read);
@@ -307,15 +307,15 @@ static void test_raw_target_shapes(void **state)
 
     write_one(path, make_full(), false);
     o = keep(path);
-    reshape(path, raw, 2, flat, 0, 0);
+    reshape(path, raw, 2, flat);
     refused(&o, "/batch/target_raw: expected shape [3, 4, 3], found [3, 4]");
-    reshape(path, raw, 1, row, 0, 0);
+    reshape(path, raw, 1, row);
     refused(&o, "/batch/target_raw: expected 3 dimensions");
-    reshape(path, raw, 3, many, 0, 0);
+    reshape(path, raw, 3, many);
     refused(&o, "/batch/target_raw: expected 1 to 6 rows");
-    reshape(path, raw, 3, none, 0, 0);
+    reshape(path, raw, 3, none);
     refused(&o, "/batch/target_raw: expected 1 to 6 rows");
-    reshape(path, raw, 3, fewer, 0, 0);
+    reshape(path, raw, 3, fewer);
     refused(&o, "/batch/target_raw: expected 4 rows per minibatch, as many as /batch/target has");
     free(o.bytes);
 }
@@ -361,7 +361,7 @@ static void test_other_targets(void **state)
         assert_ok(ks_checkpoint_read(path, &read));
         assert_true(read->target[0] == -7 && read->target[5] == 9);
         ks_checkpoint_free(read);
-        reshape(path, "/batch/target", 2, flat, 0, 0);
+        reshape(path, "/batch/target", 2, flat);
         if (critics[i].targets > 1) {
             assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT,
                          "/batch/target: expected shape [3, 4, 3], found [3, 4]");

@@ -41,10 +41,14 @@ static void multiply(const struct ks_operator *a, const float *v, float *w)
     free(in);
 }
 
+struct coefficients {
+    float *alpha, *beta; /* of the Lanczos recurrence */
+};
+
 /* Iteration i of the published code, line by line: computes alpha_i, beta_i and the next vector
  * from the vectors [i + 1, n] and beta_{i-1}. */
-static void publish_step(const struct ks_operator *a, size_t i, const float *vectors, float *alpha,
-                         float *beta, float *next)
+static void publish_step(const struct ks_operator *a, size_t i, const float *vectors,
+                         struct coefficients to, float *next)
 {
     const size_t n = a->n;
     const float *v = vectors + i * n;
@@ -52,14 +56,14 @@ static void publish_step(const struct ks_operator *a, size_t i, const float *vec
 
     multiply(a, v, w);
     if (i > 0)
-        add_multiple(n, -beta[i - 1], v - n, w);
-    alpha[i] = dot(n, w, v);
-    add_multiple(n, -alpha[i], v, w);
+        add_multiple(n, -to.beta[i - 1], v - n, w);
+    to.alpha[i] = dot(n, w, v);
+    add_multiple(n, -to.alpha[i], v, w);
     for (size_t j = 0; j < i; j++)
         add_multiple(n, -dot(n, w, vectors + j * n), vectors + j * n, w);
-    beta[i] = sqrtf(dot(n, w, w));
+    to.beta[i] = sqrtf(dot(n, w, w));
     for (size_t k = 0; k < n; k++)
-        next[k] = w[k] / beta[i];
+        next[k] = w[k] / to.beta[i];
 }
 
 static struct ks_lanczos *run(const struct ks_operator *a, size_t order)
@@ -91,7 +95,7 @@ static void check_steps(const struct diagonal *d, size_t order)
 
         if (i > 0)
             beta[i - 1] = (float)l->beta[i - 1];
-        publish_step(&a, i, l->rounded, alpha, beta, next);
+        publish_step(&a, i, l->rounded, (struct coefficients){alpha, beta}, next);
         size = fmax(size, fmax(fabs(l->alpha[i]), l->beta[i]));
         assert_close(l->alpha[i], (double)alpha[i], FLT_EPSILON * size);
         assert_close(l->beta[i], (double)beta[i], FLT_EPSILON * size);
@@ -180,7 +184,7 @@ static void test_program(void **state)
     for (size_t k = 0; k < n; k++)
         vectors[k] = (float)(start[k] / sqrt(norm));
     for (size_t i = 0; i < ORDER; i++) {
-        publish_step(a, i, vectors, alpha, beta, vectors + (i + 1) * n);
+        publish_step(a, i, vectors, (struct coefficients){alpha, beta}, vectors + (i + 1) * n);
         assert_close(s->alpha[i], (double)alpha[i], 1e-5 * size);
         assert_close(s->beta[i], (double)beta[i], 1e-5 * size);
         assert_true(s->alpha[i] ==

@@ -8,12 +8,16 @@
 #include "string_type.h"
 #include "test.h"
 
-static void put_attribute(hid_t file, const char *name, hid_t type, hid_t space, const void *value,
-                          hid_t memory)
-{
-    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+struct layout {
+    hid_t type, space; /* in the file   */
+    hid_t memory;      /* type of *value */
+};
 
-    assert_true(attribute >= 0 && H5Awrite(attribute, memory, value) >= 0);
+static void put_attribute(hid_t file, const char *name, struct layout l, const void *value)
+{
+    hid_t attribute = H5Acreate2(file, name, l.type, l.space, H5P_DEFAULT, H5P_DEFAULT);
+
+    assert_true(attribute >= 0 && H5Awrite(attribute, l.memory, value) >= 0);
     H5Aclose(attribute);
 }
 
@@ -43,13 +47,13 @@ static void test_any_string(void **state)
     char *value;
 
     (void)state;
-    put_attribute(file, "zero", zero, scalar, "word\0\0\0", zero);
-    put_attribute(file, "space", space, scalar, "word    ", space);
-    put_attribute(file, "full", full, scalar, "word", full);
-    put_attribute(file, "variable", variable, scalar, &word, variable);
-    put_attribute(file, "ascii", ascii, row, &word, ascii);
-    put_attribute(file, "none", variable, scalar, &none, variable);
-    put_attribute(file, "two", variable, twice, two, variable);
+    put_attribute(file, "zero", (struct layout){zero, scalar, zero}, "word\0\0\0");
+    put_attribute(file, "space", (struct layout){space, scalar, space}, "word    ");
+    put_attribute(file, "full", (struct layout){full, scalar, full}, "word");
+    put_attribute(file, "variable", (struct layout){variable, scalar, variable}, &word);
+    put_attribute(file, "ascii", (struct layout){ascii, row, ascii}, &word);
+    put_attribute(file, "none", (struct layout){variable, scalar, variable}, &none);
+    put_attribute(file, "two", (struct layout){variable, twice, variable}, two);
     H5Fclose(file);
     assert_ok(ks_h5_open(path, NULL, &h5));
     expect_text(h5, "zero", "word");
@@ -83,10 +87,12 @@ static void test_any_integer(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         snprintf(name, sizeof name, "i%zu", i);
-        put_attribute(file, name, types[i], i % 2 ? row : scalar, &value, H5T_NATIVE_INT64);
+        put_attribute(file, name, (struct layout){types[i], i % 2 ? row : scalar, H5T_NATIVE_INT64},
+                      &value);
     }
-    put_attribute(file, "huge", H5T_STD_U64LE, scalar, &huge, H5T_NATIVE_UINT64);
-    put_attribute(file, "fraction", H5T_IEEE_F64LE, scalar, &fraction, H5T_NATIVE_DOUBLE);
+    put_attribute(file, "huge", (struct layout){H5T_STD_U64LE, scalar, H5T_NATIVE_UINT64}, &huge);
+    put_attribute(file, "fraction", (struct layout){H5T_IEEE_F64LE, scalar, H5T_NATIVE_DOUBLE},
+                  &fraction);
     H5Fclose(file);
     assert_ok(ks_h5_open(path, NULL, &h5));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -111,7 +117,7 @@ static void add_skipped_attribute(const char *path)
     hid_t type = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8);
     hid_t space = H5Screate_simple(1, &pair, NULL);
 
-    put_attribute(file, "picture", type, space, picture, type);
+    put_attribute(file, "picture", (struct layout){type, space, type}, picture);
     H5Tclose(type);
     H5Sclose(space);
     H5Fclose(file);

@@ -11,7 +11,8 @@ static double *both_halves(const struct ks_agent *a)
 
     for (size_t i = 0; i < BATCH * OBSERVATIONS; i++)
         next[i] = (double)last.next_s[i];
-    head = forward(a->actor_arch, BATCH, true, a->actor.w, a->actor.state, next);
+    head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
+                   BATCH, next);
     rng.drawn = (uint64_t)(a->updates - 1) * BATCH * ACTIONS;
     for (size_t i = 0; i < BATCH; i++) {
         double *one = x + i * WIDTH, *two = x + (BATCH + i) * WIDTH;

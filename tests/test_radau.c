@@ -38,14 +38,20 @@ static struct ks_radau *radau_of(size_t n, const double *value, const double *st
     return r;
 }
 
-/* The measure of [low, high], or with `open` of the open interval. */
-static double share(size_t n, const double *value, const double *start, double low, double high,
-                    bool open)
+struct interval {
+    double low, high;
+    bool open; /* without its ends */
+};
+
+/* The interval's share of the measure that has mass start[i]^2 at value[i]. */
+static double share(size_t n, const double *value, const double *start, struct interval range)
 {
     double sum = 0, all = 0;
 
     for (size_t i = 0; i < n; i++) {
-        bool in = open ? value[i] > low && value[i] < high : value[i] >= low && value[i] <= high;
+        bool inner = value[i] > range.low && value[i] < range.high;
+        bool end = value[i] == range.low || value[i] == range.high;
+        bool in = inner || (end && !range.open);
 
         all += start[i] * start[i];
         sum += in ? start[i] * start[i] : 0;
@@ -90,12 +96,17 @@ static void check_holds(struct ks_radau *r, size_t n, const double *value, const
     struct ks_range mu;
 
     assert_ok(ks_radau_below(r, x, &mu));
-    assert_true(mu.lower <= share(n, value, start, -INFINITY, x + moved, true) + ROUNDING);
-    assert_true(mu.upper >= share(n, value, start, -INFINITY, x - moved, false) - ROUNDING);
+    assert_true(mu.lower <=
+                share(n, value, start, (struct interval){-INFINITY, x + moved, .open = true}) +
+                    ROUNDING);
+    assert_true(mu.upper >=
+                share(n, value, start, (struct interval){-INFINITY, x - moved}) - ROUNDING);
     x = fabs(x);
     assert_ok(ks_radau_within(r, x, &mu));
-    assert_true(mu.lower <= share(n, value, start, -x - moved, x + moved, false) + ROUNDING);
-    assert_true(mu.upper >= share(n, value, start, -x + moved, x - moved, false) - ROUNDING);
+    assert_true(mu.lower <=
+                share(n, value, start, (struct interval){-x - moved, x + moved}) + ROUNDING);
+    assert_true(mu.upper >=
+                share(n, value, start, (struct interval){-x + moved, x - moved}) - ROUNDING);
 }
 
 /* Every measure is within its own bounds: at its nodes, between them, next to Ritz values and
@@ -232,10 +243,11 @@ static void test_ended(void **state)
         double x = -3 + 0.51 * (double)k;
 
         assert_ok(ks_radau_below(r, x, &mu));
-        assert_close(mu.lower, share(6, value, start, -INFINITY, x, true), 1e-14);
+        assert_close(mu.lower,
+                     share(6, value, start, (struct interval){-INFINITY, x, .open = true}), 1e-14);
         assert_close(mu.upper, mu.lower, 0);
         assert_ok(ks_radau_within(r, fabs(x), &mu));
-        assert_close(mu.lower, share(6, value, start, -fabs(x), fabs(x), false), 1e-14);
+        assert_close(mu.lower, share(6, value, start, (struct interval){-fabs(x), fabs(x)}), 1e-14);
         assert_close(mu.upper, mu.lower, 0);
     }
     ks_radau_free(r);

@@ -21,27 +21,30 @@ static void claim(hid_t file, const char *name, hsize_t a, hsize_t b, hsize_t c)
     H5Sclose(space);
 }
 
+struct sizes {
+    size_t ensemble, minibatches, rows, in, width;
+};
+
 /* A critic of two layers with `width` units, in NAME.h5. */
-static void write_claims(const char *name, size_t ensemble, size_t minibatches, size_t rows,
-                         size_t in, size_t width)
+static void write_claims(const char *name, const struct sizes *s)
 {
     char text[128];
     struct ks_h5 *h5;
 
-    snprintf(text, sizeof text, "dense %zu\nrelu\ndense 1\nloss mse\n", width);
+    snprintf(text, sizeof text, "dense %zu\nrelu\ndense 1\nloss mse\n", s->width);
     assert_ok(ks_h5_create(file(name), "kappascope-checkpoint", &h5));
     assert_ok(ks_h5_group(h5, "/critic"));
     assert_ok(ks_h5_group(h5, "/critic/00_dense"));
     assert_ok(ks_h5_group(h5, "/critic/02_dense"));
     assert_ok(ks_h5_group(h5, "/batch"));
     assert_ok(ks_h5_write_string(h5, "/critic", "arch", text));
-    assert_ok(ks_h5_write_integer(h5, "/critic", "ensemble", (int64_t)ensemble));
-    claim(h5->id, "/critic/00_dense/kernel", ensemble, in, width);
-    claim(h5->id, "/critic/00_dense/bias", ensemble, width, 0);
-    claim(h5->id, "/critic/02_dense/kernel", ensemble, width, 1);
-    claim(h5->id, "/critic/02_dense/bias", ensemble, 1, 0);
-    claim(h5->id, "/batch/input", minibatches, rows, in);
-    claim(h5->id, "/batch/target", minibatches, rows, 1);
+    assert_ok(ks_h5_write_integer(h5, "/critic", "ensemble", (int64_t)s->ensemble));
+    claim(h5->id, "/critic/00_dense/kernel", s->ensemble, s->in, s->width);
+    claim(h5->id, "/critic/00_dense/bias", s->ensemble, s->width, 0);
+    claim(h5->id, "/critic/02_dense/kernel", s->ensemble, s->width, 1);
+    claim(h5->id, "/critic/02_dense/bias", s->ensemble, 1, 0);
+    claim(h5->id, "/batch/input", s->minibatches, s->rows, s->in);
+    claim(h5->id, "/batch/target", s->minibatches, s->rows, 1);
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
 }
@@ -71,15 +74,15 @@ static void test_claims(void **state)
 {
     static const struct {
         const char *name;
-        size_t ensemble, minibatches, rows, in, width;
+        struct sizes claimed;
     } cases[] = {
-        {"ensemble", 100000000, 1, 4, 5, 6},
-        {"huge-ensemble", 1000000000000000000, 1, 1, 1, 1},
-        {"minibatches", 1, 1000000000, 4, 5, 6},
-        {"huge-minibatches", 1, 1000000000000000000, 1, 1, 1},
-        {"rows", 1, 1, 10000000, 1, 1000},
-        {"wide", 1, 1, 1, 50000, 50000},
-        {"both", 2000000000, 2000000000, 1000000000, 1, 1},
+        {"ensemble", {100000000, 1, 4, 5, 6}},
+        {"huge-ensemble", {1000000000000000000, 1, 1, 1, 1}},
+        {"minibatches", {1, 1000000000, 4, 5, 6}},
+        {"huge-minibatches", {1, 1000000000000000000, 1, 1, 1}},
+        {"rows", {1, 1, 10000000, 1, 1000}},
+        {"wide", {1, 1, 1, 50000, 50000}},
+        {"both", {2000000000, 2000000000, 1000000000, 1, 1}},
     };
     enum { PARAMETERS = 3001 }; /* of the case "rows"; the other cases are refused earlier */
     static const double v[PARAMETERS];
@@ -87,8 +90,7 @@ static void test_claims(void **state)
     (void)state;
     assert_ok(ks_vectors_write(file("v"), 1, PARAMETERS, v, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        write_claims(cases[i].name, cases[i].ensemble, cases[i].minibatches, cases[i].rows,
-                     cases[i].in, cases[i].width);
+        write_claims(cases[i].name, &cases[i].claimed);
         for (size_t o = 0; o < sizeof options / sizeof *options; o++)
             assert_refused(cases[i].name, options[o]);
     }
@@ -98,7 +100,7 @@ static void test_claims(void **state)
 static void test_small_claim(void **state)
 {
     (void)state;
-    write_claims("small", 2, 3, 4, 5, 6);
+    write_claims("small", &(struct sizes){2, 3, 4, 5, 6});
     assert_runs("-q --order 5 --memory 500M small.h5");
 }
 
@@ -108,7 +110,7 @@ static void test_vectors(void **state)
     hid_t id;
 
     (void)state;
-    write_claims("small", 1, 3, 4, 5, 6);
+    write_claims("small", &(struct sizes){1, 3, 4, 5, 6});
     id = H5Fcreate(file("many"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     claim(id, "/vector", 1000000000000000, 43, 0);
     {

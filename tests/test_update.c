@@ -113,7 +113,8 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
         for (size_t j = 0; j < ACTIONS; j++)
             x[i * WIDTH + OBSERVATIONS + j] = t->a[i * ACTIONS + j];
     }
-    head = forward(a->actor_arch, BATCH, true, b->actor, b->actor_state, next_s);
+    head = forward(&(struct network){a->actor_arch, b->actor, b->actor_state, .evaluation = true},
+                   BATCH, next_s);
     for (size_t i = 0; i < BATCH; i++)
         KS(policy_sample)
     (&a->actor_arch->policy,
@@ -125,7 +126,8 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
                               .log_pi = log_pi},
      i);
     for (size_t e = 0; e < 2; e++) {
-        f[e] = forward(a->critic_arch, rows, false, b->target[e], NULL, x);
+        f[e] = forward(&(struct network){a->critic_arch, b->target[e], NULL, .evaluation = false},
+                       rows, x);
         second[e] = f[e] + BATCH * k;
     }
     for (size_t i = 0; i < BATCH; i++)
@@ -181,7 +183,8 @@ static void check_actor_loss(const struct ks_agent *a, const struct before *b,
         s[i] = t->s[i];
         x[i / OBSERVATIONS * WIDTH + i % OBSERVATIONS] = t->s[i];
     }
-    head = forward(a->actor_arch, BATCH, false, b->actor, b->actor_state, s);
+    head = forward(&(struct network){a->actor_arch, b->actor, b->actor_state, .evaluation = false},
+                   BATCH, s);
     for (size_t i = 0; i < BATCH; i++)
         KS(policy_sample)
     (&a->actor_arch->policy,
@@ -193,7 +196,9 @@ static void check_actor_loss(const struct ks_agent *a, const struct before *b,
                               .log_pi = log_pi},
      i);
     for (size_t e = 0; e < 2; e++)
-        f[e] = forward(a->critic_arch, BATCH, true, a->critic[e].w, a->critic[e].state, x);
+        f[e] = forward(&(struct network){a->critic_arch, a->critic[e].w, a->critic[e].state,
+                                         .evaluation = true},
+                       BATCH, x);
     for (size_t i = 0; i < BATCH; i++) {
         loss += (temperature * log_pi[i] -
                  fmin(KS(critic_value)(&a->critic_arch->loss, f[0] + i * k, p),
@@ -268,7 +273,9 @@ static void test_q_mean(void **state)
         b = remember(a);
         assert_ok(KS(agent_update)(a, &batch, &u));
         for (size_t e = 0; e < 2; e++) {
-            double *f = forward(a->critic_arch, BATCH, false, b.critic[e], NULL, a->input);
+            double *f = forward(
+                &(struct network){a->critic_arch, b.critic[e], NULL, .evaluation = false}, BATCH,
+                a->input);
 
             for (size_t r = 0; r < BATCH; r++)
                 sum += KS(critic_value)(&a->critic_arch->loss, f + r * a->critic_arch->out, p);
