@@ -25,6 +25,20 @@ struct plan {
     const struct ks_graph_programs *programs;
 };
 
+static void print_setting(FILE *out, const struct ks_setting *setting)
+{
+    fprintf(out, " --set %s=", setting->key);
+    ks_shell_word(out, setting->value);
+}
+
+static bool is_own(const struct ks_study_architecture *a, const char *key)
+{
+    for (size_t i = 0; i < a->n_own; i++)
+        if (strcmp(a->own[i].key, key) == 0)
+            return true;
+    return false;
+}
+
 static ks_status set_train_command(const struct plan *plan, size_t a, size_t seed,
                                    struct ks_graph_job *job)
 {
@@ -40,11 +54,11 @@ static ks_status set_train_command(const struct plan *plan, size_t a, size_t see
     fprintf(out, " --seed=%zu --steps=%zu", s->seed[seed], s->steps);
     if (s->stop > 0)
         fprintf(out, " --stop-at=%zu", s->stop);
-    for (size_t i = 0; i < s->n_train; i++) {
-        fprintf(out, " --set ");
-        fprintf(out, "%s=", s->train[i].key);
-        ks_shell_word(out, s->train[i].value);
-    }
+    for (size_t i = 0; i < s->n_train; i++)
+        if (!is_own(&s->architecture[a], s->train[i].key))
+            print_setting(out, &s->train[i]);
+    for (size_t i = 0; i < s->architecture[a].n_own; i++)
+        print_setting(out, &s->architecture[a].own[i]);
     ks_shell_option(out, "out", job->folder);
     fprintf(out, " --resume%s --quiet", plan->programs->resume_any ? "=any" : "");
     return close_command(out, job);

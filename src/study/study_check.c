@@ -67,7 +67,7 @@ static ks_status check_critics(const struct check *c, const char *name,
 static ks_status check_architecture(const struct check *c,
                                     const struct ks_study_architecture *architecture)
 {
-    const struct ks_settings *settings = &c->study->settings;
+    const struct ks_settings *settings = &architecture->settings;
     struct ks_networks critics = {.ensemble = settings->critics};
     char *critic = NULL, *actor = NULL;
     ks_status status = KS_OK;

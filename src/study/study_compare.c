@@ -4,22 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool has_architecture(const struct ks_study *s, const char *word)
-{
-    for (size_t i = 0; i < s->n_architectures; i++)
-        if (strcmp(s->architecture[i].word, word) == 0)
-            return true;
-    return false;
-}
-
-static bool has_architectures(const struct ks_study *asked, const struct ks_study *held)
-{
-    for (size_t i = 0; i < held->n_architectures; i++)
-        if (!has_architecture(asked, held->architecture[i].word))
-            return false;
-    return true;
-}
-
 static bool has_seed(const struct ks_study *s, size_t seed)
 {
     for (size_t i = 0; i < s->n_seeds; i++)
@@ -49,26 +33,51 @@ static bool same_setting(const struct ks_settings *a, const struct ks_settings *
 
 /* Checkpoints do not depend on the number of threads, but a run can only resume with the same one
  * unless --resume=any allows another. */
-static const char *different_setting(const struct ks_study *a, const struct ks_study *b,
+static const char *different_setting(const struct ks_settings *a, const struct ks_settings *b,
                                      bool any_threads)
 {
     for (const struct ks_key *key = ks_keys; key->name; key++) {
         if (any_threads && strcmp(key->name, "threads") == 0)
             continue;
-        if (!same_setting(&a->settings, &b->settings, key))
+        if (!same_setting(a, b, key))
             return key->name;
     }
     return NULL;
+}
+
+static const struct ks_study_architecture *find_architecture(const struct ks_study *s,
+                                                             const struct ks_study_architecture *a)
+{
+    for (size_t i = 0; i < s->n_architectures; i++)
+        if (strcmp(s->architecture[i].name, a->name) == 0 &&
+            strcmp(s->architecture[i].word, a->word) == 0)
+            return &s->architecture[i];
+    return NULL;
+}
+
+/* Whether `asked` has every architecture of `held`, and trains it with the same settings. */
+static const char *different_architecture(const struct ks_study *asked, const struct ks_study *held,
+                                          bool any_threads)
+{
+    const char *difference = NULL;
+
+    for (size_t i = 0; i < held->n_architectures && !difference; i++) {
+        const struct ks_study_architecture *b = &held->architecture[i];
+        const struct ks_study_architecture *a = find_architecture(asked, b);
+
+        difference = a ? different_setting(&a->settings, &b->settings, any_threads)
+                       : "architectures";
+    }
+    return difference;
 }
 
 const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held,
                                 bool any_threads)
 {
     return strcmp(asked->env, held->env) != 0 ? "env"
-           : !has_architectures(asked, held)  ? "architectures"
            : !has_seeds(asked, held)          ? "seeds"
            : asked->steps != held->steps      ? "steps"
-                                              : different_setting(asked, held, any_threads);
+                                              : different_architecture(asked, held, any_threads);
 }
 
 /* Kept Lanczos steps depend on an option unless it only sets how many there are, or the memory. */

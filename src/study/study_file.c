@@ -56,23 +56,90 @@ static ks_status apply_stop(struct ks_study *s)
     return KS_OK;
 }
 
+/* Repeats the last failure with the file, the line (0: none) and the section. */
+static ks_status fail_in(const struct ks_study *s, size_t line, const char *section)
+{
+    char message[512], number[24] = "";
+
+    snprintf(message, sizeof message, "%s", ks_error_text());
+    if (line > 0)
+        snprintf(number, sizeof number, ":%zu", line);
+    return ks_fail(KS_FORMAT, "%s%s: %s: %s", s->path, number, section, message);
+}
+
+/* In environment steps, ascending; the lists are owned. */
+struct milestones {
+    size_t n_checkpoints, *checkpoint, n_evaluations, *evaluation;
+};
+
+static ks_status list_milestones(size_t steps, const struct ks_settings *set, struct milestones *m)
+{
+    KS_TRY(ks_alloc(set->checkpoints + 1, sizeof *m->checkpoint, &m->checkpoint));
+    KS_TRY(ks_alloc(set->evaluations + 1, sizeof *m->evaluation, &m->evaluation));
+    m->n_checkpoints = ks_milestones_checkpoints(steps, set->checkpoints, set->random_steps,
+                                                 set->action_repeat, m->checkpoint);
+    m->n_evaluations = ks_milestones_evaluations(steps, set->evaluations, set->action_repeat,
+                                                 m->evaluation);
+    return KS_OK;
+}
+
+static bool same_steps(size_t n_a, const size_t *a, size_t n_b, const size_t *b)
+{
+    return n_a == n_b && memcmp(a, b, n_a * sizeof *a) == 0;
+}
+
+/* The tables compare all runs of a study at the same environment steps. */
+static ks_status check_milestones(const struct ks_study *s, const struct ks_study_architecture *a)
+{
+    struct milestones own = {0};
+    ks_status status = KS_OK;
+
+    KS_GO(list_milestones(s->steps, &a->settings, &own));
+    if (!same_steps(own.n_checkpoints, own.checkpoint, s->n_checkpoints, s->checkpoint) ||
+        !same_steps(own.n_evaluations, own.evaluation, s->n_evaluations, s->evaluation))
+        status = ks_fail(KS_FORMAT,
+                         "%s:%zu: [variant %s]: its checkpoints and evaluations are not at the "
+                         "environment steps of [train]; random_steps * action_repeat must be %zu",
+                         s->path, a->line, a->name, s->first_update);
+done:
+    free(own.checkpoint);
+    free(own.evaluation);
+    return status;
+}
+
+static ks_status derive_settings(struct ks_study *s, struct ks_study_architecture *a)
+{
+    char section[64];
+    ks_status status = KS_OK;
+
+    a->settings = s->settings;
+    if (a->line == 0)
+        return KS_OK;
+    snprintf(section, sizeof section, "[variant %.40s]", a->name);
+    if (!a->word)
+        status = ks_fail(KS_FORMAT, "'architecture' is missing");
+    for (size_t i = 0; i < a->n_own && status == KS_OK; i++)
+        status = ks_settings_set(&a->settings, a->own[i].key, a->own[i].value);
+    if (status == KS_OK)
+        status = ks_settings_check(&a->settings);
+    return status == KS_OK ? KS_OK : fail_in(s, a->line, section);
+}
+
 static ks_status derive(struct ks_study *s)
 {
     const struct ks_settings *set = &s->settings;
+    struct milestones steps = {0};
 
-    if (ks_settings_check(set) != KS_OK) {
-        char message[512];
-
-        snprintf(message, sizeof message, "%s", ks_error_text());
-        return ks_fail(KS_FORMAT, "%s: [train]: %s", s->path, message);
-    }
+    if (ks_settings_check(set) != KS_OK)
+        return fail_in(s, 0, "[train]");
+    for (size_t i = 0; i < s->n_architectures; i++)
+        KS_TRY(derive_settings(s, &s->architecture[i]));
     s->first_update = set->random_steps * set->action_repeat;
-    KS_TRY(ks_alloc(set->checkpoints + 1, sizeof *s->checkpoint, &s->checkpoint));
-    KS_TRY(ks_alloc(set->evaluations + 1, sizeof *s->evaluation, &s->evaluation));
-    s->n_checkpoints = ks_milestones_checkpoints(s->steps, set->checkpoints, set->random_steps,
-                                                 set->action_repeat, s->checkpoint);
-    s->n_evaluations = ks_milestones_evaluations(s->steps, set->evaluations, set->action_repeat,
-                                                 s->evaluation);
+    KS_TRY(list_milestones(s->steps, set, &steps));
+    s->checkpoint = steps.checkpoint, s->n_checkpoints = steps.n_checkpoints;
+    s->evaluation = steps.evaluation, s->n_evaluations = steps.n_evaluations;
+    for (size_t i = 0; i < s->n_architectures; i++)
+        KS_TRY(check_milestones(s, &s->architecture[i]));
     return apply_stop(s);
 }
 
@@ -124,6 +191,7 @@ void ks_study_free(struct ks_study *s)
         free(s->architecture[i].name);
         free(s->architecture[i].word);
         free(s->architecture[i].argument);
+        free_settings(s->architecture[i].own, s->architecture[i].n_own);
     }
     free_settings(s->train, s->n_train);
     for (size_t i = 0; i < s->n_analyses; i++)

@@ -30,13 +30,17 @@ struct ks_study_analysis {
 #define KS_STUDY_STANDARD "standard"
 
 struct ks_study_architecture {
-    char *name;     /* "bn+wn+ce": names the folder; owned                          */
+    char *name;     /* "bn+wn+ce", or the NAME of [variant NAME]: names the folder; owned */
     char *word;     /* as the study's file writes it: the name, or a file; owned    */
     char *argument; /* what training gets as --arch: the name, or the file's path from the working
                      * directory; owned */
     /* For the twelve named architectures "bn", "ln" or "dense", and "ce" or "mse"; else "other". */
     const char *normalization, *loss;
     bool weight_normalization;
+    size_t line;  /* of [variant NAME] in the file; 0: from the list `architectures` */
+    size_t n_own; /* settings that the variant changes */
+    struct ks_setting own[KS_STUDY_SETTINGS];
+    struct ks_settings settings; /* the defaults, [train] and its own */
 };
 
 struct ks_study {

@@ -17,6 +17,10 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files);
  * KS_FORMAT; the message has no file or line, which the caller adds. */
 ks_status ks_study_add_architectures(struct ks_study *study, const char *word, bool check_files);
 ks_status ks_study_add_seeds(struct ks_study *study, const char *word);
+/* Starts the section [variant NAME], the last architecture from then on; sets that architecture's
+ * network from the value of the section's key `architecture`. */
+ks_status ks_study_add_variant(struct ks_study *study, const char *name, size_t line);
+ks_status ks_study_set_network(struct ks_study *study, const char *word, bool check_files);
 
 /* Parses an integer from `low` to `high`; the message of KS_FORMAT names `what`. */
 ks_status ks_study_parse_size(const char *what, const char *word, size_t low, size_t high,

@@ -15,7 +15,8 @@
 
 enum { MOST_SEED = 1000000000 };
 
-/* Sets normalization and loss, known for the twelve named architectures. */
+/* Sets normalization and loss, known for the twelve named architectures. A variant's name is none
+ * of theirs, so it never counts as one of the twelve. */
 static void set_kind(struct ks_study_architecture *a)
 {
     const struct ks_architecture *named = ks_architecture_find(a->name);
@@ -71,26 +72,77 @@ static ks_status set_known(const char *word, bool check_files, struct ks_study_a
                : ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
 }
 
-static ks_status add_architecture(struct ks_study *s, const char *word, bool check_files)
+static ks_status set_network(struct ks_study *s, const char *word, bool check_files,
+                             struct ks_study_architecture *a)
 {
-    struct ks_study_architecture *a = &s->architecture[s->n_architectures];
     bool file = ks_architecture_is_file(word);
 
-    if (s->n_architectures == KS_STUDY_ARCHITECTURES)
-        return ks_fail(KS_FORMAT, "architectures: more than %d", KS_STUDY_ARCHITECTURES);
     if (!file && !ks_study_is_plain(word))
         return ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
-    s->n_architectures++; /* from here on freed with the study */
     KS_TRY(ks_copy_string(word, &a->word));
-    KS_TRY(file ? set_file(s, word, check_files, a) : set_known(word, check_files, a));
-    if (!ks_study_is_plain(a->name))
+    return file ? set_file(s, word, check_files, a) : set_known(word, check_files, a);
+}
+
+/* Takes the next free entry; from then on it is freed with the study. */
+static ks_status new_architecture(struct ks_study *s, struct ks_study_architecture **a)
+{
+    if (s->n_architectures == KS_STUDY_ARCHITECTURES)
+        return ks_fail(KS_FORMAT, "architectures: more than %d", KS_STUDY_ARCHITECTURES);
+    *a = &s->architecture[s->n_architectures++];
+    return KS_OK;
+}
+
+/* The name of the last architecture becomes a folder. */
+static ks_status check_name(const struct ks_study *s)
+{
+    const char *name = s->architecture[s->n_architectures - 1].name;
+
+    if (!ks_study_is_plain(name))
         return ks_fail(KS_FORMAT,
-                       "architectures: '%s': expected a name of letters, digits and +-_.", a->name);
+                       "architectures: '%s': expected a name of letters, digits and +-_.", name);
     for (size_t i = 0; i + 1 < s->n_architectures; i++)
-        if (strcmp(s->architecture[i].name, a->name) == 0)
-            return ks_fail(KS_FORMAT, "architectures: '%s' is given twice", a->name);
+        if (strcmp(s->architecture[i].name, name) == 0)
+            return ks_fail(KS_FORMAT, "architectures: '%s' is given twice", name);
+    return KS_OK;
+}
+
+static ks_status add_architecture(struct ks_study *s, const char *word, bool check_files)
+{
+    struct ks_study_architecture *a = NULL;
+
+    KS_TRY(new_architecture(s, &a));
+    KS_TRY(set_network(s, word, check_files, a));
+    KS_TRY(check_name(s));
     set_kind(a);
     return KS_OK;
+}
+
+ks_status ks_study_add_variant(struct ks_study *s, const char *name, size_t line)
+{
+    struct ks_study_architecture *a = NULL;
+
+    KS_TRY(new_architecture(s, &a));
+    a->line = line;
+    KS_TRY(ks_copy_string(name, &a->name));
+    KS_TRY(check_name(s));
+    set_kind(a);
+    return ks_architecture_find(name)
+               ? ks_fail(KS_FORMAT, "[variant %s]: this is the name of an architecture", name)
+               : KS_OK;
+}
+
+ks_status ks_study_set_network(struct ks_study *s, const char *word, bool check_files)
+{
+    struct ks_study_architecture *a = &s->architecture[s->n_architectures - 1];
+    char *name = a->name;
+    ks_status status;
+
+    KS_TRY(ks_shell_check("architecture", word));
+    a->name = NULL;
+    status = set_network(s, word, check_files, a);
+    free(a->name);
+    a->name = name;
+    return status;
 }
 
 ks_status ks_study_add_architectures(struct ks_study *s, const char *word, bool check_files)

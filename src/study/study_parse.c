@@ -19,10 +19,11 @@ enum { STUDY_KEYS = 7 };
 struct parser {
     struct ks_study *study;
     struct ks_study_analysis *analysis; /* of the current section; NULL: not an [analyze] section */
-    bool seen[STUDY_KEYS];              /* which keys of [study] have been read */
-    const char *next;                   /* the rest of the text               */
-    size_t line;                        /* the number of the current line     */
-    bool indented;                      /* it continues the value before it   */
+    struct ks_study_architecture *variant; /* likewise for [variant NAME] */
+    bool seen[STUDY_KEYS];                 /* which keys of [study] have been read */
+    const char *next;                      /* the rest of the text               */
+    size_t line;                           /* the number of the current line     */
+    bool indented;                         /* it continues the value before it   */
     bool check_files;
     ks_status status; /* the first failure */
 };
@@ -154,6 +155,20 @@ static ks_status take_analysis(struct parser *p, const char *key, const char *va
     return ks_study_read_analysis(a, &options);
 }
 
+/* Checks the setting by itself; ks_study_read checks it together with [train]. */
+static ks_status take_variant(struct parser *p, const char *key, const char *value)
+{
+    struct ks_study_architecture *v = p->variant;
+    struct ks_settings alone;
+
+    if (strcmp(key, "architecture") == 0)
+        return v->word ? refuse_second(p, key)
+                       : ks_study_set_network(p->study, value, p->check_files);
+    KS_TRY(add_setting(p, v->own, &v->n_own, key, value));
+    ks_settings_start(&alone);
+    return ks_settings_set(&alone, key, value);
+}
+
 static ks_status take(struct parser *p, const char *section, const char *key, const char *value)
 {
     struct ks_study *s = p->study;
@@ -166,7 +181,9 @@ static ks_status take(struct parser *p, const char *section, const char *key, co
     }
     if (p->analysis)
         return take_analysis(p, key, value);
-    return ks_fail(KS_FORMAT, "'%s' is outside of [study], [train] and [analyze]", key);
+    if (p->variant)
+        return take_variant(p, key, value);
+    return ks_fail(KS_FORMAT, "'%s' is outside of [study], [train], [variant] and [analyze]", key);
 }
 
 /* Keeps the first failure, with the file and the line's number. */
@@ -216,6 +233,23 @@ static ks_status open_analysis(struct parser *p, const char *name)
     return KS_OK;
 }
 
+/* Starts the section [variant NAME]; `name` is the rest of the line from NAME on. */
+static ks_status open_variant(struct parser *p, const char *name)
+{
+    size_t length = strcspn(name, " \t]\r\n");
+    char *copy = NULL;
+    ks_status status;
+
+    if (length == 0 || name[length + strspn(name + length, " \t")] != ']')
+        return ks_fail(KS_FORMAT, "[variant NAME]: expected a name, found '%.*s'",
+                       (int)strcspn(name, "]\r\n"), name);
+    KS_TRY(ks_print_string(&copy, "%.*s", (int)length, name));
+    status = ks_study_add_variant(p->study, copy, p->line);
+    free(copy);
+    p->variant = &p->study->architecture[p->study->n_architectures - 1];
+    return status;
+}
+
 static bool starts(const char *line, const char *with)
 {
     return strncmp(line, with, strlen(with)) == 0;
@@ -224,14 +258,18 @@ static bool starts(const char *line, const char *with)
 /* Section lines are parsed here, because libinih reports only sections that contain a key. */
 static ks_status open_section(struct parser *p, const char *line)
 {
-    static const char named[] = "[analyze ";
+    static const char named[] = "[analyze ", variant[] = "[variant ";
 
+    p->variant = NULL;
     p->analysis = starts(line, "[analyze]") ? &p->study->analysis[0] : NULL;
     if (p->analysis || starts(line, "[study]") || starts(line, "[train]"))
         return KS_OK;
     if (starts(line, named))
         return open_analysis(p, line + strlen(named) + strspn(line + strlen(named), " "));
-    return ks_fail(KS_FORMAT, "expected [study], [train] or [analyze], found '%.*s'",
+    if (starts(line, variant))
+        return open_variant(p, line + strlen(variant) + strspn(line + strlen(variant), " "));
+    return ks_fail(KS_FORMAT,
+                   "expected [study], [train], [variant NAME] or [analyze], found '%.*s'",
                    (int)strcspn(line, "\r\n"), line);
 }
 

@@ -3,13 +3,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/path.h"
+
 /* Architecture, step and seed of the spectrum must be those of the checkpoint: a file that was
  * moved is refused. */
 static ks_status check_origin(const struct ks_study *study,
                               const struct ks_study_checkpoint *checkpoint, const char *path,
                               const struct ks_spectrum *s)
 {
-    const char *name = study->architecture[checkpoint->architecture].name;
+    /* A run records its network: the name, or the file's name. A variant has another name. */
+    const char *name = ks_path_base(study->architecture[checkpoint->architecture].argument);
     const struct ks_attribute *a = ks_attribute_find(&s->attributes, "architecture");
     double step = ks_attribute_number(&s->attributes, "env_step");
     double seed = ks_attribute_number(&s->attributes, "seed");

@@ -1,0 +1,160 @@
+/* [variant NAME] in study files: a network of the study, trained with settings of its own. */
+#include "study_text.h"
+
+#include "study/graph.h"
+
+static const char STUDY[] = "[study]\n"
+                            "env = dog-trot\n"
+                            "architectures = bn+wn+ce\n"
+                            "seeds = 0\n"
+                            "steps = 1000\n"
+                            "[train]\n"
+                            "checkpoints = 2\n"
+                            "evaluations = 2\n"
+                            "random_steps = 100\n"
+                            "batch = 64\n";
+
+/* Reads STUDY followed by `sections`. */
+static ks_status read_more(const char *sections, struct ks_study **study)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "%s%s", STUDY, sections);
+    return read_text(text, study);
+}
+
+static void test_settings(void **state)
+{
+    struct ks_study *s = NULL;
+
+    (void)state;
+    assert_ok(read_more("[variant more]\narchitecture = dense+mse\nbatch = 128\nutd = 8\n", &s));
+    assert_int_equal(s->n_architectures, 2);
+    assert_string_equal(s->architecture[1].name, "more");
+    assert_string_equal(s->architecture[1].argument, "dense+mse");
+    assert_string_equal(s->architecture[1].loss, "other"); /* it is none of the twelve */
+    assert_int_equal(s->architecture[1].settings.batch, 128);
+    assert_int_equal(s->architecture[1].settings.utd, 8);
+    assert_int_equal(s->architecture[1].settings.random_steps, 100);
+    assert_int_equal(s->architecture[0].settings.batch, 64);
+    ks_study_free(s);
+}
+
+/* The sections may stand in any order. */
+static void test_order(void **state)
+{
+    struct ks_study *s = NULL;
+
+    (void)state;
+    assert_ok(read_text("[variant a]\nutd = 4\narchitecture = bn+ce\n[train]\nutd = 3\n"
+                        "random_steps = 10\n[study]\nenv = dog-trot\nseeds = 0\nsteps = 1000\n",
+                        &s));
+    assert_int_equal(s->n_architectures, 1);
+    assert_int_equal(s->architecture[0].settings.utd, 4);
+    assert_int_equal(s->architecture[0].settings.random_steps, 10);
+    ks_study_free(s);
+}
+
+static void assert_refused(const char *sections, const char *message)
+{
+    struct ks_study *s = NULL;
+    ks_status status = read_more(sections, &s);
+
+    assert_true(status == KS_FORMAT || status == KS_USAGE); /* both exit with status 2 */
+    assert_non_null(strstr(ks_error_text(), message));
+    assert_null(s);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    assert_refused("[variant a]\nbatch = 8\n", ":11: [variant a]: 'architecture' is missing");
+    assert_refused("[variant a]\narchitecture = bn\n", ":12: ");
+    assert_refused("[variant a]\narchitecture = bn+ce\narchitecture = ln+ce\n", "given twice");
+    assert_refused("[variant a]\narchitecture = bn+ce\nbatch = x\n", ":13: batch");
+    assert_refused("[variant a]\narchitecture = bn+ce\nbathc = 8\n", ":13: ");
+    assert_refused("[variant bn+ce]\narchitecture = bn+ce\n", ":11: ");
+    assert_refused("[variant a]\narchitecture = bn+ce\n[variant a]\n", "'a' is given twice");
+    assert_refused("[variant ]\narchitecture = bn+ce\n", "expected a name");
+    assert_refused("[variant a b]\narchitecture = bn+ce\n", "expected a name");
+    assert_refused("[variant ../a]\narchitecture = bn+ce\n", "letters, digits");
+    /* Two settings that do not fit together, one of [train], one of the variant. */
+    assert_refused("[variant a]\narchitecture = bn+ce\nlr_end = 0.1\n", ":11: [variant a]: lr_end");
+}
+
+/* All runs of a study have their checkpoints and evaluations at the same environment steps. */
+static void test_steps(void **state)
+{
+    struct ks_study *s = NULL;
+
+    (void)state;
+    assert_refused("[variant a]\narchitecture = bn+ce\naction_repeat = 1\n", "must be 200");
+    assert_refused("[variant a]\narchitecture = bn+ce\ncheckpoints = 3\n", ":11: [variant a]: ");
+    assert_refused("[variant a]\narchitecture = bn+ce\nevaluations = 3\n", ":11: [variant a]: ");
+    assert_ok(read_more("[variant a]\narchitecture = bn+ce\naction_repeat = 1\n"
+                        "random_steps = 200\n",
+                        &s));
+    ks_study_free(s);
+}
+
+/* The command names the network, sets each setting once, and writes to the variant's folder. */
+static void test_command(void **state)
+{
+    const struct ks_graph_programs programs = {.train = "train", .analyze = "analyze"};
+    struct ks_study *s = NULL;
+    struct ks_graph *graph = NULL;
+    const char *command;
+
+    (void)state;
+    assert_ok(read_more("[variant a]\narchitecture = ln+ce\nbatch = 128\n", &s));
+    assert_ok(ks_graph_new(s, &programs, &graph));
+    command = graph->job[1].command;
+    assert_string_equal(graph->job[1].folder, "runs/dog-trot/a/seed0");
+    assert_non_null(strstr(command, "--arch=ln+ce "));
+    assert_non_null(strstr(command, "--set batch=128"));
+    assert_null(strstr(command, "batch=64"));
+    assert_non_null(strstr(command, "--set checkpoints=2"));
+    assert_non_null(strstr(graph->job[0].command, "batch=64"));
+    ks_graph_free(graph);
+    ks_study_free(s);
+}
+
+static void assert_difference(const char *asked, const char *held, const char *expected)
+{
+    struct ks_study *a = NULL, *b = NULL;
+    const char *difference;
+
+    assert_ok(read_more(asked, &a));
+    assert_ok(read_more(held, &b));
+    difference = ks_study_difference(a, b, false);
+    if (expected)
+        assert_string_equal(difference, expected);
+    else
+        assert_null(difference);
+    ks_study_free(a);
+    ks_study_free(b);
+}
+
+/* A folder takes more variants, but not another network or settings under the same name. */
+static void test_differences(void **state)
+{
+    static const char one[] = "[variant a]\narchitecture = bn+ce\nutd = 4\n";
+
+    (void)state;
+    assert_difference(one, one, NULL);
+    assert_difference(one, "", NULL);
+    assert_difference("", one, "architectures");
+    assert_difference("[variant a]\narchitecture = ln+ce\nutd = 4\n", one, "architectures");
+    assert_difference("[variant a]\narchitecture = bn+ce\nutd = 8\n", one, "utd");
+    assert_difference("[variant a]\narchitecture = bn+ce\n", one, "utd");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_TREE(test_settings), IN_TREE(test_order),   IN_TREE(test_refusals),
+        IN_TREE(test_steps),    IN_TREE(test_command), IN_TREE(test_differences),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
