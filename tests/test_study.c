@@ -224,7 +224,8 @@ static void test_wrong_studies(void **state)
     static const struct {
         const char *text, *words;
     } wrong[] = {
-        {"[studdy]\n", ":1: expected [study], [train] or [analyze], found '[studdy]'"},
+        {"[studdy]\n",
+         ":1: expected [study], [train], [variant NAME] or [analyze], found '[studdy]'"},
         {"env = x\n", ":1: 'env' is outside"},
         {"[study]\nenv = x\nenvs = y\n", ":3: unknown option 'envs' for [study]"},
         {"[study]\nenv = x\nenv = y\n", ":3: 'env' is given twice"},

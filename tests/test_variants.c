@@ -151,6 +151,7 @@ static void test_differences(void **state)
 
 int main(void)
 {
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_settings), IN_TREE(test_order),   IN_TREE(test_refusals),
         IN_TREE(test_steps),    IN_TREE(test_command), IN_TREE(test_differences),
