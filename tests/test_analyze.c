@@ -233,6 +233,29 @@ static void test_options(void **state)
     assert_true(statistic_of("ln+ce", "--precision f64 --batchnorm eval", "lambda_max") == one);
 }
 
+/* --batchnorm loss equals a checkpoint that has only the rows of the loss. */
+static void test_rows_of_the_loss(void **state)
+{
+    struct ks_checkpoint *c = make(archs[0].text);
+    double all, alone;
+
+    (void)state;
+    assert_true(c->critic.arch->joint && c->loss_rows < c->rows);
+    assert_ok(ks_checkpoint_write(file("joint"), c, false));
+    for (size_t n = 0; n < c->minibatches; n++)
+        memmove(c->input + n * c->loss_rows * c->critic.arch->in,
+                c->input + n * c->rows * c->critic.arch->in,
+                c->loss_rows * c->critic.arch->in * sizeof *c->input);
+    c->rows = c->loss_rows;
+    assert_ok(ks_checkpoint_write(file("alone"), c, false));
+    alone = statistic_of("alone", "--precision f64", "lambda_max");
+    all = statistic_of("joint", "--precision f64", "lambda_max");
+    assert_true(statistic_of("joint", "--precision f64 --batchnorm loss", "lambda_max") == alone);
+    assert_true(fabs(all / alone - 1) > 1e-3);
+    assert_true(statistic_of("alone", "--precision f64 --batchnorm loss", "lambda_max") == alone);
+    ks_checkpoint_free(c);
+}
+
 /* Inputs far from zero pass a relu before a batchnorm subtracts their mean, so float32 retains only
  * rounding errors. A warning says so and names the layer. */
 static void test_wrong_products(void **state)
@@ -259,11 +282,11 @@ static void test_wrong_products(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_apply_and_exact), cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_estimates),       cmocka_unit_test(test_noise_floor_of_float32),
-        cmocka_unit_test(test_null_directions), cmocka_unit_test(test_known_zeros),
-        cmocka_unit_test(test_lower_bound),     cmocka_unit_test(test_options),
-        cmocka_unit_test(test_wrong_products),
+        cmocka_unit_test(test_apply_and_exact),  cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_estimates),        cmocka_unit_test(test_noise_floor_of_float32),
+        cmocka_unit_test(test_null_directions),  cmocka_unit_test(test_known_zeros),
+        cmocka_unit_test(test_lower_bound),      cmocka_unit_test(test_options),
+        cmocka_unit_test(test_rows_of_the_loss), cmocka_unit_test(test_wrong_products),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

@@ -63,6 +63,8 @@ struct ks_problem {
                                * this rank's part of a sum over the ranks */
     bool omits_decay;         /* another rank adds the weight decay */
     bool evaluation;          /* batchnorm uses its running statistics */
+    bool loss_rows_only; /* batchnorm's batch statistics are those of the B rows of the loss, not
+                          * of all R rows; without effect if `evaluation` */
     double weight_decay, scale;
     int critic; /* -1: all; otherwise the diagonal block of that critic alone: products are zero
                  * outside it, and the other critics cost nothing */

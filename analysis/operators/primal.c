@@ -46,7 +46,8 @@ static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
     const struct ks_arch *arch = c->critic.arch;
 
     p->problem = problem;
-    p->rows = arch->joint && !problem->evaluation ? c->rows : c->loss_rows;
+    p->rows = arch->joint && !problem->evaluation && !problem->loss_rows_only ? c->rows
+                                                                              : c->loss_rows;
     p->input = p->rows * arch->in;
     p->output_scale = 1 / ((double)ks_problem_minibatches(problem) * (double)c->loss_rows);
     KS_TRY(ks_fold_new(arch, problem->evaluation, &p->fold));

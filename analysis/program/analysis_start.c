@@ -122,6 +122,7 @@ static ks_status pose_loss(struct ks_analysis *a)
     problem->checkpoint = a->checkpoint;
     problem->omits_decay = ks_team_rank(&a->team) > 0;
     problem->evaluation = o->evaluation;
+    problem->loss_rows_only = o->loss_rows_only;
     problem->weight_decay = o->weight_decay;
     problem->scale = o->scale;
     problem->critic = o->critic;

@@ -84,6 +84,15 @@ static ks_status choice(const char *name, const char *text, const char *first, c
     return ks_fail(KS_USAGE, "--%s: expected %s or %s, found '%s'", name, first, second, text);
 }
 
+static ks_status read_batchnorm(const char *text, struct ks_options *o)
+{
+    o->evaluation = text && strcmp(text, "eval") == 0;
+    o->loss_rows_only = text && strcmp(text, "loss") == 0;
+    if (!text || o->evaluation || o->loss_rows_only || strcmp(text, "train") == 0)
+        return KS_OK;
+    return ks_fail(KS_USAGE, "--batchnorm: expected train, loss or eval, found '%s'", text);
+}
+
 static ks_status find_operator(const char *name, const struct ks_operator_kind **kind)
 {
     char list[256] = "";
@@ -256,7 +265,7 @@ ks_status ks_options_read(const struct ks_options_given *given, struct ks_option
                              .output = given->output,
                              .gradient = given->gradient};
     KS_TRY(find_operator(given->operator_name, &o->kind));
-    KS_TRY(choice("batchnorm", given->batchnorm, "train", "eval", &o->evaluation));
+    KS_TRY(read_batchnorm(given->batchnorm, o));
     KS_TRY(choice("precision", given->precision, "f32", "f64", &f64));
     o->single = given->precision ? !f64 : given->compat || !o->kind->wide;
     KS_TRY(number_or_all("critic", given->critic, &o->critic));

@@ -15,12 +15,13 @@ enum ks_rewards { KS_REWARDS_NORMALIZED, KS_REWARDS_RAW, KS_REWARDS_RAW_IF_PRESE
 
 struct ks_options {
     const struct ks_operator_kind *kind;
-    bool single;     /* float32 products                                    */
-    bool evaluation; /* batch normalization by running statistics           */
-    bool exact;      /* all eigenvalues, from the dense operator            */
-    bool layers;     /* a table of the diagonal blocks of all layers        */
-    bool compat;     /* --compat xqc: the published code's Lanczos recurrence, unweighted
-                      * statistics, products divided by N once more, raw rewards */
+    bool single;         /* float32 products                                    */
+    bool evaluation;     /* batch normalization by running statistics           */
+    bool loss_rows_only; /* batch statistics of the loss's rows alone          */
+    bool exact;          /* all eigenvalues, from the dense operator            */
+    bool layers;         /* a table of the diagonal blocks of all layers        */
+    bool compat;         /* --compat xqc: the published code's Lanczos recurrence, unweighted
+                          * statistics, products divided by N once more, raw rewards */
     enum ks_rewards rewards;
     bool keep_basis;      /* keep the Lanczos steps on disk                      */
     bool certificates;    /* certify bounds by float64 products                  */

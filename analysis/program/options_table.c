@@ -31,7 +31,9 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
         FLAG("layers", layers,
              "print a table (CSV, JSON) of the diagonal blocks of all layers; write no spectra"),
         TEXT("batchnorm", '\0', batchnorm,
-             "batch (train, the default) or running (eval) statistics", "train|eval"),
+             "batch (train, the default) or running (eval) statistics; loss: batch statistics of "
+             "the loss's rows alone",
+             "train|loss|eval"),
         TEXT("order", '\0', order, "Lanczos steps (" NUMBER_TEXT(KS_OPTIONS_ORDER) ")", "M"),
         TEXT("probes", '\0', probes, "random start vectors (1)", "K"),
         TEXT("seed", '\0', seed, "seed of the start vectors (0)", "S"),

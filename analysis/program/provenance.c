@@ -41,13 +41,19 @@ static ks_status add_claim(const struct ks_options *o, const struct ks_subject *
     return status;
 }
 
+/* As --batchnorm has it. */
+static const char *batchnorm_of(const struct ks_problem *problem)
+{
+    return problem->evaluation ? "eval" : problem->loss_rows_only ? "loss" : "train";
+}
+
 static ks_status add_loss(const struct ks_subject *subject, struct ks_attributes *list)
 {
     const struct ks_problem *problem = &subject->problem;
 
     KS_TRY(ks_attribute_add_string(list, "checkpoint_sha256", subject->digest));
     KS_TRY(ks_attribute_add_string(list, "rewards", subject->raw ? "raw" : "normalized"));
-    KS_TRY(ks_attribute_add_string(list, "batchnorm", problem->evaluation ? "eval" : "train"));
+    KS_TRY(ks_attribute_add_string(list, "batchnorm", batchnorm_of(problem)));
     KS_TRY(ks_attribute_add_number(list, "weight_decay", problem->weight_decay));
     KS_TRY(ks_attribute_add_number(list, "scale", problem->scale));
     KS_TRY(ks_attribute_add_integer(list, "batches", (int64_t)ks_problem_minibatches(problem)));
