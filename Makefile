@@ -128,7 +128,7 @@ install: all
 	@sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@VERSION@|$(version)|' analysis/library/kappascope.pc.in \
 	    >$(root)/lib/pkgconfig/kappascope.pc
 	@install -m 644 configs/*.study $(root)/share/kappascope/configs
-	@install -m 644 plots/*.gp $(root)/share/kappascope/plots
+	@install -m 644 plots/*.gp plots/report.html plots/report.css plots/report.js $(root)/share/kappascope/plots
 	@install -m 644 LICENSE $(root)/share/kappascope
 ifeq ($(MUJOCO_DIR),$(CURDIR)/$(DEPS)/mujoco)
 	@mkdir -p $(bundled)/mujoco && install -m 644 $(LIBMUJOCO) $(MUJOCO_DIR)/LICENSE* $(bundled)/mujoco

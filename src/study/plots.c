@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "io/text.h"
 #include "study/locate.h"
+#include "study/page.h"
 #include "study/process.h"
 
 const struct ks_plot ks_plots[] = {

@@ -1,4 +1,4 @@
-/* The plots of a study, drawn by gnuplot from the tables, and the HTML report. */
+/* The plots of a study, drawn by gnuplot from the tables. */
 #ifndef KS_STUDY_PLOTS_H
 #define KS_STUDY_PLOTS_H
 
@@ -20,9 +20,6 @@ extern const struct ks_plot ks_plots[];
  * complete or not at all. Fails with KS_MISSING if gnuplot or a script is missing, KS_RUN if
  * gnuplot fails. */
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table);
-
-/* Writes dir/report.html: the table, the plots, how to read them. */
-ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table);
 
 /* Writes tables, plots and report from the results in a study's folder; then lists the plots and
  * prints the table on standard output. Warnings go to standard error. `study`: the study in the

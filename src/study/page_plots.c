@@ -1,0 +1,159 @@
+/* The plots of the report, and the links to files. */
+#define _XOPEN_SOURCE 700 /* scandir, alphasort */
+#include "study/page.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/path.h"
+#include "io/text.h"
+#include "study/html.h"
+#include "study/plots.h"
+
+static ks_status print_links(const struct ks_page *page, const char *name, FILE *out)
+{
+    static const char *const formats[] = {"svg", "pdf", "png"};
+    const char *before = " <span class=\"links\">(";
+
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        char *path = NULL;
+
+        KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", page->results->dir, name, formats[i]));
+        if (ks_path_exists(path)) {
+            fprintf(out, "%s<a href=\"figures/%s.%s\">%s</a>", before, name, formats[i],
+                    formats[i]);
+            before = ", ";
+        }
+        free(path);
+    }
+    fprintf(out, ")</span>");
+    return KS_OK;
+}
+
+/* The file from its <svg> on: a page has no XML declaration in its middle. */
+static ks_status print_svg(const char *path, FILE *out)
+{
+    char *text = NULL, *start;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_text_read(path, &text, NULL));
+    start = strstr(text, "<svg");
+    if (start)
+        fputs(start, out);
+    else
+        status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
+    free(text);
+    return status;
+}
+
+/* `path` is the figure without its ending. */
+static ks_status print_drawing(const struct ks_plot *plot, const char *path, FILE *out)
+{
+    char *svg = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&svg, "%s.svg", path));
+    if (ks_path_exists(svg))
+        status = print_svg(svg, out);
+    else
+        fprintf(out, "<img alt=\"\" src=\"figures/%s.png\">", plot->name);
+    free(svg);
+    return status;
+}
+
+static ks_status print_figure(const struct ks_page *page, const struct ks_plot *plot, FILE *out)
+{
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&path, "%s/figures/%s", page->results->dir, plot->name));
+    fprintf(out, "<figure id=\"plot-%s\">\n<h3>", plot->name);
+    ks_html_text(out, plot->title);
+    fprintf(out, "</h3>\n<div class=\"plot\" role=\"img\" aria-label=\"");
+    ks_html_text(out, plot->title);
+    fprintf(out, "\" tabindex=\"0\">");
+    KS_GO(print_drawing(plot, path, out));
+    fprintf(out, "</div>\n<figcaption>");
+    ks_html_text(out, plot->caption);
+    KS_GO(print_links(page, plot->name, out));
+    fprintf(out, "</figcaption>\n</figure>\n");
+done:
+    free(path);
+    return status;
+}
+
+/* Whether the plot has been drawn; a study may lack what a plot shows. */
+static ks_status is_drawn(const struct ks_page *page, const struct ks_plot *plot, bool *drawn)
+{
+    char *path = NULL;
+
+    KS_TRY(ks_print_string(&path, "%s/figures/%s.png", page->results->dir, plot->name));
+    *drawn = ks_path_exists(path);
+    free(path);
+    return KS_OK;
+}
+
+static ks_status print_plot(struct ks_page *page, size_t plot, FILE *out)
+{
+    bool drawn;
+
+    page->shown[plot] = true;
+    KS_TRY(is_drawn(page, &ks_plots[plot], &drawn));
+    return drawn ? print_figure(page, &ks_plots[plot], out) : KS_OK;
+}
+
+ks_status ks_page_plot(struct ks_page *page, const char *name, FILE *out)
+{
+    for (size_t i = 0; ks_plots[i].name && i < KS_PAGE_PLOTS; i++)
+        if (strcmp(ks_plots[i].name, name) == 0)
+            return print_plot(page, i, out);
+    return KS_OK;
+}
+
+ks_status ks_page_other_plots(struct ks_page *page, FILE *out)
+{
+    for (size_t i = 0; ks_plots[i].name && i < KS_PAGE_PLOTS; i++)
+        if (!page->shown[i])
+            KS_TRY(print_plot(page, i, out));
+    return KS_OK;
+}
+
+static int is_table(const struct dirent *entry)
+{
+    return ks_path_ends(entry->d_name, ".csv");
+}
+
+/* A file's name as part of a link: bytes other than letters, digits and -._~ as %XX. */
+static void print_link(FILE *out, const char *name)
+{
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        if ((*c | 0x20) >= 'a' && (*c | 0x20) <= 'z')
+            putc(*c, out);
+        else
+            fprintf(out, strchr("0123456789-._~", *c) ? "%c" : "%%%02X", *c);
+}
+
+ks_status ks_page_files(const struct ks_page *page, FILE *out)
+{
+    struct dirent **list = NULL;
+    char *folder = NULL;
+    int n;
+
+    KS_TRY(ks_print_string(&folder, "%s/tables", page->results->dir));
+    n = scandir(folder, &list, is_table, alphasort);
+    free(folder);
+    fprintf(out, "<ul class=\"files\">\n");
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "<li><a href=\"tables/");
+        print_link(out, list[i]->d_name);
+        fprintf(out, "\">");
+        ks_html_text(out, list[i]->d_name);
+        fprintf(out, "</a></li>\n");
+        free(list[i]);
+    }
+    free(list);
+    fprintf(out, "</ul>\n");
+    return KS_OK;
+}
