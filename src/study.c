@@ -22,14 +22,15 @@
 #include "study/locate.h"
 #include "study/plots.h"
 #include "study/shell.h"
+#include "study/slurm.h"
 #include "study/study_file.h"
 
 enum {
     MOST_JOBS = 4096
 }; /* make writes a byte per job into a pipe, and would block on a full one */
 
-static char *out, *jobs, *resume;
-static int dry_run, show_status, keep_going;
+static char *out, *jobs, *resume, **sbatch;
+static int dry_run, show_status, keep_going, slurm;
 
 static const struct poptOption options[] = {
     {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (default: checkpoints/NAME)",
@@ -46,6 +47,13 @@ static const struct poptOption options[] = {
      NULL},
     {"keep-going", 'k', POPT_ARG_NONE, &keep_going, 0,
      "after a failure run the jobs that do not depend on it", NULL},
+    {"slurm", '\0', POPT_ARG_NONE, &slurm, 0,
+     "submit the jobs to Slurm instead of running them here; --jobs: tasks of an array at a time "
+     "(default: no limit)",
+     NULL},
+    {"sbatch", '\0', POPT_ARG_ARGV, &sbatch, 0,
+     "options for sbatch, as for a shell: --sbatch='--time=8:00:00 --partition=long'; repeatable",
+     "OPTIONS"},
     POPT_TABLEEND};
 
 static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
@@ -55,35 +63,43 @@ static const struct ks_program program = {
     .name = "kappascope-study",
     .synopsis = "[OPTION...] FILE.study|NAME",
     .description = "train, analyze and plot a whole study",
-    .details = "FILE.study is an INI file with these sections:\n"
-               "  [study]         env, architectures, seeds, steps, stop, missing, grid\n"
-               "  [train]         settings of kappascope train\n"
-               "  [variant NAME]  a further network: architecture, and settings that differ\n"
-               "  [analyze]       options of kappascope analyze, without dashes\n"
-               "  [analyze NAME]  the options of a further analysis of every checkpoint\n"
-               "On the command line, NAME is a study that the project ships: quick, small, dog,\n"
-               "trot, dogtrot, ablations or ablations-small. Write ./NAME for a file of that name.\n"
-               "\n"
-               "GNU make runs the jobs of the study, one per core. If the study was stopped or\n"
-               "failed, the same command makes the files that are missing and resumes\n"
-               "unfinished runs. A run that failed because of a NaN or an infinity fails again\n"
-               "until its folder is removed. A run only resumes on the same processor, with\n"
-               "the same number of threads and the same version, unless --resume=any is given.\n"
-               "\n"
-               "With `stop` in [study], runs stop at that environment step; checkpoints and\n"
-               "evaluations stay at the steps of a complete run. If `stop` is later raised or\n"
-               "removed, the runs continue. If it is lowered, no file is lost, and the tables\n"
-               "leave out the later steps.\n"
-               "\n"
-               "A folder belongs to one study. Architectures and seeds may be added to the\n"
-               "study's file, and `stop` may change. If options in [analyze] or [analyze NAME]\n"
-               "change, the spectra of that analysis are computed again; if `missing` or\n"
-               "`grid` change, the tables are.\n"
-               "\n"
-               "EXAMPLES\n"
-               "  kappascope study quick\n"
-               "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
-               "  kappascope study trot --status\n",
+    .details =
+        "FILE.study is an INI file with these sections:\n"
+        "  [study]         env, architectures, seeds, steps, stop, missing, grid\n"
+        "  [train]         settings of kappascope train\n"
+        "  [variant NAME]  a further network: architecture, and settings that differ\n"
+        "  [analyze]       options of kappascope analyze, without dashes\n"
+        "  [analyze NAME]  the options of a further analysis of every checkpoint\n"
+        "On the command line, NAME is a study that the project ships: quick, small, dog,\n"
+        "trot, dogtrot, ablations or ablations-small. Write ./NAME for a file of that name.\n"
+        "\n"
+        "GNU make runs the jobs of the study, one per core. If the study was stopped or\n"
+        "failed, the same command makes the files that are missing and resumes\n"
+        "unfinished runs. A run that failed because of a NaN or an infinity fails again\n"
+        "until its folder is removed. A run only resumes on the same processor, with\n"
+        "the same number of threads and the same version, unless --resume=any is given.\n"
+        "\n"
+        "With `stop` in [study], runs stop at that environment step; checkpoints and\n"
+        "evaluations stay at the steps of a complete run. If `stop` is later raised or\n"
+        "removed, the runs continue. If it is lowered, no file is lost, and the tables\n"
+        "leave out the later steps.\n"
+        "\n"
+        "A folder belongs to one study. Architectures and seeds may be added to the\n"
+        "study's file, and `stop` may change. If options in [analyze] or [analyze NAME]\n"
+        "change, the spectra of that analysis are computed again; if `missing` or\n"
+        "`grid` change, the tables are.\n"
+        "\n"
+        "With --slurm, sbatch submits a job array for the trainings, with a task per\n"
+        "run, one for their analyses, and a job for the plots. A task that comes near\n"
+        "its time limit is stopped, goes back into the queue and continues from there.\n"
+        "When the jobs have ended, the same command submits what is missing.\n"
+        "configs/README.md says more.\n"
+        "\n"
+        "EXAMPLES\n"
+        "  kappascope study quick\n"
+        "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
+        "  kappascope study trot --status\n"
+        "  kappascope study dogtrot --slurm --sbatch='--time=8:00:00 -p long'\n",
     .options = options,
 };
 
@@ -95,6 +111,7 @@ struct job {
     size_t jobs;                               /* at a time */
     bool held;                                 /* the folder's study.study has the same text */
     bool differs[KS_STUDY_ANALYSES]; /* the folder's study has this analysis with other options */
+    struct ks_slurm slurm;           /* how to submit; owned */
     int lock;                        /* descriptor that locks the folder; -1: none */
 };
 
@@ -107,6 +124,7 @@ static void job_clear(struct job *job)
     free(job->train);
     free(job->analyze);
     free(job->plot);
+    ks_slurm_clear(&job->slurm);
     if (job->lock >= 0)
         close(job->lock);
 }
@@ -186,6 +204,7 @@ static ks_status claim_folder(struct job *job, bool quiet)
 
     KS_TRY(ks_folder_make(job->dir));
     KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
+    KS_TRY(ks_slurm_refuse(job->dir));
     KS_TRY(compare_folder(job));
     KS_TRY(ks_folder_sweep(job->dir));
     say_stale(job, "are", quiet);
@@ -230,6 +249,18 @@ static ks_status print_status(const struct job *job, bool quiet)
     return KS_OK;
 }
 
+/* Submits the work to Slurm and returns: from then on, only the queue protects the folder. */
+static ks_status submit(struct job *job, bool quiet)
+{
+    KS_TRY(claim_folder(job, quiet));
+    KS_TRY(ks_graph_write(job->graph, job->dir));
+    KS_TRY(ks_slurm_write(job->graph, job->dir, &job->slurm));
+    KS_TRY(ks_slurm_submit(job->graph, job->dir, &job->slurm));
+    if (!quiet)
+        ks_say("logs: %s/" KS_SLURM_FOLDER "; progress: --status", job->dir);
+    return KS_OK;
+}
+
 /* With --keep-going, plots what is complete after a failure, and still fails. */
 static ks_status run(struct job *job, bool quiet)
 {
@@ -255,23 +286,38 @@ static ks_status print_commands(const struct job *job)
     char *study = job->held ? NULL : realpath(job->path, NULL);
     ks_status status = study ? ks_shell_check("the study's path", study) : KS_OK;
 
-    if (status == KS_OK)
+    if (status == KS_OK && !slurm)
         status = ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
+    else if (status == KS_OK)
+        status = ks_slurm_print(job->graph, job->dir, &job->slurm, stdout);
 
     free(study);
     return status;
 }
 
-/* No more than the graph has: the jobs at a time share the memory. */
+/* No more than the graph has: the jobs at a time share the memory. For Slurm 0 means no limit. */
 static ks_status read_jobs(const struct ks_study *s, size_t *n)
 {
     size_t all = ks_graph_jobs(s);
-    uint64_t number = (uint64_t)omp_get_num_procs();
+    uint64_t number = slurm ? 0 : (uint64_t)omp_get_num_procs();
 
     if (jobs && !ks_parse_integer(jobs, 1, MOST_JOBS, &number))
         return ks_fail(KS_USAGE, "--jobs: expected an integer from 1 to %d, found '%s'", MOST_JOBS,
                        jobs);
     *n = number < all ? (size_t)number : all;
+    return KS_OK;
+}
+
+static ks_status read_slurm(struct job *job, bool quiet)
+{
+    if (sbatch && !slurm)
+        return ks_fail(KS_USAGE, "--sbatch: expected only together with --slurm");
+    for (size_t i = 0; sbatch && sbatch[i]; i++)
+        KS_TRY(ks_slurm_add_options(&job->slurm, sbatch[i]));
+    job->slurm.plot = job->plot;
+    job->slurm.jobs = job->jobs;
+    job->slurm.keep_going = keep_going != 0;
+    job->slurm.quiet = quiet;
     return KS_OK;
 }
 
@@ -302,14 +348,15 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_locate_program("kappascope-train", &job->train));
     KS_TRY(ks_locate_program("kappascope-analyze", &job->analyze));
     KS_TRY(ks_locate_program("kappascope-plot", &job->plot));
+    KS_TRY(read_slurm(job, arguments->quiet));
     KS_TRY(check_words(job));
     KS_TRY(check_study(job));
     /* The analyzer's default limit is half of the free memory; jobs at a time share that half. */
     programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),
-                                          ks_memory_free("", job->jobs) / 2};
+                                          slurm ? 0 : ks_memory_free("", job->jobs) / 2};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
     if (!show_status && !dry_run)
-        return run(job, arguments->quiet);
+        return slurm ? submit(job, arguments->quiet) : run(job, arguments->quiet);
     KS_TRY(compare_folder(job));
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, arguments->quiet));
     return show_status ? print_status(job, arguments->quiet) : print_commands(job);
@@ -328,5 +375,8 @@ int main(int argc, char **argv)
     free(out);
     free(jobs);
     free(resume);
+    for (size_t i = 0; sbatch && sbatch[i]; i++)
+        free(sbatch[i]);
+    free(sbatch);
     return ks_program_end(&program, &arguments, status);
 }

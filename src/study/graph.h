@@ -88,7 +88,8 @@ ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
 /* Prints these removals as shell commands. */
 ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out);
 
-/* Writes the makefile "study.mk" in the study's folder. */
+/* Writes the makefile "study.mk" in the study's folder. Its targets train-N and analyze-N are the
+ * files of run N. */
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
 
 /* Runs the graph with GNU make, `jobs` jobs at a time, until all are complete or one fails; with
@@ -98,6 +99,8 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
  */
 ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
                        bool quiet);
+/* The path of GNU make: $MAKE, or `make`. The caller frees. Fails with KS_MISSING. */
+ks_status ks_graph_find_make(char **path);
 /* Whether the last ks_graph_run was interrupted by a signal. */
 bool ks_graph_stopped(void);
 

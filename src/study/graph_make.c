@@ -68,6 +68,22 @@ static void print_targets(FILE *out, const struct ks_graph *graph, bool all)
     putc('\n', out);
 }
 
+/* One target for all files of a job's kind and run, for the tasks of a cluster. */
+static void print_runs(FILE *out, const struct ks_graph *graph)
+{
+    fprintf(out, "\n# The files of one run.\n");
+    for (size_t n = 0; n < graph->n_runs; n++) {
+        fprintf(out, ".PHONY: train-%zu analyze-%zu\ntrain-%zu:", n, n, n);
+        for (size_t k = 0; k < graph->job[n].n_targets; k++)
+            fprintf(out, " %s", graph->job[n].target[k]);
+        fprintf(out, "\nanalyze-%zu:", n);
+        for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+            if (graph->job[i].run == n)
+                fprintf(out, " %s", graph->job[i].target[0]);
+        putc('\n', out);
+    }
+}
+
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
 {
     struct ks_text text = {0};
@@ -100,5 +116,6 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
         print_over(text.stream, graph->study);
     for (size_t i = 0; i < graph->n_jobs; i++)
         print_rule(text.stream, graph->study, &graph->job[i]);
+    print_runs(text.stream, graph);
     return ks_text_close(&text, KS_OK);
 }

@@ -63,7 +63,7 @@ static void clean_environment(void)
     setenv("LC_ALL", "C", 1);
 }
 
-static ks_status find_make(char **path)
+ks_status ks_graph_find_make(char **path)
 {
     const char *name = getenv("MAKE");
 
@@ -195,7 +195,7 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
 
     snprintf(count, sizeof count, "-j%zu", jobs);
     argv[7] = keep_going ? "-k" : NULL;
-    KS_TRY(find_make(&make));
+    KS_TRY(ks_graph_find_make(&make));
     argv[0] = make;
     KS_GO(ks_print_string(&log, "%s/make.log", dir));
     clean_environment();

@@ -1,0 +1,74 @@
+/* A study's graph on a cluster: job arrays of Slurm, submitted with sbatch.
+ *
+ * Task N of an array works on run N of the graph, with GNU make and study.mk, so the files decide
+ * what it has to do:
+ *
+ *   train     an array: the runs whose training is not complete
+ *   analyze   an array: the missing spectra of these runs, each task after its training
+ *   analyze   a second array: the missing spectra of the runs that are trained already
+ *   plot      a job after all of these
+ *
+ * Slurm schedules, starts again what was lost with a node, and keeps the order. A task that comes
+ * near its time limit gets SIGUSR1: it stops its program, which for a training writes a resume
+ * point, and puts itself back into the queue. If it got no further than at its start, it fails
+ * instead. Every task holds a lock on a file in its run's folder, which the nodes of most shared
+ * file systems see; the folder locks of train and study are often seen by their own node only. */
+#ifndef KS_STUDY_SLURM_H
+#define KS_STUDY_SLURM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "study/graph.h"
+
+/* The folder of the tasks' script and logs, in the study's folder. */
+#define KS_SLURM_FOLDER "slurm"
+/* The lock of a run's task, in the run's folder. */
+#define KS_SLURM_LOCK "slurm.lock"
+
+struct ks_slurm {
+    const char *plot; /* path of the program                                              */
+    size_t jobs;      /* most tasks of an array at a time; 0: no limit                    */
+    bool keep_going;  /* plot after failures, too, and make the other spectra of a run    */
+    bool quiet;       /* do not name the submitted jobs on standard error                 */
+    char **option;    /* [n_options] further options for sbatch; they come last; owned    */
+    size_t n_options, room;
+};
+
+/* Adds the words of a text, split as by a shell, to the options. Fails with KS_USAGE. */
+ks_status ks_slurm_add_options(struct ks_slurm *s, const char *text);
+void ks_slurm_clear(struct ks_slurm *s); /* frees what it holds */
+
+/* Writes the tasks' script slurm/task.sh into the study's folder `dir`. Fails with KS_IO, KS_FULL,
+ * KS_MISSING (no make). */
+ks_status ks_slurm_write(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s);
+
+/* Submits the work that is not done; study.mk and the tasks' script must exist. If one job is
+ * refused, those submitted before it are cancelled. Fails with KS_MISSING (no sbatch) or KS_RUN,
+ * with the last line that sbatch printed. */
+ks_status ks_slurm_submit(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s);
+/* Prints the same as commands for a shell in the study's folder. */
+ks_status ks_slurm_print(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
+                         FILE *out);
+
+/* A task in Slurm's queue. */
+struct ks_slurm_task {
+    unsigned long job;
+    size_t run;     /* of the graph; SIZE_MAX for the plot job      */
+    char kind[16];  /* "train", "analyze", "plot"                   */
+    char state[24]; /* as squeue says: "PENDING", "RUNNING", ...    */
+    char node[64];  /* where it runs; empty: it does not run        */
+};
+
+/* The tasks of the study in `dir` that this user has in the queue, into *task, which the caller
+ * frees. None if nothing was ever submitted from this folder, or there is no squeue. Fails with
+ * KS_RUN if squeue fails. */
+ks_status ks_slurm_queue(const char *dir, size_t *n, struct ks_slurm_task **task);
+
+/* Fails with KS_USAGE, naming the jobs, if the queue has tasks of the study in `dir`: they and
+ * another command would work on the same files. */
+ks_status ks_slurm_refuse(const char *dir);
+
+#endif
