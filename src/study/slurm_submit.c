@@ -110,11 +110,15 @@ static ks_status add_dependency(struct words *w, const struct plan *plan, enum s
 
 static ks_status add_array_options(struct words *w, const struct plan *plan, enum stage stage)
 {
-    const struct ks_settings *settings = &plan->graph->study->settings;
+    const struct ks_study *study = plan->graph->study;
+    size_t threads = 1;
     char *word;
 
     KS_TRY(add_array(w, plan, stage));
-    KS_TRY(ks_print_string(&word, "--cpus-per-task=%zu", settings->threads));
+    for (size_t a = 0; a < study->n_architectures; a++)
+        if (study->architecture[a].settings.threads > threads)
+            threads = study->architecture[a].settings.threads;
+    KS_TRY(ks_print_string(&word, "--cpus-per-task=%zu", threads));
     take_word(w, word);
     KS_TRY(ks_print_string(&word, "--signal=B:USR1@%d", WARNING));
     take_word(w, word);
