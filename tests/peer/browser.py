@@ -102,7 +102,7 @@ class Browser:
     def point(self, element):
         """Moves the mouse to the middle of an element, given as an expression."""
         x, y = self.evaluate(
-            f"(e => {{ e.scrollIntoView({{block: 'center', inline: 'center'}});"
+            f"(e => {{ e.scrollIntoView({{block: 'center', inline: 'end'}});"
             f" const r = e.getBoundingClientRect(); return [r.x + r.width/2, r.y + r.height/2]; }})({element})")
         self._mouse("mouseMoved", x, y)
         return x, y
