@@ -6,6 +6,29 @@
 
 #include "study/html.h"
 
+/* What a statistic of correlation.csv is. */
+static const char *kind_of(const char *statistic)
+{
+    static const struct {
+        const char *ending, *kind;
+    } kinds[] = {
+        {"_bound", "certain lower bound"},
+        {"_lower", "lower ends of 99% intervals"},
+        {"_upper", "upper ends of 99% intervals"},
+        {"lambda_max", "bound from below"},
+        {"kappa", "as published"},
+        {"kurtosis", "as published"},
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t length = strlen(statistic), ending = strlen(kinds[i].ending);
+
+        if (length >= ending && strcmp(statistic + length - ending, kinds[i].ending) == 0)
+            return kinds[i].kind;
+    }
+    return "";
+}
+
 static void print_correlation(const struct ks_csv *csv, size_t row, FILE *out)
 {
     double value = ks_page_number(csv, row, "spearman"), p = ks_page_number(csv, row, "p"),
@@ -14,7 +37,8 @@ static void print_correlation(const struct ks_csv *csv, size_t row, FILE *out)
 
     fputs("<tr><td class=\"name\">", out);
     ks_html_text(out, ks_page_cell(csv, row, "statistic"));
-    fputs("</td><td class=\"text\">", out);
+    fprintf(out, "<span class=\"kind\">%s</span></td><td class=\"text\">",
+            kind_of(ks_page_cell(csv, row, "statistic")));
     ks_html_text(out, ks_page_cell(csv, row, "analysis"));
     if (isnan(value))
         fputs("</td><td class=\"none\">undefined</td>", out);

@@ -42,6 +42,19 @@ static size_t count_learned(const struct ks_page *page)
     return learned;
 }
 
+static void print_not_learned(size_t n, size_t learned, FILE *out)
+{
+    fputs("<p class=\"headline\"><b>These runs cannot answer that</b>: ", out);
+    if (learned == 0)
+        fprintf(out, "none of the %zu architectures", n);
+    else
+        fprintf(out, "only %zu of the %zu architectures", learned, n);
+    fputs(
+        " ended with more than twice the return that they had at step 0, so the critics belong to "
+        "policies that have hardly learned.</p>\n",
+        out);
+}
+
 /* --- the correlation --- */
 
 /* The row of correlation.csv of the standard analysis; false if there is none. */
@@ -227,11 +240,7 @@ ks_status ks_page_headline(const struct ks_page *page, FILE *out)
     bool found = find_cited(page, &cited);
 
     if (2 * learned < n)
-        fprintf(out,
-                "<p class=\"headline\"><b>These runs cannot answer that</b>: of %zu architectures, "
-                "%zu ended with more than twice the return that they had at step 0, so most of "
-                "these critics belong to policies that have not learned.</p>\n",
-                n, learned);
+        print_not_learned(n, learned, out);
     else if (found)
         print_answer(&cited, out);
     fputs("<p>", out);

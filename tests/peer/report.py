@@ -137,6 +137,9 @@ def check_view(page, view, dark):
     small = page.evaluate("Array.from(document.querySelectorAll('p, li, td, figcaption'), e => parseFloat("
                           "getComputedStyle(e).fontSize)).reduce((a, b) => Math.min(a, b))")
     check(small >= 12, f"{view}: text of {small} pixels")
+    narrow = page.evaluate("Array.from(document.querySelectorAll('td'), e => e.clientWidth)"
+                           ".reduce((a, b) => Math.min(a, b))")
+    check(narrow >= 40, f"{view}: a table's cell is {narrow} pixels wide")
     check_contrast(page, view, dark)
 
 
