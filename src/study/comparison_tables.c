@@ -1,14 +1,11 @@
-/* improvement.csv, profile.csv and correlation.csv. */
+/* The runs that are compared; improvement.csv and profile.csv. */
 #include "study/comparison_tables.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "statistics/statistics.h"
 #include "study/comparisons.h"
-#include "study/correlation.h"
 #include "study/score_ranges.h"
 
 static const char *name_of(const struct ks_comparison *c, size_t i)
@@ -50,21 +47,45 @@ static size_t last_evaluation(const struct ks_results *r)
     return k;
 }
 
-ks_status ks_comparison_new(const struct ks_results *r, size_t resamples, struct ks_comparison *c)
+double ks_comparison_last(const struct ks_results *r, const struct ks_result *run)
 {
-    size_t all = r->study->n_architectures, last = last_evaluation(r), n = 0;
+    return run->returns[last_evaluation(r)];
+}
+
+ks_status ks_comparison_begin(const struct ks_results *r, size_t resamples, struct ks_comparison *c)
+{
+    size_t all = r->study->n_architectures;
 
     *c = (struct ks_comparison){.results = r, .resamples = resamples};
     KS_TRY(ks_alloc(all, sizeof *c->architecture, &c->architecture));
     KS_TRY(ks_alloc(all, sizeof *c->runs, &c->runs));
-    KS_TRY(ks_alloc(r->n_runs, sizeof *c->last, &c->last));
-    c->n = ks_results_order(r, c->architecture);
-    for (size_t i = 0; i < c->n; i++) {
-        const struct ks_result *run[KS_STUDY_SEEDS];
+    KS_TRY(ks_alloc(r->n_runs, sizeof(const struct ks_result *), &c->run));
+    return ks_alloc(r->n_runs, sizeof *c->last, &c->last);
+}
 
-        c->runs[i] = ks_results_runs(r, c->architecture[i], run);
-        for (size_t k = 0; k < c->runs[i]; k++)
-            c->last[n++] = run[k]->returns[last];
+void ks_comparison_add(struct ks_comparison *c, size_t architecture, size_t n,
+                       const struct ks_result *const *run)
+{
+    size_t before = first_run(c, c->n);
+
+    c->architecture[c->n] = architecture;
+    c->runs[c->n++] = n;
+    for (size_t k = 0; k < n; k++) {
+        c->run[before + k] = run[k];
+        c->last[before + k] = ks_comparison_last(c->results, run[k]);
+    }
+}
+
+ks_status ks_comparison_new(const struct ks_results *r, size_t resamples, struct ks_comparison *c)
+{
+    size_t order[KS_STUDY_ARCHITECTURES], n = ks_results_order(r, order);
+
+    KS_TRY(ks_comparison_begin(r, resamples, c));
+    for (size_t i = 0; i < n; i++) {
+        const struct ks_result *run[KS_STUDY_SEEDS];
+        size_t runs = ks_results_runs(r, order[i], run);
+
+        ks_comparison_add(c, order[i], runs, run);
     }
     return KS_OK;
 }
@@ -73,6 +94,7 @@ void ks_comparison_free(struct ks_comparison *c)
 {
     free(c->architecture);
     free(c->runs);
+    free(c->run);
     free(c->last);
 }
 
@@ -153,132 +175,5 @@ ks_status ks_comparison_write_profile(const struct ks_comparison *c, FILE *out)
         KS_GO(write_one_profile(c, i, range, score, out));
 done:
     free(score);
-    return status;
-}
-
-/* --- correlation.csv --- */
-
-/* Statistics of spectra, and whether they are pooled on a logarithmic axis. `lower`, for the upper
- * end of an interval: the name of its lower end. If a spectrum has only the lower end, the upper
- * end is not resolved and counts as infinite. */
-static const struct statistic {
-    const char *name;
-    bool logarithm;
-    const char *lower;
-} statistics[] = {
-    {"kappa", true, NULL},
-    {"kappa_effective_bound", true, NULL},
-    {"kappa_q99_lower", true, NULL},
-    {"kappa_q99_upper", true, "kappa_q99_lower"},
-    {"directions_1e2_lower", false, NULL},
-    {"directions_1e2_upper", false, "directions_1e2_lower"},
-    {"lambda_max", false, NULL},
-    {"kurtosis", false, NULL},
-};
-
-static double value_of(const struct ks_spectrum *spectrum, const struct statistic *statistic)
-{
-    double value;
-
-    if (!spectrum)
-        return NAN;
-    value = ks_statistic(spectrum, statistic->name);
-    if (isnan(value) && statistic->lower && !isnan(ks_statistic(spectrum, statistic->lower)))
-        value = INFINITY;
-    return statistic->logarithm ? log10(value) : value;
-}
-
-/* Values of the statistic at the checkpoints after the first update, run by run, into x; returns
- * the number of values per run. */
-static size_t fill_values(const struct ks_comparison *c, size_t analysis,
-                          const struct statistic *statistic, double *x)
-{
-    const struct ks_results *r = c->results;
-    size_t width = 0;
-
-    for (size_t i = 0; i < c->n; i++) {
-        const struct ks_result *run[KS_STUDY_SEEDS];
-        size_t runs = ks_results_runs(r, c->architecture[i], run);
-
-        for (size_t k = 0; k < runs; k++) {
-            width = 0;
-            for (size_t t = 0; t < r->study->n_checkpoints; t++) {
-                if (!r->common_checkpoint[t] || r->study->checkpoint[t] <= r->study->first_update)
-                    continue;
-                *x++ = value_of(ks_results_spectrum(r, run[k], analysis, t), statistic);
-                width++;
-            }
-        }
-    }
-    return width;
-}
-
-/* Moves the points that have both coordinates to the front of at_x, at_y [n]; returns their number.
- */
-static size_t keep_points(size_t n, double *at_x, double *at_y)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(at_x[i]) && !isnan(at_y[i])) {
-            at_x[kept] = at_x[i];
-            at_y[kept++] = at_y[i];
-        }
-    return kept;
-}
-
-struct correlation {
-    size_t architectures; /* that have both coordinates */
-    struct ks_estimate spearman;
-    struct ks_p_value p;
-};
-
-/* at [2, architectures]: scratch for the coordinates of the points. */
-static ks_status correlate(const struct ks_comparison *c, const struct ks_points *points,
-                           double *at, struct correlation *found)
-{
-    size_t resamples = smaller(c->resamples, KS_PROFILE_RESAMPLES);
-    struct ks_pairs pairs = {.x = at, .y = at + c->n};
-
-    KS_TRY(ks_points_find(points, at, at + c->n));
-    pairs.n = found->architectures = keep_points(c->n, at, at + c->n);
-    if (pairs.n == 0)
-        return KS_OK;
-    KS_TRY(ks_spearman_points(points, resamples, 0, &found->spearman));
-    return ks_spearman_test(&pairs, KS_PERMUTATIONS, 0, &found->p);
-}
-
-static void print_correlation(FILE *out, const char *analysis, const struct statistic *statistic,
-                              const struct correlation *found)
-{
-    fprintf(out, "%s,%s,%s,%zu", analysis, statistic->name, statistic->logarithm ? "log" : "linear",
-            found->architectures);
-    print_estimate(out, found->spearman);
-    print_number(out, found->p.p);
-    putc('\n', out);
-}
-
-ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *out)
-{
-    const struct ks_study *s = c->results->study;
-    double *x = NULL, *at = NULL;
-    ks_status status = KS_OK;
-
-    fprintf(out, "analysis,statistic,scale,architectures,spearman,spearman_low,spearman_high,p\n");
-    KS_GO(ks_alloc(c->results->n_runs * s->n_checkpoints, sizeof *x, &x));
-    KS_GO(ks_alloc(2 * c->n, sizeof *at, &at));
-    for (size_t a = 0; a < s->n_analyses; a++)
-        for (size_t k = 0; k < sizeof statistics / sizeof *statistics; k++) {
-            size_t width = fill_values(c, a, &statistics[k], x);
-            const struct ks_points points = {c->n, c->runs, width, x, c->last};
-            struct correlation found;
-
-            KS_GO(correlate(c, &points, at, &found));
-            if (found.architectures > 0)
-                print_correlation(out, s->analysis[a].name, &statistics[k], &found);
-        }
-done:
-    free(x);
-    free(at);
     return status;
 }

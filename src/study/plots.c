@@ -13,6 +13,7 @@
 #include "core/say.h"
 #include "io/file.h"
 #include "io/text.h"
+#include "study/claims.h"
 #include "study/locate.h"
 #include "study/page.h"
 #include "study/process.h"
@@ -241,8 +242,12 @@ static void announce(const struct ks_results *r, const struct ks_summary_table *
 
 static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table)
 {
+    struct ks_claims claims;
+
     KS_TRY(ks_summary_table(r, resamples, table));
     KS_TRY(ks_tables_write(r, table, resamples));
+    KS_TRY(ks_claims_judge(r, resamples, &claims));
+    KS_TRY(ks_claims_write(&claims, r->dir));
     if (table->n_rows == 0)
         return ks_fail(KS_FORMAT,
                        "%s: nothing to draw: no architecture has all its spectra and returns; the "
@@ -251,6 +256,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
     KS_TRY(ks_plots_draw(r, table));
     KS_TRY(ks_page_write(r, table));
     announce(r, table);
+    ks_claims_print(&claims, stdout);
     return fflush(stdout) == 0 && !ferror(stdout)
                ? KS_OK
                : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
