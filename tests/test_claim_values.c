@@ -1,0 +1,300 @@
+/* The values of runs by which claims are judged: levels, ranges and growths by hand, and which runs
+ * count. */
+#include "claimed_study.h"
+
+/* --- summaries --- */
+
+static struct ks_span summarize(enum ks_claim_summary summary, size_t n, const double *low,
+                                const double *high)
+{
+    double of_low[16], of_high[16];
+
+    memcpy(of_low, low, n * sizeof *low);
+    memcpy(of_high, high, n * sizeof *high);
+    return ks_span_summarize(summary, n, of_low, of_high);
+}
+
+/* Of eight values two are cut at each end. */
+static void test_level(void **state)
+{
+    const double low[] = {9, 1, 2, 3, 4, 0, -5, 8}, high[] = {9, 2, 3, 4, 5, 1, INFINITY, 9};
+    struct ks_span level = summarize(KS_CLAIM_LEVEL, 8, low, high);
+
+    (void)state;
+    assert_close(level.low, (1 + 2 + 3 + 4) / 4., 1e-15);  /* -5 0 | 1 2 3 4 | 8 9 */
+    assert_close(level.high, (3 + 4 + 5 + 9) / 4., 1e-15); /* 1 2 | 3 4 5 9 | 9 inf */
+}
+
+static void test_range(void **state)
+{
+    const double low[] = {1, 2, 5, 3}, high[] = {2, 4, 6, 3.5};
+    const double wide[] = {4, 5, 6, 7}, infinite[] = {1, 2, 3, INFINITY};
+    const double all[] = {INFINITY, INFINITY, INFINITY, INFINITY};
+    struct ks_span range = summarize(KS_CLAIM_RANGE, 4, low, high);
+
+    (void)state;
+    assert_close(range.low, 5 - 2, 0);
+    assert_close(range.high, 6 - 1, 0);
+    range = summarize(KS_CLAIM_RANGE, 4, low,
+                      wide); /* the intervals overlap: perhaps no movement */
+    assert_close(range.low, 5 - 4, 0);
+    range = summarize(KS_CLAIM_RANGE, 4, (double[]){1, 2, 1, 2}, wide);
+    assert_close(range.low, 0, 0);
+    assert_close(range.high, 6, 0);
+    range = summarize(KS_CLAIM_RANGE, 4, infinite, infinite);
+    assert_true(isinf(range.low) && isinf(range.high));
+    range = summarize(KS_CLAIM_RANGE, 4, all, all);
+    assert_true(isnan(range.low) && isnan(range.high)); /* infinity minus infinity */
+}
+
+/* Of five values a quarter is two of them, of nine three. */
+static void test_growth(void **state)
+{
+    const double low[] = {1, 2, 9, 5, 7}, high[] = {2, 4, 9, 5.5, 8};
+    const double nine[] = {3, 1, 2, 50, 60, 70, 10, 30, 20};
+    struct ks_span growth = summarize(KS_CLAIM_GROWTH, 5, low, high);
+
+    (void)state;
+    assert_close(growth.low, 6 - 3, 1e-15);       /* medians of 5 7 and of 2 4   */
+    assert_close(growth.high, 6.75 - 1.5, 1e-15); /* of 5.5 8 and of 1 2         */
+    growth = summarize(KS_CLAIM_GROWTH, 9, nine, nine);
+    assert_close(growth.low, 20 - 2, 1e-15);
+    assert_close(growth.high, 20 - 2, 1e-15);
+    growth = summarize(KS_CLAIM_GROWTH, 4, low, low);
+    assert_close(growth.low, 5 - 1, 0);
+}
+
+/* --- runs --- */
+
+static struct ks_claim_values find(enum ks_claim_quantity quantity,
+                                   enum ks_claim_statistic statistic)
+{
+    const struct ks_claim_source source = {quantity, statistic, KS_CLAIM_LEVEL};
+    struct ks_claim_values values;
+
+    assert_ok(ks_claim_values_find(study_results, &source, &values));
+    return values;
+}
+
+static bool counts(enum ks_claim_quantity quantity, enum ks_claim_statistic statistic,
+                   size_t number)
+{
+    struct ks_claim_values values = find(quantity, statistic);
+    bool result = values.counts[number * study_seeds];
+
+    ks_claim_values_free(&values);
+    return result;
+}
+
+static void check(enum ks_claim_quantity quantity, enum ks_claim_statistic statistic, double low,
+                  double high)
+{
+    struct ks_claim_values values = find(quantity, statistic);
+    struct ks_span span = ks_claim_value(&values, BEST, 0);
+
+    ks_claim_values_free(&values);
+    if (!(span.low == low || fabs(span.low - low) < 1e-12) ||
+        !(span.high == high || fabs(span.high - high) < 1e-12))
+        fail_msg("quantity %d: found [%g, %g], expected [%g, %g]", (int)quantity, span.low,
+                 span.high, low, high);
+}
+
+static int make_one_seed(void **state)
+{
+    int failed = tree_make(state);
+
+    claimed_new(ALL_TWELVE, 1, XQC_ANALYSIS);
+    return failed;
+}
+
+/* Each statistic comes from its analysis. */
+static void test_sources(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < TIMES; t++) {
+        const struct spot paper = {XQC, BEST, 0, t}, sound = {STANDARD, BEST, 0, t};
+
+        put(paper, "kappa", 1e5);
+        put(paper, "lambda_max", 1e2);
+        put(paper, "kurtosis", 1e3);
+        put(paper, "kurtosis_spectral", 1e9);
+        put(sound, "kappa", 1e9);
+        put(sound, "kappa_q99_lower", 1e1);
+        put(sound, "kappa_q99_upper", 1e2);
+        put(sound, "directions_1e2_lower", 1e3);
+        put(sound, "directions_1e2_upper", 1e4);
+        put(sound, "lambda_max", 1e-1);
+        put(sound, "lambda_max_upper", 1e1);
+        put(sound, "kurtosis", 1e9);
+        put(sound, "kurtosis_spectral", 1e6);
+    }
+    check(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, 5, 5);
+    check(KS_CLAIM_KAPPA, KS_CLAIM_SOUND, 1, 2);
+    check(KS_CLAIM_KAPPA, KS_CLAIM_SECOND, -4, -3); /* more directions are better conditioned */
+    check(KS_CLAIM_LAMBDA_MAX, KS_CLAIM_PAPER, 2, 2);
+    check(KS_CLAIM_LAMBDA_MAX, KS_CLAIM_SOUND, -1, 1);
+    check(KS_CLAIM_KURTOSIS, KS_CLAIM_PAPER, 3, 3);
+    check(KS_CLAIM_KURTOSIS, KS_CLAIM_SOUND, 6, 6);
+}
+
+/* An upper end that is not resolved is infinite; a lower end that is missing means that the
+ * statistic is missing. */
+static void test_ends_that_are_missing(void **state)
+{
+    (void)state;
+    put_sound(BEST, 0, 1, 2);
+    for (size_t t = 0; t < TIMES; t++) {
+        put((struct spot){STANDARD, BEST, 0, t}, "kappa_q99_upper", NAN);
+        put((struct spot){STANDARD, BEST, 0, t}, "directions_1e2_upper", NAN);
+        put((struct spot){STANDARD, BEST, 0, t}, "lambda_max", -1);
+        put((struct spot){XQC, BEST, 0, t}, "kappa", INFINITY);
+    }
+    check(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, INFINITY, INFINITY);
+    check(KS_CLAIM_KAPPA, KS_CLAIM_SOUND, 1, INFINITY);
+    check(KS_CLAIM_KAPPA, KS_CLAIM_SECOND, -INFINITY, -2);
+    assert_false(counts(KS_CLAIM_LAMBDA_MAX, KS_CLAIM_SOUND, BEST));
+    for (size_t t = 0; t < TIMES; t++)
+        put((struct spot){STANDARD, BEST, 0, t}, "kappa_q99_lower", NAN);
+    assert_false(counts(KS_CLAIM_KAPPA, KS_CLAIM_SOUND, BEST));
+    assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_SECOND, BEST));
+}
+
+static void remove_spectrum(size_t analysis, size_t number, size_t time)
+{
+    struct ks_spectrum **s = spectrum_at((struct spot){analysis, number, 0, time});
+
+    ks_spectrum_free(*s);
+    *s = NULL;
+}
+
+/* At least half of the checkpoints, and at least four. The spectrum at the first update does not
+ * count. */
+static void test_runs_that_count(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < 4; t++)
+        put((struct spot){XQC, BEST, 0, t}, "kappa", NAN);
+    assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, BEST));
+    put((struct spot){XQC, BEST, 0, 4}, "kappa", NAN);
+    assert_false(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, BEST));
+    assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, LONE));
+    for (size_t t = 0; t < 5; t++)
+        remove_spectrum(STANDARD, LONE, t);
+    assert_false(counts(KS_CLAIM_KAPPA, KS_CLAIM_SOUND, LONE));
+    assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_SOUND, BEST));
+}
+
+/* A study that is still running is judged up to its last spectrum: here after five of eight
+ * checkpoints, then after three. */
+static void test_unfinished_study(void **state)
+{
+    (void)state;
+    assert_int_equal(ks_claim_checkpoints(study_results), TIMES);
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t t = 5; t < TIMES; t++)
+            for (size_t a = 0; a < 2; a++)
+                remove_spectrum(a, k, t);
+    assert_int_equal(ks_claim_checkpoints(study_results), 5);
+    put((struct spot){XQC, BEST, 0, 1}, "kappa", NAN); /* four of five */
+    assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, BEST));
+    put((struct spot){XQC, BEST, 0, 2}, "kappa", NAN); /* three */
+    assert_false(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, BEST));
+    study_results->common_checkpoint[1] = false; /* grid = common */
+    assert_int_equal(ks_claim_checkpoints(study_results), 4);
+}
+
+/* Rows up to the first update and after the end of the study are not used. */
+static void test_rows_of_progress(void **state)
+{
+    const char *name = "runs/toy/bn+wn+ce/seed0/progress.csv";
+
+    (void)state;
+    tree_write(name, "env_step,critic_grad_norm\n2,1e9\n4,1e1\n8,1e2\n12,1e3\n16,1e4\n40,1e9\n");
+    check(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, 2.5, 2.5);
+    check(KS_CLAIM_GRAD_NORM, KS_CLAIM_SECOND, 2.5, 2.5);
+    assert_false(counts(KS_CLAIM_PARAM_NORM, KS_CLAIM_PAPER, BEST)); /* no such column */
+    tree_write(name, "env_step,critic_grad_norm\n4,1\n6,nan\n8,1\n10,nan\n12,1\n16,1\n");
+    assert_true(counts(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, BEST));
+    tree_write(name, "env_step,critic_grad_norm\n4,1\n6,nan\n8,1\n10,nan\n12,1\n16,nan\n");
+    assert_false(counts(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, BEST));
+    tree_write(name, "env_step,critic_grad_norm\n4,1\n6,1\n8,1\n10,1\n12,x\n");
+    assert_false(counts(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, BEST)); /* malformed */
+    assert_false(counts(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, LONE)); /* no file */
+}
+
+/* The analysis must make the published code's choices, not only have its name. */
+static void test_analysis_of_the_paper(void **state)
+{
+    (void)state;
+    assert_int_equal(ks_claim_analysis(study_results->study, KS_CLAIM_PAPER), XQC);
+    assert_int_equal(ks_claim_analysis(study_results->study, KS_CLAIM_SOUND), STANDARD);
+    ks_results_free(study_results);
+    claimed_new(ALL_TWELVE, 1, "[analyze xqc]\norder = 20\n");
+    assert_int_equal(ks_claim_analysis(study_results->study, KS_CLAIM_PAPER), 2);
+    assert_false(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, BEST));
+}
+
+/* --- the table of claims --- */
+
+static void test_numbers_of_the_twelve(void **state)
+{
+    char name[16];
+
+    (void)state;
+    ks_twelve_name(BEST, name);
+    assert_string_equal(name, "bn+wn+ce");
+    ks_twelve_name(LONE, name);
+    assert_string_equal(name, "dense+mse");
+    for (size_t k = 0; k < KS_TWELVE; k++) {
+        ks_twelve_name(k, name);
+        assert_string_equal(name,
+                            study_results->study->architecture[run_of(k, 0)->architecture].name);
+    }
+}
+
+/* In a cell the other two factors are the same, and every architecture occurs at most once. */
+static void test_cells(void **state)
+{
+    size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS];
+
+    (void)state;
+    for (size_t i = 0; i < KS_CLAIMS; i++) {
+        const struct ks_paper_claim *claim = &ks_paper_claims[i];
+        bool used[KS_TWELVE] = {false};
+        size_t n;
+
+        if (claim->kind != KS_CLAIM_PAIRS)
+            continue;
+        n = ks_paper_claim_cells(claim, larger, smaller);
+        assert_int_equal(n, claim->factor == KS_FACTOR_NORMALIZATION ? 4 : 6);
+        for (size_t c = 0; c < n; c++) {
+            assert_true(is_of(larger[c], claim->factor, claim->larger));
+            assert_true(is_of(smaller[c], claim->factor, claim->smaller));
+            for (enum ks_claim_factor f = 0; f <= KS_FACTOR_LOSS; f++)
+                for (size_t level = 0; f != claim->factor && level < 3; level++)
+                    assert_int_equal(is_of(larger[c], f, level), is_of(smaller[c], f, level));
+            assert_false(used[larger[c]] || used[smaller[c]]);
+            used[larger[c]] = used[smaller[c]] = true;
+        }
+    }
+}
+
+int main(void)
+{
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_one_seed, claimed_end)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_level),
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_cells),
+        IN_STUDY(test_sources),
+        IN_STUDY(test_ends_that_are_missing),
+        IN_STUDY(test_runs_that_count),
+        IN_STUDY(test_unfinished_study),
+        IN_STUDY(test_rows_of_progress),
+        IN_STUDY(test_analysis_of_the_paper),
+        IN_STUDY(test_numbers_of_the_twelve),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

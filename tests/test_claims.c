@@ -1,0 +1,478 @@
+/* Verdicts on claims about matched pairs, on studies whose verdicts are known. */
+#include "claimed_study.h"
+
+/* All runs whose architecture has this level of the factor. */
+static void put_levels(enum ks_claim_factor factor, size_t level, double decades)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds && is_of(k, factor, level); i++)
+            put_level(k, i, decades);
+}
+
+static int make(void **state, size_t seeds)
+{
+    int failed = tree_make(state);
+
+    claimed_new(ALL_TWELVE, seeds, XQC_ANALYSIS);
+    return failed;
+}
+
+static int make_one(void **state)
+{
+    return make(state, 1);
+}
+
+static int make_three(void **state)
+{
+    return make(state, 3);
+}
+
+/* BN is at 2 decades, LN and no normalization at 4. */
+static void put_paper_world(void)
+{
+    put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 4);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_DENSE, 4);
+}
+
+/* Three seeds of four cells: each of the twelve differences is 2. Of the 2^12 flips only one has a
+ * sum as large as that of d - 1, so p = 2 / 2^12. */
+static void test_supported(void **state)
+{
+    const struct ks_claims *claims;
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_paper_world();
+    claims = judge(0);
+    row = row_of(claims, "bn-below-ln", KS_CLAIM_PAPER);
+    assert_int_equal(row->found.seeds, 3);
+    assert_int_equal(row->found.units, 12);
+    assert_close(row->found.effect_low, 2, 1e-12);
+    assert_close(row->found.effect_high, 2, 1e-12);
+    assert_close(row->found.theta, 1, 0);
+    assert_close(row->found.p, 2 / 4096., 1e-15);
+    assert_true(row->p_holm > row->found.p);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "supported");
+    assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "supported");
+    assert_word(claims, "bn-below-ln", KS_CLAIM_SECOND, "supported");
+    assert_word(claims, "bn-by-itself", KS_CLAIM_PAPER, "supported");
+    assert_string_equal(ks_claims_survival(claims, claim_named("bn-below-ln")), "survives");
+}
+
+/* The difference is 0, which is below the threshold: the same p, the other way round. */
+static void test_not_supported(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 4);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 4);
+    claims = judge(0);
+    assert_close(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.p, 2 / 4096., 1e-15);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "not supported");
+    assert_word(claims, "ce-below-mse", KS_CLAIM_PAPER, "not supported");
+    assert_string_equal(ks_claims_survival(claims, claim_named("bn-below-ln")), "open");
+}
+
+/* The paper's statistic says so and the sound one the opposite. */
+static void test_claim_that_does_not_survive(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    put_paper_world();
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++)
+            put_sound(k, i, 3, 3);
+    claims = judge(0);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "supported");
+    assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "not supported");
+    assert_string_equal(ks_claims_survival(claims, claim_named("bn-below-ln")), "does not survive");
+    assert_string_equal(ks_claims_survival(claims, claim_named("ce-below-mse")), "open");
+}
+
+/* Sound intervals that contain the threshold: E_lo = 0.5, E_hi = 3.5. Then those whose upper ends
+ * are not resolved, and exceed any threshold. */
+static void test_intervals_that_decide_nothing(void **state)
+{
+    const struct ks_claims *claims;
+    const struct ks_claim_row *row;
+
+    (void)state;
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            put_sound(k, i, is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 2 : 4,
+                      is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 3.5 : 5.5);
+    claims = judge(0);
+    row = row_of(claims, "bn-below-ln", KS_CLAIM_SOUND);
+    assert_close(row->found.effect_low, 0.5, 1e-12);
+    assert_close(row->found.effect_high, 3.5, 1e-12);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "not decided");
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            for (size_t t = 0; t < TIMES; t++)
+                put((struct spot){STANDARD, k, i, t}, "kappa_q99_upper", NAN);
+    row = row_of(judge(0), "bn-below-ln", KS_CLAIM_SOUND);
+    assert_close(row->found.effect_low, -10, 0);
+    assert_close(row->found.effect_high, 10, 0);
+}
+
+/* An infinite kappa on both sides is no difference; on one side it is the largest that counts. */
+static void test_infinite_kappa(void **state)
+{
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_paper_world();
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+                put_paper(k, i, "kappa", 400); /* pow(10, 400) = inf */
+    row = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER);
+    assert_close(row->found.effect_low, 10, 0);
+    assert_close(row->found.effect_high, 10, 0);
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            put_paper(k, i, "kappa", 400);
+    row = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER);
+    assert_close(row->found.effect_low, -10, 0);
+    assert_close(row->found.effect_high, 10, 0);
+    assert_word(judge(0), "bn-below-ln", KS_CLAIM_PAPER, "not decided");
+    assert_word(judge(0), "bn-steadier-than-ln", KS_CLAIM_PAPER, "not decided");
+}
+
+/* The mean effect is at least 1 and the p is small, but not without the last seed, whose effect is
+ * 9: 0.9999 in the other two. */
+static void test_leaving_a_seed_out(void **state)
+{
+    struct ks_finding found;
+
+    (void)state;
+    put_paper_world();
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+                put_level(k, i, i < 2 ? 2.9999 : 11);
+    found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
+    assert_true(found.effect_low > 3.6);
+    assert_close(found.p, 2 * 256 / 4096., 1e-15); /* the four of the last seed keep their sign */
+    assert_false(found.in_favour);
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 2; i++)
+            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+                put_level(k, i, 3.0001);
+    found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
+    assert_true(found.in_favour);
+}
+
+/* Likewise for "not supported": below the threshold only because of one seed. */
+static void test_leaving_a_seed_out_against(void **state)
+{
+    struct ks_finding found;
+
+    (void)state;
+    put_paper_world();
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+                put_level(k, i, i < 2 ? 3.0001 : 0);
+    found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
+    assert_true(found.effect_high < 1);
+    assert_false(found.in_favour || found.against);
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 2; i++)
+            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+                put_level(k, i, 2.9999);
+    found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
+    assert_true(found.against);
+}
+
+/* "By itself": the mean over the cells is 1.5 decades and the same in all seeds, but in the cell
+ * without the other two components there is nothing. */
+static void test_cell_of_the_claim_by_itself(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    put_paper_world();
+    for (size_t i = 0; i < 3; i++)
+        put_level(LONE, i, 2.2);
+    claims = judge(0);
+    assert_true(row_of(claims, "bn-below-none", KS_CLAIM_PAPER)->found.in_favour);
+    assert_false(row_of(claims, "bn-by-itself", KS_CLAIM_PAPER)->found.in_favour);
+    assert_word(claims, "bn-by-itself", KS_CLAIM_PAPER, "not decided");
+    for (size_t i = 0; i < 3; i++)
+        put_level(LONE, i, 2.4);
+    claims = judge(0);
+    assert_true(row_of(claims, "bn-by-itself", KS_CLAIM_PAPER)->found.in_favour);
+}
+
+/* Each factor has its own pairs. */
+static void test_factors(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            put_level(k, i,
+                      5 - (is_of(k, KS_FACTOR_LOSS, KS_CE) ? 1 : 0) -
+                          (is_of(k, KS_FACTOR_WEIGHT_NORMALIZATION, 1) ? 0.5 : 0));
+    claims = judge(0);
+    assert_int_equal(row_of(claims, "ce-below-mse", KS_CLAIM_PAPER)->found.units, 18);
+    assert_close(row_of(claims, "ce-below-mse", KS_CLAIM_PAPER)->found.effect_low, 1, 1e-12);
+    assert_close(row_of(claims, "wn-by-itself", KS_CLAIM_SOUND)->found.effect_low, 0.5, 1e-12);
+    assert_close(row_of(claims, "bn-by-itself", KS_CLAIM_PAPER)->found.effect_low, 0, 1e-12);
+    assert_word(claims, "ce-below-mse", KS_CLAIM_PAPER, "supported");
+    assert_word(claims, "ce-by-itself", KS_CLAIM_SOUND, "supported");
+    assert_word(claims, "wn-by-itself", KS_CLAIM_SECOND, "supported");
+    assert_word(claims, "bn-below-none", KS_CLAIM_PAPER, "not supported");
+}
+
+/* Steadier: LN moves by 2 decades and BN by 1. */
+static void test_range_over_training(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            put((struct spot){XQC, k, i, 3}, "kappa",
+                is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 10 : 0.01);
+    claims = judge(0);
+    assert_close(row_of(claims, "bn-steadier-than-ln", KS_CLAIM_PAPER)->found.effect_low, 1, 1e-12);
+    assert_word(claims, "bn-steadier-than-ln", KS_CLAIM_PAPER, "supported");
+    assert_word(claims, "bn-steadier-than-none", KS_CLAIM_PAPER, "supported");
+    assert_word(claims, "bn-steadier-than-ln", KS_CLAIM_SOUND, "not supported");
+}
+
+/* Growing outliers: LN's lambda_max grows 10-fold. If BN's grows as much, the smaller of LN's
+ * growth and the difference is 0. */
+static void test_smaller_of_growth_and_difference(void **state)
+{
+    (void)state;
+    for (size_t bn = 0; bn < 2; bn++) {
+        const struct ks_claims *claims;
+
+        for (size_t k = 0; k < KS_TWELVE; k++)
+            for (size_t i = 0; i < 3; i++)
+                for (size_t t = TIMES / 2; t < TIMES; t++)
+                    if (is_of(k, KS_FACTOR_NORMALIZATION, bn ? KS_BN : KS_LN))
+                        put((struct spot){XQC, k, i, t}, "lambda_max", 10);
+        claims = judge(0);
+        assert_close(row_of(claims, "ln-outliers-grow", KS_CLAIM_PAPER)->found.effect_low,
+                     bn ? 0 : 1, 1e-12);
+        assert_word(claims, "ln-outliers-grow", KS_CLAIM_PAPER, bn ? "not supported" : "supported");
+    }
+    /* LN does not grow, BN shrinks: the difference is 1, LN's own growth 0 */
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            for (size_t t = 0; t < TIMES; t++)
+                put((struct spot){XQC, k, i, t}, "lambda_max",
+                    is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) && t >= TIMES / 2 ? 0.1 : 1);
+    assert_close(row_of(judge(0), "ln-outliers-grow", KS_CLAIM_PAPER)->found.effect_low, 0, 1e-12);
+}
+
+/* Numbers of progress.csv count for all three statistics. */
+static void test_metrics(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++) {
+            if (is_of(k, KS_FACTOR_WEIGHT_NORMALIZATION, 0))
+                put_growth(k, i, PARAM_NORM, 0.05);
+            if (is_of(k, KS_FACTOR_LOSS, KS_MSE))
+                put_growth(k, i, GRAD_NORM, 0.5);
+        }
+    claims = judge(0);
+    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
+        assert_close(row_of(claims, "norm-grows-without-wn", s)->found.effect_low, 0.05, 1e-9);
+        assert_word(claims, "norm-grows-without-wn", s, "supported");
+        assert_word(claims, "mse-gradient-grows", s, "supported");
+    }
+}
+
+/* --- Holm's adjustment --- */
+
+/* A raw p of 0.033 is not enough among so many claims. */
+static void test_adjusted_p(void **state)
+{
+    const struct ks_claims *claims;
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_paper_world();
+    put_level(KS_TWELVE_OF(KS_LN, 0, KS_CE), 0, 1); /* of d - 1, eleven are 1 and one is -2 */
+    claims = judge(0);
+    row = row_of(claims, "bn-below-ln", KS_CLAIM_PAPER);
+    /* Their sum is 9. As large are: no flip; the flip of the -2 with up to two of the eleven, which
+     * leaves 13, 11 or 9: 1 + 1 + 11 + 55 of 4096. */
+    assert_close(row->found.p, 2 * 68 / 4096., 1e-15);
+    assert_true(row->found.p < 0.05 && row->p_holm > 0.05);
+    assert_true(row->found.in_favour);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "not decided");
+}
+
+/* Each family by itself, with the definition of the adjusted p. */
+static void test_families(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    put_paper_world();
+    for (size_t i = 0; i < 3; i++)
+        put_level(KS_TWELVE_OF(KS_LN, 0, KS_CE), i, 2.5 + (double)i);
+    claims = judge(100);
+    for (size_t i = 0; i < claims->n; i++) {
+        const struct ks_claim_row *row = &claims->row[i];
+        double largest = 0, m = 0;
+
+        for (size_t j = 0; j < claims->n; j++)
+            m += claims->row[j].statistic == row->statistic && !isnan(claims->row[j].found.p);
+        for (size_t j = 0; j < claims->n; j++) {
+            double p = claims->row[j].found.p, below = 0;
+
+            if (claims->row[j].statistic != row->statistic || !(p <= row->found.p))
+                continue;
+            for (size_t k = 0; k < claims->n; k++)
+                below += claims->row[k].statistic == row->statistic && claims->row[k].found.p < p;
+            largest = fmax(largest, fmin(1, (m - below) * p)); /* the first of equal p's counts */
+        }
+        if (isnan(row->found.p))
+            assert_true(isnan(row->p_holm));
+        else
+            assert_close(row->p_holm, largest, 1e-12);
+    }
+}
+
+/* --- fewer than three seeds, and runs that are missing --- */
+
+static void test_one_seed(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 2.1);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_DENSE, 1.9);
+    put_sound(BEST, 0, 2.05, 2.15); /* LN - BN: from 0.05 - in one of four cells - on */
+    put_sound(KS_TWELVE_OF(KS_BN, 0, KS_CE), 0, 1.5, 2.6);
+    claims = judge(0);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "same direction"); /* no threshold */
+    assert_word(claims, "bn-below-none", KS_CLAIM_PAPER, "opposite direction");
+    assert_word(claims, "ce-below-mse", KS_CLAIM_PAPER, "not resolved"); /* equal */
+    assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "not resolved");
+    assert_true(isnan(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.p));
+    assert_true(isnan(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->p_holm));
+    assert_string_equal(ks_claims_survival(claims, claim_named("bn-below-ln")), "open");
+}
+
+static void lose_run(size_t analysis, size_t number, size_t seed)
+{
+    for (size_t t = 0; t < TIMES; t++) {
+        struct ks_spectrum **s = spectrum_at((struct spot){analysis, number, seed, t});
+
+        ks_spectrum_free(*s);
+        *s = NULL;
+    }
+}
+
+/* A seed that lacks one run is left out of the claims that need it, in all cells. */
+static void test_seed_that_lacks_a_run(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    put_paper_world();
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+            put_level(k, 1, 9); /* does not count */
+    lose_run(XQC, KS_TWELVE_OF(KS_LN, 1, KS_CE), 1);
+    claims = judge(0);
+    assert_int_equal(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.seeds, 2);
+    assert_int_equal(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.units, 8);
+    assert_close(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.effect_low, 2, 1e-12);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "same direction");
+    assert_int_equal(row_of(claims, "bn-below-none", KS_CLAIM_PAPER)->found.seeds, 3);
+    assert_int_equal(row_of(claims, "bn-below-ln", KS_CLAIM_SOUND)->found.seeds, 3);
+    assert_int_equal(row_of(claims, "ce-below-mse", KS_CLAIM_PAPER)->found.units, 12);
+}
+
+static void test_missing_analysis(void **state)
+{
+    static const size_t seeds[] = {1, 3};
+
+    (void)state;
+    for (size_t n = 0; n < 2; n++) {
+        const struct ks_claims *claims;
+
+        ks_results_free(study_results);
+        claimed_new(ALL_TWELVE, seeds[n], "");
+        claims = judge(0);
+        for (size_t i = 0; i < claims->n; i++) {
+            const struct ks_claim_row *row = &claims->row[i];
+
+            if (row->statistic != KS_CLAIM_PAPER || ks_claim_is_progress(row->claim->quantity))
+                continue;
+            assert_int_equal(row->found.seeds, 0);
+            assert_true(isnan(row->found.effect_low) && isnan(row->found.effect_high));
+            assert_string_equal(ks_verdict_names[row->verdict],
+                                n == 0 ? "not resolved" : "not decided");
+        }
+        assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND,
+                    n == 0 ? "not resolved" : "not supported");
+        assert_false(claims->has_paper);
+    }
+}
+
+/* --- studies of other architectures --- */
+
+static void test_other_architectures(void **state)
+{
+    const struct ks_claims *claims;
+    size_t judged = 0;
+
+    (void)state;
+    ks_results_free(study_results);
+    claimed_new("ln+mse ln+ce ln+wn+mse ln+wn+ce bn+mse bn+ce bn+wn+mse bn+wn+ce", 3, XQC_ANALYSIS);
+    claims = judge(0);
+    for (size_t i = 0; i < KS_CLAIMS; i++)
+        judged += !claims->skipped[i];
+    assert_int_equal(judged, 5); /* those that compare BN with LN */
+    assert_int_equal(claims->n, 2 * 3 + 3 * 2);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "not supported");
+    assert_null(ks_claims_row(claims, claim_named("bn-below-none"), KS_CLAIM_PAPER));
+    assert_false(claims->lacks[BEST]);
+    assert_true(claims->lacks[LONE]);
+}
+
+int main(void)
+{
+#define WITH_ONE(test)   cmocka_unit_test_setup_teardown(test, make_one, claimed_end)
+#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
+    const struct CMUnitTest tests[] = {
+        WITH_THREE(test_supported),
+        WITH_THREE(test_not_supported),
+        WITH_THREE(test_claim_that_does_not_survive),
+        WITH_THREE(test_intervals_that_decide_nothing),
+        WITH_THREE(test_infinite_kappa),
+        WITH_THREE(test_leaving_a_seed_out),
+        WITH_THREE(test_leaving_a_seed_out_against),
+        WITH_THREE(test_cell_of_the_claim_by_itself),
+        WITH_THREE(test_factors),
+        WITH_THREE(test_range_over_training),
+        WITH_THREE(test_smaller_of_growth_and_difference),
+        WITH_THREE(test_metrics),
+        WITH_THREE(test_adjusted_p),
+        WITH_THREE(test_families),
+        WITH_ONE(test_one_seed),
+        WITH_THREE(test_seed_that_lacks_a_run),
+        WITH_ONE(test_missing_analysis),
+        WITH_ONE(test_other_architectures),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
