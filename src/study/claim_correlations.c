@@ -47,19 +47,28 @@ static double larger(double x, double y)
     return isnan(x) || isnan(y) ? NAN : fmax(x, y);
 }
 
-/* The mean of the correlations within each normalization: architectures of one normalization are
- * next to each other. */
+/* The architectures are in the order of correlation.csv, on which its random permutations depend:
+ * by loss, then normalization, then weight normalization. */
+static size_t number_at(size_t place)
+{
+    return KS_TWELVE_OF(place / 2 % GROUPS, place % 2, place / 2 / GROUPS);
+}
+
+/* The mean of the correlations within each normalization; NaN if one of them is undefined. */
 static ks_status correlate_within(const struct ks_correlation *c, double *mean)
 {
     double sum = 0;
 
     for (size_t g = 0; g < GROUPS; g++) {
-        double rho = NAN;
+        double x[GROUP], y[GROUP], rho;
+        size_t n = 0;
 
-        for (size_t i = 0; i < GROUP; i++)
-            if (isnan(c->x[g * GROUP + i]) || isnan(c->y[g * GROUP + i]))
-                sum = NAN;
-        KS_TRY(ks_spearman(GROUP, c->x + g * GROUP, c->y + g * GROUP, &rho));
+        for (size_t i = 0; i < KS_TWELVE; i++)
+            if (i / 2 % GROUPS == g) {
+                x[n] = c->x[i];
+                y[n++] = c->y[i];
+            }
+        KS_TRY(ks_spearman(GROUP, x, y, &rho));
         sum += rho;
     }
     *mean = sum / GROUPS;
@@ -119,8 +128,8 @@ static size_t add_runs(const struct ks_claim_question *q, struct ks_comparison *
     }
     for (size_t k = 0; k < KS_TWELVE; k++) {
         for (size_t i = 0; i < kept; i++)
-            run[i] = run_of(v, k, seed[i]);
-        ks_comparison_add(c, v->architecture[k], kept, run);
+            run[i] = run_of(v, number_at(k), seed[i]);
+        ks_comparison_add(c, v->architecture[number_at(k)], kept, run);
     }
     return kept;
 }

@@ -1,0 +1,414 @@
+/* Verdicts on claims about ranks and rank correlations; the table and the printed words. */
+#include "claimed_study.h"
+
+#include "study/aggregate.h"
+#include "study/comparison_tables.h"
+#include "study/p_values.h"
+
+static int make(void **state, size_t seeds)
+{
+    int failed = tree_make(state);
+
+    claimed_new(ALL_TWELVE, seeds, XQC_ANALYSIS);
+    return failed;
+}
+
+static int make_one(void **state)
+{
+    return make(state, 1);
+}
+
+static int make_three(void **state)
+{
+    return make(state, 3);
+}
+
+/* --- all-three-lowest --- */
+
+enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
+
+/* bn+wn+ce is at 1 decade, the others at 3. */
+static void put_best_lowest(void)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++)
+            put_level(k, i, k == BEST ? 1 : 3);
+}
+
+static const struct ks_claim_row *lowest(enum ks_claim_statistic statistic)
+{
+    return row_of(judge(0), "all-three-lowest", statistic);
+}
+
+static void assert_lowest(enum ks_claim_statistic statistic, double least, double most,
+                          const char *word)
+{
+    const struct ks_claim_row *row = lowest(statistic);
+
+    assert_close(row->found.effect_low, least, 0);
+    assert_close(row->found.effect_high, most, 0);
+    assert_string_equal(ks_verdict_names[row->verdict], word);
+}
+
+static void test_lowest_of_twelve(void **state)
+{
+    (void)state;
+    put_best_lowest();
+    assert_lowest(KS_CLAIM_PAPER, 1, 1, "supported");
+    assert_lowest(KS_CLAIM_SOUND, 1, 1, "supported");
+    assert_close(lowest(KS_CLAIM_PAPER)->found.p, pow(12, -3), 1e-15);
+    put_level(RIVAL, 2, 1); /* a tie in one seed: rank 1 or 2; ranks 1 1 2: 4 of 12^3 */
+    assert_lowest(KS_CLAIM_PAPER, 1, 2, "not decided");
+    assert_close(lowest(KS_CLAIM_PAPER)->found.p, 4 * pow(12, -3), 1e-15);
+}
+
+/* Intervals: what is not resolved may be lower or not. */
+static void test_ranks_of_intervals(void **state)
+{
+    (void)state;
+    put_best_lowest();
+    put_sound(BEST, 0, 0.5, 3.5); /* overlaps all others */
+    assert_lowest(KS_CLAIM_SOUND, 1, 12, "not decided");
+    put_sound(BEST, 0, 3.5, 4); /* above all others, but in one seed only */
+    assert_lowest(KS_CLAIM_SOUND, 1, 12, "not decided");
+    put_sound(BEST, 0, 1, 1);
+    for (size_t t = 0; t < TIMES; t++) /* directions from 0 to infinity: a level without an end */
+        put((struct spot){STANDARD, RIVAL, 0, t}, "directions_1e2_lower", t % 2 ? 0 : 1);
+    assert_lowest(KS_CLAIM_SECOND, 1, 1, "supported");
+    for (size_t t = 0; t < TIMES; t++)
+        put((struct spot){STANDARD, RIVAL, 0, t}, "directions_1e2_upper", NAN);
+    assert_lowest(KS_CLAIM_SECOND, 1, 2, "not decided");
+}
+
+/* "Not supported": the same other architecture is lower by more than 0.301 in every seed. */
+static void test_another_is_lowest(void **state)
+{
+    (void)state;
+    put_best_lowest();
+    for (size_t i = 0; i < 3; i++)
+        put_level(RIVAL, i, 0.69);
+    assert_lowest(KS_CLAIM_PAPER, 2, 2, "not supported");
+    put_level(RIVAL, 1, 0.71); /* lower by 0.29 only */
+    assert_lowest(KS_CLAIM_PAPER, 2, 2, "not decided");
+    put_level(RIVAL, 1, 1.5);
+    put_level(LONE, 1, 0.5); /* another one */
+    assert_lowest(KS_CLAIM_PAPER, 2, 2, "not decided");
+}
+
+/* An infinite kappa of all: nothing is known about the ranks. */
+static void test_undefined_levels(void **state)
+{
+    (void)state;
+    put_best_lowest();
+    for (size_t t = 0; t < TIMES; t++)
+        for (size_t k = 0; k < KS_TWELVE; k++)
+            put((struct spot){XQC, k, 0, t}, "kappa", t % 2 ? 0 : INFINITY);
+    assert_lowest(KS_CLAIM_PAPER, 1, 12, "not decided"); /* levels of minus and plus infinity */
+}
+
+static void test_lowest_with_one_seed(void **state)
+{
+    (void)state;
+    put_best_lowest();
+    assert_lowest(KS_CLAIM_PAPER, 1, 1, "same direction");
+    assert_true(isnan(lowest(KS_CLAIM_PAPER)->found.p));
+    put_level(RIVAL, 0, 0.9); /* no threshold */
+    assert_lowest(KS_CLAIM_PAPER, 2, 2, "opposite direction");
+    put_level(RIVAL, 0, 1);
+    assert_lowest(KS_CLAIM_PAPER, 1, 2, "not resolved");
+    put((struct spot){XQC, LONE, 0, 0}, "kappa", NAN);
+    for (size_t t = 0; t < 5; t++)
+        put((struct spot){XQC, LONE, 0, t}, "kappa", NAN); /* one of the twelve does not count */
+    assert_int_equal(lowest(KS_CLAIM_PAPER)->found.seeds, 0);
+    assert_string_equal(ks_verdict_names[lowest(KS_CLAIM_PAPER)->verdict], "not resolved");
+}
+
+/* --- constancy --- */
+
+/* In bn+wn+ce the gradient's norm changes by `best` decades, elsewhere by 1. */
+static void put_growths(double best)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++)
+            put_growth(k, i, GRAD_NORM, k == BEST ? best : 1);
+}
+
+static const struct ks_claim_row *constancy(void)
+{
+    return row_of(judge(0), "gradient-constant", KS_CLAIM_PAPER);
+}
+
+static void test_constant(void **state)
+{
+    (void)state;
+    put_growths(-0.3); /* shrinking counts like growing */
+    assert_close(constancy()->found.effect_high, 0.3, 1e-9);
+    assert_close(constancy()->found.p, pow(12, -3), 1e-15);
+    assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "supported");
+    put_growth(BEST, 1, GRAD_NORM, 0.31); /* in one seed it is not constant */
+    assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "not decided");
+    put_growths(0.31);
+    assert_word(judge(0), "gradient-constant", KS_CLAIM_SOUND, "not supported");
+}
+
+/* All are constant: then bn+wn+ce does not stand out. Ties get the larger rank. */
+static void test_constant_like_all_others(void **state)
+{
+    (void)state;
+    assert_close(constancy()->found.effect_high, 0, 0);
+    assert_close(constancy()->found.p, 1, 1e-12);
+    assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "not decided");
+    put_growths(0.2);
+    for (size_t i = 0; i < 3; i++)
+        put_growth(RIVAL, i, GRAD_NORM, -0.1); /* rank 2 in each seed: 3 ranks sum to at most 6 */
+    assert_close(constancy()->found.p, 20 / 1728., 1e-15); /* C(6, 3) */
+}
+
+static void test_undefined_growth(void **state)
+{
+    (void)state;
+    put_growths(0.1);
+    for (size_t t = 0; t < ROWS; t++)
+        metric[BEST][1][t][GRAD_NORM] = -400; /* 0: minus infinity minus minus infinity */
+    assert_true(isnan(constancy()->found.effect_low));
+    assert_close(constancy()->found.p, ks_rank_sum_p(3, 12, 14), 1e-15); /* 1 + 12 + 1 */
+    assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "not decided");
+}
+
+static void test_constancy_with_one_seed(void **state)
+{
+    (void)state;
+    put_growths(0.3);
+    assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "same direction");
+    put_growths(0.31);
+    assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "opposite direction");
+    metric[BEST][0][0][GRAD_NORM] = metric[BEST][0][1][GRAD_NORM] = -400;
+    metric[BEST][0][6][GRAD_NORM] = metric[BEST][0][7][GRAD_NORM] = -400;
+    assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "not resolved");
+}
+
+/* --- correlations --- */
+
+/* Levels rise and returns fall from one architecture to the next, in all seeds. */
+static void put_correlated(double sign)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++) {
+            struct ks_result *run = run_of(k, i);
+
+            put_level(k, i, 2 + 0.1 * (double)k + 0.01 * (double)i);
+            put_paper(k, i, "lambda_max", 0.1 * (double)k);
+            run->returns[study_results->study->n_evaluations - 1] = 500 - sign * 20 * (double)k +
+                                                                    (double)i;
+        }
+}
+
+static const struct ks_claim_row *correlated(const char *name, enum ks_claim_statistic statistic)
+{
+    return row_of(judge(200), name, statistic);
+}
+
+static void test_correlated(void **state)
+{
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_correlated(1);
+    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
+        row = correlated("kappa-and-return", s);
+        assert_close(row->found.effect_low, -1, 1e-12);
+        assert_close(row->found.effect_high, -1, 1e-12);
+        assert_close(row->found.p, 1e-5, 1e-12); /* none of 99,999 permutations */
+        assert_close(row->found.within, -1, 1e-12);
+        assert_int_equal(row->found.units, 12);
+        assert_string_equal(ks_verdict_names[row->verdict], "supported");
+    }
+    assert_word(judge(200), "lambda-max-and-return", KS_CLAIM_PAPER, "supported");
+    /* the sound lambda_max is the same everywhere: there is no correlation */
+    assert_true(isnan(correlated("lambda-max-and-return", KS_CLAIM_SOUND)->found.effect_low));
+    assert_word(judge(200), "lambda-max-and-return", KS_CLAIM_SOUND, "not decided");
+    /* without resamples there is no interval */
+    assert_word(judge(0), "kappa-and-return", KS_CLAIM_PAPER, "not decided");
+}
+
+static void test_correlated_the_other_way(void **state)
+{
+    (void)state;
+    put_correlated(-1);
+    assert_close(correlated("kappa-and-return", KS_CLAIM_SECOND)->found.effect_high, 1, 1e-12);
+    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++)
+        assert_word(judge(200), "kappa-and-return", s, "not supported");
+}
+
+/* Of the two ends the worse one counts. */
+static void test_ends_that_disagree(void **state)
+{
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_correlated(1);
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            put_sound(k, i, 1 + 0.1 * (double)k, 5 - 0.1 * (double)k);
+    row = correlated("kappa-and-return", KS_CLAIM_SOUND);
+    assert_close(row->found.effect_low, -1, 1e-12);
+    assert_close(row->found.effect_high, 1, 1e-12);
+    assert_close(row->found.within, 1, 1e-12);
+    assert_string_equal(ks_verdict_names[row->verdict], "not decided");
+}
+
+/* Fewer than six architectures more than double their return. */
+static void test_policies_that_have_not_learned(void **state)
+{
+    (void)state;
+    for (size_t learned = 5; learned <= 6; learned++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            put_correlated(sign);
+            for (size_t k = learned; k < KS_TWELVE; k++)
+                for (size_t i = 0; i < 3; i++)
+                    run_of(k, i)->returns[0] = 400;
+            assert_word(judge(200), "kappa-and-return", KS_CLAIM_PAPER,
+                        learned < 6 ? "not decided"
+                        : sign > 0  ? "supported"
+                                    : "not supported");
+            for (size_t k = 0; k < KS_TWELVE; k++)
+                for (size_t i = 0; i < 3; i++)
+                    run_of(k, i)->returns[0] = 10;
+        }
+}
+
+/* With all runs there, the numbers are those of correlation.csv. */
+static void test_same_as_correlation_csv(void **state)
+{
+    struct ks_comparison comparison;
+    struct ks_correlation expected;
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_correlated(1);
+    for (size_t i = 0; i < 3; i++) {
+        put_paper(RIVAL, i, "kappa", 1 + (double)i);
+        put_paper(LONE, i, "kappa", 3 - (double)i);
+        put((struct spot){XQC, BEST, i, 2}, "kappa", NAN);
+    }
+    assert_ok(ks_comparison_new(study_results, 300, &comparison));
+    assert_ok(ks_comparison_correlate(&comparison, XQC, "kappa", &expected));
+    row = row_of(judge(300), "kappa-and-return", KS_CLAIM_PAPER);
+    assert_true(expected.spearman.value > -0.9);
+    assert_close(row->found.effect_low, expected.spearman.value, 1e-12);
+    assert_close(row->found.p, expected.p, 0);
+    ks_correlation_free(&expected);
+    ks_comparison_free(&comparison);
+}
+
+/* A seed without a last return is left out in all twelve. */
+static void test_seed_without_a_return(void **state)
+{
+    (void)state;
+    put_correlated(1);
+    run_of(LONE, 2)->returns[study_results->study->n_evaluations - 1] = NAN;
+    assert_int_equal(correlated("kappa-and-return", KS_CLAIM_PAPER)->found.seeds, 2);
+    assert_word(judge(200), "kappa-and-return", KS_CLAIM_PAPER, "same direction");
+}
+
+static void test_correlation_with_one_seed(void **state)
+{
+    (void)state;
+    put_correlated(1);
+    assert_word(judge(200), "kappa-and-return", KS_CLAIM_SOUND, "same direction");
+    assert_true(isnan(correlated("kappa-and-return", KS_CLAIM_SOUND)->found.p));
+    put_correlated(-1);
+    assert_word(judge(200), "kappa-and-return", KS_CLAIM_SECOND, "opposite direction");
+    put_sound(0, 0, 1, 9);
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        put_sound(k, 0, 1 + 0.1 * (double)k, 5 - 0.1 * (double)k);
+    assert_word(judge(200), "kappa-and-return", KS_CLAIM_SOUND, "not resolved");
+}
+
+/* --- texts --- */
+
+static void print_to(const char *name, void (*print)(const struct ks_claims *, FILE *),
+                     const struct ks_claims *claims)
+{
+    FILE *file = fopen(tree_path(name), "w");
+
+    assert_non_null(file);
+    print(claims, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_table(void **state)
+{
+    const char *text;
+
+    (void)state;
+    put_best_lowest();
+    print_to("claims.csv", ks_claims_print_csv, judge(0));
+    text = tree_text("claims.csv");
+    assert_ptr_equal(strstr(text,
+                            "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,"
+                            "verdict,plot,within,survives\n"),
+                     text);
+    assert_non_null(strstr(text, "\nall-three-lowest,paper,3,3,1,1,0.301,0.0005787037037,"));
+    assert_non_null(strstr(text, ",supported,Figure 4 and against_return,-,survives\n"));
+    assert_non_null(strstr(text, "\nln-outliers-large,sound,3,12,0,0,0.301,"));
+    assert_null(strstr(text, "\nln-outliers-large,second,"));
+    assert_non_null(strstr(text, "\ngradient-constant,second,3,3,0,0,0.301,1,1,not decided,Figure "
+                                 "6,-,open\n"));
+}
+
+static void test_printed_words(void **state)
+{
+    const char *text;
+
+    (void)state;
+    put_best_lowest();
+    print_to("said", ks_claims_print, judge(0));
+    text = tree_text("said");
+    assert_non_null(strstr(text, "\nall-three-lowest        supported           supported      "
+                                 "     supported           survives\n"));
+    assert_null(strstr(text, "fewer"));
+    ks_results_free(study_results);
+    claimed_new("bn+wn+ce bn+ce ln+ce ln+wn+ce dense+ce dense+wn+ce bn+mse", 2, "");
+    print_to("said", ks_claims_print, judge(0));
+    text = tree_text("said");
+    assert_non_null(strstr(text, "18 of the paper's 18 claims cannot be judged, because the study "
+                                 "lacks bn+wn+mse, ln+mse, ln+wn+mse, dense+mse, dense+wn+mse.\n"));
+    ks_results_free(study_results);
+    claimed_new("ln+mse ln+ce ln+wn+mse ln+wn+ce bn+mse bn+ce bn+wn+mse bn+wn+ce", 2, "");
+    print_to("said", ks_claims_print, judge(0));
+    text = tree_text("said");
+    assert_non_null(strstr(text, "lacks dense+ce, dense+mse, dense+wn+ce, dense+wn+mse: "
+                                 "bn-below-none, bn-steadier-than-none, ce-below-mse, "));
+    assert_non_null(strstr(text, "With fewer than 3 seeds there are directions and no verdicts."));
+    assert_non_null(strstr(text, "compat = xqc, which the study lacks."));
+    assert_null(strstr(text, "A run counts"));
+}
+
+int main(void)
+{
+#define WITH_ONE(test)   cmocka_unit_test_setup_teardown(test, make_one, claimed_end)
+#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
+    const struct CMUnitTest tests[] = {
+        WITH_THREE(test_lowest_of_twelve),
+        WITH_THREE(test_ranks_of_intervals),
+        WITH_THREE(test_another_is_lowest),
+        WITH_THREE(test_undefined_levels),
+        WITH_ONE(test_lowest_with_one_seed),
+        WITH_THREE(test_constant),
+        WITH_THREE(test_constant_like_all_others),
+        WITH_THREE(test_undefined_growth),
+        WITH_ONE(test_constancy_with_one_seed),
+        WITH_THREE(test_correlated),
+        WITH_THREE(test_correlated_the_other_way),
+        WITH_THREE(test_ends_that_disagree),
+        WITH_THREE(test_policies_that_have_not_learned),
+        WITH_THREE(test_same_as_correlation_csv),
+        WITH_THREE(test_seed_without_a_return),
+        WITH_ONE(test_correlation_with_one_seed),
+        WITH_THREE(test_table),
+        WITH_THREE(test_printed_words),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
