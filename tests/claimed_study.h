@@ -9,7 +9,7 @@
 #include "study/claims.h"
 
 enum {
-    TIMES = 8,
+    TIMES = 12,
     ROWS = TIMES,
     MOST_SEEDS = 6
 };                      /* checkpoints, and rows, after the first update */
@@ -137,8 +137,8 @@ static inline void claimed_new(const char *architectures, size_t seeds, const ch
     char text[1024];
 
     snprintf(text, sizeof text,
-             "[study]\nenv = toy\narchitectures = %s\nseeds = 0..%zu\nsteps = 32\n"
-             "[train]\ncheckpoints = 8\nrandom_steps = 1\nevaluations = 2\n%s",
+             "[study]\nenv = toy\narchitectures = %s\nseeds = 0..%zu\nsteps = 48\n"
+             "[train]\ncheckpoints = 12\nrandom_steps = 1\nevaluations = 2\n%s",
              architectures, seeds - 1, more);
     tree_write("study.study", text);
     assert_ok(ks_alloc(1, sizeof *r, &r));

@@ -116,8 +116,7 @@ static void test_lowest_with_one_seed(void **state)
     assert_lowest(KS_CLAIM_PAPER, 2, 2, "opposite direction");
     put_level(RIVAL, 0, 1);
     assert_lowest(KS_CLAIM_PAPER, 1, 2, "not resolved");
-    put((struct spot){XQC, LONE, 0, 0}, "kappa", NAN);
-    for (size_t t = 0; t < 5; t++)
+    for (size_t t = 0; t < 7; t++)
         put((struct spot){XQC, LONE, 0, t}, "kappa", NAN); /* one of the twelve does not count */
     assert_int_equal(lowest(KS_CLAIM_PAPER)->found.seeds, 0);
     assert_string_equal(ks_verdict_names[lowest(KS_CLAIM_PAPER)->verdict], "not resolved");
@@ -183,7 +182,7 @@ static void test_constancy_with_one_seed(void **state)
     put_growths(0.31);
     assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "opposite direction");
     metric[BEST][0][0][GRAD_NORM] = metric[BEST][0][1][GRAD_NORM] = -400;
-    metric[BEST][0][6][GRAD_NORM] = metric[BEST][0][7][GRAD_NORM] = -400;
+    metric[BEST][0][ROWS - 2][GRAD_NORM] = metric[BEST][0][ROWS - 1][GRAD_NORM] = -400;
     assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "not resolved");
 }
 

@@ -316,6 +316,23 @@ static void test_adjusted_p(void **state)
     assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "not decided");
 }
 
+/* "Not supported" needs the adjusted p as well. */
+static void test_adjusted_p_against(void **state)
+{
+    const struct ks_claims *claims;
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 2);
+    put_level(KS_TWELVE_OF(KS_LN, 0, KS_CE), 0, 5); /* of 1 - d, eleven are 1 and one is -2 */
+    claims = judge(0);
+    row = row_of(claims, "bn-below-ln", KS_CLAIM_PAPER);
+    assert_close(row->found.p, 2 * 68 / 4096., 1e-15);
+    assert_true(row->found.against && row->p_holm > 0.05);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "not decided");
+}
+
 /* Each family by itself, with the definition of the adjusted p. */
 static void test_families(void **state)
 {
@@ -467,6 +484,7 @@ int main(void)
         WITH_THREE(test_smaller_of_growth_and_difference),
         WITH_THREE(test_metrics),
         WITH_THREE(test_adjusted_p),
+        WITH_THREE(test_adjusted_p_against),
         WITH_THREE(test_families),
         WITH_ONE(test_one_seed),
         WITH_THREE(test_seed_that_lacks_a_run),
