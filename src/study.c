@@ -23,6 +23,7 @@
 #include "study/plots.h"
 #include "study/shell.h"
 #include "study/slurm.h"
+#include "study/status.h"
 #include "study/study_file.h"
 
 enum {
@@ -216,37 +217,18 @@ static ks_status claim_folder(struct job *job, bool quiet)
     return status;
 }
 
+static struct ks_study_view view(const struct job *job)
+{
+    return (struct ks_study_view){
+        .graph = job->graph, .dir = job->dir, .jobs = job->jobs, .held = job->held};
+}
+
 static ks_status print_status(const struct job *job, bool quiet)
 {
-    const struct ks_graph *graph = job->graph;
-    size_t all = job->study->n_checkpoints, checkpoints = 0, spectra = 0;
-    size_t all_spectra = all * job->study->n_analyses;
+    const struct ks_study_view seen = view(job);
 
     say_stale(job, "would be", quiet);
-    for (size_t n = 0; n < graph->n_runs; n++) {
-        size_t trained = ks_graph_targets(graph, n, job->dir), analyzed = 0;
-        struct ks_study_run_state state;
-
-        KS_TRY(ks_study_run_state(job->dir, graph->job[n].folder, &state));
-        for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-            if (graph->job[i].run == n)
-                analyzed += ks_graph_targets(graph, i, job->dir);
-        printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s",
-               graph->job[n].folder + strlen("runs/"), trained, all, analyzed, all_spectra,
-               state.word);
-        if (strcmp(state.word, "stopped") == 0)
-            printf(" at step %zu%s", state.env_step,
-                   ks_study_run_is_over(job->study, &state) ? "" : ", will go on");
-        putchar('\n');
-        checkpoints += trained;
-        spectra += analyzed;
-    }
-    printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra", graph->n_runs, checkpoints,
-           all * graph->n_runs, spectra, all_spectra * graph->n_runs);
-    if (job->study->stop > 0)
-        printf(", up to step %zu of %zu (stop)", job->study->end, job->study->steps);
-    putchar('\n');
-    return KS_OK;
+    return ks_study_print_status(&seen);
 }
 
 /* Submits the work to Slurm and returns: from then on, only the queue protects the folder. */

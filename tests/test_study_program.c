@@ -124,8 +124,9 @@ static void test_study_program_writes_nothing(void **state)
     assert_said("--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);
     run_study("--status", 0);
-    assert_said("dog-trot/bn+wn+ce/seed3", 7);
-    assert_said("checkpoints  0/4  spectra  0/4  waiting", 7);
+    assert_said("dog-trot/bn+wn+ce/seed3", 8);
+    assert_said("checkpoints  0/4  spectra  0/4  waiting\n", 8);
+    assert_said("time left: not known, as no training of this folder has recorded its pace", 8);
     assert_false(tree_has("out"));
     assert_int_equal(run("kappascope-study", "no-such-study"), 2);
     assert_said("no-such-study: neither a file nor the name of a shipped study", 1);
@@ -180,13 +181,13 @@ static void test_folder_of_a_smaller_study(void **state)
         tree_write("out/folder/study.study", changed(fewer[i][0], fewer[i][1]));
         tree_write("some.study", GOOD);
         run_study("--status", 0);
-        assert_said("6 runs: 0 of 24 checkpoints, 0 of 24 spectra\n", 7);
+        assert_said("6 runs: 0 of 24 checkpoints, 0 of 24 spectra\n", 8);
         tree_write("out/folder/study.study", GOOD);
         tree_write("some.study", changed(fewer[i][0], fewer[i][1]));
         run_study("--status", fewer[i][2] ? 2 : 0);
         assert_said(fewer[i][2] ? fewer[i][2]
                                 : "0 of 12 checkpoints, 0 of 12 spectra, up to step 400 of 1000",
-                    fewer[i][2] ? 1 : 7);
+                    fewer[i][2] ? 1 : 8);
     }
     run_study("--dry-run", 0);
     assert_said("--steps=1000 --stop-at=400 --set", 0);
@@ -217,7 +218,7 @@ static void test_folder_of_other_analyses(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tree_write("some.study", changed(cases[i].line, cases[i].by));
         run_study("--status", 0);
-        assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 7 + cases[i].stale);
+        assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 8 + cases[i].stale);
         assert_int_equal(
             count(tree_text("said"),
                   "the options of [analyze] have changed: all its spectra would be computed"),
@@ -268,14 +269,14 @@ static void test_folder_of_other_further_analyses(void **state)
     }
     tree_write("some.study", text);
     run_study("--status", 0);
-    assert_said("3 of 72 spectra", 7);
+    assert_said("3 of 72 spectra", 8);
     snprintf(text, sizeof text, "%s[analyze c]\n[analyze b]\norder = 4\n[analyze a]\norder = 5\n",
              GOOD);
     tree_write("some.study", text);
     run_study("--status", 0);
     assert_said(
-        "the options of [analyze a] have changed: all its spectra would be computed again\n", 8);
-    assert_said("2 of 96 spectra", 8);
+        "the options of [analyze a] have changed: all its spectra would be computed again\n", 9);
+    assert_said("2 of 96 spectra", 9);
     run_study("--dry-run", 0);
     assert_int_equal(count(tree_text("said"), "rm -f -- runs/"), 2);
     assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.a.spectrum.h5\n", 0);
@@ -301,7 +302,7 @@ static void test_resume_option(void **state)
     assert_said("differs from", 1);
     assert_said("in 'threads' (--resume=any accepts that)", 1);
     run_study("--resume=any --status", 0);
-    assert_said("0 of 24 checkpoints", 7);
+    assert_said("0 of 24 checkpoints", 8);
 }
 
 /* Jobs at a time share the memory, so their number is at most the number of jobs. */

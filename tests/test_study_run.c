@@ -114,7 +114,9 @@ static void test_stages(void **state)
     assert_said("checkpoints  2/2  spectra  4/4  stopped at step 300\n", 2);
     set_study("staged", "", "0", "stop = 500\n");
     assert_int_equal(run_study("staged", "--status"), 0);
-    assert_said("checkpoints  2/3  spectra  4/6  stopped at step 300, will go on\n", 2);
+    assert_said("checkpoints  2/3  spectra  4/6  stopped at step 300, will go on, about ", 3);
+    assert_said("\ntime left: about ", 3);
+    assert_said("from what is done in this folder (trainings: 1, spectra: 4)\n", 3);
     assert_int_equal(run_study("staged", ""), 0);
     assert_said("to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
     set_study("staged", " ln+mse", "1 0", "");
@@ -217,9 +219,9 @@ static void test_damaged_spectra(void **state)
                      0);
     set_sha(file[2], zeros, sha);
     assert_int_equal(run_study("s", "--status"), 0);
-    assert_said("2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 6);
-    assert_said("seed: expected 0, found 1: this spectrum has to be computed again\n", 6);
-    assert_said("found 000000000000...: this spectrum has to be computed again\n", 6);
+    assert_said("2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 7);
+    assert_said("seed: expected 0, found 1: this spectrum has to be computed again\n", 7);
+    assert_said("found 000000000000...: this spectrum has to be computed again\n", 7);
     assert_string_equal(tree_text("s/tables/summary.csv"), table);
     assert_int_equal(run_study("s", ""), 0);
     assert_said("to do: 0 x train, 4 x analyze (6 of 10 jobs are done)", 0);

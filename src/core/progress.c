@@ -43,7 +43,7 @@ void ks_progress_restart(struct ks_progress *p, size_t done)
     p->printed = ks_seconds();
 }
 
-static void print_duration(double seconds, char text[32])
+void ks_print_duration(double seconds, char text[32])
 {
     long minutes = (long)(seconds / 60);
 
@@ -62,7 +62,7 @@ static void print(const struct ks_progress *p, const char *before, const char *b
     double left = p->rate > 0 ? (double)(p->total - p->done) / p->rate : 0;
     char duration[32], label[256];
 
-    print_duration(left, duration);
+    ks_print_duration(left, duration);
     ks_escape(p->label, sizeof label, label);
     fprintf(stderr, "%s%s%s %zu/%zu, %.*f/s, %s left%s%s%s", before, label, bar, p->done, p->total,
             p->rate < 10 ? 2 : 0, p->rate, duration, note ? ", " : "", note ? note : "", after);

@@ -24,6 +24,9 @@ void ks_progress_end(struct ks_progress *p);
 /* Prints ks_blas_warning's line, if any, once per process; for programs that use no ks_progress. */
 void ks_progress_warn(bool quiet);
 
+/* "2 h 05 min", "5 min" or "90 s". */
+void ks_print_duration(double seconds, char text[32]);
+
 /* Seconds of a monotonic clock. */
 double ks_seconds(void);
 

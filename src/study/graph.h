@@ -14,6 +14,10 @@
 /* The folder of resume points, inside a run's folder until the run has finished. */
 #define KS_GRAPH_RESUME "resume"
 
+/* How the first and the last line of a job's log begin; then comes the time, UTC, ISO 8601. */
+#define KS_GRAPH_STARTED "started "
+#define KS_GRAPH_ENDED "ended "
+
 /* All paths are relative to the study's folder; all strings are owned. */
 struct ks_graph_job {
     bool trains;      /* it trains a run; false: it analyzes a checkpoint       */

@@ -7,6 +7,8 @@
 #include "core/memory.h"
 #include "io/text.h"
 
+static const char TIME[] = "%Y-%m-%dT%H:%M:%SZ";
+
 /* Prints text into a recipe: a dollar sign is doubled for make. */
 static void print_recipe(FILE *out, const char *text)
 {
@@ -42,7 +44,8 @@ static void print_condition(FILE *out, const struct ks_study *s,
         fprintf(out, " &: $(wildcard %s/%s)\n", training->folder, KS_GRAPH_RESUME);
 }
 
-/* The program replaces the shell (exec), so that it receives make's signals. */
+/* The program replaces the shell (exec), so that it receives make's signals. The lines around its
+ * output tell how long it took. */
 static void print_rule(FILE *out, const struct ks_study *s, const struct ks_graph_job *job)
 {
     putc('\n', out);
@@ -54,9 +57,10 @@ static void print_rule(FILE *out, const struct ks_study *s, const struct ks_grap
         fprintf(out, ": %s\n", job->needs);
     if (job->trains)
         fprintf(out, "\t@mkdir -p %s\n", job->folder);
-    fprintf(out, "\t@exec ");
+    fprintf(out, "\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@exec ", TIME, job->log);
     print_recipe(out, job->command);
-    fprintf(out, " >%s 2>&1\n\t@echo '%s'\n", job->log, job->label);
+    fprintf(out, " >>%s 2>&1\n\t@date -u '+" KS_GRAPH_ENDED "%s' >>%s\n\t@echo '%s'\n", job->log,
+            TIME, job->log, job->label);
 }
 
 /* Prints the targets of the trainings, and with `all` those of the analyses, too. */

@@ -121,7 +121,7 @@ static void last_line(const char *path, char *line)
         *--end = '\0';
     while (end > text && end[-1] != '\n')
         end--;
-    if (*end)
+    if (*end && strncmp(end, KS_GRAPH_STARTED, strlen(KS_GRAPH_STARTED)) != 0)
         snprintf(line, LINE, "%.*s", 1000, end);
     free(text);
 }
