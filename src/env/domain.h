@@ -31,10 +31,11 @@ struct ks_env {
     void *ids;                      /* [domain->ids] bytes, set by the domain's `find` */
     double episode[KS_ENV_EPISODE]; /* set by the domain's `reset`: state besides qpos, qvel, act */
     int substeps;                   /* physics steps of a control step */
-    size_t steps, step;             /* control steps of an episode; of these, done so far */
+    size_t steps;                   /* control steps of an episode */
+    size_t step;                    /* control steps of this episode so far */
     bool ended;
     double *gain, *offset; /* [actions]: control = gain * action + offset */
-    double *good;          /* [observations]: the last finite observation */
+    double *last_finite;   /* [observations]: the last observation without NaN and infinity */
     size_t divergences;
     char divergence[512], flags[64];
 };

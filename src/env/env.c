@@ -120,7 +120,7 @@ static ks_status set_up(struct ks_env *env, const struct ks_env_options *options
         return ks_fail(KS_MEMORY, "%s: out of memory for the simulation", env->task->name);
     KS_TRY(ks_alloc(env->task->domain->ids, 1, &env->ids));
     KS_TRY(env->task->domain->find(env));
-    KS_TRY(ks_alloc(env->task->observations, sizeof *env->good, &env->good));
+    KS_TRY(ks_alloc(env->task->observations, sizeof *env->last_finite, &env->last_finite));
     KS_TRY(ks_alloc(ks_env_actions(env), sizeof *env->gain, &env->gain));
     KS_TRY(ks_alloc(ks_env_actions(env), sizeof *env->offset, &env->offset));
     set_rescaling(env);
@@ -154,7 +154,7 @@ void ks_env_free(struct ks_env *env)
     if (env->model)
         mj_deleteModel(env->model);
     free(env->ids);
-    free(env->good);
+    free(env->last_finite);
     free(env->gain);
     free(env->offset);
     free(env);
@@ -224,10 +224,10 @@ static struct warnings count_warnings(const mjData *data)
     return w;
 }
 
-/* After a bad position, velocity or acceleration the library resets the state and all counters,
- * then sets the counter of this warning to 1. That is a rise, too, as every episode starts with
- * zeros. */
-static bool rose(const mjData *data, struct warnings before)
+/* Whether a warning counter has risen. After a bad position, velocity or acceleration the library
+ * resets the state and all counters, then sets the counter of this warning to 1. That is a rise,
+ * too, as every episode starts with zeros. */
+static bool warned_since(const mjData *data, struct warnings before)
 {
     for (int i = 0; i < mjNWARNING; i++)
         if (data->warning[i].number > before.counts[i])
@@ -269,7 +269,7 @@ static void overwrite(struct ks_env *env, const struct ks_env_start *start)
         env->task->domain->apply(env);
 }
 
-/* dm_control's reset_context; like that, ignores warnings of the first reset. Before MuJoCo 3.3.6
+/* As dm_control's reset_context, this ignores warnings of the first reset. Before MuJoCo 3.3.6
  * every forward pass leaves a warm start for the solver, so the number of forward passes matters. A
  * forced start has two in every domain. */
 static void start_episode(void *argument)
@@ -287,7 +287,7 @@ static void start_episode(void *argument)
         overwrite(env, call->start);
     }
     ks_physics_forward(env->model, env->data);
-    call->warned = rose(env->data, before);
+    call->warned = warned_since(env->data, before);
 }
 
 static ks_status refuse_start(const struct ks_env *env, const char *what)
@@ -311,14 +311,14 @@ static ks_status try_start(struct call *call, double *observation, bool *bad)
     if (!all_finite(env->task->observations, observation))
         return refuse_start(env, "the observation is not finite");
     *bad = false;
-    memcpy(env->good, observation, env->task->observations * sizeof *observation);
+    memcpy(env->last_finite, observation, env->task->observations * sizeof *observation);
     env->step = 0;
     env->ended = false;
     return KS_OK;
 }
 
-/* For a bad start state dm_control raises an error, which ends the authors' program. This draws
- * another state instead. */
+/* For a bad start state dm_control raises an error, which would end the training program of XQC's
+ * authors. This draws another state instead. */
 ks_status ks_env_reset(struct ks_env *env, struct ks_rng *rng, double *observation)
 {
     const int attempts = 100;
@@ -354,17 +354,17 @@ static void control_step(void *argument)
     for (size_t i = 0; i < ks_env_actions(env); i++)
         env->data->ctrl[i] = env->gain[i] * call->action[i] + env->offset[i];
     ks_physics_step(env->model, env->data, env->substeps);
-    call->warned = rose(env->data, before);
+    call->warned = warned_since(env->data, before);
 }
 
-/* dm_control raises an error here, which ends the authors' program. A long training run has to go
- * on. */
+/* Ends the episode. dm_control raises an error here, which would end the training program of XQC's
+ * authors. */
 static void diverge(struct ks_env *env, const char *words, double *observation, double *reward)
 {
     env->divergences++;
     snprintf(env->divergence, sizeof env->divergence, "%s: step %zu: %s", env->task->name,
              env->step, words);
-    memcpy(observation, env->good, env->task->observations * sizeof *observation);
+    memcpy(observation, env->last_finite, env->task->observations * sizeof *observation);
     *reward = 0;
     env->ended = true;
 }
@@ -386,7 +386,7 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
     else if (!all_finite(env->task->observations, observation) || !isfinite(*reward))
         diverge(env, "an observation or the reward is not finite", observation, reward);
     else
-        memcpy(env->good, observation, env->task->observations * sizeof *observation);
+        memcpy(env->last_finite, observation, env->task->observations * sizeof *observation);
     *ended = env->ended;
     return KS_OK;
 }
@@ -417,7 +417,7 @@ void ks_env_state_get(const struct ks_env *env, double *state)
     state[DIVERGENCES] = (double)env->divergences;
     state += HEAD;
     memcpy(state, env->episode, sizeof env->episode), state += KS_ENV_EPISODE;
-    memcpy(state, env->good, env->task->observations * sizeof *state);
+    memcpy(state, env->last_finite, env->task->observations * sizeof *state);
     state += env->task->observations;
     mj_getState(env->model, env->data, state, mjSTATE_INTEGRATION);
 }
@@ -442,8 +442,8 @@ static void restore(void *argument)
 
 ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version)
 {
-    const double *episode = state + HEAD, *good = episode + KS_ENV_EPISODE;
-    struct restoring r = {env, good + env->task->observations};
+    const double *episode = state + HEAD, *last_finite = episode + KS_ENV_EPISODE;
+    struct restoring r = {env, last_finite + env->task->observations};
     size_t want = ks_env_state_size(env);
 
     if (size != want || !all_finite(want, state) || state[SIZE] != (double)want ||
@@ -455,7 +455,7 @@ ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state,
             "numbers, found %zu)",
             env->task->name, mj_versionString(), want, size);
     memcpy(env->episode, episode, sizeof env->episode);
-    memcpy(env->good, good, env->task->observations * sizeof *good);
+    memcpy(env->last_finite, last_finite, env->task->observations * sizeof *last_finite);
     env->ended = true; /* in case this fails */
     KS_TRY(ks_physics_guard(restore, &r));
     env->step = (size_t)state[STEP];

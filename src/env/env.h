@@ -1,8 +1,9 @@
 /* Environments: tasks of dm_control's suite, on MuJoCo's C API.
  *
  * Semantics are those of dm_control 1.0.20 with its default ("legacy") stepping; the parts of an
- * observation are concatenated in alphabetical order of their names. There is one file per domain,
- * and one row per task in the table of env.c. To add a domain see domain.h. */
+ * observation are concatenated in alphabetical order of their names. A control step, which the
+ * training engine calls an environment step, makes several physics steps. There is one file per
+ * domain, and one row per task in the table of env.c. To add a domain see domain.h. */
 #ifndef KS_ENV_ENV_H
 #define KS_ENV_ENV_H
 

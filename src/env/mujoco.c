@@ -61,6 +61,7 @@ static void load_from(const char *path)
         strncpy(failure, dlerror(), sizeof failure - 1);
     else if (missing)
         snprintf(failure, sizeof failure, "%s: it does not have %s", path, missing);
+    /* "cannot allocate memory" of the loader, or "Cannot allocate memory" of the system */
     no_room = !library && (strstr(failure, "llocate memory") || is_too_large(path));
 }
 

@@ -35,7 +35,7 @@ static void on_error(const char *text)
     abort();
 }
 
-static void take_over(void)
+static void install_handlers(void)
 {
     mju_user_warning = on_warning;
     mju_user_error = on_error;
@@ -53,7 +53,7 @@ ks_status ks_physics_start(void)
             "libmujoco is version %s, but the program was built with headers of version %d: "
             "set MUJOCO_DIR to one installation, run 'make clean' and build again",
             mj_versionString(), mjVERSION_HEADER);
-    pthread_once(&once, take_over);
+    pthread_once(&once, install_handlers);
     return KS_OK;
 }
 
