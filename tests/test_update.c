@@ -42,7 +42,7 @@ static double loss_of(struct ks_agent *a, size_t e)
     if (e == 2)
         return KS(actor_gradient)(a, &entropy);
     KS(critic_gradient)(a, e);
-    return a->step[e].loss / BATCH;
+    return a->critic_step[e].loss / BATCH;
 }
 
 /* g'v against (L(w + h v) - L(w - h v)) / 2h along random directions. */

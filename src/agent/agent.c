@@ -70,8 +70,8 @@ static ks_status reals(size_t n, real **out)
     return ks_alloc(n, sizeof **out, out);
 }
 
-/* Everything but the target. The blocks fit the passes of `train` and `eval`, and the forward pass
- * of `forward`. */
+/* Allocates all of *t but the target. The blocks have room for the passes of `train` and `eval`,
+ * and for the forward pass of `forward`. */
 static ks_status allocate_trained(const struct ks_net *train, const struct ks_net *eval,
                                   const struct ks_net *forward, struct ks_trained *t)
 {
@@ -119,7 +119,7 @@ static ks_status allocate_networks(struct ks_agent *a)
         KS_TRY(allocate_trained(a->critic_train, a->critic_eval, a->critic_both, &a->critic[e]));
         KS_TRY(reals(a->critic_arch->parameters, &a->critic[e].target));
     }
-    KS_TRY(ks_alloc(ensemble, sizeof *a->step, &a->step));
+    KS_TRY(ks_alloc(ensemble, sizeof *a->critic_step, &a->critic_step));
     KS_TRY(allocate_trained(a->actor_train, a->actor_eval, a->actor_eval, &a->actor));
     KS_TRY(reals(a->actor_eval->primal, &a->next_primal));
     KS_TRY(reals(a->actor_arch->states, &a->next_state));
@@ -200,7 +200,7 @@ void KS(agent_free)(struct ks_agent *a)
     for (size_t e = 0; a->critic && e < a->config.ensemble; e++)
         free_trained(&a->critic[e]);
     free_trained(&a->actor);
-    void *block[] = {a->critic,       a->step,
+    void *block[] = {a->critic,       a->critic_step,
                      a->next_primal,  a->next_state,
                      a->next.noise,   a->next.log_pi,
                      a->policy.noise, a->policy.log_pi,

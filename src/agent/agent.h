@@ -25,12 +25,12 @@ struct ks_agent_config {
     size_t observations, actions, ensemble, batch;
     double gamma, tau;
     struct ks_rate critic_rate, actor_rate; /* learning rates; the temperature has the actor's */
-    size_t policy_delay; /* actor and temperature step at updates 0, delay, ... */
+    size_t policy_delay; /* actor and temperature are updated at updates 0, delay, ... */
     double temperature, target_entropy;
     double weight_decay;
     enum ks_decay decay;
     uint64_t seed;
-    int threads; /* share rows and critics; results do not depend on their number */
+    int threads; /* rows and critics are divided among them; results do not depend on them */
 };
 
 /* A minibatch of `batch` rows: transitions, or windows of k transitions (replay.h). */
@@ -41,7 +41,7 @@ struct ks_batch {
                                   * window, times gamma^(k-1)                            */
 };
 
-/* Results of the last step of one critic. */
+/* Results of the last gradient step of one critic. */
 struct ks_critic_step {
     double loss, q; /* sums over the rows                       */
     bool finite;    /* its parameters are finite after the step */
@@ -75,8 +75,8 @@ struct ks_agent {
     struct ks_net *critic_train, *critic_eval, *actor_train, *actor_eval;
     struct ks_net *actor_one;   /* evaluation mode, one row: acting                           */
     struct ks_net *critic_both; /* training mode, outputs of all 2 batch rows: measuring      */
-    struct ks_trained *critic, actor; /* critic: [ensemble]                                   */
-    struct ks_critic_step *step;      /* [ensemble]                                           */
+    struct ks_trained *critic, actor;   /* critic: [ensemble]                                   */
+    struct ks_critic_step *critic_step; /* [ensemble]                                         */
     struct ks_adam critic_adam, actor_adam;
     double log_temperature, temperature_m, temperature_v; /* stepped together with the actor */
     int64_t updates;                                      /* made so far                     */
@@ -153,7 +153,7 @@ ks_status KS(agent_check)(const struct ks_agent *agent);
 ks_status KS(agent_export)(const struct ks_agent *agent, struct ks_checkpoint *checkpoint);
 
 /* Parts of an update, for tests; no optimizer step is made. Loss and gradient of critic e, on the
- * input and target in the work space, go to step[e].loss and critic[e].g. */
+ * input and target in the work space, go to critic_step[e].loss and critic[e].g. */
 void KS(critic_gradient)(struct ks_agent *agent, size_t e);
 /* Returns the actor's loss on s with the noise of `policy`; its gradient goes to actor.g, and
  * *entropy is the mean of -log pi. */

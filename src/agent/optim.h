@@ -22,10 +22,11 @@ enum ks_decay {
     KS_DECAY_ALL
 };
 
-/* A learning rate that decreases linearly from start to end over `steps` steps, then stays. */
+/* A learning rate that falls linearly from start to end over `steps` gradient steps, then stays. */
 struct ks_rate {
     double start, end, steps;
 };
+/* The rate of the step that follows `step` steps. */
 double KS(rate_at)(const struct ks_rate *rate, int64_t step);
 
 struct ks_adam {
@@ -33,7 +34,7 @@ struct ks_adam {
     double weight_decay;
     enum ks_decay decayed;
     double tau;   /* target <- target + tau (w - target) */
-    int64_t step; /* steps taken */
+    int64_t step; /* gradient steps taken */
 };
 
 /* A network in training. P, S: arch->parameters, arch->states. */

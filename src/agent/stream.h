@@ -11,7 +11,7 @@
 #include "core/rng.h"
 
 enum ks_purpose {
-    KS_INIT_CRITIC = 1, /* first parameters; index: the critic            */
+    KS_INIT_CRITIC = 1, /* initial parameters; index: the critic          */
     KS_INIT_ACTOR,
     KS_RESETS,        /* start states of the training episodes          */
     KS_EXPLORATION,   /* actions of the training episodes               */

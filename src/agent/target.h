@@ -7,7 +7,7 @@
 #include "core/real.h"
 #include "net/loss.h"
 
-/* The spacing of a ce loss: atom k is at min + k spacing. */
+/* The distance between neighbouring atoms of a ce loss: atom k is at min + k spacing. */
 double KS(atom_spacing)(const struct ks_loss *loss);
 
 /* The value Q of one row f [K] of a critic's output: f itself (mse), or the mean of the

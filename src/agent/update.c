@@ -193,9 +193,9 @@ void KS(critic_gradient)(struct ks_agent *a, size_t e)
 
     memset(c->g, 0, a->critic_arch->parameters * sizeof *c->g);
     KS(net_forward)(a->critic_train, c->w, c->state, a->input, c->primal);
-    a->step[e].loss = loss->kind->gradient(loss, a->config.batch,
-                                           KS(net_output)(a->critic_train, c->primal), a->target,
-                                           (real)(1 / (double)a->config.batch), f_bar);
+    a->critic_step[e].loss = loss->kind->gradient(
+        loss, a->config.batch, KS(net_output)(a->critic_train, c->primal), a->target,
+        (real)(1 / (double)a->config.batch), f_bar);
     KS(net_backward)
     (a->critic_train,
      &(struct ks_net_backward){
@@ -229,8 +229,8 @@ static double sum_of_values(const struct ks_agent *a, const struct ks_trained *c
 static void step_critic(struct ks_agent *a, size_t e) /* steps 4 and 5 */
 {
     KS(critic_gradient)(a, e);
-    a->step[e].q = sum_of_values(a, &a->critic[e]);
-    a->step[e].finite = KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[e]);
+    a->critic_step[e].q = sum_of_values(a, &a->critic[e]);
+    a->critic_step[e].finite = KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[e]);
 }
 
 /* q = Q_e(s, a ~ pi); the distributions go to a->values. */
@@ -366,9 +366,9 @@ static ks_status step_critics(struct ks_agent *a, struct ks_update *u)
     a->critic_adam.step++;
     u->critic_loss = u->q_mean = 0;
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        u->critic_loss += a->step[e].loss / rows;
-        u->q_mean += a->step[e].q / rows / ensemble;
-        if (!a->step[e].finite)
+        u->critic_loss += a->critic_step[e].loss / rows;
+        u->q_mean += a->critic_step[e].q / rows / ensemble;
+        if (!a->critic_step[e].finite)
             return ks_fail(KS_NUMBER, "a parameter of critic %zu is no longer finite", e);
     }
     return KS_OK;
