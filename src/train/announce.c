@@ -46,7 +46,7 @@ static double checkpoint_bytes(const struct ks_run *r)
     double files = 0;
 
     for (size_t i = 0; i < m->n; i++)
-        files += m->step[i] > r->learner.env_step && m->step[i] <= r->plan.end;
+        files += m->env_step[i] > r->learner.env_step && m->env_step[i] <= r->plan.end;
     return files * sizeof(float) * checkpoint_numbers(r);
 }
 
@@ -67,9 +67,9 @@ static void warn_of_disk(const struct ks_plan *p, double needed)
 /* Milestones are distinct agent steps, so there may be fewer than the settings ask for. */
 static void announce_milestones(const struct ks_plan *p, const char *what, size_t asked)
 {
-    if (asked > p->steps)
+    if (asked > p->agent_steps)
         ks_say("%s: %s: %zu, not %zu: that is how many agent steps there are", p->name, what,
-               p->steps, asked);
+               p->agent_steps, asked);
 }
 
 /* The conditions that have changed since the start of the run. */
@@ -91,12 +91,13 @@ static void announce_changes(const struct ks_run *r)
         free(to);
     }
     if (ks_conditions_count_changes(&r->conditions) > 0)
-        ks_say("%s: so the run will not be bit for bit one that was left alone", r->plan.name);
+        ks_say("%s: so its results will not be bit for bit those of an uninterrupted run",
+               r->plan.name);
 }
 
-/* Memory: to come are the rest of replay, and a resume point that is assembled in memory. A
- * checkpoint is held in double, and again as a file. Disk: a resumed run already has replay's
- * transitions and two resume points there. */
+/* Memory that will be allocated: the rest of replay, and a resume point. While a checkpoint is
+ * written, it exists in double and as the bytes of its file. Disk: a resumed run already has
+ * replay's transitions and two resume points there. */
 static void announce_room(struct ks_run *r, const struct ks_resume_points *points, bool resumed)
 {
     const struct ks_replay *replay = r->learner.replay;
@@ -126,8 +127,8 @@ void ks_announce(struct ks_run *r, const struct ks_resume_points *points, bool r
     announce_changes(r);
     announce_milestones(p, "checkpoints", s->checkpoints);
     announce_milestones(p, "evaluations", s->evaluations);
-    if (p->steps <= s->random_steps)
+    if (p->agent_steps <= s->random_steps)
         ks_say("%s: there will be no update: all %zu agent steps are among the %zu random_steps",
-               p->name, p->steps, s->random_steps);
+               p->name, p->agent_steps, s->random_steps);
     announce_room(r, points, resumed);
 }

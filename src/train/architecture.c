@@ -42,8 +42,8 @@ static void print_block(const struct blocks *b, const char *indent, char text[BL
              b->norm, normalized ? "\n" : "", indent);
 }
 
-/* Everything but the last two lines. A skip adds the input of a block to its output; the first
- * block has none, because its input has another width. */
+/* Prints a description without its last two lines. A skip adds the input of a block to its output;
+ * the first block has none, because its input has another width. */
 static ks_status print_blocks(const struct blocks *b, char **text)
 {
     const char *end = *b->norm ? "\n" : "";
@@ -59,6 +59,7 @@ static ks_status print_blocks(const struct blocks *b, char **text)
                            first, b->depth - 1, block);
 }
 
+/* Prints a whole description; its last two lines are the last dense layer and `last`. */
 static ks_status finish(const struct blocks *b, size_t outputs, const char *last, char **text)
 {
     char *blocks = NULL;

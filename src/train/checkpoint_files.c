@@ -13,7 +13,7 @@ ks_status ks_checkpoint_files_find(const struct ks_plan *p, bool *all)
 
     *all = true;
     for (size_t i = 0; i < p->checkpoints.n && *all; i++) {
-        KS_TRY(ks_plan_checkpoint_path(p, p->checkpoints.step[i], &path));
+        KS_TRY(ks_plan_checkpoint_path(p, p->checkpoints.env_step[i], &path));
         *all = ks_path_exists(path);
         free(path);
     }
@@ -35,7 +35,7 @@ ks_status ks_checkpoint_files_check(const struct ks_plan *p, size_t env_step, bo
     char *path;
 
     for (size_t i = 0; i < p->checkpoints.n && status == KS_OK; i++) {
-        size_t step = p->checkpoints.step[i];
+        size_t step = p->checkpoints.env_step[i];
 
         KS_TRY(ks_plan_checkpoint_path(p, step, &path));
         status = check(path, step < env_step || (step == env_step && recorded));

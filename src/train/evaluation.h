@@ -21,7 +21,8 @@ ks_status ks_evaluation_init(const struct ks_plan *plan, struct ks_evaluation *e
 void ks_evaluation_free(struct ks_evaluation *evaluation); /* frees what it holds */
 
 /* Plays eval_episodes episodes of a = tanh(mean), at environment step env_step of the run; `number`
- * keys their start states. Fails as ks_env_step, and with KS_RUN if the run is asked to stop. */
+ * determines their start states. Fails as ks_env_step, and with KS_RUN if the run is asked to stop.
+ */
 ks_status ks_evaluate(struct ks_evaluation *evaluation, struct ks_agent *agent, size_t env_step,
                       size_t number);
 

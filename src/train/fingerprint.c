@@ -97,8 +97,12 @@ static ks_status refuse_unknown(const char *path, const char *what, json_t *sett
     const char *name;
     json_t *value;
 
-    json_object_foreach(settings, name, value) if (!is_setting(name)) return ks_fail(
-        KS_USAGE, "%s: %s: this version of the program has no setting '%.80s'", path, what, name);
+    json_object_foreach(settings, name, value)
+    {
+        if (!is_setting(name))
+            return ks_fail(KS_USAGE, "%s: %s: this version of the program has no setting '%.80s'",
+                           path, what, name);
+    }
     return KS_OK;
 }
 

@@ -12,7 +12,7 @@ static ks_status new_agent(struct ks_learner *l)
 {
     const struct ks_plan *plan = l->plan;
     const struct ks_settings *s = &plan->options->settings;
-    double updates = (double)s->utd * (double)plan->steps;
+    double updates = (double)s->utd * (double)plan->agent_steps;
     size_t actions = ks_env_actions(l->player.env);
     struct ks_agent_config config = {
         .critic = plan->critic_text,
@@ -43,7 +43,7 @@ static ks_status new_replay(struct ks_learner *l)
 {
     size_t observations = ks_env_observations(l->player.env);
     size_t actions = ks_env_actions(l->player.env), batch = l->plan->options->settings.batch;
-    size_t capacity = l->plan->options->settings.replay, steps = l->plan->steps;
+    size_t capacity = l->plan->options->settings.replay, steps = l->plan->agent_steps;
 
     KS_TRY(ks_replay_new(steps < capacity ? steps : capacity, observations, actions, &l->replay));
     l->rows.n = batch;

@@ -1,5 +1,5 @@
 /* What a run computes with: the agent, the environment it acts in, replay, and the scale of
- * rewards; and how far it is. */
+ * rewards; and its counters of steps. */
 #ifndef KS_TRAIN_LEARNER_H
 #define KS_TRAIN_LEARNER_H
 

@@ -25,7 +25,7 @@
 static bool is_due(const struct ks_milestones *m, size_t env_step, size_t *number)
 {
     for (*number = 0; *number < m->n; ++*number)
-        if (m->step[*number] == env_step)
+        if (m->env_step[*number] == env_step)
             return true;
     return false;
 }
@@ -88,8 +88,8 @@ static ks_status train(struct ks_run *r, struct ks_resume_points *points,
 }
 
 /* Writes the state and the reason into run.json and, if a signal ended the run, a resume point.
- * Returns `status` with its message, which the failures of these do not replace. NaN is
- * deterministic: retrying would fail again, so that failure is permanent. */
+ * Returns `status`, whose message stays even if one of these fails. NaN is deterministic: retrying
+ * would fail again, so that failure is permanent. */
 static ks_status end_after_failure(struct ks_run *r, struct ks_resume_points *points,
                                    ks_status status)
 {

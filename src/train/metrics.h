@@ -26,8 +26,9 @@ struct ks_metrics {
     size_t n;
     /* Since the last row: */
     struct ks_update sum;
-    size_t updates, actor_steps, env_step; /* env_step: of the last row             */
-    double step_seconds, update_seconds;   /* in agent steps; in their updates      */
+    size_t updates, actor_steps;         /* gradient updates; those that also updated the actor */
+    size_t env_step;                     /* of the last row */
+    double step_seconds, update_seconds; /* in agent steps; in their updates */
     /* Since the start of the run; the caller sets them before it writes a row: */
     size_t divergences, evaluation_divergences;
 };

@@ -20,18 +20,18 @@ static ks_status plan_milestones(struct ks_plan *p)
     const struct ks_settings *s = &o->settings;
     size_t repeat = s->action_repeat;
 
-    KS_TRY(ks_alloc(s->evaluations + 1, sizeof *p->evaluations.step, &p->evaluations.step));
-    KS_TRY(ks_alloc(s->checkpoints + 1, sizeof *p->checkpoints.step, &p->checkpoints.step));
+    KS_TRY(ks_alloc(s->evaluations + 1, sizeof *p->evaluations.env_step, &p->evaluations.env_step));
+    KS_TRY(ks_alloc(s->checkpoints + 1, sizeof *p->checkpoints.env_step, &p->checkpoints.env_step));
     p->evaluations.n = ks_milestones_evaluations(o->steps, s->evaluations, repeat,
-                                                 p->evaluations.step);
+                                                 p->evaluations.env_step);
     p->checkpoints.n = ks_milestones_checkpoints(o->steps, s->checkpoints, s->random_steps, repeat,
-                                                 p->checkpoints.step);
+                                                 p->checkpoints.env_step);
     return KS_OK;
 }
 
 static void plan_end(struct ks_plan *p)
 {
-    size_t repeat = p->options->settings.action_repeat, all = p->steps * repeat;
+    size_t repeat = p->options->settings.action_repeat, all = p->agent_steps * repeat;
     size_t stop_at = (p->options->stop_at + repeat - 1) / repeat * repeat;
 
     p->end = stop_at == 0 || stop_at > all ? all : stop_at;
@@ -47,7 +47,7 @@ ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *en
     KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(env), &p->critic_text,
                            &p->actor_text));
     p->gamma = ks_settings_gamma(&o->settings, ks_env_steps(env));
-    p->steps = agent_steps(o);
+    p->agent_steps = agent_steps(o);
     plan_end(p);
     return plan_milestones(p);
 }
@@ -58,8 +58,8 @@ void ks_plan_free(struct ks_plan *p)
     free(p->name);
     free(p->critic_text);
     free(p->actor_text);
-    free(p->evaluations.step);
-    free(p->checkpoints.step);
+    free(p->evaluations.env_step);
+    free(p->checkpoints.env_step);
 }
 
 ks_status ks_plan_path(const struct ks_plan *p, const char *name, char **path)

@@ -11,7 +11,7 @@
 
 /* Environment steps at which a run evaluates or writes a checkpoint, ascending. */
 struct ks_milestones {
-    size_t n, *step; /* [n]; owned */
+    size_t n, *env_step; /* [n]; owned */
 };
 
 struct ks_plan {
@@ -19,9 +19,10 @@ struct ks_plan {
     char *folder, *name;                    /* of the run; of the architecture, for messages. */
     char *critic_text, *actor_text;         /* descriptions. All four owned                   */
     double gamma;
-    size_t steps;     /* agent steps of the complete run                                  */
-    size_t end;       /* environment steps until which to train, in complete agent steps  */
-    bool stops_early; /* `end` comes before the end of the complete run                   */
+    size_t agent_steps; /* of the complete run                                             */
+    size_t end;         /* the environment step at which training ends, after a whole number
+                         * of agent steps                                                  */
+    bool stops_early;   /* `end` comes before the end of the complete run                  */
     struct ks_milestones evaluations, checkpoints;
 };
 

@@ -26,7 +26,7 @@ void ks_player_free(struct ks_player *player); /* frees what it holds */
 
 /* Moves s to previous_s and rounds `observation` into s. */
 void ks_player_observe(struct ks_player *player);
-/* Sets `action` from a: the environment does exactly what replay stores. */
+/* Sets `action` to a, so that the environment gets exactly the action that replay stores. */
 void ks_player_decide(struct ks_player *player);
 /* Reports a divergence of the simulation since the last call on standard error. */
 void ks_player_report(struct ks_player *player, size_t env_step);

@@ -68,8 +68,8 @@ struct ks_transition ks_replay_get(const struct ks_replay *replay, size_t slot);
 /* For the replay log. The transitions [*n, width] that are contiguous in memory from a slot on; *n
  * is reduced to their number. */
 const float *ks_replay_rows(const struct ks_replay *replay, size_t slot, size_t *n);
-/* The way back: empties replay, so that the next transition is number k of the run; and adds a
- * transition as [width] floats (KS_MEMORY). */
+/* For restoring replay from the log: empties it, so that the next transition is number k of the
+ * run; adds a transition, given as [width] floats (KS_MEMORY). */
 void ks_replay_clear(struct ks_replay *replay, size_t k);
 ks_status ks_replay_put(struct ks_replay *replay, const float *row);
 

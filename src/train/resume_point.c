@@ -21,23 +21,25 @@
 #include "train/resume_file.h"
 
 enum {
-    POINTS = 2,             /* written alternately                                            */
-    UNSAVED = 1024,         /* the most transitions that are not in the log, a few megabytes  */
-    SEGMENTS = 4,           /* of the log hold as many transitions as replay,                 */
-    SEGMENT_BYTES = 1 << 26 /* unless they would be larger than this                          */
+    POINTS = 2,             /* written alternately                                             */
+    UNSAVED = 1024,         /* the most transitions that are not in the log, a few megabytes   */
+    SEGMENTS = 4,           /* a segment of the log holds a fourth of what replay can hold,    */
+    SEGMENT_BYTES = 1 << 26 /* but about this many bytes at most                               */
 };
-static const double INTERVAL = 60, SHARE = 0.01; /* in seconds; the share of time for writing */
+static const double INTERVAL = 60; /* seconds between resume points, at least            */
+static const double SHARE = 0.01;  /* of the time may be spent on writing resume points  */
+
 struct ks_resume_points {
     char *folder, *description; /* owned, as all below */
     struct ks_replay_log *log;
     unsigned char *bytes; /* [size]: a resume point, assembled in memory */
     size_t size;
     uint64_t next;     /* the number of the next point; its file is point.(next % POINTS)      */
-    size_t rows;       /* transitions at the last point, which is the older one after the next */
+    size_t rows;       /* transitions that had been made when the last point was written       */
     double last, cost; /* when the last point was written; how many seconds that took          */
 };
 
-/* The oldest transition that replay still holds when `rows` have been made. */
+/* The number of the oldest transition that replay holds after `rows` transitions. */
 static size_t first_needed(const struct ks_run *r, size_t rows)
 {
     size_t capacity = r->learner.replay->capacity;
@@ -102,7 +104,7 @@ static size_t point_size(const struct ks_resume_points *p, struct ks_run *r)
 double ks_resume_bytes(const struct ks_resume_points *p, struct ks_run *r)
 {
     size_t rows = r->learner.replay->capacity, segment = p->log->segment_rows;
-    size_t most = rows + (rows < r->plan.steps ? 2 * segment : 0);
+    size_t most = rows + (rows < r->plan.agent_steps ? 2 * segment : 0);
 
     return POINTS * (double)point_size(p, r) + (double)most * (double)p->log->row_bytes;
 }
@@ -162,6 +164,7 @@ ks_status ks_resume_write(struct ks_resume_points *p, struct ks_run *r)
     status = write_point(p, r, path);
     free(path);
     KS_TRY(status);
+    /* p->rows still belongs to the point before, which is the older of the two now */
     KS_TRY(ks_replay_log_drop(p->log, first_needed(r, p->rows)));
     p->next++;
     p->rows = r->learner.agent_steps;

@@ -20,12 +20,12 @@ struct section {
 struct pack {
     enum direction direction;
     const char *group; /* prefix of the names                                         */
-    bool optional;     /* items from here on are missing in older resume points       */
+    bool optional;     /* values from here on are missing in older resume points      */
     unsigned char *to; /* WRITE                                                       */
     size_t at;         /* MEASURE, WRITE: bytes so far; unnamed values: bytes read    */
     const struct ks_saved_state *from; /* CHECK, READ                                         */
     const char *wanted;                /* FIND, in: a name                                    */
-    uint64_t size;                     /*       out: its size; UINT64_MAX: no such item       */
+    uint64_t size;                     /*       out: its size; UINT64_MAX: no such value      */
     char missing[NAME];                /* CHECK, out: a required section; "": all were found  */
 };
 
@@ -49,6 +49,7 @@ static const unsigned char *find(const struct ks_saved_state *from, const char *
     return NULL;
 }
 
+/* The next value of a state without names; NULL for an optional one, which such a state lacks. */
 static const unsigned char *next_unnamed(struct pack *p, size_t size)
 {
     const unsigned char *value = p->from->bytes + p->at;
@@ -65,7 +66,8 @@ static void write_section(struct pack *p, const struct section *s, const void *d
     memcpy(p->to + p->at + sizeof *s, data, s->size);
 }
 
-static void item(struct pack *p, const char *name, void *data, size_t size)
+/* Does with one value of the list what p->direction says. */
+static void pack_value(struct pack *p, const char *name, void *data, size_t size)
 {
     struct section s = {.size = size};
     const unsigned char *value = NULL;
@@ -89,7 +91,7 @@ static void item(struct pack *p, const char *name, void *data, size_t size)
 
 static void reals(struct pack *p, const char *name, size_t n, real *x)
 {
-    item(p, name, x, n * sizeof *x);
+    pack_value(p, name, x, n * sizeof *x);
 }
 
 static void pack_trained(struct pack *p, const struct ks_arch *arch, struct ks_trained *t)
@@ -119,12 +121,12 @@ static void pack_agent(struct pack *p, struct ks_agent *a)
     p->group = "";
     reals(p, "input", a->config.batch * KS(agent_width)(a), a->input);
     reals(p, "s", a->config.batch * a->config.observations, a->s);
-    item(p, "log_temperature", &a->log_temperature, sizeof a->log_temperature);
-    item(p, "temperature_m", &a->temperature_m, sizeof a->temperature_m);
-    item(p, "temperature_v", &a->temperature_v, sizeof a->temperature_v);
-    item(p, "critic_steps", &a->critic_adam.step, sizeof a->critic_adam.step);
-    item(p, "actor_steps", &a->actor_adam.step, sizeof a->actor_adam.step);
-    item(p, "updates", &a->updates, sizeof a->updates);
+    pack_value(p, "log_temperature", &a->log_temperature, sizeof a->log_temperature);
+    pack_value(p, "temperature_m", &a->temperature_m, sizeof a->temperature_m);
+    pack_value(p, "temperature_v", &a->temperature_v, sizeof a->temperature_v);
+    pack_value(p, "critic_steps", &a->critic_adam.step, sizeof a->critic_adam.step);
+    pack_value(p, "actor_steps", &a->actor_adam.step, sizeof a->actor_adam.step);
+    pack_value(p, "updates", &a->updates, sizeof a->updates);
 }
 
 /* Version 2 saved struct ks_update as it is in memory: six sums, an unused flag, 7 bytes of
@@ -133,12 +135,12 @@ static void pack_sums(struct pack *p, struct ks_update *sum)
 {
     _Static_assert(sizeof *sum == 6 * sizeof(double) + 8, "a new sum needs a section of its own");
 
-    item(p, "critic_loss", &sum->critic_loss, sizeof sum->critic_loss);
-    item(p, "q_mean", &sum->q_mean, sizeof sum->q_mean);
-    item(p, "clipped_fraction", &sum->clipped_fraction, sizeof sum->clipped_fraction);
-    item(p, "actor_loss", &sum->actor_loss, sizeof sum->actor_loss);
-    item(p, "temperature_loss", &sum->temperature_loss, sizeof sum->temperature_loss);
-    item(p, "entropy", &sum->entropy, sizeof sum->entropy);
+    pack_value(p, "critic_loss", &sum->critic_loss, sizeof sum->critic_loss);
+    pack_value(p, "q_mean", &sum->q_mean, sizeof sum->q_mean);
+    pack_value(p, "clipped_fraction", &sum->clipped_fraction, sizeof sum->clipped_fraction);
+    pack_value(p, "actor_loss", &sum->actor_loss, sizeof sum->actor_loss);
+    pack_value(p, "temperature_loss", &sum->temperature_loss, sizeof sum->temperature_loss);
+    pack_value(p, "entropy", &sum->entropy, sizeof sum->entropy);
     if (p->from && p->from->unnamed)
         next_unnamed(p, 8);
 }
@@ -150,16 +152,16 @@ static void pack_metrics(struct pack *p, struct ks_metrics *metrics)
 
     p->group = "metrics ";
     pack_sums(p, &m->sum);
-    item(p, "updates", &m->updates, sizeof m->updates);
-    item(p, "actor_steps", &m->actor_steps, sizeof m->actor_steps);
-    item(p, "env_step", &m->env_step, sizeof m->env_step);
-    item(p, "step_seconds", &m->step_seconds, sizeof m->step_seconds);
-    item(p, "update_seconds", &m->update_seconds, sizeof m->update_seconds);
+    pack_value(p, "updates", &m->updates, sizeof m->updates);
+    pack_value(p, "actor_steps", &m->actor_steps, sizeof m->actor_steps);
+    pack_value(p, "env_step", &m->env_step, sizeof m->env_step);
+    pack_value(p, "step_seconds", &m->step_seconds, sizeof m->step_seconds);
+    pack_value(p, "update_seconds", &m->update_seconds, sizeof m->update_seconds);
     p->group = "";
 }
 
-/* `resets` is the only random stream with a state: all others are keyed by the counters of steps
- * and updates. */
+/* `resets` is the only random stream with a state: the positions in all others follow from the
+ * counters of steps and updates. */
 static void pack_progress(struct pack *p, struct ks_run *r)
 {
     struct ks_learner *l = &r->learner;
@@ -167,18 +169,18 @@ static void pack_progress(struct pack *p, struct ks_run *r)
     struct ks_player *player = &l->player;
     size_t observations = ks_env_observations(player->env), size = ks_env_state_size(player->env);
 
-    item(p, "returns", &l->returns, sizeof l->returns);
-    item(p, "agent_steps", &l->agent_steps, sizeof l->agent_steps);
-    item(p, "env_step", &l->env_step, sizeof l->env_step);
-    item(p, "recorded", &r->recorded, sizeof r->recorded);
-    item(p, "resets", &l->resets, sizeof l->resets);
-    item(p, "return_mean", &v->return_mean, sizeof v->return_mean);
-    item(p, "episode_returns", v->episode_returns,
-         r->plan.options->settings.eval_episodes * sizeof *v->episode_returns);
-    item(p, "started", r->started, sizeof r->started);
-    item(p, "evaluation_divergences", &v->player.divergences, sizeof v->player.divergences);
-    item(p, "observation", player->observation, observations * sizeof *player->observation);
-    item(p, "environment", r->env_state, size * sizeof *r->env_state);
+    pack_value(p, "returns", &l->returns, sizeof l->returns);
+    pack_value(p, "agent_steps", &l->agent_steps, sizeof l->agent_steps);
+    pack_value(p, "env_step", &l->env_step, sizeof l->env_step);
+    pack_value(p, "recorded", &r->recorded, sizeof r->recorded);
+    pack_value(p, "resets", &l->resets, sizeof l->resets);
+    pack_value(p, "return_mean", &v->return_mean, sizeof v->return_mean);
+    pack_value(p, "episode_returns", v->episode_returns,
+               r->plan.options->settings.eval_episodes * sizeof *v->episode_returns);
+    pack_value(p, "started", r->started, sizeof r->started);
+    pack_value(p, "evaluation_divergences", &v->player.divergences, sizeof v->player.divergences);
+    pack_value(p, "observation", player->observation, observations * sizeof *player->observation);
+    pack_value(p, "environment", r->env_state, size * sizeof *r->env_state);
 }
 
 /* Add new values at the end, after `optional`: if a resume point lacks them, the run keeps the

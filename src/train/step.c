@@ -11,7 +11,7 @@
 #include "agent/stream.h"
 #include "core/progress.h"
 
-/* Agent step number k draws the same random numbers in every run. */
+/* The random numbers of agent step number k depend only on k and the seed. */
 static void choose_action(struct ks_learner *l)
 {
     const struct ks_train_options *o = l->plan->options;
