@@ -56,7 +56,7 @@ enum {
     OPTIONAL = sizeof optional / sizeof *optional
 };
 
-static size_t rank_of(const char *path, const char *object)
+static size_t dimensions_of(const char *path, const char *object)
 {
     struct ks_h5_shape shape;
     struct ks_h5 *h5;
@@ -64,14 +64,14 @@ static size_t rank_of(const char *path, const char *object)
     assert_ok(ks_h5_open(path, NULL, &h5));
     assert_ok(ks_h5_shape(h5, object, &shape));
     ks_h5_close(h5);
-    return shape.rank;
+    return shape.n_dims;
 }
 
 static void off_by_one(const struct original *o, const char *object)
 {
-    const size_t rank = rank_of(o->path, object);
+    const size_t n_dims = dimensions_of(o->path, object);
 
-    for (size_t dim = 0; dim < rank; dim++)
+    for (size_t dim = 0; dim < n_dims; dim++)
         for (int by = -1; by <= 1; by += 2) {
             const bool rows = strncmp(object, "/batch/target", 13) == 0 && dim == 1;
 

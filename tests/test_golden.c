@@ -37,7 +37,7 @@ static double *read_dataset(const char *path, const char *object, size_t *n)
 
     assert_ok(ks_h5_open(path, NULL, &h5));
     assert_ok(ks_h5_shape(h5, object, &shape));
-    assert_int_equal(shape.rank, 1);
+    assert_int_equal(shape.n_dims, 1);
     assert_ok(ks_h5_read_new(h5, object, &shape, &values));
     *n = shape.dims[0];
     ks_h5_close(h5);

@@ -82,7 +82,7 @@ static double *read_eigenvalues(const char *path, size_t *n)
 
     assert_ok(ks_h5_open(path, NULL, &h5));
     assert_ok(ks_h5_shape(h5, "/eigenvalues", &shape));
-    assert_int_equal(shape.rank, 1);
+    assert_int_equal(shape.n_dims, 1);
     assert_ok(ks_h5_read_new(h5, "/eigenvalues", &shape, &values));
     *n = shape.dims[0];
     ks_h5_close(h5);

@@ -18,15 +18,15 @@ static void copy_dataset(const struct ks_h5 *from, hid_t to, const char *object)
 {
     hid_t links = H5Pcreate(H5P_LINK_CREATE), space, set;
     struct ks_h5_shape shape;
-    hsize_t dims[KS_H5_RANK];
+    hsize_t dims[KS_H5_DIMS];
     double *values;
 
     assert_ok(ks_h5_shape(from, object, &shape));
     assert_ok(ks_h5_read_new(from, object, &shape, &values));
-    for (size_t i = 0; i < shape.rank; i++)
+    for (size_t i = 0; i < shape.n_dims; i++)
         dims[i] = shape.dims[i];
     H5Pset_create_intermediate_group(links, 1);
-    space = H5Screate_simple((int)shape.rank, dims, NULL);
+    space = H5Screate_simple((int)shape.n_dims, dims, NULL);
     set = H5Dcreate2(to, object, H5T_IEEE_F64LE, space, links, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     free(values);

@@ -21,7 +21,8 @@ struct ks_networks {
     struct ks_arch *arch; /* parsed from it; owned                               */
     size_t ensemble;      /* E                                                   */
     double *w;            /* [E, P]; owned                                       */
-    double *state;        /* [E, arch->states] running statistics; owned; NULL: not all are there */
+    double *state; /* [E, arch->states] running statistics; owned. NULL: not all of them are in the
+                      file */
 };
 
 /* E P: the parameters of all of them. */

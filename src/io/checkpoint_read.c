@@ -47,10 +47,10 @@ static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
                              struct ks_h5_shape *input)
 {
     KS_TRY(ks_h5_shape(h5, "/batch/input", input));
-    if (input->rank != 3)
+    if (input->n_dims != 3)
         return ks_fail(KS_FORMAT, "%s: /batch/input: expected 3 dimensions [N, R, D], found %zu",
-                       h5->path, input->rank);
-    for (size_t i = 0; i < input->rank; i++)
+                       h5->path, input->n_dims);
+    for (size_t i = 0; i < input->n_dims; i++)
         if (input->dims[i] == 0)
             return ks_fail(KS_FORMAT,
                            "%s: /batch/input: expected at least one minibatch, one row "
@@ -71,12 +71,13 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
                                     const struct ks_checkpoint *c, const struct ks_h5_shape *target)
 {
     size_t k = c->critic.arch->loss.targets;
-    bool flat = target->rank == 2 && k == 1;
-    struct ks_h5_shape expected = {.rank = flat ? 2 : 3, .dims = {c->minibatches, 0, flat ? 0 : k}};
+    bool flat = target->n_dims == 2 && k == 1;
+    struct ks_h5_shape expected = {.n_dims = flat ? 2 : 3,
+                                   .dims = {c->minibatches, 0, flat ? 0 : k}};
 
-    if (target->rank < 2)
+    if (target->n_dims < 2)
         return ks_fail(KS_FORMAT, "%s: %s: expected 3 dimensions [N, B, K], found %zu", h5->path,
-                       name, target->rank);
+                       name, target->n_dims);
     expected.dims[1] = target->dims[1];
     if (target->dims[1] == 0 || target->dims[1] > c->rows)
         return ks_fail(KS_FORMAT,

@@ -16,9 +16,9 @@
 
 #include "core/memory.h"
 
-enum { NAMES = 1000, MODE = 0666 }; /* temporary names to try; the mode before the umask */
+enum { NAMES = 1000, MODE = 0666 }; /* temporary names to try; a file's mode before umask */
 
-static atomic_uint counter; /* two threads never share a temporary name */
+static atomic_uint counter; /* part of the temporary name, which is thus unique among threads */
 
 ks_status ks_file_status(int error)
 {
@@ -186,7 +186,8 @@ ks_status ks_folder_lock(const char *folder, const char *program, int *descripto
     return KS_OK;
 }
 
-/* The first versions of this program wrote no HOST. */
+/* Whether a file is a temporary one whose process on this host is dead. Names without HOST, of the
+ * first versions of this program, count as files of this host. */
 static bool is_abandoned(const char *name, unsigned host)
 {
     unsigned found = host;

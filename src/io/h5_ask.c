@@ -7,9 +7,10 @@
 #include "core/memory.h"
 #include "io/h5_reader.h"
 
-static struct ks_h5_question about(enum ks_h5_wish wish, const char *object, const char *name)
+static struct ks_h5_question about(enum ks_h5_question_kind kind, const char *object,
+                                   const char *name)
 {
-    struct ks_h5_question question = {.wish = wish};
+    struct ks_h5_question question = {.kind = kind};
 
     assert(strlen(object) < sizeof question.object && strlen(name) < sizeof question.name);
     snprintf(question.object, sizeof question.object, "%s", object);
@@ -44,8 +45,8 @@ ks_status ks_h5_ask_shape(const struct ks_h5 *h5, const char *object, struct ks_
     struct ks_h5_answer answer;
 
     KS_TRY(ks_h5_ask(h5, &question, &answer));
-    if (answer.shape.rank > KS_H5_RANK)
-        return ks_h5_reader_nonsense(h5, object);
+    if (answer.shape.n_dims > KS_H5_DIMS)
+        return ks_h5_reader_invalid(h5, object);
     *shape = answer.shape;
     return KS_OK;
 }
@@ -58,12 +59,12 @@ ks_status ks_h5_ask_values(const struct ks_h5 *h5, const char *object,
     size_t left = 1;
 
     question.shape = *shape;
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->n_dims; i++)
         left *= shape->dims[i];
     KS_TRY(ks_h5_ask(h5, &question, &answer));
     while (left > 0) {
         if (answer.count == 0 || answer.count > left)
-            return ks_h5_reader_nonsense(h5, object);
+            return ks_h5_reader_invalid(h5, object);
         KS_TRY(ks_h5_follow(h5, object, values, answer.count * sizeof *values));
         values += answer.count;
         left -= answer.count;
@@ -94,11 +95,11 @@ static ks_status receive_attribute(const struct ks_h5 *h5, const char *object,
     size_t n = a->n;
 
     a->name[sizeof a->name - 1] = '\0';
-    a->string = NULL; /* what came is an address in the other process */
+    a->string = NULL; /* the address received is the other process's */
     a->list = NULL;
     KS_TRY(status);
     if (n > KS_H5_LONGEST)
-        return ks_h5_reader_nonsense(h5, object);
+        return ks_h5_reader_invalid(h5, object);
     if (a->type == KS_ATTRIBUTE_LIST)
         return receive_values(h5, object, n, sizeof *a->list, &a->list);
     a->n = 0;

@@ -1,5 +1,5 @@
-/* The questions to the reader process (h5_reader.h), one function each. For h5_read.c only. The
- * functions are those of h5_read.h and h5_local.h. */
+/* One function for each question to the reader process (h5_reader.h); for h5_read.c only. h5_read.h
+ * and h5_local.h describe the functions of the same names. */
 #ifndef KS_IO_H5_ASK_H
 #define KS_IO_H5_ASK_H
 

@@ -6,7 +6,8 @@
 
 #include "core/memory.h"
 
-/* Bytes: more than libhdf5 needs to start and to open or create a file. With less it crashes. */
+/* Bytes, more than libhdf5 needs to start and to open or create a file: it crashes if an allocation
+ * fails there. */
 static const size_t ROOM = (size_t)8 << 20;
 enum { LONGEST_TAIL = 1 << 20 }; /* most bytes accepted after the end that the superblock names */
 
@@ -20,7 +21,7 @@ const char *ks_h5_version(void)
     return text;
 }
 
-/* For H5Ewalk2: an upward walk starts at the innermost message, number 0. */
+/* For H5Ewalk2: copies the innermost message, with which an upward walk starts (number 0). */
 static herr_t innermost(unsigned int number, const H5E_error2_t *error, void *text)
 {
     if (number == 0)

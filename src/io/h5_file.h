@@ -12,7 +12,7 @@
 #include "io/file.h"
 
 enum {
-    KS_H5_RANK = 4,         /* most dimensions of a dataset                               */
+    KS_H5_DIMS = 4,         /* most dimensions of a dataset                               */
     KS_H5_OBJECT = 256,     /* bytes of an object's path, including the terminating zero  */
     KS_H5_LONGEST = 1 << 20 /* most bytes of a string attribute, numbers of a list        */
 };
@@ -31,16 +31,17 @@ struct ks_h5 {
 };
 
 struct ks_h5_shape {
-    size_t rank, dims[KS_H5_RANK];
+    size_t n_dims, dims[KS_H5_DIMS];
 };
 
 /* "1.10.8" */
 const char *ks_h5_version(void);
 
-/* A handle on no file yet: prepares libhdf5 and copies the path. Fails with KS_MEMORY or KS_RUN;
- * the caller frees with ks_h5_file_free. */
+/* Prepares libhdf5 and creates a handle with this path, which opens no file yet. Fails with
+ * KS_MEMORY or KS_RUN; the caller frees with ks_h5_file_free. */
 ks_status ks_h5_file_new(const char *path, bool writing, struct ks_h5 **h5);
-void ks_h5_file_free(struct ks_h5 *h5); /* closes h5->id, frees; not the reader or the temporary */
+/* Closes h5->id and frees the handle, but ends neither the reader nor the temporary file. */
+void ks_h5_file_free(struct ks_h5 *h5);
 
 /* Opens h5->path in this process with libhdf5, for reading: only the reader process calls this. */
 ks_status ks_h5_file_open(struct ks_h5 *h5);

@@ -54,8 +54,8 @@ static herr_t keep_self(void *self)
     return 0;
 }
 
-/* libhdf5 wants a name. "PATH/" is not the name of a file: the core driver would read all of an
- * existing one. */
+/* HDF5's core driver reads the whole existing file of the name that it is given. No file has the
+ * name "PATH/". */
 ks_status ks_h5_image_create(struct ks_h5 *h5)
 {
     H5FD_file_image_callbacks_t callbacks = {.image_malloc = image_new,

@@ -1,9 +1,9 @@
 /* A new HDF5 file, built in memory. For h5.c only; callers outside src/io include h5.h.
  *
- * The core driver builds the file in memory and ks_file_commit writes it. So a full disk is met by
- * one write() of ours and not by HDF5's cache, which cannot give up a file that it fails to write
- * back. The bytes are taken when HDF5 closes the file: H5Fget_file_image of 1.10.8 leaves a wrong
- * checksum in the superblock of this format. */
+ * HDF5's core driver builds the file in memory, and ks_file_commit writes it. If the disk is full,
+ * our own write() fails, and not HDF5's cache, which cannot close a file that it fails to write.
+ * The bytes are taken when HDF5 closes the file, because those of H5Fget_file_image (1.10.8) have a
+ * wrong checksum in the superblock of this format. */
 #ifndef KS_IO_H5_IMAGE_H
 #define KS_IO_H5_IMAGE_H
 

@@ -107,11 +107,11 @@ static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t se
         H5Sclose(space);
     if (rank < 0)
         return ks_h5_fail(h5, KS_IO, object, "its shape cannot be read");
-    if (rank > KS_H5_RANK)
+    if (rank > KS_H5_DIMS)
         return ks_fail(KS_FORMAT, "%s: %s: expected at most %d dimensions, found %d", h5->path,
-                       object, KS_H5_RANK, rank);
-    shape->rank = (size_t)rank;
-    for (size_t i = 0; i < shape->rank; i++)
+                       object, KS_H5_DIMS, rank);
+    shape->n_dims = (size_t)rank;
+    for (size_t i = 0; i < shape->n_dims; i++)
         shape->dims[i] = (size_t)dims[i];
     return KS_OK;
 }
@@ -154,9 +154,9 @@ ks_status ks_h5_local_shape(const struct ks_h5 *h5, const char *object, struct k
 
 static bool same_shape(const struct ks_h5_shape *a, const struct ks_h5_shape *b)
 {
-    if (a->rank != b->rank)
+    if (a->n_dims != b->n_dims)
         return false;
-    for (size_t i = 0; i < a->rank; i++)
+    for (size_t i = 0; i < a->n_dims; i++)
         if (a->dims[i] != b->dims[i])
             return false;
     return true;
@@ -166,7 +166,7 @@ static void print_shape(const struct ks_h5_shape *shape, char text[SHAPE_LENGTH]
 {
     size_t at = (size_t)snprintf(text, SHAPE_LENGTH, "[");
 
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->n_dims; i++)
         at += (size_t)snprintf(text + at, SHAPE_LENGTH - at, "%s%zu", i > 0 ? ", " : "",
                                shape->dims[i]);
     snprintf(text + at, SHAPE_LENGTH - at, "]");
@@ -204,16 +204,16 @@ static size_t piece_length(hid_t set, size_t bytes)
 static bool read_piece(hid_t set, const struct ks_h5_shape *shape, size_t first, size_t n,
                        double *values)
 {
-    hsize_t start[KS_H5_RANK] = {first}, dims[KS_H5_RANK] = {n};
+    hsize_t start[KS_H5_DIMS] = {first}, dims[KS_H5_DIMS] = {n};
     hid_t file, memory;
     bool done;
 
-    if (shape->rank == 0)
+    if (shape->n_dims == 0)
         return H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
-    for (size_t i = 1; i < shape->rank; i++)
+    for (size_t i = 1; i < shape->n_dims; i++)
         dims[i] = shape->dims[i];
     file = H5Dget_space(set);
-    memory = H5Screate_simple((int)shape->rank, dims, NULL);
+    memory = H5Screate_simple((int)shape->n_dims, dims, NULL);
     done = file >= 0 && memory >= 0 &&
            H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, dims, NULL) >= 0 &&
            H5Dread(set, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, values) >= 0;
@@ -227,12 +227,12 @@ static bool read_piece(hid_t set, const struct ks_h5_shape *shape, size_t first,
 static ks_status read_pieces(const struct ks_h5 *h5, const char *object, hid_t set,
                              const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
 {
-    const size_t length = shape->rank > 0 ? shape->dims[0] : 1;
+    const size_t length = shape->n_dims > 0 ? shape->dims[0] : 1;
     size_t numbers = 1, piece; /* numbers in an entry of the first dimension */
     ks_status status = KS_OK;
     double *values = NULL;
 
-    for (size_t i = 1; i < shape->rank; i++)
+    for (size_t i = 1; i < shape->n_dims; i++)
         numbers *= shape->dims[i];
     if (numbers == 0 || length == 0)
         return KS_OK;
@@ -257,7 +257,7 @@ done:
 ks_status ks_h5_local_values(const struct ks_h5 *h5, const char *object,
                              const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
 {
-    struct ks_h5_shape found = {.rank = 0};
+    struct ks_h5_shape found = {.n_dims = 0};
     ks_status status;
     hid_t set;
 

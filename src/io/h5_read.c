@@ -20,7 +20,7 @@ ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_s
 ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
                              const struct ks_h5_shape *shape)
 {
-    struct ks_h5_shape found = {.rank = 0};
+    struct ks_h5_shape found = {.n_dims = 0};
 
     KS_TRY(ks_h5_shape(h5, object, &found));
     return ks_h5_compare_shape(h5, object, shape, &found);
@@ -37,7 +37,7 @@ static ks_status count(const struct ks_h5 *h5, const char *object, const struct 
                        size_t *n)
 {
     *n = 1;
-    for (size_t i = 0; i < shape->rank; i++) {
+    for (size_t i = 0; i < shape->n_dims; i++) {
         if (shape->dims[i] > 0 && *n > SIZE_MAX / sizeof(double) / shape->dims[i])
             return ks_fail(KS_FORMAT, "%s: %s: more numbers than can be addressed", h5->path,
                            object);
@@ -51,7 +51,7 @@ static double bytes_of(const struct ks_h5_shape *shape)
 {
     double bytes = sizeof(double);
 
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->n_dims; i++)
         bytes *= (double)shape->dims[i];
     return bytes;
 }

@@ -28,12 +28,12 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
  * shape and adds the array's bytes to *h5->claimed; *values is then NULL. */
 ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
                          const struct ks_h5_shape *shape, double **values);
-/* Fails with KS_FORMAT if one of values [n] is not finite. NULL, an array that was not read,
- * passes.
- */
+/* Fails with KS_FORMAT if one of values [n] is not finite. Values NULL, of an array that was not
+ * read, pass. */
 ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t n,
                               const double *values);
 
+/* Whether the object exists and has the attribute. */
 ks_status ks_h5_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
                               bool *found);
 /* Reads an attribute and converts it to `type`; the caller clears it. */

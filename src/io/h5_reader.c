@@ -94,7 +94,7 @@ static void become_reader(struct ks_h5 *h5, int socket, pid_t parent, rlim_t mem
     ks_h5_serve(h5, socket, processor);
 }
 
-/* --- its end --- */
+/* --- the reader's end --- */
 
 /* Closes the socket, which ends the reader, and returns waitpid's result. shutdown() closes the
  * connection even if a reader that was forked later has a copy of the descriptor. */
@@ -127,14 +127,14 @@ static ks_status damaged(const struct ks_h5 *h5, const char *object, const char 
                    h5->path, object, how);
 }
 
-ks_status ks_h5_reader_nonsense(const struct ks_h5 *h5, const char *object)
+ks_status ks_h5_reader_invalid(const struct ks_h5 *h5, const char *object)
 {
     kill(h5->reader->pid, SIGKILL);
     collect(h5->reader);
-    return damaged(h5, object, "gave a senseless answer");
+    return damaged(h5, object, "gave an invalid answer");
 }
 
-/* An answer did not come: it is late, or the reader has ended. */
+/* Fails because no answer came: it is late, or the reader has ended. */
 static ks_status lost(const struct ks_h5 *h5, const char *object, bool late)
 {
     char how[96];
@@ -157,7 +157,7 @@ static ks_status lost(const struct ks_h5 *h5, const char *object, bool late)
     return damaged(h5, object, how);
 }
 
-/* --- talking to it --- */
+/* --- questions and answers --- */
 
 ks_status ks_h5_follow(const struct ks_h5 *h5, const char *object, void *bytes, size_t size)
 {

@@ -33,8 +33,8 @@ ks_status ks_h5_ask(const struct ks_h5 *h5, const struct ks_h5_question *questio
 ks_status ks_h5_next_answer(const struct ks_h5 *h5, const char *object,
                             struct ks_h5_answer *answer);
 ks_status ks_h5_follow(const struct ks_h5 *h5, const char *object, void *bytes, size_t size);
-/* For an answer that makes no sense: ends the reader and fails. */
-ks_status ks_h5_reader_nonsense(const struct ks_h5 *h5, const char *object);
+/* For an invalid answer: ends the reader and fails. */
+ks_status ks_h5_reader_invalid(const struct ks_h5 *h5, const char *object);
 
 /* For tests: the seconds of processor time that one piece of work may take, and the seconds without
  * an answer after which the reader counts as hanging; 0 restores the default. */

@@ -1,5 +1,5 @@
 /* Calls neither BLAS nor MPI nor any function that deals with threads: the process was forked from
- * a program that may have some. */
+ * a program that may have several threads, and only one of them exists here. */
 #include "io/h5_serve.h"
 
 #include <stdio.h>
@@ -125,7 +125,7 @@ static void answer_values(struct server *s, const struct ks_h5_question *q)
     ks_status status = ks_h5_local_values(s->h5, q->object, &q->shape, &taker);
     bool empty = false;
 
-    for (size_t i = 0; i < q->shape.rank; i++)
+    for (size_t i = 0; i < q->shape.n_dims; i++)
         empty = empty || q->shape.dims[i] == 0;
     if (status != KS_OK || empty)
         answer(s, status, &a);
@@ -138,7 +138,7 @@ static void serve_one(struct server *s, const struct ks_h5_question *q)
     bool found = false;
 
     allow(s, 0);
-    switch (q->wish) {
+    switch (q->kind) {
     case KS_H5_VALUES:
         answer_values(s, q);
         return;

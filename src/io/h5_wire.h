@@ -10,7 +10,7 @@
 #include "io/attribute.h"
 #include "io/h5_file.h"
 
-enum ks_h5_wish {
+enum ks_h5_question_kind {
     KS_H5_HAS,
     KS_H5_SHAPE,
     KS_H5_VALUES,
@@ -19,7 +19,7 @@ enum ks_h5_wish {
     KS_H5_ALL_ATTRIBUTES
 };
 struct ks_h5_question {
-    enum ks_h5_wish wish;
+    enum ks_h5_question_kind kind;
     char object[KS_H5_OBJECT], name[KS_ATTRIBUTE_NAME];
     struct ks_h5_shape shape; /* VALUES: the expected shape */
 };

@@ -54,7 +54,7 @@ static void chunk_shape(const struct ks_h5_shape *shape, size_t element, hsize_t
 {
     size_t room = CHUNK_BYTES / element;
 
-    for (size_t i = shape->rank; i-- > 0;) {
+    for (size_t i = shape->n_dims; i-- > 0;) {
         size_t length = shape->dims[i] < room ? shape->dims[i] : room;
 
         chunk[i] = length > 0 ? length : 1;
@@ -65,12 +65,13 @@ static void chunk_shape(const struct ks_h5_shape *shape, size_t element, hsize_t
 static hid_t creation_list(const struct ks_h5_shape *shape, size_t element)
 {
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-    hsize_t chunk[KS_H5_RANK];
+    hsize_t chunk[KS_H5_DIMS];
 
     chunk_shape(shape, element, chunk);
-    if (list >= 0 && (H5Pset_obj_track_times(list, false) < 0 ||
-                      H5Pset_chunk(list, (int)shape->rank, chunk) < 0 || H5Pset_shuffle(list) < 0 ||
-                      H5Pset_deflate(list, DEFLATE_LEVEL) < 0 || H5Pset_fletcher32(list) < 0)) {
+    if (list >= 0 &&
+        (H5Pset_obj_track_times(list, false) < 0 ||
+         H5Pset_chunk(list, (int)shape->n_dims, chunk) < 0 || H5Pset_shuffle(list) < 0 ||
+         H5Pset_deflate(list, DEFLATE_LEVEL) < 0 || H5Pset_fletcher32(list) < 0)) {
         H5Pclose(list);
         return H5I_INVALID_HID;
     }
@@ -82,12 +83,12 @@ ks_status ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type
 {
     ks_status status = KS_OK;
     hid_t stored = stored_type(type), space, list, set = H5I_INVALID_HID;
-    hsize_t dims[KS_H5_RANK];
+    hsize_t dims[KS_H5_DIMS];
 
-    assert(shape->rank >= 1 && shape->rank <= KS_H5_RANK);
-    for (size_t i = 0; i < shape->rank; i++)
+    assert(shape->n_dims >= 1 && shape->n_dims <= KS_H5_DIMS);
+    for (size_t i = 0; i < shape->n_dims; i++)
         dims[i] = shape->dims[i];
-    space = H5Screate_simple((int)shape->rank, dims, NULL);
+    space = H5Screate_simple((int)shape->n_dims, dims, NULL);
     list = creation_list(shape, H5Tget_size(stored));
     if (space >= 0 && list >= 0)
         set = H5Dcreate2(h5->id, object, stored, space, H5P_DEFAULT, list, H5P_DEFAULT);
@@ -108,7 +109,7 @@ ks_status ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_ty
     double largest = type == KS_H5_F32 ? FLT_MAX : DBL_MAX;
     size_t n = 1;
 
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->n_dims; i++)
         n *= shape->dims[i];
     for (size_t i = 0; i < n; i++)
         if (!(fabs(values[i]) <= largest))

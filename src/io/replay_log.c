@@ -151,11 +151,11 @@ ks_status ks_replay_log_flush(struct ks_replay_log *log)
 
 ks_status ks_replay_log_drop(struct ks_replay_log *log, size_t row)
 {
-    for (; (log->first + 1) * log->segment_rows <= row; log->first++) {
+    for (; (log->oldest + 1) * log->segment_rows <= row; log->oldest++) {
         ks_status status = KS_OK;
         char *path;
 
-        KS_TRY(segment_path(log, log->first, &path));
+        KS_TRY(segment_path(log, log->oldest, &path));
         if (unlink(path) != 0 && errno != ENOENT)
             status = ks_file_fail(errno, path, "removed");
         free(path);
@@ -169,7 +169,8 @@ ks_status ks_replay_log_drop(struct ks_replay_log *log, size_t row)
 struct reading {
     struct ks_replay_log *log;
     const struct ks_replay_log_reader *reader;
-    size_t first, row, end;               /* rows to pass on: first .. end - 1; the next one */
+    size_t first, end;                    /* rows to pass on: first .. end - 1               */
+    size_t row;                           /* the next row to read                            */
     unsigned char chain[KS_SHA256_BYTES]; /* before `row`                                    */
     unsigned char *rows;                  /* [piece_rows, row_bytes]                         */
     size_t piece_rows;
@@ -195,8 +196,8 @@ static ks_status get(int descriptor, const char *path, void *bytes, size_t n)
     return KS_OK;
 }
 
-/* The chain in the first segment's header is verified at the end: the chain that starts from it
- * must agree with the mark. */
+/* Nothing verifies the chain in the first segment's header here. It is verified at the end, when
+ * the chain that continues it must agree with the mark. */
 static ks_status read_header(struct reading *g, int descriptor, const char *path, size_t segment)
 {
     bool start = segment * g->log->segment_rows <= g->first;
@@ -330,6 +331,6 @@ ks_status ks_replay_log_read(struct ks_replay_log *log, const struct ks_replay_l
     close_segment(log);
     log->mark = *mark;
     log->descriptor = last;
-    log->first = oldest_segment(log, first / log->segment_rows);
+    log->oldest = oldest_segment(log, first / log->segment_rows);
     return cut(log);
 }

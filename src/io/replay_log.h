@@ -24,7 +24,7 @@ struct ks_replay_log_mark {
 struct ks_replay_log {
     char *folder; /* owned */
     size_t row_bytes, segment_rows;
-    size_t first; /* the oldest existing segment */
+    size_t oldest; /* the oldest existing segment */
     struct ks_replay_log_mark mark;
     int descriptor; /* of the last segment; -1: not open */
 };

@@ -69,8 +69,8 @@ done:
     return status;
 }
 
-/* A row holds numbers up to the probe's steps and NaN after them. An exact spectrum has no steps
- * and no padding. */
+/* A probe's row holds as many finite numbers as it took steps, then NaN. An exact spectrum has no
+ * steps and no padding. */
 static ks_status check_padding(const struct ks_h5 *h5, const char *object,
                                const struct ks_spectrum *s, const double *values)
 {
@@ -101,11 +101,11 @@ static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
     bool lanczos;
 
     KS_TRY(ks_h5_shape(h5, "/ritz/value", &shape));
-    if (shape.rank != 2 || shape.dims[0] == 0 || shape.dims[1] == 0)
+    if (shape.n_dims != 2 || shape.dims[0] == 0 || shape.dims[1] == 0)
         return ks_fail(KS_FORMAT,
                        "%s: /ritz/value: expected at least one number, in 2 dimensions "
                        "[probes, m], found %zu dimensions",
-                       h5->path, shape.rank);
+                       h5->path, shape.n_dims);
     s->probes = shape.dims[0];
     s->order = shape.dims[1];
     KS_TRY(ks_h5_has(h5, "/lanczos", &lanczos));
@@ -135,9 +135,9 @@ static ks_status read_density(const struct ks_h5 *h5, struct ks_spectrum *s)
     if (!found)
         return KS_OK;
     KS_TRY(ks_h5_shape(h5, "/density/grid", &shape));
-    if (shape.rank != 1)
+    if (shape.n_dims != 1)
         return ks_fail(KS_FORMAT, "%s: /density/grid: expected 1 dimension [G], found %zu",
-                       h5->path, shape.rank);
+                       h5->path, shape.n_dims);
     s->n_grid = shape.dims[0];
     KS_TRY(ks_h5_read_new(h5, "/density/grid", &shape, &s->grid));
     KS_TRY(ks_h5_read_new(h5, "/density/value", &shape, &s->density));

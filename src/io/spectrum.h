@@ -12,9 +12,8 @@
 struct ks_spectrum {
     /* Attributes of the root, of /summary, of /lanczos and of /certificate. */
     struct ks_attributes attributes, summary, lanczos, certificate;
-    size_t probes, order; /* probes with random start vectors, then the probe that starts at the
-                           * gradient, if there is one; Lanczos order m */
-    bool gradient;        /* whether the last probe starts at the gradient */
+    size_t probes, order; /* order: the most Lanczos steps of a probe, m                       */
+    bool gradient;        /* the last probe starts at the gradient, the others at random vectors */
     double *alpha, *beta; /* [probes, order]; NULL for an exact spectrum. Owned  */
     int64_t *steps;       /* [probes] steps taken; NULL for an exact spectrum. Owned */
     double *start_norm2;  /* [probes] |start vector|^2 before normalization; NULL: unknown. Owned */

@@ -13,9 +13,9 @@ static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
                             struct ks_h5_shape *shape)
 {
     KS_TRY(ks_h5_shape(h5, OBJECT, shape));
-    if (shape->rank != 2 || shape->dims[0] == 0)
+    if (shape->n_dims != 2 || shape->dims[0] == 0)
         return ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", path,
-                       OBJECT, n, shape->rank == 2 ? "none" : "another number of dimensions");
+                       OBJECT, n, shape->n_dims == 2 ? "none" : "another number of dimensions");
     return ks_h5_expect_shape(h5, OBJECT, &(struct ks_h5_shape){2, {shape->dims[0], n}});
 }
 

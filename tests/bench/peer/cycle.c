@@ -52,7 +52,7 @@ static float *read_floats(const struct ks_h5 *h5, const char *object, struct ks_
     size_t n = 1;
     float *x;
 
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->n_dims; i++)
         n *= shape->dims[i];
     must(ks_alloc(n, sizeof *x, &x));
     for (size_t i = 0; i < n; i++)
