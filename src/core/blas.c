@@ -20,7 +20,7 @@ static const char COUNT[] = "OPENBLAS_NUM_THREADS";
 
 static const size_t BUFFER = ((size_t)128 << 20) + 4096; /* bytes that OpenBLAS maps per thread */
 static const double MEBIBYTE = 1 << 20;
-enum { MOST_BUFFERS = 64 }; /* beyond its compiled-in maximum OpenBLAS prints a warning */
+enum { MOST_BUFFERS = 64 }; /* claimed: OpenBLAS prints a warning above its compiled-in maximum */
 
 /* Functions that OpenBLAS exports but does not declare in its header: they take a buffer for the
  * calling thread and return it to OpenBLAS's pool. Weak, so they are NULL in a library without
@@ -36,16 +36,16 @@ static bool is_in(const char *kernel, const char *const *list)
     return false;
 }
 
-/* The names that OpenBLAS's dynamic dispatch gives to its kernels for AVX-512 and for AVX2. */
-static const char *const wide[] = {"SkylakeX", "Cooperlake", "Sapphirerapids", NULL};
-static const char *const middle[] = {"Haswell", "Zen", "Excavator", NULL};
+/* OpenBLAS's names of its kernels for AVX-512 and for AVX2. */
+static const char *const avx512_kernels[] = {"SkylakeX", "Cooperlake", "Sapphirerapids", NULL};
+static const char *const avx2_kernels[] = {"Haswell", "Zen", "Excavator", NULL};
 
 const char *ks_blas_better_kernel(const char *kernel, bool avx2, bool avx512)
 {
-    if (avx512 && !is_in(kernel, wide))
-        return wide[0];
-    if (avx2 && !avx512 && !is_in(kernel, middle) && !is_in(kernel, wide))
-        return middle[0];
+    if (avx512 && !is_in(kernel, avx512_kernels))
+        return avx512_kernels[0];
+    if (avx2 && !avx512 && !is_in(kernel, avx2_kernels) && !is_in(kernel, avx512_kernels))
+        return avx2_kernels[0];
     return NULL;
 }
 
@@ -66,7 +66,7 @@ static bool is_limited(int resource)
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* OpenBLAS was loaded with threads of its own into a limited address space. */
+/* Whether OpenBLAS has created threads of its own although the address space is limited. */
 static bool wastes_address_space(void)
 {
     const char *threads = getenv(COUNT);

@@ -30,8 +30,8 @@ ks_status ks_blas_reserve(size_t threads);
 const char *ks_blas_version(void);
 const char *ks_blas_kernel(void);
 
-/* OpenBLAS's name of a kernel that uses a processor with (or without) AVX2 and AVX-512 better than
- * `kernel` does, or NULL if there is no better one. */
+/* The name of OpenBLAS's kernel for a processor with, or without, AVX2 and AVX-512; NULL if
+ * `kernel` suits this processor already. */
 const char *ks_blas_better_kernel(const char *kernel, bool avx2, bool avx512);
 
 /* A one-line warning if the kernel is slower than the processor allows, else NULL. */

@@ -80,8 +80,8 @@ static void print_bar(const struct ks_progress *p, const char *note)
     print(p, "\r", bar, note, "\033[K");
 }
 
-/* Updates the rate: the mean of the rates between prints, weighted by e^(-age/RATE_AGE). */
-static void count(struct ks_progress *p, size_t done, double interval)
+/* The mean of the rates between prints, weighted by e^(-age/RATE_AGE). */
+static void update_rate(struct ks_progress *p, size_t done, double interval)
 {
     double now = (double)(done - p->done) / interval, kept = exp(-interval / RATE_AGE);
 
@@ -96,7 +96,7 @@ void ks_progress_update(struct ks_progress *p, size_t done, const char *note)
 
     if (p->quiet || interval < (terminal ? BAR_INTERVAL : LINE_INTERVAL))
         return;
-    count(p, done, interval);
+    update_rate(p, done, interval);
     p->printed = now;
     if (terminal)
         print_bar(p, note);

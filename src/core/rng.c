@@ -41,7 +41,8 @@ double ks_rng_normal(struct ks_rng *rng)
     return sqrt(-2 * log(1 - unit(bits.v[0]))) * cos(TWO_PI * unit(bits.v[1]));
 }
 
-/* floor(u n) for u with 53 bits: the bias of a probability is below n 2^-53. */
+/* floor(u n), where u has 53 bits: the probability of an index differs from 1/n by less than 2^-53.
+ */
 size_t ks_rng_index(struct ks_rng *rng, size_t n)
 {
     size_t index;

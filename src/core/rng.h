@@ -15,6 +15,7 @@ struct ks_rng {
     uint64_t drawn; /* number of draws so far */
 };
 
+/* The stream before its first draw. */
 struct ks_rng ks_rng_start(uint64_t seed, uint64_t stream);
 double ks_rng_uniform(struct ks_rng *rng, double low, double high); /* in [low, high) */
 double ks_rng_normal(struct ks_rng *rng);                           /* mean 0, variance 1 */

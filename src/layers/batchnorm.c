@@ -58,14 +58,14 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* forward and backward find the previous layer's output in the core's L2 cache, and keep it there:
- * NARROW blocks are chosen so that three arrays of 512 rows fit. The tangent passes read their
- * arrays from memory, which is faster along long rows: only the coefficients of a block of COLUMNS
- * features must fit into the L1 cache. */
+/* Block sizes. In forward and backward the arrays are still in the core's L2 cache, as the
+ * neighbouring layer has just written them: three arrays of 512 rows and NARROW features fit into
+ * it. The tangent passes read from memory, which is faster along long rows; there only the
+ * coefficients of WIDE features have to fit into the L1 cache. */
 enum {
-    NARROW = 128,
-    COLUMNS = 512,
-    CHUNK = 8 /* so many rows of a narrow block, and its sums, fit into the L1 cache */
+    NARROW = 128, /* features */
+    WIDE = 512,   /* features */
+    CHUNK = 8     /* rows: a chunk of NARROW features and its sums fit into the L1 cache */
 };
 
 /* Features [at, at + n) of a matrix of d columns. */
@@ -109,6 +109,7 @@ static void chunk_statistics(const struct block *b, size_t n, const real *restri
  * d the chunk's mean minus m:
  *
  *   m <- m + d n/(a + n),   squares <- squares + squares of the chunk + d^2 a n/(a + n)
+ *
  * The sum of squares about zero would need only one pass, too, but suffers from cancellation. */
 static void batch_statistics(const struct block *b, const real *restrict x, real *restrict m,
                              real *restrict var)
@@ -167,14 +168,14 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-/* x_bar = k (y_bar - mean sum_y) - k mean sum_yz z,   k = g r */
+/* x_bar = k (y_bar - sum_y/N) - k z sum_yz/N,   k = g r,   N rows; 1/N is 0 in evaluation mode */
 static void backward_block(const struct ks_pass *p, const struct block *b)
 {
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
     const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
     real *restrict sum_y = p->cache + 2 * b->d + b->at, *restrict sum_yz = sum_y + b->d;
     real *restrict x_bar = at_block(p->x_bar, b);
-    real mean = p->evaluation ? 0 : 1 / (real)b->rows; /* <u> = mean * sum u */
+    real by_rows = p->evaluation ? 0 : 1 / (real)b->rows; /* 1/N */
     real k[NARROW] = {0}, of_x[NARROW] = {0}, constant[NARROW] = {0};
 
     for (size_t j = 0; j < b->n; j++)
@@ -187,8 +188,8 @@ static void backward_block(const struct ks_pass *p, const struct block *b)
     for (size_t j = 0; j < b->n; j++) {
         sum_yz[j] *= r[j];
         k[j] = g[j] * r[j];
-        of_x[j] = -k[j] * mean * sum_yz[j] * r[j];
-        constant[j] = -k[j] * mean * sum_y[j];
+        of_x[j] = -k[j] * by_rows * sum_yz[j] * r[j];
+        constant[j] = -k[j] * by_rows * sum_y[j];
     }
     for (size_t j = 0; j < b->n && p->w_bar; j++) {
         p->w_bar[b->at + j] += sum_yz[j];
@@ -240,7 +241,7 @@ static void tangent_forward_block(const struct ks_pass *p, const struct block *b
     const real *restrict x = p->x + b->at;
     const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
     real *restrict y_dot = p->y_dot + b->at;
-    real k[COLUMNS], k_dot[COLUMNS], constant[COLUMNS];
+    real k[WIDE], k_dot[WIDE], constant[WIDE];
 
     tangent_means(p, b);
     for (size_t j = 0; j < b->n; j++) {
@@ -256,8 +257,8 @@ static void tangent_forward_block(const struct ks_pass *p, const struct block *b
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t at = 0; at < l->in; at += COLUMNS) {
-        struct block b = block(l, p, at, COLUMNS);
+    for (size_t at = 0; at < l->in; at += WIDE) {
+        struct block b = block(l, p, at, WIDE);
 
         tangent_forward_block(p, &b);
     }
@@ -275,7 +276,7 @@ static void tangent_sums(const struct ks_pass *p, const struct block *b, real *r
     const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
     const real *restrict y_bar_dot = p->y_bar_dot + b->at;
     const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
-    real moving = p->x_dot ? 1 : 0;
+    real moving = p->x_dot ? 1 : 0; /* 0: x_dot is zero, whatever the pointer refers to */
 
     for (size_t j = 0; j < b->n; j++)
         sum_y_dot[j] = sum_yz_dot[j] = 0;
@@ -291,9 +292,9 @@ static void tangent_sums(const struct ks_pass *p, const struct block *b, real *r
         sum_yz_dot[j] = r[j] * (sum_yz_dot[j] - s[j] * sum_yz[j]);
 }
 
-/* With k, k_dot as above, x_bar = k c for c = y_bar - mean sum_y - mean sum_yz z, so
+/* With k, k_dot as above, x_bar = k c for c = y_bar - sum_y/N - z sum_yz/N, so
  *
- *   x_bar_dot = k_dot c + k c_dot = k_dot y_bar + k y_bar_dot - k mean sum_yz r x_dot
+ *   x_bar_dot = k_dot c + k c_dot = k_dot y_bar + k y_bar_dot - k r x_dot sum_yz/N
  *             + of_x (x - m) + constant
  *
  * where z_dot = r (x_dot - <x_dot>) - r s z. x_bar itself is recomputed if the pass has an array
@@ -308,10 +309,10 @@ static void tangent_backward_block(const struct ks_pass *p, const struct block *
     const real *restrict y_bar_dot = p->y_bar_dot + b->at;
     const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
     real *restrict x_bar_dot = at_block(p->x_bar_dot, b), *restrict x_bar = at_block(p->x_bar, b);
-    real mean = p->evaluation ? 0 : 1 / (real)b->rows;
-    real sum_y_dot[COLUMNS], sum_yz_dot[COLUMNS];
-    real k[COLUMNS], k_dot[COLUMNS], of_z_dot[COLUMNS], of_x_dot[COLUMNS], of_x[COLUMNS];
-    real constant[COLUMNS], of_z[COLUMNS], offset[COLUMNS];
+    real by_rows = p->evaluation ? 0 : 1 / (real)b->rows; /* 1/N */
+    real sum_y_dot[WIDE], sum_yz_dot[WIDE];
+    real k[WIDE], k_dot[WIDE], of_z_dot[WIDE], of_x_dot[WIDE], of_x[WIDE];
+    real constant[WIDE], of_z[WIDE], offset[WIDE];
 
     tangent_sums(p, b, sum_y_dot, sum_yz_dot);
     for (size_t j = 0; j < b->n && p->w_bar_dot; j++) {
@@ -322,14 +323,14 @@ static void tangent_backward_block(const struct ks_pass *p, const struct block *
         return;
     for (size_t j = 0; j < b->n; j++) {
         k[j] = g[j] * r[j];
-        of_z_dot[j] = -k[j] * mean * sum_yz[j];
+        of_z_dot[j] = -k[j] * by_rows * sum_yz[j];
         of_z[j] = of_z_dot[j] * r[j];
-        offset[j] = -k[j] * mean * sum_y[j];
+        offset[j] = -k[j] * by_rows * sum_y[j];
         k_dot[j] = r[j] * (g_dot[j] - k[j] * s[j]);
         of_x_dot[j] = p->x_dot ? of_z_dot[j] * r[j] : 0;
-        of_x[j] = -r[j] * (mean * (k_dot[j] * sum_yz[j] + k[j] * sum_yz_dot[j]) +
+        of_x[j] = -r[j] * (by_rows * (k_dot[j] * sum_yz[j] + k[j] * sum_yz_dot[j]) +
                            of_z_dot[j] * r[j] * s[j]);
-        constant[j] = -mean * (k_dot[j] * sum_y[j] + k[j] * sum_y_dot[j]) -
+        constant[j] = -by_rows * (k_dot[j] * sum_y[j] + k[j] * sum_y_dot[j]) -
                       of_z_dot[j] * r[j] * mean_x[j];
     }
     for (size_t i = 0; i < b->rows; i++)
@@ -345,8 +346,8 @@ static void tangent_backward_block(const struct ks_pass *p, const struct block *
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t at = 0; at < l->in; at += COLUMNS) {
-        struct block b = block(l, p, at, COLUMNS);
+    for (size_t at = 0; at < l->in; at += WIDE) {
+        struct block b = block(l, p, at, WIDE);
 
         tangent_backward_block(p, &b);
     }

@@ -105,7 +105,7 @@ struct row {
     real *cache;
     /* tangent_backward_row only: */
     const real *x_dot, *y_bar_dot, *w_dot, *cache_dot;
-    real moving; /* 1; 0: x_dot is zero, and the pointer x_dot is not used for its values */
+    real moving; /* 1, or 0 if x_dot is zero, whatever the pointer refers to */
 };
 
 /* x_bar and w_bar may be NULL. Outputs are arguments because GCC vectorizes better with `restrict`

@@ -39,10 +39,10 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 /* out = h in; out may alias in */
 static void mask(const struct ks_layer *l, const struct ks_pass *p, const real *in, real *out)
 {
-    const real *side = l->uses & KS_USES_Y ? p->y : p->x;
+    const real *x = l->uses & KS_USES_Y ? p->y : p->x; /* y > 0 where x > 0 */
 
     for (size_t i = 0; i < p->rows * l->in; i++)
-        out[i] = side[i] > 0 ? in[i] : 0;
+        out[i] = x[i] > 0 ? in[i] : 0;
 }
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)

@@ -12,7 +12,7 @@ enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16, MAX_BYTES = 1 << 2
 struct parser {
     const char *source, *next; /* the unread text        */
     size_t number;             /* of the current line    */
-    size_t depth;              /* of open containers     */
+    size_t depth;              /* number of open containers */
     size_t layers;             /* numbers assigned so far */
     size_t last_depth;         /* of the last layer */
     size_t room;               /* capacity of arch->layer */
@@ -224,7 +224,8 @@ static ks_status parse_policy(struct parser *p)
     KS_TRY(ks_line_option_number(&p->line, "max", -100, 100, &policy->log_std_max));
     policy->squash = squash;
     if (!(policy->log_std_min < policy->log_std_max))
-        return ks_line_fail(&p->line, "policy: expected min < max");
+        return ks_line_fail(&p->line, "policy: expected min < max, found %g and %g",
+                            policy->log_std_min, policy->log_std_max);
     if (p->arch->out % 2 != 0)
         return ks_line_fail(&p->line, "policy: expected an even number of outputs, found %zu",
                             p->arch->out);

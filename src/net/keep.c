@@ -7,7 +7,7 @@
 enum { COLUMNS = 256 };
 
 /* A shift of features [at, at + n) of a matrix y [rows, d]: (y - base) + rest, where base is an
- * entry of the column and base - rest the number subtracted. Written with two numbers so that a
+ * entry of the column and base - rest the number subtracted. There are two numbers so that a
  * constant column becomes exactly zero. */
 struct shift {
     size_t rows, d, at, n;
@@ -40,8 +40,8 @@ static void find_mean(struct shift *a, const double *y)
 }
 
 /* The shift that keeps the signs (for KS_USES_SIGN): subtracts a little less than the smallest
- * entry if all entries are positive. Otherwise subtracts nothing, and need not: for nonnegative
- * entries of which one is zero, the mean is at most sqrt(rows) standard deviations. */
+ * entry if all entries are positive, otherwise nothing. Then little precision is lost: the mean of
+ * nonnegative entries of which one is zero is at most sqrt(rows) standard deviations. */
 static void find_positive(struct shift *a, const double *y)
 {
     static const double MARGIN = 0.125, TINY = 1e-30;
@@ -67,8 +67,8 @@ static void keep(size_t n, const double *from, size_t at, real *kept)
         kept[at + i] = (real)from[i];
 }
 
-/* Keeps the output of layer i, shifted, and its means in the next layer's cache, shifted equally.
- */
+/* Keeps the output of layer i, shifted, and its means in the next layer's cache, with the same
+ * shift. */
 static void keep_shifted(const struct ks_net *net, size_t i, const double *primal, real *kept)
 {
     const struct ks_layer *l = &net->arch->layer[i];

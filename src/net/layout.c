@@ -16,7 +16,7 @@ size_t KS(layout_container)(const struct ks_arch *arch, size_t i, size_t c)
     return arch->n_layers;
 }
 
-/* A container's body starts at layer i. */
+/* Whether a container's body starts at layer i. */
 static bool opens(const struct ks_arch *arch, size_t i)
 {
     return KS(layout_container)(arch, i, 0) < arch->n_layers;
@@ -32,7 +32,8 @@ static size_t depth(const struct ks_arch *arch, size_t i)
     return containers;
 }
 
-/* The tangent passes of a layer other than i read its output, or it is the network's output. */
+/* Whether the output of layer i is the network's, or the tangent passes of another layer read it.
+ */
 static bool output_is_read(const struct ks_arch *arch, size_t i)
 {
     bool read = i + 1 == arch->n_layers || (arch->layer[i + 1].uses & KS_USES_X) != 0;
@@ -66,27 +67,28 @@ static void find_invariant(struct ks_net *net)
     net->input_invariant = invariant;
 }
 
-/* The tangent backward of the next layer recomputes the adjoint y_bar of layer i. */
+/* Whether tangent_backward of the next layer recomputes the adjoint y_bar of layer i. */
 static bool is_recomputed(const struct ks_arch *arch, size_t i)
 {
     return i + 1 < arch->n_layers && arch->layer[i + 1].kind->recomputes_x_bar &&
            !opens(arch, i + 1);
 }
 
-/* The tangent passes read y_bar of layer i from the kept block. */
+/* Whether the tangent passes read y_bar of layer i from the kept block. */
 static bool keeps_y_bar(const struct ks_arch *arch, size_t i)
 {
     return (arch->layer[i].uses & KS_USES_Y_BAR) != 0 && !is_recomputed(arch, i);
 }
 
-/* Layer i may overwrite x_dot with y_dot, and y_bar with x_bar. A body's input is preserved. */
+/* Whether layer i may overwrite x_dot with y_dot, and y_bar with x_bar. The input of a container's
+ * body must not be overwritten, as the container reads it again. */
 static bool in_place(const struct ks_arch *arch, size_t i)
 {
     return arch->layer[i].kind->in_place && i > 0 && !opens(arch, i);
 }
 
-/* Layer i may also overwrite x with y: its input is dead, as neither the later passes nor the
- * metrics of activations read it. */
+/* Whether layer i may also overwrite x with y: neither the later passes nor the metrics of
+ * activations read x. */
 static bool overwrites_x(const struct ks_arch *arch, size_t i)
 {
     const struct ks_layer *l = &arch->layer[i];

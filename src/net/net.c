@@ -198,7 +198,7 @@ void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tang
     const struct ks_arch *arch = net->arch;
     size_t one = net->scratch_array;
     const real *bar_dot = output_bar_dot;
-    real *own = scratch; /* the scratch array of bar_dot, which at first is the caller's array */
+    real *own = scratch;     /* where bar_dot is, except that it starts in the caller's array */
     real *recomputed = NULL; /* x_bar of the next layer */
 
     for (size_t i = arch->n_layers; i-- > 0;) {

@@ -44,10 +44,13 @@ struct ks_layout {
      * in training mode, through linear layers and residual sums. Then the columns of y_bar and of
      * its tangent sum to zero. */
     bool invariant;
-    bool shifted; /* from kept_y such a row was subtracted: see net_keep */
+    bool shifted; /* kept_y is y minus such a row: see net_keep */
 };
 #define KS_NOWHERE SIZE_MAX
 
+/* A net for inputs of `rows` rows, of which the last layer computes the first out_rows.
+ * `evaluation` is the mode of batchnorm. Fails only for lack of memory; the caller frees with
+ * net_free. */
 ks_status KS(net_new)(const struct ks_arch *arch, size_t rows, size_t out_rows, bool evaluation,
                       struct ks_net **net);
 void KS(net_free)(struct ks_net *net);
@@ -94,7 +97,8 @@ void KS(net_centre)(size_t rows, size_t columns, double *x);
 
 /* The tangents of both passes in the direction w_dot, with x constant. */
 struct ks_net_tangent {
-    const real *w, *w_dot, *x, *kept;
+    const real *w, *w_dot, *x;
+    const real *kept;  /* as filled by net_keep                                             */
     real *tangent;     /* block, filled by net_tangent_forward                         */
     bool gauss_newton; /* the kept block was made with an output adjoint of zero: then the
                         * backward pass computes J' output_bar_dot, J = dy/dw          */
