@@ -66,27 +66,23 @@ static double dot(size_t n, const real *a, const real *b)
     return sum;
 }
 
-/* Outputs f [rows, outputs] and targets t. */
-struct outputs {
-    size_t rows;
-    const real *f, *t;
-};
-
 /* f_bar_dot = scale (d2l/df2) v */
-static void multiply(const struct ks_loss *l, struct outputs at, real scale, const real *v,
+static void multiply(const struct ks_loss *l, struct ks_outputs at, real scale, const real *v,
                      real *f_bar_dot)
 {
     real c[ROWS * OUTPUTS];
 
     memcpy(c, at.f, at.rows * l->outputs * sizeof *c);
-    l->kind->curvature(l, at.rows, c, at.t, c); /* c aliases f, as in an analysis */
+    l->kind->curvature(l, &(struct ks_outputs){at.rows, c, at.t},
+                       c); /* c aliases f, as in an analysis */
     KS(loss_multiply)(l, at.rows, c, scale, v, f_bar_dot);
 }
 
 #ifndef KS_SINGLE
 static double gradient(struct fixture *s, real scale)
 {
-    return s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, scale, s->f_bar);
+    return s->loss.kind->gradient(&s->loss, &(struct ks_outputs){ROWS, s->f, s->t}, scale,
+                                  s->f_bar);
 }
 
 static void check_differences(struct fixture *s)
@@ -106,7 +102,7 @@ static void check_differences(struct fixture *s)
         s->f[i] += h * s->v[i];
     gradient(s, scale);
     assert_close(dot(n, s->f_bar, s->v), scale * (plus - minus) / (2 * h), 1e-8);
-    multiply(&s->loss, (struct outputs){ROWS, s->f, s->t}, scale, s->v, s->f_bar_dot);
+    multiply(&s->loss, (struct ks_outputs){ROWS, s->f, s->t}, scale, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], (bar[0][i] - bar[1][i]) / (2 * h), 1e-8);
 }
@@ -118,11 +114,11 @@ static void check_curvature(struct fixture *s)
     size_t n = ROWS * s->loss.outputs;
     real once[ROWS * OUTPUTS];
 
-    multiply(&s->loss, (struct outputs){ROWS, s->f, s->t}, 1, s->v, once);
+    multiply(&s->loss, (struct ks_outputs){ROWS, s->f, s->t}, 1, s->v, once);
     assert_true(dot(n, s->v, once) > 0);
     for (size_t i = 0; i < n; i++)
         s->v[i] *= 2;
-    multiply(&s->loss, (struct outputs){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
+    multiply(&s->loss, (struct ks_outputs){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], 2 * (double)once[i], 0);
 }
@@ -132,15 +128,19 @@ static void check_curvature(struct fixture *s)
 static void check_weight(struct fixture *s)
 {
     size_t n = ROWS * s->loss.outputs;
-    double value = s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, 1, s->f_bar);
+    double value = s->loss.kind->gradient(&s->loss, &(struct ks_outputs){ROWS, s->f, s->t}, 1,
+                                          s->f_bar);
     struct ks_loss heavy = s->loss;
     struct fixture twice = *s;
 
-    assert_close(s->loss.kind->gradient(&s->loss, ROWS, s->f, s->t, 3, NULL), value, 0);
-    multiply(&s->loss, (struct outputs){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
+    assert_close(s->loss.kind->gradient(&s->loss, &(struct ks_outputs){ROWS, s->f, s->t}, 3, NULL),
+                 value, 0);
+    multiply(&s->loss, (struct ks_outputs){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
     heavy.weight *= 2;
-    assert_close(heavy.kind->gradient(&heavy, ROWS, s->f, s->t, 1, twice.f_bar), 2 * value, 0);
-    multiply(&heavy, (struct outputs){ROWS, s->f, s->t}, 1, s->v, twice.f_bar_dot);
+    assert_close(
+        heavy.kind->gradient(&heavy, &(struct ks_outputs){ROWS, s->f, s->t}, 1, twice.f_bar),
+        2 * value, 0);
+    multiply(&heavy, (struct ks_outputs){ROWS, s->f, s->t}, 1, s->v, twice.f_bar_dot);
     for (size_t i = 0; i < n; i++) {
         assert_close(twice.f_bar[i], 2 * (double)s->f_bar[i], 0);
         assert_close(twice.f_bar_dot[i], 2 * (double)s->f_bar_dot[i], 0);
@@ -195,16 +195,19 @@ static void test_values(void **state)
     const real last[3] = {0, 0, 1};
 
     (void)state;
-    assert_close(mse.kind->gradient(&mse, 1, &three, &one, (real)0.5, &bar), 2, 0);
+    assert_close(mse.kind->gradient(&mse, &(struct ks_outputs){1, &three, &one}, (real)0.5, &bar),
+                 2, 0);
     assert_close(bar, 1, 0);
-    assert_close(ce.kind->gradient(&ce, 1, equal, t, 1, bars), log(3), 4 * KS_EPSILON);
+    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, equal, t}, 1, bars), log(3),
+                 4 * KS_EPSILON);
     assert_close(bars[1], 1.0 / 3 - 0.75, 4 * KS_EPSILON);
-    assert_close(ce.kind->gradient(&ce, 1, far, first, 1, bars), 0, 0);
+    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, far, first}, 1, bars), 0, 0);
     assert_close(bars[0], 0, 0);
-    assert_close(ce.kind->gradient(&ce, 1, far, last, 1, bars), 2000, 0);
+    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, far, last}, 1, bars), 2000, 0);
     far[2] = 3000;
-    assert_close(ce.kind->gradient(&ce, 1, far, last, 1, bars), 0, 0);
-    assert_close(ce.kind->gradient(&ce, 1, equal, t, 1, NULL), log(3), 4 * KS_EPSILON);
+    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, far, last}, 1, bars), 0, 0);
+    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, equal, t}, 1, NULL), log(3),
+                 4 * KS_EPSILON);
 }
 
 /* Each row is normalized separately. */
@@ -232,8 +235,9 @@ static void test_huber(void **state)
     real bar[5], bar_dot[5];
 
     (void)state;
-    assert_close(huber.kind->gradient(&huber, 5, f, t, 1, bar), 0.5 + 4 + 4 + 2 + 2, 0);
-    multiply(&huber, (struct outputs){5, f, t}, 1, v, bar_dot);
+    assert_close(huber.kind->gradient(&huber, &(struct ks_outputs){5, f, t}, 1, bar),
+                 0.5 + 4 + 4 + 2 + 2, 0);
+    multiply(&huber, (struct ks_outputs){5, f, t}, 1, v, bar_dot);
     for (size_t i = 0; i < 5; i++) {
         assert_close(bar[i], slope[i], 0);
         assert_close(bar_dot[i], curvature[i], 0);
@@ -250,10 +254,11 @@ static void test_quantile(void **state)
     real bar[2], bar_dot[2];
 
     (void)state;
-    assert_close(quantile.kind->gradient(&quantile, 1, f, t, 1, bar), 49. / 64, 0);
+    assert_close(quantile.kind->gradient(&quantile, &(struct ks_outputs){1, f, t}, 1, bar),
+                 49. / 64, 0);
     assert_close(bar[0], -(0.125 + 0.25) / 2, 0);
     assert_close(bar[1], 0.5 / 2, 0);
-    multiply(&quantile, (struct outputs){1, f, t}, 1, v, bar_dot);
+    multiply(&quantile, (struct ks_outputs){1, f, t}, 1, v, bar_dot);
     assert_close(bar_dot[0], 3 * 0.25 / 2, 0);
     assert_close(bar_dot[1], 0, 0);
 }
@@ -268,7 +273,7 @@ static void test_saturated(void **state)
     double e = exp(-50);
 
     (void)state;
-    multiply(&ce, (struct outputs){1, f, t}, 1, v, bar_dot);
+    multiply(&ce, (struct ks_outputs){1, f, t}, 1, v, bar_dot);
     assert_close(bar_dot[0], 2 * e, 8 * KS_EPSILON * e);
     assert_close(bar_dot[1], -2 * e, 8 * KS_EPSILON * e);
 }
@@ -280,7 +285,8 @@ static void test_median(void **state)
     real five = 5, two = 2, bar;
 
     (void)state;
-    assert_close(quantile.kind->gradient(&quantile, 1, &five, &two, 1, &bar), 2, 0);
+    assert_close(quantile.kind->gradient(&quantile, &(struct ks_outputs){1, &five, &two}, 1, &bar),
+                 2, 0);
     assert_close(bar, 1, 0);
 }
 

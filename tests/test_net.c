@@ -125,8 +125,9 @@ static double gradient(struct fixture *s)
 
     memset(s->g, 0, s->arch->parameters * sizeof *s->g);
     KS(net_forward)(s->net, s->w, s->net->evaluation ? s->state : NULL, s->x, s->primal);
-    value = l->kind->gradient(l, OUT_ROWS, KS(net_output)(s->net, s->primal), s->t, 1,
-                              KS(net_output_bar)(s->net, s->adjoint));
+    value = l->kind->gradient(
+        l, &(struct ks_outputs){OUT_ROWS, KS(net_output)(s->net, s->primal), s->t}, 1,
+        KS(net_output_bar)(s->net, s->adjoint));
     backward(s, NULL, s->g);
     return value;
 }
@@ -143,7 +144,7 @@ static void product(struct fixture *s, const real *v)
     memset(s->hv, 0, s->arch->parameters * sizeof *s->hv);
     KS(net_keep)(s->net, primal, adjoint, s->kept);
     KS(net_tangent_forward)(s->net, &pass);
-    l->kind->curvature(l, OUT_ROWS, c, s->t, c);
+    l->kind->curvature(l, &(struct ks_outputs){OUT_ROWS, c, s->t}, c);
     KS(loss_multiply)(l, OUT_ROWS, c, 1, KS(net_output_dot)(s->net, s->tangent), s->f_bar_dot);
     KS(net_tangent_backward)(s->net, &pass, s->f_bar_dot, s->scratch, s->hv);
     free(primal), free(adjoint);

@@ -140,6 +140,7 @@ double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t m
                         : NULL;
     double *output = KS(net_output)(net, b.primal);
     double *output_bar = KS(net_output_bar)(net, b.adjoint), loss;
+    const struct ks_outputs outputs = {c->loss_rows, output, t};
 
     if (primal->fold->folded)
         ks_fold_input(primal->fold, primal->rows, x, b.input, b.cache);
@@ -148,14 +149,13 @@ double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t m
     if (net->input_invariant)
         KS(net_centre)(primal->rows, net->arch->in, b.input);
     KS(net_forward)(net, w, state, b.input, b.primal);
-    loss = arch->loss.kind->gradient(&arch->loss, c->loss_rows, output, t, primal->output_scale,
-                                     output_bar);
+    loss = arch->loss.kind->gradient(&arch->loss, &outputs, primal->output_scale, output_bar);
     if (primal->gauss_newton)
         memset(output_bar, 0, c->loss_rows * arch->out * sizeof *output_bar);
     KS(net_backward)
     (net, &(struct ks_net_backward){
               .w = w, .x = b.input, .primal = b.primal, .adjoint = b.adjoint, .w_bar = gradient});
-    arch->loss.kind->curvature(&arch->loss, c->loss_rows, output, t, output);
+    arch->loss.kind->curvature(&arch->loss, &outputs, output);
     *parts = b;
     return loss * primal->output_scale;
 }

@@ -189,13 +189,14 @@ void KS(critic_gradient)(struct ks_agent *a, size_t e)
 {
     struct ks_trained *c = &a->critic[e];
     const struct ks_loss *loss = &a->critic_arch->loss;
+    const struct ks_outputs outputs = {a->config.batch, KS(net_output)(a->critic_train, c->primal),
+                                       a->target};
     real *f_bar = KS(net_output_bar)(a->critic_train, c->adjoint);
 
     memset(c->g, 0, a->critic_arch->parameters * sizeof *c->g);
     KS(net_forward)(a->critic_train, c->w, c->state, a->input, c->primal);
-    a->critic_step[e].loss = loss->kind->gradient(
-        loss, a->config.batch, KS(net_output)(a->critic_train, c->primal), a->target,
-        (real)(1 / (double)a->config.batch), f_bar);
+    a->critic_step[e].loss = loss->kind->gradient(loss, &outputs,
+                                                  (real)(1 / (double)a->config.batch), f_bar);
     KS(net_backward)
     (a->critic_train,
      &(struct ks_net_backward){

@@ -15,13 +15,13 @@ static ks_status mse_configure(struct ks_loss *l, struct ks_line *line)
     return KS_OK;
 }
 
-static double mse_gradient(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                           real scale, real *f_bar)
+static double mse_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+                           real *f_bar)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < rows; i++) {
-        real e = f[i] - t[i];
+    for (size_t i = 0; i < at->rows; i++) {
+        real e = at->f[i] - at->t[i];
 
         sum += 0.5 * (double)e * (double)e;
         if (f_bar)
@@ -30,11 +30,9 @@ static double mse_gradient(const struct ks_loss *l, size_t rows, const real *f, 
     return l->weight * sum;
 }
 
-static void mse_curvature(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                          real *c)
+static void mse_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
 {
-    (void)f, (void)t;
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < at->rows; i++)
         c[i] = (real)l->weight;
 }
 
@@ -96,14 +94,14 @@ void KS(softmax)(size_t rows, size_t columns, const real *f, real *p)
     }
 }
 
-static double ce_gradient(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                          real scale, real *f_bar)
+static double ce_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+                          real *f_bar)
 {
     size_t n = l->outputs;
     double value = 0;
 
-    for (size_t i = 0; i < rows; i++) {
-        const real *fi = f + i * n, *ti = t + i * n;
+    for (size_t i = 0; i < at->rows; i++) {
+        const real *fi = at->f + i * n, *ti = at->t + i * n;
         real lse = log_sum_exp(n, fi), sum = 0;
 
         for (size_t k = 0; k < n; k++) {
@@ -119,17 +117,16 @@ static double ce_gradient(const struct ks_loss *l, size_t rows, const real *f, c
     return l->weight * value;
 }
 
-static void ce_curvature(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                         real *c)
+static void ce_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
 {
     size_t n = l->outputs;
 
-    KS(softmax)(rows, n, f, c);
-    for (size_t i = 0; i < rows; i++) {
+    KS(softmax)(at->rows, n, at->f, c);
+    for (size_t i = 0; i < at->rows; i++) {
         real sum = 0;
 
         for (size_t k = 0; k < n; k++)
-            sum += t[i * n + k];
+            sum += at->t[i * n + k];
         for (size_t k = 0; k < n; k++)
             c[i * n + k] *= (real)l->weight * sum;
     }
@@ -169,25 +166,26 @@ static ks_status huber_configure(struct ks_loss *l, struct ks_line *line)
     return KS_OK;
 }
 
-static double huber_gradient(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                             real scale, real *f_bar)
+static double huber_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+                             real *f_bar)
 {
     real delta = (real)l->delta;
     double sum = 0;
 
-    for (size_t i = 0; i < rows; i++) {
-        sum += huber_value(f[i] - t[i], delta);
+    for (size_t i = 0; i < at->rows; i++) {
+        real e = at->f[i] - at->t[i];
+
+        sum += huber_value(e, delta);
         if (f_bar)
-            f_bar[i] = scale * (real)l->weight * huber_slope(f[i] - t[i], delta);
+            f_bar[i] = scale * (real)l->weight * huber_slope(e, delta);
     }
     return l->weight * sum;
 }
 
-static void huber_curvature(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                            real *c)
+static void huber_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
 {
-    for (size_t i = 0; i < rows; i++)
-        c[i] = huber_curved(f[i] - t[i], (real)l->delta) ? (real)l->weight : 0;
+    for (size_t i = 0; i < at->rows; i++)
+        c[i] = huber_curved(at->f[i] - at->t[i], (real)l->delta) ? (real)l->weight : 0;
 }
 
 /* quantile (Dabney, Rowland, Bellemare & Munos, AAAI 2018, equation 10), q_i = (2 i + 1) / (2 K):
@@ -211,21 +209,21 @@ static real quantile_share(size_t n, size_t i, real f, real t)
     return (t < f ? 1 - q : q) / (real)n;
 }
 
-static double quantile_gradient(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                                real scale, real *f_bar)
+static double quantile_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+                                real *f_bar)
 {
     size_t n = l->outputs;
     double value = 0;
 
-    for (size_t i = 0; i < rows * n; i++) {
-        const real *tj = t + i / n * n;
+    for (size_t i = 0; i < at->rows * n; i++) {
+        const real fi = at->f[i], *tj = at->t + i / n * n;
         real slope = 0;
 
         for (size_t j = 0; j < n; j++) {
-            real share = quantile_share(n, i % n, f[i], tj[j]);
+            real share = quantile_share(n, i % n, fi, tj[j]);
 
-            value += (double)share * huber_value(f[i] - tj[j], (real)l->delta);
-            slope += share * huber_slope(f[i] - tj[j], (real)l->delta);
+            value += (double)share * huber_value(fi - tj[j], (real)l->delta);
+            slope += share * huber_slope(fi - tj[j], (real)l->delta);
         }
         if (f_bar)
             f_bar[i] = scale * (real)l->weight * slope;
@@ -233,18 +231,17 @@ static double quantile_gradient(const struct ks_loss *l, size_t rows, const real
     return l->weight * value;
 }
 
-static void quantile_curvature(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                               real *c)
+static void quantile_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
 {
     size_t n = l->outputs;
 
-    for (size_t i = 0; i < rows * n; i++) {
-        const real *tj = t + i / n * n;
+    for (size_t i = 0; i < at->rows * n; i++) {
+        const real fi = at->f[i], *tj = at->t + i / n * n;
         real curvature = 0;
 
         for (size_t j = 0; j < n; j++)
-            if (huber_curved(f[i] - tj[j], (real)l->delta))
-                curvature += quantile_share(n, i % n, f[i], tj[j]);
+            if (huber_curved(fi - tj[j], (real)l->delta))
+                curvature += quantile_share(n, i % n, fi, tj[j]);
         c[i] = (real)l->weight * curvature;
     }
 }

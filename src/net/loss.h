@@ -22,6 +22,13 @@ struct ks_loss {
     double weight;   /* factor of the loss                   */
 };
 
+/* Outputs of a network, and what they should be. */
+struct ks_outputs {
+    size_t rows;
+    const real *f; /* [rows, outputs] */
+    const real *t; /* [rows, targets] */
+};
+
 struct ks_loss_kind {
     const char *name;            /* the word after `loss` on its line               */
     const char *const *examples; /* lines for the tests; end in NULL                */
@@ -29,14 +36,15 @@ struct ks_loss_kind {
     bool trainable;              /* training can compute its targets (target.h)     */
     bool shift_invariant;        /* adding a constant to a row of outputs changes nothing */
     ks_status (*configure)(struct ks_loss *l, struct ks_line *line);
-    /* Returns weight * sum over the rows of l(f, t), and sets f_bar = scale * weight * dl/df unless
-     * f_bar is NULL. f, f_bar [rows, outputs], t [rows, targets]. */
-    double (*gradient)(const struct ks_loss *l, size_t rows, const real *f, const real *t,
-                       real scale, real *f_bar);
+    /* Returns weight * sum over the rows of l(f, t), and sets f_bar [rows, outputs] = scale *
+     * weight
+     * * dl/df unless f_bar is NULL. */
+    double (*gradient)(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+                       real *f_bar);
     /* Sets c [rows, outputs], which describes the Hessian of weight * l in the outputs: for each
      * row diag(c) - c c' / sum_k c_k for a distribution, else diag(c). The Hessian is positive
      * semidefinite. c may alias f. */
-    void (*curvature)(const struct ks_loss *l, size_t rows, const real *f, const real *t, real *c);
+    void (*curvature)(const struct ks_loss *l, const struct ks_outputs *at, real *c);
 };
 
 /* All kinds; ends in NULL. */
