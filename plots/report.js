@@ -56,10 +56,11 @@ for (const form of document.querySelectorAll("form.filters")) {
   filter(form);
 }
 
-// Values of points: the titles move from the points to one box, which appears at once and also when touched.
+// Values of points: the titles of groups in plots move to one box, which appears at once and also when touched.
 const tip = document.getElementById("tip");
-for (const title of document.querySelectorAll(".value > title")) {
+for (const title of document.querySelectorAll(".plot g > title")) {
   title.parentNode.dataset.tip = title.textContent;
+  title.parentNode.classList.add("value");
   title.remove();
 }
 

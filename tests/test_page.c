@@ -1,7 +1,9 @@
-/* The parts that the report is made of: text in HTML, templates. */
-#include "tree.h"
+/* The report: text in HTML, templates, and what its page says about a study. */
+#include "finished_study.h"
 
+#include "io/text.h"
 #include "study/html.h"
+#include "study/page.h"
 #include "study/template.h"
 
 /* What a function prints, in a static buffer. */
@@ -95,13 +97,148 @@ static void test_malformed_template(void **state)
     assert_fails(fill("{{failure paper}}"), KS_FULL, "no paper");
 }
 
+/* --- the page of the study of finished_study.h, without plots --- */
+
+static char *page;
+
+/* The study with these two files in its tables (NULL: as the program writes them). */
+static void write_page(const char *correlation, const char *claims)
+{
+    struct outcome o = outcome_new(0);
+
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    if (correlation)
+        tree_write("tables/correlation.csv", correlation);
+    if (claims)
+        tree_write("tables/claims.csv", claims);
+    assert_ok(ks_page_write(o.results, &o.table));
+    outcome_free(&o);
+    free(page);
+    assert_ok(ks_text_read(tree_path("report.html"), &page, NULL));
+}
+
+static int remove_page(void **state)
+{
+    free(page);
+    page = NULL;
+    return tree_remove(state);
+}
+
+static bool says(const char *words)
+{
+    return strstr(page, words) != NULL;
+}
+
+#define CORRELATIONS(lower, p_lower, upper, p_upper)                                               \
+    "analysis,statistic,scale,architectures,spearman,spearman_low,spearman_high,p\n"               \
+    "xqc,kappa_q99_lower,log,12,1,-,-,0.5\n"                                                       \
+    "standard,kappa_q99_lower,log,12," lower ",-0.9,-0.2," p_lower "\n"                            \
+    "standard,kappa_q99_upper,log,12," upper ",-,-," p_upper "\n"
+
+static void test_answer(void **state)
+{
+    (void)state;
+    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
+    assert_true(says("<b>Architectures with better conditioned critics had higher returns</b>"));
+    assert_true(says("is -0.75 (90% interval over seeds -0.90 to -0.20, p = 0.01) for the lower "
+                     "ends of its intervals and -0.50 (p = 0.04) for the upper ends"));
+    write_page(CORRELATIONS("0.75", "0.01", "0.5", "0.05"), NULL);
+    assert_true(says("<b>Architectures with better conditioned critics had lower returns</b>"));
+    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.06"), NULL);
+    assert_true(says("<b>It is not decided whether better conditioned critics"));
+    write_page(CORRELATIONS("-0.75", "0.01", "0.75", "0.01"), NULL);
+    assert_true(says("<b>It is not decided whether better conditioned critics"));
+    write_page(CORRELATIONS("-0.75", "0.01", "-", "-"), NULL);
+    assert_true(says("<b>These runs cannot answer that</b>: too few architectures"));
+    assert_false(says("nan"));
+}
+
+/* The last returns are 100 to 400; the first ones, 10, become 130 in one or both architectures. */
+static void test_policies_that_have_not_learned(void **state)
+{
+    static const char RETURNED[] = "env_step,return_mean\n0,130\n6,20\n12,200\n";
+
+    (void)state;
+    for (size_t i = 0; i < SEEDS; i++)
+        write_returns("ln+mse", i, RETURNED);
+    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
+    assert_true(says("had higher returns</b>")); /* one of two has learned */
+    for (size_t i = 0; i < SEEDS; i++)
+        write_returns("bn+wn+ce", i, RETURNED);
+    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
+    assert_true(says("<b>These runs cannot answer that</b>: none of the 2 architectures ended"));
+    assert_false(says("had higher returns</b>"));
+}
+
+static void test_limits_of_a_study(void **state)
+{
+    (void)state;
+    write_page(NULL, NULL);
+    assert_true(says("2 architectures, 4 seeds, 12 environment steps per run."));
+    assert_true(says("With 4 seeds the intervals over seeds are too narrow."));
+    assert_true(
+        says("The highest return has <b>bn+wn+ce</b> with 250; its <i>kappa_q99</i> is 123 or "
+             "more."));
+    set_study("stop = 8\n");
+    write_page(NULL, NULL);
+    assert_true(says("8 environment steps per run: <b>stopped early</b>, of 12 planned"));
+    tree_write("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0\n"
+                              "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
+                              "evaluations = 2\n");
+    write_page(NULL, NULL);
+    assert_true(says("With one seed no number here has an interval over seeds"));
+}
+
+static void test_verdicts(void **state)
+{
+    (void)state;
+    write_page(NULL, NULL);
+    assert_false(says("id=\"verdicts\""));
+    assert_false(says("#verdicts"));
+    write_page(NULL, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,"
+                     "plot,within,survives\n"
+                     "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open\n"
+                     "bn-below-ln,sound,3,12,0.2,1.25,1,0.1,1,not decided,Figure 3,-,open\n"
+                     "<b>&,paper,3,12,-,-,1,-,-,not supported,<i>,-,open\n");
+    assert_true(says("<a href=\"#verdicts\">"));
+    assert_true(says("By the paper's statistics, 2 claims: 1 supported, 1 not supported; by sound "
+                     "ones, 1 claim: 1 not decided."));
+    assert_true(says("<span class=\"yes\">supported</span>"));
+    assert_true(says("effect 0.2 to 1.25, threshold 1</small><small>adjusted p = 1<"));
+    assert_true(says("&lt;b&gt;&amp;"));
+    assert_false(says("<b>&,"));
+}
+
+/* The files of a run may come from anywhere. */
+static void test_text_of_runs(void **state)
+{
+    (void)state;
+    tree_write("runs/toy/ln+mse/seed1/run.json",
+               "{\"versions\": {\"<i>\": \"</table><script>x\"}, \"processor\": \"A & B\", "
+               "\"threads\": 2}\n");
+    tree_write("runs/toy/ln+mse/seed2/run.json", "{\"processor\": \"C\"}\n");
+    tree_write("tables/a \"b\".csv", "x\n");
+    write_page(NULL, NULL);
+    assert_true(
+        says("<td>&lt;i&gt;</td><td class=\"text\">&lt;/table&gt;&lt;script&gt;x<br></td>"));
+    assert_true(says("A &amp; B (runs: 1)<br>C (runs: 1)<br>"));
+    assert_true(says("<a href=\"tables/a%20%22b%22.csv\">a &quot;b&quot;.csv</a>"));
+    assert_true(says("<td>operator</td><td class=\"text\">hessian<br></td>"));
+}
+
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test)  cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, remove_page)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_in_html),
         IN_TREE(test_template),
         IN_TREE(test_malformed_template),
+        IN_STUDY(test_answer),
+        IN_STUDY(test_policies_that_have_not_learned),
+        IN_STUDY(test_limits_of_a_study),
+        IN_STUDY(test_verdicts),
+        IN_STUDY(test_text_of_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,9 @@ static bool find_cited(const struct ks_page *page, struct cited *cited)
 {
     cited->csv = page->correlation;
     return find_row(cited->csv, "kappa_q99_lower", &cited->lower) &&
-           find_row(cited->csv, "kappa_q99_upper", &cited->upper);
+           find_row(cited->csv, "kappa_q99_upper", &cited->upper) &&
+           !isnan(ks_page_number(cited->csv, cited->lower, "spearman")) &&
+           !isnan(ks_page_number(cited->csv, cited->upper, "spearman"));
 }
 
 static void print_answer(const struct cited *cited, FILE *out)
@@ -208,8 +210,9 @@ static void print_count(const struct ks_csv *csv, const char *statistic, const c
     static const char *const words[] = {"supported",      "not supported",      "not decided",
                                         "same direction", "opposite direction", "not resolved"};
     const char *before = ": ";
+    size_t all = count_verdicts(csv, statistic, NULL);
 
-    fprintf(out, "%s (%zu claims)", title, count_verdicts(csv, statistic, NULL));
+    fprintf(out, "%s, %zu claim%s", title, all, all == 1 ? "" : "s");
     for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
         size_t n = count_verdicts(csv, statistic, words[k]);
 
@@ -243,6 +246,11 @@ ks_status ks_page_headline(const struct ks_page *page, FILE *out)
         print_not_learned(n, learned, out);
     else if (found)
         print_answer(&cited, out);
+    else
+        fputs("<p class=\"headline\"><b>These runs cannot answer that</b>: too few architectures "
+              "have "
+              "<i>kappa_q99</i> for a rank correlation.</p>\n",
+              out);
     fputs("<p>", out);
     print_limits(page, out);
     print_extremes(page, out);

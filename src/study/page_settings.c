@@ -140,7 +140,7 @@ static void print_counts(const char *title, const char *what, json_t *counts, FI
         {
             ks_html_text(out, value);
             if (json_object_size(values) > 1)
-                fprintf(out, " (%lld %s)", (long long)json_integer_value(n), what);
+                fprintf(out, " (%s: %lld)", what, (long long)json_integer_value(n));
             fputs("<br>", out);
         }
         fputs("</td></tr>\n", out);
