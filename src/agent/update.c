@@ -21,7 +21,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "agent/policy.h"
+#include "agent/actor.h"
 #include "agent/stream.h"
 #include "agent/target.h"
 
@@ -51,80 +51,6 @@ static void gather(struct ks_agent *a, const struct ks_batch *b)
         memcpy(a->input + 2 * n * d, a->input, n * d * sizeof *a->input);
 }
 
-static void draw_noise(const struct ks_agent *a, struct ks_rng *rng, real *noise)
-{
-    size_t n = a->config.actions;
-
-#pragma omp parallel for num_threads(a->config.threads) schedule(static)
-    for (size_t i = 0; i < a->config.batch; i++) {
-        struct ks_rng row = *rng;
-
-        row.drawn += i * n;
-        for (size_t j = 0; j < n; j++)
-            noise[i * n + j] = (real)ks_rng_normal(&row);
-    }
-    rng->drawn += a->config.batch * n;
-}
-
-/* The noise of an update depends only on the seed and the number of the update. */
-static void draw_update_noise(const struct ks_agent *a, enum ks_purpose purpose, int64_t update,
-                              real *noise)
-{
-    struct ks_rng rng = ks_stream(a->config.seed, purpose, 0);
-
-    rng.drawn = (uint64_t)update * a->config.batch * a->config.actions;
-    draw_noise(a, &rng, noise);
-}
-
-/* A pass of the policy that samples actions from `head`, the output of a pass of the actor, into
- * the action columns of `input`. */
-static struct ks_policy_pass policy_pass(const struct ks_agent *a, const real *head,
-                                         const struct ks_draw *draw, real *input)
-{
-    return (struct ks_policy_pass){
-        .rows = a->config.batch,
-        .stride = KS(agent_width)(a),
-        .head = head,
-        .noise = draw->noise,
-        .action = input + a->config.observations,
-        .log_pi = draw->log_pi,
-    };
-}
-
-static void forward_next(struct ks_agent *a)
-{
-    KS(net_forward)(a->actor_eval, a->actor.w, a->actor.state, a->next_s, a->next_primal);
-}
-
-static void forward_policy(struct ks_agent *a, real *state)
-{
-    KS(net_forward)(a->actor_train, a->actor.w, state, a->s, a->actor.primal);
-}
-
-static void sample_next(struct ks_agent *a)
-{
-    struct ks_policy_pass p = policy_pass(a, KS(net_output)(a->actor_eval, a->next_primal),
-                                          &a->next,
-                                          a->input + a->config.batch * KS(agent_width)(a));
-
-#pragma omp parallel for num_threads(a->config.threads) schedule(static)
-    for (size_t i = 0; i < p.rows; i++)
-        KS(policy_sample)(&a->actor_arch->policy, &p, i);
-}
-
-static void sample_policy(struct ks_agent *a)
-{
-    struct ks_policy_pass p = policy_pass(a, KS(net_output)(a->actor_train, a->actor.primal),
-                                          &a->policy, a->policy_input);
-    size_t obs = a->config.observations;
-
-#pragma omp parallel for num_threads(a->config.threads) schedule(static)
-    for (size_t i = 0; i < p.rows; i++) {
-        memcpy(a->policy_input + i * p.stride, a->s + i * obs, obs * sizeof *a->s);
-        KS(policy_sample)(&a->actor_arch->policy, &p, i);
-    }
-}
-
 /* Step 1 and the forward pass of step 6, which needs no results of the steps in between. That pass
  * moves a copy of the running statistics, because step 1 reads the old ones. */
 static void act(struct ks_agent *a, bool steps)
@@ -132,20 +58,20 @@ static void act(struct ks_agent *a, bool steps)
     size_t size = a->actor_arch->states * sizeof *a->actor.state;
 
     memcpy(a->next_state, a->actor.state, size);
-    draw_update_noise(a, KS_NEXT_ACTION, a->updates, a->next.noise);
+    KS(noise_of_update)(a, KS_NEXT_ACTION, a->updates, a->next.noise);
     if (steps)
-        draw_update_noise(a, KS_POLICY_ACTION, a->updates, a->policy.noise);
+        KS(noise_of_update)(a, KS_POLICY_ACTION, a->updates, a->policy.noise);
 #pragma omp parallel sections num_threads(a->config.threads)
     {
 #pragma omp section
-        forward_next(a);
+        KS(actor_forward_next)(a);
 #pragma omp section
         if (steps || a->actor_arch->joint)
-            forward_policy(a, a->next_state);
+            KS(actor_forward)(a, a->next_state);
     }
-    sample_next(a);
+    KS(actor_sample_next)(a);
     if (steps)
-        sample_policy(a);
+        KS(actor_sample)(a);
     memcpy(a->actor.state, a->next_state, size);
 }
 
@@ -234,110 +160,11 @@ static void step_critic(struct ks_agent *a, size_t e) /* steps 4 and 5 */
     a->critic_step[e].finite = KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[e]);
 }
 
-/* q = Q_e(s, a ~ pi); the distributions go to a->values. */
-static void policy_values(struct ks_agent *a, size_t e)
-{
-    struct ks_trained *c = &a->critic[e];
-    size_t rows = a->config.batch, n = a->critic_arch->out;
-    const real *f = KS(net_output)(a->critic_eval, c->primal);
-
-    KS(net_forward)(a->critic_eval, c->w, c->state, a->policy_input, c->primal);
-    for (size_t i = 0; i < rows; i++)
-        a->q[e * rows + i] = KS(critic_value)(&a->critic_arch->loss, f + i * n,
-                                              a->values + (e * rows + i) * n);
-}
-
-/* The critic with the smallest value at row i, the first on a tie. */
-static size_t smallest(const struct ks_agent *a, size_t i)
-{
-    size_t at = 0, rows = a->config.batch;
-
-    for (size_t e = 1; e < a->config.ensemble; e++)
-        if (a->q[e * rows + i] < a->q[at * rows + i])
-            at = e;
-    return at;
-}
-
-/* x_bar = d/dx of -mean_i min_e Q_e: nonzero only in rows where Q_e is the smallest. */
-static void policy_value_gradient(struct ks_agent *a, size_t e)
-{
-    struct ks_trained *c = &a->critic[e];
-    size_t rows = a->config.batch, n = a->critic_arch->out;
-    real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
-    real scale = (real)(-1 / (double)rows);
-
-    memset(f_bar, 0, rows * n * sizeof *f_bar);
-    for (size_t i = 0; i < rows; i++) {
-        const real *p = a->values + (e * rows + i) * n;
-        double q = a->q[e * rows + i];
-
-        if (smallest(a, i) == e)
-            KS(critic_value_gradient)(&a->critic_arch->loss, q, p, scale, f_bar + i * n);
-    }
-    KS(net_backward)
-    (a->critic_eval, &(struct ks_net_backward){.w = c->w,
-                                               .x = a->policy_input,
-                                               .primal = c->primal,
-                                               .adjoint = c->adjoint,
-                                               .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
-}
-
-/* action_bar = sum of x_bar over the critics; only its action columns are used. */
-static void sum_action_bars(struct ks_agent *a)
-{
-    size_t n = a->config.batch * KS(agent_width)(a);
-
-    memcpy(a->action_bar, a->x_bar, n * sizeof *a->action_bar);
-    for (size_t e = 1; e < a->config.ensemble; e++)
-        for (size_t i = 0; i < n; i++)
-            a->action_bar[i] += a->x_bar[e * n + i];
-}
-
-/* Returns mean(T log pi - min_e Q_e); *entropy is the mean of -log pi. */
-static double actor_loss(const struct ks_agent *a, double *entropy)
-{
-    double loss = 0, log_pi = 0, n = (double)a->config.batch;
-
-    for (size_t i = 0; i < a->config.batch; i++) {
-        log_pi += (double)a->policy.log_pi[i];
-        loss -= a->q[smallest(a, i) * a->config.batch + i];
-    }
-    *entropy = -log_pi / n;
-    return (KS(agent_temperature)(a) * log_pi + loss) / n;
-}
-
-/* The actor's loss and gradient, after forward_policy and sample_policy. */
-static double policy_gradient(struct ks_agent *a, double *entropy)
-{
-    struct ks_policy_pass p = policy_pass(a, KS(net_output)(a->actor_train, a->actor.primal),
-                                          &a->policy, a->policy_input);
-
-#pragma omp parallel for num_threads(a->config.threads) schedule(static)
-    for (size_t e = 0; e < a->config.ensemble; e++)
-        policy_values(a, e);
-#pragma omp parallel for num_threads(a->config.threads) schedule(static)
-    for (size_t e = 0; e < a->config.ensemble; e++)
-        policy_value_gradient(a, e);
-    sum_action_bars(a);
-    p.a_bar = a->action_bar + a->config.observations;
-    p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
-    p.head_bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
-    KS(policy_backward)(&a->actor_arch->policy, &p);
-    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
-    KS(net_backward)
-    (a->actor_train, &(struct ks_net_backward){.w = a->actor.w,
-                                               .x = a->s,
-                                               .primal = a->actor.primal,
-                                               .adjoint = a->actor.adjoint,
-                                               .w_bar = a->actor.g});
-    return actor_loss(a, entropy);
-}
-
 double KS(actor_gradient)(struct ks_agent *a, double *entropy)
 {
-    forward_policy(a, a->actor.state);
-    sample_policy(a);
-    return policy_gradient(a, entropy);
+    KS(actor_forward)(a, a->actor.state);
+    KS(actor_sample)(a);
+    return KS(actor_loss)(a, entropy);
 }
 
 /* The rest of step 6, and step 7. */
@@ -345,7 +172,7 @@ static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
 {
     double temperature = KS(agent_temperature)(a);
 
-    u->actor_loss = policy_gradient(a, &u->entropy);
+    u->actor_loss = KS(actor_loss)(a, &u->entropy);
     if (!KS(adam_step)(a->actor_arch, &a->actor_adam, &a->actor))
         return ks_fail(KS_NUMBER, "an actor parameter is no longer finite");
     /* d/d log T of T (H - H*) is the loss itself */
@@ -421,9 +248,9 @@ void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rn
     size_t rows = KS(agent_rows)(a);
 
     gather(a, b);
-    draw_noise(a, rng, a->next.noise);
-    forward_next(a);
-    sample_next(a);
+    KS(noise_draw)(a, rng, a->next.noise);
+    KS(actor_forward_next)(a);
+    KS(actor_sample_next)(a);
     next_values(a);
     for (size_t i = 0; i < rows * KS(agent_width)(a); i++)
         input[i] = (double)a->input[i];
@@ -437,7 +264,7 @@ void KS(agent_freeze_target)(struct ks_agent *a, const struct ks_batch *b, doubl
 }
 
 /* If the actor did not step, the actor, the temperature and the critics are still those that step 6
- * would have used, so policy_gradient computes exactly the gradient that was skipped. */
+ * would have used, so actor_loss computes exactly the gradient that was skipped. */
 void KS(agent_review)(struct ks_agent *a, const struct ks_batch *b, real *actor_g)
 {
     int64_t last = a->updates - 1;
@@ -445,17 +272,17 @@ void KS(agent_review)(struct ks_agent *a, const struct ks_batch *b, real *actor_
     double entropy;
 
     gather(a, b);
-    draw_update_noise(a, KS_NEXT_ACTION, last, a->next.noise);
-    draw_update_noise(a, KS_POLICY_ACTION, last, a->policy.noise);
-    forward_next(a);
-    sample_next(a);
-    forward_policy(a, NULL);
+    KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
+    KS(noise_of_update)(a, KS_POLICY_ACTION, last, a->policy.noise);
+    KS(actor_forward_next)(a);
+    KS(actor_sample_next)(a);
+    KS(actor_forward)(a, NULL);
     if (actor_steps(a, last)) {
         memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
         return;
     }
-    sample_policy(a);
+    KS(actor_sample)(a);
     a->actor.g = actor_g;
-    policy_gradient(a, &entropy);
+    KS(actor_loss)(a, &entropy);
     a->actor.g = own;
 }

@@ -1,0 +1,104 @@
+/* The actor's loss mean(T log pi - min_e Q_e(s, a)) and its gradient: step 6 of an update
+ * (update.c), without the optimizer. */
+#include <string.h>
+
+#include "agent/actor.h"
+#include "agent/target.h"
+
+/* q = Q_e(s, a ~ pi); the distributions go to a->values. */
+static void policy_values(struct ks_agent *a, size_t e)
+{
+    struct ks_trained *c = &a->critic[e];
+    size_t rows = a->config.batch, n = a->critic_arch->out;
+    const real *f = KS(net_output)(a->critic_eval, c->primal);
+
+    KS(net_forward)(a->critic_eval, c->w, c->state, a->policy_input, c->primal);
+    for (size_t i = 0; i < rows; i++)
+        a->q[e * rows + i] = KS(critic_value)(&a->critic_arch->loss, f + i * n,
+                                              a->values + (e * rows + i) * n);
+}
+
+/* The critic with the smallest value at row i, the first on a tie. */
+static size_t smallest(const struct ks_agent *a, size_t i)
+{
+    size_t at = 0, rows = a->config.batch;
+
+    for (size_t e = 1; e < a->config.ensemble; e++)
+        if (a->q[e * rows + i] < a->q[at * rows + i])
+            at = e;
+    return at;
+}
+
+/* x_bar = d/dx of -mean_i min_e Q_e: nonzero only in rows where Q_e is the smallest. */
+static void policy_value_gradient(struct ks_agent *a, size_t e)
+{
+    struct ks_trained *c = &a->critic[e];
+    size_t rows = a->config.batch, n = a->critic_arch->out;
+    real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
+    real scale = (real)(-1 / (double)rows);
+
+    memset(f_bar, 0, rows * n * sizeof *f_bar);
+    for (size_t i = 0; i < rows; i++) {
+        const real *p = a->values + (e * rows + i) * n;
+        double q = a->q[e * rows + i];
+
+        if (smallest(a, i) == e)
+            KS(critic_value_gradient)(&a->critic_arch->loss, q, p, scale, f_bar + i * n);
+    }
+    KS(net_backward)
+    (a->critic_eval, &(struct ks_net_backward){.w = c->w,
+                                               .x = a->policy_input,
+                                               .primal = c->primal,
+                                               .adjoint = c->adjoint,
+                                               .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
+}
+
+/* action_bar = sum of x_bar over the critics; only its action columns are used. */
+static void sum_action_bars(struct ks_agent *a)
+{
+    size_t n = a->config.batch * KS(agent_width)(a);
+
+    memcpy(a->action_bar, a->x_bar, n * sizeof *a->action_bar);
+    for (size_t e = 1; e < a->config.ensemble; e++)
+        for (size_t i = 0; i < n; i++)
+            a->action_bar[i] += a->x_bar[e * n + i];
+}
+
+/* Returns mean(T log pi - min_e Q_e); *entropy is the mean of -log pi. */
+static double mean_loss(const struct ks_agent *a, double *entropy)
+{
+    double loss = 0, log_pi = 0, n = (double)a->config.batch;
+
+    for (size_t i = 0; i < a->config.batch; i++) {
+        log_pi += (double)a->policy.log_pi[i];
+        loss -= a->q[smallest(a, i) * a->config.batch + i];
+    }
+    *entropy = -log_pi / n;
+    return (KS(agent_temperature)(a) * log_pi + loss) / n;
+}
+
+double KS(actor_loss)(struct ks_agent *a, double *entropy)
+{
+    struct ks_policy_pass p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                             &a->policy, a->policy_input);
+
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        policy_values(a, e);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        policy_value_gradient(a, e);
+    sum_action_bars(a);
+    p.a_bar = a->action_bar + a->config.observations;
+    p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
+    p.head_bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
+    KS(policy_backward)(&a->actor_arch->policy, &p);
+    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
+    KS(net_backward)
+    (a->actor_train, &(struct ks_net_backward){.w = a->actor.w,
+                                               .x = a->s,
+                                               .primal = a->actor.primal,
+                                               .adjoint = a->actor.adjoint,
+                                               .w_bar = a->actor.g});
+    return mean_loss(a, entropy);
+}
