@@ -1,4 +1,4 @@
-/* Parts of observations that several domains share. */
+/* Parts of observations that several domains share, and functions of vectors. */
 #include "env/domain.h"
 
 #include <math.h>
@@ -23,6 +23,14 @@ void ks_env_to_frame(const double R[9], const double v[3], double out[3])
 {
     for (size_t k = 0; k < 3; k++)
         out[k] = R[k] * v[0] + R[3 + k] * v[1] + R[6 + k] * v[2];
+}
+
+bool ks_env_all_finite(size_t n, const double *values)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
 }
 
 double ks_env_norm(size_t n, const double *v)

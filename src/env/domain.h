@@ -93,13 +93,15 @@ ks_status ks_env_random_joints_apart(struct ks_env *env, struct ks_rng *rng);
 /* A rotation from the uniform distribution. */
 void ks_env_random_rotation(struct ks_rng *rng, double quaternion[4]);
 
-/* blocks.c: parts of observations. The append functions return the new end. */
+/* blocks.c: parts of observations, and vectors. The append functions return the new end. */
 double *ks_env_append(double *out, size_t n, const double *values);
 /* Appends one value per hinge joint; address is jnt_qposadr or jnt_dofadr. */
 double *ks_env_append_hinges(double *out, const mjModel *model, const int *address,
                              const double *values);
 /* R' v: transforms a vector from world coordinates to the frame R. */
 void ks_env_to_frame(const double R[9], const double v[3], double out[3]);
+/* Whether no value is NaN or infinite. */
+bool ks_env_all_finite(size_t n, const double *values);
 double ks_env_norm(size_t n, const double *v);
 /* out = b - a; returns its norm. */
 double ks_env_difference(size_t n, const double *a, const double *b, double *out);

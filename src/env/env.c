@@ -235,14 +235,6 @@ static bool warned_since(const mjData *data, struct warnings before)
     return false;
 }
 
-static bool all_finite(size_t n, const double *values)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(values[i]))
-            return false;
-    return true;
-}
-
 static void observe(const struct ks_env *env, double *observation)
 {
     double *end = env->task->domain->observe(env, observation);
@@ -308,7 +300,7 @@ static ks_status try_start(struct call *call, double *observation, bool *bad)
     if (call->warned)
         return refuse_start(env, ks_physics_warning());
     observe(env, observation);
-    if (!all_finite(env->task->observations, observation))
+    if (!ks_env_all_finite(env->task->observations, observation))
         return refuse_start(env, "the observation is not finite");
     *bad = false;
     memcpy(env->last_finite, observation, env->task->observations * sizeof *observation);
@@ -383,83 +375,10 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
     *reward = env->task->domain->reward(env);
     if (call.warned)
         diverge(env, ks_physics_warning(), observation, reward);
-    else if (!all_finite(env->task->observations, observation) || !isfinite(*reward))
+    else if (!ks_env_all_finite(env->task->observations, observation) || !isfinite(*reward))
         diverge(env, "an observation or the reward is not finite", observation, reward);
     else
         memcpy(env->last_finite, observation, env->task->observations * sizeof *observation);
     *ended = env->ended;
-    return KS_OK;
-}
-
-/* --- saved states --- */
-
-/* A saved state consists of HEAD numbers, env->episode, the last observation, and then MuJoCo's
- * mjSTATE_INTEGRATION: time, qpos, qvel, act, the warm start and the inputs. */
-enum { SIZE, VERSION, GOAL, STEP, ENDED, DIVERGENCES, HEAD };
-
-static size_t library_size(const struct ks_env *env)
-{
-    return (size_t)mj_stateSize(env->model, mjSTATE_INTEGRATION);
-}
-
-size_t ks_env_state_size(const struct ks_env *env)
-{
-    return HEAD + KS_ENV_EPISODE + env->task->observations + library_size(env);
-}
-
-void ks_env_state_get(const struct ks_env *env, double *state)
-{
-    state[SIZE] = (double)ks_env_state_size(env);
-    state[VERSION] = mj_version();
-    state[GOAL] = env->task->goal;
-    state[STEP] = (double)env->step;
-    state[ENDED] = env->ended;
-    state[DIVERGENCES] = (double)env->divergences;
-    state += HEAD;
-    memcpy(state, env->episode, sizeof env->episode), state += KS_ENV_EPISODE;
-    memcpy(state, env->last_finite, env->task->observations * sizeof *state);
-    state += env->task->observations;
-    mj_getState(env->model, env->data, state, mjSTATE_INTEGRATION);
-}
-
-struct restoring {
-    struct ks_env *env;
-    const double *state;
-};
-
-/* mj_step1 recomputes the quantities that the next mj_step2 starts from. */
-static void restore(void *argument)
-{
-    struct restoring *r = argument;
-    struct ks_env *env = r->env;
-
-    mj_resetData(env->model, env->data);
-    if (env->task->domain->apply)
-        env->task->domain->apply(env);
-    mj_setState(env->model, env->data, r->state, mjSTATE_INTEGRATION);
-    mj_step1(env->model, env->data);
-}
-
-ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version)
-{
-    const double *episode = state + HEAD, *last_finite = episode + KS_ENV_EPISODE;
-    struct restoring r = {env, last_finite + env->task->observations};
-    size_t want = ks_env_state_size(env);
-
-    if (size != want || !all_finite(want, state) || state[SIZE] != (double)want ||
-        state[GOAL] != env->task->goal || (!any_version && state[VERSION] != mj_version()) ||
-        state[STEP] < 0 || state[STEP] > (double)env->steps || state[DIVERGENCES] < 0)
-        return ks_fail(
-            KS_FORMAT,
-            "saved state of an environment: not a state of %s with MuJoCo %s (expected %zu "
-            "numbers, found %zu)",
-            env->task->name, mj_versionString(), want, size);
-    memcpy(env->episode, episode, sizeof env->episode);
-    memcpy(env->last_finite, last_finite, env->task->observations * sizeof *last_finite);
-    env->ended = true; /* in case this fails */
-    KS_TRY(ks_physics_guard(restore, &r));
-    env->step = (size_t)state[STEP];
-    env->divergences = (size_t)state[DIVERGENCES];
-    env->ended = state[ENDED] != 0;
     return KS_OK;
 }
