@@ -1,10 +1,9 @@
-/* The Lanczos basis in float32, and on disk. A run that resumes from a file equals an uninterrupted
- * one, wherever writing stopped and however the file was damaged afterwards. */
+/* The Lanczos basis on disk. A run that resumes from a file equals an uninterrupted one, wherever
+ * writing stopped and however the file was damaged afterwards. */
 #include "lanczos/basis.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <float.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -25,101 +24,6 @@ static void fill_uniform(size_t n, double low, double high)
     for (size_t i = 0; i < n; i++)
         value[i] = low + (high - low) * (double)i / (double)(n - 1);
 }
-
-/* --- in float32 ----------------------------------------------------------------------------- */
-
-static struct ks_spectrum *estimate(const struct ks_operator *a, size_t order, bool single)
-{
-    struct ks_spectrum *s = spectrum_new();
-    struct ks_slq slq = {.order = order, .probes = 1, .seed = 7, .single = single};
-
-    assert_ok(ks_slq(a, &slq, s));
-    return s;
-}
-
-/* Vectors are rounded to float32, coefficients are not: the identities hold to the rounding of the
- * vectors, over several slices and blocks with a partial one at the end. */
-static void test_single_identities(void **state)
-{
-    enum { M = 12 };
-    struct diagonal d = {.n = 2 * 8192 + 517, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
-    struct ks_lanczos *l;
-
-    (void)state;
-    fill_uniform(d.n, -1, 1);
-    assert_ok(ks_lanczos_new(d.n, M, true, NULL, &l));
-    ks_lanczos_start(l, 3, 0);
-    while (l->steps < M)
-        assert_ok(ks_lanczos_step(l, &a));
-    assert_null(l->basis);
-    for (size_t i = 0; i <= M; i++)
-        for (size_t j = 0; j <= i; j++) {
-            double dot = 0;
-
-            for (size_t k = 0; k < d.n; k++)
-                dot += (double)l->rounded[i * d.n + k] * (double)l->rounded[j * d.n + k];
-            assert_close(dot, i == j, FLT_EPSILON / 10); /* rounding errors cancel: eps / sqrt(n) */
-        }
-    for (size_t j = 0; j < M; j++)
-        for (size_t k = 0; k < d.n; k++) {
-            const float *q = l->rounded + j * d.n + k;
-            double before = j > 0 ? l->beta[j - 1] * (double)*(q - d.n) : 0;
-
-            assert_close(value[k] * (double)q[0],
-                         before + l->alpha[j] * (double)q[0] + l->beta[j] * (double)q[d.n],
-                         FLT_EPSILON / 10);
-        }
-    ks_lanczos_free(l);
-}
-
-/* Ritz values and weights agree with those of a basis in float64, and an outlier appears once. */
-static void test_single_spectrum(void **state)
-{
-    enum { M = 60 };
-    struct diagonal d = {.n = 1000, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
-    struct ks_spectrum *s, *t;
-    double mean = 0;
-
-    (void)state;
-    fill_uniform(1000, 0, 1);
-    value[137] = 1000;
-    s = estimate(&a, M, true);
-    t = estimate(&a, M, false);
-    assert_int_equal(s->steps[0], M);
-    assert_close(s->ritz[M - 1], 1000, 1000 * FLT_EPSILON);
-    /* in the bulk, which is 1000 times smaller */
-    assert_close(s->ritz[M - 2], t->ritz[M - 2], 2e-3);
-    assert_close(s->weight[M - 1], t->weight[M - 1], 1e-6);
-    for (size_t i = 0; i < M - 1; i++) {
-        assert_true(s->ritz[i] < 1.01);
-        mean += s->weight[i] * s->ritz[i] - t->weight[i] * t->ritz[i];
-    }
-    assert_close(mean, 0, 1e-4);
-    ks_spectrum_free(s);
-    ks_spectrum_free(t);
-}
-
-static void test_single_breakdowns(void **state)
-{
-    (void)state;
-    for (size_t different = 1; different <= 8; different++) {
-        struct diagonal d = {.n = 10000, .value = value};
-        struct ks_operator a = diagonal_operator(&d);
-        struct ks_spectrum *s;
-
-        for (size_t i = 0; i < d.n; i++)
-            value[i] = (double)(i % different) - 2.5;
-        s = estimate(&a, 30, true);
-        assert_int_equal(s->steps[0], different);
-        for (size_t i = 0; i < different; i++)
-            assert_close(s->ritz[i], (double)i - 2.5, 1e-5);
-        ks_spectrum_free(s);
-    }
-}
-
-/* --- on disk -------------------------------------------------------------------------------- */
 
 /* A run; it resumes from the file if `path` is not NULL. */
 struct run {
@@ -478,9 +382,6 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single_identities),
-        cmocka_unit_test(test_single_spectrum),
-        cmocka_unit_test(test_single_breakdowns),
         cmocka_unit_test_teardown(test_resumes, scratch_clean),
         cmocka_unit_test_teardown(test_cut, scratch_clean),
         cmocka_unit_test_teardown(test_damage, scratch_clean),
