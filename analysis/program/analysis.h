@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "io/spectrum.h"
+#include "operators/gradient_bounds.h"
 #include "operators/null_basis.h"
 #include "operators/null_space.h"
 #include "operators/selection.h"
@@ -47,6 +48,8 @@ struct ks_analysis {
     double *gradient;               /* start vector of the last probe; NULL: none  */
     struct ks_spectrum *spectrum;
     struct ks_certificates certificates;
+    struct ks_gradient_bounds
+        bounds;         /* of a cross-entropy's gradient; without rows: not measured */
     double exact_error; /* norm of the error of --exact's products (statistics.h)  */
 
     struct ks_monitor monitor;

@@ -3,6 +3,7 @@
 
 #include "lanczos/density.h"
 #include "program/apply.h"
+#include "program/bounds.h"
 #include "program/outputs.h"
 #include "program/provenance.h"
 #include "program/stability.h"
@@ -51,6 +52,7 @@ static ks_status describe(struct ks_analysis *a)
 
     KS_TRY(add_statistics(a));
     KS_TRY(ks_stability_add(a->options, &a->subject, a->spectrum));
+    KS_TRY(ks_bounds_add(&a->bounds, a->spectrum));
     KS_TRY(ks_density(a->spectrum));
     KS_TRY(ks_provenance_probes(terms.certificates, a->spectrum));
     return ks_provenance_spectrum(a->options, &a->subject, &terms, a->spectrum);
@@ -67,6 +69,7 @@ static ks_status write_spectrum(struct ks_analysis *a)
 /* Stochastic Lanczos quadrature of A, a curvature of the loss L at the checkpoint's theta:
  *
  *   read, pose        theta, the minibatches; L(theta), the coordinates of A
+ *   measure           of a cross-entropy: p - t, |g|, and the Jacobian of the logits
  *   make_operator     v -> A v
  *   find_null_space   directions u with A u = 0, which the architecture implies
  *   run_probes        A Q = Q T + beta q e' from random start vectors: the eigenvalues of T are the
@@ -78,6 +81,7 @@ ks_status ks_analyze(struct ks_analysis *a)
     KS_TRY(ks_on_leader(a, check_output));
     KS_TRY(ks_analysis_read(a));
     KS_TRY(ks_analysis_pose(a));
+    KS_TRY(ks_bounds_measure(a));
     KS_TRY(ks_analysis_pose_products(a));
     KS_TRY(ks_analysis_make_operator(a));
     KS_TRY(name_basis(a));

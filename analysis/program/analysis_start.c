@@ -237,6 +237,7 @@ void ks_analysis_clear_block(struct ks_analysis *a)
     ks_spectrum_free(a->spectrum);
     free(a->gradient);
     ks_certificates_clear(&a->certificates);
+    ks_gradient_bounds_clear(&a->bounds);
     ks_null_basis_free(a->basis);
     ks_null_clear(&a->null);
     ks_null_space_free(a->space);
@@ -245,6 +246,7 @@ void ks_analysis_clear_block(struct ks_analysis *a)
     a->spectrum = NULL, a->gradient = NULL, a->basis = NULL, a->space = NULL;
     a->block = NULL, a->selection = NULL;
     a->certificates = (struct ks_certificates){.n = 0};
+    a->bounds = (struct ks_gradient_bounds){.rows = 0};
     a->null = (struct ks_null){.dimension = 0};
 }
 

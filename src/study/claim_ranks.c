@@ -91,7 +91,7 @@ static double size_of(const struct ks_claim_values *values, size_t number, size_
     return fabs(ks_claim_value(values, number, seed).low);
 }
 
-/* Ties get the larger rank, and what is undefined the largest. */
+/* Ties get the larger rank, and what is undefined the largest: no comparison with NaN holds. */
 static size_t rank_of_best(const struct ks_claim_values *values, size_t seed)
 {
     double best = size_of(values, BEST, seed);
@@ -99,7 +99,7 @@ static size_t rank_of_best(const struct ks_claim_values *values, size_t seed)
 
     for (size_t k = 0; k < KS_TWELVE; k++)
         rank += !(size_of(values, k, seed) > best);
-    return isnan(best) ? KS_TWELVE : rank;
+    return rank;
 }
 
 ks_status ks_find_constancy(const struct ks_claim_question *q, struct ks_finding *f)

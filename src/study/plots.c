@@ -17,6 +17,7 @@
 #include "study/locate.h"
 #include "study/page.h"
 #include "study/process.h"
+#include "study/theorems.h"
 
 const struct ks_plot ks_plots[] = {
     {"spectra", "Spectra over training",
@@ -248,6 +249,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
     KS_TRY(ks_tables_write(r, table, resamples));
     KS_TRY(ks_claims_judge(r, resamples, &claims));
     KS_TRY(ks_claims_write(&claims, r->dir));
+    KS_TRY(ks_theorems_write(r));
     if (table->n_rows == 0)
         return ks_fail(KS_FORMAT,
                        "%s: nothing to draw: no architecture has all its spectra and returns; the "
@@ -257,6 +259,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
     KS_TRY(ks_page_write(r, table));
     announce(r, table);
     ks_claims_print(&claims, stdout);
+    ks_theorems_print(r, stdout);
     return fflush(stdout) == 0 && !ferror(stdout)
                ? KS_OK
                : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
