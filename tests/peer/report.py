@@ -46,6 +46,9 @@ def check_sorted(cells, what, descending):
 
 
 def check_sorting(page):
+    # One value is missing, as if its analysis had failed.
+    page.evaluate("(cell => { delete cell.dataset.value; cell.classList.add('none'); })"
+                  "(document.querySelector('#table-architectures tbody').rows[4].cells[1])")
     tables = page.evaluate("Array.from(document.querySelectorAll('table.sortable'), table => table.id)")
     check("table-architectures" in tables, "there is no table of architectures")
     for table in tables:
