@@ -106,7 +106,7 @@ static ks_status print_plot(struct ks_page *page, size_t plot, FILE *out)
 
 ks_status ks_page_plot(struct ks_page *page, const char *name, FILE *out)
 {
-    for (size_t i = 0; ks_plots[i].name && i < KS_PAGE_PLOTS; i++)
+    for (size_t i = 0; i < KS_PAGE_PLOTS && ks_plots[i].name; i++)
         if (strcmp(ks_plots[i].name, name) == 0)
             return print_plot(page, i, out);
     return KS_OK;
@@ -114,7 +114,7 @@ ks_status ks_page_plot(struct ks_page *page, const char *name, FILE *out)
 
 ks_status ks_page_other_plots(struct ks_page *page, FILE *out)
 {
-    for (size_t i = 0; ks_plots[i].name && i < KS_PAGE_PLOTS; i++)
+    for (size_t i = 0; i < KS_PAGE_PLOTS && ks_plots[i].name; i++)
         if (!page->shown[i])
             KS_TRY(print_plot(page, i, out));
     return KS_OK;

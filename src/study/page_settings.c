@@ -87,8 +87,7 @@ static ks_status count_run(const struct ks_page *page, const struct ks_result *r
     static const char *const names[] = {"processor", "blas_kernel", "threads", "mujoco_flags"};
     const struct ks_results *r = page->results;
     char *folder = NULL, *path = NULL;
-    const char *name;
-    json_t *file, *version;
+    json_t *file, *versions;
     ks_status status;
 
     KS_TRY(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
@@ -97,8 +96,9 @@ static ks_status count_run(const struct ks_page *page, const struct ks_result *r
     KS_TRY(status);
     file = json_load_file(path, 0, NULL);
     free(path);
-    json_object_foreach(json_object_get(file, "versions"), name, version)
-        count_json(counts, name, version);
+    versions = json_object_get(file, "versions");
+    for (void *i = json_object_iter(versions); i; i = json_object_iter_next(versions, i))
+        count_json(counts, json_object_iter_key(i), json_object_iter_value(i));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         count_json(counts, names[i], json_object_get(file, names[i]));
     json_decref(file);
@@ -123,26 +123,28 @@ static void count_spectrum(const struct ks_spectrum *s, json_t *counts)
     }
 }
 
+/* The values of one name, each with its number if there are several. */
+static void print_values(json_t *values, const char *what, FILE *out)
+{
+    for (void *i = json_object_iter(values); i; i = json_object_iter_next(values, i)) {
+        ks_html_text(out, json_object_iter_key(i));
+        if (json_object_size(values) > 1)
+            fprintf(out, " (%s: %lld)", what,
+                    (long long)json_integer_value(json_object_iter_value(i)));
+        fputs("<br>", out);
+    }
+}
+
 static void print_counts(const char *title, const char *what, json_t *counts, FILE *out)
 {
-    const char *name, *value;
-    json_t *values, *n;
-
     if (json_object_size(counts) == 0)
         return;
     fprintf(out, "<h3>%s</h3>\n<div class=\"scroll\"><table>\n", title);
-    json_object_foreach(counts, name, values)
-    {
+    for (void *i = json_object_iter(counts); i; i = json_object_iter_next(counts, i)) {
         fputs("<tr><td>", out);
-        ks_html_text(out, name);
+        ks_html_text(out, json_object_iter_key(i));
         fputs("</td><td class=\"text\">", out);
-        json_object_foreach(values, value, n)
-        {
-            ks_html_text(out, value);
-            if (json_object_size(values) > 1)
-                fprintf(out, " (%s: %lld)", what, (long long)json_integer_value(n));
-            fputs("<br>", out);
-        }
+        print_values(json_object_iter_value(i), what, out);
         fputs("</td></tr>\n", out);
     }
     fprintf(out, "</table></div>\n");
