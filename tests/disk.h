@@ -1,9 +1,9 @@
 /* Fault injection: replaces the C library's functions that change files. Operations are counted
- * from 1, and at number `fate_at` one of these happens:
+ * from 1, and at number `fault_at` one of these happens:
  *
- *   DIES    the process is killed (SIGKILL), in the middle of a write
- *   FULL    the disk is full from here on (ENOSPC)
- *   STOPS   the signal `stopping` is raised (SIGTERM by default)
+ *   KILL        the process is killed (SIGKILL), in the middle of a write
+ *   DISK_FULL   the disk is full from here on (ENOSPC)
+ *   SIGNAL      the signal `signal_raised` is raised (SIGTERM by default)
  *
  * The monotonic clock returns the number of calls so far in seconds, so that times and rates are
  * the same in every run. */
@@ -21,33 +21,34 @@
 
 long syscall(long number, ...); /* not in POSIX */
 
-static enum { LIVES, DIES, FULL, STOPS } fate;
-static size_t fate_at, operations;
-static int stopping = SIGTERM;
+static enum { NO_FAULT, KILL, DISK_FULL, SIGNAL } fault;
+static size_t fault_at, operations;
+static int signal_raised = SIGTERM;
 
-/* Counts an operation; true if it must fail, with errno set. */
-static inline bool meets_fate(void)
+/* Counts an operation, and kills or signals the process if it is the one. True if the operation
+ * must fail, with errno set. */
+static inline bool inject_fault(void)
 {
     operations++;
-    if (fate == DIES && operations == fate_at)
+    if (fault == KILL && operations == fault_at)
         kill(getpid(), SIGKILL);
-    if (fate == STOPS && operations == fate_at)
-        raise(stopping);
+    if (fault == SIGNAL && operations == fault_at)
+        raise(signal_raised);
     errno = ENOSPC;
-    return fate == FULL && operations >= fate_at;
+    return fault == DISK_FULL && operations >= fault_at;
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t size)
 {
     if (descriptor > STDERR_FILENO) {
-        if (operations + 1 == fate_at && (fate == DIES || fate == FULL) && size > 1) {
+        if (operations + 1 == fault_at && (fault == KILL || fault == DISK_FULL) && size > 1) {
             size = (size_t)syscall(SYS_write, descriptor, bytes, size / 2);
-            if (fate == FULL) { /* a partial write; the next one fails */
+            if (fault == DISK_FULL) { /* a partial write; the next one fails */
                 operations++;
                 return (ssize_t)size;
             }
         }
-        if (meets_fate())
+        if (inject_fault())
             return -1;
     }
     return syscall(SYS_write, descriptor, bytes, size);
@@ -56,46 +57,46 @@ ssize_t write(int descriptor, const void *bytes, size_t size)
 int fsync(int descriptor)
 {
     (void)descriptor; /* data written by a killed process is not lost */
-    return meets_fate() ? -1 : 0;
+    return inject_fault() ? -1 : 0;
 }
 
 int ftruncate(int descriptor, off_t size)
 {
-    if (fate != FULL) /* works on a full disk */
-        meets_fate();
+    if (fault != DISK_FULL) /* this and removing files work on a full disk */
+        inject_fault();
     return (int)syscall(SYS_ftruncate, descriptor, size);
 }
 
 int rename(const char *from, const char *to)
 {
-    return meets_fate() ? -1 : (int)syscall(SYS_rename, from, to);
+    return inject_fault() ? -1 : (int)syscall(SYS_rename, from, to);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
     bool exists = access(path, F_OK) == 0;
 
-    return !exists && meets_fate() ? -1 : (int)syscall(SYS_mkdir, path, mode);
+    return !exists && inject_fault() ? -1 : (int)syscall(SYS_mkdir, path, mode);
 }
 
 int unlink(const char *path)
 {
-    if (fate != FULL)
-        meets_fate();
+    if (fault != DISK_FULL)
+        inject_fault();
     return (int)syscall(SYS_unlink, path);
 }
 
 int unlinkat(int folder, const char *path, int flags)
 {
-    if (fate != FULL)
-        meets_fate();
+    if (fault != DISK_FULL)
+        inject_fault();
     return (int)syscall(SYS_unlinkat, folder, path, flags);
 }
 
 int rmdir(const char *path)
 {
-    if (fate != FULL)
-        meets_fate();
+    if (fault != DISK_FULL)
+        inject_fault();
     return (int)syscall(SYS_rmdir, path);
 }
 

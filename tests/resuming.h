@@ -24,12 +24,13 @@
  * 30. */
 enum { STEPS = 30, EPISODE = 7, KILLED = -1, TERMINATED = -2 };
 
-struct ground {
+/* A run that is built and never stepped: each process forks from it. */
+struct unstarted_run {
     struct ks_train_options options;
     struct ks_run *run;
 };
 
-static inline void build_ground(struct ground *g, size_t threads)
+static inline void build_run(struct unstarted_run *u, size_t threads)
 {
     static const char *const settings[] = {
         "hidden=6",        "depth=1",        "actor_hidden=5",
@@ -39,45 +40,45 @@ static inline void build_ground(struct ground *g, size_t threads)
         "eval_episodes=1", "policy_delay=2", "critic_lr=0.01",
         "action_repeat=1", "actor_lr=0.01",  "analysis_minibatches=2"};
 
-    g->options = (struct ks_train_options){.env = "dog-trot",
+    u->options = (struct ks_train_options){.env = "dog-trot",
                                            .architecture = "bn+wn+ce",
                                            .out = scratch_folder,
                                            .seed = 7,
                                            .steps = STEPS,
                                            .save_every = -1,
                                            .quiet = true};
-    ks_settings_start(&g->options.settings);
+    ks_settings_start(&u->options.settings);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        assert_ok(ks_settings_assign(&g->options.settings, settings[i]));
-    g->options.settings.threads = threads;
-    assert_ok(ks_run_new(&g->options, &g->run));
-    g->run->learner.player.env->steps = g->run->evaluation.player.env->steps = EPISODE;
+        assert_ok(ks_settings_assign(&u->options.settings, settings[i]));
+    u->options.settings.threads = threads;
+    assert_ok(ks_run_new(&u->options, &u->run));
+    u->run->learner.player.env->steps = u->run->evaluation.player.env->steps = EPISODE;
 }
 
 /* How a process is started. */
-struct plan {
+struct launch {
     enum ks_resume resume;
     double save_every; /* 0: the default */
     size_t stop_at;    /* 0: nowhere     */
-    int fate;
-    size_t fate_at;
+    int fault;
+    size_t fault_at;
 };
 
-/* In the child. */
-static inline void prepare(struct ground *g, const char *folder, const struct plan *plan)
+/* In the child: applies `launch` to the run. */
+static inline void prepare(struct unstarted_run *u, const char *folder, const struct launch *launch)
 {
-    struct ks_plan *p = &g->run->plan;
+    struct ks_plan *p = &u->run->plan;
 
     free(p->folder);
     assert_ok(ks_copy_string(scratch(folder), &p->folder));
-    g->options.resume = plan->resume;
-    g->options.save_every = plan->save_every > 0 ? plan->save_every : -1;
-    if (plan->stop_at > 0) {
-        p->end = plan->stop_at;
+    u->options.resume = launch->resume;
+    u->options.save_every = launch->save_every > 0 ? launch->save_every : -1;
+    if (launch->stop_at > 0) {
+        p->end = launch->stop_at;
         p->stops_early = true;
     }
-    fate = plan->fate;
-    fate_at = plan->fate_at;
+    fault = launch->fault;
+    fault_at = launch->fault_at;
     operations = 0;
 }
 
@@ -91,7 +92,8 @@ static inline const char *said_file(const char *folder)
 }
 
 /* Starts a process that trains in `folder`. */
-static inline pid_t start_run(struct ground *g, const char *folder, const struct plan *plan)
+static inline pid_t start_run(struct unstarted_run *u, const char *folder,
+                              const struct launch *launch)
 {
     pid_t child = fork();
     ks_status status;
@@ -101,8 +103,8 @@ static inline pid_t start_run(struct ground *g, const char *folder, const struct
         return child;
     if (!freopen(said_file(folder), "w", stderr))
         _exit(99);
-    prepare(g, folder, plan);
-    status = ks_run_train(g->run);
+    prepare(u, folder, launch);
+    status = ks_run_train(u->run);
     if (status != KS_OK)
         fprintf(stderr, "%s\n", ks_error_text());
     fflush(stderr);
@@ -123,9 +125,9 @@ static inline int await_run(pid_t child)
     return WEXITSTATUS(status);
 }
 
-static inline int run(struct ground *g, const char *folder, struct plan plan)
+static inline int run(struct unstarted_run *u, const char *folder, struct launch launch)
 {
-    return await_run(start_run(g, folder, &plan));
+    return await_run(start_run(u, folder, &launch));
 }
 
 static inline const char *said(const char *folder)
@@ -145,9 +147,9 @@ static inline void assert_said(const char *folder, const char *words)
         fail_msg("'%s' does not contain '%s'", said(folder), words);
 }
 
-static inline void assert_runs(struct ground *g, const char *folder, struct plan plan)
+static inline void assert_runs(struct unstarted_run *u, const char *folder, struct launch launch)
 {
-    int result = run(g, folder, plan);
+    int result = run(u, folder, launch);
 
     if (result != 0)
         fail_msg("%s: exit status %d: %s", folder, result, said(folder));

@@ -8,8 +8,8 @@
 #include "core/processor.h"
 #include "io/checkpoint.h"
 
-static struct ground ground[2]; /* one thread, two */
-static const char GROUND[] = "stopped", REFERENCE[] = "reference", RUN[] = "run";
+static struct unstarted_run unstarted[2]; /* one thread, two */
+static const char STOPPED_RUN[] = "stopped", REFERENCE[] = "reference", RUN[] = "run";
 enum { STOPPED = 16 };
 
 static inline int set_up(void **state)
@@ -17,17 +17,17 @@ static inline int set_up(void **state)
     if (scratch_make(state) != 0)
         return -1;
     ks_blas_start(NULL);
-    build_ground(&ground[0], 1);
-    build_ground(&ground[1], 2);
-    assert_runs(&ground[0], REFERENCE, (struct plan){.resume = KS_RESUME_NOT});
-    assert_runs(&ground[0], GROUND, (struct plan){.save_every = 1e9, .stop_at = STOPPED});
+    build_run(&unstarted[0], 1);
+    build_run(&unstarted[1], 2);
+    assert_runs(&unstarted[0], REFERENCE, (struct launch){.resume = KS_RESUME_NOT});
+    assert_runs(&unstarted[0], STOPPED_RUN, (struct launch){.save_every = 1e9, .stop_at = STOPPED});
     return 0;
 }
 
 static inline int tear_down(void **state)
 {
-    ks_run_free(ground[0].run);
-    ks_run_free(ground[1].run);
+    ks_run_free(unstarted[0].run);
+    ks_run_free(unstarted[1].run);
     return remove_all(state);
 }
 
@@ -40,21 +40,21 @@ static const char *in_run(const char *file)
 }
 
 /* Copies the stopped run and reads its resume point. */
-static inline struct image open_ground(void)
+static inline struct image open_stopped_run(void)
 {
     remove_folder(RUN);
-    assert_int_equal(shell("cp -a", GROUND, RUN), 0);
+    assert_int_equal(shell("cp -a", STOPPED_RUN, RUN), 0);
     return read_point(in_run("resume/point.0"));
 }
 
-static inline void close_ground(struct image *p)
+static inline void write_stopped_run(struct image *p)
 {
     write_point(in_run("resume/point.0"), p);
 }
 
 static inline int resume(enum ks_resume how)
 {
-    return run(&ground[0], RUN, (struct plan){.resume = how});
+    return run(&unstarted[0], RUN, (struct launch){.resume = how});
 }
 
 static inline void assert_resumes(enum ks_resume how)

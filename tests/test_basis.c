@@ -16,7 +16,7 @@
 #include "scratch.h"
 
 enum { N = 40, ORDER = 12, LONGER = 18, HEADER = 16 + 8 + 32 };
-static const char KEY[] = "operator diagonal\nseed 5\n";
+static const char FINGERPRINT[] = "operator diagonal\nseed 5\n";
 static double value[20000];
 
 static void fill_uniform(size_t n, double low, double high)
@@ -44,7 +44,7 @@ static ks_status go(struct run *run, const char *stem)
     KS_GO(ks_lanczos_new(N, run->order, run->single, NULL, &run->l));
     ks_lanczos_start(run->l, 5, 0);
     if (stem)
-        KS_GO(ks_basis_open(stem, KEY, run->l, &basis));
+        KS_GO(ks_basis_open(stem, FINGERPRINT, run->l, &basis));
     run->found = run->l->steps;
     while (run->l->steps < run->stop && !run->l->exhausted) {
         KS_GO(ks_lanczos_step(run->l, &a));
@@ -109,7 +109,7 @@ static void test_resumes(void **state)
 }
 
 /* The file is truncated at any position. */
-static void test_cut(void **state)
+static void test_truncated_file(void **state)
 {
     (void)state;
     for (int single = 0; single < 2; single++) {
@@ -120,7 +120,7 @@ static void test_cut(void **state)
         write_steps(ORDER, single);
         bytes = read_bytes(scratch("a.probe0.basis"), &size);
         header = size - ORDER * record;
-        assert_in_range(header, HEADER + strlen(KEY), HEADER + strlen(KEY) + 50);
+        assert_in_range(header, HEADER + strlen(FINGERPRINT), HEADER + strlen(FINGERPRINT) + 50);
         for (size_t cut = 0; cut <= size; cut++) {
             size_t complete = cut < header ? 0 : (cut - header) / record;
 
@@ -226,7 +226,7 @@ static void test_foreign_records(void **state)
     free(other);
 }
 
-static ks_status open_with(const char *stem, const char *key, uint64_t probe)
+static ks_status open_with(const char *stem, const char *fingerprint, uint64_t probe)
 {
     struct ks_basis *basis = NULL;
     struct ks_lanczos *l;
@@ -234,14 +234,15 @@ static ks_status open_with(const char *stem, const char *key, uint64_t probe)
 
     assert_ok(ks_lanczos_new(N, ORDER, false, NULL, &l));
     ks_lanczos_start(l, 5, probe);
-    status = ks_basis_open(stem, key, l, &basis);
+    status = ks_basis_open(stem, fingerprint, l, &basis);
     ks_basis_close(basis);
     ks_lanczos_free(l);
     return status;
 }
 
-/* A file with another key is refused, with the first line that differs, and stays unchanged. */
-static void test_other_keys(void **state)
+/* A file with another fingerprint is refused, with the first line that differs, and stays
+ * unchanged. */
+static void test_other_fingerprints(void **state)
 {
     size_t size, size_after;
     unsigned char *before, *after;
@@ -256,32 +257,32 @@ static void test_other_keys(void **state)
                  "'more 1'; found those of another, 'probe 0'");
     assert_fails(open_with(scratch("a"), "operator diagonal\n", 0), KS_USAGE,
                  "'probe 0'; found those of another, 'seed 5'");
-    assert_ok(open_with(scratch("a"), KEY, 1)); /* each probe has its own file */
+    assert_ok(open_with(scratch("a"), FINGERPRINT, 1)); /* each probe has its own file */
     after = read_bytes(scratch("a.probe0.basis"), &size_after);
     assert_int_equal(size, size_after);
     assert_memory_equal(before, after, size);
     free(before);
     free(after);
     assert_int_equal(rename(scratch("a.probe0.basis"), scratch("a.probe1.basis")), 0);
-    assert_fails(open_with(scratch("a"), KEY, 1), KS_USAGE,
+    assert_fails(open_with(scratch("a"), FINGERPRINT, 1), KS_USAGE,
                  "'probe 1'; found those of another, 'probe 0'");
 }
 
-static void test_refused_places(void **state)
+static void test_refused_paths(void **state)
 {
     char path[300];
 
     (void)state;
     snprintf(path, sizeof path, "%s/", scratch("nowhere"));
-    assert_fails(open_with(path, KEY, 0), KS_IO, "No such file");
+    assert_fails(open_with(path, FINGERPRINT, 0), KS_IO, "No such file");
     write_bytes(scratch("a.probe0.basis"), "some text\n", 10);
-    assert_fails(open_with(scratch("a"), KEY, 0), KS_FORMAT, "not a Lanczos basis file");
+    assert_fails(open_with(scratch("a"), FINGERPRINT, 0), KS_FORMAT, "not a Lanczos basis file");
     remove(scratch("a.probe0.basis"));
     assert_int_equal(mkdir(scratch("a.probe0.basis"), 0755), 0);
-    assert_fails(open_with(scratch("a"), KEY, 0), KS_IO, "directory");
+    assert_fails(open_with(scratch("a"), FINGERPRINT, 0), KS_IO, "directory");
     assert_int_equal(rmdir(scratch("a.probe0.basis")), 0);
     assert_int_equal(mkfifo(scratch("a.probe0.basis"), 0644), 0);
-    assert_fails(open_with(scratch("a"), KEY, 0), KS_IO, "regular file");
+    assert_fails(open_with(scratch("a"), FINGERPRINT, 0), KS_IO, "regular file");
 }
 
 /* While a process writes the file, no other process can open it for writing. */
@@ -295,18 +296,18 @@ static void test_lock(void **state)
     (void)state;
     assert_ok(ks_lanczos_new(N, ORDER, false, NULL, &l));
     ks_lanczos_start(l, 5, 0);
-    assert_ok(ks_basis_open(scratch("a"), KEY, l, &basis));
+    assert_ok(ks_basis_open(scratch("a"), FINGERPRINT, l, &basis));
     child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        _exit(open_with(scratch("a"), KEY, 0) == KS_IO &&
+        _exit(open_with(scratch("a"), FINGERPRINT, 0) == KS_IO &&
                       strstr(ks_error_text(), "another analysis")
                   ? 0
                   : 1);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     ks_basis_close(basis);
-    assert_ok(open_with(scratch("a"), KEY, 0));
+    assert_ok(open_with(scratch("a"), FINGERPRINT, 0));
     ks_lanczos_free(l);
 }
 
@@ -342,8 +343,11 @@ static void test_exhausted(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
-    struct ks_slq slq = {
-        .order = ORDER, .probes = 2, .seed = 5, .basis_stem = scratch("a"), .fingerprint = KEY};
+    struct ks_slq slq = {.order = ORDER,
+                         .probes = 2,
+                         .seed = 5,
+                         .basis_stem = scratch("a"),
+                         .fingerprint = FINGERPRINT};
 
     (void)state;
     for (size_t i = 0; i < N; i++)
@@ -383,12 +387,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_resumes, scratch_clean),
-        cmocka_unit_test_teardown(test_cut, scratch_clean),
+        cmocka_unit_test_teardown(test_truncated_file, scratch_clean),
         cmocka_unit_test_teardown(test_damage, scratch_clean),
         cmocka_unit_test_teardown(test_tail, scratch_clean),
         cmocka_unit_test_teardown(test_foreign_records, scratch_clean),
-        cmocka_unit_test_teardown(test_other_keys, scratch_clean),
-        cmocka_unit_test_teardown(test_refused_places, scratch_clean),
+        cmocka_unit_test_teardown(test_other_fingerprints, scratch_clean),
+        cmocka_unit_test_teardown(test_refused_paths, scratch_clean),
         cmocka_unit_test_teardown(test_lock, scratch_clean),
         cmocka_unit_test_teardown(test_full_disk, scratch_clean),
         cmocka_unit_test_teardown(test_exhausted, scratch_clean),

@@ -32,14 +32,14 @@ static void test_each_condition(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct image p = open_ground();
+        struct image p = open_stopped_run();
         json_t *from = i == 0 ? json_integer(7) : json_string("other"),
                *to = json_incref(json_object_get(p.description, names[i]));
         char words[100];
 
         assert_non_null(to);
         json_object_set(p.description, names[i], from);
-        close_ground(&p);
+        write_stopped_run(&p);
         snprintf(words, sizeof words, "expected %s ", names[i]);
         assert_refused(KS_RESUME_EXACT, words);
         assert_said(RUN, "; --resume=any accepts that and notes it in run.json\n");
@@ -59,10 +59,10 @@ static void test_processor(void **state)
 {
     (void)state;
     for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
-        struct image p = open_ground();
+        struct image p = open_stopped_run();
 
         json_object_set_new(p.description, "processor", json_string("80386"));
-        close_ground(&p);
+        write_stopped_run(&p);
         assert_resumes(how);
         if (how == KS_RESUME_EXACT)
             assert_same_run(RUN, REFERENCE);
@@ -75,10 +75,10 @@ static void test_processor(void **state)
 /* If no condition differs, --resume=any is exact. */
 static void test_any_without_need(void **state)
 {
-    struct image p = open_ground();
+    struct image p = open_stopped_run();
 
     (void)state;
-    close_ground(&p);
+    write_stopped_run(&p);
     assert_resumes(KS_RESUME_ANY);
     assert_same_run(RUN, REFERENCE);
 }
@@ -90,7 +90,7 @@ static void test_other_runs(void **state)
 
     (void)state;
     for (size_t i = 0; i < 7; i++) {
-        struct image p = open_ground();
+        struct image p = open_stopped_run();
         const char *name = i < 6 ? names[i] : "tau";
 
         json_object_set_new(p.description, "blas_kernel", json_string("other"));
@@ -99,7 +99,7 @@ static void test_other_runs(void **state)
         else
             json_object_set_new(p.description, name,
                                 i < 2 ? json_integer(6) : json_string("other"));
-        close_ground(&p);
+        write_stopped_run(&p);
         for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
             assert_refused(how, name);
             assert_null(strstr(said(RUN), "=any"));
@@ -110,21 +110,21 @@ static void test_other_runs(void **state)
 /* A recorded change is kept; but if the work after it is lost by a kill, so is the change. */
 static void test_record(void **state)
 {
-    struct image p = open_ground();
-    struct plan dies = {.resume = KS_RESUME_ANY, .fate = DIES, .fate_at = 10};
+    struct image p = open_stopped_run();
+    struct launch killed = {.resume = KS_RESUME_ANY, .fault = KILL, .fault_at = 10};
 
     (void)state;
-    close_ground(&p);
-    assert_int_equal(run(&ground[1], RUN, dies), KILLED);
+    write_stopped_run(&p);
+    assert_int_equal(run(&unstarted[1], RUN, killed), KILLED);
     assert_changes(json_pack("[{s:i, s:s, s:i, s:i}]", "env_step", STOPPED, "what", "threads",
                              "from", 1, "to", 2));
     assert_resumes(KS_RESUME_EXACT);
     assert_same_run(RUN, REFERENCE);
-    p = open_ground();
-    close_ground(&p);
-    assert_int_equal(run(&ground[1], RUN, dies), KILLED);
-    assert_runs(&ground[1], RUN, (struct plan){.resume = KS_RESUME_ANY, .stop_at = 20});
-    assert_runs(&ground[1], RUN, (struct plan){.resume = KS_RESUME_EXACT, .stop_at = 25});
+    p = open_stopped_run();
+    write_stopped_run(&p);
+    assert_int_equal(run(&unstarted[1], RUN, killed), KILLED);
+    assert_runs(&unstarted[1], RUN, (struct launch){.resume = KS_RESUME_ANY, .stop_at = 20});
+    assert_runs(&unstarted[1], RUN, (struct launch){.resume = KS_RESUME_EXACT, .stop_at = 25});
     assert_resumes(KS_RESUME_ANY);
     assert_changes(json_pack("[{s:i, s:s, s:i, s:i}, {s:i, s:s, s:i, s:i}]", "env_step", STOPPED,
                              "what", "threads", "from", 1, "to", 2, "env_step", 25, "what",

@@ -228,8 +228,8 @@ static void test_states_that_do_not_fit(void **state)
 
 /* --- divergence --- */
 
-/* The next step diverges: it ends the episode with the previous observation `good`. */
-static void check_divergence(const double *good, const double *action, const char *words)
+/* The next step diverges: it ends the episode with the observation `previous`. */
+static void check_divergence(const double *previous, const double *action, const char *words)
 {
     size_t before = ks_env_divergences(trot);
     double observation[WIDEST], reward = -1;
@@ -238,7 +238,7 @@ static void check_divergence(const double *good, const double *action, const cha
     assert_ok(ks_env_step(trot, action, observation, &reward, &ended));
     assert_true(ended);
     assert_close(reward, 0, 0);
-    assert_memory_equal(observation, good, 223 * sizeof *good);
+    assert_memory_equal(observation, previous, 223 * sizeof *previous);
     assert_int_equal(ks_env_divergences(trot), before + 1);
     assert_non_null(strstr(ks_env_divergence(trot), "dog-trot: step 1: "));
     if (!strstr(ks_env_divergence(trot), words))

@@ -15,10 +15,10 @@ static void test_folder(void **state)
     write_bytes(scratch("file"), "", 0);
     assert_fails(ks_outputs_new(1, checkpoints, scratch("file"), NULL, &outputs), KS_IO,
                  "exists and is not a directory");
-    fate = FULL, fate_at = 1, operations = 0;
+    fault = DISK_FULL, fault_at = 1, operations = 0;
     assert_fails(ks_outputs_new(1, checkpoints, scratch("new"), NULL, &outputs), KS_FULL,
                  "cannot be created");
-    fate = LIVES;
+    fault = NO_FAULT;
     assert_ok(ks_outputs_new(1, checkpoints, scratch("new"), NULL, &outputs));
     ks_outputs_free(1, outputs);
 }

@@ -14,14 +14,14 @@ enum { WIDTH = 5, SEGMENT = 4, MOST = 21, HEADER = 80 };
 
 static struct ks_replay_log *fresh(void)
 {
-    struct ks_replay_log *j;
+    struct ks_replay_log *log;
 
-    assert_ok(ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &j));
-    return j;
+    assert_ok(ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &log));
+    return log;
 }
 
 /* Appends rows from `from` to `to` - 1, `n` at a time. */
-static void append(struct ks_replay_log *j, size_t from, size_t to, size_t n)
+static void append(struct ks_replay_log *log, size_t from, size_t to, size_t n)
 {
     unsigned char rows[MOST * WIDTH];
 
@@ -30,7 +30,7 @@ static void append(struct ks_replay_log *j, size_t from, size_t to, size_t n)
 
         for (size_t i = 0; i < now; i++)
             memset(rows + i * WIDTH, (int)(from + i), WIDTH);
-        assert_ok(ks_replay_log_append(j, now, rows));
+        assert_ok(ks_replay_log_append(log, now, rows));
     }
 }
 
@@ -49,33 +49,33 @@ static ks_status take(void *context, const void *row)
     return KS_OK;
 }
 
-static ks_status read_from(struct ks_replay_log *j, const struct ks_replay_log_mark *mark,
+static ks_status read_from(struct ks_replay_log *log, const struct ks_replay_log_mark *mark,
                            size_t first, struct taken *t)
 {
     struct ks_replay_log_reader reader = {take, t};
 
     *t = (struct taken){.next = first};
-    return ks_replay_log_read(j, mark, first, &reader);
+    return ks_replay_log_read(log, mark, first, &reader);
 }
 
 static void assert_reads(const struct ks_replay_log_mark *mark, size_t first)
 {
-    struct ks_replay_log *j = fresh();
+    struct ks_replay_log *log = fresh();
     struct taken t;
 
-    assert_ok(read_from(j, mark, first, &t));
+    assert_ok(read_from(log, mark, first, &t));
     assert_true(t.n == mark->rows - first && t.wrong == 0);
-    ks_replay_log_free(j);
+    ks_replay_log_free(log);
 }
 
 static void assert_damaged(const struct ks_replay_log_mark *mark, size_t first, const char *file)
 {
-    struct ks_replay_log *j = fresh();
+    struct ks_replay_log *log = fresh();
     struct taken t;
 
-    assert_int_equal(read_from(j, mark, first, &t), KS_FORMAT);
+    assert_int_equal(read_from(log, mark, first, &t), KS_FORMAT);
     assert_one_line(file);
-    ks_replay_log_free(j);
+    ks_replay_log_free(log);
 }
 
 /* The files do not depend on how many rows are appended at a time. The log can be read up to every
@@ -83,15 +83,15 @@ static void assert_damaged(const struct ks_replay_log_mark *mark, size_t first, 
 static void test_all_moments(void **state)
 {
     struct ks_replay_log_mark mark[MOST + 1];
-    struct ks_replay_log *j = fresh();
+    struct ks_replay_log *log = fresh();
 
     (void)state;
     for (size_t k = 0; k <= MOST; k++) {
-        mark[k] = j->mark;
-        append(j, k, k + (k < MOST), 1);
+        mark[k] = log->mark;
+        append(log, k, k + (k < MOST), 1);
     }
-    assert_ok(ks_replay_log_flush(j));
-    ks_replay_log_free(j);
+    assert_ok(ks_replay_log_flush(log));
+    ks_replay_log_free(log);
     for (size_t k = MOST + 1; k-- > 0;)
         for (size_t first = k > 0 ? k - 1 : 0; first < MOST; first -= first < 3 ? first + 1 : 3) {
             struct ks_replay_log *again = fresh();
@@ -108,42 +108,42 @@ static void test_all_moments(void **state)
 
 static void test_drop(void **state)
 {
-    struct ks_replay_log *j = fresh();
+    struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark;
 
     (void)state;
-    append(j, 0, 22, 6);
-    assert_ok(ks_replay_log_flush(j));
+    append(log, 0, 22, 6);
+    assert_ok(ks_replay_log_flush(log));
     assert_int_equal(scratch_files(false), 6);
-    assert_ok(ks_replay_log_drop(j, 3));
+    assert_ok(ks_replay_log_drop(log, 3));
     assert_int_equal(scratch_files(false), 6);
-    assert_ok(ks_replay_log_drop(j, 4)); /* all four rows of the first segment */
+    assert_ok(ks_replay_log_drop(log, 4)); /* all four rows of the first segment */
     assert_int_equal(scratch_files(false), 5);
-    assert_ok(ks_replay_log_drop(j, 19));
+    assert_ok(ks_replay_log_drop(log, 19));
     assert_int_equal(scratch_files(false), 2);
-    append(j, 22, 26, 1);
-    mark = j->mark;
-    ks_replay_log_free(j);
+    append(log, 22, 26, 1);
+    mark = log->mark;
+    ks_replay_log_free(log);
     assert_reads(&mark, 16);
     assert_reads(&mark, 25);
     assert_damaged(&mark, 15, "replay.000003: missing");
-    j = fresh(); /* older segments are also dropped later */
-    assert_ok(read_from(j, &mark, 25, &(struct taken){0}));
-    assert_ok(ks_replay_log_drop(j, 24));
+    log = fresh(); /* older segments are also dropped later */
+    assert_ok(read_from(log, &mark, 25, &(struct taken){0}));
+    assert_ok(ks_replay_log_drop(log, 24));
     assert_int_equal(scratch_files(false), 1);
-    ks_replay_log_free(j);
+    ks_replay_log_free(log);
 }
 
 /* Every byte of every file is changed, and every file is truncated at every byte. */
 static void test_damage(void **state)
 {
-    struct ks_replay_log *j = fresh();
+    struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark;
 
     (void)state;
-    append(j, 0, 10, 10);
-    mark = j->mark;
-    ks_replay_log_free(j);
+    append(log, 0, 10, 10);
+    mark = log->mark;
+    ks_replay_log_free(log);
     for (size_t segment = 0; segment < 3; segment++) {
         unsigned char *bytes;
         char name[32];
@@ -170,26 +170,26 @@ static void test_damage(void **state)
 }
 
 /* Other sizes, rows of another log, a segment renamed to another number. */
-static void test_strangers(void **state)
+static void test_foreign_segments(void **state)
 {
-    struct ks_replay_log *j = fresh();
+    struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark, other;
     struct taken t;
     char path[2][300];
 
     (void)state;
-    append(j, 0, 10, 1);
-    mark = j->mark;
-    ks_replay_log_free(j);
+    append(log, 0, 10, 1);
+    mark = log->mark;
+    ks_replay_log_free(log);
     other = mark;
     other.chain[7] ^= 4;
     assert_damaged(&other, 0, "replay.000002");
     other = (struct ks_replay_log_mark){.rows = 9};
     memcpy(other.chain, mark.chain, sizeof mark.chain);
     assert_damaged(&other, 0, "replay.000002");
-    assert_ok(ks_replay_log_new(scratch_folder, WIDTH, SEGMENT + 1, &j));
-    assert_fails(read_from(j, &mark, 0, &t), KS_FORMAT, "replay.000000: damaged, or not part");
-    ks_replay_log_free(j);
+    assert_ok(ks_replay_log_new(scratch_folder, WIDTH, SEGMENT + 1, &log));
+    assert_fails(read_from(log, &mark, 0, &t), KS_FORMAT, "replay.000000: damaged, or not part");
+    ks_replay_log_free(log);
     for (size_t i = 0; i < 2; i++)
         snprintf(path[i], sizeof path[i], "%s/replay.00000%zu", scratch_folder, i);
     assert_int_equal(rename(path[0], path[1]), 0);
@@ -199,42 +199,42 @@ static void test_strangers(void **state)
 /* A folder with the name of a segment cannot be opened, which the message says. */
 static void test_unreadable(void **state)
 {
-    struct ks_replay_log *j = fresh();
+    struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark;
     struct taken t;
 
     (void)state;
-    append(j, 0, 3, 1);
-    mark = j->mark;
-    ks_replay_log_free(j);
+    append(log, 0, 3, 1);
+    mark = log->mark;
+    ks_replay_log_free(log);
     assert_int_equal(remove(scratch("replay.000000")), 0);
     assert_int_equal(mkdir(scratch("replay.000000"), 0777), 0);
-    j = fresh();
-    assert_fails(read_from(j, &mark, 0, &t), KS_IO, "replay.000000: cannot be opened");
-    assert_int_equal(ks_replay_log_append(j, 1, "12345"), KS_IO);
+    log = fresh();
+    assert_fails(read_from(log, &mark, 0, &t), KS_IO, "replay.000000: cannot be opened");
+    assert_int_equal(ks_replay_log_append(log, 1, "12345"), KS_IO);
     assert_one_line("replay.000000");
-    ks_replay_log_free(j);
+    ks_replay_log_free(log);
 }
 
 /* A limit on file sizes stops write() half way: earlier rows can still be read. */
 static void test_full_disk(void **state)
 {
-    struct ks_replay_log *j = fresh();
+    struct ks_replay_log *log = fresh();
     struct rlimit old, small;
     struct ks_replay_log_mark mark;
     ks_status status;
 
     (void)state;
-    append(j, 0, 6, 1);
-    mark = j->mark;
+    append(log, 0, 6, 1);
+    mark = log->mark;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = (struct rlimit){.rlim_cur = HEADER + 2 * WIDTH + 3, .rlim_max = old.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    status = ks_replay_log_append(j, 1, "\6\6\6\6\6");
+    status = ks_replay_log_append(log, 1, "\6\6\6\6\6");
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_fails(status, KS_FULL, "replay.000001: cannot be written");
-    ks_replay_log_free(j);
+    ks_replay_log_free(log);
     assert_reads(&mark, 0);
 }
 
@@ -245,27 +245,27 @@ static void test_allocation_failures(void **state)
 
     (void)state;
     for (size_t n = 1; status != KS_OK; n++) {
-        struct ks_replay_log *j = NULL;
+        struct ks_replay_log *log = NULL;
         struct taken t;
 
         ks_alloc_fail_at(n);
-        status = ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &j);
+        status = ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &log);
         if (status == KS_OK)
-            status = ks_replay_log_append(j, 2, "\0\0\0\0\0\1\1\1\1\1");
+            status = ks_replay_log_append(log, 2, "\0\0\0\0\0\1\1\1\1\1");
         if (status == KS_OK)
-            status = ks_replay_log_flush(j);
+            status = ks_replay_log_flush(log);
         if (status == KS_OK) {
-            mark = j->mark;
-            ks_replay_log_free(j);
-            status = ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &j);
+            mark = log->mark;
+            ks_replay_log_free(log);
+            status = ks_replay_log_new(scratch_folder, WIDTH, SEGMENT, &log);
         }
         if (status == KS_OK)
-            status = read_from(j, &mark, 0, &t);
+            status = read_from(log, &mark, 0, &t);
         if (status == KS_OK)
-            status = ks_replay_log_drop(j, SEGMENT);
+            status = ks_replay_log_drop(log, SEGMENT);
         ks_alloc_fail_at(0);
         assert_true(status == KS_OK || status == KS_MEMORY);
-        ks_replay_log_free(j);
+        ks_replay_log_free(log);
     }
 }
 
@@ -275,7 +275,7 @@ int main(void)
         cmocka_unit_test_teardown(test_all_moments, scratch_clean),
         cmocka_unit_test_teardown(test_drop, scratch_clean),
         cmocka_unit_test_teardown(test_damage, scratch_clean),
-        cmocka_unit_test_teardown(test_strangers, scratch_clean),
+        cmocka_unit_test_teardown(test_foreign_segments, scratch_clean),
         cmocka_unit_test_teardown(test_unreadable, scratch_clean),
         cmocka_unit_test_teardown(test_full_disk, scratch_clean),
         cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),

@@ -184,7 +184,7 @@ static void test_damage(void **state)
 
 /* Existing iterations are not computed again, and a message says so; another analysis is refused
  * and changes nothing. */
-static void test_words(void **state)
+static void test_messages(void **state)
 {
     static const char *const others[] = {
         "--precision f32",
@@ -267,7 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kills),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_words),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_messages),  cmocka_unit_test(test_memory),
         cmocka_unit_test(test_full_disk),
     };
 

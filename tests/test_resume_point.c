@@ -5,8 +5,8 @@
 
 #include "io/sha256.h"
 
-static struct ground ground[2]; /* one thread, two */
-static const char GROUND[] = "stopped", REFERENCE[] = "reference", RUN[] = "run";
+static struct unstarted_run unstarted[2]; /* one thread, two */
+static const char STOPPED_RUN[] = "stopped", REFERENCE[] = "reference", RUN[] = "run";
 
 /* A run stopped at steps 14 and 16 has resume points of both; between them a row, a checkpoint and
  * the first transitions of a segment were written. */
@@ -15,27 +15,27 @@ static int set_up(void **state)
     if (scratch_make(state) != 0)
         return -1;
     ks_blas_start(NULL);
-    build_ground(&ground[0], 1);
-    build_ground(&ground[1], 2);
-    assert_runs(&ground[0], REFERENCE, (struct plan){.resume = false});
-    assert_runs(&ground[0], GROUND, (struct plan){.save_every = 1e9, .stop_at = 14});
-    assert_runs(&ground[0], GROUND, (struct plan){.resume = true, .stop_at = 16});
+    build_run(&unstarted[0], 1);
+    build_run(&unstarted[1], 2);
+    assert_runs(&unstarted[0], REFERENCE, (struct launch){.resume = false});
+    assert_runs(&unstarted[0], STOPPED_RUN, (struct launch){.save_every = 1e9, .stop_at = 14});
+    assert_runs(&unstarted[0], STOPPED_RUN, (struct launch){.resume = true, .stop_at = 16});
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    ks_run_free(ground[0].run);
-    ks_run_free(ground[1].run);
+    ks_run_free(unstarted[0].run);
+    ks_run_free(unstarted[1].run);
     return shell("rm -rf --", scratch_folder, "/nothing");
 }
 
 /* Copies the stopped run. in_run: a path in the copy. */
-static void copy_ground(void)
+static void copy_stopped_run(void)
 {
     remove_folder(RUN);
-    assert_int_equal(shell("cp -a", GROUND, RUN), 0);
+    assert_int_equal(shell("cp -a", STOPPED_RUN, RUN), 0);
 }
 
 static const char *in_run(const char *file)
@@ -48,7 +48,7 @@ static const char *in_run(const char *file)
 
 static int resume(void)
 {
-    return run(&ground[0], RUN, (struct plan){.resume = true});
+    return run(&unstarted[0], RUN, (struct launch){.resume = true});
 }
 
 /* The run resumes, from the older point if a message is expected, and ends like the uninterrupted
@@ -80,7 +80,7 @@ static void assert_refused(int expected, const char *message)
 static void test_undamaged(void **state)
 {
     (void)state;
-    copy_ground();
+    copy_stopped_run();
     assert_resumes(NULL);
 }
 
@@ -97,7 +97,7 @@ static void test_newest_point_is_damaged(void **state)
                 unsigned char *bytes;
                 size_t size, at;
 
-                copy_ground();
+                copy_stopped_run();
                 bytes = read_bytes(in_run(files[f]), &size);
                 at = k < 7 ? k * size / 7 : size - 1;
                 bytes[at] ^= 16;
@@ -105,7 +105,7 @@ static void test_newest_point_is_damaged(void **state)
                 free(bytes);
                 assert_resumes(files[f]);
             }
-    copy_ground();
+    copy_stopped_run();
     assert_int_equal(remove(in_run("resume/point.1")), 0); /* as if it had never been written */
     assert_int_equal(resume(), 0);
     assert_same_run(RUN, REFERENCE);
@@ -122,7 +122,7 @@ static void test_both_points_are_damaged(void **state)
             unsigned char *bytes;
             size_t size;
 
-            copy_ground();
+            copy_stopped_run();
             bytes = read_bytes(in_run(files[f]), &size);
             bytes[100] ^= 16;
             write_bytes(in_run(files[f]), bytes, cut ? 100 : size);
@@ -132,7 +132,7 @@ static void test_both_points_are_damaged(void **state)
             assert_refused(2, f == 0 && cut == 0 ? "resume/replay.000004" : files[f]);
             assert_said(RUN, "; without --resume the run starts over");
         }
-    copy_ground();
+    copy_stopped_run();
     for (size_t i = 0; i < 2; i++)
         write_bytes(in_run(i == 0 ? "resume/point.0" : "resume/point.1"), "kappascope", 10);
     assert_refused(2, "resume/point.1: damaged: only 10 bytes");
@@ -145,7 +145,7 @@ static void test_lost_row(void **state)
     size_t size;
 
     (void)state;
-    copy_ground();
+    copy_stopped_run();
     bytes = read_bytes(in_run("progress.csv"), &size);
     write_bytes(in_run("progress.csv"), bytes, size - 2);
     free(bytes);
@@ -155,7 +155,7 @@ static void test_lost_row(void **state)
 static void test_lost_checkpoint(void **state)
 {
     (void)state;
-    copy_ground();
+    copy_stopped_run();
     assert_int_equal(remove(in_run("step_000000015.h5")), 0);
     assert_refused(2, "step_000000015.h5: missing");
 }
@@ -164,7 +164,7 @@ static void test_lost_checkpoint(void **state)
 static void test_checkpoint_to_come(void **state)
 {
     (void)state;
-    copy_ground();
+    copy_stopped_run();
     assert_int_equal(remove(in_run("step_000000015.h5")), 0);
     assert_int_equal(remove(in_run("resume/point.1")), 0);
     assert_int_equal(resume(), 0);
@@ -175,7 +175,7 @@ static void test_checkpoint_to_come(void **state)
 static void forge(const char *from, const char *to)
 {
     assert_int_equal(strlen(from), strlen(to));
-    copy_ground();
+    copy_stopped_run();
     for (int i = 0; i < 2; i++) {
         char file[40];
         unsigned char *bytes;
@@ -197,7 +197,7 @@ static void forge(const char *from, const char *to)
 }
 
 /* Points of other versions and other runs are refused with one line that says what differs. */
-static void test_keys(void **state)
+static void test_other_runs(void **state)
 {
     static const char *const words[][3] = {
         {"\"mujoco\": \"3", "\"mujoco\": \"9", "expected mujoco \"3"},
@@ -218,8 +218,8 @@ static void test_keys(void **state)
         forge(words[i][0], words[i][1]);
         assert_refused(2, words[i][2]);
     }
-    copy_ground(); /* another number of threads */
-    assert_int_equal(run(&ground[1], RUN, (struct plan){.resume = true}), 2);
+    copy_stopped_run(); /* another number of threads */
+    assert_int_equal(run(&unstarted[1], RUN, (struct launch){.resume = true}), 2);
     assert_said(RUN, "expected threads 2, found 1");
     assert_state(RUN, "stopped");
 }
@@ -231,12 +231,12 @@ static void test_versions(void **state)
     size_t size;
 
     (void)state;
-    copy_ground();
+    copy_stopped_run();
     bytes = read_bytes(in_run("resume/point.1"), &size);
     bytes[24]++;
     write_bytes(in_run("resume/point.1"), bytes, size);
     assert_resumes("resume/point.1: expected version 2 or 3, found 4");
-    copy_ground();
+    copy_stopped_run();
     bytes[0]++;
     write_bytes(in_run("resume/point.1"), bytes, size);
     assert_resumes("resume/point.1: not a resume point");
@@ -251,7 +251,7 @@ static void test_unreadable(void **state)
 
     (void)state;
     for (size_t f = 0; f < 3; f++) {
-        copy_ground();
+        copy_stopped_run();
         assert_int_equal(remove(in_run(files[f])), 0);
         assert_int_equal(mkdir(in_run(files[f]), 0777), 0);
         assert_refused(2, files[f]);
@@ -271,15 +271,15 @@ int statvfs(const char *path, struct statvfs *disk)
 static void test_little_disk(void **state)
 {
     (void)state;
-    ground[0].options.quiet = false;
+    unstarted[0].options.quiet = false;
     for (size_t i = 0; i < 2; i++) {
         remove_folder(RUN);
         left = i == 0 ? 10000 : 10000000;
-        assert_runs(&ground[0], RUN, (struct plan){.stop_at = 1});
+        assert_runs(&unstarted[0], RUN, (struct launch){.stop_at = 1});
         assert_said(RUN, "disk: up to 0 MB for resume points");
         assert_true((strstr(said(RUN), "has 0 MB left") != NULL) == (i == 0));
     }
-    ground[0].options.quiet = true;
+    unstarted[0].options.quiet = true;
 }
 
 /* With a clock that advances when it is read, writing a point takes one second, so the next one
@@ -296,7 +296,7 @@ static void test_interval(void **state)
         size_t size;
 
         remove_folder(RUN);
-        assert_runs(&ground[0], RUN, (struct plan){.save_every = intervals[i], .stop_at = 29});
+        assert_runs(&unstarted[0], RUN, (struct launch){.save_every = intervals[i], .stop_at = 29});
         for (int k = 0; k < 2; k++) {
             bytes = read_bytes(in_run(k == 0 ? "resume/point.0" : "resume/point.1"), &size);
             memcpy(&number, bytes + 32, sizeof number);
@@ -316,7 +316,7 @@ int main(void)
         cmocka_unit_test(test_lost_row),
         cmocka_unit_test(test_lost_checkpoint),
         cmocka_unit_test(test_checkpoint_to_come),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_other_runs),
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_unreadable),
         cmocka_unit_test(test_little_disk),

@@ -262,7 +262,7 @@ static void test_starting_over(void **state)
 
 /* A folder named progress.csv: refused before run.json says "running". A folder with the name of a
  * checkpoint, which cannot be removed: the run fails. */
-static void test_places_taken(void **state)
+static void test_names_taken_by_folders(void **state)
 {
     (void)state;
     mkdir(scratch("taken"), 0777);
@@ -393,7 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run),           cmocka_unit_test(test_same_again),
-        cmocka_unit_test(test_finished),      cmocka_unit_test(test_places_taken),
+        cmocka_unit_test(test_finished),      cmocka_unit_test(test_names_taken_by_folders),
         cmocka_unit_test(test_file),          cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_no_update),     cmocka_unit_test(test_too_many_checkpoints),
         cmocka_unit_test(test_starting_over), cmocka_unit_test(test_signal),

@@ -4,8 +4,8 @@
 
 #include <sys/file.h>
 
-enum { GROUNDS = 2 };
-static struct ground ground[GROUNDS]; /* one thread, two */
+enum { RUNS = 2 };
+static struct unstarted_run unstarted[RUNS]; /* one thread, two */
 static const char *const reference[] = {"reference1", "reference2"}, *const folder[] = {"run1",
                                                                                         "run2"};
 static double patience = 10; /* seconds: at first the duration of a run */
@@ -27,12 +27,12 @@ static int set_up(void **state)
     if (scratch_make(state) != 0)
         return -1;
     ks_blas_start(NULL);
-    for (size_t i = 0; i < GROUNDS; i++) {
+    for (size_t i = 0; i < RUNS; i++) {
         double start;
 
-        build_ground(&ground[i], i + 1);
+        build_run(&unstarted[i], i + 1);
         start = seconds();
-        assert_runs(&ground[i], reference[i], (struct plan){.resume = false});
+        assert_runs(&unstarted[i], reference[i], (struct launch){.resume = false});
         patience = fmin(patience, seconds() - start);
         assert_string_equal(said(reference[i]), "");
         assert_state(reference[i], "finished");
@@ -43,58 +43,58 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < GROUNDS; i++)
-        ks_run_free(ground[i].run);
+    for (size_t i = 0; i < RUNS; i++)
+        ks_run_free(unstarted[i].run);
     return shell("rm -rf --", scratch_folder, "/nothing");
 }
 
 /* Resumes to the end, and compares with the uninterrupted run. */
 static void finish(size_t i)
 {
-    assert_runs(&ground[i], folder[i], (struct plan){.resume = true});
+    assert_runs(&unstarted[i], folder[i], (struct launch){.resume = true});
     assert_same_run(folder[i], reference[i]);
     remove_folder(folder[i]);
 }
 
 /* Resume points do not affect the results; nor do threads, except for their number in run.json. */
-static void test_straight(void **state)
+static void test_uninterrupted(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < GROUNDS; i++) {
-        assert_runs(&ground[i], folder[i], (struct plan){.save_every = ALWAYS});
+    for (size_t i = 0; i < RUNS; i++) {
+        assert_runs(&unstarted[i], folder[i], (struct launch){.save_every = ALWAYS});
         assert_same_run(folder[i], reference[i]);
         remove_folder(folder[i]);
     }
     assert_same_file("reference1/step_000000030.h5", "reference2/step_000000030.h5");
 }
 
-/* Lets the runs meet a fate at operations k, k + 1, ..., two runs at a time. Returns whether they
- * got that far. */
-static bool try_fate(int which, size_t k)
+/* Injects the fault into the runs, into the first at operation k and into the second at k + 1.
+ * Returns whether they got that far. */
+static bool try_fault(int which, size_t k)
 {
-    int result[GROUNDS];
-    pid_t child[GROUNDS];
+    int result[RUNS];
+    pid_t child[RUNS];
 
-    for (size_t i = 0; i < GROUNDS; i++)
+    for (size_t i = 0; i < RUNS; i++)
         child[i] = start_run(
-            &ground[i], folder[i],
-            &(struct plan){.save_every = SOMETIMES, .fate = which, .fate_at = k + i});
-    for (size_t i = 0; i < GROUNDS; i++) {
+            &unstarted[i], folder[i],
+            &(struct launch){.save_every = SOMETIMES, .fault = which, .fault_at = k + i});
+    for (size_t i = 0; i < RUNS; i++) {
         result[i] = await_run(child[i]);
-        if (result[i] != 0 && result[i] != (which == DIES ? KILLED : 1) &&
-            (which != STOPS || result[i] != TERMINATED))
+        if (result[i] != 0 && result[i] != (which == KILL ? KILLED : 1) &&
+            (which != SIGNAL || result[i] != TERMINATED))
             fail_msg("operation %zu: exit status %d: %s", k + i, result[i], said(folder[i]));
     }
     return result[0] != 0;
 }
 
 /* Killed at every single operation on files of a run. */
-static void test_deaths_at_all_operations(void **state)
+static void test_kills_at_all_operations(void **state)
 {
     size_t k = 1;
 
     (void)state;
-    while (try_fate(DIES, k)) {
+    while (try_fault(KILL, k)) {
         finish(0);
         finish(1);
         k += 2;
@@ -146,8 +146,8 @@ static void test_signals(void **state)
     size_t stopped = 0, k = 1;
 
     (void)state;
-    for (; try_fate(STOPS, k); k += 7)
-        for (size_t i = 0; i < GROUNDS; i++) {
+    for (; try_fault(SIGNAL, k); k += 7)
+        for (size_t i = 0; i < RUNS; i++) {
             if (*said(folder[i])) {
                 assert_said(folder[i], "stopped by SIGTERM at environment step ");
                 assert_state(folder[i], "stopped");
@@ -166,9 +166,10 @@ static void test_hangup(void **state)
 {
     (void)state;
     signal(SIGHUP, SIG_DFL); /* nohup, under which tests may run, has it ignored */
-    stopping = SIGHUP;
-    assert_int_equal(run(&ground[0], folder[0], (struct plan){.fate = STOPS, .fate_at = 40}), 1);
-    stopping = SIGTERM;
+    signal_raised = SIGHUP;
+    assert_int_equal(
+        run(&unstarted[0], folder[0], (struct launch){.fault = SIGNAL, .fault_at = 40}), 1);
+    signal_raised = SIGTERM;
     assert_said(folder[0], "stopped by SIGHUP at environment step ");
     assert_state(folder[0], "stopped");
     assert_int_equal(newest_point(folder[0]), described_number(folder[0], "env_step"));
@@ -184,11 +185,11 @@ static void test_ignored_signal(void **state)
     for (size_t i = 0; i < 2; i++) {
         int result;
 
-        stopping = signals[i];
-        signal(stopping, SIG_IGN);
-        result = run(&ground[0], folder[0], (struct plan){.fate = STOPS, .fate_at = 20});
-        signal(stopping, SIG_DFL);
-        stopping = SIGTERM;
+        signal_raised = signals[i];
+        signal(signal_raised, SIG_IGN);
+        result = run(&unstarted[0], folder[0], (struct launch){.fault = SIGNAL, .fault_at = 20});
+        signal(signal_raised, SIG_DFL);
+        signal_raised = SIGTERM;
         assert_int_equal(result, 0);
         assert_string_equal(said(folder[0]), "");
         finish(0);
@@ -216,8 +217,8 @@ static void test_full_disk(void **state)
     size_t k = 1;
 
     (void)state;
-    for (; try_fate(FULL, k); k += 5)
-        for (size_t i = 0; i < GROUNDS; i++) {
+    for (; try_fault(DISK_FULL, k); k += 5)
+        for (size_t i = 0; i < RUNS; i++) {
             assert_said(folder[i], "No space left on device");
             assert_said(folder[i], scratch(folder[i]));
             assert_ptr_equal(strchr(said(folder[i]), '\n') + 1, strchr(said(folder[i]), '\0'));
@@ -233,22 +234,22 @@ static void test_full_disk(void **state)
  * Returns the number of kills. */
 static size_t kill_and_resume(struct ks_rng *rng)
 {
-    bool done[GROUNDS] = {false};
+    bool done[RUNS] = {false};
     size_t kills = 0;
 
     for (size_t turn = 0; !done[0] || !done[1]; turn++) {
         double wait = turn < 40 ? ks_rng_uniform(rng, 0, patience) : 60;
-        pid_t child[GROUNDS];
+        pid_t child[RUNS];
 
-        for (size_t i = 0; i < GROUNDS; i++)
+        for (size_t i = 0; i < RUNS; i++)
             if (!done[i])
-                child[i] = start_run(&ground[i], folder[i],
-                                     &(struct plan){.resume = true, .save_every = ALWAYS});
+                child[i] = start_run(&unstarted[i], folder[i],
+                                     &(struct launch){.resume = true, .save_every = ALWAYS});
         if (wait < 60)
             nanosleep(
                 &(struct timespec){.tv_sec = (time_t)wait, .tv_nsec = (long)(1e9 * fmod(wait, 1))},
                 NULL);
-        for (size_t i = 0; i < GROUNDS; i++)
+        for (size_t i = 0; i < RUNS; i++)
             if (!done[i]) {
                 int result;
 
@@ -258,7 +259,7 @@ static size_t kill_and_resume(struct ks_rng *rng)
                 assert_true(result == KILLED || result == 0);
                 kills += result == KILLED;
                 done[i] = result == 0;
-                patience *= done[i] ? 0.9 : 1; /* so that deaths outnumber ends */
+                patience *= done[i] ? 0.9 : 1; /* so that more processes are killed than finish */
             }
     }
     return kills;
@@ -272,7 +273,7 @@ static void test_deaths_at_random(void **state)
     (void)state;
     for (int i = 0; i < 4 || (kills < 20 && i < 50); i++) {
         kills += kill_and_resume(&rng);
-        for (size_t k = 0; k < GROUNDS; k++) {
+        for (size_t k = 0; k < RUNS; k++) {
             assert_same_run(folder[k], reference[k]);
             remove_folder(folder[k]);
         }
@@ -281,7 +282,7 @@ static void test_deaths_at_random(void **state)
 }
 
 /* The same run is killed again and again, also while it resumes and repairs its files. */
-static void test_deaths_in_a_row(void **state)
+static void test_repeated_kills(void **state)
 {
     struct ks_rng rng = ks_rng_start(22, 0);
     size_t deaths = 0;
@@ -289,11 +290,11 @@ static void test_deaths_in_a_row(void **state)
 
     (void)state;
     do {
-        result = run(&ground[0], folder[0],
-                     (struct plan){.resume = true,
-                                   .save_every = ALWAYS,
-                                   .fate = DIES,
-                                   .fate_at = 1 + ks_rng_index(&rng, 40)});
+        result = run(&unstarted[0], folder[0],
+                     (struct launch){.resume = true,
+                                     .save_every = ALWAYS,
+                                     .fault = KILL,
+                                     .fault_at = 1 + ks_rng_index(&rng, 40)});
         deaths += result == KILLED;
     } while (result == KILLED && deaths < 60);
     assert_true(deaths > 10);
@@ -310,7 +311,7 @@ static void test_stops(void **state)
     for (size_t k = 0; k < sizeof stops / sizeof *stops; k++) {
         size_t at = k == 4 ? 16 : stops[k];
 
-        assert_runs(&ground[1], folder[1], (struct plan){.resume = true, .stop_at = stops[k]});
+        assert_runs(&unstarted[1], folder[1], (struct launch){.resume = true, .stop_at = stops[k]});
         assert_state(folder[1], "stopped");
         assert_int_equal(described_number(folder[1], "env_step"), at);
         assert_int_equal(described_number(folder[1], "update"), at > 8 ? at - 8 : 0);
@@ -325,10 +326,10 @@ static void test_without_resume(void **state)
     char point[100];
 
     (void)state;
-    assert_runs(&ground[0], folder[0], (struct plan){.resume = true, .stop_at = 20});
+    assert_runs(&unstarted[0], folder[0], (struct launch){.resume = true, .stop_at = 20});
     snprintf(point, sizeof point, "%s/resume/point.0", folder[0]);
     assert_int_equal(access(scratch(point), F_OK), 0);
-    assert_runs(&ground[0], folder[0], (struct plan){.stop_at = 2});
+    assert_runs(&unstarted[0], folder[0], (struct launch){.stop_at = 2});
     assert_int_equal(described_number(folder[0], "env_step"), 2);
     assert_int_equal(count_files(folder[0]), 3); /* no checkpoint of the first start */
     assert_int_equal(count_files("run1/resume"), 2);
@@ -346,7 +347,7 @@ static void test_finished(void **state)
     assert_int_equal(stat(scratch("run1/run.json"), &before), 0);
     assert_int_equal(mkdir(scratch("run1/resume"), 0777), 0);
     write_bytes(scratch("run1/resume/replay.000003"), "x", 1);
-    assert_runs(&ground[0], folder[0], (struct plan){.resume = true});
+    assert_runs(&unstarted[0], folder[0], (struct launch){.resume = true});
     assert_int_equal(stat(scratch("run1/run.json"), &after), 0);
     assert_true(before.st_ino == after.st_ino && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
     assert_same_run(folder[0], reference[0]);
@@ -362,7 +363,7 @@ static void test_two_at_once(void **state)
     assert_int_equal(mkdir(scratch(folder[0]), 0777), 0);
     descriptor = open(scratch(folder[0]), O_RDONLY | O_DIRECTORY);
     assert_int_equal(flock(descriptor, LOCK_EX), 0);
-    assert_int_equal(run(&ground[0], folder[0], (struct plan){.resume = true}), 2);
+    assert_int_equal(run(&unstarted[0], folder[0], (struct launch){.resume = true}), 2);
     assert_said(folder[0], "in use by another kappascope-train");
     assert_int_equal(count_files(folder[0]), 0);
     close(descriptor);
@@ -372,14 +373,14 @@ static void test_two_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_straight),
-        cmocka_unit_test(test_deaths_at_all_operations),
+        cmocka_unit_test(test_uninterrupted),
+        cmocka_unit_test(test_kills_at_all_operations),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_hangup),
         cmocka_unit_test(test_ignored_signal),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_deaths_at_random),
-        cmocka_unit_test(test_deaths_in_a_row),
+        cmocka_unit_test(test_repeated_kills),
         cmocka_unit_test(test_stops),
         cmocka_unit_test(test_without_resume),
         cmocka_unit_test(test_finished),

@@ -1,10 +1,10 @@
-/* Runs that another version of the program began, and the words of --resume. */
+/* Runs that another version of the program began, and the values of --resume. */
 #include "stopped_run.h"
 
 /* Adds or removes a setting, in the resume point and in run.json. */
 static void change_setting(const char *name, int value)
 {
-    struct image p = open_ground();
+    struct image p = open_stopped_run();
     json_t *object = json_load_file(in_run("run.json"), 0, NULL);
     json_t *settings[] = {json_object_get(p.description, "settings"),
                           json_object_get(object, "settings")};
@@ -14,7 +14,7 @@ static void change_setting(const char *name, int value)
             json_object_set_new(settings[i], name, json_integer(value));
         else
             json_object_del(settings[i], name);
-    close_ground(&p);
+    write_stopped_run(&p);
     assert_int_equal(json_dump_file(object, in_run("run.json"), JSON_REAL_PRECISION(15)), 0);
     json_decref(object);
 }
@@ -116,17 +116,17 @@ static void make_version_2(struct image *p)
 
 static void test_version_2(void **state)
 {
-    struct image p = open_ground();
+    struct image p = open_stopped_run();
 
     (void)state;
     make_version_2(&p);
-    close_ground(&p);
+    write_stopped_run(&p);
     assert_resumes(KS_RESUME_EXACT);
     assert_same_run(RUN, REFERENCE);
-    p = open_ground();
+    p = open_stopped_run();
     make_version_2(&p);
     p.state_size -= 8;
-    close_ground(&p);
+    write_stopped_run(&p);
     assert_refused(KS_RESUME_ANY, "point.0: expected a state of ");
 }
 
@@ -139,7 +139,7 @@ static void test_sections(void **state)
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        struct image p = open_ground();
+        struct image p = open_stopped_run();
         size_t at = section(&p, i == 0 ? "metrics entropy" : i == 2 ? "actor w" : "environment");
         size_t end = at + SECTION + section_size(&p, at);
 
@@ -153,7 +153,7 @@ static void test_sections(void **state)
             memmove(p.state + at, p.state + end, p.state_size - end);
             p.state_size -= end - at;
         }
-        close_ground(&p);
+        write_stopped_run(&p);
         assert_refused(KS_RESUME_ANY, words[i]);
     }
 }
@@ -163,14 +163,14 @@ static void test_mujoco_version(void **state)
 {
     (void)state;
     for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
-        struct image p = open_ground();
+        struct image p = open_stopped_run();
         unsigned char *version = p.state + section(&p, "environment") + SECTION + sizeof(double);
         double number;
 
         memcpy(&number, version, sizeof number);
         number++;
         memcpy(version, &number, sizeof number);
-        close_ground(&p);
+        write_stopped_run(&p);
         if (how == KS_RESUME_EXACT)
             assert_refused(how, "saved state of an environment");
         else
@@ -230,14 +230,14 @@ static void change_columns(struct image *p)
 /* The file keeps its columns and its bytes; later cells are matched to columns by name. */
 static void test_columns(void **state)
 {
-    struct image p = open_ground();
+    struct image p = open_stopped_run();
     char line[8192], expected[8192], *cell;
     unsigned char *before, *after;
     size_t size, longer, cells;
 
     (void)state;
     change_columns(&p);
-    close_ground(&p);
+    write_stopped_run(&p);
     before = read_bytes(in_run("progress.csv"), &size);
     assert_resumes(KS_RESUME_EXACT);
     after = read_bytes(in_run("progress.csv"), &longer);
