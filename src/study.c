@@ -335,7 +335,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(check_study(job));
     /* The analyzer's default limit is half of the free memory; jobs at a time share that half. */
     programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),
-                                          slurm ? 0 : ks_memory_free("", job->jobs) / 2};
+                                          slurm ? 0 : ks_memory_available("", job->jobs) / 2};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
     if (!show_status && !dry_run)
         return slurm ? submit(job, arguments->quiet) : run(job, arguments->quiet);

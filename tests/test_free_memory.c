@@ -1,4 +1,4 @@
-/* ks_memory_free, with the /proc and /sys of imaginary machines. */
+/* ks_memory_available, with the /proc and /sys of imaginary machines. */
 #include "tree.h"
 
 #include "core/memory.h"
@@ -8,14 +8,14 @@ static const char MEMINFO[] = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable: 
 
 static void assert_free(size_t expected)
 {
-    assert_int_equal(ks_memory_free(tree, 1), expected);
+    assert_int_equal(ks_memory_available(tree, 1), expected);
 }
 
 static void test_machine(void **state)
 {
     (void)state;
-    assert_true(ks_memory_free("", 1) > 1000000);
-    assert_true(ks_memory_free(tree, 1) > 1000000); /* no /proc: sysconf's number */
+    assert_true(ks_memory_available("", 1) > 1000000);
+    assert_true(ks_memory_available(tree, 1) > 1000000); /* no /proc: sysconf's number */
     tree_write("proc/meminfo", MEMINFO);
     assert_free(8192000);
     tree_write("proc/self/cgroup", "0::/\n");
@@ -75,8 +75,8 @@ static void test_own_limits(void **state)
     tree_write("proc/self/limits", "Max data size          unlimited   unlimited   bytes\n"
                                    "Max address space      5120000   unlimited   bytes\n");
     assert_free(3072000);
-    assert_int_equal(ks_memory_free(tree, 2), 3072000);
-    assert_int_equal(ks_memory_free(tree, 4), 2048000);
+    assert_int_equal(ks_memory_available(tree, 2), 3072000);
+    assert_int_equal(ks_memory_available(tree, 4), 2048000);
     tree_write("proc/self/limits", "Max data size          1000000     unlimited   bytes\n"
                                    "Max address space      5120000   unlimited   bytes\n");
     assert_free(488000);

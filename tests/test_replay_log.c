@@ -80,7 +80,7 @@ static void assert_damaged(const struct ks_replay_log_mark *mark, size_t first, 
 
 /* The files do not depend on how many rows are appended at a time. The log can be read up to every
  * mark and from every row, and then continued as if it had never been interrupted. */
-static void test_all_moments(void **state)
+static void test_all_marks(void **state)
 {
     struct ks_replay_log_mark mark[MOST + 1];
     struct ks_replay_log *log = fresh();
@@ -272,7 +272,7 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_all_moments, scratch_clean),
+        cmocka_unit_test_teardown(test_all_marks, scratch_clean),
         cmocka_unit_test_teardown(test_drop, scratch_clean),
         cmocka_unit_test_teardown(test_damage, scratch_clean),
         cmocka_unit_test_teardown(test_foreign_segments, scratch_clean),

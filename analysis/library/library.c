@@ -50,7 +50,7 @@ ks_status ks_library_range(const char *name, size_t value, size_t low, size_t hi
 
 ks_status ks_library_fits(const char *what, double bytes)
 {
-    double left = (double)ks_memory_free("", 1);
+    double left = (double)ks_memory_available("", 1);
 
     if (bytes <= left || left == 0) /* 0: the system does not say */
         return KS_OK;

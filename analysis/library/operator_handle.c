@@ -87,7 +87,8 @@ static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 
     KS_TRY(ks_primal_bytes(&a->problem, a->single, &least));
     KS_TRY(ks_library_fits("the operator", least));
-    a->memory = asked > 0 ? asked : (size_t)(fmax((double)ks_memory_free("", 1) - least, 0) / 2);
+    a->memory = asked > 0 ? asked
+                          : (size_t)(fmax((double)ks_memory_available("", 1) - least, 0) / 2);
     return KS_OK;
 }
 

@@ -30,7 +30,7 @@ static double held_bytes(const struct ks_options *o, const struct ks_team *team,
  * allocated. The ranks on one machine share its free memory. */
 double ks_budget_room(const struct ks_options *o, const struct ks_team *world, size_t fixed)
 {
-    double left = (double)ks_memory_free("", world ? (size_t)world->local_size : 1);
+    double left = (double)ks_memory_available("", world ? (size_t)world->local_size : 1);
 
     if (o->memory == 0)
         return ((double)fixed + left) / 2;

@@ -104,7 +104,7 @@ double ks_memory_left_by_limits(const char *root)
 }
 
 /* MemAvailable includes reclaimable file cache. Without /proc, the free pages are counted. */
-size_t ks_memory_free(const char *root, size_t sharing)
+size_t ks_memory_available(const char *root, size_t sharing)
 {
     long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double kilobytes, bytes = pages > 0 && page > 0 ? (double)pages * (double)page : 0;

@@ -34,7 +34,7 @@ void ks_alloc_freed_since(size_t before);
  * its share of what the machine and its control groups leave, and at most what its own limits
  * (ulimit -v, -d) leave; 0 if the system does not say. `root` is prepended to /proc and /sys: ""
  * except in tests. */
-size_t ks_memory_free(const char *root, size_t sharing);
+size_t ks_memory_available(const char *root, size_t sharing);
 /* Bytes of address space that this process's own limits leave; INFINITY without a limit. */
 double ks_memory_left_by_limits(const char *root);
 

@@ -19,7 +19,7 @@ struct ks_env_task {
     double goal; /* the parameter that distinguishes a domain's tasks: target speed, radius, ... */
 };
 
-enum { KS_ENV_EPISODE = 8 };
+enum { KS_ENV_EPISODE = 8 }; /* numbers in ks_env.episode */
 
 /* Indices into a row-major rotation matrix: XZ is the x component of the frame's z axis. */
 enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };

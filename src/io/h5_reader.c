@@ -43,7 +43,7 @@ static void limit(int resource, rlim_t most)
  * memory. The other half is for the values, which end up in this process. */
 static rlim_t address_space(void)
 {
-    double pages = 0, free_bytes = (double)ks_memory_free("", 1);
+    double pages = 0, free_bytes = (double)ks_memory_available("", 1);
     FILE *file = fopen("/proc/self/statm", "r");
     bool found = file && fscanf(file, "%lf", &pages) == 1;
 

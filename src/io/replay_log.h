@@ -1,12 +1,11 @@
 /* A replay log: rows of equal size are appended to files and never overwritten; the oldest ones can
- * be dropped. A crash damages at most the end of the last file, so the contents at an earlier
- * moment remain readable.
+ * be dropped. A crash damages at most the end of the last file; the rows before it remain readable.
  *
  * The log's folder holds segments "replay.000000", "replay.000001", ..., each a header and
  * `segment_rows` rows. Checksums are chained: chain_k = SHA-256(chain_{k-1}, row k), with 0 before
- * the first row, and each header contains the chain before its first row. So if the caller stores
- * the number of rows and the chain of a moment (a mark), every byte that is read back can be
- * verified. Numbers are in the machine's byte order. */
+ * the first row, and each header contains the chain before its first row. So if the caller stores a
+ * mark, which is the number of rows and the chain after them, every byte that is read back up to
+ * there can be verified. Numbers are in the machine's byte order. */
 #ifndef KS_IO_REPLAY_LOG_H
 #define KS_IO_REPLAY_LOG_H
 
@@ -15,9 +14,9 @@
 #include "core/error.h"
 #include "io/sha256.h"
 
-/* A moment of a log. */
+/* A position in a log. */
 struct ks_replay_log_mark {
-    size_t rows; /* appended up to then */
+    size_t rows; /* before it */
     unsigned char chain[KS_SHA256_BYTES];
 };
 
@@ -44,8 +43,9 @@ ks_status ks_replay_log_flush(struct ks_replay_log *log);
 /* Removes the segments whose rows all have numbers below `row`. */
 ks_status ks_replay_log_drop(struct ks_replay_log *log, size_t row);
 
-/* Brings a new log to the moment `mark`: passes the rows from number `first` on, one by one and in
- * order, to `take`, and cuts off everything after the mark. Fails with KS_FORMAT if a file is
+/* Continues an existing log from `mark`: passes the rows from number `first` up to the mark, one by
+ * one and in order, to `take`, and cuts off everything after the mark. `log` is a new one for the
+ * same folder. Fails with KS_FORMAT if a file is
  * missing, too short or damaged; rows may have been passed on by then, but nothing is cut off, and
  * another mark may be tried. */
 struct ks_replay_log_reader {

@@ -76,7 +76,7 @@ static double time_updates(struct ks_agent *agent)
     float *a = uniform(BATCH * ACTIONS), mask[BATCH];
     double reward[BATCH], best = 1e9;
     struct ks_batch batch = {s, a, next_s, reward, mask};
-    struct ks_update figures;
+    struct ks_update results;
 
     for (size_t i = 0; i < BATCH; i++)
         reward[i] = mask[i] = 1;
@@ -84,7 +84,7 @@ static double time_updates(struct ks_agent *agent)
         double start = ks_seconds(), seconds;
 
         for (int k = 0; k < CYCLE; k++)
-            must(KS(agent_update)(agent, &batch, &figures));
+            must(KS(agent_update)(agent, &batch, &results));
         seconds = (ks_seconds() - start) / CYCLE;
         best = seconds < best ? seconds : best;
     }

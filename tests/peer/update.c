@@ -6,7 +6,7 @@
  * with the settings KEY=VALUE provides the minibatches, the last one of each agent step:
  * FOLDER/run.h5 holds its replay buffer, the minibatches and the noise of its updates. Then an
  * agent of each architecture makes these updates: FOLDER/ARCHITECTURE.h5 holds its state before and
- * after updates 1, 10 and 100 (counted from 1), and the statistics of every update. START is
+ * after updates 1, 10 and 100 (counted from 1), and the results of every update. START is
  * "fresh" for an agent as at the start of a run, or "shaken" for one with everything moved away
  * from its initial value (biases of 0, targets equal to critics, ...), so that every term matters
  * from the first update. */
@@ -26,7 +26,7 @@
 #include "train/run.h"
 #include "train/step.h"
 
-enum { SEED = 11, FIGURES = 6 }; /* the ensemble has two critics */
+enum { SEED = 11, RESULTS = 6 }; /* the ensemble has two critics */
 /* More than an episode's 500 agent steps: an episode ends during the random steps. */
 static const char *const RANDOM_STEPS = "random_steps=620";
 
@@ -38,7 +38,7 @@ struct record {
     struct ks_run *run;
     struct ks_agent_config config;
     float *s, *a, *next_s, *mask; /* [updates, batch, ...]: minibatches; owned */
-    double *reward, *figures;     /* [updates, batch], [updates, FIGURES]; owned */
+    double *reward, *results;     /* [updates, batch], [updates, RESULTS]; owned */
     double *values;               /* scratch of write_values; owned    */
     size_t room;
 };
@@ -60,7 +60,7 @@ static size_t count(const struct ks_h5_shape *shape)
 {
     size_t n = 1;
 
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->n_dims; i++)
         n *= shape->dims[i];
     return n;
 }
@@ -76,7 +76,7 @@ static ks_status write_floats(struct record *r, struct ks_h5 *h5, const char *ob
     return ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
 }
 
-/* Writes the noise of all updates, drawn as in draw_update_noise of src/agent/update.c. The agent
+/* Writes the noise of all updates, drawn as in ks_noise_of_update of src/agent/actor.c. The agent
  * rounds it in float32. */
 static ks_status write_noise(struct record *r, struct ks_h5 *h5, const char *object,
                              enum ks_purpose purpose)
@@ -217,7 +217,7 @@ static ks_status set_up(struct record *r)
     KS_TRY(ks_alloc(rows * r->config.observations, sizeof *r->next_s, &r->next_s));
     KS_TRY(ks_alloc(rows, sizeof *r->mask, &r->mask));
     KS_TRY(ks_alloc(rows, sizeof *r->reward, &r->reward));
-    return ks_alloc(r->updates * FIGURES, sizeof *r->figures, &r->figures);
+    return ks_alloc(r->updates * RESULTS, sizeof *r->results, &r->results);
 }
 
 /* Keeps the run's last minibatch. No task has terminal states, so some rows are marked as such. */
@@ -331,8 +331,8 @@ static ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct ks
     return write_number(h5, g, "log_temperature_v", a->temperature_v);
 }
 
-/* The actor's statistics are NaN if the update did not step it. */
-static void keep_figures(const struct ks_update *u, double *row)
+/* The results of the actor are NaN if the update did not step it. */
+static void keep_results(const struct ks_update *u, double *row)
 {
     bool stepped = u->actor_stepped;
 
@@ -360,15 +360,15 @@ static ks_status update_and_write(struct record *r, struct ks_agent *a, struct k
         struct ks_batch batch = {r->s + at * r->config.observations, r->a + at * r->config.actions,
                                  r->next_s + at * r->config.observations, r->reward + at,
                                  r->mask + at};
-        struct ks_update figures = {.critic_loss = 0};
+        struct ks_update results = {.critic_loss = 0};
 
-        KS_TRY(KS(agent_update)(a, &batch, &figures));
-        keep_figures(&figures, r->figures + u * FIGURES);
+        KS_TRY(KS(agent_update)(a, &batch, &results));
+        keep_results(&results, r->results + u * RESULTS);
         if (is_written(u + 1))
             KS_TRY(write_agent(r, h5, a));
     }
-    return ks_h5_write(h5, "/figures", KS_H5_F64, &(struct ks_h5_shape){2, {r->updates, FIGURES}},
-                       r->figures);
+    return ks_h5_write(h5, "/results", KS_H5_F64, &(struct ks_h5_shape){2, {r->updates, RESULTS}},
+                       r->results);
 }
 
 static ks_status new_agent(const struct record *r, const char *name, struct ks_agent **agent)
@@ -469,7 +469,7 @@ int main(int argc, char **argv)
     free(r.next_s);
     free(r.mask);
     free(r.reward);
-    free(r.figures);
+    free(r.results);
     free(r.values);
     return ks_exit_status(status);
 }

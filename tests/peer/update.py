@@ -195,9 +195,9 @@ class Agent:
 
     def update(self, batch, next_noise, noise):
         """batch: s, a, next_s, reward, mask, as used in the loss. Returns the update's statistics."""
-        figures = self.update_critics(batch, next_noise) | self.update_actor(batch, noise)
+        results = self.update_critics(batch, next_noise) | self.update_actor(batch, noise)
         self.updates += 1
-        return figures
+        return results
 
     def tensors(self, *arrays):
         return (torch.tensor(array, dtype=self.dtype) for array in arrays)

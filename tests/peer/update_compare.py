@@ -32,7 +32,7 @@ import update as peer
 
 EPISODE_STEPS = 1000 // 2  # dog-trot: 1000 control steps, two per agent step
 AFTER = (1, 10, 100)
-FIGURES = ("critic_loss", "q_mean", "clipped_fraction", "actor_loss", "temperature_loss", "entropy")
+RESULTS = ("critic_loss", "q_mean", "clipped_fraction", "actor_loss", "temperature_loss", "entropy")
 GROUPS = {"critic": ("critic",), "target": ("target",), "actor": ("actor",),
           "temperature": ("log_temperature",), "statistics": ("critic_state", "actor_state"),
           "moments": ("critic_m", "critic_v", "actor_m", "actor_v", "log_temperature_m",
@@ -216,13 +216,13 @@ def parts_of(agent):
 def simulate(architecture, run, record, dtype):
     """PyTorch's agent after the updates AFTER, and the statistics of all updates."""
     agent = agent_at(architecture, run, record, 0, dtype)
-    after, figures = {}, []
+    after, results = {}, []
     for u in range(len(run["batch/s"])):
         found = agent.update(batch_of(run, u), run["batch/next_noise"][u], run["batch/noise"][u])
-        figures.append([found.get(name, np.nan) for name in FIGURES])
+        results.append([found.get(name, np.nan) for name in RESULTS])
         if u + 1 in AFTER:
             after[u + 1] = arrays(agent)
-    return after, np.array(figures)
+    return after, np.array(results)
 
 
 def group_deviations(found, expected):
@@ -234,7 +234,7 @@ def snapshot(record, update):
     return {name: record[f"update_{update:03d}/{name}"] for name in ARRAYS}
 
 
-def figure_deviation(found, expected):
+def result_deviation(found, expected):
     expect((np.isnan(found) == np.isnan(expected)).all(), "the actor steps at other updates")
     off = np.nanmax(np.abs(found - expected), axis=0)
     return (off / np.maximum(np.nanmax(np.abs(expected), axis=0), 1e-30)).max()
@@ -242,13 +242,13 @@ def figure_deviation(found, expected):
 
 def compare_64(architecture, run, record):
     """Rows of the first table."""
-    after, figures = simulate(architecture, run, record, torch.float64)
+    after, results = simulate(architecture, run, record, torch.float64)
     parts = parts_of(agent_at(architecture, run, record, 0, torch.float64))
     for u, expected in after.items():
         found = snapshot(record, u)
         row = [max(largest_deviation(found[name], expected[name], parts[name]) for name in names)
                for names in GROUPS.values()]
-        row.append(figure_deviation(record["figures"][:u], figures[:u]))
+        row.append(result_deviation(record["results"][:u], results[:u]))
         yield u, row, [BOUND_64] * len(row), ""
 
 
@@ -346,7 +346,7 @@ def compare_step(architecture, run, record, update):
 
 def compare_32(architecture, run, record):
     """Rows of the second and of the third table."""
-    exact, figures = simulate(architecture, run, record, torch.float64)
+    exact, results = simulate(architecture, run, record, torch.float64)
     rounded, _ = simulate(architecture, run, record, torch.float32)
     steps, whole = [], []
     for u, expected in exact.items():
@@ -388,7 +388,7 @@ def main(folder_64, folder_32, names):
         for table, rows in zip(tables[1:], compare_32(name, run_32, record)):
             table.extend((name, *row) for row in rows)
         print(f"{name} compared", file=sys.stderr)
-    report("float64: from the start", [*GROUPS, "figures"], tables[0])
+    report("float64: from the start", [*GROUPS, "results"], tables[0])
     report("float32, one update: KappaScope's last update, step by step",
            ["grad critic", "grad actor", "critic", "actor", "target", "temperature", "statistics"],
            tables[1])

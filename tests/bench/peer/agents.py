@@ -20,7 +20,7 @@ LOG_STD_MIN, LOG_STD_MAX = -10, 2
 GAMMA = 0.99  # for dog-trot's 500 agent steps
 # The state after an update, arrays [ensemble, ...], and the losses of all updates.
 ARRAYS = "critic", "target", "critic_state", "actor", "actor_state", "log_temperature"
-LOSSES = {"critic_loss": 0, "actor_loss": 3, "temperature_loss": 4}  # columns of /figures
+LOSSES = {"critic_loss": 0, "actor_loss": 3, "temperature_loss": 4}  # columns of /results
 BATCH = "s", "a", "next_s", "reward", "mask", "next_noise", "noise"
 
 
@@ -90,8 +90,8 @@ def read_answer(folder, name):
     with h5py.File(f"{folder}/{name}.h5") as f:
         group = f[f"update_{UPDATES:03d}"]
         parts = {array: group[array][()].ravel() for array in ARRAYS}
-        figures = f["figures"][:UPDATES]
-    return parts, {loss: figures[:, column] for loss, column in LOSSES.items()}
+        results = f["results"][:UPDATES]
+    return parts, {loss: results[:, column] for loss, column in LOSSES.items()}
 
 
 def deviations(found, folder, name):

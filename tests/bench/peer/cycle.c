@@ -88,7 +88,7 @@ static void free_minibatches(struct minibatches *m)
 
 static void serve(struct ks_agent *agent, const struct minibatches *m)
 {
-    struct ks_update figures;
+    struct ks_update results;
     char line[256];
 
     for (size_t k = 0; fgets(line, sizeof line, stdin);) {
@@ -103,7 +103,7 @@ static void serve(struct ks_agent *agent, const struct minibatches *m)
                                                      .next_s = m->next_s + at * m->observations,
                                                      .reward = m->reward + at,
                                                      .mask = m->mask + at},
-                                  &figures));
+                                  &results));
         }
         printf("%.9f\n", ks_seconds() - start);
         fflush(stdout);
