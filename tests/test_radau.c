@@ -100,13 +100,16 @@ static void check_holds(struct ks_radau *r, size_t n, const double *value, const
                 share(n, value, start, (struct interval){-INFINITY, x + moved, .open = true}) +
                     ROUNDING);
     assert_true(mu.upper >=
-                share(n, value, start, (struct interval){-INFINITY, x - moved}) - ROUNDING);
+                share(n, value, start, (struct interval){-INFINITY, x - moved, .open = false}) -
+                    ROUNDING);
     x = fabs(x);
     assert_ok(ks_radau_within(r, x, &mu));
     assert_true(mu.lower <=
-                share(n, value, start, (struct interval){-x - moved, x + moved}) + ROUNDING);
+                share(n, value, start, (struct interval){-x - moved, x + moved, .open = false}) +
+                    ROUNDING);
     assert_true(mu.upper >=
-                share(n, value, start, (struct interval){-x + moved, x - moved}) - ROUNDING);
+                share(n, value, start, (struct interval){-x + moved, x - moved, .open = false}) -
+                    ROUNDING);
 }
 
 /* Every measure is within its own bounds: at its nodes, between them, next to Ritz values and
@@ -247,7 +250,9 @@ static void test_ended(void **state)
                      share(6, value, start, (struct interval){-INFINITY, x, .open = true}), 1e-14);
         assert_close(mu.upper, mu.lower, 0);
         assert_ok(ks_radau_within(r, fabs(x), &mu));
-        assert_close(mu.lower, share(6, value, start, (struct interval){-fabs(x), fabs(x)}), 1e-14);
+        assert_close(mu.lower,
+                     share(6, value, start, (struct interval){-fabs(x), fabs(x), .open = false}),
+                     1e-14);
         assert_close(mu.upper, mu.lower, 0);
     }
     ks_radau_free(r);
