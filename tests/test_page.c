@@ -209,6 +209,23 @@ static void test_verdicts(void **state)
     assert_false(says("<b>&,"));
 }
 
+/* The largest ratio of an architecture, and the number of its rows. */
+static void test_theorems(void **state)
+{
+    (void)state;
+    write_page(NULL, NULL);
+    assert_false(says("id=\"theorems\""));
+    tree_write("tables/theorems.csv",
+               "architecture,seed,env_step,proposition_2_largest,proposition_2_median,theorem_1,"
+               "theorem_1_median,jacobian_rows\n"
+               "bn+ce,0,4,0.25,0.125,0.5,-,8\nln+ce,0,4,0.9,0.125,0.5,-,8\n"
+               "bn+ce,0,8,0.75,0.0625,0.375,-,8\nbn+ce,1,4,0.5,-,0.25,-,8\n");
+    write_page(NULL, NULL);
+    assert_true(says("<tr><td class=\"name\">bn+ce</td><td data-value=\"0.75\">0.75</td>"
+                     "<td data-value=\"0.125\">0.125</td><td data-value=\"0.5\">0.5</td>"
+                     "<td class=\"none\">undefined</td><td data-value=\"3\">3</td></tr>"));
+}
+
 /* The files of a run may come from anywhere. */
 static void test_text_of_runs(void **state)
 {
@@ -238,6 +255,7 @@ int main(void)
         IN_STUDY(test_policies_that_have_not_learned),
         IN_STUDY(test_limits_of_a_study),
         IN_STUDY(test_verdicts),
+        IN_STUDY(test_theorems),
         IN_STUDY(test_text_of_runs),
     };
 

@@ -158,6 +158,7 @@ static ks_status part_targets(void *data, const char *argument, FILE *out)
     }
 PART(headline)
 PART(verdicts)
+PART(theorems)
 PART(architectures)
 PART(analyses)
 PART(other_plots)
@@ -183,6 +184,11 @@ static bool has_verdicts(void *data)
     return has_rows(((const struct ks_page *)data)->claims);
 }
 
+static bool has_theorems(void *data)
+{
+    return has_rows(((const struct ks_page *)data)->theorems);
+}
+
 static bool has_correlations(void *data)
 {
     return has_rows(((const struct ks_page *)data)->correlation);
@@ -203,6 +209,7 @@ static const struct ks_template_part parts[] = {
     {"headline", part_headline, NULL},
     {"warnings", part_warnings, has_warnings},
     {"verdicts", part_verdicts, has_verdicts},
+    {"theorems", part_theorems, has_theorems},
     {"architectures", part_architectures, NULL},
     {"targets", part_targets, NULL},
     {"analyses", part_analyses, NULL},
@@ -255,10 +262,12 @@ ks_status ks_page_write(const struct ks_results *results, const struct ks_summar
     KS_GO(ks_locate_shared("plots", &page.scripts));
     KS_GO(read_table(results, "claims", &page.claims));
     KS_GO(read_table(results, "correlation", &page.correlation));
+    KS_GO(read_table(results, "theorems", &page.theorems));
     KS_GO(write_page(&page));
 done:
     free(page.scripts);
     ks_csv_free(page.claims);
     ks_csv_free(page.correlation);
+    ks_csv_free(page.theorems);
     return status;
 }

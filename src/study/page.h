@@ -20,6 +20,7 @@ struct ks_page {
     bool shown[KS_PAGE_PLOTS];  /* the plots of ks_plots that the template has named so far   */
     struct ks_csv *claims;      /* tables/claims.csv; NULL: there is none. Owned              */
     struct ks_csv *correlation; /* tables/correlation.csv; NULL: there is none. Owned        */
+    struct ks_csv *theorems;    /* tables/theorems.csv; NULL: there is none. Owned           */
 };
 
 /* Writes dir/report.html from the results, and from the tables and plots that dir holds. Fails with
@@ -32,6 +33,8 @@ ks_status ks_page_write(const struct ks_results *results, const struct ks_summar
 ks_status ks_page_headline(const struct ks_page *page, FILE *out);
 /* The paper's claims with a verdict by each statistic. */
 ks_status ks_page_verdicts(const struct ks_page *page, FILE *out);
+/* The paper's proved bounds and the largest measurements of each architecture. */
+ks_status ks_page_theorems(const struct ks_page *page, FILE *out);
 /* The table of architectures, with the kind of every number; tables of further analyses. */
 ks_status ks_page_architectures(const struct ks_page *page, FILE *out);
 ks_status ks_page_analyses(const struct ks_page *page, FILE *out);
