@@ -205,6 +205,11 @@ static void test_verdicts(void **state)
                      "ones, 1 claim: 1 not decided."));
     assert_true(says("<span class=\"yes\">supported</span>"));
     assert_true(says("effect 0.2 to 1.25, threshold 1</small><small>adjusted p = 1<"));
+    assert_true(says("<td class=\"sentence\">the condition number with BN is an order of magnitude "
+                     "below that with LN<small>bn-below-ln</small></td>"));
+    assert_true(says("<td class=\"none text\">does not apply</td><td class=\"text\">open</td>"
+                     "<td class=\"text\"><a href=\"#plot-spectra\">Figure 3</a></td>"));
+    assert_true(says("not supported</span><small>no effect known</small><small>no test</small>"));
     assert_true(says("&lt;b&gt;&amp;"));
     assert_false(says("<b>&,"));
 }

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "study/html.h"
+#include "study/paper_claims.h"
+#include "study/plots.h"
 
 static const struct {
-    const char *name, *title;
+    const char *name, *title, *what;
 } statistics[] = {
-    {"paper", "the paper's statistic"},
-    {"sound", "sound statistic"},
-    {"second", "second sound statistic"},
+    {"paper", "paper's statistic", "kappa for the condition number"},
+    {"sound", "sound statistic", "kappa_q99 for the condition number"},
+    {"second", "second sound one", "directions_1e2"},
 };
 enum { STATISTICS = sizeof statistics / sizeof *statistics };
 
@@ -47,41 +49,81 @@ static void print_verdict(const struct ks_csv *csv, size_t row, FILE *out)
     const char *verdict = ks_page_cell(csv, row, "verdict");
     double low = ks_page_number(csv, row, "effect_low"),
            high = ks_page_number(csv, row, "effect_high"),
-           theta = ks_page_number(csv, row, "theta"), p = ks_page_number(csv, row, "p_holm");
+           theta = ks_page_number(csv, row, "theta"), p = ks_page_number(csv, row, "p_holm"),
+           within = ks_page_number(csv, row, "within");
 
     fprintf(out, "<td class=\"text\"><span class=\"%s\">", class_of(verdict));
     ks_html_text(out, verdict);
     fputs("</span>", out);
-    if (!isnan(low))
+    if (isnan(low) || isnan(high))
+        fputs("<small>no effect known</small>", out);
+    else
         fprintf(out, "<small>effect %.3g to %.3g, threshold %.3g</small>", low, high, theta);
-    if (!isnan(p))
+    if (isnan(p))
+        fputs("<small>no test</small>", out);
+    else
         fprintf(out, "<small>adjusted p = %.2g</small>", p);
-    fprintf(out, "<small>%s seeds, %s units</small></td>", ks_page_cell(csv, row, "seeds"),
-            ks_page_cell(csv, row, "units"));
+    if (!isnan(within))
+        fprintf(out, "<small>within normalizations: %.2g</small>", within);
+    fprintf(out, "<small>seeds: %.0f, units: %.0f</small></td>", ks_page_number(csv, row, "seeds"),
+            ks_page_number(csv, row, "units"));
 }
 
-static void print_claim(const struct ks_csv *csv, const char *claim, FILE *out)
+static const struct ks_paper_claim *find_claim(const char *name)
 {
-    const char *plot = "-";
+    for (size_t i = 0; i < KS_CLAIMS; i++)
+        if (strcmp(ks_paper_claims[i].name, name) == 0)
+            return &ks_paper_claims[i];
+    return NULL;
+}
 
-    fputs("<tr><td class=\"name\">", out);
-    ks_html_text(out, claim);
-    fputs("</td>", out);
+/* What the claim says, and its name in claims.csv. */
+static void print_sentence(const char *name, FILE *out)
+{
+    const struct ks_paper_claim *claim = find_claim(name);
+
+    fputs("<tr><td class=\"sentence\">", out);
+    ks_html_text(out, claim ? claim->sentence : name);
+    fputs("<small>", out);
+    ks_html_text(out, name);
+    fputs("</small></td>", out);
+}
+
+/* Where to see it: the paper's figure and our plot, with a link if the page has that plot. */
+static void print_plot(const struct ks_csv *csv, size_t row, FILE *out)
+{
+    const struct ks_paper_claim *claim = find_claim(ks_page_cell(csv, row, "claim"));
+    const struct ks_plot *plot = ks_plots;
+
+    while (plot->name && !(claim && claim->plot && strcmp(claim->plot, plot->name) == 0))
+        plot++;
+    fputs("<td class=\"text\">", out);
+    if (plot->name)
+        fprintf(out, "<a href=\"#plot-%s\">", plot->name);
+    ks_html_text(out, ks_page_cell(csv, row, "plot"));
+    fputs(plot->name ? "</a></td>" : "</td>", out);
+}
+
+static void print_claim(const struct ks_csv *csv, size_t first, FILE *out)
+{
+    const char *claim = ks_page_cell(csv, first, "claim");
+
+    print_sentence(claim, out);
     for (size_t k = 0; k < STATISTICS; k++) {
-        size_t i = 0;
+        size_t i = first;
 
         while (i < csv->rows && !is_row(csv, i, claim, statistics[k].name))
             i++;
         if (i == csv->rows)
             fputs("<td class=\"none text\">does not apply</td>", out);
-        else {
+        else
             print_verdict(csv, i, out);
-            plot = ks_page_cell(csv, i, "plot");
-        }
     }
     fputs("<td class=\"text\">", out);
-    ks_html_text(out, plot);
-    fputs("</td></tr>\n", out);
+    ks_html_text(out, ks_page_cell(csv, first, "survives"));
+    fputs("</td>", out);
+    print_plot(csv, first, out);
+    fputs("</tr>\n", out);
 }
 
 ks_status ks_page_verdicts(const struct ks_page *page, FILE *out)
@@ -91,11 +133,13 @@ ks_status ks_page_verdicts(const struct ks_page *page, FILE *out)
     fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
                  "id=\"table-verdicts\">\n<thead><tr><th>claim</th>");
     for (size_t k = 0; k < STATISTICS; k++)
-        fprintf(out, "<th class=\"text\">%s</th>", statistics[k].title);
-    fprintf(out, "<th class=\"text\">plot</th></tr></thead>\n<tbody>\n");
+        fprintf(out, "<th class=\"text\">%s<span class=\"kind\">%s</span></th>",
+                statistics[k].title, statistics[k].what);
+    fprintf(out, "<th class=\"text\">the claim</th><th class=\"text\">seen in</th></tr></thead>\n"
+                 "<tbody>\n");
     for (size_t i = 0; i < csv->rows; i++)
         if (is_first(csv, i))
-            print_claim(csv, ks_page_cell(csv, i, "claim"), out);
+            print_claim(csv, i, out);
     fprintf(out, "</tbody></table></div>\n");
     return KS_OK;
 }
