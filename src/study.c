@@ -112,6 +112,7 @@ struct job {
     size_t jobs;                               /* at a time */
     bool held;                                 /* the folder's study.study has the same text */
     bool differs[KS_STUDY_ANALYSES]; /* the folder's study has this analysis with other options */
+    struct ks_env_about task;        /* that of the study */
     struct ks_slurm slurm;           /* how to submit; owned */
     int lock;                        /* descriptor that locks the folder; -1: none */
 };
@@ -136,13 +137,11 @@ static bool resume_any(void)
 }
 
 /* The task must be known, and the analyses must fit its critics. */
-static ks_status check_study(const struct job *job)
+static ks_status check_study(struct job *job)
 {
-    struct ks_env_about about;
-
-    for (size_t i = 0; ks_env_about(i, &about); i++)
-        if (strcmp(about.name, job->study->env) == 0)
-            return ks_study_check(job->study, about.observations, about.actions);
+    for (size_t i = 0; ks_env_about(i, &job->task); i++)
+        if (strcmp(job->task.name, job->study->env) == 0)
+            return ks_study_check(job->study, job->task.observations, job->task.actions);
     return ks_fail(KS_FORMAT, "%s:%zu: env: unknown task '%s' (kappascope train --list names them)",
                    job->path, job->study->env_line, job->study->env);
 }
@@ -263,11 +262,15 @@ static ks_status run(struct job *job, bool quiet)
     return ks_fail(status, "%s", message);
 }
 
-static ks_status print_commands(const struct job *job)
+/* The forecast consists of comments for the shell. */
+static ks_status print_commands(const struct job *job, bool quiet)
 {
+    const struct ks_study_view seen = view(job);
     char *study = job->held ? NULL : realpath(job->path, NULL);
     ks_status status = study ? ks_shell_check("the study's path", study) : KS_OK;
 
+    if (status == KS_OK && !quiet)
+        status = ks_study_print_forecast(&seen, job->task.observations, job->task.actions, stdout);
     if (status == KS_OK && !slurm)
         status = ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
     else if (status == KS_OK)
@@ -341,7 +344,8 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
         return slurm ? submit(job, arguments->quiet) : run(job, arguments->quiet);
     KS_TRY(compare_folder(job));
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, arguments->quiet));
-    return show_status ? print_status(job, arguments->quiet) : print_commands(job);
+    return show_status ? print_status(job, arguments->quiet)
+                       : print_commands(job, arguments->quiet);
 }
 
 int main(int argc, char **argv)

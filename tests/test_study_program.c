@@ -120,7 +120,7 @@ static void test_study_program_writes_nothing(void **state)
     assert_said("--jobs: expected an integer from 1 to 4096, found 'few'", 1);
     run_study("--jobs 65537", 2); /* make would block: its pipe holds 65536 bytes */
     assert_said("--jobs: expected an integer from 1 to 4096, found '65537'", 1);
-    run_study("--dry-run", 0);
+    run_study("--dry-run --quiet", 0);
     assert_said("--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);
     run_study("--status", 0);
@@ -133,6 +133,21 @@ static void test_study_program_writes_nothing(void **state)
     assert_int_equal(run("kappascope-study", ""), 2);
 }
 
+/* --slurm needs sbatch, and --sbatch needs --slurm. */
+static void test_slurm_options(void **state)
+{
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    tree_write("some.study", GOOD);
+    run_study("--sbatch=--time=1 --dry-run", 2);
+    assert_said("--sbatch: expected only together with --slurm", 1);
+    run_study("--slurm --sbatch '--time=1 -p a' --jobs 3 --dry-run --quiet", 0);
+    assert_said("'--array=0-5%3' ", 4);
+    assert_said(" --time=1 -p a slurm/task.sh plot) || exit\n", 4);
+    assert_false(tree_has("out"));
+}
+
 /* The text of GOOD with one line replaced. */
 static const char *changed(const char *line, const char *by)
 {
@@ -142,6 +157,42 @@ static const char *changed(const char *line, const char *by)
     assert_non_null(at);
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - GOOD), GOOD, by, at + strlen(line));
     return text;
+}
+
+/* --status names the tasks that squeue lists for the folder; until they have ended, no other
+ * command may work in it. */
+static void test_slurm_queue(void **state)
+{
+    char path[4096], script[1024];
+
+    (void)state;
+    if (run("kappascope-train", "--list") != 0)
+        skip();
+    snprintf(path, sizeof path, "%s:%s", tree_path("bin"), getenv("PATH"));
+    setenv("PATH", path, 1);
+    snprintf(script, sizeof script,
+             "#!/bin/sh\necho '12|1|RUNNING|node7|some:train|%s'\n"
+             "echo '13|1|PENDING||some:analyze|%s'\n",
+             tree_path("out/folder"), tree_path("out/folder"));
+    tree_write("bin/squeue", script);
+    assert_int_equal(chmod(tree_path("bin/squeue"), 0755), 0);
+    tree_write("some.study", GOOD);
+    tree_write("out/folder/study.study", GOOD);
+    tree_write("out/folder/slurm/task.sh", "");
+    run_study("--status", 0);
+    assert_said("waiting, train 12_1 RUNNING on node7\n", 9);
+    assert_said("\nSlurm: 1 tasks are running, 1 are waiting\n", 9);
+    run_study("", 2);
+    assert_said("Slurm still has 2 tasks of this study in its queue", 1);
+    run_study("--slurm", 2);
+    assert_said("cancel them with: scancel 12 13\n", 1);
+    assert_false(tree_has("out/folder/study.mk"));
+    tree_write("out/folder/study.study", changed("steps = 1000", "steps = 1000\nstop = 400"));
+    run_study("--status", 0); /* the runs of another study may have other numbers */
+    assert_int_equal(count(tree_text("said"), "node7"), 0);
+    tree_write("bin/squeue", "#!/bin/sh\necho no controller\nexit 1\n");
+    run_study("--status", 0);
+    assert_said("note: squeue failed: no controller\n", 9);
 }
 
 static void test_folder_of_another_study(void **state)
@@ -189,7 +240,7 @@ static void test_folder_of_a_smaller_study(void **state)
                                 : "0 of 12 checkpoints, 0 of 12 spectra, up to step 400 of 1000",
                     fewer[i][2] ? 1 : 8);
     }
-    run_study("--dry-run", 0);
+    run_study("--dry-run --quiet", 0);
     assert_said("--steps=1000 --stop-at=400 --set", 0);
 }
 
@@ -223,7 +274,7 @@ static void test_folder_of_other_analyses(void **state)
             count(tree_text("said"),
                   "the options of [analyze] have changed: all its spectra would be computed"),
             cases[i].stale);
-        run_study("--dry-run", 0);
+        run_study("--dry-run --quiet", 0);
         assert_said("/some.study study.study\n", 0);
         assert_int_equal(count(tree_text("said"), "rm -f -- runs/"),
                          cases[i].stale + cases[i].stale_steps);
@@ -277,7 +328,7 @@ static void test_folder_of_other_further_analyses(void **state)
     assert_said(
         "the options of [analyze a] have changed: all its spectra would be computed again\n", 9);
     assert_said("2 of 96 spectra", 9);
-    run_study("--dry-run", 0);
+    run_study("--dry-run --quiet", 0);
     assert_int_equal(count(tree_text("said"), "rm -f -- runs/"), 2);
     assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.a.spectrum.h5\n", 0);
     assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.c.spectrum.h5\n", 0);
@@ -293,9 +344,9 @@ static void test_resume_option(void **state)
     tree_write("some.study", GOOD);
     run_study("--resume=some --dry-run", 2);
     assert_said("--resume: expected exact or any, found 'some'", 1);
-    run_study("--resume=exact --dry-run", 0);
+    run_study("--resume=exact --dry-run -q", 0);
     assert_int_equal(count(tree_text("said"), " --resume --quiet >"), 6);
-    run_study("--resume=any --dry-run", 0);
+    run_study("--resume=any --dry-run -q", 0);
     assert_int_equal(count(tree_text("said"), " --resume=any --quiet >"), 6);
     tree_write("out/folder/study.study", changed("gamma", "threads = 7\ngamma"));
     run_study("--status", 2);
@@ -360,6 +411,8 @@ int main(void)
         IN_TREE(test_front_program),
         IN_TREE(test_list),
         IN_TREE(test_study_program_writes_nothing),
+        IN_TREE(test_slurm_options),
+        IN_TREE(test_slurm_queue),
         IN_TREE(test_folder_of_another_study),
         IN_TREE(test_folder_of_a_smaller_study),
         IN_TREE(test_folder_of_other_analyses),

@@ -174,6 +174,50 @@ static void test_interrupted_stage(void **state)
     assert_same_run("cut", "straight", "bn+ce/seed0");
 }
 
+/* What was said, without comments and without the memory for analyses, which varies. */
+static const char *said_commands(void)
+{
+    static char text[1 << 16];
+    size_t used = 0;
+    bool comment = false;
+
+    for (const char *c = tree_text("said"); *c; c++) {
+        comment = comment || *c == '#';
+        if (!comment)
+            text[used++] = *c;
+        comment = comment && *c != '\n';
+        if (used > 9 && strncmp(text + used - 9, "--memory=", 9) == 0)
+            c += strspn(c + 1, "0123456789");
+    }
+    text[used] = '\0';
+    return text;
+}
+
+/* The forecast measures what the folder's files do not tell. It consists of comments: the commands
+ * stay the same. */
+static void test_forecast(void **state)
+{
+    static char commands[1 << 16];
+
+    (void)state;
+    need_programs();
+    set_study("f", "", "0", "");
+    assert_int_equal(run_study("f", "--dry-run --quiet"), 0);
+    assert_null(strchr(tree_text("said"), '#'));
+    snprintf(commands, sizeof commands, "%s", said_commands());
+    assert_int_equal(run_study("f", "--dry-run"), 0);
+    assert_string_equal(said_commands(), commands);
+    assert_said("# to do: 1 of 1 trainings, 10 of 10 spectra\n", 0);
+    assert_said("steps and products measured now for 1 architecture, in one thread", 0);
+    assert_said("# disk: at most ", 0);
+    assert_int_equal(run_study("f", ""), 0);
+    set_study("f", "", "0 1", "");
+    assert_int_equal(run_study("f", "--dry-run"), 0);
+    assert_said("# to do: 1 of 2 trainings, 10 of 20 spectra\n", 0);
+    assert_said("from what is done in this folder (trainings: 1, spectra: 10)\n", 0);
+    assert_int_equal(count(tree_text("said"), "measured now"), 0);
+}
+
 static void set_sha(const char *file, const char *sha, char old[65])
 {
     struct ks_spectrum *s = NULL;
@@ -238,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_stages),
         IN_TREE(test_interrupted_stage),
+        IN_TREE(test_forecast),
         IN_TREE(test_damaged_spectra),
     };
 

@@ -92,6 +92,14 @@ static void print_sums(const struct ks_study_view *view, const struct sums *sums
     putchar('\n');
 }
 
+static bool is_complete(const struct ks_study_view *view)
+{
+    for (size_t i = 0; i < view->graph->n_jobs; i++)
+        if (!ks_graph_is_done(view->graph, i, view->dir))
+            return false;
+    return true;
+}
+
 /* In Slurm as many tasks run at a time as run now. */
 static void print_time_left(const struct ks_study_view *view, const struct ks_estimate *estimate,
                             const struct queue *queue)
@@ -104,10 +112,12 @@ static void print_time_left(const struct ks_study_view *view, const struct ks_es
     if (queue->n > 0)
         printf("Slurm: %zu tasks are running, %zu are waiting\n", queue->running,
                queue->n - queue->running);
+    if (is_complete(view))
+        return;
     if (isnan(left.all))
         printf("time left: not known, as no %s of this folder has recorded its pace\n",
                isnan(left.training) ? "training" : "analysis");
-    else if (left.all > 0) {
+    else {
         print_left("time left: ", left.all);
         printf(" with %zu job%s at a time, an estimate from what is done in this folder "
                "(trainings: %zu, spectra: %zu)\n",

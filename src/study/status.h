@@ -26,7 +26,7 @@ ks_status ks_study_print_status(const struct ks_study_view *view);
 /* Prints the remaining work, the time and the disk space for it as comments of a shell script. What
  * the folder's files do not tell about times is measured first (calibrate.h). `observations` and
  * `actions`: the widths of the task. */
-ks_status ks_study_print_plan(const struct ks_study_view *view, size_t observations, size_t actions,
-                              FILE *out);
+ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t observations,
+                                  size_t actions, FILE *out);
 
 #endif

@@ -1,0 +1,144 @@
+/* The time left of a study, from files made by hand, and the disk space that it takes. */
+#include "staged_study.h"
+
+#include <math.h>
+
+#include "study/disk.h"
+#include "study/estimate.h"
+
+/* Environment steps 0 to 2 are made without updates, those up to 8 with updates. */
+static const char PROGRESS[] = "env_step,update,return_mean,steps_per_second\n"
+                               "0,0,1,nan\n"
+                               "2,0,nan,10\n"
+                               "4,1,nan,2\n"
+                               "8,3,2,1\n";
+static const double ACTING = 0.1, TRAINING = (2.0 / 2 + 4.0 / 1) / 6, SPECTRUM = 90;
+
+static void write_in(const struct ks_graph_job *job, const char *name, const char *text)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", job->folder, name);
+    tree_write(path, text);
+}
+
+/* Run 0 is trained; one of its spectra exists, the log of another one has no end. */
+static void write_records(const struct stage *stage)
+{
+    const struct ks_graph_job *job = stage->graph->job;
+
+    write_in(&job[0], "progress.csv", PROGRESS);
+    for (size_t i = 0; i < job[0].n_targets; i++)
+        tree_write(job[0].target[i], "");
+    tree_write(job[2].target[0], "");
+    tree_write(job[2].log, "started 2026-02-28T23:59:10Z\nkappa\nended 2026-03-01T00:00:40Z\n");
+    tree_write(job[3].log, "started 2026-02-28T23:59:10Z\n");
+}
+
+static double evaluations(const struct stage *stage, size_t after)
+{
+    double episodes = 0;
+
+    for (size_t i = 0; i < stage->study->n_evaluations; i++)
+        if (stage->study->evaluation[i] > after || after == 0)
+            episodes += (double)stage->study->settings.eval_episodes;
+    return 1000 * episodes * ACTING;
+}
+
+static void test_time_left(void **state)
+{
+    struct stage stage = stage_new(":");
+    struct ks_estimate e;
+    struct ks_time_left left;
+    double training;
+
+    (void)state;
+    write_records(&stage);
+    assert_ok(ks_estimate_read(stage.graph, tree, &e));
+    assert_int_equal(e.n_runs, 1);
+    assert_int_equal(e.n_spectra, 1);
+    assert_close(ks_estimate_training(&e, 0), 0, 0);
+    assert_close(ks_estimate_spectra(&e, 0), 2 * SPECTRUM, 0);
+    /* another architecture without records has the mean pace */
+    training = 2 * ACTING + 6 * TRAINING + evaluations(&stage, 0);
+    assert_close(ks_estimate_training(&e, 1), training, 1e-9);
+    assert_close(ks_estimate_spectra(&e, 1), 3 * SPECTRUM, 0);
+    left = ks_estimate_all(&e, 1);
+    assert_close(left.all, training + 5 * SPECTRUM, 1e-9);
+    left = ks_estimate_all(&e, 1000); /* one training cannot be divided */
+    assert_close(left.all, training, 1e-9);
+    ks_estimate_clear(&e);
+    write_in(&stage.graph->job[1], "run.json", "{\"state\": \"stopped\", \"env_step\": 4}");
+    assert_ok(ks_estimate_read(stage.graph, tree, &e));
+    assert_close(ks_estimate_training(&e, 1), 4 * TRAINING + evaluations(&stage, 4), 1e-9);
+    ks_estimate_clear(&e);
+    stage_free(&stage);
+}
+
+/* An architecture's own pace comes before the mean of all. */
+static void test_own_pace(void **state)
+{
+    struct stage stage = stage_new(":");
+    struct ks_estimate e;
+
+    (void)state;
+    write_records(&stage);
+    write_in(&stage.graph->job[1], "progress.csv",
+             "env_step,update,steps_per_second\n2,0,1\n4,1,0.01\n6,2,0.0");
+    write_in(&stage.graph->job[1], "run.json", "{\"state\": \"running\", \"env_step\": 4}");
+    assert_ok(ks_estimate_read(stage.graph, tree, &e));
+    assert_int_equal(e.n_runs, 2);
+    assert_close(ks_estimate_training(&e, 1), 4 * 100 + evaluations(&stage, 4) / ACTING, 1e-9);
+    ks_estimate_clear(&e);
+    stage_free(&stage);
+}
+
+static void test_nothing_recorded(void **state)
+{
+    struct stage stage = stage_new(":");
+    struct ks_estimate e;
+
+    (void)state;
+    write_in(&stage.graph->job[0], "progress.csv", "env_step,update,steps_per_second\n0,0,nan\n");
+    assert_ok(ks_estimate_read(stage.graph, tree, &e));
+    assert_true(isnan(ks_estimate_training(&e, 0)));
+    assert_true(isnan(ks_estimate_spectra(&e, 0)));
+    assert_true(isnan(ks_estimate_all(&e, 2).all));
+    ks_estimate_clear(&e);
+    stage_free(&stage);
+}
+
+/* A critic and an actor with one hidden layer of 2 units; counted by hand. */
+static void test_disk(void **state)
+{
+    struct ks_study *s;
+    struct ks_disk disk;
+    const double critic = (5 + 1) * 2 + 2 + 1, actor = (3 + 1) * 2 + (2 + 1) * 4;
+    const double batch = 8 * 5 + 2 * 8 * 1;
+
+    (void)state;
+    assert_ok(read_text("[study]\nenv = toy\narchitectures = dense+mse\nseeds = 0..2\nsteps = 80\n"
+                        "[train]\nhidden = 2\ndepth = 1\nactor_hidden = 2\nactor_depth = 1\n"
+                        "critics = 3\nbatch = 8\ncheckpoints = 2\nrandom_steps = 10\nreplay = 30\n"
+                        "analysis_minibatches = 7\n"
+                        "[analyze]\norder = 4\nkeep-basis = yes\nprobes = 2\n",
+                        &s));
+    assert_ok(ks_study_disk(s, 3, 2, &disk));
+    assert_close(disk.checkpoints, 3 * 3 * 4 * (4 * 3 * critic + actor + 7 * batch), 0);
+    assert_close(disk.basis, 3 * 3 * 8 * 2 * 5 * 3 * critic, 0);
+    assert_close(disk.resume, 4 * (2 * (4 * 3 * critic + 3 * actor) + 30 * (3 + 3 + 2 + 2)), 0);
+    ks_study_free(s);
+}
+
+int main(void)
+{
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_TREE(test_time_left),
+        IN_TREE(test_own_pace),
+        IN_TREE(test_nothing_recorded),
+        IN_TREE(test_disk),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
