@@ -8,6 +8,9 @@
  *   analyze   a second array: the missing spectra of the runs that are trained already
  *   plot      a job after all of these
  *
+ * A task with several processors makes as many spectra at a time, each in one thread as everywhere,
+ * so the results are the same bits as those of ks_graph_run.
+ *
  * Slurm schedules, starts again what was lost with a node, and keeps the order. A task that comes
  * near its time limit gets SIGUSR1: it stops its program, which for a training writes a resume
  * point, and puts itself back into the queue. If it got no further than at its start, it fails

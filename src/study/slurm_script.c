@@ -58,8 +58,8 @@ static void print_work(FILE *out, const char *make, bool keep_going)
             "trap : TERM\n");
     ks_shell_word(out, make);
     fprintf(out,
-            " -f study.mk -r -R --no-print-directory%s \\\n"
-            "    OMP_NUM_THREADS=\"${SLURM_CPUS_PER_TASK:-1}\" \"$kind-$SLURM_ARRAY_TASK_ID\" &\n"
+            " -f study.mk -r -R --no-print-directory%s -j\"${SLURM_CPUS_PER_TASK:-1}\" \\\n"
+            "    \"$kind-$SLURM_ARRAY_TASK_ID\" &\n"
             "make=$!\n"
             "[ -z \"$limit\" ] || kill -TERM \"$make\"\n"
             "wait \"$make\"\n"
