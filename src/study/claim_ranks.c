@@ -38,23 +38,29 @@ static struct ks_span level_of(const struct ks_claim_values *values, size_t numb
                             isnan(span.high) ? INFINITY : span.high};
 }
 
-/* The smallest and the largest rank that bn+wn+ce can have in a seed; is_lower [KS_TWELVE]: stays
- * true for architectures that are below it by more than theta. */
-static void find_rank(const struct ks_claim_values *values, size_t seed, double theta,
-                      size_t *least, size_t *most, bool *is_lower)
+/* The smallest and the largest rank that an architecture can have. */
+struct rank {
+    size_t least, most;
+};
+
+/* The rank of bn+wn+ce in a seed; is_lower [KS_TWELVE]: stays true for architectures that are below
+ * it by more than theta. */
+static struct rank find_rank(const struct ks_claim_values *values, size_t seed, double theta,
+                             bool *is_lower)
 {
     struct ks_span best = level_of(values, BEST, seed);
+    struct rank rank = {1, 1};
 
-    *least = *most = 1;
     for (size_t k = 0; k < KS_TWELVE; k++) {
         struct ks_span other = level_of(values, k, seed);
 
         if (k == BEST)
             continue;
-        *least += other.high < best.low;
-        *most += other.low <= best.high;
+        rank.least += other.high < best.low;
+        rank.most += other.low <= best.high;
         is_lower[k] = is_lower[k] && other.high < best.low - theta;
     }
+    return rank;
 }
 
 ks_status ks_find_lowest(const struct ks_claim_question *q, struct ks_finding *f)
@@ -66,11 +72,10 @@ ks_status ks_find_lowest(const struct ks_claim_question *q, struct ks_finding *f
     for (size_t k = 0; k < KS_TWELVE; k++)
         is_lower[k] = k != BEST;
     for (size_t i = 0; i < f->seeds; i++) {
-        size_t least, most;
+        struct rank rank = find_rank(q->values, seed[i], f->theta, is_lower);
 
-        find_rank(q->values, seed[i], f->theta, &least, &most, is_lower);
-        widen(f, (double)least, (double)most);
-        sum += most;
+        widen(f, (double)rank.least, (double)rank.most);
+        sum += rank.most;
     }
     for (size_t k = 0; k < KS_TWELVE; k++)
         any_lower = any_lower || is_lower[k];
