@@ -49,9 +49,9 @@ static double share(size_t n, const double *value, const double *start, struct i
     double sum = 0, all = 0;
 
     for (size_t i = 0; i < n; i++) {
-        bool inner = value[i] > range.low && value[i] < range.high;
-        bool end = value[i] == range.low || value[i] == range.high;
-        bool in = inner || (end && !range.open);
+        bool inside = value[i] > range.low && value[i] < range.high;
+        bool closed = value[i] >= range.low && value[i] <= range.high;
+        bool in = range.open ? inside : closed;
 
         all += start[i] * start[i];
         sum += in ? start[i] * start[i] : 0;
