@@ -98,9 +98,11 @@ static void test_least_address_space(void **state)
     assert_non_null(strstr(complained, "ulimit -d"));
 }
 
+/* At about 115000K OpenBLAS, while it is loaded, cannot make its first thread and ends the process
+ * before main. That is not among the limits. */
 static void test_address_space_of_training(void **state)
 {
-    static const size_t limits[] = {60000,  120000, 150000, 200000, 240000,  250000,
+    static const size_t limits[] = {60000,  100000, 150000, 200000, 240000,  250000,
                                     260000, 280000, 300000, 400000, 1000000, 0};
     size_t worked = 0, refused = 0;
 
