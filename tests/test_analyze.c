@@ -279,6 +279,37 @@ static void test_wrong_products(void **state)
     ks_checkpoint_free(c);
 }
 
+/* Statistics of a cross-entropy's gradient: on one minibatch, the part of --gradient that belongs
+ * to one critic. There are none for another loss, for a layer, and with --compat xqc. */
+static void test_gradient_bounds(void **state)
+{
+    const size_t n = dimension(archs[0].text) / ENSEMBLE;
+    const char *largest = "minibatch_gradient_largest";
+    double *g, square = 0;
+    struct ks_spectrum *s;
+
+    (void)state;
+    assert_runs("--gradient g.h5 --batches 1 bn+ce.h5%s", "");
+    g = read_vectors("g.h5", ENSEMBLE * n, 1);
+    for (size_t i = 0; i < n; i++)
+        square += g[i] * g[i];
+    free(g);
+    s = spectrum("bn+ce", "--order 4 --batches 1 --critic 0");
+    assert_close(ks_statistic(s, largest), sqrt(square), 1e-12);
+    assert_close(ks_statistic(s, "minibatch_gradient_median"), sqrt(square), 1e-12);
+    assert_close(ks_statistic(s, "logit_jacobian_rows"), 4, 0);
+    assert_true(ks_statistic(s, "logit_gradient_largest") <= sqrt(2));
+    assert_true(ks_statistic(s, "logit_gradient_median") <
+                ks_statistic(s, "logit_gradient_largest"));
+    assert_true(ks_statistic(s, "logit_jacobian_median") <
+                ks_statistic(s, "logit_jacobian_largest"));
+    ks_spectrum_free(s);
+    assert_true(statistic_of("bn+ce", "--exact", largest) > 0);
+    assert_true(isnan(statistic_of("bn+mse", "--order 4", largest)));
+    assert_true(isnan(statistic_of("bn+ce", "--order 4 --layer 1", largest)));
+    assert_true(isnan(statistic_of("bn+ce", "--order 4 --compat xqc", largest)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,7 +317,8 @@ int main(void)
         cmocka_unit_test(test_estimates),        cmocka_unit_test(test_noise_floor_of_float32),
         cmocka_unit_test(test_null_directions),  cmocka_unit_test(test_known_zeros),
         cmocka_unit_test(test_lower_bound),      cmocka_unit_test(test_options),
-        cmocka_unit_test(test_rows_of_the_loss), cmocka_unit_test(test_wrong_products),
+        cmocka_unit_test(test_rows_of_the_loss), cmocka_unit_test(test_gradient_bounds),
+        cmocka_unit_test(test_wrong_products),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
