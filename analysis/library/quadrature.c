@@ -11,6 +11,7 @@
 #include "lanczos/gradient_start.h"
 #include "lanczos/slq.h"
 #include "library/library.h"
+#include "operators/gradient_bounds.h"
 #include "operators/null_basis.h"
 #include "program/budget.h"
 #include "program/provenance.h"
@@ -136,6 +137,23 @@ static struct ks_statistics_terms terms_of(const struct run *r)
     return terms;
 }
 
+/* Of all layers: the gradient of a cross-entropy against its bounds. */
+static ks_status add_bounds(struct run *r)
+{
+    const struct ks_problem *problem = &r->a->problem;
+    struct ks_gradient_bounds bounds = {0};
+    ks_status status = KS_OK;
+
+    if (problem->layer >= 0)
+        return KS_OK;
+    if (ks_gradient_bounds_exist(problem))
+        status = ks_gradient_bounds_measure(problem, 0, 1, &bounds);
+    if (status == KS_OK)
+        status = ks_gradient_bounds_add(&bounds, &r->s->summary);
+    ks_gradient_bounds_clear(&bounds);
+    return status;
+}
+
 /* The attributes and the claim of a checkpoint's spectrum, as the analyzer writes them. */
 static ks_status describe(struct run *r, const struct ks_statistics_terms *terms)
 {
@@ -157,6 +175,7 @@ static ks_status describe(struct run *r, const struct ks_statistics_terms *terms
     for (size_t i = 0; i < KS_SHA256_TEXT; i++)
         subject.digest[i] = a->checkpoint->digest[i];
     KS_TRY(ks_stability_add(&options, &subject, r->s));
+    KS_TRY(add_bounds(r));
     return ks_provenance_spectrum(&options, &subject, terms, r->s);
 }
 

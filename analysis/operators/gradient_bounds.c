@@ -1,6 +1,7 @@
 #include "operators/gradient_bounds.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
+#include "core/sort.h"
 #include "operators/fold.h"
 #include "operators/primal.h"
 
@@ -305,4 +307,35 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t ra
         KS_TRY(measure_jacobian(problem, share, k, &b->jacobian[k]));
     ks_alloc_freed_since(before);
     return KS_OK;
+}
+
+/* --- statistics --- */
+
+static double median(size_t n, const double *sorted)
+{
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+}
+
+/* NAME_largest and NAME_median of x [n], which is sorted here; n = 0: NaN. */
+static ks_status add(const char *name, size_t n, double *x, struct ks_attributes *summary)
+{
+    char text[KS_ATTRIBUTE_NAME];
+
+    if (n > 0)
+        qsort(x, n, sizeof *x, ks_ascending);
+    snprintf(text, sizeof text, "%s_largest", name);
+    KS_TRY(ks_attribute_add_number(summary, text, n > 0 ? x[n - 1] : NAN));
+    snprintf(text, sizeof text, "%s_median", name);
+    return ks_attribute_add_number(summary, text, n > 0 ? median(n, x) : NAN);
+}
+
+ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *b, struct ks_attributes *summary)
+{
+    size_t jacobians = b->rows > 0 ? KS_JACOBIAN_ROWS : 0;
+
+    KS_TRY(add("logit_gradient", b->rows, b->logit, summary));
+    KS_TRY(add("minibatch_gradient", b->pairs, b->gradient, summary));
+    KS_TRY(add("logit_jacobian", jacobians, b->jacobian, summary));
+    return ks_attribute_add_number(summary, "logit_jacobian_rows",
+                                   jacobians > 0 ? KS_JACOBIAN_ROWS : NAN);
 }

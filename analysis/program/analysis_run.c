@@ -52,7 +52,7 @@ static ks_status describe(struct ks_analysis *a)
 
     KS_TRY(add_statistics(a));
     KS_TRY(ks_stability_add(a->options, &a->subject, a->spectrum));
-    KS_TRY(ks_bounds_add(&a->bounds, a->spectrum));
+    KS_TRY(ks_bounds_add(a));
     KS_TRY(ks_density(a->spectrum));
     KS_TRY(ks_provenance_probes(terms.certificates, a->spectrum));
     return ks_provenance_spectrum(a->options, &a->subject, &terms, a->spectrum);
