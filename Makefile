@@ -60,7 +60,7 @@ benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: all deps programs libraries test run-tests study install uninstall bench run-benches bench-peers sanitize coverage lint format clean
+.PHONY: all deps programs libraries test run-tests study further install uninstall bench run-benches bench-peers sanitize coverage lint format clean
 .SECONDARY:
 all: deps
 	@$(MAKE) --no-print-directory programs
@@ -112,6 +112,15 @@ run-tests: $(tests) $(programs)
 	    [ $$failures -eq 0 ]
 study: all
 	$(BUILD)/bin/kappascope study $(STUDY)
+	@$(MAKE) --no-print-directory further
+
+# What the larger studies take on this machine, measured in about a minute.
+further:
+	@echo; echo 'To go on (configs/README.md describes the studies; times are estimates for this machine):'
+	@for study in $(filter-out $(STUDY),small trot dogtrot); do \
+	    printf '  make study STUDY=%-8s ' $$study; \
+	    $(BUILD)/bin/kappascope study $$study --dry-run | sed -n 's/^# *\(time, one job\|with [0-9]* jobs\)[^:]*: //p' | tail -n 1; \
+	done
 
 # Programs find installed files relative to their own folder. MuJoCo and dm_control's models are
 # installed only if MUJOCO_DIR and DM_CONTROL_DIR are the ones of `make deps`.
