@@ -21,7 +21,7 @@ static const struct column {
     {RANGE, KS_RANGE_Q99, "99% interval"},
     {RANGE, KS_RANGE_GRADIENT, "99% interval"},
     {BOUND, KS_KAPPA_EFFECTIVE_BOUND, "certain lower bound, IQM"},
-    {BOUND, KS_LAMBDA_MAX, "bound from below, IQM"},
+    {VALUE, KS_LAMBDA_MAX, "largest Ritz value: from below, IQM"},
     {VALUE, KS_KURTOSIS, "of Ritz values, as published, IQM"},
     {VALUE, KS_KAPPA, "as published, IQM; not an estimate of the condition number"},
     {VALUE, KS_KAPPA_GEOMETRIC, "as published, 10^IQM of logarithms"},
@@ -75,7 +75,7 @@ static void print_range(const struct ks_range *range, FILE *out)
 
     ks_range_print(range, text);
     start_cell(range->lower, out);
-    fputs(range->n ? text : "not resolved", out);
+    fputs(range->n ? text : "no interval", out);
     if (range->n && isinf(range->upper) && !isinf(range->lower))
         fputs("<small>upper end not resolved</small>", out);
     if (range->n > 1) {
@@ -101,21 +101,38 @@ static bool has_intervals(const struct rows *rows)
     return false;
 }
 
+/* Whether a row has a number in this column: analyses differ in what they compute. */
+static bool has_column(const struct rows *rows, const struct column *c)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        if (c->kind == RANGE ? rows->row[i].range[c->index].n > 0
+                             : !isnan(rows->row[i].value[c->index].value))
+            return true;
+    return false;
+}
+
 static void print_header(const struct rows *rows, FILE *out)
 {
     const char *intervals = has_intervals(rows) ? "[90% interval]" : "no interval";
 
     fprintf(out, "<thead><tr><th>architecture</th>");
-    for (size_t c = 0; c < COLUMNS; c++)
-        fprintf(out, "<th>%s<span class=\"kind\">%s</span><span class=\"kind\">%s</span></th>",
-                columns[c].kind == RANGE ? ks_range_names[columns[c].index]
-                                         : ks_column_names[columns[c].index],
-                columns[c].what, columns[c].kind == RANGE ? "not pooled" : intervals);
+    for (size_t c = 0; c < COLUMNS; c++) {
+        bool range = columns[c].kind == RANGE;
+
+        if (has_column(rows, &columns[c]))
+            fprintf(out, "<th>%s<span class=\"kind\">%s</span><span class=\"kind\">%s</span></th>",
+                    range ? ks_range_names[columns[c].index] : ks_column_names[columns[c].index],
+                    columns[c].what, range ? "not pooled" : intervals);
+    }
     fprintf(out, "<th>runs</th></tr></thead>\n");
 }
 
-static void print_row(const struct ks_row *row, const struct ks_study_architecture *a, FILE *out)
+static void print_row(const struct rows *rows, size_t i, FILE *out)
 {
+    const struct ks_row *row = &rows->row[i];
+    const struct ks_study_architecture *a =
+        &rows->page->results->study->architecture[row->architecture];
+
     fputs("<tr data-normalization=\"", out);
     ks_html_text(out, a->normalization);
     fprintf(out, "\" data-wn=\"%d\" data-loss=\"", a->weight_normalization);
@@ -124,7 +141,9 @@ static void print_row(const struct ks_row *row, const struct ks_study_architectu
     ks_html_text(out, a->name);
     fputs("</td>", out);
     for (size_t c = 0; c < COLUMNS; c++)
-        if (columns[c].kind == RANGE)
+        if (!has_column(rows, &columns[c]))
+            continue;
+        else if (columns[c].kind == RANGE)
             print_range(&row->range[columns[c].index], out);
         else
             print_value(&row->value[columns[c].index], columns[c].kind == BOUND, out);
@@ -133,14 +152,13 @@ static void print_row(const struct ks_row *row, const struct ks_study_architectu
 
 static void print_rows(const struct rows *rows, const char *id, FILE *out)
 {
-    const struct ks_study *s = rows->page->results->study;
     size_t dropped = 0;
 
     fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" id=\"%s\">\n", id);
     print_header(rows, out);
     fprintf(out, "<tbody>\n");
     for (size_t i = 0; i < rows->n; i++) {
-        print_row(&rows->row[i], &s->architecture[rows->row[i].architecture], out);
+        print_row(rows, i, out);
         dropped += rows->row[i].dropped;
     }
     fprintf(out, "</tbody></table></div>\n");

@@ -15,7 +15,7 @@ static const char *kind_of(const char *statistic)
         {"_bound", "certain lower bound"},
         {"_lower", "lower ends of 99% intervals"},
         {"_upper", "upper ends of 99% intervals"},
-        {"lambda_max", "bound from below"},
+        {"lambda_max", "largest Ritz value, from below"},
         {"kappa", "as published"},
         {"kurtosis", "as published"},
     };
