@@ -189,6 +189,51 @@ static void test_limits_of_a_study(void **state)
     assert_true(says("With one seed no number here has an interval over seeds"));
 }
 
+/* Changes kappa in all spectra of an architecture. */
+static void rewrite_kappa(const char *architecture, double kappa)
+{
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t k = 0; k <= CHECKPOINTS; k++)
+            write_spectrum(&(struct place){architecture, i, STEP[k], NULL}, kappa, false);
+}
+
+/* Cells say what their numbers are, and have keys to sort by. */
+static void test_architectures(void **state)
+{
+    (void)state;
+    rewrite_kappa("ln+mse", INFINITY);
+    write_page(NULL, NULL);
+    assert_true(says("<tr data-normalization=\"ln\" data-wn=\"0\" data-loss=\"mse\">"
+                     "<td class=\"name\">ln+mse</td>"));
+    assert_true(says("<td data-value=\"Infinity\">infinite</td>"));
+    assert_true(says("<td data-value=\"9\">≥ 9.000</td>"));
+    assert_true(says("kappa_effective_bound<span class=\"kind\">certain lower bound, IQM</span>"
+                     "<span class=\"kind\">no interval</span>"));
+    assert_true(says("<th>kappa_q99<span class=\"kind\">99% interval</span>"));
+    assert_true(says("<td data-value=\"123.45\">123 or more<small>upper end not resolved</small>"
+                     "<small>all seeds: 123 or more</small></td>"));
+    assert_true(says("<th>kappa_gradient_90"));
+    rewrite_kappa("ln+mse", NAN);
+    write_page(NULL, NULL);
+    assert_true(says("<td class=\"none\">undefined</td>"));
+    assert_true(says("<p>12 values of kappa are not numbers"));
+}
+
+/* A table has no columns of statistics that none of its spectra has. */
+static void test_columns_of_an_analysis(void **state)
+{
+    const char *table;
+
+    (void)state;
+    set_study("[analyze xqc]\ncompat = xqc\n");
+    write_page(NULL, NULL);
+    table = strstr(page, "id=\"table-analysis-1\"");
+    assert_non_null(table);
+    assert_non_null(strstr(table, "<th>return<"));
+    assert_null(strstr(table, "<th>kappa"));
+    assert_null(strstr(table, "<td class=\"none\">undefined"));
+}
+
 static void test_verdicts(void **state)
 {
     (void)state;
@@ -259,6 +304,8 @@ int main(void)
         IN_STUDY(test_answer),
         IN_STUDY(test_policies_that_have_not_learned),
         IN_STUDY(test_limits_of_a_study),
+        IN_STUDY(test_architectures),
+        IN_STUDY(test_columns_of_an_analysis),
         IN_STUDY(test_verdicts),
         IN_STUDY(test_theorems),
         IN_STUDY(test_text_of_runs),
