@@ -182,9 +182,13 @@ static void test_slurm_queue(void **state)
     run_study("--status", 0);
     assert_said("waiting, train 12_1 RUNNING on node7\n", 9);
     assert_said("\nSlurm: 1 tasks are running, 1 are waiting\n", 9);
+    setenv("MAKE", "/bin/false", 1);
+    tree_write("bin/sbatch", "#!/bin/sh\nexit 1\n");
+    assert_int_equal(chmod(tree_path("bin/sbatch"), 0755), 0);
     run_study("", 2);
     assert_said("Slurm still has 2 tasks of this study in its queue", 1);
     run_study("--slurm", 2);
+    unsetenv("MAKE");
     assert_said("cancel them with: scancel 12 13\n", 1);
     assert_false(tree_has("out/folder/study.mk"));
     tree_write("out/folder/study.study", changed("steps = 1000", "steps = 1000\nstop = 400"));
