@@ -195,19 +195,29 @@ struct kappascope_lanczos_options {
     const double *start;  /* [n], of any norm; NULL: Gaussian, determined by (seed, probe)       */
     uint64_t seed, probe; /* at most 2^63 - 1 and 2^31 - 2                                      */
 };
-/* Fills the caller's arrays alpha, beta [order], and basis [order + 1, n] with q_j in row j unless
- * it is NULL; only the first *steps entries, and *steps + 1 rows, are set. If the Krylov
- * space ends, *steps is less than order and row *steps of basis is not set. KAPPASCOPE_USAGE;
- * KAPPASCOPE_NUMBER: the start vector is zero or not finite, or a product is not finite. */
+/* The result: arrays of the caller's, which are filled, and the number of steps. */
+struct kappascope_recurrence {
+    double *alpha, *beta; /* [order]: the first `steps` entries are set                         */
+    double *basis;        /* [order + 1, n], q_j in row j: rows 0 to `steps` are set; or NULL   */
+    size_t steps;         /* m: less than order if the Krylov space ended. Then row m of basis is
+                           * not set                                                           */
+};
+/* Runs the recurrence. KAPPASCOPE_USAGE; KAPPASCOPE_NUMBER: the start vector is zero or not finite,
+ * or a product is not finite. */
 KAPPASCOPE_API enum kappascope_status
 kappascope_lanczos(struct kappascope_operator *a, const struct kappascope_lanczos_options *options,
-                   double *alpha, double *beta, double *basis, size_t *steps);
-/* From alpha and beta [m] to the Ritz values ritz [m], the eigenvalues of T, ascending; weight [m],
- * the squared first components of its eigenvectors, with sum 1; and residual [m]: some eigenvalue
- * of A lies within residual[i] of ritz[i]. */
+                   struct kappascope_recurrence *result);
+/* The quadrature rule of a Jacobi matrix, in arrays of the caller's. */
+struct kappascope_rule {
+    double *ritz;     /* [m]: the Ritz values, which are the eigenvalues of T, ascending         */
+    double *weight;   /* [m]: the squared first components of T's eigenvectors, with sum 1       */
+    double *residual; /* [m]: some eigenvalue of A lies within residual[i] of ritz[i]            */
+};
+/* Computes the rule of T from alpha and beta [m]. KAPPASCOPE_USAGE; KAPPASCOPE_NUMBER: an entry is
+ * not finite. */
 KAPPASCOPE_API enum kappascope_status kappascope_ritz(size_t m, const double *alpha,
-                                                      const double *beta, double *ritz,
-                                                      double *weight, double *residual);
+                                                      const double *beta,
+                                                      const struct kappascope_rule *rule);
 
 /* --- spectra --- */
 

@@ -84,21 +84,24 @@ static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_op
                          .single_products = o->single,
                          .on_finished = analysis_finished,
                          .finished_context = o};
+    struct ks_analyzed analyzed;
 
     if (o->exact) {
         KS_TRY(ks_exact(a, NULL, NULL, o->spectrum));
         return analysis_check_exact(o, a);
     }
+    analyzed = (struct ks_analyzed){
+        .problem = o->problem, .kind = o->kind, .selection = o->selection};
     KS_TRY(ks_certificates_new(&(struct ks_certificates_room){a->n, a->n, o->probes, o->order,
                                                               KS_STATISTICS_PART, o->basis},
                                &o->certificates));
     if (o->gradient)
-        KS_TRY(ks_gradient_start(&o->problem, o->kind, o->selection, NULL, &o->start));
+        KS_TRY(ks_gradient_start(&analyzed, NULL, &o->start));
     slq.gradient = o->start;
     KS_TRY(ks_slq(a, &slq, o->spectrum));
     o->certificates.gradient = o->start;
     KS_TRY(ks_certificates_collect(&o->certificates, NULL, NULL, 1));
-    return ks_certify(&o->certificates, &o->problem, o->kind, o->selection, NULL, ROOM);
+    return ks_certify(&o->certificates, &analyzed, NULL, ROOM);
 }
 
 /* The caller calls analysis_clear, also after a failure. */

@@ -126,12 +126,10 @@ static inline double *all_directions(const struct ks_null_space *s)
     size_t n = s->selection->of, at = 0;
     double *u = calloc(s->dimension * n + 1, sizeof *u);
 
-    for (size_t i = 0; i < s->n_families; i++)
-        for (size_t e = 0; e < s->critics; e++)
-            for (size_t k = 0; k < s->family[i].count; k++, at++) {
-                ks_null_space_add(s, &s->family[i], e, k, 1, u + at * n);
-                cblas_dscal((int)n, 1 / cblas_dnrm2((int)n, u + at * n, 1), u + at * n, 1);
-            }
+    for (struct ks_null_direction d = {NULL, 0, 0}; ks_null_space_next(s, &d); at++) {
+        ks_null_space_add(s, &d, 1, u + at * n);
+        cblas_dscal((int)n, 1 / cblas_dnrm2((int)n, u + at * n, 1), u + at * n, 1);
+    }
     assert_int_equal(at, s->dimension);
     return u;
 }

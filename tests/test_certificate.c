@@ -103,6 +103,11 @@ static void block_of(const struct setting *s, bool single, struct ks_operator **
     assert_ok(ks_operator_prepare(*a, 1 << 24));
 }
 
+static ks_status certify(const struct setting *s, struct ks_certificates *c)
+{
+    return ks_certify(c, &(struct ks_analyzed){s->q, s->kind, s->space->selection}, NULL, 1 << 24);
+}
+
 /* Memory for the certificates of `probes` probes of 20 iterations. */
 static ks_status new_certificates(const struct setting *s, size_t probes, size_t part,
                                   struct ks_certificates *c)
@@ -271,7 +276,7 @@ static void check(const char *text, const struct variant *v, bool single, bool s
         ks_lanczos_free(l);
     }
     assert_ok(ks_certificates_collect(&c, NULL, NULL, 1));
-    assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
+    assert_ok(certify(&s, &c));
     assert_false(c.refuted);
     image = calloc(s.n, sizeof *image);
     for (size_t k = 0; k < KS_CERTIFICATES; k++) {
@@ -325,7 +330,7 @@ static void test_data_se(void **state)
     assert_ok(new_certificates(&s, 1, 30, &c));
     assert_ok(ks_certificates_take(&c, l));
     s.q.weight_decay = 0.1; /* the same for all minibatches */
-    assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
+    assert_ok(certify(&s, &c));
     y = c.vector[KS_Y_LARGEST].y;
     for (size_t n = 0; n < MINIBATCHES; n++) {
         struct ks_checkpoint one = *s.c;
@@ -370,7 +375,7 @@ static void test_refuted(void **state)
     assert_ok(ks_null_basis_new(s.space, dead, &s.basis));
     assert_ok(new_certificates(&s, 1, 30, &c));
     assert_ok(ks_certificates_take(&c, l));
-    assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
+    assert_ok(certify(&s, &c));
     assert_true(c.refuted);
     free(dead);
     ks_certificates_clear(&c);
@@ -396,7 +401,7 @@ static void test_threads(void **state)
         assert_ok(new_certificates(&s, 1, 30, &c));
         assert_ok(ks_certificates_take(&c, l));
         omp_set_num_threads(t == 0 ? 1 : 3);
-        assert_ok(ks_certify(&c, &s.q, s.kind, s.space->selection, NULL, 1 << 24));
+        assert_ok(certify(&s, &c));
         omp_set_num_threads(threads);
         for (size_t k = 0; k < KS_CERTIFICATES; k++)
             quotient[t][k] = c.vector[k].quotient;

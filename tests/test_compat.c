@@ -212,7 +212,7 @@ static void test_no_bounds(void **state)
         struct ks_lanczos *l = run(&a, 50);
         double sigma;
 
-        assert_ok(ks_jacobi_smallest(50, l->alpha, l->beta, &sigma));
+        assert_ok(ks_jacobi_smallest(&(struct ks_jacobi){50, l->alpha, l->beta}, &sigma));
         worst = fmax(worst, 2 / sigma);
         ks_lanczos_free(l);
     }

@@ -160,7 +160,7 @@ static void test_moments(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = sin((double)i * (double)i); /* in [-1, 1] */
     l = run(&a, M, 4);
-    assert_ok(ks_jacobi_ritz(M, l->alpha, l->beta, ritz, weight, residual));
+    assert_ok(ks_jacobi_ritz(&(struct ks_jacobi){M, l->alpha, l->beta}, ritz, weight, residual));
     for (int k = 0; k <= 2 * M; k++) {
         double moment = 0, quadrature = 0;
 
@@ -385,22 +385,23 @@ static void test_scaling(void **state)
 static void test_jacobi_by_hand(void **state)
 {
     const double alpha[] = {3, 3}, beta[] = {4, 12};
+    const struct ks_jacobi one = {1, alpha, beta}, two = {2, alpha, beta};
     double ritz[2], weight[2], residual[2], sigma, work[2 * KS_JACOBI_WORK], bound;
 
     (void)state;
-    assert_ok(ks_jacobi_ritz(2, alpha, beta, ritz, weight, residual)); /* [3 4; 4 3]: -1 and 7 */
+    assert_ok(ks_jacobi_ritz(&two, ritz, weight, residual)); /* [3 4; 4 3]: -1 and 7 */
     assert_close(ritz[0], -1, 1e-14);
     assert_close(ritz[1], 7, 1e-14);
     for (size_t i = 0; i < 2; i++) {
         assert_close(weight[i], 0.5, 1e-15);
         assert_close(residual[i], 12 / sqrt(2), 1e-14);
     }
-    assert_close(ks_jacobi_largest(2, alpha, beta, work, &bound), 7, 1e-14);
+    assert_close(ks_jacobi_largest(&two, work, &bound), 7, 1e-14);
     assert_close(bound, 12 / sqrt(2), 1e-14);
-    assert_ok(ks_jacobi_smallest(1, alpha, beta, &sigma)); /* the column (3, 4) */
+    assert_ok(ks_jacobi_smallest(&one, &sigma)); /* the column (3, 4) */
     assert_close(sigma, 5, 1e-14);
     /* B = [3 4; 4 3; 0 12]: B'B = [25 24; 24 169], eigenvalues 97 -+ sqrt(72^2 + 24^2). */
-    assert_ok(ks_jacobi_smallest(2, alpha, beta, &sigma));
+    assert_ok(ks_jacobi_smallest(&two, &sigma));
     assert_close(sigma, sqrt(97 - sqrt(5760)), 1e-13);
 }
 

@@ -251,12 +251,13 @@ static void test_lanczos(void **state)
     struct kappascope_lanczos_options options = {.order = M, .seed = 4, .probe = 2};
     struct kappascope_operator *a;
     double alpha[M], beta[M], basis[(M + 1) * N], image[N], start[N] = {1, 2, 3};
-    size_t steps;
+    struct kappascope_recurrence t = {.alpha = alpha, .beta = beta, .basis = basis};
+    const struct kappascope_rule rule = {.ritz = image, .weight = basis, .residual = basis + M};
 
     (void)state;
     assert_done(kappascope_operator_from_product(N, count_up, &c, &a));
-    assert_done(kappascope_lanczos(a, &options, alpha, beta, basis, &steps));
-    assert_int_equal(steps, M);
+    assert_done(kappascope_lanczos(a, &options, &t));
+    assert_int_equal(t.steps, M);
     for (size_t j = 0; j < M; j++) {
         const double *q = basis + j * N;
 
@@ -267,9 +268,10 @@ static void test_lanczos(void **state)
                 (j > 0 ? beta[j - 1] * q[i - N] : 0) + alpha[j] * q[i] + beta[j] * q[i + N], 1e-11);
     }
     options.start = start;
-    assert_done(kappascope_lanczos(a, &options, alpha, beta, NULL, &steps));
-    assert_int_equal(steps, 3);
-    assert_done(kappascope_ritz(steps, alpha, beta, image, basis, basis + M));
+    t.basis = NULL;
+    assert_done(kappascope_lanczos(a, &options, &t));
+    assert_int_equal(t.steps, 3);
+    assert_done(kappascope_ritz(t.steps, alpha, beta, &rule));
     for (size_t i = 0; i < 3; i++) {
         assert_close(image[i], (double)(i + 1), 1e-12);
         assert_close(basis[i], (double)((i + 1) * (i + 1)) / 14, 1e-12);

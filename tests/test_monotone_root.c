@@ -45,11 +45,12 @@ static void test_crossing(void **state)
         for (double x = 3e-8; x < 900; x *= 1.31) {
             struct function f = {.step = step ? 40 : 0, .at = 5}, *pointer = &f;
             struct ks_monotone rising = rising_of((struct function *const *)&pointer);
-            double level = value_at(&f, x), before, after;
+            double level = value_at(&f, x);
+            struct ks_crossing at;
 
-            assert_ok(ks_monotone_root(&rising, level, 1e-8, 1000, &before, &after));
-            assert_true(before <= x * (1 + 1e-14) && after >= x * (1 - 1e-14));
-            assert_true(after - before <= 2.01e-13 * after);
+            assert_ok(ks_monotone_root(&rising, level, 1e-8, 1000, &at));
+            assert_true(at.before <= x * (1 + 1e-14) && at.after >= x * (1 - 1e-14));
+            assert_true(at.after - at.before <= 2.01e-13 * at.after);
             assert_true(f.evaluations <= (step ? 55 : 18));
         }
 }
@@ -59,12 +60,12 @@ static void test_step(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct function f = {.step = 40, .at = i == 0 ? 5 : 5.5}, *pointer = &f;
         struct ks_monotone rising = rising_of((struct function *const *)&pointer);
-        double before, after;
+        struct ks_crossing at;
 
         (void)state;
-        assert_ok(ks_monotone_root(&rising, 20, 1e-8, 1000, &before, &after));
-        assert_true(before < f.at && after >= f.at);
-        assert_true(after - before <= 2.01e-13 * after);
+        assert_ok(ks_monotone_root(&rising, 20, 1e-8, 1000, &at));
+        assert_true(at.before < f.at && at.after >= f.at);
+        assert_true(at.after - at.before <= 2.01e-13 * at.after);
         assert_true(f.evaluations <= 55);
     }
 }
@@ -73,19 +74,18 @@ static void test_no_crossing(void **state)
 {
     struct function f = {.fail_at = 0}, *pointer = &f;
     struct ks_monotone rising = rising_of((struct function *const *)&pointer);
-    double before, after;
+    struct ks_crossing at;
 
     (void)state;
-    assert_ok(ks_monotone_root(&rising, 1e8, 0.5, 1000, &before, &after));
-    assert_close(before, 1000, 0);
-    assert_true(isinf(after));
-    assert_ok(ks_monotone_root(&rising, -100, 0.5, 1000, &before, &after));
-    assert_close(before, 0, 0);
-    assert_close(after, 0.5, 0);
+    assert_ok(ks_monotone_root(&rising, 1e8, 0.5, 1000, &at));
+    assert_close(at.before, 1000, 0);
+    assert_true(isinf(at.after));
+    assert_ok(ks_monotone_root(&rising, -100, 0.5, 1000, &at));
+    assert_close(at.before, 0, 0);
+    assert_close(at.after, 0.5, 0);
     for (size_t k = 1; k < 8; k++) {
         f = (struct function){.fail_at = k};
-        assert_fails(ks_monotone_root(&rising, 1, 0.5, 1000, &before, &after), KS_NUMBER,
-                     "own words");
+        assert_fails(ks_monotone_root(&rising, 1, 0.5, 1000, &at), KS_NUMBER, "own words");
     }
 }
 

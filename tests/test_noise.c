@@ -152,15 +152,13 @@ static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
     size_t count = 0, *at = calloc(s->selection->of, sizeof *at);
     double *value = calloc(s->selection->of, sizeof *value);
 
-    for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
-        for (size_t e = 0; e < s->critics; e++)
-            for (size_t k = 0; k < f->count; k++) {
-                size_t n = ks_null_space_entries(s, f, e, k, at, value), moving = 0;
+    for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(s, &u);) {
+        size_t n = ks_null_space_entries(s, &u, at, value), moving = 0;
 
-                for (size_t i = 0; i < n; i++)
-                    moving += adam_v[at[i]] > 0;
-                count += moving == n;
-            }
+        for (size_t i = 0; i < n; i++)
+            moving += adam_v[at[i]] > 0;
+        count += moving == n;
+    }
     free(at);
     free(value);
     return count;
@@ -213,15 +211,13 @@ static double *null_basis(const struct ks_null_space *space)
     double *tau = malloc(k * sizeof *tau);
     size_t at = 0;
 
-    for (const struct ks_null_family *f = space->family; f < space->family + space->n_families; f++)
-        for (size_t e = 0; e < space->critics; e++)
-            for (size_t i = 0; i < f->count; i++) {
-                double *u = whole_ones + at * of;
+    for (struct ks_null_direction d = {NULL, 0, 0}; ks_null_space_next(space, &d);) {
+        double *u = whole_ones + at * of;
 
-                ks_null_space_add(space, f, e, i, 1, u);
-                if (cblas_dnrm2((int)of, u, 1) > 0)
-                    ks_selection_gather(space->selection, u, z + at++ * n);
-            }
+        ks_null_space_add(space, &d, 1, u);
+        if (cblas_dnrm2((int)of, u, 1) > 0)
+            ks_selection_gather(space->selection, u, z + at++ * n);
+    }
     assert_int_equal(at, k);
     assert_int_equal(LAPACKE_dgeqrf(LAPACK_COL_MAJOR, (int)n, (int)k, z, (int)n, tau), 0);
     assert_int_equal(LAPACKE_dorgqr(LAPACK_COL_MAJOR, (int)n, (int)k, (int)k, z, (int)n, tau), 0);

@@ -79,7 +79,7 @@ static ks_status find_basis(struct pencil *p)
 }
 
 /* p->tall = T~ B */
-static void multiply_jacobi(const double *alpha, const double *beta, struct pencil *p)
+static void multiply_jacobi(const struct ks_jacobi *t, struct pencil *p)
 {
     size_t m = p->m;
 
@@ -88,11 +88,11 @@ static void multiply_jacobi(const double *alpha, const double *beta, struct penc
         double *out = p->tall + k * (m + 1);
 
         for (size_t i = 0; i <= m; i++) {
-            out[i] = i < m ? alpha[i] * b[i] : 0;
+            out[i] = i < m ? t->alpha[i] * b[i] : 0;
             if (i > 0)
-                out[i] += beta[i - 1] * b[i - 1];
+                out[i] += t->beta[i - 1] * b[i - 1];
             if (i + 1 < m)
-                out[i] += beta[i] * b[i + 1];
+                out[i] += t->beta[i] * b[i + 1];
         }
     }
 }
@@ -111,9 +111,9 @@ static ks_status multiply_root(struct pencil *p)
     return KS_OK;
 }
 
-ks_status ks_deflated_sigma(size_t m, const double *alpha, const double *beta, const double *gram,
-                            double *sigma, double *s)
+ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, double *sigma, double *s)
 {
+    const size_t m = t->m;
     struct pencil p = {.m = 0};
     lapack_int kept, size = (lapack_int)m + 1;
     ks_status status = KS_OK;
@@ -125,7 +125,7 @@ ks_status ks_deflated_sigma(size_t m, const double *alpha, const double *beta, c
     if (p.kept == 0)
         goto done;
     kept = (lapack_int)p.kept;
-    multiply_jacobi(alpha, beta, &p);
+    multiply_jacobi(t, &p);
     KS_GO(multiply_root(&p));
     KS_GO(check("dgesdd", LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'O', size, kept, p.product, size,
                                          p.value, NULL, 1, p.right, kept)));

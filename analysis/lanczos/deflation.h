@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "lanczos/jacobi.h"
 
-/* Let T~ be the extended (m+1) x m Jacobi matrix of alpha, beta [m], Q the Lanczos vectors, Z an
+/* Let T~ be the (m+1) x m matrix T extended by the row beta[m-1] e_m', Q the Lanczos vectors, Z an
  * orthonormal basis of known null directions and C = Z' Q_{m+1}. With G = I - C'C and its leading
  * m x m block G_m,
  *
@@ -20,7 +21,7 @@
  * others are combinations of Lanczos vectors that lie in the null space up to rounding. `gram`
  * [m+1, m+1] is C'C; NULL: no null direction is known. *sigma is NaN if all of the Krylov space
  * lies in the null space. KS_MEMORY; KS_NUMBER if LAPACK fails. */
-ks_status ks_deflated_sigma(size_t m, const double *alpha, const double *beta, const double *gram,
-                            double *sigma, double *s);
+ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, double *sigma,
+                            double *s);
 
 #endif

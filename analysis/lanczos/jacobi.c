@@ -19,22 +19,22 @@ static ks_status lapack_status(const char *routine, lapack_int info)
                      : ks_fail(KS_NUMBER, "LAPACK's %s failed with info = %d", routine, (int)info);
 }
 
-ks_status ks_jacobi_ritz(size_t m, const double *alpha, const double *beta, double *ritz,
-                         double *weight, double *residual)
+ks_status ks_jacobi_ritz(const struct ks_jacobi *t, double *ritz, double *weight, double *residual)
 {
+    const size_t m = t->m;
     ks_status status = KS_OK;
     double *beside = NULL, *s = NULL; /* s [m, m]: the eigenvectors, one after the other */
 
     assert(m > 0);
     KS_GO(ks_alloc(m, sizeof(double), &beside));
     KS_GO(ks_alloc(m * m, sizeof(double), &s));
-    memcpy(ritz, alpha, m * sizeof(double));
-    memcpy(beside, beta, (m - 1) * sizeof(double));
+    memcpy(ritz, t->alpha, m * sizeof(double));
+    memcpy(beside, t->beta, (m - 1) * sizeof(double));
     KS_GO(lapack_status("dstevd", LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', (lapack_int)m, ritz, beside,
                                                  s, (lapack_int)m)));
     for (size_t i = 0; i < m; i++) {
         weight[i] = s[i * m] * s[i * m];
-        residual[i] = beta[m - 1] * fabs(s[i * m + m - 1]);
+        residual[i] = t->beta[m - 1] * fabs(s[i * m + m - 1]);
     }
 done:
     free(beside);
@@ -44,8 +44,9 @@ done:
 
 /* Rotations make the band matrix bidiagonal (dgbbrd), and dbdsqr computes its singular values. Band
  * storage: column j of `band` holds the entries above, on and below the diagonal. */
-ks_status ks_jacobi_smallest(size_t m, const double *alpha, const double *beta, double *sigma)
+ks_status ks_jacobi_smallest(const struct ks_jacobi *t, double *sigma)
 {
+    const size_t m = t->m;
     ks_status status = KS_OK;
     double *band = NULL, *d = NULL, *e = NULL, none[1];
     lapack_int columns = (lapack_int)m;
@@ -54,9 +55,9 @@ ks_status ks_jacobi_smallest(size_t m, const double *alpha, const double *beta, 
     KS_GO(ks_alloc(m, sizeof(double), &d));
     KS_GO(ks_alloc(m, sizeof(double), &e));
     for (size_t j = 0; j < m; j++) {
-        band[3 * j] = j > 0 ? beta[j - 1] : 0;
-        band[3 * j + 1] = alpha[j];
-        band[3 * j + 2] = beta[j];
+        band[3 * j] = j > 0 ? t->beta[j - 1] : 0;
+        band[3 * j + 1] = t->alpha[j];
+        band[3 * j + 2] = t->beta[j];
     }
     KS_GO(lapack_status("dgbbrd", LAPACKE_dgbbrd(LAPACK_COL_MAJOR, 'N', columns + 1, columns, 0, 1,
                                                  1, band, 3, d, e, none, 1, none, 1, none, 1)));
@@ -71,22 +72,22 @@ done:
 }
 
 /* dstemr (Dhillon, Parlett, Vomel, ACM TOMS 32, 2006) computes a single eigenpair. */
-double ks_jacobi_largest(size_t m, const double *alpha, const double *beta, double *work,
-                         double *residual)
+double ks_jacobi_largest(const struct ks_jacobi *t, double *work, double *residual)
 {
+    const size_t m = t->m;
     const lapack_int order = (lapack_int)m;
     double *d = work, *e = d + m, *ritz = e + m, *s = ritz + m, *own = s + m;
     lapack_int *integers = (lapack_int *)(own + 18 * m), *support = integers + 10 * m;
     lapack_int found = 0, accurate = 1;
 
-    memcpy(d, alpha, m * sizeof(double));
-    memcpy(e, beta, (m - 1) * sizeof(double));
+    memcpy(d, t->alpha, m * sizeof(double));
+    memcpy(e, t->beta, (m - 1) * sizeof(double));
     *residual = NAN;
     if (LAPACKE_dstemr_work(LAPACK_COL_MAJOR, 'V', 'I', order, d, e, 0, 0, order, order, &found,
                             ritz, s, order, 1, support, &accurate, own, 18 * order, integers,
                             10 * order) != 0 ||
         found != 1)
         return NAN;
-    *residual = beta[m - 1] * fabs(s[m - 1]);
+    *residual = t->beta[m - 1] * fabs(s[m - 1]);
     return ritz[0];
 }

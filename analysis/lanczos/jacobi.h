@@ -3,8 +3,7 @@
  *
  * T is m x m and tridiagonal: alpha[0..m-1] on the diagonal, beta[0..m-2] beside it; beta[m-1] is
  * the residual norm. The leading k x k part of T is the Jacobi matrix after k steps, so the
- * statistics of fewer steps come from the same arrays. All functions read alpha [m] and beta [m].
- */
+ * statistics of fewer steps come from the same arrays. */
 #ifndef KS_LANCZOS_JACOBI_H
 #define KS_LANCZOS_JACOBI_H
 
@@ -12,22 +11,25 @@
 
 #include "core/error.h"
 
+struct ks_jacobi {
+    size_t m;                   /* the number of steps, at least 1 */
+    const double *alpha, *beta; /* [m] each, not owned             */
+};
+
 /* ritz [m]: the Ritz values, ascending. weight [m]: the squared first components of T's
  * eigenvectors s_i, with sum 1. residual [m]: the bounds beta[m-1] |s_mi|; an eigenvalue of A lies
  * within this distance of the Ritz value (Parlett, The Symmetric Eigenvalue Problem, 1998, section
- * 13.2). m >= 1. KS_MEMORY; KS_NUMBER if LAPACK fails. */
-ks_status ks_jacobi_ritz(size_t m, const double *alpha, const double *beta, double *ritz,
-                         double *weight, double *residual);
+ * 13.2). KS_MEMORY; KS_NUMBER if LAPACK fails. */
+ks_status ks_jacobi_ritz(const struct ks_jacobi *t, double *ritz, double *weight, double *residual);
 
 /* *sigma = the smallest singular value of the extended (m+1) x m matrix [T; beta[m-1] e_m']. It is
  * the smallest |A x| over the unit vectors x of the Krylov space, so it is at least the smallest
  * |eigenvalue| of A. Fails as above. */
-ks_status ks_jacobi_smallest(size_t m, const double *alpha, const double *beta, double *sigma);
+ks_status ks_jacobi_smallest(const struct ks_jacobi *t, double *sigma);
 
 /* Returns the largest Ritz value and sets *residual to its residual bound. `work` [KS_JACOBI_WORK
  * m] is scratch; nothing is allocated. Both are NaN if LAPACK fails. */
 enum { KS_JACOBI_WORK = 32 };
-double ks_jacobi_largest(size_t m, const double *alpha, const double *beta, double *work,
-                         double *residual);
+double ks_jacobi_largest(const struct ks_jacobi *t, double *work, double *residual);
 
 #endif

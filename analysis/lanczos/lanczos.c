@@ -244,20 +244,25 @@ ks_status ks_lanczos_start_at(struct ks_lanczos *l, const double *v)
     return KS_OK;
 }
 
-/* Columns [at, at + columns) of the first `rows` basis vectors, as a matrix with rows `stride`
- * apart: in the basis itself, or converted to float64 in the block of thread t. */
-static const double *columns_of(const struct ks_lanczos *l, size_t t, size_t rows, size_t at,
-                                size_t columns, size_t *stride)
+/* Adjacent columns of the basis in float64, as a matrix whose rows are `stride` numbers apart. */
+struct columns {
+    const double *q;
+    size_t count, stride;
+};
+
+/* The next columns of thread t, from column `at`, for the first `rows` basis vectors: in the basis
+ * itself, or converted to float64 in the block of this thread. */
+static struct columns next_columns(const struct ks_lanczos *l, size_t t, size_t at, size_t rows)
 {
+    size_t left = ks_lanczos_slice(l, t + 1) - at, count = smaller(WIDENED, left);
     double *block = l->blocks + t * l->order * STRIDE;
 
-    *stride = l->single ? STRIDE : l->length;
     if (!l->single)
-        return l->basis + at;
+        return (struct columns){l->basis + at, smaller(BLOCK, left), l->length};
     for (size_t i = 0; i < rows; i++)
-        for (size_t k = 0; k < columns; k++)
+        for (size_t k = 0; k < count; k++)
             block[i * STRIDE + k] = (double)l->rounded[i * l->length + at + k];
-    return block;
+    return (struct columns){block, count, STRIDE};
 }
 
 /* One sweep over Q = [q_0 .. q_{rows-1}]: w -= Q subtract, then project = Q' w. `subtract` [rows]
@@ -269,22 +274,20 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const doub
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
-        size_t end = ks_lanczos_slice(l, t + 1), columns, stride;
+        size_t end = ks_lanczos_slice(l, t + 1);
         double *mine = sums + t * l->order;
+        struct columns c;
 
         for (size_t i = 0; i < rows; i++)
             mine[i] = 0;
-        for (size_t at = ks_lanczos_slice(l, t); at < end; at += columns) {
-            const double *q;
-
-            columns = smaller(l->single ? WIDENED : BLOCK, end - at);
-            q = columns_of(l, t, rows, at, columns, &stride);
+        for (size_t at = ks_lanczos_slice(l, t); at < end; at += c.count) {
+            c = next_columns(l, t, at, rows);
             if (subtract)
-                cblas_dgemv(CblasRowMajor, CblasTrans, (int)rows, (int)columns, -1, q, (int)stride,
-                            subtract, 1, 1, w + at, 1);
+                cblas_dgemv(CblasRowMajor, CblasTrans, (int)rows, (int)c.count, -1, c.q,
+                            (int)c.stride, subtract, 1, 1, w + at, 1);
             if (project)
-                cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)rows, (int)columns, 1, q, (int)stride,
-                            w + at, 1, 1, mine, 1);
+                cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)rows, (int)c.count, 1, c.q,
+                            (int)c.stride, w + at, 1, 1, mine, 1);
         }
     }
     for (size_t i = 0; project && i < rows; i++) {

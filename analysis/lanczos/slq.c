@@ -77,14 +77,16 @@ static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *sl
     l->single_products = slq->single_products;
     for (size_t probe = slq->group; probe < s->probes; probe += groups) {
         size_t row = probe * s->order;
+        struct ks_jacobi t;
 
         KS_GO(run_probe(l, a, slq, probe));
         memcpy(s->alpha + row, l->alpha, l->steps * sizeof(double));
         memcpy(s->beta + row, l->beta, l->steps * sizeof(double));
         s->steps[probe] = (int64_t)l->steps;
         s->start_norm2[probe] = l->start_norm * l->start_norm;
-        KS_GO(ks_team_agree(slq->team, ks_jacobi_ritz(l->steps, l->alpha, l->beta, s->ritz + row,
-                                                      s->weight + row, s->residual + row)));
+        t = (struct ks_jacobi){l->steps, l->alpha, l->beta};
+        KS_GO(ks_team_agree(slq->team,
+                            ks_jacobi_ritz(&t, s->ritz + row, s->weight + row, s->residual + row)));
     }
 done:
     ks_lanczos_free(l);

@@ -75,7 +75,8 @@ static ks_status run_probes(struct run *r)
                                ks_certificates_bytes(n)));
     KS_TRY(ks_certificates_new(&room, &r->certificates));
     if (r->o.gradient)
-        KS_TRY(ks_gradient_start(&r->a->problem, r->a->kind, r->a->selection, NULL, &r->gradient));
+        KS_TRY(ks_gradient_start(&(struct ks_analyzed){r->a->problem, r->a->kind, r->a->selection},
+                                 NULL, &r->gradient));
     slq.gradient = r->gradient;
     KS_TRY(ks_slq(r->a->a, &slq, r->s));
     return ks_certificates_collect(&r->certificates, NULL, NULL, 1);
@@ -90,8 +91,8 @@ static ks_status certify(struct run *r)
     r->certificates.gradient = r->gradient;
     if (!a->kind)
         return ks_certify_operator(&r->certificates, a->a);
-    return ks_certify(&r->certificates, &a->problem, a->kind, a->selection, NULL,
-                      a->memory / (size_t)omp_get_max_threads());
+    return ks_certify(&r->certificates, &(struct ks_analyzed){a->problem, a->kind, a->selection},
+                      NULL, a->memory / (size_t)omp_get_max_threads());
 }
 
 /* Measures the error of float32 products, and finds the dead coordinates by float64 products: in

@@ -24,7 +24,7 @@ static ks_status run(struct kappascope_operator *a, const struct kappascope_lanc
 
 enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
                                           const struct kappascope_lanczos_options *options,
-                                          double *alpha, double *beta, double *basis, size_t *steps)
+                                          struct kappascope_recurrence *result)
 {
     struct ks_lanczos *l = NULL;
     ks_status status = KS_OK;
@@ -32,10 +32,10 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
 
     KS_GIVEN(a);
     KS_GIVEN(options);
-    KS_GIVEN(alpha);
-    KS_GIVEN(beta);
-    KS_GIVEN(steps);
-    *steps = 0;
+    KS_GIVEN(result);
+    result->steps = 0;
+    KS_GIVEN(result->alpha);
+    KS_GIVEN(result->beta);
     KS_GO(ks_library_range("order", options->order, 1, MOST_STEPS));
     KS_GO(ks_library_range("seed", options->seed, 0, INT64_MAX));
     KS_GO(ks_library_range("probe", options->probe, 0, KS_PROBE_GRADIENT - 1));
@@ -43,27 +43,30 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
                           ks_lanczos_bytes(a->a->n, options->order, false, NULL)));
     KS_GO(ks_lanczos_new(a->a->n, options->order, false, NULL, &l));
     KS_GO(run(a, options, l));
-    memcpy(alpha, l->alpha, l->steps * sizeof *alpha);
-    memcpy(beta, l->beta, l->steps * sizeof *beta);
+    memcpy(result->alpha, l->alpha, l->steps * sizeof *l->alpha);
+    memcpy(result->beta, l->beta, l->steps * sizeof *l->beta);
     rows = l->steps + !l->exhausted;
-    if (basis)
-        memcpy(basis, l->basis, rows * l->n * sizeof *basis);
-    *steps = l->steps;
+    if (result->basis)
+        memcpy(result->basis, l->basis, rows * l->n * sizeof *l->basis);
+    result->steps = l->steps;
 done:
     ks_lanczos_free(l);
     return (enum kappascope_status)status;
 }
 
 enum kappascope_status kappascope_ritz(size_t m, const double *alpha, const double *beta,
-                                       double *ritz, double *weight, double *residual)
+                                       const struct kappascope_rule *rule)
 {
+    const struct ks_jacobi t = {m, alpha, beta};
+
     KS_GIVEN(alpha);
     KS_GIVEN(beta);
-    KS_GIVEN(ritz);
-    KS_GIVEN(weight);
-    KS_GIVEN(residual);
+    KS_GIVEN(rule);
+    KS_GIVEN(rule->ritz);
+    KS_GIVEN(rule->weight);
+    KS_GIVEN(rule->residual);
     KS_PUBLIC(ks_library_range("m", m, 1, MOST_STEPS));
     KS_PUBLIC(ks_library_finite("alpha", m, alpha));
     KS_PUBLIC(ks_library_finite("beta", m, beta));
-    return (enum kappascope_status)ks_jacobi_ritz(m, alpha, beta, ritz, weight, residual);
+    return (enum kappascope_status)ks_jacobi_ritz(&t, rule->ritz, rule->weight, rule->residual);
 }

@@ -163,12 +163,6 @@ void ks_fold_tangent(const struct ks_fold *f, const double *w, const double *v, 
     memcpy(folded_dot + p.folded_rest, v + p.rest, p.n_rest * sizeof *v);
 }
 
-/* The arrays of ks_fold_adjoint. */
-struct adjoint {
-    const double *w, *v, *bar, *bar_dot;
-    double *out;
-};
-
 /* Row i of the kernel, with its scale and bias. The terms in brackets are those with `bar`:
  *
  *   W_bar_ij = g_i W~_bar_dot_ij + b_i c~_bar_dot_j  [+ g'_i W~_bar_ij + b'_i c~_bar_j]
@@ -176,7 +170,7 @@ struct adjoint {
  *   b_bar_i  = sum_j c~_bar_dot_j W_ij               [+ c~_bar_j W'_ij]
  */
 static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i,
-                        const struct adjoint *a)
+                        const struct ks_fold_adjoint *a)
 {
     size_t row = i * f->out;
     const double *bar = a->bar, *bar_dot = a->bar_dot, *bias_bar_dot = bar_dot + p->folded_bias;
@@ -205,11 +199,11 @@ static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i
         a->out[f->n_scale + i] = bias_out;
 }
 
-void ks_fold_adjoint(const struct ks_fold *f, const double *w, const double *v, const double *bar,
-                     const double *bar_dot, double *out)
+void ks_fold_adjoint(const struct ks_fold *f, const struct ks_fold_adjoint *a)
 {
-    const struct adjoint arrays = {w, v, bar, bar_dot, out};
     struct parts p = parts(f);
+    const double *bar_dot = a->bar_dot;
+    double *out = a->out;
 
     if (!f->folded) {
         memcpy(out, bar_dot, f->from->parameters * sizeof *out);
@@ -217,7 +211,7 @@ void ks_fold_adjoint(const struct ks_fold *f, const double *w, const double *v, 
     }
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < f->in; i++)
-        adjoint_row(f, &p, i, &arrays);
+        adjoint_row(f, &p, i, a);
     memcpy(out + p.dense_bias, bar_dot + p.folded_bias, f->n_dense_bias * sizeof *out);
     memcpy(out + p.rest, bar_dot + p.folded_rest, p.n_rest * sizeof *out);
 }

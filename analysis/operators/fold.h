@@ -53,11 +53,15 @@ void ks_fold_parameters(const struct ks_fold *fold, const double *w, double *fol
 /* folded_dot = the derivative of `folded` at w along v. */
 void ks_fold_tangent(const struct ks_fold *fold, const double *w, const double *v,
                      double *folded_dot);
+struct ks_fold_adjoint {
+    const double *w, *v;         /* parameters of the critic and a direction in them; v is not read
+                                  * if bar is NULL                                             */
+    const double *bar, *bar_dot; /* gradient in the folded parameters, or NULL; its derivative   */
+    double *out;                 /* the result, in the parameters of the critic                  */
+};
 /* out = F' bar_dot, where F is the derivative of `folded` at w; if bar is not NULL, plus the
  * derivative of F along v, transposed, times bar. If bar_dot is a gradient in the folded parameters
- * and bar is NULL, out is the gradient in the parameters of the critic. w, v and out are in the
- * parameters of the critic, bar and bar_dot in the folded ones. */
-void ks_fold_adjoint(const struct ks_fold *fold, const double *w, const double *v,
-                     const double *bar, const double *bar_dot, double *out);
+ * and bar is NULL, out is the gradient in the parameters of the critic. */
+void ks_fold_adjoint(const struct ks_fold *fold, const struct ks_fold_adjoint *arrays);
 
 #endif

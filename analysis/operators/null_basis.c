@@ -15,9 +15,9 @@ static const double INDEPENDENT = 1e-10;
 
 /* Directions as they come from the null space, before they are grouped. */
 struct raw {
-    size_t n, room; /* directions; room for entries             */
-    size_t *start;  /* [n + 1]                                  */
-    size_t *at;     /* selected coordinates                     */
+    size_t n;      /* directions                               */
+    size_t *start; /* [n + 1]                                  */
+    size_t *at;    /* selected coordinates                     */
     double *value;
     size_t *root;  /* [n]: the parent in the union-find tree of the group */
     size_t *order; /* [n]: directions, group after group       */
@@ -51,11 +51,8 @@ static ks_status allocate_raw(const struct ks_null_space *space, struct raw *r)
 {
     size_t directions = 0, entries = 0;
 
-    for (const struct ks_null_family *f = space->family; f < space->family + space->n_families; f++)
-        for (size_t e = 0; e < space->critics; e++)
-            for (size_t k = 0; k < f->count; k++, directions++)
-                entries += ks_null_space_entries(space, f, e, k, NULL, NULL);
-    r->room = entries;
+    for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(space, &u); directions++)
+        entries += ks_null_space_entries(space, &u, NULL, NULL);
     KS_TRY(ks_alloc(directions + 1, sizeof *r->start, &r->start));
     KS_TRY(ks_alloc(entries, sizeof *r->at, &r->at));
     KS_TRY(ks_alloc(entries, sizeof *r->value, &r->value));
@@ -95,14 +92,12 @@ static ks_status read_directions(const struct ks_null_space *space, const bool *
 
     KS_TRY(allocate_raw(space, r));
     KS_TRY(invert_selection(space->selection, &selected));
-    for (const struct ks_null_family *f = space->family; f < space->family + space->n_families; f++)
-        for (size_t e = 0; e < space->critics; e++)
-            for (size_t k = 0; k < f->count; k++) {
-                size_t first = r->start[r->n];
-                size_t n = ks_null_space_entries(space, f, e, k, r->at + first, r->value + first);
+    for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(space, &u);) {
+        size_t first = r->start[r->n];
+        size_t n = ks_null_space_entries(space, &u, r->at + first, r->value + first);
 
-                take_direction(r, n, selected, dead);
-            }
+        take_direction(r, n, selected, dead);
+    }
     free(selected);
     return KS_OK;
 }

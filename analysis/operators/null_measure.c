@@ -53,7 +53,8 @@ static void combine(const struct ks_null_space *s, size_t family, double *full)
         full[i] = 0;
     for (size_t e = 0; e < s->critics; e++)
         for (size_t k = 0; k < s->family[family].count; k++)
-            ks_null_space_add(s, &s->family[family], e, k, ks_rng_normal(&rng), full);
+            ks_null_space_add(s, &(struct ks_null_direction){&s->family[family], e, k},
+                              ks_rng_normal(&rng), full);
 }
 
 /* Multiplies the projection of t->worst onto the null space, as if all directions were orthogonal.
@@ -66,14 +67,12 @@ static ks_status try_worst(struct trial *t, double worst, double *ratio)
     *ratio = 0;
     for (size_t i = 0; i < s->selection->of; i++)
         t->full[i] = 0;
-    for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
-        for (size_t e = 0; e < s->critics; e++)
-            for (size_t k = 0; k < f->count; k++) {
-                double share = ks_null_space_dot(s, f, e, k, t->worst) / worst;
+    for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(s, &u);) {
+        double share = ks_null_space_dot(s, &u, t->worst) / worst;
 
-                ks_null_space_add(s, f, e, k, share, t->full);
-                any |= share != 0;
-            }
+        ks_null_space_add(s, &u, share, t->full);
+        any |= share != 0;
+    }
     return any ? try_vector(t, ratio) : KS_OK;
 }
 
@@ -114,12 +113,10 @@ static ks_status try_random(struct trial *t, struct ks_null *null)
         null->dead += null->is_dead[i];
     }
     ks_selection_scatter(s->selection, t->image, t->full);
-    for (const struct ks_null_family *f = s->family; f < s->family + s->n_families; f++)
-        for (size_t e = 0; e < s->critics; e++)
-            for (size_t k = 0; k < f->count; k++) {
-                null->dead -= ks_null_space_is_zero(s, f, e, k, t->full);
-                leak = hypot(leak, ks_null_space_dot(s, f, e, k, t->full));
-            }
+    for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(s, &u);) {
+        null->dead -= ks_null_space_is_zero(s, &u, t->full);
+        leak = hypot(leak, ks_null_space_dot(s, &u, t->full));
+    }
     if (s->n_families > 0)
         null->leak = leak > 0 ? leak / cblas_dnrm2((int)t->a->n, t->image, 1) : 0;
     return KS_OK;

@@ -83,23 +83,33 @@ ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_op
                             const struct ks_selection *selection, struct ks_null_space **space);
 void ks_null_space_free(struct ks_null_space *space); /* NULL is fine */
 
-/* Let u be direction k of a family in critic `critic`, scaled to norm 1, or 0 if one of its entries
- * is not among the coordinates. `full` [E P] is a vector over all parameters.
+/* Direction k of a family in critic `critic`, both counted from 0. */
+struct ks_null_direction {
+    const struct ks_null_family *family;
+    size_t critic, k;
+};
+
+/* Goes through the directions of all families, critic by critic. `u` is all zero before the first
+ * call; false after the last direction. */
+bool ks_null_space_next(const struct ks_null_space *space, struct ks_null_direction *u);
+
+/* In the following, u is the direction scaled to norm 1, or 0 if one of its entries is not among
+ * the coordinates. `full` [E P] is a vector over all parameters.
  *   ks_null_space_add       full += factor u
  *   ks_null_space_dot       returns u' full
  *   ks_null_space_is_zero   whether u is not 0 and `full` is zero at all nonzero entries of u */
-void ks_null_space_add(const struct ks_null_space *space, const struct ks_null_family *family,
-                       size_t critic, size_t k, double factor, double *full);
-double ks_null_space_dot(const struct ks_null_space *space, const struct ks_null_family *family,
-                         size_t critic, size_t k, const double *full);
-bool ks_null_space_is_zero(const struct ks_null_space *space, const struct ks_null_family *family,
-                           size_t critic, size_t k, const double *full);
+void ks_null_space_add(const struct ks_null_space *space, const struct ks_null_direction *u,
+                       double factor, double *full);
+double ks_null_space_dot(const struct ks_null_space *space, const struct ks_null_direction *u,
+                         const double *full);
+bool ks_null_space_is_zero(const struct ks_null_space *space, const struct ks_null_direction *u,
+                           const double *full);
 
-/* Lists the entries of the same u: their indices in [E P] into `at`, their values into `value`.
- * Returns their number, 0 if u is 0. With `at` and `value` NULL it only returns the number, for
- * which the caller must provide room. */
-size_t ks_null_space_entries(const struct ks_null_space *space, const struct ks_null_family *family,
-                             size_t critic, size_t k, size_t *at, double *value);
+/* Lists the entries of u: their indices in [E P] into `at`, their values into `value`. Returns
+ * their number, 0 if u is 0. With `at` and `value` NULL it only returns the number, so that the
+ * caller can allocate both. */
+size_t ks_null_space_entries(const struct ks_null_space *space, const struct ks_null_direction *u,
+                             size_t *at, double *value);
 
 /* An upper bound of the number of products that ks_null_measure computes: n_families + 2. */
 size_t ks_null_products(const struct ks_null_space *space);

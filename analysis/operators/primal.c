@@ -98,7 +98,7 @@ ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double 
     KS_GO(ks_alloc(1, sizeof *p, &p));
     KS_GO(lay_out(problem, p));
     parameters = (double)p->fold->arch->parameters;
-    worker = (double)ks_primal_block(p) * sizeof(double) +
+    worker = (double)ks_primal_size(p) * sizeof(double) +
              ((double)(p->net->kept + p->net->tangent + p->net->scratch) + parameters) * number;
     *bytes = (double)problem->checkpoint->critic.ensemble * parameters * sizeof(double) +
              ((double)ks_primal_critics(problem) * parameters +
@@ -111,22 +111,22 @@ done:
     return status;
 }
 
-size_t ks_primal_block(const struct ks_primal *p)
+size_t ks_primal_size(const struct ks_primal *p)
 {
     return p->net->primal + p->net->adjoint + p->input + ks_fold_cache(p->fold, p->rows);
 }
 
-static struct ks_primal_block cut(const struct ks_primal *p, double *block)
+static struct ks_primal_pass cut(const struct ks_primal *p, double *block)
 {
-    struct ks_primal_block b = {.primal = block, .adjoint = block + p->net->primal};
+    struct ks_primal_pass b = {.primal = block, .adjoint = block + p->net->primal};
 
     b.input = b.adjoint + p->net->adjoint;
     b.cache = b.input + p->input;
     return b;
 }
 
-double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t minibatch,
-                         double *block, struct ks_primal_block *parts, double *gradient)
+struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
+                                        size_t minibatch, double *block, double *gradient)
 {
     const struct ks_checkpoint *c = primal->problem->checkpoint;
     const struct ks_arch *arch = primal->fold->arch;
@@ -134,7 +134,7 @@ double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t m
     const double *w = primal->w + critic * arch->parameters;
     const double *x = c->input + minibatch * c->rows * arch->in;
     const double *t = c->target + minibatch * c->loss_rows * arch->loss.targets;
-    struct ks_primal_block b = cut(primal, block);
+    struct ks_primal_pass b = cut(primal, block);
     double *state = primal->problem->evaluation && c->critic.state
                         ? c->critic.state + critic * arch->states
                         : NULL;
@@ -156,8 +156,8 @@ double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t m
     (net, &(struct ks_net_backward){
               .w = w, .x = b.input, .primal = b.primal, .adjoint = b.adjoint, .w_bar = gradient});
     arch->loss.kind->curvature(&arch->loss, &outputs, output);
-    *parts = b;
-    return loss * primal->output_scale;
+    b.loss = loss * primal->output_scale;
+    return b;
 }
 
 size_t ks_primal_first_critic(const struct ks_problem *problem)
@@ -187,17 +187,15 @@ static void sum_workers(const struct ks_primal *primal, size_t workers, double *
 {
     const struct ks_problem *q = primal->problem;
     size_t ensemble = q->checkpoint->critic.ensemble, n = primal->fold->arch->parameters;
-    size_t block_size = ks_primal_block(primal);
+    size_t block_size = ks_primal_size(primal);
 
 #pragma omp parallel for num_threads((int)workers) schedule(static, 1)
     for (size_t k = 0; k < workers; k++)
         for (size_t e = 0; e < ensemble; e++)
-            for (size_t i = k; i < q->minibatches; i += workers) {
-                struct ks_primal_block parts;
-
-                loss[k] += ks_primal_compute(primal, e, i, block + k * block_size, &parts,
-                                             gradient + (k * ensemble + e) * n);
-            }
+            for (size_t i = k; i < q->minibatches; i += workers)
+                loss[k] += ks_primal_compute(primal, e, i, block + k * block_size,
+                                             gradient + (k * ensemble + e) * n)
+                               .loss;
 }
 
 /* Adds the sums of the workers, and converts them to the parameters of the unfolded critics. */
@@ -211,8 +209,9 @@ static void unfold(const struct ks_primal *primal, size_t workers, double *sums,
         for (size_t k = 1; k < workers; k++)
             sums[i] += sums[k * all + i];
     for (size_t e = 0; e < critic->ensemble; e++)
-        ks_fold_adjoint(primal->fold, critic->w + e * n, NULL, NULL, sums + e * folded,
-                        gradient + e * n);
+        ks_fold_adjoint(primal->fold, &(struct ks_fold_adjoint){.w = critic->w + e * n,
+                                                                .bar_dot = sums + e * folded,
+                                                                .out = gradient + e * n});
 }
 
 /* `taken`: bytes allocated so far; *memory as in ks_gradient. */
@@ -222,7 +221,7 @@ static ks_status check_memory(const struct ks_primal *primal, size_t workers, si
     size_t all = primal->problem->checkpoint->critic.ensemble * primal->fold->arch->parameters;
     size_t most = *memory;
 
-    *memory = taken + workers * (ks_primal_block(primal) + all + 1) * sizeof(double);
+    *memory = taken + workers * (ks_primal_size(primal) + all + 1) * sizeof(double);
     return *memory <= most ? KS_OK : ks_fail(KS_MEMORY, "the gradient takes %zu bytes", *memory);
 }
 
@@ -240,7 +239,7 @@ ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *
     workers = ks_primal_workers(problem);
     if (memory)
         KS_GO(check_memory(primal, workers, ks_alloc_total() - before, memory));
-    KS_GO(ks_alloc(workers * ks_primal_block(primal), sizeof *block, &block));
+    KS_GO(ks_alloc(workers * ks_primal_size(primal), sizeof *block, &block));
     KS_GO(
         ks_alloc(workers * critic->ensemble * primal->fold->arch->parameters, sizeof *sums, &sums));
     KS_GO(ks_alloc(workers, sizeof *losses, &losses));

@@ -42,23 +42,23 @@ double ks_primal_unit(const struct ks_loss *loss);
 ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double *bytes);
 
 /* The passes of one critic over one minibatch; the arrays are parts of one block of
- * ks_primal_block() numbers. */
-struct ks_primal_block {
+ * ks_primal_size() numbers. */
+struct ks_primal_pass {
     /* In the layout of the net (layout.h), except that the weights of the loss's Hessian (loss.h),
      * which products need, have replaced the outputs. */
     double *primal, *adjoint;
     double *input; /* [primal->input], the input of the folded critic; if only batch norms read it
                     * (net.h: input_invariant), minus the mean of its rows */
-    double *cache; /* scratch                          */
+    double *cache; /* scratch */
+    double loss;   /* the part of L / unit that this critic and minibatch contribute, without the
+                    * weight decay and problem->scale */
 };
-size_t ks_primal_block(const struct ks_primal *primal);
+size_t ks_primal_size(const struct ks_primal *primal);
 
-/* Fills the block [ks_primal_block(primal)] and points *parts into it. Returns the part of L / unit
- * that this critic and minibatch contribute, and adds their part of its gradient to `gradient` [P
- * of the folded critic] unless that is NULL. Neither includes the weight decay or problem->scale.
- * Thread-safe. */
-double ks_primal_compute(const struct ks_primal *primal, size_t critic, size_t minibatch,
-                         double *block, struct ks_primal_block *parts, double *gradient);
+/* Computes the passes in `block` [ks_primal_size(primal)] and adds the gradient of their loss to
+ * `gradient` [P of the folded critic] unless that is NULL. Thread-safe. */
+struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
+                                        size_t minibatch, double *block, double *gradient);
 
 /* The critics of a problem: the first one, and how many follow each other from there. */
 size_t ks_primal_first_critic(const struct ks_problem *problem);

@@ -30,7 +30,7 @@ enum kind { HESSIAN, GGN, RESIDUAL };
 
 /* One thread's arrays. */
 struct worker {
-    double *primal; /* [ks_primal_block]: the passes at theta                 */
+    double *primal; /* [ks_primal_size]: the passes at theta                  */
     real *kept;     /* [net->kept]: what tangents read of a recomputed pair   */
     real *tangent, *scratch;
     real *f_bar_dot;  /* [B, K] */
@@ -131,7 +131,7 @@ static ks_status make_workers(struct curvature *h)
     for (size_t k = 0; k < h->n_workers; k++) {
         struct worker *t = &h->worker[k];
 
-        KS_TRY(ks_alloc(ks_primal_block(h->primal), sizeof *t->primal, &t->primal));
+        KS_TRY(ks_alloc(ks_primal_size(h->primal), sizeof *t->primal, &t->primal));
         KS_TRY(ks_alloc(h->net->kept, sizeof *t->kept, &t->kept));
         KS_TRY(ks_alloc(h->net->tangent, sizeof *t->tangent, &t->tangent));
         KS_TRY(ks_alloc(h->net->scratch, sizeof *t->scratch, &t->scratch));
@@ -150,13 +150,13 @@ static void compute(const struct curvature *h, struct worker *t, size_t pair, re
                     double *gradient)
 {
     size_t n = h->problem->minibatches, folded = h->arch->parameters;
-    struct ks_primal_block parts;
+    const struct ks_primal_pass pass = ks_primal_compute(
+        h->primal, h->first + pair / n, pair % n, t->primal,
+        gradient ? gradient + pair / n * folded : NULL);
 
-    ks_primal_compute(h->primal, h->first + pair / n, pair % n, t->primal, &parts,
-                      gradient ? gradient + pair / n * folded : NULL);
-    KS(net_keep)(h->net, parts.primal, parts.adjoint, kept);
+    KS(net_keep)(h->net, pass.primal, pass.adjoint, kept);
     for (size_t i = 0; i < h->primal->input && pair < n; i++) /* the same for all critics */
-        h->input[pair * h->primal->input + i] = (real)parts.input[i];
+        h->input[pair * h->primal->input + i] = (real)pass.input[i];
 }
 
 /* Chooses the power of two that keeps products inside the range of float32 if the operator is tiny
@@ -323,8 +323,12 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
         to_real(folded, h->v_folded, h->v);
         multiply(h, e);
         clear_shifts(h->net, h->folded);
-        ks_fold_adjoint(h->primal->fold, critics->w + at, v + at,
-                        h->bar ? h->bar + e * folded : NULL, h->folded, out + at);
+        ks_fold_adjoint(h->primal->fold,
+                        &(struct ks_fold_adjoint){.w = critics->w + at,
+                                                  .v = v + at,
+                                                  .bar = h->bar ? h->bar + e * folded : NULL,
+                                                  .bar_dot = h->folded,
+                                                  .out = out + at});
 #pragma omp parallel for schedule(static)
         for (size_t i = at; i < at + n; i++)
             out[i] = c * (unit * out[i] + decay * v[i]);

@@ -87,7 +87,8 @@ static ks_status find_gradient(struct ks_analysis *a)
 
     if (!o->gradient_probe)
         return KS_OK;
-    return ks_gradient_start(&a->subject.problem, o->kind, a->selection, &a->team, &a->gradient);
+    return ks_gradient_start(&(struct ks_analyzed){a->subject.problem, o->kind, a->selection},
+                             &a->team, &a->gradient);
 }
 
 static ks_status run_lanczos(struct ks_analysis *a)
@@ -190,7 +191,8 @@ static ks_status certify(struct ks_analysis *a)
         ks_operator_free(a->full);
         a->full = NULL;
     }
-    return ks_certify(&a->certificates, &a->subject.problem, o->kind, a->selection, &a->team,
+    return ks_certify(&a->certificates,
+                      &(struct ks_analyzed){a->subject.problem, o->kind, a->selection}, &a->team,
                       memory);
 }
 

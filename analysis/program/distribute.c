@@ -89,11 +89,20 @@ static void send_array(const struct ks_team *world, size_t n, double *array)
         ks_team_broadcast(world, 0, n * sizeof *array, array);
 }
 
-/* Sends minibatch `number` of an array from rank 0 to all ranks, which store it as their minibatch
- * `slot`. Rank 0 has all minibatches and moves its own to the front: `slot` <= `number`. */
-static void send_minibatch(const struct ks_team *world, size_t size, size_t number, size_t slot,
-                           bool mine, double *array)
+/* The minibatches of this rank: numbers rank, rank + ranks, ..., `own` in all, by its rank in a
+ * group of `ranks`. */
+struct part {
+    size_t rank, ranks, own;
+};
+
+/* Sends minibatch `number` of an array, of `size` numbers, from rank 0 to all ranks. A rank stores
+ * its own ones in order, and the others in one slot behind them, where each replaces the one
+ * before. Rank 0 has all minibatches and moves its own to the front. */
+static void send_minibatch(const struct ks_team *world, const struct part *part, size_t number,
+                           size_t size, double *array)
 {
+    bool mine = number % part->ranks == part->rank;
+    size_t slot = mine ? number / part->ranks : part->own;
     double *minibatch = array + (world->rank == 0 ? number : slot) * size;
 
     send_array(world, size, minibatch);
@@ -121,25 +130,21 @@ static ks_status receive(const struct ks_team *world, size_t own, struct ks_chec
 ks_status ks_distribute_checkpoint(const struct ks_team *world, const struct ks_team *group,
                                    size_t minibatches, struct ks_checkpoint **checkpoint)
 {
-    size_t rank = (size_t)ks_team_rank(group), size = (size_t)ks_team_size(group), own;
+    struct part part = {.rank = (size_t)ks_team_rank(group), .ranks = (size_t)ks_team_size(group)};
     struct ks_checkpoint *c;
 
     if (ks_team_size(world) == 1)
         return KS_OK;
-    own = rank < minibatches ? divide_up(minibatches - rank, size) : 0;
-    KS_TRY(receive(world, own, checkpoint));
+    part.own = part.rank < minibatches ? divide_up(minibatches - part.rank, part.ranks) : 0;
+    KS_TRY(receive(world, part.own, checkpoint));
     c = *checkpoint;
     send_array(world, parameters(c), c->critic.w);
     send_array(world, c->critic.ensemble * c->critic.arch->states, c->critic.state);
     send_array(world, parameters(c), c->adam_v);
     for (size_t i = 0; i < minibatches; i++) {
-        bool mine = i % size == rank;
-        size_t slot = mine ? i / size
-                           : own; /* the last slot receives the other ranks' minibatches */
-
-        send_minibatch(world, input_size(c), i, slot, mine, c->input);
-        send_minibatch(world, target_size(c), i, slot, mine, c->target);
+        send_minibatch(world, &part, i, input_size(c), c->input);
+        send_minibatch(world, &part, i, target_size(c), c->target);
     }
-    c->minibatches = own;
+    c->minibatches = part.own;
     return KS_OK;
 }

@@ -80,13 +80,14 @@ void ks_monitor_step(void *monitor, const struct ks_lanczos *l)
     struct ks_monitor *m = monitor;
     size_t probe = l->probe == KS_PROBE_GRADIENT ? m->probes : (size_t)l->probe;
     size_t done = m->before + probe / m->groups * m->order + l->steps - m->skipped;
+    const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     double largest, residual;
     char note[96];
 
     announce(m, done);
     if (m->quiet || ks_seconds() - m->progress.printed < NOTE_INTERVAL)
         return;
-    largest = ks_jacobi_largest(l->steps, l->alpha, l->beta, m->work, &residual);
+    largest = ks_jacobi_largest(&t, m->work, &residual);
     snprintf(note, sizeof note, "largest Ritz value %.6g, residual %.1e", largest, residual);
     ks_progress_update(&m->progress, done, note);
 }

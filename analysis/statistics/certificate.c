@@ -36,9 +36,7 @@ struct share {
 
 struct pass {
     struct ks_certificates *c;
-    const struct ks_problem *problem;
-    const struct ks_operator_kind *kind;
-    const struct ks_selection *selection;
+    const struct ks_analyzed *analyzed; /* NULL: an operator that is not a mean over minibatches */
     const struct ks_team *team;
     size_t memory, minibatches, n_shares;
     double all; /* N: minibatches of all ranks; 0: A is not a mean over minibatches */
@@ -108,16 +106,17 @@ static ks_status allocate(struct pass *p)
  * without the weight decay. */
 static void cut(const struct pass *p, size_t n, bool decays, struct share *s)
 {
-    const struct ks_checkpoint *all = p->problem->checkpoint;
+    const struct ks_problem *problem = &p->analyzed->problem;
+    const struct ks_checkpoint *all = problem->checkpoint;
 
     s->checkpoint = *all;
     s->checkpoint.minibatches = 1;
     s->checkpoint.input += n * all->rows * all->critic.arch->in;
     s->checkpoint.target += n * all->loss_rows * all->critic.arch->loss.targets;
-    s->problem = *p->problem;
+    s->problem = *problem;
     s->problem.checkpoint = &s->checkpoint;
     s->problem.minibatches = 1;
-    s->problem.other_minibatches += p->problem->minibatches - 1;
+    s->problem.other_minibatches += problem->minibatches - 1;
     s->problem.omits_decay = !decays;
 }
 
@@ -127,8 +126,8 @@ static ks_status make_operator(const struct pass *p, struct share *s)
 
     ks_operator_free(s->a);
     s->a = NULL;
-    KS_TRY(p->kind->new_f64(&s->problem, &full));
-    KS_TRY(ks_block_new(full, p->selection, &s->a));
+    KS_TRY(p->analyzed->kind->new_f64(&s->problem, &full));
+    KS_TRY(ks_block_new(full, p->analyzed->selection, &s->a));
     return ks_operator_prepare(s->a, p->memory);
 }
 
@@ -188,9 +187,10 @@ static ks_status add_minibatches(struct pass *p)
  * minibatch with and without it, as not every operator adds a multiple of v. */
 static ks_status add_decay(struct pass *p)
 {
+    const struct ks_problem *problem = &p->analyzed->problem;
     struct share *s = &p->share[0];
 
-    if (p->problem->weight_decay == 0 || p->problem->omits_decay)
+    if (problem->weight_decay == 0 || problem->omits_decay)
         return KS_OK;
     for (int with = 0; with < 2; with++) {
         cut(p, 0, with == 1, s);
@@ -300,18 +300,15 @@ static ks_status judge(struct pass *p)
     return p->v[TRIAL] ? test_basis(p, &p->c->refuted) : KS_OK;
 }
 
-ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
-                     const struct ks_operator_kind *kind, const struct ks_selection *selection,
+ks_status ks_certify(struct ks_certificates *c, const struct ks_analyzed *analyzed,
                      const struct ks_team *team, size_t memory)
 {
     struct pass p = {.c = c,
-                     .problem = problem,
-                     .kind = kind,
-                     .selection = selection,
+                     .analyzed = analyzed,
                      .team = team,
                      .memory = memory,
-                     .minibatches = problem->minibatches,
-                     .all = (double)ks_problem_minibatches(problem)};
+                     .minibatches = analyzed->problem.minibatches,
+                     .all = (double)ks_problem_minibatches(&analyzed->problem)};
     ks_status status = KS_OK;
 
     KS_GO(ks_team_agree(team, allocate(&p)));

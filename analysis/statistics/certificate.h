@@ -17,10 +17,8 @@
 
 #include "core/error.h"
 #include "lanczos/lanczos.h"
+#include "operators/analyzed.h"
 #include "operators/null_basis.h"
-#include "operators/operator.h"
-#include "operators/operator_kinds.h"
-#include "operators/selection.h"
 #include "operators/team.h"
 
 /* A product_error above this causes a warning. */
@@ -86,13 +84,12 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
 ks_status ks_certificates_collect(struct ks_certificates *c, const struct ks_team *world,
                                   const struct ks_team *team, size_t groups);
 
-/* Computes one float64 product with each vector, with the gradient if it is set, and with a random
- * vector v that tests Z: as A is symmetric, Z'A v = 0 with positive probability only if A Z = 0.
- * The products share one pass over the minibatches. `memory`: the bytes of a minibatch's
- * activations that a thread may keep between the products. All ranks of the team call it. Fails as
- * the operator does. */
-ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
-                     const struct ks_operator_kind *kind, const struct ks_selection *selection,
+/* Computes one float64 product of the analyzed operator with each vector, with the gradient if it
+ * is set, and with a random vector v that tests Z: as A is symmetric, Z'A v = 0 with positive
+ * probability only if A Z = 0. The products share one pass over the minibatches. `memory`: the
+ * bytes of a minibatch's activations that a thread may keep between the products. All ranks of the
+ * team call it. Fails as the operator does. */
+ks_status ks_certify(struct ks_certificates *c, const struct ks_analyzed *analyzed,
                      const struct ks_team *team, size_t memory);
 /* The same for an operator that is not a mean over minibatches: one product of `a`, in float64,
  * with each vector; data_se is NaN. For a single rank. Fails as the operator does. */

@@ -166,6 +166,7 @@ static ks_status find_sigma(struct forming *f)
     struct ks_certificates *c = f->c;
     double *sigma = c->sigma + l->probe * (c->parts + 1), *part = NULL;
     double *length = c->length + l->probe * (c->parts + 1);
+    struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     size_t size = l->steps + 1;
     ks_status status = KS_OK;
 
@@ -174,11 +175,12 @@ static ks_status find_sigma(struct forming *f)
         size_t m = (k + 1) * c->part < l->steps ? (k + 1) * c->part : l->steps;
 
         cut_gram(f, m, part);
-        KS_GO(ks_deflated_sigma(m, l->alpha, l->beta, c->basis ? part : NULL, &sigma[k], f->flat));
+        t.m = m;
+        KS_GO(ks_deflated_sigma(&t, c->basis ? part : NULL, &sigma[k], f->flat));
         length[k] = cblas_dnrm2((int)m, f->flat, 1);
     }
-    KS_GO(ks_deflated_sigma(l->steps, l->alpha, l->beta, c->basis ? f->gram : NULL,
-                            &sigma[c->parts], f->flat));
+    t.m = l->steps;
+    KS_GO(ks_deflated_sigma(&t, c->basis ? f->gram : NULL, &sigma[c->parts], f->flat));
     length[c->parts] = cblas_dnrm2((int)l->steps, f->flat, 1);
 done:
     free(part);

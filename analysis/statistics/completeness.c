@@ -78,8 +78,10 @@ static bool complete_exact(const struct ks_spectrum *s, size_t directions, doubl
     return z.clear && z.zeros == directions && z.zeros < s->order;
 }
 
-static bool complete_probe(const struct ks_spectrum *s, const struct ks_statistics_terms *t,
-                           size_t directions, size_t probe, double floor, double *upper)
+/* An upper bound of the condition number off the null directions, from the Ritz values of one
+ * probe; NaN if these may lack an eigenvalue. */
+static double bound_of_probe(const struct ks_spectrum *s, const struct ks_statistics_terms *t,
+                             size_t directions, size_t probe, double floor)
 {
     const struct ks_certificates *c = t->certificates;
     size_t row = probe * s->order, m = (size_t)s->steps[probe], others = t->n - directions;
@@ -89,9 +91,10 @@ static bool complete_probe(const struct ks_spectrum *s, const struct ks_statisti
     double low = nearest(&z, floor / 2, s->beta[row + m - 1], others);
 
     if ((m == s->order && m < t->n) || !z.clear || z.zeros == m || !(low > 0))
-        return false;
-    *upper = fmax(*upper, (z.most + floor / 2) / low);
-    return z.zeros == 0 || (directions > 0 && fabs(z.zero_weight - known) < (1 - known) * hidden);
+        return NAN;
+    if (z.zeros > 0 && !(directions > 0 && fabs(z.zero_weight - known) < (1 - known) * hidden))
+        return NAN;
+    return (z.most + floor / 2) / low;
 }
 
 bool ks_spectrum_is_complete(const struct ks_spectrum *s, const struct ks_statistics_terms *t,
@@ -106,8 +109,12 @@ bool ks_spectrum_is_complete(const struct ks_spectrum *s, const struct ks_statis
         return false;
     if (!s->alpha)
         return complete_exact(s, null.directions, floor, upper);
-    for (size_t i = 0; i < ks_spectrum_random(s); i++)
-        if (!complete_probe(s, t, null.directions, i, floor, upper))
+    for (size_t i = 0; i < ks_spectrum_random(s); i++) {
+        double bound = bound_of_probe(s, t, null.directions, i, floor);
+
+        if (isnan(bound))
             return false;
+        *upper = fmax(*upper, bound);
+    }
     return !t->unweighted;
 }

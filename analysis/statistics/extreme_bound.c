@@ -46,14 +46,21 @@ double ks_extreme_bound_component(size_t n, double failure)
     return sin(x);
 }
 
-/* log(|p_m| delta) at the distance exp(y) units beyond the edge; ascending in y. */
-static double excess_log(size_t m, const double *ritz, double edge, double unit, double scale,
-                         double y)
-{
-    double x = exp(y), sum = -scale;
+/* p_m delta as a function of the distance beyond the edge, in units of the largest beta. */
+struct polynomial {
+    size_t m;
+    const double *ritz; /* [m]: its roots */
+    double edge, unit;
+    double scale; /* log of the product of the betas in units, over delta */
+};
 
-    for (size_t i = 0; i < m; i++)
-        sum += log(x + fabs(edge - ritz[i]) / unit);
+/* log(|p_m| delta) at the distance exp(y) units beyond the edge; ascending in y. */
+static double log_size(const struct polynomial *p, double y)
+{
+    double x = exp(y), sum = -p->scale;
+
+    for (size_t i = 0; i < p->m; i++)
+        sum += log(x + fabs(p->edge - p->ritz[i]) / p->unit);
     return sum;
 }
 
@@ -63,23 +70,24 @@ double ks_extreme_bound_excess(size_t m, const double *ritz, const double *beta,
                                double component)
 {
     static const double DEPTH = 80; /* an excess below exp(-80) of the upper end counts as 0 */
-    double unit = 0, scale = -log(component), low, high;
+    struct polynomial p = {.m = m, .ritz = ritz, .edge = edge, .scale = -log(component)};
+    double low, high;
 
     for (size_t i = 0; i < m; i++)
-        unit = fmax(unit, beta[i]);
+        p.unit = fmax(p.unit, beta[i]);
     for (size_t i = 0; i < m; i++)
-        scale += log(beta[i] / unit);
-    high = scale / (double)m;
+        p.scale += log(beta[i] / p.unit);
+    high = p.scale / (double)m;
     low = high - DEPTH;
-    if (!isfinite(high) || excess_log(m, ritz, edge, unit, scale, low) >= 0) /* invariant space */
+    if (!isfinite(high) || log_size(&p, low) >= 0) /* invariant space */
         return 0;
     for (int i = 0; i < 60; i++) {
         double middle = (low + high) / 2;
 
-        if (excess_log(m, ritz, edge, unit, scale, middle) < 0)
+        if (log_size(&p, middle) < 0)
             low = middle;
         else
             high = middle;
     }
-    return exp(high) * unit;
+    return exp(high) * p.unit;
 }

@@ -82,7 +82,7 @@ static ks_status itp(const struct ks_monotone *f, double level, struct bracket *
 }
 
 ks_status ks_monotone_root(const struct ks_monotone *f, double level, double low, double high,
-                           double *before, double *after)
+                           struct ks_crossing *crossing)
 {
     struct bracket b = {.before = 0, .after = INFINITY};
 
@@ -93,7 +93,6 @@ ks_status ks_monotone_root(const struct ks_monotone *f, double level, double low
         KS_TRY(search_breaks(f, level, &b));
         KS_TRY(itp(f, level, &b));
     }
-    *before = b.before;
-    *after = b.after;
+    *crossing = (struct ks_crossing){b.before, b.after};
     return KS_OK;
 }

@@ -13,11 +13,15 @@ struct ks_monotone {
     const double *break_at; /* [breaks]: these points, ascending, not negative          */
 };
 
-/* Brackets the crossing of `level` in [low, high], 0 < low < high: the function is below the level
- * at *before and at or above it at *after, and after - before <= 2e-10 after. If it is below the
- * level at `high`, *before = high and *after is infinite; if it is not below at `low`, *before = 0
- * and *after = low. Fails as evaluate() does. */
+/* The function is below the level at `before`, and at or above it at `after`. */
+struct ks_crossing {
+    double before, after;
+};
+
+/* Brackets the crossing of `level` in [low, high], 0 < low < high, with after - before <= 2.1e-13
+ * after. If the function is below the level at `high`, before = high and after is infinite; if it
+ * is not below at `low`, before = 0 and after = low. Fails as evaluate() does. */
 ks_status ks_monotone_root(const struct ks_monotone *f, double level, double low, double high,
-                           double *before, double *after);
+                           struct ks_crossing *crossing);
 
 #endif

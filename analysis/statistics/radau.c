@@ -39,6 +39,7 @@ void ks_radau_free(struct ks_radau *r)
 ks_status ks_radau_new(size_t m, const double *alpha, const double *beta, bool ended,
                        struct ks_radau **radau)
 {
+    const struct ks_jacobi t = {m, alpha, beta};
     ks_status status = KS_OK;
     struct ks_radau *r = NULL;
 
@@ -57,7 +58,7 @@ ks_status ks_radau_new(size_t m, const double *alpha, const double *beta, bool e
     r->ended = ended;
     memcpy(r->alpha, alpha, m * sizeof(double));
     memcpy(r->beta, beta, m * sizeof(double));
-    KS_GO(ks_jacobi_ritz(m, alpha, beta, r->theta, r->weight, r->residual));
+    KS_GO(ks_jacobi_ritz(&t, r->theta, r->weight, r->residual));
     r->size = fmax(fabs(r->theta[0]), fabs(r->theta[m - 1]));
     *radau = r, r = NULL;
 done:

@@ -186,16 +186,17 @@ ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached,
                                 double most, struct ks_range *size)
 {
     struct ks_monotone f = {lower_within, b, b->sizes, b->size};
-    double h = b->in->h, top = most + h, unused;
+    double h = b->in->h, top = most + h;
+    struct ks_crossing upper, lower;
 
     *size = (struct ks_range){0, 0};
     if (!(top > 0))
         return KS_OK;
-    KS_TRY(ks_monotone_root(&f, reached, fmax(DEPTH * top, 1e-9 * h), top, &unused, &size->upper));
+    KS_TRY(ks_monotone_root(&f, reached, fmax(DEPTH * top, 1e-9 * h), top, &upper));
     f.evaluate = upper_within;
-    KS_TRY(ks_monotone_root(&f, missed, fmax(DEPTH * top, h), top, &size->lower, &unused));
-    size->upper = fmin(size->upper + h, most);
-    size->lower = fmax(size->lower - h, 0);
+    KS_TRY(ks_monotone_root(&f, missed, fmax(DEPTH * top, h), top, &lower));
+    size->upper = fmin(upper.after + h, most);
+    size->lower = fmax(lower.before - h, 0);
     return KS_OK;
 }
 

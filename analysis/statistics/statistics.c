@@ -235,7 +235,8 @@ static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_term
                                .beta = s->beta ? s->beta + row : NULL};
         p->ended = s->alpha && (p->steps < s->order || p->steps == terms->n);
         if (s->alpha)
-            KS_TRY(ks_jacobi_smallest(p->steps, s->alpha + row, s->beta + row, &p->smallest));
+            KS_TRY(ks_jacobi_smallest(&(struct ks_jacobi){p->steps, s->alpha + row, s->beta + row},
+                                      &p->smallest));
         else
             p->smallest = ks_probe_smallest_size(p);
     }
@@ -256,6 +257,7 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_
     for (size_t i = 0; i < ks_spectrum_random(s); i++) {
         size_t row = i * s->order, m = (size_t)s->steps[i] < part ? (size_t)s->steps[i] : part;
         double *theta = nodes + 3 * row, *weight = theta + s->order, *residual = weight + s->order;
+        const struct ks_jacobi t = {m, s->alpha + row, s->beta + row};
         struct ks_probe *p = &probe[i];
 
         *p = (struct ks_probe){.steps = m,
@@ -264,8 +266,8 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_
                                .residual = residual,
                                .beta = s->beta + row,
                                .ended = m < part || m == terms->n};
-        KS_TRY(ks_jacobi_ritz(m, s->alpha + row, s->beta + row, theta, weight, residual));
-        KS_TRY(ks_jacobi_smallest(m, s->alpha + row, s->beta + row, &p->smallest));
+        KS_TRY(ks_jacobi_ritz(&t, theta, weight, residual));
+        KS_TRY(ks_jacobi_smallest(&t, &p->smallest));
         if (terms->unweighted)
             make_uniform(m, weight);
     }

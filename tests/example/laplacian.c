@@ -29,12 +29,13 @@ static int run(struct kappascope_operator *a, struct kappascope_spectrum **s)
 {
     double alpha[N], beta[N], ritz[N], weight[N], residual[N];
     struct kappascope_lanczos_options lanczos = {N, NULL, 1, 0}; /* order, start, seed, probe */
+    struct kappascope_recurrence t = {alpha, beta, NULL, 0};
+    struct kappascope_rule rule = {ritz, weight, residual};
     struct kappascope_slq_options slq;
-    size_t steps = 0;
     int wrong = 0;
 
-    if (kappascope_lanczos(a, &lanczos, alpha, beta, NULL, &steps) != KAPPASCOPE_OK || steps != N ||
-        kappascope_ritz(N, alpha, beta, ritz, weight, residual) != KAPPASCOPE_OK)
+    if (kappascope_lanczos(a, &lanczos, &t) != KAPPASCOPE_OK || t.steps != N ||
+        kappascope_ritz(N, alpha, beta, &rule) != KAPPASCOPE_OK)
         return 1;
     for (int k = 1; k <= N; k++)
         wrong += !(fabs(ritz[k - 1] - eigenvalue(k)) < 1e-12);
