@@ -20,7 +20,7 @@
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
 
-enum { ROOM = 1 << 24 }; /* bytes for the activations that an operator keeps */
+enum { KEPT = 1 << 24 }; /* bytes for the activations that an operator keeps */
 
 struct analysis {
     const struct ks_operator_kind *kind;
@@ -48,7 +48,7 @@ static inline ks_status analysis_operator(const struct analysis *o, bool single,
     *a = NULL;
     KS_TRY((single ? o->kind->new_f32 : o->kind->new_f64)(&o->problem, &all));
     KS_TRY(ks_block_new(all, o->selection, a));
-    return ks_operator_prepare(*a, ROOM);
+    return ks_operator_prepare(*a, KEPT);
 }
 
 static inline ks_status analysis_finished(void *context, const struct ks_lanczos *lanczos)
@@ -92,8 +92,8 @@ static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_op
     }
     analyzed = (struct ks_analyzed){
         .problem = o->problem, .kind = o->kind, .selection = o->selection};
-    KS_TRY(ks_certificates_new(&(struct ks_certificates_room){a->n, a->n, o->probes, o->order,
-                                                              KS_STATISTICS_PART, o->basis},
+    KS_TRY(ks_certificates_new(&(struct ks_certificates_sizes){a->n, a->n, o->probes, o->order,
+                                                               KS_STATISTICS_PART, o->basis},
                                &o->certificates));
     if (o->gradient)
         KS_TRY(ks_gradient_start(&analyzed, NULL, &o->start));
@@ -101,7 +101,7 @@ static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_op
     KS_TRY(ks_slq(a, &slq, o->spectrum));
     o->certificates.gradient = o->start;
     KS_TRY(ks_certificates_collect(&o->certificates, NULL, NULL, 1));
-    return ks_certify(&o->certificates, &analyzed, NULL, ROOM);
+    return ks_certify(&o->certificates, &analyzed, NULL, KEPT);
 }
 
 /* The caller calls analysis_clear, also after a failure. */
@@ -118,15 +118,15 @@ static inline ks_status analysis_run(struct analysis *o)
     KS_GO(ks_null_measure(o->space, a, NULL, NULL, &o->null));
     KS_GO(ks_null_basis_update(o->space, &o->null, &o->basis));
     KS_GO(analysis_spectrum(o, a));
-    terms = (struct ks_statistics_terms){.n = o->selection->n,
-                                         .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
-                                         .basis_epsilon = o->single_basis ? FLT_EPSILON
-                                                                          : DBL_EPSILON,
-                                         .shift = o->space->shift,
-                                         .null = &o->null,
-                                         .rank = o->kind->rank ? o->kind->rank(&o->problem) : 0,
-                                         .exact_error = o->exact_error,
-                                         .certificates = o->exact ? NULL : &o->certificates};
+    terms = (struct ks_statistics_terms){
+        .n = o->selection->n,
+        .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
+        .basis_epsilon = o->single_basis ? FLT_EPSILON : DBL_EPSILON,
+        .shift = o->space->shift,
+        .null = &o->null,
+        .operator_rank = o->kind->operator_rank ? o->kind->operator_rank(&o->problem) : 0,
+        .exact_error = o->exact_error,
+        .certificates = o->exact ? NULL : &o->certificates};
     KS_GO(ks_statistics(o->spectrum, &terms));
 done:
     ks_operator_free(a);

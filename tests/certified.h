@@ -57,7 +57,7 @@ struct certified_run {
     size_t order, probes;
     uint64_t seed;
     const struct ks_null *null; /* NULL: no known null space       */
-    size_t rank;                /* bound on the rank; 0: none      */
+    size_t operator_rank;       /* a bound of it; 0: none is known  */
     bool certify;               /* forms the certificates' float64 products */
 };
 
@@ -76,8 +76,8 @@ static inline struct certified *estimate_certified(struct diagonal *d,
     if (null && null->dimension + null->dead > 0)
         e->basis = first_coordinates(d->n, null->dimension + null->dead);
     assert_ok(
-        ks_certificates_new(&(struct ks_certificates_room){d->n, d->n, how->probes, how->order,
-                                                           KS_STATISTICS_PART, e->basis},
+        ks_certificates_new(&(struct ks_certificates_sizes){d->n, d->n, how->probes, how->order,
+                                                            KS_STATISTICS_PART, e->basis},
                             &e->certificates));
     e->s = spectrum_new();
     assert_ok(ks_slq(&a, &slq, e->s));
@@ -87,7 +87,7 @@ static inline struct certified *estimate_certified(struct diagonal *d,
                                             .epsilon = DBL_EPSILON,
                                             .basis_epsilon = DBL_EPSILON,
                                             .null = null,
-                                            .rank = how->rank,
+                                            .operator_rank = how->operator_rank,
                                             .certificates = &e->certificates};
     assert_ok(ks_statistics(e->s, &e->terms));
     return e;

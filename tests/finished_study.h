@@ -108,9 +108,9 @@ static inline void write_spectrum_at(const char *path, const struct place *place
     double weight[] = {0.25, 0.5, 0.125, 0.125, 0, 0, 0, 1}, none[8] = {0};
     double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
     int64_t steps[] = {4, 4};
-    struct ks_attribute attribute[20] = {0}, start = {0}, summary[14] = {0};
+    struct ks_attribute attribute[20] = {0}, start = {0}, statistics[14] = {0};
     struct ks_spectrum s = {.attributes = {attribute, 20, 20},
-                            .summary = {summary, 14, 14},
+                            .statistics = {statistics, 14, 14},
                             .lanczos = {&start, 1, 1},
                             .probes = 2,
                             .order = 4,
@@ -132,7 +132,7 @@ static inline void write_spectrum_at(const char *path, const struct place *place
         memset(density, 0, sizeof density);
     }
     set_attributes(attribute, place);
-    set_statistics(summary, place, kappa);
+    set_statistics(statistics, place, kappa);
     set_string(&start, "start", "random gradient");
     tree_write(path, ""); /* creates its folder */
     assert_ok(ks_spectrum_write(tree_path(path), &s));

@@ -76,8 +76,8 @@ static inline void check(const struct ks_spectrum *s, const char *name, double e
 
 static inline bool has_statistic(const struct ks_spectrum *s, const char *name)
 {
-    for (size_t i = 0; i < s->summary.n; i++)
-        if (strcmp(s->summary.list[i].name, name) == 0)
+    for (size_t i = 0; i < s->statistics.n; i++)
+        if (strcmp(s->statistics.list[i].name, name) == 0)
             return true;
     return false;
 }

@@ -143,13 +143,13 @@ static void test_spectrum_file(void **state)
     assert_int_equal(json_integer_value(json_object_get(object, "threads")),
                      attribute(s, "threads")->integer);
     assert_null(json_object_get(object, "compat"));
-    for (size_t i = 0; i < s->summary.n; i++) {
-        double value = s->summary.list[i].number;
-        json_t *shown = json_object_get(object, s->summary.list[i].name);
+    for (size_t i = 0; i < s->statistics.n; i++) {
+        double value = s->statistics.list[i].number;
+        json_t *shown = json_object_get(object, s->statistics.list[i].name);
 
         assert_non_null(shown);
         assert_true(isfinite(value) ? json_number_value(shown) == value : json_is_null(shown));
-        check_state(object, s->summary.list[i].name, value);
+        check_state(object, s->statistics.list[i].name, value);
     }
     assert_true(isfinite(ks_statistic(s, "kappa_m30")) && isfinite(ks_statistic(s, "trace_se")));
     check_string(s, "claim", json_string_value(json_object_get(object, "claim")));
@@ -226,7 +226,7 @@ static void test_absent_statistic(void **state)
     /* with the weight decay: two different eigenvalues */
     assert_ok(ks_checkpoint_write(file("two"), c, false));
     s = spectrum("two", "--probes 8 --weight-decay 1");
-    assert_null(ks_attribute_find(&s->summary, "kurtosis_spectral"));
+    assert_null(ks_attribute_find(&s->statistics, "kurtosis_spectral"));
     assert_runs("--csv --probes 8 --weight-decay 1 two.h5 bn+ce.h5");
     check_csv();
     ks_spectrum_free(s);

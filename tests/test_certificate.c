@@ -112,9 +112,9 @@ static ks_status certify(const struct setting *s, struct ks_certificates *c)
 static ks_status new_certificates(const struct setting *s, size_t probes, size_t part,
                                   struct ks_certificates *c)
 {
-    const struct ks_certificates_room room = {s->n, s->n, probes, 20, part, s->basis};
+    const struct ks_certificates_sizes sizes = {s->n, s->n, probes, 20, part, s->basis};
 
-    return ks_certificates_new(&room, c);
+    return ks_certificates_new(&sizes, c);
 }
 
 static void set_up_variant(const char *text, const struct variant *v, bool single,

@@ -191,7 +191,7 @@ static void test_not_clear(void **state)
             &d, &(struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true});
         terms = terms_of("hessian", &e->terms);
         e->certificates.error = 1e-3 / (clear ? 120 : 30); /* a sixth of the noise floor */
-        ks_attributes_clear(&e->s->summary);
+        ks_attributes_clear(&e->s->statistics);
         assert_ok(ks_statistics(e->s, &e->terms));
         floor = ks_statistic(e->s, "noise_floor");
         assert_true(clear ? floor < 1e-4 : floor > 1e-4 && floor < 1e-3);
@@ -242,22 +242,28 @@ static void test_rank(void **state)
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 300 ? 0 : 1;
-    estimate_says(
-        N,
-        (struct certified_run){
-            .order = 30, .probes = 1, .seed = 5, .null = &null, .rank = 110, .certify = true},
-        "The bound on its rank leaves a null space of dimension at least 290, of which "
-        "10 directions are known: its condition number is infinite, off these too.");
-    estimate_says(
-        N,
-        (struct certified_run){.order = 30, .probes = 1, .seed = 5, .rank = 110, .certify = true},
-        "at least 290, of which 0 directions are known: its "
-        "condition number is infinite.");
-    estimate_says(
-        N,
-        (struct certified_run){
-            .order = 30, .probes = 1, .seed = 5, .null = &null, .rank = 390, .certify = true},
-        "exact null space of dimension at least 10 (10 by");
+    estimate_says(N,
+                  (struct certified_run){.order = 30,
+                                         .probes = 1,
+                                         .seed = 5,
+                                         .null = &null,
+                                         .operator_rank = 110,
+                                         .certify = true},
+                  "The bound on its rank leaves a null space of dimension at least 290, of which "
+                  "10 directions are known: its condition number is infinite, off these too.");
+    estimate_says(N,
+                  (struct certified_run){
+                      .order = 30, .probes = 1, .seed = 5, .operator_rank = 110, .certify = true},
+                  "at least 290, of which 0 directions are known: its "
+                  "condition number is infinite.");
+    estimate_says(N,
+                  (struct certified_run){.order = 30,
+                                         .probes = 1,
+                                         .seed = 5,
+                                         .null = &null,
+                                         .operator_rank = 390,
+                                         .certify = true},
+                  "exact null space of dimension at least 10 (10 by");
 }
 
 /* A weight decay removes the null space. Other operators and blocks are named. */
@@ -368,9 +374,9 @@ static void test_gradient(void **state)
 
         e->s->gradient = true; /* the second probe starts at the gradient */
         assert_ok(
-            ks_attribute_add_number(&e->s->summary, "kappa_gradient_90_lower", cases[k].lower));
+            ks_attribute_add_number(&e->s->statistics, "kappa_gradient_90_lower", cases[k].lower));
         assert_ok(
-            ks_attribute_add_number(&e->s->summary, "kappa_gradient_90_upper", cases[k].upper));
+            ks_attribute_add_number(&e->s->statistics, "kappa_gradient_90_upper", cases[k].upper));
         says(e->s, &terms, cases[k].words);
         certified_free(e);
     }
@@ -417,7 +423,7 @@ static void test_product_error(void **state)
 
         terms.single = true;
         e->certificates.error = wrong ? 0.5 : 1e-4;
-        ks_attributes_clear(&e->s->summary);
+        ks_attributes_clear(&e->s->statistics);
         assert_ok(ks_statistics(e->s, &e->terms));
         assert_ok(ks_claim(e->s, &terms, &text));
         assert_true(!wrong == !strstr(text, " The float32 products are wrong by up to 0.251 of the "

@@ -152,11 +152,12 @@ static void set_all(struct ks_results *r, size_t architecture, const char *name,
 {
     for (size_t i = 0; i < SEEDS; i++)
         for (size_t k = 0; k < r->study->n_checkpoints; k++) {
-            struct ks_attributes *summary = &r->run[architecture * SEEDS + i].spectrum[k]->summary;
+            struct ks_attributes *statistics =
+                &r->run[architecture * SEEDS + i].spectrum[k]->statistics;
 
-            for (size_t j = 0; j < summary->n; j++)
-                if (strcmp(summary->list[j].name, name) == 0)
-                    summary->list[j].number = i % 2 ? odd : even;
+            for (size_t j = 0; j < statistics->n; j++)
+                if (strcmp(statistics->list[j].name, name) == 0)
+                    statistics->list[j].number = i % 2 ? odd : even;
         }
 }
 

@@ -246,11 +246,11 @@ static void test_unweighted(void **state)
     assert_string_equal(ks_attribute_find(&t->attributes, "basis_precision")->string, "f32");
     assert_null(strstr(complained, "do not fit"));
     for (size_t k = 0; k < sizeof without / sizeof without[0]; k++) {
-        assert_non_null(ks_attribute_find(&s->summary, without[k]));
-        assert_null(ks_attribute_find(&t->summary, without[k]));
+        assert_non_null(ks_attribute_find(&s->statistics, without[k]));
+        assert_null(ks_attribute_find(&t->statistics, without[k]));
     }
-    assert_non_null(ks_attribute_find(&e->summary, "stable_rank")); /* from all eigenvalues */
-    assert_non_null(ks_attribute_find(&e->summary, "kappa_lower_bound"));
+    assert_non_null(ks_attribute_find(&e->statistics, "stable_rank")); /* from all eigenvalues */
+    assert_non_null(ks_attribute_find(&e->statistics, "kappa_lower_bound"));
     ks_spectrum_free(s);
     ks_spectrum_free(t);
     ks_spectrum_free(e);

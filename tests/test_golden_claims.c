@@ -251,8 +251,8 @@ static void test_program(void **state)
         assert_runs("%s --precision f32 -o . made.h5",
                     exact ? "--exact" : "--order 35 --probes 2 --seed 4 --start gradient");
         assert_ok(ks_spectrum_read(scratch("made.spectrum.h5"), &s));
-        for (size_t i = 0; i < o.spectrum->summary.n; i++) {
-            const char *name = o.spectrum->summary.list[i].name;
+        for (size_t i = 0; i < o.spectrum->statistics.n; i++) {
+            const char *name = o.spectrum->statistics.list[i].name;
             double found = ks_statistic(s, name), expected = ks_statistic(o.spectrum, name);
 
             if (!(found == expected || (isnan(found) && isnan(expected))))

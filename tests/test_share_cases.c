@@ -23,7 +23,7 @@ static void test_certain_counts(void **state)
     struct ks_share_probe probe;
     struct ks_shares_input in = {.n = 10,
                                  .n_null = 4,
-                                 .n_rank_null = 6,
+                                 .least_nullity = 6,
                                  .probes = 1,
                                  .probe = &probe,
                                  .h = 1e-12,

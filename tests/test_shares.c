@@ -16,7 +16,7 @@ static struct oracle oracle_new(const struct ks_shares_input *in)
 {
     struct oracle o = {.in = in, .others = in->n - in->n_null};
 
-    o.zeros = in->n_rank_null > in->n_null ? in->n_rank_null - in->n_null : 0;
+    o.zeros = in->least_nullity > in->n_null ? in->least_nullity - in->n_null : 0;
     for (size_t p = 0; p < in->probes; p++)
         assert_ok(ks_radau_new(in->probe[p].steps, in->probe[p].alpha, in->probe[p].beta,
                                in->probe[p].ended, &o.radau[p]));

@@ -42,7 +42,7 @@ static struct ks_spectrum *make_spectrum(bool lanczos)
     assert_ok(ks_alloc(1, sizeof *s, &s));
     assert_ok(ks_attribute_add_string(&s->attributes, "checkpoint_sha256", SUM));
     assert_ok(ks_attribute_add_integer(&s->attributes, "order", ORDER));
-    assert_ok(ks_attribute_add_number(&s->summary, "lambda_max", 1 / 3.0));
+    assert_ok(ks_attribute_add_number(&s->statistics, "lambda_max", 1 / 3.0));
     s->probes = PROBES;
     s->order = ORDER;
     s->ritz = padded(lanczos);
@@ -79,8 +79,8 @@ static void same_spectrum(const struct ks_spectrum *a, const struct ks_spectrum 
     assert_string_equal(ks_attribute_find(&a->attributes, "checkpoint_sha256")->string,
                         b->attributes.list[0].string);
     assert_int_equal(ks_attribute_find(&a->attributes, "order")->integer, ORDER);
-    assert_int_equal(a->summary.n, b->summary.n);
-    assert_true(a->summary.list[0].number == b->summary.list[0].number);
+    assert_int_equal(a->statistics.n, b->statistics.n);
+    assert_true(a->statistics.list[0].number == b->statistics.list[0].number);
     assert_int_equal(a->probes, b->probes);
     assert_int_equal(a->order, b->order);
     assert_int_equal(a->n_grid, b->n_grid);

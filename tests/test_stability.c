@@ -117,7 +117,7 @@ static void test_zero_gradient(void **state)
     s = spectrum("fitted", "--order 3 --start gradient");
     assert_int_equal(s->probes, 1);
     assert_close(ks_statistic(s, "gradient_norm"), 0, 0);
-    assert_non_null(ks_attribute_find(&s->summary, "kappa_gradient_90_lower"));
+    assert_non_null(ks_attribute_find(&s->statistics, "kappa_gradient_90_lower"));
     assert_true(isnan(ks_statistic(s, "kappa_gradient_90_lower")));
     ks_spectrum_free(s);
 }

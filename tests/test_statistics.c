@@ -137,17 +137,17 @@ static void test_leading_parts(void **state)
         value[i] = sin((double)i) + 0.3;
     full = estimate(&a, 90, 3);
     part = estimate(&a, 60, 3);
-    for (size_t i = 0; i < part->summary.n; i++) {
+    for (size_t i = 0; i < part->statistics.n; i++) {
         char name[96];
-        const char *found = part->summary.list[i].name;
+        const char *found = part->statistics.list[i].name;
 
         snprintf(name, sizeof name, "%s_m60", found);
         if (has_statistic(full, name)) {
-            check_same(full, name, part->summary.list[i].number);
+            check_same(full, name, part->statistics.list[i].number);
             repeated++;
         }
         if (strstr(found, "_m30"))
-            check_same(full, found, part->summary.list[i].number);
+            check_same(full, found, part->statistics.list[i].number);
     }
     assert_int_equal(repeated, 41);
     assert_true(has_statistic(full, "kappa_m30") && has_statistic(full, "trace_se"));
@@ -265,26 +265,26 @@ static void test_scaling(void **state)
     }
     s = estimate(&a, 31, 2);
     t = estimate(&b, 31, 2);
-    for (size_t i = 0; i < s->summary.n; i++) {
-        const char *name = s->summary.list[i].name;
+    for (size_t i = 0; i < s->statistics.n; i++) {
+        const char *name = s->statistics.list[i].name;
         bool square = strncmp(name, "trace_square", 12) == 0;
         bool linear = strncmp(name, "lambda", 6) == 0 || strncmp(name, "trace", 5) == 0 ||
                       strncmp(name, "noise", 5) == 0;
 
-        assert_string_equal(name, t->summary.list[i].name);
-        if (isnan(s->summary.list[i].number)) /* null directions were not computed */
-            assert_true(isnan(t->summary.list[i].number) &&
+        assert_string_equal(name, t->statistics.list[i].name);
+        if (isnan(s->statistics.list[i].number)) /* null directions were not computed */
+            assert_true(isnan(t->statistics.list[i].number) &&
                         (strstr(name, "_dimension") || strstr(name, "null_") ||
                          strstr(name, "_data_se") || strstr(name, "_error") ||
                          strncmp(name, "kappa_q", strlen("kappa_q")) == 0));
         else if (square)
-            check(t, name, c * (c * s->summary.list[i].number));
+            check(t, name, c * (c * s->statistics.list[i].number));
         else if (linear)
-            assert_close(t->summary.list[i].number / c, s->summary.list[i].number,
-                         1e-12 * fabs(s->summary.list[i].number));
+            assert_close(t->statistics.list[i].number / c, s->statistics.list[i].number,
+                         1e-12 * fabs(s->statistics.list[i].number));
         else
-            assert_close(t->summary.list[i].number, s->summary.list[i].number,
-                         1e-9 * fabs(s->summary.list[i].number));
+            assert_close(t->statistics.list[i].number, s->statistics.list[i].number,
+                         1e-9 * fabs(s->statistics.list[i].number));
     }
     ks_spectrum_free(s);
     ks_spectrum_free(t);

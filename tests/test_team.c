@@ -106,7 +106,7 @@ static void sums(void)
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         size_t n = sizes[k], first, count, end = 0;
         double *values = malloc(n * sizeof *values), *slice = malloc((n + 1) * sizeof *slice);
-        double *room = malloc(ks_team_room(&world, n) * sizeof *room);
+        double *scratch = malloc(ks_team_scratch(&world, n) * sizeof *scratch);
         double *full = malloc(n * sizeof *full);
 
         for (int round = 0; round < 2; round++) {
@@ -115,7 +115,7 @@ static void sums(void)
             if (round == 0)
                 ks_team_sum(&world, n, values);
             else
-                ks_team_sum_vector(&world, n, room, values);
+                ks_team_sum_vector(&world, n, scratch, values);
             for (size_t i = 0; i < n; i++)
                 must(values[i] == total(i));
         }
@@ -123,7 +123,7 @@ static void sums(void)
             values[i] = piece(world.rank, i);
         ks_team_slice(&world, n, &first, &count);
         must(count == n / (size_t)world.size || count == n / (size_t)world.size + 1);
-        ks_team_sum_slices(&world, n, values, room, slice);
+        ks_team_sum_slices(&world, n, values, scratch, slice);
         for (size_t i = 0; i < count; i++)
             must(slice[i] == total(first + i));
         ks_team_gather(&world, n, slice, full);
@@ -138,7 +138,7 @@ static void sums(void)
             end += count;
         }
         must(end == n);
-        free(values), free(slice), free(room), free(full);
+        free(values), free(slice), free(scratch), free(full);
     }
 }
 
@@ -383,7 +383,7 @@ static void test_ranks(void **state)
 /* A team of one does not call MPI. */
 static void test_alone(void **state)
 {
-    double values[] = {1, 2}, all, room[2];
+    double values[] = {1, 2}, all, scratch[2];
     size_t first, count;
     struct ks_team team;
 
@@ -393,7 +393,7 @@ static void test_alone(void **state)
     assert_int_equal(team.local_size, 1);
     assert_null(team.comm);
     ks_team_sum(&team, 2, values);
-    ks_team_sum_vector(NULL, 2, room, values);
+    ks_team_sum_vector(NULL, 2, scratch, values);
     ks_team_collect(NULL, 3, &all);
     ks_team_slice(&team, 2, &first, &count);
     assert_true(values[0] == 1 && values[1] == 2 && all == 3 && first == 0 && count == 2);

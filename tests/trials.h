@@ -14,10 +14,10 @@
 
 enum { N = 1200, ORDER = 40, MOST_PROBES = 3, SPECTRA = 6 };
 
-/* The first `null` eigenvalues are known to be zero; at least `rank_null` of all are zero. */
+/* The first `null` eigenvalues are known to be zero; at least `least_nullity` of all are zero. */
 struct spectrum {
     double value[N];
-    size_t null, rank_null;
+    size_t null, least_nullity;
 };
 
 static inline void fill_power_law(struct spectrum *s)
@@ -56,7 +56,7 @@ static inline void fill_known_zeros(struct spectrum *s)
 {
     fill_unknown_zeros(s);
     s->null = 350;
-    s->rank_null = 380;
+    s->least_nullity = 380;
 }
 
 static inline void fill_all_zeros_known(struct spectrum *s)
@@ -99,7 +99,7 @@ static inline void make_trial(const struct spectrum *s, size_t probes, uint64_t 
 
     t->in = (struct ks_shares_input){.n = N,
                                      .n_null = s->null,
-                                     .n_rank_null = s->rank_null,
+                                     .least_nullity = s->least_nullity,
                                      .probes = probes,
                                      .probe = t->probe};
     for (size_t p = 0; p < probes; p++) {

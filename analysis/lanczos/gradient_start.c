@@ -38,15 +38,15 @@ static void precondition(const struct ks_checkpoint *c, size_t n, double *g)
 static ks_status sum_gradient(const struct ks_problem *problem, const struct ks_team *team,
                               size_t n, double *g)
 {
-    double loss, *room = NULL;
+    double loss, *scratch = NULL;
     ks_status status = ks_gradient(problem, NULL, &loss, g);
 
     if (status == KS_OK)
-        status = ks_alloc(ks_team_room(team, n), sizeof *room, &room);
+        status = ks_alloc(ks_team_scratch(team, n), sizeof *scratch, &scratch);
     status = ks_team_agree(team, status);
     if (status == KS_OK)
-        ks_team_sum_vector(team, n, room, g);
-    free(room);
+        ks_team_sum_vector(team, n, scratch, g);
+    free(scratch);
     return status;
 }
 

@@ -49,9 +49,9 @@ enum {
 /* Breakdown is beta <= BREAKDOWN |T| with BREAKDOWN = 10^4 eps. At the end of the Krylov space beta
  * is larger than eps |T|: rounding errors of earlier steps have components outside the space, and
  * the recurrence amplifies them with the number of steps, for every n. Measured: 0.4 eps |T| with 3
- * distinct eigenvalues, 15 with 9, 2000 with 17, 3000 at rank 11. An iteration that misses the end
- * continues with a vector of rounding errors; one that stops here has Ritz values with errors below
- * 2e-12 |T|. */
+ * distinct eigenvalues, 15 with 9, 2000 with 17, 3000 for an operator of rank 11. An iteration that
+ * misses the end continues with a vector of rounding errors; one that stops here has Ritz values
+ * with errors below 2e-12 |T|. */
 static const double BREAKDOWN = 1e4 * DBL_EPSILON;
 
 /* With vectors or products rounded to float32 the errors are of the size of its eps and grow in the
@@ -78,7 +78,7 @@ double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_tea
 
     ks_team_slice(team, n, &first, &length);
     if (ks_team_size(team) > 1)
-        full = (double)(ks_team_room(team, n) + n) * sizeof(double);
+        full = (double)(ks_team_scratch(team, n) + n) * sizeof(double);
     if (!single)
         return full + vectors * (double)length * sizeof(double);
     return full + vectors * (double)length * sizeof(float) + 2 * (double)length * sizeof(double) +
@@ -93,7 +93,7 @@ static ks_status allocate_basis(struct ks_lanczos *l)
         return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu numbers", vectors,
                        l->n);
     if (ks_team_size(l->team) > 1)
-        KS_TRY(ks_alloc(ks_team_room(l->team, l->n) + l->n, sizeof *l->full, &l->full));
+        KS_TRY(ks_alloc(ks_team_scratch(l->team, l->n) + l->n, sizeof *l->full, &l->full));
     if (!l->single)
         return ks_alloc(vectors * l->length, sizeof *l->basis, &l->basis);
     KS_TRY(ks_alloc(vectors * l->length, sizeof *l->rounded, &l->rounded));
@@ -109,7 +109,7 @@ ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_te
 
     assert(n > 0 && order > 0);
     *lanczos = NULL;
-    if (ks_team_room(team, n) > INT_MAX)
+    if (ks_team_scratch(team, n) > INT_MAX)
         return ks_fail(KS_RUN, "Lanczos: %zu parameters are too many: BLAS and MPI count to %d", n,
                        INT_MAX);
     KS_TRY(ks_alloc(1, sizeof *l, &l));
@@ -319,7 +319,7 @@ static void count_step(struct ks_lanczos *l, size_t j)
 static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *a, size_t j,
                           double *w)
 {
-    double *v = l->full, *product = v + ks_team_room(l->team, l->n);
+    double *v = l->full, *product = v + ks_team_scratch(l->team, l->n);
 
     if (ks_team_size(l->team) == 1)
         return ks_operator_apply(a, widened(l, j), w);

@@ -63,17 +63,17 @@ static ks_status run_probes(struct run *r)
                          .on_finished = finish_probe,
                          .finished_context = &r->certificates};
     size_t n = r->a->a->n;
-    const struct ks_certificates_room room = {.n = n,
-                                              .length = n,
-                                              .probes = r->o.probes,
-                                              .order = r->o.order,
-                                              .part = KS_STATISTICS_PART,
-                                              .basis = r->basis};
+    const struct ks_certificates_sizes sizes = {.n = n,
+                                                .length = n,
+                                                .probes = r->o.probes,
+                                                .order = r->o.order,
+                                                .part = KS_STATISTICS_PART,
+                                                .basis = r->basis};
 
     KS_TRY(ks_library_fits("the Lanczos vectors",
                            ks_lanczos_bytes(n, r->o.order, r->o.single_basis, NULL) +
                                ks_certificates_bytes(n)));
-    KS_TRY(ks_certificates_new(&room, &r->certificates));
+    KS_TRY(ks_certificates_new(&sizes, &r->certificates));
     if (r->o.gradient)
         KS_TRY(ks_gradient_start(&(struct ks_analyzed){r->a->problem, r->a->kind, r->a->selection},
                                  NULL, &r->gradient));
@@ -133,7 +133,7 @@ static struct ks_statistics_terms terms_of(const struct run *r)
     if (a->kind) {
         terms.shift = a->space->shift;
         terms.null = &r->null;
-        terms.rank = a->kind->rank ? a->kind->rank(&a->problem) : 0;
+        terms.operator_rank = a->kind->operator_rank ? a->kind->operator_rank(&a->problem) : 0;
     }
     return terms;
 }

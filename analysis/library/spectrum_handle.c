@@ -106,7 +106,7 @@ double kappascope_spectrum_statistic(const struct kappascope_spectrum *spectrum,
 
 const char *kappascope_spectrum_statistic_name(const struct kappascope_spectrum *spectrum, size_t i)
 {
-    return spectrum && i < spectrum->s->summary.n ? spectrum->s->summary.list[i].name : NULL;
+    return spectrum && i < spectrum->s->statistics.n ? spectrum->s->statistics.list[i].name : NULL;
 }
 
 double kappascope_spectrum_certificate(const struct kappascope_spectrum *spectrum, const char *name)

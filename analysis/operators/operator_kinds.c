@@ -6,7 +6,7 @@
 /* G = J' H_l J has at most the rank of H_l, which has a block of K x K for each row with a loss.
  * The block of a softmax cross-entropy has rank K - 1: it maps (1, ..., 1) to zero. A weight decay
  * makes G full rank. */
-static size_t ggn_rank(const struct ks_problem *q)
+static size_t ggn_operator_rank(const struct ks_problem *q)
 {
     const struct ks_checkpoint *c = q->checkpoint;
     const struct ks_loss *loss = &c->critic.arch->loss;
@@ -19,7 +19,7 @@ static size_t ggn_rank(const struct ks_problem *q)
 
 const struct ks_operator_kind ks_operator_kinds[] = {
     {"hessian", ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
-    {"ggn", ks_ggn_new_f32, ks_ggn_new_f64, .decays = true, .rank = ggn_rank},
+    {"ggn", ks_ggn_new_f32, ks_ggn_new_f64, .decays = true, .operator_rank = ggn_operator_rank},
     {"residual", ks_residual_new_f32, ks_residual_new_f64, .wide = false},
     {"preconditioned", ks_preconditioned_new_f32, ks_preconditioned_new_f64, .wide = true,
      .moving = true},

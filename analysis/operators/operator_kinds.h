@@ -12,9 +12,9 @@ struct ks_operator_kind {
     const char *name;
     ks_status (*new_f32)(const struct ks_problem *problem, struct ks_operator **a);
     ks_status (*new_f64)(const struct ks_problem *problem, struct ks_operator **a);
-    /* An upper bound of the operator's rank, or 0 if none is known for this problem; NULL: none is
-     * known for any problem. */
-    size_t (*rank)(const struct ks_problem *problem);
+    /* An upper bound of the rank of the operator, or 0 if none is known for this problem; NULL:
+     * none is known for any problem. */
+    size_t (*operator_rank)(const struct ks_problem *problem);
     bool wide;   /* products are in float64 by default, in place of float32 */
     bool decays; /* a weight decay adds mu2 I */
     /* The operator has D^-1/2 on both sides: coordinates whose second moment is 0 are left out

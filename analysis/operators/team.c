@@ -153,7 +153,7 @@ void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *
     *count = slice_start(n, size, rank + 1) - *first;
 }
 
-size_t ks_team_room(const struct ks_team *team, size_t n)
+size_t ks_team_scratch(const struct ks_team *team, size_t n)
 {
     return is_alone(team) ? n : n + (size_t)team->size;
 }
@@ -169,7 +169,7 @@ static void cut(const struct ks_team *team, size_t n, int *count, int *displacem
 
 /* Each rank receives its slice of every rank's part and adds them itself. This moves as many bytes
  * as the best reduction, and the order of the sum is fixed. */
-void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *room,
+void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *scratch,
                         double *slice)
 {
     int *send, *receive;
@@ -186,13 +186,13 @@ void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part
         receive[r] = (int)mine;
         receive[team->size + r] = (int)mine * r;
     }
-    team->transport->exchange(team, part, send, room, receive);
+    team->transport->exchange(team, part, send, scratch, receive);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < mine; i++) {
         double sum = 0;
 
         for (size_t r = 0; r < (size_t)team->size; r++)
-            sum += room[r * mine + i];
+            sum += scratch[r * mine + i];
         slice[i] = sum;
     }
 }
@@ -207,10 +207,10 @@ void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, d
     team->transport->gather(team, slice, team->count, vector);
 }
 
-void ks_team_sum_vector(const struct ks_team *team, size_t n, double *room, double *values)
+void ks_team_sum_vector(const struct ks_team *team, size_t n, double *scratch, double *values)
 {
     if (is_alone(team))
         return;
-    ks_team_sum_slices(team, n, values, room, room);
-    ks_team_gather(team, n, room, values);
+    ks_team_sum_slices(team, n, values, scratch, scratch);
+    ks_team_gather(team, n, scratch, values);
 }

@@ -76,15 +76,15 @@ void ks_team_sum(const struct ks_team *team, size_t n, double *values);
 /* This rank's slice of a long vector [n]: entries first .. first + count - 1. Slices differ by at
  * most one entry in length. */
 void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *count);
-/* The length of `room` for the functions below. */
-size_t ks_team_room(const struct ks_team *team, size_t n);
+/* The length of `scratch` for the functions below. */
+size_t ks_team_scratch(const struct ks_team *team, size_t n);
 /* Reduce-scatter: slice = this rank's slice of the sum of all ranks' `part` [n]. `slice` may be
- * `room`. Every rank sends and receives n numbers less its slice. n <= INT_MAX. */
-void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *room,
+ * `scratch`. Every rank sends and receives n numbers less its slice. n <= INT_MAX. */
+void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *scratch,
                         double *slice);
 /* All-gather: vector [n] from the slices of all ranks. */
 void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, double *vector);
 /* All-reduce: values [n] = the sum of all ranks' values, for long vectors. */
-void ks_team_sum_vector(const struct ks_team *team, size_t n, double *room, double *values);
+void ks_team_sum_vector(const struct ks_team *team, size_t n, double *scratch, double *values);
 
 #endif

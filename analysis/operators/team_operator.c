@@ -7,7 +7,7 @@
 struct team_sum {
     struct ks_operator *a; /* this rank's part; owned */
     const struct ks_team *team;
-    double *room;
+    double *scratch;
 };
 
 static void sum_free(void *self)
@@ -15,7 +15,7 @@ static void sum_free(void *self)
     struct team_sum *s = self;
 
     ks_operator_free(s->a);
-    free(s->room);
+    free(s->scratch);
     free(s);
 }
 
@@ -34,7 +34,7 @@ static ks_status sum_apply(void *self, const double *v, double *out)
     struct team_sum *s = self;
 
     KS_TRY(ks_team_agree(s->team, ks_operator_apply(s->a, v, out)));
-    ks_team_sum_vector(s->team, s->a->n, s->room, out);
+    ks_team_sum_vector(s->team, s->a->n, s->scratch, out);
     return KS_OK;
 }
 
@@ -58,7 +58,7 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
     s = total->self;
     s->a = a, a = NULL;
     s->team = team;
-    KS_GO(ks_alloc(ks_team_room(team, total->n), sizeof *s->room, &s->room));
+    KS_GO(ks_alloc(ks_team_scratch(team, total->n), sizeof *s->scratch, &s->scratch));
     *sum = total, total = NULL;
 done:
     ks_operator_free(a);

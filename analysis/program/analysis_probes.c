@@ -68,17 +68,17 @@ static ks_status take_vectors(void *context, const struct ks_lanczos *lanczos)
 static ks_status new_certificates(struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;
-    struct ks_certificates_room room = {.n = a->subject.dimension,
-                                        .probes = o->probes,
-                                        .order = o->order,
-                                        .part = KS_STATISTICS_PART,
-                                        .basis = a->basis};
+    struct ks_certificates_sizes sizes = {.n = a->subject.dimension,
+                                          .probes = o->probes,
+                                          .order = o->order,
+                                          .part = KS_STATISTICS_PART,
+                                          .basis = a->basis};
     size_t first;
 
     if (!has_certificates(o))
         return KS_OK;
-    ks_team_slice(&a->team, room.n, &first, &room.length);
-    return ks_certificates_new(&room, &a->certificates);
+    ks_team_slice(&a->team, sizes.n, &first, &sizes.length);
+    return ks_certificates_new(&sizes, &a->certificates);
 }
 
 static ks_status find_gradient(struct ks_analysis *a)
@@ -213,7 +213,7 @@ struct ks_statistics_terms ks_analysis_terms(const struct ks_analysis *a)
         .basis_epsilon = a->budget.single_basis ? FLT_EPSILON : DBL_EPSILON,
         .shift = a->space->shift,
         .null = &a->null,
-        .rank = o->kind->rank ? o->kind->rank(&a->subject.problem) : 0,
+        .operator_rank = o->kind->operator_rank ? o->kind->operator_rank(&a->subject.problem) : 0,
         .exact_error = a->exact_error,
         .gradient = o->gradient_probe,
         .certificates = has_certificates(o) ? &a->certificates : NULL,

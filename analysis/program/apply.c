@@ -105,12 +105,12 @@ done:
 
 /* --- the gradient --- */
 
-/* Computes this rank's part of loss and gradient with at most `room` bytes in total, of which
+/* Computes this rank's part of loss and gradient with at most `limit` bytes in total, of which
  * `fixed` are already allocated. */
-static ks_status find_gradient(const struct ks_analysis *a, double room, size_t fixed, double *loss,
-                               double *gradient)
+static ks_status find_gradient(const struct ks_analysis *a, double limit, size_t fixed,
+                               double *loss, double *gradient)
 {
-    size_t left = room > (double)fixed ? (size_t)(room - (double)fixed) : 0, taken = left;
+    size_t left = limit > (double)fixed ? (size_t)(limit - (double)fixed) : 0, taken = left;
     ks_status status = ks_gradient(&a->subject.problem, &taken, loss, gradient);
 
     if (taken <= left)
@@ -118,16 +118,16 @@ static ks_status find_gradient(const struct ks_analysis *a, double room, size_t 
     return ks_fail(KS_MEMORY,
                    "--memory: expected at least %.0fK, found %.0fK: checkpoint and gradient take "
                    "%.0fK, finding it %.0fK",
-                   ceil((double)(fixed + taken) / 1024), floor(room / 1024),
+                   ceil((double)(fixed + taken) / 1024), floor(limit / 1024),
                    ceil((double)fixed / 1024), ceil((double)taken / 1024));
 }
 
 /* Sums loss and gradient over the ranks. */
-static ks_status sum_gradient(struct ks_analysis *a, size_t n, double *room, double *loss,
+static ks_status sum_gradient(struct ks_analysis *a, size_t n, double *scratch, double *loss,
                               double *gradient)
 {
     ks_team_sum(&a->team, 1, loss);
-    ks_team_sum_vector(&a->team, n, room, gradient);
+    ks_team_sum_vector(&a->team, n, scratch, gradient);
     KS_TRY(require_finite(1, loss, "the loss"));
     return require_finite(n, gradient, "the gradient");
 }
@@ -136,24 +136,24 @@ ks_status ks_apply_gradient(struct ks_analysis *a)
 {
     const size_t n = full_length(a), before = ks_alloc_total();
     ks_status status = KS_OK;
-    double *gradient = NULL, *room = NULL, loss;
+    double *gradient = NULL, *scratch = NULL, loss;
     size_t fixed;
 
     status = ks_alloc(n, sizeof *gradient, &gradient);
     if (status == KS_OK)
-        status = ks_alloc(ks_team_room(&a->team, n), sizeof *room, &room);
+        status = ks_alloc(ks_team_scratch(&a->team, n), sizeof *scratch, &scratch);
     fixed = ks_alloc_total() - a->allocated_before;
     if (status == KS_OK)
-        status = find_gradient(a, ks_budget_room(a->options, a->world, fixed), fixed, &loss,
+        status = find_gradient(a, ks_budget_limit(a->options, a->world, fixed), fixed, &loss,
                                gradient);
     KS_GO(ks_team_agree(a->world, ks_name_checkpoint(a, status)));
-    KS_GO(ks_name_checkpoint(a, sum_gradient(a, n, room, &loss, gradient)));
+    KS_GO(ks_name_checkpoint(a, sum_gradient(a, n, scratch, &loss, gradient)));
     if (ks_is_leader(a))
         status = write_vectors(a, a->options->gradient, 1, gradient, &loss);
     KS_GO(ks_team_agree(a->world, status));
 done:
     free(gradient);
-    free(room);
+    free(scratch);
     ks_alloc_freed_since(before);
     return status;
 }

@@ -28,7 +28,7 @@ static double held_bytes(const struct ks_options *o, const struct ks_team *team,
 
 /* --memory, but not more than is free; without it half of what was free before `fixed` bytes were
  * allocated. The ranks on one machine share its free memory. */
-double ks_budget_room(const struct ks_options *o, const struct ks_team *world, size_t fixed)
+double ks_budget_limit(const struct ks_options *o, const struct ks_team *world, size_t fixed)
 {
     double left = (double)ks_memory_available("", world ? (size_t)world->local_size : 1);
 
@@ -40,25 +40,25 @@ double ks_budget_room(const struct ks_options *o, const struct ks_team *world, s
 ks_status ks_budget_check(const struct ks_options *o, const struct ks_team *world, const char *path,
                           double bytes)
 {
-    const double room = ks_budget_room(o, world, 0);
+    const double limit = ks_budget_limit(o, world, 0);
 
-    if (bytes <= room)
+    if (bytes <= limit)
         return KS_OK;
     return ks_fail(KS_MEMORY,
                    "%s: --memory: expected at least %.0fK, found %.0fK: the checkpoint's arrays "
                    "alone take %.0fK",
-                   path, ceil(bytes / 1024), floor(room / 1024), ceil(bytes / 1024));
+                   path, ceil(bytes / 1024), floor(limit / 1024), ceil(bytes / 1024));
 }
 
 /* The file that a refusal names: the file of --apply if a single vector of it would fit, else the
  * checkpoint. */
-static const char *too_large(const struct ks_options *o, const struct ks_subject *s, double room,
+static const char *too_large(const struct ks_options *o, const struct ks_subject *s, double limit,
                              double held)
 {
     const struct ks_networks *critic = &s->problem.checkpoint->critic;
     const double vector = (double)ks_networks_parameters(critic) * sizeof(double);
 
-    return o->apply && held - 2 * ((double)s->vectors - 1) * vector <= room ? o->apply : s->path;
+    return o->apply && held - 2 * ((double)s->vectors - 1) * vector <= limit ? o->apply : s->path;
 }
 
 static ks_status divide(const struct ks_options *o, const struct ks_subject *s, double all,
@@ -85,7 +85,7 @@ ks_status ks_budget_divide(const struct ks_options *o, const struct ks_team *wor
                            const struct ks_team *team, const struct ks_subject *s,
                            struct ks_budget *b)
 {
-    const double all = ks_budget_room(o, world, b->fixed);
+    const double all = ks_budget_limit(o, world, b->fixed);
     double held = held_bytes(o, team, s, false);
     const bool fits = ks_team_least(world, (double)b->fixed + held <= all) == 1;
     const bool basis = !o->exact && !o->apply;

@@ -21,7 +21,7 @@ struct ks_budget {
 };
 
 /* The total bytes that a rank which has already allocated `fixed` may use. */
-double ks_budget_room(const struct ks_options *options, const struct ks_team *world, size_t fixed);
+double ks_budget_limit(const struct ks_options *options, const struct ks_team *world, size_t fixed);
 /* Before the checkpoint is read: KS_MEMORY if its arrays, `bytes` in total, need more than this
  * rank may use. */
 ks_status ks_budget_check(const struct ks_options *options, const struct ks_team *world,

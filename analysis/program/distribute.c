@@ -62,9 +62,9 @@ static size_t target_size(const struct ks_checkpoint *c)
     return c->loss_rows * c->critic.arch->loss.targets;
 }
 
-/* Allocates all but the description's text, which the rank has; with room for one minibatch more
- * than `own`, into which other ranks' minibatches are received. */
-static ks_status make_room(const struct sizes *s, size_t own, struct ks_checkpoint *c)
+/* Allocates all but the description's text, which the rank has. The arrays of minibatches are one
+ * longer than `own`: other ranks' minibatches are received there. */
+static ks_status allocate(const struct sizes *s, size_t own, struct ks_checkpoint *c)
 {
     struct ks_networks *critic = &c->critic;
 
@@ -124,7 +124,7 @@ static ks_status receive(const struct ks_team *world, size_t own, struct ks_chec
     c = *checkpoint;
     ks_team_broadcast(world, 0, sizeof sizes, &sizes);
     KS_TRY(ks_team_broadcast_string(world, &c->critic.text));
-    return ks_team_agree(world, world->rank == 0 ? KS_OK : make_room(&sizes, own, c));
+    return ks_team_agree(world, world->rank == 0 ? KS_OK : allocate(&sizes, own, c));
 }
 
 ks_status ks_distribute_checkpoint(const struct ks_team *world, const struct ks_team *group,

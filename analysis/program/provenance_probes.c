@@ -12,13 +12,13 @@
 static ks_status add_start(struct ks_spectrum *s)
 {
     char *words = NULL, *next;
-    size_t room = s->probes * sizeof "gradient ";
+    size_t size = s->probes * sizeof "gradient ";
     ks_status status;
 
-    KS_TRY(ks_alloc(room, 1, &words));
+    KS_TRY(ks_alloc(size, 1, &words));
     next = words;
     for (size_t i = 0; i < s->probes; i++)
-        next += snprintf(next, room - (size_t)(next - words), "%s%s", i > 0 ? " " : "",
+        next += snprintf(next, size - (size_t)(next - words), "%s%s", i > 0 ? " " : "",
                          i < ks_spectrum_random(s) ? "random" : "gradient");
     status = ks_attribute_add_string(&s->lanczos, "start", words);
     free(words);

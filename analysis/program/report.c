@@ -182,8 +182,8 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
         if (a)
             failed |= json_object_set_new(object, a->name, json_value(a)) != 0;
     }
-    for (size_t i = 0; i < s->summary.n; i++)
-        failed |= add_json_statistic(object, &s->summary.list[i]);
+    for (size_t i = 0; i < s->statistics.n; i++)
+        failed |= add_json_statistic(object, &s->statistics.list[i]);
     failed |= json_object_set_new(object, "claim", ks_report_json_text(claim_of(s))) != 0;
     if (!failed)
         line = json_dumps(object, JSON_COMPACT);
@@ -247,8 +247,8 @@ static void print_csv_header(const struct ks_report *r, const struct ks_spectrum
     for (size_t k = 0; k < SETTINGS; k++)
         if (ks_attribute_find(&s->attributes, settings[k]))
             fprintf(r->out, ",%s", settings[k]);
-    for (size_t i = 0; i < s->summary.n; i++) {
-        const struct ks_attribute *a = &s->summary.list[i];
+    for (size_t i = 0; i < s->statistics.n; i++) {
+        const struct ks_attribute *a = &s->statistics.list[i];
 
         if (!is_spectral(a))
             fprintf(r->out, ",%s", a->name);
@@ -272,14 +272,14 @@ static void add_csv_row(const struct ks_report *r, const char *checkpoint,
         if (a)
             print_csv_value(r->out, a);
     }
-    for (size_t i = 0; i < s->summary.n; i++) {
-        const struct ks_attribute *a = &s->summary.list[i], *spectral;
+    for (size_t i = 0; i < s->statistics.n; i++) {
+        const struct ks_attribute *a = &s->statistics.list[i], *spectral;
 
         if (!is_spectral(a))
             print_csv_value(r->out, a);
         if (!spectral_column(a, name))
             continue;
-        spectral = ks_attribute_find(&s->summary, name);
+        spectral = ks_attribute_find(&s->statistics, name);
         if (spectral)
             print_csv_value(r->out, spectral);
         else

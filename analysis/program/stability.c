@@ -42,7 +42,7 @@ ks_status ks_stability_add(const struct ks_options *o, const struct ks_subject *
     KS_TRY(describe(adam ? &c->adam : NULL, rate, &s->attributes));
     if (o->compat || strcmp(o->kind->name, "residual") == 0)
         return KS_OK;
-    return ks_attribute_add_number(&s->summary, "sharpness_ratio",
+    return ks_attribute_add_number(&s->statistics, "sharpness_ratio",
                                    ks_statistic(s, "lambda_max") /
                                        ks_stability_threshold(adam, c->adam.beta1, rate));
 }

@@ -44,7 +44,7 @@ struct pass {
     const double *v[VECTORS]; /* NULL: no such vector           */
     double *image[VECTORS];   /* [n]: A v in float64            */
     double *part[VECTORS];    /* [minibatches]: v'A_n v N / v'v */
-    double *trial, *room;     /* [n]; [ks_team_room]            */
+    double *trial, *scratch;  /* [n]; [ks_team_scratch]            */
 };
 
 static void pass_clear(struct pass *p)
@@ -59,7 +59,7 @@ static void pass_clear(struct pass *p)
         free(p->part[k]);
     }
     free(p->trial);
-    free(p->room);
+    free(p->scratch);
 }
 
 /* The random vector is scaled by a power of two such that its product is of order 1, judging by the
@@ -89,7 +89,7 @@ static ks_status allocate(struct pass *p)
     for (size_t t = 0; t < p->n_shares; t++)
         KS_TRY(ks_alloc(n, sizeof(double), &p->share[t].out));
     KS_TRY(ks_alloc(n, sizeof(double), &p->trial));
-    KS_TRY(ks_alloc(ks_team_room(p->team, n), sizeof(double), &p->room));
+    KS_TRY(ks_alloc(ks_team_scratch(p->team, n), sizeof(double), &p->scratch));
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         p->v[k] = p->c->vector[k].formed ? p->c->vector[k].y : NULL;
     p->v[TRIAL] = p->c->basis ? p->trial : NULL;
@@ -291,7 +291,7 @@ static ks_status judge(struct pass *p)
 {
     for (size_t k = 0; k < VECTORS; k++)
         if (p->v[k])
-            ks_team_sum_vector(p->team, p->c->n, p->room, p->image[k]);
+            ks_team_sum_vector(p->team, p->c->n, p->scratch, p->image[k]);
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         if (p->v[k])
             judge_vector(p, k, &p->c->vector[k]);

@@ -28,9 +28,9 @@ enum { KS_Y_LARGEST, KS_Y_SMALLEST, KS_Y_FLAT, KS_CERTIFICATES };
 
 struct ks_certificate {
     bool formed;
-    double rank;   /* the vector of the probe with the smallest rank is certified */
-    double *y;     /* owned; this rank's slice while probes run, then the complete vector */
-    double *image; /* owned; A y as computed by the run, from the Lanczos recurrence */
+    double criterion; /* the vector of the probe with the smallest criterion is certified */
+    double *y;        /* owned; this rank's slice while probes run, then the complete vector */
+    double *image;    /* owned; A y as computed by the run, from the Lanczos recurrence */
     double run_quotient, run_size, run_residual; /* y'Ay/y'y, |Ay|/|y|, |Ay - y (y'Ay/y'y)|/|y| */
     double quotient, size, residual;             /* the same with the float64 product           */
     double error;   /* |image - A y in float64| / |y|                                           */
@@ -61,16 +61,16 @@ struct ks_certificates {
 };
 
 /* The sizes for which certificates are allocated. */
-struct ks_certificates_room {
+struct ks_certificates_sizes {
     size_t n, length;     /* numbers of a vector; of these in this rank's slice               */
     size_t probes, order; /* of the run; `order` is the largest number of steps               */
     size_t part; /* sigma is also computed from the leading part, 2 part, ... steps below order */
     const struct ks_null_basis *basis; /* NULL: no null direction is known. Outlives them     */
 };
 
-/* Allocates what `room` asks for. The caller ends with ks_certificates_clear, also after a failure.
- * KS_MEMORY. */
-ks_status ks_certificates_new(const struct ks_certificates_room *room, struct ks_certificates *c);
+/* Allocates certificates of these sizes. The caller ends with ks_certificates_clear, also after a
+ * failure. KS_MEMORY. */
+ks_status ks_certificates_new(const struct ks_certificates_sizes *sizes, struct ks_certificates *c);
 void ks_certificates_clear(struct ks_certificates *c);
 /* The bytes that certificates of vectors [n] take: six vectors, and six more while they are
  * collected. */

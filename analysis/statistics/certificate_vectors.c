@@ -15,19 +15,19 @@
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */
 
-ks_status ks_certificates_new(const struct ks_certificates_room *room, struct ks_certificates *c)
+ks_status ks_certificates_new(const struct ks_certificates_sizes *sizes, struct ks_certificates *c)
 {
-    const struct ks_null_basis *basis = room->basis;
-    const size_t probes = room->probes;
+    const struct ks_null_basis *basis = sizes->basis;
+    const size_t probes = sizes->probes;
 
-    *c = (struct ks_certificates){.n = room->n,
+    *c = (struct ks_certificates){.n = sizes->n,
                                   .probes = probes,
-                                  .part = room->part,
-                                  .parts = (room->order - 1) / room->part,
+                                  .part = sizes->part,
+                                  .parts = (sizes->order - 1) / sizes->part,
                                   .basis = basis && basis->dimension > 0 ? basis : NULL};
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        KS_TRY(ks_alloc(room->length, sizeof(double), &c->vector[i].y));
-        KS_TRY(ks_alloc(room->length, sizeof(double), &c->vector[i].image));
+        KS_TRY(ks_alloc(sizes->length, sizeof(double), &c->vector[i].y));
+        KS_TRY(ks_alloc(sizes->length, sizeof(double), &c->vector[i].image));
     }
     KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->sigma, &c->sigma));
     KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->length, &c->length));
@@ -229,16 +229,16 @@ static void remove_null(struct forming *f, double *v)
     ks_null_basis_remove(f->c->basis, f->c_row, l->first, l->length, v);
 }
 
-/* Sets certificate `which` to Q_m s, projected off the null space if `off`, if its rank is the
+/* Sets certificate `which` to Q_m s, projected off the null space if `off`, if its criterion is the
  * smallest so far. */
-static void form(struct forming *f, int which, double rank, const double *s, bool off)
+static void form(struct forming *f, int which, double criterion, const double *s, bool off)
 {
     struct ks_certificate *y = &f->c->vector[which];
 
-    if (isnan(rank) || (y->formed && !(rank < y->rank)))
+    if (isnan(criterion) || (y->formed && !(criterion < y->criterion)))
         return;
     y->formed = true;
-    y->rank = rank;
+    y->criterion = criterion;
     ks_lanczos_combine(f->l, f->l->steps, s, y->y);
     multiply_jacobi(f, s);
     ks_lanczos_combine(f->l, f->rows, f->weight, y->image);
@@ -280,12 +280,12 @@ static ks_status gather(const struct ks_team *team, size_t n, double **slice)
     return KS_OK;
 }
 
-/* The MPI rank whose group has the vector with the smallest `rank`. */
+/* The rank whose group has the vector with the smallest criterion. */
 static int find_best(const struct ks_team *world, const struct ks_certificate *y, double *all)
 {
     int best = 0;
 
-    ks_team_collect(world, y->formed ? y->rank : INFINITY, all);
+    ks_team_collect(world, y->formed ? y->criterion : INFINITY, all);
     for (int i = 1; i < ks_team_size(world); i++)
         best = all[i] < all[best] ? i : best;
     return best;
@@ -299,7 +299,7 @@ static void broadcast(struct ks_certificates *c, const struct ks_team *world, si
         int best = find_best(world, y, all);
 
         ks_team_broadcast(world, best, sizeof y->formed, &y->formed);
-        ks_team_broadcast(world, best, sizeof y->rank, &y->rank);
+        ks_team_broadcast(world, best, sizeof y->criterion, &y->criterion);
         ks_team_broadcast(world, best, c->n * sizeof(double), y->y);
         ks_team_broadcast(world, best, c->n * sizeof(double), y->image);
     }

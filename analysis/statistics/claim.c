@@ -93,7 +93,7 @@ static struct claim find_claim(const struct ks_spectrum *s, const struct ks_clai
     c.complete = ks_spectrum_is_complete(s, t, &c.upper);
     c.null.directions = less(c.null.directions, terms->normals);
     c.null.architecture = less(c.null.architecture, terms->normals);
-    c.null.rank = less(c.null.rank, terms->normals);
+    c.null.least_nullity = less(c.null.least_nullity, terms->normals);
     find_name(terms, c.name, sizeof c.name);
     return c;
 }
@@ -176,9 +176,9 @@ static void print_null_space(FILE *out, const struct claim *c)
     double residual = ks_statistic(c->s, "null_residual");
     size_t dead = k->directions - k->architecture;
 
-    if (k->rank > k->directions) {
+    if (k->least_nullity > k->directions) {
         fprintf(out, "The bound on its rank leaves a null space of dimension at least %zu, ",
-                k->rank);
+                k->least_nullity);
         fprintf(out, "of which %zu direction%s known: its condition number is infinite%s.",
                 k->directions, k->directions == 1 ? " is" : "s are",
                 k->directions > 0 ? ", off these too" : "");
@@ -222,7 +222,7 @@ static void print_conditions(FILE *out, const struct claim *c)
                 c->terms->normals);
     snprintf(what, sizeof what, "%s condition number",
              c->terms->normals > 0 ? "Off them, its" : "Its");
-    if (c->null.directions > 0 || c->null.rank > 0) {
+    if (c->null.directions > 0 || c->null.least_nullity > 0) {
         print_null_space(out, c);
     } else {
         print_condition(out, c, what);

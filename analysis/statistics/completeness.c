@@ -17,7 +17,9 @@ static const double MISSED = 0.0025;
 struct ks_nullity ks_nullity_find(const struct ks_statistics_terms *t)
 {
     const struct ks_certificates *c = t->certificates;
-    struct ks_nullity k = {.rank = t->rank > 0 && t->rank < t->n ? t->n - t->rank : 0};
+    struct ks_nullity k = {.least_nullity = t->operator_rank > 0 && t->operator_rank < t->n
+                                                ? t->n - t->operator_rank
+                                                : 0};
 
     if (!t->null || t->shift != 0)
         return k;

@@ -11,9 +11,9 @@
 
 /* What is known about the dimension of an operator's null space. */
 struct ks_nullity {
-    size_t directions;   /* explicit null directions, which kappa_effective_bound leaves out    */
-    size_t architecture; /* of these, those that the architecture implies, with the normals     */
-    size_t rank;         /* a lower bound of the nullity, n - rank bound; 0: none               */
+    size_t directions;    /* explicit null directions, which kappa_effective_bound leaves out    */
+    size_t architecture;  /* of these, those that the architecture implies, with the normals     */
+    size_t least_nullity; /* n minus a bound of the rank of the operator; 0: none is known       */
 };
 
 struct ks_nullity ks_nullity_find(const struct ks_statistics_terms *terms);

@@ -15,7 +15,7 @@ static ks_status add(struct ks_spectrum *s, const char *name, const char *end, c
     char full[KS_ATTRIBUTE_NAME];
 
     snprintf(full, sizeof full, "%s%s%s", name, end, suffix);
-    return ks_attribute_add_number(&s->summary, full, value);
+    return ks_attribute_add_number(&s->statistics, full, value);
 }
 
 static ks_status add_share(struct ks_spectrum *s, const char *name, const char *suffix,
@@ -86,7 +86,7 @@ static struct ks_ratio exact_quantile(const struct ks_facts *k, const double *si
 
     if (k->abs_max == 0)
         return (struct ks_ratio){NAN, NAN};
-    if (at <= k->null || at <= k->rank_null)
+    if (at <= k->null || at <= k->least_nullity)
         return (struct ks_ratio){INFINITY, INFINITY};
     return (struct ks_ratio){fmax(low / (x + k->h), 1),
                              x > k->h ? (k->abs_max + k->h) / (x - k->h) : INFINITY};
@@ -142,7 +142,7 @@ static ks_status find_shares(const struct ks_spectrum *s, const struct ks_facts 
     struct ks_share_probe *list = NULL;
     struct ks_shares_input in = {.n = k->n,
                                  .n_null = k->null_known ? k->null : 0,
-                                 .n_rank_null = k->rank_null,
+                                 .least_nullity = k->least_nullity,
                                  .probes = k->probes,
                                  .h = k->h,
                                  .abs_max_lower = k->abs_max,

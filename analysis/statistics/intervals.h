@@ -11,10 +11,10 @@
 #include "statistics/operator_facts.h"
 #include "statistics/probe.h"
 
-/* Adds directions_1e1 .. _1e4, kappa_q99, _q90, _q50, zero_mass and negative_mass to the summary:
- * NAME_lower and NAME_upper, for counts and shares also NAME, each followed by `suffix`. For an
- * exact spectrum they are computed from its eigenvalues +- h, otherwise from the probes with random
- * start vectors, probe [facts->probes]. KS_MEMORY, KS_NUMBER. */
+/* Adds directions_1e1 .. _1e4, kappa_q99, _q90, _q50, zero_mass and negative_mass to the
+ * statistics: NAME_lower and NAME_upper, for counts and shares also NAME, each followed by
+ * `suffix`. For an exact spectrum they are computed from its eigenvalues +- h, otherwise from the
+ * probes with random start vectors, probe [facts->probes]. KS_MEMORY, KS_NUMBER. */
 ks_status ks_intervals_add(struct ks_spectrum *spectrum, const struct ks_facts *facts,
                            const struct ks_probe *probe, const char *suffix);
 

@@ -103,7 +103,7 @@ double ks_probe_trace_square(const struct ks_probe *p)
 /* trace_square / lambda_abs_max^2, which is at least 1; an estimate below is raised to 1. */
 double ks_probe_stable_rank(const struct ks_probe *p)
 {
-    double rank = sum_of_squares(p, p->facts->abs_max);
+    double value = sum_of_squares(p, p->facts->abs_max);
 
-    return isnan(rank) ? rank : fmax(rank, 1);
+    return isnan(value) ? value : fmax(value, 1);
 }

@@ -76,7 +76,8 @@ static void find_null(const struct ks_statistics_terms *t, struct ks_facts *k)
     const struct ks_null *null = t->null;
 
     k->null_dimension = k->null_residual = k->dead_dimension = NAN;
-    k->rank_null = t->rank > 0 && t->rank < t->n ? t->n - t->rank : 0;
+    k->least_nullity = t->operator_rank > 0 && t->operator_rank < t->n ? t->n - t->operator_rank
+                                                                       : 0;
     if (!null)
         return;
     k->null_residual = k->abs_max > 0 ? null->product / k->abs_max : NAN;
@@ -86,9 +87,9 @@ static void find_null(const struct ks_statistics_terms *t, struct ks_facts *k)
         k->null = t->certificates->basis->dimension;
         k->null_known = true;
     }
-    k->null_dimension = fmax((double)null->dimension, (double)k->rank_null);
-    /* The nullity from the rank bound includes dead coordinates: only those beyond it are counted
-     * in addition. */
+    k->null_dimension = fmax((double)null->dimension, (double)k->least_nullity);
+    /* The nullity from the rank of the operator includes dead coordinates: only those beyond it are
+     * counted in addition. */
     k->dead_dimension = t->certificates && t->certificates->refuted ? 0 : (double)null->dead;
     k->dead_dimension -= fmin(k->null_dimension - (double)null->dimension, k->dead_dimension);
 }

@@ -24,7 +24,8 @@ struct ks_facts {
     size_t null;        /* d: dimension of the explicit null space; sigma is deflated by all of it;
                          * 0: none is known                                                    */
     bool null_known;    /* the weight of every probe in that space is known (certificates)     */
-    size_t rank_null;   /* a lower bound of the nullity from the rank, without directions      */
+    size_t least_nullity; /* a lower bound of the nullity from the rank of the operator, which
+                           * gives no directions */
     /* Statistics; NaN if null directions were not computed. */
     double null_dimension, null_residual, dead_dimension;
     const struct ks_certificates *certificates; /* NULL: none were computed */

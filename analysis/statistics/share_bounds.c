@@ -70,14 +70,14 @@ ks_status ks_share_bounds_new(const struct ks_shares_input *in, struct ks_share_
     struct ks_share_bounds *b = NULL;
     size_t steps = 0;
 
-    assert(in->probes > 0 && in->n_null <= in->n && in->n_rank_null <= in->n);
+    assert(in->probes > 0 && in->n_null <= in->n && in->least_nullity <= in->n);
     *bounds = NULL;
     for (size_t p = 0; p < in->probes; p++)
         steps += in->probe[p].steps;
     KS_GO(ks_alloc(1, sizeof *b, &b));
     b->in = in;
     b->others = in->n - in->n_null;
-    b->zeros = in->n_rank_null > in->n_null ? in->n_rank_null - in->n_null : 0;
+    b->zeros = in->least_nullity > in->n_null ? in->least_nullity - in->n_null : 0;
     KS_GO(ks_alloc(in->probes, sizeof(struct ks_radau *), &b->radau));
     KS_GO(ks_alloc(in->probes, sizeof(double), &b->fraction));
     KS_GO(ks_alloc(steps, sizeof(double), &b->size));

@@ -85,19 +85,19 @@ static struct ks_ratio ratio(double abs_max_lower, double abs_max_upper, struct 
 static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct ks_ratio *kappa)
 {
     const struct ks_shares_input *in = b->in;
-    size_t rank = in->n / 100 * percent + (in->n % 100 * percent + 99) / 100; /* ceil(q n) */
+    size_t at = in->n / 100 * percent + (in->n % 100 * percent + 99) / 100; /* ceil(q n) */
     struct ks_range size;
 
     *kappa = (struct ks_ratio){NAN, NAN};
     if (!(in->abs_max_upper > 0))
         return KS_OK;
     *kappa = (struct ks_ratio){INFINITY, INFINITY};
-    if (rank <= in->n_null + b->zeros)
+    if (at <= in->n_null + b->zeros)
         return KS_OK;
     *kappa = (struct ks_ratio){1, 1};
-    if (rank == in->n) /* n < 100: the 99% quantile is the largest size itself */
+    if (at == in->n) /* n < 100: the 99% quantile is the largest size itself */
         return KS_OK;
-    KS_TRY(ks_share_bounds_size(b, rank - in->n_null, in->abs_max_upper, &size));
+    KS_TRY(ks_share_bounds_size(b, at - in->n_null, in->abs_max_upper, &size));
     *kappa = ratio(in->abs_max_lower, in->abs_max_upper, size);
     return KS_OK;
 }

@@ -35,10 +35,11 @@ struct ks_share_probe {
 };
 
 struct ks_shares_input {
-    size_t n;           /* dimension of the operator                                           */
-    size_t n_null;      /* dimension of the known null space Z                                 */
-    size_t n_rank_null; /* lower bound of the nullity by a rank bound, which gives no vectors   */
-    size_t probes;      /* P >= 1: probes with random start vectors                            */
+    size_t n;             /* dimension of the operator                                           */
+    size_t n_null;        /* dimension of the known null space Z                                 */
+    size_t least_nullity; /* lower bound of the nullity from the rank of the operator, which gives
+                             no vectors */
+    size_t probes;        /* P >= 1: probes with random start vectors                            */
     const struct ks_share_probe *probe; /* [probes]                                            */
     double h;             /* half the noise floor: |operator of the run - A| <= h              */
     double abs_max_lower; /* lower bound of lambda_abs_max, from a certificate                 */

@@ -175,7 +175,7 @@ static ks_status add(struct ks_spectrum *s, double value, const char *name, cons
     char full[KS_ATTRIBUTE_NAME];
 
     snprintf(full, sizeof full, "%s%s", name, suffix);
-    return ks_attribute_add_number(&s->summary, full, value);
+    return ks_attribute_add_number(&s->statistics, full, value);
 }
 
 /* Adds the statistics of these probes; `part` is the order of the leading parts, 0 for the full
@@ -281,7 +281,7 @@ ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_terms 
     struct ks_probe *probe = NULL;
     double *nodes = NULL;
 
-    assert(s->ritz && s->summary.n == 0);
+    assert(s->ritz && s->statistics.n == 0);
     KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
     KS_GO(full_run(s, terms, probe));
     if (parts > 0)
@@ -302,5 +302,5 @@ void ks_statistics_unweight(struct ks_spectrum *s)
 
 double ks_statistic(const struct ks_spectrum *s, const char *name)
 {
-    return ks_attribute_number(&s->summary, name);
+    return ks_attribute_number(&s->statistics, name);
 }

@@ -21,7 +21,7 @@ struct ks_statistics_terms {
     double basis_epsilon; /* machine epsilon of the Lanczos vectors, or of LAPACK if exact      */
     double shift;         /* A u = shift u for null directions u of the loss: weight decay      */
     const struct ks_null *null; /* measured null directions; NULL: not computed                 */
-    size_t rank;        /* an upper bound of the rank of the operator; 0: none is known         */
+    size_t operator_rank; /* an upper bound of the rank of the operator; 0: none is known       */
     double exact_error; /* of an exact spectrum: the norm of the error of its products, 0 in f64 */
     bool gradient; /* a probe at the gradient was requested; it does not exist if that is zero  */
     const struct ks_certificates *certificates; /* NULL: none were computed                     */
@@ -31,9 +31,9 @@ struct ks_statistics_terms {
     bool unweighted;
 };
 
-/* Fills the empty spectrum->summary from ritz, weight, residual and, unless the spectrum is exact,
- * alpha and beta: for each statistic its NAME; NAME_se, the standard error over two or more probes;
- * NAME_m30, NAME_m60, ... below the order, from the leading parts of the Jacobi matrices.
+/* Fills the empty spectrum->statistics from ritz, weight, residual and, unless the spectrum is
+ * exact, alpha and beta: for each statistic its NAME; NAME_se, the standard error over two or more
+ * probes; NAME_m30, NAME_m60, ... below the order, from the leading parts of the Jacobi matrices.
  * KS_MEMORY; KS_NUMBER if an eigenvalue problem does not converge. */
 ks_status ks_statistics(struct ks_spectrum *spectrum, const struct ks_statistics_terms *terms);
 

@@ -35,7 +35,7 @@ static ks_status read_summary(const struct ks_h5 *h5, struct ks_spectrum *s)
     KS_TRY(ks_h5_has(h5, "/summary", &found));
     if (!found)
         return ks_fail(KS_FORMAT, "%s: /summary: missing", h5->path);
-    return ks_h5_read_attributes(h5, "/summary", &s->summary);
+    return ks_h5_read_attributes(h5, "/summary", &s->statistics);
 }
 
 /* Attributes of an optional group. */
@@ -219,7 +219,7 @@ static ks_status write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
         KS_TRY(ks_h5_write_attributes(h5, "/certificate", &s->certificate));
     }
     KS_TRY(ks_h5_group(h5, "/summary"));
-    return ks_h5_write_attributes(h5, "/summary", &s->summary);
+    return ks_h5_write_attributes(h5, "/summary", &s->statistics);
 }
 
 ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *s)
@@ -247,7 +247,7 @@ void ks_spectrum_free(struct ks_spectrum *s)
     if (!s)
         return;
     ks_attributes_clear(&s->attributes);
-    ks_attributes_clear(&s->summary);
+    ks_attributes_clear(&s->statistics);
     ks_attributes_clear(&s->lanczos);
     ks_attributes_clear(&s->certificate);
     free(s->alpha);

@@ -11,7 +11,7 @@
 
 struct ks_spectrum {
     /* Attributes of the root, of /summary, of /lanczos and of /certificate. */
-    struct ks_attributes attributes, summary, lanczos, certificate;
+    struct ks_attributes attributes, statistics, lanczos, certificate;
     size_t probes, order; /* order: the most Lanczos steps of a probe, m                       */
     bool gradient;        /* the last probe starts at the gradient, the others at random vectors */
     double *alpha, *beta; /* [probes, order]; NULL for an exact spectrum. Owned  */

@@ -53,11 +53,11 @@ static ks_status find_statistics(const struct ks_results *r, size_t *n, char ***
         for (size_t i = 0; i < r->study->n_analyses * r->study->n_checkpoints; i++) {
             const struct ks_spectrum *s = r->run[run].spectrum[i];
 
-            for (size_t k = 0; s && k < s->summary.n; k++) {
-                if (has_name(*names, *n, s->summary.list[k].name))
+            for (size_t k = 0; s && k < s->statistics.n; k++) {
+                if (has_name(*names, *n, s->statistics.list[k].name))
                     continue;
                 KS_TRY(ks_grow(*n, sizeof **names, &room, names));
-                (*names)[(*n)++] = s->summary.list[k].name;
+                (*names)[(*n)++] = s->statistics.list[k].name;
             }
         }
     return KS_OK;
