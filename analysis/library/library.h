@@ -13,10 +13,7 @@
 #include "io/sha256.h"
 #include "io/spectrum.h"
 #include "kappascope.h"
-#include "operators/null_space.h"
-#include "operators/operator.h"
-#include "operators/operator_kinds.h"
-#include "operators/selection.h"
+#include "operators/analyzed.h"
 
 struct kappascope_checkpoint {
     struct ks_checkpoint *c;     /* owned */
@@ -29,12 +26,8 @@ struct kappascope_operator {
     /* The rest is zero if the operator is the caller's. */
     const struct kappascope_checkpoint *checkpoint; /* not owned */
     struct ks_checkpoint data; /* a copy with the chosen targets; owns nothing */
-    struct ks_problem problem;
-    const struct ks_operator_kind *kind;
-    bool single, raw;               /* float32 products; targets from raw rewards */
-    size_t memory;                  /* bytes for activations */
-    struct ks_selection *selection; /* owned */
-    struct ks_null_space *space;    /* owned */
+    struct ks_analyzed analyzed;
+    size_t memory; /* bytes for activations */
 };
 
 struct kappascope_spectrum {

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <omp.h>
 
@@ -57,27 +58,33 @@ static ks_status check_problem(const struct kappascope_problem *p, const struct 
 static ks_status pose(const struct kappascope_problem *from, struct kappascope_operator *a)
 {
     const struct ks_checkpoint *c = a->checkpoint->c;
+    const struct ks_operator_kind *kind = ks_operator_kind_find(from->kind);
+    struct ks_analyzed *analyzed = &a->analyzed;
 
-    a->kind = ks_operator_kind_find(from->kind);
-    if (!a->kind)
+    if (!kind)
         return ks_fail(KS_USAGE, "kind: there is no operator '%s'", from->kind);
     KS_TRY(check_problem(from, c));
     a->data = *c;
-    a->raw = from->raw_rewards;
-    if (a->raw)
+    if (from->raw_rewards)
         a->data.target = c->target_raw;
-    a->single = from->precision == KAPPASCOPE_DEFAULT ? !a->kind->wide
-                                                      : from->precision == KAPPASCOPE_F32;
-    a->problem = (struct ks_problem){.checkpoint = &a->data,
-                                     .minibatches = from->minibatches > 0 ? from->minibatches
-                                                                          : c->minibatches,
-                                     .evaluation = from->evaluation,
-                                     .weight_decay = from->weight_decay,
-                                     .scale = from->scale,
-                                     .critic = from->critic,
-                                     .layer = from->layer};
-    KS_TRY(ks_selection_new(&a->problem, a->kind->moving, &a->selection));
-    return ks_null_space_new(&a->problem, a->kind, a->selection, &a->space);
+    *analyzed = (struct ks_analyzed){.kind = kind,
+                                     .single = from->precision == KAPPASCOPE_DEFAULT
+                                                   ? !kind->wide
+                                                   : from->precision == KAPPASCOPE_F32,
+                                     .ranks = 1,
+                                     .path = a->checkpoint->path,
+                                     .raw = from->raw_rewards};
+    memcpy(analyzed->digest, a->checkpoint->digest, sizeof analyzed->digest);
+    analyzed->problem = (struct ks_problem){.checkpoint = &a->data,
+                                            .minibatches = from->minibatches > 0 ? from->minibatches
+                                                                                 : c->minibatches,
+                                            .evaluation = from->evaluation,
+                                            .weight_decay = from->weight_decay,
+                                            .scale = from->scale,
+                                            .critic = from->critic,
+                                            .layer = from->layer};
+    KS_TRY(ks_selection_new(&analyzed->problem, kind->moving, &analyzed->selection));
+    return ks_null_space_new(&analyzed->problem, kind, analyzed->selection, &analyzed->space);
 }
 
 /* Before anything large is allocated: the memory for activations. */
@@ -85,7 +92,7 @@ static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 {
     double least;
 
-    KS_TRY(ks_primal_bytes(&a->problem, a->single, &least));
+    KS_TRY(ks_primal_bytes(&a->analyzed.problem, a->analyzed.single, &least));
     KS_TRY(ks_library_fits("the operator", least));
     a->memory = asked > 0 ? asked
                           : (size_t)(fmax((double)ks_memory_available("", 1) - least, 0) / 2);
@@ -94,13 +101,15 @@ static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 
 static ks_status make(const struct kappascope_problem *problem, struct kappascope_operator *a)
 {
+    const struct ks_analyzed *analyzed = &a->analyzed;
     struct ks_operator *full = NULL;
 
     KS_TRY(pose(problem, a));
     KS_TRY(find_memory(problem->memory, a));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_TRY((a->single ? a->kind->new_f32 : a->kind->new_f64)(&a->problem, &full));
-    KS_TRY(ks_block_new(full, a->selection, &a->a));
+    KS_TRY((analyzed->single ? analyzed->kind->new_f32
+                             : analyzed->kind->new_f64)(&analyzed->problem, &full));
+    KS_TRY(ks_block_new(full, analyzed->selection, &a->a));
     return ks_operator_prepare(a->a, a->memory);
 }
 
@@ -185,10 +194,13 @@ size_t kappascope_operator_dimension(const struct kappascope_operator *a)
 enum kappascope_status kappascope_operator_coordinates(const struct kappascope_operator *a,
                                                        size_t *index)
 {
+    const struct ks_selection *selection;
+
     KS_GIVEN(a);
     KS_GIVEN(index);
+    selection = a->analyzed.selection;
     for (size_t i = 0; i < a->a->n; i++)
-        index[i] = a->selection && a->selection->index ? a->selection->index[i] : i;
+        index[i] = selection && selection->index ? selection->index[i] : i;
     return KAPPASCOPE_OK;
 }
 
@@ -208,7 +220,6 @@ void kappascope_operator_free(struct kappascope_operator *a)
     if (!a)
         return;
     ks_operator_free(a->a);
-    ks_null_space_free(a->space);
-    ks_selection_free(a->selection);
+    ks_analyzed_clear(&a->analyzed);
     free(a);
 }

@@ -10,7 +10,7 @@ enum { MOST_STEPS = 10000 };
 static ks_status run(struct kappascope_operator *a, const struct kappascope_lanczos_options *o,
                      struct ks_lanczos *l)
 {
-    l->single_products = a->single;
+    l->single_products = a->analyzed.single;
     if (o->start) {
         KS_TRY(ks_library_finite("start", a->a->n, o->start));
         KS_TRY(ks_lanczos_start_at(l, o->start));

@@ -1,18 +1,31 @@
-/* What is analyzed: an operator of a checkpoint. */
+/* What is analyzed: an operator of a checkpoint. The attributes of output files follow from it. */
 #ifndef KS_OPERATORS_ANALYZED_H
 #define KS_OPERATORS_ANALYZED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "io/sha256.h"
+#include "operators/null_space.h"
 #include "operators/operator.h"
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
 
 struct ks_analyzed {
-    struct ks_problem problem;            /* the loss, and the critic and layer of the operator */
-    const struct ks_operator_kind *kind;  /* which curvature of the loss                        */
-    const struct ks_selection *selection; /* the operator's coordinates among all E P; not owned */
+    struct ks_problem problem;           /* the loss, and the critic and layer of the operator */
+    const struct ks_operator_kind *kind; /* which curvature of the loss. NULL: the caller of the
+                                          * library has its own matrix, and all else is zero   */
+    struct ks_selection *selection;      /* the operator's coordinates among all E P. Owned    */
+    struct ks_null_space *space;         /* what the architecture says of its null space; owned */
+    bool single;                         /* products are in float32                            */
+    bool published;   /* --compat xqc: products, Lanczos and statistics of the published code    */
+    int ranks;        /* MPI ranks that share a product                                          */
+    const char *path; /* of the checkpoint                                          */
+    char digest[KS_SHA256_TEXT]; /* the SHA-256 of that file; "" if there is no file           */
+    bool raw;                    /* the targets are /batch/target_raw                          */
 };
+
+/* Frees the selection and the null space, and sets both to NULL. */
+void ks_analyzed_clear(struct ks_analyzed *analyzed);
 
 #endif

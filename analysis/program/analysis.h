@@ -7,17 +7,14 @@
 #include <stddef.h>
 
 #include "io/spectrum.h"
+#include "operators/analyzed.h"
 #include "operators/gradient_bounds.h"
-#include "operators/null_basis.h"
-#include "operators/null_space.h"
-#include "operators/selection.h"
 #include "program/budget.h"
 #include "program/layers.h"
 #include "program/monitor.h"
 #include "program/options.h"
 #include "program/report.h"
-#include "program/subject.h"
-#include "statistics/certificate.h"
+#include "spectrum/measurement.h"
 
 /* The caller sets the first fields, up to `world`; all others are zero before an analysis, which
  * fills them, and freed by ks_analysis_clear. */
@@ -35,27 +32,18 @@ struct ks_analysis {
     struct ks_checkpoint *checkpoint;
     size_t minibatches; /* N, over all ranks                                 */
     int layer;          /* of the operator; -1: all                          */
-    struct ks_subject subject;
+    struct ks_analyzed analyzed;
     struct ks_budget budget;
     char *stem, *fingerprint; /* of the kept basis (lanczos/basis.h); NULL without --keep-basis */
 
-    struct ks_selection *selection; /* the operator's coordinates among all E P    */
-    struct ks_operator *full;       /* of all coordinates: it holds the activations */
-    struct ks_operator *block;      /* of the selected ones, by products of `full` */
-    struct ks_null_space *space;    /* what the architecture says of its null space */
-    struct ks_null null;            /* what products say of it                     */
-    struct ks_null_basis *basis;    /* of the null space; NULL: none is known      */
-    double *gradient;               /* start vector of the last probe; NULL: none  */
-    struct ks_spectrum *spectrum;
-    struct ks_certificates certificates;
-    struct ks_gradient_bounds
-        bounds;         /* of a cross-entropy's gradient; without rows: not measured */
-    double exact_error; /* norm of the error of --exact's products (statistics.h)  */
+    struct ks_operator *full;  /* of all coordinates: it holds the activations      */
+    struct ks_operator *block; /* of the selected ones, by products of `full`       */
+    struct ks_measurement measurement;
+    struct ks_gradient_bounds bounds; /* of a cross-entropy; without rows: not measured */
 
     struct ks_monitor monitor;
     size_t n_rows; /* of --layers */
     struct ks_layer_row *rows;
-    size_t products_done; /* for the layers before this one                        */
 };
 
 /* Stochastic Lanczos quadrature, or with --exact all eigenvalues: writes the spectrum to `output`

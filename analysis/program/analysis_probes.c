@@ -1,135 +1,60 @@
-/* The last stages of an analysis: from the operator to the nodes and weights of its spectrum, and
- * to the certificates of its bounds. */
+/* The last stages of an analysis: from the operator to its spectrum. */
 #include "program/stages.h"
 
-#include <float.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-#include <omp.h>
 
 #include "core/memory.h"
 #include "core/say.h"
-#include "lanczos/gradient_start.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
 
-/* Certificates need orthonormal Lanczos vectors, which the published code's are not. */
-static bool has_certificates(const struct ks_options *o)
+void ks_analysis_set_measurement(struct ks_analysis *a)
 {
-    return !o->exact && !o->compat;
+    const struct ks_options *o = a->options;
+
+    a->measurement = (struct ks_measurement){.analyzed = &a->analyzed,
+                                             .a = a->block,
+                                             .n = a->block->n,
+                                             .memory = a->budget.kept,
+                                             .order = o->order,
+                                             .probes = o->probes,
+                                             .seed = o->seed,
+                                             .exact = o->exact,
+                                             .single_basis = a->budget.single_basis,
+                                             .gradient_probe = o->gradient_probe,
+                                             .uncertified = !o->certificates,
+                                             .learning_rate = o->learning_rate,
+                                             .world = a->world,
+                                             .team = &a->team,
+                                             .groups = a->groups,
+                                             .on_resume = ks_monitor_resumed,
+                                             .on_step = ks_monitor_step,
+                                             .on_product = ks_monitor_product,
+                                             .context = &a->monitor};
 }
 
-/* --- the null space --- */
-
-static void count_null_product(void *context, size_t products)
+static ks_status start_monitor(struct ks_analysis *a)
 {
-    struct ks_analysis *a = context;
-
-    ks_monitor_product(&a->monitor, a->products_done + products);
+    return ks_monitor_start(&a->monitor);
 }
 
 static ks_status find_null_space(struct ks_analysis *a)
 {
-    const struct ks_options *o = a->options;
-    ks_status status;
-    char text[512];
-
-    KS_TRY(ks_alloc(1, sizeof *a->spectrum, &a->spectrum));
-    KS_TRY(ks_monitor_start(&a->monitor));
-    status = ks_null_measure(a->space, a->block, count_null_product, a, &a->null);
-    if (status == KS_NUMBER && !o->exact) {
-        snprintf(text, sizeof text, "%s", ks_error_text());
-        return ks_fail(status, "before Lanczos step 1 of %zu: %s", o->order, text);
-    }
-    KS_TRY(status);
-    return ks_null_basis_update(a->space, &a->null, &a->basis);
+    return ks_measure_null_space(&a->measurement);
 }
 
 ks_status ks_analysis_find_null_space(struct ks_analysis *a)
 {
+    KS_TRY(ks_on_all(a, start_monitor));
     return ks_on_all(a, find_null_space);
-}
-
-/* --- the probes --- */
-
-static void count_exact_product(void *context, size_t products)
-{
-    struct ks_analysis *a = context;
-
-    ks_monitor_product(&a->monitor, a->monitor.before + products);
-}
-
-static ks_status take_vectors(void *context, const struct ks_lanczos *lanczos)
-{
-    return ks_certificates_take(&((struct ks_analysis *)context)->certificates, lanczos);
-}
-
-static ks_status new_certificates(struct ks_analysis *a)
-{
-    const struct ks_options *o = a->options;
-    struct ks_certificates_sizes sizes = {.n = a->subject.dimension,
-                                          .probes = o->probes,
-                                          .order = o->order,
-                                          .part = KS_STATISTICS_PART,
-                                          .basis = a->basis};
-    size_t first;
-
-    if (!has_certificates(o))
-        return KS_OK;
-    ks_team_slice(&a->team, sizes.n, &first, &sizes.length);
-    return ks_certificates_new(&sizes, &a->certificates);
-}
-
-static ks_status find_gradient(struct ks_analysis *a)
-{
-    const struct ks_options *o = a->options;
-
-    if (!o->gradient_probe)
-        return KS_OK;
-    return ks_gradient_start(&(struct ks_analyzed){a->subject.problem, o->kind, a->selection},
-                             &a->team, &a->gradient);
-}
-
-static ks_status run_lanczos(struct ks_analysis *a)
-{
-    const struct ks_options *o = a->options;
-    const struct ks_slq slq = {.order = o->order,
-                               .probes = o->probes,
-                               .seed = o->seed,
-                               .single = a->budget.single_basis,
-                               .single_products = o->single,
-                               .xqc = o->compat,
-                               .basis_stem = a->stem,
-                               .fingerprint = a->fingerprint,
-                               .world = a->world,
-                               .team = &a->team,
-                               .group = ks_slq_group(a->world, ks_team_rank(a->world), a->groups),
-                               .groups = a->groups,
-                               .gradient = a->gradient,
-                               .on_finished = has_certificates(o) ? take_vectors : NULL,
-                               .finished_context = a,
-                               .on_resume = ks_monitor_resumed,
-                               .on_step = ks_monitor_step,
-                               .context = &a->monitor};
-
-    KS_TRY(ks_slq(a->block, &slq, a->spectrum));
-    return has_certificates(o)
-               ? ks_certificates_collect(&a->certificates, a->world, &a->team, a->groups)
-               : KS_OK;
-}
-
-static ks_status run_exact(struct ks_analysis *a)
-{
-    return ks_exact(a->block, count_exact_product, a, a->spectrum);
 }
 
 /* A Krylov space that ends early, of dimension below the order. */
 static void say_breakdowns(const struct ks_analysis *a)
 {
-    const struct ks_spectrum *s = a->spectrum;
+    const struct ks_spectrum *s = a->measurement.spectrum;
 
-    if (a->options->layers) /* the table of layers has a column for it */
+    if (a->options->layers || a->options->exact) /* the table of layers has a column for it */
         return;
     for (size_t i = 0; !a->quiet && i < s->probes; i++)
         if ((size_t)s->steps[i] < s->order)
@@ -137,87 +62,37 @@ static void say_breakdowns(const struct ks_analysis *a)
                    (long long)s->steps[i], s->order);
 }
 
-ks_status ks_analysis_run_probes(struct ks_analysis *a)
+static ks_status run_probes(struct ks_analysis *a)
 {
-    KS_TRY(ks_on_all(a, new_certificates));
-    KS_TRY(ks_on_all(a, find_gradient));
-    KS_TRY(ks_on_all(a, a->options->exact ? run_exact : run_lanczos));
-    ks_monitor_end(&a->monitor);
-    if (a->options->exact)
-        return KS_OK;
-    say_breakdowns(a);
-    return KS_OK;
+    return ks_measure_probes(&a->measurement);
 }
 
-/* --- the certificates --- */
-
-/* --exact with float32 products: how far they are from those in float64, and which coordinates are
- * dead in float64: a product that underflows in float32 does not make its coordinate dead. */
-static ks_status check_exact(struct ks_analysis *a)
+ks_status ks_analysis_run_probes(struct ks_analysis *a)
 {
-    struct ks_operator *full = NULL, *block = NULL, *wide = NULL;
-    struct ks_null null = {.is_dead = NULL};
-    ks_status status = KS_OK;
-
-    if (!a->options->single)
-        return KS_OK;
-    KS_GO(a->options->kind->new_f64(&a->subject.problem, &full));
-    KS_GO(ks_block_new(full, a->selection, &block));
-    KS_GO(ks_team_operator_new(block, &a->team, &wide));
-    KS_GO(ks_operator_prepare(wide, a->budget.kept));
-    KS_GO(ks_exact_error(a->block, wide, &a->exact_error));
-    KS_GO(ks_null_measure(a->space, wide, NULL, NULL, &null));
-    ks_null_take_dead(&a->null, &null);
-    KS_GO(ks_null_basis_update(a->space, &a->null, &a->basis));
-done:
-    ks_null_clear(&null);
-    ks_operator_free(wide);
-    return status;
+    KS_TRY(ks_on_all(a, run_probes));
+    ks_monitor_end(&a->monitor);
+    say_breakdowns(a);
+    return KS_OK;
 }
 
 static ks_status certify(struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;
-    size_t memory = a->budget.kept / (size_t)omp_get_max_threads();
 
-    if (o->exact)
-        return check_exact(a);
-    if (!has_certificates(o) || !o->certificates)
-        return KS_OK;
-    a->certificates.gradient = a->gradient;
-    ks_operator_free(a->block); /* its activations make room for those in float64 */
-    a->block = NULL;
-    if (!o->layers) { /* other layers need it */
-        ks_operator_free(a->full);
-        a->full = NULL;
+    if (ks_measurement_has_certificates(&a->measurement) && o->certificates) {
+        ks_operator_free(a->block); /* in favour of the activations in float64 */
+        a->measurement.a = a->block = NULL;
+        if (!o->layers) { /* other layers need it */
+            ks_operator_free(a->full);
+            a->full = NULL;
+        }
     }
-    return ks_certify(&a->certificates,
-                      &(struct ks_analyzed){a->subject.problem, o->kind, a->selection}, &a->team,
-                      memory);
+    return ks_measure_certificates(&a->measurement);
 }
 
 ks_status ks_analysis_certify(struct ks_analysis *a)
 {
     return ks_on_all(a, certify);
-}
-
-/* --- the statistics --- */
-
-struct ks_statistics_terms ks_analysis_terms(const struct ks_analysis *a)
-{
-    const struct ks_options *o = a->options;
-
-    return (struct ks_statistics_terms){
-        .n = a->subject.dimension,
-        .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
-        .basis_epsilon = a->budget.single_basis ? FLT_EPSILON : DBL_EPSILON,
-        .shift = a->space->shift,
-        .null = &a->null,
-        .operator_rank = o->kind->operator_rank ? o->kind->operator_rank(&a->subject.problem) : 0,
-        .exact_error = a->exact_error,
-        .gradient = o->gradient_probe,
-        .certificates = has_certificates(o) ? &a->certificates : NULL,
-        .unweighted = o->compat};
 }
 
 /* The layer that holds a coordinate of a critic's parameters. */
@@ -235,9 +110,9 @@ static const struct ks_layer *find_layer(const struct ks_arch *arch, size_t para
 void ks_analysis_warn(const struct ks_analysis *a)
 {
     const struct ks_arch *arch = a->checkpoint->critic.arch;
-    const size_t *index = a->selection->index;
-    double error = ks_statistic(a->spectrum, "product_error");
-    size_t at = a->certificates.worst;
+    const size_t *index = a->analyzed.selection->index;
+    double error = ks_statistic(a->measurement.spectrum, "product_error");
+    size_t at = a->measurement.certificates.worst;
     char name[32] = "?";
 
     if (a->quiet || !a->options->single || !(error > KS_WRONG_PRODUCT))

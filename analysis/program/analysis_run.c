@@ -1,13 +1,11 @@
 /* How an analysis goes: the three functions that read as the algorithm. */
 #include "program/analysis.h"
 
-#include "lanczos/density.h"
 #include "program/apply.h"
 #include "program/bounds.h"
 #include "program/outputs.h"
-#include "program/provenance.h"
-#include "program/stability.h"
 #include "program/stages.h"
+#include "spectrum/provenance.h"
 
 /* --- one spectrum --- */
 
@@ -23,7 +21,7 @@ static ks_status name_stem(struct ks_analysis *a)
 
 static ks_status find_fingerprint(struct ks_analysis *a)
 {
-    return ks_provenance_fingerprint(a->options, &a->subject, &a->fingerprint);
+    return ks_provenance_fingerprint(&a->measurement, &a->fingerprint);
 }
 
 /* --keep-basis: the names of its files, and the fingerprint by which they are recognized. */
@@ -33,37 +31,21 @@ static ks_status name_basis(struct ks_analysis *a)
         return KS_OK;
     KS_TRY(ks_on_leader(a, name_stem));
     KS_TRY(ks_team_broadcast_string(a->world, &a->stem));
-    return ks_on_all(a, find_fingerprint);
-}
-
-/* lambda_max, kappa, ... from the nodes and weights. */
-static ks_status add_statistics(struct ks_analysis *a)
-{
-    const struct ks_statistics_terms terms = ks_analysis_terms(a);
-
-    if (a->options->compat && !a->options->exact)
-        ks_statistics_unweight(a->spectrum);
-    return ks_statistics(a->spectrum, &terms);
-}
-
-static ks_status describe(struct ks_analysis *a)
-{
-    const struct ks_statistics_terms terms = ks_analysis_terms(a);
-
-    KS_TRY(add_statistics(a));
-    KS_TRY(ks_stability_add(a->options, &a->subject, a->spectrum));
-    KS_TRY(ks_bounds_add(a));
-    KS_TRY(ks_density(a->spectrum));
-    KS_TRY(ks_provenance_probes(terms.certificates, a->spectrum));
-    return ks_provenance_spectrum(a->options, &a->subject, &terms, a->spectrum);
+    KS_TRY(ks_on_all(a, find_fingerprint));
+    a->measurement.basis_stem = a->stem;
+    a->measurement.fingerprint = a->fingerprint;
+    return KS_OK;
 }
 
 static ks_status write_spectrum(struct ks_analysis *a)
 {
-    KS_TRY(ks_name_checkpoint(a, describe(a)));
+    const struct ks_spectrum *s = a->measurement.spectrum;
+
+    KS_TRY(ks_name_checkpoint(a, ks_measure_all(&a->measurement)));
+    KS_TRY(ks_name_checkpoint(a, ks_bounds_add(a)));
     ks_analysis_warn(a);
-    KS_TRY(ks_spectrum_write(a->output, a->spectrum));
-    return ks_report_add(a->report, a->path, a->spectrum);
+    KS_TRY(ks_spectrum_write(a->output, s));
+    return ks_report_add(a->report, a->path, s);
 }
 
 /* Stochastic Lanczos quadrature of A, a curvature of the loss L at the checkpoint's theta:
@@ -84,6 +66,7 @@ ks_status ks_analyze(struct ks_analysis *a)
     KS_TRY(ks_bounds_measure(a));
     KS_TRY(ks_analysis_pose_products(a));
     KS_TRY(ks_analysis_make_operator(a));
+    ks_analysis_set_measurement(a);
     KS_TRY(name_basis(a));
     KS_TRY(ks_analysis_find_null_space(a));
     KS_TRY(ks_analysis_run_probes(a));
@@ -103,7 +86,7 @@ static ks_status pose_layer(struct ks_analysis *a, int layer)
 
 static ks_status new_rows(struct ks_analysis *a)
 {
-    return ks_layers_new(&a->subject.problem, a->options->kind->moving, &a->n_rows, &a->rows);
+    return ks_layers_new(&a->analyzed.problem, a->options->kind->moving, &a->n_rows, &a->rows);
 }
 
 /* Finds the layers, the number of products for all of them, and the largest dimension, by which
@@ -121,27 +104,37 @@ static ks_status plan_layers(struct ks_analysis *a, size_t *products)
         const size_t n = a->rows[i].dimension;
 
         KS_TRY(pose_layer(a, (int)a->rows[i].number));
-        *products += probes * (n < order ? n : order) + ks_null_products(a->space);
+        *products += probes * (n < order ? n : order) + ks_null_products(a->analyzed.space);
         largest = n > largest ? n : largest;
     }
-    a->subject.dimension = largest;
+    a->budget.dimension = largest;
     return KS_OK;
+}
+
+/* lambda_max, kappa, ... from the nodes and weights. */
+static ks_status add_statistics(struct ks_analysis *a)
+{
+    return ks_measure_statistics(&a->measurement);
 }
 
 static ks_status analyze_layer(struct ks_analysis *a, struct ks_layer_row *row)
 {
+    const struct ks_spectrum *s;
+
     KS_TRY(pose_layer(a, (int)row->number));
     KS_TRY(ks_analysis_make_block(a));
-    a->monitor.before = a->products_done + ks_null_products(a->space);
+    ks_analysis_set_measurement(a);
+    a->monitor.null_products = ks_null_products(a->analyzed.space);
     KS_TRY(ks_analysis_find_null_space(a));
     KS_TRY(ks_analysis_run_probes(a));
     KS_TRY(ks_analysis_certify(a));
     KS_TRY(ks_on_all(a, add_statistics));
-    a->products_done = a->monitor.before;
-    for (size_t i = 0; i < a->spectrum->probes; i += a->groups)
-        a->products_done += (size_t)a->spectrum->steps[i];
+    s = a->measurement.spectrum;
+    a->monitor.earlier += a->monitor.null_products;
+    for (size_t i = 0; i < s->probes; i += a->groups)
+        a->monitor.earlier += (size_t)s->steps[i];
     ks_analysis_warn(a);
-    ks_layers_take(row, a->spectrum);
+    ks_layers_take(row, s);
     return KS_OK;
 }
 

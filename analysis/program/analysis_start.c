@@ -48,15 +48,15 @@ static ks_status choose_targets(struct ks_analysis *a)
         return ks_fail(KS_FORMAT,
                        "%s: --rewards raw: expected the dataset /batch/target_raw, found none",
                        a->path);
-    a->subject.raw = o->rewards != KS_REWARDS_NORMALIZED && c->target_raw;
-    if (a->subject.raw) {
+    a->analyzed.raw = o->rewards != KS_REWARDS_NORMALIZED && c->target_raw;
+    if (a->analyzed.raw) {
         free(c->target);
         c->target = c->target_raw;
     } else {
         free(c->target_raw);
     }
     c->target_raw = NULL;
-    if (o->compat && !a->subject.raw && !a->quiet)
+    if (o->compat && !a->analyzed.raw && !a->quiet)
         ks_say("%s: --compat xqc: the checkpoint has no targets from raw rewards "
                "(/batch/target_raw): those from normalized rewards (/batch/target) are used",
                a->path);
@@ -80,7 +80,7 @@ static ks_status read_file(struct ks_analysis *a)
         return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", a->path,
                        a->checkpoint->minibatches, batches);
     KS_TRY(choose_targets(a));
-    return ks_sha256_file(a->path, a->subject.digest);
+    return ks_sha256_file(a->path, a->analyzed.digest);
 }
 
 /* The probes that groups of ranks can work on side by side. */
@@ -92,23 +92,26 @@ static size_t count_probes(const struct ks_options *o)
 ks_status ks_analysis_read(struct ks_analysis *a)
 {
     const size_t size = (size_t)ks_team_size(a->world);
-    struct ks_subject *subject = &a->subject;
+    struct ks_analyzed *analyzed = &a->analyzed;
 
     a->allocated_before = ks_alloc_total();
     a->layer = a->options->layer;
-    *subject = (struct ks_subject){.path = a->path, .budget = &a->budget};
+    *analyzed = (struct ks_analyzed){.path = a->path,
+                                     .kind = a->options->kind,
+                                     .single = a->options->single,
+                                     .published = a->options->compat};
     KS_TRY(ks_on_leader(a, read_file));
     ks_team_broadcast(a->world, 0, sizeof a->minibatches, &a->minibatches);
-    ks_team_broadcast(a->world, 0, sizeof subject->digest, subject->digest);
-    ks_team_broadcast(a->world, 0, sizeof subject->raw, &subject->raw);
+    ks_team_broadcast(a->world, 0, sizeof analyzed->digest, analyzed->digest);
+    ks_team_broadcast(a->world, 0, sizeof analyzed->raw, &analyzed->raw);
     a->groups = ks_distribute_groups(size, count_probes(a->options), a->minibatches);
     KS_TRY(ks_team_split(a->world, ks_slq_group(a->world, ks_team_rank(a->world), a->groups),
                          &a->team));
     KS_TRY(ks_name_checkpoint(
         a, ks_distribute_checkpoint(a->world, &a->team, a->minibatches, &a->checkpoint)));
-    subject->processes = ks_team_size(&a->team);
-    subject->problem.minibatches = size > 1 ? a->checkpoint->minibatches : a->minibatches;
-    subject->problem.other_minibatches = a->minibatches - subject->problem.minibatches;
+    analyzed->ranks = ks_team_size(&a->team);
+    analyzed->problem.minibatches = size > 1 ? a->checkpoint->minibatches : a->minibatches;
+    analyzed->problem.other_minibatches = a->minibatches - analyzed->problem.minibatches;
     return KS_OK;
 }
 
@@ -117,7 +120,7 @@ ks_status ks_analysis_read(struct ks_analysis *a)
 static ks_status pose_loss(struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;
-    struct ks_problem *problem = &a->subject.problem;
+    struct ks_problem *problem = &a->analyzed.problem;
 
     problem->checkpoint = a->checkpoint;
     problem->omits_decay = ks_team_rank(&a->team) > 0;
@@ -127,13 +130,13 @@ static ks_status pose_loss(struct ks_analysis *a)
     problem->scale = o->scale;
     problem->critic = o->critic;
     problem->layer = a->layer;
-    KS_TRY(ks_selection_new(problem, o->kind->moving, &a->selection));
-    a->subject.dimension = a->selection->n;
-    if (o->exact && a->subject.dimension > KS_EXACT_LIMIT)
+    KS_TRY(ks_selection_new(problem, o->kind->moving, &a->analyzed.selection));
+    a->budget.dimension = a->analyzed.selection->n;
+    if (o->exact && a->analyzed.selection->n > KS_EXACT_LIMIT)
         return ks_fail(KS_USAGE,
                        "--exact: expected at most %d parameters, found %zu: without --exact the "
                        "spectrum is estimated",
-                       KS_EXACT_LIMIT, a->subject.dimension);
+                       KS_EXACT_LIMIT, a->analyzed.selection->n);
     return KS_OK;
 }
 
@@ -144,13 +147,11 @@ ks_status ks_analysis_pose(struct ks_analysis *a)
 
 static ks_status pose_products(struct ks_analysis *a)
 {
-    struct ks_problem *problem = &a->subject.problem;
+    struct ks_problem *problem = &a->analyzed.problem;
 
     if (a->options->compat) /* the published code divides its products by N twice */
         problem->scale /= (double)ks_problem_minibatches(problem);
-    KS_TRY(ks_null_space_new(problem, a->options->kind, a->selection, &a->space));
-    a->subject.normals = a->space->normals;
-    return KS_OK;
+    return ks_null_space_new(problem, a->options->kind, a->analyzed.selection, &a->analyzed.space);
 }
 
 ks_status ks_analysis_pose_products(struct ks_analysis *a)
@@ -166,9 +167,9 @@ static ks_status make_block(struct ks_analysis *a)
     struct ks_operator *shared = NULL, *block = NULL;
 
     if (!a->full)
-        KS_TRY((o->single ? o->kind->new_f32 : o->kind->new_f64)(&a->subject.problem, &a->full));
+        KS_TRY((o->single ? o->kind->new_f32 : o->kind->new_f64)(&a->analyzed.problem, &a->full));
     KS_TRY(ks_operator_share(a->full, &shared));
-    KS_TRY(ks_block_new(shared, a->selection, &block));
+    KS_TRY(ks_block_new(shared, a->analyzed.selection, &block));
     return ks_team_operator_new(block, &a->team, &a->block);
 }
 
@@ -182,7 +183,7 @@ static ks_status estimate_fixed(struct ks_analysis *a)
 {
     double least;
 
-    KS_TRY(ks_primal_bytes(&a->subject.problem, a->options->single, &least));
+    KS_TRY(ks_primal_bytes(&a->analyzed.problem, a->options->single, &least));
     a->budget.fixed = ks_alloc_total() - a->allocated_before + (size_t)fmin(least, 0x1p62);
     return KS_OK;
 }
@@ -200,13 +201,13 @@ static ks_status keep_activations(struct ks_analysis *a)
 static struct ks_monitor new_monitor(const struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;
-    const size_t n = a->subject.dimension, null_products = ks_null_products(a->space);
+    const size_t n = a->budget.dimension, null_products = ks_null_products(a->analyzed.space);
     const size_t probes = (o->probes + o->gradient_probe + a->groups - 1) / a->groups;
 
     return (struct ks_monitor){.checkpoint = a->path,
                                .dimension = n,
                                .products = (o->exact ? n : o->order * probes) + null_products,
-                               .before = null_products,
+                               .null_products = null_products,
                                .probes = o->probes,
                                .order = o->order,
                                .groups = a->groups,
@@ -219,10 +220,10 @@ ks_status ks_analysis_make_operator(struct ks_analysis *a)
     const struct ks_options *o = a->options;
 
     KS_TRY(ks_on_all(a, estimate_fixed));
-    KS_TRY(ks_budget_divide(o, a->world, &a->team, &a->subject, &a->budget)); /* may refuse */
+    KS_TRY(ks_budget_divide(o, a->world, &a->team, &a->analyzed, &a->budget)); /* may refuse */
     KS_TRY(ks_analysis_make_block(a));
     a->budget.fixed = ks_alloc_total() - a->allocated_before;
-    KS_TRY(ks_budget_divide(o, a->world, &a->team, &a->subject, &a->budget));
+    KS_TRY(ks_budget_divide(o, a->world, &a->team, &a->analyzed, &a->budget));
     if (o->layers) /* `full` stays while a layer's bounds are certified: half is for the products */
         a->budget.kept /= 2;
     a->monitor = new_monitor(a);
@@ -234,20 +235,12 @@ ks_status ks_analysis_make_operator(struct ks_analysis *a)
 void ks_analysis_clear_block(struct ks_analysis *a)
 {
     ks_monitor_end(&a->monitor);
-    ks_spectrum_free(a->spectrum);
-    free(a->gradient);
-    ks_certificates_clear(&a->certificates);
+    ks_measurement_clear(&a->measurement);
     ks_gradient_bounds_clear(&a->bounds);
-    ks_null_basis_free(a->basis);
-    ks_null_clear(&a->null);
-    ks_null_space_free(a->space);
-    ks_operator_free(a->block);
-    ks_selection_free(a->selection);
-    a->spectrum = NULL, a->gradient = NULL, a->basis = NULL, a->space = NULL;
-    a->block = NULL, a->selection = NULL;
-    a->certificates = (struct ks_certificates){.n = 0};
     a->bounds = (struct ks_gradient_bounds){.rows = 0};
-    a->null = (struct ks_null){.dimension = 0};
+    ks_operator_free(a->block);
+    a->block = NULL;
+    ks_analyzed_clear(&a->analyzed);
 }
 
 void ks_analysis_clear(struct ks_analysis *a)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "program/provenance.h"
 #include "program/stages.h"
+#include "spectrum/provenance.h"
 
 /* E P: the length of a vector in a file. */
 static size_t full_length(const struct ks_analysis *a)
@@ -27,7 +27,7 @@ static ks_status write_vectors(const struct ks_analysis *a, const char *path, si
                                const double *v, const double *loss)
 {
     struct ks_attributes list = {.n = 0};
-    ks_status status = ks_provenance_vectors(a->options, &a->subject, loss, &list);
+    ks_status status = ks_provenance_vectors(&a->analyzed, loss, &list);
 
     if (status == KS_OK)
         status = ks_vectors_write(path, k, full_length(a), v, &list);
@@ -39,13 +39,13 @@ static ks_status write_vectors(const struct ks_analysis *a, const char *path, si
 
 static ks_status count_vectors(struct ks_analysis *a)
 {
-    return ks_vectors_count(a->options->apply, full_length(a), &a->subject.vectors);
+    return ks_vectors_count(a->options->apply, full_length(a), &a->budget.vectors);
 }
 
 ks_status ks_apply_count(struct ks_analysis *a)
 {
     KS_TRY(ks_on_leader(a, count_vectors));
-    ks_team_broadcast(a->world, 0, sizeof a->subject.vectors, &a->subject.vectors);
+    ks_team_broadcast(a->world, 0, sizeof a->budget.vectors, &a->budget.vectors);
     return KS_OK;
 }
 
@@ -56,14 +56,14 @@ static ks_status multiply(struct ks_analysis *a, double *v, double *pair)
     const size_t n = a->block->n;
     double *factor = pair, *product = pair + n;
 
-    for (size_t i = 0; i < a->subject.vectors; i++) {
-        double *full = ks_is_leader(a) ? v + i * a->selection->of : v;
+    for (size_t i = 0; i < a->budget.vectors; i++) {
+        double *full = ks_is_leader(a) ? v + i * a->analyzed.selection->of : v;
 
-        ks_selection_gather(a->selection, full, factor);
+        ks_selection_gather(a->analyzed.selection, full, factor);
         ks_team_broadcast(&a->team, 0, n * sizeof *factor, factor);
         KS_TRY(ks_operator_apply(a->block, factor, product));
         KS_TRY(require_finite(n, product, "a product"));
-        ks_selection_scatter(a->selection, product, full);
+        ks_selection_scatter(a->analyzed.selection, product, full);
         ks_monitor_product(&a->monitor, i + 1);
     }
     return KS_OK;
@@ -72,14 +72,14 @@ static ks_status multiply(struct ks_analysis *a, double *v, double *pair)
 /* Rank 0 reads all vectors; the other ranks allocate scratch for one. */
 static ks_status read_vectors(struct ks_analysis *a, double **v)
 {
-    const size_t n = a->selection->of;
+    const size_t n = a->analyzed.selection->of;
     ks_status status = ks_is_leader(a)
-                           ? ks_vectors_read(a->options->apply, n, &a->subject.vectors, v)
+                           ? ks_vectors_read(a->options->apply, n, &a->budget.vectors, v)
                            : ks_alloc(n, sizeof **v, v);
 
     KS_TRY(ks_team_agree(a->world, status));
-    ks_team_broadcast(a->world, 0, sizeof a->subject.vectors, &a->subject.vectors);
-    a->monitor.products = a->subject.vectors;
+    ks_team_broadcast(a->world, 0, sizeof a->budget.vectors, &a->budget.vectors);
+    a->monitor.products = a->budget.vectors;
     return KS_OK;
 }
 
@@ -95,7 +95,7 @@ ks_status ks_apply_products(struct ks_analysis *a)
     KS_GO(ks_team_agree(a->world, ks_name_checkpoint(a, status)));
     KS_GO(ks_name_checkpoint(a, multiply(a, v, pair)));
     if (ks_is_leader(a))
-        status = write_vectors(a, a->options->output, a->subject.vectors, v, NULL);
+        status = write_vectors(a, a->options->output, a->budget.vectors, v, NULL);
     KS_GO(ks_team_agree(a->world, status));
 done:
     free(v);
@@ -111,7 +111,7 @@ static ks_status find_gradient(const struct ks_analysis *a, double limit, size_t
                                double *loss, double *gradient)
 {
     size_t left = limit > (double)fixed ? (size_t)(limit - (double)fixed) : 0, taken = left;
-    ks_status status = ks_gradient(&a->subject.problem, &taken, loss, gradient);
+    ks_status status = ks_gradient(&a->analyzed.problem, &taken, loss, gradient);
 
     if (taken <= left)
         return status;

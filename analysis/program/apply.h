@@ -12,7 +12,7 @@
 /* Writes L and its gradient, over all ranks, to --gradient, after ks_analysis_pose. KS_MEMORY where
  * --memory is too little. */
 ks_status ks_apply_gradient(struct ks_analysis *analysis);
-/* Sets subject.vectors to the number of vectors in --apply, before the operator is made: they count
+/* Sets budget.vectors to the number of vectors in --apply, before the operator is made: they count
  * against --memory. */
 ks_status ks_apply_count(struct ks_analysis *analysis);
 /* Multiplies each vector of --apply by the operator, and writes the products to --output. */

@@ -10,7 +10,7 @@
  * ranks call it together, and fail together. After ks_analysis_pose. */
 ks_status ks_bounds_measure(struct ks_analysis *analysis);
 
-/* Adds the statistics to the spectrum's summary: NaN for another loss; none for a layer and with
+/* Adds the statistics to the spectrum: NaN for another loss; none for a layer and with
  * --compat xqc. Fails with KS_MEMORY. */
 ks_status ks_bounds_add(struct ks_analysis *analysis);
 

@@ -10,18 +10,18 @@
  * vectors of --apply and the file of their products, which is built in memory, and on every rank a
  * factor and its product. */
 static double held_bytes(const struct ks_options *o, const struct ks_team *team,
-                         const struct ks_subject *s, bool single)
+                         const struct ks_analyzed *analyzed, const struct ks_budget *b)
 {
-    const struct ks_networks *critic = &s->problem.checkpoint->critic;
+    const struct ks_networks *critic = &analyzed->problem.checkpoint->critic;
     const double full = (double)ks_networks_parameters(critic);
-    const size_t n = s->dimension;
+    const size_t n = b->dimension;
 
     if (o->apply)
-        return ((ks_team_rank(team) == 0 ? 2 * (double)s->vectors : 1) * full + 2 * (double)n) *
+        return ((ks_team_rank(team) == 0 ? 2 * (double)b->vectors : 1) * full + 2 * (double)n) *
                sizeof(double);
     if (o->exact)
         return (double)n * (ks_team_rank(team) == 0 ? (double)n : 1) * sizeof(double);
-    return ks_lanczos_bytes(n, o->order, single, team) +
+    return ks_lanczos_bytes(n, o->order, b->single_basis, team) +
            (o->compat ? 0 : ks_certificates_bytes(n)) +
            (o->gradient_probe ? 2 * full * sizeof(double) : 0);
 }
@@ -52,16 +52,17 @@ ks_status ks_budget_check(const struct ks_options *o, const struct ks_team *worl
 
 /* The file that a refusal names: the file of --apply if a single vector of it would fit, else the
  * checkpoint. */
-static const char *too_large(const struct ks_options *o, const struct ks_subject *s, double limit,
-                             double held)
+static const char *too_large(const struct ks_options *o, const struct ks_analyzed *analyzed,
+                             const struct ks_budget *b, double limit, double held)
 {
-    const struct ks_networks *critic = &s->problem.checkpoint->critic;
+    const struct ks_networks *critic = &analyzed->problem.checkpoint->critic;
     const double vector = (double)ks_networks_parameters(critic) * sizeof(double);
 
-    return o->apply && held - 2 * ((double)s->vectors - 1) * vector <= limit ? o->apply : s->path;
+    return o->apply && held - 2 * ((double)b->vectors - 1) * vector <= limit ? o->apply
+                                                                             : analyzed->path;
 }
 
-static ks_status divide(const struct ks_options *o, const struct ks_subject *s, double all,
+static ks_status divide(const struct ks_options *o, const struct ks_analyzed *analyzed, double all,
                         double held, struct ks_budget *b)
 {
     const double fixed = (double)b->fixed;
@@ -70,29 +71,32 @@ static ks_status divide(const struct ks_options *o, const struct ks_subject *s, 
         return ks_fail(KS_MEMORY,
                        "%s: --memory: expected at least %.0fK, found %.0fK: checkpoint and "
                        "operator take %.0fK, %s in %zu dimensions %.0fK",
-                       too_large(o, s, all - fixed, held), ceil((fixed + held) / 1024),
+                       too_large(o, analyzed, b, all - fixed, held), ceil((fixed + held) / 1024),
                        floor(all / 1024), ceil(fixed / 1024),
                        o->exact   ? "the dense matrix with columns"
                        : o->apply ? "vectors and products"
                                   : "the Lanczos vectors in float32",
-                       s->dimension, ceil(held / 1024));
+                       b->dimension, ceil(held / 1024));
     b->held = (size_t)held;
     b->kept = (size_t)(all - fixed - held);
     return KS_OK;
 }
 
 ks_status ks_budget_divide(const struct ks_options *o, const struct ks_team *world,
-                           const struct ks_team *team, const struct ks_subject *s,
+                           const struct ks_team *team, const struct ks_analyzed *analyzed,
                            struct ks_budget *b)
 {
     const double all = ks_budget_limit(o, world, b->fixed);
-    double held = held_bytes(o, team, s, false);
-    const bool fits = ks_team_least(world, (double)b->fixed + held <= all) == 1;
     const bool basis = !o->exact && !o->apply;
+    double held;
+    bool fits;
 
+    b->single_basis = false;
+    held = held_bytes(o, team, analyzed, b);
+    fits = ks_team_least(world, (double)b->fixed + held <= all) == 1;
     b->squeezed = basis && !o->compat && !fits;
     b->single_basis = basis && (o->compat || !fits);
     if (b->single_basis)
-        held = held_bytes(o, team, s, true);
-    return ks_team_agree(world, divide(o, s, all, held, b));
+        held = held_bytes(o, team, analyzed, b);
+    return ks_team_agree(world, divide(o, analyzed, all, held, b));
 }

@@ -79,7 +79,8 @@ void ks_monitor_step(void *monitor, const struct ks_lanczos *l)
 {
     struct ks_monitor *m = monitor;
     size_t probe = l->probe == KS_PROBE_GRADIENT ? m->probes : (size_t)l->probe;
-    size_t done = m->before + probe / m->groups * m->order + l->steps - m->skipped;
+    size_t done = m->earlier + m->null_products + probe / m->groups * m->order + l->steps -
+                  m->skipped;
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     double largest, residual;
     char note[96];
@@ -96,6 +97,7 @@ void ks_monitor_product(void *monitor, size_t products)
 {
     struct ks_monitor *m = monitor;
 
+    products += m->earlier;
     announce(m, products);
     ks_progress_update(&m->progress, products, NULL);
 }

@@ -16,7 +16,8 @@ struct ks_monitor {
     const char *checkpoint;
     size_t dimension;     /* of the operator                                          */
     size_t products;      /* in all                                                   */
-    size_t before;        /* products before the first Lanczos step                   */
+    size_t earlier;       /* products for the layers before this one                  */
+    size_t null_products; /* for this spectrum, before its first Lanczos step         */
     size_t probes;        /* with random start vectors                                */
     size_t order, groups; /* steps per probe; groups of ranks, which take probes in turn */
     const struct ks_budget *budget;
@@ -33,7 +34,8 @@ ks_status ks_monitor_start(struct ks_monitor *monitor);
 void ks_monitor_end(struct ks_monitor *monitor);
 
 /* Callbacks, whose first argument is a struct ks_monitor: ks_slq's, when a probe resumes from steps
- * on disk and after each step; and after each product, of which `products` were computed. */
+ * on disk and after each step; and after each other product, of which `products` were computed for
+ * this spectrum. */
 void ks_monitor_resumed(void *monitor, const struct ks_lanczos *lanczos);
 void ks_monitor_step(void *monitor, const struct ks_lanczos *lanczos);
 void ks_monitor_product(void *monitor, size_t products);

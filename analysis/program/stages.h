@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "program/analysis.h"
-#include "statistics/statistics.h"
 
 typedef ks_status ks_stage(struct ks_analysis *analysis);
 
@@ -37,8 +36,10 @@ ks_status ks_analysis_make_block(struct ks_analysis *analysis);
 /* Makes that operator, and keeps as many activations as the memory allows. */
 ks_status ks_analysis_make_operator(struct ks_analysis *analysis);
 
-/* --- analysis_probes.c: from the operator to nodes, weights and certificates --- */
+/* --- analysis_probes.c: from the operator to its spectrum (spectrum/measurement.h) --- */
 
+/* Sets what is measured and how, from the options, the operator and the budget. */
+void ks_analysis_set_measurement(struct ks_analysis *analysis);
 /* Tests the null directions by products, which also find dead coordinates. */
 ks_status ks_analysis_find_null_space(struct ks_analysis *analysis);
 /* Lanczos from every start vector, or with --exact LAPACK: fills the spectrum's nodes, weights and
@@ -47,8 +48,6 @@ ks_status ks_analysis_run_probes(struct ks_analysis *analysis);
 /* Float64 products of the vectors behind the bounds; with --exact, the error of its products. */
 ks_status ks_analysis_certify(struct ks_analysis *analysis);
 
-/* What the statistics need beside the spectrum. */
-struct ks_statistics_terms ks_analysis_terms(const struct ks_analysis *analysis);
 /* Warns on standard error where products are wrong by more than 1e-3 of the largest |eigenvalue|,
  * and names the layer in which the error is largest. */
 void ks_analysis_warn(const struct ks_analysis *analysis);

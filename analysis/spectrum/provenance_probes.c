@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "program/provenance.h"
+#include "spectrum/provenance.h"
 #include "statistics/certificate.h"
 
 /* "random random gradient": one word per probe. */

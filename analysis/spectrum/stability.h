@@ -1,11 +1,10 @@
 /* The largest eigenvalue compared with the largest at which the optimizer's steps are stable. */
-#ifndef KS_PROGRAM_STABILITY_H
-#define KS_PROGRAM_STABILITY_H
+#ifndef KS_SPECTRUM_STABILITY_H
+#define KS_SPECTRUM_STABILITY_H
 
 #include "core/error.h"
 #include "io/spectrum.h"
-#include "program/options.h"
-#include "program/subject.h"
+#include "operators/analyzed.h"
 
 /* The largest eigenvalue of a quadratic on which steps with learning rate eta are stable: 2 / eta
  * for gradient descent; 2 (1 + beta1) / ((1 - beta1) eta) for Adam with a fixed preconditioner
@@ -13,12 +12,13 @@
 double ks_stability_threshold(bool adam, double beta1, double learning_rate);
 
 /* Adds the statistic `sharpness_ratio`, lambda_max over that threshold: of Adam for
- * `preconditioned`, of gradient descent for the other operators. The learning rate is that of
- * --learning-rate, else the checkpoint's; where neither exists the ratio is NaN. Root attributes
+ * `preconditioned`, of gradient descent for the other operators. The
+ * checkpoint's learning rate is used if `learning_rate` is NaN; if it has none either, the ratio is
+ * NaN. Root attributes
  * record the learning rate and, for `preconditioned`, Adam's constants. Not added for `residual`,
  * which is not the curvature of any step, nor with --compat xqc, whose operator is scaled by 1/N.
  * Fails with KS_MEMORY. */
-ks_status ks_stability_add(const struct ks_options *options, const struct ks_subject *subject,
+ks_status ks_stability_add(const struct ks_analyzed *analyzed, double learning_rate,
                            struct ks_spectrum *spectrum);
 
 #endif

@@ -1,4 +1,4 @@
-#include "program/stability.h"
+#include "spectrum/stability.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,10 +12,9 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate)
 
 /* NaN if it is unknown. A rate of 0, at the end of a learning-rate schedule, is valid: no step
  * is unstable. */
-static double learning_rate_of(const struct ks_options *o, const struct ks_checkpoint *c)
+static double choose_rate(double given, const struct ks_checkpoint *c)
 {
-    double rate = isnan(o->learning_rate) ? ks_attribute_number(&c->attributes, "learning_rate")
-                                          : o->learning_rate;
+    double rate = isnan(given) ? ks_attribute_number(&c->attributes, "learning_rate") : given;
 
     return rate >= 0 && isfinite(rate) ? rate : NAN;
 }
@@ -32,15 +31,15 @@ static ks_status describe(const struct ks_adam_constants *adam, double rate,
     return ks_attribute_add_number(list, "adam_eps", adam->eps);
 }
 
-ks_status ks_stability_add(const struct ks_options *o, const struct ks_subject *subject,
+ks_status ks_stability_add(const struct ks_analyzed *analyzed, double learning_rate,
                            struct ks_spectrum *s)
 {
-    const struct ks_checkpoint *c = subject->problem.checkpoint;
-    bool adam = strcmp(o->kind->name, "preconditioned") == 0;
-    double rate = learning_rate_of(o, c);
+    const struct ks_checkpoint *c = analyzed->problem.checkpoint;
+    bool adam = strcmp(analyzed->kind->name, "preconditioned") == 0;
+    double rate = choose_rate(learning_rate, c);
 
     KS_TRY(describe(adam ? &c->adam : NULL, rate, &s->attributes));
-    if (o->compat || strcmp(o->kind->name, "residual") == 0)
+    if (analyzed->published || strcmp(analyzed->kind->name, "residual") == 0)
         return KS_OK;
     return ks_attribute_add_number(&s->statistics, "sharpness_ratio",
                                    ks_statistic(s, "lambda_max") /
