@@ -83,19 +83,20 @@ static void test_bounds(void **state)
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / (N - 1);
-    certified_says(60, 3, NULL,
-                   "On these 4 minibatches, 400 of the 400 eigenvalues of H are within a factor of "
-                   "100 of the largest in size (99% interval). Its condition number is at least "
-                   "1.99 (certified in float64). As rounding leaves it, the operator has a "
-                   "condition number of at least 1.99, for every order and start vector. The size "
-                   "that 99% of its |eigenvalues| do not exceed lies below the largest by a factor "
-                   "of 1~(99% interval). The paper's kappa is the ratio of the largest to the "
-                   "smallest |Ritz value| at m = 60, here 2; it grew by a factor of 1 from m = 30 "
-                   "to 60.");
+    certified_says(
+        60, 3, NULL,
+        "On these 4 minibatches, 400 of the 400 eigenvalues of H have an absolute value "
+        "within a factor of 100 of the largest one (99% interval). Its condition number "
+        "is at least 1.99 (certified in float64). With rounding errors, the computed "
+        "operator has a condition number of at least 1.99, whatever the order and the "
+        "start vector. The largest absolute eigenvalue is 1 to 1.~ times as large as the "
+        "99% quantile of all absolute eigenvalues (99% interval). The paper's kappa, the "
+        "ratio of the largest to the smallest absolute Ritz value at m = 60, is 2; it "
+        "grew by a factor of 1 from m = 30 to 60.");
     estimate_says(N, (struct certified_run){.order = 30, .probes = 1, .seed = 5},
                   "(99% interval, uncertified). Its condition number is at least 1.9~(uncertified)."
-                  "~for every order and start vector (uncertified).~(99% interval, uncertified)."
-                  "~at m = 30, here 2.");
+                  "~whatever the order and the start vector (uncertified).~(99% interval, "
+                  "uncertified).~at m = 30, is 2.");
 }
 
 /* The claim states the factor by which kappa grew or fell since m = 30, although the condition
@@ -120,7 +121,7 @@ static void test_kappa_moves(void **state)
             &d, &(struct certified_run){.order = 31, .probes = 1, .seed = 5, .certify = true});
         terms = terms_of("hessian", &e->terms);
         ratio = ks_statistic(e->s, "kappa") / ks_statistic(e->s, "kappa_m30");
-        snprintf(words, sizeof words, "at m = 31, here~; it %s by a factor of %.3g from",
+        snprintf(words, sizeof words, "at m = 31, is~; it %s by a factor of %.3g from",
                  turn == 0 ? "grew" : "fell", turn == 0 ? ratio : 1 / ratio);
         says(e->s, &terms, words);
         certified_free(e);
@@ -131,13 +132,14 @@ static void test_kappa_moves(void **state)
 static void test_zero(void **state)
 {
     const struct ks_null all = {.product = NAN, .dead = N}, some = {.product = NAN, .dead = 3};
-    static const char unknown[] = "every product with H that was computed is zero, in float64: of "
-                                  "its eigenvalues no more is known.";
+    static const char unknown[] = "every product with H that was computed in float64 is zero; "
+                                  "nothing more is known about its eigenvalues.";
 
     (void)state;
     memset(value, 0, sizeof value);
-    certified_says(40, 2, &all, "On these 4 minibatches, H is zero and has no condition number.");
-    exact_says(&all, "H is zero and has no condition number.");
+    certified_says(40, 2, &all,
+                   "On these 4 minibatches, H is zero, so it has no condition number.");
+    exact_says(&all, "H is zero, so it has no condition number.");
     certified_says(40, 2, NULL, unknown);
     certified_says(40, 2, &some, unknown);
     estimate_says(N, (struct certified_run){.order = 40, .probes = 2, .seed = 5, .null = &all},
@@ -152,17 +154,18 @@ static void test_complete(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = -3;
     certified_says(40, 2, NULL,
-                   "400 of the 400~Its condition number is 1, as every Krylov space ended and the "
-                   "Ritz values are all its eigenvalues.~at m = 1, here 1.");
+                   "400 of the 400~Its condition number is 1, because every Krylov space ended and "
+                   "the Ritz values include all its eigenvalues.~at m = 1, is 1.");
     for (size_t i = 0; i < N; i++)
         value[i] = i % 2 == 0 ? 1 : -5;
-    certified_says(40, 2, NULL, "Its condition number is 5, as every Krylov space ended~at m = 2");
+    certified_says(40, 2, NULL,
+                   "Its condition number is 5, because every Krylov space ended~at m = 2");
     /* the recurrence stopped before the space ended */
     certified_says(2, 2, NULL, "Its condition number is at least ");
     for (size_t i = 0; i < 30; i++)
         value[i] = 1 + (double)i;
     estimate_says(30, (struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true},
-                  "Its condition number is 30, as every Krylov space");
+                  "Its condition number is 30, because every Krylov space");
     estimate_says(30, (struct certified_run){.order = 29, .probes = 1, .seed = 5, .certify = true},
                   "Its condition number is at least ~(certified");
     for (size_t i = 0; i < N; i++)
@@ -196,7 +199,7 @@ static void test_not_clear(void **state)
         floor = ks_statistic(e->s, "noise_floor");
         assert_true(clear ? floor < 1e-4 : floor > 1e-4 && floor < 1e-3);
         says(e->s, &terms,
-             clear ? "Its condition number is between ~, as every Krylov space ended"
+             clear ? "Its condition number is between ~, because every Krylov space ended"
                    : "Its condition number is at least ~(certified in float64).");
         certified_free(e);
     }
@@ -211,27 +214,30 @@ static void test_null_space(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = i < 104 ? 0 : 1 + (double)(i - 104) / (N - 105);
     certified_says(60, 2, &null,
-                   "H~It has an exact null space of dimension at least 104 (100 by its "
-                   "architecture, where products are zero to 5e-16 of the largest |eigenvalue|; 4 "
-                   "dead coordinates), so its condition number is infinite; off that space it is "
-                   "at least 1.9");
-    certified_says(60, 1, &dead, "dimension at least 104 (104 dead coordinates), so~at least 1.9");
+                   "H~It has an exact null space of at least 104 dimensions (100 from the "
+                   "architecture, where products are zero up to 5e-16 of the largest absolute "
+                   "eigenvalue; 4 dead coordinates), so its condition number is infinite; off that "
+                   "space, the condition number is at least 1.9");
+    certified_says(60, 1, &dead, "at least 104 dimensions (104 dead coordinates), so~at least 1.9");
     certified_says(60, 1, &one,
-                   "dimension at least 1 (1 dead coordinate), so its condition number "
-                   "is infinite; off that space it is at least ~(certified");
-    exact_says(&null, "(rounding included). It has~; off that space it is 2, as all its "
-                      "eigenvalues are known.");
+                   "at least 1 dimension (1 dead coordinate), so its condition number is infinite; "
+                   "off that space, the condition number is at least ~(certified");
+    exact_says(&null,
+               "(rounding errors included). It has~; off that space, the condition number is 2, "
+               "because all its eigenvalues are known.");
     value[104] = 0; /* one more zero than is known */
-    exact_says(&null, "; off that space it is at least ~, ~");
+    exact_says(&null, "; off that space, the condition number is at least ~, ~");
     certified_says(1, 1, NULL,
                    "is not resolved at m = 1 (1 to 400, 99% interval). Its condition "
-                   "number is not resolved at m = 1. The size that");
+                   "number is not resolved at m = 1. By which factor");
     for (size_t i = 0; i < N; i++) /* the Krylov space ends, also off the null space */
         value[i] = i < 104 ? 0 : i % 2 == 0 ? 1 : -4;
-    certified_says(40, 2, &null, "off that space it is 4, as every Krylov space ended");
+    certified_says(40, 2, &null,
+                   "off that space, the condition number is 4, because every Krylov space ended");
     for (size_t i = 0; i < 4; i++) /* more null directions than are known */
         value[104 + i] = 0;
-    certified_says(40, 2, &null, "off that space it is at least ~(certified in float64)");
+    certified_says(40, 2, &null,
+                   "off that space, the condition number is at least ~(certified in float64)");
 }
 
 /* A bound on the rank gives a count of zeros, but no directions. */
@@ -249,13 +255,13 @@ static void test_rank(void **state)
                                          .null = &null,
                                          .operator_rank = 110,
                                          .certify = true},
-                  "The bound on its rank leaves a null space of dimension at least 290, of which "
-                  "10 directions are known: its condition number is infinite, off these too.");
+                  "Its rank is so low that its null space has at least 290 dimensions, of which 10 "
+                  "directions are known; its condition number is infinite, also off the known "
+                  "directions.");
     estimate_says(N,
                   (struct certified_run){
                       .order = 30, .probes = 1, .seed = 5, .operator_rank = 110, .certify = true},
-                  "at least 290, of which 0 directions are known: its "
-                  "condition number is infinite.");
+                  "at least 290 dimensions, so its condition number is infinite.");
     estimate_says(N,
                   (struct certified_run){.order = 30,
                                          .probes = 1,
@@ -263,7 +269,7 @@ static void test_rank(void **state)
                                          .null = &null,
                                          .operator_rank = 390,
                                          .certify = true},
-                  "exact null space of dimension at least 10 (10 by");
+                  "exact null space of at least 10 dimensions (10 from");
 }
 
 /* A weight decay removes the null space. Other operators and blocks are named. */
@@ -283,15 +289,14 @@ static void test_names(void **state)
     assert_ok(ks_exact(&a, NULL, NULL, s));
     assert_ok(ks_statistics(s, &statistics));
     terms.critic = 0, terms.layer = 12, terms.minibatches = 1;
-    says(
-        s, &terms,
-        "On this minibatch, 400 of the 400 eigenvalues of the ggn operator (critic 0, layer 12)~On "
-        "5 directions that leave the loss as it is, it is the weight decay. Its condition number "
-        "is 3, as all its eigenvalues are known.");
+    says(s, &terms,
+         "On this minibatch, 400 of the 400 eigenvalues of the ggn operator (critic 0, layer "
+         "12) have~Along 5 directions the loss is constant, and its only curvature is that of the "
+         "weight decay. Its condition number is 3, because all its eigenvalues are known.");
     terms.critic = -1, terms.layer = 3;
-    says(s, &terms, "of the ggn operator (layer 3) are");
+    says(s, &terms, "of the ggn operator (layer 3) have");
     terms.critic = 1, terms.layer = -1;
-    says(s, &terms, "of the ggn operator (critic 1) are");
+    says(s, &terms, "of the ggn operator (critic 1) have");
     ks_spectrum_free(s);
 }
 
@@ -318,12 +323,14 @@ static void test_normals(void **state)
         terms.normals = 40;
         says(e->s, &terms,
              more
-                 ? "The 40 normals of its spheres are not counted in what follows. It has an exact "
-                   "null space of dimension at least 4 (3 by its architecture, where~; 1 dead "
-                   "coordinate), so its condition number is infinite; off that space it is at "
+                 ? "The 40 normals of the spheres are not directions of the manifold and are left "
+                   "out of the condition number. It has an exact null space of at least 4 "
+                   "dimensions (3 from the architecture, where~; 1 dead coordinate), so its "
+                   "condition number is infinite; off that space, the condition number is at "
                    "least 1."
-                 : "The 40 normals of its spheres are not counted in what follows. Off them, its "
-                   "condition number is at least 1.~, the normals' zeros counted in,");
+                 : "are left out of the condition number. Without them, its condition number is at "
+                   "least 1.~ absolute eigenvalues, including the zeros of the normals (99% "
+                   "interval");
         certified_free(e);
     }
 }
@@ -336,17 +343,19 @@ static void test_quantile(void **state)
     (void)state;
     memset(value, 0, sizeof value);
     value[N - 1] = 7;
-    certified_says(30, 1, &most, "99% of its eigenvalues are zero.");
+    certified_says(30, 1, &most, " At least 99% of its eigenvalues are zero.");
     for (size_t i = 0; i < N; i++)
         value[i] = i == 0 ? 1 : 1e-20;
     certified_says(20, 8, NULL,
-                   "do not exceed lies below the largest by a factor of ~or more (99% "
-                   "interval; its upper end is not resolved at m = ");
+                   "The largest absolute eigenvalue is at least ~ times as large as the 99% "
+                   "quantile of all absolute eigenvalues (99% interval; its upper end is not "
+                   "resolved at m = ");
     for (size_t i = 0; i < N; i++)
         value[i] = i < 4 ? 1 : 1e-20;
-    certified_says(2, 1, NULL,
-                   "By which factor 99% of its |eigenvalues| lie below the largest is "
-                   "not resolved at m = 2.");
+    certified_says(
+        2, 1, NULL,
+        "By which factor the largest absolute eigenvalue exceeds the 99% quantile of all "
+        "absolute eigenvalues is not resolved at m = 2.");
 }
 
 /* A probe at the gradient adds a sentence, with only the resolved quantities. */
@@ -357,10 +366,13 @@ static void test_gradient(void **state)
         const char *words;
     } cases[] = {
         {5.129, 7.121,
-         "90% of the gradient's energy lies above a size that is below the largest by "
-         "a factor of 5.12 to 7.13 (99% interval). The paper's"},
-        {5.129, NAN, "largest by a factor of 5.12 or more (99% interval). The paper's"},
-        {1, NAN, "above which 90% of the gradient's energy lies is not resolved at m = 30."},
+         "90% of the gradient's energy (its squared norm) lies on eigenvectors whose absolute "
+         "eigenvalues are within a factor K of the largest one; K is 5.12 to 7.13 (99% interval). "
+         "The paper's"},
+        {5.129, NAN, "of the largest one; K is at least 5.12 (99% interval). The paper's"},
+        {1, NAN,
+         "Within which factor of the largest absolute eigenvalue 90% of the gradient's energy (its "
+         "squared norm) lies is not resolved at m = 30."},
     };
     struct diagonal d = {.n = N, .value = value};
 
@@ -401,9 +413,9 @@ static void test_published_recurrence(void **state)
     ks_statistics_unweight(s);
     assert_ok(ks_statistics(s, &statistics));
     says(s, &terms,
-         "On these 4 minibatches, the Ritz values of H by the published code's recurrence are no "
-         "basis for bounds. The paper's kappa is the ratio of the largest to the smallest |Ritz "
-         "value|");
+         "On these 4 minibatches, the Ritz values of H come from the published code's recurrence, "
+         "whose vectors are not orthonormal, so they prove no bounds. The paper's kappa, the ratio "
+         "of the largest to the smallest absolute Ritz value at m = ");
     ks_spectrum_free(s);
 }
 
@@ -426,8 +438,9 @@ static void test_product_error(void **state)
         ks_attributes_clear(&e->s->statistics);
         assert_ok(ks_statistics(e->s, &e->terms));
         assert_ok(ks_claim(e->s, &terms, &text));
-        assert_true(!wrong == !strstr(text, " The float32 products are wrong by up to 0.251 of the "
-                                            "largest |eigenvalue|: --precision f64 avoids that."));
+        assert_true(!wrong == !strstr(text,
+                                      " The float32 products are wrong by up to 0.251 of the "
+                                      "largest absolute eigenvalue: --precision f64 avoids this."));
         free(text);
         certified_free(e);
     }

@@ -101,7 +101,7 @@ static struct claim find_claim(const struct ks_spectrum *s, const struct ks_clai
 /* The confidence of an interval. With all eigenvalues known, nothing is random. */
 static const char *confidence(const struct claim *c)
 {
-    return c->exact       ? "rounding included"
+    return c->exact       ? "rounding errors included"
            : c->certified ? "99% interval"
                           : "99% interval, uncertified";
 }
@@ -120,19 +120,19 @@ static void print_directions(FILE *out, const struct claim *c)
     double lower = ks_statistic(c->s, "directions_1e2_lower");
     double upper = ks_statistic(c->s, "directions_1e2_upper");
     double n = (double)c->terms->statistics->n;
-    static const char *const within = "within a factor of 100 of the largest in size";
+    static const char *const within = "an absolute value within a factor of 100 of the largest one";
 
     print_minibatches(out, c);
     if (lower <= 1 && upper >= n && n > 1)
         fprintf(out,
-                "how many of the %.0f eigenvalues of %s are %s is not resolved at m = %zu (%.0f to "
-                "%.0f, %s).",
+                "how many of the %.0f eigenvalues of %s have %s is not resolved at m = %zu (%.0f "
+                "to %.0f, %s).",
                 n, c->name, within, c->steps, lower, upper, confidence(c));
     else if (lower == upper)
         fprintf(out, "%.0f of the %.0f eigenvalues of %s %s %s (%s).", lower, n, c->name,
-                lower == 1 ? "is" : "are", within, confidence(c));
+                lower == 1 ? "has" : "have", within, confidence(c));
     else
-        fprintf(out, "%.0f to %.0f of the %.0f eigenvalues of %s are %s (%s; estimate %.0f).",
+        fprintf(out, "%.0f to %.0f of the %.0f eigenvalues of %s have %s (%s; estimate %.0f).",
                 lower, upper, n, c->name, within, confidence(c),
                 ks_statistic(c->s, "directions_1e2"));
 }
@@ -165,9 +165,10 @@ static void print_condition(FILE *out, const struct claim *c, const char *what)
         print_number(out, c->upper, UP);
     }
     if (c->complete && c->exact)
-        fprintf(out, ", as all its eigenvalues are known");
+        fprintf(out, ", because all its eigenvalues are known");
     else if (c->complete)
-        fprintf(out, ", as every Krylov space ended and the Ritz values are all its eigenvalues");
+        fprintf(out, ", because every Krylov space ended and the Ritz values include all its "
+                     "eigenvalues");
 }
 
 static void print_null_space(FILE *out, const struct claim *c)
@@ -177,36 +178,45 @@ static void print_null_space(FILE *out, const struct claim *c)
     size_t dead = k->directions - k->architecture;
 
     if (k->least_nullity > k->directions) {
-        fprintf(out, "The bound on its rank leaves a null space of dimension at least %zu, ",
+        fprintf(out, "Its rank is so low that its null space has at least %zu dimensions, ",
                 k->least_nullity);
-        fprintf(out, "of which %zu direction%s known: its condition number is infinite%s.",
-                k->directions, k->directions == 1 ? " is" : "s are",
-                k->directions > 0 ? ", off these too" : "");
+        if (k->directions > 0)
+            fprintf(out,
+                    "of which %zu direction%s known; its condition number is infinite, also "
+                    "off the known directions.",
+                    k->directions, k->directions == 1 ? " is" : "s are");
+        else
+            fprintf(out, "so its condition number is infinite.");
         return;
     }
-    fprintf(out, "It has an exact null space of dimension at least %zu (", k->directions);
+    fprintf(out, "It has an exact null space of at least %zu dimension%s (", k->directions,
+            k->directions == 1 ? "" : "s");
     if (k->architecture > 0)
-        fprintf(out, "%zu by its architecture", k->architecture);
+        fprintf(out, "%zu from the architecture", k->architecture);
     if (k->architecture > 0 && isfinite(residual))
-        fprintf(out, ", where products are zero to %.2g of the largest |eigenvalue|", residual);
+        fprintf(out, ", where products are zero up to %.2g of the largest absolute eigenvalue",
+                residual);
     if (dead > 0)
         fprintf(out, "%s%zu dead coordinate%s", k->architecture > 0 ? "; " : "", dead,
                 dead == 1 ? "" : "s");
     fprintf(out, "), so its condition number is infinite; ");
-    print_condition(out, c, "off that space it");
+    print_condition(out, c, "off that space, the condition number");
     putc('.', out);
 }
 
-/* kappa_lower_bound is that of the computed operator, in whose null space rounding errors stand. */
+/* kappa_lower_bound holds for the matrix that the rounded products represent. Rounding errors make
+ * its null space nonzero, so its condition number is finite. */
 static void print_computed(FILE *out, const struct claim *c)
 {
     double bound = ks_statistic(c->s, "kappa_lower_bound");
 
     if (!(bound > 1) || !isfinite(bound) || c->exact)
         return;
-    fprintf(out, " As rounding leaves it, the operator has a condition number of at least ");
+    fprintf(out,
+            " With rounding errors, the computed operator has a condition number of at least ");
     print_number(out, bound, DOWN);
-    fprintf(out, ", for every order and start vector%s.", c->certified ? "" : " (uncertified)");
+    fprintf(out, ", whatever the order and the start vector%s.",
+            c->certified ? "" : " (uncertified)");
 }
 
 static void print_conditions(FILE *out, const struct claim *c)
@@ -215,13 +225,18 @@ static void print_conditions(FILE *out, const struct claim *c)
 
     putc(' ', out);
     if (c->lifted > 0)
-        fprintf(out, "On %.0f directions that leave the loss as it is, it is the weight decay. ",
+        fprintf(out,
+                "Along %.0f directions the loss is constant, and its only curvature is that of the "
+                "weight decay. ",
                 c->lifted);
     if (c->terms->normals > 0)
-        fprintf(out, "The %zu normals of its spheres are not counted in what follows. ",
-                c->terms->normals);
+        fprintf(
+            out,
+            "The %zu normals of the spheres are not directions of the manifold and are left out "
+            "of the condition number. ",
+            c->terms->normals);
     snprintf(what, sizeof what, "%s condition number",
-             c->terms->normals > 0 ? "Off them, its" : "Its");
+             c->terms->normals > 0 ? "Without them, its" : "Its");
     if (c->null.directions > 0 || c->null.least_nullity > 0) {
         print_null_space(out, c);
     } else {
@@ -231,37 +246,46 @@ static void print_conditions(FILE *out, const struct claim *c)
     print_computed(out, c);
 }
 
-/* lambda_abs_max over the size that 99% of the eigenvalues do not exceed. */
+/* "51.9 to 52", or "at least 51.9" if the upper end is not known. */
+static void print_factor(FILE *out, double lower, double upper)
+{
+    if (isnan(upper))
+        fputs("at least ", out);
+    print_number(out, lower, DOWN);
+    if (isnan(upper))
+        return;
+    fputs(" to ", out);
+    print_number(out, upper, UP);
+}
+
+/* lambda_abs_max over the 99% quantile of the |eigenvalues|. */
 static void print_quantile(FILE *out, const struct claim *c)
 {
     double lower = ks_statistic(c->s, "kappa_q99_lower");
     double upper = ks_statistic(c->s, "kappa_q99_upper");
-    const char *all = c->terms->normals > 0 ? ", the normals' zeros counted in," : "";
+    const char *all = c->terms->normals > 0 ? ", including the zeros of the normals" : "";
+    const char *comma = *all ? "," : "";
 
     if (isinf(lower)) {
-        fprintf(out, " 99%% of its eigenvalues%s are zero.", all);
+        fprintf(out, " At least 99%% of its eigenvalues%s%s are zero.", all, comma);
     } else if (isnan(upper) && !(lower > 1)) {
         fprintf(out,
-                " By which factor 99%% of its |eigenvalues|%s lie below the largest is not "
-                "resolved at m = %zu.",
-                all, c->steps);
+                " By which factor the largest absolute eigenvalue exceeds the 99%% quantile of all "
+                "absolute eigenvalues%s%s is not resolved at m = %zu.",
+                all, comma, c->steps);
     } else {
-        fprintf(out,
-                " The size that 99%% of its |eigenvalues|%s do not exceed lies below the largest "
-                "by a factor of ",
-                all);
-        print_number(out, lower, DOWN);
-        fputs(isnan(upper) ? " or more" : " to ", out);
-        if (!isnan(upper))
-            print_number(out, upper, UP);
-        fprintf(out, " (%s", confidence(c));
+        fprintf(out, " The largest absolute eigenvalue is ");
+        print_factor(out, lower, upper);
+        fprintf(out, " times as large as the 99%% quantile of all absolute eigenvalues%s (%s", all,
+                confidence(c));
         if (isnan(upper))
             fprintf(out, "; its upper end is not resolved at m = %zu", c->steps);
         fprintf(out, ").");
     }
 }
 
-/* With a probe at the gradient: lambda_abs_max over the size above which 90% of its energy lies. */
+/* With a probe at the gradient: lambda_abs_max over the |eigenvalue| above which 90% of the
+ * gradient's energy lies. */
 static void print_gradient(FILE *out, const struct claim *c)
 {
     double lower = ks_statistic(c->s, "kappa_gradient_90_lower");
@@ -272,17 +296,15 @@ static void print_gradient(FILE *out, const struct claim *c)
     if (isnan(upper) && !(lower > 1)) {
         fprintf(
             out,
-            " How small the |eigenvalues| are above which 90%% of the gradient's energy lies is "
-            "not resolved at m = %zu.",
+            " Within which factor of the largest absolute eigenvalue 90%% of the gradient's energy "
+            "(its squared norm) lies is not resolved at m = %zu.",
             c->steps);
         return;
     }
-    fprintf(out, " 90%% of the gradient's energy lies above a size that is below the largest by a "
-                 "factor of ");
-    print_number(out, lower, DOWN);
-    fputs(isnan(upper) ? " or more" : " to ", out);
-    if (!isnan(upper))
-        print_number(out, upper, UP);
+    fprintf(out,
+            " 90%% of the gradient's energy (its squared norm) lies on eigenvectors whose absolute "
+            "eigenvalues are within a factor K of the largest one; K is ");
+    print_factor(out, lower, upper);
     fprintf(out, " (%s).", confidence(c));
 }
 
@@ -293,11 +315,12 @@ static void print_kappa(FILE *out, const struct claim *c, bool ritz)
 
     if (ritz)
         fprintf(out,
-                " The paper's kappa is the ratio of the largest to the smallest |Ritz value| at m "
-                "= %zu, here ",
+                " The paper's kappa, the ratio of the largest to the smallest absolute Ritz value "
+                "at m = %zu, is ",
                 c->steps);
     else
-        fprintf(out, " The ratio of the largest to the smallest |eigenvalue|, as computed, is ");
+        fprintf(out, " The ratio of the largest to the smallest absolute eigenvalue, as computed, "
+                     "is ");
     if (isfinite(kappa))
         fprintf(out, "%.3g", kappa);
     else
@@ -317,7 +340,7 @@ static void print_error(FILE *out, const struct claim *c)
         fprintf(out, " The %s products are wrong by up to ",
                 c->terms->single ? "float32" : "run's");
         print_number(out, error, UP);
-        fprintf(out, " of the largest |eigenvalue|: --precision f64 avoids that.");
+        fprintf(out, " of the largest absolute eigenvalue: --precision f64 avoids this.");
     }
 }
 
@@ -325,9 +348,11 @@ static void print_error(FILE *out, const struct claim *c)
 static void print_published(FILE *out, const struct claim *c)
 {
     print_minibatches(out, c);
-    fprintf(out,
-            "the Ritz values of %s by the published code's recurrence are no basis for bounds.",
-            c->name);
+    fprintf(
+        out,
+        "the Ritz values of %s come from the published code's recurrence, whose vectors are not "
+        "orthonormal, so they prove no bounds.",
+        c->name);
     if (c->abs_max > 0)
         print_kappa(out, c, true);
 }
@@ -338,15 +363,16 @@ static void print_zero(FILE *out, const struct claim *c)
 
     print_minibatches(out, c);
     if (c->certified && null)
-        fprintf(out, "%s is zero and has no condition number.", c->name);
+        fprintf(out, "%s is zero, so it has no condition number.", c->name);
     else
-        fprintf(out,
-                "every product with %s that was computed is zero, in %s: of its eigenvalues no "
-                "more is known.",
-                c->name,
-                c->certified       ? "float64"
-                : c->terms->single ? "float32"
-                                   : "float64");
+        fprintf(
+            out,
+            "every product with %s that was computed in %s is zero; nothing more is known about "
+            "its eigenvalues.",
+            c->name,
+            c->certified       ? "float64"
+            : c->terms->single ? "float32"
+                               : "float64");
 }
 
 static void print_claim(FILE *out, const struct claim *c)

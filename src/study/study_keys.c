@@ -11,26 +11,38 @@
 static const char *const refused[] = {"out",    "json",     "csv",  "apply",
                                       "output", "gradient", "name", "layers"};
 
-enum kind { UNKNOWN, FLAG, VALUE };
+/* The analyzer's options, and where their values go. */
+struct reader {
+    struct ks_options_given given;
+    struct poptOption table[KS_OPTIONS_TABLE]; /* points into `given` */
+};
 
-static enum kind find_option(const char *key)
+static void start(struct reader *r)
 {
-    struct ks_options_given given = {.json = 0};
-    struct poptOption table[KS_OPTIONS_TABLE];
+    r->given = (struct ks_options_given){.json = 0};
+    ks_options_table(&r->given, r->table);
+}
 
+/* NULL if a study must not set it, or if there is no such option. */
+static const struct poptOption *find_option(const struct reader *r, const char *key)
+{
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (strcmp(key, refused[i]) == 0)
-            return UNKNOWN;
-    ks_options_table(&given, table);
-    for (const struct poptOption *o = table; o->longName; o++)
+            return NULL;
+    for (const struct poptOption *o = r->table; o->longName; o++)
         if (strcmp(o->longName, key) == 0)
-            return o->argInfo == POPT_ARG_NONE ? FLAG : VALUE;
-    return UNKNOWN;
+            return o;
+    return NULL;
 }
 
 bool ks_study_is_flag(const char *key)
 {
-    return find_option(key) == FLAG;
+    const struct poptOption *o;
+    struct reader r;
+
+    start(&r);
+    o = find_option(&r, key);
+    return o && o->argInfo == POPT_ARG_NONE;
 }
 
 static bool is_among(const char *value, const char *const *words)
@@ -51,49 +63,34 @@ static bool is_no(const char *value)
     return is_among(value, (const char *const[]){"no", "false", "off", "0", NULL});
 }
 
-/* Reads a command line of this one option with the analyzer's own parser. */
-static ks_status take(struct ks_options_given *given, const char *key, const char *value, bool flag)
+static ks_status take_setting(const struct reader *r, const char *key, const char *value)
 {
-    char *word = NULL;
-    const char *argv[] = {"kappascope-analyze", NULL, NULL};
-    struct poptOption table[KS_OPTIONS_TABLE];
-    poptContext context;
-    int code;
+    const struct poptOption *o = find_option(r, key);
 
-    KS_TRY(ks_print_string(&word, flag ? "--%s" : "--%s=%s", key, value));
-    argv[1] = word;
-    ks_options_table(given, table);
-    context = poptGetContext(argv[0], 2, argv, table, 0);
-    code = poptGetNextOpt(context);
-    poptFreeContext(context);
-    free(word);
-    return code < -1 ? ks_fail(KS_FORMAT, "%s: %s", key, poptStrerror(code)) : KS_OK;
-}
-
-static ks_status take_setting(struct ks_options_given *given, const char *key, const char *value)
-{
-    const enum kind kind = find_option(key);
-
-    if (kind == UNKNOWN)
+    if (!o)
         return ks_fail(KS_FORMAT, "unknown option '%s' for [analyze]", key);
     if (!*value)
         return ks_fail(KS_FORMAT, "%s: expected a value, found nothing", key);
-    if (kind == VALUE)
-        return take(given, key, value, false);
+    if (o->argInfo == POPT_ARG_STRING) {
+        free(*(char **)o->arg);
+        return ks_copy_string(value, o->arg);
+    }
     if (!ks_study_is_yes(value) && !is_no(value))
         return ks_fail(KS_FORMAT, "%s: expected yes or no, found '%s'", key, value);
-    return is_no(value) ? KS_OK : take(given, key, value, true);
+    *(int *)o->arg = ks_study_is_yes(value);
+    return KS_OK;
 }
 
 ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *options)
 {
-    struct ks_options_given given = {.json = 0};
+    struct reader r;
     ks_status status = KS_OK;
 
+    start(&r);
     for (size_t i = 0; i < asked->n && status == KS_OK; i++)
-        status = take_setting(&given, asked->setting[i].key, asked->setting[i].value);
+        status = take_setting(&r, asked->setting[i].key, asked->setting[i].value);
     if (status == KS_OK)
-        status = ks_options_read(&given, options);
-    ks_options_clear(&given); /* no option that a study may give leaves a string in `options` */
+        status = ks_options_read(&r.given, options);
+    ks_options_clear(&r.given); /* no option that a study may give leaves a string in `options` */
     return status;
 }
