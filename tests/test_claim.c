@@ -229,7 +229,7 @@ static void test_null_space(void **state)
     exact_says(&null, "; off that space, the condition number is at least ~, ~");
     certified_says(1, 1, NULL,
                    "is not resolved at m = 1 (1 to 400, 99% interval). Its condition "
-                   "number is not resolved at m = 1. By which factor");
+                   "number is not resolved at m = 1. The largest absolute");
     for (size_t i = 0; i < N; i++) /* the Krylov space ends, also off the null space */
         value[i] = i < 104 ? 0 : i % 2 == 0 ? 1 : -4;
     certified_says(40, 2, &null,
