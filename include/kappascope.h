@@ -87,7 +87,7 @@ struct kappascope_critic {
     const double *target;        /* [N, B, T]; for a cross-entropy each row sums to 1      */
     const double *adam_v;        /* [E, P] Adam's second moment; or NULL                   */
     int64_t adam_step;           /* number of updates in adam_v                            */
-    double adam_beta2, adam_eps; /* of Adam: D = sqrt(adam_v / (1 - beta2^step)) + eps    */
+    double adam_beta2, adam_eps; /* Adam's constants: D = sqrt(adam_v / (1 - beta2^step)) + eps */
 };
 /* Sets ensemble = 1, adam_beta2 = 0.999, adam_eps = 1e-8, and everything else to zero. */
 KAPPASCOPE_API void kappascope_critic_defaults(struct kappascope_critic *critic);
@@ -99,7 +99,7 @@ struct kappascope_sizes {
     size_t outputs;    /* columns of the output                                */
     size_t targets;    /* T: targets of a row                                  */
     size_t layers;     /* layers are numbered 0 .. layers - 1                  */
-    size_t ensemble, minibatches, rows, loss_rows; /* of a checkpoint, else 0   */
+    size_t ensemble, minibatches, rows, loss_rows; /* 0 unless of a checkpoint  */
 };
 /* Parses a description for `inputs` input columns. KAPPASCOPE_FORMAT: the message has the line. */
 KAPPASCOPE_API enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,
@@ -139,7 +139,7 @@ enum kappascope_precision {
 struct kappascope_problem {
     const char *kind; /* "hessian", "ggn", "residual", "preconditioned" or "manifold":
                        * analysis/README.md                                                   */
-    enum kappascope_precision precision; /* of products; activations are always float64       */
+    enum kappascope_precision precision; /* precision of products; activations are in float64 */
     bool evaluation;     /* batchnorm uses running statistics                                 */
     bool raw_rewards;    /* take the file's /batch/target_raw, targets from raw rewards        */
     size_t minibatches;  /* how many of the checkpoint's to use, from the first; 0: all       */
@@ -193,7 +193,7 @@ KAPPASCOPE_API void kappascope_operator_free(struct kappascope_operator *a);
 struct kappascope_lanczos_options {
     size_t order;         /* the largest number of steps, 1 to 10000; at most n are taken       */
     const double *start;  /* [n], of any norm; NULL: Gaussian, determined by (seed, probe)       */
-    uint64_t seed, probe; /* at most 2^63 - 1 and 2^31 - 2                                      */
+    uint64_t seed, probe; /* which random vector: seed and number, at most 2^63 - 1 and 2^31 - 2 */
 };
 /* The result: arrays of the caller's, which are filled, and the number of steps. */
 struct kappascope_recurrence {
@@ -226,7 +226,7 @@ struct kappascope_spectrum;
 struct kappascope_slq_options {
     size_t order;      /* m: Lanczos steps of a probe, 1 to 10000                              */
     size_t probes;     /* random start vectors, 1 to 10000                                     */
-    uint64_t seed;     /* of the start vectors, at most 2^63 - 1                               */
+    uint64_t seed;     /* seed of the start vectors, at most 2^63 - 1                          */
     bool gradient;     /* add a probe that starts at the gradient of the checkpoint's loss      */
     bool certificates; /* certify the bounds by products in float64                            */
     bool single_basis; /* keep Lanczos vectors in float32: half the memory                     */

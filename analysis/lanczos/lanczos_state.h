@@ -15,8 +15,10 @@
 struct ks_lanczos {
     size_t n, order;            /* dimension; largest number of steps, at most n            */
     const struct ks_team *team; /* the ranks that share the work; NULL: one rank            */
-    size_t first, length;       /* this rank's slice of every vector: all of it for one rank */
-    uint64_t seed, probe; /* of the random start vector; probe = KS_PROBE_GRADIENT: not random */
+    size_t first, length;       /* the slice of every vector that this rank stores, [first, first +
+                                 * length); a single rank stores entire vectors */
+    uint64_t seed, probe; /* what determines the random start vector; probe = KS_PROBE_GRADIENT:
+                           * it is not random */
     double start_norm;    /* norm of the start vector before it was scaled to norm 1        */
     size_t steps;         /* taken so far                                                   */
     bool exhausted;       /* breakdown: the Krylov space is invariant, no step can follow   */
@@ -26,12 +28,12 @@ struct ks_lanczos {
     bool xqc;       /* the iteration of the published code (lanczos_xqc.c); set by the caller before
                      * the start; requires `single` */
     double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is undefined if exhausted */
-    float *rounded; /* the same if `single`; the other one of the two is NULL */
+    float *rounded; /* the basis in float32 if `single`: then `basis` is NULL, else this is */
     size_t slices;  /* parts of this rank's slice, one per thread             */
     double *sums;   /* [slices + 2, order]: scratch: inner products with the basis, by thread */
     double *norms;  /* [ranks]: scratch                                       */
     double *pair;   /* [2, length] if `single`: q_j and w in float64          */
-    double *full;   /* in a team: the complete vectors v and A v of the operator */
+    double *full;   /* in a team: scratch for complete vectors v and A v         */
     double *blocks; /* if `single`: a block of the basis in float64 for each thread */
 };
 

@@ -17,8 +17,8 @@
 
 struct kappascope_checkpoint {
     struct ks_checkpoint *c;     /* owned */
-    char *path;                  /* of its file; "(memory)" if it has none. Owned */
-    char digest[KS_SHA256_TEXT]; /* of that file; "" */
+    char *path;                  /* the checkpoint's file, or "(memory)". Owned       */
+    char digest[KS_SHA256_TEXT]; /* the SHA-256 of that file; "" if there is no file  */
 };
 
 struct kappascope_operator {

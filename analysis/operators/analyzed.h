@@ -20,7 +20,7 @@ struct ks_analyzed {
     bool single;                         /* products are in float32                            */
     bool published;   /* --compat xqc: products, Lanczos and statistics of the published code    */
     int ranks;        /* MPI ranks that share a product                                          */
-    const char *path; /* of the checkpoint                                          */
+    const char *path; /* the checkpoint's file                                      */
     char digest[KS_SHA256_TEXT]; /* the SHA-256 of that file; "" if there is no file           */
     bool raw;                    /* the targets are /batch/target_raw                          */
 };

@@ -24,8 +24,8 @@ struct ks_fold {
     const struct ks_arch *from;   /* not owned: outlives the fold */
     struct ks_arch *arch;         /* the folded network in float64 (ks_fold_arch_f64). Owned */
     bool folded;                  /* false: the two layers cannot be folded, and `arch` is a copy */
-    size_t n_scale, n_bias;       /* of the normalizer: its width or 0                        */
-    size_t in, out, n_dense_bias; /* of the dense; its width or 0                             */
+    size_t n_scale, n_bias;       /* scales and biases of the normalizer: its width, or 0 if none */
+    size_t in, out, n_dense_bias; /* inputs, outputs and biases of the dense                     */
     double *unit;                 /* the normalizer's parameters that give z: 1 and 0. Owned  */
 };
 

@@ -26,8 +26,8 @@ struct ks_null_basis {
     size_t *dead;     /* [n_dead], ascending                                                 */
     size_t n_directions;
     size_t *start; /* [n_directions + 1]: direction k has entries start[k] .. start[k+1]-1 */
-    size_t *at;    /* coordinates of the entries                                           */
-    double *value; /* their values: every direction has norm 1                             */
+    size_t *at;    /* the coordinates of all entries                                       */
+    double *value; /* the values of all entries, such that every direction has norm 1      */
     size_t n_groups;
     size_t *group;  /* [n_groups + 1]: group g has directions group[g] .. group[g+1]-1      */
     size_t *factor; /* [n_groups]: where L_g starts in `lower`                              */

@@ -51,20 +51,20 @@ struct ks_null_family {
 /* The null directions whose nonzero entries are all among the coordinates of an operator: those of
  * all families, for each of its critics. They are linearly independent. */
 struct ks_null_space {
-    const struct ks_checkpoint *checkpoint; /* neither is owned: both outlive */
-    const struct ks_selection *selection;   /* the space                      */
-    size_t first, critics;                  /* the operator's critics: first, number */
-    size_t parameters;                      /* P, of one critic                 */
-    size_t dimension;                       /* over all critics                */
-    size_t normals;                         /* of these, the normals of spheres */
-    double shift;                           /* A u = shift u, from the weight decay */
+    const struct ks_checkpoint *checkpoint; /* not owned                                     */
+    const struct ks_selection *selection;   /* the operator's coordinates; not owned         */
+    size_t first, critics; /* the operator's first critic, and how many it has               */
+    size_t parameters;     /* P: parameters of one critic                                    */
+    size_t dimension;      /* the number of directions, over all critics                     */
+    size_t normals;        /* how many of them are normals of spheres                        */
+    double shift;          /* A u = shift u, from the weight decay */
     bool scaled; /* entries are multiplied by D^1/2; directions with an entry D_i = 0 are omitted */
     size_t n_families;
     struct ks_null_family *family; /* owned */
 };
 
 struct ks_null {
-    size_t dimension; /* of the null space that the architecture implies */
+    size_t dimension; /* dimension of the null space that the architecture implies */
     double product;   /* max |A u - shift u| / |u| over the measured null directions u; NaN without
                        * one */
     double leak;      /* |Z' (A v - shift v)| / |A v - shift v| for a random v, with the null

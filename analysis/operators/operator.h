@@ -21,7 +21,7 @@
 
 struct ks_operator {
     size_t n;   /* dimension */
-    void *self; /* its own data */
+    void *self; /* the data of its functions */
     /* Called once, before the first product: computes what depends on theta alone and keeps as much
      * of it as fits in `memory` bytes; the rest is recomputed in each product. NULL: nothing to
      * prepare. */

@@ -17,11 +17,12 @@
 struct ks_primal {
     const struct ks_problem *problem; /* not owned */
     struct ks_fold *fold;
-    struct ks_net *net; /* of the folded critic */
+    struct ks_net *net; /* the folded critic */
     double *w;          /* [E, P of the folded critic] */
     bool gauss_newton;  /* adjoints are zero: a Gauss-Newton product does not depend on them */
-    size_t rows;  /* that are computed of a minibatch: R, or B if rows do not affect each other */
-    size_t input; /* rows * D: the numbers in the input of a minibatch */
+    size_t rows;  /* rows of a minibatch that are computed: all R, or only the B rows that enter the
+                   * loss, if these do not depend on the others */
+    size_t input; /* rows * D, the size of the input of a minibatch */
     double output_scale; /* 1/(N B): the weight of one row in the loss */
     /* The loss is divided by this power of two, so that its weight is about 1: with a tiny or a
      * huge weight, products would leave the range of float32. */

@@ -10,9 +10,9 @@
 #include "operators/operator.h"
 
 struct ks_selection {
-    size_t of;     /* E P: all coordinates         */
-    size_t n;      /* coordinates that are selected */
-    size_t *index; /* [n], ascending; NULL: all of them. Owned               */
+    size_t of;     /* the number of all coordinates: E P                      */
+    size_t n;      /* the number of selected ones                             */
+    size_t *index; /* [n]: the selected ones, ascending; NULL: all. Owned     */
 };
 
 /* *low, *high: `layer` (-1: all layers) has the parameters [*low, *high) of a critic. KS_USAGE if

@@ -20,10 +20,10 @@
  * fills them, and freed by ks_analysis_clear. */
 struct ks_analysis {
     const struct ks_options *options;
-    const char *path;            /* of the checkpoint                              */
-    const char *output;          /* of the spectrum; NULL: none is written         */
+    const char *path;            /* the checkpoint's file                          */
+    const char *output;          /* the spectrum's file; NULL: none is written     */
     bool quiet;                  /* no progress and no warnings on standard error  */
-    struct ks_report *report;    /* where rank 0 prints                            */
+    struct ks_report *report;    /* what rank 0 prints                             */
     const struct ks_team *world; /* all ranks                                      */
 
     size_t allocated_before; /* ks_alloc_total() at the start, for the budget     */
@@ -31,18 +31,20 @@ struct ks_analysis {
     size_t groups;           /* the number of such teams                          */
     struct ks_checkpoint *checkpoint;
     size_t minibatches; /* N, over all ranks                                 */
-    int layer;          /* of the operator; -1: all                          */
+    int layer;          /* the layer whose block is analyzed; -1: all        */
     struct ks_analyzed analyzed;
     struct ks_budget budget;
-    char *stem, *fingerprint; /* of the kept basis (lanczos/basis.h); NULL without --keep-basis */
+    /* The names of the files of --keep-basis and what identifies them (lanczos/basis.h), or NULL.
+     */
+    char *stem, *fingerprint;
 
-    struct ks_operator *full;  /* of all coordinates: it holds the activations      */
-    struct ks_operator *block; /* of the selected ones, by products of `full`       */
+    struct ks_operator *full;  /* the operator of all coordinates, with activations  */
+    struct ks_operator *block; /* its block on the selected coordinates             */
     struct ks_measurement measurement;
     struct ks_gradient_bounds bounds; /* of a cross-entropy; without rows: not measured */
 
     struct ks_monitor monitor;
-    size_t n_rows; /* of --layers */
+    size_t n_rows; /* the table of --layers */
     struct ks_layer_row *rows;
 };
 

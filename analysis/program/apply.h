@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "program/analysis.h"
 
-/* Writes L and its gradient, over all ranks, to --gradient, after ks_analysis_pose. KS_MEMORY where
- * --memory is too little. */
+/* Writes L and its gradient, over all ranks, to --gradient, after ks_analysis_pose. KS_MEMORY if
+ * --memory is too small. */
 ks_status ks_apply_gradient(struct ks_analysis *analysis);
 /* Sets budget.vectors to the number of vectors in --apply, before the operator is made: they count
  * against --memory. */

@@ -11,7 +11,7 @@
 #include "program/options.h"
 
 struct ks_budget {
-    size_t dimension; /* of the operator; with --layers the largest dimension of a layer's   */
+    size_t dimension; /* dimension of the operator; with --layers the largest of a layer */
     size_t vectors;   /* the number of vectors in the file of --apply                        */
     /* In bytes. */
     size_t fixed;      /* the checkpoint, and the operator without activations            */

@@ -10,9 +10,9 @@
 #include "program/report.h"
 
 struct ks_layer_row {
-    size_t number;    /* of the layer, as in --layer                        */
-    const char *kind; /* of the layer: "dense"                              */
-    size_t dimension; /* of its block, over all critics or that of --critic */
+    size_t number;    /* the number of the layer, as in --layer             */
+    const char *kind; /* the kind of the layer, such as "dense"             */
+    size_t dimension; /* dimension of its block: for all critics, or that of --critic */
     size_t steps;     /* the fewest Lanczos steps of a probe                */
     /* Statistics of the block's spectrum; NaN if absent. */
     double lambda_max, lambda_max_data_se, kappa_effective_bound, kurtosis, trace, trace_se;

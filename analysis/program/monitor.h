@@ -14,11 +14,11 @@
 /* Of one checkpoint. The caller sets the fields up to `quiet`; the others are zero. */
 struct ks_monitor {
     const char *checkpoint;
-    size_t dimension;     /* of the operator                                          */
-    size_t products;      /* in all                                                   */
-    size_t earlier;       /* products for the layers before this one                  */
-    size_t null_products; /* for this spectrum, before its first Lanczos step         */
-    size_t probes;        /* with random start vectors                                */
+    size_t dimension;     /* dimension of the operator                                */
+    size_t products;      /* all products that will be computed                       */
+    size_t earlier;       /* products of the layers before this one (--layers)        */
+    size_t null_products; /* products before the first Lanczos step of this spectrum  */
+    size_t probes;        /* probes with random start vectors                         */
     size_t order, groups; /* steps per probe; groups of ranks, which take probes in turn */
     const struct ks_budget *budget;
     bool quiet;

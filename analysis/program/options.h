@@ -26,16 +26,16 @@ struct ks_options {
     bool keep_basis;      /* keep the Lanczos steps on disk                      */
     bool certificates;    /* certify bounds by float64 products                  */
     bool gradient_probe;  /* one more probe, which starts at the gradient        */
-    double learning_rate; /* for sharpness_ratio; NaN: the checkpoint's          */
+    double learning_rate; /* used by sharpness_ratio; NaN: the checkpoint's      */
     bool json, csv;       /* the form of the report; neither: a table            */
     size_t order, probes; /* Lanczos steps; random start vectors                 */
     size_t batches;       /* use the first so many minibatches; 0: all           */
-    size_t memory;        /* bytes per process; 0: half of the free memory       */
-    uint64_t seed;        /* of the start vectors                                */
+    size_t memory;        /* bytes per MPI rank; 0: half of the free memory      */
+    uint64_t seed;        /* seed of the start vectors                           */
     int critic, layer;    /* the diagonal block; -1: all                         */
     double weight_decay, scale;
-    const char *folder;         /* of the spectra; NULL: beside their checkpoints */
-    const char *name;           /* in the spectra's file names; NULL: none        */
+    const char *folder;         /* where spectra are written; NULL: beside their checkpoints */
+    const char *name;           /* a part of the spectra's file names; NULL: none        */
     const char *apply, *output; /* files of factors and products; both or neither */
     const char *gradient;       /* the file of the gradient; NULL: none           */
 };

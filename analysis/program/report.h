@@ -14,8 +14,8 @@
 struct ks_report {
     enum { KS_REPORT_TABLE, KS_REPORT_JSON, KS_REPORT_CSV } form;
     FILE *out;
-    int width;    /* of the table's first column: that of the longest checkpoint's name */
-    size_t rows;  /* printed so far; 0 at first                                         */
+    int width;    /* characters in the table's first column: those of the longest path   */
+    size_t rows;  /* the number of rows printed so far; 0 at first                      */
     char *claims; /* one line each, printed below the table; NULL at first; owned until the end */
     bool failed;  /* writing to `out` has failed, and that was reported                 */
 };
@@ -34,8 +34,8 @@ ks_status ks_report_end(struct ks_report *report);
 ks_status ks_report_flush(struct ks_report *report);
 /* A CSV cell by RFC 4180: quoted where needed, quotes doubled. */
 void ks_report_csv_text(FILE *out, const char *text);
-/* JSON strings are UTF-8: in a text that is not, every byte beyond ASCII becomes '?'. NULL where
- * memory is lacking. */
+/* JSON strings are UTF-8: in a text that is not, every byte beyond ASCII becomes '?'. NULL if there
+ * is no memory. */
 json_t *ks_report_json_text(const char *text);
 
 #endif

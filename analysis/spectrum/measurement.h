@@ -22,15 +22,15 @@ struct ks_measurement {
     const struct ks_analyzed *analyzed;
     const struct ks_operator *a; /* the analyzed operator; not used by ks_measure_certificates
                                   * unless `exact` or for a matrix of the library's caller */
-    size_t n;                    /* its dimension                                               */
+    size_t n;                    /* dimension of the operator                                   */
     size_t memory;               /* bytes of activations that operators in float64 may keep     */
     size_t order, probes;        /* Lanczos steps; random start vectors                         */
-    uint64_t seed;               /* of the start vectors                                        */
+    uint64_t seed;               /* seed of the start vectors                                   */
     bool exact;                  /* all eigenvalues, from the dense matrix                      */
     bool single_basis;           /* Lanczos vectors are stored in float32                       */
     bool gradient_probe;         /* one more probe, which starts at the gradient                */
     bool uncertified;            /* leave out the float64 products                              */
-    double learning_rate;        /* for sharpness_ratio; NaN: the checkpoint's                  */
+    double learning_rate;        /* used by sharpness_ratio; NaN: the checkpoint's              */
     const char *basis_stem, *fingerprint; /* as in slq.h; NULL: Lanczos steps are not stored    */
     /* As in slq.h: all ranks; those that share a product; into how many such groups the ranks are
      * divided. NULL, NULL and 0: a single rank. */
@@ -44,7 +44,7 @@ struct ks_measurement {
     void *context;
 
     struct ks_null null;         /* what products say of the null space                         */
-    struct ks_null_basis *basis; /* of the null space; NULL: none is known                      */
+    struct ks_null_basis *basis; /* a basis of the null space; NULL: none is known              */
     double *gradient;            /* start vector of the last probe; NULL: none                  */
     struct ks_certificates certificates;
     double exact_error; /* norm of the error of float32 products, if `exact` (statistics.h)    */

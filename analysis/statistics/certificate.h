@@ -31,8 +31,9 @@ struct ks_certificate {
     double criterion; /* the vector of the probe with the smallest criterion is certified */
     double *y;        /* owned; this rank's slice while probes run, then the complete vector */
     double *image;    /* owned; A y as computed by the run, from the Lanczos recurrence */
-    double run_quotient, run_size, run_residual; /* y'Ay/y'y, |Ay|/|y|, |Ay - y (y'Ay/y'y)|/|y| */
-    double quotient, size, residual;             /* the same with the float64 product           */
+    /* y'Ay/y'y, |Ay|/|y| and |Ay - y (y'Ay/y'y)|/|y|: with the run's products, and in float64. */
+    double run_quotient, run_size, run_residual;
+    double quotient, size, residual;
     double error;   /* |image - A y in float64| / |y|                                           */
     double data_se; /* standard error of the quotient over minibatches: the standard deviation
                      * (divisor N - 1) of the minibatches' quotients, divided by sqrt(N); NaN for
@@ -62,8 +63,8 @@ struct ks_certificates {
 
 /* The sizes for which certificates are allocated. */
 struct ks_certificates_sizes {
-    size_t n, length;     /* numbers of a vector; of these in this rank's slice               */
-    size_t probes, order; /* of the run; `order` is the largest number of steps               */
+    size_t n, length;     /* the length of a vector, and of this rank's slice of it           */
+    size_t probes, order; /* probes of the run; the most Lanczos steps that a probe takes     */
     size_t part; /* sigma is also computed from the leading part, 2 part, ... steps below order */
     const struct ks_null_basis *basis; /* NULL: no null direction is known. Outlives them     */
 };

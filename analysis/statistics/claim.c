@@ -1,6 +1,6 @@
 /* The claim states only what is known: whether a number is a bound, with which confidence, and what
  * rounding or the order leaves unresolved. */
-#include "statistics/claim.h"
+#include "statistics/claim_parts.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -8,36 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/round.h"
 #include "operators/null_space.h"
 #include "statistics/certificate.h"
-#include "statistics/completeness.h"
-
-struct claim {
-    const struct ks_spectrum *s;
-    const struct ks_claim_terms *terms;
-    char name[128];         /* of the operator                                         */
-    bool exact;             /* all eigenvalues were computed                           */
-    bool certified;         /* the bounds are certified by float64 products            */
-    double abs_max;         /* the largest |eigenvalue| that was found                 */
-    size_t steps;           /* the most Lanczos steps of a probe; of an exact spectrum n */
-    struct ks_nullity null; /* the known null space without the normals                */
-    double lifted;          /* directions whose only curvature is the weight decay     */
-    double effective;       /* lower bound of the condition number off the null space  */
-    double upper;           /* the same from above, if `complete`                      */
-    bool complete;          /* the condition number is known from both sides           */
-};
-
-/* A bound with three digits, rounded so that it stays a bound, or in words. */
-enum side { DOWN, UP };
-
-static void print_number(FILE *out, double x, enum side side)
-{
-    if (isfinite(x))
-        fprintf(out, "%.3g", side == DOWN ? ks_round_down(x, 3) : ks_round_up(x, 3));
-    else
-        fputs(isinf(x) ? "infinite" : "not known", out);
-}
 
 /* "H", "the ggn operator (critic 0, layer 3)" */
 static void find_name(const struct ks_claim_terms *t, char *name, size_t size)
@@ -75,10 +47,11 @@ static size_t less(size_t directions, size_t normals)
     return directions > normals ? directions - normals : 0;
 }
 
-static struct claim find_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms)
+static struct ks_claim_parts find_claim(const struct ks_spectrum *s,
+                                        const struct ks_claim_terms *terms)
 {
     const struct ks_statistics_terms *t = terms->statistics;
-    struct claim c = {
+    struct ks_claim_parts c = {
         .s = s,
         .terms = terms,
         .exact = !s->alpha,
@@ -99,7 +72,7 @@ static struct claim find_claim(const struct ks_spectrum *s, const struct ks_clai
 }
 
 /* The confidence of an interval. With all eigenvalues known, nothing is random. */
-static const char *confidence(const struct claim *c)
+static const char *confidence(const struct ks_claim_parts *c)
 {
     return c->exact       ? "rounding errors included"
            : c->certified ? "99% interval"
@@ -107,7 +80,7 @@ static const char *confidence(const struct claim *c)
 }
 
 /* "On this minibatch, "; ks_claim capitalizes the first letter. */
-static void print_minibatches(FILE *out, const struct claim *c)
+static void print_minibatches(FILE *out, const struct ks_claim_parts *c)
 {
     if (c->terms->minibatches == 1)
         fprintf(out, "on this minibatch, ");
@@ -115,7 +88,7 @@ static void print_minibatches(FILE *out, const struct claim *c)
         fprintf(out, "on these %zu minibatches, ", c->terms->minibatches);
 }
 
-static void print_directions(FILE *out, const struct claim *c)
+static void print_directions(FILE *out, const struct ks_claim_parts *c)
 {
     double lower = ks_statistic(c->s, "directions_1e2_lower");
     double upper = ks_statistic(c->s, "directions_1e2_upper");
@@ -137,129 +110,20 @@ static void print_directions(FILE *out, const struct claim *c)
                 ks_statistic(c->s, "directions_1e2"));
 }
 
-/* How a bound is certified: " (certified in float64)". */
-static const char *certificate(const struct claim *c)
-{
-    return !c->certified ? " (uncertified)" : c->exact ? "" : " (certified in float64)";
-}
-
-/* A statement about the condition number, whose subject is `what`: "Its condition number". */
-static void print_condition(FILE *out, const struct claim *c, const char *what)
-{
-    char low[32], high[32];
-
-    snprintf(low, sizeof low, "%.3g", c->effective);
-    snprintf(high, sizeof high, "%.3g", c->upper);
-    if (!(c->effective > 1) && !c->complete) {
-        fprintf(out, "%s is not resolved at m = %zu", what, c->steps);
-    } else if (!c->complete) {
-        fprintf(out, "%s is at least ", what);
-        print_number(out, c->effective, DOWN);
-        fputs(certificate(c), out);
-    } else if (strcmp(low, high) == 0) {
-        fprintf(out, "%s is %s", what, low);
-    } else {
-        fprintf(out, "%s is between ", what);
-        print_number(out, c->effective, DOWN);
-        fprintf(out, " and ");
-        print_number(out, c->upper, UP);
-    }
-    if (c->complete && c->exact)
-        fprintf(out, ", because all its eigenvalues are known");
-    else if (c->complete)
-        fprintf(out, ", because every Krylov space ended and the Ritz values include all its "
-                     "eigenvalues");
-}
-
-static void print_null_space(FILE *out, const struct claim *c)
-{
-    const struct ks_nullity *k = &c->null;
-    double residual = ks_statistic(c->s, "null_residual");
-    size_t dead = k->directions - k->architecture;
-
-    if (k->least_nullity > k->directions) {
-        fprintf(out, "Its rank is so low that its null space has at least %zu dimensions, ",
-                k->least_nullity);
-        if (k->directions > 0)
-            fprintf(out,
-                    "of which %zu direction%s known; its condition number is infinite, also "
-                    "off the known directions.",
-                    k->directions, k->directions == 1 ? " is" : "s are");
-        else
-            fprintf(out, "so its condition number is infinite.");
-        return;
-    }
-    fprintf(out, "It has an exact null space of at least %zu dimension%s (", k->directions,
-            k->directions == 1 ? "" : "s");
-    if (k->architecture > 0)
-        fprintf(out, "%zu from the architecture", k->architecture);
-    if (k->architecture > 0 && isfinite(residual))
-        fprintf(out, ", where products are zero up to %.2g of the largest absolute eigenvalue",
-                residual);
-    if (dead > 0)
-        fprintf(out, "%s%zu dead coordinate%s", k->architecture > 0 ? "; " : "", dead,
-                dead == 1 ? "" : "s");
-    fprintf(out, "), so its condition number is infinite; ");
-    print_condition(out, c, "off that space, the condition number");
-    putc('.', out);
-}
-
-/* kappa_lower_bound holds for the matrix that the rounded products represent. Rounding errors make
- * its null space nonzero, so its condition number is finite. */
-static void print_computed(FILE *out, const struct claim *c)
-{
-    double bound = ks_statistic(c->s, "kappa_lower_bound");
-
-    if (!(bound > 1) || !isfinite(bound) || c->exact)
-        return;
-    fprintf(out,
-            " With rounding errors, the computed operator has a condition number of at least ");
-    print_number(out, bound, DOWN);
-    fprintf(out, ", whatever the order and the start vector%s.",
-            c->certified ? "" : " (uncertified)");
-}
-
-static void print_conditions(FILE *out, const struct claim *c)
-{
-    char what[96];
-
-    putc(' ', out);
-    if (c->lifted > 0)
-        fprintf(out,
-                "Along %.0f directions the loss is constant, and its only curvature is that of the "
-                "weight decay. ",
-                c->lifted);
-    if (c->terms->normals > 0)
-        fprintf(
-            out,
-            "The %zu normals of the spheres are not directions of the manifold and are left out "
-            "of the condition number. ",
-            c->terms->normals);
-    snprintf(what, sizeof what, "%s condition number",
-             c->terms->normals > 0 ? "Without them, its" : "Its");
-    if (c->null.directions > 0 || c->null.least_nullity > 0) {
-        print_null_space(out, c);
-    } else {
-        print_condition(out, c, what);
-        putc('.', out);
-    }
-    print_computed(out, c);
-}
-
 /* "51.9 to 52", or "at least 51.9" if the upper end is not known. */
 static void print_factor(FILE *out, double lower, double upper)
 {
     if (isnan(upper))
         fputs("at least ", out);
-    print_number(out, lower, DOWN);
+    ks_claim_print_number(out, lower, KS_ROUND_DOWN);
     if (isnan(upper))
         return;
     fputs(" to ", out);
-    print_number(out, upper, UP);
+    ks_claim_print_number(out, upper, KS_ROUND_UP);
 }
 
 /* lambda_abs_max over the 99% quantile of the |eigenvalues|. */
-static void print_quantile(FILE *out, const struct claim *c)
+static void print_quantile(FILE *out, const struct ks_claim_parts *c)
 {
     double lower = ks_statistic(c->s, "kappa_q99_lower");
     double upper = ks_statistic(c->s, "kappa_q99_upper");
@@ -286,7 +150,7 @@ static void print_quantile(FILE *out, const struct claim *c)
 
 /* With a probe at the gradient: lambda_abs_max over the |eigenvalue| above which 90% of the
  * gradient's energy lies. */
-static void print_gradient(FILE *out, const struct claim *c)
+static void print_gradient(FILE *out, const struct ks_claim_parts *c)
 {
     double lower = ks_statistic(c->s, "kappa_gradient_90_lower");
     double upper = ks_statistic(c->s, "kappa_gradient_90_upper");
@@ -308,7 +172,7 @@ static void print_gradient(FILE *out, const struct claim *c)
     fprintf(out, " (%s).", confidence(c));
 }
 
-static void print_kappa(FILE *out, const struct claim *c, bool ritz)
+static void print_kappa(FILE *out, const struct ks_claim_parts *c, bool ritz)
 {
     double kappa = ks_statistic(c->s, "kappa"), before = ks_statistic(c->s, "kappa_m30");
     double ratio = kappa / before;
@@ -332,20 +196,20 @@ static void print_kappa(FILE *out, const struct claim *c, bool ritz)
 }
 
 /* The warning on standard error is lost once the claim is quoted, so the claim repeats it. */
-static void print_error(FILE *out, const struct claim *c)
+static void print_error(FILE *out, const struct ks_claim_parts *c)
 {
     double error = ks_statistic(c->s, "product_error");
 
     if (error > KS_WRONG_PRODUCT) {
         fprintf(out, " The %s products are wrong by up to ",
                 c->terms->single ? "float32" : "run's");
-        print_number(out, error, UP);
+        ks_claim_print_number(out, error, KS_ROUND_UP);
         fprintf(out, " of the largest absolute eigenvalue: --precision f64 avoids this.");
     }
 }
 
 /* The published code's Lanczos vectors are not orthonormal, so its Ritz values bound nothing. */
-static void print_published(FILE *out, const struct claim *c)
+static void print_published(FILE *out, const struct ks_claim_parts *c)
 {
     print_minibatches(out, c);
     fprintf(
@@ -357,7 +221,7 @@ static void print_published(FILE *out, const struct claim *c)
         print_kappa(out, c, true);
 }
 
-static void print_zero(FILE *out, const struct claim *c)
+static void print_zero(FILE *out, const struct ks_claim_parts *c)
 {
     bool null = c->null.directions + c->terms->normals >= c->terms->statistics->n;
 
@@ -375,7 +239,7 @@ static void print_zero(FILE *out, const struct claim *c)
                                : "float64");
 }
 
-static void print_claim(FILE *out, const struct claim *c)
+static void print_claim(FILE *out, const struct ks_claim_parts *c)
 {
     if (c->terms->statistics->unweighted && !c->exact) {
         print_published(out, c);
@@ -386,7 +250,7 @@ static void print_claim(FILE *out, const struct claim *c)
         return;
     }
     print_directions(out, c);
-    print_conditions(out, c);
+    ks_claim_print_conditions(out, c);
     print_quantile(out, c);
     print_gradient(out, c);
     print_kappa(out, c, !c->exact);
@@ -395,7 +259,7 @@ static void print_claim(FILE *out, const struct claim *c)
 
 ks_status ks_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms, char **text)
 {
-    struct claim c = find_claim(s, terms);
+    struct ks_claim_parts c = find_claim(s, terms);
     size_t size;
     FILE *out = open_memstream(text, &size);
     bool failed;

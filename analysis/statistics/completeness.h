@@ -12,7 +12,7 @@
 /* What is known about the dimension of an operator's null space. */
 struct ks_nullity {
     size_t directions;    /* explicit null directions, which kappa_effective_bound leaves out    */
-    size_t architecture;  /* of these, those that the architecture implies, with the normals     */
+    size_t architecture;  /* how many of these the architecture implies, with the normals        */
     size_t least_nullity; /* n minus a bound of the rank of the operator; 0: none is known       */
 };
 

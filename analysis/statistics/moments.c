@@ -11,9 +11,9 @@
  * Otherwise, or if there is no bulk and there are fewer Ritz values than eigenvalues, all Ritz
  * values keep their weights. */
 struct weights {
-    size_t low, high; /* outliers                   */
-    double one;       /* their weight               */
-    double scale;     /* of the weights of the bulk */
+    size_t low, high; /* the numbers of outliers at both ends    */
+    double one;       /* the weight of an outlier                */
+    double scale;     /* a factor for the weights of the others  */
 };
 
 static struct weights spectral_weights(const struct ks_probe *p)

@@ -21,8 +21,8 @@ struct ks_facts {
     double error;       /* largest measured error of a product, |A32 y - A64 y| / |y|; NaN: none */
     bool unresolved;    /* the products are too inaccurate for any interval                      */
     double noise_floor; /* an |eigenvalue| below it cannot be distinguished from zero          */
-    size_t null;        /* d: dimension of the explicit null space; sigma is deflated by all of it;
-                         * 0: none is known                                                    */
+    size_t null;        /* dimension of the null space whose directions are known; sigma is computed
+                         * with all of them projected out. 0: none is known                    */
     bool null_known;    /* the weight of every probe in that space is known (certificates)     */
     size_t least_nullity; /* a lower bound of the nullity from the rank of the operator, which
                            * gives no directions */

@@ -10,7 +10,7 @@
 struct ks_share_bounds {
     const struct ks_shares_input *in;
     size_t others;           /* n'                                                              */
-    size_t zeros;            /* of these, certain to be zero by the rank of the operator        */
+    size_t zeros;            /* how many of these are certain to be zero by the operator's rank */
     struct ks_radau **radau; /* [probes]. Owned                                                 */
     double *fraction;        /* [probes]: the weights of the probes in a mean, sum 1. Owned     */
     double null_size; /* square root of the mean ratio of the weight in Z to the weight off Z    */

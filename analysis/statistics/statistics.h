@@ -22,7 +22,7 @@ struct ks_statistics_terms {
     double shift;         /* A u = shift u for null directions u of the loss: weight decay      */
     const struct ks_null *null; /* measured null directions; NULL: not computed                 */
     size_t operator_rank; /* an upper bound of the rank of the operator; 0: none is known       */
-    double exact_error; /* of an exact spectrum: the norm of the error of its products, 0 in f64 */
+    double exact_error;   /* for an exact spectrum: the measured error of its products; 0 in f64  */
     bool gradient; /* a probe at the gradient was requested; it does not exist if that is zero  */
     const struct ks_certificates *certificates; /* NULL: none were computed                     */
     /* The Lanczos iteration of the published code: the Ritz values of leading parts get uniform
