@@ -36,34 +36,36 @@ static double norm(size_t n, const double *x)
 
 /* One thread's arrays. */
 struct worker {
-    double *block, *folded, *gradient; /* [ks_primal_block], [P folded], [P] */
+    double *block, *folded, *gradient; /* [ks_primal_size], [P folded], [P] */
 };
 
-/* Measures one critic on one minibatch: |p_i - t_i| into logit [B], |g| into *gradient. */
-static void measure_pair(const struct ks_primal *primal, const struct worker *w, size_t critic,
-                         size_t n, double *logit, double *gradient)
+/* Measures one critic on one minibatch: |p_i - t_i| into logit [B]; returns |g|. */
+static double measure_pair(const struct ks_primal *primal, const struct worker *w, size_t critic,
+                           size_t n, double *logit)
 {
     const struct ks_checkpoint *c = primal->problem->checkpoint;
     const struct ks_arch *arch = c->critic.arch;
     /* the computed loss of one row is 1 / (N B) times its weight over the unit (primal.h) */
     double row_weight = primal->output_scale * primal->fold->arch->loss.weight;
-    struct ks_primal_block parts;
+    struct ks_primal_pass pass;
     const double *f_bar;
 
     memset(w->folded, 0, primal->fold->arch->parameters * sizeof *w->folded);
-    ks_primal_compute(primal, critic, n, w->block, &parts, w->folded);
-    f_bar = KS(net_output_bar)(primal->net, parts.adjoint);
+    pass = ks_primal_compute(primal, critic, n, w->block, w->folded);
+    f_bar = KS(net_output_bar)(primal->net, pass.adjoint);
     for (size_t i = 0; i < c->loss_rows; i++)
         logit[i] = norm(arch->out, f_bar + i * arch->out) / row_weight;
-    ks_fold_adjoint(primal->fold, c->critic.w + critic * arch->parameters, NULL, NULL, w->folded,
-                    w->gradient);
-    *gradient = norm(arch->parameters, w->gradient) / (row_weight * (double)c->loss_rows);
+    ks_fold_adjoint(primal->fold,
+                    &(struct ks_fold_adjoint){.w = c->critic.w + critic * arch->parameters,
+                                              .bar_dot = w->folded,
+                                              .out = w->gradient});
+    return norm(arch->parameters, w->gradient) / (row_weight * (double)c->loss_rows);
 }
 
 static ks_status make_workers(const struct ks_primal *primal, size_t n, struct worker *worker)
 {
     for (size_t k = 0; k < n; k++) {
-        KS_TRY(ks_alloc(ks_primal_block(primal), sizeof(double), &worker[k].block));
+        KS_TRY(ks_alloc(ks_primal_size(primal), sizeof(double), &worker[k].block));
         KS_TRY(ks_alloc(primal->fold->arch->parameters, sizeof(double), &worker[k].folded));
         KS_TRY(ks_alloc(primal->problem->checkpoint->critic.arch->parameters, sizeof(double),
                         &worker[k].gradient));
@@ -105,8 +107,8 @@ static ks_status measure_pairs(const struct ks_problem *problem, struct share sh
             for (size_t n = k; n < problem->minibatches; n += workers) {
                 size_t pair = e * all + share.rank + n * share.size;
 
-                measure_pair(primal, &worker[k], first + e, n, bounds->logit + pair * rows,
-                             bounds->gradient + pair);
+                bounds->gradient[pair] = measure_pair(primal, &worker[k], first + e, n,
+                                                      bounds->logit + pair * rows);
             }
 done:
     free_workers(workers, worker);
@@ -166,23 +168,23 @@ static void choose_row(const struct ks_problem *problem, size_t n, size_t row, s
 static ks_status linearize(struct lone *l)
 {
     const struct ks_arch *arch = l->checkpoint.critic.arch;
-    struct ks_primal_block parts;
+    struct ks_primal_pass pass;
     const struct ks_net *net;
 
     KS_TRY(ks_primal_new(&l->problem, true, &l->primal));
     net = l->primal->net;
-    KS_TRY(ks_alloc(ks_primal_block(l->primal), sizeof *l->block, &l->block));
+    KS_TRY(ks_alloc(ks_primal_size(l->primal), sizeof *l->block, &l->block));
     KS_TRY(ks_alloc(net->kept, sizeof *l->kept, &l->kept));
     KS_TRY(ks_alloc(net->tangent, sizeof *l->tangent, &l->tangent));
     KS_TRY(ks_alloc(net->scratch, sizeof *l->scratch, &l->scratch));
     KS_TRY(ks_alloc(net->out_rows * arch->out, sizeof *l->f_bar_dot, &l->f_bar_dot));
     KS_TRY(ks_alloc(arch->parameters, sizeof *l->v, &l->v));
     KS_TRY(ks_alloc(net->arch->parameters, sizeof *l->v_folded, &l->v_folded));
-    ks_primal_compute(l->primal, l->critic, 0, l->block, &parts, NULL);
-    KS(net_keep)(net, parts.primal, parts.adjoint, l->kept);
+    pass = ks_primal_compute(l->primal, l->critic, 0, l->block, NULL);
+    KS(net_keep)(net, pass.primal, pass.adjoint, l->kept);
     l->pass = (struct ks_net_tangent){.w = l->primal->w + l->critic * net->arch->parameters,
                                       .w_dot = l->v_folded,
-                                      .x = parts.input,
+                                      .x = pass.input,
                                       .kept = l->kept,
                                       .tangent = l->tangent,
                                       .gauss_newton = true};
@@ -212,7 +214,8 @@ static void multiply_transposed(struct lone *l, const double *u)
     memcpy(l->f_bar_dot + l->row * arch->out, u, arch->out * sizeof *u);
     memset(l->v_folded, 0, net->arch->parameters * sizeof *l->v_folded);
     KS(net_tangent_backward)(net, &l->pass, l->f_bar_dot, l->scratch, l->v_folded);
-    ks_fold_adjoint(l->primal->fold, w, NULL, NULL, l->v_folded, l->v);
+    ks_fold_adjoint(l->primal->fold,
+                    &(struct ks_fold_adjoint){.w = w, .bar_dot = l->v_folded, .out = l->v});
 }
 
 /* The vectors of a Lanczos iteration on J J'. */

@@ -42,5 +42,7 @@ ks_status ks_bounds_measure(struct ks_analysis *a)
 
 ks_status ks_bounds_add(struct ks_analysis *a)
 {
-    return has_statistics(a) ? ks_gradient_bounds_add(&a->bounds, &a->measurement.spectrum->statistics) : KS_OK;
+    return has_statistics(a)
+               ? ks_gradient_bounds_add(&a->bounds, &a->measurement.spectrum->statistics)
+               : KS_OK;
 }
