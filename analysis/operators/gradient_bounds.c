@@ -238,8 +238,8 @@ static void take_step(struct lone *l, struct recurrence *r, double beta_before, 
     for (size_t k = 0; k < outputs; k++)
         r->next[k] -= *alpha * r->u[k] + beta_before * r->before[k];
     *beta = norm(outputs, r->next);
-    for (size_t k = 0; k<outputs && * beta> 0; k++)
-        r->next[k] /= *beta;
+    for (size_t k = 0; k < outputs; k++)
+        r->next[k] /= *beta > 0 ? *beta : 1;
     r->before = r->u;
     r->u = r->next;
     r->next = freed;
