@@ -62,12 +62,12 @@ static inline void put(struct spot at, const char *name, double value)
     struct ks_spectrum *s = *spectrum_at(at);
 
     assert_non_null(s);
-    for (size_t i = 0; i < s->summary.n; i++)
-        if (strcmp(s->summary.list[i].name, name) == 0) {
-            s->summary.list[i].number = value;
+    for (size_t i = 0; i < s->statistics.n; i++)
+        if (strcmp(s->statistics.list[i].name, name) == 0) {
+            s->statistics.list[i].number = value;
             return;
         }
-    assert_ok(ks_attribute_add_number(&s->summary, name, value));
+    assert_ok(ks_attribute_add_number(&s->statistics, name, value));
 }
 
 /* Sets an interval, in decades, of one run at all its checkpoints: kappa or lambda_max of the
@@ -114,7 +114,7 @@ static inline void put_spectra(struct ks_result *run)
     for (size_t i = 0; i < s->n_analyses * s->n_checkpoints; i++) {
         assert_ok(ks_alloc(1, sizeof **run->spectrum, &run->spectrum[i]));
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-            assert_ok(ks_attribute_add_number(&run->spectrum[i]->summary, names[k], 1));
+            assert_ok(ks_attribute_add_number(&run->spectrum[i]->statistics, names[k], 1));
     }
     run->complete = true;
 }

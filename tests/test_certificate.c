@@ -105,7 +105,10 @@ static void block_of(const struct setting *s, bool single, struct ks_operator **
 
 static ks_status certify(const struct setting *s, struct ks_certificates *c)
 {
-    return ks_certify(c, &(struct ks_analyzed){s->q, s->kind, s->space->selection}, NULL, 1 << 24);
+    struct ks_analyzed analyzed = {.problem = s->q, .kind = s->kind};
+
+    analyzed.selection = (struct ks_selection *)s->space->selection; /* it is only read */
+    return ks_certify(c, &analyzed, NULL, 1 << 24);
 }
 
 /* Memory for the certificates of `probes` probes of 20 iterations. */
