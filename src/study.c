@@ -93,8 +93,7 @@ static const struct ks_program program = {
         "With --slurm, sbatch submits a job array for the trainings, with a task per\n"
         "run, one for their analyses, and a job for the plots. A task that comes near\n"
         "its time limit is stopped, goes back into the queue and continues from there.\n"
-        "When the jobs have ended, the same command submits what is missing.\n"
-        "configs/README.md says more.\n"
+        "When all have ended, the same command submits what is missing.\n"
         "\n"
         "EXAMPLES\n"
         "  kappascope study quick\n"
@@ -216,39 +215,16 @@ static ks_status claim_folder(struct job *job, bool quiet)
     return status;
 }
 
-static struct ks_study_view view(const struct job *job)
-{
-    return (struct ks_study_view){
-        .graph = job->graph, .dir = job->dir, .jobs = job->jobs, .held = job->held};
-}
-
-static ks_status print_status(const struct job *job, bool quiet)
-{
-    const struct ks_study_view seen = view(job);
-
-    say_stale(job, "would be", quiet);
-    return ks_study_print_status(&seen);
-}
-
-/* Submits the work to Slurm and returns: from then on, only the queue protects the folder. */
-static ks_status submit(struct job *job, bool quiet)
-{
-    KS_TRY(claim_folder(job, quiet));
-    KS_TRY(ks_graph_write(job->graph, job->dir));
-    KS_TRY(ks_slurm_write(job->graph, job->dir, &job->slurm));
-    KS_TRY(ks_slurm_submit(job->graph, job->dir, &job->slurm));
-    if (!quiet)
-        ks_say("logs: %s/" KS_SLURM_FOLDER "; progress: --status", job->dir);
-    return KS_OK;
-}
-
-/* With --keep-going, plots what is complete after a failure, and still fails. */
+/* With --keep-going, plots what is complete after a failure, and still fails. With --slurm it only
+ * submits; from then on, the queue protects the folder. */
 static ks_status run(struct job *job, bool quiet)
 {
     char message[2048];
     ks_status status;
 
     KS_TRY(claim_folder(job, quiet));
+    if (slurm)
+        return ks_slurm_submit(job->graph, job->dir, &job->slurm);
     ks_progress_warn(quiet); /* the jobs run with --quiet */
     KS_TRY(ks_graph_write(job->graph, job->dir));
     status = ks_graph_run(job->graph, job->dir, job->jobs, keep_going != 0, quiet);
@@ -263,19 +239,17 @@ static ks_status run(struct job *job, bool quiet)
 }
 
 /* The forecast consists of comments for the shell. */
-static ks_status print_commands(const struct job *job, bool quiet)
+static ks_status print_commands(const struct job *job, const struct ks_study_view *view, bool quiet)
 {
-    const struct ks_study_view seen = view(job);
     char *study = job->held ? NULL : realpath(job->path, NULL);
     ks_status status = study ? ks_shell_check("the study's path", study) : KS_OK;
 
     if (status == KS_OK && !quiet)
-        status = ks_study_print_forecast(&seen, job->task.observations, job->task.actions, stdout);
+        status = ks_study_print_forecast(view, job->task.observations, job->task.actions, stdout);
     if (status == KS_OK && !slurm)
         status = ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
     else if (status == KS_OK)
         status = ks_slurm_print(job->graph, job->dir, &job->slurm, stdout);
-
     free(study);
     return status;
 }
@@ -307,17 +281,16 @@ static ks_status read_slurm(struct job *job, bool quiet)
 }
 
 /* Paths that become part of a command must not contain control characters. */
-static ks_status check_words(const struct job *job)
+static ks_status find_program(const char *name, char **path)
 {
-    KS_TRY(ks_shell_check("--out", job->dir));
-    KS_TRY(ks_shell_check("the program's path", job->train));
-    KS_TRY(ks_shell_check("the program's path", job->analyze));
-    return ks_shell_check("the program's path", job->plot);
+    KS_TRY(ks_locate_program(name, path));
+    return ks_shell_check("the program's path", *path);
 }
 
 static ks_status study(const struct ks_arguments *arguments, struct job *job)
 {
     struct ks_graph_programs programs;
+    struct ks_study_view view;
 
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected one study, a file or a name, found %zu arguments",
@@ -330,22 +303,25 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(read_jobs(job->study, &job->jobs));
     KS_TRY(out ? ks_copy_string(out, &job->dir)
                : ks_print_string(&job->dir, "checkpoints/%s", job->study->name));
-    KS_TRY(ks_locate_program("kappascope-train", &job->train));
-    KS_TRY(ks_locate_program("kappascope-analyze", &job->analyze));
-    KS_TRY(ks_locate_program("kappascope-plot", &job->plot));
+    KS_TRY(ks_shell_check("--out", job->dir));
+    KS_TRY(find_program("kappascope-train", &job->train));
+    KS_TRY(find_program("kappascope-analyze", &job->analyze));
+    KS_TRY(find_program("kappascope-plot", &job->plot));
     KS_TRY(read_slurm(job, arguments->quiet));
-    KS_TRY(check_words(job));
     KS_TRY(check_study(job));
     /* The analyzer's default limit is half of the free memory; jobs at a time share that half. */
     programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),
                                           slurm ? 0 : ks_memory_available("", job->jobs) / 2};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
     if (!show_status && !dry_run)
-        return slurm ? submit(job, arguments->quiet) : run(job, arguments->quiet);
+        return run(job, arguments->quiet);
     KS_TRY(compare_folder(job));
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, arguments->quiet));
-    return show_status ? print_status(job, arguments->quiet)
-                       : print_commands(job, arguments->quiet);
+    view = (struct ks_study_view){job->graph, job->dir, job->jobs, job->held};
+    if (dry_run && !show_status)
+        return print_commands(job, &view, arguments->quiet);
+    say_stale(job, "would be", arguments->quiet);
+    return ks_study_print_status(&view);
 }
 
 int main(int argc, char **argv)

@@ -1,55 +1,8 @@
-/* Submission to Slurm and the tasks' script, without Slurm: shell scripts take the place of sbatch,
- * squeue, scancel and scontrol. tests/peer/slurm.sh runs a real one. */
-#include "staged_study.h"
+/* Submission to Slurm and its queue, without Slurm: fake_slurm.h. tests/peer/slurm.sh runs a real
+ * one. */
+#include "fake_slurm.h"
 
-#include <fcntl.h>
 #include <stdint.h>
-#include <sys/file.h>
-#include <sys/wait.h>
-#include <time.h>
-
-#include "study/slurm.h"
-
-/* Records its arguments, and answers with the number of its call above 100; prints a line that is
- * no number first, as clusters' greetings are. Refuses the call whose number is in "refused". */
-static const char FAKE_SBATCH[] = "#!/bin/sh\n"
-                                  "echo \"sbatch $*\" >>slurm.calls\n"
-                                  "n=$(grep -c sbatch slurm.calls)\n"
-                                  "if [ \"$n\" = \"$(cat refused)\" ]; then\n"
-                                  "    echo 'sbatch: error: invalid partition' >&2\n"
-                                  "    exit 1\n"
-                                  "fi\n"
-                                  "echo 'welcome 7'\n"
-                                  "echo \"$((100 + n));cluster\"\n";
-static const char FAKE_SCANCEL[] = "#!/bin/sh\necho \"scancel $*\" >>slurm.calls\n";
-static const char FAKE_SCONTROL[] = "#!/bin/sh\necho \"scontrol $*\" >>slurm.calls\nexit 1\n";
-/* In the study's folder, where `queue` is, as its caller is. */
-static const char FAKE_SQUEUE[] = "#!/bin/sh\n"
-                                  "[ ! -e squeue.fails ] || { echo no controller >&2; exit 1; }\n"
-                                  "cat queue\n";
-
-static struct stage stage_with_slurm(const char *behaviour)
-{
-    char path[4096];
-
-    write_script("bin/sbatch", FAKE_SBATCH);
-    write_script("bin/scancel", FAKE_SCANCEL);
-    write_script("bin/scontrol", FAKE_SCONTROL);
-    write_script("bin/squeue", FAKE_SQUEUE);
-    tree_write("slurm.calls", "");
-    tree_write("refused", "0");
-    tree_write("queue", "");
-    if (!strstr(getenv("PATH"), tree)) {
-        snprintf(path, sizeof path, "%s:%s", tree_path("bin"), getenv("PATH"));
-        setenv("PATH", path, 1);
-    }
-    return stage_new(behaviour);
-}
-
-static struct ks_slurm quietly(void)
-{
-    return (struct ks_slurm){.plot = "/bin/plot", .quiet = true};
-}
 
 #define ARRAY "--cpus-per-task=2 --signal=B:USR1@120 "
 #define KILL  "--kill-on-invalid-dep=yes "
@@ -216,164 +169,13 @@ static void test_queue(void **state)
     stage_free(&stage);
 }
 
-/* --- the tasks' script --- */
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-}
-
-static pid_t start_task(const char *kind, const char *run)
-{
-    pid_t child = fork();
-
-    assert_true(child >= 0);
-    if (child == 0) {
-        int log = open(tree_path("task.log"), O_WRONLY | O_CREAT | O_APPEND, 0666);
-
-        dup2(log, STDOUT_FILENO);
-        dup2(log, STDERR_FILENO);
-        setenv("SLURM_ARRAY_JOB_ID", "7", 1);
-        setenv("SLURM_ARRAY_TASK_ID", run, 1);
-        unsetenv("MAKELEVEL");
-        unsetenv("MAKEFLAGS");
-        if (chdir(tree) == 0)
-            execl("/bin/sh", "sh", "slurm/task.sh", kind, (char *)NULL);
-        _exit(127);
-    }
-    return child;
-}
-
-static int end_task(pid_t child)
-{
-    int result = 0;
-
-    assert_int_equal(waitpid(child, &result, 0), child);
-    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
-}
-
-static void test_tasks(void **state)
-{
-    struct stage stage = stage_with_slurm("[ $arch != bn+ce ] || exit 5");
-    struct ks_slurm s = quietly();
-
-    (void)state;
-    s.plot = "/bin/echo";
-    assert_ok(ks_slurm_write(stage.graph, tree, &s));
-    assert_int_equal(end_task(start_task("train", "1")), 0);
-    assert_string_equal(tree_text("task.log"), "train toy/ln+ce/seed0\n");
-    assert_false(tree_has("runs/toy/bn+ce"));
-    assert_int_equal(end_task(start_task("analyze", "1")), 0);
-    assert_int_equal(count(tree_text("calls"), "analyze runs/toy/ln+ce/seed0/"), 3);
-    assert_int_equal(count(tree_text("calls"), "\n"), 4);
-    assert_int_equal(end_task(start_task("train", "0")), 2); /* make's status of a failure */
-    assert_int_equal(end_task(start_task("plot", "")), 0);
-    assert_non_null(strstr(tree_text("task.log"), "\n.\n"));
-    assert_string_equal(tree_text("slurm.calls"), "");
-    stage_free(&stage);
-}
-
-/* Waits until the file exists, at most ten seconds; then removes it. */
-static void wait_for(const char *name)
-{
-    for (int i = 0; i < 500 && !tree_has(name); i++)
-        nap();
-    assert_int_equal(unlink(tree_path(name)), 0);
-}
-
-/* Near its time limit the task stops its program and is requeued, but not if nothing has changed
- * since it was started. */
-static void test_time_limit(void **state)
-{
-    struct stage stage = stage_with_slurm("trap 'echo TERM >>calls; exit 1' TERM; : >asleep\n"
-                                          "while :; do sleep 0.05; done");
-    struct ks_slurm s = quietly();
-    pid_t child;
-
-    (void)state;
-    assert_ok(ks_slurm_write(stage.graph, tree, &s));
-    for (int i = 0; i < 2; i++) {
-        child = start_task("train", "0");
-        wait_for("asleep");
-        assert_int_equal(kill(child, SIGUSR1), 0);
-        assert_int_not_equal(end_task(child), 0);
-        assert_int_equal(count(tree_text("calls"), "TERM"), (size_t)i + 1);
-        assert_string_equal(tree_text("slurm.calls"), "scontrol requeue 7_0\n");
-    }
-    assert_non_null(strstr(tree_text("task.log"), "no progress within the time limit"));
-    tree_write("behave", ":");
-    assert_int_equal(end_task(start_task("train", "0")), 0);
-    stage_free(&stage);
-}
-
-/* A task that is cancelled waits until its program has stopped, and is not requeued. */
-static void test_cancelled_task(void **state)
-{
-    struct stage stage = stage_with_slurm("trap 'sleep 0.2; echo end >>calls; exit 1' TERM\n"
-                                          ": >asleep; while :; do sleep 0.05; done");
-    struct ks_slurm s = quietly();
-    pid_t child;
-
-    (void)state;
-    assert_ok(ks_slurm_write(stage.graph, tree, &s));
-    child = start_task("train", "0");
-    wait_for("asleep");
-    assert_int_equal(kill(child, SIGTERM), 0); /* the first of all processes of the task */
-    nap();
-    assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
-    {
-        const char *line = strstr(tree_text("calls"), "train bn+ce ");
-        int trainer = 0;
-
-        assert_non_null(line);
-        assert_int_equal(sscanf(line, "train bn+ce %d", &trainer), 1);
-        assert_int_equal(kill(trainer, SIGTERM), 0);
-    }
-    assert_int_not_equal(end_task(child), 0);
-    assert_non_null(strstr(tree_text("calls"), "end\n"));
-    assert_string_equal(tree_text("slurm.calls"), "");
-    stage_free(&stage);
-}
-
-/* A run's task waits for another one that still holds the run's lock. */
-static void test_lock_of_a_run(void **state)
-{
-    struct stage stage = stage_with_slurm(":");
-    struct ks_slurm s = quietly();
-    pid_t child;
-    int lock;
-
-    (void)state;
-    assert_ok(ks_slurm_write(stage.graph, tree, &s));
-    tree_write("runs/toy/bn+ce/seed0/" KS_SLURM_LOCK, "");
-    lock = open(tree_path("runs/toy/bn+ce/seed0/" KS_SLURM_LOCK), O_RDWR | O_CLOEXEC);
-    assert_true(lock >= 0);
-    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
-    child = start_task("train", "0");
-    assert_int_equal(end_task(start_task("train", "1")), 0); /* meanwhile, another run */
-    for (int i = 0; i < 10; i++)
-        nap();
-    assert_int_equal(count(tree_text("calls"), "train bn+ce"), 0);
-    close(lock);
-    assert_int_equal(end_task(child), 0);
-    assert_int_equal(count(tree_text("calls"), "train bn+ce"), 1);
-    stage_free(&stage);
-}
-
 int main(void)
 {
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_TREE(test_submission),
-        IN_TREE(test_options),
-        IN_TREE(test_only_what_is_missing),
-        IN_TREE(test_refused_submission),
-        IN_TREE(test_printed_submission),
-        IN_TREE(test_queue),
-        IN_TREE(test_tasks),
-        IN_TREE(test_time_limit),
-        IN_TREE(test_cancelled_task),
-        IN_TREE(test_lock_of_a_run),
+        IN_TREE(test_submission),           IN_TREE(test_options),
+        IN_TREE(test_only_what_is_missing), IN_TREE(test_refused_submission),
+        IN_TREE(test_printed_submission),   IN_TREE(test_queue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,9 +48,9 @@ void ks_slurm_clear(struct ks_slurm *s); /* frees what it holds */
  * KS_MISSING (no make). */
 ks_status ks_slurm_write(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s);
 
-/* Submits the work that is not done; study.mk and the tasks' script must exist. If one job is
- * refused, those submitted before it are cancelled. Fails with KS_MISSING (no sbatch) or KS_RUN,
- * with the last line that sbatch printed. */
+/* Writes study.mk and the script into the study's folder, and submits the work that is not done. If
+ * one job is refused, those submitted before it are cancelled. Fails with KS_MISSING (no sbatch) or
+ * KS_RUN, with the last line that sbatch printed. */
 ks_status ks_slurm_submit(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s);
 /* Prints the same as commands for a shell in the study's folder. */
 ks_status ks_slurm_print(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s,

@@ -306,11 +306,15 @@ ks_status ks_slurm_submit(const struct ks_graph *graph, const char *dir, const s
 
     KS_GO(ks_locate_program("sbatch", &sbatch));
     KS_GO(plan_new(graph, dir, s, &plan));
+    KS_GO(ks_graph_write(graph, dir));
+    KS_GO(ks_slurm_write(graph, dir, s));
     for (enum stage stage = TRAIN; status == KS_OK && stage < STAGES; stage++)
         if (stage == PLOT || count(&plan, stage) > 0)
             status = submit_stage(&plan, stage, sbatch, dir);
     if (status != KS_OK)
         cancel(&plan, dir);
+    else if (!s->quiet)
+        ks_say("logs: %s/" KS_SLURM_FOLDER "; progress: --status", dir);
 done:
     free(sbatch);
     plan_free(&plan);
