@@ -52,7 +52,7 @@ static double resume_bytes(const struct ks_study *study, const struct ks_setting
                            const struct networks *n, size_t observations)
 {
     double critics = (double)(s->critics * n->critic->parameters);
-    double steps = (double)(study->end / s->action_repeat);
+    double steps = (double)study->end / (double)s->action_repeat;
     double transition = (double)(observations + n->critic->in + 2);
 
     if (steps > (double)s->replay)

@@ -16,7 +16,7 @@
 
 /* How the first and the last line of a job's log begin; then comes the time, UTC, ISO 8601. */
 #define KS_GRAPH_STARTED "started "
-#define KS_GRAPH_ENDED "ended "
+#define KS_GRAPH_ENDED   "ended "
 
 /* All paths are relative to the study's folder; all strings are owned. */
 struct ks_graph_job {
