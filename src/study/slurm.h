@@ -71,7 +71,7 @@ struct ks_slurm_task {
 ks_status ks_slurm_queue(const char *dir, size_t *n, struct ks_slurm_task **task);
 
 /* Fails with KS_USAGE, naming the jobs, if the queue has tasks of the study in `dir`: they and
- * another command would work on the same files. */
+ * another command would work on the same files. Fails with KS_RUN if squeue does. */
 ks_status ks_slurm_refuse(const char *dir);
 
 #endif

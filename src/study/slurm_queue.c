@@ -118,7 +118,13 @@ ks_status ks_slurm_refuse(const char *dir)
     size_t n, used = 0;
     char jobs[256] = "";
 
-    KS_TRY(ks_slurm_queue(dir, &n, &task));
+    if (ks_slurm_queue(dir, &n, &task) != KS_OK) {
+        snprintf(jobs, sizeof jobs, "%s", ks_error_text());
+        return ks_fail(KS_RUN,
+                       "%s: tasks of this study may be in Slurm's queue: %s; if there are none, "
+                       "remove %s/" KS_SLURM_FOLDER,
+                       dir, jobs, dir);
+    }
     for (size_t i = 0; i < n && used + 24 < sizeof jobs; i++)
         if (!is_named(task, i))
             used += (size_t)snprintf(jobs + used, sizeof jobs - used, " %lu", task[i].job);
