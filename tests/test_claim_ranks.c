@@ -213,7 +213,7 @@ static void test_correlated(void **state)
 
     (void)state;
     put_correlated(1);
-    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
+    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_CONTROL; s++) {
         row = correlated("kappa-and-return", s);
         assert_close(row->found.effect_low, -1, 1e-12);
         assert_close(row->found.effect_high, -1, 1e-12);
@@ -235,7 +235,7 @@ static void test_correlated_the_other_way(void **state)
     (void)state;
     put_correlated(-1);
     assert_close(correlated("kappa-and-return", KS_CLAIM_SECOND)->found.effect_high, 1, 1e-12);
-    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++)
+    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_CONTROL; s++)
         assert_word(judge(200), "kappa-and-return", s, "not supported");
 }
 

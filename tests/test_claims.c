@@ -288,7 +288,7 @@ static void test_metrics(void **state)
                 put_growth(k, i, GRAD_NORM, 0.5);
         }
     claims = judge(0);
-    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
+    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_CONTROL; s++) {
         assert_close(row_of(claims, "norm-grows-without-wn", s)->found.effect_low, 0.05, 1e-9);
         assert_word(claims, "norm-grows-without-wn", s, "supported");
         assert_word(claims, "mse-gradient-grows", s, "supported");
@@ -445,6 +445,40 @@ static void test_missing_analysis(void **state)
     }
 }
 
+/* --- the control --- */
+
+/* With 512 rows BN is two decades lower, with the rows of the loss it is as LN: the control says
+ * that the rows made the difference. It takes only BN from its analysis. */
+static void test_control(void **state)
+{
+    enum { CONTROL = 2 };
+    const struct ks_claims *claims;
+
+    (void)state;
+    assert_null(ks_claims_row(judge(0), claim_named("bn-below-ln"), KS_CLAIM_CONTROL));
+    ks_results_free(study_results);
+    claimed_new(ALL_TWELVE, 3,
+                "[analyze both]\nbatchnorm = loss\ncompat = xqc\n[analyze rows]\nbatchnorm = "
+                "loss\n");
+    put_paper_world();
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < 3; i++)
+            for (size_t t = 0; t < TIMES; t++) {
+                struct spot at = {CONTROL, k, i, t};
+                double value = is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 1e4 : 1e9;
+
+                put(at, "kappa_q99_lower", value);
+                put(at, "kappa_q99_upper", value);
+            }
+    claims = judge(0);
+    assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "supported");
+    assert_word(claims, "bn-below-ln", KS_CLAIM_CONTROL, "not supported");
+    assert_close(row_of(claims, "bn-below-ln", KS_CLAIM_CONTROL)->found.effect_low, 0, 1e-12);
+    assert_close(row_of(claims, "bn-below-ln", KS_CLAIM_CONTROL)->found.theta, 1, 0);
+    assert_null(ks_claims_row(claims, claim_named("ce-below-mse"), KS_CLAIM_CONTROL));
+    assert_null(ks_claims_row(claims, claim_named("all-three-lowest"), KS_CLAIM_CONTROL));
+}
+
 /* --- studies of other architectures --- */
 
 static void test_other_architectures(void **state)
@@ -489,6 +523,7 @@ int main(void)
         WITH_ONE(test_one_seed),
         WITH_THREE(test_seed_that_lacks_a_run),
         WITH_ONE(test_missing_analysis),
+        WITH_THREE(test_control),
         WITH_ONE(test_other_architectures),
     };
 

@@ -22,7 +22,7 @@ struct rows {
     double sign;
 };
 
-static const struct rows by_kappa[KS_CLAIM_STATISTICS] = {
+static const struct rows by_kappa[KS_CLAIM_CONTROL] = {
     {1, {"kappa"}, 1},
     {2, {"kappa_q99_lower", "kappa_q99_upper"}, 1},
     {2, {"directions_1e2_lower", "directions_1e2_upper"}, -1},

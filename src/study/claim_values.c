@@ -69,7 +69,7 @@ struct ends {
     bool more_is_better;
 };
 
-static const struct ends spectral[KS_CLAIM_PARAM_NORM][KS_CLAIM_STATISTICS] = {
+static const struct ends spectral[KS_CLAIM_PARAM_NORM][KS_CLAIM_CONTROL] = {
     [KS_CLAIM_KAPPA] = {{"kappa", "kappa", false},
                         {"kappa_q99_lower", "kappa_q99_upper", false},
                         {"directions_1e2_lower", "directions_1e2_upper", true}},
@@ -92,20 +92,29 @@ static struct ks_span find_span(const struct ks_spectrum *s, const struct ends *
     return ends->more_is_better ? (struct ks_span){-upper, -lower} : (struct ks_span){lower, upper};
 }
 
+static bool has_setting(const struct ks_study_analysis *a, const char *key, const char *value)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->setting[i].key, key) == 0)
+            return !value || strcmp(a->setting[i].value, value) == 0;
+    return false;
+}
+
 size_t ks_claim_analysis(const struct ks_study *study, enum ks_claim_statistic statistic)
 {
-    if (statistic != KS_CLAIM_PAPER)
+    size_t k = 1;
+
+    if (statistic == KS_CLAIM_SOUND || statistic == KS_CLAIM_SECOND)
         return 0;
-    for (size_t k = 1; k < study->n_analyses; k++) {
+    for (; k < study->n_analyses; k++) {
         const struct ks_study_analysis *a = &study->analysis[k];
 
-        if (strcmp(a->name, "xqc") != 0)
-            continue;
-        for (size_t i = 0; i < a->n; i++)
-            if (strcmp(a->setting[i].key, "compat") == 0 && strcmp(a->setting[i].value, "xqc") == 0)
-                return k;
+        if (statistic == KS_CLAIM_CONTROL
+                ? has_setting(a, "batchnorm", "loss") && !has_setting(a, "compat", NULL)
+                : strcmp(a->name, "xqc") == 0 && has_setting(a, "compat", "xqc"))
+            break;
     }
-    return study->n_analyses;
+    return k;
 }
 
 /* The number of checkpoints that the study has reached: up to the last one with any spectrum. */
@@ -152,17 +161,28 @@ static void add(struct course *c, struct ks_span span)
     c->high[c->n++] = span.high;
 }
 
+static bool has_batchnorm(const struct ks_results *r, const struct ks_result *run)
+{
+    return strcmp(r->study->architecture[run->architecture].normalization, "bn") == 0;
+}
+
 static void follow_spectra(const struct ks_results *r, const struct ks_result *run,
                            const struct ks_claim_source *source, struct course *c)
 {
-    size_t analysis = ks_claim_analysis(r->study, source->statistic), end = reached(r);
+    enum ks_claim_statistic statistic = source->statistic;
+    size_t analysis, end = reached(r);
 
+    if (statistic == KS_CLAIM_CONTROL && !has_batchnorm(r, run))
+        statistic = KS_CLAIM_SOUND;
+    analysis = ks_claim_analysis(r->study, statistic);
     if (analysis == r->study->n_analyses)
         return;
+    if (statistic == KS_CLAIM_CONTROL)
+        statistic = KS_CLAIM_SOUND; /* the same statistic, of another analysis */
     for (size_t i = 0; i < end; i++)
         if (is_used(r, i))
             add(c, find_span(ks_results_spectrum(r, run, analysis, i),
-                             &spectral[source->quantity][source->statistic]));
+                             &spectral[source->quantity][statistic]));
 }
 
 /* --- numbers of progress.csv --- */

@@ -55,9 +55,11 @@ size_t ks_claim_values_seeds(const struct ks_claim_values *values, const bool *n
 /* The value of architecture `number` of the twelve in a seed. */
 struct ks_span ks_claim_value(const struct ks_claim_values *values, size_t number, size_t seed);
 
-/* The analysis by which a statistic of spectra is judged: the standard one, or for the paper's
- * statistic the published code's choices, [analyze xqc] with compat = xqc. n_analyses if the study
- * has none. */
+/* The analysis by which a statistic of spectra is judged: the standard one; for the paper's
+ * statistic the published code's choices, [analyze xqc] with compat = xqc; for the control, where
+ * it is used for batch normalization alone, one with batchnorm = loss. n_analyses if the study has
+ * none.
+ */
 size_t ks_claim_analysis(const struct ks_study *study, enum ks_claim_statistic statistic);
 
 /* The number of checkpoints that are used: those after the first update, up to the last one that

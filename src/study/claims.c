@@ -21,7 +21,7 @@ static ks_status find(const struct ks_claim_question *q, struct ks_finding *f)
 
     *f = (struct ks_finding){.effect_low = NAN,
                              .effect_high = NAN,
-                             .theta = q->claim->theta[q->statistic],
+                             .theta = ks_paper_claim_theta(q->claim, q->statistic),
                              .p = NAN,
                              .within = NAN};
     return find_by[q->claim->kind](q, f);
@@ -81,10 +81,11 @@ ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct k
 {
     size_t architecture[KS_TWELVE];
 
-    *claims = (struct ks_claims){.seeds = r->study->n_seeds,
-                                 .checkpoints = ks_claim_checkpoints(r),
-                                 .has_paper = ks_claim_analysis(r->study, KS_CLAIM_PAPER) <
-                                              r->study->n_analyses};
+    *claims = (struct ks_claims){
+        .seeds = r->study->n_seeds,
+        .checkpoints = ks_claim_checkpoints(r),
+        .has_control = ks_claim_analysis(r->study, KS_CLAIM_CONTROL) < r->study->n_analyses,
+        .has_paper = ks_claim_analysis(r->study, KS_CLAIM_PAPER) < r->study->n_analyses};
     ks_twelve_find(r->study, architecture);
     for (size_t k = 0; k < KS_TWELVE; k++)
         claims->lacks[k] = architecture[k] == r->study->n_architectures;
@@ -96,7 +97,8 @@ ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct k
         for (size_t k = 0; k < KS_TWELVE; k++)
             claims->skipped[c] = claims->skipped[c] || (needed[k] && claims->lacks[k]);
         for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
-            if (claims->skipped[c] || !ks_paper_claim_has(claim, s))
+            if (claims->skipped[c] || !ks_paper_claim_has(claim, s) ||
+                (s == KS_CLAIM_CONTROL && !claims->has_control))
                 continue;
             claims->row[claims->n] = (struct ks_claim_row){.claim = claim, .statistic = s};
             KS_TRY(judge_one(r, resamples, &claims->row[claims->n++]));

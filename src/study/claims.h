@@ -33,6 +33,7 @@ struct ks_claim_row {
 struct ks_claims {
     size_t seeds, checkpoints; /* of the study; that are used                                  */
     bool has_paper;            /* whether the study has the analysis of the paper's statistic  */
+    bool has_control;          /* likewise that of the control */
     size_t n;
     struct ks_claim_row
         row[KS_CLAIMS * KS_CLAIM_STATISTICS]; /* [n] in the order of ks_paper_claims */

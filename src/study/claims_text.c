@@ -121,6 +121,17 @@ static void print_missing(const struct ks_claims *claims, FILE *out)
               out);
 }
 
+static void print_control(const struct ks_claims *claims, FILE *out)
+{
+    if (!claims->has_control || claims->n == 0)
+        return;
+    fputs("The sound statistic with batch normalization over the rows of the loss alone:\n", out);
+    for (size_t i = 0; i < claims->n; i++)
+        if (claims->row[i].statistic == KS_CLAIM_CONTROL)
+            fprintf(out, "  %s: %s\n", claims->row[i].claim->name,
+                    ks_verdict_names[claims->row[i].verdict]);
+}
+
 void ks_claims_print(const struct ks_claims *claims, FILE *out)
 {
     enum { NAME = 22, WORD = 18 };
@@ -139,5 +150,6 @@ void ks_claims_print(const struct ks_claims *claims, FILE *out)
                     word_of(claims, claim, KS_CLAIM_SOUND), WORD,
                     word_of(claims, claim, KS_CLAIM_SECOND), ks_claims_survival(claims, claim));
     }
+    print_control(claims, out);
     print_missing(claims, out);
 }

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS] = {"paper", "sound", "second"};
+const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS] = {"paper", "sound", "second",
+                                                                   "control"};
 
 /* Thresholds: factors of 10, 2, 1.25 and 1.1, in decades. */
 #define TENFOLD 1
@@ -89,8 +90,17 @@ bool ks_claim_is_progress(enum ks_claim_quantity quantity)
 
 bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
 {
-    return statistic != KS_CLAIM_SECOND || claim->quantity == KS_CLAIM_KAPPA ||
-           ks_claim_is_progress(claim->quantity);
+    bool progress = ks_claim_is_progress(claim->quantity);
+
+    if (statistic == KS_CLAIM_CONTROL)
+        return claim->kind == KS_CLAIM_PAIRS && claim->factor == KS_FACTOR_NORMALIZATION &&
+               !progress;
+    return statistic != KS_CLAIM_SECOND || claim->quantity == KS_CLAIM_KAPPA || progress;
+}
+
+double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
+{
+    return claim->theta[statistic == KS_CLAIM_CONTROL ? KS_CLAIM_SOUND : statistic];
 }
 
 /* --- the twelve --- */

@@ -8,8 +8,15 @@
 
 #include "study/study_file.h"
 
-/* The statistic by which a claim is judged: the paper's, the sound one, the second sound one. */
-enum ks_claim_statistic { KS_CLAIM_PAPER, KS_CLAIM_SOUND, KS_CLAIM_SECOND, KS_CLAIM_STATISTICS };
+/* The statistic by which a claim is judged: the paper's, the sound one, the second sound one; and a
+ * control, the sound one with batch normalization over as many rows as the other networks see. */
+enum ks_claim_statistic {
+    KS_CLAIM_PAPER,
+    KS_CLAIM_SOUND,
+    KS_CLAIM_SECOND,
+    KS_CLAIM_CONTROL,
+    KS_CLAIM_STATISTICS
+};
 extern const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS]; /* "paper", ... */
 
 /* What a claim is about. The last three are numbers of progress.csv; the others are statistics of
@@ -54,17 +61,20 @@ struct ks_paper_claim {
     size_t larger, smaller;
     bool smaller_of; /* the effect is the smaller of the larger run's value and the difference */
     bool by_itself;  /* the cell whose larger run is dense+mse must show the effect as well     */
-    double theta[KS_CLAIM_STATISTICS]; /* thresholds in decades; of a correlation: -0.5 */
-    size_t figure;                     /* of the paper                                  */
-    const char *plot;                  /* ours, NULL if there is none                   */
+    double theta[KS_CLAIM_CONTROL]; /* thresholds in decades; of a correlation: -0.5 */
+    size_t figure;                  /* of the paper                                  */
+    const char *plot;               /* ours, NULL if there is none                   */
 };
 
 enum { KS_CLAIMS = 18 };
 extern const struct ks_paper_claim ks_paper_claims[KS_CLAIMS];
 
 /* Whether there is such a statistic of the claim's quantity: only the condition number has a second
- * sound one, but quantities of progress.csv, which are numbers, count for all three. */
+ * sound one, but quantities of progress.csv, which are numbers, count for all three. There is a
+ * control where normalizations are compared by spectra. */
 bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
+/* The threshold for a statistic: that of the sound one for the control. */
+double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
 /* Whether the quantity is a number of progress.csv. */
 bool ks_claim_is_progress(enum ks_claim_quantity quantity);
 
