@@ -320,25 +320,25 @@ static double median(size_t n, const double *sorted)
 }
 
 /* NAME_largest and NAME_median of x [n], which is sorted here; n = 0: NaN. */
-static ks_status add(const char *name, size_t n, double *x, struct ks_attributes *summary)
+static ks_status add(const char *name, size_t n, double *x, struct ks_attributes *statistics)
 {
     char text[KS_ATTRIBUTE_NAME];
 
     if (n > 0)
         qsort(x, n, sizeof *x, ks_ascending);
     snprintf(text, sizeof text, "%s_largest", name);
-    KS_TRY(ks_attribute_add_number(summary, text, n > 0 ? x[n - 1] : NAN));
+    KS_TRY(ks_attribute_add_number(statistics, text, n > 0 ? x[n - 1] : NAN));
     snprintf(text, sizeof text, "%s_median", name);
-    return ks_attribute_add_number(summary, text, n > 0 ? median(n, x) : NAN);
+    return ks_attribute_add_number(statistics, text, n > 0 ? median(n, x) : NAN);
 }
 
-ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *b, struct ks_attributes *summary)
+ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *b, struct ks_attributes *statistics)
 {
     size_t jacobians = b->rows > 0 ? KS_JACOBIAN_ROWS : 0;
 
-    KS_TRY(add("logit_gradient", b->rows, b->logit, summary));
-    KS_TRY(add("minibatch_gradient", b->pairs, b->gradient, summary));
-    KS_TRY(add("logit_jacobian", jacobians, b->jacobian, summary));
-    return ks_attribute_add_number(summary, "logit_jacobian_rows",
+    KS_TRY(add("logit_gradient", b->rows, b->logit, statistics));
+    KS_TRY(add("minibatch_gradient", b->pairs, b->gradient, statistics));
+    KS_TRY(add("logit_jacobian", jacobians, b->jacobian, statistics));
+    return ks_attribute_add_number(statistics, "logit_jacobian_rows",
                                    jacobians > 0 ? KS_JACOBIAN_ROWS : NAN);
 }

@@ -48,6 +48,7 @@ void ks_gradient_bounds_clear(struct ks_gradient_bounds *bounds);
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
  * and logit_jacobian_rows; NaN if nothing was measured (all fields 0). Sorts the arrays. KS_MEMORY.
  */
-ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *bounds, struct ks_attributes *summary);
+ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *bounds,
+                                 struct ks_attributes *statistics);
 
 #endif
