@@ -233,6 +233,40 @@ static inline const struct ks_claim_row *row_of(const struct ks_claims *claims, 
     return row;
 }
 
+/* All runs whose architecture has this level of the factor. */
+static inline void put_levels(enum ks_claim_factor factor, size_t level, double decades)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds && is_of(k, factor, level); i++)
+            put_level(k, i, decades);
+}
+
+/* BN is at 2 decades, LN and no normalization at 4. */
+static inline void put_paper_world(void)
+{
+    put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 4);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_DENSE, 4);
+}
+
+static inline int make_seeds(void **state, size_t seeds)
+{
+    int failed = tree_make(state);
+
+    claimed_new(ALL_TWELVE, seeds, XQC_ANALYSIS);
+    return failed;
+}
+
+static inline int make_one(void **state)
+{
+    return make_seeds(state, 1);
+}
+
+static inline int make_three(void **state)
+{
+    return make_seeds(state, 3);
+}
+
 #define assert_word(claims, name, statistic, expected)                                             \
     assert_string_equal(ks_verdict_names[row_of(claims, name, statistic)->verdict], expected)
 

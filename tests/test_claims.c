@@ -1,40 +1,6 @@
 /* Verdicts on claims about matched pairs, on studies whose verdicts are known. */
 #include "claimed_study.h"
 
-/* All runs whose architecture has this level of the factor. */
-static void put_levels(enum ks_claim_factor factor, size_t level, double decades)
-{
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds && is_of(k, factor, level); i++)
-            put_level(k, i, decades);
-}
-
-static int make(void **state, size_t seeds)
-{
-    int failed = tree_make(state);
-
-    claimed_new(ALL_TWELVE, seeds, XQC_ANALYSIS);
-    return failed;
-}
-
-static int make_one(void **state)
-{
-    return make(state, 1);
-}
-
-static int make_three(void **state)
-{
-    return make(state, 3);
-}
-
-/* BN is at 2 decades, LN and no normalization at 4. */
-static void put_paper_world(void)
-{
-    put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
-    put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 4);
-    put_levels(KS_FACTOR_NORMALIZATION, KS_DENSE, 4);
-}
-
 /* Three seeds of four cells: each of the twelve differences is 2. Of the 2^12 flips only one has a
  * sum as large as that of d - 1, so p = 2 / 2^12. */
 static void test_supported(void **state)
@@ -365,144 +331,8 @@ static void test_families(void **state)
     }
 }
 
-/* --- fewer than three seeds, and runs that are missing --- */
-
-static void test_one_seed(void **state)
-{
-    const struct ks_claims *claims;
-
-    (void)state;
-    put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
-    put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 2.1);
-    put_levels(KS_FACTOR_NORMALIZATION, KS_DENSE, 1.9);
-    put_sound(BEST, 0, 2.05, 2.15); /* LN - BN: from 0.05 - in one of four cells - on */
-    put_sound(KS_TWELVE_OF(KS_BN, 0, KS_CE), 0, 1.5, 2.6);
-    claims = judge(0);
-    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "same direction"); /* no threshold */
-    assert_word(claims, "bn-below-none", KS_CLAIM_PAPER, "opposite direction");
-    assert_word(claims, "ce-below-mse", KS_CLAIM_PAPER, "not resolved"); /* equal */
-    assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "not resolved");
-    assert_true(isnan(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.p));
-    assert_true(isnan(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->p_holm));
-    assert_string_equal(ks_claims_survival(claims, claim_named("bn-below-ln")), "open");
-}
-
-static void lose_run(size_t analysis, size_t number, size_t seed)
-{
-    for (size_t t = 0; t < TIMES; t++) {
-        struct ks_spectrum **s = spectrum_at((struct spot){analysis, number, seed, t});
-
-        ks_spectrum_free(*s);
-        *s = NULL;
-    }
-}
-
-/* A seed that lacks one run is left out of the claims that need it, in all cells. */
-static void test_seed_that_lacks_a_run(void **state)
-{
-    const struct ks_claims *claims;
-
-    (void)state;
-    put_paper_world();
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
-            put_level(k, 1, 9); /* does not count */
-    lose_run(XQC, KS_TWELVE_OF(KS_LN, 1, KS_CE), 1);
-    claims = judge(0);
-    assert_int_equal(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.seeds, 2);
-    assert_int_equal(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.units, 8);
-    assert_close(row_of(claims, "bn-below-ln", KS_CLAIM_PAPER)->found.effect_low, 2, 1e-12);
-    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "same direction");
-    assert_int_equal(row_of(claims, "bn-below-none", KS_CLAIM_PAPER)->found.seeds, 3);
-    assert_int_equal(row_of(claims, "bn-below-ln", KS_CLAIM_SOUND)->found.seeds, 3);
-    assert_int_equal(row_of(claims, "ce-below-mse", KS_CLAIM_PAPER)->found.units, 12);
-}
-
-static void test_missing_analysis(void **state)
-{
-    static const size_t seeds[] = {1, 3};
-
-    (void)state;
-    for (size_t n = 0; n < 2; n++) {
-        const struct ks_claims *claims;
-
-        ks_results_free(study_results);
-        claimed_new(ALL_TWELVE, seeds[n], "");
-        claims = judge(0);
-        for (size_t i = 0; i < claims->n; i++) {
-            const struct ks_claim_row *row = &claims->row[i];
-
-            if (row->statistic != KS_CLAIM_PAPER || ks_claim_is_progress(row->claim->quantity))
-                continue;
-            assert_int_equal(row->found.seeds, 0);
-            assert_true(isnan(row->found.effect_low) && isnan(row->found.effect_high));
-            assert_string_equal(ks_verdict_names[row->verdict],
-                                n == 0 ? "not resolved" : "not decided");
-        }
-        assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND,
-                    n == 0 ? "not resolved" : "not supported");
-        assert_false(claims->has_paper);
-    }
-}
-
-/* --- the control --- */
-
-/* With 512 rows BN is two decades lower, with the rows of the loss it is as LN: the control says
- * that the rows made the difference. It takes only BN from its analysis. */
-static void test_control(void **state)
-{
-    enum { CONTROL = 2 };
-    const struct ks_claims *claims;
-
-    (void)state;
-    assert_null(ks_claims_row(judge(0), claim_named("bn-below-ln"), KS_CLAIM_CONTROL));
-    ks_results_free(study_results);
-    claimed_new(ALL_TWELVE, 3,
-                "[analyze both]\nbatchnorm = loss\ncompat = xqc\n[analyze rows]\nbatchnorm = "
-                "loss\n");
-    put_paper_world();
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            for (size_t t = 0; t < TIMES; t++) {
-                struct spot at = {CONTROL, k, i, t};
-                double value = is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 1e4 : 1e9;
-
-                put(at, "kappa_q99_lower", value);
-                put(at, "kappa_q99_upper", value);
-            }
-    claims = judge(0);
-    assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "supported");
-    assert_word(claims, "bn-below-ln", KS_CLAIM_CONTROL, "not supported");
-    assert_close(row_of(claims, "bn-below-ln", KS_CLAIM_CONTROL)->found.effect_low, 0, 1e-12);
-    assert_close(row_of(claims, "bn-below-ln", KS_CLAIM_CONTROL)->found.theta, 1, 0);
-    assert_null(ks_claims_row(claims, claim_named("ce-below-mse"), KS_CLAIM_CONTROL));
-    assert_null(ks_claims_row(claims, claim_named("all-three-lowest"), KS_CLAIM_CONTROL));
-}
-
-/* --- studies of other architectures --- */
-
-static void test_other_architectures(void **state)
-{
-    const struct ks_claims *claims;
-    size_t judged = 0;
-
-    (void)state;
-    ks_results_free(study_results);
-    claimed_new("ln+mse ln+ce ln+wn+mse ln+wn+ce bn+mse bn+ce bn+wn+mse bn+wn+ce", 3, XQC_ANALYSIS);
-    claims = judge(0);
-    for (size_t i = 0; i < KS_CLAIMS; i++)
-        judged += !claims->skipped[i];
-    assert_int_equal(judged, 5); /* those that compare BN with LN */
-    assert_int_equal(claims->n, 2 * 3 + 3 * 2);
-    assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "not supported");
-    assert_null(ks_claims_row(claims, claim_named("bn-below-none"), KS_CLAIM_PAPER));
-    assert_false(claims->lacks[BEST]);
-    assert_true(claims->lacks[LONE]);
-}
-
 int main(void)
 {
-#define WITH_ONE(test)   cmocka_unit_test_setup_teardown(test, make_one, claimed_end)
 #define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
     const struct CMUnitTest tests[] = {
         WITH_THREE(test_supported),
@@ -520,11 +350,6 @@ int main(void)
         WITH_THREE(test_adjusted_p),
         WITH_THREE(test_adjusted_p_against),
         WITH_THREE(test_families),
-        WITH_ONE(test_one_seed),
-        WITH_THREE(test_seed_that_lacks_a_run),
-        WITH_ONE(test_missing_analysis),
-        WITH_THREE(test_control),
-        WITH_ONE(test_other_architectures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
