@@ -298,13 +298,14 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t ra
                                      struct ks_gradient_bounds *b)
 {
     const struct share share = {rank, size};
-    size_t before = ks_alloc_total();
+    size_t before;
 
     *b = (struct ks_gradient_bounds){0};
     b->pairs = ks_primal_critics(problem) * ks_problem_minibatches(problem);
     b->rows = b->pairs * problem->checkpoint->loss_rows;
     KS_TRY(ks_alloc(b->rows, sizeof *b->logit, &b->logit));
     KS_TRY(ks_alloc(b->pairs, sizeof *b->gradient, &b->gradient));
+    before = ks_alloc_total();
     KS_TRY(measure_pairs(problem, share, b));
     for (size_t k = 0; k < KS_JACOBIAN_ROWS; k++)
         KS_TRY(measure_jacobian(problem, share, k, &b->jacobian[k]));
