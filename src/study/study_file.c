@@ -129,15 +129,17 @@ static ks_status derive(struct ks_study *s)
 {
     const struct ks_settings *set = &s->settings;
     struct milestones steps = {0};
+    ks_status status;
 
     if (ks_settings_check(set) != KS_OK)
         return fail_in(s, 0, "[train]");
     for (size_t i = 0; i < s->n_architectures; i++)
         KS_TRY(derive_settings(s, &s->architecture[i]));
     s->first_update = set->random_steps * set->action_repeat;
-    KS_TRY(list_milestones(s->steps, set, &steps));
+    status = list_milestones(s->steps, set, &steps); /* the study owns the lists in any case */
     s->checkpoint = steps.checkpoint, s->n_checkpoints = steps.n_checkpoints;
     s->evaluation = steps.evaluation, s->n_evaluations = steps.n_evaluations;
+    KS_TRY(status);
     for (size_t i = 0; i < s->n_architectures; i++)
         KS_TRY(check_milestones(s, &s->architecture[i]));
     return apply_stop(s);
