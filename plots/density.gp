@@ -1,65 +1,62 @@
-# The spectral density at the last checkpoint, a panel per architecture. Left axis: density per decade of the
-# symmetric-log axis (filled), with one standard error over probes to both sides (darker band). Right axis:
-# cumulative weight (line) and mass at zero (grey bar, its 99% interval a line).
-panels = words(archs)
-columns = panels < 6 ? panels : 6
-groups = (panels + columns - 1)/columns
-width = 1.4 + 2.3*columns; height = 0.3 + 2.5*groups
+# The spectral density at the last checkpoint, a panel per architecture: per decade of the symmetric-log axis, in cells
+# as wide as the Ritz values are apart, with one standard error over the probes. Eigenvalues in the grey strip at zero
+# cannot be distinguished from zero; the text has their share, an interval that holds with 99%.
+width = 5; height = 0.75 + 1.3*grid_rows
 load plots.'/style.gp'
-
-left = 0.75/width; right = 1 - 0.65/width; top = 1 - 0.08/height; bottom = 0.2/height
-block = (top - bottom)/groups; column_width = (right - left)/columns
-is(arch) = strcol('architecture') eq arch
-lowest = 1e-4; bar = 0.4    # lower end of the density axis; width of the bar in decades
-floored(x) = x < lowest ? lowest : x
+columns = grid_columns; rows = grid_rows
+left = 0.62; right = 0.08; top = 0.22; bottom = 0.5; gap_x = 0.12; gap_y = 0.42
+eval size_panels
 
 # the panels of a row share one axis
-array row_largest[groups]
-do for [g=1:groups] {
-    first = (g - 1)*columns + 1; last = first + columns - 1 < panels ? first + columns - 1 : panels
-    eval reset_limits
-    do for [i=first:last] {
-        stats 'tables/staircase.csv' using (is(word(archs, i)) ? take(abs(number('eigenvalue'))) : 0) nooutput
+array row_largest[rows]; array row_smallest[rows]
+do for [g=0:rows-1] {
+    row_largest[g + 1] = 0; row_smallest[g + 1] = 1e308
+    do for [i=1:words(archs)] {
+        if (word(grid_y, i) != g) { continue }
+        eval reset_limits
+        stats 'tables/density.csv' using (is(word(archs, i)) ? take(abs(number('lower'))) + take(abs(number('upper'))) : 0) nooutput
+        if (found > 0 && high > 0) {
+            row_largest[g + 1] = high > row_largest[g + 1] ? high : row_largest[g + 1]
+            row_smallest[g + 1] = 1e-6*high < row_smallest[g + 1] ? 1e-6*high : row_smallest[g + 1]
+        }
     }
-    row_largest[g] = high > 0 ? high : 1.
+    if (row_largest[g + 1] == 0) { row_largest[g + 1] = 1.; row_smallest[g + 1] = 1e-6 }
 }
+eval reset_limits
+stats 'tables/density.csv' using (take(positive(number('density_per_decade')))) nooutput
+floor_y = low > high ? 1e-6 : low < 1e-7 ? 1e-7 : 10.**floor(log10(low)); top_y = 30*(low > high ? 1. : 10.**ceil(log10(high)))
+limited(x) = x > floor_y ? x : floor_y
+percent(x) = sprintf(x >= 0.0995 ? '%.0f' : x >= 0.00995 ? '%.1f' : '%.2g', 100*x)
 
 set multiplot
-set label 1 'eigenvalue' at screen (left + right)/2, screen 0.13/height center
-set border 11 ls 101
-do for [i=1:panels] {
+set logscale y
+set yrange [floor_y:top_y]
+set label 3 'eigenvalue' at screen 0.5, screen 0.12/height center
+do for [i=1:words(archs)] {
+    c = word(grid_x, i) + 0; g = word(grid_y, i) + 0
     arch = word(archs, i)
-    c = (i - 1)%columns; g = (i - 1)/columns
-    largest = row_largest[g + 1]
-    x0 = left + c*column_width; x1 = x0 + column_width*0.9
-    set lmargin at screen x0; set rmargin at screen x1
-    set tmargin at screen top - g*block - 0.3/height; set bmargin at screen top - (g + 1)*block + 0.45/height
-    set xrange [-1.06*symlog(largest):1.06*symlog(largest)]
-    axis = 'x'; every = 3; named = 1
+    largest = row_largest[g + 1]; smallest = row_smallest[g + 1]
+    eval place
+    eval name_panel
+    set xrange [-1.04*symlog(largest):1.04*symlog(largest)]
+    axis = 'x'; every = 99; named = 1
     eval symlog_tics
-    set logscale y
-    set yrange [lowest:10]
-    set ytics nomirror
-    set format y (c == 0 ? '10^{%T}' : '')
-    set ylabel (c == 0 ? 'density per decade' : '') offset 1, 0
-    set y2range [0:1]
-    set y2tics nomirror 0.5
-    set format y2 (c == columns - 1 || i == panels ? '%g' : '')
-    set y2label (c == columns - 1 || i == panels ? 'cumulative' : '') offset -1, 0
-    set label 2 arch at graph 0.5, graph 1.08 center font ',10' textcolor rgb colour(i)
-    plot 'tables/mass.csv' using (is(arch) ? 0 : NaN):(number('zero_mass')):(bar) axes x1y2 \
-             with boxes fc rgb '#bbbbbb' fs solid noborder, \
+    axis = 'y'; most = 3; a = floor_y; b = top_y; named = is_leftmost(i)
+    eval log_tics
+    set format y power_format(is_leftmost(i))
+    set ylabel (is_leftmost(i) ? 'per decade' : '') offset 0.8, 0
+    share = ''
+    stats 'tables/mass.csv' using (is(arch) && number('zero_mass_upper') == number('zero_mass_upper') ? \
+        (share = 'zero: '.percent(number('zero_mass_lower')).' to '.percent(number('zero_mass_upper')).'%', 0) : 0) nooutput
+    set label 2 share at graph 0.03, graph 0.91 left font ',6.5' textcolor rgb dark front
+    plot 'tables/mass.csv' using (is(arch) ? 0 : NaN):(top_y):(-symlog(number('noise_floor'))):(symlog(number('noise_floor'))):(floor_y):(top_y) \
+             with boxxyerror fc rgb '#cccccc' fs solid noborder, \
          'tables/density.csv' \
-             using (is(arch) ? symlog(number('eigenvalue')) : NaN):(lowest):(number('density_per_decade')) \
-             with filledcurves fc rgb colour(i) fs transparent solid 0.35 noborder, \
+             using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN):(number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))):(floor_y):(limited(number('density_per_decade'))) \
+             with boxxyerror fc rgb colour(i) fs transparent solid 0.45 noborder, \
          'tables/density.csv' \
-             using (is(arch) ? symlog(number('eigenvalue')) : NaN):(floored(number('density_per_decade_low'))):(floored(number('density_per_decade_high'))) \
-             with filledcurves fc rgb colour(i) fs transparent solid 0.6 noborder, \
-         'tables/mass.csv' using (is(arch) ? 0 : NaN):(number('zero_mass_lower')):(0):(number('zero_mass_upper') - number('zero_mass_lower')) axes x1y2 \
-             with vectors nohead lw 1.5 lc rgb '#333333', \
-         'tables/staircase.csv' \
-             using (is(arch) ? symlog(number('eigenvalue')) : NaN):(number('cumulative')) axes x1y2 \
-             with steps lw 1 lc rgb '#333333'
-    unset label 1; unset label 2
+             using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN):(number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))):(limited(number('density_per_decade_low'))):(limited(number('density_per_decade_high'))) \
+             with boxxyerror fc rgb colour(i) fs transparent solid 0.4 noborder
+    unset label 3
 }
 unset multiplot

@@ -1,13 +1,16 @@
 # Shared by all plots. A script sets `width` and `height` (inches) and loads this. The program that runs the script
-# sets format (png, pdf), output_file, plots (the folder of the scripts), steps (where runs end), and lists with a
-# word per panel: archs, norms (bn, ln, dense, other), wns (1: weight normalization), losses (ce, mse, other).
-dpi = 160
+# sets format (png, pdf, svg), output_file, name (of the plot), plots (the folder of the scripts), steps (where runs
+# end), lists with a word per architecture: archs, norms (bn, ln, dense, other), wns (1: weight normalization), losses
+# (ce, mse, other), and the places of their panels in a grid: grid_x, grid_y (from 0), grid_columns, grid_rows.
+dpi = 200
+font = 'DejaVu Sans,8'
 if (format eq 'png') {
-    set terminal pngcairo size width*dpi, height*dpi font 'DejaVu Sans,9' fontscale dpi/96. linewidth dpi/96.
-    px = dpi/96.
-} else {
-    set terminal pdfcairo size width, height font 'DejaVu Sans,9' fontscale 0.75 linewidth 0.75
-    px = 0.75
+    set terminal pngcairo size width*dpi, height*dpi font font fontscale dpi/96. linewidth dpi/96. pointscale dpi/96.
+}
+if (format eq 'pdf') { set terminal pdfcairo size width, height font font fontscale 0.75 linewidth 0.75 pointscale 0.75 }
+if (format eq 'svg') {
+    set terminal svg size width*72, height*72 dynamic standalone font font linewidth 0.75 name name
+    set pointsize 0.75
 }
 set output output_file
 set datafile separator comma
@@ -18,17 +21,23 @@ set encoding utf8
 unit = steps < 10000 ? 1. : 1e3
 steps_title = unit > 1 ? 'environment steps (thousands)' : 'environment steps'
 
-# A colour per normalization, of Okabe and Ito's palette for colour-blind readers.
-blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; purple = '#cc79a7'; gray = '#8a8a8a'
+# The look of an architecture is the same in all plots. Colour: normalization, from Okabe and Ito's palette for
+# colour-blind readers. Shape: loss (circle: cross-entropy, triangle: squared error, square: other). Open marks and
+# dashed lines: weight normalization.
+blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; purple = '#cc79a7'; gray = '#8a8a8a'; dark = '#333333'
 norm_colour(norm) = norm eq 'bn' ? blue : norm eq 'ln' ? orange : norm eq 'dense' ? green : purple
 colour(i) = norm_colour(word(norms, i))    # of architecture i
 has_wn(i) = word(wns, i) eq '1'
-norm_title(norm) = norm eq 'bn' ? 'batch normalization' : norm eq 'ln' ? 'layer normalization' : 'no normalization'
+mark_of(loss, wn) = loss eq 'mse' ? (wn ? 8 : 9) : loss eq 'ce' ? (wn ? 6 : 7) : (wn ? 4 : 5)
+mark(i) = mark_of(word(losses, i), has_wn(i))
+dash(i) = has_wn(i) ? 2 : 1
+norm_title(norm) = norm eq 'bn' ? 'batch normalization' : norm eq 'ln' ? 'layer normalization' : \
+                   norm eq 'dense' ? 'no normalization' : 'other'
 
 set style line 100 lc rgb '#dddddd' lw 0.6      # grids
 set style line 101 lc rgb '#444444' lw 0.8      # frames
 set border 3 ls 101
-set tics nomirror out scale 0.5 textcolor rgb '#222222'
+set tics nomirror out scale 0.4 textcolor rgb '#222222'
 set grid ls 100
 unset key
 
@@ -36,19 +45,88 @@ unset key
 # `using (take(x))`, the finite x are counted in `found` and widen the limits low and high; if there are none,
 # low > high.
 number(c) = strcol(c) eq '-' || strcol(c) eq 'inf' || strcol(c) eq '-inf' || strcol(c) eq 'nan' ? NaN : column(c)
+positive(x) = x > 0 ? x : NaN
+is(arch) = strcol('architecture') eq arch
 reset_limits = 'low = 1e308; high = -1e308; found = 0'
 take(x) = x == x ? (low = x < low ? x : low, high = x > high ? x : high, found = found + 1, 0) : 0
 
-# The symmetric logarithm of x, with six decades below `largest`: linear near zero, then a unit per decade.
-# symlog_tics sets the tics of the axis `axis` ('x' or 'y'), `every` decades apart, with labels if `named`, but
-# none so near the end that its label would reach beyond it.
-largest = 1.
-symlog(x) = sgn(x)*log10(1 + abs(x)/(1e-6*largest))
+# Panels in a grid, in inches: `left`, `right`, `top`, `bottom` are the margins around all of them, gap_x and gap_y lie
+# between them. `size_panels` computes panel_w and panel_h from columns and rows; `place` puts the next panel into
+# column c and row g.
+size_panels = ' \
+    panel_w = (width - left - right - (columns - 1)*gap_x)/columns; \
+    panel_h = (height - top - bottom - (rows - 1)*gap_y)/rows'
+place = ' \
+    x0 = left + c*(panel_w + gap_x); x1 = x0 + panel_w; \
+    y1 = height - top - g*(panel_h + gap_y); y0 = y1 - panel_h; \
+    set lmargin at screen x0/width; set rmargin at screen x1/width; \
+    set tmargin at screen y1/height; set bmargin at screen y0/height'
+# Room for names to the right of panels.
+longest = 0
+do for [i=1:words(archs)] { longest = strlen(word(archs, i)) > longest ? strlen(word(archs, i)) : longest }
+names_margin = 0.4 + 0.07*(longest < 22 ? longest : 22)
+# The name of architecture i above a panel.
+name_panel = ' \
+    set label 1 word(archs, i) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center textcolor rgb colour(i)'
+
+# The tics of an axis from `a` to `b`: none near its ends, where labels would touch those of the next panel.
+# A linear axis gets two to `most` of them, 6 if it is not set.
+most = 6
+step_above(x) = (u = 10.**floor(log10(x)), x <= u ? u : x <= 2*u ? 2*u : x <= 5*u ? 5*u : 10*u)
+linear_tics = ' \
+    step = step_above((b - a)/most); \
+    eval sprintf("set %stics nomirror %.9g, %.9g, %.9g", axis, ceil((a + 0.05*(b - a))/step)*step, step, b - 0.05*(b - a))'
+# A logarithmic axis gets powers of ten, at most `most` + 1; if there are few, also three times each, with labels if
+# `named`.
+named = 1
+decades(a, b) = log10(b) - log10(a)     # not log10(b/a), as b/a may overflow
+log_tics = ' \
+    every = ceil(decades(a, b)/most); space = 10.**(0.02*decades(a, b)); \
+    eval sprintf("set %stics nomirror %.9g, %.9g, %.9g", axis, 10.**ceil(log10(a*space)), 10.**every, b/space); \
+    if (decades(a, b) < 2) { do for [k=floor(log10(a)):ceil(log10(b))] { \
+        if (3*10.**k > a*space && 3*10.**k < b/space) { \
+            eval sprintf("set %stics add (\"%s\" 3e%d)", axis, named ? sprintf("3·10^{%d}", k) : "", k) } } }'
+# Logarithmic limits around the positive numbers from `low` to `high`, at least a decade.
+log_limits = ' \
+    a = low > high ? 1. : low; b = low > high ? 10. : high; \
+    edge = decades(a, b) > 1.1 ? 10.**(0.05*decades(a, b)) : sqrt(15*a/b); \
+    a = a > 1e-300*edge ? a/edge : 1e-300; b = b < 1e300/edge ? b*edge : 1e300'
+# An axis for the numbers from `low` to `high`, of which there are `found`: logarithmic if they are positive and span
+# more than a decade. Sets `logarithmic`, the limits a and b, and the tics.
+choose_axis = ' \
+    logarithmic = found > 0 && low > 0 && high > 10*low; \
+    if (logarithmic) { eval log_limits; eval "set logscale ".axis; eval log_tics } \
+    else { \
+        pad = found == 0 ? 1. : high > low ? 0.08*(high - low) : abs(high) + 1; \
+        a = found == 0 ? 0. : low - pad; b = found == 0 ? 1. : high + pad; \
+        eval "unset logscale ".axis; eval linear_tics \
+    }; \
+    eval sprintf("set %srange [%.9g:%.9g]", axis, a, b); \
+    eval sprintf("set format %s \"%s\"", axis, logarithmic ? power_format(named) : number_format(named))'
+
+# The steps of the environment on the x axis, with labels only below the lowest panel of a column; on the
+# y axis, panels in a grid have labels only at the leftmost one of a row.
+steps_axis = ' \
+    set xrange [-0.03*steps/unit:1.03*steps/unit]; \
+    set xtics nomirror 0, step_above(steps/unit/2.5), 0.92*steps/unit'
+is_lowest(i) = (sum [j=1:words(archs)] (word(grid_x, j) == word(grid_x, i) && word(grid_y, j) > word(grid_y, i))) == 0
+is_leftmost(i) = (sum [j=1:words(archs)] (word(grid_y, j) == word(grid_y, i) && word(grid_x, j) < word(grid_x, i))) == 0
+number_format(named) = named ? '%g' : ''
+power_format(named) = named ? '10^{%T}' : ''
+
+# The symmetric logarithm of x: linear up to about `smallest`, then a unit per decade.
+# symlog_tics sets the tics of the axis `axis` ('x' or 'y') up to `largest`, `every` decades apart, with labels if
+# `named`, but none so near zero that its label would touch the zero.
+smallest = 1e-6; largest = 1.
+symlog(x) = sgn(x)*log10(1 + abs(x)/smallest)
 decade(x) = int(floor(log10(x) + 1e-9))
 symlog_tics = ' \
     eval sprintf("set %stics nomirror (\"%s\" 0)", axis, named ? "0" : ""); \
-    do for [k=decade(largest/2):decade(largest) - 5:-every] { \
+    do for [k=decade(largest/2):decade(smallest):-every] { if (symlog(10.**k) > 0.25*symlog(largest)) { \
         eval sprintf("set %stics add (\"%s\" %.9g, \"%s\" %.9g)", axis, \
                      named ? sprintf("10^{%d}", k) : "", symlog(10.**k), \
-                     named ? sprintf("−10^{%d}", k) : "", -symlog(10.**k)) \
-    }'
+                     named ? sprintf("−10^{%d}", k) : "", -symlog(10.**k)) } }'
+
+# What a tooltip in the SVG says of a point: the value of column c, named `label`, with its interval if there is one.
+interval(c) = number(c.'_low') == number(c.'_low') ? sprintf(' [%.4g, %.4g]', number(c.'_low'), number(c.'_high')) : ''
+tip(label, c) = sprintf('%s, step %s: %s %.4g', strcol('architecture'), strcol('env_step'), label, number(c)).interval(c)

@@ -20,7 +20,7 @@ static const struct ks_program program = {
     .libraries = libraries,
     .name = "kappascope-plot",
     .synopsis = "[OPTION...] DIR",
-    .description = "tables (CSV), plots (PNG, PDF) and a report (HTML) from a study's folder",
+    .description = "tables (CSV), plots (PNG, PDF, SVG) and a report (HTML) from a study's folder",
     .details =
         "DIR is the folder of kappascope study, complete or not: an architecture with unfinished\n"
         "runs is left out with a warning. Writes DIR/tables, DIR/figures and DIR/report.html, "

@@ -106,7 +106,9 @@ static inline void write_spectrum_at(const char *path, const struct place *place
     /* the second probe starts at the gradient: all its weight is on one Ritz value */
     double ritz[] = {-0.5, 0, 2, 50, -90, 0, 2, 80};
     double weight[] = {0.25, 0.5, 0.125, 0.125, 0, 0, 0, 1}, none[8] = {0};
+    double alpha[] = {2, 2, 2, 2, 2, 2, 2, 2}, beta[] = {-1, -1, -1, -1, -1, -1, -1, -1};
     double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
+    double at[] = {-50, -1, 1, 50}, lower[] = {0, 0.01, 0.9, 1}, upper[] = {0, 0.04, 0.95, 1};
     int64_t steps[] = {4, 4};
     struct ks_attribute attribute[20] = {0}, start = {0}, statistics[14] = {0};
     struct ks_spectrum s = {.attributes = {attribute, 20, 20},
@@ -114,8 +116,8 @@ static inline void write_spectrum_at(const char *path, const struct place *place
                             .lanczos = {&start, 1, 1},
                             .probes = 2,
                             .order = 4,
-                            .alpha = none,
-                            .beta = none,
+                            .alpha = alpha,
+                            .beta = beta,
                             .steps = steps,
                             .ritz = ritz,
                             .weight = weight,
@@ -124,7 +126,11 @@ static inline void write_spectrum_at(const char *path, const struct place *place
                             .grid = grid,
                             .density = density,
                             .symlog_grid = grid,
-                            .symlog_density = density};
+                            .symlog_density = density,
+                            .n_band = 4,
+                            .band_at = at,
+                            .band_lower = lower,
+                            .band_upper = upper};
 
     if (zero) {
         memset(ritz, 0, sizeof ritz);

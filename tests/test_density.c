@@ -117,39 +117,6 @@ static void test_probes(void **state)
     ks_spectrum_free(s);
 }
 
-/* Two probes, each zero where the other is not: the error is half of each, that is, their mean. For
- * two equal probes it is zero. */
-static void test_error(void **state)
-{
-    enum { ORDER = 40 };
-    struct ks_spectrum *s = spectrum_new();
-    double *error;
-
-    (void)state;
-    s->probes = 2;
-    s->order = ORDER;
-    s->ritz = malloc(2 * ORDER * sizeof(double));
-    s->weight = malloc(2 * ORDER * sizeof(double));
-    s->steps = malloc(2 * sizeof *s->steps);
-    s->steps[0] = s->steps[1] = ORDER;
-    for (size_t i = 0; i < 2 * ORDER; i++) {
-        s->ritz[i] = i < ORDER ? -1 : 2;
-        s->weight[i] = 1. / ORDER;
-    }
-    assert_ok(ks_density(s));
-    check_integrals(s);
-    error = malloc(s->n_grid * sizeof *error);
-    assert_ok(ks_density_error(s, error));
-    for (size_t k = 0; k < s->n_grid; k++)
-        assert_close(error[k], s->symlog_density[k], 1e-12 * (1 + error[k]));
-    memcpy(s->ritz, s->ritz + ORDER, ORDER * sizeof(double));
-    assert_ok(ks_density_error(s, error));
-    for (size_t k = 0; k < s->n_grid; k++)
-        assert_close(error[k], 0, 0);
-    free(error);
-    ks_spectrum_free(s);
-}
-
 /* Scaling the loss by c only scales the axis. */
 static void test_scaling(void **state)
 {
@@ -201,8 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integrals), cmocka_unit_test(test_many_values),
         cmocka_unit_test(test_moments),   cmocka_unit_test(test_probes),
-        cmocka_unit_test(test_error),     cmocka_unit_test(test_scaling),
-        cmocka_unit_test(test_laplacian),
+        cmocka_unit_test(test_scaling),   cmocka_unit_test(test_laplacian),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

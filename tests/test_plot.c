@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "core/memory.h"
 #include "io/text.h"
 #include "leftover.h"
 #include "study/locate.h"
@@ -67,6 +68,31 @@ static void plot_study(size_t resamples)
     assert_ok(status);
 }
 
+/* A plot has three files if its tables have data, else none. Returns the number of plots. */
+static size_t check_plots(void)
+{
+    static const char *const start[][2] = {{"png", "\x89PNG"}, {"pdf", "%PDF"}, {"svg", "<?xm"}};
+    struct outcome o = outcome_new(0);
+    size_t drawn = 0;
+
+    for (size_t i = 0; ks_plots[i].name; i++) {
+        bool has_data;
+
+        assert_ok(ks_plot_has_data(o.results, &ks_plots[i], &has_data));
+        drawn += has_data;
+        for (size_t f = 0; f < 3; f++) {
+            char name[64];
+
+            snprintf(name, sizeof name, "figures/%s.%s", ks_plots[i].name, start[f][0]);
+            if (has_data)
+                assert_starts(name, start[f][1]);
+            assert_int_equal(tree_has(name), has_data);
+        }
+    }
+    outcome_free(&o);
+    return drawn;
+}
+
 static void test_plots_and_report(void **state)
 {
     char *page;
@@ -79,20 +105,96 @@ static void test_plots_and_report(void **state)
     assert_non_null(strstr(tree_text("said"), "266.7"));
     assert_non_null(strstr(tree_text("said"), "18 of the paper's 18 claims cannot be judged"));
     assert_true(tree_has("tables/claims.csv") && tree_has("tables/theorems.csv"));
-    for (size_t i = 0; ks_plots[i].name; i++) {
-        char name[64];
-
-        snprintf(name, sizeof name, "figures/%s.png", ks_plots[i].name);
-        assert_starts(name, "\x89PNG");
-        snprintf(name, sizeof name, "figures/%s.pdf", ks_plots[i].name);
-        assert_starts(name, "%PDF");
-    }
+    assert_non_null(strstr(tree_text("said"), "operators: not drawn: the study has no"));
+    assert_int_equal(check_plots(), 8);
     page = file_bytes("report.html", NULL);
     assert_non_null(strstr(page, "<td class=\"name\">bn+wn+ce</td>"));
     assert_non_null(strstr(page, "<td data-value=\"266.6666667\">266.7<small>["));
     assert_non_null(strstr(page, "<b>normalized</b> rewards"));
     assert_non_null(strstr(page, "bootstrap intervals are too narrow"));
     free(page);
+}
+
+/* Gives the spectrum at a place a resolved conditioning along the gradient. */
+static void write_finite_gradient(const struct place *place)
+{
+    struct ks_spectrum *s;
+    char path[256];
+
+    spectrum_path(place, path);
+    assert_ok(ks_spectrum_read(tree_path(path), &s));
+    for (size_t j = 0; j < s->statistics.n; j++)
+        if (strncmp(s->statistics.list[j].name, "kappa_gradient_90", 17) == 0)
+            s->statistics.list[j].number = 40 + (double)j;
+    assert_ok(ks_spectrum_write(tree_path(path), s));
+    ks_spectrum_free(s);
+}
+
+/* Spectra of [analyze NAME]: of this operator and layer, with a sharpness ratio. */
+static void write_analysis(const char *architecture, const char *name, const char *operator,
+                           int64_t layer)
+{
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t k = 0; k <= CHECKPOINTS; k++) {
+            struct place place = {architecture, i, STEP[k], name};
+            struct ks_spectrum *s;
+            char path[256];
+
+            write_spectrum(&place, 3 + (double)i, false);
+            spectrum_path(&place, path);
+            assert_ok(ks_spectrum_read(tree_path(path), &s));
+            for (size_t j = 0; j < s->attributes.n; j++) {
+                struct ks_attribute *at = &s->attributes.list[j];
+
+                if (strcmp(at->name, "layer") == 0)
+                    at->integer = layer;
+                if (strcmp(at->name, "operator") == 0) {
+                    free(at->string);
+                    assert_ok(ks_copy_string(operator, & at->string));
+                }
+            }
+            assert_ok(ks_attribute_add_number(&s->statistics, "sharpness_ratio", 0.5 + (double)k));
+            assert_ok(ks_spectrum_write(tree_path(path), s));
+            ks_spectrum_free(s);
+        }
+}
+
+/* A study that has the data of all plots, with several seeds: every script draws. */
+static void test_every_plot(void **state)
+{
+    static const char *const architectures[] = {"ln+mse", "bn+wn+ce"};
+    char text[512];
+    char *svg;
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    set_study("[analyze g]\noperator = ggn\n[analyze r]\noperator = residual\n"
+              "[analyze p]\noperator = preconditioned\n[analyze l]\nlayer = 2\n");
+    for (size_t a = 0; a < 2; a++) {
+        write_analysis(architectures[a], "g", "ggn", -1);
+        write_analysis(architectures[a], "r", "residual", -1);
+        write_analysis(architectures[a], "p", "preconditioned", -1);
+        write_analysis(architectures[a], "l", "hessian", 2);
+        for (size_t i = 0; i < SEEDS; i++) {
+            struct place last = {architectures[a], i, STEP[CHECKPOINTS], NULL};
+
+            write_finite_gradient(&last);
+            snprintf(text, sizeof text,
+                     "env_step,update,return_mean,updates_per_second,critic_param_norm,"
+                     "critic_grad_norm,critic_effective_lr\n0,0,5,nan,2,0,0\n6,4,6,3,3,0.%zu,0.01\n"
+                     "12,10,%zu,3,4,0.2,0.02\n",
+                     i + 1, 100 * i);
+            write_returns(architectures[a], i, text);
+        }
+    }
+    plot_study(50);
+    assert_int_equal(check_plots(), 14);
+    svg = file_bytes("figures/kappa_return.svg", NULL);
+    assert_non_null(strstr(svg, "<title>bn+wn+ce: "));
+    assert_non_null(strstr(svg, ">bn+wn+ce<")); /* a name, as text */
+    assert_null(strstr(svg, "onmousemove"));
+    free(svg);
 }
 
 /* Plots show the standard analysis; the report also has a table of the further analysis. */
@@ -154,7 +256,15 @@ static void test_plot_that_fails(void **state)
     assert_int_equal(unlink(tree_path("tables/kappa.csv")), 0);
     assert_fails(ks_plots_draw(o.results, &o.table), KS_RUN, "spectra.gp: gnuplot failed");
     assert_string_equal(tree_text("figures/spectra.png"), "old");
-    assert_int_equal(rmdir(tree_path("figures")), -1);
+    for (size_t i = 0; i < 2; i++) /* drawn before */
+        for (size_t f = 0; f < 3; f++) {
+            static const char *const before[] = {"kappa_return", "returns"};
+            static const char *const formats[] = {"png", "pdf", "svg"};
+            char name[64];
+
+            snprintf(name, sizeof name, "figures/%s.%s", before[i], formats[f]);
+            assert_int_equal(unlink(tree_path(name)), 0);
+        }
     assert_int_equal(unlink(tree_path("figures/spectra.png")), 0);
     assert_int_equal(rmdir(tree_path("figures")), 0); /* no temporary file is left */
     outcome_free(&o);
@@ -172,7 +282,7 @@ static void test_plot_that_is_cut(void **state)
     if (!have_gnuplot())
         skip();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    tree_write("figures/spectra.png", "old");
+    tree_write("figures/kappa_return.png", "old");
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = old;
     small.rlim_cur = 5000;
@@ -182,10 +292,26 @@ static void test_plot_that_is_cut(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(status, KS_FULL);
-    assert_non_null(strstr(ks_error_text(), "figures/spectra.png: gnuplot wrote an incomplete"));
-    assert_string_equal(tree_text("figures/spectra.png"), "old");
-    assert_int_equal(unlink(tree_path("figures/spectra.png")), 0);
+    assert_non_null(
+        strstr(ks_error_text(), "figures/kappa_return.png: gnuplot wrote an incomplete"));
+    assert_string_equal(tree_text("figures/kappa_return.png"), "old");
+    assert_int_equal(unlink(tree_path("figures/kappa_return.png")), 0);
     assert_int_equal(rmdir(tree_path("figures")), 0); /* no temporary file is left */
+    outcome_free(&o);
+}
+
+/* Plots whose data have gone are removed. */
+static void test_data_that_goes(void **state)
+{
+    struct outcome o = outcome_new(0);
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    tree_write("figures/layers.svg", "old");
+    assert_ok(ks_plots_draw(o.results, &o.table));
+    assert_false(tree_has("figures/layers.svg"));
     outcome_free(&o);
 }
 
@@ -210,7 +336,7 @@ static void test_leftovers(void **state)
 
 /* --- legal numbers that an axis cannot show --- */
 
-/* Computes the tables and draws all plots. */
+/* Computes the tables and draws the plots. */
 static void assert_drawn(void)
 {
     struct outcome o;
@@ -220,13 +346,7 @@ static void assert_drawn(void)
     o = outcome_new(0);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     assert_ok(ks_plots_draw(o.results, &o.table));
-    for (size_t i = 0; ks_plots[i].name; i++) {
-        char name[64];
-
-        snprintf(name, sizeof name, "figures/%s.png", ks_plots[i].name);
-        assert_starts(name, "\x89PNG");
-        assert_int_equal(unlink(tree_path(name)), 0);
-    }
+    check_plots();
     outcome_free(&o);
 }
 
@@ -343,13 +463,22 @@ int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_STUDY(test_plot_that_fails),      IN_STUDY(test_plots_and_report),
-        IN_STUDY(test_infinite_kappa),       IN_STUDY(test_narrow_and_wide_kappas),
-        IN_STUDY(test_undefined_kappa),      IN_STUDY(test_spectra_of_zeros),
-        IN_STUDY(test_returns_of_one_value), IN_STUDY(test_study_without_updates),
-        IN_STUDY(test_no_spectra_at_all),    IN_STUDY(test_settings_of_the_user),
-        IN_STUDY(test_no_intervals),         IN_STUDY(test_further_analysis),
-        IN_STUDY(test_plot_that_is_cut),     IN_STUDY(test_leftovers),
+        IN_STUDY(test_every_plot),
+        IN_STUDY(test_plot_that_fails),
+        IN_STUDY(test_plots_and_report),
+        IN_STUDY(test_infinite_kappa),
+        IN_STUDY(test_narrow_and_wide_kappas),
+        IN_STUDY(test_undefined_kappa),
+        IN_STUDY(test_spectra_of_zeros),
+        IN_STUDY(test_returns_of_one_value),
+        IN_STUDY(test_study_without_updates),
+        IN_STUDY(test_no_spectra_at_all),
+        IN_STUDY(test_settings_of_the_user),
+        IN_STUDY(test_no_intervals),
+        IN_STUDY(test_further_analysis),
+        IN_STUDY(test_plot_that_is_cut),
+        IN_STUDY(test_leftovers),
+        IN_STUDY(test_data_that_goes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

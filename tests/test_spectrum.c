@@ -12,7 +12,13 @@
 #include "scratch.h"
 #include "test.h"
 
-enum { PROBES = 2, ORDER = 7, BROKEN = 4, GRID = 50 }; /* probe 1 broke down after BROKEN steps */
+enum {
+    PROBES = 2,
+    ORDER = 7,
+    BROKEN = 4,
+    GRID = 50,
+    BAND = 30
+}; /* probe 1 broke down after BROKEN steps */
 
 static double *numbers(size_t n)
 {
@@ -59,6 +65,10 @@ static struct ks_spectrum *make_spectrum(bool lanczos)
         s->density = numbers(GRID);
         s->symlog_grid = numbers(GRID);
         s->symlog_density = numbers(GRID);
+        s->n_band = BAND;
+        s->band_at = numbers(BAND);
+        s->band_lower = numbers(BAND);
+        s->band_upper = numbers(BAND);
     }
     return s;
 }
@@ -96,6 +106,10 @@ static void same_spectrum(const struct ks_spectrum *a, const struct ks_spectrum 
     same_numbers(GRID, a->density, b->density);
     same_numbers(GRID, a->symlog_grid, b->symlog_grid);
     same_numbers(GRID, a->symlog_density, b->symlog_density);
+    assert_int_equal(a->n_band, b->n_band);
+    same_numbers(BAND, a->band_at, b->band_at);
+    same_numbers(BAND, a->band_lower, b->band_lower);
+    same_numbers(BAND, a->band_upper, b->band_upper);
 }
 
 static void test_round_trip(void **state)
@@ -172,6 +186,14 @@ static void test_shapes(void **state)
         change(path, grids[i], 1, GRID - 1, 0);
         refused(path, "expected shape [50], found [49]");
     }
+    for (int upper = 0; upper < 2; upper++) {
+        write_spectrum(path);
+        change(path, upper ? "/distribution/upper" : "/distribution/lower", 1, BAND + 1, 0);
+        refused(path, "expected shape [30], found [31]");
+    }
+    write_spectrum(path);
+    change(path, "/distribution/eigenvalue", 2, BAND, 1);
+    refused(path, "/distribution/eigenvalue: expected 1 dimension, found 2");
     write_spectrum(path);
     change(path, "/ritz/value", 1, ORDER, 0);
     refused(path, "/ritz/value: expected at least one number, in 2 dimensions");

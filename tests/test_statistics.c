@@ -411,22 +411,63 @@ static void test_out_of_memory(void **state)
     assert_true(failures >= 8);
 }
 
+/* The band of the cumulative distribution contains the true one: of `n` ascending eigenvalues, with
+ * 16 points per decade on both sides, and no wider than `widest` at sizes above 1. */
+static void check_band(const struct ks_spectrum *s, size_t n, const double *eigenvalue,
+                       double widest)
+{
+    assert_int_equal(s->n_band, 2 * (6 * 16 + 1));
+    for (size_t i = 0; i < s->n_band; i++) {
+        double below = 0;
+
+        for (size_t j = 0; j < n; j++)
+            below += eigenvalue[j] <= s->band_at[i];
+        assert_true(s->band_lower[i] * (double)n <= below + 1e-9);
+        assert_true(s->band_upper[i] * (double)n >= below - 1e-9);
+        if (fabs(s->band_at[i]) > 1)
+            assert_true(s->band_upper[i] - s->band_lower[i] <= widest);
+        if (i > 0)
+            assert_true(s->band_at[i] > s->band_at[i - 1]);
+    }
+    assert_close(s->band_at[s->n_band - 1] / s->band_at[s->n_band - 17], 10, 1e-9);
+}
+
+static void test_band(void **state)
+{
+    struct ks_spectrum *s;
+    struct diagonal d = {.n = N, .value = value};
+    struct ks_operator a = diagonal_operator(&d);
+    double largest = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) /* 400 eigenvalues from -3 to 100, most of them small */
+        value[i] = i < 40 ? -3 + 0.07 * (double)i : pow(100, ((double)i - 219) / 180);
+    s = exact_with(&a, NULL);
+    check_band(s, N, value, 1. / N + 1e-9);
+    for (size_t i = 0; i < s->n_band; i++)
+        largest = fmax(largest, s->band_upper[i] - s->band_lower[i]);
+    assert_close(largest, 1. / N, 1e-9); /* rounding may have moved 0.0316 beyond a point */
+    ks_spectrum_free(s);
+    s = estimate(&a, 60, 2);
+    check_band(s, N, value, 0.25);
+    assert_true(s->band_at[s->n_band - 1] >= 100);
+    ks_spectrum_free(s);
+    memset(value, 0, sizeof value);
+    s = estimate(&a, 5, 1); /* zero: no band */
+    assert_int_equal(s->n_band, 0);
+    ks_spectrum_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_two_probes),
-        cmocka_unit_test(test_leading_parts),
-        cmocka_unit_test(test_leading_part_of_a_breakdown),
-        cmocka_unit_test(test_against_exact),
-        cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_condition_two),
-        cmocka_unit_test(test_scaling),
-        cmocka_unit_test(test_three_probes),
-        cmocka_unit_test(test_unweighted),
-        cmocka_unit_test(test_degenerate),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_band),          cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_quantiles),     cmocka_unit_test(test_two_probes),
+        cmocka_unit_test(test_leading_parts), cmocka_unit_test(test_leading_part_of_a_breakdown),
+        cmocka_unit_test(test_against_exact), cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_condition_two), cmocka_unit_test(test_scaling),
+        cmocka_unit_test(test_three_probes),  cmocka_unit_test(test_unweighted),
+        cmocka_unit_test(test_degenerate),    cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

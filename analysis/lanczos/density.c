@@ -154,26 +154,3 @@ done:
     free_nodes(&nodes);
     return status;
 }
-
-ks_status ks_density_error(const struct ks_spectrum *s, double *error)
-{
-    ks_status status = KS_OK;
-    struct nodes nodes = {0};
-    double x_0 = ks_density_unit(s), n = (double)ks_spectrum_random(s);
-
-    assert(ks_spectrum_random(s) > 1);
-    KS_GO(collect(s, &nodes));
-    to_symlog(&nodes, x_0);
-    for (size_t k = 0; k < s->n_grid; k++) {
-        double x = s->symlog_grid[k], mean = 0, square = 0;
-
-        for (size_t probe = 0; probe < nodes.probes; probe++)
-            mean += phi(&nodes, probe, asinh(x / x_0)) / n;
-        for (size_t probe = 0; probe < nodes.probes; probe++)
-            square += pow(phi(&nodes, probe, asinh(x / x_0)) - mean, 2);
-        error[k] = sqrt(square / (n * (n - 1))) / hypot(x, x_0);
-    }
-done:
-    free_nodes(&nodes);
-    return status;
-}

@@ -17,8 +17,4 @@ ks_status ks_density(struct ks_spectrum *spectrum);
 /* x_0 of this spectrum, in units of the eigenvalues. */
 double ks_density_unit(const struct ks_spectrum *spectrum);
 
-/* error [n_grid] = the standard error of symlog_density over the probes with random start vectors,
- * of which there must be at least two. KS_MEMORY. */
-ks_status ks_density_error(const struct ks_spectrum *spectrum, double *error);
-
 #endif

@@ -2,6 +2,7 @@
 #include "statistics/intervals.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -135,19 +136,12 @@ static struct ks_shares find_nothing(const struct ks_facts *k)
     return shares;
 }
 
-static ks_status find_shares(const struct ks_spectrum *s, const struct ks_facts *k,
-                             const struct ks_probe *probe, struct ks_shares *shares)
+/* Fills the input of shares.h, which points into `s`; the caller frees in->probe. */
+static ks_status share_input(const struct ks_spectrum *s, const struct ks_facts *k,
+                             const struct ks_probe *probe, struct ks_shares_input *in)
 {
     const struct ks_certificates *c = k->certificates;
     struct ks_share_probe *list = NULL;
-    struct ks_shares_input in = {.n = k->n,
-                                 .n_null = k->null_known ? k->null : 0,
-                                 .least_nullity = k->least_nullity,
-                                 .probes = k->probes,
-                                 .h = k->h,
-                                 .abs_max_lower = k->abs_max,
-                                 .abs_max_upper = k->outer};
-    ks_status status;
 
     /* `ended` only if the Krylov space is all of R^n. If it ended earlier, its last beta is at the
      * level of rounding: the weights are exact for a slightly different operator, which depends on
@@ -161,9 +155,72 @@ static ks_status find_shares(const struct ks_spectrum *s, const struct ks_facts 
                                           .ended = probe[i].steps == k->n,
                                           .start_norm2 = s->start_norm2 ? s->start_norm2[i] : 1,
                                           .null_weight = k->null_known ? c->null_weight[i] : 0};
-    in.probe = list;
+    *in = (struct ks_shares_input){.n = k->n,
+                                   .n_null = k->null_known ? k->null : 0,
+                                   .least_nullity = k->least_nullity,
+                                   .probes = k->probes,
+                                   .probe = list,
+                                   .h = k->h,
+                                   .abs_max_lower = k->abs_max,
+                                   .abs_max_upper = k->outer};
+    return KS_OK;
+}
+
+static void free_input(struct ks_shares_input *in)
+{
+    free((void *)(uintptr_t)in->probe);
+}
+
+static ks_status find_shares(const struct ks_spectrum *s, const struct ks_facts *k,
+                             const struct ks_probe *probe, struct ks_shares *shares)
+{
+    struct ks_shares_input in;
+    ks_status status;
+
+    KS_TRY(share_input(s, k, probe, &in));
     status = ks_shares(&in, shares);
-    free(list);
+    free_input(&in);
+    return status;
+}
+
+/* From all eigenvalues: rounding may have moved each by h. */
+static void exact_band(struct ks_spectrum *s, const struct ks_facts *k, const struct ks_probe *p)
+{
+    for (size_t i = 0; i < s->n_band; i++) {
+        double x = s->band_at[i];
+
+        s->band_lower[i] = (double)count_below(p, nextafter(x - k->h, INFINITY)) / (double)k->n;
+        s->band_upper[i] = (double)count_below(p, nextafter(x + k->h, INFINITY)) / (double)k->n;
+    }
+}
+
+enum { BAND_DECADES = 6, BAND_PER_DECADE = 16 };
+
+ks_status ks_band_add(struct ks_spectrum *s, const struct ks_facts *k, const struct ks_probe *probe)
+{
+    size_t side = BAND_DECADES * BAND_PER_DECADE + 1;
+    struct ks_shares_input in;
+    ks_status status;
+
+    if (k->unresolved || !(k->outer > 0))
+        return KS_OK;
+    KS_TRY(ks_alloc(2 * side, sizeof *s->band_at, &s->band_at));
+    KS_TRY(ks_alloc(2 * side, sizeof *s->band_lower, &s->band_lower));
+    KS_TRY(ks_alloc(2 * side, sizeof *s->band_upper, &s->band_upper));
+    s->n_band = 2 * side;
+    for (size_t i = 0; i < side; i++) {
+        double x = k->outer * pow(10, -(double)i / BAND_PER_DECADE);
+
+        s->band_at[i] = -x;
+        s->band_at[2 * side - 1 - i] = x;
+    }
+    if (k->exact) {
+        exact_band(s, k, probe);
+        return KS_OK;
+    }
+    KS_TRY(share_input(s, k, probe, &in));
+    status = ks_shares_band(&in, s->n_band, s->band_at, s->band_lower, s->band_upper);
+    free_input(&in);
     return status;
 }
 

@@ -212,6 +212,8 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     }
     if (!published && part == 0)
         KS_GO(ks_intervals_add_gradient(s, &facts, terms->gradient));
+    if (!published && part == 0)
+        KS_GO(ks_band_add(s, &facts, probe));
     if (!published)
         KS_GO(ks_intervals_add(s, &facts, probe, suffix));
     if (!published)

@@ -145,13 +145,32 @@ static ks_status read_density(const struct ks_h5 *h5, struct ks_spectrum *s)
     return ks_h5_read_new(h5, "/density/symlog_value", &shape, &s->symlog_density);
 }
 
+static ks_status read_band(const struct ks_h5 *h5, struct ks_spectrum *s)
+{
+    struct ks_h5_shape shape;
+    bool found;
+
+    KS_TRY(ks_h5_has(h5, "/distribution", &found));
+    if (!found)
+        return KS_OK;
+    KS_TRY(ks_h5_shape(h5, "/distribution/eigenvalue", &shape));
+    if (shape.n_dims != 1)
+        return ks_fail(KS_FORMAT, "%s: /distribution/eigenvalue: expected 1 dimension, found %zu",
+                       h5->path, shape.n_dims);
+    s->n_band = shape.dims[0];
+    KS_TRY(ks_h5_read_new(h5, "/distribution/eigenvalue", &shape, &s->band_at));
+    KS_TRY(ks_h5_read_new(h5, "/distribution/lower", &shape, &s->band_lower));
+    return ks_h5_read_new(h5, "/distribution/upper", &shape, &s->band_upper);
+}
+
 static ks_status read_all(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
     KS_TRY(read_root(h5, s));
     KS_TRY(read_summary(h5, s));
     KS_TRY(read_probes(h5, s));
     KS_TRY(read_optional(h5, "/certificate", &s->certificate));
-    return read_density(h5, s);
+    KS_TRY(read_density(h5, s));
+    return read_band(h5, s);
 }
 
 ks_status ks_spectrum_read(const char *path, struct ks_spectrum **out)
@@ -209,11 +228,24 @@ static ks_status write_density(struct ks_h5 *h5, const struct ks_spectrum *s)
     return ks_h5_write(h5, "/density/symlog_value", KS_H5_F64, &shape, s->symlog_density);
 }
 
+static ks_status write_band(struct ks_h5 *h5, const struct ks_spectrum *s)
+{
+    const struct ks_h5_shape shape = {1, {s->n_band}};
+
+    if (s->n_band == 0)
+        return KS_OK;
+    KS_TRY(ks_h5_group(h5, "/distribution"));
+    KS_TRY(ks_h5_write(h5, "/distribution/eigenvalue", KS_H5_F64, &shape, s->band_at));
+    KS_TRY(ks_h5_write(h5, "/distribution/lower", KS_H5_F64, &shape, s->band_lower));
+    return ks_h5_write(h5, "/distribution/upper", KS_H5_F64, &shape, s->band_upper);
+}
+
 static ks_status write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
 {
     KS_TRY(ks_h5_write_attributes(h5, "/", &s->attributes));
     KS_TRY(write_probes(h5, s));
     KS_TRY(write_density(h5, s));
+    KS_TRY(write_band(h5, s));
     if (s->certificate.n > 0) {
         KS_TRY(ks_h5_group(h5, "/certificate"));
         KS_TRY(ks_h5_write_attributes(h5, "/certificate", &s->certificate));
@@ -261,5 +293,8 @@ void ks_spectrum_free(struct ks_spectrum *s)
     free(s->density);
     free(s->symlog_grid);
     free(s->symlog_density);
+    free(s->band_at);
+    free(s->band_lower);
+    free(s->band_upper);
     free(s);
 }

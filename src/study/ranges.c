@@ -11,12 +11,11 @@
 
 #include "core/round.h"
 #include "core/sort.h"
-#include "study/tables.h"
+#include "study/plot_tables.h"
 
 const char *const ks_range_names[KS_RANGES] = {"directions_1e2", "kappa_q99", "kappa_gradient_90"};
 
-/* The last checkpoint that is aggregated. */
-static size_t last_used(const struct ks_results *r)
+size_t ks_results_last(const struct ks_results *r)
 {
     size_t last = r->study->n_checkpoints - 1;
 
@@ -25,11 +24,9 @@ static size_t last_used(const struct ks_results *r)
     return last;
 }
 
-void ks_range_find(const struct ks_results *r, size_t analysis, size_t n,
-                   const struct ks_result *const *run, struct ks_range range[KS_RANGES])
+void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
+                   struct ks_range range[KS_RANGES])
 {
-    size_t last = last_used(r);
-
     assert(n <= KS_STUDY_SEEDS);
     for (size_t k = 0; k < KS_RANGES; k++) {
         double lower[KS_STUDY_SEEDS], upper[KS_STUDY_SEEDS];
@@ -39,8 +36,10 @@ void ks_range_find(const struct ks_results *r, size_t analysis, size_t n,
         snprintf(name_low, sizeof name_low, "%s_lower", ks_range_names[k]);
         snprintf(name_high, sizeof name_high, "%s_upper", ks_range_names[k]);
         for (size_t i = 0; i < n; i++) {
-            double low = ks_results_statistic(r, run[i], analysis, last, name_low);
-            double high = ks_results_statistic(r, run[i], analysis, last, name_high);
+            double low = ks_results_statistic(place->results, run[i], place->analysis,
+                                              place->checkpoint, name_low);
+            double high = ks_results_statistic(place->results, run[i], place->analysis,
+                                               place->checkpoint, name_high);
 
             if (isnan(low))
                 continue;
@@ -91,4 +90,25 @@ void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT])
         snprintf(text, KS_RANGE_TEXT, "%s", lower);
     else
         snprintf(text, KS_RANGE_TEXT, "%s to %s", lower, upper);
+}
+
+void ks_range_print_header(FILE *out)
+{
+    for (size_t k = 0; k < KS_RANGES; k++)
+        fprintf(out, ",%s_lower,%s_upper,%s_least,%s_most", ks_range_names[k], ks_range_names[k],
+                ks_range_names[k], ks_range_names[k]);
+    putc('\n', out);
+}
+
+void ks_range_print_ends(const struct ks_range range[KS_RANGES], FILE *out)
+{
+    for (size_t k = 0; k < KS_RANGES; k++) {
+        const struct ks_range *r = &range[k];
+
+        ks_table_number(out, r->lower);
+        ks_table_number(out, isinf(r->upper) && !isinf(r->lower) ? NAN : r->upper);
+        ks_table_number(out, r->least);
+        ks_table_number(out, isinf(r->most) && !isinf(r->lower) ? NAN : r->most);
+    }
+    putc('\n', out);
 }

@@ -43,7 +43,7 @@ ks_status ks_results_warn(struct ks_results *r, const char *format, ...)
     return KS_OK;
 }
 
-/* Frees the densities: of most spectra only the statistics and the Ritz values are used. */
+/* Frees the densities, which no table has. */
 static void drop_densities(struct ks_spectrum *s)
 {
     free(s->grid);
@@ -66,7 +66,7 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
     KS_TRY(ks_study_output(&s->analysis[analysis], folder, id.step, KS_STUDY_SPECTRUM, &path));
     if (ks_path_exists(path))
         status = ks_study_read_spectrum(s, &id, path, spectrum);
-    if (*spectrum && (analysis > 0 || checkpoint + 1 < s->n_checkpoints))
+    if (*spectrum)
         drop_densities(*spectrum);
     free(path);
     return status;

@@ -132,7 +132,8 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     pool.runs = row->runs;
     KS_GO(pool_new(r, &pool));
     pool_fill(r, row->analysis, run, &pool);
-    ks_range_find(r, row->analysis, row->runs, run, row->range);
+    ks_range_find(&(struct ks_range_place){r, row->analysis, ks_results_last(r)}, row->runs, run,
+                  row->range);
     for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
         row->dropped += isnan(pool.statistic[KS_KAPPA][i]);
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;

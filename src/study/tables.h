@@ -31,7 +31,8 @@ enum {
 /* "kappa", "kappa_lower_bound", ...: the column in summary.csv, and the statistic of a spectrum. */
 extern const char *const ks_column_names[KS_COLUMNS];
 
-/* Statistics that are only known as intervals, at the last checkpoint that is aggregated. */
+/* Statistics that are only known as intervals. In a row: at the last checkpoint that is aggregated.
+ */
 enum { KS_RANGE_DIRECTIONS, KS_RANGE_Q99, KS_RANGE_GRADIENT, KS_RANGES };
 
 /* "directions_1e2", ...; with `_lower` and `_upper`, the statistics of a spectrum that are the
@@ -69,9 +70,23 @@ struct ks_summary_table {
 ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
                            struct ks_summary_table *table);
 
-/* Combines the intervals of run [n], runs of one architecture, in one analysis. */
-void ks_range_find(const struct ks_results *results, size_t analysis, size_t n,
-                   const struct ks_result *const *run, struct ks_range range[KS_RANGES]);
+/* The last checkpoint that is aggregated. */
+size_t ks_results_last(const struct ks_results *results);
+
+/* Combines the intervals of run [n], runs of one architecture, at one checkpoint in one analysis.
+ */
+struct ks_range_place {
+    const struct ks_results *results;
+    size_t analysis, checkpoint;
+};
+void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
+                   struct ks_range range[KS_RANGES]);
+
+/* The columns of all ranges and the end of a line of CSV: ",NAME_lower,NAME_upper,NAME_least,
+ * NAME_most,...", and the four ends in the form that spectra use: '-' for an upper end that is not
+ * resolved, 'inf' if the statistic itself is infinite. */
+void ks_range_print_header(FILE *out);
+void ks_range_print_ends(const struct ks_range range[KS_RANGES], FILE *out);
 
 enum { KS_RANGE_TEXT = 64 };
 /* "209 to 367", "4.1 or more", "infinite", or "-" if there is no interval. Lower ends are rounded
@@ -79,8 +94,8 @@ enum { KS_RANGE_TEXT = 64 };
  */
 void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT]);
 
-/* Writes checkpoints.csv, returns.csv, summary.csv, the tables for the plots (ritz.csv, kappa.csv,
- * return_curves.csv, density.csv, mass.csv, staircase.csv) and the comparisons of architectures
+/* Writes checkpoints.csv, returns.csv, summary.csv, the tables for the plots (kappa.csv,
+ * return_curves.csv, and those of plot_tables.h) and the comparisons of architectures
  * (improvement.csv, profile.csv, correlation.csv) into dir/tables. */
 ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
                           size_t resamples);

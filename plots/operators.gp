@@ -1,0 +1,43 @@
+# The Ritz values of the Hessian, of its Gauss-Newton part and of the residual at the last checkpoint, each in a column,
+# a panel per architecture.
+width = 5; height = 0.4 + 1.6*grid_rows
+load plots.'/style.gp'
+columns = grid_columns; rows = grid_rows
+left = 0.62; right = 0.08; top = 0.22; bottom = 0.3; gap_x = 0.12; gap_y = 0.27
+eval size_panels
+table = 'tables/operators.csv'
+operator(k) = word('hessian ggn residual', k)
+array row_largest[rows]; array row_smallest[rows]
+do for [g=0:rows-1] {
+    row_largest[g + 1] = 0; row_smallest[g + 1] = 1e308
+    do for [i=1:words(archs)] {
+        if (word(grid_y, i) != g) { continue }
+        eval reset_limits
+        stats table using (is(word(archs, i)) ? take(abs(number('ritz'))) : 0) nooutput
+        if (found > 0 && high > 0) {
+            row_largest[g + 1] = high > row_largest[g + 1] ? high : row_largest[g + 1]
+            row_smallest[g + 1] = 1e-6*high < row_smallest[g + 1] ? 1e-6*high : row_smallest[g + 1]
+        }
+    }
+    if (row_largest[g + 1] == 0) { row_largest[g + 1] = 1.; row_smallest[g + 1] = 1e-6 }
+}
+
+set multiplot
+set xrange [0.4:3.6]
+do for [i=1:words(archs)] {
+    c = word(grid_x, i) + 0; g = word(grid_y, i) + 0
+    arch = word(archs, i)
+    largest = row_largest[g + 1]; smallest = row_smallest[g + 1]
+    eval place
+    eval name_panel
+    set yrange [-1.04*symlog(largest):1.04*symlog(largest)]
+    axis = 'y'; every = ceil((log10(largest) - log10(smallest))/4.); named = is_leftmost(i)
+    eval symlog_tics
+    set ylabel (is_leftmost(i) ? 'Ritz values' : '') offset 0.8, 0
+    named = is_lowest(i)
+    set xtics nomirror ((named ? 'H' : '') 1, (named ? 'GGN' : '') 2, (named ? 'H − GGN' : '') 3)
+    set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead ls 101 lw 0.6 back
+    plot for [k=1:3] table using (is(arch) && strcol('operator') eq operator(k) ? k - 0.3 : NaN):(symlog(number('ritz'))):(0.6):(0) \
+             with vectors nohead lw 0.5 lc rgb colour(i)
+}
+unset multiplot

@@ -1,0 +1,44 @@
+# Shared by the plots of curves over training, after style.gp: a panel per loss in each row, a curve per architecture,
+# with one legend below. A script sets `table` before it loads this, and then draws the panels with `draw_curves`.
+array members[3] = ['', '', '']    # indices of architectures: cross-entropy, squared error, other losses
+array loss_title[3] = ['cross-entropy', 'squared error', 'other losses']
+do for [i=1:words(archs)] {
+    loss = word(losses, i)
+    p = loss eq 'ce' ? 1 : loss eq 'mse' ? 2 : 3
+    members[p] = members[p].' '.i
+}
+panels = ''
+do for [p=1:3] { if (words(members[p]) > 0) { panels = panels.' '.p } }
+columns = words(panels)
+
+# the legend: what an architecture is called apart from its loss, each once
+short(i) = word(norms, i) eq 'other' ? word(archs, i) : word(norms, i).(has_wn(i) ? '+wn' : '')
+entries = ''; entry_of = ''
+do for [i=1:words(archs)] {
+    new = 1
+    do for [k=1:words(entries)] { if (word(entries, k) eq short(i)) { new = 0 } }
+    if (new) { entries = entries.' '.short(i); entry_of = entry_of.' '.i }
+}
+legend_columns = 3
+legend_lines = (words(entries) + legend_columns - 1)/legend_columns
+set key at screen 0.5, screen (0.08 + 0.07*legend_lines)/height center center vertical maxrows legend_lines \
+    Left reverse samplen 3.5 width 3 noautotitle textcolor rgb dark
+entry(k) = word(entry_of, k) + 0
+legend = 1    # drawn with the first panel
+limit = NaN    # a dotted line at this height
+
+# The curves of column y of the table in the panel of loss p, with their intervals and marks.
+at_step(i) = is(word(archs, i)) ? column('env_step')/unit : NaN
+member(k) = int(word(members[p], k))
+logarithmic = 0
+shown(x) = logarithmic && x <= 0 ? NaN : x    # gnuplot draws bands that reach 0 on a logarithmic axis wrongly
+draw_curves = ' \
+    plot for [k=1:words(members[p])] table using (at_step(member(k))):(shown(number(y."_low"))):(shown(number(y."_high"))) \
+             with filledcurves fc rgb colour(member(k)) fs transparent solid 0.18 noborder, \
+         for [k=1:words(members[p])] table using (at_step(member(k))):(shown(number(y))) \
+             with lines lw 1.3 dt dash(member(k)) lc rgb colour(member(k)), \
+         for [k=1:words(members[p])] table using (at_step(member(k))):(shown(number(y))):(tip(y, y)) \
+             with labels hypertext point pt mark(member(k)) ps 0.4 lc rgb colour(member(k)), \
+         limit with lines lw 1 dt (3,3) lc rgb dark, \
+         for [k=1:legend*words(entries)] keyentry with lines lw 1.4 dt dash(entry(k)) lc rgb colour(entry(k)) title word(entries, k); \
+    legend = 0; unset key'

@@ -1,0 +1,430 @@
+/* The tables that the plots draw: values known by hand, identities, and what a study may lack. */
+#include "finished_study.h"
+
+#include "study/csv.h"
+
+/* A spectrum of one probe with this Jacobi matrix, which a test completes and writes. */
+struct known {
+    struct ks_attribute attribute[20], start, summary[14];
+    struct ks_spectrum s;
+    double alpha[4], beta[4], ritz[4], weight[4], residual[4];
+    int64_t steps[1];
+};
+
+static void make_known(struct known *k, const struct place *place)
+{
+    const double ritz[] = {-4, -0.001, 1, 100}, weight[] = {0.1, 0.6, 0.2, 0.1};
+
+    memset(k, 0, sizeof *k);
+    set_attributes(k->attribute, place);
+    set_statistics(k->summary, place, 7);
+    set_string(&k->start, "start", "random");
+    memcpy(k->ritz, ritz, sizeof ritz);
+    memcpy(k->weight, weight, sizeof weight);
+    for (size_t i = 0; i < 4; i++) { /* the Laplacian of a path */
+        k->alpha[i] = 2;
+        k->beta[i] = -1;
+    }
+    k->steps[0] = 4;
+    k->s = (struct ks_spectrum){.attributes = {k->attribute, 20, 20},
+                                .statistics = {k->summary, 14, 14},
+                                .lanczos = {&k->start, 1, 1},
+                                .probes = 1,
+                                .order = 4,
+                                .alpha = k->alpha,
+                                .beta = k->beta,
+                                .steps = k->steps,
+                                .ritz = k->ritz,
+                                .weight = k->weight,
+                                .residual = k->residual};
+}
+
+static void write_known(struct known *k, const struct place *place)
+{
+    char path[256];
+
+    spectrum_path(place, path);
+    tree_write(path, "");
+    assert_ok(ks_spectrum_write(tree_path(path), &k->s));
+}
+
+/* Replaces an attribute by a number. */
+static void set_other(struct ks_attribute *list, size_t n, const char *name, double value)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0) {
+            set_number(&list[i], name, value);
+            return;
+        }
+    fail_msg("no attribute %s", name);
+}
+
+static struct ks_csv *make_table(const char *name, size_t resamples)
+{
+    struct outcome o = outcome_new(resamples);
+    struct ks_csv *csv = NULL;
+    char path[64];
+
+    assert_ok(ks_tables_write(o.results, &o.table, resamples));
+    outcome_free(&o);
+    snprintf(path, sizeof path, "tables/%s.csv", name);
+    assert_ok(ks_csv_read(tree_path(path), false, &csv));
+    return csv;
+}
+
+/* A cell as text, and as a number; "-" is NaN. */
+static const char *cell(const struct ks_csv *csv, size_t row, const char *name)
+{
+    size_t column;
+
+    assert_ok(ks_csv_column(csv, name, &column));
+    return ks_csv_cell(csv, row, column);
+}
+
+static double number(const struct ks_csv *csv, size_t row, const char *name)
+{
+    const char *text = cell(csv, row, name);
+
+    return strcmp(text, "-") == 0 ? NAN : strtod(text, NULL);
+}
+
+/* The first row of an architecture. */
+static size_t row_of(const struct ks_csv *csv, const char *architecture)
+{
+    size_t row = 0;
+
+    while (row < csv->rows && strcmp(cell(csv, row, "architecture"), architecture) != 0)
+        row++;
+    return row;
+}
+
+static const struct place LAST = {"bn+wn+ce", 0, 12, NULL};
+static const double PI = 3.14159265358979323846;
+
+/* Leading parts of the Laplacian: eigenvalues 2 - 2 cos(k pi / (m + 1)). The extended matrices T of
+ * one and of two steps have T'T = 5 and T'T = [5 -4; -4 6]. */
+static void test_orders(void **state)
+{
+    struct ks_csv *csv;
+    struct known k;
+    size_t row;
+
+    (void)state;
+    make_known(&k, &LAST);
+    set_number(&k.summary[5], "noise_floor", 0.5);
+    write_known(&k, &LAST);
+    csv = make_table("orders", 0);
+    row = row_of(csv, "bn+wn+ce");
+    for (size_t m = 1; m <= 4; m++) {
+        double angle = PI / ((double)m + 1), least = 2 - 2 * cos(angle);
+
+        assert_close(number(csv, row + m - 1, "order"), (double)m, 0);
+        assert_close(number(csv, row + m - 1, "kappa"), (4 - least) / least, 1e-8);
+    }
+    assert_close(number(csv, row, "kappa_lower_bound"), 2 / (sqrt(5) + 0.25), 1e-8);
+    assert_close(number(csv, row + 1, "kappa_lower_bound"), 3 / (sqrt((11 - sqrt(65)) / 2) + 0.25),
+                 1e-8);
+    assert_string_equal(cell(csv, row, "kappa_effective_bound"), "-");
+    assert_close(number(csv, row + 3, "kappa_effective_bound"), 9, 0);
+    ks_csv_free(csv);
+}
+
+/* Cells meet half-way between Ritz values on the axis asinh(x / x_0), x_0 a millionth of the
+ * largest size; they hold all the weight beyond the noise floor. */
+static void test_density(void **state)
+{
+    const double unit = 1e-4;
+    struct ks_csv *csv;
+    struct known k;
+    double sum = 0, half;
+    size_t row;
+
+    (void)state;
+    make_known(&k, &LAST);
+    set_number(&k.summary[5], "noise_floor", 0.01);
+    write_known(&k, &LAST);
+    csv = make_table("density", 0);
+    row = row_of(csv, "bn+wn+ce");
+    for (size_t i = 0; i < 3; i++) {
+        double low = asinh(number(csv, row + i, "lower") / unit);
+        double high = asinh(number(csv, row + i, "upper") / unit);
+
+        sum += number(csv, row + i, "density_per_decade") * (high - low) / log(10);
+        assert_string_equal(cell(csv, row + i, "density_per_decade_low"), "-");
+    }
+    assert_close(sum, 0.4, 1e-6);
+    assert_string_equal(cell(csv, row + 2, "architecture"), "bn+wn+ce");
+    assert_close(number(csv, row, "upper"), -unit * sinh((asinh(4 / unit) + asinh(10.)) / 2), 1e-6);
+    half = (asinh(100 / unit) + asinh(1 / unit)) / 2;
+    assert_close(number(csv, row + 1, "upper"), unit * sinh(half), 1e-6);
+    assert_close(number(csv, row + 1, "lower"), 0.01, 1e-9); /* not half-way to -0.001 */
+    assert_close(number(csv, row + 2, "upper"), unit * sinh(2 * asinh(100 / unit) - half), 1e-3);
+    ks_csv_free(csv);
+}
+
+/* Two probes with the same weights: no error; and the mean of two that do not overlap. */
+static void test_density_of_probes(void **state)
+{
+    double ritz[] = {-4, -0.001, 1, 100, -4, -0.001, 1, 100};
+    double weight[] = {0.1, 0.6, 0.2, 0.1, 0.1, 0.6, 0.2, 0.1}, none[8] = {0};
+    int64_t steps[] = {4, 4};
+    struct ks_csv *csv;
+    struct known k;
+    size_t row;
+
+    (void)state;
+    for (int differ = 0; differ < 2; differ++) {
+        make_known(&k, &LAST);
+        set_string(&k.start, "start", "random random");
+        k.s.probes = 2;
+        k.s.ritz = ritz;
+        k.s.weight = weight;
+        k.s.alpha = k.s.beta = k.s.residual = none;
+        k.s.steps = steps;
+        set_number(&k.summary[5], "noise_floor", 0.01);
+        if (differ) { /* the weight of 100 is in the first probe only */
+            weight[7] = 0;
+            weight[4] = 0.2;
+        }
+        write_known(&k, &LAST);
+        csv = make_table("density", 0);
+        row = row_of(csv, "bn+wn+ce") + 2;
+        if (!differ)
+            assert_string_equal(cell(csv, row, "density_per_decade_low"),
+                                cell(csv, row, "density_per_decade_high"));
+        else {
+            assert_close(number(csv, row, "density_per_decade_low"), 0, 1e-9);
+            assert_close(number(csv, row, "density_per_decade_high"),
+                         2 * number(csv, row, "density_per_decade"), 1e-6);
+        }
+        ks_csv_free(csv);
+    }
+}
+
+/* The stored band as counts of n = 100 eigenvalues: up to x below zero, above x otherwise. */
+static void test_distribution(void **state)
+{
+    double at[] = {-2, 3}, lower[] = {0.01, 0.9}, upper[] = {0.04, 0.95};
+    struct ks_csv *csv;
+    struct known k;
+    size_t row;
+
+    (void)state;
+    make_known(&k, &LAST);
+    k.s.n_band = 2;
+    k.s.band_at = at;
+    k.s.band_lower = lower;
+    k.s.band_upper = upper;
+    write_known(&k, &LAST);
+    csv = make_table("distribution", 0);
+    row = row_of(csv, "bn+wn+ce");
+    assert_close(number(csv, row, "beyond_lower"), 1, 0);
+    assert_close(number(csv, row, "beyond_upper"), 4, 0);
+    assert_close(number(csv, row + 1, "beyond_lower"), 5, 0);
+    assert_close(number(csv, row + 1, "beyond_upper"), 10, 0);
+    assert_close(number(csv, row + 1, "cumulative_lower"), 0.9, 0);
+    ks_csv_free(csv);
+}
+
+/* Intervals of all checkpoints, in the columns of summary.csv. */
+static void test_intervals(void **state)
+{
+    struct ks_csv *csv = make_table("intervals", 0);
+
+    (void)state;
+    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
+    assert_string_equal(cell(csv, 1, "architecture"), "bn+wn+ce");
+    assert_string_equal(cell(csv, 1, "env_step"), "4");
+    assert_string_equal(cell(csv, 1, "directions_1e2_lower"), "21.5");
+    assert_string_equal(cell(csv, 1, "directions_1e2_upper"), "33");
+    assert_string_equal(cell(csv, 1, "directions_1e2_least"), "20");
+    assert_string_equal(cell(csv, 1, "kappa_q99_upper"), "-");
+    assert_string_equal(cell(csv, 1, "kappa_gradient_90_lower"), "inf");
+    ks_csv_free(csv);
+}
+
+/* Writes spectra of a further analysis for all seeds and checkpoints of bn+wn+ce: with this
+ * operator, layer, and a statistic that grows with seed and step. */
+static void write_analysis(const char *name, const char *operator, double layer,
+                           const char *statistic)
+{
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t j = 0; j <= CHECKPOINTS; j++) {
+            struct place place = {"bn+wn+ce", i, STEP[j], name};
+            struct known k;
+
+            make_known(&k, &place);
+            set_string(&k.attribute[2], "operator", operator);
+            set_other(k.attribute, 20, "layer", layer);
+            set_number(&k.summary[5], statistic, (double)(STEP[j] * (i + 1)));
+            write_known(&k, &place);
+        }
+}
+
+static void test_operators(void **state)
+{
+    struct ks_csv *csv = make_table("operators", 0);
+
+    (void)state;
+    assert_int_equal(csv->rows, 0);
+    ks_csv_free(csv);
+    set_study("[analyze gauss]\noperator = ggn\n");
+    write_analysis("gauss", "ggn", -1, "none");
+    csv = make_table("operators", 0);
+    assert_int_equal(csv->rows, 4 + 4); /* the standard spectrum's random probe, and the ggn's */
+    assert_string_equal(cell(csv, 0, "operator"), "hessian");
+    assert_close(number(csv, 3, "ritz"), 50, 0);
+    assert_string_equal(cell(csv, 4, "operator"), "ggn");
+    assert_close(number(csv, 7, "ritz"), 100, 0);
+    assert_close(number(csv, 7, "weight"), 0.1, 0);
+    ks_csv_free(csv);
+}
+
+/* A block of a layer is no spectrum of the whole operator. */
+static void test_layers(void **state)
+{
+    struct ks_csv *csv;
+
+    (void)state;
+    set_study("[analyze head]\nlayer = 4\n");
+    write_analysis("head", "hessian", 4, "trace");
+    csv = make_table("layers", 40);
+    assert_int_equal(csv->rows, 1);
+    assert_string_equal(cell(csv, 0, "layer"), "4");
+    assert_string_equal(cell(csv, 0, "analysis"), "head");
+    assert_string_equal(cell(csv, 0, "env_step"), "12");
+    assert_close(number(csv, 0, "trace"), 30, 1e-9); /* 12 times the IQM of 1 2 3 4 */
+    assert_true(number(csv, 0, "trace_low") < 30 && number(csv, 0, "trace_high") > 30);
+    ks_csv_free(csv);
+    write_analysis("head", "hessian", 4, "sharpness_ratio");
+    csv = make_table("sharpness", 0);
+    assert_int_equal(csv->rows, 0);
+    ks_csv_free(csv);
+}
+
+static void test_sharpness(void **state)
+{
+    struct ks_csv *csv;
+
+    (void)state;
+    set_study("[analyze adam]\noperator = preconditioned\n");
+    write_analysis("adam", "preconditioned", -1, "sharpness_ratio");
+    csv = make_table("sharpness", 0);
+    assert_int_equal(csv->rows, CHECKPOINTS + 1);
+    assert_string_equal(cell(csv, 1, "operator"), "preconditioned");
+    assert_string_equal(cell(csv, 1, "analysis"), "adam");
+    assert_close(number(csv, 1, "sharpness_ratio"), 10, 1e-9); /* 4 times 2.5 */
+    assert_close(number(csv, 1, "lambda_max"), 3.5, 1e-9);
+    assert_string_equal(cell(csv, 1, "sharpness_ratio_low"), "-");
+    ks_csv_free(csv);
+}
+
+/* The IQM over seeds of each metric; later steps than the study's, and empty cells, do not count. A
+ * step with two rows has the number of the first that has one. */
+static void test_norms(void **state)
+{
+    struct ks_csv *csv;
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < SEEDS; i++) {
+        double norm = (double)(i + 1);
+
+        snprintf(text, sizeof text,
+                 "env_step,critic_param_norm,critic_grad_norm,return_mean\n0,%g,nan,1\n6,,,2\n"
+                 "6,%g,%g,nan\n12,%g,3,3\n12,,,\n14,99,99,99\n",
+                 norm, 10 * norm, 5 * norm, i == 3 ? NAN : 7.);
+        write_returns("bn+wn+ce", i, text);
+    }
+    csv = make_table("norms", 0);
+    assert_int_equal(csv->rows, 3 + 6); /* ln+mse has six steps without these columns */
+    assert_string_equal(cell(csv, 1, "env_step"), "6");
+    assert_close(number(csv, 0, "param_norm"), 2.5, 1e-12);
+    assert_string_equal(cell(csv, 0, "grad_norm"), "-");
+    assert_close(number(csv, 1, "param_norm"), 25, 1e-12);
+    assert_close(number(csv, 1, "grad_norm"), 12.5, 1e-12);
+    assert_close(number(csv, 2, "param_norm"), 7, 1e-12);
+    assert_string_equal(cell(csv, 1, "effective_lr"), "-");
+    assert_string_equal(cell(csv, 3, "param_norm"), "-");
+    ks_csv_free(csv);
+}
+
+/* A study of this task without spectra whose runs are over. */
+static void make_task_study(const char *critic)
+{
+    char text[512];
+
+    tree_write("study.study",
+               "[study]\nenv = cartpole-swingup\narchitectures = ln+mse\nseeds = 0\nsteps = 12\n"
+               "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n");
+    snprintf(text, sizeof text, "{\"state\": \"finished\", \"critic\": \"%s\"}\n", critic);
+    tree_write("runs/cartpole-swingup/ln+mse/seed0/run.json", text);
+    tree_write("runs/cartpole-swingup/ln+mse/seed0/progress.csv",
+               "env_step,update,return_mean,updates_per_second\n0,0,5,nan\n6,10,7,5\n12,40,9,10\n");
+}
+
+/* By hand: 5 observations and 1 action; kernels 6 x 4 and 4 x 1, biases 4 and 1; two critics, 256
+ * rows (512 with batch normalization); 10 updates at 5 per second and 30 at 10 take 5 seconds. */
+static void test_efficiency(void **state)
+{
+    struct ks_csv *csv;
+
+    (void)state;
+    make_task_study("dense 4\\nrelu\\ndense 1\\nloss mse\\n");
+    csv = make_table("efficiency", 0);
+    assert_int_equal(csv->rows, 1);
+    assert_close(number(csv, 0, "parameters"), 2 * (24 + 4 + 4 + 1), 0);
+    assert_close(number(csv, 0, "flops"), 2. * 256 * (4 * 24 + 6 * 4), 0);
+    assert_close(number(csv, 0, "updates_per_second"), 8, 1e-9);
+    assert_close(number(csv, 0, "return"), 9, 0);
+    ks_csv_free(csv);
+    make_task_study("batchnorm\\ndense 4\\nrelu\\ndense 1\\nloss mse\\n");
+    csv = make_table("efficiency", 0);
+    assert_close(number(csv, 0, "flops"), 2. * 512 * (4 * 24 + 6 * 4), 0);
+    ks_csv_free(csv);
+}
+
+/* Of an unknown task, or without run.json, the cost is unknown. */
+static void test_unknown_cost(void **state)
+{
+    struct ks_csv *csv = make_table("efficiency", 0);
+
+    (void)state;
+    assert_int_equal(csv->rows, 2);
+    assert_string_equal(cell(csv, 0, "parameters"), "-");
+    assert_string_equal(cell(csv, 0, "flops"), "-");
+    assert_string_equal(cell(csv, 0, "updates_per_second"), "-");
+    assert_close(number(csv, 0, "return"), 250, 1e-9);
+    ks_csv_free(csv);
+}
+
+/* Every step multiplies the distance by (kappa - 1) / (kappa + 1). */
+static void test_quadratics(void **state)
+{
+    struct ks_csv *csv = make_table("quadratics", 0);
+
+    (void)state;
+    assert_int_equal(csv->rows, 6 * 101);
+    for (size_t i = 0; i < csv->rows; i++) {
+        double kappa = number(csv, i, "kappa"), step = number(csv, i, "step");
+        double factor = pow((kappa - 1) / (kappa + 1), step), x = number(csv, i, "x1");
+
+        assert_close(number(csv, i, "distance"), factor, 1e-9 * factor + 1e-15);
+        assert_close(x, factor, 1e-9 * factor + 1e-15);
+        assert_close(number(csv, i, "value"), x * x * (1 + 1 / kappa) / 2, 1e-8 * x * x + 1e-15);
+    }
+    ks_csv_free(csv);
+}
+
+int main(void)
+{
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_STUDY(test_orders),       IN_STUDY(test_density),      IN_STUDY(test_density_of_probes),
+        IN_STUDY(test_distribution), IN_STUDY(test_intervals),    IN_STUDY(test_operators),
+        IN_STUDY(test_layers),       IN_STUDY(test_sharpness),    IN_STUDY(test_norms),
+        IN_STUDY(test_efficiency),   IN_STUDY(test_unknown_cost), IN_STUDY(test_quadratics),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

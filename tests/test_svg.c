@@ -1,0 +1,115 @@
+/* What a web page needs of gnuplot's SVG; where the panels of architectures stand. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "study/panels.h"
+#include "study/svg.h"
+#include "test.h"
+
+static void check(const char *text, const char *expected)
+{
+    char *clean;
+
+    assert_ok(ks_svg_clean("spectra", text, &clean));
+    assert_string_equal(clean, expected);
+    free(clean);
+}
+
+/* gnuplot's handlers need its own script; its titles would be tooltips of everything. */
+static void test_tooltips(void **state)
+{
+    (void)state;
+    check("\t<g onmousemove=\"gnuplot_svg.showHypertext(evt,'bn, step 4: 7')\" "
+          "onmouseout=\"gnuplot_svg.hideHypertext()\"><title> </title>\n",
+          "\t<g><title>bn, step 4: 7</title>\n");
+    check("<g id=\"spectra_plot_1\" ><title>'tables/x.csv' using 1:2</title>\n",
+          "<g id=\"spectra_plot_1\" >\n");
+}
+
+static void test_ids(void **state)
+{
+    (void)state;
+    check("<use xlink:href='#gpPt5' id='gpPt6' fill='currentColor' stroke='none'/>\n"
+          "<g id=\"gnuplot_canvas\">\n",
+          "<use xlink:href='#spectra-gpPt5' id='spectra-gpPt6' fill='currentColor' "
+          "stroke='none'/>\n<g id=\"spectra-canvas\">\n");
+}
+
+static void test_text_and_colours(void **state)
+{
+    (void)state;
+    check("<svg\n viewBox=\"0 0 9 9\"\n<text stroke='rgb(  0, 114, 178)' "
+          "font-family=\"DejaVu Sans\">κ rgb(x)</text>\n",
+          "<svg\n font-family=\"DejaVu Sans, Verdana, sans-serif\" viewBox=\"0 0 9 9\"\n"
+          "<text stroke='#0072b2'>κ rgb(x)</text>\n");
+}
+
+/* Points have one decimal; level and upright lines are relative. What is not a point stays. */
+static void test_paths(void **state)
+{
+    (void)state;
+    check("<path d='M40.95,273.00 L47.70,273.00 L47.72,2.96 M-0.04,1.06 L3.00,5.50 Z  '/>\n",
+          "<path d='M41,273h6.7v-270M0,1.1L3,5.5 Z  '/>\n");
+    check("<path d='M-, '/>\n", "<path d='M-, '/>\n");
+    check("d='", "d='\n");
+}
+
+/* Groups without content, and filters, are left out; a group with content stays. */
+static void test_empty_groups(void **state)
+{
+    (void)state;
+    check(
+        "<g fill=\"none\" color=\"white\">\n</g>\n<filter id='textbox'>\n<feFlood/>\n</filter>\n\n"
+        "<g fill=\"none\">\n<path/>\n</g>\n</svg>\n",
+        "<g fill=\"none\">\n<path/>\n</g>\n</svg>\n");
+}
+
+static void check_places(size_t n, const struct ks_study_architecture *list, const char *expected)
+{
+    const struct ks_study_architecture *pointer[KS_STUDY_ARCHITECTURES];
+    struct ks_panels p;
+    char text[256] = "";
+
+    for (size_t i = 0; i < n; i++)
+        pointer[i] = &list[i];
+    ks_panels_place(n, pointer, &p);
+    snprintf(text, sizeof text, "%zu x %zu:", p.columns, p.rows);
+    for (size_t i = 0; i < n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " %zu,%zu", p.x[i], p.y[i]);
+    assert_string_equal(text, expected);
+}
+
+/* Columns are normalizations, rows losses with or without weight normalization; what no
+ * architecture has is closed up. Others, and doubles, stand in rows of three. */
+static void test_panels(void **state)
+{
+    struct ks_study_architecture list[] = {
+        {.normalization = "bn", .loss = "ce"},
+        {.normalization = "bn", .loss = "ce", .weight_normalization = true},
+        {.normalization = "dense", .loss = "ce"},
+        {.normalization = "dense", .loss = "mse", .weight_normalization = true}};
+
+    (void)state;
+    check_places(4, list, "2 x 3: 0,0 0,1 1,0 1,2");
+    check_places(1, list + 3, "1 x 1: 0,0");
+    list[1].loss = "mse";
+    check_places(2, list, "1 x 2: 0,0 0,1");
+    list[1].normalization = "ln"; /* 2 x 2 places, but only two architectures: a row */
+    check_places(2, list, "2 x 1: 0,0 1,0");
+    list[1] = list[0];
+    check_places(4, list, "2 x 2: 0,0 1,0 0,1 1,1");
+    list[1].normalization = "other";
+    check_places(2, list, "2 x 1: 0,0 1,0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tooltips),         cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_text_and_colours), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_empty_groups),     cmocka_unit_test(test_panels),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
