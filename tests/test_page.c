@@ -276,6 +276,38 @@ static void test_theorems(void **state)
                      "<td class=\"none\">undefined</td><td data-value=\"3\">3</td></tr>"));
 }
 
+/* Plots stand in the page as SVG, without the XML declaration; or why there are none. */
+static void test_plots_in_the_page(void **state)
+{
+    struct outcome o;
+
+    (void)state;
+    tree_write("figures/spectra.svg", "<?xml version=\"1.0\"?>\n<svg class=\"x\"></svg>\n");
+    tree_write("figures/spectra.png", "\x89PNG");
+    write_page(NULL, NULL);
+    assert_true(says("<figure id=\"plot-spectra\">"));
+    assert_true(says("tabindex=\"0\"><svg class=\"x\"></svg>\n</div>"));
+    assert_false(says("<?xml"));
+    assert_true(says("(<a href=\"figures/spectra.svg\">svg</a>, <a href=\"figures/spectra.png\">"
+                     "png</a>)"));
+    assert_false(says("<figure id=\"plot-returns\">"));
+    assert_true(says("Returns: not drawn (no run has a return)."));
+    tree_write("figures/returns.svg", "not a plot");
+    o = outcome_new(0);
+    assert_fails(ks_page_write(o.results, &o.table), KS_FORMAT,
+                 "figures/returns.svg: expected an <svg> element");
+    outcome_free(&o);
+}
+
+static void test_unknown_plot(void **state)
+{
+    struct ks_page asked = {.scripts = (char[]){"plots"}};
+
+    (void)state;
+    assert_fails(ks_page_plot(&asked, "spectre", stdout), KS_FORMAT,
+                 "plots/report.html: no plot is named 'spectre'");
+}
+
 /* The files of a run may come from anywhere. */
 static void test_text_of_runs(void **state)
 {
@@ -309,6 +341,8 @@ int main(void)
         IN_STUDY(test_verdicts),
         IN_STUDY(test_theorems),
         IN_STUDY(test_text_of_runs),
+        IN_STUDY(test_plots_in_the_page),
+        cmocka_unit_test(test_unknown_plot),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

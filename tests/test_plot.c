@@ -110,6 +110,8 @@ static void test_plots_and_report(void **state)
     page = file_bytes("report.html", NULL);
     assert_non_null(strstr(page, "<td class=\"name\">bn+wn+ce</td>"));
     assert_non_null(strstr(page, "<td data-value=\"266.6666667\">266.7<small>["));
+    assert_non_null(strstr(page, "<figure id=\"plot-kappa_return\">"));
+    assert_non_null(strstr(page, "<title>bn+wn+ce")); /* the value of a point */
     assert_non_null(strstr(page, "<b>normalized</b> rewards"));
     assert_non_null(strstr(page, "bootstrap intervals are too narrow"));
     free(page);

@@ -38,7 +38,8 @@ ks_status ks_page_theorems(const struct ks_page *page, FILE *out);
 /* The table of architectures, with the kind of every number; tables of further analyses. */
 ks_status ks_page_architectures(const struct ks_page *page, FILE *out);
 ks_status ks_page_analyses(const struct ks_page *page, FILE *out);
-/* The plot of that name; all plots that have not been named. A plot without a file is left out. */
+/* The plot of that name; all plots that have not been named. In place of a plot that has not been
+ * drawn, why it has not. Fails with KS_FORMAT if no plot has that name or the file is not SVG. */
 ks_status ks_page_plot(struct ks_page *page, const char *name, FILE *out);
 ks_status ks_page_other_plots(struct ks_page *page, FILE *out);
 /* Rank correlations of statistics with the return. */

@@ -48,60 +48,47 @@ static ks_status print_svg(const char *path, FILE *out)
     return status;
 }
 
-/* `path` is the figure without its ending. */
-static ks_status print_drawing(const struct ks_plot *plot, const char *path, FILE *out)
+/* `path`: of the SVG file. */
+static ks_status print_figure(const struct ks_page *page, const struct ks_plot *plot,
+                              const char *path, FILE *out)
 {
-    char *svg = NULL;
-    ks_status status = KS_OK;
-
-    KS_TRY(ks_print_string(&svg, "%s.svg", path));
-    if (ks_path_exists(svg))
-        status = print_svg(svg, out);
-    else
-        fprintf(out, "<img alt=\"\" src=\"figures/%s.png\">", plot->name);
-    free(svg);
-    return status;
-}
-
-static ks_status print_figure(const struct ks_page *page, const struct ks_plot *plot, FILE *out)
-{
-    char *path = NULL;
-    ks_status status = KS_OK;
-
-    KS_TRY(ks_print_string(&path, "%s/figures/%s", page->results->dir, plot->name));
     fprintf(out, "<figure id=\"plot-%s\">\n<h3>", plot->name);
     ks_html_text(out, plot->title);
     fprintf(out, "</h3>\n<div class=\"plot\" role=\"img\" aria-label=\"");
     ks_html_text(out, plot->title);
     fprintf(out, "\" tabindex=\"0\">");
-    KS_GO(print_drawing(plot, path, out));
+    KS_TRY(print_svg(path, out));
     fprintf(out, "</div>\n<figcaption>");
     ks_html_text(out, plot->caption);
-    KS_GO(print_links(page, plot->name, out));
+    KS_TRY(print_links(page, plot->name, out));
     fprintf(out, "</figcaption>\n</figure>\n");
-done:
-    free(path);
-    return status;
-}
-
-/* Whether the plot has been drawn; a study may lack what a plot shows. */
-static ks_status is_drawn(const struct ks_page *page, const struct ks_plot *plot, bool *drawn)
-{
-    char *path = NULL;
-
-    KS_TRY(ks_print_string(&path, "%s/figures/%s.png", page->results->dir, plot->name));
-    *drawn = ks_path_exists(path);
-    free(path);
     return KS_OK;
 }
 
-static ks_status print_plot(struct ks_page *page, size_t plot, FILE *out)
+/* Why the study has no such plot. */
+static void print_missing(const struct ks_plot *plot, FILE *out)
 {
-    bool drawn;
+    fprintf(out, "<p class=\"note\" id=\"plot-%s\">", plot->name);
+    ks_html_text(out, plot->title);
+    fputs(": not drawn (", out);
+    ks_html_text(out, plot->missing);
+    fputs(").</p>\n", out);
+}
 
-    page->shown[plot] = true;
-    KS_TRY(is_drawn(page, &ks_plots[plot], &drawn));
-    return drawn ? print_figure(page, &ks_plots[plot], out) : KS_OK;
+static ks_status print_plot(struct ks_page *page, size_t i, FILE *out)
+{
+    const struct ks_plot *plot = &ks_plots[i];
+    ks_status status = KS_OK;
+    char *path = NULL;
+
+    page->shown[i] = true;
+    KS_TRY(ks_print_string(&path, "%s/figures/%s.svg", page->results->dir, plot->name));
+    if (ks_path_exists(path))
+        status = print_figure(page, plot, path, out);
+    else
+        print_missing(plot, out);
+    free(path);
+    return status;
 }
 
 ks_status ks_page_plot(struct ks_page *page, const char *name, FILE *out)
@@ -109,7 +96,7 @@ ks_status ks_page_plot(struct ks_page *page, const char *name, FILE *out)
     for (size_t i = 0; i < KS_PAGE_PLOTS && ks_plots[i].name; i++)
         if (strcmp(ks_plots[i].name, name) == 0)
             return print_plot(page, i, out);
-    return KS_OK;
+    return ks_fail(KS_FORMAT, "%s/report.html: no plot is named '%s'", page->scripts, name);
 }
 
 ks_status ks_page_other_plots(struct ks_page *page, FILE *out)
