@@ -191,11 +191,11 @@ static void test_table(void **state)
                             "verdict,plot,within,survives\n"),
                      text);
     assert_non_null(strstr(text, "\nall-three-lowest,paper,3,3,1,1,0.301,0.0005787037037,"));
-    assert_non_null(strstr(text, ",supported,Figure 4 and against_return,-,survives\n"));
+    assert_non_null(strstr(text, ",supported,Figure 4 and kappa_return,-,survives\n"));
     assert_non_null(strstr(text, "\nln-outliers-large,sound,3,12,0,0,0.301,"));
     assert_null(strstr(text, "\nln-outliers-large,second,"));
     assert_non_null(strstr(text, "\ngradient-constant,second,3,3,0,0,0.301,1,1,not decided,Figure "
-                                 "6,-,open\n"));
+                                 "6 and norms,-,open\n"));
 }
 
 static void test_printed_words(void **state)
