@@ -249,7 +249,8 @@ static void test_verdicts(void **state)
     assert_true(says("By the paper's statistics, 2 claims: 1 supported, 1 not supported; by sound "
                      "ones, 1 claim: 1 not decided."));
     assert_true(says("<span class=\"yes\">supported</span>"));
-    assert_true(says("effect 0.2 to 1.25, threshold 1</small><small>adjusted p = 1<"));
+    assert_true(says("effect 0.2 to 1.25</small><small>threshold 1</small><small>adjusted p = 1<"));
+    assert_true(says("<small>effect 1.5</small><small>threshold 1</small>"));
     assert_true(says("<td class=\"sentence\">the condition number with BN is an order of magnitude "
                      "below that with LN<small>bn-below-ln</small></td>"));
     assert_true(says("<td class=\"none text\">does not apply</td><td class=\"text\">open</td>"

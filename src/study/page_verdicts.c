@@ -44,21 +44,31 @@ static const char *class_of(const char *verdict)
                : "open";
 }
 
+/* An interval, or a number where both ends are the same. */
+static void print_effect(const struct ks_csv *csv, size_t row, FILE *out)
+{
+    double low = ks_page_number(csv, row, "effect_low"),
+           high = ks_page_number(csv, row, "effect_high");
+
+    if (isnan(low) || isnan(high)) {
+        fputs("<small>no effect known</small>", out);
+        return;
+    }
+    fprintf(out, "<small>effect %.3g", low);
+    if (high > low)
+        fprintf(out, " to %.3g", high);
+    fprintf(out, "</small><small>threshold %.3g</small>", ks_page_number(csv, row, "theta"));
+}
+
 static void print_verdict(const struct ks_csv *csv, size_t row, FILE *out)
 {
     const char *verdict = ks_page_cell(csv, row, "verdict");
-    double low = ks_page_number(csv, row, "effect_low"),
-           high = ks_page_number(csv, row, "effect_high"),
-           theta = ks_page_number(csv, row, "theta"), p = ks_page_number(csv, row, "p_holm"),
-           within = ks_page_number(csv, row, "within");
+    double p = ks_page_number(csv, row, "p_holm"), within = ks_page_number(csv, row, "within");
 
     fprintf(out, "<td class=\"text\"><span class=\"%s\">", class_of(verdict));
     ks_html_text(out, verdict);
     fputs("</span>", out);
-    if (isnan(low) || isnan(high))
-        fputs("<small>no effect known</small>", out);
-    else
-        fprintf(out, "<small>effect %.3g to %.3g, threshold %.3g</small>", low, high, theta);
+    print_effect(csv, row, out);
     if (isnan(p))
         fputs("<small>no test</small>", out);
     else
