@@ -37,7 +37,8 @@ DEFINES  := -DKS_VERSION='"$(version)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CON
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
-once     := src/core src/io src/env src/study $(addprefix analysis/,operators lanczos statistics spectrum program library)
+once     := $(addprefix src/,core io env study results claims report) \
+            $(addprefix analysis/,operators lanczos statistics spectrum program library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
 mains    := src/kappascope.c src/train.c src/study.c src/plot.c analysis/analyze.c

@@ -4,8 +4,8 @@
 #include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
-#include "study/aggregate.h"
-#include "study/plots.h"
+#include "report/plots.h"
+#include "results/aggregate.h"
 
 static char *resamples;
 

@@ -5,8 +5,8 @@
 
 #include "tree.h"
 
+#include "claims/claims.h"
 #include "core/memory.h"
-#include "study/claims.h"
 
 enum {
     TIMES = 12,

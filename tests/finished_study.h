@@ -5,9 +5,9 @@
 #include "tree.h"
 
 #include "io/spectrum.h"
-#include "study/plots.h"
-#include "study/results.h"
-#include "study/tables.h"
+#include "report/plots.h"
+#include "report/tables.h"
+#include "results/results.h"
 
 enum { SEEDS = 4, CHECKPOINTS = 3 };
 

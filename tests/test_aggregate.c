@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/sort.h"
-#include "study/aggregate.h"
+#include "results/aggregate.h"
 #include "study/csv.h"
 
 static const char *const PUBLISHED = "../shared/data/xqc_returns.csv"; /* XQC's returns, per seed */

@@ -1,7 +1,7 @@
 /* Verdicts on claims about rank correlations with the return. */
 #include "claimed_study.h"
 
-#include "study/comparison_tables.h"
+#include "results/comparison_tables.h"
 
 enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
 

@@ -1,7 +1,7 @@
 /* Verdicts on claims about ranks; the table and the printed words. */
 #include "claimed_study.h"
 
-#include "study/p_values.h"
+#include "results/p_values.h"
 
 /* --- all-three-lowest --- */
 

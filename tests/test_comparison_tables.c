@@ -2,7 +2,7 @@
 #include "finished_study.h"
 
 #include "core/memory.h"
-#include "study/comparison_tables.h"
+#include "results/comparison_tables.h"
 #include "study/csv.h"
 
 /* From each architecture to the next, kappa is ten times larger and returns half as large: bn+wn+ce

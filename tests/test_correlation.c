@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/sort.h"
-#include "study/correlation.h"
+#include "results/correlation.h"
 
 /* --- points --- */
 

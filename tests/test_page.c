@@ -2,9 +2,9 @@
 #include "finished_study.h"
 
 #include "io/text.h"
-#include "study/html.h"
-#include "study/page.h"
-#include "study/template.h"
+#include "report/html.h"
+#include "report/page.h"
+#include "report/template.h"
 
 /* What a function prints, in a static buffer. */
 static char printed[4096];

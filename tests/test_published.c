@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "core/sort.h"
-#include "study/comparisons.h"
-#include "study/score_ranges.h"
-#include "study/scores.h"
+#include "results/comparisons.h"
+#include "results/score_ranges.h"
+#include "results/scores.h"
 
 #define STATES "../shared/data/xqc_returns.csv"
 #define PIXELS "../shared/data/xqc_returns_visual.csv"

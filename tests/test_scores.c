@@ -2,8 +2,8 @@
 #include "tree.h"
 
 #include "core/memory.h"
-#include "study/score_ranges.h"
-#include "study/scores.h"
+#include "results/score_ranges.h"
+#include "results/scores.h"
 
 static const char HEAD[] = "system,task,seed,step,score\n";
 

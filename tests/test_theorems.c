@@ -1,7 +1,7 @@
 /* theorems.csv and the lines about it, from statistics made by hand. */
 #include "claimed_study.h"
 
-#include "study/theorems.h"
+#include "claims/theorems.h"
 
 static int make(void **state)
 {

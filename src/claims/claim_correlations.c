@@ -1,0 +1,191 @@
+/* Claims on the rank correlation of a statistic with the return, over the twelve architectures. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "claims/claim_findings.h"
+#include "core/memory.h"
+#include "results/aggregate.h"
+#include "results/comparison_tables.h"
+
+enum {
+    ENDS = 2,          /* correlations of a statistic that is an interval */
+    LEAST_LEARNED = 6, /* architectures that must have learned         */
+    GROUPS = 3,        /* normalizations, with four architectures each    */
+    GROUP = KS_TWELVE / GROUPS
+};
+
+/* The rows of correlation.csv by which a claim is judged; `sign` reverses the correlation of a
+ * statistic of which more is better. */
+struct rows {
+    size_t n;
+    const char *statistic[ENDS];
+    double sign;
+};
+
+static const struct rows by_kappa[KS_CLAIM_CONTROL] = {
+    {1, {"kappa"}, 1},
+    {2, {"kappa_q99_lower", "kappa_q99_upper"}, 1},
+    {2, {"directions_1e2_lower", "directions_1e2_upper"}, -1},
+};
+static const struct rows by_lambda_max = {1, {"lambda_max"}, 1};
+
+/* Of all rows: the smallest and the largest correlation, lower end, upper end and so on; a NaN in
+ * any row stays. */
+struct extremes {
+    double least, most;          /* of the correlations                      */
+    double least_low, most_high; /* of the lower and the upper ends          */
+    double p, within;            /* the largest                              */
+};
+
+static double smaller(double x, double y)
+{
+    return isnan(x) || isnan(y) ? NAN : fmin(x, y);
+}
+
+static double larger(double x, double y)
+{
+    return isnan(x) || isnan(y) ? NAN : fmax(x, y);
+}
+
+/* The architectures are in the order of correlation.csv, on which its random permutations depend:
+ * by loss, then normalization, then weight normalization. */
+static size_t number_at(size_t place)
+{
+    return KS_TWELVE_OF(place / 2 % GROUPS, place % 2, place / 2 / GROUPS);
+}
+
+/* The mean of the correlations within each normalization; NaN if one of them is undefined. */
+static ks_status correlate_within(const struct ks_correlation *c, double *mean)
+{
+    double sum = 0;
+
+    for (size_t g = 0; g < GROUPS; g++) {
+        double x[GROUP], y[GROUP], rho;
+        size_t n = 0;
+
+        for (size_t i = 0; i < KS_TWELVE; i++)
+            if (i / 2 % GROUPS == g) {
+                x[n] = c->x[i];
+                y[n++] = c->y[i];
+            }
+        KS_TRY(ks_spearman(GROUP, x, y, &rho));
+        sum += rho;
+    }
+    *mean = sum / GROUPS;
+    return KS_OK;
+}
+
+static ks_status add_row(const struct ks_comparison *c, size_t analysis, const char *statistic,
+                         double sign, struct extremes *e)
+{
+    struct ks_correlation found = {0};
+    double within = NAN, low, high;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_comparison_correlate(c, analysis, statistic, &found));
+    if (found.n == KS_TWELVE)
+        KS_GO(correlate_within(&found, &within));
+    else
+        found.spearman.value = NAN;
+    low = sign > 0 ? found.spearman.low : -found.spearman.high;
+    high = sign > 0 ? found.spearman.high : -found.spearman.low;
+    e->least = smaller(e->least, sign * found.spearman.value);
+    e->most = larger(e->most, sign * found.spearman.value);
+    e->least_low = smaller(e->least_low, low);
+    e->most_high = larger(e->most_high, high);
+    e->p = larger(e->p, found.p);
+    e->within = larger(e->within, sign * within);
+done:
+    ks_correlation_free(&found);
+    return status;
+}
+
+/* --- the runs --- */
+
+static const struct ks_result *run_of(const struct ks_claim_values *v, size_t number, size_t seed)
+{
+    return &v->results->run[v->architecture[number] * v->seeds + seed];
+}
+
+/* Adds the runs of the twelve architectures in the seeds in which all of them have the statistic
+ * and a last return; returns how many seeds those are. */
+static size_t add_runs(const struct ks_claim_question *q, struct ks_comparison *c)
+{
+    const struct ks_claim_values *v = q->values;
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t seed[KS_STUDY_SEEDS], n, kept = 0;
+    bool needed[KS_TWELVE];
+
+    ks_paper_claim_needs(q->claim, needed);
+    n = ks_claim_values_seeds(v, needed, seed);
+    for (size_t i = 0; i < n; i++) {
+        bool all = true;
+
+        for (size_t k = 0; k < KS_TWELVE; k++)
+            all = all && !isnan(ks_comparison_last(q->results, run_of(v, k, seed[i])));
+        if (all)
+            seed[kept++] = seed[i];
+    }
+    for (size_t k = 0; k < KS_TWELVE; k++) {
+        for (size_t i = 0; i < kept; i++)
+            run[i] = run_of(v, number_at(k), seed[i]);
+        ks_comparison_add(c, v->architecture[number_at(k)], kept, run);
+    }
+    return kept;
+}
+
+/* Architectures whose last return (IQM over seeds) is above twice their return at step 0. */
+static size_t count_learned(const struct ks_comparison *c)
+{
+    const struct ks_study *s = c->results->study;
+    double first[KS_STUDY_SEEDS], last[KS_STUDY_SEEDS];
+    size_t learned = 0, at = 0;
+
+    if (s->evaluation[0] != 0)
+        return 0;
+    for (size_t k = 0; k < c->n; k++) {
+        for (size_t i = 0; i < c->runs[k]; i++, at++) {
+            first[i] = c->run[at]->returns[0];
+            last[i] = c->last[at];
+        }
+        learned += ks_iqm(c->runs[k], last) > 2 * ks_iqm(c->runs[k], first);
+    }
+    return learned;
+}
+
+static void decide(const struct extremes *e, bool learned, struct ks_finding *f)
+{
+    f->effect_low = e->least;
+    f->effect_high = e->most;
+    f->within = e->within;
+    if (f->seeds < KS_CLAIM_SEEDS) {
+        f->in_favour = e->most < 0;
+        f->against = e->least > 0;
+        return;
+    }
+    f->p = e->p;
+    f->in_favour = learned && e->most <= f->theta && e->most_high < 0;
+    f->against = learned && e->least_low > f->theta;
+}
+
+ks_status ks_find_correlation(const struct ks_claim_question *q, struct ks_finding *f)
+{
+    const struct rows *rows = q->claim->quantity == KS_CLAIM_KAPPA ? &by_kappa[q->statistic]
+                                                                   : &by_lambda_max;
+    struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
+    struct ks_comparison c = {0};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_comparison_begin(q->results, q->resamples, &c));
+    f->seeds = add_runs(q, &c);
+    if (f->seeds == 0)
+        goto done;
+    f->units = KS_TWELVE;
+    for (size_t i = 0; i < rows->n; i++)
+        KS_GO(add_row(&c, ks_claim_analysis(q->results->study, q->statistic), rows->statistic[i],
+                      rows->sign, &e));
+    decide(&e, count_learned(&c) >= LEAST_LEARNED, f);
+done:
+    ks_comparison_free(&c);
+    return status;
+}

@@ -1,0 +1,48 @@
+/* What the runs of a study say about one claim by one statistic, before p-values are adjusted. The
+ * rules are those of configs/claims.md. */
+#ifndef KS_CLAIMS_CLAIM_FINDINGS_H
+#define KS_CLAIMS_CLAIM_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "claims/claim_values.h"
+#include "claims/paper_claims.h"
+#include "core/error.h"
+#include "results/results.h"
+
+enum { KS_CLAIM_SEEDS = 3 }; /* seeds with which there is a verdict */
+
+struct ks_finding {
+    size_t seeds; /* seeds that have all runs that the claim needs */
+    size_t units; /* matched pairs, seeds, or architectures        */
+    /* Of pairs: the ends of the mean effect. Of ranks: the smallest and the largest possible one
+     * over the seeds. Of a correlation: the smaller and the larger of its values. Of constancy: the
+     * smallest and the largest |growth| over the seeds. NaN: none, or undefined. */
+    double effect_low, effect_high;
+    double theta;  /* the claim's threshold; NaN: none                                         */
+    double p;      /* before adjustment; NaN with fewer than KS_CLAIM_SEEDS seeds              */
+    double within; /* of a correlation: mean of those within BN, LN and none; else NaN         */
+    /* From KS_CLAIM_SEEDS seeds on: whether all conditions of "supported", of "not supported" hold
+     * except the one on the adjusted p. With fewer: those of the same, of the opposite direction.
+     */
+    bool in_favour, against;
+    bool against_needs_p; /* whether "not supported" needs an adjusted p of at most 0.05 */
+};
+
+/* A claim by one statistic, and what it is judged by. */
+struct ks_claim_question {
+    const struct ks_paper_claim *claim;
+    enum ks_claim_statistic statistic;
+    const struct ks_results *results;
+    size_t resamples;                     /* of the bootstrap of a correlation's interval */
+    const struct ks_claim_values *values; /* of the claim's quantity, by the statistic    */
+};
+
+/* Fill in a finding that has no seeds, no numbers and the claim's theta. */
+ks_status ks_find_pairs(const struct ks_claim_question *question, struct ks_finding *finding);
+ks_status ks_find_lowest(const struct ks_claim_question *question, struct ks_finding *finding);
+ks_status ks_find_constancy(const struct ks_claim_question *question, struct ks_finding *finding);
+ks_status ks_find_correlation(const struct ks_claim_question *question, struct ks_finding *finding);
+
+#endif

@@ -1,0 +1,148 @@
+/* Claims on matched pairs: two runs of the same seed that differ in one factor. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "claims/claim_findings.h"
+#include "core/memory.h"
+#include "results/correlation.h"
+
+static const double MOST_DECADES = 10; /* an effect is limited to [-10, 10] */
+
+/* The effects of all pairs. */
+struct pairs {
+    size_t cells, seeds;
+    double *low, *high; /* [cells, seeds]; owned */
+};
+
+static double limit(double x, double undefined)
+{
+    return isnan(x) ? undefined : fmax(-MOST_DECADES, fmin(MOST_DECADES, x));
+}
+
+static double smaller_of(double x, double y)
+{
+    return isnan(x) || isnan(y) ? NAN : fmin(x, y);
+}
+
+static struct ks_span find_effect(const struct ks_paper_claim *claim, struct ks_span larger,
+                                  struct ks_span smaller)
+{
+    struct ks_span d = {larger.low - smaller.high, larger.high - smaller.low};
+
+    if (claim->smaller_of)
+        d = (struct ks_span){smaller_of(larger.low, d.low), smaller_of(larger.high, d.high)};
+    return (struct ks_span){limit(d.low, -MOST_DECADES), limit(d.high, MOST_DECADES)};
+}
+
+/* The mean over the cells of the means over the seeds, without seed `left_out` (p->seeds: with
+ * all). All cells have the same seeds, so it is the mean over the pairs. */
+static double mean_without(const struct pairs *p, const double *d, size_t left_out)
+{
+    double sum = 0;
+    size_t n = 0;
+
+    for (size_t c = 0; c < p->cells; c++)
+        for (size_t i = 0; i < p->seeds; i++)
+            if (i != left_out) {
+                sum += d[c * p->seeds + i];
+                n++;
+            }
+    return sum / (double)n;
+}
+
+/* Whether the smallest (largest) effect is at least (below) theta, with all seeds and without any
+ * one of them. */
+static bool is_above(const struct pairs *p, double theta)
+{
+    for (size_t i = 0; i <= p->seeds; i++)
+        if (!(mean_without(p, p->low, i) >= theta))
+            return false;
+    return true;
+}
+
+static bool is_below(const struct pairs *p, double theta)
+{
+    for (size_t i = 0; i <= p->seeds; i++)
+        if (!(mean_without(p, p->high, i) < theta))
+            return false;
+    return true;
+}
+
+/* The one-sided p of the numbers sign * (d - theta). */
+static ks_status test(const struct pairs *p, const double *d, double theta, double sign,
+                      double *p_value)
+{
+    size_t n = p->cells * p->seeds;
+    double *shifted = NULL;
+
+    KS_TRY(ks_alloc(n, sizeof *shifted, &shifted));
+    for (size_t i = 0; i < n; i++)
+        shifted[i] = sign * (d[i] - theta);
+    *p_value = ks_sign_flip_test(n, shifted, KS_PERMUTATIONS, 0).p;
+    free(shifted);
+    return KS_OK;
+}
+
+/* The mean smallest effect over the seeds in one cell. */
+static double mean_of_cell(const struct pairs *p, size_t cell)
+{
+    const struct pairs one = {1, p->seeds, NULL, NULL};
+
+    return mean_without(&one, p->low + cell * p->seeds, p->seeds);
+}
+
+static ks_status decide(const struct pairs *p, size_t lone_cell, struct ks_finding *f)
+{
+    double p_for, p_against, theta = f->theta;
+
+    if (f->seeds < KS_CLAIM_SEEDS) {
+        f->in_favour = f->effect_low > 0;
+        f->against = f->effect_high < 0;
+        return KS_OK;
+    }
+    KS_TRY(test(p, p->low, theta, 1, &p_for));
+    KS_TRY(test(p, p->high, theta, -1, &p_against));
+    f->p = fmin(1, 2 * fmin(p_for, p_against));
+    f->in_favour = is_above(p, theta) && p_for < p_against &&
+                   (lone_cell == p->cells || mean_of_cell(p, lone_cell) >= theta);
+    f->against = is_below(p, theta) && p_against < p_for;
+    f->against_needs_p = true;
+    return KS_OK;
+}
+
+ks_status ks_find_pairs(const struct ks_claim_question *q, struct ks_finding *f)
+{
+    size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS], lone_cell, *seed = NULL;
+    bool needed[KS_TWELVE];
+    struct pairs p = {.cells = ks_paper_claim_cells(q->claim, larger, smaller)};
+    ks_status status = KS_OK;
+
+    ks_paper_claim_needs(q->claim, needed);
+    KS_GO(ks_alloc(q->values->seeds, sizeof *seed, &seed));
+    f->seeds = p.seeds = ks_claim_values_seeds(q->values, needed, seed);
+    f->units = p.cells * p.seeds;
+    if (f->seeds == 0)
+        goto done;
+    KS_GO(ks_alloc(f->units, sizeof *p.low, &p.low));
+    KS_GO(ks_alloc(f->units, sizeof *p.high, &p.high));
+    lone_cell = p.cells;
+    for (size_t c = 0; c < p.cells; c++) {
+        if (q->claim->by_itself && larger[c] == KS_TWELVE_OF(KS_DENSE, 0, KS_MSE))
+            lone_cell = c;
+        for (size_t i = 0; i < p.seeds; i++) {
+            struct ks_span d = find_effect(q->claim, ks_claim_value(q->values, larger[c], seed[i]),
+                                           ks_claim_value(q->values, smaller[c], seed[i]));
+
+            p.low[c * p.seeds + i] = d.low;
+            p.high[c * p.seeds + i] = d.high;
+        }
+    }
+    f->effect_low = mean_without(&p, p.low, p.seeds);
+    f->effect_high = mean_without(&p, p.high, p.seeds);
+    KS_GO(decide(&p, lone_cell, f));
+done:
+    free(seed);
+    free(p.low);
+    free(p.high);
+    return status;
+}

@@ -1,0 +1,310 @@
+#include "claims/claim_values.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/sort.h"
+#include "io/text.h"
+#include "results/aggregate.h"
+#include "statistics/statistics.h"
+#include "study/csv.h"
+
+/* --- an interval per checkpoint to one per run --- */
+
+static double median(size_t n, double *x)
+{
+    qsort(x, n, sizeof *x, ks_ascending);
+    return ks_quantile(n, x, 0.5);
+}
+
+/* Of four values or more, the first and the last quarter do not overlap, so each can be sorted
+ * where it is. */
+static struct ks_span growth(size_t n, double *low, double *high)
+{
+    size_t quarter = (n + 3) / 4, last = n - quarter;
+
+    return (struct ks_span){median(quarter, low + last) - median(quarter, high),
+                            median(quarter, high + last) - median(quarter, low)};
+}
+
+static struct ks_span range(size_t n, const double *low, const double *high)
+{
+    double max_low = -INFINITY, max_high = -INFINITY, min_low = INFINITY, min_high = INFINITY;
+    struct ks_span span;
+
+    for (size_t i = 0; i < n; i++) {
+        max_low = fmax(max_low, low[i]);
+        max_high = fmax(max_high, high[i]);
+        min_low = fmin(min_low, low[i]);
+        min_high = fmin(min_high, high[i]);
+    }
+    span = (struct ks_span){max_low - min_high, max_high - min_low};
+    if (span.low < 0)
+        span.low = 0;
+    return span;
+}
+
+struct ks_span ks_span_summarize(enum ks_claim_summary summary, size_t n, double *low, double *high)
+{
+    assert(n >= KS_CLAIM_VALUES);
+    switch (summary) {
+    case KS_CLAIM_RANGE:
+        return range(n, low, high);
+    case KS_CLAIM_GROWTH:
+        return growth(n, low, high);
+    default:
+        return (struct ks_span){ks_iqm(n, low), ks_iqm(n, high)};
+    }
+}
+
+/* --- statistics of spectra --- */
+
+/* The statistics of a spectrum that are the ends of an interval. `more_is_better`: more directions
+ * are better conditioned, so the interval is turned round. */
+struct ends {
+    const char *lower, *upper;
+    bool more_is_better;
+};
+
+static const struct ends spectral[KS_CLAIM_PARAM_NORM][KS_CLAIM_CONTROL] = {
+    [KS_CLAIM_KAPPA] = {{"kappa", "kappa", false},
+                        {"kappa_q99_lower", "kappa_q99_upper", false},
+                        {"directions_1e2_lower", "directions_1e2_upper", true}},
+    [KS_CLAIM_LAMBDA_MAX] = {{"lambda_max", "lambda_max", false},
+                             {"lambda_max", "lambda_max_upper", false}},
+    [KS_CLAIM_KURTOSIS] = {{"kurtosis", "kurtosis", false},
+                           {"kurtosis_spectral", "kurtosis_spectral", false}},
+};
+
+/* NaN: the statistic is missing. An upper end that is not resolved is infinite. */
+static struct ks_span find_span(const struct ks_spectrum *s, const struct ends *ends)
+{
+    double lower = s ? log10(ks_statistic(s, ends->lower)) : NAN, upper;
+
+    if (isnan(lower))
+        return (struct ks_span){NAN, NAN};
+    upper = log10(ks_statistic(s, ends->upper));
+    if (isnan(upper))
+        upper = INFINITY;
+    return ends->more_is_better ? (struct ks_span){-upper, -lower} : (struct ks_span){lower, upper};
+}
+
+static bool has_setting(const struct ks_study_analysis *a, const char *key, const char *value)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->setting[i].key, key) == 0)
+            return !value || strcmp(a->setting[i].value, value) == 0;
+    return false;
+}
+
+size_t ks_claim_analysis(const struct ks_study *study, enum ks_claim_statistic statistic)
+{
+    size_t k = 1;
+
+    if (statistic == KS_CLAIM_SOUND || statistic == KS_CLAIM_SECOND)
+        return 0;
+    for (; k < study->n_analyses; k++) {
+        const struct ks_study_analysis *a = &study->analysis[k];
+
+        if (statistic == KS_CLAIM_CONTROL
+                ? has_setting(a, "batchnorm", "loss") && !has_setting(a, "compat", NULL)
+                : strcmp(a->name, "xqc") == 0 && has_setting(a, "compat", "xqc"))
+            break;
+    }
+    return k;
+}
+
+/* The number of checkpoints that the study has reached: up to the last one with any spectrum. */
+static size_t reached(const struct ks_results *r)
+{
+    const struct ks_study *s = r->study;
+    size_t n = 0;
+
+    for (size_t run = 0; run < r->n_runs; run++)
+        for (size_t k = 0; k < s->n_analyses; k++)
+            for (size_t i = n; i < s->n_checkpoints; i++)
+                if (ks_results_spectrum(r, &r->run[run], k, i))
+                    n = i + 1;
+    return n;
+}
+
+static bool is_used(const struct ks_results *r, size_t checkpoint)
+{
+    return r->common_checkpoint[checkpoint] &&
+           r->study->checkpoint[checkpoint] > r->study->first_update;
+}
+
+size_t ks_claim_checkpoints(const struct ks_results *r)
+{
+    size_t n = 0, end = reached(r);
+
+    for (size_t i = 0; i < end; i++)
+        n += is_used(r, i);
+    return n;
+}
+
+/* Intervals over training, in a run. */
+struct course {
+    size_t n, all; /* checkpoints or rows that have the value, and all of them */
+    double *low, *high;
+};
+
+static void add(struct course *c, struct ks_span span)
+{
+    c->all++;
+    if (isnan(span.low) && isnan(span.high))
+        return;
+    c->low[c->n] = span.low;
+    c->high[c->n++] = span.high;
+}
+
+static bool has_batchnorm(const struct ks_results *r, const struct ks_result *run)
+{
+    return strcmp(r->study->architecture[run->architecture].normalization, "bn") == 0;
+}
+
+static void follow_spectra(const struct ks_results *r, const struct ks_result *run,
+                           const struct ks_claim_source *source, struct course *c)
+{
+    enum ks_claim_statistic statistic = source->statistic;
+    size_t analysis, end = reached(r);
+
+    if (statistic == KS_CLAIM_CONTROL && !has_batchnorm(r, run))
+        statistic = KS_CLAIM_SOUND;
+    analysis = ks_claim_analysis(r->study, statistic);
+    if (analysis == r->study->n_analyses)
+        return;
+    if (statistic == KS_CLAIM_CONTROL)
+        statistic = KS_CLAIM_SOUND; /* the same statistic, of another analysis */
+    for (size_t i = 0; i < end; i++)
+        if (is_used(r, i))
+            add(c, find_span(ks_results_spectrum(r, run, analysis, i),
+                             &spectral[source->quantity][statistic]));
+}
+
+/* --- numbers of progress.csv --- */
+
+static const char *const columns[KS_CLAIM_QUANTITIES] = {
+    [KS_CLAIM_PARAM_NORM] = "critic_param_norm",
+    [KS_CLAIM_GRAD_NORM] = "critic_grad_norm",
+    [KS_CLAIM_EFFECTIVE_LR] = "critic_effective_lr",
+};
+
+/* The rows after the first update and up to the end of the study. */
+static ks_status follow_rows(const struct ks_study *s, const struct ks_csv *csv, const char *column,
+                             struct course *c)
+{
+    size_t step, value;
+
+    KS_TRY(ks_csv_column(csv, "env_step", &step));
+    KS_TRY(ks_csv_column(csv, column, &value));
+    KS_TRY(ks_alloc(csv->rows, sizeof *c->low, &c->low));
+    KS_TRY(ks_alloc(csv->rows, sizeof *c->high, &c->high));
+    for (size_t i = 0; i < csv->rows; i++) {
+        double at, x;
+
+        KS_TRY(ks_csv_number(csv, i, step, &at));
+        if (at <= (double)s->first_update || at > (double)s->end)
+            continue;
+        KS_TRY(ks_csv_number(csv, i, value, &x));
+        x = log10(x);
+        add(c, (struct ks_span){x, x});
+    }
+    return KS_OK;
+}
+
+/* A table that cannot be read has no values: ks_results_read has warned. */
+static ks_status follow_progress(const struct ks_results *r, const struct ks_result *run,
+                                 enum ks_claim_quantity quantity, struct course *c)
+{
+    char *folder = NULL, *path = NULL;
+    struct ks_csv *csv = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
+    KS_GO(ks_print_string(&path, "%s/%s/progress.csv", r->dir, folder));
+    if (!ks_path_exists(path))
+        goto done;
+    status = ks_csv_read(path, true, &csv);
+    if (status == KS_OK)
+        status = follow_rows(r->study, csv, columns[quantity], c);
+    if (status == KS_FORMAT || status == KS_IO) {
+        c->n = 0;
+        status = KS_OK;
+    }
+done:
+    ks_csv_free(csv);
+    free(path);
+    free(folder);
+    return status;
+}
+
+/* --- all runs --- */
+
+static ks_status find_value(const struct ks_results *r, const struct ks_result *run,
+                            const struct ks_claim_source *source, bool *counts,
+                            struct ks_span *value)
+{
+    struct course c = {0};
+    ks_status status = KS_OK;
+
+    if (ks_claim_is_progress(source->quantity)) {
+        KS_GO(follow_progress(r, run, source->quantity, &c));
+    } else {
+        KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *c.low, &c.low));
+        KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *c.high, &c.high));
+        follow_spectra(r, run, source, &c);
+    }
+    *counts = c.n >= KS_CLAIM_VALUES && 2 * c.n >= c.all;
+    if (*counts)
+        *value = ks_span_summarize(source->summary, c.n, c.low, c.high);
+done:
+    free(c.low);
+    free(c.high);
+    return status;
+}
+
+ks_status ks_claim_values_find(const struct ks_results *r, const struct ks_claim_source *source,
+                               struct ks_claim_values *v)
+{
+    size_t seeds = r->study->n_seeds;
+
+    *v = (struct ks_claim_values){.results = r, .seeds = seeds};
+    ks_twelve_find(r->study, v->architecture);
+    KS_TRY(ks_alloc(KS_TWELVE * seeds, sizeof *v->counts, &v->counts));
+    KS_TRY(ks_alloc(KS_TWELVE * seeds, sizeof *v->value, &v->value));
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < seeds && v->architecture[k] < r->study->n_architectures; i++)
+            KS_TRY(find_value(r, &r->run[v->architecture[k] * seeds + i], source,
+                              &v->counts[k * seeds + i], &v->value[k * seeds + i]));
+    return KS_OK;
+}
+
+void ks_claim_values_free(struct ks_claim_values *v)
+{
+    free(v->counts);
+    free(v->value);
+}
+
+size_t ks_claim_values_seeds(const struct ks_claim_values *v, const bool *needed, size_t *seed)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->seeds; i++) {
+        bool all = true;
+
+        for (size_t k = 0; k < KS_TWELVE; k++)
+            all = all && (!needed[k] || v->counts[k * v->seeds + i]);
+        if (all)
+            seed[n++] = i;
+    }
+    return n;
+}
+
+struct ks_span ks_claim_value(const struct ks_claim_values *v, size_t number, size_t seed)
+{
+    return v->value[number * v->seeds + seed];
+}

@@ -1,0 +1,65 @@
+/* A study judged against the claims of the XQC paper, by the rules of configs/claims.md. */
+#ifndef KS_CLAIMS_CLAIMS_H
+#define KS_CLAIMS_CLAIMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "claims/claim_findings.h"
+#include "claims/paper_claims.h"
+#include "core/error.h"
+#include "results/results.h"
+
+enum ks_verdict {
+    KS_SUPPORTED, /* the first three: with KS_CLAIM_SEEDS seeds or more */
+    KS_NOT_SUPPORTED,
+    KS_NOT_DECIDED,
+    KS_SAME_DIRECTION,
+    KS_OPPOSITE_DIRECTION,
+    KS_NOT_RESOLVED
+};
+extern const char *const ks_verdict_names[]; /* "supported", "not supported", ... */
+
+/* A claim by one statistic. */
+struct ks_claim_row {
+    const struct ks_paper_claim *claim;
+    enum ks_claim_statistic statistic;
+    struct ks_finding found;
+    double p_holm; /* the adjusted p; NaN where there is no p */
+    enum ks_verdict verdict;
+};
+
+struct ks_claims {
+    size_t seeds, checkpoints; /* of the study; that are used                                  */
+    bool has_paper;            /* whether the study has the analysis of the paper's statistic  */
+    bool has_control;          /* likewise that of the control */
+    size_t n;
+    struct ks_claim_row
+        row[KS_CLAIMS * KS_CLAIM_STATISTICS]; /* [n] in the order of ks_paper_claims */
+    bool lacks[KS_TWELVE];   /* architectures that the study does not have                   */
+    bool skipped[KS_CLAIMS]; /* claims without rows, because they need one of these         */
+};
+
+/* Judges the study; `resamples`: of the bootstrap of correlations' intervals. */
+ks_status ks_claims_judge(const struct ks_results *results, size_t resamples,
+                          struct ks_claims *claims);
+/* The row of a claim by a statistic; NULL if there is none. */
+const struct ks_claim_row *ks_claims_row(const struct ks_claims *claims,
+                                         const struct ks_paper_claim *claim,
+                                         enum ks_claim_statistic statistic);
+
+/* Whether a claim holds by sound statistics: "survives" if it is supported by the paper's statistic
+ * and by the sound one, "does not survive" if supported by the paper's and not supported by the
+ * sound one, else "open". */
+const char *ks_claims_survival(const struct ks_claims *claims, const struct ks_paper_claim *claim);
+
+/* claims.csv, with a row per claim and statistic: prints it; writes it into dir/tables, which
+ * exists. */
+void ks_claims_print_csv(const struct ks_claims *claims, FILE *out);
+ks_status ks_claims_write(const struct ks_claims *claims, const char *dir);
+/* Prints a line per claim: the words by the three statistics and whether it survives; then what the
+ * study lacks. */
+void ks_claims_print(const struct ks_claims *claims, FILE *out);
+
+#endif

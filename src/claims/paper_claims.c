@@ -1,0 +1,179 @@
+#include "claims/paper_claims.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS] = {"paper", "sound", "second",
+                                                                   "control"};
+
+/* Thresholds: factors of 10, 2, 1.25 and 1.1, in decades. */
+#define TENFOLD 1
+#define TWOFOLD 0.301
+#define FOURTH  0.097
+#define TENTH   0.0414
+#define SAME(theta)                                                                                \
+    {                                                                                              \
+        theta, theta, theta                                                                        \
+    }
+
+#define LEVEL_OF(what, of, high, low)                                                              \
+    .kind = KS_CLAIM_PAIRS, .quantity = KS_CLAIM_##what, .summary = KS_CLAIM_LEVEL,                \
+    .factor = KS_FACTOR_##of, .larger = (high), .smaller = (low)
+#define RANGE_OF(what, of, high, low)                                                              \
+    .kind = KS_CLAIM_PAIRS, .quantity = KS_CLAIM_##what, .summary = KS_CLAIM_RANGE,                \
+    .factor = KS_FACTOR_##of, .larger = (high), .smaller = (low)
+#define GROWTH_OF(what, of, high, low)                                                             \
+    .kind = KS_CLAIM_PAIRS, .quantity = KS_CLAIM_##what, .summary = KS_CLAIM_GROWTH,               \
+    .smaller_of = true, .factor = KS_FACTOR_##of, .larger = (high), .smaller = (low)
+
+const struct ks_paper_claim ks_paper_claims[KS_CLAIMS] = {
+    {"bn-below-ln", "the condition number with BN is an order of magnitude below that with LN",
+     LEVEL_OF(KAPPA, NORMALIZATION, KS_LN, KS_BN), .theta = {TENFOLD, TENFOLD, TWOFOLD},
+     .figure = 3, .plot = "spectra"},
+    {"bn-below-none",
+     "the condition number with BN is an order of magnitude below that without normalization",
+     LEVEL_OF(KAPPA, NORMALIZATION, KS_DENSE, KS_BN), .theta = {TENFOLD, TENFOLD, TWOFOLD},
+     .figure = 3, .plot = "spectra"},
+    {"bn-steadier-than-ln", "with BN the condition number moves less over training than with LN",
+     RANGE_OF(KAPPA, NORMALIZATION, KS_LN, KS_BN), .theta = SAME(TWOFOLD), .figure = 3,
+     .plot = "spectra"},
+    {"bn-steadier-than-none",
+     "with BN the condition number moves less over training than without normalization",
+     RANGE_OF(KAPPA, NORMALIZATION, KS_DENSE, KS_BN), .theta = SAME(TWOFOLD), .figure = 3,
+     .plot = "spectra"},
+    {"ln-outliers-large", "LN has larger outlying eigenvalues than BN",
+     LEVEL_OF(LAMBDA_MAX, NORMALIZATION, KS_LN, KS_BN), .theta = SAME(TWOFOLD), .figure = 3,
+     .plot = "spectra"},
+    {"ln-outliers-grow", "LN's outlying eigenvalues grow over training, and more than BN's",
+     GROWTH_OF(LAMBDA_MAX, NORMALIZATION, KS_LN, KS_BN), .theta = SAME(TWOFOLD), .figure = 3,
+     .plot = "spectra"},
+    {"ce-below-mse", "the condition number with cross-entropy is below that with MSE",
+     LEVEL_OF(KAPPA, LOSS, KS_MSE, KS_CE), .theta = {TWOFOLD, FOURTH, FOURTH}, .figure = 4,
+     .plot = "kappa_return"},
+    {"bn-by-itself", "BN lowers the condition number by itself",
+     LEVEL_OF(KAPPA, NORMALIZATION, KS_DENSE, KS_BN), .by_itself = true,
+     .theta = {TWOFOLD, FOURTH, FOURTH}, .figure = 4, .plot = "kappa_return"},
+    {"wn-by-itself", "WN lowers the condition number by itself",
+     LEVEL_OF(KAPPA, WEIGHT_NORMALIZATION, 0, 1), .by_itself = true,
+     .theta = {TWOFOLD, FOURTH, FOURTH}, .figure = 4, .plot = "kappa_return"},
+    {"ce-by-itself", "cross-entropy lowers the condition number by itself",
+     LEVEL_OF(KAPPA, LOSS, KS_MSE, KS_CE), .by_itself = true, .theta = {TWOFOLD, FOURTH, FOURTH},
+     .figure = 4, .plot = "kappa_return"},
+    {"all-three-lowest", "BN + WN + CE together have the lowest condition number of the twelve",
+     .kind = KS_CLAIM_LOWEST, .quantity = KS_CLAIM_KAPPA, .summary = KS_CLAIM_LEVEL,
+     .theta = SAME(TWOFOLD), .figure = 4, .plot = "kappa_return"},
+    {"kappa-and-return", "architectures with a lower condition number have higher returns",
+     .kind = KS_CLAIM_CORRELATION, .quantity = KS_CLAIM_KAPPA, .theta = SAME(-0.5), .figure = 4,
+     .plot = "kappa_return"},
+    {"lambda-max-and-return", "architectures with a lower largest eigenvalue have higher returns",
+     .kind = KS_CLAIM_CORRELATION, .quantity = KS_CLAIM_LAMBDA_MAX, .theta = SAME(-0.5),
+     .figure = 4, .plot = "kappa_return"},
+    {"bn-kurtosis-below-ln", "the spectrum with BN has a lower kurtosis than with LN",
+     LEVEL_OF(KURTOSIS, NORMALIZATION, KS_LN, KS_BN), .theta = SAME(FOURTH), .figure = 4,
+     .plot = "kappa_return"},
+    {"norm-grows-without-wn", "without WN the norm of the parameters grows, and more than with it",
+     GROWTH_OF(PARAM_NORM, WEIGHT_NORMALIZATION, 0, 1), .theta = SAME(TENTH), .figure = 6,
+     .plot = "norms"},
+    {"mse-gradient-grows", "with MSE the norm of the gradient grows, and more than with CE",
+     GROWTH_OF(GRAD_NORM, LOSS, KS_MSE, KS_CE), .theta = SAME(TWOFOLD), .figure = 6,
+     .plot = "norms"},
+    {"gradient-constant", "BN + WN + CE keeps the norm of the gradient constant",
+     .kind = KS_CLAIM_CONSTANT, .quantity = KS_CLAIM_GRAD_NORM, .summary = KS_CLAIM_GROWTH,
+     .theta = SAME(TWOFOLD), .figure = 6, .plot = "norms"},
+    {"effective-lr-constant", "BN + WN + CE keeps the effective learning rate constant",
+     .kind = KS_CLAIM_CONSTANT, .quantity = KS_CLAIM_EFFECTIVE_LR, .summary = KS_CLAIM_GROWTH,
+     .theta = SAME(TWOFOLD), .figure = 6, .plot = "norms"},
+};
+
+bool ks_claim_is_progress(enum ks_claim_quantity quantity)
+{
+    return quantity >= KS_CLAIM_PARAM_NORM;
+}
+
+bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
+{
+    bool progress = ks_claim_is_progress(claim->quantity);
+
+    if (statistic == KS_CLAIM_CONTROL)
+        return claim->kind == KS_CLAIM_PAIRS && claim->factor == KS_FACTOR_NORMALIZATION &&
+               !progress;
+    return statistic != KS_CLAIM_SECOND || claim->quantity == KS_CLAIM_KAPPA || progress;
+}
+
+double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
+{
+    return claim->theta[statistic == KS_CLAIM_CONTROL ? KS_CLAIM_SOUND : statistic];
+}
+
+/* --- the twelve --- */
+
+static const char *const normalizations[] = {"bn", "ln", "dense"}, *const losses[] = {"ce", "mse"};
+
+static void take_apart(size_t number, size_t level[3])
+{
+    level[KS_FACTOR_NORMALIZATION] = number / 4;
+    level[KS_FACTOR_WEIGHT_NORMALIZATION] = number / 2 % 2;
+    level[KS_FACTOR_LOSS] = number % 2;
+}
+
+size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_TWELVE])
+{
+    size_t found = 0;
+
+    for (size_t k = 0; k < KS_TWELVE; k++) {
+        size_t level[3];
+
+        take_apart(k, level);
+        architecture[k] = study->n_architectures;
+        for (size_t a = 0; a < study->n_architectures; a++) {
+            const struct ks_study_architecture *is = &study->architecture[a];
+
+            if (strcmp(is->normalization, normalizations[level[KS_FACTOR_NORMALIZATION]]) == 0 &&
+                is->weight_normalization == (level[KS_FACTOR_WEIGHT_NORMALIZATION] == 1) &&
+                strcmp(is->loss, losses[level[KS_FACTOR_LOSS]]) == 0)
+                architecture[k] = a;
+        }
+        found += architecture[k] < study->n_architectures;
+    }
+    return found;
+}
+
+void ks_twelve_name(size_t number, char text[16])
+{
+    size_t level[3];
+
+    take_apart(number, level);
+    snprintf(text, 16, "%s%s+%s", normalizations[level[KS_FACTOR_NORMALIZATION]],
+             level[KS_FACTOR_WEIGHT_NORMALIZATION] ? "+wn" : "", losses[level[KS_FACTOR_LOSS]]);
+}
+
+size_t ks_paper_claim_cells(const struct ks_paper_claim *claim, size_t larger[KS_CLAIM_CELLS],
+                            size_t smaller[KS_CLAIM_CELLS])
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < KS_TWELVE; k++) {
+        size_t level[3];
+
+        take_apart(k, level);
+        if (level[claim->factor] != claim->larger)
+            continue;
+        level[claim->factor] = claim->smaller;
+        larger[n] = k;
+        smaller[n++] = KS_TWELVE_OF(level[KS_FACTOR_NORMALIZATION],
+                                    level[KS_FACTOR_WEIGHT_NORMALIZATION], level[KS_FACTOR_LOSS]);
+    }
+    return n;
+}
+
+void ks_paper_claim_needs(const struct ks_paper_claim *claim, bool needed[KS_TWELVE])
+{
+    size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS], cells;
+
+    memset(needed, claim->kind != KS_CLAIM_PAIRS, KS_TWELVE * sizeof *needed);
+    if (claim->kind != KS_CLAIM_PAIRS)
+        return;
+    cells = ks_paper_claim_cells(claim, larger, smaller);
+    for (size_t c = 0; c < cells; c++)
+        needed[larger[c]] = needed[smaller[c]] = true;
+}

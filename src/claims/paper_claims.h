@@ -1,0 +1,95 @@
+/* The claims of the XQC paper that a study is judged against, and how each is judged: the table of
+ * configs/claims.md, which defines every word used here. */
+#ifndef KS_CLAIMS_PAPER_CLAIMS_H
+#define KS_CLAIMS_PAPER_CLAIMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "study/study_file.h"
+
+/* The statistic by which a claim is judged: the paper's, the sound one, the second sound one; and a
+ * control, the sound one with batch normalization over as many rows as the other networks see. */
+enum ks_claim_statistic {
+    KS_CLAIM_PAPER,
+    KS_CLAIM_SOUND,
+    KS_CLAIM_SECOND,
+    KS_CLAIM_CONTROL,
+    KS_CLAIM_STATISTICS
+};
+extern const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS]; /* "paper", ... */
+
+/* What a claim is about. The last three are numbers of progress.csv; the others are statistics of
+ * spectra. */
+enum ks_claim_quantity {
+    KS_CLAIM_KAPPA,
+    KS_CLAIM_LAMBDA_MAX,
+    KS_CLAIM_KURTOSIS,
+    KS_CLAIM_PARAM_NORM,
+    KS_CLAIM_GRAD_NORM,
+    KS_CLAIM_EFFECTIVE_LR,
+    KS_CLAIM_QUANTITIES
+};
+
+/* How the values over a run become one: typical height, movement, or change from the first to the
+ * last quarter. */
+enum ks_claim_summary { KS_CLAIM_LEVEL, KS_CLAIM_RANGE, KS_CLAIM_GROWTH };
+
+enum ks_claim_kind {
+    KS_CLAIM_PAIRS,       /* matched pairs and a sign-flip test             */
+    KS_CLAIM_LOWEST,      /* the rank of bn+wn+ce among the twelve          */
+    KS_CLAIM_CORRELATION, /* rank correlation with the return               */
+    KS_CLAIM_CONSTANT     /* bn+wn+ce stays within a band around its start  */
+};
+
+/* The twelve architectures are numbered (2 normalization + weight normalization) * 2 + loss. */
+enum { KS_BN, KS_LN, KS_DENSE };
+enum { KS_CE, KS_MSE };
+enum { KS_TWELVE = 12 };
+#define KS_TWELVE_OF(normalization, weight_normalization, loss)                                    \
+    ((2 * (normalization) + (weight_normalization)) * 2 + (loss))
+enum ks_claim_factor { KS_FACTOR_NORMALIZATION, KS_FACTOR_WEIGHT_NORMALIZATION, KS_FACTOR_LOSS };
+
+struct ks_paper_claim {
+    const char *name, *sentence;
+    enum ks_claim_kind kind;
+    enum ks_claim_quantity quantity;
+    enum ks_claim_summary summary;
+    /* Of matched pairs: the factor in which a pair differs, and the levels of the run whose value
+     * the claim says is larger, and of the other run. */
+    enum ks_claim_factor factor;
+    size_t larger, smaller;
+    bool smaller_of; /* the effect is the smaller of the larger run's value and the difference */
+    bool by_itself;  /* the cell whose larger run is dense+mse must show the effect as well     */
+    double theta[KS_CLAIM_CONTROL]; /* thresholds in decades; of a correlation: -0.5 */
+    size_t figure;                  /* of the paper                                  */
+    const char *plot;               /* ours, NULL if there is none                   */
+};
+
+enum { KS_CLAIMS = 18 };
+extern const struct ks_paper_claim ks_paper_claims[KS_CLAIMS];
+
+/* Whether there is such a statistic of the claim's quantity: only the condition number has a second
+ * sound one, but quantities of progress.csv, which are numbers, count for all three. There is a
+ * control where normalizations are compared by spectra. */
+bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
+/* The threshold for a statistic: that of the sound one for the control. */
+double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
+/* Whether the quantity is a number of progress.csv. */
+bool ks_claim_is_progress(enum ks_claim_quantity quantity);
+
+/* Finds the twelve architectures in a study: architecture [KS_TWELVE], the index in the study, or
+ * n_architectures where the study has none. Returns how many there are. */
+size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_TWELVE]);
+/* "bn+wn+ce" into text[16]. */
+void ks_twelve_name(size_t number, char text[16]);
+
+/* The cells of a claim on matched pairs: the numbers of the larger and of the smaller run's
+ * architecture into larger, smaller [at most 6]; returns how many there are. */
+enum { KS_CLAIM_CELLS = 6 };
+size_t ks_paper_claim_cells(const struct ks_paper_claim *claim, size_t larger[KS_CLAIM_CELLS],
+                            size_t smaller[KS_CLAIM_CELLS]);
+/* needed [KS_TWELVE]: the architectures without which the claim cannot be judged. */
+void ks_paper_claim_needs(const struct ks_paper_claim *claim, bool needed[KS_TWELVE]);
+
+#endif

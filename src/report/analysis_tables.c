@@ -1,0 +1,160 @@
+/* Tables of statistics of analyses, over the seeds of an architecture: intervals.csv,
+ * sharpness.csv, layers.csv. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "report/plot_tables.h"
+
+ks_status ks_intervals_write(const struct ks_tables *t, FILE *out)
+{
+    const struct ks_study *study = t->r->study;
+
+    fprintf(out, KS_TABLE_LOOK ",env_step");
+    ks_range_print_header(out);
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_result *run[KS_STUDY_SEEDS];
+        size_t n = ks_results_runs(t->r, t->table->row[i].architecture, run);
+
+        for (size_t k = 0; k < study->n_checkpoints; k++) {
+            struct ks_range range[KS_RANGES];
+
+            if (!t->r->common_checkpoint[k])
+                continue;
+            ks_range_find(&(struct ks_range_place){t->r, 0, k}, n, run, range);
+            ks_table_look(t, i, out);
+            fprintf(out, ",%zu", study->checkpoint[k]);
+            ks_range_print_ends(range, out);
+        }
+    }
+    return KS_OK;
+}
+
+/* Fills a series with a statistic of an analysis at the aggregated checkpoints. */
+static ks_status read_series(const struct ks_tables *t, size_t row, size_t analysis,
+                             const char *name, struct ks_series *s)
+{
+    const struct ks_study *study = t->r->study;
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+
+    KS_TRY(ks_series_new(n, study->n_checkpoints, s));
+    s->steps = 0;
+    for (size_t k = 0; k < study->n_checkpoints; k++)
+        if (t->r->common_checkpoint[k])
+            s->step[s->steps++] = (double)study->checkpoint[k];
+    for (size_t i = 0; i < n; i++) {
+        size_t used = 0;
+
+        for (size_t k = 0; k < study->n_checkpoints; k++)
+            if (t->r->common_checkpoint[k])
+                s->value[i * s->steps + used++] = ks_results_statistic(t->r, run[i], analysis, k,
+                                                                       name);
+    }
+    return ks_series_aggregate(s, t->resamples);
+}
+
+/* The first spectrum of an analysis that an architecture has; NULL if all of them failed. */
+static const struct ks_spectrum *any_spectrum(const struct ks_tables *t, size_t row,
+                                              size_t analysis)
+{
+    for (size_t i = 0; i < t->r->study->n_seeds; i++)
+        for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
+            size_t run = t->table->row[row].architecture * t->r->study->n_seeds + i;
+            const struct ks_spectrum *s = ks_results_spectrum(t->r, &t->r->run[run], analysis, k);
+
+            if (s)
+                return s;
+        }
+    return NULL;
+}
+
+static const char *operator_of(const struct ks_spectrum *s)
+{
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "operator");
+
+    return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "-";
+}
+
+static bool is_block(const struct ks_spectrum *s, const char *kind)
+{
+    return ks_attribute_number(&s->attributes, kind) >= 0;
+}
+
+static ks_status write_sharpness(const struct ks_tables *t, size_t row, size_t analysis,
+                                 const char *operator, FILE * out)
+{
+    struct ks_series ratio = {0}, largest = {0};
+    ks_status status = KS_OK;
+
+    KS_GO(read_series(t, row, analysis, "sharpness_ratio", &ratio));
+    KS_GO(read_series(t, row, analysis, "lambda_max", &largest));
+    for (size_t k = 0; k < ratio.steps; k++) {
+        if (isnan(ratio.curve[k].value))
+            continue;
+        ks_table_look(t, row, out);
+        fprintf(out, ",%s,%s,%.0f", t->r->study->analysis[analysis].name, operator, ratio.step[k]);
+        ks_table_estimate(out, &ratio.curve[k]);
+        ks_table_estimate(out, &largest.curve[k]);
+        putc('\n', out);
+    }
+done:
+    ks_series_free(&ratio);
+    ks_series_free(&largest);
+    return status;
+}
+
+ks_status ks_sharpness_write(const struct ks_tables *t, FILE *out)
+{
+    fprintf(out, KS_TABLE_LOOK ",analysis,operator,env_step,sharpness_ratio,sharpness_ratio_low,"
+                               "sharpness_ratio_high,lambda_max,lambda_max_low,lambda_max_high\n");
+    for (size_t k = 0; k < t->r->study->n_analyses; k++)
+        for (size_t i = 0; i < t->table->n_rows; i++) {
+            const struct ks_spectrum *s = any_spectrum(t, i, k);
+
+            if (s && !is_block(s, "critic") && !is_block(s, "layer"))
+                KS_TRY(write_sharpness(t, i, k, operator_of(s), out));
+        }
+    return KS_OK;
+}
+
+/* A row for the last checkpoint. */
+static ks_status write_layer(const struct ks_tables *t, size_t row, size_t analysis, double layer,
+                             FILE *out)
+{
+    static const char *const names[] = {"lambda_max", "kappa", "trace"};
+    enum { NAMES = sizeof names / sizeof *names };
+    struct ks_series series[NAMES] = {{0}};
+    ks_status status = KS_OK;
+    size_t last;
+
+    for (size_t k = 0; k < NAMES; k++)
+        KS_GO(read_series(t, row, analysis, names[k], &series[k]));
+    last = series[0].steps - 1;
+    ks_table_look(t, row, out);
+    fprintf(out, ",%s,%.0f,%.0f", t->r->study->analysis[analysis].name, layer,
+            series[0].step[last]);
+    for (size_t k = 0; k < NAMES; k++)
+        ks_table_estimate(out, &series[k].curve[last]);
+    putc('\n', out);
+done:
+    for (size_t k = 0; k < NAMES; k++)
+        ks_series_free(&series[k]);
+    return status;
+}
+
+ks_status ks_layers_write(const struct ks_tables *t, FILE *out)
+{
+    fprintf(out, KS_TABLE_LOOK ",analysis,layer,env_step,lambda_max,lambda_max_low,lambda_max_high,"
+                               "kappa,kappa_low,kappa_high,trace,trace_low,trace_high\n");
+    for (size_t i = 0; i < t->table->n_rows; i++)
+        for (size_t k = 0; k < t->r->study->n_analyses; k++) {
+            const struct ks_spectrum *s = any_spectrum(t, i, k);
+
+            if (s && is_block(s, "layer") && !is_block(s, "critic") &&
+                strcmp(operator_of(s), "hessian") == 0)
+                KS_TRY(write_layer(t, i, k, ks_attribute_number(&s->attributes, "layer"), out));
+        }
+    return KS_OK;
+}

@@ -1,0 +1,127 @@
+/* efficiency.csv: what an update costs, and the last return.
+ *
+ * The arithmetic is that of the matrix products in one forward and one backward pass of all critics
+ * over a minibatch: for a kernel with k numbers and R rows, 2 k R operations each for the output,
+ * for the gradient of the kernel and, except in the first layer, for the gradient of its input. R
+ * is `batch`, or with batch normalization 2 `batch`, as the critics then see this and the next
+ * transition in one batch. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "core/memory.h"
+#include "env/env.h"
+#include "net/arch.h"
+#include "report/plot_tables.h"
+#include "results/progress.h"
+
+struct cost {
+    double parameters, flops; /* of all critics; NaN: unknown */
+};
+
+static struct cost cost_of(const struct ks_arch *arch, const struct ks_settings *settings)
+{
+    double rows = (double)settings->batch * (arch->joint ? 2 : 1), sum = 0;
+    double critics = (double)settings->critics;
+    bool first = true;
+
+    for (size_t i = 0; i < arch->n_layers; i++)
+        for (size_t k = 0; k < KS_LAYER_ARRAYS; k++) {
+            const struct ks_array *a = &arch->layer[i].param[k];
+
+            if (!a->name || strcmp(a->name, "kernel") != 0)
+                continue;
+            sum += (first ? 4 : 6) * (double)KS(array_size)(a);
+            first = false;
+        }
+    return (struct cost){critics * (double)arch->parameters, critics * rows * sum};
+}
+
+/* The cost of a run's critics, from the description in its run.json and the widths of the task. */
+static ks_status read_cost(const struct ks_results *r, const struct ks_result *run,
+                           struct cost *cost)
+{
+    struct ks_env_about about;
+    struct ks_arch *arch = NULL;
+    char *folder = NULL, *path = NULL;
+    const char *text;
+    json_t *json = NULL;
+    ks_status status = KS_OK;
+    bool known = false;
+
+    *cost = (struct cost){NAN, NAN};
+    for (size_t i = 0; !known && ks_env_about(i, &about); i++)
+        known = strcmp(about.name, r->study->env) == 0;
+    KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
+    KS_GO(ks_print_string(&path, "%s/%s/run.json", r->dir, folder));
+    json = json_load_file(path, 0, NULL);
+    text = json_string_value(json_object_get(json, "critic"));
+    if (known && text) {
+        KS_GO(KS(arch_parse)(text, path, about.observations + about.actions, &arch));
+        *cost = cost_of(arch, &r->study->architecture[run->architecture].settings);
+    }
+done:
+    KS(arch_free)(arch);
+    json_decref(json);
+    free(folder);
+    free(path);
+    return status;
+}
+
+/* Updates per second of the time in updates, over the run up to the last step of the study:
+ * the updates between two rows took so many seconds as their rate says, and these times add up. */
+static ks_status read_speed(const struct ks_results *r, const struct ks_result *run, double *speed)
+{
+    static const char *const columns[] = {"update", "updates_per_second"};
+    struct ks_progress progress = {0};
+    double updates = 0, seconds = 0, before = 0;
+
+    KS_TRY(ks_progress_read(r, run, 2, columns, &progress));
+    for (size_t j = 0; j < progress.steps; j++) {
+        double update = progress.value[j], rate = progress.value[progress.steps + j];
+
+        if (update > before && rate > 0) {
+            updates += update - before;
+            seconds += (update - before) / rate;
+        }
+        before = update;
+    }
+    *speed = seconds > 0 ? updates / seconds : NAN;
+    ks_progress_free(&progress);
+    return KS_OK;
+}
+
+static ks_status write_architecture(const struct ks_tables *t, size_t row, FILE *out)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+    struct ks_series speed = {0};
+    struct cost cost;
+    ks_status status = KS_OK;
+
+    KS_GO(read_cost(t->r, run[0], &cost));
+    KS_GO(ks_series_new(n, 1, &speed));
+    for (size_t i = 0; i < n; i++)
+        KS_GO(read_speed(t->r, run[i], &speed.value[i]));
+    KS_GO(ks_series_aggregate(&speed, t->resamples));
+    ks_table_look(t, row, out);
+    ks_table_number(out, cost.parameters);
+    ks_table_number(out, cost.flops);
+    ks_table_estimate(out, &speed.curve[0]);
+    ks_table_estimate(out, &t->table->row[row].value[KS_RETURN]);
+    putc('\n', out);
+done:
+    ks_series_free(&speed);
+    return status;
+}
+
+ks_status ks_efficiency_write(const struct ks_tables *t, FILE *out)
+{
+    fprintf(out, KS_TABLE_LOOK ",parameters,flops,updates_per_second,updates_per_second_low,"
+                               "updates_per_second_high,return,return_low,return_high\n");
+    for (size_t i = 0; i < t->table->n_rows; i++)
+        KS_TRY(write_architecture(t, i, out));
+    return KS_OK;
+}

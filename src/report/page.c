@@ -1,0 +1,273 @@
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "report/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/path.h"
+#include "io/text.h"
+#include "report/html.h"
+#include "report/plots.h"
+#include "report/template.h"
+#include "study/locate.h"
+
+const char *ks_page_cell(const struct ks_csv *csv, size_t row, const char *column)
+{
+    for (size_t j = 0; j < csv->columns; j++)
+        if (strcmp(csv->name[j], column) == 0)
+            return ks_csv_cell(csv, row, j);
+    return "-";
+}
+
+double ks_page_number(const struct ks_csv *csv, size_t row, const char *column)
+{
+    const char *cell = ks_page_cell(csv, row, column);
+    char *end;
+    double value = strtod(cell, &end);
+
+    return end == cell || *end ? NAN : value;
+}
+
+/* --- parts of one line, and files that are put in --- */
+
+static ks_status print_file(const struct ks_page *page, const char *name, FILE *out)
+{
+    char *path = NULL, *text = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/%s", page->scripts, name));
+    status = ks_text_read(path, &text, NULL);
+    if (status == KS_OK)
+        fputs(text, out);
+    free(path);
+    free(text);
+    return status;
+}
+
+static ks_status part_style(void *data, const char *argument, FILE *out)
+{
+    (void)argument;
+    return print_file(data, "report.css", out);
+}
+
+static ks_status part_script(void *data, const char *argument, FILE *out)
+{
+    (void)argument;
+    return print_file(data, "report.js", out);
+}
+
+static const struct ks_study *study_of(void *data)
+{
+    return ((const struct ks_page *)data)->results->study;
+}
+
+/* The name of the study's folder: the copy of the study's file in it is always study.study. */
+static ks_status part_study(void *data, const char *argument, FILE *out)
+{
+    char *path = realpath(((const struct ks_page *)data)->results->dir, NULL);
+
+    (void)argument;
+    ks_html_text(out, path ? ks_path_base(path) : study_of(data)->name);
+    free(path);
+    return KS_OK;
+}
+
+static ks_status part_env(void *data, const char *argument, FILE *out)
+{
+    (void)argument;
+    ks_html_text(out, study_of(data)->env);
+    return KS_OK;
+}
+
+static ks_status part_text(void *data, const char *argument, FILE *out)
+{
+    (void)argument;
+    ks_html_text(out, study_of(data)->text);
+    return KS_OK;
+}
+
+/* How large the study is. */
+static ks_status part_extent(void *data, const char *argument, FILE *out)
+{
+    const struct ks_page *page = data;
+    const struct ks_study *s = page->results->study;
+    size_t n = page->table->n_rows;
+
+    (void)argument;
+    fprintf(out, "%zu architecture%s, %zu seed%s, %zu environment steps per run", n,
+            n == 1 ? "" : "s", s->n_seeds, s->n_seeds == 1 ? "" : "s", s->stop ? s->end : s->steps);
+    if (s->stop)
+        fprintf(out, ": <b>stopped early</b>, of %zu planned", s->steps);
+    fprintf(out, ". %zu checkpoint%s per run, of which those at the first update are not pooled.",
+            s->n_checkpoints, s->n_checkpoints == 1 ? "" : "s");
+    if (n < s->n_architectures)
+        fprintf(out, " <b>%zu of the study's %zu architectures are left out</b>: see the warnings.",
+                s->n_architectures - n, s->n_architectures);
+    return KS_OK;
+}
+
+static bool has_warnings(void *data)
+{
+    return ((const struct ks_page *)data)->results->n_warnings > 0;
+}
+
+static ks_status part_warnings(void *data, const char *argument, FILE *out)
+{
+    const struct ks_results *r = ((const struct ks_page *)data)->results;
+
+    (void)argument;
+    for (size_t i = 0; i < r->n_warnings; i++) {
+        fputs("<li>", out);
+        ks_html_text(out, r->warning[i]);
+        fputs("</li>\n", out);
+    }
+    return KS_OK;
+}
+
+/* Which rewards the targets are of, and what eigenvalues are averaged over. */
+static ks_status part_targets(void *data, const char *argument, FILE *out)
+{
+    const struct ks_settings *set = &study_of(data)->settings;
+
+    (void)argument;
+    fprintf(out,
+            "The targets in the checkpoints' batches are of <b>%s</b> rewards%s Eigenvalues are "
+            "those of the loss averaged over the checkpoint's %zu minibatches; the published code "
+            "divides by that number once more.",
+            set->raw_rewards || !set->reward_normalization ? "raw" : "normalized",
+            set->raw_rewards && set->reward_normalization
+                ? ", as in the published code, although training normalizes rewards. Raw rewards "
+                  "shift the targets and pile up mass on the last atom."
+            : set->reward_normalization
+                ? ", as in training (the published code uses raw rewards here; raw_rewards = 1 in "
+                  "the study's [train] reproduces that)."
+                : ", as in training: reward normalization is off.",
+            set->analysis_minibatches);
+    return KS_OK;
+}
+
+/* --- parts in files of their own --- */
+
+#define PART(name)                                                                                 \
+    static ks_status part_##name(void *data, const char *argument, FILE *out)                      \
+    {                                                                                              \
+        (void)argument;                                                                            \
+        return ks_page_##name(data, out);                                                          \
+    }
+PART(headline)
+PART(verdicts)
+PART(theorems)
+PART(architectures)
+PART(analyses)
+PART(other_plots)
+PART(correlations)
+PART(statements)
+PART(settings)
+PART(versions)
+PART(files)
+#undef PART
+
+static ks_status part_plot(void *data, const char *argument, FILE *out)
+{
+    return ks_page_plot(data, argument, out);
+}
+
+static bool has_rows(const struct ks_csv *csv)
+{
+    return csv && csv->rows > 0;
+}
+
+static bool has_verdicts(void *data)
+{
+    return has_rows(((const struct ks_page *)data)->claims);
+}
+
+static bool has_theorems(void *data)
+{
+    return has_rows(((const struct ks_page *)data)->theorems);
+}
+
+static bool has_correlations(void *data)
+{
+    return has_rows(((const struct ks_page *)data)->correlation);
+}
+
+static bool has_statements(void *data)
+{
+    return ks_page_has_statements(data);
+}
+
+static const struct ks_template_part parts[] = {
+    {"style", part_style, NULL},
+    {"script", part_script, NULL},
+    {"study", part_study, NULL},
+    {"env", part_env, NULL},
+    {"text", part_text, NULL},
+    {"extent", part_extent, NULL},
+    {"headline", part_headline, NULL},
+    {"warnings", part_warnings, has_warnings},
+    {"verdicts", part_verdicts, has_verdicts},
+    {"theorems", part_theorems, has_theorems},
+    {"architectures", part_architectures, NULL},
+    {"targets", part_targets, NULL},
+    {"analyses", part_analyses, NULL},
+    {"plot", part_plot, NULL},
+    {"other_plots", part_other_plots, NULL},
+    {"correlations", part_correlations, has_correlations},
+    {"statements", part_statements, has_statements},
+    {"settings", part_settings, NULL},
+    {"versions", part_versions, NULL},
+    {"files", part_files, NULL},
+    {NULL, NULL, NULL},
+};
+
+/* *csv = the table, or NULL if there is none. */
+static ks_status read_table(const struct ks_results *r, const char *name, struct ks_csv **csv)
+{
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", r->dir, name));
+    if (ks_path_exists(path))
+        status = ks_csv_read(path, false, csv);
+    free(path);
+    return status;
+}
+
+static ks_status write_page(struct ks_page *page)
+{
+    char *template = NULL, *path = NULL;
+    struct ks_text text = {0};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_print_string(&template, "%s/report.html", page->scripts));
+    KS_GO(ks_print_string(&path, "%s/report.html", page->results->dir));
+    status = ks_text_open(path, &text);
+    if (status == KS_OK)
+        status = ks_template_print(template, parts, page, text.stream);
+    status = ks_text_close(&text, status);
+done:
+    free(template);
+    free(path);
+    return status;
+}
+
+ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table)
+{
+    struct ks_page page = {.results = results, .table = table};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_locate_shared("plots", &page.scripts));
+    KS_GO(read_table(results, "claims", &page.claims));
+    KS_GO(read_table(results, "correlation", &page.correlation));
+    KS_GO(read_table(results, "theorems", &page.theorems));
+    KS_GO(write_page(&page));
+done:
+    free(page.scripts);
+    ks_csv_free(page.claims);
+    ks_csv_free(page.correlation);
+    ks_csv_free(page.theorems);
+    return status;
+}

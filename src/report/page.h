@@ -1,0 +1,62 @@
+/* The report: plots/report.html, a template, and what fills its marks. Its style and script, the
+ * tables and the plots are printed into one file, so that it opens without network. */
+#ifndef KS_REPORT_PAGE_H
+#define KS_REPORT_PAGE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "report/tables.h"
+#include "results/results.h"
+#include "study/csv.h"
+
+enum { KS_PAGE_PLOTS = 64 };
+
+struct ks_page {
+    const struct ks_results *results;
+    const struct ks_summary_table *table;
+    char *scripts;              /* the folder of the template and of gnuplot's scripts; owned */
+    bool shown[KS_PAGE_PLOTS];  /* the plots of ks_plots that the template has named so far   */
+    struct ks_csv *claims;      /* tables/claims.csv; NULL: there is none. Owned              */
+    struct ks_csv *correlation; /* tables/correlation.csv; NULL: there is none. Owned        */
+    struct ks_csv *theorems;    /* tables/theorems.csv; NULL: there is none. Owned           */
+};
+
+/* Writes dir/report.html from the results, and from the tables and plots that dir holds. Fails with
+ * KS_MISSING without the template, KS_FORMAT if the template, a table or a plot is malformed. */
+ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table);
+
+/* The functions below print parts of the page, in HTML. */
+
+/* The answer in a few sentences, with its limits: seeds, steps, policies that have not learned. */
+ks_status ks_page_headline(const struct ks_page *page, FILE *out);
+/* The paper's claims with a verdict by each statistic. */
+ks_status ks_page_verdicts(const struct ks_page *page, FILE *out);
+/* The paper's proved bounds and the largest measurements of each architecture. */
+ks_status ks_page_theorems(const struct ks_page *page, FILE *out);
+/* The table of architectures, with the kind of every number; tables of further analyses. */
+ks_status ks_page_architectures(const struct ks_page *page, FILE *out);
+ks_status ks_page_analyses(const struct ks_page *page, FILE *out);
+/* The plot of that name; all plots that have not been named. In place of a plot that has not been
+ * drawn, why it has not. Fails with KS_FORMAT if no plot has that name or the file is not SVG. */
+ks_status ks_page_plot(struct ks_page *page, const char *name, FILE *out);
+ks_status ks_page_other_plots(struct ks_page *page, FILE *out);
+/* Rank correlations of statistics with the return. */
+ks_status ks_page_correlations(const struct ks_page *page, FILE *out);
+/* What the analyzer states about the last checkpoint of each architecture's first run, and whether
+ * it states anything. */
+bool ks_page_has_statements(const struct ks_page *page);
+ks_status ks_page_statements(const struct ks_page *page, FILE *out);
+/* Settings of training and analyses; versions and machines of all runs and spectra. */
+ks_status ks_page_settings(const struct ks_page *page, FILE *out);
+ks_status ks_page_versions(const struct ks_page *page, FILE *out);
+/* Links to the CSV files in dir/tables. */
+ks_status ks_page_files(const struct ks_page *page, FILE *out);
+
+/* The number in a cell; NaN if it is "-". */
+double ks_page_number(const struct ks_csv *csv, size_t row, const char *column);
+/* The text in a cell; "-" if there is no such column. */
+const char *ks_page_cell(const struct ks_csv *csv, size_t row, const char *column);
+
+#endif

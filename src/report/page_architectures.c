@@ -1,0 +1,219 @@
+/* The tables of architectures. Every column says what its numbers are. */
+#include "report/page.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "report/html.h"
+
+enum kind { VALUE, BOUND, RANGE };
+
+/* The columns in the order of the table. `index`: of ks_column_names, or for a RANGE of
+ * ks_range_names. */
+static const struct column {
+    enum kind kind;
+    size_t index;
+    const char *what; /* the numbers are */
+} columns[] = {
+    {VALUE, KS_RETURN, "IQM"},
+    {VALUE, KS_AREA, "mean height of the curve"},
+    {RANGE, KS_RANGE_DIRECTIONS, "99% interval"},
+    {RANGE, KS_RANGE_Q99, "99% interval"},
+    {RANGE, KS_RANGE_GRADIENT, "99% interval"},
+    {BOUND, KS_KAPPA_EFFECTIVE_BOUND, "certain lower bound, IQM"},
+    {VALUE, KS_LAMBDA_MAX, "largest Ritz value: from below, IQM"},
+    {VALUE, KS_KURTOSIS, "of Ritz values, as published, IQM"},
+    {VALUE, KS_KAPPA, "as published, IQM; not an estimate of the condition number"},
+    {VALUE, KS_KAPPA_GEOMETRIC, "as published, 10^IQM of logarithms"},
+    {BOUND, KS_KAPPA_LOWER_BOUND, "lower bound with null directions, IQM"},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void print_number(double value, FILE *out)
+{
+    char text[32];
+
+    ks_value_print(value, text);
+    fputs(isinf(value) ? "infinite" : text, out);
+}
+
+/* The start of a cell; the key by which it is sorted. */
+static void start_cell(double key, FILE *out)
+{
+    if (isnan(key))
+        fputs("<td class=\"none\">", out);
+    else if (isinf(key))
+        fprintf(out, "<td data-value=\"%sInfinity\">", key < 0 ? "-" : "");
+    else
+        fprintf(out, "<td data-value=\"%.10g\">", key);
+}
+
+static void print_value(const struct ks_estimate *e, bool bound, FILE *out)
+{
+    start_cell(e->value, out);
+    if (isnan(e->value))
+        fputs("undefined", out);
+    else {
+        fputs(bound ? "≥ " : "", out);
+        print_number(e->value, out);
+    }
+    if (!isnan(e->low)) {
+        fputs("<small>[", out);
+        print_number(e->low, out);
+        fputs(", ", out);
+        print_number(e->high, out);
+        fputs("]</small>", out);
+    }
+    fputs("</td>", out);
+}
+
+/* The combined interval, and in small print, with several runs, what all their intervals cover. */
+static void print_range(const struct ks_range *range, FILE *out)
+{
+    struct ks_range all = {range->n, range->least, range->most, NAN, NAN};
+    char text[KS_RANGE_TEXT];
+
+    ks_range_print(range, text);
+    start_cell(range->lower, out);
+    fputs(range->n ? text : "no interval", out);
+    if (range->n && isinf(range->upper) && !isinf(range->lower))
+        fputs("<small>upper end not resolved</small>", out);
+    if (range->n > 1) {
+        ks_range_print(&all, text);
+        fprintf(out, "<small>all seeds: %s</small>", text);
+    }
+    fputs("</td>", out);
+}
+
+/* The rows of one analysis. */
+struct rows {
+    const struct ks_page *page;
+    const struct ks_row *row; /* [n] */
+    size_t n;
+};
+
+static bool has_intervals(const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        for (size_t c = 0; c < KS_COLUMNS; c++)
+            if (!isnan(rows->row[i].value[c].low))
+                return true;
+    return false;
+}
+
+/* Whether a row has a number in this column: analyses differ in what they compute. */
+static bool has_column(const struct rows *rows, const struct column *c)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        if (c->kind == RANGE ? rows->row[i].range[c->index].n > 0
+                             : !isnan(rows->row[i].value[c->index].value))
+            return true;
+    return false;
+}
+
+static void print_header(const struct rows *rows, FILE *out)
+{
+    const char *intervals = has_intervals(rows) ? "[90% interval]" : "no interval";
+
+    fprintf(out, "<thead><tr><th>architecture</th>");
+    for (size_t c = 0; c < COLUMNS; c++) {
+        bool range = columns[c].kind == RANGE;
+
+        if (has_column(rows, &columns[c]))
+            fprintf(out, "<th>%s<span class=\"kind\">%s</span><span class=\"kind\">%s</span></th>",
+                    range ? ks_range_names[columns[c].index] : ks_column_names[columns[c].index],
+                    columns[c].what, range ? "not pooled" : intervals);
+    }
+    fprintf(out, "<th>runs</th></tr></thead>\n");
+}
+
+static void print_row(const struct rows *rows, size_t i, FILE *out)
+{
+    const struct ks_row *row = &rows->row[i];
+    const struct ks_study_architecture *a =
+        &rows->page->results->study->architecture[row->architecture];
+
+    fputs("<tr data-normalization=\"", out);
+    ks_html_text(out, a->normalization);
+    fprintf(out, "\" data-wn=\"%d\" data-loss=\"", a->weight_normalization);
+    ks_html_text(out, a->loss);
+    fputs("\"><td class=\"name\">", out);
+    ks_html_text(out, a->name);
+    fputs("</td>", out);
+    for (size_t c = 0; c < COLUMNS; c++)
+        if (!has_column(rows, &columns[c]))
+            continue;
+        else if (columns[c].kind == RANGE)
+            print_range(&row->range[columns[c].index], out);
+        else
+            print_value(&row->value[columns[c].index], columns[c].kind == BOUND, out);
+    fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", row->runs, row->runs);
+}
+
+static void print_rows(const struct rows *rows, const char *id, FILE *out)
+{
+    size_t dropped = 0;
+
+    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" id=\"%s\">\n", id);
+    print_header(rows, out);
+    fprintf(out, "<tbody>\n");
+    for (size_t i = 0; i < rows->n; i++) {
+        print_row(rows, i, out);
+        dropped += rows->row[i].dropped;
+    }
+    fprintf(out, "</tbody></table></div>\n");
+    if (dropped > 0)
+        fprintf(out,
+                "<p>%zu values of kappa are not numbers, or their analyses failed: they are left "
+                "out.</p>\n",
+                dropped);
+}
+
+static const char FILTERS[] =
+    "<form class=\"filters\" data-table=\"table-architectures\" hidden>\n"
+    "<label>Name contains <input type=\"search\" size=\"8\"></label>\n"
+    "<label>Normalization <select name=\"normalization\"><option value=\"\">all"
+    "<option value=\"bn\">batch<option value=\"ln\">layer<option value=\"dense\">none"
+    "<option value=\"other\">other</select></label>\n"
+    "<label>Weight normalization <select name=\"wn\"><option value=\"\">all"
+    "<option value=\"1\">with<option value=\"0\">without</select></label>\n"
+    "<label>Loss <select name=\"loss\"><option value=\"\">all<option value=\"ce\">cross-entropy"
+    "<option value=\"mse\">squared error<option value=\"other\">other</select></label>\n"
+    "<output></output>\n</form>\n";
+
+ks_status ks_page_architectures(const struct ks_page *page, FILE *out)
+{
+    const struct rows rows = {page, page->table->row, page->table->n_rows};
+
+    fputs(FILTERS, out);
+    print_rows(&rows, "table-architectures", out);
+    return KS_OK;
+}
+
+ks_status ks_page_analyses(const struct ks_page *page, FILE *out)
+{
+    const struct ks_study *s = page->results->study;
+
+    for (size_t k = 1; k < page->table->n_analyses; k++) {
+        const struct ks_study_analysis *a = &s->analysis[k];
+        const struct rows rows = {page, page->table->row + k * page->table->n_rows,
+                                  page->table->n_rows};
+        char id[32];
+
+        snprintf(id, sizeof id, "table-analysis-%zu", k);
+        fputs("<h3>Further analysis: ", out);
+        ks_html_text(out, a->name);
+        fprintf(out, "</h3>\n<p>The same checkpoints, analyzed with%s",
+                a->n > 0 ? " " : " the analyzer's defaults");
+        for (size_t i = 0; i < a->n; i++) {
+            fprintf(out, "%s<code>", i > 0 ? ", " : "");
+            ks_html_text(out, a->setting[i].key);
+            fputs(" = ", out);
+            ks_html_text(out, a->setting[i].value);
+            fputs("</code>", out);
+        }
+        fputs(".</p>\n", out);
+        print_rows(&rows, id, out);
+    }
+    return KS_OK;
+}

@@ -1,0 +1,262 @@
+/* The first lines of the report: what the study answers, from its numbers, and how far that goes.
+ */
+#include "report/page.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/html.h"
+
+enum { FEW_SEEDS = 3, ENOUGH_SEEDS = 5 };
+
+/* A p-value up to this counts as a correlation; it is not adjusted, so the page says "p". */
+#define LEVEL 0.05
+
+/* --- whether policies have learned --- */
+
+static double iqm_at(const struct ks_results *r, size_t architecture, size_t evaluation)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t n = ks_results_runs(r, architecture, run);
+    double value[KS_STUDY_SEEDS];
+
+    for (size_t i = 0; i < n; i++)
+        value[i] = run[i]->returns[evaluation];
+    return ks_iqm(n, value);
+}
+
+/* The architectures whose last return (IQM over seeds) is above twice their first one
+ * (configs/claims.md). */
+static size_t count_learned(const struct ks_page *page)
+{
+    const struct ks_results *r = page->results;
+    size_t first = 0, learned = 0;
+
+    while (first + 1 < r->study->n_evaluations && !r->common_evaluation[first])
+        first++;
+    for (size_t i = 0; i < page->table->n_rows; i++) {
+        const struct ks_row *row = &page->table->row[i];
+
+        learned += row->value[KS_RETURN].value > 2 * iqm_at(r, row->architecture, first);
+    }
+    return learned;
+}
+
+static void print_not_learned(size_t n, size_t learned, FILE *out)
+{
+    fputs("<p class=\"headline\"><b>These runs cannot answer that</b>: ", out);
+    if (learned == 0)
+        fprintf(out, "none of the %zu architectures", n);
+    else
+        fprintf(out, "only %zu of the %zu architectures", learned, n);
+    fputs(
+        " ended with more than twice the return that they had at step 0, so the critics belong to "
+        "policies that have hardly learned.</p>\n",
+        out);
+}
+
+/* --- the correlation --- */
+
+/* The row of correlation.csv of the standard analysis; false if there is none. */
+static bool find_row(const struct ks_csv *csv, const char *statistic, size_t *row)
+{
+    for (size_t i = 0; csv && i < csv->rows; i++)
+        if (strcmp(ks_page_cell(csv, i, "analysis"), KS_STUDY_STANDARD) == 0 &&
+            strcmp(ks_page_cell(csv, i, "statistic"), statistic) == 0) {
+            *row = i;
+            return true;
+        }
+    return false;
+}
+
+/* -1 or 1: the sign that both correlations have, each with p <= LEVEL; 0: undecided. */
+static int sign_of(const struct ks_csv *csv, size_t lower, size_t upper)
+{
+    double a = ks_page_number(csv, lower, "spearman"), b = ks_page_number(csv, upper, "spearman");
+    bool both = ks_page_number(csv, lower, "p") <= LEVEL &&
+                ks_page_number(csv, upper, "p") <= LEVEL;
+
+    return both && a < 0 && b < 0 ? -1 : both && a > 0 && b > 0 ? 1 : 0;
+}
+
+static void print_correlation(const struct ks_csv *csv, size_t row, FILE *out)
+{
+    double low = ks_page_number(csv, row, "spearman_low");
+
+    fprintf(out, "%.2f (", ks_page_number(csv, row, "spearman"));
+    if (!isnan(low))
+        fprintf(out, "90%% interval over seeds %.2f to %.2f, ", low,
+                ks_page_number(csv, row, "spearman_high"));
+    fprintf(out, "p = %.2g)", ks_page_number(csv, row, "p"));
+}
+
+/* The rows of correlation.csv that the headline cites. */
+struct cited {
+    const struct ks_csv *csv;
+    size_t lower, upper; /* of kappa_q99, which is known by its intervals only */
+};
+
+static bool find_cited(const struct ks_page *page, struct cited *cited)
+{
+    cited->csv = page->correlation;
+    return find_row(cited->csv, "kappa_q99_lower", &cited->lower) &&
+           find_row(cited->csv, "kappa_q99_upper", &cited->upper) &&
+           !isnan(ks_page_number(cited->csv, cited->lower, "spearman")) &&
+           !isnan(ks_page_number(cited->csv, cited->upper, "spearman"));
+}
+
+static void print_answer(const struct cited *cited, FILE *out)
+{
+    int sign = sign_of(cited->csv, cited->lower, cited->upper);
+
+    fprintf(out,
+            "<p class=\"headline\"><b>%s</b>, if conditioning is measured by <i>kappa_q99</i>, the "
+            "factor by which 99%% of the eigenvalues of the critic's loss are smaller than the "
+            "largest.</p>\n",
+            sign < 0   ? "Architectures with better conditioned critics had higher returns"
+            : sign > 0 ? "Architectures with better conditioned critics had lower returns"
+                       : "It is not decided whether better conditioned critics go with higher "
+                         "returns");
+}
+
+static void print_evidence(const struct cited *cited, FILE *out)
+{
+    size_t kappa;
+
+    fprintf(out,
+            "Over %.0f architectures, the rank correlation of the last return with "
+            "<i>kappa_q99</i> is ",
+            ks_page_number(cited->csv, cited->lower, "architectures"));
+    print_correlation(cited->csv, cited->lower, out);
+    fputs(" for the lower ends of its intervals and ", out);
+    print_correlation(cited->csv, cited->upper, out);
+    fputs(" for the upper ends", out);
+    if (find_row(cited->csv, "kappa", &kappa)) {
+        fputs("; with <i>kappa</i>, of which the paper speaks, it is ", out);
+        print_correlation(cited->csv, kappa, out);
+    }
+    fputs(". ", out);
+}
+
+/* --- highest and lowest return --- */
+
+static void print_architecture(const struct ks_page *page, const char *word,
+                               const struct ks_row *row, FILE *out)
+{
+    const struct ks_estimate *e = &row->value[KS_RETURN];
+    char text[KS_RANGE_TEXT];
+
+    fprintf(out, "%s return has <b>", word);
+    ks_html_text(out, page->results->study->architecture[row->architecture].name);
+    fprintf(out, "</b> with %.4g", e->value);
+    if (!isnan(e->low))
+        fprintf(out, " (90%% interval %.4g to %.4g)", e->low, e->high);
+    if (row->range[KS_RANGE_Q99].n > 0) {
+        ks_range_print(&row->range[KS_RANGE_Q99], text);
+        fprintf(out, "; its <i>kappa_q99</i> is %s", text);
+    }
+    fputs(". ", out);
+}
+
+static void print_extremes(const struct ks_page *page, FILE *out)
+{
+    const struct ks_row *row = page->table->row, *highest = row, *lowest = row;
+
+    for (size_t i = 1; i < page->table->n_rows; i++) {
+        if (row[i].value[KS_RETURN].value > highest->value[KS_RETURN].value)
+            highest = &row[i];
+        if (row[i].value[KS_RETURN].value < lowest->value[KS_RETURN].value)
+            lowest = &row[i];
+    }
+    print_architecture(page, "The highest", highest, out);
+    if (lowest != highest)
+        print_architecture(page, "The lowest", lowest, out);
+}
+
+static void print_limits(const struct ks_page *page, FILE *out)
+{
+    const struct ks_study *s = page->results->study;
+    size_t least = s->n_seeds;
+
+    for (size_t i = 0; i < page->table->n_rows; i++)
+        least = page->table->row[i].runs < least ? page->table->row[i].runs : least;
+    if (least == 1)
+        fputs("With one seed no number here has an interval over seeds: another seed may reverse "
+              "what these runs show. ",
+              out);
+    else if (least < FEW_SEEDS)
+        fputs("With two seeds the intervals over seeds are far too narrow. ", out);
+    else if (least < ENOUGH_SEEDS)
+        fprintf(out, "With %zu seeds the intervals over seeds are too narrow. ", least);
+    if (s->stop)
+        fprintf(out, "Runs were stopped at step %zu of %zu. ", s->end, s->steps);
+}
+
+/* --- the paper's claims --- */
+
+static size_t count_verdicts(const struct ks_csv *csv, const char *statistic, const char *verdict)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < csv->rows; i++)
+        n += strcmp(ks_page_cell(csv, i, "statistic"), statistic) == 0 &&
+             (!verdict || strcmp(ks_page_cell(csv, i, "verdict"), verdict) == 0);
+    return n;
+}
+
+static void print_count(const struct ks_csv *csv, const char *statistic, const char *title,
+                        FILE *out)
+{
+    static const char *const words[] = {"supported",      "not supported",      "not decided",
+                                        "same direction", "opposite direction", "not resolved"};
+    const char *before = ": ";
+    size_t all = count_verdicts(csv, statistic, NULL);
+
+    fprintf(out, "%s, %zu claim%s", title, all, all == 1 ? "" : "s");
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        size_t n = count_verdicts(csv, statistic, words[k]);
+
+        if (n > 0) {
+            fprintf(out, "%s%zu %s", before, n, words[k]);
+            before = ", ";
+        }
+    }
+}
+
+static void print_verdicts(const struct ks_csv *csv, FILE *out)
+{
+    if (!csv || csv->rows == 0)
+        return;
+    fputs("<p>Verdicts on the paper's claims, by rules that were written before the runs were "
+          "looked at. ",
+          out);
+    print_count(csv, "paper", "By the paper's statistics", out);
+    fputs("; ", out);
+    print_count(csv, "sound", "by sound ones", out);
+    fputs(".</p>\n", out);
+}
+
+ks_status ks_page_headline(const struct ks_page *page, FILE *out)
+{
+    size_t n = page->table->n_rows, learned = count_learned(page);
+    struct cited cited;
+    bool found = find_cited(page, &cited);
+
+    if (2 * learned < n)
+        print_not_learned(n, learned, out);
+    else if (found)
+        print_answer(&cited, out);
+    else
+        fputs("<p class=\"headline\"><b>These runs cannot answer that</b>: too few architectures "
+              "have "
+              "<i>kappa_q99</i> for a rank correlation.</p>\n",
+              out);
+    fputs("<p>", out);
+    print_limits(page, out);
+    print_extremes(page, out);
+    if (found)
+        print_evidence(&cited, out);
+    fputs("</p>\n", out);
+    print_verdicts(page->claims, out);
+    return KS_OK;
+}

@@ -1,0 +1,81 @@
+/* How near the measurements come to the bounds that the paper proves: theorems.csv, with the
+ * largest ratio of every architecture over its seeds and checkpoints. */
+#include "report/page.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/html.h"
+
+static const struct {
+    const char *name, *title, *kind;
+} columns[] = {
+    {"proposition_2_largest", "Proposition 2", "largest |p - t| / sqrt 2 of any row"},
+    {"proposition_2_median", "Proposition 2, median row", "largest median |p - t| / sqrt 2"},
+    {"theorem_1", "Theorem 1", "largest |g| / (sqrt 2 L_f): at most this"},
+    {"theorem_1_median", "Theorem 1, median row", "with the median over rows in place of L_f"},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static const char *architecture_of(const struct ks_csv *csv, size_t row)
+{
+    return ks_page_cell(csv, row, "architecture");
+}
+
+static bool is_first(const struct ks_csv *csv, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (strcmp(architecture_of(csv, i), architecture_of(csv, row)) == 0)
+            return false;
+    return true;
+}
+
+/* The largest number in a column over the rows of an architecture; their number into *n. */
+static double find_largest(const struct ks_csv *csv, const char *architecture, const char *column,
+                           size_t *n)
+{
+    double largest = NAN;
+
+    *n = 0;
+    for (size_t i = 0; i < csv->rows; i++)
+        if (strcmp(architecture_of(csv, i), architecture) == 0) {
+            largest = fmax(largest, ks_page_number(csv, i, column));
+            ++*n;
+        }
+    return largest;
+}
+
+static void print_row(const struct ks_csv *csv, const char *architecture, FILE *out)
+{
+    size_t n = 0;
+
+    fputs("<tr><td class=\"name\">", out);
+    ks_html_text(out, architecture);
+    fputs("</td>", out);
+    for (size_t c = 0; c < COLUMNS; c++) {
+        double largest = find_largest(csv, architecture, columns[c].name, &n);
+
+        if (isnan(largest))
+            fputs("<td class=\"none\">undefined</td>", out);
+        else
+            fprintf(out, "<td data-value=\"%.10g\">%.3g</td>", largest, largest);
+    }
+    fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", n, n);
+}
+
+ks_status ks_page_theorems(const struct ks_page *page, FILE *out)
+{
+    const struct ks_csv *csv = page->theorems;
+
+    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
+                 "id=\"table-theorems\">\n<thead><tr><th>architecture</th>");
+    for (size_t c = 0; c < COLUMNS; c++)
+        fprintf(out, "<th>%s<span class=\"kind\">%s</span></th>", columns[c].title,
+                columns[c].kind);
+    fprintf(out, "<th>checkpoints</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < csv->rows; i++)
+        if (is_first(csv, i))
+            print_row(csv, architecture_of(csv, i), out);
+    fprintf(out, "</tbody></table></div>\n");
+    return KS_OK;
+}

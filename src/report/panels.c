@@ -1,0 +1,73 @@
+#include "report/panels.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { WIDEST = 3, LOOKS = 4 };
+
+static size_t index_of(const char *word, const char *const *words, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && strcmp(words[i], word) != 0)
+        i++;
+    return i;
+}
+
+/* Column and row in the full grid of the twelve architectures; false for any other. */
+static bool find_place(const struct ks_study_architecture *a, size_t *x, size_t *y)
+{
+    static const char *const norms[] = {"bn", "ln", "dense"}, *const losses[] = {"ce", "mse"};
+    size_t loss = index_of(a->loss, losses, 2);
+
+    *x = index_of(a->normalization, norms, WIDEST);
+    *y = 2 * loss + a->weight_normalization;
+    return *x < WIDEST && loss < 2;
+}
+
+/* Closes up: empty columns and rows are left out. Returns the number of places that are used. */
+static size_t close_up(size_t n, size_t *place, size_t places)
+{
+    size_t used = 0;
+
+    for (size_t p = 0; p < places; p++) {
+        bool found = false;
+
+        for (size_t i = 0; i < n; i++)
+            if (place[i] == p) {
+                found = true;
+                place[i] = used;
+            }
+        used += found;
+    }
+    return used;
+}
+
+void ks_panels_place(size_t n, const struct ks_study_architecture *const *architecture,
+                     struct ks_panels *panels)
+{
+    bool taken[WIDEST][LOOKS] = {{false}}, distinct = true;
+
+    for (size_t i = 0; i < n && distinct; i++) {
+        size_t x, y;
+
+        distinct = find_place(architecture[i], &x, &y) && !taken[x][y];
+        if (distinct) {
+            taken[x][y] = true;
+            panels->x[i] = x;
+            panels->y[i] = y;
+        }
+    }
+    if (distinct) {
+        panels->columns = close_up(n, panels->x, WIDEST);
+        panels->rows = close_up(n, panels->y, LOOKS);
+        if (3 * n >= 2 * panels->columns * panels->rows)
+            return;
+    }
+    panels->columns = n == 4 ? 2 : n < WIDEST ? n : WIDEST;
+    panels->rows = (n + panels->columns - 1) / panels->columns;
+    for (size_t i = 0; i < n; i++) {
+        panels->x[i] = i % panels->columns;
+        panels->y[i] = i / panels->columns;
+    }
+}

@@ -1,0 +1,128 @@
+/* The plots: titles and captions, and the data that each needs. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "report/plots.h"
+#include "study/csv.h"
+
+const struct ks_plot ks_plots[] = {
+    {"kappa_return", "Conditioning and return",
+     "One mark per architecture; the names stand at the height of their returns. Left, as in the "
+     "XQC paper: statistics of the spectra after the first update (IQM over checkpoints and seeds) "
+     "against the IQM of the last return; bars are 90% stratified bootstrap intervals. Right: the "
+     "99% intervals of three statistics at the last checkpoint: the number of eigenvalues within a "
+     "factor of 100 of the largest in absolute value, the factor by which 99% of the eigenvalues "
+     "are smaller than the largest, and the factor within which 90% of the gradient's energy lies. "
+     "Marks are at the middle of the interval; an arrow means that the upper end is not resolved. "
+     "With several seeds the thick line joins the medians of the ends, and the thin line covers "
+     "the intervals of all seeds.",
+     "summary", "kappa lambda_max kurtosis directions_1e2_lower kappa_q99_lower",
+     "no spectrum after the first update has a finite statistic"},
+    {"returns", "Returns",
+     "Return of the deterministic policy over training: IQM over seeds, with its 90% interval if "
+     "there are several seeds.",
+     "return_curves", "return", "no run has a return"},
+    {"spectra", "Spectra over training",
+     "Above: all Ritz values of the Hessian of the critic's loss, a dash each, in a column per "
+     "checkpoint (one seed; symmetric-log axis). Below: kappa, the IQM over seeds, with its 90% "
+     "interval if there are several seeds; a triangle at the upper edge marks an infinite kappa.",
+     "ritz", "ritz", "no spectrum of the standard analysis"},
+    {"directions", "Directions of large curvature over training",
+     "The number of eigenvalues within a factor of 100 of the largest in absolute value: 99% "
+     "intervals (with several seeds as in the first plot). More directions of similar curvature "
+     "mean a better conditioned loss.",
+     "intervals", "directions_1e2_lower", "the analyses have no intervals"},
+    {"gradient", "Conditioning along the gradient over training",
+     "The largest absolute eigenvalue over the one above which 90% of the gradient's energy lies: "
+     "99% intervals (with several seeds as in the first plot). It is the condition number that the "
+     "next steps of descent see.",
+     "intervals", "kappa_gradient_90_lower", "the standard analysis has no start = gradient"},
+    {"kappa_steps", "Kappa and the number of Lanczos steps",
+     "What kappa and its lower bound would be after fewer Lanczos steps, at the last checkpoint "
+     "(one seed). Kappa depends on the number of steps; the dotted lower bound of the condition "
+     "number only grows. Squares: the lower bound off the known null directions, certified at the "
+     "last step.",
+     "orders", "kappa", "no spectrum at the last checkpoint has Lanczos coefficients"},
+    {"distribution", "How many eigenvalues are large",
+     "The number of eigenvalues larger than x for x > 0, and smaller than x for x < 0, at the last "
+     "checkpoint (one seed): the number lies in the band with 99.5% at each x.",
+     "distribution", "beyond_upper",
+     "no spectrum at the last checkpoint has /distribution (analyzed by an older version, or with "
+     "compat = xqc)"},
+    {"density", "Spectral density",
+     "The density of the eigenvalues at the last checkpoint (one seed), per decade of the "
+     "symmetric-log axis, in cells as wide as the Ritz values are apart, with a band of one "
+     "standard error over the probes if there are several. Eigenvalues in the grey strip cannot be "
+     "distinguished from zero; the text has their share, a 99% interval.",
+     "density", "density_per_decade", "no spectrum at the last checkpoint"},
+    {"norms", "Norms and effective learning rate over training",
+     "Norm of the critics' parameters, norm of their gradient, and effective learning rate (the "
+     "ratio of the two, per kernel and bias), measured in training: IQM over seeds, with its 90% "
+     "interval if there are several seeds.",
+     "norms", "param_norm grad_norm effective_lr", "no progress.csv has these metrics"},
+    {"sharpness", "Sharpness and stable steps",
+     "The largest eigenvalue over the largest one at which steps are stable on a quadratic (dotted "
+     "line): 2/eta for the Hessian and gradient descent (Cohen et al. 2021); for the "
+     "preconditioned Hessian the bound of Adam (Cohen et al. 2022). IQM over seeds, with its 90% "
+     "interval if there are several seeds.",
+     "sharpness", "sharpness_ratio", "no analysis knows a learning rate"},
+    {"operators", "Hessian, Gauss-Newton matrix and residual",
+     "All Ritz values of the Hessian (H), of the generalized Gauss-Newton matrix (GGN) and of "
+     "their difference at the last checkpoint (one seed; symmetric-log axis).",
+     "operators", "ritz", "the study has no [analyze NAME] with operator = ggn or residual"},
+    {"layers", "Curvature by layer",
+     "The largest eigenvalue of the Hessian's diagonal block of each analyzed layer at the last "
+     "checkpoint: IQM over seeds, with its 90% interval if there are several seeds.",
+     "layers", "lambda_max", "the study has no [analyze NAME] with layer = NN"},
+    {"efficiency", "Cost and return",
+     "Parameters of all critics, operations of the matrix products in a forward and a backward "
+     "pass of all critics over a minibatch, and measured updates per second, against the IQM of "
+     "the last return; bars are 90% stratified bootstrap intervals.",
+     "efficiency", "parameters updates_per_second",
+     "the task is unknown and no progress.csv has updates_per_second"},
+    {"quadratics", "What a condition number does",
+     "Gradient descent with the best constant step on quadratics with two eigenvalues, 1 and "
+     "kappa. Above: the first 20 steps; below: the distance from the minimum. This plot is the "
+     "same in all studies.",
+     "quadratics", "distance", "no values"},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};
+
+/* Whether one of the columns, separated by blanks, has a finite number in this row. */
+static ks_status row_has_number(const struct ks_csv *csv, size_t row, const char *columns,
+                                bool *has)
+{
+    while (*columns && !*has) {
+        size_t length = strcspn(columns, " "), column;
+        char name[64], *end;
+        const char *cell;
+        double value;
+
+        snprintf(name, sizeof name, "%.*s", (int)length, columns);
+        KS_TRY(ks_csv_column(csv, name, &column));
+        cell = ks_csv_cell(csv, row, column);
+        value = strtod(cell, &end);
+        *has = *cell && !*end && isfinite(value);
+        columns += length + strspn(columns + length, " ");
+    }
+    return KS_OK;
+}
+
+ks_status ks_plot_has_data(const struct ks_results *r, const struct ks_plot *plot, bool *has_data)
+{
+    struct ks_csv *csv = NULL;
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    *has_data = false;
+    KS_GO(ks_print_string(&path, "%s/tables/%s.csv", r->dir, plot->table));
+    KS_GO(ks_csv_read(path, false, &csv));
+    for (size_t row = 0; row < csv->rows && !*has_data; row++)
+        KS_GO(row_has_number(csv, row, plot->columns, has_data));
+done:
+    ks_csv_free(csv);
+    free(path);
+    return status;
+}

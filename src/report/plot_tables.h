@@ -1,0 +1,79 @@
+/* The tables that the plots draw, and what writers of tables share. checkpoints/README.md describes
+ * the columns. Every writer prints a header and then its rows, which may be none. */
+#ifndef KS_REPORT_PLOT_TABLES_H
+#define KS_REPORT_PLOT_TABLES_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "report/tables.h"
+#include "results/aggregate.h"
+#include "results/results.h"
+
+struct ks_tables {
+    const struct ks_results *r;
+    const struct ks_summary_table *table;
+    size_t resamples;
+};
+
+/* --- for writers --- */
+
+/* The architecture of a row of the summary. */
+const struct ks_study_architecture *ks_table_architecture(const struct ks_tables *t, size_t row);
+/* Print ",VALUE", with "-" for NaN; ",VALUE,LOW,HIGH"; "NAME,NORMALIZATION,WN,LOSS" of a row, whose
+ * header is KS_TABLE_LOOK. */
+void ks_table_number(FILE *out, double value);
+void ks_table_estimate(FILE *out, const struct ks_estimate *estimate);
+void ks_table_look(const struct ks_tables *t, size_t row, FILE *out);
+#define KS_TABLE_LOOK "architecture,normalization,weight_normalization,loss"
+
+/* The run whose spectra are drawn: the first aggregated one that has its last spectrum, else the
+ * first one. And the last spectrum of it in an analysis; NULL if that analysis failed. */
+const struct ks_result *ks_table_run(const struct ks_tables *t, size_t row);
+const struct ks_spectrum *ks_table_spectrum(const struct ks_tables *t, size_t row, size_t analysis);
+
+/* A number of every run of an architecture at some steps, and the IQM over the runs. */
+struct ks_series {
+    size_t runs, steps;
+    double *step, *value;      /* [steps], [runs, steps]; NaN: missing. Owned */
+    struct ks_estimate *curve; /* [steps]; owned */
+};
+/* Room for `runs` and `steps`; the caller fills step and value, and may lower `steps`. Then values
+ * of ks_series_aggregate go to `curve`. */
+ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *series);
+ks_status ks_series_aggregate(struct ks_series *series, size_t resamples);
+void ks_series_free(struct ks_series *series);
+
+/* --- writers --- */
+
+/* Of the standard analysis and its probes with random start vectors, in the run of ks_table_run:
+ * ritz.csv at all checkpoints; density.csv, mass.csv, staircase.csv, distribution.csv, orders.csv
+ * at the last one. */
+ks_status ks_ritz_write(const struct ks_tables *t, FILE *out);
+ks_status ks_density_write(const struct ks_tables *t, FILE *out);
+ks_status ks_mass_write(const struct ks_tables *t, FILE *out);
+ks_status ks_staircase_write(const struct ks_tables *t, FILE *out);
+ks_status ks_distribution_write(const struct ks_tables *t, FILE *out);
+ks_status ks_orders_write(const struct ks_tables *t, FILE *out);
+
+/* operators.csv: Ritz values of the Hessian and of analyses of `ggn` and `residual`, if there are
+ * any; layers.csv: statistics of analyses of one layer. Both at the last checkpoint. */
+ks_status ks_operators_write(const struct ks_tables *t, FILE *out);
+ks_status ks_layers_write(const struct ks_tables *t, FILE *out);
+
+/* Over training: intervals.csv (99% intervals of the standard analysis), sharpness.csv (the
+ * sharpness against the bound of stable steps, of all analyses that have one), norms.csv (metrics
+ * of progress.csv). */
+ks_status ks_intervals_write(const struct ks_tables *t, FILE *out);
+ks_status ks_sharpness_write(const struct ks_tables *t, FILE *out);
+ks_status ks_norms_write(const struct ks_tables *t, FILE *out);
+
+/* efficiency.csv: parameters, arithmetic and speed of an update, against the last return. */
+ks_status ks_efficiency_write(const struct ks_tables *t, FILE *out);
+
+/* quadratics.csv: gradient descent on quadratics of several condition numbers. It depends on no
+ * study. */
+ks_status ks_quadratics_write(const struct ks_tables *t, FILE *out);
+
+#endif

@@ -1,0 +1,40 @@
+/* The plots of a study, drawn by gnuplot from the tables. */
+#ifndef KS_REPORT_PLOTS_H
+#define KS_REPORT_PLOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "report/tables.h"
+#include "results/results.h"
+
+/* A plot, and the data without which it is not drawn. */
+struct ks_plot {
+    const char *name; /* of the script plots/NAME.gp and of figures/NAME.png, .pdf and .svg */
+    const char *title, *caption;
+    const char *table;   /* tables/TABLE.csv: drawn if a row of it ...                         */
+    const char *columns; /* ... has a finite number in one of these columns (separated by blanks) */
+    const char *missing; /* why a study may have none: "no analysis of ..."                    */
+};
+/* All plots; a NULL name ends the list. */
+extern const struct ks_plot ks_plots[];
+
+/* Whether the tables in dir/tables have the data of a plot. Fails as ks_csv_read and with KS_FORMAT
+ * if a column does not exist. */
+ks_status ks_plot_has_data(const struct ks_results *results, const struct ks_plot *plot,
+                           bool *has_data);
+
+/* Draws dir/figures/NAME.png, .pdf and .svg with plots/NAME.gp from dir/tables; each file appears
+ * complete or not at all. Plots without data are left out, and their old files are removed. Fails
+ * with KS_MISSING if gnuplot or a script is missing, KS_RUN if gnuplot fails. The SVG stands alone,
+ * its text is text, and its marks have tooltips (svg.h). */
+ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table);
+
+/* Writes tables, plots and report from the results in a study's folder; then lists the plots and
+ * prints the table on standard output. Warnings go to standard error. `study`: the study in the
+ * folder, if the caller has read it; NULL: dir/study.study is read. */
+ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples,
+                        bool quiet);
+
+#endif

@@ -1,0 +1,242 @@
+/* Tables of the spectra of one run per architecture: ritz.csv, mass.csv, staircase.csv,
+ * distribution.csv, orders.csv, operators.csv. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/sort.h"
+#include "lanczos/jacobi.h"
+#include "report/plot_tables.h"
+#include "statistics/statistics.h"
+
+ks_status ks_ritz_write(const struct ks_tables *t, FILE *out)
+{
+    fprintf(out, "architecture,env_step,ritz\n");
+    for (size_t i = 0; i < t->table->n_rows; i++)
+        for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
+            const struct ks_spectrum *s = ks_table_run(t, i)->spectrum[k];
+
+            for (size_t j = 0; s && j < ks_spectrum_random(s) * s->order; j++)
+                if (isfinite(s->ritz[j]))
+                    fprintf(out, "%s,%zu,%.10g\n", ks_table_architecture(t, i)->name,
+                            t->r->study->checkpoint[k], s->ritz[j]);
+        }
+    return KS_OK;
+}
+
+/* The share of eigenvalues at zero and below, with 99% intervals, and what "at zero" means. */
+ks_status ks_mass_write(const struct ks_tables *t, FILE *out)
+{
+    static const char *const names[] = {
+        "zero_mass",           "zero_mass_lower",     "zero_mass_upper", "negative_mass",
+        "negative_mass_lower", "negative_mass_upper", "noise_floor"};
+    enum { NAMES = sizeof names / sizeof *names };
+
+    fprintf(out, "architecture");
+    for (size_t k = 0; k < NAMES; k++)
+        fprintf(out, ",%s", names[k]);
+    putc('\n', out);
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
+
+        if (!s)
+            continue;
+        fputs(ks_table_architecture(t, i)->name, out);
+        for (size_t k = 0; k < NAMES; k++)
+            ks_table_number(out, ks_statistic(s, names[k]));
+        putc('\n', out);
+    }
+    return KS_OK;
+}
+
+struct node {
+    double value, weight; /* sorted by value, the first member */
+};
+
+/* The cumulative spectral weight: over the probes, the mean weight of Ritz values up to x. */
+ks_status ks_staircase_write(const struct ks_tables *t, FILE *out)
+{
+    fprintf(out, "architecture,eigenvalue,cumulative\n");
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
+        struct node *node = NULL;
+        double sum = 0;
+        size_t n = 0, probes;
+
+        if (!s)
+            continue;
+        probes = ks_spectrum_random(s);
+        KS_TRY(ks_alloc(probes * s->order, sizeof *node, &node));
+        for (size_t j = 0; j < probes * s->order; j++)
+            if (isfinite(s->ritz[j]))
+                node[n++] = (struct node){s->ritz[j], s->weight[j] / (double)probes};
+        qsort(node, n, sizeof *node, ks_ascending);
+        for (size_t j = 0; j < n; j++)
+            fprintf(out, "%s,%.10g,%.10g\n", ks_table_architecture(t, i)->name, node[j].value,
+                    sum += node[j].weight);
+        free(node);
+    }
+    return KS_OK;
+}
+
+/* The certified band as stored, and as numbers of eigenvalues: up to x for a negative x, above x
+ * for a positive one. */
+ks_status ks_distribution_write(const struct ks_tables *t, FILE *out)
+{
+    fprintf(out, "architecture,eigenvalue,cumulative_lower,cumulative_upper,beyond_lower,"
+                 "beyond_upper\n");
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
+        double n = s ? ks_attribute_number(&s->attributes, "dimension") : 0;
+
+        for (size_t j = 0; s && j < s->n_band; j++) {
+            double lower = s->band_lower[j], upper = s->band_upper[j];
+            bool above = s->band_at[j] > 0;
+
+            fputs(ks_table_architecture(t, i)->name, out);
+            ks_table_number(out, s->band_at[j]);
+            ks_table_number(out, lower);
+            ks_table_number(out, upper);
+            ks_table_number(out, round(n * (above ? 1 - upper : lower)));
+            ks_table_number(out, round(n * (above ? 1 - lower : upper)));
+            putc('\n', out);
+        }
+    }
+    return KS_OK;
+}
+
+/* --- orders.csv: what the same spectrum would be after fewer Lanczos steps --- */
+
+/* Kappa and its lower bound from the leading part of a probe's Jacobi matrix; work [3, m]. */
+static ks_status leading_kappa(const struct ks_spectrum *s, size_t probe, size_t m, double *work,
+                               double kappa[2])
+{
+    const struct ks_jacobi jacobi = {m, s->alpha + probe * s->order, s->beta + probe * s->order};
+    double h = ks_statistic(s, "noise_floor") / 2, sigma, largest = 0, smallest = INFINITY;
+
+    KS_TRY(ks_jacobi_ritz(&jacobi, work, work + m, work + 2 * m));
+    KS_TRY(ks_jacobi_smallest(&jacobi, &sigma));
+    for (size_t i = 0; i < m; i++) {
+        largest = fmax(largest, fabs(work[i]));
+        smallest = fmin(smallest, fabs(work[i]));
+    }
+    kappa[0] = largest > 0 ? largest / smallest : NAN;
+    kappa[1] = largest > 0 ? largest / (sigma + h) : NAN;
+    return KS_OK;
+}
+
+/* Over the probes: the median of kappa, the largest lower bound, as analysis/README.md says. Both
+ * are NaN if no probe has m steps. */
+static ks_status kappa_at(const struct ks_spectrum *s, size_t m, double *work, double result[2])
+{
+    size_t n = 0;
+    double *kappa = work + 3 * m;
+
+    result[1] = NAN;
+    for (size_t p = 0; p < ks_spectrum_random(s); p++) {
+        double both[2];
+
+        if ((size_t)s->steps[p] < m)
+            continue;
+        KS_TRY(leading_kappa(s, p, m, work, both));
+        if (!isnan(both[0]))
+            kappa[n++] = both[0];
+        result[1] = fmax(result[1], both[1]);
+    }
+    qsort(kappa, n, sizeof *kappa, ks_ascending);
+    result[0] = n > 0 ? ks_quantile(n, kappa, 0.5) : NAN;
+    return KS_OK;
+}
+
+/* kappa_effective_bound of m steps, where the spectrum has it: certified at its full order, and
+ * not certified at m = 30, 60, ... below. */
+static double effective_bound(const struct ks_spectrum *s, size_t m)
+{
+    char name[48] = "kappa_effective_bound";
+
+    if (m < s->order)
+        snprintf(name, sizeof name, "kappa_effective_bound_m%zu", m);
+    return ks_statistic(s, name);
+}
+
+static ks_status write_orders(const char *name, const struct ks_spectrum *s, FILE *out)
+{
+    ks_status status = KS_OK;
+    double *work = NULL;
+
+    KS_GO(ks_alloc(3 * s->order + s->probes, sizeof *work, &work));
+    for (size_t m = 1; m <= s->order; m++) {
+        double kappa[2];
+
+        KS_GO(kappa_at(s, m, work, kappa));
+        fprintf(out, "%s,%zu", name, m);
+        ks_table_number(out, kappa[0]);
+        ks_table_number(out, kappa[1]);
+        ks_table_number(out, effective_bound(s, m));
+        putc('\n', out);
+    }
+done:
+    free(work);
+    return status;
+}
+
+ks_status ks_orders_write(const struct ks_tables *t, FILE *out)
+{
+    fprintf(out, "architecture,order,kappa,kappa_lower_bound,kappa_effective_bound\n");
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
+
+        if (s && s->alpha)
+            KS_TRY(write_orders(ks_table_architecture(t, i)->name, s, out));
+    }
+    return KS_OK;
+}
+
+/* --- operators.csv --- */
+
+/* The operator of an analysis of all critics and layers; NULL for a block. */
+static const char *operator_of(const struct ks_spectrum *s)
+{
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "operator");
+
+    return a && a->type == KS_ATTRIBUTE_STRING &&
+                   ks_attribute_number(&s->attributes, "critic") < 0 &&
+                   ks_attribute_number(&s->attributes, "layer") < 0
+               ? a->string
+               : NULL;
+}
+
+/* The first analysis of that operator that this architecture has, else NULL. */
+static const struct ks_spectrum *find_operator(const struct ks_tables *t, size_t row,
+                                               const char *name)
+{
+    for (size_t k = 0; k < t->r->study->n_analyses; k++) {
+        const struct ks_spectrum *s = ks_table_spectrum(t, row, k);
+
+        if (s && operator_of(s) && strcmp(operator_of(s), name) == 0 &&
+            !ks_attribute_find(&s->attributes, "compat"))
+            return s;
+    }
+    return NULL;
+}
+
+ks_status ks_operators_write(const struct ks_tables *t, FILE *out)
+{
+    static const char *const names[] = {"hessian", "ggn", "residual"};
+    enum { NAMES = sizeof names / sizeof *names };
+
+    fprintf(out, "architecture,operator,ritz,weight\n");
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_spectrum *s[NAMES];
+
+        for (size_t k = 0; k < NAMES; k++)
+            s[k] = find_operator(t, i, names[k]);
+        for (size_t k = 0; k < NAMES && (s[1] || s[2]); k++)
+            for (size_t j = 0; s[k] && j < ks_spectrum_random(s[k]) * s[k]->order; j++)
+                if (isfinite(s[k]->ritz[j]))
+                    fprintf(out, "%s,%s,%.10g,%.10g\n", ks_table_architecture(t, i)->name, names[k],
+                            s[k]->ritz[j], s[k]->weight[j]);
+    }
+    return KS_OK;
+}

@@ -1,0 +1,260 @@
+/* The summary table: pooled statistics and their intervals, a row per architecture and analysis.
+ *
+ * Figure 4 of the XQC paper has one point per architecture; pooling over seeds and checkpoints is
+ * our reading of "over the entire course of training and seeds". The bootstrap resamples
+ * seeds, each with all its checkpoints and returns, and all columns use the same draws. */
+#include "report/tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+const char *const ks_column_names[KS_COLUMNS] = {"kappa",
+                                                 "kappa_lower_bound",
+                                                 "kappa_effective_bound",
+                                                 "lambda_max",
+                                                 "kurtosis",
+                                                 "kappa_geometric",
+                                                 "return",
+                                                 "area"};
+
+enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
+static const double FULL_RETURN =
+    1000; /* largest return of an episode: 1000 steps, rewards up to 1 */
+
+/* The values of one architecture. */
+struct pool {
+    size_t runs, checkpoints, evaluations;
+    double *statistic[KS_POOLED]; /* [runs, checkpoints]; owned */
+    double *returns;              /* [runs, evaluations]; owned */
+    double *step;                 /* [evaluations]; owned       */
+};
+
+/* Checkpoints up to the first update say nothing about training. */
+static bool is_pooled(const struct ks_results *r, size_t checkpoint)
+{
+    return r->common_checkpoint[checkpoint] &&
+           r->study->checkpoint[checkpoint] > r->study->first_update;
+}
+
+static ks_status pool_new(const struct ks_results *r, struct pool *p)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t i = 0; i < s->n_checkpoints; i++)
+        p->checkpoints += is_pooled(r, i);
+    for (size_t k = 0; k < s->n_evaluations; k++)
+        p->evaluations += r->common_evaluation[k];
+    for (size_t f = 0; f < KS_POOLED; f++)
+        KS_TRY(ks_alloc(s->n_seeds * p->checkpoints, sizeof(double), &p->statistic[f]));
+    KS_TRY(ks_alloc(s->n_seeds * p->evaluations, sizeof(double), &p->returns));
+    return ks_alloc(p->evaluations, sizeof(double), &p->step);
+}
+
+static void pool_free(struct pool *p)
+{
+    for (size_t f = 0; f < KS_POOLED; f++)
+        free(p->statistic[f]);
+    free(p->returns);
+    free(p->step);
+}
+
+static void pool_fill(const struct ks_results *r, size_t analysis, const struct ks_result **run,
+                      struct pool *p)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t n = 0; n < p->runs; n++) {
+        size_t used = 0;
+
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            if (is_pooled(r, i)) {
+                for (size_t f = 0; f < KS_POOLED; f++)
+                    p->statistic[f][n * p->checkpoints + used] = ks_results_statistic(
+                        r, run[n], analysis, i, ks_column_names[f]);
+                used++;
+            }
+        used = 0;
+        for (size_t k = 0; k < s->n_evaluations; k++)
+            if (r->common_evaluation[k]) {
+                p->step[used] = (double)s->evaluation[k];
+                p->returns[n * p->evaluations + used++] = run[n]->returns[k];
+            }
+    }
+}
+
+static double pooled_iqm(const struct pool *p, const double *values, const size_t *index,
+                         double *work)
+{
+    for (size_t n = 0; n < p->runs; n++)
+        memcpy(work + n * p->checkpoints, values + index[n] * p->checkpoints,
+               p->checkpoints * sizeof *work);
+    return ks_iqm_drop(p->runs * p->checkpoints, work, NULL);
+}
+
+static double iqm_at(const struct pool *p, size_t k, const size_t *index, double *work)
+{
+    for (size_t n = 0; n < p->runs; n++)
+        work[n] = p->returns[index[n] * p->evaluations + k];
+    return ks_iqm(p->runs, work);
+}
+
+static void evaluate(const void *data, const size_t *index, double *work, double *out)
+{
+    const struct pool *p = data;
+    size_t n = p->runs * p->checkpoints;
+    double *curve = work + n + p->runs; /* after the scratch of pooled_iqm and iqm_at */
+
+    for (size_t f = 0; f < KS_POOLED; f++)
+        out[f] = pooled_iqm(p, p->statistic[f], index, work);
+    for (size_t i = 0; i < p->runs; i++)
+        for (size_t j = 0; j < p->checkpoints; j++)
+            work[i * p->checkpoints + j] = log10(
+                p->statistic[KS_KAPPA][index[i] * p->checkpoints + j]);
+    out[KS_KAPPA_GEOMETRIC] = pow(10, ks_iqm_drop(n, work, NULL));
+    for (size_t k = 0; k < p->evaluations; k++)
+        curve[k] = iqm_at(p, k, index, work) / FULL_RETURN;
+    out[KS_RETURN] = iqm_at(p, p->evaluations - 1, index, work);
+    out[KS_AREA] = p->evaluations > 1 ? ks_curve_area(p->evaluations, p->step, curve) : NAN;
+}
+
+static ks_status fill_row(const struct ks_results *r, size_t resamples, struct ks_row *row)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    struct pool pool = {0};
+    struct ks_bootstrap bootstrap = {resamples, 0, KS_BOOTSTRAP_LEVEL, 1, &pool.runs};
+    struct ks_estimator estimator = {KS_COLUMNS, 0, &pool, evaluate};
+    ks_status status = KS_OK;
+
+    row->runs = ks_results_runs(r, row->architecture, run);
+    pool.runs = row->runs;
+    KS_GO(pool_new(r, &pool));
+    pool_fill(r, row->analysis, run, &pool);
+    ks_range_find(&(struct ks_range_place){r, row->analysis, ks_results_last(r)}, row->runs, run,
+                  row->range);
+    for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
+        row->dropped += isnan(pool.statistic[KS_KAPPA][i]);
+    estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
+    KS_GO(ks_bootstrap_run(&bootstrap, &estimator, row->value));
+done:
+    pool_free(&pool);
+    return status;
+}
+
+static ks_status correlate(struct ks_summary_table *table)
+{
+    double *values = NULL;
+    ks_status status;
+    size_t n = 0;
+
+    KS_TRY(ks_alloc(2 * table->n_rows, sizeof *values, &values));
+    for (size_t i = 0; i < table->n_rows; i++) {
+        const struct ks_estimate *value = table->row[i].value;
+
+        if (isnan(value[KS_KAPPA_GEOMETRIC].value))
+            continue;
+        values[n] = value[KS_KAPPA_GEOMETRIC].value;
+        values[table->n_rows + n++] = value[KS_RETURN].value;
+    }
+    table->ranked = n;
+    status = n < LEAST_RANKS ? KS_OK
+                             : ks_spearman(n, values, values + table->n_rows, &table->spearman);
+    free(values);
+    return status;
+}
+
+ks_status ks_summary_table(const struct ks_results *r, size_t resamples,
+                           struct ks_summary_table *table)
+{
+    size_t order[KS_STUDY_ARCHITECTURES], n = ks_results_order(r, order);
+
+    *table = (struct ks_summary_table){
+        .n_rows = n, .n_analyses = r->study->n_analyses, .spearman = NAN};
+    KS_TRY(ks_alloc(table->n_analyses * n, sizeof *table->row, &table->row));
+    for (size_t k = 0; k < table->n_analyses; k++)
+        for (size_t i = 0; i < n; i++) {
+            struct ks_row *row = &table->row[k * n + i];
+
+            row->architecture = order[i];
+            row->analysis = k;
+            KS_TRY(fill_row(r, resamples, row));
+        }
+    return correlate(table);
+}
+
+void ks_value_print(double value, char text[32])
+{
+    double size = fabs(value);
+
+    if (isnan(value))
+        snprintf(text, 32, "-");
+    else if (isinf(value) || (size != 0 && (size < 0.01 || size >= 1e5)))
+        snprintf(text, 32, "%.2e", value);
+    else
+        snprintf(text, 32, size < 10 ? "%.3f" : size < 1000 ? "%.1f" : "%.0f", value);
+}
+
+/* The columns of the printed table: these values, the intervals, then these values. */
+static const size_t before[] = {KS_KAPPA, KS_KAPPA_EFFECTIVE_BOUND},
+                    after[] = {KS_LAMBDA_MAX, KS_KURTOSIS, KS_RETURN};
+enum {
+    BEFORE = sizeof before / sizeof *before,
+    AFTER = sizeof after / sizeof *after,
+    NUMBER_WIDTH = 10,
+    RANGE_WIDTH = 20
+};
+
+static int wider(int width, const char *name)
+{
+    int length = (int)strlen(name);
+
+    return length > width ? length : width;
+}
+
+/* Prints the cells of these columns, or with row NULL their names. */
+static void print_numbers(const struct ks_row *row, size_t n, const size_t *column, FILE *out)
+{
+    for (size_t c = 0; c < n; c++) {
+        const char *name = ks_column_names[column[c]];
+        char text[32];
+
+        if (row)
+            ks_value_print(row->value[column[c]].value, text);
+        fprintf(out, "  %*s", wider(NUMBER_WIDTH, name), row ? text : name);
+    }
+}
+
+static void print_ranges(const struct ks_row *row, FILE *out)
+{
+    for (size_t c = 0; c < KS_RANGES; c++) {
+        char text[KS_RANGE_TEXT];
+
+        if (row)
+            ks_range_print(&row->range[c], text);
+        fprintf(out, "  %*s", wider(RANGE_WIDTH, ks_range_names[c]),
+                row ? text : ks_range_names[c]);
+    }
+}
+
+static void print_line(const char *first, int width, const struct ks_row *row, FILE *out)
+{
+    fprintf(out, "%-*s", width, first);
+    print_numbers(row, BEFORE, before, out);
+    print_ranges(row, out);
+    print_numbers(row, AFTER, after, out);
+    putc('\n', out);
+}
+
+void ks_summary_print(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
+{
+    int width = (int)strlen("architecture");
+
+    for (size_t i = 0; i < table->n_rows; i++)
+        width = wider(width, r->study->architecture[table->row[i].architecture].name);
+    print_line("architecture", width, NULL, out);
+    for (size_t i = 0; i < table->n_rows; i++)
+        print_line(r->study->architecture[table->row[i].architecture].name, width, &table->row[i],
+                   out);
+}

@@ -1,0 +1,109 @@
+/* A study's tables: the summary, one row per architecture and analysis, with intervals; and the CSV
+ * files, which the plots draw. */
+#ifndef KS_REPORT_TABLES_H
+#define KS_REPORT_TABLES_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "results/aggregate.h"
+#include "results/results.h"
+
+/* Columns of a row. Statistics of spectra are IQMs, pooled over all runs and all checkpoints after
+ * the first update. The IQM is increasing in each value, so the IQM of lower bounds is a lower
+ * bound of the IQM of the bounded values. KAPPA_GEOMETRIC is 10^IQM(log10 kappa), RETURN the IQM of
+ * the last returns, AREA the area under the curve of IQM(returns) / 1000, where 1000 is the largest
+ * return of an episode of dm_control's tasks. */
+enum {
+    KS_KAPPA,
+    KS_KAPPA_LOWER_BOUND,
+    KS_KAPPA_EFFECTIVE_BOUND,
+    KS_LAMBDA_MAX,
+    KS_KURTOSIS,
+    KS_POOLED, /* the number of pooled statistics above */
+    KS_KAPPA_GEOMETRIC = KS_POOLED,
+    KS_RETURN,
+    KS_AREA,
+    KS_COLUMNS
+};
+
+/* "kappa", "kappa_lower_bound", ...: the column in summary.csv, and the statistic of a spectrum. */
+extern const char *const ks_column_names[KS_COLUMNS];
+
+/* Statistics that are only known as intervals. In a row: at the last checkpoint that is aggregated.
+ */
+enum { KS_RANGE_DIRECTIONS, KS_RANGE_Q99, KS_RANGE_GRADIENT, KS_RANGES };
+
+/* "directions_1e2", ...; with `_lower` and `_upper`, the statistics of a spectrum that are the
+ * ends. */
+extern const char *const ks_range_names[KS_RANGES];
+
+/* The 99% intervals of an architecture's runs, combined. With one run, lower and upper are the ends
+ * of its interval. With several, they are the medians of the lower and of the upper ends; they
+ * enclose the median of the true values if every interval contains its true value, which has a
+ * probability of at least 1 - n/100. */
+struct ks_range {
+    size_t n;            /* runs that have the interval; if 0, all fields below are NaN       */
+    double lower, upper; /* upper is infinite if it is not resolved, or if lower is infinite  */
+    double least, most;  /* the smallest lower end, the largest upper end                    */
+};
+
+struct ks_row {
+    size_t architecture, analysis, runs;
+    size_t dropped; /* values of kappa left out: NaN, or of failed analyses */
+    struct ks_estimate value[KS_COLUMNS];
+    struct ks_range range[KS_RANGES];
+};
+
+struct ks_summary_table {
+    size_t n_rows; /* architectures */
+    size_t n_analyses;
+    struct ks_row *row; /* [n_analyses, n_rows] the standard analysis first, architectures in the
+                         * order of ks_results_order; owned */
+    size_t ranked;      /* rows of the standard analysis whose KAPPA_GEOMETRIC is not NaN */
+    double spearman;    /* rank correlation of KAPPA_GEOMETRIC and RETURN over these rows; NaN if
+                         * undefined or with fewer than three rows */
+};
+
+/* Computes the table with `resamples` bootstrap resamples. The caller frees table->row. */
+ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
+                           struct ks_summary_table *table);
+
+/* The last checkpoint that is aggregated. */
+size_t ks_results_last(const struct ks_results *results);
+
+/* Combines the intervals of run [n], runs of one architecture, at one checkpoint in one analysis.
+ */
+struct ks_range_place {
+    const struct ks_results *results;
+    size_t analysis, checkpoint;
+};
+void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
+                   struct ks_range range[KS_RANGES]);
+
+/* The columns of all ranges and the end of a line of CSV: ",NAME_lower,NAME_upper,NAME_least,
+ * NAME_most,...", and the four ends in the form that spectra use: '-' for an upper end that is not
+ * resolved, 'inf' if the statistic itself is infinite. */
+void ks_range_print_header(FILE *out);
+void ks_range_print_ends(const struct ks_range range[KS_RANGES], FILE *out);
+
+enum { KS_RANGE_TEXT = 64 };
+/* "209 to 367", "4.1 or more", "infinite", or "-" if there is no interval. Lower ends are rounded
+ * down and upper ends up, to three digits (integers not at all), so the text contains the interval.
+ */
+void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT]);
+
+/* Writes checkpoints.csv, returns.csv, summary.csv, the tables for the plots (kappa.csv,
+ * return_curves.csv, and those of plot_tables.h) and the comparisons of architectures
+ * (improvement.csv, profile.csv, correlation.csv) into dir/tables. */
+ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
+                          size_t resamples);
+
+/* Prints the standard analysis in aligned columns. */
+void ks_summary_print(const struct ks_results *results, const struct ks_summary_table *table,
+                      FILE *out);
+/* A value in few digits ("1.3e+06"; "-" for NaN) into text[32]. */
+void ks_value_print(double value, char text[32]);
+
+#endif

@@ -1,0 +1,110 @@
+#include "report/template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/text.h"
+
+struct reading {
+    const char *path, *text; /* of the template */
+    const struct ks_template_part *parts;
+    void *data;
+    FILE *out;
+    bool inside, skipping; /* within an `if`; within one whose part is not present */
+};
+
+static size_t line_of(const struct reading *t, const char *at)
+{
+    size_t line = 1;
+
+    for (const char *c = t->text; c < at; c++)
+        line += *c == '\n';
+    return line;
+}
+
+static ks_status find_part(const struct reading *t, const char *at, const char *name,
+                           const struct ks_template_part **part)
+{
+    for (*part = t->parts; (*part)->name; (*part)++)
+        if (strcmp((*part)->name, name) == 0)
+            return KS_OK;
+    return ks_fail(KS_FORMAT, "%s:%zu: '%s': the report has no part of that name", t->path,
+                   line_of(t, at), name);
+}
+
+static ks_status start_if(struct reading *t, const char *at, const char *name)
+{
+    const struct ks_template_part *part;
+
+    if (t->inside)
+        return ks_fail(KS_FORMAT, "%s:%zu: 'if %s' within another 'if'", t->path, line_of(t, at),
+                       name);
+    KS_TRY(find_part(t, at, name, &part));
+    t->inside = true;
+    t->skipping = part->present && !part->present(t->data);
+    return KS_OK;
+}
+
+/* One mark; `word` is its first word, which `argument` follows. */
+static ks_status apply(struct reading *t, const char *at, const char *word, const char *argument)
+{
+    const struct ks_template_part *part;
+
+    if (strcmp(word, "if") == 0)
+        return start_if(t, at, argument);
+    if (strcmp(word, "end") == 0) {
+        if (!t->inside)
+            return ks_fail(KS_FORMAT, "%s:%zu: 'end' without 'if'", t->path, line_of(t, at));
+        t->inside = t->skipping = false;
+        return KS_OK;
+    }
+    KS_TRY(find_part(t, at, word, &part));
+    return t->skipping ? KS_OK : part->print(t->data, argument, t->out);
+}
+
+/* Reads the mark at `at` and moves *next behind it. */
+static ks_status read_mark(struct reading *t, const char *at, const char **next)
+{
+    char mark[128], *argument;
+    const char *end = strstr(at, "}}");
+    size_t length = end ? (size_t)(end - at) - 2 : 0;
+
+    if (!end || length >= sizeof mark)
+        return ks_fail(KS_FORMAT, "%s:%zu: '{{' without '}}'", t->path, line_of(t, at));
+    memcpy(mark, at + 2, length);
+    mark[length] = '\0';
+    argument = mark + strcspn(mark, " ");
+    if (*argument)
+        *argument++ = '\0';
+    *next = end + 2;
+    return apply(t, at, mark, argument);
+}
+
+static ks_status print(struct reading *t)
+{
+    const char *next = t->text;
+
+    for (const char *at; (at = strstr(next, "{{"));) {
+        if (!t->skipping)
+            fwrite(next, 1, (size_t)(at - next), t->out);
+        KS_TRY(read_mark(t, at, &next));
+    }
+    if (t->inside)
+        return ks_fail(KS_FORMAT, "%s: 'if' without 'end'", t->path);
+    fputs(next, t->out);
+    return KS_OK;
+}
+
+ks_status ks_template_print(const char *path, const struct ks_template_part *parts, void *data,
+                            FILE *out)
+{
+    struct reading reading = {path, NULL, parts, data, out, false, false};
+    char *text = NULL;
+    ks_status status;
+
+    KS_TRY(ks_text_read(path, &text, NULL));
+    reading.text = text;
+    status = print(&reading);
+    free(text);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* Templates: text with marks that a program replaces.
+ *
+ *   {{NAME}} or {{NAME ARGUMENT}}   is replaced by what the part of that name prints
+ *   {{if NAME}} ... {{end}}         is kept if the part NAME is present; cannot be nested */
+#ifndef KS_REPORT_TEMPLATE_H
+#define KS_REPORT_TEMPLATE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/error.h"
+
+struct ks_template_part {
+    const char *name;
+    /* `argument`: the text after the name, "" if there is none. */
+    ks_status (*print)(void *data, const char *argument, FILE *out);
+    bool (*present)(void *data); /* NULL: always */
+};
+
+/* Prints the template in the file `path` with these parts, of which the last has a NULL name.
+ * `data` is passed to their functions. Fails with KS_FORMAT and the line on an unknown part, an
+ * unclosed mark, and an `if` without its `end`; with KS_IO; and as the parts do. */
+ks_status ks_template_print(const char *path, const struct ks_template_part *parts, void *data,
+                            FILE *out);
+
+#endif

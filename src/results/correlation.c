@@ -1,0 +1,207 @@
+/* Rank correlation over systems with its bootstrap interval; permutation and sign-flip tests. */
+#include "results/correlation.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+enum { LEAST_POINTS = 3 };       /* with fewer, a rank correlation says nothing */
+static const double TIE = 1e-12; /* two statistics that differ by rounding alone are equal */
+
+/* Ranks 1..n, the average rank for ties, centred by their mean (n + 1)/2 and scaled to norm 1, so
+ * that the dot product of two lists is their correlation. False if x is constant. */
+static bool set_ranks(size_t n, const double *x, double *rank)
+{
+    double square = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double below = 0, equal = 0;
+
+        for (size_t j = 0; j < n; j++) {
+            below += x[j] < x[i];
+            equal += x[j] == x[i];
+        }
+        rank[i] = below + 0.5 * (equal + 1) - 0.5 * (double)(n + 1);
+        square += rank[i] * rank[i];
+    }
+    for (size_t i = 0; i < n && square > 0; i++)
+        rank[i] /= sqrt(square);
+    return square > 0;
+}
+
+static double dot(size_t n, const double *x, const double *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+/* --- points and the interval of their correlation --- */
+
+/* The points of a resample of the runs. work [widest()]: scratch for the values of one system. */
+static void find_points(const struct ks_points *p, const size_t *index, double *work, double *x,
+                        double *y)
+{
+    for (size_t m = 0; m < p->systems; m++) {
+        size_t n = p->runs[m];
+
+        for (size_t i = 0; i < n; i++)
+            memcpy(work + i * p->width, p->x + index[i] * p->width, p->width * sizeof *work);
+        x[m] = ks_iqm_drop(n * p->width, work, NULL);
+        for (size_t i = 0; i < n; i++)
+            work[i] = p->y[index[i]];
+        y[m] = ks_iqm_drop(n, work, NULL);
+        index += n;
+    }
+}
+
+/* work: x, y and their ranks, [systems] each, then the scratch of find_points. */
+static void evaluate_points(const void *data, const size_t *index, double *work, double *out)
+{
+    const struct ks_points *p = data;
+    double *x = work, *y = x + p->systems, *rank_x = y + p->systems, *rank_y = rank_x + p->systems;
+    size_t n = 0;
+
+    find_points(p, index, rank_y + p->systems, x, y);
+    for (size_t m = 0; m < p->systems; m++)
+        if (!isnan(x[m]) && !isnan(y[m])) {
+            x[n] = x[m];
+            y[n++] = y[m];
+        }
+    *out = n >= LEAST_POINTS && set_ranks(n, x, rank_x) && set_ranks(n, y, rank_y)
+               ? dot(n, rank_x, rank_y)
+               : NAN;
+}
+
+/* The largest number of values of a system. */
+static size_t widest(const struct ks_points *p)
+{
+    size_t runs = 0;
+
+    for (size_t m = 0; m < p->systems; m++)
+        runs = p->runs[m] > runs ? p->runs[m] : runs;
+    return runs * (p->width > 1 ? p->width : 1);
+}
+
+ks_status ks_spearman_points(const struct ks_points *p, size_t resamples, uint64_t seed,
+                             struct ks_estimate *correlation)
+{
+    const struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, p->systems,
+                                           p->runs};
+    const struct ks_estimator statistic = {1, 4 * p->systems + widest(p), p, evaluate_points};
+
+    return ks_bootstrap_run(&bootstrap, &statistic, correlation);
+}
+
+ks_status ks_points_find(const struct ks_points *p, double *x, double *y)
+{
+    double *work = NULL;
+    size_t *index = NULL, n = 0;
+    ks_status status = KS_OK;
+
+    for (size_t m = 0; m < p->systems; m++)
+        n += p->runs[m];
+    KS_GO(ks_alloc(n, sizeof *index, &index));
+    KS_GO(ks_alloc(widest(p), sizeof *work, &work));
+    for (size_t i = 0; i < n; i++)
+        index[i] = i;
+    find_points(p, index, work, x, y);
+done:
+    free(work);
+    free(index);
+    return status;
+}
+
+/* --- the permutation test --- */
+
+static void swap(double *a, double *b)
+{
+    double kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+/* Permutation `number` of the n!: digit i of `number` in the factorial number system is the index
+ * in 0..i with which entry i is swapped. */
+static void permute_by_number(size_t n, size_t number, double *value)
+{
+    for (size_t i = 1; i < n; i++) {
+        swap(&value[i], &value[number % (i + 1)]);
+        number /= i + 1;
+    }
+}
+
+/* A random permutation (Fisher and Yates, as in Knuth, The Art of Computer Programming, 3.4.2, P).
+ */
+static void permute_at_random(size_t n, uint64_t seed, uint64_t draw, double *value)
+{
+    for (size_t i = n; i-- > 1;)
+        swap(&value[i], &value[ks_splitmix_index(seed, draw++, i + 1)]);
+}
+
+static size_t factorial(size_t n)
+{
+    return n < 2 ? 1 : n * factorial(n - 1);
+}
+
+ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, uint64_t seed,
+                           struct ks_p_value *p)
+{
+    const size_t n = pairs->n;
+    bool exact = n <= KS_EXACT_PERMUTED;
+    size_t trials = exact ? factorial(n) : permutations, hits = 0;
+    double *rank = NULL, least;
+
+    *p = (struct ks_p_value){NAN, 0, exact};
+    KS_TRY(ks_alloc(3 * n, sizeof *rank, &rank));
+    if (n < LEAST_POINTS || !set_ranks(n, pairs->x, rank) || !set_ranks(n, pairs->y, rank + n)) {
+        free(rank);
+        return KS_OK;
+    }
+    least = fabs(dot(n, rank, rank + n)) - TIE;
+    for (size_t b = 0; b < trials; b++) {
+        memcpy(rank + 2 * n, rank + n, n * sizeof *rank);
+        if (exact)
+            permute_by_number(n, b, rank + 2 * n);
+        else
+            permute_at_random(n, seed, (uint64_t)b * (n - 1), rank + 2 * n);
+        hits += fabs(dot(n, rank, rank + 2 * n)) >= least;
+    }
+    free(rank);
+    p->trials = trials;
+    p->p = (double)(hits + !exact) / (double)(trials + !exact);
+    return KS_OK;
+}
+
+/* --- the sign-flip test --- */
+
+struct ks_p_value ks_sign_flip_test(size_t n, const double *d, size_t flips, uint64_t seed)
+{
+    bool exact = n <= KS_EXACT_FLIPPED;
+    size_t trials = exact ? (size_t)1 << n : flips, hits = 0;
+    double observed = 0, size = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        observed += d[i];
+        size += fabs(d[i]);
+    }
+    if (n == 0 || !isfinite(size))
+        return (struct ks_p_value){NAN, 0, exact};
+    for (size_t b = 0; b < trials; b++) {
+        double sum = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            uint64_t bits = exact ? b >> i : ks_splitmix(seed, (uint64_t)b * n + i);
+
+            sum += bits & 1 ? -d[i] : d[i];
+        }
+        hits += sum >= observed - TIE * size;
+    }
+    return (struct ks_p_value){(double)(hits + !exact) / (double)(trials + !exact), trials, exact};
+}

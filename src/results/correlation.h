@@ -1,0 +1,61 @@
+/* Rank correlation over systems, and permutation tests. */
+#ifndef KS_RESULTS_CORRELATION_H
+#define KS_RESULTS_CORRELATION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "results/aggregate.h"
+
+/* Systems (architectures) with their runs: a system's point is the IQM of its runs' x, pooled over
+ * `width` values per run (a statistic at all checkpoints; NaNs are left out), and the IQM of its
+ * runs' y (the last return). */
+struct ks_points {
+    size_t systems;
+    const size_t *runs; /* [systems]                    */
+    size_t width;       /* values of x per run          */
+    const double *x;    /* [runs of all systems, width] */
+    const double *y;    /* [runs of all systems]        */
+};
+
+/* Spearman's rank correlation of the points that have both coordinates; NaN with fewer than three
+ * points. For the 90% interval the runs of each system are resampled, each with its x and y.
+ * Systems are not resampled, so the interval describes these systems with other seeds. It is
+ * undefined if every system has one run, or if the correlation of a resample is undefined. */
+ks_status ks_spearman_points(const struct ks_points *points, size_t resamples, uint64_t seed,
+                             struct ks_estimate *correlation);
+/* x, y [systems]: the points; NaN if a system has no value. */
+ks_status ks_points_find(const struct ks_points *points, double *x, double *y);
+
+/* A p-value and the number of rearrangements that it comes from. */
+struct ks_p_value {
+    double p;      /* NaN: undefined */
+    size_t trials; /* rearrangements that were tried */
+    int exact;     /* 1: all rearrangements; 0: a random sample of them */
+};
+
+enum { KS_PERMUTATIONS = 99999, KS_EXACT_PERMUTED = 8, KS_EXACT_FLIPPED = 20 };
+
+/* n points (x, y). */
+struct ks_pairs {
+    size_t n;
+    const double *x, *y;
+};
+
+/* Two-sided permutation test of Spearman's correlation of x and y: the probability that |rho|
+ * is at least as large if y is permuted at random. n <= KS_EXACT_PERMUTED: all n! permutations, p =
+ * hits / n!. Otherwise `permutations` random ones, p = (1 + hits) / (1 + permutations); permutation
+ * b uses the draws b (n - 1), ..., b (n - 1) + n - 2 of the generator with that seed. Undefined if
+ * the correlation is. */
+ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, uint64_t seed,
+                           struct ks_p_value *p);
+
+/* One-sided sign-flip test of matched differences d [n]: the probability that their sum is at
+ * least as large if each sign is kept or flipped at random (Fisher 1935, section 21). n <=
+ * KS_EXACT_FLIPPED: all 2^n signs, p = hits / 2^n. Otherwise `flips` random ones, p = (1 + hits) /
+ * (1 + flips); flip b of difference i is the lowest bit of draw b n + i. Undefined for n = 0 or if
+ * a difference is not a finite number. */
+struct ks_p_value ks_sign_flip_test(size_t n, const double *d, size_t flips, uint64_t seed);
+
+#endif

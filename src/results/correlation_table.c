@@ -1,0 +1,160 @@
+/* correlation.csv: statistics of the spectra against the last return, over the architectures. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "results/comparison_tables.h"
+#include "results/comparisons.h"
+#include "results/correlation.h"
+#include "statistics/statistics.h"
+
+/* Statistics of spectra, and whether they are pooled on a logarithmic axis. `lower`, for the upper
+ * end of an interval: the name of its lower end. If a spectrum has only the lower end, the upper
+ * end is not resolved and counts as infinite. */
+static const struct statistic {
+    const char *name;
+    bool logarithm;
+    const char *lower;
+} statistics[] = {
+    {"kappa", true, NULL},
+    {"kappa_effective_bound", true, NULL},
+    {"kappa_q99_lower", true, NULL},
+    {"kappa_q99_upper", true, "kappa_q99_lower"},
+    {"directions_1e2_lower", false, NULL},
+    {"directions_1e2_upper", false, "directions_1e2_lower"},
+    {"lambda_max", false, NULL},
+    {"kurtosis", false, NULL},
+};
+enum { STATISTICS = sizeof statistics / sizeof *statistics };
+
+static double value_of(const struct ks_spectrum *spectrum, const struct statistic *statistic)
+{
+    double value;
+
+    if (!spectrum)
+        return NAN;
+    value = ks_statistic(spectrum, statistic->name);
+    if (isnan(value) && statistic->lower && !isnan(ks_statistic(spectrum, statistic->lower)))
+        value = INFINITY;
+    return statistic->logarithm ? log10(value) : value;
+}
+
+/* Values of the statistic at the checkpoints after the first update, run by run, into x; returns
+ * the number of values per run. */
+static size_t fill_values(const struct ks_comparison *c, size_t analysis,
+                          const struct statistic *statistic, double *x)
+{
+    const struct ks_study *s = c->results->study;
+    size_t width = 0, runs = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        runs += c->runs[i];
+    for (size_t k = 0; k < runs; k++) {
+        width = 0;
+        for (size_t t = 0; t < s->n_checkpoints; t++) {
+            if (!c->results->common_checkpoint[t] || s->checkpoint[t] <= s->first_update)
+                continue;
+            *x++ = value_of(ks_results_spectrum(c->results, c->run[k], analysis, t), statistic);
+            width++;
+        }
+    }
+    return width;
+}
+
+/* Copies the points that have both coordinates into at_x, at_y [n]; returns their number. */
+static size_t keep_points(size_t n, const double *x, const double *y, double *at_x, double *at_y)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(x[i]) && !isnan(y[i])) {
+            at_x[kept] = x[i];
+            at_y[kept++] = y[i];
+        }
+    return kept;
+}
+
+static const struct statistic *find_statistic(const char *name)
+{
+    for (size_t k = 0; k < STATISTICS; k++)
+        if (strcmp(statistics[k].name, name) == 0)
+            return &statistics[k];
+    assert(!"a statistic of correlation.csv");
+    return NULL;
+}
+
+ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis, const char *name,
+                                  struct ks_correlation *out)
+{
+    const struct statistic *statistic = find_statistic(name);
+    size_t resamples = c->resamples < KS_PROFILE_RESAMPLES ? c->resamples : KS_PROFILE_RESAMPLES;
+    struct ks_points points = {.systems = c->n, .runs = c->runs, .y = c->last};
+    double *x = NULL, *at = NULL;
+    struct ks_pairs pairs = {0};
+    struct ks_p_value p;
+    ks_status status = KS_OK;
+
+    *out = (struct ks_correlation){statistic->logarithm, 0, NULL, NULL, {NAN, NAN, NAN}, NAN};
+    KS_GO(ks_alloc(c->n, sizeof *out->x, &out->x));
+    KS_GO(ks_alloc(c->n, sizeof *out->y, &out->y));
+    KS_GO(ks_alloc(c->results->n_runs * c->results->study->n_checkpoints, sizeof *x, &x));
+    KS_GO(ks_alloc(2 * c->n, sizeof *at, &at));
+    points.width = fill_values(c, analysis, statistic, x);
+    points.x = x;
+    KS_GO(ks_points_find(&points, out->x, out->y));
+    out->n = keep_points(c->n, out->x, out->y, at, at + c->n);
+    if (out->n == 0)
+        goto done;
+    KS_GO(ks_spearman_points(&points, resamples, 0, &out->spearman));
+    pairs = (struct ks_pairs){out->n, at, at + c->n};
+    KS_GO(ks_spearman_test(&pairs, KS_PERMUTATIONS, 0, &p));
+    out->p = p.p;
+done:
+    free(x);
+    free(at);
+    return status;
+}
+
+void ks_correlation_free(struct ks_correlation *correlation)
+{
+    free(correlation->x);
+    free(correlation->y);
+}
+
+static void print_number(FILE *out, double value)
+{
+    if (isnan(value))
+        fputs(",-", out);
+    else
+        fprintf(out, ",%.10g", value);
+}
+
+static ks_status write_one(const struct ks_comparison *c, size_t analysis, const char *statistic,
+                           FILE *out)
+{
+    struct ks_correlation found = {0};
+    ks_status status = ks_comparison_correlate(c, analysis, statistic, &found);
+
+    if (status == KS_OK && found.n > 0) {
+        fprintf(out, "%s,%s,%s,%zu", c->results->study->analysis[analysis].name, statistic,
+                found.logarithm ? "log" : "linear", found.n);
+        print_number(out, found.spearman.value);
+        print_number(out, found.spearman.low);
+        print_number(out, found.spearman.high);
+        print_number(out, found.p);
+        putc('\n', out);
+    }
+    ks_correlation_free(&found);
+    return status;
+}
+
+ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *out)
+{
+    fprintf(out, "analysis,statistic,scale,architectures,spearman,spearman_low,spearman_high,p\n");
+    for (size_t a = 0; a < c->results->study->n_analyses; a++)
+        for (size_t k = 0; k < STATISTICS; k++)
+            KS_TRY(write_one(c, a, statistics[k].name, out));
+    return KS_OK;
+}

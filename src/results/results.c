@@ -1,0 +1,386 @@
+#include "results/results.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "io/text.h"
+#include "results/returns.h"
+#include "statistics/statistics.h"
+#include "study/changes.h"
+#include "study/study_spectrum.h"
+
+const struct ks_spectrum *ks_results_spectrum(const struct ks_results *r,
+                                              const struct ks_result *run, size_t analysis,
+                                              size_t checkpoint)
+{
+    return run->spectrum[analysis * r->study->n_checkpoints + checkpoint];
+}
+
+double ks_results_statistic(const struct ks_results *r, const struct ks_result *run,
+                            size_t analysis, size_t checkpoint, const char *name)
+{
+    const struct ks_spectrum *s = ks_results_spectrum(r, run, analysis, checkpoint);
+
+    return s ? ks_statistic(s, name) : NAN;
+}
+
+enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
+
+ks_status ks_results_warn(struct ks_results *r, const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    KS_TRY(ks_grow(r->n_warnings, sizeof *r->warning, &r->warning_room, &r->warning));
+    KS_TRY(ks_copy_string(line, &r->warning[r->n_warnings]));
+    r->n_warnings++;
+    return KS_OK;
+}
+
+/* Frees the densities, which no table has. */
+static void drop_densities(struct ks_spectrum *s)
+{
+    free(s->grid);
+    free(s->density);
+    free(s->symlog_grid);
+    free(s->symlog_density);
+    s->grid = s->density = s->symlog_grid = s->symlog_density = NULL;
+    s->n_grid = 0;
+}
+
+static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, const char *folder,
+                               size_t analysis, size_t checkpoint)
+{
+    const struct ks_study *s = r->study;
+    const struct ks_study_checkpoint id = {run->architecture, run->seed, s->checkpoint[checkpoint]};
+    struct ks_spectrum **spectrum = &run->spectrum[analysis * s->n_checkpoints + checkpoint];
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_study_output(&s->analysis[analysis], folder, id.step, KS_STUDY_SPECTRUM, &path));
+    if (ks_path_exists(path))
+        status = ks_study_read_spectrum(s, &id, path, spectrum);
+    if (*spectrum)
+        drop_densities(*spectrum);
+    free(path);
+    return status;
+}
+
+/* A run that is over has all its checkpoints, so its missing spectra could not be computed. */
+static ks_status read_state(const struct ks_results *r, const char *relative, struct ks_result *run)
+{
+    struct ks_study_run_state state;
+
+    KS_TRY(ks_study_run_state(r->dir, relative, &state));
+    run->is_over = ks_study_run_is_over(r->study, &state);
+    return KS_OK;
+}
+
+static ks_status warn_changes(struct ks_results *r, const char *relative, size_t architecture,
+                              size_t seed)
+{
+    ks_status status = KS_OK;
+    char *changes;
+
+    KS_TRY(ks_changes_read(r->dir, relative, &changes));
+    if (*changes)
+        status = ks_results_warn(
+            r,
+            "%s, seed %zu: the run was resumed under other conditions, so it does not equal an "
+            "uninterrupted run bit for bit: %s",
+            r->study->architecture[architecture].name, r->study->seed[seed], changes);
+    free(changes);
+    return status;
+}
+
+/* A malformed progress.csv becomes a warning: its run has no returns. */
+static ks_status read_returns(struct ks_results *r, struct ks_result *run, const char *folder)
+{
+    const struct ks_study_run id = {run->architecture, run->seed};
+    bool malformed;
+
+    KS_TRY(ks_returns_read(r->study, id, folder, run->returns, &malformed));
+    return malformed ? ks_results_warn(r, "%s", ks_error_text()) : KS_OK;
+}
+
+static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed)
+{
+    const struct ks_study *s = r->study;
+    struct ks_result *run = &r->run[architecture * s->n_seeds + seed];
+    char *relative = NULL, *folder = NULL;
+    ks_status status = KS_OK;
+
+    run->architecture = architecture;
+    run->seed = seed;
+    KS_GO(ks_alloc(s->n_analyses * s->n_checkpoints, sizeof(struct ks_spectrum *), &run->spectrum));
+    KS_GO(ks_alloc(s->n_evaluations, sizeof *run->returns, &run->returns));
+    for (size_t k = 0; k < s->n_evaluations; k++)
+        run->returns[k] = NAN;
+    KS_GO(ks_study_run_folder(s, architecture, seed, &relative));
+    KS_GO(ks_print_string(&folder, "%s/%s", r->dir, relative));
+    for (size_t k = 0; k < s->n_analyses; k++)
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            KS_GO(read_spectrum(r, run, folder, k, i));
+    KS_GO(read_state(r, relative, run));
+    KS_GO(warn_changes(r, relative, architecture, seed));
+    KS_GO(read_returns(r, run, folder));
+done:
+    free(relative);
+    free(folder);
+    return status;
+}
+
+static bool all_set(const bool *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!list[i])
+            return false;
+    return true;
+}
+
+/* Counts the missing spectra of an analysis, at checkpoints that are aggregated. */
+static size_t count_missing_spectra(const struct ks_results *r, const struct ks_result *run,
+                                    size_t analysis)
+{
+    size_t missing = 0;
+
+    for (size_t i = 0; i < r->study->n_checkpoints; i++)
+        missing += r->common_checkpoint[i] && !ks_results_spectrum(r, run, analysis, i);
+    return missing;
+}
+
+static void count_missing(const struct ks_results *r, const struct ks_result *run, size_t *spectra,
+                          size_t *returns)
+{
+    const struct ks_study *s = r->study;
+
+    *spectra = count_missing_spectra(r, run, 0);
+    *returns = 0;
+    for (size_t k = 0; k < s->n_evaluations; k++)
+        *returns += r->common_evaluation[k] && isnan(run->returns[k]);
+}
+
+/* grid = common: the steps that every run has which reached its end. Other runs are incomplete. */
+static void find_common_grid(struct ks_results *r)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t n = 0; n < r->n_runs; n++) {
+        const struct ks_result *run = &r->run[n];
+
+        if (!run->spectrum[s->n_checkpoints - 1] || isnan(run->returns[s->n_evaluations - 1]))
+            continue;
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            r->common_checkpoint[i] = r->common_checkpoint[i] && run->spectrum[i];
+        for (size_t k = 0; k < s->n_evaluations; k++)
+            r->common_evaluation[k] = r->common_evaluation[k] && !isnan(run->returns[k]);
+    }
+}
+
+static ks_status warn_further_analyses(struct ks_results *r, const struct ks_result *run)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t k = 1; k < s->n_analyses; k++) {
+        size_t missing = count_missing_spectra(r, run, k);
+
+        if (missing > 0)
+            KS_TRY(ks_results_warn(r,
+                                   "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
+                                   "they count as failed analyses",
+                                   s->architecture[run->architecture].name, s->seed[run->seed],
+                                   missing, s->n_checkpoints, s->analysis[k].name));
+    }
+    return KS_OK;
+}
+
+/* Decides whether a run can be aggregated; warns if something is missing. */
+static ks_status judge_run(struct ks_results *r, struct ks_result *run)
+{
+    const struct ks_study *s = r->study;
+    const char *name = s->architecture[run->architecture].name;
+    size_t spectra, returns;
+
+    count_missing(r, run, &spectra, &returns);
+    run->complete = returns == 0 && (spectra == 0 || run->is_over);
+    if (!run->complete)
+        return ks_results_warn(
+            r,
+            "%s, seed %zu: the %s is left out: %zu of %zu spectra and %zu of %zu "
+            "returns are missing",
+            name, s->seed[run->seed], s->drop_missing ? "run" : "architecture", spectra,
+            s->n_checkpoints, returns, s->n_evaluations);
+    if (spectra > 0)
+        KS_TRY(ks_results_warn(
+            r,
+            "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
+            "count as failed analyses",
+            name, s->seed[run->seed], spectra, s->n_checkpoints));
+    return warn_further_analyses(r, run);
+}
+
+static ks_status judge(struct ks_results *r)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t a = 0; a < s->n_architectures; a++) {
+        size_t complete = 0;
+
+        for (size_t i = 0; i < s->n_seeds; i++) {
+            KS_TRY(judge_run(r, &r->run[a * s->n_seeds + i]));
+            complete += r->run[a * s->n_seeds + i].complete;
+        }
+        r->included[a] = s->drop_missing ? complete > 0 : complete == s->n_seeds;
+        if (s->drop_missing)
+            r->dropped += s->n_seeds - complete;
+    }
+    if (r->dropped > 0)
+        KS_TRY(ks_results_warn(r, "missing = drop: %zu of %zu runs are left out", r->dropped,
+                               r->n_runs));
+    return KS_OK;
+}
+
+static ks_status read_all(struct ks_results *r)
+{
+    const struct ks_study *s = r->study;
+
+    for (size_t a = 0; a < s->n_architectures; a++)
+        for (size_t i = 0; i < s->n_seeds; i++)
+            KS_TRY(read_run(r, a, i));
+    memset(r->common_checkpoint, true, s->n_checkpoints * sizeof *r->common_checkpoint);
+    memset(r->common_evaluation, true, s->n_evaluations * sizeof *r->common_evaluation);
+    if (s->common_grid)
+        find_common_grid(r);
+    if (!all_set(r->common_checkpoint, s->n_checkpoints) ||
+        !all_set(r->common_evaluation, s->n_evaluations))
+        KS_TRY(
+            ks_results_warn(r, "grid = common: only the steps that all runs have are aggregated"));
+    return judge(r);
+}
+
+static ks_status read_study(const char *dir, struct ks_study **study)
+{
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/study.study", dir));
+    status = ks_study_read(path, false, study);
+    free(path);
+    return status;
+}
+
+ks_status ks_results_read(const char *dir, const struct ks_study *study, struct ks_results **out)
+{
+    struct ks_results *r = NULL;
+    ks_status status = KS_OK;
+
+    *out = NULL;
+    KS_GO(ks_alloc(1, sizeof *r, &r));
+    KS_GO(ks_copy_string(dir, &r->dir));
+    if (!study)
+        KS_GO(read_study(dir, &r->own_study));
+    r->study = study ? study : r->own_study;
+    r->n_runs = r->study->n_architectures * r->study->n_seeds;
+    KS_GO(ks_alloc(r->n_runs, sizeof *r->run, &r->run));
+    KS_GO(ks_alloc(r->study->n_architectures, sizeof *r->included, &r->included));
+    KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *r->common_checkpoint, &r->common_checkpoint));
+    KS_GO(ks_alloc(r->study->n_evaluations, sizeof *r->common_evaluation, &r->common_evaluation));
+    KS_GO(read_all(r));
+    *out = r, r = NULL;
+done:
+    ks_results_free(r);
+    return status;
+}
+
+void ks_results_free(struct ks_results *r)
+{
+    if (!r)
+        return;
+    for (size_t n = 0; r->run && n < r->n_runs; n++) {
+        for (size_t i = 0; r->run[n].spectrum && i < r->study->n_analyses * r->study->n_checkpoints;
+             i++)
+            ks_spectrum_free(r->run[n].spectrum[i]);
+        free(r->run[n].spectrum);
+        free(r->run[n].returns);
+    }
+    for (size_t i = 0; i < r->n_warnings; i++)
+        free(r->warning[i]);
+    free(r->warning);
+    free(r->run);
+    free(r->included);
+    free(r->common_checkpoint);
+    free(r->common_evaluation);
+    ks_study_free(r->own_study);
+    free(r->dir);
+    free(r);
+}
+
+size_t ks_results_runs(const struct ks_results *r, size_t architecture,
+                       const struct ks_result **list)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->study->n_seeds; i++) {
+        const struct ks_result *run = &r->run[architecture * r->study->n_seeds + i];
+
+        if (run->complete)
+            list[n++] = run;
+    }
+    return n;
+}
+
+ks_status ks_results_warn_intervals(struct ks_results *r)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t few = 0, included = 0;
+
+    for (size_t a = 0; a < r->study->n_architectures; a++) {
+        size_t runs = ks_results_runs(r, a, run);
+
+        included += r->included[a];
+        few += r->included[a] && runs > 1 && runs < ENOUGH_RUNS;
+    }
+    return few == 0 ? KS_OK
+                    : ks_results_warn(
+                          r,
+                          "%zu of %zu architectures have fewer than %d runs: their bootstrap "
+                          "intervals are too narrow",
+                          few, included, ENOUGH_RUNS);
+}
+
+static int rank_of(const struct ks_study_architecture *a)
+{
+    static const char *const losses[] = {"ce", "mse", NULL}, *const norms[] = {"bn", "ln", "dense",
+                                                                               NULL};
+    int loss = 0, norm = 0;
+
+    while (losses[loss] && strcmp(losses[loss], a->loss) != 0)
+        loss++;
+    while (norms[norm] && strcmp(norms[norm], a->normalization) != 0)
+        norm++;
+    return 8 * loss + 2 * norm + a->weight_normalization;
+}
+
+size_t ks_results_order(const struct ks_results *r, size_t *architecture)
+{
+    const struct ks_study_architecture *all = r->study->architecture;
+    size_t n = 0;
+
+    for (size_t a = 0; a < r->study->n_architectures; a++) { /* insertion sort is stable */
+        size_t i = n;
+
+        if (!r->included[a])
+            continue;
+        for (; i > 0 && rank_of(&all[architecture[i - 1]]) > rank_of(&all[a]); i--)
+            architecture[i] = architecture[i - 1];
+        architecture[i] = a;
+        n++;
+    }
+    return n;
+}

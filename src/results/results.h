@@ -1,0 +1,77 @@
+/* The results in a study's folder: spectra and returns of its runs, and which runs can be
+ * aggregated. */
+#ifndef KS_RESULTS_RESULTS_H
+#define KS_RESULTS_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "io/spectrum.h"
+#include "study/study_file.h"
+
+struct ks_result {
+    size_t architecture, seed; /* indices in the study                                      */
+    /* [n_analyses, n_checkpoints] of the study, the standard analysis first; NULL: missing. Owned
+     */
+    struct ks_spectrum **spectrum;
+    double *returns; /* [n_evaluations] of the study; NaN: missing. Owned         */
+    bool is_over;    /* trained to the end or to `stop`, as its run.json says     */
+    bool complete;   /* whether it can be aggregated                              */
+};
+
+struct ks_results {
+    char *dir; /* owned */
+    const struct ks_study *study;
+    struct ks_study *own_study; /* what `study` points to if it was read from the folder; owned */
+    size_t n_runs;
+    struct ks_result *run; /* [architectures, seeds]; owned */
+    bool *included;        /* [architectures] whether it can be aggregated; owned */
+    /* The steps that are aggregated: all, or with grid = common those that every completed run has.
+     * [n_checkpoints], [n_evaluations]; owned. */
+    bool *common_checkpoint, *common_evaluation;
+    size_t dropped; /* runs left out because of `missing = drop` */
+    size_t n_warnings, warning_room;
+    char **warning; /* [n_warnings] one line each; owned */
+};
+
+/* Reads the existing results of `study`, which must outlive *results; NULL: of dir/study.study.
+ *
+ * Missing results and a malformed progress.csv become warnings and make their run incomplete: the
+ * architecture is left out, or with `missing = drop` only the run. There are two exceptions. If the
+ * training of a run is over, a missing spectrum belongs to a failed analysis: the run is complete,
+ * and the spectrum's statistics are NaN, which the tables drop and count. Missing spectra of
+ * further analyses never make a run incomplete and are counted in the same way.
+ *
+ * Fails (KS_FORMAT, KS_IO) on a spectrum that cannot be read or belongs to another checkpoint, on
+ * two returns at one step, and on a return that is NaN or infinite unless missing = drop. The
+ * caller frees. */
+ks_status ks_results_read(const char *dir, const struct ks_study *study,
+                          struct ks_results **results);
+void ks_results_free(struct ks_results *results); /* NULL is fine */
+
+/* Adds a warning, which is printed and goes into the report. */
+ks_status ks_results_warn(struct ks_results *results, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Puts the complete runs of an architecture into list [n_seeds]; returns their number. */
+size_t ks_results_runs(const struct ks_results *results, size_t architecture,
+                       const struct ks_result **list);
+
+/* Adds a warning if architectures have too few runs: bootstrap intervals are then too narrow. */
+ks_status ks_results_warn_intervals(struct ks_results *results);
+
+/* The spectrum of an analysis at a checkpoint, or NULL. */
+const struct ks_spectrum *ks_results_spectrum(const struct ks_results *results,
+                                              const struct ks_result *run, size_t analysis,
+                                              size_t checkpoint);
+/* A statistic of that spectrum; NaN if the spectrum or the statistic is missing. */
+double ks_results_statistic(const struct ks_results *results, const struct ks_result *run,
+                            size_t analysis, size_t checkpoint, const char *name);
+
+/* The included architectures in the order of tables and plots: by loss (ce, mse, other), then
+ * normalization (bn, ln, dense, other), then without weight normalization before with it. Returns
+ * their number. */
+size_t ks_results_order(const struct ks_results *results, size_t *architecture);
+
+#endif

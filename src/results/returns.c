@@ -1,0 +1,100 @@
+#include "results/returns.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "io/text.h"
+#include "study/csv.h"
+
+enum { STEP, RETURN, COLUMNS };
+
+/* A return that is NaN or infinite: an error, unless missing = drop. */
+static ks_status refuse_return(const struct ks_study *s, struct ks_study_run run, const char *path,
+                               size_t evaluation, double value)
+{
+    if (s->drop_missing)
+        return KS_OK;
+    return ks_fail(KS_FORMAT,
+                   "%s: %s, %s, seed %zu, step %zu: the return is %g (missing = drop in [study] "
+                   "leaves such runs out)",
+                   path, s->env, s->architecture[run.architecture].name, s->seed[run.seed],
+                   s->evaluation[evaluation], value);
+}
+
+/* Finds the return at `step`. *found: how many rows have one, at most 1. *value is NaN if none has
+ * one but a row says nan. Rows of a checkpoint without an evaluation have an empty cell or nan, and
+ * may stand beside a row of the same step with a return. */
+static ks_status find_return(const struct ks_csv *csv, const size_t column[COLUMNS], size_t step,
+                             size_t *found, double *value)
+{
+    double row_step = 0, row_value = 0;
+
+    *found = 0;
+    *value = 0;
+    for (size_t i = 0; i < csv->rows; i++) {
+        KS_TRY(ks_csv_number(csv, i, column[STEP], &row_step));
+        if (row_step != (double)step || *ks_csv_cell(csv, i, column[RETURN]) == '\0')
+            continue;
+        KS_TRY(ks_csv_number(csv, i, column[RETURN], &row_value));
+        if (isnan(row_value)) {
+            *value = *found > 0 ? *value : NAN;
+            continue;
+        }
+        if ((*found)++ > 0)
+            return ks_fail(KS_FORMAT, "%s:%zu: a second return at step %zu", csv->path, i + 2,
+                           step);
+        *value = row_value;
+    }
+    return KS_OK;
+}
+
+/* Opens the table, and checks that both columns hold numbers. */
+static ks_status read_table(const char *path, struct ks_csv **csv, size_t column[COLUMNS])
+{
+    double value;
+
+    KS_TRY(ks_csv_read(path, true, csv));
+    KS_TRY(ks_csv_column(*csv, "env_step", &column[STEP]));
+    KS_TRY(ks_csv_column(*csv, "return_mean", &column[RETURN]));
+    for (size_t i = 0; i < (*csv)->rows; i++) {
+        KS_TRY(ks_csv_number(*csv, i, column[STEP], &value));
+        if (*ks_csv_cell(*csv, i, column[RETURN]) != '\0')
+            KS_TRY(ks_csv_number(*csv, i, column[RETURN], &value));
+    }
+    return KS_OK;
+}
+
+ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, const char *folder,
+                          double *returns, bool *malformed)
+{
+    struct ks_csv *csv = NULL;
+    size_t column[COLUMNS] = {0, 0};
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    *malformed = false;
+    KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
+    if (!ks_path_exists(path))
+        goto done;
+    status = read_table(path, &csv, column);
+    if (status == KS_FORMAT || status == KS_IO) {
+        *malformed = true;
+        status = KS_OK;
+        goto done;
+    }
+    for (size_t k = 0; status == KS_OK && k < s->n_evaluations; k++) {
+        size_t found;
+        double value;
+
+        KS_GO(find_return(csv, column, s->evaluation[k], &found, &value));
+        if (found > 0 && isfinite(value))
+            returns[k] = value;
+        else if (found > 0 || isnan(value))
+            status = refuse_return(s, run, csv->path, k, value);
+    }
+done:
+    ks_csv_free(csv);
+    free(path);
+    return status;
+}

@@ -1,0 +1,355 @@
+/* A table with one row per score becomes an array [runs of all tasks, steps]. */
+#include "results/scores.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "results/score_ranges.h"
+#include "study/csv.h"
+
+enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
+
+struct row {
+    const char *task; /* points into the file's text */
+    double seed, step, value;
+};
+
+/* The rows of the query, sorted by task, seed and step. */
+struct rows {
+    size_t n;
+    struct row *row; /* owned */
+};
+
+/* The rows [first, end) of one task and seed. */
+struct run {
+    size_t first, end;
+};
+
+struct grid {
+    size_t n;
+    double *step; /* [n] ascending; owned */
+};
+
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    int order = strcmp(x->task, y->task);
+
+    if (order == 0)
+        order = compare_numbers(x->seed, y->seed);
+    return order != 0 ? order : compare_numbers(x->step, y->step);
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    return compare_numbers(*(const double *)a, *(const double *)b);
+}
+
+static bool is_same_run(const struct row *a, const struct row *b)
+{
+    return strcmp(a->task, b->task) == 0 && a->seed == b->seed;
+}
+
+static ks_status refuse(const struct ks_score_query *q, const struct row *row, double step,
+                        const char *what)
+{
+    return ks_fail(KS_FORMAT, "%s: %s, seed %.10g, step %.10g: %s", q->path, row->task, row->seed,
+                   step, what);
+}
+
+/* --- rows of the file --- */
+
+static bool is_requested(const struct ks_score_query *q, const char *task)
+{
+    for (size_t i = 0; i < q->n_tasks; i++)
+        if (strcmp(q->tasks[i], task) == 0)
+            return true;
+    return q->n_tasks == 0;
+}
+
+static ks_status check_tasks(const struct ks_score_query *q, const struct rows *rows)
+{
+    for (size_t i = 0; i < q->n_tasks; i++) {
+        bool found = false;
+
+        for (size_t k = 0; k < rows->n && !found; k++)
+            found = strcmp(q->tasks[i], rows->row[k].task) == 0;
+        if (!found)
+            return ks_fail(KS_FORMAT, "%s: no scores of the task '%s'", q->path, q->tasks[i]);
+    }
+    return KS_OK;
+}
+
+static ks_status check_duplicates(const struct ks_score_query *q, const struct rows *rows)
+{
+    for (size_t k = 1; k < rows->n; k++)
+        if (compare_rows(&rows->row[k - 1], &rows->row[k]) == 0)
+            return refuse(q, &rows->row[k], rows->row[k].step, "two scores");
+    return KS_OK;
+}
+
+static ks_status take_rows(const struct ks_score_query *q, const struct ks_csv *csv,
+                           struct rows *rows)
+{
+    size_t task, seed, step, value;
+
+    KS_TRY(ks_csv_column(csv, q->task, &task));
+    KS_TRY(ks_csv_column(csv, q->seed, &seed));
+    KS_TRY(ks_csv_column(csv, q->step, &step));
+    KS_TRY(ks_csv_column(csv, q->value, &value));
+    KS_TRY(ks_alloc(csv->rows, sizeof *rows->row, &rows->row));
+    for (size_t i = 0; i < csv->rows; i++) {
+        struct row *row = &rows->row[rows->n];
+
+        row->task = ks_csv_cell(csv, i, task);
+        if (!is_requested(q, row->task))
+            continue;
+        KS_TRY(ks_csv_number(csv, i, seed, &row->seed));
+        KS_TRY(ks_csv_number(csv, i, step, &row->step));
+        KS_TRY(ks_csv_number(csv, i, value, &row->value));
+        if (!isfinite(row->seed) || !isfinite(row->step))
+            return ks_fail(KS_FORMAT, "%s:%zu: seed and step must be finite numbers", q->path,
+                           i + 2);
+        rows->n += q->every == 0 || fmod(row->step, q->every) == 0;
+    }
+    qsort(rows->row, rows->n, sizeof *rows->row, compare_rows);
+    KS_TRY(check_tasks(q, rows));
+    if (rows->n == 0)
+        return ks_fail(KS_FORMAT, "%s: no scores", q->path);
+    return check_duplicates(q, rows);
+}
+
+/* --- the steps and runs that are used --- */
+
+/* The steps of all these runs, ascending, each once. */
+static ks_status find_steps(const struct rows *rows, size_t n, const struct run *run,
+                            struct grid *grid)
+{
+    size_t all = 0;
+
+    KS_TRY(ks_alloc(rows->n, sizeof *grid->step, &grid->step));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = run[i].first; k < run[i].end; k++)
+            grid->step[all++] = rows->row[k].step;
+    qsort(grid->step, all, sizeof *grid->step, compare_steps);
+    for (size_t k = 0; k < all; k++)
+        if (grid->n == 0 || grid->step[k] != grid->step[grid->n - 1])
+            grid->step[grid->n++] = grid->step[k];
+    return KS_OK;
+}
+
+static const struct row *find_step(const struct rows *rows, const struct run *run, double step)
+{
+    for (size_t k = run->first; k < run->end; k++)
+        if (rows->row[k].step == step)
+            return &rows->row[k];
+    return NULL;
+}
+
+/* Removes the steps that a run lacks. */
+static void keep_common_steps(const struct rows *rows, size_t n, const struct run *run,
+                              struct grid *grid)
+{
+    size_t kept = 0;
+
+    for (size_t t = 0; t < grid->n; t++) {
+        bool common = true;
+
+        for (size_t i = 0; i < n && common; i++)
+            common = find_step(rows, &run[i], grid->step[t]) != NULL;
+        if (common)
+            grid->step[kept++] = grid->step[t];
+    }
+    grid->n = kept;
+}
+
+/* Leaves out the runs with a score that is not finite, or refuses them. */
+static ks_status filter_finite(const struct ks_score_query *q, const struct rows *rows, size_t *n,
+                               struct run *run)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        size_t k = run[i].first;
+
+        while (k < run[i].end && isfinite(rows->row[k].value))
+            k++;
+        if (k == run[i].end)
+            run[kept++] = run[i];
+        else if (!q->drop_missing)
+            return refuse(q, &rows->row[k], rows->row[k].step, "the score is not a finite number");
+    }
+    *n = kept;
+    return KS_OK;
+}
+
+/* Leaves out the runs without a score at one of these steps, or refuses them. */
+static ks_status filter_complete(const struct ks_score_query *q, const struct rows *rows,
+                                 const struct grid *grid, size_t *n, struct run *run)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        size_t t = 0;
+
+        while (t < grid->n && find_step(rows, &run[i], grid->step[t]))
+            t++;
+        if (t == grid->n)
+            run[kept++] = run[i];
+        else if (!q->drop_missing)
+            return refuse(q, &rows->row[run[i].first], grid->step[t], "the score is missing");
+    }
+    *n = kept;
+    return KS_OK;
+}
+
+static ks_status select_runs(const struct ks_score_query *q, const struct rows *rows,
+                             struct grid *grid, size_t *n, struct run *run)
+{
+    struct grid last;
+
+    KS_TRY(filter_finite(q, rows, n, run));
+    KS_TRY(find_steps(rows, *n, run, grid));
+    if (q->common_grid && *n > 0) {
+        last = (struct grid){1, grid->step + grid->n - 1};
+        KS_TRY(filter_complete(q, rows, &last, n, run));
+        keep_common_steps(rows, *n, run, grid);
+    }
+    return filter_complete(q, rows, grid, n, run);
+}
+
+static size_t find_runs(const struct rows *rows, struct run *run)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < rows->n; k++) {
+        if (k == 0 || !is_same_run(&rows->row[k - 1], &rows->row[k]))
+            run[n++].first = k;
+        run[n - 1].end = k + 1;
+    }
+    return n;
+}
+
+/* --- the table --- */
+
+static ks_status fill_run(const struct ks_score_query *q, const struct rows *rows,
+                          const struct run *run, struct ks_score_table *table)
+{
+    const char *task = rows->row[run->first].task;
+    const struct ks_score_range *range = NULL;
+    double *value = table->value + table->n_runs * table->n_steps;
+
+    if (q->normalize)
+        KS_TRY(ks_score_range_find(task, &range));
+    if (table->n_tasks == 0 || strcmp(table->task[table->n_tasks - 1], task) != 0)
+        KS_TRY(ks_copy_string(task, &table->task[table->n_tasks++]));
+    table->runs[table->n_tasks - 1]++;
+    table->seed[table->n_runs++] = rows->row[run->first].seed;
+    for (size_t t = 0; t < table->n_steps; t++) {
+        value[t] = find_step(rows, run, table->step[t])->value;
+        if (range)
+            KS_TRY(ks_score_normalize(range, value[t], &value[t]));
+    }
+    return KS_OK;
+}
+
+/* Refuses a task of which no run remains: it cannot be pooled with the others. */
+static ks_status check_left(const struct ks_score_query *q, const struct rows *rows,
+                            const struct ks_score_table *table)
+{
+    for (size_t k = 0; k < rows->n; k++) {
+        bool found = false;
+
+        for (size_t m = 0; m < table->n_tasks && !found; m++)
+            found = strcmp(table->task[m], rows->row[k].task) == 0;
+        if (!found)
+            return ks_fail(KS_FORMAT, "%s: %s: no run has all its scores", q->path,
+                           rows->row[k].task);
+    }
+    return KS_OK;
+}
+
+static ks_status build(const struct ks_score_query *q, const struct rows *rows, struct run *run,
+                       struct ks_score_table *table)
+{
+    size_t found = find_runs(rows, run), n = found;
+    struct grid grid = {0};
+    ks_status status = select_runs(q, rows, &grid, &n, run);
+
+    table->step = grid.step;
+    KS_TRY(status);
+    table->n_steps = grid.n;
+    table->dropped = found - n;
+    KS_TRY(ks_alloc(n, sizeof *table->task, &table->task));
+    KS_TRY(ks_alloc(n, sizeof *table->runs, &table->runs));
+    KS_TRY(ks_alloc(n, sizeof *table->seed, &table->seed));
+    KS_TRY(ks_alloc(n * grid.n, sizeof *table->value, &table->value));
+    for (size_t i = 0; i < n; i++)
+        KS_TRY(fill_run(q, rows, &run[i], table));
+    return check_left(q, rows, table);
+}
+
+ks_status ks_score_table_read(const struct ks_score_query *query, struct ks_score_table **out)
+{
+    struct ks_score_table *table = NULL;
+    struct ks_csv *csv = NULL;
+    struct rows rows = {0};
+    struct run *run = NULL;
+    ks_status status = KS_OK;
+
+    *out = NULL;
+    KS_GO(ks_alloc(1, sizeof *table, &table));
+    KS_GO(ks_csv_read(query->path, false, &csv));
+    KS_GO(take_rows(query, csv, &rows));
+    KS_GO(ks_alloc(rows.n, sizeof *run, &run));
+    KS_GO(build(query, &rows, run, table));
+    *out = table, table = NULL;
+done:
+    free(run);
+    free(rows.row);
+    ks_csv_free(csv);
+    ks_score_table_free(table);
+    return status;
+}
+
+void ks_score_table_free(struct ks_score_table *table)
+{
+    if (!table)
+        return;
+    for (size_t m = 0; m < table->n_tasks; m++)
+        free(table->task[m]);
+    free(table->task);
+    free(table->runs);
+    free(table->seed);
+    free(table->step);
+    free(table->value);
+    free(table);
+}
+
+struct ks_scores ks_score_table_scores(const struct ks_score_table *table)
+{
+    return (struct ks_scores){table->n_tasks, table->runs, table->n_steps, table->step,
+                              table->value};
+}
+
+unsigned ks_scores_cautions(size_t strata, const size_t *runs)
+{
+    unsigned cautions = KS_SCORES_NO_INTERVAL;
+
+    for (size_t m = 0; m < strata; m++) {
+        if (runs[m] > 1)
+            cautions &= ~(unsigned)KS_SCORES_NO_INTERVAL;
+        if (runs[m] > 1 && runs[m] < ENOUGH_RUNS)
+            cautions |= KS_SCORES_FEW_RUNS;
+        if (runs[m] != runs[0])
+            cautions |= KS_SCORES_UNEQUAL_RUNS;
+    }
+    return cautions;
+}

@@ -1,0 +1,53 @@
+/* Scores of several tasks, runs and steps, read from a table with one row per score. */
+#ifndef KS_RESULTS_SCORES_H
+#define KS_RESULTS_SCORES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "results/aggregate.h"
+
+/* Which scores to read, and how missing scores are treated. */
+struct ks_score_query {
+    const char *path;
+    const char *task, *seed, *step, *value; /* names of the columns */
+    size_t n_tasks;                         /* 0: all tasks of the file */
+    const char *const *tasks;               /* [n_tasks] in any order */
+    double every;                           /* only steps that are multiples of it; 0: all */
+    bool normalize;                         /* by ks_score_ranges; else the scores are raw */
+    /* A run that lacks a step of another run, or has a score that is NaN or infinite, is an error.
+     * With drop_missing such a run is left out completely. With common_grid only the steps that all
+     * runs have are used; the largest step of any run must be one of them. Nothing is interpolated.
+     */
+    bool drop_missing, common_grid;
+};
+
+struct ks_score_table {
+    size_t n_tasks, n_runs, n_steps;
+    char **task;    /* [n_tasks] in byte order of the names; owned           */
+    size_t *runs;   /* [n_tasks] runs of each task; owned                    */
+    double *seed;   /* [n_runs] task by task, ascending within a task; owned */
+    double *step;   /* [n_steps] ascending; owned                            */
+    double *value;  /* [n_runs, n_steps]; owned                              */
+    size_t dropped; /* runs that were left out                               */
+};
+
+/* Fails with KS_FORMAT, naming file, task, seed and step, if a score is missing and the query does
+ * not allow it, if there are two scores of one task, seed and step, if the file lacks a task of the
+ * query, or if no score remains. The caller frees *table with ks_score_table_free. */
+ks_status ks_score_table_read(const struct ks_score_query *query, struct ks_score_table **table);
+void ks_score_table_free(struct ks_score_table *table); /* NULL is fine */
+
+/* The table as the strata of a bootstrap: one per task. Points into the table. */
+struct ks_scores ks_score_table_scores(const struct ks_score_table *table);
+
+/* Cautions for readers of intervals over strata with these numbers of runs: a union of flags. */
+enum {
+    KS_SCORES_NO_INTERVAL = 1,  /* one run in every stratum: the interval is undefined     */
+    KS_SCORES_FEW_RUNS = 2,     /* 2 to 4 runs in a stratum: the interval is too narrow    */
+    KS_SCORES_UNEQUAL_RUNS = 4, /* strata with more runs have more weight when pooled      */
+};
+unsigned ks_scores_cautions(size_t strata, const size_t *runs);
+
+#endif
