@@ -198,7 +198,7 @@ ks_status ks_page_analyses(const struct ks_page *page, FILE *out)
         const struct ks_study_analysis *a = &s->analysis[k];
         const struct rows rows = {page, page->table->row + k * page->table->n_rows,
                                   page->table->n_rows};
-        char id[32];
+        char id[48];
 
         snprintf(id, sizeof id, "table-analysis-%zu", k);
         fputs("<h3>Further analysis: ", out);
