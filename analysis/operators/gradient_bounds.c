@@ -1,5 +1,6 @@
 #include "operators/gradient_bounds.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,7 @@ static ks_status linearize(struct lone *l)
     const struct ks_net *net;
 
     KS_TRY(ks_primal_new(&l->problem, true, &l->primal));
+    assert(l->primal);
     net = l->primal->net;
     KS_TRY(ks_alloc(ks_primal_size(l->primal), sizeof *l->block, &l->block));
     KS_TRY(ks_alloc(net->kept, sizeof *l->kept, &l->kept));

@@ -1,5 +1,6 @@
 #include "report/panels.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -65,6 +66,7 @@ void ks_panels_place(size_t n, const struct ks_study_architecture *const *archit
             return;
     }
     panels->columns = n == 4 ? 2 : n < WIDEST ? n : WIDEST;
+    assert(panels->columns > 0); /* no panels have found their places above */
     panels->rows = (n + panels->columns - 1) / panels->columns;
     for (size_t i = 0; i < n; i++) {
         panels->x[i] = i % panels->columns;

@@ -240,6 +240,7 @@ static ks_status open_variant(struct parser *p, const char *name)
     char *copy = NULL;
     ks_status status;
 
+    assert(p->study);
     if (length == 0 || name[length + strspn(name + length, " \t")] != ']')
         return ks_fail(KS_FORMAT, "[variant NAME]: expected a name, found '%.*s'",
                        (int)strcspn(name, "]\r\n"), name);

@@ -4,7 +4,8 @@
 # Runs a small study on a real Slurm: one slurmctld and two slurmd on this machine, in
 # BUILD/peer/slurm. On the way one run reaches its time limit, the node of another one is lost, and
 # a third one fails. After the cause is removed, the study is submitted again. In the end its tables
-# must be, byte for byte, those of the same study run here by make. Installs Slurm if it is missing.
+# (but for efficiency.csv, which has measured speeds) must be, byte for byte, those of the same study
+# run here by make. Installs Slurm if it is missing.
 set -eu
 cd "$(dirname "$0")/../.."
 . src/deps/apt.sh
@@ -257,7 +258,8 @@ await 120 "the end of the queue" idle_queue
 wait "$reference" || fail "the study that make ran: $(tail -n 1 "$top/here.log")"
 reference=
 for table in "$top/here/tables/"*.csv; do
+    [ "${table##*/}" = efficiency.csv ] && continue # it has measured speeds
     cmp "$table" "$folder/tables/${table##*/}" || fail "${table##*/} differs"
 done
 [ "$(ls "$top/here/figures")" = "$(ls "$folder/figures")" ] || fail "plots are missing"
-say "$(ls "$folder/tables" | wc -l) tables are the same"
+say "the tables are the same"
