@@ -196,12 +196,23 @@ static void exact_band(struct ks_spectrum *s, const struct ks_facts *k, const st
 
 enum { BAND_DECADES = 6, BAND_PER_DECADE = 16 };
 
+/* Frees the band of an earlier call. */
+static void drop_band(struct ks_spectrum *s)
+{
+    free(s->band_at);
+    free(s->band_lower);
+    free(s->band_upper);
+    s->band_at = s->band_lower = s->band_upper = NULL;
+    s->n_band = 0;
+}
+
 ks_status ks_band_add(struct ks_spectrum *s, const struct ks_facts *k, const struct ks_probe *probe)
 {
     size_t side = BAND_DECADES * BAND_PER_DECADE + 1;
     struct ks_shares_input in;
     ks_status status;
 
+    drop_band(s);
     if (k->unresolved || !(k->outer > 0))
         return KS_OK;
     KS_TRY(ks_alloc(2 * side, sizeof *s->band_at, &s->band_at));

@@ -24,7 +24,8 @@ static ks_status add_run(const struct ks_tables *t, const struct ks_result *run,
     for (size_t k = 0; k < NORMS; k++) {
         if (at == 0) {
             KS_GO(ks_series_new(runs, progress.steps, &series[k]));
-            memcpy(series[k].step, progress.step, progress.steps * sizeof *progress.step);
+            if (progress.steps > 0)
+                memcpy(series[k].step, progress.step, progress.steps * sizeof *progress.step);
         }
         for (size_t j = 0; j < series[k].steps; j++)
             series[k].value[at * series[k].steps + j] = ks_progress_at(&progress, k,
