@@ -170,7 +170,10 @@ coverage:
 lint: deps
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -Isrc -Ianalysis -Iinclude \
 	    --std=c11 src analysis include
-	clang-tidy --quiet $(foreach d,$(once) $(single) $(twice),$(wildcard $(d)/*.c)) $(mains) -- $(CPPFLAGS) $(DEFINES)
+	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) \
+	    $(patsubst %,tidy/%,$(foreach d,$(once) $(single) $(twice),$(wildcard $(d)/*.c)) $(mains))
+tidy/%:
+	@clang-tidy --quiet $* -- $(CPPFLAGS) $(DEFINES)
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 clean:
