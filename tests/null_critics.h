@@ -8,10 +8,8 @@
 
 #include <cblas.h>
 
-#include "core/memory.h"
-#include "core/rng.h"
+#include "memory_critics.h"
 #include "operators/null_space.h"
-#include "test.h"
 #include "train/architecture.h"
 
 enum { IN = 5, MINIBATCHES = 3, ROWS = 80, LOSS_ROWS = 60 };
@@ -20,22 +18,16 @@ static const struct ks_operator_kind *const HESSIAN = &ks_operator_kinds[0];
 /* Relative to the largest eigenvalue: at most ZERO counts as zero, at least NOT_ZERO as nonzero. */
 static const double ZERO = 1e-14, NOT_ZERO = 1e-11;
 
-static inline void fill(struct ks_rng *rng, size_t n, double *values)
-{
-    for (size_t i = 0; i < n; i++)
-        values[i] = ks_rng_normal(rng);
-}
-
 /* Random theta, inputs and targets; for ce each row of targets is a probability distribution. */
 static inline void draw(struct ks_rng *rng, struct ks_checkpoint *c)
 {
     const struct ks_arch *a = c->critic.arch;
     size_t k = a->loss.targets, n_target = c->minibatches * c->loss_rows * k;
 
-    fill(rng, ks_networks_parameters(&c->critic), c->critic.w);
-    fill(rng, c->minibatches * c->rows * a->in, c->input);
-    fill(rng, n_target, c->target);
-    fill(rng, c->critic.ensemble * a->states, c->critic.state);
+    fill_normal(rng, ks_networks_parameters(&c->critic), c->critic.w);
+    fill_normal(rng, c->minibatches * c->rows * a->in, c->input);
+    fill_normal(rng, n_target, c->target);
+    fill_normal(rng, c->critic.ensemble * a->states, c->critic.state);
     for (size_t i = 0; i < c->critic.ensemble * a->states; i++)
         c->critic.state[i] = fabs(c->critic.state[i]);
     if (a->loss.kind->distribution)
@@ -61,28 +53,12 @@ static inline void settle(struct ks_checkpoint *c)
 static inline struct ks_checkpoint *make(const char *text, size_t ensemble)
 {
     struct ks_rng rng = ks_rng_start(41, 0);
-    struct ks_checkpoint *c;
-    struct ks_arch *a;
+    struct critic_sizes sizes = {ensemble, IN, MINIBATCHES, ROWS, LOSS_ROWS};
+    struct ks_checkpoint *c = blank_critic(text, sizes);
 
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string(text, &c->critic.text));
-    assert_ok(KS(arch_parse)(text, "test", IN, &a));
-    c->critic.arch = a;
-    c->critic.ensemble = ensemble;
-    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
-    assert_ok(ks_alloc(ensemble * a->parameters, sizeof(double), &c->critic.w));
-    assert_ok(ks_alloc(ensemble * a->states, sizeof(double), &c->critic.state));
-    assert_ok(ks_alloc(MINIBATCHES * ROWS * IN, sizeof(double), &c->input));
-    assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS * a->loss.targets, sizeof(double), &c->target));
     draw(&rng, c);
     settle(c);
     return c;
-}
-
-static inline struct ks_problem full_problem(const struct ks_checkpoint *c)
-{
-    return (struct ks_problem){
-        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
 }
 
 /* How many of the values are zero relative to the largest. Fails if a value is in between. */

@@ -5,9 +5,8 @@
 
 #include "analyzer.h"
 
-#include "core/memory.h"
-#include "core/rng.h"
 #include "io/spectrum.h"
+#include "memory_critics.h"
 #include "statistics/statistics.h"
 
 enum { IN = 5, ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, ARCHS = 6 };
@@ -26,16 +25,6 @@ static const struct {
     {"dense+mse", "repeat 2 {\ndense 6\nrelu\n}\ndense 1\nloss mse\n"},
 };
 
-static inline double *numbers(struct ks_rng *rng, size_t n)
-{
-    double *values;
-
-    assert_ok(ks_alloc(n, sizeof *values, &values));
-    for (size_t i = 0; i < n; i++)
-        values[i] = ks_rng_normal(rng);
-    return values;
-}
-
 static inline void add_attributes(struct ks_checkpoint *c)
 {
     const double returns[] = {10, 15};
@@ -48,26 +37,9 @@ static inline void add_attributes(struct ks_checkpoint *c)
 
 static inline struct ks_checkpoint *make(const char *text)
 {
-    struct ks_rng rng = ks_rng_start(21, 0);
-    struct ks_checkpoint *c;
-    struct ks_arch *a;
+    struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
+    struct ks_checkpoint *c = random_critic(text, sizes, 21);
 
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string(text, &c->critic.text));
-    assert_ok(ks_arch_parse_f64(text, "test", IN, &a));
-    c->critic.arch = a;
-    c->critic.ensemble = ENSEMBLE;
-    c->critic.w = numbers(&rng, ENSEMBLE * a->parameters);
-    if (a->states > 0)
-        c->critic.state = numbers(&rng, ENSEMBLE * a->states);
-    for (size_t i = 0; i < ENSEMBLE * a->states; i++)
-        c->critic.state[i] = fabs(c->critic.state[i]);
-    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
-    c->input = numbers(&rng, MINIBATCHES * ROWS * IN);
-    c->target = numbers(&rng, MINIBATCHES * LOSS_ROWS * a->out);
-    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS && a->out > 1; i++)
-        for (size_t k = 0; k < a->out; k++)
-            c->target[i * a->out + k] = k == i % a->out ? 0.7 : 0.1;
     add_attributes(c);
     return c;
 }

@@ -5,35 +5,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
-#include "io/checkpoint.h"
-#include "io/text.h"
-#include "net/arch.h"
-#include "test.h"
+#include "memory_critics.h"
 
-/* One minibatch of `rows` rows; weights, inputs and targets are 0. */
-static inline struct ks_checkpoint *blank_critic(const char *text, size_t in, size_t rows)
+/* One critic and one minibatch of `rows` rows; weights, inputs and targets are 0. */
+static inline struct ks_checkpoint *one_minibatch(const char *text, size_t in, size_t rows)
 {
-    struct ks_checkpoint *c;
-    struct ks_arch *a;
-
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string(text, &c->critic.text));
-    assert_ok(KS(arch_parse)(text, "test", in, &a));
-    c->critic.arch = a;
-    c->critic.ensemble = 1;
-    c->minibatches = 1, c->rows = c->loss_rows = rows;
-    assert_ok(ks_alloc(a->parameters, sizeof(double), &c->critic.w));
-    assert_ok(ks_alloc(a->states, sizeof(double), &c->critic.state));
-    assert_ok(ks_alloc(rows * in, sizeof(double), &c->input));
-    assert_ok(ks_alloc(rows * a->loss.targets, sizeof(double), &c->target));
-    return c;
+    return blank_critic(text, (struct critic_sizes){1, in, 1, rows, rows});
 }
 
 /* Linear regression on `n` orthogonal rows: H = X'X / n = diag(value), with value[i] >= 0. */
 static inline struct ks_checkpoint *diagonal_critic(size_t n, const double *value)
 {
-    struct ks_checkpoint *c = blank_critic("dense 1 bias=no\nloss mse\n", n, n);
+    struct ks_checkpoint *c = one_minibatch("dense 1 bias=no\nloss mse\n", n, n);
 
     for (size_t i = 0; i < n; i++) {
         c->input[i * n + i] = sqrt((double)n) * sqrt(value[i]);
@@ -50,7 +33,7 @@ static inline struct ks_checkpoint *symmetric_critic(size_t n, const double *val
     struct ks_checkpoint *c;
 
     snprintf(text, sizeof text, "dense %zu groups=%zu bias=no\ndense 1 bias=no\nloss mse\n", n, n);
-    c = blank_critic(text, n, n);
+    c = one_minibatch(text, n, n);
     for (size_t i = 0; i < n; i++) {
         c->input[i * n + i] = (double)n * value[i];
         c->target[i] = 1;

@@ -75,7 +75,7 @@ static void cover(size_t k, struct tally *tally)
         for (size_t seed = 0; seed < seeds() && (seeds() == FULL || !configurations[i].full);
              seed++) {
             struct analysis o = {.kind = &ks_operator_kinds[0],
-                                 .problem = task_problem(c),
+                                 .problem = full_problem(c),
                                  .single = configurations[i].single,
                                  .gradient = true,
                                  .order = configurations[i].order,

@@ -1,8 +1,7 @@
 /* Operators other than the Hessian, each against its definition, and their diagonal blocks. */
 #include "agent/optim.h"
-#include "core/memory.h"
-#include "core/rng.h"
 #include "lanczos/slq.h"
+#include "memory_critics.h"
 #include "operators.h"
 #include "operators/selection.h"
 #include "test.h"
@@ -16,16 +15,6 @@ static const char PROJECTED[] =
     "layernorm\nrelu\ndense 3 project=unit-kernel\nloss ce min=-1 max=1\n";
 static const char FREE[] = "dense 5\nrelu\ndense 3\nloss ce min=-1 max=1\n";
 
-static double *numbers(struct ks_rng *rng, size_t n)
-{
-    double *values;
-
-    assert_ok(ks_alloc(n, sizeof *values, &values));
-    for (size_t i = 0; i < n; i++)
-        values[i] = ks_rng_normal(rng);
-    return values;
-}
-
 static size_t dimension(const struct ks_checkpoint *c)
 {
     return ks_networks_parameters(&c->critic);
@@ -33,22 +22,13 @@ static size_t dimension(const struct ks_checkpoint *c)
 
 static struct ks_checkpoint *make(const char *text)
 {
-    struct ks_rng rng = ks_rng_start(41, 0);
-    struct ks_checkpoint *c;
+    struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
+    struct ks_checkpoint *c = random_critic(text, sizes, 41);
+    struct ks_rng rng = ks_rng_start(41, 1);
     double columns[16];
 
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string(text, &c->critic.text));
-    assert_ok(ks_arch_parse_f64(text, "test", IN, &c->critic.arch));
-    c->critic.ensemble = ENSEMBLE;
-    c->critic.w = numbers(&rng, dimension(c));
     for (size_t e = 0; e < ENSEMBLE; e++)
         ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
-    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
-    c->input = numbers(&rng, MINIBATCHES * ROWS * IN);
-    c->target = numbers(&rng, MINIBATCHES * LOSS_ROWS * ATOMS);
-    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS * ATOMS; i++)
-        c->target[i] = i % ATOMS == i / ATOMS % ATOMS ? 0.5 : 0.25;
     c->adam_v = numbers(&rng, dimension(c));
     for (size_t i = 0; i < dimension(c); i++)
         c->adam_v[i] = i % 7 == 3 ? 0 : 1e-3 * c->adam_v[i] * c->adam_v[i];

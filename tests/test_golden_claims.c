@@ -15,12 +15,6 @@
 
 static const char FOLDER[] = "../shared/golden/claims";
 
-static struct ks_problem problem_of(const struct ks_checkpoint *c)
-{
-    return (struct ks_problem){
-        .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
-}
-
 static size_t false_in_all, said_in_all, analyses;
 
 /* Leaves ownership with the caller. The known null directions are those that the analysis projected
@@ -53,7 +47,7 @@ static void judge_checkpoint(const char *name, const struct ks_checkpoint *c, co
     for (size_t i = 0; i<sizeof orders / sizeof *orders; i += t->n> 500 ? 3 : 1)
         for (size_t run = 0; run < 4; run++) {
             struct analysis o = {.kind = &ks_operator_kinds[0],
-                                 .problem = problem_of(c),
+                                 .problem = full_problem(c),
                                  .single = run % 2 == 1,
                                  .order = orders[i],
                                  .probes = run < 2 ? 1 : 3,
@@ -64,7 +58,7 @@ static void judge_checkpoint(const char *name, const struct ks_checkpoint *c, co
         }
     for (int single = 0; single < 2 && t->n <= 100; single++) {
         struct analysis o = {.kind = &ks_operator_kinds[0],
-                             .problem = problem_of(c),
+                             .problem = full_problem(c),
                              .single = single,
                              .exact = true,
                              .order = t->n,
@@ -198,10 +192,10 @@ static void test_offset(void **state)
 
     (void)state;
     for (size_t k = 0; k < 3; k++) {
-        struct ks_checkpoint *c = blank_critic("dense 3\nbatchnorm\nrelu\ndense 1\nloss mse\n", IN,
-                                               ROWS);
+        struct ks_checkpoint *c = one_minibatch("dense 3\nbatchnorm\nrelu\ndense 1\nloss mse\n", IN,
+                                                ROWS);
         struct ks_rng rng = ks_rng_start(77, k);
-        struct analysis o = {.kind = &ks_operator_kinds[0], .problem = problem_of(c)};
+        struct analysis o = {.kind = &ks_operator_kinds[0], .problem = full_problem(c)};
         size_t n = c->critic.arch->parameters;
         double asymmetry, *matrix, *value = malloc(n * sizeof *value);
         struct truth t;
@@ -238,7 +232,7 @@ static void test_program(void **state)
     assert_ok(ks_checkpoint_write(scratch("made.h5"), c, false));
     for (int exact = 0; exact < 2; exact++) {
         struct analysis o = {.kind = &ks_operator_kinds[0],
-                             .problem = problem_of(c),
+                             .problem = full_problem(c),
                              .single = true,
                              .exact = exact,
                              .gradient = true,

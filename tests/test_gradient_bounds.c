@@ -5,10 +5,7 @@
 
 #include <lapacke.h>
 
-#include "test.h"
-
-#include "core/memory.h"
-#include "core/rng.h"
+#include "memory_critics.h"
 #include "net/net.h"
 #include "operators/gradient_bounds.h"
 
@@ -23,44 +20,11 @@ static const char *const TEXTS[] = {
 };
 enum { TEXTS_COUNT = sizeof TEXTS / sizeof *TEXTS };
 
-static double *random_array(struct ks_rng *rng, size_t n)
-{
-    double *a;
-
-    assert_ok(ks_alloc(n, sizeof *a, &a));
-    for (size_t i = 0; i < n; i++)
-        a[i] = ks_rng_normal(rng);
-    return a;
-}
-
 static struct ks_checkpoint *make(const char *text)
 {
-    struct ks_rng rng = ks_rng_start(31, 0);
-    struct ks_checkpoint *c;
-    struct ks_arch *a;
+    struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
 
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string(text, &c->critic.text));
-    assert_ok(KS(arch_parse)(text, "test", IN, &a));
-    c->critic.arch = a;
-    c->critic.ensemble = ENSEMBLE;
-    c->critic.w = random_array(&rng, ENSEMBLE * a->parameters);
-    c->critic.state = random_array(&rng, ENSEMBLE * a->states);
-    for (size_t i = 0; i < ENSEMBLE * a->states; i++)
-        c->critic.state[i] = 1 + fabs(c->critic.state[i]);
-    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
-    c->input = random_array(&rng, MINIBATCHES * ROWS * IN);
-    c->target = random_array(&rng, MINIBATCHES * LOSS_ROWS * K);
-    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS; i++)
-        for (size_t k = 0; k < K; k++)
-            c->target[i * K + k] = k == i % K ? 0.7 : 0.1;
-    return c;
-}
-
-static struct ks_problem full_problem(const struct ks_checkpoint *c)
-{
-    return (struct ks_problem){
-        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
+    return random_critic(text, sizes, 31);
 }
 
 /* The logits of a minibatch into f [LOSS_ROWS, K]. */

@@ -5,10 +5,7 @@
 
 #include <omp.h>
 
-#include "test.h"
-
-#include "core/memory.h"
-#include "core/rng.h"
+#include "memory_critics.h"
 #include "operators/operator.h"
 
 enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4 };
@@ -30,44 +27,11 @@ static const char *const TEXTS[] = {
 };
 enum { TEXTS_COUNT = sizeof TEXTS / sizeof *TEXTS };
 
-static double *random_array(struct ks_rng *rng, size_t n)
-{
-    double *a;
-
-    assert_ok(ks_alloc(n, sizeof *a, &a));
-    for (size_t i = 0; i < n; i++)
-        a[i] = ks_rng_normal(rng);
-    return a;
-}
-
 static struct ks_checkpoint *make(const char *text)
 {
-    struct ks_rng rng = ks_rng_start(11, 0);
-    struct ks_checkpoint *c;
-    struct ks_arch *a;
+    struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
 
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string(text, &c->critic.text));
-    assert_ok(KS(arch_parse)(text, "test", IN, &a));
-    c->critic.arch = a;
-    c->critic.ensemble = ENSEMBLE;
-    c->critic.w = random_array(&rng, ENSEMBLE * a->parameters);
-    c->critic.state = random_array(&rng, ENSEMBLE * a->states);
-    for (size_t i = 0; i < ENSEMBLE * a->states; i++)
-        c->critic.state[i] = fabs(c->critic.state[i]);
-    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
-    c->input = random_array(&rng, MINIBATCHES * ROWS * IN);
-    c->target = random_array(&rng, MINIBATCHES * LOSS_ROWS * a->out);
-    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS && a->out > 1; i++)
-        for (size_t k = 0; k < a->out; k++)
-            c->target[i * a->out + k] = k == i % a->out ? 0.6 : 0.1;
-    return c;
-}
-
-static struct ks_problem full_problem(const struct ks_checkpoint *c)
-{
-    return (struct ks_problem){
-        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
+    return random_critic(text, sizes, 11);
 }
 
 /* A v in a new array, with at most `memory` bytes of stored activations. */
@@ -111,12 +75,12 @@ static void test_against_gradient(void **state)
             struct ks_problem q = full_problem(c);
             struct ks_rng rng = ks_rng_start(12, i);
             size_t n = dimension(c);
-            double *v = random_array(&rng, n), *g[2], loss[2], *hv, slope = 0;
+            double *v = numbers(&rng, n), *g[2], loss[2], *hv, slope = 0;
 
             q.evaluation = evaluation, q.weight_decay = 0.1, q.scale = 3;
             hv = product(ks_hessian_new_f64, &q, v);
             for (int side = 0; side < 2; side++) {
-                g[side] = random_array(&rng, n);
+                g[side] = numbers(&rng, n);
                 for (size_t k = 0; k < n; k++)
                     c->critic.w[k] += (side == 0 ? h : -2 * h) * v[k];
                 assert_ok(ks_gradient(&q, NULL, &loss[side], g[side]));
@@ -139,7 +103,7 @@ static void test_single_precision(void **state)
         struct ks_checkpoint *c = make(TEXTS[i]);
         struct ks_problem q = full_problem(c);
         struct ks_rng rng = ks_rng_start(13, i);
-        double *v = random_array(&rng, dimension(c));
+        double *v = numbers(&rng, dimension(c));
         double *single = product(ks_hessian_new_f32, &q, v);
         double *exact = product(ks_hessian_new_f64, &q, v);
 
@@ -157,8 +121,7 @@ static void test_memory_and_threads(void **state)
     struct ks_checkpoint *c = make(TEXTS[0]);
     struct ks_problem q = full_problem(c);
     struct ks_rng rng = ks_rng_start(14, 0);
-    double *v = random_array(&rng, dimension(c)), *kept = product(ks_hessian_new_f64, &q, v),
-           *other;
+    double *v = numbers(&rng, dimension(c)), *kept = product(ks_hessian_new_f64, &q, v), *other;
 
     (void)state;
     other = product_within(0, ks_hessian_new_f64, &q, v);

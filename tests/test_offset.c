@@ -236,7 +236,7 @@ static void check_difference(struct ks_checkpoint *c)
     assert_ok(prepared(HESSIAN->new_f64, &q, &a));
     assert_ok(ks_alloc(n, sizeof *v, &v));
     assert_ok(ks_alloc(n, sizeof *product, &product));
-    fill(&rng, n, v);
+    fill_normal(&rng, n, v);
     assert_ok(ks_operator_apply(a, v, product));
     plus = gradient(c, h, v), minus = gradient(c, -h, v);
     for (size_t i = 0; i < n; i++)

@@ -6,37 +6,23 @@
 #include <string.h>
 
 #include "agent/optim.h"
-#include "core/memory.h"
-#include "core/rng.h"
+#include "memory_critics.h"
 #include "operators.h"
 #include "operators/operator_kinds.h"
 #include "test.h"
 
 enum { IN = 4, ENSEMBLE = 2, MINIBATCHES = 2, ROWS = 9, LOSS_ROWS = 5 };
 
-static double *numbers(struct ks_rng *rng, size_t n)
-{
-    double *values;
-
-    assert_ok(ks_alloc(n, sizeof *values, &values));
-    for (size_t i = 0; i < n; i++)
-        values[i] = ks_rng_normal(rng);
-    return values;
-}
-
 static struct ks_checkpoint *make(void)
 {
-    struct ks_rng rng = ks_rng_start(31, 0);
-    struct ks_checkpoint *c;
+    struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
+    struct ks_checkpoint *c = random_critic(
+        "batchnorm\ndense 5 bias=no project=unit\nlayernorm\nrelu\n"
+        "dense 3\nloss ce min=-1 max=1\n",
+        sizes, 31);
+    struct ks_rng rng = ks_rng_start(31, 1);
     double columns[8];
 
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string("batchnorm\ndense 5 bias=no project=unit\nlayernorm\nrelu\ndense 3\n"
-                             "loss ce min=-1 max=1\n",
-                             &c->critic.text));
-    assert_ok(ks_arch_parse_f64(c->critic.text, "test", IN, &c->critic.arch));
-    c->critic.ensemble = ENSEMBLE;
-    c->critic.w = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
     for (size_t e = 0; e < ENSEMBLE; e++)
         ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
     c->adam_v = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
@@ -44,11 +30,6 @@ static struct ks_checkpoint *make(void)
         c->adam_v[i] = 1 + c->adam_v[i] * c->adam_v[i];
     c->adam_step = 5;
     c->adam = KS_ADAM_DEFAULTS;
-    c->minibatches = MINIBATCHES, c->rows = ROWS, c->loss_rows = LOSS_ROWS;
-    c->input = numbers(&rng, MINIBATCHES * ROWS * IN);
-    c->target = numbers(&rng, MINIBATCHES * LOSS_ROWS * 3);
-    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS * 3; i++)
-        c->target[i] = i % 3 == 0 ? 0.5 : 0.25;
     return c;
 }
 

@@ -9,8 +9,7 @@
 #include <omp.h>
 
 #include "analyses.h"
-#include "core/rng.h"
-#include "net/arch.h"
+#include "memory_critics.h"
 #include "statements.h"
 #include "test.h"
 #include "truths.h"
@@ -192,24 +191,13 @@ static void draw_weights(const struct traits *t, struct ks_checkpoint *c)
 
 static struct ks_checkpoint *draw_critic(const char *text, const struct traits *t)
 {
-    struct ks_checkpoint *c;
-    struct ks_arch *a;
-    size_t n, k, targets;
+    struct critic_sizes sizes = {t->ensemble, t->in, t->minibatches, t->rows, t->loss_rows};
+    struct ks_checkpoint *c = blank_critic(text, sizes);
+    const struct ks_arch *a = c->critic.arch;
+    size_t n = t->ensemble * a->parameters, k = a->loss.targets;
+    size_t targets = t->minibatches * t->loss_rows * k;
 
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string(text, &c->critic.text));
-    assert_ok(KS(arch_parse)(text, "search", t->in, &a));
-    c->critic.arch = a;
-    c->critic.ensemble = t->ensemble;
-    c->minibatches = t->minibatches, c->rows = t->rows, c->loss_rows = t->loss_rows;
-    n = t->ensemble * a->parameters;
-    k = a->loss.targets;
-    targets = t->minibatches * t->loss_rows * k;
-    assert_ok(ks_alloc(n, sizeof(double), &c->critic.w));
     assert_ok(ks_alloc(n, sizeof(double), &c->adam_v));
-    assert_ok(ks_alloc(t->ensemble * a->states, sizeof(double), &c->critic.state));
-    assert_ok(ks_alloc(t->minibatches * t->rows * t->in, sizeof(double), &c->input));
-    assert_ok(ks_alloc(targets, sizeof(double), &c->target));
     fill(n, 1, c->critic.w);
     draw_weights(t, c);
     draw_inputs(t, c);

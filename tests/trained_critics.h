@@ -9,13 +9,7 @@
 
 #include <cblas.h>
 
-#include "core/memory.h"
-#include "core/rng.h"
-#include "io/checkpoint.h"
-#include "io/text.h"
-#include "net/arch.h"
-#include "operators/operator.h"
-#include "test.h"
+#include "memory_critics.h"
 
 enum { TASK_IN = 6, TASK_BATCHES = 2, TASK_ROWS = 64, TASK_STEPS = 300, TRAINED = 5 };
 
@@ -111,36 +105,22 @@ static inline void adam_step(struct ks_checkpoint *c, const double *g)
     project_columns(&c->critic);
 }
 
-static inline struct ks_problem task_problem(const struct ks_checkpoint *c)
-{
-    return (struct ks_problem){
-        .checkpoint = c, .minibatches = TASK_BATCHES, .scale = 1, .critic = -1, .layer = -1};
-}
-
 /* Critic `k` after training. */
 static inline struct ks_checkpoint *train_critic(size_t k)
 {
     struct ks_rng rng = ks_rng_start(0x747261696e, k);
-    struct ks_checkpoint *c;
+    struct critic_sizes sizes = {1, TASK_IN, TASK_BATCHES, TASK_ROWS, TASK_ROWS};
+    struct ks_checkpoint *c = blank_critic(trained[k].text, sizes);
+    const struct ks_arch *a = c->critic.arch;
     struct ks_problem q;
-    struct ks_arch *a;
     double *gradient, loss;
 
-    assert_ok(ks_alloc(1, sizeof *c, &c));
-    assert_ok(ks_copy_string(trained[k].text, &c->critic.text));
-    assert_ok(KS(arch_parse)(trained[k].text, "test", TASK_IN, &a));
-    c->critic.arch = a;
-    c->critic.ensemble = 1;
-    c->minibatches = TASK_BATCHES, c->rows = c->loss_rows = TASK_ROWS;
-    assert_ok(ks_alloc(a->parameters, sizeof(double), &c->critic.w));
     assert_ok(ks_alloc(a->parameters, sizeof(double), &c->adam_m));
     assert_ok(ks_alloc(a->parameters, sizeof(double), &c->adam_v));
-    assert_ok(ks_alloc(TASK_BATCHES * TASK_ROWS * TASK_IN, sizeof(double), &c->input));
-    assert_ok(ks_alloc(TASK_BATCHES * TASK_ROWS * a->loss.targets, sizeof(double), &c->target));
     assert_ok(ks_alloc(a->parameters, sizeof *gradient, &gradient));
     draw_task(&rng, c);
     draw_start(&rng, &c->critic);
-    q = task_problem(c);
+    q = full_problem(c);
     for (size_t i = 0; i < TASK_STEPS; i++) {
         assert_ok(ks_gradient(&q, NULL, &loss, gradient));
         adam_step(c, gradient);
