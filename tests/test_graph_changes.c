@@ -201,6 +201,35 @@ static void test_further_analyses(void **state)
     ks_study_free(study);
 }
 
+/* Only the analyses that the study asks for have jobs. Spectra outside of a scope are removed with
+ * the others when the options change. */
+static void test_scopes(void **state)
+{
+    static const char left[] = "runs/toy/bn+ce/seed0/step_000000002.end.spectrum.h5";
+    struct ks_study *study = NULL;
+    struct ks_graph *g = NULL;
+    char text[512];
+
+    (void)state;
+    snprintf(text, sizeof text, "%s[analyze end]\ncheckpoints = last\n", TWO_RUNS);
+    assert_ok(read_text(text, &study));
+    assert_ok(new_graph(study, &g));
+    assert_int_equal(g->n_jobs, 2 + 2 * (3 + 1));
+    assert_string_equal(g->job[2 + 3].target[0],
+                        "runs/toy/bn+ce/seed0/step_000000008.end.spectrum.h5");
+    assert_int_equal(g->job[2 + 4].run, 1);
+    assert_int_equal(g->job[2 + 4].checkpoint, 0);
+    tree_write(left, "");
+    assert_ok(ks_graph_check_spectra(g, tree, true));
+    assert_ok(ks_graph_remove_stale(g, tree));
+    assert_true(tree_has(left));
+    ks_graph_set_change(g, 1, (struct ks_graph_change){true, true});
+    assert_ok(ks_graph_remove_stale(g, tree));
+    assert_false(tree_has(left));
+    ks_graph_free(g);
+    ks_study_free(study);
+}
+
 /* If options change, spectra after an earlier `stop` are removed, too, although they have no jobs:
  * a study with a later `stop` would accept them. */
 static void test_stale_spectra_behind_stop(void **state)
@@ -229,6 +258,7 @@ int main(void)
         IN_TREE(test_stale_spectra),
         IN_TREE(test_stale_steps),
         IN_TREE(test_further_analyses),
+        IN_TREE(test_scopes),
         IN_TREE(test_stale_spectra_behind_stop),
     };
 

@@ -127,6 +127,28 @@ static void test_further_analyses(void **state)
     outcome_free(&o);
 }
 
+/* A spectrum outside of the scope of its analysis is not missing and has no row. */
+static void test_scopes(void **state)
+{
+    struct ks_csv *csv = NULL;
+    struct outcome o;
+
+    (void)state;
+    set_study("[analyze end]\ncheckpoints = last\narchitectures = ln+mse\n");
+    for (size_t i = 1; i < SEEDS; i++)
+        write_spectrum(&(struct place){"ln+mse", i, STEP[CHECKPOINTS], "end"}, 5, false);
+    o = outcome_new(0);
+    assert_warned(o.results, "ln+mse, seed 0: 1 of 1 spectra of [analyze end] are missing");
+    assert_false(o.table.row[2].asked);
+    assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
+    assert_int_equal(o.table.row[3].dropped, 1);
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_int_equal(csv->rows, 3);
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
 /* With `stop` the tables contain the steps up to it, and later ones do not count as missing. */
 static void test_stopped_study(void **state)
 {
@@ -206,11 +228,9 @@ int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_STUDY(test_tables),
-        IN_STUDY(test_further_analyses),
-        IN_STUDY(test_stopped_study),
-        IN_STUDY(test_printed_table),
-        IN_STUDY(test_tables_without_memory),
+        IN_STUDY(test_tables),        IN_STUDY(test_further_analyses),
+        IN_STUDY(test_scopes),        IN_STUDY(test_stopped_study),
+        IN_STUDY(test_printed_table), IN_STUDY(test_tables_without_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,6 +149,28 @@ static void test_further_analyses(void **state)
     ks_study_free(s);
 }
 
+/* checkpoints = last and a list of architectures limit a further analysis. */
+static void test_scopes(void **state)
+{
+    struct ks_study *s = NULL;
+
+    (void)state;
+    assert_ok(read_text("[analyze some]\ncheckpoints = last\narchitectures = bn+ce,\n    mine\n"
+                        "operator = ggn\n[analyze every]\ncheckpoints = all\n"
+                        "[study]\nenv=e\narchitectures=bn+ce ln+ce\nseeds=0\nsteps=100\n[train]\n"
+                        "random_steps=10\ncheckpoints=3\n[variant mine]\narchitecture=ln+ce\n",
+                        &s));
+    assert_int_equal(s->analysis[1].n, 1); /* `operator` alone goes to the analyzer */
+    assert_int_equal(s->n_architectures, 3);
+    for (size_t a = 0; a < 3; a++)
+        for (size_t i = 0; i < s->n_checkpoints; i++) {
+            assert_true(ks_study_asks(s, 0, a, i));
+            assert_int_equal(ks_study_asks(s, 1, a, i), a != 1 && i == s->n_checkpoints - 1);
+            assert_true(ks_study_asks(s, 2, a, i));
+        }
+    ks_study_free(s);
+}
+
 /* [train] accepts every setting. */
 static void test_all_settings(void **state)
 {
@@ -276,6 +298,16 @@ static void test_wrong_studies(void **state)
          ":3: [analyze x]: a section of this name exists"},
         {"[analyze x]\norders = 1\n", ":2: unknown option 'orders' for [analyze]"},
         {"[analyze x]\norder = 2\norder = 2\n", ":3: 'order' is given twice"},
+        {"[analyze]\ncheckpoints = last\n", ":2: checkpoints: [analyze] is of every checkpoint"},
+        {"[analyze]\narchitectures = bn+ce\n", ":2: architectures: [analyze] is of every"},
+        {"[analyze x]\ncheckpoints = 1\n", ":2: checkpoints: expected all or last, found '1'"},
+        {"[analyze x]\ncheckpoints = last\ncheckpoints = last\n",
+         ":3: 'checkpoints' is given twice"},
+        {"[analyze x]\narchitectures = a\narchitectures = b\n",
+         ":3: 'architectures' is given twice"},
+        {"[analyze x]\narchitectures = bn+ce, bn\n[study]\nenv=e\narchitectures=bn+ce\nseeds=0\n"
+         "steps=9\n",
+         ":2: architectures: expected architectures of the study, found 'bn'"},
         {"[analyze x]\ncompat = xqc\n[study]\n[analyze y]\nprecision = f64\ncompat = xqc\n",
          ":6: --compat xqc: expected --precision f32"},
         {"[study]\nenv = x\narchitectures = bn+ce\nseeds = 0\n", ": [study]: 'steps' is missing"},
@@ -433,6 +465,7 @@ int main(void)
         IN_TREE(test_study_is_read),
         IN_TREE(test_stop),
         IN_TREE(test_further_analyses),
+        IN_TREE(test_scopes),
         IN_TREE(test_all_settings),
         IN_TREE(test_all_and_long_lists),
         IN_TREE(test_architecture_of_a_file),

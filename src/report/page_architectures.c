@@ -158,6 +158,8 @@ static void print_rows(const struct rows *rows, const char *id, FILE *out)
     print_header(rows, out);
     fprintf(out, "<tbody>\n");
     for (size_t i = 0; i < rows->n; i++) {
+        if (!rows->row[i].asked)
+            continue;
         print_row(rows, i, out);
         dropped += rows->row[i].dropped;
     }
@@ -203,7 +205,8 @@ ks_status ks_page_analyses(const struct ks_page *page, FILE *out)
         snprintf(id, sizeof id, "table-analysis-%zu", k);
         fputs("<h3>Further analysis: ", out);
         ks_html_text(out, a->name);
-        fprintf(out, "</h3>\n<p>The same checkpoints, analyzed with%s",
+        fprintf(out, "</h3>\n<p>The %s, analyzed with%s",
+                a->scope.last ? "last checkpoint" : "same checkpoints",
                 a->n > 0 ? " " : " the analyzer's defaults");
         for (size_t i = 0; i < a->n; i++) {
             fprintf(out, "%s<code>", i > 0 ? ", " : "");

@@ -27,7 +27,14 @@ static void print_analysis(const struct ks_study_analysis *a, FILE *out)
         fputs(i ? ", " : "", out);
         print_pair(out, a->setting[i].key, a->setting[i].value);
     }
-    fputs(a->n ? "</dd>\n" : "the analyzer's defaults</dd>\n", out);
+    fputs(a->n ? "" : "the analyzer's defaults", out);
+    if (a->scope.last)
+        fputs("; of the last checkpoint", out);
+    if (a->scope.architectures) {
+        fputs("; of the architectures ", out);
+        ks_html_text(out, a->scope.architectures);
+    }
+    fputs("</dd>\n", out);
 }
 
 ks_status ks_page_settings(const struct ks_page *page, FILE *out)

@@ -33,18 +33,19 @@ struct pool {
 };
 
 /* Checkpoints up to the first update say nothing about training. */
-static bool is_pooled(const struct ks_results *r, size_t checkpoint)
+static bool is_pooled(const struct ks_results *r, size_t analysis, size_t checkpoint)
 {
     return r->common_checkpoint[checkpoint] &&
-           r->study->checkpoint[checkpoint] > r->study->first_update;
+           r->study->checkpoint[checkpoint] > r->study->first_update &&
+           ks_study_asks_checkpoint(r->study, analysis, checkpoint);
 }
 
-static ks_status pool_new(const struct ks_results *r, struct pool *p)
+static ks_status pool_new(const struct ks_results *r, size_t analysis, struct pool *p)
 {
     const struct ks_study *s = r->study;
 
     for (size_t i = 0; i < s->n_checkpoints; i++)
-        p->checkpoints += is_pooled(r, i);
+        p->checkpoints += is_pooled(r, analysis, i);
     for (size_t k = 0; k < s->n_evaluations; k++)
         p->evaluations += r->common_evaluation[k];
     for (size_t f = 0; f < KS_POOLED; f++)
@@ -70,7 +71,7 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
         size_t used = 0;
 
         for (size_t i = 0; i < s->n_checkpoints; i++)
-            if (is_pooled(r, i)) {
+            if (is_pooled(r, analysis, i)) {
                 for (size_t f = 0; f < KS_POOLED; f++)
                     p->statistic[f][n * p->checkpoints + used] = ks_results_statistic(
                         r, run[n], analysis, i, ks_column_names[f]);
@@ -130,7 +131,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
 
     row->runs = ks_results_runs(r, row->architecture, run);
     pool.runs = row->runs;
-    KS_GO(pool_new(r, &pool));
+    KS_GO(pool_new(r, row->analysis, &pool));
     pool_fill(r, row->analysis, run, &pool);
     ks_range_find(&(struct ks_range_place){r, row->analysis, ks_results_last(r)}, row->runs, run,
                   row->range);
@@ -179,6 +180,7 @@ ks_status ks_summary_table(const struct ks_results *r, size_t resamples,
 
             row->architecture = order[i];
             row->analysis = k;
+            row->asked = ks_study_asks_architecture(r->study, k, order[i]);
             KS_TRY(fill_row(r, resamples, row));
         }
     return correlate(table);

@@ -128,6 +128,8 @@ static ks_status write_summary(const struct ks_tables *c, FILE *out)
         const struct ks_study_architecture *a = ks_table_architecture(c, i);
         const struct ks_row *row = &c->table->row[i];
 
+        if (!row->asked)
+            continue;
         fprintf(out, "%s,%s,%d,%s,%s,%zu,%zu", a->name, a->normalization, a->weight_normalization,
                 a->loss, c->r->study->analysis[row->analysis].name, row->runs, row->dropped);
         for (size_t k = 0; k < KS_COLUMNS; k++) {

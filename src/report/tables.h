@@ -51,6 +51,7 @@ struct ks_range {
 
 struct ks_row {
     size_t architecture, analysis, runs;
+    bool asked;     /* whether the study asks for this analysis of this architecture */
     size_t dropped; /* values of kappa left out: NaN, or of failed analyses */
     struct ks_estimate value[KS_COLUMNS];
     struct ks_range range[KS_RANGES];

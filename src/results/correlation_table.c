@@ -54,7 +54,8 @@ static size_t fill_values(const struct ks_comparison *c, size_t analysis,
     for (size_t k = 0; k < runs; k++) {
         width = 0;
         for (size_t t = 0; t < s->n_checkpoints; t++) {
-            if (!c->results->common_checkpoint[t] || s->checkpoint[t] <= s->first_update)
+            if (!c->results->common_checkpoint[t] || s->checkpoint[t] <= s->first_update ||
+                !ks_study_asks_checkpoint(s, analysis, t))
                 continue;
             *x++ = value_of(ks_results_spectrum(c->results, c->run[k], analysis, t), statistic);
             width++;

@@ -151,7 +151,8 @@ static size_t count_missing_spectra(const struct ks_results *r, const struct ks_
     size_t missing = 0;
 
     for (size_t i = 0; i < r->study->n_checkpoints; i++)
-        missing += r->common_checkpoint[i] && !ks_results_spectrum(r, run, analysis, i);
+        missing += r->common_checkpoint[i] && !ks_results_spectrum(r, run, analysis, i) &&
+                   ks_study_asks(r->study, analysis, run->architecture, i);
     return missing;
 }
 
@@ -195,7 +196,8 @@ static ks_status warn_further_analyses(struct ks_results *r, const struct ks_res
                                    "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
                                    "they count as failed analyses",
                                    s->architecture[run->architecture].name, s->seed[run->seed],
-                                   missing, s->n_checkpoints, s->analysis[k].name));
+                                   missing, s->analysis[k].scope.last ? 1 : s->n_checkpoints,
+                                   s->analysis[k].name));
     }
     return KS_OK;
 }

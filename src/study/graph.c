@@ -123,6 +123,7 @@ static ks_status set_analysis(const struct plan *plan, const struct ks_graph_job
 {
     const struct ks_study_analysis *analysis = &plan->study->analysis[job->analysis];
 
+    job->checkpoint = checkpoint;
     job->step = plan->study->checkpoint[checkpoint];
     KS_TRY(ks_copy_string(training->folder, &job->folder));
     KS_TRY(ks_copy_string(training->target[checkpoint], &job->needs));
@@ -149,17 +150,34 @@ static ks_status set_jobs(const struct plan *plan, struct ks_graph *graph)
         }
     for (size_t run = 0; run < graph->n_runs; run++)
         for (size_t i = 0; i < s->n_checkpoints; i++)
-            for (size_t k = 0; k < s->n_analyses; k++, job++) {
+            for (size_t k = 0; k < s->n_analyses; k++) {
+                if (!ks_study_asks(s, k, run % s->n_architectures, i))
+                    continue;
                 job->run = run;
                 job->analysis = k;
                 KS_TRY(set_analysis(plan, &graph->job[run], i, job));
+                job++;
             }
     return KS_OK;
 }
 
+size_t ks_study_spectra(const struct ks_study *s, size_t architecture)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < s->n_analyses; k++)
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            n += ks_study_asks(s, k, architecture, i);
+    return n;
+}
+
 size_t ks_graph_jobs(const struct ks_study *s)
 {
-    return s->n_architectures * s->n_seeds * (1 + s->n_checkpoints * s->n_analyses);
+    size_t n = 0; /* of one seed */
+
+    for (size_t a = 0; a < s->n_architectures; a++)
+        n += 1 + ks_study_spectra(s, a);
+    return n * s->n_seeds;
 }
 
 ks_status ks_graph_new(const struct ks_study *s, const struct ks_graph_programs *programs,

@@ -20,17 +20,18 @@
 
 /* All paths are relative to the study's folder; all strings are owned. */
 struct ks_graph_job {
-    bool trains;      /* it trains a run; false: it analyzes a checkpoint       */
-    bool stale;       /* the existing spectrum is outdated and counts as missing */
-    bool stale_steps; /* the Lanczos steps that its analysis has kept are outdated, too */
-    size_t run;       /* index of the run: seed * n_architectures + architecture */
-    size_t analysis;  /* index in the study; 0 for a training                   */
-    size_t step;      /* environment step of the analyzed checkpoint; 0 for a training */
-    char *label;      /* "train dog-trot/bn+wn+ce/seed0"                        */
-    char *folder;     /* "runs/dog-trot/bn+wn+ce/seed0"                         */
-    char *command;    /* for the shell, quoted; without redirections            */
-    char *log;        /* the file for its output                                */
-    char *needs;      /* the analyzed checkpoint; NULL for a training           */
+    bool trains;             /* it trains a run; false: it analyzes a checkpoint       */
+    bool stale;              /* the existing spectrum is outdated and counts as missing */
+    bool stale_steps;        /* the Lanczos steps that its analysis has kept are outdated, too */
+    size_t run;              /* index of the run: seed * n_architectures + architecture */
+    size_t analysis;         /* index in the study; 0 for a training                   */
+    size_t checkpoint, step; /* the analyzed checkpoint: its index in the study and its environment
+                              * step; 0 for a training */
+    char *label;             /* "train dog-trot/bn+wn+ce/seed0"                        */
+    char *folder;            /* "runs/dog-trot/bn+wn+ce/seed0"                         */
+    char *command;           /* for the shell, quoted; without redirections            */
+    char *log;               /* the file for its output                                */
+    char *needs;             /* the analyzed checkpoint; NULL for a training           */
     size_t n_targets;
     char **target; /* [n_targets] the files that it writes */
 };
@@ -43,8 +44,8 @@ struct ks_graph_change {
 struct ks_graph {
     const struct ks_study *study;
     size_t n_jobs, n_runs;
-    /* [n_jobs] first the trainings, job i that of run i; then the analyses
-     * [n_runs, n_checkpoints, n_analyses]; owned */
+    /* [n_jobs] first the trainings, job i that of run i; then, by run
+     * and checkpoint, the analyses that the study asks for; owned */
     struct ks_graph_job *job;
     struct ks_graph_change change[KS_STUDY_ANALYSES]; /* [n_analyses] */
 };
@@ -57,7 +58,8 @@ struct ks_graph_programs {
                                   * 0: the analyzer's default */
 };
 
-/* The number of jobs of a study. */
+/* The number of spectra of one run of an architecture; the number of jobs of a study. */
+size_t ks_study_spectra(const struct ks_study *study, size_t architecture);
 size_t ks_graph_jobs(const struct ks_study *study);
 
 /* The study must outlive the graph. The caller frees with ks_graph_free. */

@@ -69,16 +69,18 @@ static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct
     return status;
 }
 
-/* Hashes all checkpoints that have a spectrum, in parallel. jobs [n, n_analyses]. */
-static ks_status read_checkpoints(const char *dir, size_t n, size_t n_analyses,
-                                  const struct ks_graph_job *jobs, struct digests *digests)
+/* Hashes all checkpoints that have a spectrum, in parallel. digests [n_runs, n_checkpoints]. */
+static ks_status read_checkpoints(const struct ks_graph *graph, const char *dir,
+                                  struct digests *digests)
 {
+    const size_t checkpoints = graph->study->n_checkpoints;
     ks_status status = KS_OK;
     char message[1024] = "";
 
 #pragma omp parallel for schedule(dynamic)
-    for (size_t i = 0; i < n; i++) {
-        ks_status mine = read_checkpoint(dir, jobs[i * n_analyses].needs, &digests[i]);
+    for (size_t i = 0; i < graph->n_runs * checkpoints; i++) {
+        const char *path = graph->job[i / checkpoints].target[i % checkpoints];
+        ks_status mine = read_checkpoint(dir, path, &digests[i]);
 
         if (mine != KS_OK) {
 #pragma omp critical(ks_graph_check)
@@ -108,20 +110,23 @@ static void compare(const char *dir, struct ks_graph_job *job, const struct dige
     say_stale(message, quiet);
 }
 
+static struct digests *digests_of(const struct ks_graph *graph, size_t i, struct digests *digests)
+{
+    return &digests[graph->job[i].run * graph->study->n_checkpoints + graph->job[i].checkpoint];
+}
+
 ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet)
 {
     const struct ks_study *s = graph->study;
-    struct ks_graph_job *jobs = graph->job + graph->n_runs;
-    size_t n = graph->n_runs * s->n_checkpoints, all = n * s->n_analyses;
     struct digests *digests = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_alloc(n, sizeof *digests, &digests));
-    for (size_t i = 0; i < all; i++)
-        KS_GO(read_spectrum(s, dir, &jobs[i], &digests[i / s->n_analyses], quiet));
-    KS_GO(read_checkpoints(dir, n, s->n_analyses, jobs, digests));
-    for (size_t i = 0; i < all; i++)
-        compare(dir, &jobs[i], &digests[i / s->n_analyses], quiet);
+    KS_GO(ks_alloc(graph->n_runs * s->n_checkpoints, sizeof *digests, &digests));
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        KS_GO(read_spectrum(s, dir, &graph->job[i], digests_of(graph, i, digests), quiet));
+    KS_GO(read_checkpoints(graph, dir, digests));
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        compare(dir, &graph->job[i], digests_of(graph, i, digests), quiet);
 done:
     free(digests);
     return status;

@@ -115,16 +115,19 @@ done:
     return status;
 }
 
-/* Checkpoints after `stop` have no jobs now, but if `stop` is raised their spectra will be computed
- * with the present options: old ones are outdated. */
-static ks_status take_after_stop(const struct ks_graph *graph, const struct ks_graph_job *training,
-                                 const char *dir, struct action action)
+/* Spectra that the study does not ask for have no jobs now: those of checkpoints after `stop`, and
+ * those outside of an analysis's scope. If `stop` is raised or the scope widened they will be
+ * computed with the present options: old ones are outdated. */
+static ks_status take_unasked(const struct ks_graph *graph, const struct ks_graph_job *training,
+                              const char *dir, struct action action)
 {
     const struct ks_study *s = graph->study;
     struct ks_graph_job job = *training;
 
-    for (size_t i = s->n_checkpoints; i < s->n_scheduled; i++)
+    for (size_t i = 0; i < s->n_scheduled; i++)
         for (size_t k = 0; k < s->n_analyses; k++) {
+            if (i < s->n_checkpoints && ks_study_asks(s, k, job.run % s->n_architectures, i))
+                continue;
             job.step = s->checkpoint[i];
             KS_TRY(take_output(&s->analysis[k], &job, graph->change[k], dir, action));
         }
@@ -138,7 +141,7 @@ static ks_status take_stale(const struct ks_graph *graph, const char *dir, struc
         struct ks_graph_change change = {job->stale, job->stale_steps};
 
         if (job->trains)
-            KS_TRY(take_after_stop(graph, job, dir, action));
+            KS_TRY(take_unasked(graph, job, dir, action));
         else if (job->stale || job->stale_steps)
             KS_TRY(take_output(&graph->study->analysis[job->analysis], job, change, dir, action));
     }

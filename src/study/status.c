@@ -64,7 +64,7 @@ static ks_status print_run(const struct ks_study_view *view, const struct ks_est
             analyzed += ks_graph_targets(graph, i, view->dir);
     printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s",
            graph->job[n].folder + strlen("runs/"), trained, s->n_checkpoints, analyzed,
-           s->n_checkpoints * s->n_analyses, state.word);
+           ks_study_spectra(s, n % s->n_architectures), state.word);
     if (strcmp(state.word, "stopped") == 0)
         printf(" at step %zu%s", state.env_step,
                ks_study_run_is_over(s, &state) ? "" : ", will go on");
@@ -83,10 +83,10 @@ static ks_status print_run(const struct ks_study_view *view, const struct ks_est
 static void print_sums(const struct ks_study_view *view, const struct sums *sums)
 {
     const struct ks_study *s = view->graph->study;
-    size_t runs = view->graph->n_runs, all = runs * s->n_checkpoints;
+    size_t runs = view->graph->n_runs;
 
-    printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra", runs, sums->checkpoints, all,
-           sums->spectra, all * s->n_analyses);
+    printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra", runs, sums->checkpoints,
+           runs * s->n_checkpoints, sums->spectra, view->graph->n_jobs - runs);
     if (s->stop > 0)
         printf(", up to step %zu of %zu (stop)", s->end, s->steps);
     putchar('\n');

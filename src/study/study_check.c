@@ -94,7 +94,8 @@ static ks_status check_analysis(struct check *c)
         return fail_at(c, "batches", NULL);
     }
     for (size_t i = 0; i < s->n_architectures; i++)
-        KS_TRY(check_architecture(c, &s->architecture[i]));
+        if (ks_study_asks_architecture(s, (size_t)(c->asked - s->analysis), i))
+            KS_TRY(check_architecture(c, &s->architecture[i]));
     return KS_OK;
 }
 

@@ -140,6 +140,7 @@ static ks_status derive(struct ks_study *s)
     s->checkpoint = steps.checkpoint, s->n_checkpoints = steps.n_checkpoints;
     s->evaluation = steps.evaluation, s->n_evaluations = steps.n_evaluations;
     KS_TRY(status);
+    KS_TRY(ks_study_check_scopes(s));
     for (size_t i = 0; i < s->n_architectures; i++)
         KS_TRY(check_milestones(s, &s->architecture[i]));
     return apply_stop(s);
@@ -196,8 +197,10 @@ void ks_study_free(struct ks_study *s)
         free_settings(s->architecture[i].own, s->architecture[i].n_own);
     }
     free_settings(s->train, s->n_train);
-    for (size_t i = 0; i < s->n_analyses; i++)
+    for (size_t i = 0; i < s->n_analyses; i++) {
         free_settings(s->analysis[i].setting, s->analysis[i].n);
+        free(s->analysis[i].scope.architectures);
+    }
     free(s->checkpoint);
     free(s->evaluation);
     free(s->path);

@@ -21,9 +21,17 @@ struct ks_setting {
     size_t line;       /* its line in the file */
 };
 
-/* One analysis of every checkpoint: the options of [analyze], or those of [analyze NAME]. */
+/* What a further analysis is of. */
+struct ks_study_scope {
+    bool last; /* checkpoints = last: of the last checkpoint up to the study's end; else of all */
+    char *architectures; /* names of the study's architectures; NULL: of all; owned */
+    size_t line;         /* of `architectures` in the file */
+};
+
+/* One analysis: the options of [analyze], or those of [analyze NAME]. */
 struct ks_study_analysis {
     char name[KS_STUDY_NAME + 1]; /* NAME; KS_STUDY_STANDARD for [analyze] */
+    struct ks_study_scope scope;
     size_t n;
     struct ks_setting setting[KS_STUDY_SETTINGS];
 };
@@ -76,6 +84,13 @@ void ks_study_free(struct ks_study *study); /* NULL is fine */
  * the number of minibatches, the critic, the layer, a projected layer for `manifold`, the size for
  * `exact`. Fails with KS_FORMAT, file and line. */
 ks_status ks_study_check(const struct ks_study *study, size_t observations, size_t actions);
+
+/* Whether the study asks for this analysis of this architecture, at this checkpoint (an index), or
+ * both. [analyze] is of all. */
+bool ks_study_asks_architecture(const struct ks_study *study, size_t analysis, size_t architecture);
+bool ks_study_asks_checkpoint(const struct ks_study *study, size_t analysis, size_t checkpoint);
+bool ks_study_asks(const struct ks_study *study, size_t analysis, size_t architecture,
+                   size_t checkpoint);
 
 /* Compares a study with the one that its folder holds. Returns the name of a difference because of
  * which the runs of `held` cannot go on as runs of `asked`, NULL if they can. `asked` may have

@@ -34,6 +34,15 @@ bool ks_study_is_plain(const char *name);
  * file or line. */
 ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *options);
 
+/* Whether a key of [analyze NAME] says what the analysis is of, instead of being an option of the
+ * analyzer. Sets it: a list of architectures may continue on further lines. Both fail with
+ * KS_FORMAT; ks_study_check_scopes names file and line, the other message the caller completes. */
+bool ks_study_is_scope(const char *key);
+ks_status ks_study_set_scope(struct ks_study_analysis *analysis, const char *key, const char *value,
+                             size_t line);
+/* Checks that the names are architectures of the study. */
+ks_status ks_study_check_scopes(const struct ks_study *study);
+
 /* Whether the option takes no value on the command line ("exact"); a study sets it to yes or no. */
 bool ks_study_is_flag(const char *key);
 /* Whether a value means yes: yes, true, on or 1. */

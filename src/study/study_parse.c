@@ -21,9 +21,10 @@ struct parser {
     struct ks_study_analysis *analysis; /* of the current section; NULL: not an [analyze] section */
     struct ks_study_architecture *variant; /* likewise for [variant NAME] */
     bool seen[STUDY_KEYS];                 /* which keys of [study] have been read */
-    const char *next;                      /* the rest of the text               */
-    size_t line;                           /* the number of the current line     */
-    bool indented;                         /* it continues the value before it   */
+    bool scope_seen[2]; /* of `checkpoints` and `architectures` in the current section */
+    const char *next;   /* the rest of the text               */
+    size_t line;        /* the number of the current line     */
+    bool indented;      /* it continues the value before it   */
     bool check_files;
     ks_status status; /* the first failure */
 };
@@ -145,12 +146,24 @@ static ks_status add_setting(const struct parser *p, struct ks_setting *list, si
     return ks_copy_string(value, &list[*n - 1].value);
 }
 
+static ks_status take_scope(struct parser *p, const char *key, const char *value)
+{
+    bool *seen = &p->scope_seen[strcmp(key, "architectures") == 0];
+
+    if (*seen && !(p->indented && strcmp(key, "architectures") == 0))
+        return refuse_second(p, key);
+    *seen = true;
+    return ks_study_set_scope(p->analysis, key, value, p->line);
+}
+
 /* Each option is checked with those before it, so that a refusal names its line. */
 static ks_status take_analysis(struct parser *p, const char *key, const char *value)
 {
     struct ks_study_analysis *a = p->analysis;
     struct ks_options options;
 
+    if (ks_study_is_scope(key))
+        return take_scope(p, key, value);
     KS_TRY(add_setting(p, a->setting, &a->n, key, value));
     return ks_study_read_analysis(a, &options);
 }
@@ -262,6 +275,7 @@ static ks_status open_section(struct parser *p, const char *line)
     static const char named[] = "[analyze ", variant[] = "[variant ";
 
     p->variant = NULL;
+    p->scope_seen[0] = p->scope_seen[1] = false;
     p->analysis = starts(line, "[analyze]") ? &p->study->analysis[0] : NULL;
     if (p->analysis || starts(line, "[study]") || starts(line, "[train]"))
         return KS_OK;
