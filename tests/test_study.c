@@ -157,6 +157,7 @@ static void test_scopes(void **state)
     (void)state;
     assert_ok(read_text("[analyze some]\ncheckpoints = last\narchitectures = bn+ce,\n    mine\n"
                         "operator = ggn\n[analyze every]\ncheckpoints = all\n"
+                        "[analyze later]\ncheckpoints = trained\n"
                         "[study]\nenv=e\narchitectures=bn+ce ln+ce\nseeds=0\nsteps=100\n[train]\n"
                         "random_steps=10\ncheckpoints=3\n[variant mine]\narchitecture=ln+ce\n",
                         &s));
@@ -167,6 +168,7 @@ static void test_scopes(void **state)
             assert_true(ks_study_asks(s, 0, a, i));
             assert_int_equal(ks_study_asks(s, 1, a, i), a != 1 && i == s->n_checkpoints - 1);
             assert_true(ks_study_asks(s, 2, a, i));
+            assert_int_equal(ks_study_asks(s, 3, a, i), i > 0);
         }
     ks_study_free(s);
 }
@@ -300,7 +302,8 @@ static void test_wrong_studies(void **state)
         {"[analyze x]\norder = 2\norder = 2\n", ":3: 'order' is given twice"},
         {"[analyze]\ncheckpoints = last\n", ":2: checkpoints: [analyze] is of every checkpoint"},
         {"[analyze]\narchitectures = bn+ce\n", ":2: architectures: [analyze] is of every"},
-        {"[analyze x]\ncheckpoints = 1\n", ":2: checkpoints: expected all or last, found '1'"},
+        {"[analyze x]\ncheckpoints = 1\n",
+         ":2: checkpoints: expected all, trained or last, found '1'"},
         {"[analyze x]\ncheckpoints = last\ncheckpoints = last\n",
          ":3: 'checkpoints' is given twice"},
         {"[analyze x]\narchitectures = a\narchitectures = b\n",

@@ -194,6 +194,8 @@ ks_status ks_page_architectures(const struct ks_page *page, FILE *out)
 
 ks_status ks_page_analyses(const struct ks_page *page, FILE *out)
 {
+    static const char *const which[] = {"same checkpoints", "checkpoints after the first update",
+                                        "last checkpoint"};
     const struct ks_study *s = page->results->study;
 
     for (size_t k = 1; k < page->table->n_analyses; k++) {
@@ -205,8 +207,7 @@ ks_status ks_page_analyses(const struct ks_page *page, FILE *out)
         snprintf(id, sizeof id, "table-analysis-%zu", k);
         fputs("<h3>Further analysis: ", out);
         ks_html_text(out, a->name);
-        fprintf(out, "</h3>\n<p>The %s, analyzed with%s",
-                a->scope.last ? "last checkpoint" : "same checkpoints",
+        fprintf(out, "</h3>\n<p>The %s, analyzed with%s", which[a->scope.checkpoints],
                 a->n > 0 ? " " : " the analyzer's defaults");
         for (size_t i = 0; i < a->n; i++) {
             fprintf(out, "%s<code>", i > 0 ? ", " : "");

@@ -28,7 +28,9 @@ static void print_analysis(const struct ks_study_analysis *a, FILE *out)
         print_pair(out, a->setting[i].key, a->setting[i].value);
     }
     fputs(a->n ? "" : "the analyzer's defaults", out);
-    if (a->scope.last)
+    if (a->scope.checkpoints == KS_STUDY_TRAINED)
+        fputs("; of the checkpoints after the first update", out);
+    if (a->scope.checkpoints == KS_STUDY_LAST)
         fputs("; of the last checkpoint", out);
     if (a->scope.architectures) {
         fputs("; of the architectures ", out);

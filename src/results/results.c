@@ -196,8 +196,7 @@ static ks_status warn_further_analyses(struct ks_results *r, const struct ks_res
                                    "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
                                    "they count as failed analyses",
                                    s->architecture[run->architecture].name, s->seed[run->seed],
-                                   missing, s->analysis[k].scope.last ? 1 : s->n_checkpoints,
-                                   s->analysis[k].name));
+                                   missing, ks_study_asked_checkpoints(s, k), s->analysis[k].name));
     }
     return KS_OK;
 }

@@ -166,8 +166,8 @@ size_t ks_study_spectra(const struct ks_study *s, size_t architecture)
     size_t n = 0;
 
     for (size_t k = 0; k < s->n_analyses; k++)
-        for (size_t i = 0; i < s->n_checkpoints; i++)
-            n += ks_study_asks(s, k, architecture, i);
+        if (ks_study_asks_architecture(s, k, architecture))
+            n += ks_study_asked_checkpoints(s, k);
     return n;
 }
 

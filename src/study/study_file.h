@@ -22,10 +22,15 @@ struct ks_setting {
 };
 
 /* What a further analysis is of. */
+enum ks_study_checkpoints {
+    KS_STUDY_ALL,
+    KS_STUDY_TRAINED, /* those after the first update             */
+    KS_STUDY_LAST     /* the last one up to the end of the study  */
+};
 struct ks_study_scope {
-    bool last; /* checkpoints = last: of the last checkpoint up to the study's end; else of all */
+    enum ks_study_checkpoints checkpoints;
     char *architectures; /* names of the study's architectures; NULL: of all; owned */
-    size_t line;         /* of `architectures` in the file */
+    size_t line;         /* of `architectures` in the file                          */
 };
 
 /* One analysis: the options of [analyze], or those of [analyze NAME]. */
@@ -89,6 +94,7 @@ ks_status ks_study_check(const struct ks_study *study, size_t observations, size
  * both. [analyze] is of all. */
 bool ks_study_asks_architecture(const struct ks_study *study, size_t analysis, size_t architecture);
 bool ks_study_asks_checkpoint(const struct ks_study *study, size_t analysis, size_t checkpoint);
+size_t ks_study_asked_checkpoints(const struct ks_study *study, size_t analysis); /* their number */
 bool ks_study_asks(const struct ks_study *study, size_t analysis, size_t architecture,
                    size_t checkpoint);
 

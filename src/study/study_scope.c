@@ -16,10 +16,14 @@ bool ks_study_is_scope(const char *key)
 
 static ks_status set_checkpoints(struct ks_study_scope *scope, const char *value)
 {
-    scope->last = strcmp(value, "last") == 0;
-    return scope->last || strcmp(value, "all") == 0
-               ? KS_OK
-               : ks_fail(KS_FORMAT, "checkpoints: expected all or last, found '%s'", value);
+    static const char *const words[] = {"all", "trained", "last"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(value, words[i]) == 0) {
+            scope->checkpoints = (enum ks_study_checkpoints)i;
+            return KS_OK;
+        }
+    return ks_fail(KS_FORMAT, "checkpoints: expected all, trained or last, found '%s'", value);
 }
 
 /* Words after `list`, separated from it by a space; NULL: no words yet. */
@@ -97,7 +101,23 @@ bool ks_study_asks_architecture(const struct ks_study *s, size_t analysis, size_
 
 bool ks_study_asks_checkpoint(const struct ks_study *s, size_t analysis, size_t checkpoint)
 {
-    return !s->analysis[analysis].scope.last || checkpoint + 1 == s->n_checkpoints;
+    switch (s->analysis[analysis].scope.checkpoints) {
+    case KS_STUDY_TRAINED:
+        return s->checkpoint[checkpoint] > s->first_update;
+    case KS_STUDY_LAST:
+        return checkpoint + 1 == s->n_checkpoints;
+    default:
+        return true;
+    }
+}
+
+size_t ks_study_asked_checkpoints(const struct ks_study *s, size_t analysis)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_checkpoints; i++)
+        n += ks_study_asks_checkpoint(s, analysis, i);
+    return n;
 }
 
 bool ks_study_asks(const struct ks_study *s, size_t analysis, size_t architecture,
