@@ -14,7 +14,7 @@ struct curve {
 
 /* Passes one number forward and back: y_bar = 1 gives f', and its tangent along x_dot = 1 gives
  * f''. */
-static struct curve at(const struct ks_layer_kind *kind, double x)
+static struct curve at_line(const struct ks_layer_kind *kind, const char *text, double x)
 {
     struct ks_layer l = {.kind = kind, .in = 1};
     struct ks_line line;
@@ -32,7 +32,7 @@ static struct curve at(const struct ks_layer_kind *kind, double x)
                         .y_bar_dot = &zero,
                         .x_bar_dot = &c.f2};
 
-    assert_ok(ks_line_split(&line, "test", 1, kind->name));
+    assert_ok(ks_line_split(&line, "test", 1, text));
     assert_ok(kind->configure(&l, &line));
     assert_true(l.cache_row <= sizeof cache / sizeof *cache);
     kind->forward(&l, &p);
@@ -42,6 +42,11 @@ static struct curve at(const struct ks_layer_kind *kind, double x)
     assert_close(y_dot, c.f1, 0);
     free(l.settings);
     return c;
+}
+
+static struct curve at(const struct ks_layer_kind *kind, double x)
+{
+    return at_line(kind, kind->name, x);
 }
 
 /* The definitions at 1 and at -2. */
@@ -56,21 +61,36 @@ static void test_values(void **state)
         {&KS(gelu), 0.8411919906082768, -0.04540230591222498},
         {&KS(elu), 1, -0.8646647167633873},
         {&KS(mish), 0.8650983882673103, -0.25250148269570886},
+        {&KS(sigmoid), 0.7310585786300049, 0.11920292202211755},
+        {&KS(softplus), 1.3132616875182228, 0.12692801104297252},
+        {&KS(leaky_relu), 1, -0.02},
+        {&KS(relu6), 1, 0},
     };
+    const struct curve gelu = at_line(&KS(gelu), "gelu approximate=none", -2);
 
     (void)state;
     for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
         assert_close(at(values[k].kind, 1).f, values[k].one, 4 * KS_EPSILON);
         assert_close(at(values[k].kind, -2).f, values[k].minus_two, 4 * KS_EPSILON);
     }
+    assert_close(gelu.f, -0.04550026389635842, 4 * KS_EPSILON); /* -2 erfc(sqrt 2) / 2 */
+    assert_close(at_line(&KS(gelu), "gelu approximate=tanh", -2).f, at(&KS(gelu), -2).f, 0);
+    assert_close(at_line(&KS(leaky_relu), "leaky_relu negative_slope=0.25", -2).f, -0.5, 0);
 }
 
-/* At 0 a relu has the derivative 0, an elu 1. */
+/* At 0 a relu has the derivative 0, an elu 1, a leaky_relu its negative slope; a relu6 has 0 at 6
+ * too. */
 static void test_kinks(void **state)
 {
     (void)state;
     assert_close(at(&KS(relu), 0).f1, 0, 0);
     assert_close(at(&KS(elu), 0).f1, 1, 0);
+    assert_close(at(&KS(leaky_relu), 0).f1, 0.01, 0);
+    assert_close(at(&KS(relu6), 0).f1, 0, 0);
+    assert_close(at(&KS(relu6), 5.9).f1, 1, 0);
+    assert_close(at(&KS(relu6), 6).f1, 0, 0);
+    assert_close(at(&KS(relu6), 7).f, 6, 0);
+    assert_close(at(&KS(relu6), 7).f1, 0, 0);
 }
 
 static void assert_curve(const struct ks_layer_kind *kind, double x, double f, double f1, double f2)
@@ -96,6 +116,10 @@ static void test_tails(void **state)
     assert_curve(&KS(elu), -x, e - 1, e, e);
     assert_curve(&KS(mish), x, x, 1, 8 * e * e * (1 - x));
     assert_curve(&KS(mish), -x, -x * e, e * (1 - x), e * (2 - x));
+    assert_curve(&KS(sigmoid), x, 1, e, -e);
+    assert_curve(&KS(sigmoid), -x, e, e, e);
+    assert_curve(&KS(softplus), x, x, 1, e);
+    assert_curve(&KS(softplus), -x, e, e, e);
 }
 
 /* gelu at -10 is x e^v, v = sqrt(8/pi) (x + 0.044715 x^3) = -87: f' = e^v (1 + x v') and so on. */
@@ -110,20 +134,37 @@ static void test_gelu_tail(void **state)
     assert_curve(&KS(gelu), -x, -x, 1, e * (2 * v1 + x * (v2 + v1 * v1)));
 }
 
+/* At -10 the exact gelu is -10 erfc(10 / sqrt 2) / 2, with erfc(10 / sqrt 2) = 1.52397...e-23
+ * (twice the tail of the normal distribution). */
+static void test_exact_gelu_tail(void **state)
+{
+    const double tail = 7.6198530241605260e-24, d = exp(-50) / sqrt(2 * 3.14159265358979323846);
+    const struct curve c = at_line(&KS(gelu), "gelu approximate=none", -10);
+
+    (void)state;
+    assert_close(c.f, -10 * tail, 1e-12 * fabs(c.f));
+    assert_close(c.f1, tail - 10 * d, 1e-12 * fabs(c.f1));
+    assert_close(c.f2, -98 * d, 1e-12 * fabs(c.f2));
+    assert_close(at_line(&KS(gelu), "gelu approximate=none", 1e200).f1, 1, 0);
+    assert_close(at_line(&KS(gelu), "gelu approximate=none", -1e200).f, 0, 0);
+    assert_close(at_line(&KS(gelu), "gelu approximate=none", -1e200).f2, 0, 0);
+}
+
 /* For huge |x| every activation is a straight line: nothing overflows. */
 static void test_far(void **state)
 {
-    static const struct ks_layer_kind *const kinds[] = {&KS(tanh), &KS(silu), &KS(gelu), &KS(elu),
-                                                        &KS(mish)};
+    static const struct ks_layer_kind *const kinds[] = {
+        &KS(tanh), &KS(silu), &KS(gelu), &KS(elu), &KS(mish), &KS(sigmoid), &KS(softplus)};
     static const double far[] = {1e3, 1e38, 1e200};
 
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
-            bool bounded = kinds[k] == &KS(tanh);
+            bool bounded = kinds[k] == &KS(tanh) || kinds[k] == &KS(sigmoid);
+            bool odd = kinds[k] == &KS(tanh) || kinds[k] == &KS(elu);
 
             assert_curve(kinds[k], far[i], bounded ? 1 : far[i], !bounded, 0);
-            assert_curve(kinds[k], -far[i], bounded || kinds[k] == &KS(elu) ? -1 : 0, 0, 0);
+            assert_curve(kinds[k], -far[i], odd ? -1 : 0, 0, 0);
         }
 }
 
@@ -132,7 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values), cmocka_unit_test(test_kinks),
         cmocka_unit_test(test_tails),  cmocka_unit_test(test_gelu_tail),
-        cmocka_unit_test(test_far),
+        cmocka_unit_test(test_far),    cmocka_unit_test(test_exact_gelu_tail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

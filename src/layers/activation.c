@@ -4,19 +4,26 @@
  *   tangent forward     y_dot     = f' x_dot
  *   tangent backward    x_bar_dot = f' y_bar_dot + f'' x_dot y_bar
  *
- *   tanh    tanh x
- *   silu    x p(x)                             Elfwing, Uchibe & Doya, arXiv 1702.03118
- *   gelu    x p(2 u(x)), u = sqrt(2/pi) (x + 0.044715 x^3), that is x (1 + tanh u) / 2
+ *   tanh        tanh x
+ *   sigmoid     p(x)
+ *   silu        x p(x)                         Elfwing, Uchibe & Doya, arXiv 1702.03118
+ *   gelu        x p(2 u(x)), u = sqrt(2/pi) (x + 0.044715 x^3), that is x (1 + tanh u) / 2;
+ *               with approximate=none x (1 + erf(x / sqrt 2)) / 2
  *                                              Hendrycks & Gimpel, arXiv 1606.08415
- *   elu     x where x > 0, else e^x - 1        Clevert, Unterthiner & Hochreiter, ICLR 2016
- *   mish    x tanh(log(1 + e^x))               Misra, BMVC 2020
+ *   elu         x where x > 0, else e^x - 1    Clevert, Unterthiner & Hochreiter, ICLR 2016
+ *   mish        x tanh(log(1 + e^x))           Misra, BMVC 2020
+ *   softplus    log(1 + e^x)                   Dugas et al., NIPS 2000
+ *   leaky_relu  x where x > 0, else a x, a = negative_slope; derivative a at 0
+ *                                              Maas, Hannun & Ng, ICML 2013
+ *   relu6       min(max(x, 0), 6); derivative 0 at 0 and at 6
+ *                                              Krizhevsky, CIFAR-10 technical report, 2010
  *
  * p(x) = 1 / (1 + e^-x). Everything is written in terms of e^-|x|, so that nothing overflows and
  * the tails keep their relative accuracy (test_tails). The exponentials are computed once, in
  * forward, in double. Cache: f' of all elements, then f'' of all elements.
  *
- * To add an activation NAME: a function and a row in `curves`, a line ACTIVATION(NAME) at the end
- * of this file, and a row in KS_LAYER_KINDS (layer.h). */
+ * To add an activation NAME: a function and a row in `curves`, a line ACTIVATION(NAME, examples) at
+ * the end of this file, and a row in KS_LAYER_KINDS (layer.h). */
 #include <math.h>
 #include <string.h>
 
@@ -37,30 +44,33 @@ static void logistic(double x, double *p, double *q)
 }
 
 /* f' = 1 - f^2 = 4 p q at 2 x */
-static struct curve curve_tanh(double x)
+static struct curve curve_tanh(double x, double a)
 {
     double f = tanh(x), p, q;
 
+    (void)a;
     logistic(2 * x, &p, &q);
     return (struct curve){f, 4 * p * q, -8 * f * p * q};
 }
 
 /* p' = p q, q' = -p q */
-static struct curve curve_silu(double x)
+static struct curve curve_silu(double x, double a)
 {
     double p, q;
 
+    (void)a;
     logistic(x, &p, &q);
     return (struct curve){x * p, p * (1 + x * q), p * q * (2 + x * (q - p))};
 }
 
 /* With v = 2 u: f' = p + x p q v', f'' = p q (2 v' + x (v'' + (q - p) v'^2)). */
-static struct curve curve_gelu(double x)
+static struct curve curve_gelu(double x, double a)
 {
     static const double C = 0.79788456080286535588, CUBIC = 0.044715; /* sqrt(2/pi) */
     double v = 2 * C * (x + CUBIC * x * x * x);
     double v1 = 2 * C * (1 + 3 * CUBIC * x * x), v2 = 12 * C * CUBIC * x, p, q;
 
+    (void)a;
     logistic(v, &p, &q);
     if (p * q == 0) /* v'^2 may be infinite, and 0 times it NaN */
         return (struct curve){x * p, p, 0};
@@ -68,10 +78,11 @@ static struct curve curve_gelu(double x)
                           p * q * (2 * v1 + x * (v2 + (q - p) * v1 * v1))};
 }
 
-static struct curve curve_elu(double x)
+static struct curve curve_elu(double x, double a)
 {
     double e;
 
+    (void)a;
     if (x > 0)
         return (struct curve){x, 1, 0};
     e = exp(x);
@@ -80,10 +91,11 @@ static struct curve curve_elu(double x)
 
 /* With t = tanh(log(1 + e^x)) = n / (n + 2), n = e^x (e^x + 2), and o = 1 - t = 2 / (n + 2):
  * t' = o (1 + t) p, t'' = t' (q - 2 t p). */
-static struct curve curve_mish(double x)
+static struct curve curve_mish(double x, double a)
 {
     double e = exp(-fabs(x)), p, q, t, o, t1;
 
+    (void)a;
     if (x > 0) { /* numerator and denominator multiplied by e^-2x */
         t = (1 + 2 * e) / (1 + 2 * e + 2 * e * e);
         o = 2 * e * e / (1 + 2 * e + 2 * e * e);
@@ -96,28 +108,87 @@ static struct curve curve_mish(double x)
     return (struct curve){x * t, t + x * t1, t1 * (2 + x * (q - 2 * t * p))};
 }
 
+/* f' = p q, f'' = p q (q - p) */
+static struct curve curve_sigmoid(double x, double a)
+{
+    double p, q;
+
+    (void)a;
+    logistic(x, &p, &q);
+    return (struct curve){p, p * q, p * q * (q - p)};
+}
+
+/* f' = p, f'' = p q */
+static struct curve curve_softplus(double x, double a)
+{
+    double p, q;
+
+    (void)a;
+    logistic(x, &p, &q);
+    return (struct curve){(x > 0 ? x : 0) + log1p(exp(-fabs(x))), p, p * q};
+}
+
+/* With P(x) = erfc(-x / sqrt 2) / 2 and D = P' = e^(-x^2/2) / sqrt(2 pi): f' = P + x D,
+ * f'' = D (2 - x^2). */
+static struct curve curve_gelu_erf(double x, double a)
+{
+    static const double ROOT_HALF = 0.70710678118654752440, C = 0.39894228040143267794;
+    double p = erfc(-x * ROOT_HALF) / 2, d = C * exp(-x * x / 2);
+
+    (void)a;
+    if (d == 0) /* x^2 may be infinite, and 0 times it NaN */
+        return (struct curve){x * p, p, 0};
+    return (struct curve){x * p, p + x * d, d * (2 - x * x)};
+}
+
+static struct curve curve_leaky_relu(double x, double a)
+{
+    return x > 0 ? (struct curve){x, 1, 0} : (struct curve){a * x, a, 0};
+}
+
+static struct curve curve_relu6(double x, double a)
+{
+    (void)a;
+    return (struct curve){x < 0 ? 0 : x > 6 ? 6 : x, x > 0 && x < 6, 0};
+}
+
+/* `a` is the value of the option `option`, by default `start`. Where two rows have the same name,
+ * approximate=tanh, the default, chooses the first and approximate=none the second. */
 static const struct {
     const char *name;
-    struct curve (*at)(double x);
+    struct curve (*at)(double x, double a);
+    const char *option;
+    double start;
 } curves[] = {
-    {"tanh", curve_tanh}, {"silu", curve_silu}, {"gelu", curve_gelu},
-    {"elu", curve_elu},   {"mish", curve_mish},
+    {"tanh", curve_tanh, NULL, 0},     {"sigmoid", curve_sigmoid, NULL, 0},
+    {"silu", curve_silu, NULL, 0},     {"gelu", curve_gelu, NULL, 0},
+    {"gelu", curve_gelu_erf, NULL, 0}, {"elu", curve_elu, NULL, 0},
+    {"mish", curve_mish, NULL, 0},     {"softplus", curve_softplus, NULL, 0},
+    {"relu6", curve_relu6, NULL, 0},   {"leaky_relu", curve_leaky_relu, "negative_slope", 0.01},
 };
+static const char *const approximations[] = {"tanh", "none", NULL};
 
 struct settings {
-    struct curve (*at)(double x);
+    struct curve (*at)(double x, double a);
+    double a;
 };
 
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
 {
+    const size_t n = sizeof curves / sizeof *curves;
+    size_t k = 0, variant = 0;
     struct settings *s;
 
-    (void)line;
+    while (strcmp(l->kind->name, curves[k].name) != 0)
+        k++;
+    if (k + 1 < n && strcmp(curves[k + 1].name, curves[k].name) == 0)
+        KS_TRY(ks_line_option_choice(line, "approximate", approximations, &variant));
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
-    for (size_t k = 0; k < sizeof curves / sizeof *curves; k++)
-        if (strcmp(l->kind->name, curves[k].name) == 0)
-            s->at = curves[k].at;
+    s->at = curves[k + variant].at;
+    s->a = curves[k].start;
+    if (curves[k].option)
+        KS_TRY(ks_line_option_number(line, curves[k].option, -1e6, 1e6, &s->a));
     l->out = l->in;
     l->cache_row = 2 * l->in;
     l->uses = KS_USES_Y_BAR;
@@ -130,7 +201,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     size_t n = p->rows * l->in;
 
     for (size_t i = 0; i < n; i++) {
-        struct curve c = s->at((double)p->x[i]);
+        struct curve c = s->at((double)p->x[i], s->a);
 
         p->y[i] = (real)c.f;
         p->cache[i] = (real)c.f1;
@@ -166,8 +237,8 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-#define ACTIVATION(word)                                                                           \
-    static const char *const word##_examples[] = {#word, NULL};                                    \
+#define ACTIVATION(word, ...)                                                                      \
+    static const char *const word##_examples[] = {__VA_ARGS__, NULL};                              \
     const struct ks_layer_kind KS(word) = {                                                        \
         .name = #word,                                                                             \
         .examples = word##_examples,                                                               \
@@ -179,8 +250,12 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
         .tangent_backward = tangent_backward,                                                      \
     }
 
-ACTIVATION(tanh);
-ACTIVATION(silu);
-ACTIVATION(gelu);
-ACTIVATION(elu);
-ACTIVATION(mish);
+ACTIVATION(tanh, "tanh");
+ACTIVATION(sigmoid, "sigmoid");
+ACTIVATION(silu, "silu");
+ACTIVATION(gelu, "gelu", "gelu approximate=none");
+ACTIVATION(elu, "elu");
+ACTIVATION(mish, "mish");
+ACTIVATION(softplus, "softplus");
+ACTIVATION(leaky_relu, "leaky_relu", "leaky_relu negative_slope=0.3");
+ACTIVATION(relu6, "relu6");

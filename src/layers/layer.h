@@ -144,6 +144,10 @@ struct ks_layer_kind {
     ROW(gelu)                                                                                      \
     ROW(elu)                                                                                       \
     ROW(mish)                                                                                      \
+    ROW(sigmoid)                                                                                   \
+    ROW(softplus)                                                                                  \
+    ROW(leaky_relu)                                                                                \
+    ROW(relu6)                                                                                     \
     ROW(scaler)                                                                                    \
     ROW(append)                                                                                    \
     ROW(residual)                                                                                  \
