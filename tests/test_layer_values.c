@@ -15,6 +15,7 @@ static void test_values(void **state)
         {"layernorm eps=0.44 affine=no", {3, 5}, {-1 / 1.2, 1 / 1.2}},
         {"layernorm eps=0.44", {3, 5}, {0.5 - 0.5 / 1.2, 0.5 + 0.5 / 1.2}},
         {"layernorm", {0, 2e-3}, {0.5 - sqrt(0.125), 0.5 + sqrt(0.125)}}, /* variance = eps */
+        {"layernorm eps=0.44 bias=no", {3, 5}, {-0.5 / 1.2, 0.5 / 1.2}},
         {"rmsnorm eps=1", {1, 5}, {1 / sqrt(56), 5 / sqrt(56)}},
         {"rmsnorm", {1e-3, -1e-3}, {sqrt(0.125), -sqrt(0.125)}},
         {"l2norm", {3, -4}, {0.6, -0.8}},

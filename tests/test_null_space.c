@@ -114,6 +114,10 @@ static const struct {
     {"dense 4\nlayernorm affine=no\ndense 3\nloss ce min=0 max=1\n", false, 6 + 5 + 3 - 1},
     {"dense 6\nlayernorm affine=no\ndense 4 groups=2\nrelu\ndense 1\nloss mse\n", false, 6},
     {"dense 4\nlayernorm\ndense 3\nrelu\ndense 1\nloss mse\n", false, 6},
+    {"dense 4\nlayernorm bias=no\ndense 3\nrelu\ndense 1\nloss mse\n", false, 6},
+    {"dense 4\nbatchnorm affine=no\ndense 3 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", false,
+     4},
+    {"batchnorm affine=no\ndense 4\nbatchnorm affine=no\nrelu\ndense 1\nloss mse\n", false, 4},
     /* one norm after another */
     {"dense 4\nlayernorm\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6 + 1},
     {"dense 4\nbatchnorm\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 4 + 1},

@@ -1,6 +1,6 @@
 /* batchnorm (Ioffe & Szegedy, ICML 2015): per feature over the rows,
  *
- *   z = (x - m) r,   r = (var + eps)^(-1/2),   y = g z + b
+ *   z = (x - m) r,   r = (var + eps)^(-1/2),   y = g z + b        (g = 1, b = 0 with affine=no)
  *
  * with the batch's mean and biased variance in training mode, running averages in evaluation mode.
  * <u> is the mean of u over the rows.
@@ -34,28 +34,54 @@
 
 struct settings {
     real eps, momentum, rest; /* rest: 1 - momentum, computed in double and then rounded */
+    bool affine;
+    real constant[]; /* affine=no: [3 d], d times 1, then 0, in place of g, b and of their tangents
+                      */
 };
+
+static const char *const no_yes[] = {"no", "yes", NULL};
 
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
 {
     double eps = 1e-3, momentum = 0.99;
+    size_t affine = true;
     struct settings *s;
 
     KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
     KS_TRY(ks_line_option_number(line, "momentum", 0, 1, &momentum));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
+    KS_TRY(ks_alloc(1, sizeof *s + (affine ? 0 : 3 * l->in * sizeof(real)), &l->settings));
     s = l->settings;
+    s->affine = affine;
+    for (size_t j = 0; j < l->in && !affine; j++)
+        s->constant[j] = 1;
     s->eps = (real)eps;
     s->momentum = (real)momentum;
     s->rest = (real)(1 - momentum);
     l->out = l->in;
-    l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
-    l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
+    if (s->affine) {
+        l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
+        l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
+    }
     l->state[l->n_states++] = (struct ks_array){.name = "mean", .columns = l->in};
     l->state[l->n_states++] = (struct ks_array){.name = "var", .columns = l->in, .start = 1};
     l->cache_fixed = 4 * l->in;
     l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
+}
+
+/* The pass, with constants in place of the parameters if there are none. */
+static struct ks_pass with_parameters(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+    struct ks_pass q = *p;
+
+    if (!s->affine) {
+        q.w = s->constant;
+        q.w_dot = s->constant + l->in;
+        q.w_bar = q.w_bar_dot = NULL;
+    }
+    return q;
 }
 
 /* Block sizes. In forward and backward the arrays are still in the core's L2 cache, as the
@@ -161,10 +187,12 @@ static void forward_block(const struct ks_layer *l, const struct ks_pass *p, con
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t at = 0; at < l->in; at += NARROW) {
-        struct block b = block(l, p, at, NARROW);
+    struct ks_pass q = with_parameters(l, p);
 
-        forward_block(l, p, &b);
+    for (size_t at = 0; at < l->in; at += NARROW) {
+        struct block b = block(l, &q, at, NARROW);
+
+        forward_block(l, &q, &b);
     }
 }
 
@@ -203,10 +231,12 @@ static void backward_block(const struct ks_pass *p, const struct block *b)
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t at = 0; at < l->in; at += NARROW) {
-        struct block b = block(l, p, at, NARROW);
+    struct ks_pass q = with_parameters(l, p);
 
-        backward_block(p, &b);
+    for (size_t at = 0; at < l->in; at += NARROW) {
+        struct block b = block(l, &q, at, NARROW);
+
+        backward_block(&q, &b);
     }
 }
 
@@ -257,10 +287,12 @@ static void tangent_forward_block(const struct ks_pass *p, const struct block *b
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t at = 0; at < l->in; at += WIDE) {
-        struct block b = block(l, p, at, WIDE);
+    struct ks_pass q = with_parameters(l, p);
 
-        tangent_forward_block(p, &b);
+    for (size_t at = 0; at < l->in; at += WIDE) {
+        struct block b = block(l, &q, at, WIDE);
+
+        tangent_forward_block(&q, &b);
     }
 }
 
@@ -346,14 +378,17 @@ static void tangent_backward_block(const struct ks_pass *p, const struct block *
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t at = 0; at < l->in; at += WIDE) {
-        struct block b = block(l, p, at, WIDE);
+    struct ks_pass q = with_parameters(l, p);
 
-        tangent_backward_block(p, &b);
+    for (size_t at = 0; at < l->in; at += WIDE) {
+        struct block b = block(l, &q, at, WIDE);
+
+        tangent_backward_block(&q, &b);
     }
 }
 
-static const char *const examples[] = {"batchnorm", "batchnorm eps=1e-2 momentum=0.9", NULL};
+static const char *const examples[] = {"batchnorm", "batchnorm eps=1e-2 momentum=0.9",
+                                       "batchnorm affine=no", NULL};
 
 const struct ks_layer_kind KS(batchnorm) = {
     .name = "batchnorm",

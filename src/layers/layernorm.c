@@ -1,6 +1,8 @@
 /* layernorm (Ba, Kiros & Hinton, arXiv 1607.06450): per row over the features,
  *
- *   z = (x - m) r,   r = (var + eps)^(-1/2),   y = g z + b        (g = 1, b = 0 with affine=no)
+ *   z = (x - m) r,   r = (var + eps)^(-1/2),   y = g z + b
+ *
+ * (b = 0 with bias=no, g = 1 and b = 0 with affine=no),
  *
  * where m is the row's mean and var its biased variance. <u> is the mean of u over the features of
  * the row.
@@ -29,7 +31,6 @@ enum { MEAN_X_DOT, MEAN_ZX_DOT };    /* entries of a row's tangent cache      */
 
 struct settings {
     real eps;
-    bool affine;
 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
@@ -37,35 +38,37 @@ static const char *const no_yes[] = {"no", "yes", NULL};
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
 {
     double eps = 1e-6;
-    size_t affine = true;
+    size_t affine = true, bias = true;
     struct settings *s;
 
     KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
     KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
+    KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
+    if (!affine && bias && ks_line_has_option(line, "bias"))
+        return ks_line_fail(line, "layernorm: bias=yes contradicts affine=no");
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
     s->eps = (real)eps;
-    s->affine = affine;
     l->out = l->in;
-    if (s->affine) {
+    if (affine)
         l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
+    if (affine && bias)
         l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
-    }
     l->cache_row = ROW;
     l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
 }
 
-/* g, b or their tangent at feature j, or `constant` if the layer has no parameters. The
- * functions for one row are inlined once for each value of `affine`, which is a compile-time
+/* w[j], of g, b or their tangents, or `constant` if the layer lacks this parameter. The functions
+ * for one row are inlined once for each number of parameters, g and b, which is a compile-time
  * constant there. */
-static inline real parameter(const real *w, bool affine, size_t j, real constant)
+static inline real parameter(const real *w, bool has, size_t j, real constant)
 {
-    return affine ? w[j] : constant;
+    return has ? w[j] : constant;
 }
 
 static inline void forward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
-                               bool affine)
+                               size_t parameters)
 {
     const struct settings *s = l->settings;
     size_t d = l->in;
@@ -82,20 +85,21 @@ static inline void forward_row(const struct ks_layer *l, const struct ks_pass *p
         var += (x[j] - m) * (x[j] - m);
     r = 1 / (real)sqrt((double)(var / (real)d + s->eps));
     for (size_t j = 0; j < d; j++)
-        y[j] = parameter(w, affine, j, 1) * ((x[j] - m) * r) + parameter(w, affine, d + j, 0);
+        y[j] = parameter(w, parameters > 0, j, 1) * ((x[j] - m) * r) +
+               parameter(w, parameters > 1, d + j, 0);
     cache[M] = m;
     cache[R] = r;
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    const struct settings *s = l->settings;
-
     for (size_t i = 0; i < p->rows; i++)
-        if (s->affine)
-            forward_row(l, p, i, true);
+        if (l->n_params > 1)
+            forward_row(l, p, i, 2);
+        else if (l->n_params > 0)
+            forward_row(l, p, i, 1);
         else
-            forward_row(l, p, i, false);
+            forward_row(l, p, i, 0);
 }
 
 /* The inputs of the backward functions for one row. */
@@ -110,7 +114,7 @@ struct row {
 
 /* x_bar and w_bar may be NULL. Outputs are arguments because GCC vectorizes better with `restrict`
  * there. */
-static inline void backward_row(const struct row *in, bool affine, real *restrict x_bar,
+static inline void backward_row(const struct row *in, size_t parameters, real *restrict x_bar,
                                 real *restrict w_bar)
 {
     size_t d = in->d;
@@ -118,13 +122,14 @@ static inline void backward_row(const struct row *in, bool affine, real *restric
     real *restrict cache = in->cache;
     real m = cache[M], r = cache[R], mean_u = 0, mean_uz = 0;
 
-    for (size_t j = 0; j < d && affine && w_bar; j++) {
+    for (size_t j = 0; j < d && parameters > 0 && w_bar; j++) {
         w_bar[j] += y_bar[j] * ((x[j] - m) * r);
-        w_bar[d + j] += y_bar[j];
+        if (parameters > 1)
+            w_bar[d + j] += y_bar[j];
     }
 #pragma omp simd reduction(+ : mean_u, mean_uz)
     for (size_t j = 0; j < d; j++) {
-        real u = parameter(w, affine, j, 1) * y_bar[j];
+        real u = parameter(w, parameters > 0, j, 1) * y_bar[j];
 
         mean_u += u;
         mean_uz += u * ((x[j] - m) * r);
@@ -132,12 +137,12 @@ static inline void backward_row(const struct row *in, bool affine, real *restric
     cache[MEAN_U] = mean_u /= (real)d;
     cache[MEAN_UZ] = mean_uz /= (real)d;
     for (size_t j = 0; j < d && x_bar; j++)
-        x_bar[j] = r * (parameter(w, affine, j, 1) * y_bar[j] - mean_u - (x[j] - m) * r * mean_uz);
+        x_bar[j] = r * (parameter(w, parameters > 0, j, 1) * y_bar[j] - mean_u -
+                        (x[j] - m) * r * mean_uz);
 }
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    const struct settings *s = l->settings;
     size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++) {
@@ -148,15 +153,17 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
                           .cache = p->cache + i * ROW};
         real *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
 
-        if (s->affine)
-            backward_row(&row, true, x_bar, p->w_bar);
+        if (l->n_params > 1)
+            backward_row(&row, 2, x_bar, p->w_bar);
+        else if (l->n_params > 0)
+            backward_row(&row, 1, x_bar, p->w_bar);
         else
-            backward_row(&row, false, x_bar, NULL);
+            backward_row(&row, 0, x_bar, NULL);
     }
 }
 
 static inline void tangent_forward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
-                                       bool affine)
+                                       size_t parameters)
 {
     size_t d = l->in;
     const real *restrict x = p->x + i * d, *restrict x_dot = p->x_dot ? p->x_dot + i * d : NULL;
@@ -166,8 +173,8 @@ static inline void tangent_forward_row(const struct ks_layer *l, const struct ks
 
     if (!x_dot) {
         for (size_t j = 0; j < d; j++)
-            y_dot[j] = parameter(w_dot, affine, j, 0) * ((x[j] - m) * r) +
-                       parameter(w_dot, affine, d + j, 0);
+            y_dot[j] = parameter(w_dot, parameters > 0, j, 0) * ((x[j] - m) * r) +
+                       parameter(w_dot, parameters > 1, d + j, 0);
         cache_dot[MEAN_X_DOT] = cache_dot[MEAN_ZX_DOT] = 0;
         return;
     }
@@ -181,8 +188,9 @@ static inline void tangent_forward_row(const struct ks_layer *l, const struct ks
     for (size_t j = 0; j < d; j++) {
         real z = (x[j] - m) * r, z_dot = r * (x_dot[j] - mean - z * zx);
 
-        y_dot[j] = parameter(w, affine, j, 1) * z_dot + parameter(w_dot, affine, j, 0) * z +
-                   parameter(w_dot, affine, d + j, 0);
+        y_dot[j] = parameter(w, parameters > 0, j, 1) * z_dot +
+                   parameter(w_dot, parameters > 0, j, 0) * z +
+                   parameter(w_dot, parameters > 1, d + j, 0);
     }
     cache_dot[MEAN_X_DOT] = mean;
     cache_dot[MEAN_ZX_DOT] = zx;
@@ -190,18 +198,19 @@ static inline void tangent_forward_row(const struct ks_layer *l, const struct ks
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    const struct settings *s = l->settings;
-
     for (size_t i = 0; i < p->rows; i++)
-        if (s->affine)
-            tangent_forward_row(l, p, i, true);
+        if (l->n_params > 1)
+            tangent_forward_row(l, p, i, 2);
+        else if (l->n_params > 0)
+            tangent_forward_row(l, p, i, 1);
         else
-            tangent_forward_row(l, p, i, false);
+            tangent_forward_row(l, p, i, 0);
 }
 
 /* x_bar, x_bar_dot and w_bar_dot may be NULL. */
-static inline void tangent_backward_row(const struct row *in, bool affine, real *restrict x_bar,
-                                        real *restrict x_bar_dot, real *restrict w_bar_dot)
+static inline void tangent_backward_row(const struct row *in, size_t parameters,
+                                        real *restrict x_bar, real *restrict x_bar_dot,
+                                        real *restrict w_bar_dot)
 {
     size_t d = in->d;
     const real *restrict x = in->x, *restrict x_dot = in->x_dot, *restrict y_bar = in->y_bar;
@@ -212,18 +221,19 @@ static inline void tangent_backward_row(const struct row *in, bool affine, real 
     real zx = in->cache_dot[MEAN_ZX_DOT], moving = in->moving;
     real mean_u_dot = 0, mean_uz_dot = 0, ux = 0; /* uz_dot is the tangent of u z */
 
-    for (size_t j = 0; j < d && affine && w_bar_dot; j++) {
+    for (size_t j = 0; j < d && parameters > 0 && w_bar_dot; j++) {
         real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
 
         w_bar_dot[j] += y_bar_dot[j] * z + y_bar[j] * z_dot;
-        w_bar_dot[d + j] += y_bar_dot[j];
+        if (parameters > 1)
+            w_bar_dot[d + j] += y_bar_dot[j];
     }
     if (!x_bar_dot)
         return;
 #pragma omp simd reduction(+ : mean_u_dot, mean_uz_dot, ux)
     for (size_t j = 0; j < d; j++) {
-        real g = parameter(w, affine, j, 1);
-        real u_dot = g * y_bar_dot[j] + parameter(w_dot, affine, j, 0) * y_bar[j];
+        real g = parameter(w, parameters > 0, j, 1);
+        real u_dot = g * y_bar_dot[j] + parameter(w_dot, parameters > 0, j, 0) * y_bar[j];
 
         mean_u_dot += u_dot;
         mean_uz_dot += u_dot * ((x[j] - m) * r);
@@ -233,8 +243,8 @@ static inline void tangent_backward_row(const struct row *in, bool affine, real 
     mean_uz_dot = mean_uz_dot / (real)d + r * (ux / (real)d - mean_x * mean_u - zx * mean_uz);
     for (size_t j = 0; j < d; j++) {
         real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
-        real g = parameter(w, affine, j, 1), u = g * y_bar[j];
-        real u_dot = g * y_bar_dot[j] + parameter(w_dot, affine, j, 0) * y_bar[j];
+        real g = parameter(w, parameters > 0, j, 1), u = g * y_bar[j];
+        real u_dot = g * y_bar_dot[j] + parameter(w_dot, parameters > 0, j, 0) * y_bar[j];
         real c = u - mean_u - z * mean_uz; /* x_bar = r c */
         real c_dot = u_dot - mean_u_dot - z_dot * mean_uz - z * mean_uz_dot;
 
@@ -246,7 +256,6 @@ static inline void tangent_backward_row(const struct row *in, bool affine, real 
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    const struct settings *s = l->settings;
     size_t d = l->in;
 
     for (size_t i = 0; i < p->rows; i++) {
@@ -263,15 +272,17 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
         real *x_bar_dot = p->x_bar_dot ? p->x_bar_dot + i * d : NULL;
         real *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
 
-        if (s->affine)
-            tangent_backward_row(&row, true, x_bar, x_bar_dot, p->w_bar_dot);
+        if (l->n_params > 1)
+            tangent_backward_row(&row, 2, x_bar, x_bar_dot, p->w_bar_dot);
+        else if (l->n_params > 0)
+            tangent_backward_row(&row, 1, x_bar, x_bar_dot, p->w_bar_dot);
         else
-            tangent_backward_row(&row, false, x_bar, x_bar_dot, NULL);
+            tangent_backward_row(&row, 0, x_bar, x_bar_dot, NULL);
     }
 }
 
 static const char *const examples[] = {"layernorm", "layernorm eps=1e-2", "layernorm affine=no",
-                                       NULL};
+                                       "layernorm bias=no", NULL};
 
 const struct ks_layer_kind KS(layernorm) = {
     .name = "layernorm",
