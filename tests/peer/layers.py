@@ -1,0 +1,164 @@
+"""Every kind of layer and loss against PyTorch, in float64. Started by layers.sh.
+
+For each critic: writes a checkpoint with random parameters and a vector, and compares the loss, its
+gradient, and products with the Hessian and the Gauss-Newton matrix with those of PyTorch (double
+backward). Fails if a kind that the analyzer knows is in none of the critics."""
+
+import os
+import re
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import torch
+
+from layers_torch import Critic
+
+MINIBATCHES, ROWS, LOSS_ROWS, INPUTS, ENSEMBLE = 2, 14, 10, 6, 2
+BOUND = 1e-13  # relative to the norm of the vector; what is found is below 1e-15 times its cancellation
+
+CRITICS = {
+    "mlp": "dense 8\nrelu\ndense 8 bias=no\ntanh\ndense 1\nloss mse weight=0.5\n",
+    "curves": "dense 7\nleaky_relu\ndense 7\nsigmoid\ndense 7\nsoftplus\ndense 7\nsilu\ndense 7\nelu\n"
+              "dense 7\nmish\ndense 7\nrelu6\ndense 1\nloss huber delta=0.4\n",
+    "gelu": "dense 8\ngelu approximate=none\ndense 8\ngelu\ndense 8\nleaky_relu negative_slope=0.2\n"
+            "dense 8\nrelu shift=-0.2\ndense 1\nloss mse\n",
+    "xqc": "batchnorm\nrepeat 2 {\n  dense 8 bias=no project=unit\n  batchnorm\n  relu\n}\n"
+           "dense 5 project=unit-kernel\nloss ce min=-5 max=5\n",
+    "norms": "layernorm bias=no\ndense 8\nbatchnorm affine=no\nrelu\ndense 8\nlayernorm affine=no\ntanh\n"
+             "dense 8\nlayernorm bias=no\nrelu\ndense 8\nrmsnorm eps=1e-3\nrelu\ndense 1\nloss mse\n",
+    "folded": "batchnorm affine=no eps=1e-5\ndense 8\nbatchnorm\nrelu\ndense 4\nloss quantile\n",
+    "simba": "dense 8\nresidual {\n  layernorm\n  dense 16\n  relu\n  dense 8\n}\nlayernorm eps=1e-5\n"
+             "dense 1\nloss mse\n",
+    "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
+                "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
+                "dense 4 groups=2\nloss quantile kappa=0.6\n",
+}
+
+
+def targets(critic, rng, outputs):
+    """Random targets; distributions for ce."""
+    t = rng.standard_normal((MINIBATCHES, LOSS_ROWS, outputs))
+    if critic.lines[-1][1] == "ce":
+        t = np.exp(t)
+        t /= t.sum(axis=-1, keepdims=True)
+    return t
+
+
+class Problem:
+    def __init__(self, text):
+        rng = np.random.default_rng(5)
+        self.critics = [Critic(text, seed) for seed in range(ENSEMBLE)]
+        self.text = text
+        self.rows = ROWS if "batchnorm" in text else LOSS_ROWS
+        self.input = torch.tensor(rng.standard_normal((MINIBATCHES, self.rows, INPUTS)))
+        outputs = [critic.outputs(self.input[0]).shape[1] for critic in self.critics]  # draws w
+        self.target = torch.tensor(targets(self.critics[0], rng, outputs[0]))
+        self.w = [list(critic.w.values()) for critic in self.critics]
+        self.size = sum(a.numel() for w in self.w for a in w)
+        self.v = torch.tensor(rng.standard_normal(self.size))
+
+    def write(self, checkpoint, vector):
+        with h5py.File(checkpoint, "w") as f:
+            f.attrs.update(format="kappascope-checkpoint", version=1)
+            f.create_group("critic").attrs.update(arch=self.text, ensemble=ENSEMBLE)
+            for name in self.critics[0].w:
+                f[f"critic/{name}"] = np.stack([c.w[name].detach().numpy() for c in self.critics])
+            f["batch/input"], f["batch/target"] = self.input.numpy(), self.target.numpy()
+        with h5py.File(vector, "w") as f:
+            f.attrs.update(format="kappascope-vector", version=1)
+            f["vector"] = self.v[None].numpy()
+
+    def parts(self):
+        """For every critic and minibatch: its parameters, outputs, loss, and its part of v."""
+        at = 0
+        for critic, w in zip(self.critics, self.w):
+            v = []
+            for a in w:
+                v.append(self.v[at:at + a.numel()].view_as(a))
+                at += a.numel()
+            for n in range(MINIBATCHES):
+                f = critic.outputs(self.input[n])[:LOSS_ROWS]
+                yield w, f, critic.losses(f, self.target[n]).sum() / (LOSS_ROWS * MINIBATCHES), v
+
+    def reference(self):
+        """loss, gradient, H v, G v."""
+        loss, sums = 0, {}
+        for w, f, value, v in self.parts():
+            bar = grad(value, w, create_graph=True)
+            hessian = grad(bar, w, v)
+            u = torch.zeros_like(f, requires_grad=True)
+            f_dot = grad(grad(f, w, u, create_graph=True), [u], v)[0]
+            f_bar = grad(value, [f], create_graph=True)[0]
+            f_bar_dot = grad([f_bar], [f], [f_dot])[0] if f_bar.requires_grad else 0 * f
+            ggn = grad(f, w, f_bar_dot)
+            loss += value.item()
+            mine = torch.stack([flat(bar), flat(hessian), flat(ggn)])
+            sums[id(w)] = sums.get(id(w), 0) + mine
+        return loss, *torch.cat([sums[id(w)] for w in self.w], dim=1).numpy()
+
+
+def grad(outputs, inputs, along=None, **settings):
+    """Derivatives; zeros where there are none."""
+    found = torch.autograd.grad(outputs, inputs, along, allow_unused=True, retain_graph=True, **settings)
+    return [torch.zeros_like(x) if g is None else g for g, x in zip(found, inputs)]
+
+
+def flat(arrays):
+    return torch.cat([a.detach().flatten() for a in arrays])
+
+
+def read(path):
+    with h5py.File(path) as f:
+        return f["vector"][0], f.attrs.get("loss")
+
+
+def deviation(found, expected):
+    return np.linalg.norm(found - expected) / max(np.linalg.norm(expected), 1e-300)
+
+
+def compare(program, folder, name, text):
+    problem = Problem(text)
+    file = {k: os.path.join(folder, f"{name}.{k}.h5") for k in ("checkpoint", "v", "g", "hv", "gv")}
+    problem.write(file["checkpoint"], file["v"])
+
+    def analyze(*arguments):
+        subprocess.run([program, "--quiet", *arguments, file["checkpoint"]], check=True)
+
+    analyze("--gradient", file["g"])
+    for operator, out in ("hessian", "hv"), ("ggn", "gv"):
+        analyze("--operator", operator, "--precision", "f64", "--apply", file["v"], "--output", file[out])
+    loss, *vectors = problem.reference()
+    gradient, found = read(file["g"])
+    errors = {"loss": abs(found - loss) / abs(loss), "gradient": deviation(gradient, vectors[0]),
+              "H v": deviation(read(file["hv"])[0], vectors[1]),
+              "G v": deviation(read(file["gv"])[0], vectors[2])}
+    good = all(e <= BOUND for e in errors.values())
+    print(f"{name:14} {problem.size:5} parameters ", ", ".join(f"{k} {e:.1e}" for k, e in errors.items()),
+          "" if good else "FAILED", flush=True)
+    return good
+
+
+def known_kinds(program, folder):
+    """The kinds of layers in the analyzer's message about an unknown one."""
+    path = os.path.join(folder, "unknown.h5")
+    problem = Problem(CRITICS["mlp"])
+    problem.text = "unknown\n"
+    problem.write(path, os.path.join(folder, "unknown.v.h5"))
+    message = subprocess.run([program, path], stderr=subprocess.PIPE, text=True).stderr
+    return re.search(r"known: ([^)]*)", message)[1].split(", ")
+
+
+def main():
+    program, folder, *names = sys.argv[1:]
+    words = {line.split()[0] for text in CRITICS.values() for line in text.splitlines()}
+    missing = [kind for kind in known_kinds(program, folder) if kind not in words]
+    good = [compare(program, folder, name, text) for name, text in CRITICS.items()
+            if not names or name in names]
+    if missing:
+        sys.exit("layers.py: kinds of layers that no critic here has: " + ", ".join(missing))
+    sys.exit(0 if all(good) else f"layers.py: the analyzer disagrees with PyTorch by more than {BOUND:g}")
+
+
+main()

@@ -1,0 +1,170 @@
+"""Critics by their descriptions (configs/README.md) in PyTorch: layers, losses, random parameters."""
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+
+def options(words):
+    """The options NAME=VALUE of a line, numbers as numbers."""
+    pairs = (word.split("=") for word in words if "=" in word)
+    return {k: float(v) if v.lstrip("+-")[:1].isdigit() else v for k, v in pairs}
+
+
+def plain(name, **defaults):
+    """A layer without parameters: PyTorch's function of this name, with its options."""
+    function = getattr(functional, name)
+    return lambda critic, x, words: function(x, **{**defaults, **options(words)})
+
+
+def dense(critic, x, words):
+    n, o = int(words[0]), options(words)
+    groups = int(o.get("groups", 1))
+    kernel = critic.parameter("kernel", (x.shape[1] // groups, n), spread=1.2 / x.shape[1] ** 0.5)
+    y = torch.cat([a @ w for a, w in zip(x.chunk(groups, 1), kernel.chunk(groups, 1))], 1)
+    return y if o.get("bias") == "no" else y + critic.parameter("bias", (n,))
+
+
+def scale_and_bias(critic, d, o):
+    if o.get("affine") == "no":
+        return None, None
+    scale = critic.parameter("scale", (d,), mean=1)
+    return scale, None if o.get("bias") == "no" else critic.parameter("bias", (d,))
+
+
+def batchnorm(critic, x, words):
+    o = options(words)
+    return functional.batch_norm(x, None, None, *scale_and_bias(critic, x.shape[1], o),
+                                 training=True, eps=o.get("eps", 1e-3))
+
+
+def layernorm(critic, x, words):
+    o = options(words)
+    return functional.layer_norm(x, x.shape[1:], *scale_and_bias(critic, x.shape[1], o),
+                                 o.get("eps", 1e-6))
+
+
+def rmsnorm(critic, x, words):
+    scale = critic.parameter("scale", (x.shape[1],), mean=1)
+    return x * torch.rsqrt((x * x).mean(1, keepdim=True) + options(words).get("eps", 1e-6)) * scale
+
+
+def l2norm(critic, x, words):
+    return functional.normalize(x, dim=1, eps=options(words).get("eps", 1e-8))
+
+
+def relu(critic, x, words):
+    return functional.relu(x) + options(words).get("shift", 0)
+
+
+def scaler(critic, x, words):
+    o = options(words)
+    return x * critic.parameter("scaler", (x.shape[1],), mean=1) * o.get("init", 1) / o.get("scale", 1)
+
+
+def append(critic, x, words):
+    return torch.cat([x, torch.full_like(x[:, :1], float(words[0]))], 1)
+
+
+def residual(critic, x, words, body):
+    return x + body(x)
+
+
+def lerp(critic, x, words, body):
+    o, y = options(words), body(x)
+    with critic.layer("lerp", words):
+        a = critic.parameter("alpha", (x.shape[1],), mean=1) * o.get("init", 1) / o.get("scale", 1)
+    return functional.normalize(x + a * (y - x), dim=1, eps=1e-8)
+
+
+LAYERS = {"dense": dense, "batchnorm": batchnorm, "layernorm": layernorm, "rmsnorm": rmsnorm,
+          "l2norm": l2norm, "relu": relu, "scaler": scaler, "append": append,
+          "tanh": lambda critic, x, words: torch.tanh(x),
+          "sigmoid": lambda critic, x, words: torch.sigmoid(x), "silu": plain("silu"),
+          "elu": plain("elu"), "mish": plain("mish"), "softplus": plain("softplus"),
+          "relu6": plain("relu6"), "leaky_relu": plain("leaky_relu"),
+          "gelu": plain("gelu", approximate="tanh")}
+CONTAINERS = {"residual": residual, "lerp": lerp}
+
+
+def quantile(f, t, kappa=1):
+    """Equation 10 of Dabney et al., AAAI 2018: a sum over the quantiles, a mean over the targets."""
+    q = (2 * torch.arange(f.shape[1], dtype=f.dtype) + 1) / (2 * f.shape[1])
+    f, t = torch.broadcast_tensors(f[:, :, None], t[:, None, :])
+    share = (q[None, :, None] - (t < f).double()).abs()
+    return (share * functional.huber_loss(f, t, reduction="none", delta=kappa)).mean(2).sum(1)
+
+
+LOSSES = {
+    "mse": lambda f, t: 0.5 * functional.mse_loss(f, t, reduction="none").sum(1),
+    "ce": lambda f, t, min, max: functional.cross_entropy(f, t, reduction="none"),
+    "huber": lambda f, t, delta=1: functional.huber_loss(f, t, reduction="none", delta=delta).sum(1),
+    "quantile": quantile,
+}
+
+
+class Critic:
+    """One critic. Its parameters are drawn when the first pass needs them; `w` holds them in canonical
+    order, by their names in a checkpoint."""
+
+    def __init__(self, text, seed):
+        self.lines = [line.split() for line in text.strip().splitlines()]
+        self.rng = np.random.default_rng(seed)
+        self.w = {}
+
+    def parameter(self, name, shape, mean=0.0, spread=0.3):
+        key = f"{self.number:02d}_{self.kind}/{name}"
+        if key not in self.w:
+            value = mean + spread * self.rng.standard_normal(shape)
+            self.w[key] = torch.tensor(value, requires_grad=True)
+        return self.w[key]
+
+    def layer(self, kind, words):
+        """Names the parameters that are drawn inside; counts the layer."""
+        return Numbered(self, kind, words)
+
+    def block(self, x, at):
+        """The layers from line `at` to the end of its block; x and the line behind it."""
+        while self.lines[at][0] not in ("}", "loss"):
+            kind, *words = self.lines[at]
+            at += 1
+            if words[-1:] != ["{"]:
+                with self.layer(kind, words):
+                    x = LAYERS[kind](self, x, words)
+                continue
+            body, end = at, []
+
+            def run(x):
+                y, last = self.block(x, body)
+                end.append(last + 1)
+                return y
+
+            if kind == "repeat":
+                for _ in range(int(words[0])):
+                    x = run(x)
+            else:
+                x = CONTAINERS[kind](self, x, words, run)
+            at = end[-1]
+        return x, at
+
+    def outputs(self, x):
+        self.number = -1
+        return self.block(x, 0)[0]
+
+    def losses(self, f, target):
+        """The loss of every row."""
+        _, kind, *words = self.lines[-1]
+        o = options(words)
+        return o.pop("weight", 1) * LOSSES[kind](f, target, **o)
+
+
+class Numbered:
+    def __init__(self, critic, kind, words):
+        self.critic, self.kind = critic, kind
+
+    def __enter__(self):
+        self.critic.number += 1
+        self.critic.kind = self.kind
+
+    def __exit__(self, *error):
+        pass
