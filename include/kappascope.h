@@ -88,6 +88,7 @@ struct kappascope_critic {
     const double *adam_v;        /* [E, P] Adam's second moment; or NULL                   */
     int64_t adam_step;           /* number of updates in adam_v                            */
     double adam_beta2, adam_eps; /* Adam's constants: D = sqrt(adam_v / (1 - beta2^step)) + eps */
+    const double *weight;        /* [N, B] weights of the rows, at least 0; NULL: all 1   */
 };
 /* Sets ensemble = 1, adam_beta2 = 0.999, adam_eps = 1e-8, and everything else to zero. */
 KAPPASCOPE_API void kappascope_critic_defaults(struct kappascope_critic *critic);
@@ -133,7 +134,7 @@ enum kappascope_precision {
 
 /* Which curvature of a checkpoint's loss is analyzed. The loss is
  *
- *   L(theta) = scale ( 1/N sum_n sum_e 1/B sum_{i<B} l(f_e(input[n])[i], target[n,i])
+ *   L(theta) = scale ( 1/N sum_n sum_e 1/B sum_{i<B} weight[n,i] l(f_e(input[n])[i], target[n,i])
  *                      + weight_decay/2 |theta|^2 )
  */
 struct kappascope_problem {

@@ -38,6 +38,7 @@ static inline struct kappascope_critic critic_of(const struct ks_checkpoint *c)
     critic.loss_rows = c->loss_rows;
     critic.input = c->input;
     critic.target = c->target;
+    critic.weight = c->weight;
     critic.adam_v = c->adam_v;
     critic.adam_step = c->adam_step;
     return critic;

@@ -189,6 +189,47 @@ static void test_weights_and_scale(void **state)
     ks_checkpoint_free(weighted);
 }
 
+/* The same weight in every row changes nothing. With others, rows of weight 0 have no gradient, the
+ * other rows their own, and |g| over the mean weight stays below sqrt 2 L_f. */
+static void test_row_weights(void **state)
+{
+    struct ks_checkpoint *plain = make(TEXTS[1]), *weighted = make(TEXTS[1]);
+    struct ks_problem q = full_problem(plain), r = full_problem(weighted);
+    size_t rows = MINIBATCHES * LOSS_ROWS;
+    struct ks_gradient_bounds a, b;
+
+    (void)state;
+    assert_ok(ks_alloc(rows, sizeof(double), &weighted->weight));
+    for (int constant = 1; constant >= 0; constant--) {
+        for (size_t i = 0; i < rows; i++)
+            weighted->weight[i] = constant ? 3 : (double)(i % 3) / 2;
+        assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &a));
+        assert_ok(ks_gradient_bounds_measure(&r, 0, 1, &b));
+        if (constant)
+            assert_same(&a, &b);
+        for (size_t i = 0; i < a.rows; i++) {
+            bool masked = weighted->weight[i % rows] == 0;
+
+            assert_close(b.logit[i], masked ? 0 : a.logit[i], 1e-13);
+        }
+        for (size_t pair = 0; pair < b.pairs && !constant; pair++) {
+            double *jacobians = find_jacobians(&r, pair / MINIBATCHES, pair % MINIBATCHES);
+            double largest = 0;
+
+            for (size_t i = 0; i < LOSS_ROWS; i++)
+                largest = fmax(largest, largest_singular_value(
+                                            plain->critic.arch->parameters,
+                                            jacobians + i * K * plain->critic.arch->parameters));
+            assert_true(b.gradient[pair] <= sqrt(2) * largest && b.gradient[pair] > 0);
+            free(jacobians);
+        }
+        ks_gradient_bounds_clear(&a);
+        ks_gradient_bounds_clear(&b);
+    }
+    ks_checkpoint_free(plain);
+    ks_checkpoint_free(weighted);
+}
+
 /* Measures what rank `rank` of two has: minibatches 0 and 2, or minibatch 1. */
 static void measure_part(const struct ks_problem *q, size_t rank, struct ks_gradient_bounds *part)
 {
@@ -271,11 +312,9 @@ static void test_other_losses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_differences),
-        cmocka_unit_test(test_weights_and_scale),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_one_critic),
-        cmocka_unit_test(test_other_losses),
+        cmocka_unit_test(test_against_differences), cmocka_unit_test(test_weights_and_scale),
+        cmocka_unit_test(test_row_weights),         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_one_critic),          cmocka_unit_test(test_other_losses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

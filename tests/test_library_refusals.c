@@ -76,6 +76,7 @@ static void test_bad_critics(void **state)
     REFUSED(bad.parameters = NULL, KAPPASCOPE_USAGE, "parameters is NULL");
     REFUSED(bad.target = NULL, KAPPASCOPE_USAGE, "target is NULL");
     REFUSED(bad.adam_step = 0, KAPPASCOPE_USAGE, "adam_step");
+    REFUSED(bad.weight = c->input, KAPPASCOPE_FORMAT, "a weight of at least 0");
     kept = c->input[3], c->input[3] = NAN;
     REFUSED((void)0, KAPPASCOPE_NUMBER, "input");
     c->input[3] = kept, kept = c->target[1], c->target[1] = 0.5;

@@ -147,6 +147,31 @@ static void check_weight(struct fixture *s)
     }
 }
 
+/* A weight multiplies the value, the gradient and the curvature of its row. */
+static void check_row_weights(struct fixture *s)
+{
+    static const real weight[ROWS] = {2, 0, 1, (real)0.5, 4, 0};
+    size_t n = s->loss.outputs;
+    struct ks_outputs at = {ROWS, s->f, s->t};
+    real bar[ROWS * OUTPUTS], c[ROWS * OUTPUTS], plain_c[ROWS * OUTPUTS];
+    double value = KS(loss_gradient)(&s->loss, &at, weight, (real)0.5, bar);
+
+    s->loss.kind->gradient(&s->loss, &at, (real)0.5, s->f_bar);
+    KS(loss_curvature)(&s->loss, &at, weight, c);
+    s->loss.kind->curvature(&s->loss, &at, plain_c);
+    for (size_t i = 0; i < ROWS; i++) {
+        struct ks_outputs row = {1, s->f + i * n, s->t + i * s->loss.targets};
+
+        value -= (double)weight[i] * s->loss.kind->gradient(&s->loss, &row, 1, NULL);
+        for (size_t k = 0; k < n; k++) {
+            assert_close(bar[i * n + k], (double)weight[i] * (double)s->f_bar[i * n + k],
+                         4 * KS_EPSILON * fabs((double)bar[i * n + k]));
+            assert_close(c[i * n + k], (double)weight[i] * (double)plain_c[i * n + k], 0);
+        }
+    }
+    assert_close(value, 0, 1e-12);
+}
+
 static void test_all_losses(void **state)
 {
     static const size_t outputs[] = {1, OUTPUTS};
@@ -162,6 +187,7 @@ static void test_all_losses(void **state)
                 if (!setup(&s, KS(loss_kinds)[k], KS(loss_kinds)[k]->examples[i], outputs[j]))
                     continue;
                 check_weight(&s);
+                check_row_weights(&s);
 #ifndef KS_SINGLE
                 check_differences(&s);
 #endif

@@ -58,6 +58,9 @@ static int write_critics(void **state)
     ks_checkpoint_free(c);
     c = make(archs[1].text);
     add_raw(c);
+    assert_ok(ks_alloc(c->minibatches * c->loss_rows, sizeof *c->weight, &c->weight));
+    for (size_t i = 0; i < c->minibatches * c->loss_rows; i++)
+        c->weight[i] = (double)(i % 5) / 2;
     assert_ok(ks_checkpoint_write(file("raw+mse"), c, false));
     ks_checkpoint_free(c);
     return 0;

@@ -146,6 +146,9 @@ static ks_status copy_all(const struct kappascope_critic *from, struct ks_checkp
     KS_TRY(
         copy("target", n * c->loss_rows, c->critic.arch->loss.targets, from->target, &c->target));
     KS_TRY(ks_checkpoint_check_targets(c, "arrays", "target", c->target));
+    if (from->weight)
+        KS_TRY(copy("weight", n, c->loss_rows, from->weight, &c->weight));
+    KS_TRY(ks_checkpoint_check_weights(c, "arrays", "weight"));
     c->adam = KS_ADAM_DEFAULTS;
     if (!from->adam_v)
         return KS_OK;

@@ -48,19 +48,25 @@ static double measure_pair(const struct ks_primal *primal, const struct worker *
     const struct ks_arch *arch = c->critic.arch;
     /* the computed loss of one row is 1 / (N B) times its weight over the unit (primal.h) */
     double row_weight = primal->output_scale * primal->fold->arch->loss.weight;
+    const double *weight = ks_checkpoint_weight(c, n);
     struct ks_primal_pass pass;
+    double weights = 0; /* their sum */
     const double *f_bar;
 
     memset(w->folded, 0, primal->fold->arch->parameters * sizeof *w->folded);
     pass = ks_primal_compute(primal, critic, n, w->block, w->folded);
     f_bar = KS(net_output_bar)(primal->net, pass.adjoint);
-    for (size_t i = 0; i < c->loss_rows; i++)
-        logit[i] = norm(arch->out, f_bar + i * arch->out) / row_weight;
+    for (size_t i = 0; i < c->loss_rows; i++) {
+        double w_i = weight ? weight[i] : 1;
+
+        logit[i] = w_i > 0 ? norm(arch->out, f_bar + i * arch->out) / (row_weight * w_i) : 0;
+        weights += w_i;
+    }
     ks_fold_adjoint(primal->fold,
                     &(struct ks_fold_adjoint){.w = c->critic.w + critic * arch->parameters,
                                               .bar_dot = w->folded,
                                               .out = w->gradient});
-    return norm(arch->parameters, w->gradient) / (row_weight * (double)c->loss_rows);
+    return weights > 0 ? norm(arch->parameters, w->gradient) / (row_weight * weights) : 0;
 }
 
 static ks_status make_workers(const struct ks_primal *primal, size_t n, struct worker *worker)
@@ -148,10 +154,8 @@ static void choose_row(const struct ks_problem *problem, size_t n, size_t row, s
     const struct ks_arch *arch = c->critic.arch;
     bool alone = !arch->joint || problem->evaluation;
 
-    l->checkpoint = *c;
-    l->checkpoint.minibatches = 1;
-    l->checkpoint.input += n * c->rows * arch->in;
-    l->checkpoint.target += n * c->loss_rows * arch->loss.targets;
+    l->checkpoint = ks_checkpoint_minibatch(c, n);
+    l->checkpoint.weight = NULL; /* they change no Jacobian */
     l->row = row;
     if (alone) {
         l->checkpoint.input += row * arch->in;
@@ -305,6 +309,7 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t ra
     *b = (struct ks_gradient_bounds){0};
     b->pairs = ks_primal_critics(problem) * ks_problem_minibatches(problem);
     b->rows = b->pairs * problem->checkpoint->loss_rows;
+    b->weighted = problem->checkpoint->weight != NULL;
     KS_TRY(ks_alloc(b->rows, sizeof *b->logit, &b->logit));
     KS_TRY(ks_alloc(b->pairs, sizeof *b->gradient, &b->gradient));
     before = ks_alloc_total();
@@ -335,12 +340,27 @@ static ks_status add(const char *name, size_t n, double *x, struct ks_attributes
     return ks_attribute_add_number(statistics, text, n > 0 ? median(n, x) : NAN);
 }
 
+/* Removes the entries that are 0; returns how many are left. */
+static size_t without_zeros(size_t n, double *x)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            x[left++] = x[i];
+    return left;
+}
+
 ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *b, struct ks_attributes *statistics)
 {
-    size_t jacobians = b->rows > 0 ? KS_JACOBIAN_ROWS : 0;
+    size_t jacobians = b->rows > 0 ? KS_JACOBIAN_ROWS : 0, rows = b->rows, pairs = b->pairs;
 
-    KS_TRY(add("logit_gradient", b->rows, b->logit, statistics));
-    KS_TRY(add("minibatch_gradient", b->pairs, b->gradient, statistics));
+    if (b->weighted) {
+        rows = without_zeros(rows, b->logit);
+        pairs = without_zeros(pairs, b->gradient);
+    }
+    KS_TRY(add("logit_gradient", rows, b->logit, statistics));
+    KS_TRY(add("minibatch_gradient", pairs, b->gradient, statistics));
     KS_TRY(add("logit_jacobian", jacobians, b->jacobian, statistics));
     return ks_attribute_add_number(statistics, "logit_jacobian_rows",
                                    jacobians > 0 ? KS_JACOBIAN_ROWS : NAN);

@@ -6,7 +6,10 @@
  *
  *   g = 1/B sum_{i<B} J_i' (p_i - t_i),   so   |g| <= sqrt 2 L_f,   L_f = max_i sigma_max(J_i),
  *
- * where J_i is the Jacobian of row i's logits in the critic's parameters. In training mode, batch
+ * With weights w_i of the rows, g is divided by their mean; then the inequality holds as well, as
+ * |g| <= 1/B sum_i w_i |J_i'| |p_i - t_i|. Rows of weight 0 are left out.
+ *
+ * Here J_i is the Jacobian of row i's logits in the critic's parameters. In training mode, batch
  * normalization makes the logits of one row depend on all rows of the minibatch. J_i then contains
  * the derivatives through the minibatch's statistics, as g does; without them the inequality would
  * not hold.
@@ -30,8 +33,9 @@ enum {
 /* The sums over ranks of these arrays are complete: a rank fills in what it has, the rest is 0. */
 struct ks_gradient_bounds {
     size_t rows, pairs; /* of all critics and minibatches; critics times minibatches */
-    double *logit;      /* [rows] |p_i - t_i|; owned                                 */
-    double *gradient;   /* [pairs] |g|; owned                                        */
+    bool weighted;      /* the checkpoint has weights of rows                        */
+    double *logit;      /* [rows] |p_i - t_i|, 0 for a row of weight 0; owned        */
+    double *gradient;   /* [pairs] |g|, 0 where all weights are 0; owned             */
     double jacobian[KS_JACOBIAN_ROWS]; /* at most sigma_max(J_i)                    */
 };
 

@@ -52,10 +52,11 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
 
 /* Which loss of a checkpoint is analyzed:
  *
- *   L(theta) = scale * ( 1/N sum_n sum_e 1/B sum_{i<B} l(f_e(input[n])[i], target[n,i])
+ *   L(theta) = scale * ( 1/N sum_n sum_e 1/B sum_{i<B} w[n,i] l(f_e(input[n])[i], target[n,i])
  *                        + weight_decay/2 |theta|^2 )
  *
- * N = minibatches + other_minibatches; `minibatches` are the checkpoint's first. */
+ * w = 1 unless the checkpoint has weights. N = minibatches + other_minibatches; `minibatches` are
+ * the checkpoint's first. */
 struct ks_problem {
     const struct ks_checkpoint *checkpoint; /* not owned; outlives the operator */
     size_t minibatches;

@@ -135,6 +135,7 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
     const double *x = c->input + minibatch * c->rows * arch->in;
     const double *t = c->target + minibatch * c->loss_rows * arch->loss.targets;
     struct ks_primal_pass b = cut(primal, block);
+    const double *weight = ks_checkpoint_weight(c, minibatch);
     double *state = primal->problem->evaluation && c->critic.state
                         ? c->critic.state + critic * arch->states
                         : NULL;
@@ -149,13 +150,13 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
     if (net->input_invariant)
         KS(net_centre)(primal->rows, net->arch->in, b.input);
     KS(net_forward)(net, w, state, b.input, b.primal);
-    loss = arch->loss.kind->gradient(&arch->loss, &outputs, primal->output_scale, output_bar);
+    loss = KS(loss_gradient)(&arch->loss, &outputs, weight, primal->output_scale, output_bar);
     if (primal->gauss_newton)
         memset(output_bar, 0, c->loss_rows * arch->out * sizeof *output_bar);
     KS(net_backward)
     (net, &(struct ks_net_backward){
               .w = w, .x = b.input, .primal = b.primal, .adjoint = b.adjoint, .w_bar = gradient});
-    arch->loss.kind->curvature(&arch->loss, &outputs, output);
+    KS(loss_curvature)(&arch->loss, &outputs, weight, output);
     b.loss = loss * primal->output_scale;
     return b;
 }

@@ -32,7 +32,7 @@ struct sizes {
     size_t in, ensemble, rows, loss_rows;
     int64_t adam_step;
     struct ks_adam_constants adam_constants;
-    bool state, adam;
+    bool state, adam, weight;
 };
 
 static struct sizes sizes_of(const struct ks_checkpoint *c)
@@ -44,7 +44,8 @@ static struct sizes sizes_of(const struct ks_checkpoint *c)
                           .adam_step = c->adam_step,
                           .adam_constants = c->adam,
                           .state = c->critic.state != NULL,
-                          .adam = c->adam_v != NULL};
+                          .adam = c->adam_v != NULL,
+                          .weight = c->weight != NULL};
 }
 
 static size_t parameters(const struct ks_checkpoint *c)
@@ -79,6 +80,8 @@ static ks_status allocate(const struct sizes *s, size_t own, struct ks_checkpoin
         KS_TRY(ks_alloc(s->ensemble * critic->arch->states, sizeof *critic->state, &critic->state));
     if (s->adam)
         KS_TRY(ks_alloc(parameters(c), sizeof *c->adam_v, &c->adam_v));
+    if (s->weight)
+        KS_TRY(ks_alloc((own + 1) * c->loss_rows, sizeof *c->weight, &c->weight));
     KS_TRY(ks_alloc((own + 1) * input_size(c), sizeof *c->input, &c->input));
     return ks_alloc((own + 1) * target_size(c), sizeof *c->target, &c->target);
 }
@@ -144,6 +147,8 @@ ks_status ks_distribute_checkpoint(const struct ks_team *world, const struct ks_
     for (size_t i = 0; i < minibatches; i++) {
         send_minibatch(world, &part, i, input_size(c), c->input);
         send_minibatch(world, &part, i, target_size(c), c->target);
+        if (c->weight)
+            send_minibatch(world, &part, i, c->loss_rows, c->weight);
     }
     c->minibatches = part.own;
     return KS_OK;

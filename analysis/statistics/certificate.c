@@ -109,10 +109,7 @@ static void cut(const struct pass *p, size_t n, bool decays, struct share *s)
     const struct ks_problem *problem = &p->analyzed->problem;
     const struct ks_checkpoint *all = problem->checkpoint;
 
-    s->checkpoint = *all;
-    s->checkpoint.minibatches = 1;
-    s->checkpoint.input += n * all->rows * all->critic.arch->in;
-    s->checkpoint.target += n * all->loss_rows * all->critic.arch->loss.targets;
+    s->checkpoint = ks_checkpoint_minibatch(all, n);
     s->problem = *problem;
     s->problem.checkpoint = &s->checkpoint;
     s->problem.minibatches = 1;

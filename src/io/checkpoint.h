@@ -37,6 +37,7 @@ struct ks_checkpoint {
     size_t minibatches, rows, loss_rows; /* N, R, B */
     double *input;                       /* [N, R, D], D = critic.arch->in; owned */
     double *target;                      /* [N, B, K]; owned                      */
+    double *weight; /* [N, B] weights of the rows, multiplying l; NULL: all 1. Owned */
     /* Optional: the targets computed from rewards before normalization; NULL: not in the file. */
     double *target_raw; /* [N, B, K]; owned */
     /* Written by the training engine; NULL or 0 in other files. */
@@ -70,11 +71,18 @@ ks_status ks_checkpoint_measure(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
+/* Minibatch n alone. The copy borrows all arrays and is not to be freed. */
+struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *checkpoint, size_t n);
+/* The weights [B] of the rows of minibatch n; NULL if all are 1. */
+const double *ks_checkpoint_weight(const struct ks_checkpoint *checkpoint, size_t n);
+
 /* Checks beyond finiteness, with messages that start with "PATH: NAME: "; they fail with KS_FORMAT.
  * Targets [N, B, K] must be distributions if the loss needs them (no negative entry, sums within
- * 1e-3 of 1); Adam's second moments and running variances must not be negative. */
+ * 1e-3 of 1); weights of rows, Adam's second moments and running variances must not be negative. */
 ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name, const double *target);
+ks_status ks_checkpoint_check_weights(const struct ks_checkpoint *checkpoint, const char *path,
+                                      const char *name);
 ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name);
 ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name);

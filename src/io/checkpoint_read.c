@@ -148,6 +148,41 @@ static ks_status read_target_raw(const struct ks_h5 *h5, struct ks_checkpoint *c
     return read_target(h5, name, c, &shape, &c->target_raw);
 }
 
+ks_status ks_checkpoint_check_weights(const struct ks_checkpoint *c, const char *path,
+                                      const char *name)
+{
+    for (size_t i = 0; c->weight && i < c->minibatches * c->loss_rows; i++)
+        if (c->weight[i] < 0)
+            return ks_fail(KS_FORMAT,
+                           "%s: %s: row %zu of minibatch %zu: expected a weight of at least 0, "
+                           "found %g",
+                           path, name, i % c->loss_rows, i / c->loss_rows, c->weight[i]);
+    return KS_OK;
+}
+
+/* The optional weights of the rows. A reader of version 1 would ignore them. */
+static ks_status read_weight(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    static const char name[] = "/batch/weight";
+    const struct ks_h5_shape shape = {2, {c->minibatches, c->loss_rows}};
+    int64_t version;
+    bool found;
+
+    KS_TRY(ks_h5_has(h5, name, &found));
+    if (!found)
+        return KS_OK;
+    KS_TRY(ks_h5_read_integer(h5, "/", "version", 1, &version));
+    if (version < 2)
+        return ks_fail(KS_FORMAT,
+                       "%s: %s: expected the attribute version 2 of a file with weights, "
+                       "found %lld",
+                       h5->path, name, (long long)version);
+    KS_TRY(ks_h5_expect_shape(h5, name, &shape));
+    KS_TRY(ks_h5_read_new(h5, name, &shape, &c->weight));
+    KS_TRY(ks_h5_expect_finite(h5, name, c->minibatches * c->loss_rows, c->weight));
+    return ks_checkpoint_check_weights(c, h5->path, name);
+}
+
 static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
                             const struct ks_h5_shape *input)
 {
@@ -162,6 +197,7 @@ static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
     KS_TRY(ks_h5_expect_finite(h5, "/batch/input", c->minibatches * c->rows * input->dims[2],
                                c->input));
     KS_TRY(read_target(h5, "/batch/target", c, &target, &c->target));
+    KS_TRY(read_weight(h5, c));
     return read_target_raw(h5, c);
 }
 
@@ -359,6 +395,7 @@ void ks_checkpoint_free(struct ks_checkpoint *c)
     ks_networks_clear(&c->actor);
     free(c->input);
     free(c->target);
+    free(c->weight);
     free(c->target_raw);
     free(c->adam_m);
     free(c->adam_v);

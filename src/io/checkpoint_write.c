@@ -12,9 +12,13 @@ static ks_status write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bo
     struct ks_h5_shape input = {3, {c->minibatches, c->rows, c->critic.arch->in}};
     struct ks_h5_shape target = {3, {c->minibatches, c->loss_rows, c->critic.arch->loss.targets}};
 
+    struct ks_h5_shape weight = {2, {c->minibatches, c->loss_rows}};
+
     KS_TRY(ks_h5_group(h5, "/batch"));
     KS_TRY(ks_h5_write_finite(h5, "/batch/input", type, &input, c->input));
     KS_TRY(ks_h5_write_finite(h5, "/batch/target", type, &target, c->target));
+    if (c->weight)
+        KS_TRY(ks_h5_write_finite(h5, "/batch/weight", type, &weight, c->weight));
     return c->target_raw ? ks_h5_write_finite(h5, "/batch/target_raw", type, &target, c->target_raw)
                          : KS_OK;
 }
@@ -73,7 +77,7 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, b
 
     assert(c->critic.text && c->critic.w && c->input && c->target);
     assert(c->loss_rows >= 1 && c->loss_rows <= c->rows);
-    KS_GO(ks_h5_create(path, "kappascope-checkpoint", &h5));
+    KS_GO(ks_h5_create_version(path, "kappascope-checkpoint", c->weight ? 2 : 1, &h5));
     KS_GO(write_all(h5, c, single));
     KS_GO(ks_h5_commit(h5));
 done:

@@ -23,6 +23,7 @@ static ks_status check_format(const struct ks_h5 *h5, const char *format)
 {
     ks_status status = KS_OK;
     char *found = NULL;
+    bool checkpoint = strcmp(format, "kappascope-checkpoint") == 0;
     int64_t version = 0;
 
     KS_GO(ks_h5_read_string(h5, "/", "format", &found));
@@ -32,9 +33,9 @@ static ks_status check_format(const struct ks_h5 *h5, const char *format)
         goto done;
     }
     KS_GO(ks_h5_read_integer(h5, "/", "version", INT64_MIN, &version));
-    if (version != KS_H5_VERSION)
-        status = ks_fail(KS_FORMAT, "%s: attribute version of a %s: expected %d, found %lld",
-                         h5->path, format, KS_H5_VERSION, (long long)version);
+    if (version != KS_H5_VERSION && !(checkpoint && version == KS_H5_CHECKPOINT_VERSION))
+        status = ks_fail(KS_FORMAT, "%s: attribute version of a %s: expected %s, found %lld",
+                         h5->path, format, checkpoint ? "1 or 2" : "1", (long long)version);
 done:
     free(found);
     return status;
@@ -64,6 +65,12 @@ done:
 
 ks_status ks_h5_create(const char *path, const char *format, struct ks_h5 **out)
 {
+    return ks_h5_create_version(path, format, KS_H5_VERSION, out);
+}
+
+ks_status ks_h5_create_version(const char *path, const char *format, int64_t version,
+                               struct ks_h5 **out)
+{
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
 
@@ -72,7 +79,7 @@ ks_status ks_h5_create(const char *path, const char *format, struct ks_h5 **out)
     KS_GO(ks_file_create(path, &h5->file));
     KS_GO(ks_h5_image_create(h5));
     KS_GO(ks_h5_write_string(h5, "/", "format", format));
-    KS_GO(ks_h5_write_integer(h5, "/", "version", KS_H5_VERSION));
+    KS_GO(ks_h5_write_integer(h5, "/", "version", version));
     *out = h5, h5 = NULL;
 done:
     ks_h5_close(h5);

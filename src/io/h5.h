@@ -23,7 +23,9 @@
 #include "io/h5_read.h"
 #include "io/h5_write.h"
 
-enum { KS_H5_VERSION = 1 };
+/* The newest version of a checkpoint, and of all other formats. A file has the lowest version that
+ * has what it uses. */
+enum { KS_H5_VERSION = 1, KS_H5_CHECKPOINT_VERSION = 2 };
 
 /* Opens for reading and checks the root attributes `format` and `version`; format NULL: any HDF5
  * file. Fails with KS_IO or KS_FORMAT. The caller ends with ks_h5_close. */
@@ -31,6 +33,9 @@ ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **h5);
 /* A new file with its `format` and `version`, built in memory. It appears when ks_h5_commit
  * succeeds (KS_FULL, KS_IO otherwise). The caller ends with ks_h5_close in any case. */
 ks_status ks_h5_create(const char *path, const char *format, struct ks_h5 **h5);
+/* The same with a version other than KS_H5_VERSION. */
+ks_status ks_h5_create_version(const char *path, const char *format, int64_t version,
+                               struct ks_h5 **h5);
 ks_status ks_h5_commit(struct ks_h5 *h5);
 void ks_h5_close(struct ks_h5 *h5); /* frees; NULL is fine */
 

@@ -246,6 +246,31 @@ static void quantile_curvature(const struct ks_loss *l, const struct ks_outputs 
     }
 }
 
+double KS(loss_gradient)(const struct ks_loss *l, const struct ks_outputs *at,
+                         const real *row_weight, real scale, real *f_bar)
+{
+    double value = 0;
+
+    if (!row_weight)
+        return l->kind->gradient(l, at, scale, f_bar);
+    for (size_t i = 0; i < at->rows; i++) {
+        const struct ks_outputs row = {1, at->f + i * l->outputs, at->t + i * l->targets};
+        real *bar = f_bar ? f_bar + i * l->outputs : NULL;
+
+        value += (double)row_weight[i] * l->kind->gradient(l, &row, scale * row_weight[i], bar);
+    }
+    return value;
+}
+
+/* The Hessian that c describes is proportional to c, for a distribution too. */
+void KS(loss_curvature)(const struct ks_loss *l, const struct ks_outputs *at,
+                        const real *row_weight, real *c)
+{
+    l->kind->curvature(l, at, c);
+    for (size_t i = 0; i < at->rows * l->outputs && row_weight; i++)
+        c[i] *= row_weight[i / l->outputs];
+}
+
 /* For a distribution, with v = f_dot: f_bar_dot_k = c_k (v_k - <v>), where <v> is the mean of v
  * with the weights c. A shift of v does not change this, so the entry of v with the largest weight
  * is subtracted first: if this weight is nearly 1, <v> is nearly that entry, and v_k - <v> would

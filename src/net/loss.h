@@ -50,6 +50,13 @@ struct ks_loss_kind {
 /* All kinds; ends in NULL. */
 extern const struct ks_loss_kind *const KS(loss_kinds)[];
 
+/* The gradient and curvature of the kind, with l multiplied by row_weight [rows] in each row; NULL:
+ * by 1. */
+double KS(loss_gradient)(const struct ks_loss *loss, const struct ks_outputs *at,
+                         const real *row_weight, real scale, real *f_bar);
+void KS(loss_curvature)(const struct ks_loss *loss, const struct ks_outputs *at,
+                        const real *row_weight, real *c);
+
 /* f_bar_dot = scale * (weight d2l/df2) f_dot for each row, with c from `curvature`. */
 void KS(loss_multiply)(const struct ks_loss *loss, size_t rows, const real *c, real scale,
                        const real *f_dot, real *f_bar_dot);

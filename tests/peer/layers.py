@@ -31,10 +31,16 @@ CRITICS = {
     "folded": "batchnorm affine=no eps=1e-5\ndense 8\nbatchnorm\nrelu\ndense 4\nloss quantile\n",
     "simba": "dense 8\nresidual {\n  layernorm\n  dense 16\n  relu\n  dense 8\n}\nlayernorm eps=1e-5\n"
              "dense 1\nloss mse\n",
+    "weighted": "dense 8\ntanh\ndense 1\nloss huber delta=0.4\n",
+    "weighted ce": "batchnorm\ndense 8 bias=no\nbatchnorm\nrelu\ndense 5\nloss ce min=0 max=1\n",
+    "weighted quantile": "layernorm\ndense 8\nsilu\ndense 4\nloss quantile\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
                 "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
                 "dense 4 groups=2\nloss quantile kappa=0.6\n",
 }
+
+
+WEIGHTED = "weighted", "weighted ce", "weighted quantile"  # with weights of rows, some of them 0
 
 
 def targets(critic, rng, outputs):
@@ -47,7 +53,7 @@ def targets(critic, rng, outputs):
 
 
 class Problem:
-    def __init__(self, text):
+    def __init__(self, text, weighted=False):
         rng = np.random.default_rng(5)
         self.critics = [Critic(text, seed) for seed in range(ENSEMBLE)]
         self.text = text
@@ -55,13 +61,19 @@ class Problem:
         self.input = torch.tensor(rng.standard_normal((MINIBATCHES, self.rows, INPUTS)))
         outputs = [critic.outputs(self.input[0]).shape[1] for critic in self.critics]  # draws w
         self.target = torch.tensor(targets(self.critics[0], rng, outputs[0]))
+        self.weight = torch.ones(MINIBATCHES, LOSS_ROWS, dtype=torch.float64)
+        if weighted:
+            self.weight = torch.tensor(rng.choice([0, 0.5, 1, 2.5], tuple(self.weight.shape)))
+        self.weighted = weighted
         self.w = [list(critic.w.values()) for critic in self.critics]
         self.size = sum(a.numel() for w in self.w for a in w)
         self.v = torch.tensor(rng.standard_normal(self.size))
 
     def write(self, checkpoint, vector):
         with h5py.File(checkpoint, "w") as f:
-            f.attrs.update(format="kappascope-checkpoint", version=1)
+            f.attrs.update(format="kappascope-checkpoint", version=2 if self.weighted else 1)
+            if self.weighted:
+                f["batch/weight"] = self.weight.numpy()
             f.create_group("critic").attrs.update(arch=self.text, ensemble=ENSEMBLE)
             for name in self.critics[0].w:
                 f[f"critic/{name}"] = np.stack([c.w[name].detach().numpy() for c in self.critics])
@@ -80,7 +92,8 @@ class Problem:
                 at += a.numel()
             for n in range(MINIBATCHES):
                 f = critic.outputs(self.input[n])[:LOSS_ROWS]
-                yield w, f, critic.losses(f, self.target[n]).sum() / (LOSS_ROWS * MINIBATCHES), v
+                losses = self.weight[n] * critic.losses(f, self.target[n])
+                yield w, f, losses.sum() / (LOSS_ROWS * MINIBATCHES), v
 
     def reference(self):
         """loss, gradient, H v, G v."""
@@ -119,8 +132,8 @@ def deviation(found, expected):
 
 
 def compare(program, folder, name, text):
-    problem = Problem(text)
-    file = {k: os.path.join(folder, f"{name}.{k}.h5") for k in ("checkpoint", "v", "g", "hv", "gv")}
+    problem = Problem(text, name in WEIGHTED)
+    file = {k: os.path.join(folder, f"{name.replace(' ', '-')}.{k}.h5") for k in ("checkpoint", "v", "g", "hv", "gv")}
     problem.write(file["checkpoint"], file["v"])
 
     def analyze(*arguments):
@@ -135,7 +148,7 @@ def compare(program, folder, name, text):
               "H v": deviation(read(file["hv"])[0], vectors[1]),
               "G v": deviation(read(file["gv"])[0], vectors[2])}
     good = all(e <= BOUND for e in errors.values())
-    print(f"{name:14} {problem.size:5} parameters ", ", ".join(f"{k} {e:.1e}" for k, e in errors.items()),
+    print(f"{name:18} {problem.size:5} parameters ", ", ".join(f"{k} {e:.1e}" for k, e in errors.items()),
           "" if good else "FAILED", flush=True)
     return good
 
