@@ -73,7 +73,7 @@ struct kappascope_checkpoint;
 
 /* Critics in memory: E networks of the same description, with P parameters and S running statistics
  * each; N minibatches of R rows and D columns, of which the first B rows enter the loss and have T
- * targets each. kappascope_arch_sizes gives P, S and T. */
+ * targets each. kappascope_arch_sizes gives P, F, S and T. */
 struct kappascope_critic {
     const char *arch;            /* the description, as in configs/README.md              */
     size_t inputs;               /* D                                                     */
@@ -88,7 +88,8 @@ struct kappascope_critic {
     const double *adam_v;        /* [E, P] Adam's second moment; or NULL                   */
     int64_t adam_step;           /* number of updates in adam_v                            */
     double adam_beta2, adam_eps; /* Adam's constants: D = sqrt(adam_v / (1 - beta2^step)) + eps */
-    const double *weight;        /* [N, B] weights of the rows, at least 0; NULL: all 1   */
+    const double *frozen; /* [E, F] numbers of layers with trainable=no; NULL if there are none */
+    const double *weight; /* [N, B] weights of the rows, at least 0; NULL: all 1   */
 };
 /* Sets ensemble = 1, adam_beta2 = 0.999, adam_eps = 1e-8, and everything else to zero. */
 KAPPASCOPE_API void kappascope_critic_defaults(struct kappascope_critic *critic);
@@ -101,6 +102,7 @@ struct kappascope_sizes {
     size_t targets;    /* T: targets of a row                                  */
     size_t layers;     /* layers are numbered 0 .. layers - 1                  */
     size_t ensemble, minibatches, rows, loss_rows; /* 0 unless of a checkpoint  */
+    size_t frozen; /* F: numbers of one critic's layers with trainable=no      */
 };
 /* Parses a description for `inputs` input columns. KAPPASCOPE_FORMAT: the message has the line. */
 KAPPASCOPE_API enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,

@@ -30,6 +30,7 @@ static inline struct ks_checkpoint *blank_critic(const char *text, struct critic
     c->critic.ensemble = s.ensemble;
     c->minibatches = s.minibatches, c->rows = s.rows, c->loss_rows = s.loss_rows;
     assert_ok(ks_alloc(s.ensemble * a->parameters, sizeof(double), &c->critic.w));
+    assert_ok(ks_alloc(s.ensemble * a->frozen, sizeof(double), &c->critic.frozen));
     assert_ok(ks_alloc(s.ensemble * a->states, sizeof(double), &c->critic.state));
     assert_ok(ks_alloc(s.minibatches * s.rows * s.in, sizeof(double), &c->input));
     assert_ok(ks_alloc(s.minibatches * s.loss_rows * a->loss.targets, sizeof(double), &c->target));
@@ -64,6 +65,7 @@ static inline struct ks_checkpoint *random_critic(const char *text, struct criti
     size_t targets = s.minibatches * s.loss_rows * k;
 
     fill_normal(&rng, s.ensemble * a->parameters, c->critic.w);
+    fill_normal(&rng, s.ensemble * a->frozen, c->critic.frozen);
     fill_normal(&rng, states, c->critic.state);
     for (size_t i = 0; i < states; i++)
         c->critic.state[i] = fabs(c->critic.state[i]);

@@ -25,6 +25,7 @@ static inline void draw(struct ks_rng *rng, struct ks_checkpoint *c)
     size_t k = a->loss.targets, n_target = c->minibatches * c->loss_rows * k;
 
     fill_normal(rng, ks_networks_parameters(&c->critic), c->critic.w);
+    fill_normal(rng, c->critic.ensemble * a->frozen, c->critic.frozen);
     fill_normal(rng, c->minibatches * c->rows * a->in, c->input);
     fill_normal(rng, n_target, c->target);
     fill_normal(rng, c->critic.ensemble * a->states, c->critic.state);
@@ -42,7 +43,7 @@ static inline void settle(struct ks_checkpoint *c)
 
     for (size_t e = 0; e < c->critic.ensemble; e++)
         for (size_t i = 0; i < a->n_layers; i++)
-            for (size_t k = 0; k < a->layer[i].n_params; k++) {
+            for (size_t k = 0; k < a->layer[i].n_params && a->layer[i].frozen == 0; k++) {
                 const struct ks_array *array = &a->layer[i].param[k];
 
                 for (size_t j = 0; j < KS(array_size)(array); j++, w++)

@@ -118,6 +118,14 @@ static const struct {
     {"dense 4\nbatchnorm affine=no\ndense 3 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", false,
      4},
     {"batchnorm affine=no\ndense 4\nbatchnorm affine=no\nrelu\ndense 1\nloss mse\n", false, 4},
+    /* a frozen layer has no directions, and hides none of the others */
+    {"dense 4 trainable=no\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n", false, 5},
+    {"dense 4\nbatchnorm\nrelu\ndense 3 trainable=no\nloss ce min=0 max=1\n", false, 4},
+    {"dense 4\nlayernorm trainable=no\nrelu\ndense 1\nloss mse\n", false, 6},
+    {"batchnorm trainable=no\ndense 4\nbatchnorm trainable=no\nrelu\ndense 1\nloss mse\n", false,
+     4},
+    {"dense 4 trainable=no\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n",
+     false, 0},
     /* one norm after another */
     {"dense 4\nlayernorm\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 6 + 1},
     {"dense 4\nbatchnorm\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 4 + 1},

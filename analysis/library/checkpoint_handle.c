@@ -19,6 +19,7 @@ void kappascope_critic_defaults(struct kappascope_critic *critic)
 static struct kappascope_sizes sizes_of(const struct ks_arch *arch)
 {
     struct kappascope_sizes sizes = {.parameters = arch->parameters,
+                                     .frozen = arch->frozen,
                                      .statistics = arch->states,
                                      .inputs = arch->in,
                                      .outputs = arch->out,
@@ -127,6 +128,8 @@ static ks_status copy_critic(const struct kappascope_critic *from, struct ks_net
     critic->ensemble = from->ensemble;
     KS_TRY(
         copy("parameters", from->ensemble, critic->arch->parameters, from->parameters, &critic->w));
+    if (critic->arch->frozen > 0)
+        KS_TRY(copy("frozen", from->ensemble, critic->arch->frozen, from->frozen, &critic->frozen));
     if (!from->statistics || critic->arch->states == 0)
         return KS_OK;
     KS_TRY(

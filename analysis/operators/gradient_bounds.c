@@ -185,10 +185,10 @@ static ks_status linearize(struct lone *l)
     KS_TRY(ks_alloc(net->scratch, sizeof *l->scratch, &l->scratch));
     KS_TRY(ks_alloc(net->out_rows * arch->out, sizeof *l->f_bar_dot, &l->f_bar_dot));
     KS_TRY(ks_alloc(arch->parameters, sizeof *l->v, &l->v));
-    KS_TRY(ks_alloc(net->arch->parameters, sizeof *l->v_folded, &l->v_folded));
+    KS_TRY(ks_alloc(ks_arch_extended(net->arch), sizeof *l->v_folded, &l->v_folded));
     pass = ks_primal_compute(l->primal, l->critic, 0, l->block, NULL);
     KS(net_keep)(net, pass.primal, pass.adjoint, l->kept);
-    l->pass = (struct ks_net_tangent){.w = l->primal->w + l->critic * net->arch->parameters,
+    l->pass = (struct ks_net_tangent){.w = l->primal->w + l->critic * ks_arch_extended(net->arch),
                                       .w_dot = l->v_folded,
                                       .x = pass.input,
                                       .kept = l->kept,

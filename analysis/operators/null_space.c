@@ -218,7 +218,7 @@ static void walk(struct finder *f, const struct ks_problem *q)
     for (size_t i = arch->n_layers; i-- > 0;) {
         const struct ks_layer *l = &arch->layer[i];
 
-        if (q->layer < 0 || l->number == (size_t)q->layer)
+        if (l->frozen == 0 && (q->layer < 0 || l->number == (size_t)q->layer))
             find_in_layer(f, l, i > 0 && f->centred[i - 1], bar);
         bar = pass(f, l, q->evaluation, bar);
         if (l->kind->container) {

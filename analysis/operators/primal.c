@@ -26,11 +26,16 @@ static ks_status check(const struct ks_problem *q)
 static ks_status fold_parameters(struct ks_primal *p)
 {
     const struct ks_networks *critic = &p->problem->checkpoint->critic;
-    size_t n = critic->arch->parameters, folded = p->fold->arch->parameters;
+    size_t n = critic->arch->parameters, frozen = critic->arch->frozen;
+    size_t folded = ks_arch_extended(p->fold->arch);
 
     KS_TRY(ks_alloc(critic->ensemble * folded, sizeof *p->w, &p->w));
-    for (size_t e = 0; e < critic->ensemble; e++)
+    for (size_t e = 0; e < critic->ensemble; e++) {
         ks_fold_parameters(p->fold, critic->w + e * n, p->w + e * folded);
+        if (frozen > 0)
+            memcpy(p->w + e * folded + folded - frozen, critic->frozen + e * frozen,
+                   frozen * sizeof *p->w);
+    }
     return KS_OK;
 }
 
@@ -97,7 +102,7 @@ ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double 
     KS_TRY(check(problem));
     KS_GO(ks_alloc(1, sizeof *p, &p));
     KS_GO(lay_out(problem, p));
-    parameters = (double)p->fold->arch->parameters;
+    parameters = (double)ks_arch_extended(p->fold->arch);
     worker = (double)ks_primal_size(p) * sizeof(double) +
              ((double)(p->net->kept + p->net->tangent + p->net->scratch) + parameters) * number;
     *bytes = (double)problem->checkpoint->critic.ensemble * parameters * sizeof(double) +
@@ -131,7 +136,7 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
     const struct ks_checkpoint *c = primal->problem->checkpoint;
     const struct ks_arch *arch = primal->fold->arch;
     const struct ks_net *net = primal->net;
-    const double *w = primal->w + critic * arch->parameters;
+    const double *w = primal->w + critic * ks_arch_extended(arch);
     const double *x = c->input + minibatch * c->rows * arch->in;
     const double *t = c->target + minibatch * c->loss_rows * arch->loss.targets;
     struct ks_primal_pass b = cut(primal, block);

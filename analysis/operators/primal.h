@@ -18,7 +18,7 @@ struct ks_primal {
     const struct ks_problem *problem; /* not owned */
     struct ks_fold *fold;
     struct ks_net *net; /* the folded critic */
-    double *w;          /* [E, P of the folded critic] */
+    double *w;          /* [E, ...] extended parameters (arch.h) of the folded critics */
     bool gauss_newton;  /* adjoints are zero: a Gauss-Newton product does not depend on them */
     size_t rows;  /* rows of a minibatch that are computed: all R, or only the B rows that enter the
                    * loss, if these do not depend on the others */

@@ -30,6 +30,11 @@ ks_status ks_selection_range(const struct ks_networks *critics, int critic, int 
     if (!l)
         return ks_fail(KS_USAGE, "--layer: expected 0 to %zu, found %d",
                        critics->arch->layer[critics->arch->n_layers - 1].number, layer);
+    if (l->frozen > 0)
+        return ks_fail(KS_USAGE,
+                       "--layer: expected a layer with parameters, found layer %d, a %s "
+                       "with trainable=no",
+                       layer, l->kind->name);
     if (l->parameters == 0)
         return ks_fail(KS_USAGE,
                        "--layer: expected a layer with parameters, found layer %d, a %s without",

@@ -46,8 +46,8 @@ struct curvature {
     struct ks_arch *arch; /* the folded critic in this precision */
     struct ks_net *net;
     size_t first, critics;     /* the problem's critics: the first one, their number      */
-    real *w;                   /* [critics, P folded]                                     */
-    real *v;                   /* [P folded]                                              */
+    real *w;                   /* [critics, extended]: folded and frozen parameters       */
+    real *v;                   /* [extended]: the tangent, 0 for frozen parameters        */
     double *v_folded, *folded; /* [P folded]: the tangent and the product of one critic   */
     double *bar;               /* [critics, P folded]: the gradient; NULL if not needed */
     size_t n_kept;             /* pairs 0 .. n_kept-1 are kept, pair = critic N + minibatch */
@@ -110,15 +110,16 @@ static void to_real(size_t n, const double *from, real *to)
 static ks_status allocate(struct curvature *h)
 {
     size_t n = h->problem->minibatches, folded = h->arch->parameters;
+    size_t extended = ks_arch_extended(h->arch);
 
-    KS_TRY(ks_alloc(h->critics * folded, sizeof *h->w, &h->w));
+    KS_TRY(ks_alloc(h->critics * extended, sizeof *h->w, &h->w));
     KS_TRY(ks_alloc(n * h->primal->input, sizeof *h->input, &h->input));
-    KS_TRY(ks_alloc(folded, sizeof *h->v, &h->v));
+    KS_TRY(ks_alloc(extended, sizeof *h->v, &h->v));
     KS_TRY(ks_alloc(folded, sizeof *h->v_folded, &h->v_folded));
     KS_TRY(ks_alloc(folded, sizeof *h->folded, &h->folded));
     if (h->primal->fold->folded && h->kind != GGN)
         KS_TRY(ks_alloc(h->critics * folded, sizeof *h->bar, &h->bar));
-    to_real(h->critics * folded, h->primal->w + h->first * folded, h->w);
+    to_real(h->critics * extended, h->primal->w + h->first * extended, h->w);
     return KS_OK;
 }
 
@@ -241,7 +242,7 @@ static void add_product(const struct curvature *h, struct worker *t, size_t crit
 {
     const struct ks_net *net = h->net;
     size_t pair = critic * h->problem->minibatches + n;
-    struct ks_net_tangent pass = {.w = h->w + critic * h->arch->parameters,
+    struct ks_net_tangent pass = {.w = h->w + critic * ks_arch_extended(h->arch),
                                   .w_dot = h->v,
                                   .x = h->input + n * h->primal->input,
                                   .kept = h->kept + pair * net->kept,
@@ -292,7 +293,7 @@ static void clear_shifts(const struct ks_net *net, double *w)
         const struct ks_layer *l = &net->arch->layer[i];
         double *at = w + l->offset;
 
-        for (size_t k = 0; k < l->n_params && net->at[i].invariant; k++) {
+        for (size_t k = 0; k < l->n_params && l->frozen == 0 && net->at[i].invariant; k++) {
             size_t n = KS(array_size)(&l->param[k]);
 
             if (strcmp(l->param[k].name, "bias") == 0)

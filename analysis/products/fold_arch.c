@@ -24,23 +24,6 @@ static ks_status make_dense(size_t in, size_t out, struct ks_layer *l)
     return l->kind->configure(l, &line);
 }
 
-/* Recomputes what depends on the list of layers: their places in the flat vectors of parameters and
- * states, and the sums over all layers. */
-static void number_parameters(struct ks_arch *arch)
-{
-    arch->parameters = arch->states = 0;
-    arch->joint = false;
-    for (size_t i = 0; i < arch->n_layers; i++) {
-        struct ks_layer *l = &arch->layer[i];
-
-        l->offset = arch->parameters;
-        l->state_offset = arch->states;
-        arch->parameters += l->parameters;
-        arch->states += l->states;
-        arch->joint = arch->joint || l->kind->couples_rows;
-    }
-}
-
 /* Replaces layers 0 and 1 by `dense`, whose settings the network then owns. No container starts
  * there, so every body moves down by one layer. */
 static void replace_two(struct ks_arch *arch, const struct ks_layer *dense)
@@ -54,7 +37,7 @@ static void replace_two(struct ks_arch *arch, const struct ks_layer *dense)
         arch->layer[i].number--;
         arch->layer[i].body--;
     }
-    number_parameters(arch);
+    KS(arch_place)(arch);
 }
 
 ks_status KS(fold_arch)(const struct ks_fold *fold, struct ks_arch **arch)

@@ -76,6 +76,9 @@ static ks_status allocate(const struct sizes *s, size_t own, struct ks_checkpoin
     c->adam_step = s->adam_step;
     c->adam = s->adam_constants;
     KS_TRY(ks_alloc(parameters(c), sizeof *critic->w, &critic->w));
+    if (critic->arch->frozen > 0)
+        KS_TRY(
+            ks_alloc(s->ensemble * critic->arch->frozen, sizeof *critic->frozen, &critic->frozen));
     if (s->state)
         KS_TRY(ks_alloc(s->ensemble * critic->arch->states, sizeof *critic->state, &critic->state));
     if (s->adam)
@@ -142,6 +145,7 @@ ks_status ks_distribute_checkpoint(const struct ks_team *world, const struct ks_
     KS_TRY(receive(world, part.own, checkpoint));
     c = *checkpoint;
     send_array(world, parameters(c), c->critic.w);
+    send_array(world, c->critic.ensemble * c->critic.arch->frozen, c->critic.frozen);
     send_array(world, c->critic.ensemble * c->critic.arch->states, c->critic.state);
     send_array(world, parameters(c), c->adam_v);
     for (size_t i = 0; i < minibatches; i++) {

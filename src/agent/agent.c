@@ -41,6 +41,9 @@ static ks_status parse(struct ks_agent *a)
     if (!loss || !loss->trainable)
         return ks_fail(KS_FORMAT, "%s: expected 'loss ce' or 'loss mse', found %s", name,
                        loss ? loss->name : "a policy");
+    if (a->critic_arch->frozen + a->actor_arch->frozen > 0)
+        return ks_fail(KS_FORMAT, "%s: trainable=no is for analysis: training updates all layers",
+                       name);
     if (a->actor_arch->policy.actions != c->actions)
         return ks_fail(KS_FORMAT, "actor: expected a policy of %zu actions, found %zu", c->actions,
                        a->actor_arch->policy.actions);

@@ -21,6 +21,7 @@ struct ks_networks {
     struct ks_arch *arch; /* parsed from it; owned                               */
     size_t ensemble;      /* E                                                   */
     double *w;            /* [E, P]; owned                                       */
+    double *frozen;       /* [E, arch->frozen]: of layers with trainable=no; owned */
     double *state; /* [E, arch->states] running statistics; owned. NULL: not all of them are in the
                       file */
 };

@@ -11,12 +11,15 @@
 
 enum { OBJECT_LENGTH = 160, GROUP_LENGTH = 96, LAYER_LENGTH = 32 };
 
+/* Which arrays of a layer: parameters, those of layers with trainable=no, running statistics. */
+enum part { PARAMETERS, FROZEN, STATES };
+
 /* Walks over the arrays of a description in the canonical order. */
 struct cursor {
     const struct ks_arch *arch;
     const char *group;
     size_t ensemble;
-    bool states;         /* running statistics instead of parameters          */
+    enum part part;
     size_t layer, array; /* of the next array                                 */
     size_t next;         /* its offset in one network's flat vector           */
     /* of the current array: */
@@ -25,15 +28,25 @@ struct cursor {
     struct ks_h5_shape shape;
 };
 
-static struct cursor start(const char *group, const struct ks_networks *networks, bool states)
+static struct cursor start(const char *group, const struct ks_networks *networks, enum part part)
 {
     return (struct cursor){
-        .arch = networks->arch, .group = group, .ensemble = networks->ensemble, .states = states};
+        .arch = networks->arch, .group = group, .ensemble = networks->ensemble, .part = part};
 }
 
 static size_t length(const struct cursor *c) /* numbers in one network's flat vector */
 {
-    return c->states ? c->arch->states : c->arch->parameters;
+    return c->part == STATES   ? c->arch->states
+           : c->part == FROZEN ? c->arch->frozen
+                               : c->arch->parameters;
+}
+
+/* The number of the layer's arrays that belong to the part. */
+static size_t count_arrays(const struct cursor *c, const struct ks_layer *layer)
+{
+    if (c->part == STATES)
+        return layer->n_states;
+    return (layer->frozen > 0) == (c->part == FROZEN) ? layer->n_params : 0;
 }
 
 /* The layer of the next array; NULL if there are no more. */
@@ -42,7 +55,7 @@ static const struct ks_layer *next_layer(struct cursor *c)
     for (; c->layer < c->arch->n_layers; c->layer++, c->array = 0) {
         const struct ks_layer *layer = &c->arch->layer[c->layer];
 
-        if (c->array < (c->states ? layer->n_states : layer->n_params))
+        if (c->array < count_arrays(c, layer))
             return layer;
     }
     return NULL;
@@ -56,7 +69,7 @@ static bool advance(struct cursor *c)
 
     if (!layer)
         return false;
-    array = &(c->states ? layer->state : layer->param)[c->array++];
+    array = &(c->part == STATES ? layer->state : layer->param)[c->array++];
     KS(arch_group)(layer, name);
     snprintf(c->layer_group, sizeof c->layer_group, "%s/%s", c->group, name);
     snprintf(c->object, sizeof c->object, "%s/%s", c->layer_group, array->name);
@@ -92,7 +105,7 @@ static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool opti
 static ks_status check_states(const struct ks_h5 *h5, const struct cursor *c, size_t n,
                               const double *values)
 {
-    if (!c->states || strcmp(strrchr(c->object, '/'), "/var") != 0)
+    if (c->part != STATES || strcmp(strrchr(c->object, '/'), "/var") != 0)
         return KS_OK;
     for (size_t i = 0; i < n; i++)
         if (values[i] < 0)
@@ -158,14 +171,14 @@ done:
 ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
                              const struct ks_networks *like, double **w)
 {
-    return read_flat(h5, start(group, like, false), false, w);
+    return read_flat(h5, start(group, like, PARAMETERS), false, w);
 }
 
 ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
                               const double *w, bool single)
 {
     KS_TRY(ks_h5_group(h5, group));
-    return write_flat(h5, start(group, like, false), w, single);
+    return write_flat(h5, start(group, like, PARAMETERS), w, single);
 }
 
 static ks_status read_description(const struct ks_h5 *h5, const struct ks_networks_group *group,
@@ -204,7 +217,9 @@ ks_status ks_networks_read(const struct ks_h5 *h5, const struct ks_networks_grou
                        "%s: %s: arch: expected a description that ends in a %s, found a %s",
                        h5->path, group->name, actor ? "policy" : "loss", actor ? "loss" : "policy");
     KS_TRY(ks_parameters_read(h5, group->name, networks, &networks->w));
-    return read_flat(h5, start(group->name, networks, true), true, &networks->state);
+    if (networks->arch->frozen > 0)
+        KS_TRY(read_flat(h5, start(group->name, networks, FROZEN), false, &networks->frozen));
+    return read_flat(h5, start(group->name, networks, STATES), true, &networks->state);
 }
 
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
@@ -213,9 +228,11 @@ ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks
     KS_TRY(ks_h5_group(h5, group));
     KS_TRY(ks_h5_write_string(h5, group, "arch", networks->text));
     KS_TRY(ks_h5_write_integer(h5, group, "ensemble", (int64_t)networks->ensemble));
-    KS_TRY(write_flat(h5, start(group, networks, false), networks->w, single));
+    KS_TRY(write_flat(h5, start(group, networks, PARAMETERS), networks->w, single));
+    if (networks->frozen)
+        KS_TRY(write_flat(h5, start(group, networks, FROZEN), networks->frozen, single));
     if (networks->state)
-        KS_TRY(write_flat(h5, start(group, networks, true), networks->state, single));
+        KS_TRY(write_flat(h5, start(group, networks, STATES), networks->state, single));
     return KS_OK;
 }
 
@@ -224,6 +241,7 @@ void ks_networks_clear(struct ks_networks *networks)
     KS(arch_free)(networks->arch);
     free(networks->text);
     free(networks->w);
+    free(networks->frozen);
     free(networks->state);
     *networks = (struct ks_networks){.text = NULL};
 }

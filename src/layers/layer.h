@@ -64,8 +64,11 @@ struct ks_layer {
     size_t body;   /* Index in ks_arch.layer of the first layer of a container's body. A container's
                     * own index is where it closes: index - 1 is the last layer of the body. For
                     * other layers: their own index. */
-    size_t in, out;              /* columns of x and of y */
-    size_t offset, parameters;   /* start and length in a network's parameter vector */
+    size_t in, out; /* columns of x and of y */
+    /* Start and length in a network's parameter vector. A layer with trainable=no has the length 0,
+     * and its `frozen` numbers are behind all parameters, at `offset` of the extended vector
+     * (arch.h). */
+    size_t offset, parameters, frozen;
     size_t state_offset, states; /* start and length in a network's state vector */
     size_t n_params, n_states;
     struct ks_array param[KS_LAYER_ARRAYS], state[KS_LAYER_ARRAYS]; /* in the order of both */

@@ -73,20 +73,49 @@ size_t KS(array_size)(const struct ks_array *a)
     return (a->rows > 0 ? a->rows : 1) * a->columns;
 }
 
-/* Appends the layer's arrays to the layout of the parameter and state vectors. */
-static void assign_offsets(struct ks_arch *arch, struct ks_layer *l)
+void KS(arch_place)(struct ks_arch *arch)
 {
-    l->offset = arch->parameters;
-    l->state_offset = arch->states;
-    for (size_t i = 0; i < l->n_params; i++)
-        l->parameters += KS(array_size)(&l->param[i]);
-    for (size_t i = 0; i < l->n_states; i++)
-        l->states += KS(array_size)(&l->state[i]);
-    arch->parameters += l->parameters;
-    arch->states += l->states;
+    arch->parameters = arch->states = arch->frozen = 0;
+    arch->joint = false;
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        struct ks_layer *l = &arch->layer[i];
+
+        l->offset = arch->parameters;
+        l->state_offset = arch->states;
+        arch->parameters += l->parameters;
+        arch->states += l->states;
+        arch->joint = arch->joint || l->kind->couples_rows;
+    }
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        struct ks_layer *l = &arch->layer[i];
+
+        if (l->frozen > 0)
+            l->offset = arch->parameters + arch->frozen;
+        arch->frozen += l->frozen;
+    }
 }
 
-/* Parses a layer's line. Its offsets are assigned in add_layer: for a container, after its body. */
+/* Counts the layer's numbers and takes the option trainable=no, which every layer with parameters
+ * has. A frozen column is no direction of the weight projection. */
+static ks_status count_numbers(struct parser *p, struct ks_layer *l)
+{
+    static const char *const no_yes[] = {"no", "yes", NULL};
+    size_t trainable = true, numbers = 0;
+
+    for (size_t i = 0; i < l->n_params; i++)
+        numbers += KS(array_size)(&l->param[i]);
+    for (size_t i = 0; i < l->n_states; i++)
+        l->states += KS(array_size)(&l->state[i]);
+    if (numbers == 0 && ks_line_has_option(&p->line, "trainable"))
+        return ks_line_fail(&p->line, "trainable: this '%s' has no parameters", l->kind->name);
+    KS_TRY(ks_line_option_choice(&p->line, "trainable", no_yes, &trainable));
+    l->parameters = trainable ? numbers : 0;
+    l->frozen = trainable ? 0 : numbers;
+    l->sphere_rows = trainable ? l->sphere_rows : 0;
+    return KS_OK;
+}
+
+/* Parses a layer's line. */
 static ks_status read_layer(struct parser *p, struct ks_layer *l)
 {
     l->kind = find_layer_kind(p->line.word[0]);
@@ -97,6 +126,7 @@ static ks_status read_layer(struct parser *p, struct ks_layer *l)
     l->in = p->arch->out;
     l->body = p->arch->n_layers;
     KS_TRY(l->kind->configure(l, &p->line));
+    KS_TRY(count_numbers(p, l));
     return ks_line_end(&p->line);
 }
 
@@ -110,10 +140,8 @@ static ks_status add_layer(struct parser *p, struct ks_layer *l)
     KS_TRY(ks_grow(arch->n_layers, sizeof *arch->layer, &p->room, &arch->layer));
     l->number = p->layers;
     p->layers += !l->kind->uncounted;
-    assign_offsets(arch, l);
     arch->layer[arch->n_layers++] = *l;
     arch->out = l->out;
-    arch->joint = arch->joint || l->kind->couples_rows;
     p->last_depth = p->depth;
     return KS_OK;
 }
@@ -285,7 +313,11 @@ static ks_status parse_all(struct parser *p, const char *text, size_t in)
     KS_TRY(ks_copy_string(text, &p->arch->text));
     p->arch->in = p->arch->out = in;
     p->next = p->arch->text;
-    return parse_block(p);
+    KS_TRY(parse_block(p));
+    KS(arch_place)(p->arch);
+    if (p->arch->parameters == 0 && p->arch->frozen > 0)
+        return ks_line_fail(&p->line, "expected a layer without trainable=no, found none");
+    return KS_OK;
 }
 
 ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct ks_arch **arch)

@@ -3,7 +3,9 @@
  *
  * The grammar is in configs/README.md. Layers are numbered in the order of the text with every
  * `repeat` unrolled. The flat parameter vector holds their arrays in this order, and within a layer
- * in the order of ks_layer.param; every array is row-major. */
+ * in the order of ks_layer.param; every array is row-major. Layers with trainable=no are left out;
+ * their numbers, in the same order, form a second vector. The extended vector is both, one after
+ * the other. */
 #ifndef KS_NET_ARCH_H
 #define KS_NET_ARCH_H
 
@@ -30,6 +32,7 @@ struct ks_arch {
     /* [n_layers], in order of execution: a container follows its body. Owned. */
     struct ks_layer *layer;
     size_t parameters;   /* P, the length of the parameter vector        */
+    size_t frozen;       /* the length of the vector of frozen numbers   */
     size_t states;       /* the length of the state vector               */
     bool joint;          /* a layer couples the rows, as batchnorm does  */
     struct ks_loss loss; /* kind NULL for an actor */
@@ -45,6 +48,16 @@ void KS(arch_free)(struct ks_arch *arch);
 
 /* The number of elements: rows * columns, or columns for a vector. */
 size_t KS(array_size)(const struct ks_array *a);
+
+/* The length of the extended vector. */
+static inline size_t ks_arch_extended(const struct ks_arch *arch)
+{
+    return arch->parameters + arch->frozen;
+}
+
+/* Sets what depends on the list of layers: their places in these vectors and in that of the states,
+ * and the sums over all layers. */
+void KS(arch_place)(struct ks_arch *arch);
 
 /* Whether the layer is the network's last one. */
 bool KS(arch_is_head)(const struct ks_arch *arch, const struct ks_layer *layer);

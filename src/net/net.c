@@ -74,6 +74,12 @@ static const real *input(const struct ks_net *net, size_t i, const real *x, cons
     return i == 0 ? x : primal + net->at[i - 1].y;
 }
 
+/* The adjoint of the layer's parameters; NULL if it is frozen or not wanted. */
+static real *adjoint_of(const struct ks_layer *l, real *w_bar)
+{
+    return w_bar && l->frozen == 0 ? w_bar + l->offset : NULL;
+}
+
 /* The arrays of layer i for forward and backward. */
 static struct ks_pass pass(const struct ks_net *net, size_t i, const real *w, const real *x,
                            real *primal)
@@ -128,7 +134,7 @@ void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *b)
 
         p.y_bar = b->adjoint + net->at[i].y_bar;
         p.x_bar = i == 0 ? b->x_bar : b->adjoint + net->at[i - 1].y_bar;
-        p.w_bar = b->w_bar ? b->w_bar + l->offset : NULL;
+        p.w_bar = adjoint_of(l, b->w_bar);
         p.skip_bar = l->kind->container ? b->adjoint + net->at[i].skip_bar : NULL;
         l->kind->backward(l, &p);
         if (i + 1 == arch->n_layers && p.x_bar)
@@ -208,7 +214,7 @@ void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tang
 
         p.y_bar_dot = bar_dot;
         p.x_bar_dot = i == 0 ? NULL : l->kind->in_place && bar_dot == own ? own : other;
-        p.w_bar_dot = w_bar_dot + l->offset;
+        p.w_bar_dot = adjoint_of(l, w_bar_dot);
         if (net->at[i].recomputed)
             p.y_bar = recomputed;
         recomputed = scratch + (i % 2 == 0 ? 2 : 3) * one;

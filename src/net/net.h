@@ -65,7 +65,10 @@ real *KS(net_output_bar)(const struct ks_net *net, real *adjoint);
 /* The penultimate features: the input of the last layer, [out_rows, in of the last layer]. */
 const real *KS(net_features)(const struct ks_net *net, const real *primal);
 
-/* y = f(x; w): fills the primal block. x [rows, in]; state [states] holds the running averages,
+/* Parameters w are extended vectors (arch.h), and so are their tangents w_dot, with zeros behind
+ * the parameters. Adjoints w_bar are not: those of frozen layers are not computed.
+ *
+ * y = f(x; w): fills the primal block. x [rows, in]; state [states] holds the running averages,
  * which are read in evaluation mode and updated in training mode (NULL: not updated). */
 void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const real *x,
                      real *primal);

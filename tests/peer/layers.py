@@ -34,6 +34,10 @@ CRITICS = {
     "weighted": "dense 8\ntanh\ndense 1\nloss huber delta=0.4\n",
     "weighted ce": "batchnorm\ndense 8 bias=no\nbatchnorm\nrelu\ndense 5\nloss ce min=0 max=1\n",
     "weighted quantile": "layernorm\ndense 8\nsilu\ndense 4\nloss quantile\n",
+    "frozen": "batchnorm trainable=no\ndense 8 trainable=no bias=no\nbatchnorm\nrelu\ndense 6\ntanh\n"
+              "dense 1 trainable=no\nloss mse\n",
+    "frozen alpha": "layernorm\ndense 8\nlerp init=0.3 trainable=no {\n  dense 8 trainable=no\n  relu\n"
+                    "  dense 8\n}\ndense 1\nloss mse\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
                 "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
                 "dense 4 groups=2\nloss quantile kappa=0.6\n",
@@ -65,7 +69,7 @@ class Problem:
         if weighted:
             self.weight = torch.tensor(rng.choice([0, 0.5, 1, 2.5], tuple(self.weight.shape)))
         self.weighted = weighted
-        self.w = [list(critic.w.values()) for critic in self.critics]
+        self.w = [[w for w in critic.w.values() if w.requires_grad] for critic in self.critics]
         self.size = sum(a.numel() for w in self.w for a in w)
         self.v = torch.tensor(rng.standard_normal(self.size))
 

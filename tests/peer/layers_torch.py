@@ -116,7 +116,7 @@ class Critic:
         key = f"{self.number:02d}_{self.kind}/{name}"
         if key not in self.w:
             value = mean + spread * self.rng.standard_normal(shape)
-            self.w[key] = torch.tensor(value, requires_grad=True)
+            self.w[key] = torch.tensor(value, requires_grad=self.trainable)
         return self.w[key]
 
     def layer(self, kind, words):
@@ -161,10 +161,12 @@ class Critic:
 class Numbered:
     def __init__(self, critic, kind, words):
         self.critic, self.kind = critic, kind
+        self.trainable = "trainable=no" not in words
 
     def __enter__(self):
         self.critic.number += 1
         self.critic.kind = self.kind
+        self.critic.trainable = self.trainable
 
     def __exit__(self, *error):
         pass
