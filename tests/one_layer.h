@@ -28,6 +28,7 @@ struct fixture {
     bool evaluation;
     struct variable in[INPUTS], y; /* in[SKIP].n = 0: not a container */
     size_t ns, nc;
+    real *input; /* of the network */
     real *state, *cache, *cache_dot;
 };
 
@@ -75,7 +76,7 @@ static inline void setup(struct fixture *s, const struct ks_layer_kind *kind, co
     assert_ok(ks_line_split(&line, "example", 1, example));
     s->evaluation = evaluation;
     s->layer.kind = kind;
-    s->layer.in = WIDTH;
+    s->layer.in = s->layer.network_in = WIDTH;
     assert_int_equal(line.opens, kind->container);
     assert_ok(kind->configure(&s->layer, &line));
     assert_ok(ks_line_end(&line));
@@ -89,6 +90,7 @@ static inline void setup(struct fixture *s, const struct ks_layer_kind *kind, co
     s->state = random_array(s->ns);
     for (size_t i = 0; i < s->ns; i++)
         s->state[i] = (real)fabs((double)s->state[i]); /* variances are positive */
+    s->input = random_array(ROWS * WIDTH);
     s->cache = random_array(s->nc), s->cache_dot = random_array(s->nc);
 }
 
@@ -97,6 +99,7 @@ static inline void teardown(struct fixture *s)
     for (int k = 0; k < INPUTS; k++)
         free_variable(&s->in[k]);
     free_variable(&s->y);
+    free(s->input);
     free(s->state), free(s->cache), free(s->cache_dot);
     free(s->layer.settings);
 }
@@ -106,6 +109,7 @@ static inline struct ks_pass pass(const struct fixture *s)
     const struct variable *x = &s->in[X], *w = &s->in[W], *skip = &s->in[SKIP], *y = &s->y;
     struct ks_pass p = {.rows = ROWS,
                         .evaluation = s->evaluation,
+                        .input = s->input,
                         .x = x->value,
                         .w = w->value,
                         .y = y->value,

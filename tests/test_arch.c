@@ -46,6 +46,24 @@ static void test_xqc(void **state)
     KS(arch_free)(a);
 }
 
+/* Slices of the input and of features do not count; concat does. */
+static void test_joined_input(void **state)
+{
+    struct ks_arch *a = parse(
+        "input [:3]\ndense 5\nslice [1:]\nconcat input[3:7]\ndense 1\nloss mse\n", 7);
+
+    (void)state;
+    assert_int_equal(a->in, 7);
+    assert_int_equal(a->n_layers, 5);
+    assert_int_equal(a->layer[1].in, 3);
+    assert_int_equal(a->layer[1].number, 0);
+    assert_int_equal(a->layer[3].number, 1);
+    assert_int_equal(a->layer[4].number, 2);
+    assert_int_equal(a->layer[4].in, 4 + 4);
+    assert_int_equal(a->parameters, 3 * 5 + 5 + 8 + 1);
+    KS(arch_free)(a);
+}
+
 static void test_nested_repeat_and_comments(void **state)
 {
     struct ks_arch *a = parse(
@@ -232,6 +250,17 @@ static void test_mistakes(void **state)
         {"residual {\ndense 4\nloss mse", "test.arch:3: 'loss' is not allowed inside a container"},
         {"residual {\ndense 4\n", "test.arch:2: a '{' is never closed"},
         {"residual {\ndense 4\n}\nloss mse", "test.arch:4: the last layer must be a dense"},
+        {"dense 3\ninput [0:2]\n", "test.arch:2: 'input' is only allowed as the first layer"},
+        {"residual {\ninput [0:2]\n", "test.arch:2: 'input' is only allowed as the first layer"},
+        {"input [0:5]\n", "test.arch:1: 'input': expected columns FROM < TO <= 4, found '[0:5]'"},
+        {"input [2:2]\n", "test.arch:1: 'input': expected columns FROM < TO <= 4, found '[2:2]'"},
+        {"input\n", "test.arch:1: 'input' needs a slice of columns"},
+        {"input input[0:2]\n", "test.arch:1: 'input': expected [FROM:TO], found 'input[0:2]'"},
+        {"concat [0:2]\n", "test.arch:1: 'concat': expected input[FROM:TO], found '[0:2]'"},
+        {"concat input[0-2]\n", "test.arch:1: 'concat': expected input[FROM:TO]"},
+        {"concat input[-1:]\n", "test.arch:1: 'concat': expected input[FROM:TO]"},
+        {"concat input[0:2] [1:3]\n", "test.arch:1: unknown argument '[1:3]' for 'concat'"},
+        {"dense 9\nslice [3:10]\n", "test.arch:2: 'slice': expected columns FROM < TO <= 9"},
         {"append\n", "test.arch:1: 'append' needs a constant"},
         {"append inf\n", "test.arch:1: a constant: expected a number, found 'inf'"},
         {"append 1e13\n", "test.arch:1: a constant: expected a number from"},
@@ -333,11 +362,17 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_xqc),        cmocka_unit_test(test_nested_repeat_and_comments),
-        cmocka_unit_test(test_containers), cmocka_unit_test(test_published_critics),
-        cmocka_unit_test(test_losses),     cmocka_unit_test(test_actor),
-        cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_exploding_repeat),
-        cmocka_unit_test(test_depth),      cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_joined_input),
+        cmocka_unit_test(test_xqc),
+        cmocka_unit_test(test_nested_repeat_and_comments),
+        cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_published_critics),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_actor),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_exploding_repeat),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests_name("arch", tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ static void test_values(void **state)
 {
     static const struct {
         const char *line;
-        double x[2], y[3];
+        double x[2], y[4];
     } values[] = {
         {"layernorm eps=0.44 affine=no", {3, 5}, {-1 / 1.2, 1 / 1.2}},
         {"layernorm eps=0.44", {3, 5}, {0.5 - 0.5 / 1.2, 0.5 + 0.5 / 1.2}},
@@ -24,6 +24,9 @@ static void test_values(void **state)
         {"relu shift=-2", {3, -4}, {1, -2}},
         {"scaler init=6 scale=2", {3, -4}, {4.5, -6}},
         {"append -7", {3, -4}, {3, -4, -7}},
+        {"concat input[1:3]", {3, -4}, {3, -4, 8, 9}},
+        {"concat input[:1]", {3, -4}, {3, -4, 7}},
+        {"slice [1:]", {3, -4}, {-4}},
         {"residual {", {3, -4}, {9, -4}},
         {"lerp {", {0, 8}, {0.6, 0.8}},
         {"lerp {", {-6, 8e-9}, {0, 0.4}},
@@ -32,10 +35,11 @@ static void test_values(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[3], cache[8];
-        const real skip[2] = {6, 0};
-        struct ks_pass p = {.rows = 1, .x = x, .skip = skip, .w = w, .y = y, .cache = cache};
-        struct ks_layer l = {.in = 2};
+        real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[4], cache[8];
+        const real skip[2] = {6, 0}, input[3] = {7, 8, 9};
+        struct ks_pass p = {
+            .rows = 1, .input = input, .x = x, .skip = skip, .w = w, .y = y, .cache = cache};
+        struct ks_layer l = {.in = 2, .network_in = 3};
         struct ks_line line;
 
         assert_ok(ks_line_split(&line, "test", 1, values[i].line));

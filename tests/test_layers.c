@@ -189,6 +189,7 @@ static void check_uses(struct fixture *s)
     second_order(s);
     struct products full = keep_products(s);
     p.state = p.x_bar = p.w_bar = p.skip_bar = NULL;
+    p.input = NULL;
     p.x = uses & KS_USES_X ? p.x : nothing;
     p.y = uses & KS_USES_Y ? p.y : nothing;
     p.y_bar = uses & KS_USES_Y_BAR ? p.y_bar : nothing;

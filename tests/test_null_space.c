@@ -118,6 +118,15 @@ static const struct {
     {"dense 4\nbatchnorm affine=no\ndense 3 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n", false,
      4},
     {"batchnorm affine=no\ndense 4\nbatchnorm affine=no\nrelu\ndense 1\nloss mse\n", false, 4},
+    /* constant columns hide the sums of rows, but not those of columns; a slice of the input leaves
+     * fewer rows of the kernel */
+    {"dense 4\nconcat input[1:3]\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 0},
+    {"dense 4\nconcat input[1:3]\nbatchnorm\nrelu\ndense 1\nloss mse\n", false, 4},
+    {"dense 4\nrelu\nconcat input[1:3]\ndense 3\nloss ce min=0 max=1\n", false, 7},
+    {"batchnorm\ndense 4\nbatchnorm\nrelu\nconcat input[0:2]\ndense 4\nbatchnorm\ndense 1\nloss "
+     "mse\n",
+     false, 5 + 4 + 4},
+    {"input [1:4]\ndense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 4},
     /* a frozen layer has no directions, and hides none of the others */
     {"dense 4 trainable=no\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n", false, 5},
     {"dense 4\nbatchnorm\nrelu\ndense 3 trainable=no\nloss ce min=0 max=1\n", false, 4},
@@ -225,10 +234,12 @@ static void test_every_kind(void **state)
     for (size_t k = 0; KS(layer_kinds)[k]; k++)
         for (const char *const *line = KS(layer_kinds)[k]->examples; *line; line++)
             for (int i = 0; i < 4; i++) {
+                bool first = KS(layer_kinds)[k]->first;
                 char text[256];
                 size_t dimension;
 
-                snprintf(text, sizeof text, "dense 4\nbatchnorm\ndense 6\n%s\n%s%s", *line,
+                snprintf(text, sizeof text, "%s\ndense 4\nbatchnorm\ndense 6\n%s\n%s%s",
+                         first ? *line : "", first ? "" : *line,
                          KS(layer_kinds)[k]->container ? "dense 6\nrelu\n}\n" : "", ends[i / 2]);
                 check(text, i % 2, &dimension);
             }

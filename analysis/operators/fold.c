@@ -16,13 +16,23 @@ static bool opens(const struct ks_arch *arch, size_t i)
     return false;
 }
 
+/* Whether a layer behind the first reads the network's input, which a fold would replace. */
+static bool reads_input(const struct ks_arch *arch)
+{
+    for (size_t i = 0; i < arch->n_layers; i++)
+        if (arch->layer[i].kind->reads_input)
+            return true;
+    return false;
+}
+
 static bool can_fold(const struct ks_arch *arch, bool evaluation)
 {
     const struct ks_layer *norm = arch->layer, *dense = norm + 1;
 
     return arch->n_layers > 1 && norm->kind->affine && norm->frozen == 0 && dense->frozen == 0 &&
            !(evaluation && norm->states > 0) && dense->kind == &KS(dense) &&
-           dense->param[0].rows == dense->in && !opens(arch, 0) && !opens(arch, 1);
+           dense->param[0].rows == dense->in && !opens(arch, 0) && !opens(arch, 1) &&
+           !reads_input(arch);
 }
 
 static ks_status set_up(struct ks_fold *f)

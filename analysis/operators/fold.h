@@ -30,8 +30,8 @@ struct ks_fold {
 };
 
 /* Folds if the description allows it: a layer of an `affine` kind followed by an ungrouped dense,
- * no container that opens at either of them, none of them frozen, and no running
- * statistics in use. The caller frees
+ * no container that opens at either of them, none of them frozen, no later
+ * layer that reads the input, and no running statistics in use. The caller frees
  * with ks_fold_free. */
 ks_status ks_fold_new(const struct ks_arch *arch, bool evaluation, struct ks_fold **fold);
 void ks_fold_free(struct ks_fold *fold);

@@ -130,6 +130,37 @@ ks_status ks_line_argument_size(struct ks_line *line, const char *what, size_t l
     return KS_OK;
 }
 
+/* Reads digits; *value is unchanged if there are none. Returns what follows. */
+static const char *read_digits(const char *c, size_t *value)
+{
+    char *end = (char *)c;
+
+    if (isdigit((unsigned char)*c))
+        *value = (size_t)strtoull(c, &end, 10);
+    return end;
+}
+
+ks_status ks_line_argument_slice(struct ks_line *line, const char *name, size_t columns,
+                                 size_t *from, size_t *to)
+{
+    const char *word = NULL, *c;
+    size_t length = strlen(name);
+
+    KS_TRY(take_argument(line, "a slice of columns", &word));
+    assert(word);
+    *from = 0, *to = columns;
+    c = strncmp(word, name, length) == 0 && word[length] == '[' ? word + length + 1 : "";
+    c = read_digits(c, from);
+    c = *c == ':' ? read_digits(c + 1, to) : "";
+    if (strcmp(c, "]") != 0)
+        return ks_line_fail(line, "'%s': expected %s[FROM:TO], found '%s'", line->word[0], name,
+                            word);
+    if (*from >= *to || *to > columns)
+        return ks_line_fail(line, "'%s': expected columns FROM < TO <= %zu, found '%s'",
+                            line->word[0], columns, word);
+    return KS_OK;
+}
+
 /* The index of the word "name=...", 0 if absent (word 0 is the keyword). */
 static size_t find_option(const struct ks_line *line, const char *name)
 {

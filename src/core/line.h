@@ -31,6 +31,11 @@ ks_status ks_line_argument_size(struct ks_line *line, const char *what, size_t l
 /* Takes the next argument: a finite number in [low, high]. */
 ks_status ks_line_argument_number(struct ks_line *line, const char *what, double low, double high,
                                   double *value);
+/* Takes the next argument: a slice NAME[from:to] of `columns` columns, numbered from 0, as in
+ * Python. Without `from` it starts at 0, without `to` it ends at `columns`. It must not be empty.
+ */
+ks_status ks_line_argument_slice(struct ks_line *line, const char *name, size_t columns,
+                                 size_t *from, size_t *to);
 /* Takes option `name`, a finite number in [low, high]. If it is absent, *value is unchanged. */
 ks_status ks_line_option_number(struct ks_line *line, const char *name, double low, double high,
                                 double *value);

@@ -64,7 +64,8 @@ struct ks_layer {
     size_t body;   /* Index in ks_arch.layer of the first layer of a container's body. A container's
                     * own index is where it closes: index - 1 is the last layer of the body. For
                     * other layers: their own index. */
-    size_t in, out; /* columns of x and of y */
+    size_t in, out;    /* columns of x and of y */
+    size_t network_in; /* columns of the network's input */
     /* Start and length in a network's parameter vector. A layer with trainable=no has the length 0,
      * and its `frozen` numbers are behind all parameters, at `offset` of the extended vector
      * (arch.h). */
@@ -86,6 +87,8 @@ struct ks_layer {
 struct ks_pass {
     size_t rows;                 /* samples                                          */
     bool evaluation;             /* batchnorm uses its running statistics            */
+    const real *input;           /* forward, in: the network's input [rows, network_in], for kinds
+                                  * with reads_input                                 */
     const real *x, *w;           /* forward, in: [rows, in], [parameters]            */
     real *y, *cache;             /*          out: [rows, out], [cache]               */
     real *state;                 /* read in evaluation mode; else updated, unless NULL */
@@ -117,6 +120,8 @@ struct ks_layer_kind {
     bool recomputes_x_bar;
     bool container;    /* its line opens a body, whose input and output both have `in` columns */
     bool uncounted;    /* has no number of its own, and no parameters                         */
+    bool first;        /* only as the first layer of a network, outside any container         */
+    bool reads_input;  /* `forward` reads the network's input; a constant for derivatives     */
     bool head;         /* may be the last layer of a network                                  */
     bool couples_rows; /* in training mode a row of y depends on the other rows of x       */
     enum ks_sums sums;
@@ -125,8 +130,8 @@ struct ks_layer_kind {
      * and then the bias, or only the scale, or none; their names do not matter. */
     bool affine;
     enum ks_role role;
-    /* Parses the line of a layer whose l->in is set; sets out, the arrays, cache sizes, uses,
-     * sphere_rows and settings. */
+    /* Parses the line of a layer whose l->in and l->network_in are set; sets out, the arrays, cache
+     * sizes, uses, sphere_rows and settings. */
     ks_status (*configure)(struct ks_layer *l, struct ks_line *line);
     void (*forward)(const struct ks_layer *l, const struct ks_pass *p);
     void (*backward)(const struct ks_layer *l, const struct ks_pass *p);
@@ -153,6 +158,9 @@ struct ks_layer_kind {
     ROW(relu6)                                                                                     \
     ROW(scaler)                                                                                    \
     ROW(append)                                                                                    \
+    ROW(concat)                                                                                    \
+    ROW(input)                                                                                     \
+    ROW(slice)                                                                                     \
     ROW(residual)                                                                                  \
     ROW(lerp)
 

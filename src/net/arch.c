@@ -52,7 +52,7 @@ static void append_name(char *list, size_t size, const char *name)
 
 static ks_status unknown_layer(const struct parser *p)
 {
-    char known[256] = "";
+    char known[512] = "";
 
     for (size_t i = 0; KS(layer_kinds)[i]; i++)
         append_name(known, sizeof known, KS(layer_kinds)[i]->name);
@@ -123,7 +123,10 @@ static ks_status read_layer(struct parser *p, struct ks_layer *l)
         return unknown_layer(p);
     if (p->line.opens && !l->kind->container)
         return ks_line_fail(&p->line, "'%s' is not a container", l->kind->name);
+    if (l->kind->first && (p->arch->n_layers > 0 || p->depth > 0))
+        return ks_line_fail(&p->line, "'%s' is only allowed as the first layer", l->kind->name);
     l->in = p->arch->out;
+    l->network_in = p->arch->in;
     l->body = p->arch->n_layers;
     KS_TRY(l->kind->configure(l, &p->line));
     KS_TRY(count_numbers(p, l));

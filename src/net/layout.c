@@ -64,6 +64,8 @@ static void find_invariant(struct ks_net *net)
             invariant = invariant && net->at[c].invariant &&
                         arch->layer[c].kind->sums == KS_SUMS_COPIED;
     }
+    for (size_t i = 0; i < arch->n_layers; i++)
+        invariant = invariant && !arch->layer[i].kind->reads_input;
     net->input_invariant = invariant;
 }
 

@@ -106,6 +106,7 @@ void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const
         const struct ks_layer *l = &net->arch->layer[i];
         struct ks_pass p = pass(net, i, w, x, primal);
 
+        p.input = x;
         p.state = state ? state + l->state_offset : NULL;
         l->kind->forward(l, &p);
     }

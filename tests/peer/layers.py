@@ -38,6 +38,11 @@ CRITICS = {
               "dense 1 trainable=no\nloss mse\n",
     "frozen alpha": "layernorm\ndense 8\nlerp init=0.3 trainable=no {\n  dense 8 trainable=no\n  relu\n"
                     "  dense 8\n}\ndense 1\nloss mse\n",
+    "d2rl": "dense 8\nrelu\nrepeat 2 {\n  concat input[0:6]\n  dense 8\n  relu\n}\ndense 1\nloss mse\n",
+    "late actions": "input [:4]\nlayernorm\ndense 8\nsilu\nslice [1:7]\nresidual {\n  concat input[4:]\n"
+                    "  dense 6\n}\ntanh\ndense 3\nloss quantile\n",
+    "joined": "batchnorm\ndense 8\nbatchnorm\nrelu\nconcat input[2:5]\ndense 8\nbatchnorm\nrelu\ndense 4\n"
+              "loss ce min=0 max=1\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
                 "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
                 "dense 4 groups=2\nloss quantile kappa=0.6\n",

@@ -11,6 +11,11 @@ def options(words):
     return {k: float(v) if v.lstrip("+-")[:1].isdigit() else v for k, v in pairs}
 
 
+def part(word):
+    """The Python slice of a word such as input[2:5]."""
+    return slice(*(int(a) if a else None for a in word[word.index("[") + 1:-1].split(":")))
+
+
 def plain(name, **defaults):
     """A layer without parameters: PyTorch's function of this name, with its options."""
     function = getattr(functional, name)
@@ -66,6 +71,14 @@ def append(critic, x, words):
     return torch.cat([x, torch.full_like(x[:, :1], float(words[0]))], 1)
 
 
+def columns(critic, x, words):
+    return x[:, part(words[0])]
+
+
+def concat(critic, x, words):
+    return torch.cat([x, critic.input[:, part(words[0])]], 1)
+
+
 def residual(critic, x, words, body):
     return x + body(x)
 
@@ -79,11 +92,13 @@ def lerp(critic, x, words, body):
 
 LAYERS = {"dense": dense, "batchnorm": batchnorm, "layernorm": layernorm, "rmsnorm": rmsnorm,
           "l2norm": l2norm, "relu": relu, "scaler": scaler, "append": append,
+          "input": columns, "slice": columns, "concat": concat,
           "tanh": lambda critic, x, words: torch.tanh(x),
           "sigmoid": lambda critic, x, words: torch.sigmoid(x), "silu": plain("silu"),
           "elu": plain("elu"), "mish": plain("mish"), "softplus": plain("softplus"),
           "relu6": plain("relu6"), "leaky_relu": plain("leaky_relu"),
           "gelu": plain("gelu", approximate="tanh")}
+UNCOUNTED = "input", "slice"
 CONTAINERS = {"residual": residual, "lerp": lerp}
 
 
@@ -148,7 +163,7 @@ class Critic:
         return x, at
 
     def outputs(self, x):
-        self.number = -1
+        self.number, self.input = -1, x
         return self.block(x, 0)[0]
 
     def losses(self, f, target):
@@ -164,7 +179,7 @@ class Numbered:
         self.trainable = "trainable=no" not in words
 
     def __enter__(self):
-        self.critic.number += 1
+        self.critic.number += self.kind not in UNCOUNTED
         self.critic.kind = self.kind
         self.critic.trainable = self.trainable
 

@@ -1,0 +1,89 @@
+/* concat input[a:b]: y = [x, u], with u the columns a to b - 1 of the network's input
+ * (DenseNet-style joins of the input: Sinha et al., "D2RL", arXiv 2010.09163; actions that enter
+ * behind the first layer: Lillicrap et al., ICLR 2016). u is a constant.
+ *
+ *   backward            x_bar     = y_bar without the columns of u
+ *   tangent forward     y_dot     = [x_dot, 0]
+ *   tangent backward    x_bar_dot = y_bar_dot without the columns of u
+ */
+#include <string.h>
+
+#include "core/memory.h"
+#include "layers/layer.h"
+
+struct settings {
+    size_t from, inputs; /* u is input[from : from + l->out - l->in], of `inputs` columns */
+};
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
+{
+    struct settings *s;
+    size_t from, to;
+
+    KS_TRY(ks_line_argument_slice(line, "input", l->network_in, &from, &to));
+    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    s = l->settings;
+    s->from = from;
+    s->inputs = l->network_in;
+    l->out = l->in + (to - from);
+    return KS_OK;
+}
+
+/* to = [from, u]; from NULL counts as zero, and so does input NULL */
+static void widen(const struct ks_layer *l, size_t rows, const real *from, const real *input,
+                  real *to)
+{
+    const struct settings *s = l->settings;
+    size_t more = l->out - l->in;
+
+    for (size_t i = 0; i < rows; i++) {
+        real *row = to + i * l->out;
+
+        memset(row, 0, l->out * sizeof *row);
+        if (from)
+            memcpy(row, from + i * l->in, l->in * sizeof *row);
+        if (input)
+            memcpy(row + l->in, input + i * s->inputs + s->from, more * sizeof *row);
+    }
+}
+
+/* to = from without the columns of u */
+static void narrow(const struct ks_layer *l, size_t rows, const real *from, real *to)
+{
+    for (size_t i = 0; i < rows && to; i++)
+        memcpy(to + i * l->in, from + i * l->out, l->in * sizeof *to);
+}
+
+static void forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    widen(l, p->rows, p->x, p->input, p->y);
+}
+
+static void backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    narrow(l, p->rows, p->y_bar, p->x_bar);
+}
+
+static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    widen(l, p->rows, p->x_dot, NULL, p->y_dot);
+}
+
+static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    narrow(l, p->rows, p->y_bar_dot, p->x_bar_dot);
+}
+
+static const char *const examples[] = {"concat input[1:4]", "concat input[2:]", NULL};
+
+const struct ks_layer_kind KS(concat) = {
+    .name = "concat",
+    .examples = examples,
+    .reads_input = true,
+    .sums = KS_SUMS_LINEAR,
+    .configure = configure,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};
