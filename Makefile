@@ -20,7 +20,9 @@ DEPS  := build/deps
 export MUJOCO_DIR     ?= $(CURDIR)/$(DEPS)/mujoco
 export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
 
-packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto
+# From version 6 on, msgpack-c's file for pkg-config has another name.
+msgpack  := $(shell pkg-config --exists msgpack-c && echo msgpack-c || echo msgpack)
+packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto libzip $(msgpack)
 pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
 # MPI: with --as-needed, only the analyzer is linked with it.
@@ -37,12 +39,12 @@ DEFINES  := -DKS_VERSION='"$(version)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CON
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
-once     := $(addprefix src/,core io env study results claims report) \
+once     := $(addprefix src/,core io import env study results claims report) \
             $(addprefix analysis/,operators lanczos statistics spectrum program library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
-mains    := src/kappascope.c src/train.c src/study.c src/plot.c analysis/analyze.c
-programs := $(patsubst %,$(BUILD)/bin/%,kappascope $(addprefix kappascope-,train study plot analyze))
+mains    := src/kappascope.c src/train.c src/study.c src/plot.c src/import.c analysis/analyze.c
+programs := $(patsubst %,$(BUILD)/bin/%,kappascope $(addprefix kappascope-,train study plot import analyze))
 sources   = $(filter-out $(mains),$(wildcard $(addsuffix /*.c,$(1))))
 objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
             $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(single) $(twice))) \

@@ -19,6 +19,7 @@ static const struct command {
     {"analyze", "measure the curvature of a critic's loss: spectra from checkpoints"},
     {"study", "train, analyze and plot a whole study"},
     {"plot", "plots, tables and a report page from a study's folder"},
+    {"import", "write a critic from another framework's files as a checkpoint"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

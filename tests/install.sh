@@ -26,7 +26,8 @@ find "$prefix" | sed "s|$prefix|PREFIX|" | grep -v dm_control/suite/ | sort
 say "programs"
 PATH=$prefix/bin:$PATH
 cd "$work"
-for program in kappascope kappascope-train kappascope-analyze kappascope-study kappascope-plot; do
+for program in kappascope kappascope-train kappascope-analyze kappascope-study kappascope-plot \
+    kappascope-import; do
     [ "$(command -v $program)" = "$prefix/bin/$program" ] || die "$program is not in the prefix"
     $program --version
 done

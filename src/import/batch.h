@@ -1,0 +1,18 @@
+/* The minibatches of an import: a file (normally an .npz) with the arrays `input` and `target`, as
+ * a checkpoint has them (checkpoints/README.md). */
+#ifndef KS_IMPORT_BATCH_H
+#define KS_IMPORT_BATCH_H
+
+#include <stdbool.h>
+
+#include "core/error.h"
+#include "import/weights.h"
+#include "io/checkpoint.h"
+
+/* Checks names, types and numbers of dimensions. *in: the columns of the inputs. Fails with
+ * KS_FORMAT. */
+ks_status ks_batch_check(const struct ks_weights *batch, size_t *in);
+/* Reads all arrays into c, whose critic's description is set. Sets *wide if one is of float64. */
+ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide);
+
+#endif

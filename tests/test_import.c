@@ -1,0 +1,410 @@
+/* Importing a critic: files written here byte by byte give the same checkpoint as writing it
+ * directly, byte for byte; what is unused, missing, ambiguous or of the wrong type or shape is
+ * refused before anything is written. */
+#include "import/glob.h"
+#include "importing.h"
+
+static struct foreign_list critic, batch;
+static const struct export torch64 = {.text = MSE, .type = "<f8", .torch = true};
+
+static void write_files(void)
+{
+    write_npz(scratch("w.npz"), &critic, ZIP_CM_DEFLATE);
+    write_npz(scratch("b.npz"), &batch, ZIP_CM_STORE);
+}
+
+static void clear_files(struct ks_checkpoint *c)
+{
+    foreign_clear(&critic);
+    foreign_clear(&batch);
+    ks_checkpoint_free(c);
+}
+
+/* --- what is accepted --- */
+
+/* Both descriptions, layouts and precisions; critics by a wildcard, with the last one first in the
+ * file. */
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const struct export e = {
+            .text = i & 1 ? CE : MSE, .type = i & 2 ? "<f8" : "<f4", .torch = (i & 4) != 0};
+        struct ks_checkpoint *c = export_example(&e, &critic, &batch);
+
+        write_files();
+        assert_ok(import_one("w.npz"));
+        assert_imported(c, e.type[2] == '4');
+        clear_files(c);
+    }
+}
+
+/* Critics in an axis, several seeds in another, in any order of the axes. */
+static void test_axes(void **state)
+{
+    const struct export e = {.text = CE, .type = "<f8", .torch = true, .stacked = true};
+    enum { SEEDS = 3, SEED = 2 };
+
+    (void)state;
+    for (int order = 0; order < 3; order++) { /* [S, E, ...], [E, S, ...], [E, ..., S] */
+        const struct ks_axes axes = {.has_ensemble = true,
+                                     .has_slice = true,
+                                     .ensemble = order == 0,
+                                     .slice = order == 1,
+                                     .index = SEED};
+        struct ks_checkpoint *c = export_example(&e, &critic, &batch);
+        struct ks_axes now = axes;
+
+        for (size_t k = 0; k < critic.n; k++) {
+            struct foreign *a = &critic.list[k], old = *a;
+            const size_t n = foreign_count(a), inner = n / a->dims[0];
+            const size_t at = order == 0 ? 0 : order == 1 ? 1 : a->n_dims;
+
+            memmove(a->dims + at + 1, a->dims + at, (a->n_dims - at) * sizeof *a->dims);
+            a->dims[at] = SEEDS;
+            a->n_dims++;
+            a->values = calloc(n * SEEDS, sizeof *a->values);
+            for (size_t i = 0; i < n; i++) {
+                const size_t place[3] = {
+                    SEED * n + i, (i / inner * SEEDS + SEED) * inner + i % inner, i * SEEDS + SEED};
+
+                a->values[place[order]] = old.values[i];
+            }
+            free(old.values);
+        }
+        write_files();
+        if (order < 2) {
+            const char *const name = "w.npz";
+
+            assert_ok(import_files(1, &name, &now));
+            assert_imported(c, false);
+        } else { /* the last axis has another number in matrices and in vectors */
+            const char *const name = "w.npz";
+
+            now.slice = 2;
+            assert_refused(import_files(1, &name, &now), KS_FORMAT, "expected");
+        }
+        clear_files(c);
+    }
+}
+
+/* One file per critic. */
+static void test_files(void **state)
+{
+    const char *const names[] = {"w0.npz", "w1.npz"};
+    struct foreign_list halves[2] = {{.n = 0}};
+    struct ks_checkpoint *c;
+
+    (void)state;
+    c = export_example(&torch64, &critic, &batch);
+    write_files();
+    for (size_t i = 0; i < critic.n; i++) {
+        const bool second = strncmp(critic.list[i].name, "q10.", 4) == 0;
+
+        halves[second].list[halves[second].n++] = critic.list[i];
+    }
+    for (int i = 0; i < 2; i++)
+        write_npz(scratch(names[i]), &halves[i], ZIP_CM_DEFLATE);
+    assert_ok(import_files(2, names, NULL));
+    assert_imported(c, false);
+    clear_files(c);
+}
+
+/* Half precision, bytes and axes in the other order: the same numbers. */
+static void test_types(void **state)
+{
+    static const char *const types[] = {"<f2", ">f2", ">f4", ">f8"};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+        struct ks_checkpoint *c = export_example(&torch64, &critic, &batch);
+        double *numbers_of[] = {c->critic.w, c->input, c->target};
+        const size_t n[] = {ks_networks_parameters(&c->critic), MINIBATCHES * ROWS * IN,
+                            MINIBATCHES * LOSS_ROWS};
+
+        for (size_t i = 0; i < 3; i++) /* representable everywhere */
+            for (size_t j = 0; j < n[i]; j++)
+                numbers_of[i][j] = (1 + (double)(j % 100) / 128) * (j % 3 ? 1 : -2);
+        foreign_clear(&critic);
+        foreign_clear(&batch);
+        {
+            struct ks_objects objects;
+
+            assert_ok(ks_objects_of(c->critic.arch, &objects));
+            for (size_t i = 0; i < objects.n; i++)
+                export_object(c, &objects.list[i], &torch64, &critic);
+            export_batch(c, types[k], &batch);
+            free(objects.list);
+        }
+        for (size_t i = 0; i < critic.n; i++) {
+            critic.list[i].type = types[k];
+            critic.list[i].first_fastest = i % 2 == 0;
+        }
+        batch.list[0].first_fastest = true;
+        write_files();
+        assert_ok(import_one("w.npz"));
+        assert_imported(c, types[k][2] != '8');
+        clear_files(c);
+    }
+}
+
+/* --- what is refused --- */
+
+static struct ks_checkpoint *start(void)
+{
+    struct ks_checkpoint *c = export_example(&torch64, &critic, &batch);
+
+    write_files();
+    return c;
+}
+
+static void test_unused(void **state)
+{
+    struct ks_checkpoint *c = start();
+
+    (void)state;
+    foreign_add(&critic, "actor.0.weight", "<f8", 2, (size_t[]){2, 3});
+    foreign_add(&critic, "count", "<i8", 0, NULL);
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "2 arrays unused, 0 missing, 0 ambiguous");
+    assert_non_null(strstr(ks_error_text(), "actor.0.weight float64 [2, 3]"));
+    extend_map("ignore actor.**");
+    assert_refused(import_one("w.npz"), KS_FORMAT, "1 arrays unused");
+    extend_map("ignore c?u*");
+    assert_ok(import_one("w.npz"));
+    assert_imported(c, false);
+    extend_map("ignore **.bias");
+    assert_refused(import_one("w.npz"), KS_FORMAT, "4 ambiguous");
+    clear_files(c);
+}
+
+static void test_missing(void **state)
+{
+    struct ks_checkpoint *c = start();
+
+    (void)state;
+    strcpy(foreign_find(&critic, "q9.02_dense.bias")->name, "q9.bias");
+    strcpy(foreign_find(&critic, "q10.02_dense.bias")->name, "q10.bias");
+    write_files();
+    extend_map("ignore q*.bias");
+    assert_refused(import_one("w.npz"), KS_FORMAT, "0 arrays unused, 1 missing, 0 ambiguous");
+    assert_non_null(strstr(ks_error_text(), "02_dense/bias [1]: no array matches"));
+    write_text("m.map", "layout=flax\nignore **\n");
+    assert_refused(import_one("w.npz"), KS_FORMAT, "4 missing");
+    assert_non_null(strstr(ks_error_text(), "has no line for it"));
+    clear_files(c);
+}
+
+static void test_ambiguous(void **state)
+{
+    struct ks_checkpoint *c = start();
+
+    (void)state;
+    strcpy(foreign_find(&critic, "q9.02_dense.bias")->name, "q8.02_dense.bias");
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "is '8', but");
+    strcpy(foreign_find(&critic, "q8.02_dense.bias")->name, "bias");
+    write_files();
+    extend_map("ignore bias");
+    assert_refused(import_one("w.npz"), KS_FORMAT, "matches 1 arrays, but");
+    clear_files(c);
+}
+
+static void test_map(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"00_dense/kernel = q*.k\n", "expected a line 'layout = torch'"},
+        {"layout = keras\n", "m.map:1: layout: expected torch or flax, found 'keras'"},
+        {"layout=torch\nlayout=flax\n", "m.map:2: layout is given twice"},
+        {"layout=torch\n05_dense/kernel = a\n", "m.map:2: the description has no array 05_dense"},
+        {"layout=torch\n00_dense/bias = a\n00_dense/bias = b\n", "m.map:3: 00_dense/bias has a"},
+        {"layout=torch\n00_dense/bias a\n", "m.map:2: expected 'NN_kind/ARRAY = NAME'"},
+        {"layout=torch\n00_dense/bias =\n", "m.map:2: expected 'NN_kind/ARRAY = NAME'"},
+        {"layout=torch\nignore\n", "m.map:2: expected 'NN_kind/ARRAY = NAME'"},
+        {"layout=torch\nignore *a*b*c*d*e*f*g*h*i\n", "m.map:2: expected a name with at most 8"},
+    };
+    struct ks_checkpoint *c = start();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_text("m.map", cases[i].text);
+        assert_refused(import_one("w.npz"), KS_FORMAT, cases[i].words);
+    }
+    clear_files(c);
+}
+
+static void test_shapes(void **state)
+{
+    struct ks_checkpoint *c = start();
+    struct foreign *kernel = foreign_find(&critic, "q9.00_dense.kernel");
+    const size_t dims[2] = {kernel->dims[0], kernel->dims[1]};
+
+    (void)state;
+    kernel->dims[0] = dims[1], kernel->dims[1] = dims[0];
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT,
+                   "q9.00_dense.kernel: expected shape [4, 5] for 00_dense/kernel with layout = "
+                   "torch, found [5, 4], as the other layout has it");
+    kernel->n_dims = 1, kernel->dims[0] = 20;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "found [20]");
+    assert_null(strstr(ks_error_text(), "other layout"));
+    clear_files(c);
+}
+
+/* Integers where real numbers belong, and what else is not a real number. */
+static void test_values(void **state)
+{
+    static const char *const types[] = {"<i8", "|b1", "|O8", "<c8"};
+    struct ks_checkpoint *c = start();
+    struct foreign *bias = foreign_find(&critic, "q9.00_dense.bias");
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        bias->type = types[i];
+        write_files();
+        assert_refused(import_one("w.npz"), KS_FORMAT,
+                       "q9.00_dense.bias: expected real numbers for 00_dense/bias, found");
+    }
+    bias->type = "<f8", bias->values[1] = NAN;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "expected finite numbers, found nan at element");
+    bias->values[1] = 0;
+    batch.list[1].type = "<i8";
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "b.npz: target: expected real numbers, found");
+    clear_files(c);
+}
+
+static void test_statistics(void **state)
+{
+    const struct export e = {.text = CE, .type = "<f8"};
+    struct ks_checkpoint *c = export_example(&e, &critic, &batch);
+
+    (void)state;
+    foreign_find(&critic, "q9.00_batchnorm.var")->values[2] = -1;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT,
+                   "00_batchnorm.var: expected variances, found -1");
+    foreign_find(&critic, "q9.00_batchnorm.var")->values[2] = 1;
+    batch.list[1].values[0] += 1;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "b.npz: target: row 0 of minibatch 0: expected");
+    clear_files(c);
+}
+
+static void test_batch(void **state)
+{
+    struct ks_checkpoint *c = start();
+
+    (void)state;
+    batch.list[1].dims[0]++;
+    batch.list[1].values = realloc(batch.list[1].values, 1024);
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT,
+                   "b.npz: target: expected [3, rows, 1] or without the last dimension");
+    batch.list[1].dims[0]--;
+    batch.list[0].n_dims = 2, batch.list[0].dims[1] *= IN;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "input: expected [minibatches, rows, inputs]");
+    batch.list[0].n_dims = 3, batch.list[0].dims[1] /= IN;
+    strcpy(batch.list[1].name, "targets");
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "targets: expected no arrays but");
+    batch.n = 1;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "expected an array target, found none");
+    batch.n = 2;
+    clear_files(c);
+}
+
+static void test_torch_files(void **state)
+{
+    zip_t *zip;
+    struct ks_checkpoint *c = start();
+
+    (void)state;
+    write_text("a.pt", "anything");
+    assert_refused(import_one("a.pt"), KS_FORMAT, "python3 -c 'import sys, torch, numpy");
+    write_text("a.bin", "\x80\2}q");
+    assert_refused(import_one("a.bin"), KS_FORMAT, "a pickle can run any code");
+    zip = zip_open(scratch("b.pth"), ZIP_CREATE | ZIP_TRUNCATE, NULL);
+    zip_put(zip, "critic/data.pkl", calloc(1, 8), 8, ZIP_CM_STORE);
+    assert_int_equal(zip_close(zip), 0);
+    assert_refused(import_one("b.pth"), KS_FORMAT, "torch.load(sys.argv[1]");
+    write_text("a.txt", "text");
+    assert_refused(import_one("a.txt"), KS_FORMAT, "expected a file of safetensors");
+    assert_refused(import_one("none.npz"), KS_IO, "cannot be opened");
+    assert_refused(import_one(""), KS_IO, "found a folder");
+    clear_files(c);
+}
+
+static void test_inputs_stay(void **state)
+{
+    struct ks_checkpoint *c = start();
+    char name[512];
+
+    (void)state;
+    snprintf(name, sizeof name, "%s", scratch("c.h5"));
+    assert_int_equal(rename(scratch("w.npz"), name), 0);
+    assert_fails(import_one("c.h5"), KS_USAGE, "the checkpoint would replace this input");
+    assert_int_equal(access(name, F_OK), 0);
+    clear_files(c);
+}
+
+/* --- patterns --- */
+
+static void test_globs(void **state)
+{
+    struct ks_glob_parts parts;
+    char name[300];
+
+    (void)state;
+    assert_true(ks_glob_matches("q*.net.0.weight", "q12.net.0.weight", &parts));
+    assert_int_equal(parts.n, 1);
+    assert_int_equal(parts.part[0].length, 2);
+    assert_true(parts.part[0].start[0] == '1');
+    assert_false(ks_glob_matches("q*.weight", "q1.net.weight", NULL));
+    assert_false(ks_glob_matches("q*.weight", "q1/net.weight", NULL));
+    assert_true(ks_glob_matches("q**.weight", "q1/net.weight", NULL));
+    assert_true(ks_glob_matches("q?", "q1", NULL));
+    assert_false(ks_glob_matches("q?", "q.", NULL));
+    assert_false(ks_glob_matches("q?", "q", NULL));
+    assert_true(ks_glob_matches("*", "", NULL));
+    assert_true(ks_glob_matches("a*b*c", "abbcbc", &parts));
+    assert_int_equal(parts.part[0].length, 0);
+    assert_false(ks_glob_matches("a", "ab", NULL));
+    memset(name, 'a', sizeof name);
+    name[sizeof name - 1] = '\0';
+    assert_false(ks_glob_matches("*a*a*a*a*a*a*a*b", name, NULL)); /* at once */
+    assert_true(ks_glob_compare("q2.w", "q10.w") < 0);
+    assert_true(ks_glob_compare("q10.w", "q9.w") > 0);
+    assert_true(ks_glob_compare("q02", "q2") == 0);
+    assert_true(ks_glob_compare("a", "ab") < 0);
+    assert_true(ks_glob_compare("b", "a10") > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_round_trip, scratch_clean),
+        cmocka_unit_test_teardown(test_axes, scratch_clean),
+        cmocka_unit_test_teardown(test_files, scratch_clean),
+        cmocka_unit_test_teardown(test_types, scratch_clean),
+        cmocka_unit_test_teardown(test_unused, scratch_clean),
+        cmocka_unit_test_teardown(test_missing, scratch_clean),
+        cmocka_unit_test_teardown(test_ambiguous, scratch_clean),
+        cmocka_unit_test_teardown(test_map, scratch_clean),
+        cmocka_unit_test_teardown(test_shapes, scratch_clean),
+        cmocka_unit_test_teardown(test_values, scratch_clean),
+        cmocka_unit_test_teardown(test_statistics, scratch_clean),
+        cmocka_unit_test_teardown(test_batch, scratch_clean),
+        cmocka_unit_test_teardown(test_torch_files, scratch_clean),
+        cmocka_unit_test_teardown(test_inputs_stay, scratch_clean),
+        cmocka_unit_test(test_globs),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
