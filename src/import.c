@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <msgpack.h>
 #include <zip.h>
 
 #include "core/number.h"
@@ -29,6 +30,7 @@ static const struct poptOption options[] = {
 static const struct ks_library libraries[] = {{"HDF5", ks_h5_version},
                                               {"jansson", jansson_version_str},
                                               {"libzip", zip_libzip_version},
+                                              {"msgpack-c", msgpack_version},
                                               {NULL, NULL}};
 
 static const struct ks_program program = {

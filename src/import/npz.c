@@ -10,7 +10,7 @@
 #include "import/npy.h"
 #include "import/weights.h"
 
-enum { ENTRIES = 1 << 20, PIECE = 1 << 16 };
+enum { PIECE = 1 << 16 };
 /* Deflate makes at most 1032 bytes of one (zlib, "Technical Details"). */
 static const uint64_t MOST_INFLATED = 1032;
 
@@ -141,9 +141,6 @@ static ks_status open_archive(struct ks_weights *w)
         return status;
     }
     n = zip_get_num_entries(w->file, 0);
-    if (n > ENTRIES)
-        return ks_fail(KS_FORMAT, "%s: expected at most %d arrays, found %lld", w->path, ENTRIES,
-                       (long long)n);
     for (zip_int64_t i = 0; i < n; i++) {
         const char *name = zip_get_name(w->file, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
 

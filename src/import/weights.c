@@ -37,7 +37,8 @@ static const struct ks_weights_format pth = {.name = "a pickle",
                                              .recognizes = is_pickle,
                                              .open = ks_weights_refuse_pickle};
 
-static const struct ks_weights_format *const formats[] = {&ks_npz_format, &pickle, &pth};
+static const struct ks_weights_format *const formats[] = {
+    &ks_npz_format, &pickle, &pth, &ks_safetensors_format, &ks_msgpack_format};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static const struct ks_weights_format *find_format(const char *path, const unsigned char *head,
@@ -178,6 +179,8 @@ ks_status ks_weights_add(struct ks_weights *w, const char *name, const struct ks
     struct ks_stored *at;
     size_t left = SIZE_MAX / sizeof(double);
 
+    if (w->n == KS_STORED_ARRAYS)
+        return ks_fail(KS_FORMAT, "%s: expected at most %d arrays", w->path, KS_STORED_ARRAYS);
     if (strlen(name) >= KS_STORED_NAME)
         return ks_fail(KS_FORMAT, "%s: %.40s...: expected a name of at most %d bytes", w->path,
                        name, KS_STORED_NAME - 1);

@@ -16,6 +16,7 @@
 #include "core/error.h"
 
 enum {
+    KS_STORED_ARRAYS = 1 << 16, /* most arrays of a file                   */
     KS_STORED_DIMS = 8,
     KS_STORED_TYPE = 24,
     KS_STORED_NAME = 512, /* most bytes of a name, with the terminating zero */
@@ -78,8 +79,8 @@ const char *ks_shape_print(size_t n_dims, const size_t *dims, char text[KS_STORE
 
 /* --- for formats --- */
 
-/* Appends an array, whose name is copied. Fails with KS_FORMAT if name or shape are too long, or if
- * the number of elements of at least one byte cannot be addressed. */
+/* Appends an array, whose name is copied. Fails with KS_FORMAT if these are too many, if name or
+ * shape are too long, or if the number of elements of at least one byte cannot be addressed. */
 ks_status ks_weights_add(struct ks_weights *w, const char *name, const struct ks_stored *s);
 /* Fails unless real values of this shape take exactly `bytes`. */
 ks_status ks_stored_expect_bytes(const struct ks_weights *w, const char *name,
@@ -93,6 +94,6 @@ void ks_real_widen(const struct ks_stored *s, size_t n, const unsigned char *byt
 /* "PATH: cannot be imported: ..." with the line of Python that converts a file of PyTorch's. */
 ks_status ks_weights_refuse_pickle(struct ks_weights *w);
 
-extern const struct ks_weights_format ks_npz_format;
+extern const struct ks_weights_format ks_npz_format, ks_safetensors_format, ks_msgpack_format;
 
 #endif

@@ -1,0 +1,246 @@
+/* The formats of weights: each gives the same checkpoint as writing it directly, byte for byte, and
+ * what a file claims beyond its bytes is refused. */
+#include "foreign_formats.h"
+#include "importing.h"
+
+static struct foreign_list critic, batch;
+
+static void clear_files(struct ks_checkpoint *c)
+{
+    foreign_clear(&critic);
+    foreign_clear(&batch);
+    ks_checkpoint_free(c);
+}
+
+static struct ks_checkpoint *start(const struct export *e)
+{
+    struct ks_checkpoint *c = export_example(e, &critic, &batch);
+
+    write_npz(scratch("b.npz"), &batch, ZIP_CM_DEFLATE);
+    return c;
+}
+
+/* The map of names below "params". */
+static void move_to_params(void)
+{
+    size_t n;
+    char *old = (char *)read_bytes(scratch("m.map"), &n), text[8192] = "";
+
+    old[n] = '\0';
+    for (char *line = strtok(old, "\n"); line; line = strtok(NULL, "\n")) {
+        char *name = strstr(line, "= q");
+        const int head = name ? (int)(name + 2 - line) : (int)strlen(line);
+
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%.*s%s%s\n", head, line,
+                 name ? "params/" : "", name ? name + 2 : "");
+    }
+    free(old);
+    write_text("m.map", text);
+    extend_map("ignore step");
+}
+
+static void test_safetensors(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const struct export e = {
+            .text = i & 1 ? CE : MSE, .type = i & 2 ? "<f8" : "<f4", .torch = true};
+        struct ks_checkpoint *c = start(&e);
+
+        write_safetensors(scratch("w.safetensors"), &critic);
+        assert_ok(import_one("w.safetensors"));
+        assert_imported(c, e.type[2] == '4');
+        clear_files(c);
+    }
+}
+
+/* Also arrays in chunks. */
+static void test_msgpack(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const struct export e = {.text = CE, .type = i & 1 ? "<f8" : "<f4"};
+        struct ks_checkpoint *c = start(&e);
+
+        move_to_params();
+        write_msgpack(scratch("w.msgpack"), &critic, i & 2 ? 3 : 1000);
+        assert_ok(import_one("w.msgpack"));
+        assert_imported(c, e.type[2] == '4');
+        clear_files(c);
+    }
+}
+
+/* The upper half of a float32, exact in bfloat16 and in float16. */
+static void test_half(void **state)
+{
+    static const char *const types[] = {"<b2", "<f2"};
+    const struct export e = {.text = MSE, .type = "<f4", .torch = true};
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct ks_checkpoint *c = start(&e);
+
+        for (size_t i = 0; i < critic.n; i++) {
+            critic.list[i].type = types[k];
+            for (size_t j = 0; j < foreign_count(&critic.list[i]); j++)
+                critic.list[i].values[j] = -1.5;
+        }
+        for (size_t j = 0; j < ks_networks_parameters(&c->critic); j++)
+            c->critic.w[j] = -1.5;
+        write_safetensors(scratch("w.safetensors"), &critic);
+        assert_ok(import_one("w.safetensors"));
+        assert_imported(c, true);
+        clear_files(c);
+    }
+}
+
+static void test_integers(void **state)
+{
+    const struct export e = {.text = MSE, .type = "<f4", .torch = true};
+    struct ks_checkpoint *c = start(&e);
+
+    (void)state;
+    foreign_find(&critic, "q9.02_dense.kernel")->type = "<i4";
+    write_safetensors(scratch("w.safetensors"), &critic);
+    assert_refused(import_one("w.safetensors"), KS_FORMAT,
+                   "q9.02_dense.kernel: expected real numbers for 02_dense/kernel, found I32");
+    move_to_params();
+    write_msgpack(scratch("w.msgpack"), &critic, 1000);
+    assert_refused(import_one("w.msgpack"), KS_FORMAT,
+                   "params/q9.02_dense.kernel: expected real numbers for 02_dense/kernel, found "
+                   "int32");
+    clear_files(c);
+}
+
+/* --- hostile files --- */
+
+static void write_header(const char *json)
+{
+    unsigned char file[512] = {0};
+
+    file[0] = (unsigned char)strlen(json);
+    memcpy(file + 8, json, strlen(json));
+    write_bytes(scratch("w.safetensors"), file, 8 + strlen(json) + 8);
+}
+
+static void test_claims_of_safetensors(void **state)
+{
+    static const struct {
+        const char *json, *words;
+    } cases[] = {
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,9]}}", "expected offsets"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", "expected offsets"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", "expected 12 bytes"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,8]}}",
+         "more numbers than can be addressed"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,8]}}", "expected dtype"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}",
+         "expected dtype"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"a\":1}", "duplicate"},
+        {"{\"a\":3", "not a readable safetensors file"},
+        {"{\"a\":3}", "expected dtype"},
+        {"[]", "something else"},
+    };
+    const struct export e = {.text = MSE, .type = "<f4", .torch = true};
+    struct ks_checkpoint *c = start(&e);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_header(cases[i].json);
+        if (i + 1 == sizeof cases / sizeof *cases)
+            assert_int_equal(rename(scratch("w.safetensors"), scratch("w")), 0);
+        assert_refused(import_one(i + 1 == sizeof cases / sizeof *cases ? "w" : "w.safetensors"),
+                       KS_FORMAT, cases[i].words);
+    }
+    write_bytes(scratch("w.safetensors"), "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10);
+    assert_refused(import_one("w.safetensors"), KS_FORMAT, "its header is longer than the file");
+    write_bytes(scratch("w.safetensors"), "abc", 3);
+    assert_refused(import_one("w.safetensors"), KS_FORMAT, "it ends in its first 8 bytes");
+    clear_files(c);
+}
+
+/* Claims of many objects in few bytes: refused before msgpack-c allocates for them. */
+static void test_claims_of_msgpack(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } cases[] = {
+        {"\xdf\xff\xff\xff\xff\xa1"
+         "a\xc0",
+         8}, /* a map of 2^32 - 1 entries       */
+        {"\x81\xa1"
+         "a\xdd\x10\x00\x00\x00\xc0",
+         9}, /* a list of 2^28                  */
+        {"\x81\xa1"
+         "a\xc6\xff\xff\xff\xff\xc0",
+         9}, /* 4 GiB of bytes                  */
+        {"\x81\xa1"
+         "a\xc1",
+         4}, /* a format that does not exist    */
+        {"\x81\xa1"
+         "a",
+         3}, /* ends before the value           */
+        {"\x81\xa1"
+         "a\xc0\xc0",
+         5}, /* goes on behind the object       */
+        {"\x81\xa1"
+         "a\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91"
+         "\x91\x91\x91\x91\x91\x91\x91\x91\x91\xc0",
+         32}, /* too deep                        */
+    };
+    const struct export e = {.text = MSE, .type = "<f4", .torch = true};
+    struct ks_checkpoint *c = start(&e);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_bytes(scratch("w.msgpack"), cases[i].bytes, cases[i].n);
+        assert_refused(import_one("w.msgpack"), KS_FORMAT, "expected one complete dictionary");
+    }
+    write_bytes(scratch("w.msgpack"),
+                "\x81\xa1"
+                "a\xc7\x02\x01\x93\xc0",
+                8);
+    assert_refused(import_one("w.msgpack"), KS_FORMAT, "a: not an array of Flax");
+    write_bytes(scratch("w.msgpack"), "\x81\x01\xc0", 3);
+    assert_refused(import_one("w.msgpack"), KS_FORMAT, "expected names, found another key");
+    clear_files(c);
+}
+
+/* An archive whose header of a member claims 16 GB. */
+static void test_claims_of_npz(void **state)
+{
+    const struct export e = {.text = MSE, .type = "<f8", .torch = true};
+    struct ks_checkpoint *c = start(&e);
+
+    (void)state;
+    {
+        zip_t *zip = zip_open(scratch("w.npz"), ZIP_CREATE | ZIP_TRUNCATE, NULL);
+        unsigned char *bytes = calloc(1, 256);
+        const char header[] = "\x93NUMPY\1\0\x76\0{'descr': '<f8', 'fortran_order': False, "
+                              "'shape': (2000000000,), }";
+
+        assert_non_null(zip);
+        memset(bytes, ' ', 256);
+        memcpy(bytes, header, sizeof header - 1);
+        zip_put(zip, "a.npy", bytes, 128, ZIP_CM_STORE);
+        assert_int_equal(zip_close(zip), 0);
+    }
+    assert_refused(import_one("w.npz"), KS_FORMAT, "a: expected 16000000000 bytes for float64");
+    clear_files(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_safetensors, scratch_clean),
+        cmocka_unit_test_teardown(test_msgpack, scratch_clean),
+        cmocka_unit_test_teardown(test_half, scratch_clean),
+        cmocka_unit_test_teardown(test_integers, scratch_clean),
+        cmocka_unit_test_teardown(test_claims_of_safetensors, scratch_clean),
+        cmocka_unit_test_teardown(test_claims_of_msgpack, scratch_clean),
+        cmocka_unit_test_teardown(test_claims_of_npz, scratch_clean),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
