@@ -289,6 +289,25 @@ static void test_quantile(void **state)
     assert_close(bar_dot[1], 0, 0);
 }
 
+/* One target for two quantiles, and a mean over the targets: f = (0, 4), t = 1:
+ *   1/4 huber(1) + 1/4 huber(3) = 1/8 + 5/8 */
+static void test_other_targets(void **state)
+{
+    struct ks_loss quantile = find("quantile", "loss quantile", 2);
+    const real f[2] = {0, 4}, once[1] = {1}, three[3] = {1, 1, 1};
+    real bar[2];
+
+    (void)state;
+    quantile.targets = 1;
+    assert_close(quantile.kind->gradient(&quantile, &(struct ks_outputs){1, f, once}, 1, bar), 0.75,
+                 0);
+    assert_close(bar[0], -0.25, 0);
+    assert_close(bar[1], 0.25, 0);
+    quantile.targets = 3;
+    assert_close(quantile.kind->gradient(&quantile, &(struct ks_outputs){1, f, three}, 1, NULL),
+                 0.75, 4 * KS_EPSILON);
+}
+
 /* If one probability is nearly 1, its entry of the product is as accurate as the others: the
  * entries sum to zero. p = (1, e, e^2), v = (3, 1, 2), e = exp(-50): <v> = 3 - 2 e. */
 static void test_saturated(void **state)
@@ -322,7 +341,7 @@ int main(void)
         cmocka_unit_test(test_all_losses), cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_values),     cmocka_unit_test(test_huber),
         cmocka_unit_test(test_quantile),   cmocka_unit_test(test_median),
-        cmocka_unit_test(test_saturated),
+        cmocka_unit_test(test_saturated),  cmocka_unit_test(test_other_targets),
     };
     return cmocka_run_group_tests_name("loss " KS_PRECISION, tests, NULL, NULL);
 }

@@ -159,7 +159,9 @@ static void choose_row(const struct ks_problem *problem, size_t n, size_t row, s
     l->row = row;
     if (alone) {
         l->checkpoint.input += row * arch->in;
-        l->checkpoint.target += row * arch->loss.targets;
+        l->checkpoint.target += ks_checkpoint_target(&l->checkpoint, l->critic, 0) -
+                                l->checkpoint.target + row * arch->loss.targets;
+        l->checkpoint.targets_differ = false;
         l->checkpoint.rows = l->checkpoint.loss_rows = 1;
         l->row = 0;
     }

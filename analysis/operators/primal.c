@@ -138,7 +138,7 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
     const struct ks_net *net = primal->net;
     const double *w = primal->w + critic * ks_arch_extended(arch);
     const double *x = c->input + minibatch * c->rows * arch->in;
-    const double *t = c->target + minibatch * c->loss_rows * arch->loss.targets;
+    const double *t = ks_checkpoint_target(c, critic, minibatch);
     struct ks_primal_pass b = cut(primal, block);
     const double *weight = ks_checkpoint_weight(c, minibatch);
     double *state = primal->problem->evaluation && c->critic.state

@@ -49,6 +49,7 @@ ks_status KS(fold_arch)(const struct ks_fold *fold, struct ks_arch **arch)
 
     *arch = NULL;
     KS_GO(KS(arch_parse)(from->text, "/critic", from->in, &folded));
+    folded->loss.targets = from->loss.targets; /* the description does not have it */
     if (fold->folded) {
         assert(folded->n_layers > 1 && folded->layer[1].in == fold->in);
         KS_GO(make_dense(fold->in, fold->out, &dense));

@@ -29,10 +29,10 @@ size_t ks_distribute_groups(size_t ranks, size_t probes, size_t minibatches)
 
 /* What the other ranks need before they can allocate. */
 struct sizes {
-    size_t in, ensemble, rows, loss_rows;
+    size_t in, ensemble, rows, loss_rows, targets;
     int64_t adam_step;
     struct ks_adam_constants adam_constants;
-    bool state, adam, weight;
+    bool state, adam, weight, targets_differ;
 };
 
 static struct sizes sizes_of(const struct ks_checkpoint *c)
@@ -41,6 +41,8 @@ static struct sizes sizes_of(const struct ks_checkpoint *c)
                           .ensemble = c->critic.ensemble,
                           .rows = c->rows,
                           .loss_rows = c->loss_rows,
+                          .targets = c->critic.arch->loss.targets,
+                          .targets_differ = c->targets_differ,
                           .adam_step = c->adam_step,
                           .adam_constants = c->adam,
                           .state = c->critic.state != NULL,
@@ -60,7 +62,7 @@ static size_t input_size(const struct ks_checkpoint *c)
 
 static size_t target_size(const struct ks_checkpoint *c)
 {
-    return c->loss_rows * c->critic.arch->loss.targets;
+    return ks_checkpoint_target_size(c);
 }
 
 /* Allocates all but the description's text, which the rank has. The arrays of minibatches are one
@@ -71,6 +73,8 @@ static ks_status allocate(const struct sizes *s, size_t own, struct ks_checkpoin
 
     KS_TRY(ks_arch_parse_f64(critic->text, "/critic", s->in, &critic->arch));
     critic->ensemble = s->ensemble;
+    critic->arch->loss.targets = s->targets;
+    c->targets_differ = s->targets_differ;
     c->rows = s->rows;
     c->loss_rows = s->loss_rows;
     c->adam_step = s->adam_step;

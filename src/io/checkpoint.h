@@ -37,10 +37,13 @@ struct ks_checkpoint {
     /* The batch, required in every file. */
     size_t minibatches, rows, loss_rows; /* N, R, B */
     double *input;                       /* [N, R, D], D = critic.arch->in; owned */
-    double *target;                      /* [N, B, K]; owned                      */
+    /* [N, B, T] if all critics have the same targets, else [N, E, B, T]; T =
+     * critic.arch->loss.targets. Owned. In a file the latter is [N, B, E, T]. */
+    double *target;
+    bool targets_differ;
     double *weight; /* [N, B] weights of the rows, multiplying l; NULL: all 1. Owned */
     /* Optional: the targets computed from rewards before normalization; NULL: not in the file. */
-    double *target_raw; /* [N, B, K]; owned */
+    double *target_raw; /* as `target`; owned */
     /* Written by the training engine; NULL or 0 in other files. */
     struct ks_networks target_critic, actor;            /* groups /target, /actor                */
     double *adam_m, *adam_v;                            /* [E, P]; owned                         */
@@ -74,11 +77,15 @@ void ks_networks_clear(struct ks_networks *networks);      /* frees what it hold
 
 /* Minibatch n alone. The copy borrows all arrays and is not to be freed. */
 struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *checkpoint, size_t n);
+/* The numbers in the targets of a minibatch. */
+size_t ks_checkpoint_target_size(const struct ks_checkpoint *checkpoint);
+/* The targets [B, T] of a critic in minibatch n. */
+const double *ks_checkpoint_target(const struct ks_checkpoint *checkpoint, size_t critic, size_t n);
 /* The weights [B] of the rows of minibatch n; NULL if all are 1. */
 const double *ks_checkpoint_weight(const struct ks_checkpoint *checkpoint, size_t n);
 
 /* Checks beyond finiteness, with messages that start with "PATH: NAME: "; they fail with KS_FORMAT.
- * Targets [N, B, K] must be distributions if the loss needs them (no negative entry, sums within
+ * Targets must be distributions if the loss needs them (no negative entry, sums within
  * 1e-3 of 1); weights of rows, Adam's second moments and running variances must not be negative. */
 ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name, const double *target);

@@ -2,6 +2,7 @@
 #include "io/checkpoint.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,18 +67,22 @@ static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
         h5, &(struct ks_networks_group){.name = "/critic", .in = input->dims[2]}, &c->critic);
 }
 
-/* [N, B, K], or [N, B] where K = 1; 1 <= B <= R. */
+/* [N, B, T], [N, B, E, T], or [N, B] where T = 1; 1 <= B <= R. */
 static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
                                     const struct ks_checkpoint *c, const struct ks_h5_shape *target)
 {
-    size_t k = c->critic.arch->loss.targets;
-    bool flat = target->n_dims == 2 && k == 1;
-    struct ks_h5_shape expected = {.n_dims = flat ? 2 : 3,
-                                   .dims = {c->minibatches, 0, flat ? 0 : k}};
+    size_t k = c->critic.arch->loss.targets, n_dims = target->n_dims;
+    struct ks_h5_shape expected = {.n_dims = n_dims, .dims = {c->minibatches, 0, k}};
 
-    if (target->n_dims < 2)
-        return ks_fail(KS_FORMAT, "%s: %s: expected 3 dimensions [N, B, K], found %zu", h5->path,
-                       name, target->n_dims);
+    if (n_dims < 2 || n_dims > 4)
+        return ks_fail(KS_FORMAT,
+                       "%s: %s: expected 3 dimensions [N, B, K], or 4 with the targets of each "
+                       "critic [N, B, E, K], found %zu",
+                       h5->path, name, n_dims);
+    if (n_dims == 2 && k > 1)
+        expected.n_dims = 3;
+    if (n_dims == 4)
+        expected = (struct ks_h5_shape){4, {c->minibatches, 0, c->critic.ensemble, k}};
     expected.dims[1] = target->dims[1];
     if (target->dims[1] == 0 || target->dims[1] > c->rows)
         return ks_fail(KS_FORMAT,
@@ -91,28 +96,54 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
 ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *c, const char *path,
                                       const char *name, const double *target)
 {
-    size_t k = c->critic.arch->loss.targets;
+    size_t k = c->critic.arch->loss.targets, critics = c->targets_differ ? c->critic.ensemble : 1;
+    char critic[32] = "";
 
     if (!c->critic.arch->loss.kind->distribution || !target)
         return KS_OK;
-    for (size_t row = 0; row < c->minibatches * c->loss_rows; row++) {
+    for (size_t row = 0; row < c->minibatches * critics * c->loss_rows; row++) {
+        size_t i = row % c->loss_rows, n = row / c->loss_rows / critics;
         const double *t = target + row * k;
         double sum = 0;
 
-        for (size_t i = 0; i < k; i++) {
-            if (t[i] < 0)
-                return ks_fail(KS_FORMAT,
-                               "%s: %s: row %zu of minibatch %zu: expected "
-                               "probabilities, found %g",
-                               path, name, row % c->loss_rows, row / c->loss_rows, t[i]);
-            sum += t[i];
+        if (c->targets_differ)
+            snprintf(critic, sizeof critic, ", critic %zu", row / c->loss_rows % critics);
+        for (size_t j = 0; j < k; j++) {
+            if (t[j] < 0)
+                return ks_fail(
+                    KS_FORMAT,
+                    "%s: %s: row %zu of minibatch %zu%s: expected probabilities, found %g", path,
+                    name, i, n, critic, t[j]);
+            sum += t[j];
         }
         if (!(fabs(sum - 1) <= TARGET_SUM))
-            return ks_fail(KS_FORMAT,
-                           "%s: %s: row %zu of minibatch %zu: expected the "
-                           "sum 1 within %g, found %.9g",
-                           path, name, row % c->loss_rows, row / c->loss_rows, TARGET_SUM, sum);
+            return ks_fail(
+                KS_FORMAT,
+                "%s: %s: row %zu of minibatch %zu%s: expected the sum 1 within %g, found "
+                "%.9g",
+                path, name, i, n, critic, TARGET_SUM, sum);
     }
+    return KS_OK;
+}
+
+/* [N, B, E, T] to [N, E, B, T]. */
+static ks_status sort_by_critic(const struct ks_checkpoint *c, double *target)
+{
+    size_t k = c->critic.arch->loss.targets, ensemble = c->critic.ensemble;
+    size_t size = ks_checkpoint_target_size(c);
+    double *copy = NULL;
+
+    if (!c->targets_differ || !target)
+        return KS_OK;
+    KS_TRY(ks_alloc(size, sizeof *copy, &copy));
+    for (size_t n = 0; n < c->minibatches; n++) {
+        memcpy(copy, target + n * size, size * sizeof *copy);
+        for (size_t i = 0; i < c->loss_rows; i++)
+            for (size_t e = 0; e < ensemble; e++)
+                memcpy(target + n * size + (e * c->loss_rows + i) * k,
+                       copy + (i * ensemble + e) * k, k * sizeof *copy);
+    }
+    free(copy);
     return KS_OK;
 }
 
@@ -121,14 +152,13 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
                              const struct ks_checkpoint *c, const struct ks_h5_shape *shape,
                              double **target)
 {
-    size_t n = c->minibatches * c->loss_rows * c->critic.arch->loss.targets;
-
     KS_TRY(ks_h5_read_new(h5, name, shape, target));
-    KS_TRY(ks_h5_expect_finite(h5, name, n, *target));
+    KS_TRY(ks_h5_expect_finite(h5, name, c->minibatches * ks_checkpoint_target_size(c), *target));
+    KS_TRY(sort_by_critic(c, *target));
     return ks_checkpoint_check_targets(c, h5->path, name, *target);
 }
 
-/* The optional targets from raw rewards, for the same rows as /batch/target. */
+/* The optional targets from raw rewards, in the shape of /batch/target. */
 static ks_status read_target_raw(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
     static const char name[] = "/batch/target_raw";
@@ -145,7 +175,30 @@ static ks_status read_target_raw(const struct ks_h5 *h5, struct ks_checkpoint *c
                        "%s: %s: expected %zu rows per minibatch, as many as /batch/target has, "
                        "found %zu",
                        h5->path, name, c->loss_rows, shape.dims[1]);
+    if ((shape.n_dims == 4) != c->targets_differ)
+        return ks_fail(KS_FORMAT, "%s: %s: expected %s critics as in /batch/target, found %s",
+                       h5->path, name,
+                       c->targets_differ ? "targets of each of the" : "the same targets for all",
+                       c->targets_differ ? "the same for all" : "those of each");
     return read_target(h5, name, c, &shape, &c->target_raw);
+}
+
+/* Reads the shape of /batch/target; a loss that compares each output with each target has as many
+ * as the file has. */
+static ks_status read_target_shape(const struct ks_h5 *h5, struct ks_checkpoint *c,
+                                   struct ks_h5_shape *target)
+{
+    struct ks_loss *loss = &c->critic.arch->loss;
+    size_t last;
+
+    KS_TRY(ks_h5_shape(h5, "/batch/target", target));
+    last = target->n_dims > 2 ? target->dims[target->n_dims - 1] : loss->targets;
+    if (loss->kind->any_targets && last > 0 && last <= MAX_SIDE)
+        loss->targets = last;
+    KS_TRY(check_target_shape(h5, "/batch/target", c, target));
+    c->loss_rows = target->dims[1];
+    c->targets_differ = target->n_dims == 4;
+    return KS_OK;
 }
 
 ks_status ks_checkpoint_check_weights(const struct ks_checkpoint *c, const char *path,
@@ -190,9 +243,7 @@ static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
 
     c->minibatches = input->dims[0];
     c->rows = input->dims[1];
-    KS_TRY(ks_h5_shape(h5, "/batch/target", &target));
-    KS_TRY(check_target_shape(h5, "/batch/target", c, &target));
-    c->loss_rows = target.dims[1];
+    KS_TRY(read_target_shape(h5, c, &target));
     KS_TRY(ks_h5_read_new(h5, "/batch/input", input, &c->input));
     KS_TRY(ks_h5_expect_finite(h5, "/batch/input", c->minibatches * c->rows * input->dims[2],
                                c->input));

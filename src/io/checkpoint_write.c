@@ -2,25 +2,49 @@
 #include "io/checkpoint.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "core/memory.h"
 #include "io/h5.h"
 #include "io/networks.h"
+
+/* Writes targets [N, B, T], or [N, E, B, T] as [N, B, E, T]. */
+static ks_status write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const char *object,
+                              enum ks_h5_type type, const double *target)
+{
+    size_t k = c->critic.arch->loss.targets, ensemble = c->critic.ensemble, rows = c->loss_rows;
+    struct ks_h5_shape shape = {3, {c->minibatches, rows, k}};
+    double *sorted = NULL;
+    ks_status status;
+
+    if (!c->targets_differ)
+        return ks_h5_write_finite(h5, object, type, &shape, target);
+    shape = (struct ks_h5_shape){4, {c->minibatches, rows, ensemble, k}};
+    KS_TRY(ks_alloc(c->minibatches * ks_checkpoint_target_size(c), sizeof *sorted, &sorted));
+    for (size_t n = 0; n < c->minibatches; n++)
+        for (size_t e = 0; e < ensemble; e++)
+            for (size_t i = 0; i < rows; i++)
+                memcpy(sorted + ((n * rows + i) * ensemble + e) * k,
+                       target + ((n * ensemble + e) * rows + i) * k, k * sizeof *sorted);
+    status = ks_h5_write_finite(h5, object, type, &shape, sorted);
+    free(sorted);
+    return status;
+}
 
 static ks_status write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
 {
     enum ks_h5_type type = single ? KS_H5_F32 : KS_H5_F64;
     struct ks_h5_shape input = {3, {c->minibatches, c->rows, c->critic.arch->in}};
-    struct ks_h5_shape target = {3, {c->minibatches, c->loss_rows, c->critic.arch->loss.targets}};
 
     struct ks_h5_shape weight = {2, {c->minibatches, c->loss_rows}};
 
     KS_TRY(ks_h5_group(h5, "/batch"));
     KS_TRY(ks_h5_write_finite(h5, "/batch/input", type, &input, c->input));
-    KS_TRY(ks_h5_write_finite(h5, "/batch/target", type, &target, c->target));
+    KS_TRY(write_target(h5, c, "/batch/target", type, c->target));
     if (c->weight)
         KS_TRY(ks_h5_write_finite(h5, "/batch/weight", type, &weight, c->weight));
-    return c->target_raw ? ks_h5_write_finite(h5, "/batch/target_raw", type, &target, c->target_raw)
-                         : KS_OK;
+    return c->target_raw ? write_target(h5, c, "/batch/target_raw", type, c->target_raw) : KS_OK;
 }
 
 static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)

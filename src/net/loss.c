@@ -190,7 +190,10 @@ static void huber_curvature(const struct ks_loss *l, const struct ks_outputs *at
 
 /* quantile (Dabney, Rowland, Bellemare & Munos, AAAI 2018, equation 10), q_i = (2 i + 1) / (2 K):
  *
- *   l = 1/K sum_ij c_ij huber_kappa(f_i - t_j),   c_ij = |q_i - [t_j < f_i]|
+ *   l = 1/T sum_ij c_ij huber_kappa(f_i - t_j),   c_ij = |q_i - [t_j < f_i]|
+ *
+ * The T targets are K in that paper, and others where an ensemble's quantiles are pooled and some
+ * dropped (Kuznetsov et al., TQC, ICML 2020).
  *
  * c_ij jumps only where the Huber loss and its derivative are 0, so both derivatives treat it as a
  * constant. */
@@ -201,26 +204,26 @@ static ks_status quantile_configure(struct ks_loss *l, struct ks_line *line)
     return ks_line_option_number(line, "kappa", 1e-12, 1e12, &l->delta);
 }
 
-/* c_ij / K */
-static real quantile_share(size_t n, size_t i, real f, real t)
+/* c_ij / T, for output i */
+static real quantile_share(const struct ks_loss *l, size_t i, real f, real t)
 {
-    real q = (2 * (real)i + 1) / (2 * (real)n);
+    real q = (2 * (real)i + 1) / (2 * (real)l->outputs);
 
-    return (t < f ? 1 - q : q) / (real)n;
+    return (t < f ? 1 - q : q) / (real)l->targets;
 }
 
 static double quantile_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
                                 real *f_bar)
 {
-    size_t n = l->outputs;
+    size_t n = l->outputs, targets = l->targets;
     double value = 0;
 
     for (size_t i = 0; i < at->rows * n; i++) {
-        const real fi = at->f[i], *tj = at->t + i / n * n;
+        const real fi = at->f[i], *tj = at->t + i / n * targets;
         real slope = 0;
 
-        for (size_t j = 0; j < n; j++) {
-            real share = quantile_share(n, i % n, fi, tj[j]);
+        for (size_t j = 0; j < targets; j++) {
+            real share = quantile_share(l, i % n, fi, tj[j]);
 
             value += (double)share * huber_value(fi - tj[j], (real)l->delta);
             slope += share * huber_slope(fi - tj[j], (real)l->delta);
@@ -233,15 +236,15 @@ static double quantile_gradient(const struct ks_loss *l, const struct ks_outputs
 
 static void quantile_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
 {
-    size_t n = l->outputs;
+    size_t n = l->outputs, targets = l->targets;
 
     for (size_t i = 0; i < at->rows * n; i++) {
-        const real fi = at->f[i], *tj = at->t + i / n * n;
+        const real fi = at->f[i], *tj = at->t + i / n * targets;
         real curvature = 0;
 
-        for (size_t j = 0; j < n; j++)
+        for (size_t j = 0; j < targets; j++)
             if (huber_curved(fi - tj[j], (real)l->delta))
-                curvature += quantile_share(n, i % n, fi, tj[j]);
+                curvature += quantile_share(l, i % n, fi, tj[j]);
         c[i] = (real)l->weight * curvature;
     }
 }
@@ -328,6 +331,7 @@ static const char *const quantile_examples[] = {"loss quantile", "loss quantile 
                                                 NULL};
 static const struct ks_loss_kind quantile = {.name = "quantile",
                                              .examples = quantile_examples,
+                                             .any_targets = true,
                                              .configure = quantile_configure,
                                              .gradient = quantile_gradient,
                                              .curvature = quantile_curvature};

@@ -16,7 +16,7 @@ struct ks_loss_kind;
 struct ks_loss {
     const struct ks_loss_kind *kind;
     size_t outputs;  /* K: columns of the network's output            */
-    size_t targets;  /* columns of the target: K, or 1 where K = 1    */
+    size_t targets;  /* T, columns of the target: K unless any_targets */
     double min, max; /* ce: the first and the last atom      */
     double delta;    /* huber: delta; quantile: kappa        */
     double weight;   /* factor of the loss                   */
@@ -34,6 +34,7 @@ struct ks_loss_kind {
     const char *const *examples; /* lines for the tests; end in NULL                */
     bool distribution;           /* the target is a probability vector              */
     bool trainable;              /* training can compute its targets (target.h)     */
+    bool any_targets;            /* the number of targets is free                   */
     bool shift_invariant;        /* adding a constant to a row of outputs changes nothing */
     ks_status (*configure)(struct ks_loss *l, struct ks_line *line);
     /* Returns weight * sum over the rows of l(f, t), and sets f_bar [rows, outputs] = scale *

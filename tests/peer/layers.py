@@ -43,6 +43,9 @@ CRITICS = {
                     "  dense 6\n}\ntanh\ndense 3\nloss quantile\n",
     "joined": "batchnorm\ndense 8\nbatchnorm\nrelu\nconcat input[2:5]\ndense 8\nbatchnorm\nrelu\ndense 4\n"
               "loss ce min=0 max=1\n",
+    "tqc": "layernorm\ndense 8\nsilu\ndense 4\nloss quantile weight=0.25\n",
+    "own targets": "dense 8\nsilu\ndense 1\nloss mse\n",
+    "own targets ce": "batchnorm\ndense 8\nbatchnorm\nrelu\ndense 4\nloss ce min=0 max=1\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
                 "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
                 "dense 4 groups=2\nloss quantile kappa=0.6\n",
@@ -51,10 +54,13 @@ CRITICS = {
 
 WEIGHTED = "weighted", "weighted ce", "weighted quantile"  # with weights of rows, some of them 0
 
+OWN_TARGETS = "tqc", "own targets", "own targets ce"  # each critic has targets of its own
+TARGETS = {"tqc": 7}  # targets of a row, where they are not as many as outputs
+
 
 def targets(critic, rng, outputs):
-    """Random targets; distributions for ce."""
-    t = rng.standard_normal((MINIBATCHES, LOSS_ROWS, outputs))
+    """Random targets of each critic; distributions for ce."""
+    t = rng.standard_normal((MINIBATCHES, LOSS_ROWS, ENSEMBLE, outputs))
     if critic.lines[-1][1] == "ce":
         t = np.exp(t)
         t /= t.sum(axis=-1, keepdims=True)
@@ -62,18 +68,20 @@ def targets(critic, rng, outputs):
 
 
 class Problem:
-    def __init__(self, text, weighted=False):
+    def __init__(self, text, name=""):
         rng = np.random.default_rng(5)
         self.critics = [Critic(text, seed) for seed in range(ENSEMBLE)]
         self.text = text
         self.rows = ROWS if "batchnorm" in text else LOSS_ROWS
         self.input = torch.tensor(rng.standard_normal((MINIBATCHES, self.rows, INPUTS)))
         outputs = [critic.outputs(self.input[0]).shape[1] for critic in self.critics]  # draws w
-        self.target = torch.tensor(targets(self.critics[0], rng, outputs[0]))
+        self.target = torch.tensor(targets(self.critics[0], rng, TARGETS.get(name, outputs[0])))
+        if name not in OWN_TARGETS:
+            self.target = self.target[:, :, :1]
         self.weight = torch.ones(MINIBATCHES, LOSS_ROWS, dtype=torch.float64)
-        if weighted:
+        self.weighted = name in WEIGHTED
+        if self.weighted:
             self.weight = torch.tensor(rng.choice([0, 0.5, 1, 2.5], tuple(self.weight.shape)))
-        self.weighted = weighted
         self.w = [[w for w in critic.w.values() if w.requires_grad] for critic in self.critics]
         self.size = sum(a.numel() for w in self.w for a in w)
         self.v = torch.tensor(rng.standard_normal(self.size))
@@ -86,7 +94,9 @@ class Problem:
             f.create_group("critic").attrs.update(arch=self.text, ensemble=ENSEMBLE)
             for name in self.critics[0].w:
                 f[f"critic/{name}"] = np.stack([c.w[name].detach().numpy() for c in self.critics])
-            f["batch/input"], f["batch/target"] = self.input.numpy(), self.target.numpy()
+            own = self.target.shape[2] > 1
+            f["batch/target"] = (self.target if own else self.target[:, :, 0]).numpy()
+            f["batch/input"] = self.input.numpy()
         with h5py.File(vector, "w") as f:
             f.attrs.update(format="kappascope-vector", version=1)
             f["vector"] = self.v[None].numpy()
@@ -94,14 +104,14 @@ class Problem:
     def parts(self):
         """For every critic and minibatch: its parameters, outputs, loss, and its part of v."""
         at = 0
-        for critic, w in zip(self.critics, self.w):
+        for e, (critic, w) in enumerate(zip(self.critics, self.w)):
             v = []
             for a in w:
                 v.append(self.v[at:at + a.numel()].view_as(a))
                 at += a.numel()
             for n in range(MINIBATCHES):
                 f = critic.outputs(self.input[n])[:LOSS_ROWS]
-                losses = self.weight[n] * critic.losses(f, self.target[n])
+                losses = self.weight[n] * critic.losses(f, self.target[n, :, e % self.target.shape[2]])
                 yield w, f, losses.sum() / (LOSS_ROWS * MINIBATCHES), v
 
     def reference(self):
@@ -141,7 +151,7 @@ def deviation(found, expected):
 
 
 def compare(program, folder, name, text):
-    problem = Problem(text, name in WEIGHTED)
+    problem = Problem(text, name)
     file = {k: os.path.join(folder, f"{name.replace(' ', '-')}.{k}.h5") for k in ("checkpoint", "v", "g", "hv", "gv")}
     problem.write(file["checkpoint"], file["v"])
 
