@@ -48,6 +48,8 @@ static inline void make_networks(struct ks_rng *rng, const char *text, size_t in
     assert_ok(KS(arch_parse)(text, "test", in, &n->arch));
     n->ensemble = ensemble;
     n->w = numbers(rng, ensemble * n->arch->parameters);
+    if (n->arch->frozen > 0)
+        n->frozen = numbers(rng, ensemble * n->arch->frozen);
     if (n->arch->states > 0)
         n->state = squares(rng, ensemble * n->arch->states);
 }
@@ -163,6 +165,7 @@ static inline void same_networks(const struct ks_networks *a, const struct ks_ne
     assert_int_equal(a->ensemble, b->ensemble);
     assert_int_equal(a->arch->in, b->arch->in);
     same_numbers(a->ensemble * a->arch->parameters, a->w, b->w, single);
+    same_numbers(a->ensemble * a->arch->frozen, a->frozen, b->frozen, single);
     same_numbers(a->ensemble * a->arch->states, a->state, b->state, single);
 }
 

@@ -34,14 +34,17 @@ static inline void export_values(const struct ks_checkpoint *c, const struct ks_
                                  bool torch, size_t critic, double *out)
 {
     const struct ks_arch *arch = c->critic.arch;
+    const bool frozen = !o->state && o->offset >= arch->parameters;
     const double *from = o->state ? c->critic.state + critic * arch->states
+                         : frozen ? c->critic.frozen + critic * arch->frozen
                                   : c->critic.w + critic * arch->parameters;
+    const size_t at = o->offset - (frozen ? arch->parameters : 0);
     const size_t rows = o->n_dims == 2 ? o->dims[0] : 1, columns = o->dims[o->n_dims - 1];
 
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++)
             out[torch && o->n_dims == 2 ? j * rows + i : i * columns + j] =
-                from[o->offset + i * columns + j];
+                from[at + i * columns + j];
 }
 
 static inline void export_object(const struct ks_checkpoint *c, const struct ks_object *o,

@@ -80,7 +80,6 @@ static void make_pair(const char *text, struct ks_checkpoint **full, struct ks_c
     arch = (*frozen)->critic.arch;
     assert_true(arch->frozen > 0);
     assert_int_equal(ks_arch_extended(arch), (*full)->critic.arch->parameters);
-    assert_ok(ks_alloc(ENSEMBLE * arch->frozen, sizeof(double), &(*frozen)->critic.frozen));
     take(*full, arch, false, (*full)->critic.w, (*frozen)->critic.w);
     take(*full, arch, true, (*full)->critic.w, (*frozen)->critic.frozen);
     memcpy((*frozen)->input, (*full)->input, MINIBATCHES * ROWS * IN * sizeof(double));

@@ -39,6 +39,21 @@ static void test_round_trip(void **state)
     }
 }
 
+/* A layer with trainable=no has its own place in the checkpoint. */
+static void test_frozen(void **state)
+{
+    static const char text[] = "dense 4 trainable=no\nbatchnorm\nrelu\ndense 5\nrelu\n"
+                               "dense 1 trainable=no\nloss mse\n";
+    const struct export e = {.text = text, .type = "<f8", .torch = true};
+    struct ks_checkpoint *c = export_example(&e, &critic, &batch);
+
+    (void)state;
+    write_files();
+    assert_ok(import_one("w.npz"));
+    assert_imported(c, false);
+    clear_files(c);
+}
+
 /* Critics in an axis, several seeds in another, in any order of the axes. */
 static void test_axes(void **state)
 {
@@ -390,6 +405,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_round_trip, scratch_clean),
+        cmocka_unit_test_teardown(test_frozen, scratch_clean),
         cmocka_unit_test_teardown(test_axes, scratch_clean),
         cmocka_unit_test_teardown(test_files, scratch_clean),
         cmocka_unit_test_teardown(test_types, scratch_clean),

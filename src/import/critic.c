@@ -115,8 +115,11 @@ static double *place(const struct ks_networks *networks, const struct ks_object 
 {
     const struct ks_arch *arch = networks->arch;
 
-    return o->state ? networks->state + critic * arch->states + o->offset
-                    : networks->w + critic * arch->parameters + o->offset;
+    if (o->state)
+        return networks->state + critic * arch->states + o->offset;
+    if (o->offset >= arch->parameters) /* of a layer with trainable=no */
+        return networks->frozen + critic * arch->frozen + (o->offset - arch->parameters);
+    return networks->w + critic * arch->parameters + o->offset;
 }
 
 /* Copies the critics of one source to networks `first`, first + 1, ... */

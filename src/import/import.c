@@ -110,6 +110,9 @@ static ks_status take_critics(struct job *job)
         critic->ensemble += job->critics[i];
     }
     KS_TRY(ks_alloc(ks_networks_parameters(critic), sizeof *critic->w, &critic->w));
+    if (critic->arch->frozen > 0)
+        KS_TRY(ks_alloc(critic->ensemble * critic->arch->frozen, sizeof *critic->frozen,
+                        &critic->frozen));
     if (job->match[0].states)
         KS_TRY(ks_alloc(critic->ensemble * critic->arch->states, sizeof *critic->state,
                         &critic->state));

@@ -15,7 +15,7 @@ struct ks_object {
     size_t n_dims, dims[2];    /* [rows, columns] or [columns]                             */
     bool state;                /* a running statistic; else a parameter                    */
     bool variance;             /* a running variance                                       */
-    size_t offset;             /* in one critic's vector of parameters, or of states       */
+    size_t offset;             /* in one critic's extended vector (arch.h), or its states  */
 };
 
 struct ks_objects {
