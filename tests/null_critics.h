@@ -12,6 +12,7 @@
 #include "operators/null_space.h"
 #include "train/architecture.h"
 
+static size_t critic_inputs = 5; /* columns of the input of `make` */
 enum { IN = 5, MINIBATCHES = 3, ROWS = 80, LOSS_ROWS = 60 };
 
 static const struct ks_operator_kind *const HESSIAN = &ks_operator_kinds[0];
@@ -54,7 +55,7 @@ static inline void settle(struct ks_checkpoint *c)
 static inline struct ks_checkpoint *make(const char *text, size_t ensemble)
 {
     struct ks_rng rng = ks_rng_start(41, 0);
-    struct critic_sizes sizes = {ensemble, IN, MINIBATCHES, ROWS, LOSS_ROWS};
+    struct critic_sizes sizes = {ensemble, critic_inputs, MINIBATCHES, ROWS, LOSS_ROWS};
     struct ks_checkpoint *c = blank_critic(text, sizes);
 
     draw(&rng, c);

@@ -16,6 +16,8 @@ enum { PAIRS = ENSEMBLE * MINIBATCHES };
 static const char *const TEXTS[] = {
     "batchnorm\nrepeat 2 {\ndense 6 bias=no\nbatchnorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n",
     "layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n",
+    "batchnorm\ndense 6\nbatchnorm\nrelu\nconcat input[1:3]\ndense 4\nloss ce min=-5 max=5\n",
+    "dense 6\nbatchnorm\nrelu\nconcat input[1:3]\ndense 4\nloss ce min=-5 max=5\n",
     "dense 6\ntanh\nresidual {\ndense 6\nbatchnorm\nelu\n}\ndense 4\nloss ce min=-5 max=5\n",
 };
 enum { TEXTS_COUNT = sizeof TEXTS / sizeof *TEXTS };

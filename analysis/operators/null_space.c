@@ -209,18 +209,25 @@ static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centr
     }
 }
 
+/* Those of the adjoint of the outputs that a loss reads. */
+static struct sums of_outputs(struct finder *f, const struct ks_loss *loss)
+{
+    return loss->kind->shift_invariant ? zero_rows(f) : unknown(f);
+}
+
 /* Visits the layers from the output to the input, in the order of net_backward. */
 static void walk(struct finder *f, const struct ks_problem *q)
 {
     const struct ks_arch *arch = q->checkpoint->critic.arch;
-    struct sums bar = arch->loss.kind->shift_invariant ? zero_rows(f) : unknown(f);
+    struct sums bar = of_outputs(f, &arch->loss);
 
     for (size_t i = arch->n_layers; i-- > 0;) {
         const struct ks_layer *l = &arch->layer[i];
 
         if (l->frozen == 0 && (q->layer < 0 || l->number == (size_t)q->layer))
             find_in_layer(f, l, i > 0 && f->centred[i - 1], bar);
-        bar = pass(f, l, q->evaluation, bar);
+        bar = l->head > 0 ? of_outputs(f, &arch->loss.head[l->head - 1])
+                          : pass(f, l, q->evaluation, bar);
         if (l->kind->container) {
             f->body[f->open] = l->body;
             f->skip[f->open++] = l->kind->sums == KS_SUMS_COPIED ? bar : unknown(f);

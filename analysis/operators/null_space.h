@@ -15,7 +15,8 @@
  * also through residual sums; if such a sum has other readers too, the difference of a bias
  * before the sum and a bias behind it. Two kinds are not searched for: combinations of three or
  * more biases, which nested residuals can have, and those from an appended constant, whose row of a
- * kernel acts as one more bias. Scale invariances give no such direction: there u depends on theta,
+ * kernel acts as one more bias. Nor are those through branches and `dueling` (a shift of all
+ * advantages). Scale invariances give no such direction: there u depends on theta,
  * and H u = 0 only where the gradient is zero. What holds for one theta and batch only (dead units,
  * constant inputs) is counted separately.
  *

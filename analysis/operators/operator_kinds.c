@@ -12,9 +12,13 @@ static size_t ggn_operator_rank(const struct ks_problem *q)
     const struct ks_loss *loss = &c->critic.arch->loss;
     size_t critics = q->critic < 0 ? c->critic.ensemble : 1, rows = ks_problem_minibatches(q);
 
+    size_t rank = loss->outputs - loss->kind->shift_invariant;
+
+    for (size_t h = 0; h < loss->n_heads; h++)
+        rank -= loss->head[h].kind->shift_invariant;
     if (q->weight_decay != 0)
         return 0;
-    return critics * rows * c->loss_rows * (loss->outputs - loss->kind->shift_invariant);
+    return critics * rows * c->loss_rows * rank;
 }
 
 const struct ks_operator_kind ks_operator_kinds[] = {

@@ -41,6 +41,8 @@ static ks_status parse(struct ks_agent *a)
     if (!loss || !loss->trainable)
         return ks_fail(KS_FORMAT, "%s: expected 'loss ce' or 'loss mse', found %s", name,
                        loss ? loss->name : "a policy");
+    if (a->critic_arch->layer[a->critic_arch->n_layers - 1].kind != &KS(dense))
+        return ks_fail(KS_FORMAT, "%s: for training the last layer must be a dense", name);
     if (a->critic_arch->frozen + a->actor_arch->frozen > 0)
         return ks_fail(KS_FORMAT, "%s: trainable=no is for analysis: training updates all layers",
                        name);

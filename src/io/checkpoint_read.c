@@ -11,8 +11,8 @@
 #include "io/h5.h"
 #include "io/networks.h"
 
-enum { MAX_SIDE = 1 << 30 };           /* rows or columns of a minibatch: BLAS sizes are int */
-static const double TARGET_SUM = 1e-3; /* allowed deviation of a distribution's sum from 1 */
+enum { MAX_SIDE = 1 << 30, WHERE = 512 }; /* rows or columns of a minibatch: BLAS sizes are int */
+static const double TARGET_SUM = 1e-3;    /* allowed deviation of a distribution's sum from 1 */
 
 /* The root attributes that the format defines; others are ignored. */
 static const struct {
@@ -74,7 +74,7 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
     size_t k = c->critic.arch->loss.targets, n_dims = target->n_dims;
     struct ks_h5_shape expected = {.n_dims = n_dims, .dims = {c->minibatches, 0, k}};
 
-    if (n_dims < 2 || n_dims > 4)
+    if (n_dims < 2)
         return ks_fail(KS_FORMAT,
                        "%s: %s: expected 3 dimensions [N, B, K], or 4 with the targets of each "
                        "critic [N, B, E, K], found %zu",
@@ -92,36 +92,56 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
     return ks_h5_expect_shape(h5, name, &expected);
 }
 
-/* Targets of some losses are distributions, up to rounding. */
+/* The targets of a row must be a distribution, up to rounding. `where` names the row. */
+static ks_status check_distribution(size_t k, const double *t, const char *where)
+{
+    double sum = 0;
+
+    for (size_t j = 0; j < k; j++) {
+        if (t[j] < 0)
+            return ks_fail(KS_FORMAT, "%s: expected probabilities, found %g", where, t[j]);
+        sum += t[j];
+    }
+    if (!(fabs(sum - 1) <= TARGET_SUM))
+        return ks_fail(KS_FORMAT, "%s: expected the sum 1 within %g, found %.9g", where, TARGET_SUM,
+                       sum);
+    return KS_OK;
+}
+
+/* "PATH: NAME: row 2 of minibatch 1, critic 1" */
+static void name_row(const struct ks_checkpoint *c, const char *path, const char *name, size_t row,
+                     char where[WHERE])
+{
+    size_t critics = c->targets_differ ? c->critic.ensemble : 1, pair = row / c->loss_rows;
+    char critic[32] = "";
+
+    if (c->targets_differ)
+        snprintf(critic, sizeof critic, ", critic %zu", pair % critics);
+    snprintf(where, WHERE, "%s: %s: row %zu of minibatch %zu%s", path, name, row % c->loss_rows,
+             pair / critics, critic);
+}
+
+/* Targets of some losses, and of some heads, are distributions. */
 ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *c, const char *path,
                                       const char *name, const double *target)
 {
-    size_t k = c->critic.arch->loss.targets, critics = c->targets_differ ? c->critic.ensemble : 1;
-    char critic[32] = "";
+    const struct ks_loss *loss = &c->critic.arch->loss;
+    size_t heads = loss->n_heads > 0 ? loss->n_heads : 1;
+    size_t rows = c->minibatches * ks_checkpoint_target_size(c) / loss->targets;
+    char where[WHERE];
 
-    if (!c->critic.arch->loss.kind->distribution || !target)
-        return KS_OK;
-    for (size_t row = 0; row < c->minibatches * critics * c->loss_rows; row++) {
-        size_t i = row % c->loss_rows, n = row / c->loss_rows / critics;
-        const double *t = target + row * k;
-        double sum = 0;
+    for (size_t row = 0; row < rows && target; row++) {
+        const double *t = target + row * loss->targets;
 
-        if (c->targets_differ)
-            snprintf(critic, sizeof critic, ", critic %zu", row / c->loss_rows % critics);
-        for (size_t j = 0; j < k; j++) {
-            if (t[j] < 0)
-                return ks_fail(
-                    KS_FORMAT,
-                    "%s: %s: row %zu of minibatch %zu%s: expected probabilities, found %g", path,
-                    name, i, n, critic, t[j]);
-            sum += t[j];
+        for (size_t h = 0; h < heads; h++) {
+            const struct ks_loss *head = loss->n_heads > 0 ? &loss->head[h] : loss;
+
+            if (head->kind->distribution) {
+                name_row(c, path, name, row, where);
+                KS_TRY(check_distribution(head->targets, t, where));
+            }
+            t += head->targets;
         }
-        if (!(fabs(sum - 1) <= TARGET_SUM))
-            return ks_fail(
-                KS_FORMAT,
-                "%s: %s: row %zu of minibatch %zu%s: expected the sum 1 within %g, found "
-                "%.9g",
-                path, name, i, n, critic, TARGET_SUM, sum);
     }
     return KS_OK;
 }

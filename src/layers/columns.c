@@ -74,6 +74,7 @@ static const char *const slice_examples[] = {"slice [1:4]", "slice [:2]", "slice
 const struct ks_layer_kind KS(slice) = {
     .name = "slice",
     .examples = slice_examples,
+    .head = true,
     .uncounted = true,
     .sums = KS_SUMS_LINEAR,
     .configure = configure,

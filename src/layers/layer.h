@@ -72,6 +72,7 @@ struct ks_layer {
     size_t offset, parameters, frozen;
     size_t state_offset, states; /* start and length in a network's state vector */
     size_t n_params, n_states;
+    size_t head; /* of a branch that ends in a loss: its number, from 1; else 0 */
     struct ks_array param[KS_LAYER_ARRAYS], state[KS_LAYER_ARRAYS]; /* in the order of both */
     /* Size of the cache that forward writes for the other three functions, and of cache_dot, which
      * tangent_forward writes for tangent_backward: rows * cache_row + cache_fixed reals. */
@@ -118,7 +119,9 @@ struct ks_layer_kind {
     /* If the pass has an x_bar, tangent_backward recomputes it as backward had set it. Then the
      * previous layer's y_bar need not be stored. */
     bool recomputes_x_bar;
-    bool container;    /* its line opens a body, whose input and output both have `in` columns */
+    bool container;    /* its line opens a body, whose input, and output unless `joins`, have `in`
+                          columns */
+    bool joins;        /* of a container: `out` is `in` plus the columns of its body         */
     bool uncounted;    /* has no number of its own, and no parameters                         */
     bool first;        /* only as the first layer of a network, outside any container         */
     bool reads_input;  /* `forward` reads the network's input; a constant for derivatives     */
@@ -146,6 +149,7 @@ struct ks_layer_kind {
     ROW(layernorm)                                                                                 \
     ROW(rmsnorm)                                                                                   \
     ROW(l2norm)                                                                                    \
+    ROW(simnorm)                                                                                   \
     ROW(relu)                                                                                      \
     ROW(tanh)                                                                                      \
     ROW(silu)                                                                                      \
@@ -161,6 +165,10 @@ struct ks_layer_kind {
     ROW(concat)                                                                                    \
     ROW(input)                                                                                     \
     ROW(slice)                                                                                     \
+    ROW(dropout)                                                                                   \
+    ROW(dueling)                                                                                   \
+    ROW(select)                                                                                    \
+    ROW(branch)                                                                                    \
     ROW(residual)                                                                                  \
     ROW(lerp)
 

@@ -17,6 +17,9 @@ struct parser {
     size_t last_depth;         /* of the last layer */
     size_t room;               /* capacity of arch->layer */
     struct ks_arch *arch;
+    bool in_branch;       /* the innermost open container is a branch, and the only open one */
+    size_t heads;         /* branches that ended in a loss */
+    struct ks_loss *head; /* their losses; owned until a description takes them */
     struct ks_line line;
 };
 
@@ -188,6 +191,71 @@ static ks_status parse_container(struct parser *p, const struct ks_layer *l)
     return KS_OK;
 }
 
+/* A row of branches: all see the features before the first one. */
+struct row {
+    size_t branches, width; /* how many so far; columns of these features */
+};
+
+static bool is_branch(const struct parser *p)
+{
+    return p->line.n_words > 0 && strcmp(p->line.word[0], KS(branch).name) == 0;
+}
+
+/* Adds a layer that takes the features [from:to]. It does not count. */
+static ks_status add_slice(struct parser *p, size_t from, size_t to)
+{
+    struct ks_layer l = {.kind = &KS(slice), .in = p->arch->out, .body = p->arch->n_layers};
+    ks_status status = KS_OK;
+    struct ks_line line;
+    char text[64];
+
+    snprintf(text, sizeof text, "slice [%zu:%zu]", from, to);
+    KS_GO(ks_line_split(&line, p->source, p->number, text));
+    KS_GO(l.kind->configure(&l, &line));
+    KS_GO(add_layer(p, &l));
+    return KS_OK;
+done:
+    free(l.settings);
+    return status;
+}
+
+/* Parses a branch. Its output is appended to the features, whose first `width` columns are those
+ * that all branches of the row see. */
+static ks_status parse_branch(struct parser *p, struct row *row)
+{
+    size_t opened = p->number, heads = p->heads;
+    struct ks_layer l = {.kind = NULL};
+    ks_status status = KS_OK;
+
+    KS_GO(read_layer(p, &l));
+    KS_GO(check_opening(p));
+    if (row->branches++ == 0)
+        row->width = l.in;
+    else
+        KS_GO(add_slice(p, 0, row->width));
+    p->in_branch = p->depth == 0;
+    KS_GO(parse_body(p, l.kind->name, opened));
+    p->in_branch = false;
+    l.out = l.in + p->arch->out;
+    l.head = p->heads > heads ? p->heads : 0;
+    KS_GO(add_layer(p, &l));
+    return KS_OK;
+done:
+    free(l.settings);
+    return status;
+}
+
+/* Takes what the branches saw away from the features behind the last one. */
+static ks_status end_branches(struct parser *p, struct row *row)
+{
+    KS_TRY(add_slice(p, row->width, p->arch->out));
+    if (p->heads > 0 && p->heads != row->branches)
+        return ks_line_fail(&p->line, "expected a loss in each of the %zu branches, found %zu",
+                            row->branches, p->heads);
+    row->branches = 0;
+    return KS_OK;
+}
+
 static ks_status parse_layer(struct parser *p)
 {
     struct ks_layer l = {.kind = NULL};
@@ -239,6 +307,39 @@ static ks_status parse_loss(struct parser *p)
     return ks_line_end(&p->line);
 }
 
+/* Parses the loss of a head, which ends a branch, and its '}'. */
+static ks_status parse_head(struct parser *p)
+{
+    const struct ks_arch *arch = p->arch;
+    size_t room = p->heads;
+
+    if (arch->n_layers == 0 || !arch->layer[arch->n_layers - 1].kind->head)
+        return ks_line_fail(&p->line, "the last layer of a head must be a dense");
+    KS_TRY(parse_loss(p));
+    KS_TRY(ks_grow(p->heads, sizeof *p->head, &room, &p->head));
+    p->head[p->heads++] = arch->loss;
+    KS_TRY(read_line(p));
+    if (p->line.n_words != 1 || strcmp(p->line.word[0], "}") != 0)
+        return ks_line_fail(&p->line, "expected the '}' of a branch after its loss");
+    return KS_OK;
+}
+
+/* Ends a description whose last layers are heads: its loss is the sum of theirs. */
+static ks_status end_heads(struct parser *p)
+{
+    struct ks_loss *loss = &p->arch->loss;
+
+    if (p->line.n_words > 0)
+        return ks_line_fail(&p->line, "'%s' follows the last branch with a loss", p->line.word[0]);
+    *loss = (struct ks_loss){.kind = &KS(heads), .weight = 1, .n_heads = p->heads, .head = p->head};
+    p->head = NULL;
+    for (size_t k = 0; k < loss->n_heads; k++) {
+        loss->outputs += loss->head[k].outputs;
+        loss->targets += loss->head[k].targets;
+    }
+    return KS_OK;
+}
+
 static ks_status parse_policy(struct parser *p)
 {
     static const char *const bounds[] = {"clip", "squash", NULL};
@@ -288,12 +389,18 @@ static ks_status parse_end(struct parser *p)
 /* Parses up to the '}' that closes this block, or to the loss or policy that ends the text. */
 static ks_status parse_block(struct parser *p)
 {
-    bool inside = p->depth > 0;
+    bool inside = p->depth > 0, in_branch = p->in_branch;
+    struct row row = {0};
 
     for (;;) {
         const char *word;
 
         KS_TRY(read_line(p));
+        p->in_branch = false;
+        if (row.branches > 0 && !is_branch(p))
+            KS_TRY(end_branches(p, &row));
+        if (!inside && p->heads > 0 && row.branches == 0)
+            return end_heads(p);
         if (p->line.n_words == 0)
             return ks_line_fail(&p->line, inside
                                               ? "a '{' is never closed"
@@ -305,9 +412,13 @@ static ks_status parse_block(struct parser *p)
                                     inside ? "'}' must be alone on its line" : "'}' without a '{'");
             return KS_OK;
         }
+        if (strcmp(word, "loss") == 0 && in_branch)
+            return parse_head(p);
         if (strcmp(word, "loss") == 0 || strcmp(word, "policy") == 0)
             return parse_end(p);
-        KS_TRY(strcmp(word, "repeat") == 0 ? parse_repeat(p) : parse_layer(p));
+        KS_TRY(strcmp(word, "repeat") == 0 ? parse_repeat(p)
+               : is_branch(p)              ? parse_branch(p, &row)
+                                           : parse_layer(p));
     }
 }
 
@@ -331,6 +442,7 @@ ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct
     *arch = NULL;
     KS_TRY(ks_alloc(1, sizeof *p.arch, &p.arch));
     status = parse_all(&p, text, in);
+    free(p.head);
     if (status != KS_OK) {
         KS(arch_free)(p.arch);
         return status;
@@ -372,6 +484,7 @@ void KS(arch_free)(struct ks_arch *arch)
     for (size_t i = 0; arch->layer && i < arch->n_layers; i++)
         free(arch->layer[i].settings);
     free(arch->layer);
+    free(arch->loss.head);
     free(arch->text);
     free(arch);
 }

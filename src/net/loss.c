@@ -283,7 +283,10 @@ void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real
 {
     size_t n = l->outputs;
 
-    for (size_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows && l->n_heads > 0; i++)
+        for (size_t h = 0, at = i * n; h < l->n_heads; at += l->head[h++].outputs)
+            KS(loss_multiply)(&l->head[h], 1, c + at, scale, f_dot + at, f_bar_dot + at);
+    for (size_t i = 0; i < rows && l->n_heads == 0; i++) {
         const real *ci = c + i * n, *v = f_dot + i * n;
         real mean = 0, sum = 0, origin = 0;
         size_t top = 0;

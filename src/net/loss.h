@@ -20,6 +20,10 @@ struct ks_loss {
     double min, max; /* ce: the first and the last atom      */
     double delta;    /* huber: delta; quantile: kappa        */
     double weight;   /* factor of the loss                   */
+    /* Of several heads: their losses, which are summed; their outputs lie side by side in a row,
+     * and so do their targets. kind is KS(heads), weight 1. Owned by the description. */
+    size_t n_heads;
+    struct ks_loss *head;
 };
 
 /* Outputs of a network, and what they should be. */
@@ -47,6 +51,9 @@ struct ks_loss_kind {
      * semidefinite. c may alias f. */
     void (*curvature)(const struct ks_loss *l, const struct ks_outputs *at, real *c);
 };
+
+/* The sum of the losses of several heads; it is not in the table. */
+extern const struct ks_loss_kind KS(heads);
 
 /* All kinds; ends in NULL. */
 extern const struct ks_loss_kind *const KS(loss_kinds)[];

@@ -46,6 +46,22 @@ CRITICS = {
     "tqc": "layernorm\ndense 8\nsilu\ndense 4\nloss quantile weight=0.25\n",
     "own targets": "dense 8\nsilu\ndense 1\nloss mse\n",
     "own targets ce": "batchnorm\ndense 8\nbatchnorm\nrelu\ndense 4\nloss ce min=0 max=1\n",
+    "heads": "dense 8\nrelu\nbranch {\n  dense 1\n  loss mse weight=0.5\n}\nbranch {\n  dense 6\n  tanh\n"
+             "  dense 4\n  loss ce min=0 max=1 weight=2\n}\nbranch {\n  dense 3 trainable=no\n"
+             "  loss quantile kappa=0.5\n}\n",
+    "heads bn": "batchnorm\ndense 8\nbatchnorm\nrelu\nbranch {\n  dense 6\n  batchnorm\n  relu\n  dense 3\n"
+                "  loss ce min=0 max=1\n}\nbranch {\n  dense 1\n  loss huber\n}\n",
+    "towers": "branch {\n  slice [0:4]\n  layernorm\n  dense 5\n  relu\n}\nbranch {\n  slice [4:6]\n  dense 3\n"
+              "  tanh\n}\nresidual {\n  branch {\n    dense 3\n    silu\n  }\n  branch {\n    dense 5\n  }\n}\n"
+              "dense 1\nloss mse\n",
+    "dueling dqn": "input [:4]\ndense 8\nrelu\nbranch {\n  dense 5\n  relu\n  dense 1\n}\nbranch {\n"
+                   "  dense 5\n  relu\n  dense 2\n}\ndueling\nselect input[4:6]\nloss huber\n",
+    "rainbow": "input [1:4]\ndense 8\nrelu\nbranch {\n  dense 5\n}\nbranch {\n  dense 15\n}\n"
+               "dueling atoms=5\nselect input[3:6]\nloss ce min=-10 max=10\n",
+    "simnorm": "dense 8\nsimnorm dim=4\ndense 8 bias=no\nlayernorm eps=1e-5\nmish\ndense 8\nsimnorm\n"
+               "dense 5\nloss ce min=0 max=1\n",
+    "droq": "input [:2]\ndense 4\ndropout input[2:6] rate=0.1\nlayernorm eps=1e-5\nrelu\ndense 4\n"
+            "dropout input[2:6]\nlayernorm\nrelu\ndense 1\nloss mse\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
                 "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
                 "dense 4 groups=2\nloss quantile kappa=0.6\n",
@@ -61,9 +77,13 @@ TARGETS = {"tqc": 7}  # targets of a row, where they are not as many as outputs
 def targets(critic, rng, outputs):
     """Random targets of each critic; distributions for ce."""
     t = rng.standard_normal((MINIBATCHES, LOSS_ROWS, ENSEMBLE, outputs))
-    if critic.lines[-1][1] == "ce":
-        t = np.exp(t)
-        t /= t.sum(axis=-1, keepdims=True)
+    at = 0
+    for line, width in critic.heads or [(critic.lines[-1], t.shape[-1])]:
+        columns = t[..., at:at + width]
+        if line[1] == "ce":
+            columns[...] = np.exp(columns)
+            columns /= columns.sum(axis=-1, keepdims=True)
+        at += width
     return t
 
 

@@ -58,6 +58,10 @@ def l2norm(critic, x, words):
     return functional.normalize(x, dim=1, eps=options(words).get("eps", 1e-8))
 
 
+def simnorm(critic, x, words):
+    return functional.softmax(x.unflatten(1, (-1, int(options(words).get("dim", 8)))), 2).flatten(1)
+
+
 def relu(critic, x, words):
     return functional.relu(x) + options(words).get("shift", 0)
 
@@ -79,6 +83,22 @@ def concat(critic, x, words):
     return torch.cat([x, critic.input[:, part(words[0])]], 1)
 
 
+def dropout(critic, x, words):
+    return x * critic.input[:, part(words[0])] / (1 - options(words).get("rate", 0))
+
+
+def dueling(critic, x, words):
+    atoms = int(options(words).get("atoms", 1))
+    value, *advantages = x.split(atoms, 1)
+    advantages = torch.stack(advantages, 1)
+    return (value[:, None] + advantages - advantages.mean(1, keepdim=True)).flatten(1)
+
+
+def select(critic, x, words):
+    u = critic.input[:, part(words[0])]
+    return (u[:, :, None] * x.unflatten(1, (u.shape[1], -1))).sum(1)
+
+
 def residual(critic, x, words, body):
     return x + body(x)
 
@@ -91,8 +111,8 @@ def lerp(critic, x, words, body):
 
 
 LAYERS = {"dense": dense, "batchnorm": batchnorm, "layernorm": layernorm, "rmsnorm": rmsnorm,
-          "l2norm": l2norm, "relu": relu, "scaler": scaler, "append": append,
-          "input": columns, "slice": columns, "concat": concat,
+          "l2norm": l2norm, "simnorm": simnorm, "relu": relu, "scaler": scaler, "append": append,
+          "input": columns, "slice": columns, "concat": concat, "dropout": dropout, "dueling": dueling, "select": select,
           "tanh": lambda critic, x, words: torch.tanh(x),
           "sigmoid": lambda critic, x, words: torch.sigmoid(x), "silu": plain("silu"),
           "elu": plain("elu"), "mish": plain("mish"), "softplus": plain("softplus"),
@@ -140,7 +160,7 @@ class Critic:
 
     def block(self, x, at):
         """The layers from line `at` to the end of its block; x and the line behind it."""
-        while self.lines[at][0] not in ("}", "loss"):
+        while at < len(self.lines) and self.lines[at][0] not in ("}", "loss"):
             kind, *words = self.lines[at]
             at += 1
             if words[-1:] != ["{"]:
@@ -151,10 +171,19 @@ class Critic:
 
             def run(x):
                 y, last = self.block(x, body)
+                if self.lines[last][0] == "loss":  # a head
+                    self.heads.append((self.lines[last], y.shape[1]))
+                    last += 1
                 end.append(last + 1)
                 return y
 
-            if kind == "repeat":
+            if kind == "branch":
+                outputs = [run(x)]
+                while end[-1] < len(self.lines) and self.lines[end[-1]][0] == "branch":
+                    body = end[-1] + 1
+                    outputs.append(run(x))
+                x = torch.cat(outputs, 1)
+            elif kind == "repeat":
                 for _ in range(int(words[0])):
                     x = run(x)
             else:
@@ -163,14 +192,23 @@ class Critic:
         return x, at
 
     def outputs(self, x):
-        self.number, self.input = -1, x
+        self.number, self.input, self.heads = -1, x, []
         return self.block(x, 0)[0]
+
+    def parts(self, f, t):
+        """Of every head, or of the one loss: its line, its columns of outputs and targets."""
+        if not self.heads:
+            return [(self.lines[-1], f, t)]
+        widths = [width for _, width in self.heads]
+        return zip([line for line, _ in self.heads], f.split(widths, 1), t.split(widths, 1))
 
     def losses(self, f, target):
         """The loss of every row."""
-        _, kind, *words = self.lines[-1]
-        o = options(words)
-        return o.pop("weight", 1) * LOSSES[kind](f, target, **o)
+        total = 0
+        for (_, kind, *words), outputs, targets in self.parts(f, target):
+            o = options(words)
+            total = total + o.pop("weight", 1) * LOSSES[kind](outputs, targets, **o)
+        return total
 
 
 class Numbered:

@@ -1,0 +1,77 @@
+/* branch: a container, y = [skip, x], where skip is the body's input and x its output. A row of
+ * branches becomes branches side by side, since the parser lets the body of each see only what the
+ * first one sees, and drops that behind the last one (parse_branch in net/arch.c).
+ *
+ *   backward            [skip_bar, x_bar]         = y_bar
+ *   tangent forward     y_dot                     = [skip_dot, x_dot]
+ *   tangent backward    [skip_bar_dot, x_bar_dot] = y_bar_dot
+ */
+#include <string.h>
+
+#include "layers/layer.h"
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
+{
+    (void)line;
+    l->out = 2 * l->in; /* the parser corrects it when it knows the width of the body */
+    return KS_OK;
+}
+
+/* A matrix of `columns` columns, those of y from `at`; NULL counts as zero, or is not computed. */
+static void put(const struct ks_layer *l, size_t rows, const real *part, size_t at, real *y)
+{
+    size_t columns = at == 0 ? l->in : l->out - l->in;
+
+    for (size_t i = 0; i < rows; i++)
+        if (part)
+            memcpy(y + i * l->out + at, part + i * columns, columns * sizeof *y);
+        else
+            memset(y + i * l->out + at, 0, columns * sizeof *y);
+}
+
+static void take(const struct ks_layer *l, size_t rows, const real *y, size_t at, real *part)
+{
+    size_t columns = at == 0 ? l->in : l->out - l->in;
+
+    for (size_t i = 0; i < rows && part; i++)
+        memcpy(part + i * columns, y + i * l->out + at, columns * sizeof *part);
+}
+
+static void forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    put(l, p->rows, p->skip, 0, p->y);
+    put(l, p->rows, p->x, l->in, p->y);
+}
+
+static void backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    take(l, p->rows, p->y_bar, 0, p->skip_bar);
+    take(l, p->rows, p->y_bar, l->in, p->x_bar);
+}
+
+static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    put(l, p->rows, p->skip_dot, 0, p->y_dot);
+    put(l, p->rows, p->x_dot, l->in, p->y_dot);
+}
+
+static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    take(l, p->rows, p->y_bar_dot, 0, p->skip_bar_dot);
+    take(l, p->rows, p->y_bar_dot, l->in, p->x_bar_dot);
+}
+
+static const char *const examples[] = {"branch {", NULL};
+
+const struct ks_layer_kind KS(branch) = {
+    .name = "branch",
+    .examples = examples,
+    .container = true,
+    .joins = true,
+    .uncounted = true,
+    .configure = configure,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};

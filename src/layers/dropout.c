@@ -1,0 +1,86 @@
+/* dropout input[a:b] [rate=P] (Srivastava et al., JMLR 15, 2014) with a stored mask: y = c u x per
+ * feature, c = 1 / (1 - P), where u, of as many columns as x, is columns a to b - 1 of the
+ * network's input: 0 for what was dropped, 1 for the rest. u is a constant.
+ *
+ *   backward            x_bar     = c u y_bar
+ *   tangent forward     y_dot     = c u x_dot
+ *   tangent backward    x_bar_dot = c u y_bar_dot
+ *
+ * Cache, per row: c u.
+ */
+#include "core/memory.h"
+#include "layers/layer.h"
+
+struct settings {
+    size_t from, inputs; /* u is input[from : from + l->in], of `inputs` columns */
+    double factor;       /* c */
+};
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
+{
+    static const double MOST = 1 - 1e-6;
+    double rate = 0;
+    struct settings *s;
+    size_t from, to;
+
+    KS_TRY(ks_line_argument_slice(line, "input", l->network_in, &from, &to));
+    KS_TRY(ks_line_option_number(line, "rate", 0, MOST, &rate));
+    if (to - from != l->in)
+        return ks_line_fail(line, "dropout: expected a mask of %zu columns, found %zu", l->in,
+                            to - from);
+    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    s = l->settings;
+    s->from = from;
+    s->inputs = l->network_in;
+    s->factor = 1 / (1 - rate);
+    l->out = l->in;
+    l->cache_row = l->in;
+    return KS_OK;
+}
+
+/* out = c u in; in NULL counts as zero, out NULL: not computed */
+static void mask(const struct ks_layer *l, const struct ks_pass *p, const real *in, real *out)
+{
+    for (size_t i = 0; i < p->rows * l->in && out; i++)
+        out[i] = in ? p->cache[i] * in[i] : 0;
+}
+
+static void forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t i = 0; i < p->rows; i++)
+        for (size_t j = 0; j < l->in; j++)
+            p->cache[i * l->in + j] = (real)(s->factor *
+                                             (double)p->input[i * s->inputs + s->from + j]);
+    mask(l, p, p->x, p->y);
+}
+
+static void backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    mask(l, p, p->y_bar, p->x_bar);
+}
+
+static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    mask(l, p, p->x_dot, p->y_dot);
+}
+
+static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    mask(l, p, p->y_bar_dot, p->x_bar_dot);
+}
+
+static const char *const examples[] = {"dropout input[0:6]", "dropout input[:] rate=0.25", NULL};
+
+const struct ks_layer_kind KS(dropout) = {
+    .name = "dropout",
+    .examples = examples,
+    .in_place = true,
+    .reads_input = true,
+    .configure = configure,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};

@@ -1,0 +1,42 @@
+/* Several heads: l = sum_h l_h(f_h, t_h), where the outputs f_h of all heads lie side by side in a
+ * row, and so do their targets t_h. The Hessian in the outputs is block diagonal. */
+#include "net/loss.h"
+
+static double gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+                       real *f_bar)
+{
+    double value = 0;
+
+    for (size_t i = 0; i < at->rows; i++) {
+        size_t f = i * l->outputs, t = i * l->targets;
+
+        for (size_t h = 0; h < l->n_heads; h++) {
+            const struct ks_loss *head = &l->head[h];
+            const struct ks_outputs row = {1, at->f + f, at->t + t};
+
+            value += head->kind->gradient(head, &row, scale, f_bar ? f_bar + f : NULL);
+            f += head->outputs;
+            t += head->targets;
+        }
+    }
+    return value;
+}
+
+static void curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
+{
+    for (size_t i = 0; i < at->rows; i++) {
+        size_t f = i * l->outputs, t = i * l->targets;
+
+        for (size_t h = 0; h < l->n_heads; h++) {
+            const struct ks_loss *head = &l->head[h];
+            const struct ks_outputs row = {1, at->f + f, at->t + t};
+
+            head->kind->curvature(head, &row, c + f);
+            f += head->outputs;
+            t += head->targets;
+        }
+    }
+}
+
+const struct ks_loss_kind KS(heads) = {
+    .name = "heads", .gradient = gradient, .curvature = curvature};
