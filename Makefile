@@ -39,12 +39,12 @@ DEFINES  := -DKS_VERSION='"$(version)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CON
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
-once     := $(addprefix src/,core io import env study results claims report) \
+once     := $(addprefix src/,core io import env study inspect results claims report) \
             $(addprefix analysis/,operators lanczos statistics spectrum program library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
-mains    := src/kappascope.c src/train.c src/study.c src/plot.c src/import.c analysis/analyze.c
-programs := $(patsubst %,$(BUILD)/bin/%,kappascope $(addprefix kappascope-,train study plot import analyze))
+mains    := src/kappascope.c src/train.c src/study.c src/plot.c src/import.c src/inspect.c analysis/analyze.c
+programs := $(patsubst %,$(BUILD)/bin/%,kappascope $(addprefix kappascope-,train study plot import inspect analyze))
 sources   = $(filter-out $(mains),$(wildcard $(addsuffix /*.c,$(1))))
 objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
             $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(single) $(twice))) \

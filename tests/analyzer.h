@@ -32,33 +32,42 @@ static inline void slurp(const char *path, char *text, size_t size)
     fclose(file);
 }
 
-/* Runs "kappascope-analyze ARGUMENTS" by the shell in the scratch folder; returns its exit status.
- * Waiting OpenMP threads sleep, since tests run side by side on problems of microseconds. */
+/* Runs "NAME ARGUMENTS" by the shell in the scratch folder; returns its exit status. Waiting OpenMP
+ * threads sleep, since tests run side by side on problems of microseconds. */
+static inline int run_program(const char *name, const char *arguments)
+{
+    char command[4096], here[1024] = "";
+    const char *folder = getenv("KS_BIN");
+    int status;
+
+    folder = folder ? folder : "build/bin";
+    if (folder[0] != '/')
+        assert_non_null(getcwd(here, sizeof here));
+    snprintf(command, sizeof command,
+             "program='%s%s%s/%s'; cd '%s' && "
+             "OMP_WAIT_POLICY=passive %s \"$program\" >out.txt 2>err.txt %s",
+             here, here[0] ? "/" : "", folder, name, scratch_folder, launcher, arguments);
+    status = system(command);
+    assert_true(WIFEXITED(status));
+    slurp(scratch("out.txt"), printed, sizeof printed);
+    slurp(scratch("err.txt"), complained, sizeof complained);
+    return WEXITSTATUS(status);
+}
+
+/* Runs "kappascope-analyze ARGUMENTS". */
 __attribute__((format(printf, 1, 2))) static inline int analyzer(const char *arguments, ...)
 {
-    char list[2048], command[4096], here[1024];
-    const char *folder = getenv("KS_BIN");
+    char list[2048];
     va_list values;
     int status;
 
     va_start(values, arguments);
     vsnprintf(list, sizeof list, arguments, values);
     va_end(values);
-    folder = folder ? folder : "build/bin";
-    here[0] = '\0';
-    if (folder[0] != '/')
-        assert_non_null(getcwd(here, sizeof here));
-    snprintf(command, sizeof command,
-             "program='%s%s%s/kappascope-analyze'; cd '%s' && "
-             "OMP_WAIT_POLICY=passive %s \"$program\" >out.txt 2>err.txt %s",
-             here, here[0] ? "/" : "", folder, scratch_folder, launcher, list);
-    status = system(command);
-    assert_true(WIFEXITED(status));
-    slurp(scratch("out.txt"), printed, sizeof printed);
-    slurp(scratch("err.txt"), complained, sizeof complained);
-    if (WEXITSTATUS(status) > 2)
-        fail_msg("%s: exit status %d, '%s'", command, WEXITSTATUS(status), complained);
-    return WEXITSTATUS(status);
+    status = run_program("kappascope-analyze", list);
+    if (status > 2)
+        fail_msg("analyze %s: exit status %d, '%s'", list, status, complained);
+    return status;
 }
 
 #define assert_runs(...)                                                                           \

@@ -116,17 +116,21 @@ double KS(row_norm)(size_t rows, size_t d, const real *y)
     return sum / (double)rows;
 }
 
+double KS(unit_activity)(size_t rows, size_t d, const real *y, size_t unit)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < rows; i++)
+        sum += fabs((double)y[i * d + unit]);
+    return sum;
+}
+
 static size_t count_dormant(size_t rows, size_t d, const real *y)
 {
     size_t dormant = 0;
 
-    for (size_t j = 0; j < d; j++) {
-        double sum = 0;
-
-        for (size_t i = 0; i < rows; i++)
-            sum += fabs((double)y[i * d + j]);
-        dormant += sum <= 0;
-    }
+    for (size_t j = 0; j < d; j++)
+        dormant += KS(unit_activity)(rows, d, y, j) <= 0;
     return dormant;
 }
 

@@ -40,6 +40,8 @@ bool KS(has_norms)(const struct ks_layer *l);
 struct ks_norms KS(measured_norms)(const struct ks_measured *s, const struct ks_layer *l,
                                    size_t parts);
 
+/* sum_i |y_ij| over the rows of y [rows, d]: a unit j is dormant where that is 0. */
+double KS(unit_activity)(size_t rows, size_t d, const real *y, size_t unit);
 /* The mean norm of the rows of y [rows, d]. */
 double KS(row_norm)(size_t rows, size_t d, const real *y);
 /* *rank: how many of the largest singular values of y [rows, d] make up 99% of the sum of all; NaN

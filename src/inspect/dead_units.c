@@ -1,0 +1,103 @@
+#include "inspect/dead_units.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "agent/measured.h"
+#include "core/memory.h"
+#include "net/net.h"
+
+/* One critic's passes. */
+struct passes {
+    const struct ks_checkpoint *c;
+    struct ks_net *net; /* owned */
+    double *primal;     /* owned */
+    bool *alive;        /* [the largest width]; owned */
+};
+
+static ks_status find_layers(const struct ks_checkpoint *c, struct ks_dead_units *u)
+{
+    const struct ks_arch *arch = c->critic.arch;
+
+    KS_TRY(ks_alloc(arch->n_layers, sizeof *u->layer, &u->layer));
+    for (size_t i = 0; i + 1 < arch->n_layers; i++) {
+        struct ks_dead_layer *l = &u->layer[u->n];
+
+        if (arch->layer[i].kind->role != KS_ACTIVATION)
+            continue;
+        l->layer = &arch->layer[i];
+        KS_TRY(ks_alloc(c->critic.ensemble, sizeof *l->dead, &l->dead));
+        u->n++;
+    }
+    return KS_OK;
+}
+
+/* Where the units of layer i start in `alive` [sum of the widths]. */
+static size_t place_of(const struct ks_dead_units *u, size_t i)
+{
+    size_t at = 0;
+
+    for (size_t k = 0; k < i; k++)
+        at += u->layer[k].layer->out;
+    return at;
+}
+
+static ks_status passes_new(const struct ks_checkpoint *c, const struct ks_dead_units *u,
+                            struct passes *p)
+{
+    p->c = c;
+    KS_TRY(KS(net_new)(c->critic.arch, c->rows, c->loss_rows, false, &p->net));
+    KS_TRY(ks_alloc(p->net->primal, sizeof *p->primal, &p->primal));
+    return ks_alloc(place_of(u, u->n), sizeof *p->alive, &p->alive);
+}
+
+/* Marks the units that are not zero in all rows of one minibatch. */
+static void mark_alive(const struct passes *p, size_t critic, size_t minibatch,
+                       const struct ks_dead_units *u)
+{
+    const struct ks_arch *arch = p->c->critic.arch;
+    const double *x = p->c->input + minibatch * p->c->rows * arch->in;
+
+    KS(net_forward)(p->net, p->c->critic.w + critic * arch->parameters, NULL, x, p->primal);
+    for (size_t i = 0; i < u->n; i++) {
+        const struct ks_layer *l = u->layer[i].layer;
+        const struct ks_layout *at = &p->net->at[l - arch->layer];
+        bool *alive = p->alive + place_of(u, i);
+
+        for (size_t j = 0; j < l->out; j++)
+            alive[j] |= KS(unit_activity)(at->rows, l->out, p->primal + at->y, j) > 0;
+    }
+}
+
+ks_status ks_dead_units_count(const struct ks_checkpoint *c, size_t minibatches,
+                              struct ks_dead_units *u)
+{
+    struct passes p = {.net = NULL};
+    ks_status status = KS_OK;
+
+    *u = (struct ks_dead_units){.minibatches = minibatches};
+    KS_GO(find_layers(c, u));
+    KS_GO(passes_new(c, u, &p));
+    for (size_t e = 0; e < c->critic.ensemble; e++) {
+        for (size_t k = 0; k < place_of(u, u->n); k++)
+            p.alive[k] = false;
+        for (size_t n = 0; n < minibatches; n++)
+            mark_alive(&p, e, n, u);
+        for (size_t i = 0; i < u->n; i++)
+            for (size_t j = 0; j < u->layer[i].layer->out; j++)
+                u->layer[i].dead[e] += !p.alive[place_of(u, i) + j];
+    }
+done:
+    KS(net_free)(p.net);
+    free(p.primal);
+    free(p.alive);
+    return status;
+}
+
+void ks_dead_units_clear(struct ks_dead_units *u)
+{
+    for (size_t i = 0; u->layer && i < u->n; i++)
+        free(u->layer[i].dead);
+    free(u->layer);
+    *u = (struct ks_dead_units){.n = 0};
+}

@@ -1,0 +1,30 @@
+/* Dead units: outputs of an activation function that are zero in all rows of the minibatches. No
+ * gradient reaches the weights in front of a dead relu. */
+#ifndef KS_INSPECT_DEAD_UNITS_H
+#define KS_INSPECT_DEAD_UNITS_H
+
+#include <stddef.h>
+
+#include "core/error.h"
+#include "io/checkpoint.h"
+
+struct ks_dead_layer {
+    const struct ks_layer *layer; /* an activation function               */
+    size_t *dead;                 /* [ensemble] dead units of each critic */
+};
+
+struct ks_dead_units {
+    size_t minibatches; /* how many were used */
+    size_t n;
+    struct ks_dead_layer *layer; /* [n]; owned, with its arrays */
+};
+
+/* Counts them by forward passes in float64 over all R rows of the first `minibatches` minibatches,
+ * batch normalization in training mode, as the analyzer's default is (dormant units of
+ * agent/measure.h, with threshold 0). KS_MEMORY. The caller ends with ks_dead_units_clear, also
+ * after a failure. */
+ks_status ks_dead_units_count(const struct ks_checkpoint *checkpoint, size_t minibatches,
+                              struct ks_dead_units *units);
+void ks_dead_units_clear(struct ks_dead_units *units);
+
+#endif

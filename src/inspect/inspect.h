@@ -1,0 +1,27 @@
+/* What is in a file, printed for a person. The programs that write these files are not needed, nor
+ * is MuJoCo. */
+#ifndef KS_INSPECT_INSPECT_H
+#define KS_INSPECT_INSPECT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/error.h"
+
+enum { KS_INSPECT_WIDTH = 100 }; /* the most characters of a printed line */
+
+/* Prints what `path` is and what is in it. `inputs`: columns of the input, for an architecture
+ * file; 0: not known. Files are read and checked like those of the analyzer, so that a damaged or
+ * hostile one gives one line. KS_FORMAT, KS_IO, KS_MEMORY; KS_USAGE if `inputs` is given for a file
+ * of another kind. */
+ks_status ks_inspect(const char *path, size_t inputs, FILE *out);
+
+/* The same for one kind of file each. */
+ks_status ks_inspect_checkpoint(const char *path, FILE *out);
+ks_status ks_inspect_spectrum(const char *path, FILE *out);
+ks_status ks_inspect_vectors(const char *path, FILE *out);
+ks_status ks_inspect_basis(const char *path, FILE *out);
+ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
+ks_status ks_inspect_study(const char *path, FILE *out); /* a .study file, or a study's folder */
+
+#endif

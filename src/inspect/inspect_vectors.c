@@ -1,0 +1,83 @@
+#include "inspect/inspect.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "inspect/lines.h"
+#include "io/checkpoint.h"
+#include "io/h5.h"
+
+enum { SHOWN = 20 }; /* vectors whose norms are printed */
+
+/* The attributes that say what the vectors are. */
+static ks_status print_attributes(const struct ks_h5 *h5, FILE *out)
+{
+    struct ks_attributes list = {.n = 0};
+    ks_status status = ks_h5_read_attributes(h5, "/", &list);
+
+    for (size_t i = 0; status == KS_OK && i < list.n; i++)
+        ks_attribute_print(out, &list.list[i]);
+    ks_attributes_clear(&list);
+    return status;
+}
+
+static void print_norms(size_t k, size_t n, const double *vectors, FILE *out)
+{
+    ks_title_print(out, "Vectors");
+    fprintf(out, "  %6s %12s %12s %10s\n", "number", "norm", "largest |x|", "zeros");
+    for (size_t i = 0; i < k && i < SHOWN; i++) {
+        double sum = 0, largest = 0;
+        size_t zeros = 0;
+
+        for (size_t j = 0; j < n; j++) {
+            double x = vectors[i * n + j];
+
+            sum += x * x;
+            largest = fmax(largest, fabs(x));
+            zeros += x == 0;
+        }
+        fprintf(out, "  %6zu %12.6g %12.6g %10zu\n", i, sqrt(sum), largest, zeros);
+    }
+    if (k > SHOWN)
+        fprintf(out, "  and %zu more\n", k - SHOWN);
+}
+
+/* The sizes in the file must fit in memory before anything is allocated for them. */
+static ks_status check_size(const char *path, const struct ks_h5_shape *shape)
+{
+    double bytes = sizeof(double) * (double)shape->dims[0] * (double)shape->dims[1];
+    double left = (double)ks_memory_available("", 1);
+
+    if (left > 0 && bytes > left / 2)
+        return ks_fail(KS_MEMORY, "%s: /vector: its %.0fK do not fit in memory", path,
+                       ceil(bytes / 1024));
+    return KS_OK;
+}
+
+ks_status ks_inspect_vectors(const char *path, FILE *out)
+{
+    ks_status status = KS_OK;
+    struct ks_h5 *h5 = NULL;
+    struct ks_h5_shape shape;
+    double *vectors = NULL;
+    size_t k;
+
+    KS_TRY(ks_h5_open(path, "kappascope-vector", &h5));
+    KS_GO(ks_h5_shape(h5, "/vector", &shape));
+    if (shape.n_dims != 2) {
+        status = ks_fail(KS_FORMAT, "%s: /vector: expected [k, n], found %zu dimensions", path,
+                         shape.n_dims);
+        goto done;
+    }
+    KS_GO(check_size(path, &shape));
+    KS_GO(ks_vectors_read(path, shape.dims[1], &k, &vectors));
+    ks_line_print(out, "vector file", "%s", path);
+    ks_line_print(out, "vectors", "%zu of %zu numbers", k, shape.dims[1]);
+    KS_GO(print_attributes(h5, out));
+    print_norms(k, shape.dims[1], vectors, out);
+done:
+    free(vectors);
+    ks_h5_close(h5);
+    return status;
+}

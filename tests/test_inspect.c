@@ -1,0 +1,261 @@
+/* kappascope-inspect: what it prints of each kind of file, and refusals. */
+#include "analyzer.h"
+#include "example_checkpoint.h"
+
+#include "inspect/dead_units.h"
+#include "inspect/inspect.h"
+
+/* Runs the program; no line is longer than it promises, and nothing in it can reach a terminal. */
+static int inspect(const char *arguments)
+{
+    int status = run_program("kappascope-inspect", arguments);
+    size_t length = 0;
+
+    for (const char *c = printed; *c; c++) {
+        length = *c == '\n' ? 0 : length + 1;
+        assert_true(length <= KS_INSPECT_WIDTH);
+        assert_true(*c == '\n' || (unsigned char)*c >= ' ');
+    }
+    return status;
+}
+
+static void assert_shows(const char *words)
+{
+    if (!strstr(printed, words))
+        fail_msg("'%s' is not in '%s'", words, printed);
+}
+
+/* The rest of the line that starts with `words`, in one of two buffers. */
+static const char *line_of(const char *words)
+{
+    static char lines[2][256];
+    static int turn;
+    char *line = lines[turn++ % 2];
+    const char *at = strstr(printed, words);
+
+    if (!at)
+        fail_msg("'%s' is not in '%s'", words, printed);
+    snprintf(line, sizeof lines[0], "%.*s", (int)strcspn(at, "\n"), at);
+    return line;
+}
+
+static void test_checkpoint(void **state)
+{
+    struct ks_checkpoint *c = make_full();
+    double norm[ENSEMBLE] = {0}, found[ENSEMBLE];
+    const struct ks_layer *l = &c->critic.arch->layer[1];
+    size_t null = 0;
+
+    (void)state;
+    for (size_t e = 0; e < ENSEMBLE; e++)
+        for (size_t i = 0; i < l->parameters; i++)
+            norm[e] += pow(c->critic.w[e * c->critic.arch->parameters + l->offset + i], 2);
+    write_one(scratch("full.h5"), c, false);
+    assert_int_equal(inspect("full.h5"), 0);
+    /* layernorm reads this dense: the same vector added to all its columns is a null direction. */
+    assert_int_equal(sscanf(line_of("01 dense"), "01 dense kernel [%*u, 7] 35 %zu %lf %lf", &null,
+                            &found[0], &found[1]),
+                     3);
+    assert_int_equal(null, IN);
+    for (size_t e = 0; e < ENSEMBLE; e++)
+        assert_close(found[e] / sqrt(norm[e]), 1, 1e-3);
+    assert_shows("ce, 3 atoms from -5 to 5");
+    assert_shows("6, of which 4 enter the loss");
+    assert_shows("12345678901 steps, beta1 0.8");
+    assert_shows("from raw rewards");
+    assert_non_null(strstr(line_of("/batch/output"), "absent"));
+    assert_shows("Nothing in this file shows");
+    assert_non_null(strstr(line_of("  env "), "dog-trot"));
+}
+
+/* A proof that is present is said to be. */
+static void test_proofs(void **state)
+{
+    const char *path = scratch("proved.h5");
+    hsize_t n = MINIBATCHES;
+    hid_t file, space, set;
+
+    (void)state;
+    write_one(path, make_plain(MSE), false);
+    file = edit(path);
+    space = H5Screate_simple(1, &n, NULL);
+    set = H5Dcreate2(file, "/batch/loss", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT,
+                     H5P_DEFAULT);
+    assert_true(set >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Fclose(file);
+    assert_int_equal(run_program("kappascope-inspect", "proved.h5"), 0);
+    assert_non_null(strstr(line_of("/batch/loss"), "present"));
+    assert_non_null(strstr(line_of("/batch/output"), "absent"));
+    assert_null(strstr(printed, "Nothing in this file shows"));
+}
+
+/* Two units of the second critic are switched off by their biases, one of them in the first
+ * minibatch only. */
+static void test_dead_units(void **state)
+{
+    struct ks_checkpoint *c = make_plain(MSE);
+    const size_t P = c->critic.arch->parameters, bias = (size_t)IN * 4;
+    double *w = c->critic.w + P;
+    struct ks_dead_units units;
+
+    (void)state;
+    for (size_t j = 0; j < 4; j++)
+        c->critic.w[bias + j] = w[bias + j] = 1000;
+    w[bias + 1] = -1000;
+    for (size_t row = 0; row < ROWS;
+         row++) { /* on in the second minibatch only: input 0 is large */
+        c->input[row * IN] = 0;
+        c->input[(ROWS + row) * IN] = 1e6;
+    }
+    w[2] = 1;
+    w[bias + 2] = -1000;
+    assert_ok(ks_dead_units_count(c, 1, &units));
+    assert_int_equal(units.n, 1);
+    assert_int_equal(units.layer[0].dead[0], 0);
+    assert_int_equal(units.layer[0].dead[1], 2);
+    ks_dead_units_clear(&units);
+    assert_ok(ks_dead_units_count(c, 2, &units));
+    assert_int_equal(units.layer[0].dead[1], 1);
+    ks_dead_units_clear(&units);
+    write_one(scratch("dead.h5"), c, false);
+    assert_int_equal(inspect("dead.h5"), 0);
+    assert_shows("01 relu                 4         0         1\n");
+}
+
+static void test_spectrum(void **state)
+{
+    (void)state;
+    write_one(scratch("c.h5"), make_plain(CE), false);
+    assert_runs("--start gradient --order 20 --keep-basis c.h5");
+    assert_int_equal(inspect("c.spectrum.h5"), 0);
+    assert_non_null(strstr(line_of("  operator"), "hessian"));
+    assert_shows("20, from a random vector");
+    assert_shows("20, from the gradient");
+    assert_non_null(strstr(line_of("  kappa_effective_bound"), "at least"));
+    assert_true(strstr(printed, "kappa_effective_bound") < strstr(printed, "  kappa  "));
+    assert_non_null(strchr(line_of("  directions_1e2"), '['));
+    assert_shows("Certificates\n  vector");
+    assert_shows("\nClaim\n  On these 3 minibatches");
+}
+
+static void test_basis(void **state)
+{
+    size_t size;
+    unsigned char *bytes = read_bytes(scratch("c.probe0.basis"), &size);
+
+    (void)state;
+    assert_int_equal(inspect("c.probe0.basis"), 0);
+    assert_non_null(strstr(line_of("  Lanczos steps"), "20 complete"));
+    assert_non_null(strstr(line_of("  operator"), "hessian"));
+    assert_null(strstr(printed, "interrupted"));
+    bytes[size - 40] ^= 1; /* in the last step */
+    write_bytes(scratch("damaged.basis"), bytes, size);
+    assert_int_equal(inspect("damaged.basis"), 0);
+    assert_non_null(strstr(line_of("  Lanczos steps"), "19 complete"));
+    assert_shows("of an interrupted or damaged step");
+    bytes[30] ^= 1; /* in the header */
+    write_bytes(scratch("damaged.basis"), bytes, size);
+    assert_int_equal(inspect("damaged.basis"), 2);
+    assert_non_null(strstr(complained, "damaged.basis: expected a Lanczos basis file"));
+    free(bytes);
+}
+
+static void test_vectors(void **state)
+{
+    const double vectors[] = {3, 0, -4, 1, 1, 1};
+
+    (void)state;
+    assert_ok(ks_vectors_write(scratch("v.h5"), 2, 3, vectors, NULL));
+    assert_int_equal(inspect("v.h5"), 0);
+    assert_non_null(strstr(line_of("  vectors"), "2 of 3 numbers"));
+    assert_shows("       0            5            4          1\n");
+}
+
+static void test_architecture(void **state)
+{
+    (void)state;
+    write_bytes(scratch("mine.arch"), CE, strlen(CE));
+    assert_int_equal(inspect("--inputs 5 mine.arch"), 0);
+    assert_non_null(strstr(line_of("01 dense"), "[5, 7]"));
+    assert_non_null(strstr(line_of("  parameters"), "146"));
+    assert_int_equal(inspect("mine.arch"), 0);
+    assert_shows("not known without the input's width");
+    write_bytes(scratch("bad.arch"), "dense 4\nrelu\n", 13);
+    assert_int_equal(inspect("bad.arch"), 2);
+    assert_non_null(strstr(complained, "bad.arch:"));
+    assert_non_null(strstr(complained, "--inputs D"));
+}
+
+static void test_study(void **state)
+{
+    static const char STUDY[] = "[study]\nenv = walker-run\narchitectures = bn+ce\nseeds = 0..2\n"
+                                "steps = 10000\n";
+
+    (void)state;
+    write_bytes(scratch("mine.study"), STUDY, strlen(STUDY));
+    assert_int_equal(inspect("mine.study"), 0);
+    assert_non_null(strstr(line_of("  architectures"), "bn+ce"));
+    assert_non_null(strstr(line_of("  folder"), "none"));
+    write_bytes(scratch("study.study"), STUDY, strlen(STUDY));
+    assert_int_equal(inspect("."), 0);
+    assert_shows("walker-run/bn+ce/seed2");
+    assert_shows("3 runs: 0 of");
+    remove(scratch("study.study"));
+}
+
+static void refuses(const char *arguments, const char *words)
+{
+    assert_int_equal(inspect(arguments), 2);
+    assert_string_equal(printed, "");
+    assert_int_equal(strncmp(complained, "kappascope-inspect: ", 20), 0);
+    assert_ptr_equal(strchr(complained, '\n'), complained + strlen(complained) - 1);
+    if (!strstr(complained, words))
+        fail_msg("'%s' is not in '%s'", words, complained);
+}
+
+static void test_refusals(void **state)
+{
+    size_t size;
+    unsigned char *bytes;
+
+    (void)state;
+    write_one(scratch("c.h5"), make_plain(MSE), false);
+    refuses("", "expected one file, found 0");
+    refuses("nowhere.h5", "nowhere.h5: ");
+    refuses(".", "found no study.study");
+    refuses("--inputs 3 c.h5", "--inputs: expected an architecture file");
+    refuses("--inputs x mine.arch", "expected an integer from 1");
+    write_bytes(scratch("weights.safetensors"), "12345678", 8);
+    refuses("weights.safetensors", "expected a checkpoint, spectrum or vector file");
+    bytes = read_bytes(scratch("c.h5"), &size);
+    write_bytes(scratch("cut.h5"), bytes, size / 2);
+    refuses("cut.h5", "cut.h5: ");
+    free(bytes);
+    set_string(scratch("c.h5"), "/", "format", "other\033[2J");
+    refuses("c.h5", "found 'other\\x1b[2J'");
+}
+
+/* Control characters of a file never reach the terminal. */
+static void test_escaping(void **state)
+{
+    (void)state;
+    write_one(scratch("e.h5"), make_plain(MSE), false);
+    set_string(scratch("e.h5"), "/", "env", "x\033[31m\ny");
+    assert_int_equal(inspect("e.h5"), 0);
+    assert_shows("x\\x1b[31m\\x0ay");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_proofs),
+        cmocka_unit_test(test_dead_units),   cmocka_unit_test(test_spectrum),
+        cmocka_unit_test(test_basis),        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_architecture), cmocka_unit_test(test_study),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_escaping),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
