@@ -16,6 +16,7 @@ static const char MAGIC[] = "kappascope-basis";
 enum {
     MAGIC_BYTES = sizeof MAGIC - 1,
     START_BYTES = MAGIC_BYTES + sizeof(uint64_t),
+    VERSION = 1,
     LONGEST = 1 << 16, /* bytes of a fingerprint, as in basis.c                */
     NUMBERS = 24       /* step, alpha and beta, in front of the vector         */
 };
@@ -72,7 +73,10 @@ static ks_status find_sizes(const struct reading *r, struct ks_basis_about *abou
 {
     struct ks_team team = {.rank = 0, .size = 1};
     size_t n = 0, first;
+    int version = 0;
 
+    if (sscanf(value_of(about->fingerprint, "format"), "%d", &version) != 1 || version != VERSION)
+        return ks_fail(KS_FORMAT, "%s: expected format %d, found %d", r->path, VERSION, version);
     if (sscanf(value_of(about->fingerprint, "dimension"), "%zu", &n) != 1 || n == 0 ||
         n > INT32_MAX)
         return damaged(r);
