@@ -80,28 +80,32 @@ ks_status ks_staircase_write(const struct ks_tables *t, FILE *out)
     return KS_OK;
 }
 
-/* The certified band as stored, and as numbers of eigenvalues: up to x for a negative x, above x
- * for a positive one. */
+void ks_distribution_print(const char *architecture, const struct ks_spectrum *s, FILE *out)
+{
+    double n = ks_attribute_number(&s->attributes, "dimension");
+
+    for (size_t j = 0; j < s->n_band; j++) {
+        double lower = s->band_lower[j], upper = s->band_upper[j];
+        bool above = s->band_at[j] > 0;
+
+        fputs(architecture, out);
+        ks_table_number(out, s->band_at[j]);
+        ks_table_number(out, lower);
+        ks_table_number(out, upper);
+        ks_table_number(out, round(n * (above ? 1 - upper : lower)));
+        ks_table_number(out, round(n * (above ? 1 - lower : upper)));
+        putc('\n', out);
+    }
+}
+
 ks_status ks_distribution_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, "architecture,eigenvalue,cumulative_lower,cumulative_upper,beyond_lower,"
-                 "beyond_upper\n");
+    fprintf(out, KS_DISTRIBUTION_COLUMNS);
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
-        double n = s ? ks_attribute_number(&s->attributes, "dimension") : 0;
 
-        for (size_t j = 0; s && j < s->n_band; j++) {
-            double lower = s->band_lower[j], upper = s->band_upper[j];
-            bool above = s->band_at[j] > 0;
-
-            fputs(ks_table_architecture(t, i)->name, out);
-            ks_table_number(out, s->band_at[j]);
-            ks_table_number(out, lower);
-            ks_table_number(out, upper);
-            ks_table_number(out, round(n * (above ? 1 - upper : lower)));
-            ks_table_number(out, round(n * (above ? 1 - lower : upper)));
-            putc('\n', out);
-        }
+        if (s)
+            ks_distribution_print(ks_table_architecture(t, i)->name, s, out);
     }
     return KS_OK;
 }

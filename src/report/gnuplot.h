@@ -1,0 +1,24 @@
+/* Runs gnuplot with a script of plots/ on the tables in a folder. */
+#ifndef KS_REPORT_GNUPLOT_H
+#define KS_REPORT_GNUPLOT_H
+
+#include <stddef.h>
+
+#include "core/error.h"
+
+struct ks_gnuplot {
+    const char *dir;       /* has tables/ and figures/                                      */
+    char *program, *plots; /* gnuplot, and the folder of the scripts; owned                 */
+    char *panels;          /* statements that describe the panels (plots/style.gp); owned   */
+    size_t steps;          /* where runs end                                                */
+};
+
+/* Finds gnuplot and the scripts. KS_MISSING. The caller ends with ks_gnuplot_clear in any case. */
+ks_status ks_gnuplot_find(struct ks_gnuplot *gnuplot);
+void ks_gnuplot_clear(struct ks_gnuplot *gnuplot);
+
+/* Runs plots/NAME.gp, which writes dir/figures/NAME.FORMAT (png, pdf, svg); the file appears
+ * complete or not at all. KS_MISSING if the script is missing, KS_RUN if gnuplot fails. */
+ks_status ks_gnuplot_draw(const struct ks_gnuplot *gnuplot, const char *name, const char *format);
+
+#endif
