@@ -39,12 +39,13 @@ DEFINES  := -DKS_VERSION='"$(version)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CON
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
-once     := $(addprefix src/,core io import env study inspect results claims report) \
+once     := $(addprefix src/,core io import env study inspect results claims report audit) \
             $(addprefix analysis/,operators lanczos statistics spectrum program library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
-mains    := src/kappascope.c src/train.c src/study.c src/plot.c src/import.c src/inspect.c analysis/analyze.c
-programs := $(patsubst %,$(BUILD)/bin/%,kappascope $(addprefix kappascope-,train study plot import inspect analyze))
+mains    := src/kappascope.c src/train.c src/study.c src/plot.c src/import.c src/inspect.c src/audit.c analysis/analyze.c
+programs := $(patsubst %,$(BUILD)/bin/%,kappascope \
+            $(addprefix kappascope-,train study plot import inspect audit analyze))
 sources   = $(filter-out $(mains),$(wildcard $(addsuffix /*.c,$(1))))
 objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
             $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(single) $(twice))) \
@@ -140,7 +141,8 @@ install: all
 	@sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@VERSION@|$(version)|' analysis/library/kappascope.pc.in \
 	    >$(root)/lib/pkgconfig/kappascope.pc
 	@install -m 644 configs/*.study $(root)/share/kappascope/configs
-	@install -m 644 plots/*.gp plots/report.html plots/report.css plots/report.js $(root)/share/kappascope/plots
+	@install -m 644 plots/*.gp plots/report.html plots/audit.html plots/report.css plots/report.js $(root)/share/kappascope/plots
+	@for table in $(wildcard plots/gallery/*/*.csv); do install -D -m 644 $$table $(root)/share/kappascope/$$table; done
 	@install -m 644 LICENSE $(root)/share/kappascope
 ifeq ($(MUJOCO_DIR),$(CURDIR)/$(DEPS)/mujoco)
 	@mkdir -p $(bundled)/mujoco && install -m 644 $(LIBMUJOCO) $(MUJOCO_DIR)/LICENSE* $(bundled)/mujoco

@@ -17,6 +17,7 @@ static const struct command {
 } commands[] = {
     {"train", "train an agent and write checkpoints of its critics"},
     {"analyze", "measure the curvature of a critic's loss: spectra from checkpoints"},
+    {"audit", "one page on a critic: its statistics, findings and limits"},
     {"inspect", "print what is in a checkpoint, spectrum, vector, architecture or study"},
     {"study", "train, analyze and plot a whole study"},
     {"plot", "plots, tables and a report page from a study's folder"},

@@ -27,7 +27,7 @@ say "programs"
 PATH=$prefix/bin:$PATH
 cd "$work"
 for program in kappascope kappascope-train kappascope-analyze kappascope-study kappascope-plot \
-    kappascope-import kappascope-inspect; do
+    kappascope-import kappascope-inspect kappascope-audit; do
     [ "$(command -v $program)" = "$prefix/bin/$program" ] || die "$program is not in the prefix"
     $program --version
 done

@@ -1,10 +1,12 @@
-"""Checks a study's report in a headless browser: report.py STUDY PICTURES
+"""Checks a study's report in a headless browser: report.py STUDY PICTURES [AUDIT]
 
 - no script error, nothing asked of the network, no horizontal scroll at the widths of a desktop and a phone;
 - every column of every sortable table sorts, both ways, by its numbers; rows without a value come last;
 - the table of architectures filters; points of plots show their values;
 - text has enough contrast in light and in dark;
 - text from files is shown as it is and is nowhere part of the page's structure.
+
+AUDIT is the page of `kappascope audit`, which is checked in the same way as far as it has these parts.
 """
 import os
 import sys
@@ -127,7 +129,7 @@ def check_contrast(page, view, dark):
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     back = luminance(colour)
     check((back < 0.1) == dark, f"{view}: the background is {colour}")
-    for element in ["body", "h1", "figcaption", ".note", "a", "td", ".kind", ".yes", ".no"]:
+    for element in ["body", "h1", "figcaption", ".note", "a", "td", ".other td", ".kind", ".yes", ".no"]:
         text = page.evaluate(f"(e => e ? getComputedStyle(e).color : '')(document.querySelector('{element}'))")
         if text:
             high, low = max(back, luminance(text)), min(back, luminance(text))
@@ -148,9 +150,7 @@ def check_view(page, view, dark):
 
 # --- escaping ---
 
-def check_escaping(page, study):
-    text = open(os.path.join(study, "study.study")).read()
-    check(page.evaluate("document.querySelector('pre').textContent") == text, "the study's file is shown otherwise")
+def check_structure(page):
     check(page.evaluate("window.injected === undefined"), "text from a file ran as a script")
     for element, most in [("script", 1), ("style", 1), ("img", 0), ("iframe", 0), ("link", 0)]:
         n = page.evaluate(f"document.querySelectorAll('{element}').length")
@@ -158,14 +158,39 @@ def check_escaping(page, study):
     handlers = page.evaluate("Array.from(document.querySelectorAll('*')).filter(e => Array.from(e.attributes)"
                              ".some(a => a.name.startsWith('on'))).length")
     check(handlers == 0, f"{handlers} elements have event handlers")
+
+
+def check_escaping(page, study):
+    check_structure(page)
+    text = open(os.path.join(study, "study.study")).read()
+    check(page.evaluate("document.querySelector('pre').textContent") == text, "the study's file is shown otherwise")
     links = page.evaluate("Array.from(document.querySelectorAll('#files a'), a => a.getAttribute('href'))")
     tables = sorted(name for name in os.listdir(os.path.join(study, "tables")) if name.endswith(".csv"))
     check(sorted(urllib.parse.unquote(link) for link in links) == ["tables/" + name for name in tables],
           f"links to tables: {links}")
 
 
+# --- the page of an audit ---
+
+def check_audit(page, path, pictures):
+    page.open(path)
+    check_structure(page)
+    check_ids(page)
+    title = page.evaluate("document.querySelector('h2').textContent")
+    check("<img" in title, f"the name of the audited file is shown as '{title}'")
+    for part in ["section", ".plot svg", "table", "li", "tr.other"]:
+        check(page.evaluate(f"!!document.querySelector('{part}')"), f"the audit has no {part}")
+    for name, width, height in VIEWS:
+        for dark in [False, True]:
+            view = f"audit, {name}, {'dark' if dark else 'light'}"
+            page.view(width, height, dark)
+            check_view(page, view, dark)
+            page.evaluate("window.scrollTo(0, 0)")
+            page.picture(os.path.join(pictures, f"audit-{name}-{'dark' if dark else 'light'}.png"), whole=True)
+
+
 def main():
-    study, pictures = sys.argv[1:]
+    study, pictures, *audits = sys.argv[1:]
     page = Browser()
     try:
         page.view(1280, 900, False)
@@ -182,8 +207,10 @@ def main():
             check_sorting(page)
             check_filters(page)
             check_values(page)
+        for audit in audits:
+            check_audit(page, audit, pictures)
         check(not page.errors, f"errors: {page.errors}")
-        other = [url for url in page.requests if not url.endswith("/report.html")]
+        other = [url for url in page.requests if not url.endswith(("/report.html", "/audit.html"))]
         check(not other, f"the page asks for {other}")
     finally:
         page.close()

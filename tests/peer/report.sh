@@ -3,7 +3,8 @@
 #
 # Trains a tiny study of the twelve architectures, with text in its files that a page must not take for HTML,
 # and checks its report in a headless browser at the widths of a desktop and a phone, in light and in dark
-# (report.py, browser.py). With DIR the report of that study's folder is checked instead. Pictures of the
+# (report.py, browser.py), and the page of an audit of one of its critics. With DIR the report of that study's folder
+# is checked instead. Pictures of the
 # page are in build/peer/report/.
 #
 # Environment: BUILD (build), PYTHON, one with websocket-client (default: python3 or Debian's, with
@@ -76,12 +77,22 @@ END
     "$build/bin/kappascope" plot --quiet --resamples 200 "$folder/study" >"$folder/plot.txt" 2>&1
 }
 
+# The page of an audit, of a file with a name that a page must not take for HTML, against the study.
+make_audit() {
+    named="$folder/a<img src=x onerror=window.injected=3>.h5"
+    cp "$folder/study/runs/cartpole-swingup/ln+mse/seed0/step_000000600.h5" "$named"
+    "$build/bin/kappascope" audit --quiet --order 10 --layer-order 5 --against "$folder/study" -o "$folder/audit.html" \
+        "$named" >"$folder/audit.txt"
+}
+
 find_python
 study=${1:-$folder/study}
 if [ $# -eq 0 ]; then
     make --no-print-directory deps >&2
     make --no-print-directory BUILD="$build" programs >&2
     make_study
+    make_audit
+    set -- "$study" "$folder/audit.html"
 fi
 mkdir -p "$folder/pictures"
-PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/report.py "$study" "$folder/pictures"
+PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/report.py "$study" "$folder/pictures" ${2:+"$2"}

@@ -1,0 +1,273 @@
+/* kappascope-audit: one page on a critic. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <omp.h>
+
+#include "audit/audit.h"
+#include "audit/gate.h"
+#include "audit/page.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "core/number.h"
+#include "core/path.h"
+#include "core/program.h"
+#include "io/h5.h"
+#include "program/outputs.h"
+#include "study/locate.h"
+
+enum { GATES = 32, MET = 3, WIDTH = 100 }; /* the most --fail-if; the exit status */
+
+static char *against, *page, *cache, *order, *layer_order, *batches, *seed, **fail_if;
+
+static const struct poptOption options[] = {
+    {"output", 'o', POPT_ARG_STRING, &page, 0, "write the audit as one HTML page, too", "PAGE"},
+    {"against", '\0', POPT_ARG_STRING, &against, 0,
+     "compare with another checkpoint, or place it among the architectures of a study's folder "
+     "(default: shipped, the tables that the project ships)",
+     "STUDY|FILE|shipped"},
+    {"fail-if", '\0', POPT_ARG_ARGV, &fail_if, 0,
+     "exit with status 3 if a bound is beyond a limit, e.g. 'kappa_effective_bound>1e4'; "
+     "repeatable",
+     "EXPRESSION"},
+    {"order", '\0', POPT_ARG_STRING, &order, 0, "Lanczos steps (90)", "M"},
+    {"layer-order", '\0', POPT_ARG_STRING, &layer_order, 0,
+     "Lanczos steps for the block of each layer (30); 0: no layers", "M"},
+    {"batches", '\0', POPT_ARG_STRING, &batches, 0, "use the first N minibatches (all)", "N"},
+    {"seed", '\0', POPT_ARG_STRING, &seed, 0, "seed of the start vectors (0)", "S"},
+    {"cache", '\0', POPT_ARG_STRING, &cache, 0,
+     "keep the spectra in DIR/CHECKPOINT.audit (default: beside the checkpoint)", "DIR"},
+    POPT_TABLEEND};
+
+static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
+
+static const struct ks_program program = {
+    .libraries = libraries,
+    .name = "kappascope-audit",
+    .synopsis = "[OPTION...] CHECKPOINT...",
+    .description = "one page on a critic: its statistics, findings and limits",
+    .details = "DESCRIPTION\n"
+               "  Analyzes the Hessian, the Gauss-Newton matrix, the residual, with Adam's\n"
+               "  second moments the preconditioned Hessian, the blocks of all layers, and\n"
+               "  the Hessian on half of the minibatches. The spectra are kept in the folder\n"
+               "  CHECKPOINT.audit, so a second audit reads them.\n"
+               "\n"
+               "LIMITS\n"
+               "  --fail-if takes a bound: kappa_effective_bound, kappa_lower_bound,\n"
+               "  lambda_max, sharpness_ratio, NAME_lower or NAME_upper, with > >= < or <=.\n"
+               "  A lower bound below a limit proves nothing: \"not shown to be worse\". An\n"
+               "  upper bound below a limit shows that the number is not above it.\n"
+               "\n"
+               "EXIT STATUS\n"
+               "  0; 1 for a failure at run time; 2 for bad options and malformed files; 3 if a\n"
+               "  limit of --fail-if is met.\n"
+               "\n"
+               "EXAMPLES\n"
+               "  kappascope audit -o page.html mine.h5\n"
+               "  kappascope audit --against checkpoints/quick mine.h5\n"
+               "  kappascope audit --fail-if 'kappa_effective_bound>1e4' mine.h5\n",
+    .options = options,
+};
+
+struct job {
+    struct ks_audit_options options;
+    size_t n_gates;
+    struct ks_gate gate[GATES];
+    enum { SHIPPED, STUDY, CHECKPOINT } other;
+    struct ks_audit reference; /* the audit of the checkpoint --against */
+    size_t n;
+    struct ks_document *document; /* [n], one per checkpoint; owned */
+    bool met;
+};
+
+/* --- options --- */
+
+static ks_status read_size(const char *name, const char *text, uint64_t low, size_t *value)
+{
+    uint64_t number = *value;
+
+    if (text && !ks_parse_integer(text, low, 10000, &number))
+        return ks_fail(KS_USAGE, "--%s: expected an integer from %d to 10000, found '%s'", name,
+                       (int)low, text);
+    *value = (size_t)number;
+    return KS_OK;
+}
+
+static ks_status read_against(struct job *job)
+{
+    struct stat info;
+
+    job->other = SHIPPED;
+    if (!against || strcmp(against, "shipped") == 0)
+        return KS_OK;
+    if (stat(against, &info) == 0 && S_ISDIR(info.st_mode)) {
+        job->other = STUDY;
+        return KS_OK;
+    }
+    if (!ks_path_ends(against, ".h5"))
+        return ks_fail(KS_USAGE,
+                       "--against: expected a study's folder, a checkpoint (.h5) or shipped, "
+                       "found '%s'",
+                       against);
+    job->other = CHECKPOINT;
+    return KS_OK;
+}
+
+static ks_status read_options(const struct ks_arguments *arguments, struct job *job)
+{
+    struct ks_audit_options *o = &job->options;
+
+    *o = (struct ks_audit_options){
+        .order = 90, .layer_order = 30, .quiet = arguments->quiet, .cache = cache};
+    if (arguments->n_rest == 0)
+        return ks_fail(KS_USAGE, "expected a checkpoint, found none (see --help)");
+    KS_TRY(read_size("order", order, 1, &o->order));
+    KS_TRY(read_size("layer-order", layer_order, 0, &o->layer_order));
+    KS_TRY(read_size("batches", batches, 1, &o->batches));
+    if (seed && !ks_parse_integer(seed, 0, INT64_MAX, &o->seed))
+        return ks_fail(KS_USAGE, "--seed: expected an integer from 0, found '%s'", seed);
+    for (size_t i = 0; fail_if && fail_if[i]; i++) {
+        if (job->n_gates == GATES)
+            return ks_fail(KS_USAGE, "--fail-if: expected at most %d of them", GATES);
+        KS_TRY(ks_gate_read(fail_if[i], &job->gate[job->n_gates++]));
+    }
+    for (size_t i = 0; page && i < arguments->n_rest; i++)
+        KS_TRY(ks_output_check(page, arguments->rest[i]));
+    return read_against(job);
+}
+
+/* --- one checkpoint --- */
+
+/* Places it among the architectures of the tables that the project ships. */
+static ks_status place_shipped(const struct ks_audit *audit, struct ks_document *d)
+{
+    static const char *const names[] = {"plots/gallery/small", "plots/gallery/trot"};
+    bool any = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *folder = NULL;
+        bool found = false;
+        ks_status status = ks_locate_shared(names[i], &folder);
+
+        if (status == KS_MISSING)
+            continue;
+        if (status == KS_OK)
+            status = ks_audit_place(audit, folder, &found, d);
+        free(folder);
+        KS_TRY(status);
+        any |= found;
+    }
+    if (!any) {
+        ks_document_add(d, KS_BLOCK_SECTION, "Among other architectures");
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "There is no shipped table (plots/gallery/small, plots/gallery/trot). "
+                        "--against STUDY compares with the folder of a study of your own.");
+    }
+    return KS_OK;
+}
+
+static ks_status place_in_study(const struct ks_audit *audit, struct ks_document *d)
+{
+    char *tables = NULL;
+    bool found = false;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&tables, "%s/tables", against));
+    status = ks_audit_place(audit, tables, &found, d);
+    if (status == KS_OK && !found)
+        status = ks_fail(KS_IO,
+                         "%s: expected tables/checkpoints.csv in the folder of a study: run "
+                         "`kappascope plot` on it first",
+                         against);
+    free(tables);
+    return status;
+}
+
+static ks_status judge(struct job *job, const struct ks_audit *audit, struct ks_document *d)
+{
+    if (job->n_gates > 0)
+        ks_document_add(d, KS_BLOCK_SECTION, "Limits");
+    for (size_t i = 0; i < job->n_gates; i++) {
+        bool met;
+
+        KS_TRY(ks_gate_judge(&job->gate[i], audit->spectrum[KS_AUDIT_HESSIAN], &met, d));
+        job->met |= met;
+    }
+    return KS_OK;
+}
+
+static ks_status describe(struct job *job, const struct ks_audit *audit, struct ks_document *d)
+{
+    KS_TRY(ks_audit_describe(audit, d));
+    if (job->other == CHECKPOINT)
+        ks_audit_compare(audit, &job->reference, d);
+    else
+        KS_TRY(job->other == STUDY ? place_in_study(audit, d) : place_shipped(audit, d));
+    KS_TRY(judge(job, audit, d));
+    return d->status;
+}
+
+static ks_status audit_one(struct job *job, const char *path, struct ks_document *d)
+{
+    struct ks_audit audit;
+    ks_status status = ks_audit_run(path, &job->options, &audit);
+
+    if (status == KS_OK)
+        status = describe(job, &audit, d);
+    if (status == KS_OK)
+        ks_document_print(d, WIDTH, stdout);
+    ks_audit_clear(&audit);
+    return status;
+}
+
+static ks_status run(const struct ks_arguments *arguments, struct job *job)
+{
+    KS_TRY(read_options(arguments, job));
+    KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
+    KS_TRY(ks_alloc(arguments->n_rest, sizeof *job->document, &job->document));
+    job->n = arguments->n_rest;
+    if (job->other == CHECKPOINT)
+        KS_TRY(ks_audit_run(against, &job->options, &job->reference));
+    for (size_t i = 0; i < job->n; i++)
+        KS_TRY(audit_one(job, arguments->rest[i], &job->document[i]));
+    if (page)
+        KS_TRY(ks_audit_page(page, job->n, job->document));
+    return KS_OK;
+}
+
+static void clear(struct job *job)
+{
+    for (size_t i = 0; i < job->n; i++)
+        ks_document_clear(&job->document[i]);
+    free(job->document);
+    ks_audit_clear(&job->reference);
+    free(against);
+    free(page);
+    free(cache);
+    free(order);
+    free(layer_order);
+    free(batches);
+    free(seed);
+    for (size_t i = 0; fail_if && fail_if[i]; i++)
+        free(fail_if[i]);
+    free(fail_if);
+}
+
+int main(int argc, char **argv)
+{
+    struct ks_arguments arguments;
+    struct job job = {.n = 0};
+    ks_status status = ks_program_start(&program, argc, argv, &arguments);
+    int code;
+
+    if (status == KS_OK && !arguments.done)
+        status = run(&arguments, &job);
+    code = ks_program_end(&program, &arguments, status);
+    if (code == 0 && job.met)
+        code = MET;
+    clear(&job);
+    return code;
+}

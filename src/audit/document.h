@@ -1,0 +1,46 @@
+/* What an audit says, as sections of paragraphs, lists and tables; printed on a terminal or as the
+ * body of a page. Text may come from files: both printers escape it. */
+#ifndef KS_AUDIT_DOCUMENT_H
+#define KS_AUDIT_DOCUMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/error.h"
+
+enum ks_block_kind {
+    KS_BLOCK_SECTION, /* a title                                                  */
+    KS_BLOCK_TEXT,    /* a paragraph                                              */
+    KS_BLOCK_NOTE,    /* a paragraph in small print                               */
+    KS_BLOCK_ITEM,    /* an entry of a list                                       */
+    KS_BLOCK_TABLE,   /* starts a table; its text has the names of the columns    */
+    KS_BLOCK_ROW,     /* a row of the table                                       */
+    KS_BLOCK_SHADED,  /* a row that must not be compared with the others          */
+    KS_BLOCK_PLOT     /* the path of an SVG file; only on a page                  */
+};
+
+struct ks_block {
+    enum ks_block_kind kind;
+    char *text; /* cells of a table are separated by KS_CELL; owned */
+};
+#define KS_CELL "\x1f"
+
+struct ks_document {
+    size_t n, room;
+    struct ks_block *block; /* [n]; owned                                            */
+    ks_status status;       /* KS_MEMORY once adding has failed; nothing is added then */
+};
+
+/* Adds a block with this text, printed like printf. */
+void ks_document_add(struct ks_document *document, enum ks_block_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void ks_document_clear(struct ks_document *document);
+
+/* Prints it with lines of at most `width` characters; rows of tables may be longer. */
+void ks_document_print(const struct ks_document *document, size_t width, FILE *out);
+/* Prints it as HTML: each section a <section> with an id that starts with `id`. KS_IO or KS_FORMAT
+ * if a plot's file cannot be read or is not SVG. */
+ks_status ks_document_html(const struct ks_document *document, const char *id, FILE *out);
+
+#endif
