@@ -14,7 +14,8 @@ static ks_status print_plot(const char *path, FILE *out)
     KS_TRY(ks_text_read(path, &text, NULL));
     start = strstr(text, "<svg");
     if (start)
-        fprintf(out, "<div class=\"plot\" role=\"img\" tabindex=\"0\">%s</div>\n", start);
+        fprintf(out, "<figure><div class=\"plot\" role=\"img\" tabindex=\"0\">%s</div></figure>\n",
+                start);
     else
         status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
     free(text);
