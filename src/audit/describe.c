@@ -137,35 +137,44 @@ static void add_units(const struct ks_audit *a, struct ks_document *d)
     }
 }
 
+/* A change by at most this factor counts as small: a judgement. */
+static const double SMALL = 1.25;
+
+/* Whether both numbers can be within the factor SMALL of each other. */
+static bool holds(struct ks_interval all, struct ks_interval half)
+{
+    return ks_intervals_overlap((struct ks_interval){all.lower / SMALL, all.upper * SMALL}, half);
+}
+
 /* The same statistics from half of the minibatches. */
 static void add_half(const struct ks_audit *a, struct ks_document *d)
 {
     const struct ks_spectrum *all = a->spectrum[KS_AUDIT_HESSIAN],
                              *half = a->spectrum[KS_AUDIT_HALF];
-    char one[KS_INTERVAL_TEXT], other[KS_INTERVAL_TEXT];
+    char one[KS_STATISTIC_TEXT], other[KS_STATISTIC_TEXT];
     size_t differ = 0, count = 0;
 
-    ks_document_add(d, KS_BLOCK_SECTION, "Are these minibatches enough?");
-    if (!half) {
-        ks_document_add(d, KS_BLOCK_TEXT, "Not known: the file has a single minibatch.");
-        return;
-    }
     ks_document_add(d, KS_BLOCK_TABLE,
                     "statistic" KS_CELL "verdict" KS_CELL "all minibatches" KS_CELL "half of them");
     for (const char *const *name = ks_audit_compared; *name; name++) {
         struct ks_interval x = ks_audit_interval(all, *name), y = ks_audit_interval(half, *name);
-        bool same = ks_intervals_overlap(x, y);
+        bool same = holds(x, y);
 
         differ += !same;
         count++;
         ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s", *name,
-                        same ? "not shown to differ" : "differs", ks_interval_text(x, one),
+                        same ? "not shown to change" : "changes", ks_interval_text(x, one),
                         ks_interval_text(y, other));
     }
+    ks_statistic_text(all, "kappa_effective_bound", one);
+    ks_statistic_text(half, "kappa_effective_bound", other);
+    ks_document_add(d, KS_BLOCK_ROW,
+                    "kappa_effective_bound" KS_CELL "a bound" KS_CELL "%s" KS_CELL "%s", one,
+                    other);
     ks_document_add(d, KS_BLOCK_TEXT,
-                    "%zu of %zu statistics differ between all minibatches and their first half "
-                    "beyond the 99%% intervals of both%s",
-                    differ, count,
+                    "With the first half of the minibatches, %zu of %zu statistics change by more "
+                    "than a factor of %g, beyond the 99%% intervals of both%s",
+                    differ, count, SMALL,
                     differ > 0
                         ? ": they depend on the minibatches, so more of them are needed."
                         : ". That does not show that more minibatches would change nothing.");
@@ -186,6 +195,10 @@ ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
     if (a->layers)
         add_layers(a->layers, d);
     add_units(a, d);
-    add_half(a, d);
+    ks_document_add(d, KS_BLOCK_SECTION, "Are these minibatches enough?");
+    if (a->spectrum[KS_AUDIT_HALF])
+        add_half(a, d);
+    else
+        ks_document_add(d, KS_BLOCK_TEXT, "Not known: the analysis used a single minibatch.");
     return d->status;
 }

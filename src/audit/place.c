@@ -100,6 +100,8 @@ static void add_entry(const struct entry *e, struct ks_document *d)
     else
         snprintf(bound, sizeof bound, "%.3g to %.3g", ks_round_down(e->bound_least, 3),
                  ks_round_down(e->bound_most, 3));
+    if (!isnan(e->step))
+        snprintf(step, sizeof step, "%.0f", e->step);
     ks_document_add(
         d, e->comparable ? KS_BLOCK_ROW : KS_BLOCK_SHADED,
         "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s",
