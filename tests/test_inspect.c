@@ -124,6 +124,31 @@ static void test_dead_units(void **state)
     assert_shows("01 relu                 4         0         1\n");
 }
 
+/* A frozen layer is marked; its numbers count in norms and in the forward pass. */
+static void test_frozen(void **state)
+{
+    struct ks_checkpoint *c = make_plain("dense 4 trainable=no\nrelu\ndense 1\nloss mse\n");
+    const size_t bias = (size_t)IN * 4;
+    struct ks_rng rng = ks_rng_start(7, 2);
+    struct ks_dead_units units;
+
+    (void)state;
+    c->critic.frozen = numbers(&rng, ENSEMBLE * c->critic.arch->frozen);
+    for (size_t j = 0; j < 4; j++)
+        c->critic.frozen[bias + j] = -1e6;
+    assert_ok(ks_dead_units_count(c, 1, &units));
+    assert_int_equal(units.layer[0].dead[0], 4);
+    assert_true(units.layer[0].dead[1] < 4);
+    ks_dead_units_clear(&units);
+    assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS, sizeof *c->weight, &c->weight));
+    c->weight[1] = 2;
+    write_one(scratch("frozen.h5"), c, false);
+    assert_int_equal(inspect("frozen.h5"), 0);
+    assert_non_null(strstr(line_of("00 dense frozen"), "[5, 4]"));
+    assert_non_null(strstr(line_of("bias      [4]"), "2e+06"));
+    assert_non_null(strstr(line_of("weights of rows"), "from 0 to 2"));
+}
+
 static void test_spectrum(void **state)
 {
     (void)state;
@@ -250,11 +275,12 @@ static void test_escaping(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_proofs),
-        cmocka_unit_test(test_dead_units),   cmocka_unit_test(test_spectrum),
-        cmocka_unit_test(test_basis),        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_architecture), cmocka_unit_test(test_study),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_escaping),
+        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_proofs),
+        cmocka_unit_test(test_dead_units), cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_spectrum),   cmocka_unit_test(test_basis),
+        cmocka_unit_test(test_vectors),    cmocka_unit_test(test_architecture),
+        cmocka_unit_test(test_study),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_escaping),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -73,7 +73,8 @@ static ks_status take_facts(const struct ks_checkpoint *c, struct ks_audit_facts
     const struct ks_arch *arch = c->critic.arch;
     const struct ks_piece batch[] = {
         {c->input, sizeof *c->input * c->minibatches * c->rows * arch->in},
-        {c->target, sizeof *c->target * c->minibatches * c->loss_rows * arch->loss.targets}};
+        {c->target, sizeof *c->target * c->minibatches * c->loss_rows * arch->loss.targets},
+        {c->weight, c->weight ? sizeof *c->weight * c->minibatches * c->loss_rows : 0}};
 
     f->critics = c->critic.ensemble;
     f->parameters = arch->parameters;
@@ -85,7 +86,7 @@ static ks_status take_facts(const struct ks_checkpoint *c, struct ks_audit_facts
     snprintf(f->loss, sizeof f->loss, "%s", arch->loss.kind->name);
     copy_text(c, "env", sizeof f->env, f->env);
     copy_text(c, "architecture", sizeof f->architecture, f->architecture);
-    KS_TRY(ks_sha256(2, batch, f->batch));
+    KS_TRY(ks_sha256(3, batch, f->batch));
     return count_dead(c, f);
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/measured.h"
 #include "core/memory.h"
@@ -12,6 +13,7 @@ struct passes {
     const struct ks_checkpoint *c;
     struct ks_net *net; /* owned */
     double *primal;     /* owned */
+    double *w;          /* parameters and frozen numbers, as passes read them; owned */
     bool *alive;        /* [the largest width]; owned */
 };
 
@@ -48,17 +50,28 @@ static ks_status passes_new(const struct ks_checkpoint *c, const struct ks_dead_
     p->c = c;
     KS_TRY(KS(net_new)(c->critic.arch, c->rows, c->loss_rows, false, &p->net));
     KS_TRY(ks_alloc(p->net->primal, sizeof *p->primal, &p->primal));
+    KS_TRY(ks_alloc(ks_arch_extended(c->critic.arch), sizeof *p->w, &p->w));
     return ks_alloc(place_of(u, u->n), sizeof *p->alive, &p->alive);
 }
 
+/* The extended vector (arch.h) of one critic. */
+static void take_critic(struct passes *p, size_t critic)
+{
+    const struct ks_networks *c = &p->c->critic;
+    const size_t n = c->arch->parameters, frozen = c->arch->frozen;
+
+    memcpy(p->w, c->w + critic * n, n * sizeof *p->w);
+    if (frozen > 0)
+        memcpy(p->w + n, c->frozen + critic * frozen, frozen * sizeof *p->w);
+}
+
 /* Marks the units that are not zero in all rows of one minibatch. */
-static void mark_alive(const struct passes *p, size_t critic, size_t minibatch,
-                       const struct ks_dead_units *u)
+static void mark_alive(const struct passes *p, size_t minibatch, const struct ks_dead_units *u)
 {
     const struct ks_arch *arch = p->c->critic.arch;
     const double *x = p->c->input + minibatch * p->c->rows * arch->in;
 
-    KS(net_forward)(p->net, p->c->critic.w + critic * arch->parameters, NULL, x, p->primal);
+    KS(net_forward)(p->net, p->w, NULL, x, p->primal);
     for (size_t i = 0; i < u->n; i++) {
         const struct ks_layer *l = u->layer[i].layer;
         const struct ks_layout *at = &p->net->at[l - arch->layer];
@@ -79,10 +92,11 @@ ks_status ks_dead_units_count(const struct ks_checkpoint *c, size_t minibatches,
     KS_GO(find_layers(c, u));
     KS_GO(passes_new(c, u, &p));
     for (size_t e = 0; e < c->critic.ensemble; e++) {
+        take_critic(&p, e);
         for (size_t k = 0; k < place_of(u, u->n); k++)
             p.alive[k] = false;
         for (size_t n = 0; n < minibatches; n++)
-            mark_alive(&p, e, n, u);
+            mark_alive(&p, n, u);
         for (size_t i = 0; i < u->n; i++)
             for (size_t j = 0; j < u->layer[i].layer->out; j++)
                 u->layer[i].dead[e] += !p.alive[place_of(u, i) + j];
@@ -90,6 +104,7 @@ ks_status ks_dead_units_count(const struct ks_checkpoint *c, size_t minibatches,
 done:
     KS(net_free)(p.net);
     free(p.primal);
+    free(p.w);
     free(p.alive);
     return status;
 }

@@ -63,6 +63,8 @@ static void print_batch(const struct ks_checkpoint *c, FILE *out)
     ks_line_print(out, "rows", "%zu, of which %zu enter the loss", c->rows, c->loss_rows);
     print_range(out, "inputs", c->minibatches * c->rows * c->critic.arch->in, c->input);
     print_range(out, "targets", c->minibatches * c->loss_rows * k, c->target);
+    if (c->weight)
+        print_range(out, "weights of rows", c->minibatches * c->loss_rows, c->weight);
     if (c->target_raw)
         print_range(out, "from raw rewards", c->minibatches * c->loss_rows * k, c->target_raw);
 }

@@ -22,12 +22,21 @@ static double norm(size_t n, const double *x)
     return sqrt(sum);
 }
 
+/* The numbers of an array of one critic, at `offset` of the extended vector (arch.h). */
+static const double *numbers_of(const struct ks_networks *c, size_t critic, size_t offset)
+{
+    const size_t n = c->arch->parameters;
+
+    return offset < n ? c->w + critic * n + offset
+                      : c->frozen + critic * c->arch->frozen + (offset - n);
+}
+
 static void print_norms(FILE *out, const struct ks_networks *c, size_t offset, size_t n)
 {
     double low = INFINITY, high = 0;
 
     for (size_t e = 0; e < c->ensemble; e++) {
-        double one = norm(n, c->w + e * c->arch->parameters + offset);
+        double one = norm(n, numbers_of(c, e, offset));
 
         low = fmin(low, one);
         high = fmax(high, one);
@@ -76,7 +85,8 @@ void ks_layers_print(FILE *out, const struct ks_networks *c, const struct ks_nul
         for (size_t k = 0; k < l->n_params; k++) {
             size_t n = KS(array_size)(&l->param[k]);
 
-            snprintf(name, sizeof name, "%02zu %s", l->number, l->kind->name);
+            snprintf(name, sizeof name, "%02zu %s%s", l->number, l->kind->name,
+                     l->frozen > 0 ? " frozen" : "");
             fprintf(out, "  %-16s %-9s %-14s %10zu", k ? "" : name, l->param[k].name,
                     ks_shape_text(&l->param[k], shape), n);
             if (space)

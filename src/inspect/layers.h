@@ -9,7 +9,8 @@
 
 /* A row per parameter array: its layer, shape and number of parameters; with `space` how many known
  * null directions start in it, and the Euclidean norm in each critic. `networks`: as in a
- * checkpoint; its `w` may be NULL, and then `space` is, too. */
+ * checkpoint; its `w` may be NULL, and then `space` is, too. Layers with trainable=no are marked
+ * `frozen`. */
 void ks_layers_print(FILE *out, const struct ks_networks *networks,
                      const struct ks_null_space *space);
 
