@@ -83,6 +83,42 @@ static void test_running_statistics(void **state)
     teardown(&s);
 }
 
+/* With wide bounds a batchrenorm gives what a batchnorm gives with the running statistics; with the
+ * bounds 1 and 0 what a batchnorm gives with those of the batch. It updates them as batchnorm does.
+ */
+static void test_batchrenorm(void **state)
+{
+    static const char *const lines[] = {"batchrenorm rmax=1e6 dmax=1e6",
+                                        "batchrenorm rmax=1 dmax=0"};
+
+    (void)state;
+    for (int bounded = 0; bounded < 2; bounded++) {
+        struct fixture plain, s;
+        struct ks_pass p, q;
+
+        setup(&plain, &KS(batchnorm), "batchnorm", !bounded);
+        setup(&s, &KS(batchrenorm), lines[bounded], false);
+        for (size_t i = 0; i < plain.in[X].n; i++)
+            s.in[X].value[i] = plain.in[X].value[i];
+        for (size_t i = 0; i < 2 * WIDTH; i++) {
+            s.in[W].value[i] = plain.in[W].value[i];
+            s.state[i] = plain.state[i];
+        }
+        p = pass(&plain), q = pass(&s);
+        p.state = plain.state;
+        plain.layer.kind->forward(&plain.layer, &p);
+        s.layer.kind->forward(&s.layer, &q);
+        for (size_t i = 0; i < s.y.n; i++)
+            assert_close(s.y.value[i], plain.y.value[i], 50 * KS_EPSILON);
+        p.evaluation = false;
+        if (!bounded)
+            plain.layer.kind->forward(&plain.layer, &p);
+        for (size_t i = 0; i < 2 * WIDTH; i++)
+            assert_close(s.state[i], plain.state[i], 50 * KS_EPSILON);
+        teardown(&plain), teardown(&s);
+    }
+}
+
 /* 1 - momentum is computed before rounding: from running statistics of 0 follow 0.01 times the
  * batch's, to the last digits. The batch has mean 1 and variance 6. */
 static void test_rest_of_momentum(void **state)
@@ -126,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_batchrenorm),
         cmocka_unit_test(test_running_statistics),
         cmocka_unit_test(test_rest_of_momentum),
         cmocka_unit_test(test_both_sides_of_eps),

@@ -20,6 +20,9 @@ static ks_status check(const struct ks_problem *q)
     if (q->evaluation && c->critic.arch->states > 0 && !c->critic.state)
         return ks_fail(KS_FORMAT, "batchnorm in evaluation mode needs running statistics, and the "
                                   "checkpoint holds none (/critic/NN_batchnorm/mean, var)");
+    if (c->critic.arch->reads_state && !c->critic.state)
+        return ks_fail(KS_FORMAT, "batchrenorm needs running statistics, and the checkpoint does "
+                                  "not hold those of all layers (/critic/NN_KIND/mean, var)");
     return KS_OK;
 }
 
@@ -118,7 +121,8 @@ done:
 
 size_t ks_primal_size(const struct ks_primal *p)
 {
-    return p->net->primal + p->net->adjoint + p->input + ks_fold_cache(p->fold, p->rows);
+    return p->net->primal + p->net->adjoint + p->input + ks_fold_cache(p->fold, p->rows) +
+           (p->fold->arch->reads_state ? p->fold->arch->states : 0);
 }
 
 static struct ks_primal_pass cut(const struct ks_primal *p, double *block)
@@ -127,7 +131,21 @@ static struct ks_primal_pass cut(const struct ks_primal *p, double *block)
 
     b.input = b.adjoint + p->net->adjoint;
     b.cache = b.input + p->input;
+    b.state = b.cache + ks_fold_cache(p->fold, p->rows);
     return b;
+}
+
+/* The running statistics that forward gets: in training mode a copy, which it may update. */
+static double *state_of(const struct ks_primal *p, size_t critic, double *copy)
+{
+    const struct ks_networks *networks = &p->problem->checkpoint->critic;
+    size_t states = p->fold->arch->states;
+    double *state = networks->state ? networks->state + critic * states : NULL;
+
+    if (p->problem->evaluation || !p->fold->arch->reads_state)
+        return p->problem->evaluation ? state : NULL;
+    memcpy(copy, state, states * sizeof *copy);
+    return copy;
 }
 
 struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
@@ -141,9 +159,7 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
     const double *t = ks_checkpoint_target(c, critic, minibatch);
     struct ks_primal_pass b = cut(primal, block);
     const double *weight = ks_checkpoint_weight(c, minibatch);
-    double *state = primal->problem->evaluation && c->critic.state
-                        ? c->critic.state + critic * arch->states
-                        : NULL;
+    double *state = state_of(primal, critic, b.state);
     double *output = KS(net_output)(net, b.primal);
     double *output_bar = KS(net_output_bar)(net, b.adjoint), loss;
     const struct ks_outputs outputs = {c->loss_rows, output, t};

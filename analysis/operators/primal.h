@@ -50,9 +50,9 @@ struct ks_primal_pass {
     double *primal, *adjoint;
     double *input; /* [primal->input], the input of the folded critic; if only batch norms read it
                     * (net.h: input_invariant), minus the mean of its rows */
-    double *cache; /* scratch */
-    double loss;   /* the part of L / unit that this critic and minibatch contribute, without the
-                    * weight decay and problem->scale */
+    double *cache, *state; /* scratch */
+    double loss; /* the part of L / unit that this critic and minibatch contribute, without the
+                  * weight decay and problem->scale */
 };
 size_t ks_primal_size(const struct ks_primal *primal);
 

@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "layers/batchnorm.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -40,6 +41,17 @@ struct settings {
 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
+
+void KS(batchnorm_settings)(double eps, double momentum, void *settings)
+{
+    struct settings *s = settings;
+
+    static_assert(sizeof *s <= KS_BATCHNORM_SETTINGS, "room for the settings");
+    s->eps = (real)eps;
+    s->momentum = (real)momentum;
+    s->rest = (real)(1 - momentum);
+    s->affine = true;
+}
 
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
 {
@@ -52,12 +64,10 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
     KS_TRY(ks_alloc(1, sizeof *s + (affine ? 0 : 3 * l->in * sizeof(real)), &l->settings));
     s = l->settings;
+    KS(batchnorm_settings)(eps, momentum, s);
     s->affine = affine;
     for (size_t j = 0; j < l->in && !affine; j++)
         s->constant[j] = 1;
-    s->eps = (real)eps;
-    s->momentum = (real)momentum;
-    s->rest = (real)(1 - momentum);
     l->out = l->in;
     if (s->affine) {
         l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};

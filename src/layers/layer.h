@@ -124,6 +124,7 @@ struct ks_layer_kind {
     bool joins;        /* of a container: `out` is `in` plus the columns of its body         */
     bool uncounted;    /* has no number of its own, and no parameters                         */
     bool first;        /* only as the first layer of a network, outside any container         */
+    bool reads_state;  /* in training mode too, `forward` reads the running statistics        */
     bool reads_input;  /* `forward` reads the network's input; a constant for derivatives     */
     bool head;         /* may be the last layer of a network                                  */
     bool couples_rows; /* in training mode a row of y depends on the other rows of x       */
@@ -146,6 +147,7 @@ struct ks_layer_kind {
 #define KS_LAYER_KINDS(ROW)                                                                        \
     ROW(dense)                                                                                     \
     ROW(batchnorm)                                                                                 \
+    ROW(batchrenorm)                                                                               \
     ROW(layernorm)                                                                                 \
     ROW(rmsnorm)                                                                                   \
     ROW(l2norm)                                                                                    \

@@ -79,7 +79,7 @@ size_t KS(array_size)(const struct ks_array *a)
 void KS(arch_place)(struct ks_arch *arch)
 {
     arch->parameters = arch->states = arch->frozen = 0;
-    arch->joint = false;
+    arch->joint = arch->reads_state = false;
     for (size_t i = 0; i < arch->n_layers; i++) {
         struct ks_layer *l = &arch->layer[i];
 
@@ -88,6 +88,7 @@ void KS(arch_place)(struct ks_arch *arch)
         arch->parameters += l->parameters;
         arch->states += l->states;
         arch->joint = arch->joint || l->kind->couples_rows;
+        arch->reads_state = arch->reads_state || l->kind->reads_state;
     }
     for (size_t i = 0; i < arch->n_layers; i++) {
         struct ks_layer *l = &arch->layer[i];

@@ -25,8 +25,8 @@ struct ks_net {
     size_t tangent;       /* reals in a tangent block: y_dot and cache_dot of all layers         */
     size_t scratch;       /* reals in a scratch block: work space of net_tangent_backward        */
     size_t scratch_array; /* reals in each array of a scratch block */
-    bool input_invariant; /* as ks_layout.invariant, for the network's input, if only the first
-                           * layer reads it */
+    bool input_invariant; /* as ks_layout.invariant, for the network's input; false if a later
+                           * layer reads it, or running statistics depend on its mean */
     struct ks_layout *at; /* [n_layers] */
 };
 

@@ -62,6 +62,8 @@ CRITICS = {
                "dense 5\nloss ce min=0 max=1\n",
     "droq": "input [:2]\ndense 4\ndropout input[2:6] rate=0.1\nlayernorm eps=1e-5\nrelu\ndense 4\n"
             "dropout input[2:6]\nlayernorm\nrelu\ndense 1\nloss mse\n",
+    "batchrenorm": "batchrenorm eps=1e-5\ndense 8\nbatchrenorm rmax=1.5 dmax=0.5\nrelu\ndense 8\nbatchnorm\n"
+                   "batchrenorm\ntanh\ndense 1\nloss mse\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
                 "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
                 "dense 4 groups=2\nloss quantile kappa=0.6\n",
@@ -92,7 +94,7 @@ class Problem:
         rng = np.random.default_rng(5)
         self.critics = [Critic(text, seed) for seed in range(ENSEMBLE)]
         self.text = text
-        self.rows = ROWS if "batchnorm" in text else LOSS_ROWS
+        self.rows = ROWS if "batch" in text else LOSS_ROWS
         self.input = torch.tensor(rng.standard_normal((MINIBATCHES, self.rows, INPUTS)))
         outputs = [critic.outputs(self.input[0]).shape[1] for critic in self.critics]  # draws w
         self.target = torch.tensor(targets(self.critics[0], rng, TARGETS.get(name, outputs[0])))
@@ -112,8 +114,9 @@ class Problem:
             if self.weighted:
                 f["batch/weight"] = self.weight.numpy()
             f.create_group("critic").attrs.update(arch=self.text, ensemble=ENSEMBLE)
-            for name in self.critics[0].w:
-                f[f"critic/{name}"] = np.stack([c.w[name].detach().numpy() for c in self.critics])
+            arrays = [{**critic.w, **critic.running} for critic in self.critics]
+            for name in arrays[0]:
+                f[f"critic/{name}"] = np.stack([a[name].detach().numpy() for a in arrays])
             own = self.target.shape[2] > 1
             f["batch/target"] = (self.target if own else self.target[:, :, 0]).numpy()
             f["batch/input"] = self.input.numpy()

@@ -39,8 +39,23 @@ def scale_and_bias(critic, d, o):
 
 def batchnorm(critic, x, words):
     o = options(words)
+    if any(line[0] == "batchrenorm" for line in critic.lines):  # a file has all statistics or none
+        critic.statistics(x.shape[1])
     return functional.batch_norm(x, None, None, *scale_and_bias(critic, x.shape[1], o),
                                  training=True, eps=o.get("eps", 1e-3))
+
+
+def batchrenorm(critic, x, words):
+    o = options(words)
+    eps = o.get("eps", 1e-3)
+    mean, var = critic.statistics(x.shape[1])
+    centred = x - x.mean(0)
+    width = (centred.square().mean(0) + eps).sqrt()
+    running = (var + eps).sqrt()
+    r = (width / running).detach().clamp(1 / o.get("rmax", 3), o.get("rmax", 3))
+    d = ((x.mean(0) - mean) / running).detach().clamp(-o.get("dmax", 5), o.get("dmax", 5))
+    scale, bias = scale_and_bias(critic, x.shape[1], o)
+    return (centred / width * r + d) * scale + bias
 
 
 def layernorm(critic, x, words):
@@ -110,7 +125,7 @@ def lerp(critic, x, words, body):
     return functional.normalize(x + a * (y - x), dim=1, eps=1e-8)
 
 
-LAYERS = {"dense": dense, "batchnorm": batchnorm, "layernorm": layernorm, "rmsnorm": rmsnorm,
+LAYERS = {"dense": dense, "batchnorm": batchnorm, "batchrenorm": batchrenorm, "layernorm": layernorm, "rmsnorm": rmsnorm,
           "l2norm": l2norm, "simnorm": simnorm, "relu": relu, "scaler": scaler, "append": append,
           "input": columns, "slice": columns, "concat": concat, "dropout": dropout, "dueling": dueling, "select": select,
           "tanh": lambda critic, x, words: torch.tanh(x),
@@ -145,7 +160,7 @@ class Critic:
     def __init__(self, text, seed):
         self.lines = [line.split() for line in text.strip().splitlines()]
         self.rng = np.random.default_rng(seed)
-        self.w = {}
+        self.w, self.running = {}, {}
 
     def parameter(self, name, shape, mean=0.0, spread=0.3):
         key = f"{self.number:02d}_{self.kind}/{name}"
@@ -153,6 +168,14 @@ class Critic:
             value = mean + spread * self.rng.standard_normal(shape)
             self.w[key] = torch.tensor(value, requires_grad=self.trainable)
         return self.w[key]
+
+    def statistics(self, d):
+        """Running mean and variance of a layer, drawn like parameters."""
+        keys = [f"{self.number:02d}_{self.kind}/{name}" for name in ("mean", "var")]
+        for key in keys:
+            if key not in self.running:
+                self.running[key] = torch.tensor(0.3 + self.rng.random(d))
+        return [self.running[key] for key in keys]
 
     def layer(self, kind, words):
         """Names the parameters that are drawn inside; counts the layer."""
