@@ -129,11 +129,9 @@ static void test_frozen(void **state)
 {
     struct ks_checkpoint *c = make_plain("dense 4 trainable=no\nrelu\ndense 1\nloss mse\n");
     const size_t bias = (size_t)IN * 4;
-    struct ks_rng rng = ks_rng_start(7, 2);
     struct ks_dead_units units;
 
     (void)state;
-    c->critic.frozen = numbers(&rng, ENSEMBLE * c->critic.arch->frozen);
     for (size_t j = 0; j < 4; j++)
         c->critic.frozen[bias + j] = -1e6;
     assert_ok(ks_dead_units_count(c, 1, &units));
@@ -147,6 +145,46 @@ static void test_frozen(void **state)
     assert_non_null(strstr(line_of("00 dense frozen"), "[5, 4]"));
     assert_non_null(strstr(line_of("bias      [4]"), "2e+06"));
     assert_non_null(strstr(line_of("weights of rows"), "from 0 to 2"));
+}
+
+/* A line for the loss of each head; targets of each critic are named. */
+static void test_heads(void **state)
+{
+    struct ks_checkpoint *c = make_plain(
+        "dense 4\nrelu\nbranch {\ndense 1\nloss mse weight=0.5\n}\n"
+        "branch {\ndense 3\nloss quantile\n}\n");
+    size_t n = MINIBATCHES * ks_checkpoint_target_size(c);
+
+    (void)state;
+    free(c->target);
+    assert_ok(ks_alloc(ENSEMBLE * n, sizeof *c->target, &c->target));
+    c->target[ENSEMBLE * n - 1] = 8;
+    c->targets_differ = true;
+    write_one(scratch("heads.h5"), c, false);
+    assert_int_equal(inspect("heads.h5"), 0);
+    assert_shows("mse, weight 0.5");
+    assert_shows("quantile, 3 outputs");
+    assert_null(strstr(printed, "heads, "));
+    assert_non_null(strstr(line_of("targets of each critic"), "from 0 to 8"));
+}
+
+/* Passes of a batchrenorm read the running statistics: a mean far above the batch's kills units. */
+static void test_running_statistics(void **state)
+{
+    struct ks_checkpoint *c = make_plain(
+        "dense 4\nbatchrenorm dmax=1e6\nrelu\ndense 1\nloss mse\n");
+    struct ks_dead_units units;
+
+    (void)state;
+    for (size_t j = 0; j < 4; j++) {
+        c->critic.w[IN * 4 + 4 + j] = 1;
+        c->critic.state[j] = 1e3;
+    }
+    assert_ok(ks_dead_units_count(c, 1, &units));
+    assert_int_equal(units.layer[0].dead[0], 4);
+    assert_true(units.layer[0].dead[1] < 4);
+    ks_dead_units_clear(&units);
+    ks_checkpoint_free(c);
 }
 
 static void test_spectrum(void **state)
@@ -277,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_proofs),
         cmocka_unit_test(test_dead_units), cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_heads),      cmocka_unit_test(test_running_statistics),
         cmocka_unit_test(test_spectrum),   cmocka_unit_test(test_basis),
         cmocka_unit_test(test_vectors),    cmocka_unit_test(test_architecture),
         cmocka_unit_test(test_study),      cmocka_unit_test(test_refusals),

@@ -73,7 +73,7 @@ static ks_status take_facts(const struct ks_checkpoint *c, struct ks_audit_facts
     const struct ks_arch *arch = c->critic.arch;
     const struct ks_piece batch[] = {
         {c->input, sizeof *c->input * c->minibatches * c->rows * arch->in},
-        {c->target, sizeof *c->target * c->minibatches * c->loss_rows * arch->loss.targets},
+        {c->target, sizeof *c->target * c->minibatches * ks_checkpoint_target_size(c)},
         {c->weight, c->weight ? sizeof *c->weight * c->minibatches * c->loss_rows : 0}};
 
     f->critics = c->critic.ensemble;

@@ -11,10 +11,12 @@
 /* One critic's passes. */
 struct passes {
     const struct ks_checkpoint *c;
-    struct ks_net *net; /* owned */
-    double *primal;     /* owned */
-    double *w;          /* parameters and frozen numbers, as passes read them; owned */
-    bool *alive;        /* [the largest width]; owned */
+    struct ks_net *net;    /* owned */
+    double *primal;        /* owned */
+    double *w;             /* parameters and frozen numbers, as passes read them; owned */
+    const double *running; /* running statistics, if passes read them; else NULL */
+    double *state;         /* a copy, which a pass may change; owned */
+    bool *alive;           /* [the largest width]; owned */
 };
 
 static ks_status find_layers(const struct ks_checkpoint *c, struct ks_dead_units *u)
@@ -50,6 +52,7 @@ static ks_status passes_new(const struct ks_checkpoint *c, const struct ks_dead_
     p->c = c;
     KS_TRY(KS(net_new)(c->critic.arch, c->rows, c->loss_rows, false, &p->net));
     KS_TRY(ks_alloc(p->net->primal, sizeof *p->primal, &p->primal));
+    KS_TRY(ks_alloc(c->critic.arch->states, sizeof *p->state, &p->state));
     KS_TRY(ks_alloc(ks_arch_extended(c->critic.arch), sizeof *p->w, &p->w));
     return ks_alloc(place_of(u, u->n), sizeof *p->alive, &p->alive);
 }
@@ -63,6 +66,8 @@ static void take_critic(struct passes *p, size_t critic)
     memcpy(p->w, c->w + critic * n, n * sizeof *p->w);
     if (frozen > 0)
         memcpy(p->w + n, c->frozen + critic * frozen, frozen * sizeof *p->w);
+    if (c->arch->reads_state && c->state)
+        p->running = c->state + critic * c->arch->states;
 }
 
 /* Marks the units that are not zero in all rows of one minibatch. */
@@ -71,7 +76,9 @@ static void mark_alive(const struct passes *p, size_t minibatch, const struct ks
     const struct ks_arch *arch = p->c->critic.arch;
     const double *x = p->c->input + minibatch * p->c->rows * arch->in;
 
-    KS(net_forward)(p->net, p->w, NULL, x, p->primal);
+    if (p->running)
+        memcpy(p->state, p->running, arch->states * sizeof *p->state);
+    KS(net_forward)(p->net, p->w, p->running ? p->state : NULL, x, p->primal);
     for (size_t i = 0; i < u->n; i++) {
         const struct ks_layer *l = u->layer[i].layer;
         const struct ks_layout *at = &p->net->at[l - arch->layer];
@@ -105,6 +112,7 @@ done:
     KS(net_free)(p.net);
     free(p.primal);
     free(p.w);
+    free(p.state);
     free(p.alive);
     return status;
 }

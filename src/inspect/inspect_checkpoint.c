@@ -38,11 +38,16 @@ static void print_range(FILE *out, const char *name, size_t n, const double *x)
     ks_line_print(out, name, "from %.6g to %.6g", low, high);
 }
 
+/* A line for the loss, or for that of each head. */
 static void print_loss(const struct ks_loss *l, FILE *out)
 {
     char text[128];
     int used = snprintf(text, sizeof text, "%s", l->kind->name);
 
+    for (size_t h = 0; h < l->n_heads; h++)
+        print_loss(&l->head[h], out);
+    if (l->n_heads > 0)
+        return;
     if (strcmp(l->kind->name, "ce") == 0)
         used += snprintf(text + used, sizeof text - (size_t)used, ", %zu atoms from %g to %g",
                          l->outputs, l->min, l->max);
@@ -56,17 +61,17 @@ static void print_loss(const struct ks_loss *l, FILE *out)
 
 static void print_batch(const struct ks_checkpoint *c, FILE *out)
 {
-    const size_t k = c->critic.arch->loss.targets;
+    const size_t targets = c->minibatches * ks_checkpoint_target_size(c);
 
     ks_title_print(out, "Minibatches");
     ks_line_print(out, "number", "%zu", c->minibatches);
     ks_line_print(out, "rows", "%zu, of which %zu enter the loss", c->rows, c->loss_rows);
     print_range(out, "inputs", c->minibatches * c->rows * c->critic.arch->in, c->input);
-    print_range(out, "targets", c->minibatches * c->loss_rows * k, c->target);
+    print_range(out, c->targets_differ ? "targets of each critic" : "targets", targets, c->target);
     if (c->weight)
         print_range(out, "weights of rows", c->minibatches * c->loss_rows, c->weight);
     if (c->target_raw)
-        print_range(out, "from raw rewards", c->minibatches * c->loss_rows * k, c->target_raw);
+        print_range(out, "from raw rewards", targets, c->target_raw);
 }
 
 /* Which of the exporting framework's own results the file has. */
