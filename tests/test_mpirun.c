@@ -13,6 +13,7 @@
 enum { KILLS = 3 };
 static const char PROJECTED[] =
     "dense 6 project=unit\nlayernorm\nrelu\ndense 4\nloss ce min=-5 max=5\n";
+static const char OWN[] = "dense 6 trainable=no\nlayernorm\nrelu\ndense 4\nloss ce min=-5 max=5\n";
 static const char MEDIUM[] =
     "repeat 2 {\ndense 30\nlayernorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n";
 
@@ -70,8 +71,11 @@ static int write_critics(void **state)
     assert_ok(ks_checkpoint_write(file("huge"), c, false));
     ks_checkpoint_free(c);
     c = make(MEDIUM);
-    make_own_targets(c);
     assert_ok(ks_checkpoint_write(file("medium"), c, false));
+    ks_checkpoint_free(c);
+    c = make(OWN);
+    make_own_targets(c);
+    assert_ok(ks_checkpoint_write(file("own"), c, false));
     ks_checkpoint_free(c);
     c = make(archs[1].text);
     add_raw(c);
@@ -170,6 +174,7 @@ static void test_statistics(void **state)
     check_statistics("--order 15 --probes 3", "dense+ce", 2);
     check_statistics("--order 15 --probes 2", "ln+mse", 4);
     check_statistics("--order 15 --rewards raw", "raw+mse", 2);
+    check_statistics("--order 15", "own", 2);
     check_statistics("--order 15 --operator manifold", "projected", 3);
     check_statistics("--order 15 --operator preconditioned", "projected", 2);
     check_statistics("--order 15 --operator residual --layer 0 --weight-decay 1", "dense+mse", 2);
