@@ -207,8 +207,10 @@ static void test_mistakes(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"dens 3\ndense 1\nloss mse", "test.arch:1: unknown layer 'dens' (known: dense, "},
-        {"dense 3 bais=no\ndense 1\nloss mse", "test.arch:1: unknown option 'bais=no' for 'dense'"},
+        {"dens 3\ndense 1\nloss mse",
+         "test.arch:1: unknown layer 'dens': did you mean 'dense'? (known: dense, "},
+        {"dense 3 bais=no\ndense 1\nloss mse",
+         "test.arch:1: unknown option 'bais=no' for 'dense': did you mean 'bias='? (known: bias, "},
         {"dense\n", "test.arch:1: 'dense' needs width"},
         {"dense 0\n", "test.arch:1: width: expected an integer from 1"},
         {"dense 2.5\n", "test.arch:1: width: expected an integer"},
@@ -299,6 +301,54 @@ static void test_mistakes(void **state)
     }
 }
 
+/* Words of other libraries, other spellings and slips lead to the name that was meant; the names of
+ * other functions do not. */
+static void test_near_words(void **state)
+{
+    static const struct {
+        const char *text, *meant; /* NULL: no suggestion */
+    } cases[] = {
+        {"linear 3\n", "'dense'"},
+        {"nn.Linear 3\n", "'dense'"},
+        {"LayerNorm\n", "'layernorm'"},
+        {"layer_norm\n", "'layernorm'"},
+        {"BatchNorm1d\n", "'batchnorm'"},
+        {"layrenorm\n", "'layernorm'"},
+        {"RMSNorm\n", "'rmsnorm'"},
+        {"ReLU\n", "'relu'"},
+        {"rleu\n", "'relu'"},
+        {"tahn\n", "'tanh'"},
+        {"swish\n", "'silu'"},
+        {"residul {\nrelu\n}\n", "'residual'"},
+        {"repaet 2 {\nrelu\n}\n", "'repeat'"},
+        {"selu\n", NULL},
+        {"prelu\n", NULL},
+        {"conv 3\n", NULL},
+        {"transformer_encoder_layer_with_a_long_name\n", NULL},
+        {"layernorm epsilon=1e-5\n", "'eps='"},
+        {"layernorm EPS=1e-5\n", "'eps='"},
+        {"dense 3 use_bias=no\n", "'bias='"},
+        {"dense 3 units=3\n", NULL},
+        {"dense 1\nloss MSELoss\n", "'mse'"},
+        {"dense 1\nloss smooth_l1\n", "'huber'"},
+        {"dense 3\nloss cross_entropy min=0 max=1\n", "'ce'"},
+        {"dense 3\nloss ce v_min=0 min=0 max=1\n", "'min='"},
+        {"dense 3\nloss hinge\n", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ks_arch *a = NULL;
+        const char *meant;
+
+        assert_fails(KS(arch_parse)(cases[i].text, "test.arch", 4, &a), KS_FORMAT, "unknown ");
+        meant = strstr(ks_error_text(), "did you mean ");
+        if (!meant != !cases[i].meant || (meant && !strstr(meant, cases[i].meant)))
+            fail_msg("%s: '%s', expected %s", cases[i].text, ks_error_text(),
+                     cases[i].meant ? cases[i].meant : "no suggestion");
+    }
+}
+
 static void test_exploding_repeat(void **state)
 {
     struct ks_arch *a = NULL;
@@ -370,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_actor),
         cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_near_words),
         cmocka_unit_test(test_exploding_repeat),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_allocations),

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/near.h"
 #include "core/number.h"
 
 ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)
@@ -173,6 +174,14 @@ static size_t find_option(const struct ks_line *line, const char *name)
     return 0;
 }
 
+/* The same, and remembers the name, which is a string constant. */
+static size_t ask_option(struct ks_line *line, const char *name)
+{
+    if (line->n_options < KS_LINE_OPTIONS)
+        line->option[line->n_options++] = name;
+    return find_option(line, name);
+}
+
 bool ks_line_has_option(const struct ks_line *line, const char *name)
 {
     return find_option(line, name) != 0;
@@ -181,7 +190,7 @@ bool ks_line_has_option(const struct ks_line *line, const char *name)
 ks_status ks_line_option_number(struct ks_line *line, const char *name, double low, double high,
                                 double *value)
 {
-    size_t i = find_option(line, name);
+    size_t i = ask_option(line, name);
 
     if (i == 0)
         return KS_OK;
@@ -193,7 +202,7 @@ ks_status ks_line_option_number(struct ks_line *line, const char *name, double l
 ks_status ks_line_option_choice(struct ks_line *line, const char *name, const char *const *choices,
                                 size_t *value)
 {
-    size_t i = find_option(line, name), used = 0;
+    size_t i = ask_option(line, name), used = 0;
     const char *found;
     char list[128] = "";
 
@@ -213,12 +222,31 @@ ks_status ks_line_option_choice(struct ks_line *line, const char *name, const ch
     return ks_line_fail(line, "%s: expected %s, found '%s'", name, list, found);
 }
 
+/* ": did you mean 'eps='?" (nothing if no option is near) and " (known: eps, affine)". */
+static ks_status unknown_option(const struct ks_line *line, const char *word)
+{
+    static const struct ks_near_alias aliases[] = {
+        {"epsilon", "eps"}, {"usebias", "bias"}, {"vmin", "min"}, {"vmax", "max"}, {NULL, NULL}};
+    char name[KS_LINE_LENGTH], list[128] = "none";
+    const char *near;
+    size_t used = 0;
+
+    snprintf(name, sizeof name, "%.*s", (int)option_name_length(word), word);
+    near = ks_near(name, line->n_options, line->option, aliases);
+    for (size_t i = 0; i < line->n_options && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 line->option[i]);
+    return ks_line_fail(line, "unknown option '%s' for '%s'%s%s%s (known: %s)", word, line->word[0],
+                        near ? ": did you mean '" : "", near ? near : "", near ? "='?" : "", list);
+}
+
 ks_status ks_line_end(const struct ks_line *line)
 {
     for (size_t i = 1; i < line->n_words; i++)
         if (!line->taken[i])
-            return ks_line_fail(line, "unknown %s '%s' for '%s'",
-                                option_name_length(line->word[i]) > 0 ? "option" : "argument",
-                                line->word[i], line->word[0]);
+            return option_name_length(line->word[i]) > 0
+                       ? unknown_option(line, line->word[i])
+                       : ks_line_fail(line, "unknown argument '%s' for '%s'", line->word[i],
+                                      line->word[0]);
     return KS_OK;
 }

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 
-enum { KS_LINE_WORDS = 16, KS_LINE_LENGTH = 256 };
+enum { KS_LINE_WORDS = 16, KS_LINE_LENGTH = 256, KS_LINE_OPTIONS = 12 };
 
 struct ks_line {
     const char *source; /* file name, for messages           */
@@ -20,6 +20,9 @@ struct ks_line {
     char text[KS_LINE_LENGTH]; /* the words, each 0-terminated */
     char *word[KS_LINE_WORDS];
     bool taken[KS_LINE_WORDS];
+    /* The options that have been asked for, for the message about an unknown one. */
+    const char *option[KS_LINE_OPTIONS];
+    size_t n_options;
 };
 
 /* Splits `text` (one line; '#' starts a comment) into words. n_words is 0 for a blank line. */
@@ -45,7 +48,8 @@ ks_status ks_line_option_choice(struct ks_line *line, const char *name, const ch
                                 size_t *value);
 /* Whether option `name` is present. */
 bool ks_line_has_option(const struct ks_line *line, const char *name);
-/* Fails if an argument or option has not been taken. */
+/* Fails if an argument or option has not been taken; the message names the options that could have
+ * been, and the nearest of them. */
 ks_status ks_line_end(const struct ks_line *line);
 /* Fails with "source:number: message". */
 ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)

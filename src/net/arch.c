@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/near.h"
 
 enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16, MAX_BYTES = 1 << 20 };
 
@@ -40,26 +41,56 @@ static ks_status read_line(struct parser *p)
     return KS_OK;
 }
 
+/* Words of other libraries. */
+static const struct ks_near_alias aliases[] = {{"linear", "dense"},
+                                               {"fc", "dense"},
+                                               {"fullyconnected", "dense"},
+                                               {"bn", "batchnorm"},
+                                               {"batchnorm1d", "batchnorm"},
+                                               {"ln", "layernorm"},
+                                               {"swish", "silu"},
+                                               {"normalize", "l2norm"},
+                                               {"skip", "residual"},
+                                               {"l2", "mse"},
+                                               {"mseloss", "mse"},
+                                               {"huberloss", "huber"},
+                                               {"smoothl1", "huber"},
+                                               {"smoothl1loss", "huber"},
+                                               {"crossentropy", "ce"},
+                                               {"crossentropyloss", "ce"},
+                                               {"categorical", "ce"},
+                                               {"c51", "ce"},
+                                               {"hlgauss", "ce"},
+                                               {"twohot", "ce"},
+                                               {"quantilehuber", "quantile"},
+                                               {"qrdqn", "quantile"},
+                                               {NULL, NULL}};
+
+enum { MAX_NAMES = 64 };
+
 static ks_status unknown(const struct parser *p, const char *what, const char *found,
-                         const char *known)
+                         const char *const *known)
 {
-    return ks_line_fail(&p->line, "unknown %s '%s' (known: %s)", what, found, known);
-}
+    char list[512] = "";
+    const char *near;
+    size_t n = 0;
 
-static void append_name(char *list, size_t size, const char *name)
-{
-    size_t used = strlen(list);
-
-    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+    for (size_t used = 0; known[n] && used < sizeof list; n++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "",
+                                 known[n]);
+    near = ks_near(found, n, known, aliases);
+    return ks_line_fail(&p->line, "unknown %s '%s'%s%s%s (known: %s)", what, found,
+                        near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "", list);
 }
 
 static ks_status unknown_layer(const struct parser *p)
 {
-    char known[512] = "";
+    const char *known[MAX_NAMES] = {NULL};
+    size_t n = 0;
 
-    for (size_t i = 0; KS(layer_kinds)[i]; i++)
-        append_name(known, sizeof known, KS(layer_kinds)[i]->name);
-    append_name(known, sizeof known, "repeat");
+    for (; KS(layer_kinds)[n] && n < MAX_NAMES - 2; n++)
+        known[n] = KS(layer_kinds)[n]->name;
+    known[n] = "repeat";
     return unknown(p, "layer", p->line.word[0], known);
 }
 
@@ -292,11 +323,11 @@ static ks_status parse_repeat(struct parser *p)
 static ks_status parse_loss(struct parser *p)
 {
     struct ks_arch *arch = p->arch;
-    char known[128] = "";
+    const char *known[MAX_NAMES] = {NULL};
 
     arch->loss = (struct ks_loss){.outputs = arch->out, .targets = arch->out, .weight = 1};
-    for (size_t i = 0; KS(loss_kinds)[i]; i++) {
-        append_name(known, sizeof known, KS(loss_kinds)[i]->name);
+    for (size_t i = 0; KS(loss_kinds)[i] && i < MAX_NAMES - 1; i++) {
+        known[i] = KS(loss_kinds)[i]->name;
         if (p->line.n_words > 1 && strcmp(p->line.word[1], KS(loss_kinds)[i]->name) == 0)
             arch->loss.kind = KS(loss_kinds)[i];
     }
@@ -344,11 +375,12 @@ static ks_status end_heads(struct parser *p)
 static ks_status parse_policy(struct parser *p)
 {
     static const char *const bounds[] = {"clip", "squash", NULL};
+    static const char *const known[] = {"tanh-gaussian", NULL};
     struct ks_policy *policy = &p->arch->policy;
     size_t squash = 0;
 
     if (p->line.n_words < 2 || strcmp(p->line.word[1], "tanh-gaussian") != 0)
-        return unknown(p, "policy", p->line.n_words > 1 ? p->line.word[1] : "", "tanh-gaussian");
+        return unknown(p, "policy", p->line.n_words > 1 ? p->line.word[1] : "", known);
     p->line.taken[1] = true;
     policy->log_std_min = -10;
     policy->log_std_max = 2;
