@@ -109,7 +109,9 @@ KAPPASCOPE_API enum kappascope_status kappascope_arch_sizes(const char *arch, si
                                                             struct kappascope_sizes *sizes);
 
 /* Reads a checkpoint file (checkpoints/README.md): the critics, the minibatches, Adam's second
- * moment. All that is read is checked. KAPPASCOPE_IO, KAPPASCOPE_FORMAT, KAPPASCOPE_MEMORY. */
+ * moment. All that is read is checked, and compared with the outputs, losses and norms of gradients
+ * that the file holds of the program which exported the critics: KAPPASCOPE_FORMAT if they differ.
+ * KAPPASCOPE_IO, KAPPASCOPE_FORMAT, KAPPASCOPE_MEMORY. */
 KAPPASCOPE_API enum kappascope_status
 kappascope_checkpoint_read(const char *path, struct kappascope_checkpoint **checkpoint);
 /* Copies critics from memory and applies the checks of a file. KAPPASCOPE_USAGE: a size is out of

@@ -79,6 +79,20 @@ static inline void make_batch(struct ks_rng *rng, struct ks_checkpoint *c)
     c->target = make_targets(rng, c->critic.arch->loss.targets);
 }
 
+/* Random proofs, which belong to no critic: of float32 numbers for all rows of the loss, and of the
+ * first minibatch. */
+static inline void make_proofs(struct ks_rng *rng, struct ks_checkpoint *c)
+{
+    const size_t outputs = MINIBATCHES * LOSS_ROWS * ENSEMBLE * c->critic.arch->out;
+    struct ks_proofs *p = &c->proofs;
+
+    p->output = (struct ks_proof){
+        .value = numbers(rng, outputs), .minibatches = MINIBATCHES, .rows = LOSS_ROWS};
+    p->loss = (struct ks_proof){.value = numbers(rng, 1), .minibatches = 1, .rows = 1};
+    p->gradient_norm = (struct ks_proof){
+        .value = numbers(rng, MINIBATCHES), .minibatches = MINIBATCHES, .rows = 1, .wide = true};
+}
+
 static inline struct ks_checkpoint *make_plain(const char *text)
 {
     struct ks_rng rng = ks_rng_start(7, 0);
@@ -131,6 +145,7 @@ static inline struct ks_checkpoint *make_full(void)
     c->target_raw = make_targets(&rng, c->critic.arch->loss.targets);
     make_networks(&rng, CE, IN, ENSEMBLE, &c->target_critic);
     make_networks(&rng, ACTOR, IN - ACTIONS, 1, &c->actor);
+    make_proofs(&rng, c);
     c->adam_m = numbers(&rng, n);
     c->adam_v = squares(&rng, n);
     c->adam_step = 12345678901;
@@ -186,6 +201,14 @@ static inline void same_attributes(const struct ks_attributes *a, const struct k
     assert_null(ks_attribute_find(a, "no such name"));
 }
 
+static inline void same_proof(size_t n, const struct ks_proof *a, const struct ks_proof *b)
+{
+    assert_int_equal(a->minibatches, b->minibatches);
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->wide, b->wide);
+    same_numbers(n, a->value, b->value, !b->wide);
+}
+
 static inline void same_checkpoint(const struct ks_checkpoint *a, const struct ks_checkpoint *b,
                                    bool single)
 {
@@ -202,6 +225,10 @@ static inline void same_checkpoint(const struct ks_checkpoint *a, const struct k
                  single);
     same_numbers(a->minibatches * a->loss_rows * a->critic.arch->loss.targets, a->target_raw,
                  b->target_raw, single);
+    same_proof(a->minibatches * a->loss_rows * a->critic.ensemble * a->critic.arch->out,
+               &a->proofs.output, &b->proofs.output);
+    same_proof(1, &a->proofs.loss, &b->proofs.loss);
+    same_proof(a->minibatches, &a->proofs.gradient_norm, &b->proofs.gradient_norm);
     same_numbers(n, a->adam_m, b->adam_m, single);
     same_numbers(n, a->adam_v, b->adam_v, single);
     assert_int_equal(a->adam_step, b->adam_step);

@@ -114,7 +114,10 @@ static void test_batch_shapes(void **state)
     reshape(path, "/batch/target", 2, flat);
     refused(&o, "/batch/target: expected shape [3, 4, 3], found [3, 4]");
     reshape(path, "/batch/target", 1, row);
-    refused(&o, "/batch/target: expected 3 dimensions");
+    refused(&o,
+            "/batch/target: expected [N, B, T], or [N, B, E, T] with the targets of each critic, "
+            "where N = 3 minibatches, B = 1 to 6 rows, E = 2 critics and T = 3 targets of a row, "
+            "found [4]");
     reshape(path, "/batch/target", 3, many);
     refused(&o, "/batch/target: expected 1 to 6 rows");
     reshape(path, "/batch/target", 3, none);
@@ -310,7 +313,7 @@ static void test_raw_target_shapes(void **state)
     reshape(path, raw, 2, flat);
     refused(&o, "/batch/target_raw: expected shape [3, 4, 3], found [3, 4]");
     reshape(path, raw, 1, row);
-    refused(&o, "/batch/target_raw: expected 3 dimensions");
+    refused(&o, "/batch/target_raw: expected [N, B, T], or [N, B, E, T]");
     reshape(path, raw, 3, many);
     refused(&o, "/batch/target_raw: expected 1 to 6 rows");
     reshape(path, raw, 3, none);
@@ -393,7 +396,8 @@ static void test_containers(void **state)
     free(o.bytes);
 }
 
-/* Unknown objects and attributes are ignored; the actor's width follows from the actions. */
+/* Unknown objects and attributes elsewhere than under /critic and /batch are ignored; the actor's
+ * width follows from the actions. */
 static void test_foreign(void **state)
 {
     const char *path = scratch("a.h5");
@@ -403,7 +407,7 @@ static void test_foreign(void **state)
     (void)state;
     assert_ok(ks_checkpoint_write(path, written, false));
     file = edit(path);
-    H5Gclose(H5Gcreate2(file, "/critic/00_unknown", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Gclose(H5Gcreate2(file, "/target/00_unknown", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Gclose(H5Gcreate2(file, "/unknown", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Fclose(file);
     set_integer(path, "/", "unknown", 5);

@@ -176,13 +176,13 @@ static void test_refusals(void **state)
     reshape(path, "/batch/target", 5, five);
     refused(path, "/batch/target: expected at most 4 dimensions, found 5");
     reshape(path, "/batch/target", 1, two);
-    refused(path, "/batch/target: expected 3 dimensions [N, B, K], or 4 with the targets of each "
-                  "critic [N, B, E, K], found 1");
+    refused(path, "/batch/target: expected [N, B, T], or [N, B, E, T] with the targets of each "
+                  "critic, where N = 3 minibatches, B = 1 to 6 rows");
     free(c->target_raw), c->target_raw = NULL;
     make_own(c);
     assert_ok(ks_checkpoint_write(path, c, false));
     resize(path, "/batch/target", 2, 1);
-    refused(path, "/batch/target: expected shape [3, 4, 2, 3], found [3, 4, 3, 3]");
+    refused(path, "E = 2 critics and T = 3 targets of a row, found [3, 4, 3, 3]");
     assert_ok(ks_checkpoint_write(path, c, false));
     poke(path, "/batch/target", ((LOSS_ROWS + 2) * ENSEMBLE + 1) * 3, -0.25);
     refused(path,

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <omp.h>
+
+#include "core/blas.h"
 #include "core/memory.h"
 #include "library/library.h"
 
@@ -68,6 +71,21 @@ static ks_status read_checkpoint(const char *path, struct kappascope_checkpoint 
     return ks_sha256_file(path, k->digest);
 }
 
+/* Outside of the lock: this computes, and reads no file. */
+static ks_status prove(struct kappascope_checkpoint *k)
+{
+    double bytes;
+
+    if (!ks_proofs_exist(&k->c->proofs))
+        return KS_OK;
+    KS_TRY(ks_proofs_bytes(k->c, &k->c->proofs, &bytes));
+    KS_TRY(ks_library_fits(k->path, bytes));
+    KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
+    KS_TRY(ks_proofs_compare(k->c, k->path, k->c->minibatches));
+    ks_proofs_clear(&k->c->proofs);
+    return KS_OK;
+}
+
 enum kappascope_status kappascope_checkpoint_read(const char *path,
                                                   struct kappascope_checkpoint **checkpoint)
 {
@@ -81,8 +99,9 @@ enum kappascope_status kappascope_checkpoint_read(const char *path,
     ks_library_lock();
     status = read_checkpoint(path, k);
     ks_library_unlock();
-    if (status == KS_OK)
-        *checkpoint = k, k = NULL;
+    KS_GO(status);
+    KS_GO(prove(k));
+    *checkpoint = k, k = NULL;
 done:
     kappascope_checkpoint_free(k);
     return (enum kappascope_status)status;

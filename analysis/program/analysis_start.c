@@ -10,6 +10,7 @@
 #include "lanczos/slq.h"
 #include "operators/primal.h"
 #include "program/distribute.h"
+#include "program/prove.h"
 
 bool ks_is_leader(const struct ks_analysis *a)
 {
@@ -79,6 +80,10 @@ static ks_status read_file(struct ks_analysis *a)
     if (a->minibatches > a->checkpoint->minibatches)
         return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", a->path,
                        a->checkpoint->minibatches, batches);
+    status = ks_prove(a, bytes);
+    if (status == KS_MEMORY)
+        return ks_name_checkpoint(a, status);
+    KS_TRY(status);
     KS_TRY(choose_targets(a));
     return ks_sha256_file(a->path, a->analyzed.digest);
 }

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "io/adam.h"
 #include "io/attribute.h"
+#include "io/proofs.h"
 #include "net/arch.h"
 
 /* `ensemble` networks of the same description, with their parameters. */
@@ -44,6 +45,9 @@ struct ks_checkpoint {
     double *weight; /* [N, B] weights of the rows, multiplying l; NULL: all 1. Owned */
     /* Optional: the targets computed from rewards before normalization; NULL: not in the file. */
     double *target_raw; /* as `target`; owned */
+    /* Optional: what the exporting program computed from all this. Reading does not compare it:
+     * ks_proofs_compare does. */
+    struct ks_proofs proofs;
     /* Written by the training engine; NULL or 0 in other files. */
     struct ks_networks target_critic, actor;            /* groups /target, /actor                */
     double *adam_m, *adam_v;                            /* [E, P]; owned                         */
@@ -53,12 +57,13 @@ struct ks_checkpoint {
 };
 
 /* Reads a file and checks all of it: versions, shapes, finiteness, targets of a ce loss (no
- * negative entry, sums within 1e-3 of 1). Objects and root attributes that the format does not
- * define are ignored. Root attributes that it defines must have their type (`seed` INTEGER, `gamma`
- * NUMBER, `returns` LIST, `env` STRING, ...); those of /metrics and /settings are read unchecked.
- * The actor's input width is the attribute `in` of /actor, or without it the critic's width minus
- * the number of actions. Fails with KS_FORMAT or KS_IO; the message names the file, the object,
- * what was expected and what was found. The caller frees with ks_checkpoint_free. */
+ * negative entry, sums within 1e-3 of 1). Objects under /critic and /batch that the format does not
+ * define, and attributes of /optimizer, are refused; other objects and root attributes that it does
+ * not define are ignored. Root attributes that it defines must have their type (`seed` INTEGER,
+ * `gamma` NUMBER, `returns` LIST, `env` STRING, ...); those of /metrics and /settings are read
+ * unchecked. The actor's input width is the attribute `in` of /actor, or without it the critic's
+ * width minus the number of actions. Fails with KS_FORMAT or KS_IO; the message names the file, the
+ * object, what was expected and what was found. The caller frees with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
 /* The same for the parts that the critic's loss and its operators depend on: /critic, /batch,
  * /optimizer without Adam's first moment, and the root attributes. The other groups are not read;
@@ -96,8 +101,8 @@ ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *checkpoint, co
 ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name);
 
 /* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are written but
- * not read. ks_vectors_count reads only k, ks_vectors_read all vectors into *vectors [k, n], which
- * the caller frees. */
+ * not read; attributes that ks_provenance_vectors does not add are refused. ks_vectors_count reads
+ * only k, ks_vectors_read all vectors into *vectors [k, n], which the caller frees. */
 ks_status ks_vectors_count(const char *path, size_t n, size_t *k);
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,

@@ -9,6 +9,7 @@
 #include "core/line.h"
 #include "core/memory.h"
 #include "io/h5.h"
+#include "io/known.h"
 #include "io/networks.h"
 
 enum { MAX_SIDE = 1 << 30, WHERE = 512 }; /* rows or columns of a minibatch: BLAS sizes are int */
@@ -63,8 +64,25 @@ static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
             "%s: /batch/input: expected at most %d rows and columns per minibatch, found "
             "[%zu, %zu, %zu]",
             h5->path, MAX_SIDE, input->dims[0], input->dims[1], input->dims[2]);
-    return ks_networks_read(
-        h5, &(struct ks_networks_group){.name = "/critic", .in = input->dims[2]}, &c->critic);
+    KS_TRY(ks_h5_expect_reals(h5, "/batch/input", input));
+    KS_TRY(ks_networks_read(
+        h5, &(struct ks_networks_group){.name = "/critic", .in = input->dims[2]}, &c->critic));
+    return ks_known_critic(h5, &c->critic);
+}
+
+static ks_status wrong_target(const struct ks_h5 *h5, const char *name,
+                              const struct ks_checkpoint *c, const struct ks_h5_shape *found)
+{
+    size_t k = c->critic.arch->loss.targets;
+    char text[KS_H5_SHAPE_TEXT];
+
+    ks_h5_print_shape(found, text);
+    return ks_fail(KS_FORMAT,
+                   "%s: %s: expected [N, B, T]%s, or [N, B, E, T] with the targets of each critic, "
+                   "where N = %zu minibatches, B = 1 to %zu rows, E = %zu critics and T = %zu "
+                   "targets of a row, found %s",
+                   h5->path, name, k == 1 ? " or [N, B]" : "", c->minibatches, c->rows,
+                   c->critic.ensemble, k, text);
 }
 
 /* [N, B, T], [N, B, E, T], or [N, B] where T = 1; 1 <= B <= R. */
@@ -74,11 +92,9 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
     size_t k = c->critic.arch->loss.targets, n_dims = target->n_dims;
     struct ks_h5_shape expected = {.n_dims = n_dims, .dims = {c->minibatches, 0, k}};
 
-    if (n_dims < 2)
-        return ks_fail(KS_FORMAT,
-                       "%s: %s: expected 3 dimensions [N, B, K], or 4 with the targets of each "
-                       "critic [N, B, E, K], found %zu",
-                       h5->path, name, n_dims);
+    if (n_dims < 2 ||
+        (n_dims == 4 && (target->dims[2] != c->critic.ensemble || target->dims[3] != k)))
+        return wrong_target(h5, name, c, target);
     if (n_dims == 2 && k > 1)
         expected.n_dims = 3;
     if (n_dims == 4)
@@ -89,7 +105,7 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
                        "%s: %s: expected 1 to %zu rows per minibatch, as many as "
                        "/batch/input has, found %zu",
                        h5->path, name, c->rows, target->dims[1]);
-    return ks_h5_expect_shape(h5, name, &expected);
+    return ks_h5_expect_reals(h5, name, &expected);
 }
 
 /* The targets of a row must be a distribution, up to rounding. `where` names the row. */
@@ -250,7 +266,7 @@ static ks_status read_weight(const struct ks_h5 *h5, struct ks_checkpoint *c)
                        "%s: %s: expected the attribute version 2 of a file with weights, "
                        "found %lld",
                        h5->path, name, (long long)version);
-    KS_TRY(ks_h5_expect_shape(h5, name, &shape));
+    KS_TRY(ks_h5_expect_reals(h5, name, &shape));
     KS_TRY(ks_h5_read_new(h5, name, &shape, &c->weight));
     KS_TRY(ks_h5_expect_finite(h5, name, c->minibatches * c->loss_rows, c->weight));
     return ks_checkpoint_check_weights(c, h5->path, name);
@@ -269,7 +285,9 @@ static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
                                c->input));
     KS_TRY(read_target(h5, "/batch/target", c, &target, &c->target));
     KS_TRY(read_weight(h5, c));
-    return read_target_raw(h5, c);
+    KS_TRY(read_target_raw(h5, c));
+    KS_TRY(ks_proofs_read(h5, c));
+    return ks_known_batch(h5);
 }
 
 /* Adam's second moment is a mean of squares. */
@@ -305,9 +323,13 @@ static ks_status read_constant(const struct ks_h5 *h5, const char *name, double 
 
 static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_checkpoint *c)
 {
-    bool m, v;
+    static const char *const known_attributes[] = {"step", "beta1", "beta2", "eps", NULL};
+    bool group, m, v;
 
     c->adam = KS_ADAM_DEFAULTS;
+    KS_TRY(ks_h5_has(h5, "/optimizer", &group));
+    if (group)
+        KS_TRY(ks_known_attributes(h5, "/optimizer", known_attributes));
     KS_TRY(ks_h5_has(h5, "/optimizer/m", &m));
     KS_TRY(ks_h5_has(h5, "/optimizer/v", &v));
     if (!m && !v)
@@ -470,6 +492,7 @@ void ks_checkpoint_free(struct ks_checkpoint *c)
     free(c->target_raw);
     free(c->adam_m);
     free(c->adam_v);
+    ks_proofs_clear(&c->proofs);
     ks_attributes_clear(&c->attributes);
     ks_attributes_clear(&c->metrics);
     ks_attributes_clear(&c->settings);

@@ -39,7 +39,8 @@ ks_status ks_h5_ask_has_attribute(const struct ks_h5 *h5, const char *object, co
     return ask_whether(h5, about(KS_H5_HAS_ATTRIBUTE, object, name), found);
 }
 
-ks_status ks_h5_ask_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
+ks_status ks_h5_ask_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape,
+                          enum ks_h5_stored *stored)
 {
     const struct ks_h5_question question = about(KS_H5_SHAPE, object, "");
     struct ks_h5_answer answer;
@@ -48,6 +49,7 @@ ks_status ks_h5_ask_shape(const struct ks_h5 *h5, const char *object, struct ks_
     if (answer.shape.n_dims > KS_H5_DIMS)
         return ks_h5_reader_invalid(h5, object);
     *shape = answer.shape;
+    *stored = answer.stored;
     return KS_OK;
 }
 
@@ -144,5 +146,24 @@ ks_status ks_h5_ask_attributes(const struct ks_h5 *h5, const char *object,
         }
         KS_TRY(ks_attribute_add(attributes, &one));
     }
+    return KS_OK;
+}
+
+ks_status ks_h5_ask_names(const struct ks_h5 *h5, const char *object, bool attributes,
+                          struct ks_h5_names *names)
+{
+    const struct ks_h5_question question = about(
+        attributes ? KS_H5_ATTRIBUTE_NAMES : KS_H5_OBJECT_NAMES, object, "");
+    struct ks_h5_answer answer;
+
+    *names = (struct ks_h5_names){.n = 0};
+    KS_TRY(ks_h5_ask(h5, &question, &answer));
+    if (answer.count > KS_H5_NAMES)
+        return ks_h5_reader_invalid(h5, object);
+    KS_TRY(ks_alloc(answer.count, sizeof *names->name, &names->name));
+    KS_TRY(ks_h5_follow(h5, object, names->name, answer.count * sizeof *names->name));
+    for (size_t i = 0; i < answer.count; i++)
+        names->name[i][KS_H5_NAME - 1] = '\0';
+    names->n = answer.count;
     return KS_OK;
 }

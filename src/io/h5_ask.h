@@ -10,7 +10,8 @@
 #include "io/h5_file.h"
 
 ks_status ks_h5_ask_has(const struct ks_h5 *h5, const char *object, bool *found);
-ks_status ks_h5_ask_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape);
+ks_status ks_h5_ask_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape,
+                          enum ks_h5_stored *stored);
 ks_status ks_h5_ask_values(const struct ks_h5 *h5, const char *object,
                            const struct ks_h5_shape *shape, double *values);
 ks_status ks_h5_ask_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
@@ -19,5 +20,7 @@ ks_status ks_h5_ask_attribute(const struct ks_h5 *h5, const char *object, const 
                               struct ks_attribute *attribute, bool *known);
 ks_status ks_h5_ask_attributes(const struct ks_h5 *h5, const char *object,
                                struct ks_attributes *attributes);
+ks_status ks_h5_ask_names(const struct ks_h5 *h5, const char *object, bool attributes,
+                          struct ks_h5_names *names);
 
 #endif

@@ -131,3 +131,13 @@ done:
         H5Pclose(access);
     return status;
 }
+
+void ks_h5_print_shape(const struct ks_h5_shape *shape, char text[KS_H5_SHAPE_TEXT])
+{
+    size_t at = (size_t)snprintf(text, KS_H5_SHAPE_TEXT, "[");
+
+    for (size_t i = 0; i < shape->n_dims; i++)
+        at += (size_t)snprintf(text + at, KS_H5_SHAPE_TEXT - at, "%s%zu", i > 0 ? ", " : "",
+                               shape->dims[i]);
+    snprintf(text + at, KS_H5_SHAPE_TEXT - at, "]");
+}

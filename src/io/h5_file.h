@@ -12,9 +12,12 @@
 #include "io/file.h"
 
 enum {
-    KS_H5_DIMS = 4,         /* most dimensions of a dataset                               */
-    KS_H5_OBJECT = 256,     /* bytes of an object's path, including the terminating zero  */
-    KS_H5_LONGEST = 1 << 20 /* most bytes of a string attribute, numbers of a list        */
+    KS_H5_DIMS = 4,          /* most dimensions of a dataset                               */
+    KS_H5_OBJECT = 256,      /* bytes of an object's path, including the terminating zero  */
+    KS_H5_LONGEST = 1 << 20, /* most bytes of a string attribute, numbers of a list        */
+    KS_H5_NAME = 128, /* bytes of one name in a list, with the zero; longer names are cut      */
+    KS_H5_NAMES = 1 << 14, /* most names in a list                                        */
+    KS_H5_SHAPE_TEXT = 128 /* bytes of a shape in words, with the zero                     */
 };
 
 struct ks_h5 {
@@ -30,8 +33,20 @@ struct ks_h5 {
                         * added up here. Not owned */
 };
 
+/* How a dataset's numbers are stored. */
+enum ks_h5_stored { KS_H5_INTEGERS, KS_H5_REALS, KS_H5_WIDE_REALS /* float64 or more bits */ };
+
 struct ks_h5_shape {
     size_t n_dims, dims[KS_H5_DIMS];
+};
+
+/* "[3, 6]" */
+void ks_h5_print_shape(const struct ks_h5_shape *shape, char text[KS_H5_SHAPE_TEXT]);
+
+/* Names of the objects in a group, or of the attributes of an object. */
+struct ks_h5_names {
+    char (*name)[KS_H5_NAME]; /* [n], with room for more; owned: free() it */
+    size_t n, room;
 };
 
 /* "1.10.8" */

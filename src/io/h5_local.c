@@ -8,7 +8,6 @@
 
 #include "core/memory.h"
 
-enum { SHAPE_LENGTH = 128 };
 static const size_t PIECE = (size_t)4 << 20; /* bytes that are read at a time, at least */
 
 /* Hard and soft links lead to objects of this file; other kinds may lead anywhere. */
@@ -61,16 +60,21 @@ static ks_status expect_found(const struct ks_h5 *h5, const char *object)
     return found ? KS_OK : ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
 }
 
-static ks_status expect_number(const struct ks_h5 *h5, const char *object, hid_t set)
+static ks_status read_type(const struct ks_h5 *h5, const char *object, hid_t set,
+                           enum ks_h5_stored *stored)
 {
     hid_t type = H5Dget_type(set);
     H5T_class_t kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+    size_t bytes = type < 0 ? 0 : H5Tget_size(type);
 
     if (type < 0)
         return ks_h5_fail(h5, KS_IO, object, "its type cannot be read");
     H5Tclose(type);
     if (kind != H5T_FLOAT && kind != H5T_INTEGER)
         return ks_fail(KS_FORMAT, "%s: %s: expected numbers, found another type", h5->path, object);
+    *stored = kind == H5T_INTEGER      ? KS_H5_INTEGERS
+              : bytes < sizeof(double) ? KS_H5_REALS
+                                       : KS_H5_WIDE_REALS;
     return KS_OK;
 }
 
@@ -118,7 +122,7 @@ static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t se
 
 /* Opens a numeric dataset; the caller closes *set. */
 static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set,
-                          struct ks_h5_shape *shape)
+                          struct ks_h5_shape *shape, enum ks_h5_stored *stored)
 {
     ks_status status = KS_OK;
     hid_t id = H5I_INVALID_HID;
@@ -134,7 +138,7 @@ static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set
         goto done;
     }
     KS_GO(expect_own_values(h5, object, id));
-    KS_GO(expect_number(h5, object, id));
+    KS_GO(read_type(h5, object, id, stored));
     KS_GO(read_shape(h5, object, id, shape));
     *set = id, id = H5I_INVALID_HID;
 done:
@@ -143,11 +147,12 @@ done:
     return status;
 }
 
-ks_status ks_h5_local_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
+ks_status ks_h5_local_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape,
+                            enum ks_h5_stored *stored)
 {
     hid_t set;
 
-    KS_TRY(open_set(h5, object, &set, shape));
+    KS_TRY(open_set(h5, object, &set, shape, stored));
     H5Dclose(set);
     return KS_OK;
 }
@@ -162,25 +167,15 @@ static bool same_shape(const struct ks_h5_shape *a, const struct ks_h5_shape *b)
     return true;
 }
 
-static void print_shape(const struct ks_h5_shape *shape, char text[SHAPE_LENGTH])
-{
-    size_t at = (size_t)snprintf(text, SHAPE_LENGTH, "[");
-
-    for (size_t i = 0; i < shape->n_dims; i++)
-        at += (size_t)snprintf(text + at, SHAPE_LENGTH - at, "%s%zu", i > 0 ? ", " : "",
-                               shape->dims[i]);
-    snprintf(text + at, SHAPE_LENGTH - at, "]");
-}
-
 ks_status ks_h5_compare_shape(const struct ks_h5 *h5, const char *object,
                               const struct ks_h5_shape *expected, const struct ks_h5_shape *found)
 {
-    char want[SHAPE_LENGTH], got[SHAPE_LENGTH];
+    char want[KS_H5_SHAPE_TEXT], got[KS_H5_SHAPE_TEXT];
 
     if (same_shape(expected, found))
         return KS_OK;
-    print_shape(expected, want);
-    print_shape(found, got);
+    ks_h5_print_shape(expected, want);
+    ks_h5_print_shape(found, got);
     return ks_fail(KS_FORMAT, "%s: %s: expected shape %s, found %s", h5->path, object, want, got);
 }
 
@@ -258,10 +253,11 @@ ks_status ks_h5_local_values(const struct ks_h5 *h5, const char *object,
                              const struct ks_h5_shape *shape, const struct ks_h5_taker *taker)
 {
     struct ks_h5_shape found = {.n_dims = 0};
+    enum ks_h5_stored stored;
     ks_status status;
     hid_t set;
 
-    KS_TRY(open_set(h5, object, &set, &found));
+    KS_TRY(open_set(h5, object, &set, &found, &stored));
     status = ks_h5_compare_shape(h5, object, shape, &found);
     if (status == KS_OK)
         status = read_pieces(h5, object, set, shape, taker);

@@ -10,13 +10,19 @@
 #include "io/attribute.h"
 #include "io/h5_file.h"
 
-/* As ks_h5_has, ks_h5_shape, ks_h5_has_attribute and ks_h5_read_attributes in h5_read.h. */
+/* As ks_h5_has, ks_h5_shape and ks_h5_stored, ks_h5_has_attribute and ks_h5_read_attributes in
+ * h5_read.h. */
 ks_status ks_h5_local_has(const struct ks_h5 *h5, const char *object, bool *found);
-ks_status ks_h5_local_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape);
+ks_status ks_h5_local_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape,
+                            enum ks_h5_stored *stored);
 ks_status ks_h5_local_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
                                     bool *found);
 ks_status ks_h5_local_attributes(const struct ks_h5 *h5, const char *object,
                                  struct ks_attributes *attributes);
+/* The names of a group's objects, or of an object's attributes, at most KS_H5_NAMES of them. The
+ * caller frees names->name, also after a failure. */
+ks_status ks_h5_local_names(const struct ks_h5 *h5, const char *object, bool attributes,
+                            struct ks_h5_names *names);
 
 /* Reads an existing attribute; *known is false if a struct ks_attribute cannot hold its type. The
  * caller clears it. */

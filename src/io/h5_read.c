@@ -14,7 +14,16 @@ ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
 
 ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
 {
-    return ks_h5_ask_shape(h5, object, shape);
+    enum ks_h5_stored stored;
+
+    return ks_h5_ask_shape(h5, object, shape, &stored);
+}
+
+ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored)
+{
+    struct ks_h5_shape shape;
+
+    return ks_h5_ask_shape(h5, object, &shape, stored);
 }
 
 ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
@@ -23,6 +32,20 @@ ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
     struct ks_h5_shape found = {.n_dims = 0};
 
     KS_TRY(ks_h5_shape(h5, object, &found));
+    return ks_h5_compare_shape(h5, object, shape, &found);
+}
+
+ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,
+                             const struct ks_h5_shape *shape)
+{
+    struct ks_h5_shape found = {.n_dims = 0};
+    enum ks_h5_stored stored;
+
+    KS_TRY(ks_h5_ask_shape(h5, object, &found, &stored));
+    if (stored == KS_H5_INTEGERS)
+        return ks_fail(KS_FORMAT,
+                       "%s: %s: expected real numbers (float32 or float64), found integers",
+                       h5->path, object);
     return ks_h5_compare_shape(h5, object, shape, &found);
 }
 
@@ -148,4 +171,10 @@ ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
                                 struct ks_attributes *attributes)
 {
     return ks_h5_ask_attributes(h5, object, attributes);
+}
+
+ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
+                           struct ks_h5_names *names)
+{
+    return ks_h5_ask_names(h5, object, attributes, names);
 }

@@ -18,8 +18,14 @@ ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found);
 
 /* The shape of a numeric dataset; fails if it is missing or anything else. */
 ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape);
+/* How its numbers are stored; fails likewise. */
+ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored);
 /* Fails unless the dataset has this shape. */
 ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
+                             const struct ks_h5_shape *shape);
+/* The same, and fails unless its numbers are stored in floating point: where a real number belongs,
+ * integers are the sign of values that were rounded or of another array. */
+ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,
                              const struct ks_h5_shape *shape);
 /* Reads a dataset of this shape into values [product of dims]. */
 ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
@@ -48,5 +54,9 @@ ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const ch
  * name; other types are skipped. The caller clears them, also after a failure. */
 ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
                                 struct ks_attributes *attributes);
+/* The names of all objects in a group, or of all attributes of an object, whatever their types. The
+ * object must exist. The caller frees names->name, also after a failure. */
+ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
+                           struct ks_h5_names *names);
 
 #endif

@@ -104,6 +104,20 @@ static void answer_attributes(const struct server *s, const struct ks_h5_questio
     ks_attributes_clear(&list);
 }
 
+static void answer_names(const struct server *s, const struct ks_h5_question *q)
+{
+    struct ks_h5_answer a = {.count = 0};
+    struct ks_h5_names names = {.n = 0};
+    ks_status status = ks_h5_local_names(s->h5, q->object, q->kind == KS_H5_ATTRIBUTE_NAMES,
+                                         &names);
+
+    a.count = status == KS_OK ? names.n : 0;
+    answer(s, status, &a);
+    if (a.count > 0)
+        tell(s, names.name, a.count * sizeof *names.name);
+    free(names.name);
+}
+
 static void before(size_t bytes, void *context)
 {
     allow(context, bytes);
@@ -148,8 +162,12 @@ static void serve_one(struct server *s, const struct ks_h5_question *q)
     case KS_H5_ALL_ATTRIBUTES:
         answer_attributes(s, q);
         return;
+    case KS_H5_OBJECT_NAMES:
+    case KS_H5_ATTRIBUTE_NAMES:
+        answer_names(s, q);
+        return;
     case KS_H5_SHAPE:
-        status = ks_h5_local_shape(s->h5, q->object, &a.shape);
+        status = ks_h5_local_shape(s->h5, q->object, &a.shape, &a.stored);
         break;
     case KS_H5_HAS:
         status = ks_h5_local_has(s->h5, q->object, &found);

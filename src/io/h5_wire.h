@@ -16,7 +16,9 @@ enum ks_h5_question_kind {
     KS_H5_VALUES,
     KS_H5_HAS_ATTRIBUTE,
     KS_H5_ONE_ATTRIBUTE,
-    KS_H5_ALL_ATTRIBUTES
+    KS_H5_ALL_ATTRIBUTES,
+    KS_H5_OBJECT_NAMES,
+    KS_H5_ATTRIBUTE_NAMES
 };
 struct ks_h5_question {
     enum ks_h5_question_kind kind;
@@ -27,15 +29,18 @@ struct ks_h5_question {
 /* The reader sends one answer when it has opened the file and one to each question.
  *
  *   HAS, HAS_ATTRIBUTE   count is 0 or 1
- *   SHAPE                the shape
+ *   SHAPE                the shape, and how the numbers are stored
  *   VALUES               several answers, each followed by its `count` numbers; a single one
  *                        with count 0 if the dataset is empty
  *   ONE_ATTRIBUTE,       `count` attributes follow, each a struct ks_attribute, followed by its
- *   ALL_ATTRIBUTES       list, or by its string, whose length is then in `n` */
+ *   ALL_ATTRIBUTES       list, or by its string, whose length is then in `n`
+ *   OBJECT_NAMES,        `count` names of KS_H5_NAME bytes follow
+ *   ATTRIBUTE_NAMES */
 struct ks_h5_answer {
     ks_status status;
     size_t count;
     struct ks_h5_shape shape;
+    enum ks_h5_stored stored;
     char text[1024]; /* the message, if status is not KS_OK */
 };
 

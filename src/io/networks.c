@@ -82,8 +82,8 @@ static bool advance(struct cursor *c)
     return true;
 }
 
-/* Checks that every array has its shape. A missing array is a failure, or with `optional` makes
- * *complete false. *largest: numbers of the largest array in one network. */
+/* Checks that every array has its shape, and real numbers. A missing array is a failure, or with
+ * `optional` makes *complete false. *largest: numbers of the largest array in one network. */
 static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool optional,
                               bool *complete, size_t *largest)
 {
@@ -95,7 +95,7 @@ static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool opti
         if (optional)
             KS_TRY(ks_h5_has(h5, c.object, &found));
         if (found)
-            KS_TRY(ks_h5_expect_shape(h5, c.object, &c.shape));
+            KS_TRY(ks_h5_expect_reals(h5, c.object, &c.shape));
         *complete = *complete && found;
         *largest = c.size > *largest ? c.size : *largest;
     }

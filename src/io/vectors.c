@@ -4,19 +4,46 @@
 #include <stdlib.h>
 
 #include "io/h5.h"
+#include "io/known.h"
 
 static const char FORMAT[] = "kappascope-vector";
 static const char OBJECT[] = "/vector";
 
-/* The dataset's shape, which must be [k, n] with k > 0. */
+/* What ks_provenance_vectors adds. It says where vectors come from, and products do not depend on
+ * it: a vector of one operator may be multiplied by another. */
+static const char *const attributes_known[] = {"format",
+                                               "version",
+                                               "checkpoint",
+                                               "checkpoint_sha256",
+                                               "rewards",
+                                               "batchnorm",
+                                               "weight_decay",
+                                               "scale",
+                                               "batches",
+                                               "loss",
+                                               "operator",
+                                               "precision",
+                                               "dimension",
+                                               "critic",
+                                               "layer",
+                                               "compat",
+                                               "threads",
+                                               "processes",
+                                               "analyzer_version",
+                                               "blas_version",
+                                               "blas_kernel",
+                                               NULL};
+
+/* The dataset's shape, which must be [k, n] with k > 0, in a file without unknown attributes. */
 static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
                             struct ks_h5_shape *shape)
 {
+    KS_TRY(ks_known_attributes(h5, "/", attributes_known));
     KS_TRY(ks_h5_shape(h5, OBJECT, shape));
     if (shape->n_dims != 2 || shape->dims[0] == 0)
         return ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", path,
                        OBJECT, n, shape->n_dims == 2 ? "none" : "another number of dimensions");
-    return ks_h5_expect_shape(h5, OBJECT, &(struct ks_h5_shape){2, {shape->dims[0], n}});
+    return ks_h5_expect_reals(h5, OBJECT, &(struct ks_h5_shape){2, {shape->dims[0], n}});
 }
 
 ks_status ks_vectors_count(const char *path, size_t n, size_t *k)

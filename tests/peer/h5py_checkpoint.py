@@ -33,7 +33,8 @@ def expect(found, expected, what):
 
 
 def check_written(path):
-    shapes = {"batch/input": (3, 6, 5), "batch/target": (3, 4, 3), "batch/target_raw": (3, 4, 3)}
+    shapes = {"batch/input": (3, 6, 5), "batch/target": (3, 4, 3), "batch/target_raw": (3, 4, 3),
+              "batch/output": (3, 4, 2, 3), "batch/loss": (1,), "batch/gradient_norm": (3,)}
     for group in "critic", "target":
         shapes |= {f"{group}/{name}": (2, *s) for name, s in (PARAMETERS | STATES).items()}
     for group in "optimizer/m", "optimizer/v":
@@ -45,7 +46,7 @@ def check_written(path):
         expect({name: o.shape for name, o in found.items()}, shapes, "datasets")
         for name, o in found.items():
             expect((o.dtype, o.compression, o.shuffle, o.fletcher32),
-                   (np.dtype("<f4"), "gzip", True, True), name)
+                   (np.dtype("<f8" if name == "batch/gradient_norm" else "<f4"), "gzip", True, True), name)
             if not np.isfinite(o[()]).all():
                 sys.exit(f"{name}: not finite")
         expect(text(f.attrs["format"]), "kappascope-checkpoint", "format")
@@ -75,7 +76,7 @@ def check_read(program, path):
         f.create_dataset("critic/02_dense/bias", (2, 1), "f4")  # never written, so zeros
         f["critic"].attrs["arch"] = "dense 6  # hidden\n\nrelu\ndense 1\nloss mse weight=2\n"
         f["critic"].attrs["ensemble"] = np.int8(2)
-        f["critic/notes"] = "ignored"
+        f["notes"] = "ignored"
         f.create_dataset("batch/input", data=batch, chunks=(1, 3, 4), compression="gzip")
         f.create_dataset("batch/target", data=target, compression="gzip", fletcher32=True)
     out = subprocess.run([program, "read", path], check=True, stdout=subprocess.PIPE, text=True)

@@ -1,0 +1,41 @@
+#include "program/prove.h"
+
+#include <math.h>
+
+#include "core/memory.h"
+#include "core/say.h"
+#include "io/proofs.h"
+
+/* Refuses before it allocates. */
+static ks_status check_memory(const struct ks_analysis *a, double bytes)
+{
+    const double limit = ks_budget_limit(a->options, a->world, 0);
+    double more;
+
+    KS_TRY(ks_proofs_bytes(a->checkpoint, &a->checkpoint->proofs, &more));
+    if (bytes + more <= limit)
+        return KS_OK;
+    return ks_fail(KS_MEMORY,
+                   "--memory: expected at least %.0fK, found %.0fK: checkpoint and the comparison "
+                   "of its outputs take %.0fK",
+                   ceil((bytes + more) / 1024), floor(limit / 1024), ceil((bytes + more) / 1024));
+}
+
+ks_status ks_prove(struct ks_analysis *a, double bytes)
+{
+    struct ks_proofs *proofs = &a->checkpoint->proofs;
+    const size_t before = ks_alloc_total();
+
+    if (!ks_proofs_exist(proofs)) {
+        if (!a->quiet)
+            ks_say("%s: nothing was compared: the file has no /batch/output, /batch/loss or "
+                   "/batch/gradient_norm of the program that made it",
+                   a->path);
+        return KS_OK;
+    }
+    KS_TRY(check_memory(a, bytes));
+    KS_TRY(ks_proofs_compare(a->checkpoint, a->path, a->minibatches));
+    ks_alloc_freed_since(before);
+    ks_proofs_clear(proofs);
+    return KS_OK;
+}

@@ -1,0 +1,211 @@
+/* Outputs, losses and gradients of a checkpoint's critics, by a network as its description says,
+ * forward and backward. (The analyzer's products are those of a network whose first layers are
+ * folded, operators/fold.h.) */
+#include "io/proofs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "core/memory.h"
+#include "io/checkpoint.h"
+#include "net/net.h"
+
+static size_t largest(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* --- one minibatch --- */
+
+struct evaluation {
+    const struct ks_checkpoint *c;
+    struct ks_proofs *to; /* what is computed, and where it goes */
+    struct ks_arch *arch; /* in float64, whatever the precision of c's own; owned */
+    struct ks_net *net;   /* owned */
+    size_t minibatches, workers;
+};
+
+/* One thread's arrays. */
+struct worker {
+    double *primal, *adjoint, *gradient; /* gradient [P]; owned */
+    double *extended;                    /* the extended vector of a critic (arch.h); owned */
+};
+
+/* The extended vector of a critic. */
+static const double *parameters_of(const struct evaluation *e, const struct worker *w,
+                                   size_t critic)
+{
+    const size_t n = e->arch->parameters, frozen = e->arch->frozen;
+    const struct ks_networks *from = &e->c->critic;
+
+    if (frozen == 0)
+        return from->w + critic * n;
+    memcpy(w->extended, from->w + critic * n, n * sizeof *w->extended);
+    memcpy(w->extended + n, from->frozen + critic * frozen, frozen * sizeof *w->extended);
+    return w->extended;
+}
+
+/* The outputs of one critic, and what its loss adds to those of the minibatch. */
+static void evaluate_critic(const struct evaluation *e, const struct worker *w, size_t critic,
+                            size_t n)
+{
+    const struct ks_checkpoint *c = e->c;
+    const struct ks_arch *arch = e->arch;
+    const struct ks_net *net = e->net;
+    const double *theta = parameters_of(e, w, critic);
+    const double *x = c->input + n * c->rows * arch->in;
+    const double *t = ks_checkpoint_target(c, critic, n);
+    const double *f = KS(net_output)(net, w->primal);
+    const struct ks_outputs at = {.rows = c->loss_rows, .f = f, .t = t};
+    const bool backward = n < e->to->gradient_norm.minibatches;
+    double *f_bar = backward ? KS(net_output_bar)(net, w->adjoint) : NULL, loss, size;
+
+    KS(net_forward)(net, theta, NULL, x, w->primal);
+    for (size_t i = 0; n < e->to->output.minibatches && i < e->to->output.rows; i++)
+        memcpy(e->to->output.value +
+                   ((n * e->to->output.rows + i) * c->critic.ensemble + critic) * arch->out,
+               f + i * arch->out, arch->out * sizeof *f);
+    if (backward)
+        memset(f_bar, 0, net->out_rows * arch->out * sizeof *f_bar);
+    loss = KS(loss_gradient)(&arch->loss, &at, ks_checkpoint_weight(c, n), 1 / (double)c->loss_rows,
+                             f_bar);
+    if (n < e->to->loss.minibatches)
+        e->to->loss.value[n] += loss / (double)c->loss_rows;
+    if (!backward)
+        return;
+    memset(w->gradient, 0, arch->parameters * sizeof *w->gradient);
+    KS(net_backward)
+    (net,
+     &(struct ks_net_backward){
+         .w = theta, .x = x, .primal = w->primal, .adjoint = w->adjoint, .w_bar = w->gradient});
+    size = cblas_dnrm2((int)arch->parameters, w->gradient, 1);
+    e->to->gradient_norm.value[n] = hypot(e->to->gradient_norm.value[n], size);
+}
+
+/* --- all of them --- */
+
+static size_t output_row(const struct ks_checkpoint *c)
+{
+    return c->critic.ensemble * c->critic.arch->out;
+}
+
+/* Parses the description and lays out the network. Rows without a loss are computed if other rows
+ * depend on them, or if their outputs are wanted. */
+static ks_status evaluation_new(const struct ks_checkpoint *c, struct ks_proofs *to,
+                                struct evaluation *e)
+{
+    const size_t threads = (size_t)omp_get_max_threads();
+    const size_t out_rows = largest(c->loss_rows, to->output.minibatches ? to->output.rows : 0);
+
+    *e = (struct evaluation){.c = c, .to = to};
+    e->minibatches = largest(largest(to->output.minibatches, to->loss.minibatches),
+                             to->gradient_norm.minibatches);
+    e->workers = threads < e->minibatches ? threads : e->minibatches;
+    KS_TRY(KS(arch_parse)(c->critic.text, "/critic", c->critic.arch->in, &e->arch));
+    e->arch->loss.targets = c->critic.arch->loss.targets; /* the description does not have it */
+    return KS(net_new)(e->arch, e->arch->joint ? c->rows : out_rows, out_rows, false, &e->net);
+}
+
+static void evaluation_clear(struct evaluation *e)
+{
+    KS(net_free)(e->net);
+    KS(arch_free)(e->arch);
+}
+
+static size_t gradient_size(const struct evaluation *e)
+{
+    return e->to->gradient_norm.minibatches > 0 ? e->arch->parameters : 0;
+}
+
+static size_t extended_size(const struct evaluation *e)
+{
+    return e->arch->frozen > 0 ? ks_arch_extended(e->arch) : 0;
+}
+
+static ks_status make_workers(const struct evaluation *e, struct worker *worker)
+{
+    const size_t gradient = gradient_size(e);
+
+    for (size_t k = 0; k < e->workers; k++) {
+        KS_TRY(ks_alloc(e->net->primal, sizeof(double), &worker[k].primal));
+        KS_TRY(ks_alloc(gradient > 0 ? e->net->adjoint : 0, sizeof(double), &worker[k].adjoint));
+        KS_TRY(ks_alloc(gradient, sizeof(double), &worker[k].gradient));
+        KS_TRY(ks_alloc(extended_size(e), sizeof(double), &worker[k].extended));
+    }
+    return KS_OK;
+}
+
+static void free_workers(size_t n, struct worker *worker)
+{
+    for (size_t k = 0; worker && k < n; k++) {
+        free(worker[k].primal);
+        free(worker[k].adjoint);
+        free(worker[k].gradient);
+        free(worker[k].extended);
+    }
+    free(worker);
+}
+
+static ks_status make_values(const struct ks_checkpoint *c, struct ks_proofs *to)
+{
+    const size_t output = to->output.minibatches * to->output.rows * output_row(c);
+
+    if (to->output.minibatches > 0)
+        KS_TRY(ks_alloc(output, sizeof(double), &to->output.value));
+    if (to->loss.minibatches > 0)
+        KS_TRY(ks_alloc(to->loss.minibatches, sizeof(double), &to->loss.value));
+    if (to->gradient_norm.minibatches > 0)
+        KS_TRY(ks_alloc(to->gradient_norm.minibatches, sizeof(double), &to->gradient_norm.value));
+    return KS_OK;
+}
+
+ks_status ks_proofs_compute(const struct ks_checkpoint *c, struct ks_proofs *proofs)
+{
+    struct evaluation e = {.c = NULL};
+    struct worker *worker = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(evaluation_new(c, proofs, &e));
+    if (e.minibatches == 0)
+        goto done;
+    KS_GO(make_values(c, proofs));
+    KS_GO(ks_alloc(e.workers, sizeof *worker, &worker));
+    KS_GO(make_workers(&e, worker));
+#pragma omp parallel for num_threads((int)e.workers) schedule(static, 1)
+    for (size_t k = 0; k < e.workers; k++)
+        for (size_t n = k; n < e.minibatches; n += e.workers)
+            for (size_t critic = 0; critic < c->critic.ensemble; critic++)
+                evaluate_critic(&e, &worker[k], critic, n);
+done:
+    free_workers(e.workers, worker);
+    evaluation_clear(&e);
+    if (status != KS_OK)
+        ks_proofs_clear(proofs);
+    return status;
+}
+
+ks_status ks_proofs_bytes(const struct ks_checkpoint *c, const struct ks_proofs *proofs,
+                          double *bytes)
+{
+    struct ks_proofs to = *proofs;
+    struct evaluation e = {.c = NULL};
+    ks_status status = KS_OK;
+    double numbers;
+
+    *bytes = 0;
+    if (!ks_proofs_exist(proofs))
+        return KS_OK;
+    KS_GO(evaluation_new(c, &to, &e));
+    numbers = (double)e.net->primal + (double)gradient_size(&e) + (double)extended_size(&e) +
+              (gradient_size(&e) > 0 ? (double)e.net->adjoint : 0);
+    numbers *= (double)e.workers;
+    numbers += (double)(to.output.minibatches * to.output.rows) * (double)output_row(c);
+    *bytes = numbers * sizeof(double);
+done:
+    evaluation_clear(&e);
+    return status;
+}

@@ -1,0 +1,235 @@
+/* One critic as a reader of the formulas would write it: no matrix products, no shared code. It
+ * gives proofs that do not come from what they are to check. */
+#ifndef KS_TEST_NAIVE_CRITIC_H
+#define KS_TEST_NAIVE_CRITIC_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "memory_critics.h"
+#include "scratch.h"
+
+enum { SIDE = 5, CRITICS = 2, BATCHES = 3, BATCH_ROWS = 9, BATCH_LOSS_ROWS = 6 };
+
+/* Square kernels, batch and layer normalization: the first number of each array in a critic's
+ * parameters. */
+#define NAIVE_BODY                                                                                 \
+    "batchnorm\ndense 5\nlayernorm eps=1e-5\nrelu\ndense 5\nbatchnorm\ngelu\ndense 1\n"
+static const char NAIVE[] = NAIVE_BODY "loss mse\n";
+enum {
+    SCALE0 = 0,
+    KERNEL1 = 10,
+    BIAS1 = 35,
+    SCALE2 = 40,
+    BIAS2 = 45,
+    KERNEL4 = 50,
+    BIAS4 = 75,
+    SCALE5 = 80,
+    KERNEL7 = 90,
+    BIAS7 = 95,
+    PARAMETERS = 96
+};
+
+/* What programs do differently. */
+struct how {
+    double eps;          /* of the layer normalization */
+    bool erf;            /* gelu by the error function, not by tanh */
+    bool evaluation;     /* running statistics */
+    bool alone;          /* batch statistics of the rows of the loss alone */
+    bool held;           /* batch statistics are those in `moments`: no derivative through them */
+    size_t from, behind; /* parameters without a derivative */
+};
+static const struct how RIGHT = {.eps = 1e-5};
+
+struct moments {
+    double mean[2][SIDE], var[2][SIDE];
+};
+
+static inline void naive_dense(size_t out, const double *w, const double *b, const double *x,
+                               double *y)
+{
+    for (size_t j = 0; j < out; j++) {
+        y[j] = b[j];
+        for (size_t i = 0; i < SIDE; i++)
+            y[j] += x[i] * w[i * out + j];
+    }
+}
+
+static inline void naive_layernorm(double eps, const double *w, double *x)
+{
+    double mean = 0, var = 0;
+
+    for (size_t i = 0; i < SIDE; i++)
+        mean += x[i] / SIDE;
+    for (size_t i = 0; i < SIDE; i++)
+        var += (x[i] - mean) * (x[i] - mean) / SIDE;
+    for (size_t i = 0; i < SIDE; i++)
+        x[i] = (x[i] - mean) / sqrt(var + eps) * w[i] + w[SIDE + i];
+}
+
+/* Batch norm number k of x [rows, SIDE], in place; fills the moments unless they are held. */
+static inline void naive_batchnorm(size_t k, size_t rows, const double *w, const struct how *how,
+                                   struct moments *m, double (*x)[SIDE])
+{
+    const size_t n = how->alone ? BATCH_LOSS_ROWS : rows;
+
+    for (size_t j = 0; j < SIDE; j++) {
+        double mean = 0, var = 0;
+
+        for (size_t i = 0; i < n; i++)
+            mean += x[i][j] / (double)n;
+        for (size_t i = 0; i < n; i++)
+            var += (x[i][j] - mean) * (x[i][j] - mean) / (double)n;
+        if (!how->held)
+            m->mean[k][j] = mean, m->var[k][j] = var;
+        for (size_t i = 0; i < rows; i++)
+            x[i][j] = (x[i][j] - m->mean[k][j]) / sqrt(m->var[k][j] + 1e-3) * w[j] + w[SIDE + j];
+    }
+}
+
+static inline double naive_gelu(bool erf_form, double x)
+{
+    const double c = 0.79788456080286535588; /* sqrt(2 / pi) */
+
+    return erf_form ? 0.5 * x * (1 + erf(x / sqrt(2.0)))
+                    : 0.5 * x * (1 + tanh(c * (x + 0.044715 * x * x * x)));
+}
+
+/* f [BATCH_ROWS] = the outputs of one critic with parameters w. */
+static inline void naive_outputs(const double *w, const double *input, const struct how *how,
+                                 struct moments *m, double *f)
+{
+    double x[BATCH_ROWS][SIDE], y[BATCH_ROWS][SIDE];
+
+    for (size_t i = 0; i < BATCH_ROWS; i++)
+        for (size_t j = 0; j < SIDE; j++)
+            x[i][j] = input[i * SIDE + j];
+    naive_batchnorm(0, BATCH_ROWS, w + SCALE0, how, m, x);
+    for (size_t i = 0; i < BATCH_ROWS; i++) {
+        naive_dense(SIDE, w + KERNEL1, w + BIAS1, x[i], y[i]);
+        naive_layernorm(how->eps, w + SCALE2, y[i]);
+        for (size_t j = 0; j < SIDE; j++)
+            y[i][j] = fmax(y[i][j], 0);
+        naive_dense(SIDE, w + KERNEL4, w + BIAS4, y[i], x[i]);
+    }
+    naive_batchnorm(1, BATCH_ROWS, w + SCALE5, how, m, x);
+    for (size_t i = 0; i < BATCH_ROWS; i++) {
+        for (size_t j = 0; j < SIDE; j++)
+            x[i][j] = naive_gelu(how->erf, x[i][j]);
+        naive_dense(1, w + KERNEL7, w + BIAS7, x[i], f + i);
+    }
+}
+
+/* The moments of critic e's running statistics: mean and variance of both batch norms. */
+static inline struct moments naive_running(const struct ks_checkpoint *c, size_t e)
+{
+    struct moments m;
+    const double *state = c->critic.state + e * 4 * SIDE;
+
+    for (size_t k = 0; k < 2; k++)
+        for (size_t j = 0; j < SIDE; j++) {
+            m.mean[k][j] = state[2 * k * SIDE + j];
+            m.var[k][j] = state[(2 * k + 1) * SIDE + j];
+        }
+    return m;
+}
+
+/* The loss of critic e on minibatch n at parameters w. */
+static inline double naive_loss(const struct ks_checkpoint *c, const double *w, size_t n,
+                                const struct how *how, struct moments *m, double *f)
+{
+    const double *t = c->target + n * BATCH_LOSS_ROWS;
+    double loss = 0;
+
+    naive_outputs(w, c->input + n * BATCH_ROWS * SIDE, how, m, f);
+    for (size_t i = 0; i < BATCH_LOSS_ROWS; i++)
+        loss += 0.5 * (f[i] - t[i]) * (f[i] - t[i]) / BATCH_LOSS_ROWS;
+    return loss;
+}
+
+/* The squared norm of critic e's gradient on minibatch n, by central differences. */
+static inline double naive_squares(const struct ks_checkpoint *c, size_t e, size_t n,
+                                   const struct how *how, struct moments *m)
+{
+    const double step = 1e-5;
+    double *w = c->critic.w + e * PARAMETERS, f[BATCH_ROWS], squares = 0;
+
+    for (size_t i = 0; i < PARAMETERS; i++) {
+        const double at = w[i];
+        double more, less;
+
+        if (i >= how->from && i < how->behind)
+            continue;
+        w[i] = at + step;
+        more = naive_loss(c, w, n, how, m, f);
+        w[i] = at - step;
+        less = naive_loss(c, w, n, how, m, f);
+        w[i] = at;
+        squares += (more - less) * (more - less) / (4 * step * step);
+    }
+    return squares;
+}
+
+/* The proofs of a program that computes as `forward` says, and differentiates as `backward` does.
+ * Outputs and loss are in float64, and of `rows` rows. */
+static inline void naive_prove(struct ks_checkpoint *c, size_t rows, struct how forward,
+                               struct how backward)
+{
+    struct ks_proofs *p = &c->proofs;
+
+    ks_proofs_clear(p);
+    p->output = (struct ks_proof){.minibatches = BATCHES, .rows = rows, .wide = true};
+    p->loss = (struct ks_proof){.minibatches = BATCHES, .rows = 1, .wide = true};
+    p->gradient_norm = (struct ks_proof){.minibatches = BATCHES, .rows = 1};
+    assert_ok(ks_alloc(BATCHES * rows * CRITICS, sizeof(double), &p->output.value));
+    assert_ok(ks_alloc(BATCHES, sizeof(double), &p->loss.value));
+    assert_ok(ks_alloc(BATCHES, sizeof(double), &p->gradient_norm.value));
+    for (size_t n = 0; n < BATCHES; n++) {
+        double squares = 0, f[BATCH_ROWS];
+
+        for (size_t e = 0; e < CRITICS; e++) {
+            struct moments m = naive_running(c, e);
+
+            forward.held = forward.evaluation;
+            p->loss.value[n] += naive_loss(c, c->critic.w + e * PARAMETERS, n, &forward, &m, f);
+            for (size_t i = 0; i < rows; i++)
+                p->output.value[(n * rows + i) * CRITICS + e] = f[i];
+            squares += naive_squares(c, e, n, &backward, &m);
+        }
+        p->gradient_norm.value[n] = sqrt(squares);
+    }
+}
+
+static inline struct ks_checkpoint *naive_critic(void)
+{
+    const struct critic_sizes sizes = {.ensemble = CRITICS,
+                                       .in = SIDE,
+                                       .minibatches = BATCHES,
+                                       .rows = BATCH_ROWS,
+                                       .loss_rows = BATCH_LOSS_ROWS};
+    struct ks_checkpoint *c = random_critic(NAIVE, sizes, 5);
+
+    assert_int_equal(c->critic.arch->parameters, PARAMETERS);
+    naive_prove(c, BATCH_LOSS_ROWS, RIGHT, RIGHT);
+    return c;
+}
+
+/* One critic of these sizes with another description. */
+static inline struct ks_checkpoint *linear_critic(const char *text)
+{
+    return random_critic(text,
+                         (struct critic_sizes){.ensemble = 1,
+                                               .in = SIDE,
+                                               .minibatches = BATCHES,
+                                               .rows = BATCH_ROWS,
+                                               .loss_rows = BATCH_LOSS_ROWS},
+                         6);
+}
+
+static inline void write_file(const char *name, const struct ks_checkpoint *c)
+{
+    assert_ok(ks_checkpoint_write(scratch(name), c, false));
+}
+
+#endif
