@@ -77,6 +77,17 @@ static const struct refusal {
     {"--name 123456789012345678901234567890123 ln+ce.h5", "--name: expected 1 to 32 letters"},
     {"--critic 0 --gradient g.h5 ln+ce.h5", "expected no --critic"},
     {"--layer 1 --gradient g.h5 ln+ce.h5", "expected no --layer"},
+    {"--layer dense ln+ce.h5", "--layer: expected a number from 0, or 02_dense, found 'dense'"},
+    {"--layer 1_ ln+ce.h5", "--layer: expected a number from 0, or 02_dense, found '1_'"},
+    {"--layer -1 ln+ce.h5", "--layer: expected a number from 0"},
+    {"--layer 99999999999 ln+ce.h5", "--layer: expected a number from 0"},
+    {"--layer 02_dense ln+ce.h5", "ln+ce.h5: --layer: expected 02_layernorm, found 02_dense"},
+    {"--layer 99_dense ln+ce.h5", "ln+ce.h5: --layer: expected 0 to 7, found 99"},
+    {"ln+ce.safetensors", "ln+ce.safetensors: expected a checkpoint, found weights of another"},
+    {"ln+ce.safetensors", "by 'kappascope import'"},
+    {"critic.pt", "critic.pt: expected a checkpoint, found a Python pickle"},
+    {"critic.pt", "by 'kappascope import'"},
+    {"missing.safetensors", "missing.safetensors: cannot be opened: No such file"},
     {"--operator ggn --gradient g.h5 ln+ce.h5", "expected no --operator"},
     {"--compat xqc --gradient g.h5 ln+ce.h5", "expected no --compat"},
     {"--json --csv ln+ce.h5", "--json and --csv"},
@@ -103,6 +114,8 @@ static const struct refusal {
 static void test_refusals(void **state)
 {
     (void)state;
+    write_bytes(scratch("ln+ce.safetensors"), "\x40\0\0\0\0\0\0\0{}", 10);
+    write_bytes(scratch("critic.pt"), "PK", 2);
     remove(file("ln+ce.spectrum"));
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         char *newline;

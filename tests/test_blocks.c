@@ -85,6 +85,18 @@ static void check_rows(const char *name, const char *options, size_t rows, size_
     ks_csv_free(csv);
 }
 
+/* A layer's name, as in a checkpoint, is as good as its number. */
+static void test_layer_name(void **state)
+{
+    struct ks_spectrum *number = spectrum("bn+ce", "--order 12 --layer 2"),
+                       *name = spectrum("bn+ce", "--order 12 --layer 02_batchnorm");
+
+    (void)state;
+    assert_close(ks_statistic(name, "lambda_max"), ks_statistic(number, "lambda_max"), 0);
+    assert_close(ks_attribute_number(&name->attributes, "layer"), 2, 0);
+    ks_spectrum_free(number), ks_spectrum_free(name);
+}
+
 static void test_rows(void **state)
 {
     (void)state;
@@ -153,9 +165,9 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),     cmocka_unit_test(test_moving),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_rows),   cmocka_unit_test(test_layer_name),
+        cmocka_unit_test(test_moving), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_forms),  cmocka_unit_test(test_refusals),
     };
 
     return cmocka_run_group_tests(tests, write_critics, scratch_remove);

@@ -4,12 +4,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "core/say.h"
 #include "lanczos/slq.h"
 #include "operators/primal.h"
 #include "program/distribute.h"
+#include "program/foreign.h"
 #include "program/prove.h"
 
 bool ks_is_leader(const struct ks_analysis *a)
@@ -70,6 +72,7 @@ static ks_status read_file(struct ks_analysis *a)
     ks_status status;
     double bytes;
 
+    KS_TRY(ks_foreign_check(a->path));
     KS_TRY(ks_checkpoint_measure(a->path, &bytes));
     KS_TRY(ks_budget_check(a->options, a->world, a->path, bytes));
     status = ks_checkpoint_read_loss(a->path, &a->checkpoint);
@@ -122,6 +125,24 @@ ks_status ks_analysis_read(struct ks_analysis *a)
 
 /* --- the problem --- */
 
+/* --layer 02_dense: the layer with this number must be a dense. */
+static ks_status check_layer_kind(const struct ks_analysis *a)
+{
+    const struct ks_arch *arch = a->checkpoint->critic.arch;
+    const char *kind = a->options->layer_kind;
+
+    for (size_t i = 0; kind && i < arch->n_layers; i++) {
+        const struct ks_layer *layer = &arch->layer[i];
+
+        if (layer->kind->uncounted || (int)layer->number != a->layer)
+            continue;
+        if (strcmp(layer->kind->name, kind) != 0)
+            return ks_fail(KS_USAGE, "--layer: expected %02d_%s, found %02d_%s", a->layer,
+                           layer->kind->name, a->layer, kind);
+    }
+    return KS_OK;
+}
+
 static ks_status pose_loss(struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;
@@ -135,6 +156,7 @@ static ks_status pose_loss(struct ks_analysis *a)
     problem->scale = o->scale;
     problem->critic = o->critic;
     problem->layer = a->layer;
+    KS_TRY(check_layer_kind(a));
     KS_TRY(ks_selection_new(problem, o->kind->moving, &a->analyzed.selection));
     a->budget.dimension = a->analyzed.selection->n;
     if (o->exact && a->analyzed.selection->n > KS_EXACT_LIMIT)

@@ -43,6 +43,26 @@ static ks_status number_or_all(const char *name, const char *text, int *value)
     return KS_OK;
 }
 
+/* --layer 2, 02 or 02_dense, the name of the layer's group in a checkpoint. */
+static ks_status read_layer(const char *text, struct ks_options *o)
+{
+    const size_t digits = text ? strspn(text, "0123456789") : 0;
+    char number[16];
+    uint64_t value;
+
+    o->layer = -1;
+    if (!text)
+        return KS_OK;
+    snprintf(number, sizeof number, "%.*s", (int)digits, text);
+    if (digits == 0 || digits >= sizeof number || !ks_parse_integer(number, 0, INT32_MAX, &value) ||
+        (text[digits] && (text[digits] != '_' || !text[digits + 1])))
+        return ks_fail(KS_USAGE, "--layer: expected a number from 0, or 02_dense, found '%s'",
+                       text);
+    o->layer = (int)value;
+    o->layer_kind = text[digits] ? text + digits + 1 : NULL;
+    return KS_OK;
+}
+
 static ks_status real_number(const char *name, const char *text, const char *expected,
                              double *value)
 {
@@ -269,7 +289,7 @@ ks_status ks_options_read(const struct ks_options_given *given, struct ks_option
     KS_TRY(choice("precision", given->precision, "f32", "f64", &f64));
     o->single = given->precision ? !f64 : given->compat || !o->kind->wide;
     KS_TRY(number_or_all("critic", given->critic, &o->critic));
-    KS_TRY(number_or_all("layer", given->layer, &o->layer));
+    KS_TRY(read_layer(given->layer, o));
     KS_TRY(size("order", given->order, 10000, &o->order));
     KS_TRY(size("probes", given->probes, 10000, &o->probes));
     KS_TRY(integer("seed", given->seed, 0, INT64_MAX, &o->seed));

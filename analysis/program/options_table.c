@@ -27,7 +27,7 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
         TEXT("operator", operator_name,
              "hessian (the default), ggn, residual, preconditioned, manifold", "NAME"),
         TEXT("critic", critic, "the diagonal block of one critic (all)", "E"),
-        TEXT("layer", layer, "the diagonal block of one layer (all)", "NN"),
+        TEXT("layer", layer, "the diagonal block of one layer, 2 or 02_dense (all)", "NN"),
         FLAG("layers", layers,
              "print a table (CSV, JSON) of the diagonal blocks of all layers; write no spectra"),
         TEXT("batchnorm", batchnorm,
