@@ -226,6 +226,53 @@ static void test_frozen_rewards(void **state)
     teardown(&s);
 }
 
+/* The proofs in a checkpoint are those of the run's own networks in float32, for the first frozen
+ * minibatch. A reader accepts them, and not for other parameters. */
+static void test_proofs(void **state)
+{
+    struct ks_checkpoint *c;
+    struct run_fixture s;
+    const struct ks_net *net;
+    double loss = 0;
+    float *x, *primal;
+
+    (void)state;
+    setup(&s, 5);
+    steps(&s, 12);
+    assert_ok(ks_save_checkpoint(s.run));
+    assert_ok(ks_checkpoint_read(scratch("step_000000024.h5"), &c));
+    net = s.run->learner.agent->critic_train;
+    assert_int_equal(c->proofs.output.minibatches, 1);
+    assert_int_equal(c->proofs.output.rows, BATCH);
+    assert_false(c->proofs.output.wide);
+    assert_ok(ks_alloc(net->rows * net->arch->in, sizeof *x, &x));
+    assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
+    for (size_t i = 0; i < net->rows * net->arch->in; i++)
+        x[i] = (float)c->input[i];
+    for (size_t e = 0; e < c->critic.ensemble; e++) {
+        const float *f;
+
+        KS(net_forward)(net, s.run->learner.agent->critic[e].w, NULL, x, primal);
+        f = KS(net_output)(net, primal);
+        for (size_t i = 0; i < BATCH; i++) {
+            const double error = (double)f[i] - c->target[i];
+
+            assert_close(c->proofs.output.value[i * c->critic.ensemble + e], (double)f[i],
+                         1e-5 * fabs((double)f[i]));
+            loss += error * error / 2 / BATCH;
+        }
+    }
+    assert_close(c->proofs.loss.value[0], loss, 1e-5 * loss);
+    assert_true(c->proofs.gradient_norm.value[0] > 0);
+    assert_ok(ks_proofs_compare(c, "a run", FROZEN));
+    c->critic.w[0] += 1;
+    assert_fails(ks_proofs_compare(c, "a run", FROZEN), KS_FORMAT,
+                 "a run: /batch/output: minibatch 0, row ");
+    free(x), free(primal);
+    ks_checkpoint_free(c);
+    teardown(&s);
+}
+
 /* ks_learner_last_batch draws the minibatch of the last update again, with one update per agent
  * step (which may begin before the transition is stored) and with two. */
 static void test_last_batch(void **state)
@@ -370,7 +417,8 @@ int main(void)
         cmocka_unit_test(test_actions),        cmocka_unit_test(test_update_rewards),
         cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_n_step),
         cmocka_unit_test(test_evaluation),     cmocka_unit_test(test_episodes),
-        cmocka_unit_test(test_last_batch),     cmocka_unit_test(test_memory_is_flat),
+        cmocka_unit_test(test_proofs),         cmocka_unit_test(test_last_batch),
+        cmocka_unit_test(test_memory_is_flat),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -25,7 +25,8 @@ static double resident_bytes(void)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* How many numbers a checkpoint holds: minibatches, networks, targets and moments. */
+/* How many numbers a checkpoint holds: minibatches, outputs of the first, networks, targets and
+ * moments. */
 static double checkpoint_numbers(const struct ks_run *r)
 {
     const struct ks_agent *agent = r->learner.agent;
@@ -33,10 +34,20 @@ static double checkpoint_numbers(const struct ks_run *r)
     const struct ks_settings *s = &r->plan.options->settings;
     double rows = (double)KS(agent_rows)(agent) * (double)critic->in +
                   2 * (double)s->batch * (double)critic->loss.targets; /* target, target_raw */
+    double outputs = (double)s->batch * (double)agent->config.ensemble * (double)critic->out;
     double networks = 4 * (double)KS(agent_critic_parameters)(agent) +
                       (double)agent->actor_arch->parameters;
 
-    return (double)s->analysis_minibatches * rows + networks;
+    return (double)s->analysis_minibatches * rows + outputs + networks;
+}
+
+/* How many numbers the forward and backward pass of one critic fills. */
+static double pass_numbers(const struct ks_run *r)
+{
+    const struct ks_agent *agent = r->learner.agent;
+    const struct ks_net *net = agent->critic_train;
+
+    return (double)net->primal + (double)net->adjoint + (double)agent->critic_arch->parameters;
 }
 
 /* Bytes of the checkpoints to come, in float32; compression makes them smaller. */
@@ -96,15 +107,16 @@ static void announce_changes(const struct ks_run *r)
 }
 
 /* Memory that will be allocated: the rest of replay, and a resume point. While a checkpoint is
- * written, it exists in double and as the bytes of its file. Disk: a resumed run already has
- * replay's transitions and two resume points there. */
+ * written, it exists in double and as the bytes of its file, and before that a critic is evaluated.
+ * Disk: a resumed run already has replay's transitions and two resume points there. */
 static void announce_room(struct ks_run *r, const struct ks_resume_points *points, bool resumed)
 {
     const struct ks_replay *replay = r->learner.replay;
     double row = (double)replay->width * sizeof(float), state = (double)ks_state_size(r);
     double now = resident_bytes();
     double full = now + (double)(replay->capacity - replay->count) * row + state;
-    double written = 1.5 * sizeof(double) * checkpoint_numbers(r);
+    double written = 1.5 * sizeof(double) * checkpoint_numbers(r) +
+                     sizeof(double) * pass_numbers(r);
     double resume = ks_resume_bytes(points, r), files = checkpoint_bytes(r);
     double existing = resumed ? (double)replay->count * row + 2 * state : 0;
 
