@@ -5,7 +5,8 @@
 # differentiation, for the same parameters, minibatches and noise (update.c, update.py,
 # update_compare.py). Prints the deviations after 1, 10 and 100 updates, and fails if they exceed their
 # bounds. Networks are small, which takes about a minute; with `full` they are as in the study, one
-# architecture at a time, which takes an hour, 1 GB of disk and 2 GB of memory.
+# architecture at a time, which takes an hour, 1 GB of disk and 2 GB of memory. Without `full`, also
+# compares the losses and targets of analysis/LOSSES.md with PyTorch's (losses.py), in seconds.
 #
 # Environment: UPDATES (100), BUILD (build), PYTHON, one with PyTorch and h5py (default: python3 or
 # Debian's, with python3-torch and python3-h5py).
@@ -42,7 +43,8 @@ compare() { # ARCHITECTURE...
 
 find_python
 make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" "$build/peer/update" "$build/peer/update.f32" >&2
+make --no-print-directory BUILD="$build" "$build/peer/update" "$build/peer/update.f32" \
+    "$build/bin/kappascope-analyze" >&2
 
 full=
 if [ "${1:-}" = full ]; then
@@ -54,6 +56,7 @@ fi
 if [ -z "$full" ]; then
     sizes='hidden=24 actor_hidden=16 batch=32'
     compare "$@"
+    PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/losses.py "$build/bin/kappascope-analyze"
     exit
 fi
 sizes=
