@@ -68,11 +68,11 @@ static inline void naive_layernorm(double eps, const double *w, double *x)
         x[i] = (x[i] - mean) / sqrt(var + eps) * w[i] + w[SIDE + i];
 }
 
-/* Batch norm number k of x [rows, SIDE], in place; fills the moments unless they are held. */
-static inline void naive_batchnorm(size_t k, size_t rows, const double *w, const struct how *how,
+/* Batch norm number k of x [BATCH_ROWS, SIDE], in place; fills the moments unless they are held. */
+static inline void naive_batchnorm(size_t k, const double *w, const struct how *how,
                                    struct moments *m, double (*x)[SIDE])
 {
-    const size_t n = how->alone ? BATCH_LOSS_ROWS : rows;
+    const size_t n = how->alone ? BATCH_LOSS_ROWS : BATCH_ROWS;
 
     for (size_t j = 0; j < SIDE; j++) {
         double mean = 0, var = 0;
@@ -83,7 +83,7 @@ static inline void naive_batchnorm(size_t k, size_t rows, const double *w, const
             var += (x[i][j] - mean) * (x[i][j] - mean) / (double)n;
         if (!how->held)
             m->mean[k][j] = mean, m->var[k][j] = var;
-        for (size_t i = 0; i < rows; i++)
+        for (size_t i = 0; i < BATCH_ROWS; i++)
             x[i][j] = (x[i][j] - m->mean[k][j]) / sqrt(m->var[k][j] + 1e-3) * w[j] + w[SIDE + j];
     }
 }
@@ -105,7 +105,7 @@ static inline void naive_outputs(const double *w, const double *input, const str
     for (size_t i = 0; i < BATCH_ROWS; i++)
         for (size_t j = 0; j < SIDE; j++)
             x[i][j] = input[i * SIDE + j];
-    naive_batchnorm(0, BATCH_ROWS, w + SCALE0, how, m, x);
+    naive_batchnorm(0, w + SCALE0, how, m, x);
     for (size_t i = 0; i < BATCH_ROWS; i++) {
         naive_dense(SIDE, w + KERNEL1, w + BIAS1, x[i], y[i]);
         naive_layernorm(how->eps, w + SCALE2, y[i]);
@@ -113,7 +113,7 @@ static inline void naive_outputs(const double *w, const double *input, const str
             y[i][j] = fmax(y[i][j], 0);
         naive_dense(SIDE, w + KERNEL4, w + BIAS4, y[i], x[i]);
     }
-    naive_batchnorm(1, BATCH_ROWS, w + SCALE5, how, m, x);
+    naive_batchnorm(1, w + SCALE5, how, m, x);
     for (size_t i = 0; i < BATCH_ROWS; i++) {
         for (size_t j = 0; j < SIDE; j++)
             x[i][j] = naive_gelu(how->erf, x[i][j]);
@@ -137,10 +137,10 @@ static inline struct moments naive_running(const struct ks_checkpoint *c, size_t
 
 /* The loss of critic e on minibatch n at parameters w. */
 static inline double naive_loss(const struct ks_checkpoint *c, const double *w, size_t n,
-                                const struct how *how, struct moments *m, double *f)
+                                const struct how *how, struct moments *m)
 {
     const double *t = c->target + n * BATCH_LOSS_ROWS;
-    double loss = 0;
+    double f[BATCH_ROWS], loss = 0;
 
     naive_outputs(w, c->input + n * BATCH_ROWS * SIDE, how, m, f);
     for (size_t i = 0; i < BATCH_LOSS_ROWS; i++)
@@ -153,7 +153,7 @@ static inline double naive_squares(const struct ks_checkpoint *c, size_t e, size
                                    const struct how *how, struct moments *m)
 {
     const double step = 1e-5;
-    double *w = c->critic.w + e * PARAMETERS, f[BATCH_ROWS], squares = 0;
+    double *w = c->critic.w + e * PARAMETERS, squares = 0;
 
     for (size_t i = 0; i < PARAMETERS; i++) {
         const double at = w[i];
@@ -162,9 +162,9 @@ static inline double naive_squares(const struct ks_checkpoint *c, size_t e, size
         if (i >= how->from && i < how->behind)
             continue;
         w[i] = at + step;
-        more = naive_loss(c, w, n, how, m, f);
+        more = naive_loss(c, w, n, how, m);
         w[i] = at - step;
-        less = naive_loss(c, w, n, how, m, f);
+        less = naive_loss(c, w, n, how, m);
         w[i] = at;
         squares += (more - less) * (more - less) / (4 * step * step);
     }
@@ -192,7 +192,9 @@ static inline void naive_prove(struct ks_checkpoint *c, size_t rows, struct how 
             struct moments m = naive_running(c, e);
 
             forward.held = forward.evaluation;
-            p->loss.value[n] += naive_loss(c, c->critic.w + e * PARAMETERS, n, &forward, &m, f);
+            naive_outputs(c->critic.w + e * PARAMETERS, c->input + n * BATCH_ROWS * SIDE, &forward,
+                          &m, f);
+            p->loss.value[n] += naive_loss(c, c->critic.w + e * PARAMETERS, n, &forward, &m);
             for (size_t i = 0; i < rows; i++)
                 p->output.value[(n * rows + i) * CRITICS + e] = f[i];
             squares += naive_squares(c, e, n, &backward, &m);

@@ -368,6 +368,24 @@ static void test_precision(void **state)
     }
 }
 
+/* What the comparison allocates counts against --memory, before it is allocated. */
+static void test_memory(void **state)
+{
+    static const char WORDS[] = "--memory: expected at least ";
+    struct ks_checkpoint *c = naive_critic();
+    size_t least;
+
+    (void)state;
+    write_file("a.h5", c);
+    assert_int_equal(analyzer("-q --order 5 --memory 1 a.h5%s", ""), 1);
+    assert_non_null(strstr(complained, "the checkpoint's arrays alone take"));
+    assert_int_equal(sscanf(strstr(complained, WORDS) + strlen(WORDS), "%zuK", &least), 1);
+    assert_int_equal(analyzer("-q --order 5 --memory %zuK a.h5", least), 1);
+    assert_non_null(strstr(complained, "a.h5: --memory: expected at least "));
+    assert_non_null(strstr(complained, "checkpoint and the comparison of its outputs take"));
+    ks_checkpoint_free(c);
+}
+
 /* --- other losses, with one linear layer --- */
 
 static double softmax_loss(size_t k, const double *f, const double *t)
@@ -452,6 +470,7 @@ int main(void)
         cmocka_unit_test_teardown(test_wrong, scratch_clean),
         cmocka_unit_test_teardown(test_batches, scratch_clean),
         cmocka_unit_test_teardown(test_precision, scratch_clean),
+        cmocka_unit_test_teardown(test_memory, scratch_clean),
         cmocka_unit_test_teardown(test_other_losses, scratch_clean),
     };
 
