@@ -321,6 +321,7 @@ static void test_near_words(void **state)
         {"swish\n", "'silu'"},
         {"residul {\nrelu\n}\n", "'residual'"},
         {"repaet 2 {\nrelu\n}\n", "'repeat'"},
+        {"dense 1\nLoss mse\n", "'loss'"},
         {"selu\n", NULL},
         {"prelu\n", NULL},
         {"conv 3\n", NULL},

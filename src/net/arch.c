@@ -88,9 +88,10 @@ static ks_status unknown_layer(const struct parser *p)
     const char *known[MAX_NAMES] = {NULL};
     size_t n = 0;
 
-    for (; KS(layer_kinds)[n] && n < MAX_NAMES - 2; n++)
+    for (; KS(layer_kinds)[n] && n < MAX_NAMES - 3; n++)
         known[n] = KS(layer_kinds)[n]->name;
-    known[n] = "repeat";
+    known[n++] = "repeat";
+    known[n] = "loss";
     return unknown(p, "layer", p->line.word[0], known);
 }
 
