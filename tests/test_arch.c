@@ -322,6 +322,8 @@ static void test_near_words(void **state)
         {"residul {\nrelu\n}\n", "'residual'"},
         {"repaet 2 {\nrelu\n}\n", "'repeat'"},
         {"dense 1\nLoss mse\n", "'loss'"},
+        {"leakyrelu\n", "'leaky_relu'"},
+        {"LeakyReLU\n", "'leaky_relu'"},
         {"selu\n", NULL},
         {"prelu\n", NULL},
         {"conv 3\n", NULL},

@@ -225,6 +225,37 @@ static void frozen_layer(struct ks_checkpoint *c)
     naive_prove(c, BATCH_LOSS_ROWS, RIGHT, how);
 }
 
+/* The same, and the description says so: this is right. */
+static void frozen_and_described(struct ks_checkpoint *c)
+{
+    const size_t kept = PARAMETERS - (SCALE2 - KERNEL1);
+
+    frozen_layer(c);
+    assert_ok(ks_alloc(CRITICS * (SCALE2 - KERNEL1), sizeof(double), &c->critic.frozen));
+    for (size_t e = 0; e < CRITICS; e++) {
+        const double *from = c->critic.w + e * PARAMETERS;
+
+        memcpy(c->critic.frozen + e * (SCALE2 - KERNEL1), from + KERNEL1,
+               (SCALE2 - KERNEL1) * sizeof *from);
+        memmove(c->critic.w + e * kept, from, KERNEL1 * sizeof *from);
+        memmove(c->critic.w + e * kept + KERNEL1, from + SCALE2,
+                (PARAMETERS - SCALE2) * sizeof *from);
+    }
+    describe(c, "batchnorm\ndense 5 trainable=no\nlayernorm eps=1e-5\nrelu\ndense 5\nbatchnorm\n"
+                "gelu\ndense 1\nloss mse\n");
+}
+
+static void test_frozen(void **state)
+{
+    struct ks_checkpoint *c = naive_critic();
+
+    (void)state;
+    frozen_and_described(c);
+    write_file("a.h5", c);
+    assert_runs("-q --order 5 a.h5%s", "");
+    ks_checkpoint_free(c);
+}
+
 /* The squared norm. */
 static void squared_norm(struct ks_checkpoint *c)
 {
@@ -433,6 +464,27 @@ static void prove_loss(struct ks_checkpoint *c,
     }
 }
 
+/* Weights of rows count in the loss. */
+static void test_weights(void **state)
+{
+    struct ks_checkpoint *c = linear_critic("dense 4\nloss quantile\n");
+
+    (void)state;
+    prove_loss(c, quantile_loss);
+    assert_ok(ks_alloc(BATCHES * BATCH_LOSS_ROWS, sizeof(double), &c->weight));
+    for (size_t i = 0; i < BATCHES * BATCH_LOSS_ROWS; i++)
+        c->weight[i] = 2;
+    for (size_t n = 0; n < BATCHES; n++)
+        c->proofs.loss.value[n] *= 2;
+    write_file("a.h5", c);
+    assert_runs("-q --order 5 a.h5%s", "");
+    c->weight[BATCH_LOSS_ROWS] = 0;
+    write_file("a.h5", c);
+    assert_int_equal(analyzer("-q --order 5 a.h5%s", ""), 2);
+    assert_int_equal(read_place(LOSS, complained).minibatch, 1);
+    ks_checkpoint_free(c);
+}
+
 /* Targets of another kind for the same returns (smeared, where they were two-hot), and the quantile
  * loss as a mean over both indices, are other losses. */
 static void test_other_losses(void **state)
@@ -472,6 +524,8 @@ int main(void)
         cmocka_unit_test_teardown(test_precision, scratch_clean),
         cmocka_unit_test_teardown(test_memory, scratch_clean),
         cmocka_unit_test_teardown(test_other_losses, scratch_clean),
+        cmocka_unit_test_teardown(test_weights, scratch_clean),
+        cmocka_unit_test_teardown(test_frozen, scratch_clean),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

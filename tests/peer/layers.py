@@ -2,7 +2,7 @@
 
 For each critic: writes a checkpoint with random parameters and a vector, and compares the loss, its
 gradient, and products with the Hessian and the Gauss-Newton matrix with those of PyTorch (double
-backward). Fails if a kind that the analyzer knows is in none of the critics."""
+backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Fails if a kind that the analyzer knows is in none of the critics."""
 
 import os
 import re
@@ -120,9 +120,20 @@ class Problem:
             own = self.target.shape[2] > 1
             f["batch/target"] = (self.target if own else self.target[:, :, 0]).numpy()
             f["batch/input"] = self.input.numpy()
+            f["batch/output"], f["batch/loss"], f["batch/gradient_norm"] = self.proofs()
         with h5py.File(vector, "w") as f:
             f.attrs.update(format="kappascope-vector", version=1)
             f["vector"] = self.v[None].numpy()
+
+    def proofs(self):
+        """Outputs [N, B, E, K], losses [N], norms of gradients [N]: the analyzer compares them itself."""
+        outputs = [[c.outputs(x)[:LOSS_ROWS] for c in self.critics] for x in self.input]
+        losses = [sum((weight * c.losses(f, t[:, e % t.shape[1]])).mean()
+                      for e, (c, f) in enumerate(zip(self.critics, fs)))
+                  for fs, t, weight in zip(outputs, self.target, self.weight)]
+        norms = [flat(grad(loss, [a for w in self.w for a in w])).norm().item() for loss in losses]
+        return (torch.stack([torch.stack(fs, 1) for fs in outputs]).detach().numpy(),
+                [loss.item() for loss in losses], norms)
 
     def parts(self):
         """For every critic and minibatch: its parameters, outputs, loss, and its part of v."""
