@@ -193,6 +193,9 @@ static void test_headers(void **state)
     (void)state;
     write_one(path, make_full(), false);
     o = keep(path);
+    remove_attribute(path, "/", "format");
+    refused(&o, "expected a kappascope-checkpoint, found an HDF5 file without the root attribute "
+                "format: weights of another program become a checkpoint by 'kappascope import'");
     set_integer(path, "/", "version", 3);
     refused(&o, "version of a kappascope-checkpoint: expected 1 or 2, found 3");
     set_string(path, "/", "version", "1");

@@ -25,7 +25,16 @@ static ks_status check_format(const struct ks_h5 *h5, const char *format)
     char *found = NULL;
     bool checkpoint = strcmp(format, "kappascope-checkpoint") == 0;
     int64_t version = 0;
+    bool has;
 
+    KS_TRY(ks_h5_has_attribute(h5, "/", "format", &has));
+    if (!has)
+        return ks_fail(KS_FORMAT,
+                       "%s: expected a %s, found an HDF5 file without the root attribute format%s",
+                       h5->path, format,
+                       checkpoint ? ": weights of another program become a checkpoint by "
+                                    "'kappascope import'"
+                                  : "");
     KS_GO(ks_h5_read_string(h5, "/", "format", &found));
     if (strcmp(found, format) != 0) {
         status = ks_fail(KS_FORMAT, "%s: attribute format: expected \"%s\", found \"%.60s\"",
