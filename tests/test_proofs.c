@@ -231,6 +231,7 @@ static void frozen_and_described(struct ks_checkpoint *c)
     const size_t kept = PARAMETERS - (SCALE2 - KERNEL1);
 
     frozen_layer(c);
+    free(c->critic.frozen);
     assert_ok(ks_alloc(CRITICS * (SCALE2 - KERNEL1), sizeof(double), &c->critic.frozen));
     for (size_t e = 0; e < CRITICS; e++) {
         const double *from = c->critic.w + e * PARAMETERS;
