@@ -88,7 +88,7 @@ static ks_status unknown_layer(const struct parser *p)
     const char *known[MAX_NAMES] = {NULL};
     size_t n = 0;
 
-    for (; KS(layer_kinds)[n] && n < MAX_NAMES - 3; n++)
+    for (; n < MAX_NAMES - 3 && KS(layer_kinds)[n]; n++)
         known[n] = KS(layer_kinds)[n]->name;
     known[n++] = "repeat";
     known[n] = "loss";
@@ -327,7 +327,7 @@ static ks_status parse_loss(struct parser *p)
     const char *known[MAX_NAMES] = {NULL};
 
     arch->loss = (struct ks_loss){.outputs = arch->out, .targets = arch->out, .weight = 1};
-    for (size_t i = 0; KS(loss_kinds)[i] && i < MAX_NAMES - 1; i++) {
+    for (size_t i = 0; i < MAX_NAMES - 1 && KS(loss_kinds)[i]; i++) {
         known[i] = KS(loss_kinds)[i]->name;
         if (p->line.n_words > 1 && strcmp(p->line.word[1], KS(loss_kinds)[i]->name) == 0)
             arch->loss.kind = KS(loss_kinds)[i];
