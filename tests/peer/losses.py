@@ -68,6 +68,7 @@ def cases(page_of):
     rng = np.random.default_rng(0)
     y = torch.tensor(2 * rng.standard_normal((N, B)))
     value, samples = y[..., None], torch.tensor(rng.standard_normal((N, B, 7)))
+    more = torch.tensor(rng.standard_normal((N, B, 10)))
     mse, huber, quantile, ce = (page_of[name] for name in ("mse", "huber", "quantile", "ce"))
     two_hot, smooth = (page_of[name](y, -3, 3, 11) for name in ("two_hot", "hl_gauss"))
     functional = torch.nn.functional
@@ -80,6 +81,7 @@ def cases(page_of):
          lambda f, t: functional.smooth_l1_loss(f, t, beta=0.5)),
         ("loss quantile", 7, samples, quantile),
         ("loss quantile kappa=0.3", 7, samples, lambda f, t: quantile(f, t, 0.3)),
+        ("loss quantile", 7, more, quantile),
         ("loss ce min=-3 max=3", 11, two_hot, ce),
         ("loss ce min=-3 max=3", 11, smooth, ce),
     ]
