@@ -33,6 +33,7 @@ struct evaluation {
 struct worker {
     double *primal, *adjoint, *gradient; /* gradient [P]; owned */
     double *extended;                    /* the extended vector of a critic (arch.h); owned */
+    double *state; /* a copy of its running statistics, if passes read them; owned */
 };
 
 /* The extended vector of a critic. */
@@ -47,6 +48,18 @@ static const double *parameters_of(const struct evaluation *e, const struct work
     memcpy(w->extended, from->w + critic * n, n * sizeof *w->extended);
     memcpy(w->extended + n, from->frozen + critic * frozen, frozen * sizeof *w->extended);
     return w->extended;
+}
+
+/* A copy of the critic's running statistics, which a pass may change; NULL if passes read none. */
+static double *statistics_of(const struct evaluation *e, const struct worker *w, size_t critic)
+{
+    const size_t n = e->arch->states;
+    const struct ks_networks *from = &e->c->critic;
+
+    if (!e->arch->reads_state || !from->state)
+        return NULL;
+    memcpy(w->state, from->state + critic * n, n * sizeof *w->state);
+    return w->state;
 }
 
 /* The outputs of one critic, and what its loss adds to those of the minibatch. */
@@ -64,7 +77,7 @@ static void evaluate_critic(const struct evaluation *e, const struct worker *w, 
     const bool backward = n < e->to->gradient_norm.minibatches;
     double *f_bar = backward ? KS(net_output_bar)(net, w->adjoint) : NULL, loss, size;
 
-    KS(net_forward)(net, theta, NULL, x, w->primal);
+    KS(net_forward)(net, theta, statistics_of(e, w, critic), x, w->primal);
     for (size_t i = 0; n < e->to->output.minibatches && i < e->to->output.rows; i++)
         memcpy(e->to->output.value +
                    ((n * e->to->output.rows + i) * c->critic.ensemble + critic) * arch->out,
@@ -135,6 +148,7 @@ static ks_status make_workers(const struct evaluation *e, struct worker *worker)
         KS_TRY(ks_alloc(gradient > 0 ? e->net->adjoint : 0, sizeof(double), &worker[k].adjoint));
         KS_TRY(ks_alloc(gradient, sizeof(double), &worker[k].gradient));
         KS_TRY(ks_alloc(extended_size(e), sizeof(double), &worker[k].extended));
+        KS_TRY(ks_alloc(e->arch->states, sizeof(double), &worker[k].state));
     }
     return KS_OK;
 }
@@ -146,6 +160,7 @@ static void free_workers(size_t n, struct worker *worker)
         free(worker[k].adjoint);
         free(worker[k].gradient);
         free(worker[k].extended);
+        free(worker[k].state);
     }
     free(worker);
 }
