@@ -17,8 +17,8 @@ static const struct poptOption options[] = {
     {"arch", '\0', POPT_ARG_STRING, &arch, 0, "the critic's description, with its loss", "A.arch"},
     {"map", '\0', POPT_ARG_STRING, &map, 0, "which array of WEIGHTS is which of the critic's",
      "M.map"},
-    {"batch", '\0', POPT_ARG_STRING, &batch, 0, "the minibatches: arrays input and target",
-     "B.npz"},
+    {"batch", '\0', POPT_ARG_STRING, &batch, 0,
+     "the minibatches: input, target, and as proofs output, loss, gradient_norm", "B.npz"},
     {"output", 'o', POPT_ARG_STRING, &output, 0,
      "the checkpoint to write; without it only the listing is printed", "C.h5"},
     {"ensemble-axis", '\0', POPT_ARG_STRING, &ensemble_axis, 0,
@@ -50,7 +50,8 @@ static const struct ks_program program = {
                "  In names, * stands for any characters but '.' and '/', ** for any characters,\n"
                "  ? for one. Several matches are several critics. Axes count from 0. Every\n"
                "  array of WEIGHTS must be taken or ignored: what is unused, missing or\n"
-               "  ambiguous is listed, and then nothing is written.\n"
+               "  ambiguous is listed, and then nothing is written. What the other framework\n"
+               "  computed (output [N,B,E,K], loss [N], gradient_norm [N]) is compared first.\n"
                "\n"
                "EXAMPLES\n"
                "  kappascope import --arch a.arch --map m.map --batch b.npz critic.npz -o c.h5\n"

@@ -335,6 +335,57 @@ static void test_batch(void **state)
     clear_files(c);
 }
 
+/* Proofs are stored; wrong ones, and a square kernel in the other layout, are refused. */
+static void test_proofs(void **state)
+{
+    static const char SQUARE[] = "dense 5\nrelu\ndense 1\nloss mse\n";
+    const struct export e = {.text = SQUARE, .type = "<f8", .torch = true};
+    struct ks_checkpoint *c = export_example(&e, &critic, &batch);
+    const size_t dims[4] = {MINIBATCHES, ROWS, ENSEMBLE, 1};
+    struct foreign *output = foreign_add(&batch, "output", "<f8", 4, dims);
+    struct foreign *loss = foreign_add(&batch, "loss", "<f4", 1, dims);
+    struct foreign *norm = foreign_add(&batch, "gradient_norm", "<f8", 1, (size_t[]){1});
+
+    (void)state;
+    c->proofs.output = (struct ks_proof){.minibatches = MINIBATCHES, .rows = ROWS, .wide = true};
+    c->proofs.loss = (struct ks_proof){.minibatches = MINIBATCHES, .rows = 1};
+    c->proofs.gradient_norm = (struct ks_proof){.minibatches = 1, .rows = 1, .wide = true};
+    assert_ok(ks_proofs_compute(c, &c->proofs));
+    memcpy(output->values, c->proofs.output.value, foreign_count(output) * sizeof(double));
+    memcpy(loss->values, c->proofs.loss.value, foreign_count(loss) * sizeof(double));
+    norm->values[0] = c->proofs.gradient_norm.value[0];
+    write_files();
+    assert_ok(import_one("w.npz"));
+    assert_imported(c, false);
+    norm->values[0] *= 1 + 1e-6;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "b.npz: /batch/gradient_norm: minibatch 0");
+    norm->n_dims = 2, norm->dims[1] = 1;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT,
+                   "gradient_norm: expected a number for each of 3");
+    output->dims[1] = 1, output->dims[2] = ENSEMBLE * ROWS;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "output: expected 3 minibatches (or the first");
+    output->dims[1] = ROWS, output->dims[2] = ENSEMBLE;
+    write_files();
+    {
+        size_t n;
+        char *map = (char *)read_bytes(scratch("m.map"), &n), *word = strstr(map, "torch");
+
+        memcpy(word, "flax ", 5);
+        write_bytes(scratch("m.map"), map, n);
+        free(map);
+    }
+    foreign_find(&critic, "q9.02_dense.kernel")->dims[0] = 5;
+    foreign_find(&critic, "q9.02_dense.kernel")->dims[1] = 1;
+    foreign_find(&critic, "q10.02_dense.kernel")->dims[0] = 5;
+    foreign_find(&critic, "q10.02_dense.kernel")->dims[1] = 1;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "b.npz: /batch/output: minibatch 0, row 0");
+    clear_files(c);
+}
+
 static void test_torch_files(void **state)
 {
     zip_t *zip;
@@ -417,6 +468,7 @@ int main(void)
         cmocka_unit_test_teardown(test_values, scratch_clean),
         cmocka_unit_test_teardown(test_statistics, scratch_clean),
         cmocka_unit_test_teardown(test_batch, scratch_clean),
+        cmocka_unit_test_teardown(test_proofs, scratch_clean),
         cmocka_unit_test_teardown(test_torch_files, scratch_clean),
         cmocka_unit_test_teardown(test_inputs_stay, scratch_clean),
         cmocka_unit_test(test_globs),

@@ -6,9 +6,10 @@
 
 #include "foreign_formats.h"
 #include "importing.h"
+#include "io/h5_reader.h"
 #include "mutations.h"
 
-enum { MUTATIONS = 3000 };
+enum { MUTATIONS = 1500 };
 static const double ROOM = 256e6; /* bytes that reading these files of a few KB may take */
 
 static struct foreign_list critic, batch;
@@ -126,6 +127,31 @@ static void test_msgpack(void **state)
     clear_lists();
 }
 
+/* HDF5 as this project writes it, with the reading process. Fewer, since each forks. */
+static void test_hdf5(void **state)
+{
+    struct ks_checkpoint *c = make_plain(CE);
+    struct ks_rng rng = ks_rng_start(13, 5);
+    unsigned char *bytes, *bad;
+    char name[256];
+    size_t n;
+
+    (void)state;
+    assert_ok(ks_checkpoint_write(scratch("good.h5"), c, true));
+    snprintf(name, sizeof name, "%s", scratch("bad.h5"));
+    bytes = read_bytes(scratch("good.h5"), &n);
+    bad = malloc(n);
+    assert_non_null(bad);
+    for (size_t i = 0; i < mutations_asked(MUTATIONS) / 50; i++) {
+        memcpy(bad, bytes, n);
+        write_bytes(name, bad, mutate(&rng, bad, n));
+        read_all(name, false);
+    }
+    free(bytes);
+    free(bad);
+    ks_checkpoint_free(c);
+}
+
 /* The text of a map, too. */
 static void test_map(void **state)
 {
@@ -153,14 +179,21 @@ static void test_map(void **state)
     clear_lists();
 }
 
+static int setup(void **state)
+{
+    ks_h5_reader_limits(1, 0);
+    return scratch_make(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_npz, scratch_clean),
         cmocka_unit_test_teardown(test_safetensors, scratch_clean),
         cmocka_unit_test_teardown(test_msgpack, scratch_clean),
+        cmocka_unit_test_teardown(test_hdf5, scratch_clean),
         cmocka_unit_test_teardown(test_map, scratch_clean),
     };
 
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+    return cmocka_run_group_tests(tests, setup, scratch_remove);
 }

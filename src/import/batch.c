@@ -6,7 +6,8 @@
 #include "core/memory.h"
 #include "import/view.h"
 
-static const char *const known[] = {"input", "target"};
+/* The first two are required. */
+static const char *const known[] = {"input", "target", "output", "loss", "gradient_norm"};
 enum { KNOWN = sizeof known / sizeof *known, MOST = 1 << 30 /* BLAS sizes are int */ };
 
 static ks_status check_array(const struct ks_weights *batch, const struct ks_stored *s)
@@ -16,8 +17,10 @@ static ks_status check_array(const struct ks_weights *batch, const struct ks_sto
     for (size_t i = 0; i < KNOWN; i++)
         found = found || strcmp(s->name, known[i]) == 0;
     if (!found)
-        return ks_fail(KS_FORMAT, "%s: %s: expected no arrays but input and target", batch->path,
-                       s->name);
+        return ks_fail(KS_FORMAT,
+                       "%s: %s: expected no arrays but input, target, output, loss and "
+                       "gradient_norm",
+                       batch->path, s->name);
     if (s->real == KS_NOT_REAL)
         return ks_fail(KS_FORMAT, "%s: %s: expected real numbers, found %s", batch->path, s->name,
                        s->type);
@@ -84,6 +87,66 @@ static ks_status check_target(const struct ks_weights *batch, const struct ks_st
                    c->rows, ks_stored_describe(target, words));
 }
 
+/* --- proofs (io/proofs.h) --- */
+
+static bool fits(const struct ks_checkpoint *c, const struct ks_stored *s)
+{
+    return s->dims[0] == c->minibatches || s->dims[0] == 1;
+}
+
+static ks_status read_proof(const struct ks_weights *batch, const struct ks_stored *s,
+                            struct ks_proof *proof)
+{
+    KS_TRY(read_ordered(batch, s, &proof->value, &proof->wide));
+    proof->minibatches = s->dims[0];
+    proof->rows = s->n_dims > 1 ? s->dims[1] : 1;
+    return KS_OK;
+}
+
+/* [N, B, E, K] or [N, R, E, K]; also of the first minibatch alone */
+static ks_status take_output(const struct ks_weights *batch, struct ks_checkpoint *c)
+{
+    const struct ks_stored *s = ks_weights_find(batch, "output");
+    const size_t critics = c->critic.ensemble, outputs = c->critic.arch->out;
+    char words[KS_STORED_SHAPE];
+
+    if (!s)
+        return KS_OK;
+    if (s->n_dims == 4 && fits(c, s) && (s->dims[1] == c->loss_rows || s->dims[1] == c->rows) &&
+        s->dims[2] == critics && s->dims[3] == outputs)
+        return read_proof(batch, s, &c->proofs.output);
+    return ks_fail(KS_FORMAT,
+                   "%s: output: expected %zu minibatches (or the first alone), %zu or %zu rows, "
+                   "%zu critics and %zu outputs, found %s",
+                   batch->path, c->minibatches, c->loss_rows, c->rows, critics, outputs,
+                   ks_stored_describe(s, words));
+}
+
+/* [N], or [1] */
+static ks_status take_numbers(const struct ks_weights *batch, const char *name,
+                              const struct ks_checkpoint *c, struct ks_proof *proof)
+{
+    const struct ks_stored *s = ks_weights_find(batch, name);
+    char words[KS_STORED_SHAPE];
+
+    if (!s)
+        return KS_OK;
+    if (s->n_dims == 1 && fits(c, s))
+        return read_proof(batch, s, proof);
+    return ks_fail(KS_FORMAT,
+                   "%s: %s: expected a number for each of %zu minibatches (or the first "
+                   "alone), found %s",
+                   batch->path, name, c->minibatches, ks_stored_describe(s, words));
+}
+
+static ks_status take_proofs(const struct ks_weights *batch, struct ks_checkpoint *c)
+{
+    KS_TRY(take_output(batch, c));
+    KS_TRY(take_numbers(batch, "loss", c, &c->proofs.loss));
+    KS_TRY(take_numbers(batch, "gradient_norm", c, &c->proofs.gradient_norm));
+    return ks_proofs_compare(c, batch->path, c->minibatches);
+}
+
 ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)
 {
     const struct ks_stored *input = ks_weights_find(batch, "input");
@@ -95,5 +158,6 @@ ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c,
     c->loss_rows = target->dims[1];
     KS_TRY(read_ordered(batch, input, &c->input, wide));
     KS_TRY(read_ordered(batch, target, &c->target, wide));
-    return ks_checkpoint_check_targets(c, batch->path, "target", c->target);
+    KS_TRY(ks_checkpoint_check_targets(c, batch->path, "target", c->target));
+    return take_proofs(batch, c);
 }

@@ -1,5 +1,7 @@
-/* The minibatches of an import: a file (normally an .npz) with the arrays `input` and `target`, as
- * a checkpoint has them (checkpoints/README.md). */
+/* The minibatches of an import: a file (normally an .npz) with the arrays `input` and `target`, and
+ * the proofs `output`, `loss` and `gradient_norm`, as a checkpoint has them
+ * (checkpoints/README.md).
+ */
 #ifndef KS_IMPORT_BATCH_H
 #define KS_IMPORT_BATCH_H
 
@@ -12,7 +14,8 @@
 /* Checks names, types and numbers of dimensions. *in: the columns of the inputs. Fails with
  * KS_FORMAT. */
 ks_status ks_batch_check(const struct ks_weights *batch, size_t *in);
-/* Reads all arrays into c, whose critic's description is set. Sets *wide if one is of float64. */
+/* Reads all arrays into c, whose critics are set, and compares the proofs. Sets *wide if inputs or
+ * targets are of float64. Fails with KS_FORMAT. */
 ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide);
 
 #endif

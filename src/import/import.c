@@ -123,6 +123,21 @@ static ks_status take_critics(struct job *job)
     return KS_OK;
 }
 
+/* Says what of the proofs was compared. */
+static void list_proofs(const struct ks_import *import, const struct ks_proofs *p)
+{
+    if (import->quiet)
+        return;
+    if (!ks_proofs_exist(p))
+        printf("%s: nothing was compared: it has no output, loss or gradient_norm of the program "
+               "that trained the critic\n",
+               import->batch);
+    else
+        printf("%s: equal to what is computed here:%s%s%s\n", import->batch,
+               p->output.value ? " output" : "", p->loss.value ? " loss" : "",
+               p->gradient_norm.value ? " gradient_norm" : "");
+}
+
 static ks_status write_checkpoint(const struct job *job)
 {
     const struct ks_checkpoint *c = job->checkpoint;
@@ -149,6 +164,7 @@ ks_status ks_import_run(const struct ks_import *import)
     KS_GO(match_all(&job));
     KS_GO(take_critics(&job));
     KS_GO(ks_batch_take(job.batch, job.checkpoint, &job.wide));
+    list_proofs(import, &job.checkpoint->proofs);
     KS_GO(write_checkpoint(&job));
 done:
     job_clear(&job);

@@ -38,7 +38,7 @@ static const struct ks_weights_format pth = {.name = "a pickle",
                                              .open = ks_weights_refuse_pickle};
 
 static const struct ks_weights_format *const formats[] = {
-    &ks_npz_format, &pickle, &pth, &ks_safetensors_format, &ks_msgpack_format};
+    &ks_npz_format, &pickle, &pth, &ks_safetensors_format, &ks_msgpack_format, &ks_hdf5_format};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static const struct ks_weights_format *find_format(const char *path, const unsigned char *head,

@@ -94,6 +94,7 @@ void ks_real_widen(const struct ks_stored *s, size_t n, const unsigned char *byt
 /* "PATH: cannot be imported: ..." with the line of Python that converts a file of PyTorch's. */
 ks_status ks_weights_refuse_pickle(struct ks_weights *w);
 
-extern const struct ks_weights_format ks_npz_format, ks_safetensors_format, ks_msgpack_format;
+extern const struct ks_weights_format ks_npz_format, ks_safetensors_format, ks_msgpack_format,
+    ks_hdf5_format;
 
 #endif

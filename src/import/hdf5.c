@@ -1,0 +1,125 @@
+/* HDF5: all datasets of a file, by their paths without the first '/'. The file is read in a
+ * separate process and its links are checked, as those of checkpoints are (io/h5.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/weights.h"
+#include "io/h5.h"
+
+/* Links can form circles, so what bounds the walk is the number of steps and the length of paths.
+ */
+enum { MOST_STEPS = 1 << 14 };
+
+struct walk {
+    struct ks_weights *w;
+    const struct ks_h5 *h5;
+    size_t steps;
+};
+
+static bool recognizes(const unsigned char *head, size_t n, uint64_t size)
+{
+    (void)size;
+    return n >= 8 && memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0;
+}
+
+static ks_status add_dataset(const struct walk *walk, const char *object)
+{
+    struct ks_stored s = {.n_dims = 0};
+    struct ks_h5_shape shape = {.n_dims = 0};
+    enum ks_h5_stored stored;
+    const ks_status status = ks_h5_shape(walk->h5, object, &shape);
+
+    if (status == KS_FORMAT) { /* text, tables, more dimensions: listed, but not to be taken */
+        ks_stored_set_type(&s, "no array");
+        return ks_weights_add(walk->w, object + 1, &s);
+    }
+    KS_TRY(status);
+    KS_TRY(ks_h5_stored(walk->h5, object, &stored));
+    ks_stored_set_type(&s, stored == KS_H5_INTEGERS ? "integer"
+                           : stored == KS_H5_REALS  ? "float32"
+                                                    : "float64");
+    s.n_dims = shape.n_dims;
+    memcpy(s.dims, shape.dims, shape.n_dims * sizeof *s.dims);
+    return ks_weights_add(walk->w, object + 1, &s);
+}
+
+static ks_status add_group(struct walk *walk, const char *group, const struct ks_h5_names *names);
+
+/* A group, or else a dataset. */
+static ks_status add_object(struct walk *walk, const char *object)
+{
+    struct ks_h5_names names = {.n = 0};
+    ks_status status;
+    bool found;
+
+    if (++walk->steps > MOST_STEPS)
+        return ks_fail(KS_FORMAT, "%s: expected at most %d objects", walk->w->path, MOST_STEPS);
+    KS_TRY(ks_h5_has(walk->h5, object, &found)); /* refuses links to other files */
+    if (!found)
+        return KS_OK;
+    if (ks_h5_read_names(walk->h5, object, false, &names) == KS_OK)
+        status = add_group(walk, object, &names);
+    else
+        status = add_dataset(walk, object);
+    free(names.name);
+    return status;
+}
+
+static ks_status add_group(struct walk *walk, const char *group, const struct ks_h5_names *names)
+{
+    char object[KS_H5_OBJECT];
+
+    for (size_t i = 0; i < names->n; i++) {
+        const int length = snprintf(object, sizeof object, "%s/%s", strcmp(group, "/") ? group : "",
+                                    names->name[i]);
+
+        if (length < 0 || (size_t)length >= sizeof object ||
+            strlen(names->name[i]) + 1 >= KS_H5_NAME || names->n >= KS_H5_NAMES)
+            return ks_fail(KS_FORMAT,
+                           "%s: %.40s: expected fewer than %d objects in a group, with names of "
+                           "fewer than %d bytes and paths of fewer than %d",
+                           walk->w->path, object, KS_H5_NAMES, KS_H5_NAME - 1, KS_H5_OBJECT);
+        KS_TRY(add_object(walk, object));
+    }
+    return KS_OK;
+}
+
+static ks_status open_file(struct ks_weights *w)
+{
+    struct ks_h5_names names = {.n = 0};
+    struct ks_h5 *h5 = NULL;
+    struct walk walk = {.w = w};
+    ks_status status;
+
+    KS_TRY(ks_h5_open(w->path, NULL, &h5));
+    w->file = h5;
+    walk.h5 = h5;
+    status = ks_h5_read_names(h5, "/", false, &names);
+    if (status == KS_OK)
+        status = add_group(&walk, "/", &names);
+    free(names.name);
+    return status;
+}
+
+static ks_status read_values(const struct ks_weights *w, const struct ks_stored *s, double *values)
+{
+    struct ks_h5_shape shape = {.n_dims = s->n_dims};
+    char object[KS_H5_OBJECT];
+
+    snprintf(object, sizeof object, "/%s", s->name);
+    memcpy(shape.dims, s->dims, s->n_dims * sizeof *s->dims);
+    return ks_h5_read(w->file, object, &shape, values);
+}
+
+static void close_file(struct ks_weights *w)
+{
+    ks_h5_close(w->file);
+}
+
+const struct ks_weights_format ks_hdf5_format = {.name = "HDF5",
+                                                 .ending = ".h5",
+                                                 .recognizes = recognizes,
+                                                 .open = open_file,
+                                                 .read = read_values,
+                                                 .close = close_file};
