@@ -45,7 +45,8 @@ static inline struct foreign *foreign_add(struct foreign_list *files, const char
     snprintf(a->name, sizeof a->name, "%s", name);
     a->type = type;
     a->n_dims = n_dims;
-    memcpy(a->dims, dims, n_dims * sizeof *dims);
+    if (n_dims > 0)
+        memcpy(a->dims, dims, n_dims * sizeof *dims);
     a->values = calloc(foreign_count(a) + 1, sizeof *a->values);
     assert_non_null(a->values);
     return a;

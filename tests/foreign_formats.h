@@ -36,6 +36,8 @@ static inline void put(FILE *file, const void *bytes, size_t size)
     assert_int_equal(fwrite(bytes, 1, size, file), size);
 }
 
+/* The header is padded with spaces, as the format allows, so that its length starts the file as a
+ * pickle starts. */
 static inline void write_safetensors(const char *path, const struct foreign_list *files)
 {
     static char header[1 << 16];
@@ -60,6 +62,8 @@ static inline void write_safetensors(const char *path, const struct foreign_list
         at = end;
     }
     used += (size_t)snprintf(header + used, sizeof header - used, "}");
+    for (size_t padded = (used + 1023) / 1024 * 1024 + 0x80; used < padded; used++)
+        header[used] = ' ';
     for (int k = 0; k < 8; k++)
         length[k] = (unsigned char)(used >> 8 * k);
     put(file, length, 8);

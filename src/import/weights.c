@@ -10,6 +10,8 @@
 #include "core/memory.h"
 #include "core/path.h"
 
+static const double SMALL = 64e6; /* bytes of an array that need no question for free memory */
+
 /* --- formats --- */
 
 static bool is_pickle(const unsigned char *head, size_t n, uint64_t size)
@@ -37,8 +39,10 @@ static const struct ks_weights_format pth = {.name = "a pickle",
                                              .recognizes = is_pickle,
                                              .open = ks_weights_refuse_pickle};
 
+/* In this order: what starts a safetensors file is the length of its header, which can look like a
+ * pickle or like a map of MessagePack; HDF5's signature looks like such a map. */
 static const struct ks_weights_format *const formats[] = {
-    &ks_npz_format, &pickle, &pth, &ks_safetensors_format, &ks_msgpack_format, &ks_hdf5_format};
+    &ks_npz_format, &ks_safetensors_format, &ks_hdf5_format, &pickle, &pth, &ks_msgpack_format};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static const struct ks_weights_format *find_format(const char *path, const unsigned char *head,
@@ -212,7 +216,7 @@ ks_status ks_stored_expect_bytes(const struct ks_weights *w, const char *name,
 static ks_status expect_memory(const struct ks_weights *w, const struct ks_stored *s)
 {
     const double bytes = (double)ks_stored_count(s) * sizeof(double);
-    const double left = (double)ks_memory_available("", 1);
+    const double left = bytes > SMALL ? (double)ks_memory_available("", 1) : bytes;
 
     if (left > 0 && bytes > left)
         return ks_fail(KS_MEMORY, "%s: %s: needs %.3g GB of memory, %.3g GB are free", w->path,
