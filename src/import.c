@@ -18,7 +18,9 @@ static const struct poptOption options[] = {
     {"map", '\0', POPT_ARG_STRING, &map, 0, "which array of WEIGHTS is which of the critic's",
      "M.map"},
     {"batch", '\0', POPT_ARG_STRING, &batch, 0,
-     "the minibatches: input, target, and as proofs output, loss, gradient_norm", "B.npz"},
+     "the minibatches: input, target, if wanted weight, and as proofs output, loss, "
+     "gradient_norm",
+     "B.npz"},
     {"output", 'o', POPT_ARG_STRING, &output, 0,
      "the checkpoint to write; without it only the listing is printed", "C.h5"},
     {"ensemble-axis", '\0', POPT_ARG_STRING, &ensemble_axis, 0,

@@ -335,6 +335,28 @@ static void test_batch(void **state)
     clear_files(c);
 }
 
+static void test_weight(void **state)
+{
+    struct ks_checkpoint *c = start();
+    const size_t dims[2] = {MINIBATCHES, LOSS_ROWS};
+    struct foreign *weight = foreign_add(&batch, "weight", "<f8", 2, dims);
+
+    (void)state;
+    assert_ok(ks_alloc(foreign_count(weight), sizeof *c->weight, &c->weight));
+    for (size_t i = 0; i < foreign_count(weight); i++)
+        c->weight[i] = weight->values[i] = (double)i / 7;
+    write_files();
+    assert_ok(import_one("w.npz"));
+    assert_imported(c, false);
+    weight->values[5] = -1;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "b.npz: weight: row 1 of minibatch 1: expected");
+    weight->dims[0] = LOSS_ROWS, weight->dims[1] = MINIBATCHES;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "weight: expected [3, 4], found float64 [4, 3]");
+    clear_files(c);
+}
+
 /* Proofs are stored; wrong ones, and a square kernel in the other layout, are refused. */
 static void test_proofs(void **state)
 {
@@ -468,6 +490,7 @@ int main(void)
         cmocka_unit_test_teardown(test_values, scratch_clean),
         cmocka_unit_test_teardown(test_statistics, scratch_clean),
         cmocka_unit_test_teardown(test_batch, scratch_clean),
+        cmocka_unit_test_teardown(test_weight, scratch_clean),
         cmocka_unit_test_teardown(test_proofs, scratch_clean),
         cmocka_unit_test_teardown(test_torch_files, scratch_clean),
         cmocka_unit_test_teardown(test_inputs_stay, scratch_clean),

@@ -7,7 +7,7 @@
 #include "import/view.h"
 
 /* The first two are required. */
-static const char *const known[] = {"input", "target", "output", "loss", "gradient_norm"};
+static const char *const known[] = {"input", "target", "weight", "output", "loss", "gradient_norm"};
 enum { KNOWN = sizeof known / sizeof *known, MOST = 1 << 30 /* BLAS sizes are int */ };
 
 static ks_status check_array(const struct ks_weights *batch, const struct ks_stored *s)
@@ -18,7 +18,7 @@ static ks_status check_array(const struct ks_weights *batch, const struct ks_sto
         found = found || strcmp(s->name, known[i]) == 0;
     if (!found)
         return ks_fail(KS_FORMAT,
-                       "%s: %s: expected no arrays but input, target, output, loss and "
+                       "%s: %s: expected no arrays but input, target, weight, output, loss and "
                        "gradient_norm",
                        batch->path, s->name);
     if (s->real == KS_NOT_REAL)
@@ -85,6 +85,21 @@ static ks_status check_target(const struct ks_weights *batch, const struct ks_st
                    "%s: target: expected [%zu, rows, %zu]%s with at most %zu rows, found %s",
                    batch->path, c->minibatches, k, k == 1 ? " or without the last dimension" : "",
                    c->rows, ks_stored_describe(target, words));
+}
+
+/* [N, B] */
+static ks_status take_weight(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)
+{
+    const struct ks_stored *s = ks_weights_find(batch, "weight");
+    char words[KS_STORED_SHAPE];
+
+    if (!s)
+        return KS_OK;
+    if (s->n_dims != 2 || s->dims[0] != c->minibatches || s->dims[1] != c->loss_rows)
+        return ks_fail(KS_FORMAT, "%s: weight: expected [%zu, %zu], found %s", batch->path,
+                       c->minibatches, c->loss_rows, ks_stored_describe(s, words));
+    KS_TRY(read_ordered(batch, s, &c->weight, wide));
+    return ks_checkpoint_check_weights(c, batch->path, "weight");
 }
 
 /* --- proofs (io/proofs.h) --- */
@@ -159,5 +174,6 @@ ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c,
     KS_TRY(read_ordered(batch, input, &c->input, wide));
     KS_TRY(read_ordered(batch, target, &c->target, wide));
     KS_TRY(ks_checkpoint_check_targets(c, batch->path, "target", c->target));
+    KS_TRY(take_weight(batch, c, wide));
     return take_proofs(batch, c);
 }

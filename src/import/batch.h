@@ -1,5 +1,5 @@
 /* The minibatches of an import: a file (normally an .npz) with the arrays `input` and `target`, and
- * the proofs `output`, `loss` and `gradient_norm`, as a checkpoint has them
+ * if wanted `weight` and the proofs `output`, `loss` and `gradient_norm`, as a checkpoint has them
  * (checkpoints/README.md).
  */
 #ifndef KS_IMPORT_BATCH_H
