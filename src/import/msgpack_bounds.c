@@ -69,8 +69,8 @@ bool ks_msgpack_bounded(const void *bytes, size_t n)
         if (++seen > MOST || !read_header(c + at, n - at, &h))
             return false;
         at += h.length;
-        if (h.payload > n - at || h.children > n - at - h.payload)
-            return false; /* every object has at least one byte */
+        if (h.payload > n - at)
+            return false;
         at += h.payload;
         if (h.children > 0 && depth == DEEPEST)
             return false;
