@@ -335,6 +335,35 @@ static void test_batch(void **state)
     clear_files(c);
 }
 
+/* Targets of each critic: [N, B, E, T] in the file. */
+static void test_targets(void **state)
+{
+    struct ks_checkpoint *c = start();
+    const size_t dims[4] = {MINIBATCHES, LOSS_ROWS, ENSEMBLE, 1};
+    struct foreign *target;
+
+    (void)state;
+    free(batch.list[--batch.n].values);
+    target = foreign_add(&batch, "target", "<f8", 4, dims);
+    free(c->target);
+    assert_ok(ks_alloc(foreign_count(target), sizeof *c->target, &c->target));
+    c->targets_differ = true;
+    for (size_t i = 0; i < foreign_count(target); i++) {
+        const size_t e = i % ENSEMBLE, row = i / ENSEMBLE % LOSS_ROWS;
+        const size_t n = i / ENSEMBLE / LOSS_ROWS;
+
+        target->values[i] = (double)i / 7;
+        c->target[(n * ENSEMBLE + e) * LOSS_ROWS + row] = (double)i / 7;
+    }
+    write_files();
+    assert_ok(import_one("w.npz"));
+    assert_imported(c, false);
+    target->dims[2] = 1, target->dims[3] = ENSEMBLE;
+    write_files();
+    assert_refused(import_one("w.npz"), KS_FORMAT, "each critic [3, rows, 2, 1]");
+    clear_files(c);
+}
+
 static void test_weight(void **state)
 {
     struct ks_checkpoint *c = start();
@@ -490,6 +519,7 @@ int main(void)
         cmocka_unit_test_teardown(test_values, scratch_clean),
         cmocka_unit_test_teardown(test_statistics, scratch_clean),
         cmocka_unit_test_teardown(test_batch, scratch_clean),
+        cmocka_unit_test_teardown(test_targets, scratch_clean),
         cmocka_unit_test_teardown(test_weight, scratch_clean),
         cmocka_unit_test_teardown(test_proofs, scratch_clean),
         cmocka_unit_test_teardown(test_torch_files, scratch_clean),

@@ -49,42 +49,69 @@ ks_status ks_batch_check(const struct ks_weights *batch, size_t *in)
     return KS_OK;
 }
 
-/* Reads an array row-major into a new *values, which the caller frees. */
-static ks_status read_ordered(const struct ks_weights *batch, const struct ks_stored *s,
-                              double **values, bool *wide)
+/* Reads the viewed numbers of an array row-major into a new *values, which the caller frees. */
+static ks_status read_view(const struct ks_weights *batch, const struct ks_stored *s,
+                           const struct ks_view *view, double **values)
 {
-    const struct ks_view view = ks_view_of(s);
     ks_status status = KS_OK;
     double *stored = NULL;
 
     KS_TRY(ks_weights_read(batch, s, &stored));
-    *wide = *wide || s->real == KS_FLOAT64;
-    if (!s->first_fastest) {
-        *values = stored;
-        return KS_OK;
-    }
     KS_GO(ks_alloc(ks_stored_count(s), sizeof **values, values));
-    ks_view_copy(&view, stored, *values);
+    ks_view_copy(view, stored, *values);
 done:
     free(stored);
     return status;
 }
 
-/* [N, B, K], or [N, B] where K = 1; B <= R */
-static ks_status check_target(const struct ks_weights *batch, const struct ks_stored *target,
+/* The same for a whole array. */
+static ks_status read_ordered(const struct ks_weights *batch, const struct ks_stored *s,
+                              double **values, bool *wide)
+{
+    const struct ks_view view = ks_view_of(s);
+
+    *wide = *wide || s->real == KS_FLOAT64;
+    return read_view(batch, s, &view, values);
+}
+
+/* [N, B, T], [N, B, E, T], or [N, B] where T = 1; B <= R */
+static ks_status check_target(const struct ks_weights *batch, const struct ks_stored *s,
                               const struct ks_checkpoint *c)
 {
-    const size_t k = c->critic.arch->loss.targets;
-    const bool flat = target->n_dims == 2 && k == 1;
+    const size_t targets = c->critic.arch->loss.targets, critics = c->critic.ensemble;
+    const bool fits = s->n_dims == 2 ? targets == 1
+                      : s->n_dims == 3
+                          ? s->dims[2] == targets
+                          : s->n_dims == 4 && s->dims[2] == critics && s->dims[3] == targets;
     char words[KS_STORED_SHAPE];
 
-    if ((flat || (target->n_dims == 3 && target->dims[2] == k)) &&
-        target->dims[0] == c->minibatches && target->dims[1] <= c->rows)
+    if (fits && s->dims[0] == c->minibatches && s->dims[1] <= c->rows)
         return KS_OK;
     return ks_fail(KS_FORMAT,
-                   "%s: target: expected [%zu, rows, %zu]%s with at most %zu rows, found %s",
-                   batch->path, c->minibatches, k, k == 1 ? " or without the last dimension" : "",
-                   c->rows, ks_stored_describe(target, words));
+                   "%s: target: expected [%zu, rows, %zu]%s, or with the targets of each critic "
+                   "[%zu, rows, %zu, %zu], with at most %zu rows, found %s",
+                   batch->path, c->minibatches, targets,
+                   targets == 1 ? " or without the last dimension" : "", c->minibatches, critics,
+                   targets, c->rows, ks_stored_describe(s, words));
+}
+
+/* In memory, targets of each critic are [N, E, B, T]. */
+static ks_status take_target(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)
+{
+    const struct ks_stored *s = ks_weights_find(batch, "target");
+    struct ks_loss *loss = &c->critic.arch->loss;
+    struct ks_view view = ks_view_of(s);
+
+    if (loss->kind->any_targets && s->n_dims > 2)
+        loss->targets = s->dims[s->n_dims - 1];
+    KS_TRY(check_target(batch, s, c));
+    c->loss_rows = s->dims[1];
+    c->targets_differ = s->n_dims == 4;
+    if (c->targets_differ)
+        ks_view_swap(&view, 1, 2);
+    *wide = *wide || s->real == KS_FLOAT64;
+    KS_TRY(read_view(batch, s, &view, &c->target));
+    return ks_checkpoint_check_targets(c, batch->path, "target", c->target);
 }
 
 /* [N, B] */
@@ -165,15 +192,11 @@ static ks_status take_proofs(const struct ks_weights *batch, struct ks_checkpoin
 ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)
 {
     const struct ks_stored *input = ks_weights_find(batch, "input");
-    const struct ks_stored *target = ks_weights_find(batch, "target");
 
     c->minibatches = input->dims[0];
     c->rows = input->dims[1];
-    KS_TRY(check_target(batch, target, c));
-    c->loss_rows = target->dims[1];
     KS_TRY(read_ordered(batch, input, &c->input, wide));
-    KS_TRY(read_ordered(batch, target, &c->target, wide));
-    KS_TRY(ks_checkpoint_check_targets(c, batch->path, "target", c->target));
+    KS_TRY(take_target(batch, c, wide));
     KS_TRY(take_weight(batch, c, wide));
     return take_proofs(batch, c);
 }

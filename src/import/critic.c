@@ -137,7 +137,7 @@ static ks_status take(const struct ks_match *m, const struct ks_found *f, const 
         struct ks_view view = view_of(s, axes, e);
 
         if (f->object->n_dims == 2 && m->map->torch)
-            ks_view_transpose(&view);
+            ks_view_swap(&view, 0, 1);
         ks_view_copy(&view, values, place(networks, f->object, first + e));
     }
 done:

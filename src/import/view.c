@@ -28,12 +28,11 @@ void ks_view_fix(struct ks_view *view, size_t axis, size_t index)
     view->n_dims--;
 }
 
-void ks_view_transpose(struct ks_view *view)
+void ks_view_swap(struct ks_view *view, size_t a, size_t b)
 {
-    const size_t a = view->n_dims - 2, b = view->n_dims - 1;
     const size_t dim = view->dims[a], stride = view->strides[a];
 
-    assert(view->n_dims >= 2);
+    assert(a < view->n_dims && b < view->n_dims);
     view->dims[a] = view->dims[b], view->strides[a] = view->strides[b];
     view->dims[b] = dim, view->strides[b] = stride;
 }

@@ -15,8 +15,8 @@ struct ks_view {
 struct ks_view ks_view_of(const struct ks_stored *s);
 /* Leaves out an axis: only entries with this index in it remain. */
 void ks_view_fix(struct ks_view *view, size_t axis, size_t index);
-/* Swaps the last two axes. */
-void ks_view_transpose(struct ks_view *view);
+/* Swaps two axes. */
+void ks_view_swap(struct ks_view *view, size_t a, size_t b);
 /* Copies the viewed numbers row-major. */
 void ks_view_copy(const struct ks_view *view, const double *values, double *out);
 
