@@ -59,7 +59,7 @@ static void test_checkpoint(void **state)
     assert_int_equal(null, IN);
     for (size_t e = 0; e < ENSEMBLE; e++)
         assert_close(found[e] / sqrt(norm[e]), 1, 1e-3);
-    assert_shows("ce, 3 atoms from -5 to 5");
+    assert_shows("ce, 3 outputs, atoms from -5 to 5");
     assert_shows("6, of which 4 enter the loss");
     assert_shows("12345678901 steps, beta1 0.8");
     assert_shows("from raw rewards");
@@ -162,7 +162,7 @@ static void test_heads(void **state)
     c->targets_differ = true;
     write_one(scratch("heads.h5"), c, false);
     assert_int_equal(inspect("heads.h5"), 0);
-    assert_shows("mse, weight 0.5");
+    assert_shows("mse, 1 output, weight 0.5");
     assert_shows("quantile, 3 outputs");
     assert_null(strstr(printed, "heads, "));
     assert_non_null(strstr(line_of("targets of each critic"), "from 0 to 8"));

@@ -31,12 +31,12 @@ static void add_statistics(const struct ks_spectrum *s, struct ks_document *d)
 {
     char text[KS_STATISTIC_TEXT];
 
-    ks_document_add(d, KS_BLOCK_TABLE, "statistic" KS_CELL "meaning" KS_CELL "value");
+    ks_document_add(d, KS_BLOCK_TABLE, "statistic" KS_CELL "value" KS_CELL "meaning");
     for (const struct ks_statistic_row *row = ks_statistic_rows; row->name; row++)
         if (ks_statistic_present(s, row->name)) {
             ks_statistic_text(s, row->name, text);
-            ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s", row->name, row->words,
-                            text);
+            ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s", row->name, text,
+                            row->words);
         }
     ks_document_add(d, KS_BLOCK_NOTE,
                     "In brackets: 99%% intervals. The first rows hold for every order and start "
@@ -128,6 +128,10 @@ static void add_units(const struct ks_audit *a, struct ks_document *d)
 {
     if (a->facts.n_units == 0)
         return;
+    ks_document_add(d, KS_BLOCK_TEXT,
+                    "Dead units: outputs of activation functions that are zero in all rows of the "
+                    "first %zu minibatches, over all critics.",
+                    a->facts.tried);
     ks_document_add(d, KS_BLOCK_TABLE, "layer" KS_CELL "kind" KS_CELL "units" KS_CELL "dead");
     for (size_t i = 0; i < a->facts.n_units; i++) {
         const struct ks_audit_units *u = &a->facts.units[i];

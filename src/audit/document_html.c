@@ -22,16 +22,16 @@ static ks_status print_plot(const char *path, FILE *out)
     return status;
 }
 
-/* The cells of a row; the first two columns of a table are texts. */
+/* The cells of a row, all as texts: most of them are intervals. */
 static void print_cells(const char *row, const char *tag, FILE *out)
 {
     char cell[1024];
 
-    for (size_t k = 0;; k++) {
+    for (;;) {
         size_t length = strcspn(row, KS_CELL);
 
         snprintf(cell, sizeof cell, "%.*s", (int)length, row);
-        fprintf(out, "<%s%s>", tag, k < 2 ? " class=\"text\"" : "");
+        fprintf(out, "<%s class=\"text\">", tag);
         ks_html_text(out, cell);
         fprintf(out, "</%s>", tag);
         if (!row[length])

@@ -42,18 +42,18 @@ static void print_range(FILE *out, const char *name, size_t n, const double *x)
 static void print_loss(const struct ks_loss *l, FILE *out)
 {
     char text[128];
-    int used = snprintf(text, sizeof text, "%s", l->kind->name);
+    int used = snprintf(text, sizeof text, "%s, %zu output%s", l->kind->name, l->outputs,
+                        l->outputs == 1 ? "" : "s");
 
     for (size_t h = 0; h < l->n_heads; h++)
         print_loss(&l->head[h], out);
     if (l->n_heads > 0)
         return;
     if (strcmp(l->kind->name, "ce") == 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, ", %zu atoms from %g to %g",
-                         l->outputs, l->min, l->max);
-    else if (strcmp(l->kind->name, "mse") != 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, ", %zu output%s, threshold %g",
-                         l->outputs, l->outputs == 1 ? "" : "s", l->delta);
+        used += snprintf(text + used, sizeof text - (size_t)used, ", atoms from %g to %g", l->min,
+                         l->max);
+    else if (strcmp(l->kind->name, "huber") == 0 || strcmp(l->kind->name, "quantile") == 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", threshold %g", l->delta);
     if (l->weight != 1)
         snprintf(text + used, sizeof text - (size_t)used, ", weight %g", l->weight);
     ks_line_print(out, "loss", "%s", text);
