@@ -1,0 +1,60 @@
+#!/bin/sh
+# Usage: tests/peer/export.sh
+#
+# Checks analysis/export/kappascope_export.py with PyTorch and Flax: exports the critics of seven published agents from
+# both and compares gradients and Hessian-vector products with the frameworks' own (export_torch.py, export_forms.py,
+# export_flax.py); expects what is wrong to be refused (export_refusals.py, export_flax.py); lets the monitor follow a
+# training (export_monitor.py); runs the examples of analysis/export/README.md.
+#
+# Environment: TORCH, PYTHON, BUILD, as for tests/bench/peer/run.sh.
+set -eu
+cd "$(dirname "$0")/../.."
+
+build=${BUILD:-build}
+python=${PYTHON:-python3}
+folder=$build/peer/export
+# One thread; and JAX compiles each of these small programs once, to run it a few times.
+export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_PLATFORMS=cpu
+export PYTHONPATH="$PWD/analysis/export:$PWD/tests/peer"
+
+die() {
+    echo "export.sh: $*" >&2
+    exit 1
+}
+
+# The blocks of the README as they stand: the examples, each with the Python that has its framework.
+examples() {
+    mkdir "$folder/examples"
+    "$torch" - "$folder/examples" <<'END'
+import re, sys
+text = open("analysis/export/README.md", encoding="utf-8").read()
+for number, (kind, block) in enumerate(re.findall(r"(?ms)^```(python|sh)\n(.*?)^```", text)):
+    kind = "flax.py" if "import flax" in block else "torch.py" if kind == "python" else kind
+    open(f"{sys.argv[1]}/{number}.{kind}", "w", encoding="utf-8").write(block)
+END
+    programs=$(cd "$build/bin" && pwd) jax_python=$(cd "$environment/bin" && pwd)/python
+    (
+        cd "$folder/examples"
+        export PATH="$programs:$PATH"
+        for block in *; do
+            case $block in
+            *.torch.py) "$torch" "$block" ;;
+            *.flax.py) "$jax_python" "$block" && kappascope analyze --quiet flax.h5 ;;
+            *) sh "$block" ;;
+            esac || die "analysis/export/README.md: example $block failed"
+        done
+    )
+}
+
+. tests/bench/peer/frameworks.sh
+find_torch || install_torch
+install_flax
+make --no-print-directory deps >&2
+make --no-print-directory BUILD="$build" programs >&2
+rm -rf "$folder"
+mkdir -p "$folder"
+for script in torch forms refusals monitor; do
+    "$torch" "tests/peer/export_$script.py" "$build/bin/kappascope-analyze" "$folder"
+done
+"$environment/bin/python" tests/peer/export_flax.py "$build/bin/kappascope-analyze" "$folder"
+examples

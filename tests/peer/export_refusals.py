@@ -1,0 +1,221 @@
+"""What kappascope_export.py refuses of PyTorch, and how: python3 export_refusals.py ANALYZER FOLDER
+
+Every wrong or inexpressible export raises Refused with words that name the place, and leaves no file."""
+
+import os
+import re
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import export_critics_torch as zoo
+import kappascope_export as kx
+from export_common import main
+
+N, B, IN, WIDTH = 2, 8, 6, 5
+
+
+def mlp(*inner, inputs=IN, outputs=1):
+    return nn.Sequential(nn.Linear(inputs, WIDTH), *inner, nn.Linear(WIDTH, outputs))
+
+
+class Does(nn.Module):
+    """Two linear layers, with a function of the hidden activations between them."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.a, self.b, self.function = nn.Linear(IN, WIDTH), nn.Linear(WIDTH, 1), function
+
+    def forward(self, x):
+        return self.b(self.function(self.a(x), self, x))
+
+
+class Late(nn.Module):
+    """Joins two layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(IN, WIDTH), nn.Linear(IN, WIDTH), nn.Linear(2 * WIDTH, 1)
+
+    def forward(self, x):
+        return self.c(torch.cat([torch.relu(self.a(x)), self.b(x)], -1))
+
+
+class Least(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q1, self.q2 = mlp(), mlp()
+
+    def forward(self, x):
+        return torch.min(self.q1(x), self.q2(x))
+
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q = mlp()
+
+    def forward(self, x):
+        if x.sum() > 0:
+            x = -x
+        return self.q(x)
+
+
+class Modes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q = mlp()
+
+    def forward(self, x):
+        return self.q(x) if self.training else self.q(x.clamp(-1, 1))
+
+
+class Silent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(IN, WIDTH), nn.Linear(WIDTH, 1)
+
+    def forward(self, x):
+        with torch.no_grad():
+            x = self.a(x)
+        return self.b(x)
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(IN, WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, 1)
+
+    def forward(self, x):
+        return self.c(self.b(torch.tanh(self.b(self.a(x)))))
+
+
+def frozen():
+    q = mlp(nn.Tanh())
+    q[0].weight.requires_grad_(False)
+    return q
+
+
+def hooked():
+    q = mlp()
+    q[0].register_forward_hook(lambda module, inputs, output: 2 * output)
+    return q
+
+
+# The module, and expressions that the message contains: the place, the reason, the way out.
+MODULES = [
+    (lambda: mlp(nn.Dropout(0.1)), [r"critics\[0\]\.1 \(Dropout", "random mask", r"\.eval\(\) for this layer"]),
+    (lambda: Does(lambda x, m, _: F.dropout(x, 0.1, m.training)), ["F.dropout", "export_refusals.py:", "random mask"]),
+    (lambda: mlp(nn.BatchNorm1d(WIDTH).eval()), [r"\.1 \(BatchNorm1d", "evaluation mode", r"module.train\(\)"]),
+    (lambda: mlp(nn.BatchNorm1d(WIDTH)).eval(), ["evaluation mode", r"module.train\(\)"]),
+    (lambda: Modes().eval(), ["evaluation mode", r"module.train\(\) before save"]),
+    (lambda: Does(lambda x, m, _: x.detach()), ["detach", r"x\.detach\(\)", "differentiated through"]),
+    (Silent, [r"critics\[0\]\.a\.weight", "gradient", "no_grad"]),
+    (Branches, [r"export_refusals\.py:\d+: if x\.sum\(\) > 0", "control flow", "Way out"]),
+    (Late, [r"export_refusals\.py:\d+: return self\.c\(torch\.cat", "two branches", "Way out"]),
+    (Least, ["torch.min", "return all critics"]),
+    (lambda: nn.utils.parametrizations.spectral_norm(mlp()[0]), ["weight is computed from other parameters", "remove_parametrizations"]),
+    (lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(IN, WIDTH)), nn.Linear(WIDTH, 1)), [r"\.0 \(Linear\)", "weight_norm"]),
+    (hooked, [r"\.0 \(Linear\)", "forward hook", "remove it"]),
+    (Twice, [r"\(Linear; export_refusals\.py:\d+: return self\.c", r"b\.weight is also", "of its own"]),
+    (frozen, [r"critics\[0\]\.0 \(Linear", r"0\.weight \(frozen\), 0\.bias \(trained\)", "the same for all"]),
+    (lambda: Does(lambda x, m, _: x + 0.1 * torch.tanh(m.a(_))), ["Way out"]),
+    (lambda: Does(lambda x, m, _: 0.5 * torch.relu(x)), ["constant factor", r"export_refusals\.py:\d+:", "multiply the kernel"]),
+    (lambda: Does(lambda x, m, _: torch.cumsum(x, -1)), [r"cumsum; export_refusals\.py:\d+:", "no line in the description"]),
+    (lambda: Does(lambda x, m, _: x / (x.norm(dim=-1, keepdim=True) + 1e-3)), [r"export_refusals\.py:\d+:", "Way out"]),
+    (lambda: Does(lambda x, m, _: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt()), ["biased", "unbiased=False"]),
+    (lambda: nn.Sequential(mlp(), nn.Tanh()), [r"critics\[0\]\.1 \(Tanh", "last layer of a critic is a Linear"]),
+    (lambda: mlp(nn.ELU(0.5)), [r"\.1 \(ELU", "alpha is 0.5"]),
+    (lambda: mlp(nn.Dropout(0.1), nn.PReLU()), [r"\.1 \(Dropout", r"\.2 \(PReLU"]),  # every line at once
+]
+
+
+def arguments():
+    torch.manual_seed(2)
+    q1, q2 = zoo.SAC(IN, WIDTH), zoo.SAC(IN, WIDTH)
+    x, a, y = torch.randn(N, B, IN - 2), torch.randn(N, B, 2), torch.randn(N, B)
+    return dict(critics=[q1, q2], inputs=(x, a), targets=y, loss="mse"), (q1, q2, x, a, y)
+
+
+def wrong():
+    """(arguments, expressions) of exports that would give believable numbers, or none."""
+    right, (q1, q2, x, a, y) = arguments()
+    flat = x.flatten(0, 1), a.flatten(0, 1)
+    with torch.no_grad():
+        here = float(sum(F.mse_loss(q(*flat).squeeze(-1), y.flatten()) for q in (q1, q2)))
+    probabilities = torch.softmax(torch.randn(N, B, 4), -1)
+    ce = dict(critics=mlp(outputs=4), inputs=torch.randn(N, B, IN), targets=probabilities, loss="ce min=-1 max=1")
+    adam = torch.optim.Adam([*q1.parameters(), *q2.parameters()])
+    changed = [
+        (dict(check=here), ["twice|2 times as large", "weight=2"]),
+        (dict(check=here / 4, loss="mse"), ["0.5 times as large", "mean over the critics"]),
+        (dict(loss="mse weight=2", check=float(sum(F.mse_loss(q(flat[1], flat[0]).squeeze(-1), y.flatten()) for q in (q1, q2)))),
+         ["check", "their order"]),  # the inputs in another order
+        (dict(inputs=(a, x, y)), ["forward", "found 3"]),
+        (dict(inputs={"obs": x, "a": a}), [r"forward \(x, a\)", "obs"]),
+        (dict(inputs=(x, a[0])), [r"\[N, R, D\]", r"a \[8, 2\]"]),
+        (dict(inputs=(x, a[:, :4])), ["as many minibatches and rows"]),
+        (dict(inputs=(x, (a > 0).long())), ["inputs: a", "real numbers", "int64"]),
+        (dict(inputs=(x * float("nan"), a)), ["inputs: x", "finite", "nan"]),
+        (dict(targets=y.long()), ["targets", "real numbers", "int64", "Way out"]),
+        (dict(targets=y[0]), [r"targets", r"\[N, B, 1\] or \[N, B\]", r"found \[8\]"]),
+        (dict(targets=y.t()), [r"N = 2, B <= 8", r"found \[8, 2\]"]),
+        (dict(targets=y[:, :4]), ["expected 8 rows", "batch normalization only"]),
+        (dict(loss="MSELoss"), ["mse, ce, huber, quantile", "mean 'mse weight=2'"]),
+        (dict(loss="mse reduction=sum"), ["mse", "reduction=sum"]),
+        (dict(loss="ce"), ["min=V and max=V"]),
+        (dict(loss="ce min=-1 max=1"), ["loss ce", "at least 2 outputs, found 1"]),
+        (dict(loss=nn.MSELoss(reduction="sum")), ["reduction='mean'"]),
+        (dict(loss=F.cross_entropy), ["cross_entropy", "'ce min=-10 max=10'"]),
+        (dict(critics=[q1, q1]), [r"critics\[1\]\.fc1\.weight is also critics\[0\]\.fc1\.weight"]),
+        (dict(critics=[q1, zoo.SAC(IN, 7)]), ["same architecture", "dense 7"]),
+        (dict(critics="qf1"), ["modules of PyTorch", "str"]),
+        (dict(weights=-torch.rand(N, B)), ["weights", "at least 0"]),
+        (dict(weights=torch.rand(B, N)), ["weights", r"\[2, 8\]", r"\[8, 2\]"]),
+        (dict(weights=torch.rand(N, B), loss=F.mse_loss), ["loss as a line", "'mse weight=2'"]),
+        (dict(optimizer=torch.optim.SGD(q1.parameters(), 0.1)), ["Adam or AdamW", "SGD"]),
+        (dict(optimizer=torch.optim.Adam(q1.parameters(), amsgrad=True)), ["amsgrad"]),
+        (dict(optimizer=torch.optim.Adam(q1.parameters())), ["critics'? optimizer|trains the critics", r"critics\[1\]"]),
+    ]
+    yield from (({**right, **change}, words) for change, words in changed)
+    yield {**ce, "targets": torch.randn(N, B, 4)}, ["distributions", "sums"]
+    yield {**ce, "targets": torch.randint(4, (N, B))}, ["int64", "one_hot"]
+    yield {**ce, "targets": torch.randn(N, B)}, [r"\[N, B, 4\]", "atoms"]
+    yield {**ce, "loss": "mse", "targets": y}, ["one output", "found 4"]
+    del adam
+
+
+def expect_refusal(folder, call, words, what):
+    path = f"{folder}/refused.h5"
+    try:
+        kx.save(path, **call)
+    except kx.Refused as error:
+        missing = [w for w in words if not re.search(w, str(error))]
+        if missing:
+            return f"{what}: expected {missing} in\n{error}"
+        return f"{what}: expected no file" if os.path.exists(path) else None
+    os.unlink(path)
+    return f"{what}: expected a refusal with {words}"
+
+
+def compare(_, folder):
+    torch.set_num_threads(1)
+    torch.manual_seed(3)
+    x, y = torch.randn(N, B, IN), torch.randn(N, B)
+    failures = [expect_refusal(folder, dict(critics=make(), inputs=x, targets=y, loss="mse"), words, f"module {i}")
+                for i, (make, words) in enumerate(MODULES)]
+    failures += [expect_refusal(folder, call, words, f"arguments {i}") for i, (call, words) in enumerate(wrong())]
+    right, (q1, q2, x, a, y) = arguments()
+    total = float(sum(F.mse_loss(q(x.flatten(0, 1), a.flatten(0, 1)).squeeze(-1), y.flatten()) for q in (q1, q2)))
+    kx.save(f"{folder}/accepted.h5", **{**right, "loss": F.mse_loss, "check": total})  # so the check accepts what is right
+    failures += [] if os.listdir(folder).count("refused.h5") == 0 else ["expected no file"]
+    for failure in filter(None, failures):
+        print(f"FAILED: {failure}")
+    print(f"{len(failures)} exports of PyTorch that are to be refused")
+    if any(failures):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main(compare)
