@@ -201,7 +201,7 @@ static void test_format_and_version(void **state)
     file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(H5Adelete(file, "format") >= 0);
     H5Fclose(file);
-    assert_fails(ks_h5_open(path, "test", &h5), KS_FORMAT, "format: missing");
+    assert_fails(ks_h5_open(path, "test", &h5), KS_FORMAT, "without the root attribute format");
 }
 
 /* Several chunks in each dimension, and a part of one at the ends. */

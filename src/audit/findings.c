@@ -26,7 +26,8 @@ static void find_proofs(const struct ks_audit *a, struct ks_document *d)
                         "the critic, so a wrong export would not be noticed.");
     else
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "The file has %zu of 3 proofs of the program that trained the critic.",
+                        "The file has %zu of 3 proofs of the program that trained the critic, and "
+                        "they agree with what is computed here.",
                         a->facts.proofs);
 }
 
