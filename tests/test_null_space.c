@@ -40,8 +40,8 @@ static double *random_gradients(const struct ks_problem *q, struct ks_checkpoint
 }
 
 /* L is constant along each predicted direction, and the directions are independent. Returns how
- * many further directions along which L is constant were not predicted, if they are to be `counted`:
- * for that singular values must be zero or not. */
+ * many further directions along which L is constant were not predicted, if they are to be
+ * `counted`: for that singular values must be zero or not. */
 static size_t check_directions(const char *text, bool evaluation, bool counted, size_t *dimension)
 {
     struct ks_checkpoint *c = make(text, 1);
