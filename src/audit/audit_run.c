@@ -73,7 +73,7 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t,
 {
     const struct ks_team alone = {.size = 1, .local_size = 1};
     struct ks_options options;
-    struct words words;
+    struct words words = {.order = ""};
     struct ks_report report = {.form = KS_REPORT_CSV};
     struct ks_analysis a = {.options = &options,
                             .path = audit->path,
