@@ -2,6 +2,7 @@
  * gradient (reverse mode: Griewank and Walther, Evaluating Derivatives, 2008, chapter 3). */
 #include "operators/primal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,7 @@ static double *state_of(const struct ks_primal *p, size_t critic, double *copy)
 
     if (p->problem->evaluation || !p->fold->arch->reads_state)
         return p->problem->evaluation ? state : NULL;
+    assert(state); /* `check` refuses a checkpoint without them */
     memcpy(copy, state, states * sizeof *copy);
     return copy;
 }

@@ -83,7 +83,7 @@ static ks_status match_all(struct job *job)
     const struct ks_import *import = job->import;
     struct ks_problems problems = {.unused = 0};
 
-    KS_TRY(ks_alloc(import->n_weights, sizeof *job->weights, &job->weights));
+    KS_TRY(ks_alloc(import->n_weights, sizeof(struct ks_weights *), &job->weights));
     KS_TRY(ks_alloc(import->n_weights, sizeof *job->match, &job->match));
     for (size_t i = 0; i < import->n_weights; i++) {
         KS_TRY(ks_weights_open(import->weights[i], &job->weights[i]));

@@ -41,9 +41,9 @@ static const struct ks_weights_format pth = {.name = "a pickle",
 
 /* In this order: what starts a safetensors file is the length of its header, which can look like a
  * pickle or like a map of MessagePack; HDF5's signature looks like such a map. */
-static const struct ks_weights_format *const formats[] = {
+enum { FORMATS = 6 };
+static const struct ks_weights_format *const formats[FORMATS] = {
     &ks_npz_format, &ks_safetensors_format, &ks_hdf5_format, &pickle, &pth, &ks_msgpack_format};
-enum { FORMATS = sizeof formats / sizeof *formats };
 
 static const struct ks_weights_format *find_format(const char *path, const unsigned char *head,
                                                    size_t n, uint64_t size)

@@ -137,6 +137,24 @@ static ks_status set_analysis(const struct plan *plan, const struct ks_graph_job
     return set_analyze_command(plan, job);
 }
 
+/* The analyses of one run that the study asks for, from *job on, which moves behind them. */
+static ks_status set_analyses(const struct plan *plan, const struct ks_graph *graph,
+                              size_t architecture, size_t run, struct ks_graph_job **job)
+{
+    const struct ks_study *s = plan->study;
+
+    for (size_t i = 0; i < s->n_checkpoints; i++)
+        for (size_t k = 0; k < s->n_analyses; k++) {
+            if (!ks_study_asks(s, k, architecture, i))
+                continue;
+            (*job)->run = run;
+            (*job)->analysis = k;
+            KS_TRY(set_analysis(plan, &graph->job[run], i, *job));
+            (*job)++;
+        }
+    return KS_OK;
+}
+
 /* Trainings come first: they take longest, and short jobs at the end leave few cores idle. */
 static ks_status set_jobs(const struct plan *plan, struct ks_graph *graph)
 {
@@ -148,16 +166,9 @@ static ks_status set_jobs(const struct plan *plan, struct ks_graph *graph)
             job->run = (size_t)(job - graph->job);
             KS_TRY(set_training(plan, a, seed, job));
         }
-    for (size_t run = 0; run < graph->n_runs; run++)
-        for (size_t i = 0; i < s->n_checkpoints; i++)
-            for (size_t k = 0; k < s->n_analyses; k++) {
-                if (!ks_study_asks(s, k, run % s->n_architectures, i))
-                    continue;
-                job->run = run;
-                job->analysis = k;
-                KS_TRY(set_analysis(plan, &graph->job[run], i, job));
-                job++;
-            }
+    for (size_t seed = 0; seed < s->n_seeds; seed++)
+        for (size_t a = 0; a < s->n_architectures; a++)
+            KS_TRY(set_analyses(plan, graph, a, seed * s->n_architectures + a, &job));
     return KS_OK;
 }
 
