@@ -82,6 +82,9 @@ static void test_template(void **state)
     assert_string_equal(printed, "a <data|> b <data|two words>\n{ {c} }");
     assert_ok(fill("a{{if absent}} b {{absent}} c{{end}} d{{if word}} e {{word}}{{end}}"));
     assert_string_equal(printed, "a d e <data|>");
+    tree_write("part", "{{as it is}}");
+    assert_ok(fill("a {{include part}} b{{if absent}}{{include part}}{{end}}"));
+    assert_string_equal(printed, "a {{as it is}} b");
 }
 
 static void test_malformed_template(void **state)
@@ -94,6 +97,7 @@ static void test_malformed_template(void **state)
     assert_fails(fill("{{if word}} a"), KS_FORMAT, "template: 'if' without 'end'");
     assert_fails(fill("a {{end}}"), KS_FORMAT, "template:1: 'end' without 'if'");
     assert_fails(fill("{{if word}}{{if word}}{{end}}{{end}}"), KS_FORMAT, "within another 'if'");
+    assert_fails(fill("{{include nothing}}"), KS_IO, "/nothing");
     assert_fails(fill("{{failure paper}}"), KS_FULL, "no paper");
 }
 

@@ -3,41 +3,13 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "io/text.h"
 #include "report/template.h"
 #include "study/locate.h"
 
 struct page {
     size_t n;
     const struct ks_document *document;
-    char *scripts; /* the folder of the template; owned */
 };
-
-static ks_status print_file(const struct page *page, const char *name, FILE *out)
-{
-    char *path = NULL, *text = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/%s", page->scripts, name));
-    status = ks_text_read(path, &text, NULL);
-    if (status == KS_OK)
-        fputs(text, out);
-    free(path);
-    free(text);
-    return status;
-}
-
-static ks_status part_style(void *data, const char *argument, FILE *out)
-{
-    (void)argument;
-    return print_file(data, "report.css", out);
-}
-
-static ks_status part_script(void *data, const char *argument, FILE *out)
-{
-    (void)argument;
-    return print_file(data, "report.js", out);
-}
 
 static ks_status part_version(void *data, const char *argument, FILE *out)
 {
@@ -61,27 +33,20 @@ static ks_status part_audits(void *data, const char *argument, FILE *out)
     return KS_OK;
 }
 
-static const struct ks_template_part parts[] = {{"style", part_style, NULL},
-                                                {"script", part_script, NULL},
-                                                {"version", part_version, NULL},
-                                                {"audits", part_audits, NULL},
-                                                {NULL, NULL, NULL}};
+static const struct ks_template_part parts[] = {
+    {"version", part_version, NULL}, {"audits", part_audits, NULL}, {NULL, NULL, NULL}};
 
 ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *documents)
 {
-    struct page page = {.n = n, .document = documents};
-    struct ks_text text = {0};
-    char *template = NULL;
+    struct page page = {n, documents};
+    char *folder = NULL, *template = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_locate_shared("plots", &page.scripts));
-    KS_GO(ks_print_string(&template, "%s/audit.html", page.scripts));
-    status = ks_text_open(path, &text);
-    if (status == KS_OK)
-        status = ks_template_print(template, parts, &page, text.stream);
-    status = ks_text_close(&text, status);
+    KS_GO(ks_locate_shared("plots", &folder));
+    KS_GO(ks_print_string(&template, "%s/audit.html", folder));
+    status = ks_template_write(template, parts, &page, path);
 done:
+    free(folder);
     free(template);
-    free(page.scripts);
     return status;
 }

@@ -30,33 +30,7 @@ double ks_page_number(const struct ks_csv *csv, size_t row, const char *column)
     return end == cell || *end ? NAN : value;
 }
 
-/* --- parts of one line, and files that are put in --- */
-
-static ks_status print_file(const struct ks_page *page, const char *name, FILE *out)
-{
-    char *path = NULL, *text = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/%s", page->scripts, name));
-    status = ks_text_read(path, &text, NULL);
-    if (status == KS_OK)
-        fputs(text, out);
-    free(path);
-    free(text);
-    return status;
-}
-
-static ks_status part_style(void *data, const char *argument, FILE *out)
-{
-    (void)argument;
-    return print_file(data, "report.css", out);
-}
-
-static ks_status part_script(void *data, const char *argument, FILE *out)
-{
-    (void)argument;
-    return print_file(data, "report.js", out);
-}
+/* --- parts of one line --- */
 
 static const struct ks_study *study_of(void *data)
 {
@@ -200,8 +174,6 @@ static bool has_statements(void *data)
 }
 
 static const struct ks_template_part parts[] = {
-    {"style", part_style, NULL},
-    {"script", part_script, NULL},
     {"study", part_study, NULL},
     {"env", part_env, NULL},
     {"text", part_text, NULL},
@@ -239,15 +211,11 @@ static ks_status read_table(const struct ks_results *r, const char *name, struct
 static ks_status write_page(struct ks_page *page)
 {
     char *template = NULL, *path = NULL;
-    struct ks_text text = {0};
     ks_status status = KS_OK;
 
     KS_GO(ks_print_string(&template, "%s/report.html", page->scripts));
     KS_GO(ks_print_string(&path, "%s/report.html", page->results->dir));
-    status = ks_text_open(path, &text);
-    if (status == KS_OK)
-        status = ks_template_print(template, parts, page, text.stream);
-    status = ks_text_close(&text, status);
+    status = ks_template_write(template, parts, page, path);
 done:
     free(template);
     free(path);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
+#include "core/path.h"
 #include "io/text.h"
 
 struct reading {
@@ -45,6 +47,22 @@ static ks_status start_if(struct reading *t, const char *at, const char *name)
     return KS_OK;
 }
 
+/* Prints a file of the template's folder. */
+static ks_status include(const struct reading *t, const char *name)
+{
+    size_t folder = (size_t)(ks_path_base(t->path) - t->path);
+    char *path = NULL, *text = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%.*s%s", (int)folder, t->path, name));
+    status = ks_text_read(path, &text, NULL);
+    if (status == KS_OK)
+        fputs(text, t->out);
+    free(path);
+    free(text);
+    return status;
+}
+
 /* One mark; `word` is its first word, which `argument` follows. */
 static ks_status apply(struct reading *t, const char *at, const char *word, const char *argument)
 {
@@ -58,6 +76,8 @@ static ks_status apply(struct reading *t, const char *at, const char *word, cons
         t->inside = t->skipping = false;
         return KS_OK;
     }
+    if (strcmp(word, "include") == 0)
+        return t->skipping ? KS_OK : include(t, argument);
     KS_TRY(find_part(t, at, word, &part));
     return t->skipping ? KS_OK : part->print(t->data, argument, t->out);
 }
@@ -107,4 +127,15 @@ ks_status ks_template_print(const char *path, const struct ks_template_part *par
     status = print(&reading);
     free(text);
     return status;
+}
+
+ks_status ks_template_write(const char *path, const struct ks_template_part *parts, void *data,
+                            const char *to)
+{
+    struct ks_text text = {0};
+    ks_status status = ks_text_open(to, &text);
+
+    if (status == KS_OK)
+        status = ks_template_print(path, parts, data, text.stream);
+    return ks_text_close(&text, status);
 }

@@ -1,6 +1,8 @@
 /* Templates: text with marks that a program replaces.
  *
  *   {{NAME}} or {{NAME ARGUMENT}}   is replaced by what the part of that name prints
+ *   {{include FILE}}                is replaced by the text of that file, as it is; the file is in
+ *                                   the folder of the template
  *   {{if NAME}} ... {{end}}         is kept if the part NAME is present; cannot be nested */
 #ifndef KS_REPORT_TEMPLATE_H
 #define KS_REPORT_TEMPLATE_H
@@ -22,5 +24,8 @@ struct ks_template_part {
  * unclosed mark, and an `if` without its `end`; with KS_IO; and as the parts do. */
 ks_status ks_template_print(const char *path, const struct ks_template_part *parts, void *data,
                             FILE *out);
+/* The same into the file `to`, which appears complete or not at all. */
+ks_status ks_template_write(const char *path, const struct ks_template_part *parts, void *data,
+                            const char *to);
 
 #endif
