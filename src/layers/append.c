@@ -4,9 +4,8 @@
  *   tangent forward     y_dot     = [x_dot, 0]
  *   tangent backward    x_bar_dot = y_bar_dot without its last column
  */
-#include <string.h>
-
 #include "core/memory.h"
+#include "layers/copy.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -29,20 +28,15 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 /* to = [from, last]; from NULL counts as zero */
 static void widen(const struct ks_layer *l, size_t rows, const real *from, real last, real *to)
 {
-    for (size_t i = 0; i < rows; i++) {
-        if (from)
-            memcpy(to + i * l->out, from + i * l->in, l->in * sizeof *to);
-        else
-            memset(to + i * l->out, 0, l->in * sizeof *to);
+    KS(copy_columns)(&(struct ks_column_copy){rows, l->in, from, l->in, to, l->out});
+    for (size_t i = 0; i < rows; i++)
         to[i * l->out + l->in] = last;
-    }
 }
 
-/* to = from without its last column */
+/* to = from without its last column; to NULL: not computed */
 static void narrow(const struct ks_layer *l, size_t rows, const real *from, real *to)
 {
-    for (size_t i = 0; i < rows && to; i++)
-        memcpy(to + i * l->in, from + i * l->out, l->in * sizeof *to);
+    KS(copy_columns)(&(struct ks_column_copy){rows, l->in, from, l->out, to, l->in});
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)

@@ -6,8 +6,7 @@
  *   tangent forward     y_dot                     = [skip_dot, x_dot]
  *   tangent backward    [skip_bar_dot, x_bar_dot] = y_bar_dot
  */
-#include <string.h>
-
+#include "layers/copy.h"
 #include "layers/layer.h"
 
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
@@ -22,19 +21,14 @@ static void put(const struct ks_layer *l, size_t rows, const real *part, size_t 
 {
     size_t columns = at == 0 ? l->in : l->out - l->in;
 
-    for (size_t i = 0; i < rows; i++)
-        if (part)
-            memcpy(y + i * l->out + at, part + i * columns, columns * sizeof *y);
-        else
-            memset(y + i * l->out + at, 0, columns * sizeof *y);
+    KS(copy_columns)(&(struct ks_column_copy){rows, columns, part, columns, y + at, l->out});
 }
 
 static void take(const struct ks_layer *l, size_t rows, const real *y, size_t at, real *part)
 {
     size_t columns = at == 0 ? l->in : l->out - l->in;
 
-    for (size_t i = 0; i < rows && part; i++)
-        memcpy(part + i * columns, y + i * l->out + at, columns * sizeof *part);
+    KS(copy_columns)(&(struct ks_column_copy){rows, columns, y + at, l->out, part, columns});
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "layers/copy.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -31,22 +32,19 @@ static void take(const struct ks_layer *l, size_t rows, const real *from, real *
 {
     const struct settings *s = l->settings;
 
-    for (size_t i = 0; i < rows; i++)
-        if (from)
-            memcpy(to + i * l->out, from + i * l->in + s->from, l->out * sizeof *to);
-        else
-            memset(to + i * l->out, 0, l->out * sizeof *to);
+    from = from ? from + s->from : NULL;
+    KS(copy_columns)(&(struct ks_column_copy){rows, l->out, from, l->in, to, l->out});
 }
 
-/* to = from in the layer's columns, 0 in the others */
+/* to = from in the layer's columns, 0 in the others; to NULL: not computed */
 static void put(const struct ks_layer *l, size_t rows, const real *from, real *to)
 {
     const struct settings *s = l->settings;
 
-    for (size_t i = 0; i < rows && to; i++) {
-        memset(to + i * l->in, 0, l->in * sizeof *to);
-        memcpy(to + i * l->in + s->from, from + i * l->out, l->out * sizeof *to);
-    }
+    if (!to)
+        return;
+    memset(to, 0, rows * l->in * sizeof *to);
+    KS(copy_columns)(&(struct ks_column_copy){rows, l->out, from, l->out, to + s->from, l->in});
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)

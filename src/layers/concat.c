@@ -6,9 +6,8 @@
  *   tangent forward     y_dot     = [x_dot, 0]
  *   tangent backward    x_bar_dot = y_bar_dot without the columns of u
  */
-#include <string.h>
-
 #include "core/memory.h"
+#include "layers/copy.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -34,24 +33,18 @@ static void widen(const struct ks_layer *l, size_t rows, const real *from, const
                   real *to)
 {
     const struct settings *s = l->settings;
-    size_t more = l->out - l->in;
+    struct ks_column_copy first = {rows, l->in, from, l->in, to, l->out};
+    struct ks_column_copy last = {rows,      l->out - l->in, input ? input + s->from : NULL,
+                                  s->inputs, to + l->in,     l->out};
 
-    for (size_t i = 0; i < rows; i++) {
-        real *row = to + i * l->out;
-
-        memset(row, 0, l->out * sizeof *row);
-        if (from)
-            memcpy(row, from + i * l->in, l->in * sizeof *row);
-        if (input)
-            memcpy(row + l->in, input + i * s->inputs + s->from, more * sizeof *row);
-    }
+    KS(copy_columns)(&first);
+    KS(copy_columns)(&last);
 }
 
-/* to = from without the columns of u */
+/* to = from without the columns of u; to NULL: not computed */
 static void narrow(const struct ks_layer *l, size_t rows, const real *from, real *to)
 {
-    for (size_t i = 0; i < rows && to; i++)
-        memcpy(to + i * l->in, from + i * l->out, l->in * sizeof *to);
+    KS(copy_columns)(&(struct ks_column_copy){rows, l->in, from, l->out, to, l->in});
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
