@@ -75,6 +75,7 @@ enum statement {
     GRADIENT_90,
     GRADIENT_50,
     GRADIENT_CURVATURE,
+    TRACE,
     STATEMENTS
 };
 
@@ -82,13 +83,17 @@ static const struct {
     const char *name;
     bool certain; /* deterministic */
 } statements[STATEMENTS] = {
-    {"lambda_max", true},         {"lambda_min", true},         {"lambda_max_upper", false},
-    {"lambda_min_lower", false},  {"kappa_lower_bound", true},  {"kappa_effective_bound", true},
-    {"directions_1e1", false},    {"directions_1e2", false},    {"directions_1e3", false},
-    {"directions_1e4", false},    {"kappa_q99", false},         {"kappa_q90", false},
-    {"kappa_q50", false},         {"zero_mass", false},         {"negative_mass", false},
-    {"null_dimension", true},     {"stable_rank", true},        {"outliers", true},
-    {"kappa_gradient_90", false}, {"kappa_gradient_50", false}, {"gradient_curvature", true},
+    {"lambda_max", true},         {"lambda_min", true},
+    {"lambda_max_upper", false},  {"lambda_min_lower", false},
+    {"kappa_lower_bound", true},  {"kappa_effective_bound", true},
+    {"directions_1e1", false},    {"directions_1e2", false},
+    {"directions_1e3", false},    {"directions_1e4", false},
+    {"kappa_q99", false},         {"kappa_q90", false},
+    {"kappa_q50", false},         {"zero_mass", false},
+    {"negative_mass", false},     {"null_dimension", true},
+    {"stable_rank", true},        {"outliers", true},
+    {"kappa_gradient_90", false}, {"kappa_gradient_50", false},
+    {"gradient_curvature", true}, {"trace", false},
 };
 
 struct tally {
@@ -194,6 +199,20 @@ static inline void judge_ends(const struct judge *j)
                   (struct interval){high - slack, high});
     judge_between(j, LAMBDA_MIN_LOWER, (struct interval){said(j, "lambda_min_lower", ""), NAN},
                   (struct interval){low, low + slack});
+}
+
+/* It is that of the operator as computed, whose eigenvalues rounding may have moved by half the
+ * noise floor each. Only the full run has it. */
+static inline void judge_trace(const struct judge *j)
+{
+    const struct truth *t = j->t;
+    double sum = 0, slack = (double)t->n * (t->tolerance + said(j, "noise_floor", "") / 2);
+    struct interval stated = {said(j, "trace", "_lower"), said(j, "trace", "_upper")};
+
+    for (size_t i = 0; i < t->n; i++)
+        sum += t->value[i];
+    if (!isnan(stated.low))
+        judge_between(j, TRACE, stated, (struct interval){sum - slack, sum + slack});
 }
 
 static inline void judge_condition(const struct judge *j)
@@ -342,6 +361,7 @@ static inline void judge_spectrum(const struct ks_spectrum *s, const struct trut
         if (m > 0)
             snprintf(suffix, sizeof suffix, "_m%zu", m);
         judge_ends(&j);
+        judge_trace(&j);
         judge_condition(&j);
         judge_directions(&j);
         judge_quantiles(&j);

@@ -42,6 +42,9 @@ double ks_probe_kurtosis_spectral(const struct ks_probe *p);
 double ks_probe_trace(const struct ks_probe *p);
 double ks_probe_trace_square(const struct ks_probe *p);
 double ks_probe_stable_rank(const struct ks_probe *p);
+/* Half the width of the interval of the trace, which holds with 99%, from probe [facts->probes]; 0
+ * for an exact spectrum. */
+double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe);
 
 /* outliers.c. The converged ends of the spectrum: the `low` smallest and the `high` largest Ritz
  * values. */

@@ -178,6 +178,16 @@ static ks_status add(struct ks_spectrum *s, double value, const char *name, cons
     return ks_attribute_add_number(&s->statistics, full, value);
 }
 
+/* trace_lower and trace_upper, around the mean over the probes. */
+static ks_status add_trace_interval(struct ks_spectrum *s, const struct ks_facts *facts,
+                                    const struct ks_probe *probe)
+{
+    double trace = ks_statistic(s, "trace"), error = ks_trace_error(facts, probe);
+
+    KS_TRY(add(s, trace - error, "trace", "_lower"));
+    return add(s, trace + error, "trace", "_upper");
+}
+
 /* Adds the statistics of these probes; `part` is the order of the leading parts, 0 for the full
  * run. */
 static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
@@ -210,6 +220,8 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
         if (probes > 1 && part == 0 && has_error(f))
             KS_GO(add(s, error, f->name, "_se"));
     }
+    if (!published && part == 0)
+        KS_GO(add_trace_interval(s, &facts, probe));
     if (!published && part == 0)
         KS_GO(ks_intervals_add_gradient(s, &facts, terms->gradient));
     if (!published && part == 0)
