@@ -1,50 +1,266 @@
-/* The reward shaping functions, against values computed by hand. */
-#include "test.h"
+/* --tolerance: reading it, the widths of intervals, and analyses that stop when they are tight. */
+#include "analyzer.h"
 
-#include "../src/env/tolerance.h"
+#include "statements.h"
+#include "statistics/tolerance.h"
+#include "trained_critics.h"
 
-static const struct ks_bounds one_to_three = {1, 3};
+enum { SEEDS = 15 };
 
-/* At a distance of d margins below the bounds. */
-static double outside(double d, enum ks_sigmoid kind, double v)
+/* --- reading and widths --- */
+
+static void refused(const char *text, const char *words)
 {
-    return ks_tolerance(1 - 2 * d, one_to_three, 2, kind, v);
+    struct ks_tolerances t;
+
+    assert_fails(ks_tolerances_read(text, &t), KS_USAGE, words);
 }
 
-static void test_values(void **state)
+static void test_reading(void **state)
 {
+    struct ks_tolerances t;
+
     (void)state;
-    for (int kind = KS_GAUSSIAN; kind <= KS_QUADRATIC; kind++) {
-        assert_close(outside(1, (enum ks_sigmoid)kind, 0.1), 0.1, 1e-15);
-        assert_close(outside(1e-9, (enum ks_sigmoid)kind, 0.1), 1, 1e-7);
-        assert_close(ks_tolerance(5, one_to_three, 2, (enum ks_sigmoid)kind, 0.1), 0.1, 1e-15);
-        assert_false(ks_tolerance(NAN, one_to_three, 2, (enum ks_sigmoid)kind, 0.1) > 0);
+    assert_ok(ks_tolerances_read("0.05", &t));
+    assert_int_equal(t.n, 3);
+    assert_string_equal(ks_tolerance_name(&t.list[0]), "lambda_max");
+    assert_string_equal(ks_tolerance_name(&t.list[1]), "lambda_min");
+    assert_string_equal(ks_tolerance_name(&t.list[2]), "trace");
+    assert_close(t.list[2].most, 0.05, 0);
+    assert_ok(ks_tolerances_read("trace=0.02,directions_1e2=1", &t));
+    assert_int_equal(t.n, 2);
+    assert_string_equal(ks_tolerance_name(&t.list[1]), "directions_1e2");
+    assert_close(t.list[1].most, 1, 0);
+    refused("", "expected a number above 0, or NAME=NUMBER, found ''");
+    refused("trace=0.02,", "found ''");
+    refused("trace=", "found ''");
+    refused("trace=0", "found '0'");
+    refused("trace=-1", "found '-1'");
+    refused("trace", "found 'trace'");
+    refused("trace=0.1,0.1", "expected trace once, found it twice");
+    refused("kurtosis=0.1", "expected one of lambda_max, lambda_min, trace, directions_1e1,");
+    refused("kappa_effective_bound=0.1", "it has no width and so no tolerance");
+}
+
+static double width(const char *name, const struct ks_spectrum *s)
+{
+    struct ks_tolerances t;
+    char text[64];
+
+    snprintf(text, sizeof text, "%s=1", name);
+    assert_ok(ks_tolerances_read(text, &t));
+    assert_int_equal(ks_tolerance_met(&t.list[0], s), ks_tolerance_width(&t.list[0], s) <= 1);
+    return ks_tolerance_width(&t.list[0], s);
+}
+
+static void test_widths(void **state)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"lambda_max", 3},
+                   {"lambda_max_upper", 3.4},
+                   {"lambda_min", -4},
+                   {"lambda_min_lower", -5},
+                   {"directions_1e2_lower", 10},
+                   {"directions_1e2_upper", 25},
+                   {"kappa_q99_lower", 10},
+                   {"kappa_q99_upper", NAN},
+                   {"negative_mass_lower", 0.1},
+                   {"negative_mass_upper", 1},
+                   {"trace", -2},
+                   {"trace_lower", -3},
+                   {"trace_upper", -1},
+                   {"kappa_q50_lower", INFINITY},
+                   {"kappa_q50_upper", INFINITY}};
+    struct ks_spectrum s = {.probes = 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        assert_ok(ks_attribute_add_number(&s.statistics, numbers[i].name, numbers[i].value));
+    assert_close(width("lambda_max", &s), 0.1, 1e-15);
+    assert_close(width("lambda_min", &s), 0.25, 1e-15);
+    assert_close(width("directions_1e2", &s), 1.5, 1e-15);
+    assert_close(width("negative_mass", &s), 0.9, 1e-15);
+    assert_close(width("trace", &s), 0.5, 1e-15);
+    assert_close(width("kappa_q50", &s), 0, 0); /* both ends are certain */
+    assert_true(isnan(width("kappa_q99", &s)) && isnan(width("zero_mass", &s)));
+    ks_attributes_clear(&s.statistics);
+}
+
+/* --- analyses --- */
+
+static struct ks_spectrum *run(const char *arguments)
+{
+    struct ks_spectrum *s;
+
+    assert_runs("-q %s critic.h5", arguments);
+    assert_ok(ks_spectrum_read(scratch("critic.spectrum.h5"), &s));
+    return s;
+}
+
+static const char *outcome(const struct ks_spectrum *s)
+{
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "tolerance");
+
+    assert_non_null(a);
+    assert_int_equal(a->type, KS_ATTRIBUTE_STRING);
+    return a->string;
+}
+
+static void write_critic(size_t k)
+{
+    struct ks_checkpoint *c = train_critic(k);
+
+    assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
+    ks_checkpoint_free(c);
+}
+
+/* Whatever number of steps and probes was found: the numbers are those of an analysis that had them
+ * as its options. */
+static void test_same_as_fixed(void **state)
+{
+    static const char *const wanted[] = {"lambda_max=0.01", "trace=0.3,directions_1e1=2",
+                                         "directions_1e2=2 --start gradient"};
+
+    (void)state;
+    write_critic(1);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        struct ks_spectrum *s, *fixed;
+        char arguments[256];
+
+        snprintf(arguments, sizeof arguments, "--tolerance %s", wanted[i]);
+        s = run(arguments);
+        assert_non_null(strstr(outcome(s), "reached"));
+        assert_null(strstr(outcome(s), "not reached"));
+        assert_true(s->order < 90);
+        snprintf(arguments, sizeof arguments, "--order %zu --probes %zu %s", s->order,
+                 ks_spectrum_random(s), s->gradient ? "--start gradient" : "");
+        fixed = run(arguments);
+        assert_int_equal(fixed->probes, s->probes);
+        assert_memory_equal(fixed->alpha, s->alpha, s->probes * s->order * sizeof(double));
+        for (size_t k = 0; k < fixed->statistics.n; k++) {
+            const struct ks_attribute *a = &fixed->statistics.list[k];
+
+            double number = ks_statistic(s, a->name);
+
+            /* rounding, as vectors lie at other addresses */
+            if (!(fabs(number - a->number) <= 1e-7 * fabs(a->number)) &&
+                !(isnan(number) && isnan(a->number)))
+                fail_msg("%s: %.17g, with fixed steps %.17g", a->name, number, a->number);
+        }
+        ks_spectrum_free(s), ks_spectrum_free(fixed);
     }
-    assert_close(outside(0.5, KS_GAUSSIAN, 0.1), pow(0.1, 0.25), 1e-15);
-    assert_close(outside(0.5, KS_LINEAR, 0), 0.5, 0);
-    assert_close(outside(0.5, KS_QUADRATIC, 0), 0.75, 0);
-    assert_close(outside(1.5, KS_LINEAR, 0), 0, 0);
-    assert_close(outside(1.5, KS_QUADRATIC, 0), 0, 0);
 }
 
-static void test_bounds(void **state)
+/* What is out of reach is said after one probe, and does not keep the others from being reached. */
+static void test_out_of_reach(void **state)
 {
+    struct ks_spectrum *s;
+
     (void)state;
-    assert_close(ks_tolerance(1, one_to_three, 2, KS_LINEAR, 0), 1, 0); /* inclusive */
-    assert_close(ks_tolerance(3, one_to_three, 2, KS_LINEAR, 0), 1, 0);
-    assert_close(ks_tolerance(1e300, (struct ks_bounds){1, INFINITY}, 2, KS_LINEAR, 0), 1, 0);
-    assert_close(ks_tolerance(3, (struct ks_bounds){3, 3}, 0, KS_LINEAR, 0), 1, 0);
-    assert_close(ks_tolerance(3.1, (struct ks_bounds){3, 3}, 0, KS_LINEAR, 0), 0, 0);
-    assert_false(ks_tolerance(NAN, (struct ks_bounds){-INFINITY, INFINITY}, 0, KS_GAUSSIAN, 0.1) >
-                 0);
+    write_critic(0);
+    s = run("--tolerance negative_mass=0.001 --order 20 --probes 3");
+    assert_int_equal(s->order, 20);
+    assert_int_equal(s->probes, 1);
+    assert_non_null(strstr(outcome(s), "negative_mass: "));
+    assert_non_null(strstr(outcome(s), "tolerance 0.001 not reached: the limit is 3 probes of 20 "
+                                       "steps, expected not to be enough. Spent: "));
+    assert_true(ks_statistic(s, "negative_mass_width") > 0.001);
+    assert_close(ks_statistic(s, "negative_mass_tolerance"), 0.001, 0);
+    ks_spectrum_free(s);
+    s = run("--tolerance negative_mass=0.001,directions_1e1=3 --order 20 --probes 16");
+    assert_non_null(strstr(outcome(s), "; directions_1e1: "));
+    assert_non_null(strstr(outcome(s), "tolerance 3 reached. Spent: "));
+    assert_true(ks_statistic(s, "directions_1e1_width") <= 3);
+    ks_spectrum_free(s);
+}
+
+/* The Krylov space ends before the first look at the widths, or between two. */
+static void test_early_end(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t steps;
+    } networks[] = {{"dense 1\nloss mse\n", 4}, {"dense 1\nloss mse\n", 11}};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct ks_checkpoint *c = random_critic(
+            networks[i].text, (struct critic_sizes){1, networks[i].steps - 1, 1, 32, 32}, 7);
+        struct ks_spectrum *s;
+
+        assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
+        s = run("--tolerance lambda_max=1e-6 --precision f64");
+        assert_int_equal(s->steps[0], networks[i].steps);
+        assert_null(strstr(outcome(s), "not reached"));
+        ks_spectrum_free(s);
+        ks_checkpoint_free(c);
+    }
+}
+
+/* An interval that is read when it happens to be tight could be false more often than another one:
+ * all eigenvalues show that it is not. */
+static void test_coverage(void **state)
+{
+    size_t false_ones = 0, made = 0;
+
+    (void)state;
+    for (size_t k = 0; k < TRAINED; k += 2) {
+        struct ks_spectrum *exact;
+        double x;
+        size_t count = 0;
+
+        write_critic(k);
+        exact = run("--exact --precision f64");
+        x = fmax(ks_statistic(exact, "lambda_max"), -ks_statistic(exact, "lambda_min")) / 100;
+        for (size_t i = 0; i < exact->order; i++)
+            count += fabs(exact->ritz[i]) > x;
+        for (size_t seed = 0; seed < SEEDS; seed++) {
+            struct ks_spectrum *s;
+            char arguments[128];
+            double trace = ks_statistic(exact, "trace");
+
+            snprintf(arguments, sizeof arguments,
+                     "--tolerance directions_1e2=1.2,trace=0.2 --seed %zu", seed);
+            s = run(arguments);
+            made += 2;
+            false_ones += (double)count < ks_statistic(s, "directions_1e2_lower") ||
+                          (double)count > ks_statistic(s, "directions_1e2_upper");
+            false_ones += trace < ks_statistic(s, "trace_lower") ||
+                          trace > ks_statistic(s, "trace_upper");
+            ks_spectrum_free(s);
+        }
+        ks_spectrum_free(exact);
+    }
+    print_message("%zu of %zu intervals are false\n", false_ones, made);
+    assert_true(false_ones <= most_misses(made, 0.01));
+}
+
+static void test_refusals(void **state)
+{
+    static const char *const others[] = {"--compat xqc", "--keep-basis", "--layers"};
+
+    (void)state;
+    write_critic(1);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(analyzer("--tolerance 0.1 %s critic.h5", others[i]), 2);
+        assert_non_null(strstr(complained, "--tolerance: expected no --"));
+    }
+    assert_int_equal(analyzer("--tolerance 0.1 --exact critic.h5"), 2);
+    assert_non_null(strstr(complained, "--tolerance: expected without --exact"));
+    assert_int_equal(analyzer("--tolerance 0.1 --gradient g.h5 critic.h5"), 2);
+    assert_int_equal(analyzer("--tolerance lambda=0.1 critic.h5"), 2);
+    assert_non_null(strstr(complained, "found 'lambda'"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_bounds),
-    };
+        cmocka_unit_test(test_reading),       cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_same_as_fixed), cmocka_unit_test(test_out_of_reach),
+        cmocka_unit_test(test_early_end),     cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_refusals)};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

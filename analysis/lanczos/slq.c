@@ -12,7 +12,7 @@
 #include "lanczos/basis.h"
 #include "lanczos/jacobi.h"
 
-static ks_status allocate(struct ks_spectrum *s, size_t probes, size_t order)
+ks_status ks_slq_room(struct ks_spectrum *s, size_t probes, size_t order)
 {
     double **array[] = {&s->alpha, &s->beta, &s->ritz, &s->weight, &s->residual};
     size_t size = probes * order;
@@ -64,6 +64,18 @@ static ks_status run_probe(struct ks_lanczos *l, const struct ks_operator *a,
     return status;
 }
 
+ks_status ks_slq_store(const struct ks_lanczos *l, size_t row, struct ks_spectrum *s)
+{
+    const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
+    size_t at = row * s->order;
+
+    memcpy(s->alpha + at, l->alpha, l->steps * sizeof(double));
+    memcpy(s->beta + at, l->beta, l->steps * sizeof(double));
+    s->steps[row] = (int64_t)l->steps;
+    s->start_norm2[row] = l->start_norm * l->start_norm;
+    return ks_jacobi_ritz(&t, s->ritz + at, s->weight + at, s->residual + at);
+}
+
 /* Runs the probes of this rank's group. */
 static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *slq,
                             struct ks_spectrum *s)
@@ -76,17 +88,8 @@ static ks_status run_probes(const struct ks_operator *a, const struct ks_slq *sl
     l->xqc = slq->xqc;
     l->single_products = slq->single_products;
     for (size_t probe = slq->group; probe < s->probes; probe += groups) {
-        size_t row = probe * s->order;
-        struct ks_jacobi t;
-
         KS_GO(run_probe(l, a, slq, probe));
-        memcpy(s->alpha + row, l->alpha, l->steps * sizeof(double));
-        memcpy(s->beta + row, l->beta, l->steps * sizeof(double));
-        s->steps[probe] = (int64_t)l->steps;
-        s->start_norm2[probe] = l->start_norm * l->start_norm;
-        t = (struct ks_jacobi){l->steps, l->alpha, l->beta};
-        KS_GO(ks_team_agree(slq->team,
-                            ks_jacobi_ritz(&t, s->ritz + row, s->weight + row, s->residual + row)));
+        KS_GO(ks_team_agree(slq->team, ks_slq_store(l, probe, s)));
     }
 done:
     ks_lanczos_free(l);
@@ -126,7 +129,7 @@ static void collect(const struct ks_slq *slq, struct ks_spectrum *s)
 ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq, struct ks_spectrum *s)
 {
     s->gradient = slq->gradient != NULL;
-    KS_TRY(ks_team_agree(slq->world, allocate(s, slq->probes + s->gradient, slq->order)));
+    KS_TRY(ks_team_agree(slq->world, ks_slq_room(s, slq->probes + s->gradient, slq->order)));
     KS_TRY(ks_team_agree(slq->world, run_probes(a, slq, s)));
     collect(slq, s);
     return KS_OK;

@@ -53,6 +53,13 @@ int ks_slq_first(const struct ks_team *world, size_t probe, size_t groups);
 ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq,
                  struct ks_spectrum *spectrum);
 
+/* The parts of ks_slq, for probes whose steps and number are found on the way
+ * (spectrum/adaptive.c). Room for `probes` probes of `order` steps in an empty spectrum. KS_MEMORY.
+ */
+ks_status ks_slq_room(struct ks_spectrum *spectrum, size_t probes, size_t order);
+/* The steps of a probe and its Ritz values, as row `row` of the spectrum. KS_MEMORY, KS_NUMBER. */
+ks_status ks_slq_store(const struct ks_lanczos *lanczos, size_t row, struct ks_spectrum *spectrum);
+
 enum { KS_EXACT_LIMIT = 8000 }; /* a dense matrix of 512 MB, some minutes of LAPACK */
 
 /* All eigenvalues, from n products and LAPACK: one probe of order n with weights 1/n and residuals

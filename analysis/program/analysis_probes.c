@@ -18,6 +18,8 @@ void ks_analysis_set_measurement(struct ks_analysis *a)
                                              .memory = a->budget.kept,
                                              .order = o->order,
                                              .probes = o->probes,
+                                             .tolerances = o->tolerances.n > 0 ? &o->tolerances
+                                                                               : NULL,
                                              .seed = o->seed,
                                              .exact = o->exact,
                                              .single_basis = a->budget.single_basis,

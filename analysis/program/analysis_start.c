@@ -91,10 +91,13 @@ static ks_status read_file(struct ks_analysis *a)
     return ks_sha256_file(a->path, a->analyzed.digest);
 }
 
-/* The probes that groups of ranks can work on side by side. */
+/* The probes that groups of ranks can work on side by side; with tolerances they follow each
+ * other. */
 static size_t count_probes(const struct ks_options *o)
 {
-    return o->exact || o->apply || o->gradient ? 1 : o->probes + o->gradient_probe;
+    return o->exact || o->apply || o->gradient || o->tolerances.n > 0
+               ? 1
+               : o->probes + o->gradient_probe;
 }
 
 ks_status ks_analysis_read(struct ks_analysis *a)

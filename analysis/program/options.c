@@ -162,6 +162,7 @@ static const char *lanczos_option(const struct ks_options_given *given)
 {
     return given->order             ? "--order"
            : given->probes          ? "--probes"
+           : given->tolerance       ? "--tolerance"
            : given->seed            ? "--seed"
            : given->keep_basis      ? "--keep-basis"
            : given->start           ? "--start"
@@ -194,6 +195,23 @@ static ks_status check_vectors(const struct ks_options_given *given)
     if (!given->apply && part)
         return ks_fail(KS_USAGE, "--gradient: expected no --%s: it concerns products only", part);
     return KS_OK;
+}
+
+/* Bounds and intervals are what --tolerance waits for. */
+static ks_status read_tolerance(const struct ks_options_given *given, struct ks_options *o)
+{
+    const char *found = given->compat       ? "--compat"
+                        : given->keep_basis ? "--keep-basis"
+                        : given->layers     ? "--layers"
+                                            : NULL;
+
+    if (!given->tolerance)
+        return KS_OK;
+    if (found)
+        return ks_fail(KS_USAGE, "--tolerance: expected no %s", found);
+    if (!given->probes)
+        o->probes = KS_OPTIONS_MOST_PROBES;
+    return ks_tolerances_read(given->tolerance, &o->tolerances);
 }
 
 /* --layers analyzes every layer's block and writes no files. */
@@ -292,6 +310,7 @@ ks_status ks_options_read(const struct ks_options_given *given, struct ks_option
     KS_TRY(read_layer(given->layer, o));
     KS_TRY(size("order", given->order, 10000, &o->order));
     KS_TRY(size("probes", given->probes, 10000, &o->probes));
+    KS_TRY(read_tolerance(given, o));
     KS_TRY(integer("seed", given->seed, 0, INT64_MAX, &o->seed));
     KS_TRY(read_loss(given, o));
     KS_TRY(bytes("memory", given->memory, &o->memory));

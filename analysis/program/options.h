@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "operators/operator_kinds.h"
+#include "statistics/tolerance.h"
 
 /* Which of the checkpoint's targets are used: /batch/target, from the normalized rewards that the
  * critic was trained with; /batch/target_raw, from raw rewards; or raw where the checkpoint has
@@ -23,17 +24,18 @@ struct ks_options {
     bool compat;         /* --compat xqc: the published code's Lanczos recurrence, unweighted
                           * statistics, products divided by N once more, raw rewards */
     enum ks_rewards rewards;
-    bool keep_basis;        /* keep the Lanczos steps on disk                      */
-    bool certificates;      /* certify bounds by float64 products                  */
-    bool gradient_probe;    /* one more probe, which starts at the gradient        */
-    double learning_rate;   /* used by sharpness_ratio; NaN: the checkpoint's      */
-    bool json, csv;         /* the form of the report; neither: a table            */
-    size_t order, probes;   /* Lanczos steps; random start vectors                 */
-    size_t batches;         /* use the first so many minibatches; 0: all           */
-    size_t memory;          /* bytes per MPI rank; 0: half of the free memory      */
-    uint64_t seed;          /* seed of the start vectors                           */
-    int critic, layer;      /* the diagonal block; -1: all                         */
-    const char *layer_kind; /* of --layer 02_dense: "dense"; NULL: not given       */
+    bool keep_basis;                 /* keep the Lanczos steps on disk                      */
+    bool certificates;               /* certify bounds by float64 products                  */
+    bool gradient_probe;             /* one more probe, which starts at the gradient        */
+    double learning_rate;            /* used by sharpness_ratio; NaN: the checkpoint's      */
+    bool json, csv;                  /* the form of the report; neither: a table            */
+    size_t order, probes;            /* Lanczos steps; random start vectors                 */
+    struct ks_tolerances tolerances; /* none: `order` and `probes` are fixed       */
+    size_t batches;                  /* use the first so many minibatches; 0: all           */
+    size_t memory;                   /* bytes per MPI rank; 0: half of the free memory      */
+    uint64_t seed;                   /* seed of the start vectors                           */
+    int critic, layer;               /* the diagonal block; -1: all                         */
+    const char *layer_kind;          /* of --layer 02_dense: "dense"; NULL: not given       */
     double weight_decay, scale;
     const char *folder;         /* where spectra are written; NULL: beside their checkpoints */
     const char *name;           /* a part of the spectra's file names; NULL: none        */

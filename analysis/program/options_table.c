@@ -36,6 +36,10 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
              "train|loss|eval"),
         TEXT("order", order, "Lanczos steps (" NUMBER_TEXT(KS_OPTIONS_ORDER) ")", "M"),
         TEXT("probes", probes, "random start vectors (1)", "K"),
+        TEXT("tolerance", tolerance,
+             "stop when intervals are this tight: 0.05, or lambda_max=0.01,directions_1e2=1; "
+             "--order, and --probes (" NUMBER_TEXT(KS_OPTIONS_MOST_PROBES) "), are limits then",
+             "TOL"),
         TEXT("seed", seed, "seed of the start vectors (0)", "S"),
         TEXT("precision", precision, "precision of the products (f32; preconditioned: f64)",
              "f32|f64"),

@@ -12,10 +12,10 @@
 struct ks_options_given {
     int json, csv, exact, layers, keep_basis, no_certificates;
     char *folder, *name, *operator_name, *critic, *layer, *batchnorm, *order, *probes, *seed,
-        *precision, *batches, *weight_decay, *scale, *memory, *compat, *rewards, *start,
+        *precision, *batches, *weight_decay, *scale, *memory, *compat, *tolerance, *rewards, *start,
         *learning_rate, *apply, *output, *gradient; /* owned */
 };
-enum { KS_OPTIONS_TABLE = 28 }; /* the length of the table, with its end */
+enum { KS_OPTIONS_TABLE = 29 }; /* the length of the table, with its end */
 
 /* Fills the table by which popt reads a command line into `given`, which is all zero before. Both
  * must outlive popt's context. The caller ends with ks_options_clear. */
@@ -31,5 +31,7 @@ extern const char ks_options_name_characters[];
 enum { KS_OPTIONS_NAME = 32 };
 /* The Lanczos steps of an analysis without --order. */
 #define KS_OPTIONS_ORDER 90
+/* The most random start vectors of an analysis with --tolerance and without --probes. */
+#define KS_OPTIONS_MOST_PROBES 16
 
 #endif

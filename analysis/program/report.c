@@ -15,9 +15,10 @@
 
 /* The root attributes that stand in a row beside the statistics: what was computed, and how. */
 static const char *const settings[] = {
-    "operator",     "batchnorm",    "precision", "order",           "probes",  "probe_seed",
-    "dimension",    "weight_decay", "scale",     "batches",         "critic",  "layer",
-    "blas_version", "blas_kernel",  "threads",   "basis_precision", "rewards", "compat"};
+    "operator",        "batchnorm", "precision",    "order",       "probes",
+    "probe_seed",      "dimension", "weight_decay", "scale",       "batches",
+    "critic",          "layer",     "blas_version", "blas_kernel", "threads",
+    "basis_precision", "rewards",   "compat",       "products",    "tolerance"};
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 /* The columns of the table: first what holds for every order and start vector, the paper's kappa
@@ -57,9 +58,10 @@ static size_t fewest_steps(const struct ks_spectrum *s)
     return fewest;
 }
 
-static const char *claim_of(const struct ks_spectrum *s)
+/* A sentence about the spectrum, "" if it has none of that name. */
+static const char *sentence(const struct ks_spectrum *s, const char *name)
 {
-    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "claim");
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, name);
 
     return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
 }
@@ -117,7 +119,9 @@ static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
         fprintf(r->out, " %*s", columns[k].width, cell);
     }
     fputc('\n', r->out);
-    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n", r->claims ? r->claims : "", name, claim_of(s)));
+    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n%s%s", r->claims ? r->claims : "", name,
+                           sentence(s, "claim"), sentence(s, "tolerance"),
+                           sentence(s, "tolerance")[0] ? "\n" : ""));
     free(r->claims);
     r->claims = longer;
     return KS_OK;
@@ -190,7 +194,7 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
     }
     for (size_t i = 0; i < s->statistics.n; i++)
         failed |= add_json_statistic(object, &s->statistics.list[i]);
-    failed |= json_object_set_new(object, "claim", ks_report_json_text(claim_of(s))) != 0;
+    failed |= json_object_set_new(object, "claim", ks_report_json_text(sentence(s, "claim"))) != 0;
     if (!failed)
         line = json_dumps(object, JSON_COMPACT);
     if (line)

@@ -10,6 +10,7 @@
 #include "lanczos/density.h"
 #include "lanczos/gradient_start.h"
 #include "lanczos/slq.h"
+#include "spectrum/adaptive.h"
 #include "spectrum/provenance.h"
 #include "spectrum/stability.h"
 
@@ -40,11 +41,11 @@ ks_status ks_measure_null_space(struct ks_measurement *m)
 
 /* --- the probes --- */
 
-static ks_status allocate(struct ks_measurement *m)
+ks_status ks_measurement_allocate(struct ks_measurement *m, size_t order)
 {
     struct ks_certificates_sizes sizes = {.n = m->n,
                                           .probes = m->probes,
-                                          .order = m->order,
+                                          .order = order,
                                           .part = KS_STATISTICS_PART,
                                           .basis = m->basis};
     size_t first;
@@ -99,11 +100,13 @@ static void count_exact_product(void *context, size_t products)
 
 ks_status ks_measure_probes(struct ks_measurement *m)
 {
-    KS_TRY(ks_team_agree(m->world, allocate(m)));
-    if (m->exact)
-        return ks_team_agree(m->world, ks_exact(m->a, count_exact_product, m, m->spectrum));
     if (m->gradient_probe)
         KS_TRY(ks_team_agree(m->world, ks_gradient_start(m->analyzed, m->team, &m->gradient)));
+    if (m->tolerances)
+        return ks_adaptive_probes(m);
+    KS_TRY(ks_team_agree(m->world, ks_measurement_allocate(m, m->order)));
+    if (m->exact)
+        return ks_team_agree(m->world, ks_exact(m->a, count_exact_product, m, m->spectrum));
     return ks_team_agree(m->world, run_lanczos(m));
 }
 
@@ -154,7 +157,7 @@ ks_status ks_measure_certificates(struct ks_measurement *m)
 
 /* --- the statistics --- */
 
-static struct ks_statistics_terms find_terms(const struct ks_measurement *m)
+struct ks_statistics_terms ks_measurement_terms(const struct ks_measurement *m)
 {
     const struct ks_analyzed *analyzed = m->analyzed;
     const struct ks_operator_kind *kind = analyzed->kind;
@@ -177,7 +180,7 @@ static struct ks_statistics_terms find_terms(const struct ks_measurement *m)
 
 ks_status ks_measure_statistics(struct ks_measurement *m)
 {
-    const struct ks_statistics_terms terms = find_terms(m);
+    const struct ks_statistics_terms terms = ks_measurement_terms(m);
 
     if (m->analyzed->published && !m->exact)
         ks_statistics_unweight(m->spectrum);
@@ -186,12 +189,14 @@ ks_status ks_measure_statistics(struct ks_measurement *m)
 
 ks_status ks_measure_all(struct ks_measurement *m)
 {
-    const struct ks_statistics_terms terms = find_terms(m);
+    const struct ks_statistics_terms terms = ks_measurement_terms(m);
 
     KS_TRY(ks_measure_statistics(m));
     if (m->analyzed->kind)
         KS_TRY(ks_stability_add(m->analyzed, m->learning_rate, m->spectrum));
     KS_TRY(ks_density(m->spectrum));
+    if (m->tolerances)
+        KS_TRY(ks_adaptive_report(m));
     KS_TRY(ks_provenance_probes(terms.certificates, m->spectrum));
     return ks_provenance_spectrum(m, &terms);
 }

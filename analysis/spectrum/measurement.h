@@ -15,6 +15,7 @@
 #include "operators/null_space.h"
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
+#include "statistics/tolerance.h"
 
 /* The caller sets the fields up to `context` and owns what they point to. The others are zero at
  * first; ks_measurement_clear frees them. */
@@ -25,12 +26,14 @@ struct ks_measurement {
     size_t n;                    /* dimension of the operator                                   */
     size_t memory;               /* bytes of activations that operators in float64 may keep     */
     size_t order, probes;        /* Lanczos steps; random start vectors                         */
-    uint64_t seed;               /* seed of the start vectors                                   */
-    bool exact;                  /* all eigenvalues, from the dense matrix                      */
-    bool single_basis;           /* Lanczos vectors are stored in float32                       */
-    bool gradient_probe;         /* one more probe, which starts at the gradient                */
-    bool uncertified;            /* leave out the float64 products                              */
-    double learning_rate;        /* used by sharpness_ratio; NaN: the checkpoint's              */
+    const struct ks_tolerances *tolerances; /* then `order` and `probes` are limits (adaptive.h).
+                                             * NULL: none                                       */
+    uint64_t seed;        /* seed of the start vectors                                   */
+    bool exact;           /* all eigenvalues, from the dense matrix                      */
+    bool single_basis;    /* Lanczos vectors are stored in float32                       */
+    bool gradient_probe;  /* one more probe, which starts at the gradient                */
+    bool uncertified;     /* leave out the float64 products                              */
+    double learning_rate; /* used by sharpness_ratio; NaN: the checkpoint's              */
     const char *basis_stem, *fingerprint; /* as in slq.h; NULL: Lanczos steps are not stored    */
     /* As in slq.h: all ranks; those that share a product; into how many such groups the ranks are
      * divided. NULL, NULL and 0: a single rank. */
@@ -68,6 +71,10 @@ ks_status ks_measure_certificates(struct ks_measurement *m);
 /* Whether vectors are formed to be certified: only Lanczos vectors that are orthonormal can give
  * certificates, and those of the published code are not. */
 bool ks_measurement_has_certificates(const struct ks_measurement *m);
+/* What the statistics need besides the spectrum; it points into `m`. */
+struct ks_statistics_terms ks_measurement_terms(const struct ks_measurement *m);
+/* Makes an empty spectrum and, for probes of `order` steps, certificates. KS_MEMORY. */
+ks_status ks_measurement_allocate(struct ks_measurement *m, size_t order);
 /* Adds the statistics to the spectrum. KS_MEMORY, KS_NUMBER. */
 ks_status ks_measure_statistics(struct ks_measurement *m);
 /* Adds statistics, density and all attributes: the spectrum is as it is stored. Fails as above. */

@@ -130,7 +130,7 @@ static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
  * the mean. Measured coverage: tests/test_coverage.c. */
 double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe)
 {
-    const double probes = (double)facts->probes;
+    const double probes = (double)(facts->probes * facts->copies);
     struct bulk first = {.unit = facts->abs_max}, b = {.unit = facts->abs_max};
     double freedom, x;
 

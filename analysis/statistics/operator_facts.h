@@ -12,6 +12,8 @@ struct ks_statistics_terms;
 
 struct ks_facts {
     size_t n, probes;   /* dimension of the operator; probes with random start vectors          */
+    size_t copies;      /* each probe counts as so many start vectors: 1, unless widths of more
+                         * probes are wanted */
     bool exact;         /* the Ritz values are all the eigenvalues                               */
     bool unweighted;    /* all Ritz values of a probe have the same weight                       */
     bool certified;     /* abs_max comes from a certificate, computed in float64                 */

@@ -15,14 +15,14 @@ static const double DEPTH = 1e-18; /* sizes below this part of the largest are t
 /* The tails of the distribution of the mean share of k of n' eigenvalues. */
 static double upper_tail(const struct ks_share_bounds *b, size_t k, double share)
 {
-    double half = (double)b->in->probes / 2;
+    double half = ks_shares_vectors(b->in) / 2;
 
     return ks_beta_upper_tail(half * (double)k, half * (double)(b->others - k), share);
 }
 
 static double lower_tail(const struct ks_share_bounds *b, size_t k, double share)
 {
-    double half = (double)b->in->probes / 2;
+    double half = ks_shares_vectors(b->in) / 2;
 
     return ks_beta_lower_tail(half * (double)k, half * (double)(b->others - k), share);
 }
@@ -226,7 +226,7 @@ static struct ks_range certain_size(const struct ks_share_bounds *b, size_t k)
 ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double most,
                                struct ks_range *size)
 {
-    double half = (double)b->in->probes / 2, n = (double)b->others;
+    double half = ks_shares_vectors(b->in) / 2, n = (double)b->others;
     double low = k == 1 && b->null_size > 0 ? 1 : (double)(k - 1), high = (double)k;
     double reached = ks_beta_upper_point(half * low, half * (n - low), TAIL) + SLACK;
     double missed = ks_beta_lower_point(half * high, half * (n - high), TAIL) - SLACK;

@@ -222,9 +222,9 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     }
     if (!published && part == 0)
         KS_GO(add_trace_interval(s, &facts, probe));
-    if (!published && part == 0)
+    if (!published && part == 0 && !terms->draft)
         KS_GO(ks_intervals_add_gradient(s, &facts, terms->gradient));
-    if (!published && part == 0)
+    if (!published && part == 0 && !terms->draft)
         KS_GO(ks_band_add(s, &facts, probe));
     if (!published)
         KS_GO(ks_intervals_add(s, &facts, probe, suffix));
@@ -291,7 +291,7 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_
 ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms)
 {
     ks_status status = KS_OK;
-    size_t parts = s->alpha ? (s->order - 1) / KS_STATISTICS_PART : 0;
+    size_t parts = s->alpha && !terms->draft ? (s->order - 1) / KS_STATISTICS_PART : 0;
     struct ks_probe *probe = NULL;
     double *nodes = NULL;
 

@@ -29,6 +29,9 @@ struct ks_statistics_terms {
      * weights, the caller has already given the full run uniform weights (ks_statistics_unweight),
      * and statistics that need weights or an orthonormal basis are left out. */
     bool unweighted;
+    size_t copies; /* intervals count each probe as so many (shares.h); 0 counts as 1 */
+    bool draft; /* only the statistics of the full run: neither leading parts nor the band nor those
+                 * of the probe at the gradient */
 };
 
 /* Fills the empty spectrum->statistics from ritz, weight, residual and, unless the spectrum is

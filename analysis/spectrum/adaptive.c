@@ -1,0 +1,348 @@
+/* How many steps, how many start vectors: --tolerance.
+ *
+ * The width of an interval has two parts. Steps make the bounds of a start vector's weights
+ * tighter; start vectors reduce the scatter of those weights. The first probe shows both: an
+ * interval computed as if P probes had had its Jacobi matrix tells, for every P, about how wide it
+ * would be. So after m steps P(m) is the least number of probes with which all intervals would be
+ * tight enough, and m P(m) is the price. Steps are taken as long as the price is expected to fall.
+ */
+#include "spectrum/adaptive.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/round.h"
+#include "lanczos/gradient_start.h"
+#include "lanczos/slq.h"
+#include "operators/null_space.h"
+#include "statistics/tolerance.h"
+
+enum {
+    FIRST = 8,      /* the steps after which the widths are computed for the first time ...       */
+    PART = 8,       /* ... and then after every further eighth, which is what they may waste      */
+    CANDIDATES = 32 /* the most numbers of probes: 1, 2, 3, 4, 6, 8, 12, 16, ...                  */
+};
+
+/* excess: the largest width, in units of its tolerance. The intervals are tight if it is at most 1.
+ */
+struct growth {
+    struct ks_measurement *m;
+    struct ks_lanczos *l;
+    bool hopeless[KS_TOLERANCES]; /* not even the most steps and probes would be enough */
+    size_t n, probes[CANDIDATES]; /* the candidates, in ascending order                 */
+    double excess[CANDIDATES];    /* expected with so many probes, at present ...       */
+    double before[CANDIDATES];    /* ... and when it was last computed; NaN: unknown    */
+};
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static double find_excess(const struct growth *g, const struct ks_spectrum *s)
+{
+    const struct ks_tolerances *t = g->m->tolerances;
+    double excess = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        double width = ks_tolerance_width(&t->list[i], s);
+
+        if (!g->hopeless[i])
+            excess = fmax(excess, isnan(width) ? INFINITY : width / t->list[i].most);
+    }
+    return excess;
+}
+
+/* Computes the statistics of these probes, each of which counts as `copies`, in s->statistics. */
+static ks_status find_statistics(const struct growth *g, struct ks_spectrum *s, size_t copies)
+{
+    struct ks_statistics_terms terms = ks_measurement_terms(g->m);
+
+    terms.draft = true;
+    terms.copies = copies;
+    if (g->m->certificates.probes == 0) /* the first probe is not finished */
+        terms.certificates = NULL;
+    ks_attributes_clear(&s->statistics);
+    return ks_statistics(s, &terms);
+}
+
+/* *first = a spectrum of the first probe alone, as far as it is. */
+static ks_status take_first(const struct growth *g, struct ks_spectrum **first)
+{
+    /* Where the Krylov space has ended, the order is larger than the steps. */
+    size_t order = g->l->steps + (g->l->exhausted && g->l->steps < g->m->n);
+    struct ks_spectrum *s = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(1, sizeof *s, &s));
+    KS_GO(ks_slq_room(s, 1, order));
+    KS_GO(ks_slq_store(g->l, 0, s));
+    *first = s, s = NULL;
+done:
+    ks_spectrum_free(s);
+    return status;
+}
+
+/* The candidates below the limit, and the limit. */
+static void list_candidates(struct growth *g)
+{
+    const size_t most = g->m->probes;
+
+    for (size_t power = 1; power < most && g->n + 2 < CANDIDATES; power *= 2) {
+        g->probes[g->n++] = power;
+        if (power > 1 && power + power / 2 < most)
+            g->probes[g->n++] = power + power / 2;
+    }
+    g->probes[g->n++] = most;
+    for (size_t i = 0; i < g->n; i++)
+        g->excess[i] = g->before[i] = NAN;
+}
+
+/* *enough = the index of the least number of probes that would be enough, g->n if none is. The
+ * excess of larger ones is not computed. */
+static ks_status count_probes(struct growth *g, size_t *enough)
+{
+    struct ks_spectrum *first = NULL;
+    ks_status status = KS_OK;
+
+    memcpy(g->before, g->excess, sizeof g->before);
+    KS_GO(take_first(g, &first));
+    for (*enough = 0; *enough < g->n; ++*enough) {
+        KS_GO(find_statistics(g, first, g->probes[*enough]));
+        g->excess[*enough] = find_excess(g, first);
+        if (g->excess[*enough] <= 1)
+            break;
+    }
+done:
+    ks_spectrum_free(first);
+    return status;
+}
+
+/* Marks what the most probes would not reach. */
+static ks_status find_hopeless(struct growth *g)
+{
+    const struct ks_tolerances *t = g->m->tolerances;
+    struct ks_spectrum *first = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(take_first(g, &first));
+    KS_GO(find_statistics(g, first, g->m->probes));
+    for (size_t i = 0; i < t->n; i++)
+        g->hopeless[i] = !ks_tolerance_met(&t->list[i], first);
+done:
+    ks_spectrum_free(first);
+    return status;
+}
+
+static ks_status step_to(const struct growth *g, size_t steps)
+{
+    while (g->l->steps < steps && !g->l->exhausted) {
+        KS_TRY(ks_lanczos_step(g->l, g->m->a));
+        if (g->m->on_step)
+            g->m->on_step(g->m->context, g->l);
+    }
+    return KS_OK;
+}
+
+/* Whether more steps are expected to cost less than the probes that would be enough: the excess
+ * with fewer probes is continued as a power of the number of steps. */
+static bool is_worthwhile(const struct growth *g, size_t earlier, size_t enough)
+{
+    const double steps = (double)g->l->steps;
+    double price, slope, enough_steps;
+
+    if (enough == 0)
+        return false;
+    if (enough == g->n)
+        return true;
+    price = steps * (double)g->probes[enough];
+    slope = log(g->excess[enough - 1] / g->before[enough - 1]) / log(steps / (double)earlier);
+    if (!(slope < 0)) /* also if it is unknown */
+        return isnan(slope);
+    enough_steps = steps * pow(g->excess[enough - 1], -1 / slope);
+    return enough_steps * (double)g->probes[enough - 1] < price;
+}
+
+/* The first probe. *order: the steps of all probes; *probes: how many. */
+static ks_status plan(struct growth *g, size_t *order, size_t *probes)
+{
+    const struct ks_measurement *m = g->m;
+    const size_t most = smaller(m->order, m->n);
+    size_t enough, earlier = 1;
+
+    list_candidates(g);
+    ks_lanczos_start(g->l, m->seed, 0);
+    for (*order = smaller(FIRST, most);; *order = smaller(*order + *order / PART, most)) {
+        KS_TRY(step_to(g, *order));
+        KS_TRY(ks_team_agree(m->team, count_probes(g, &enough)));
+        if (g->l->exhausted || *order == most || !is_worthwhile(g, earlier, enough))
+            break;
+        earlier = g->l->steps;
+    }
+    if (enough == g->n) {
+        KS_TRY(ks_team_agree(m->team, find_hopeless(g)));
+        KS_TRY(ks_team_agree(m->team, count_probes(g, &enough)));
+    }
+    *probes = g->probes[enough];
+    return KS_OK;
+}
+
+static ks_status allocate(struct growth *g, size_t order)
+{
+    struct ks_measurement *m = g->m;
+
+    KS_TRY(ks_measurement_allocate(m, order));
+    return ks_slq_room(m->spectrum, m->probes + (m->gradient != NULL), order);
+}
+
+/* The vectors of a finished probe, and its row in the spectrum. */
+static ks_status finish(struct growth *g)
+{
+    struct ks_measurement *m = g->m;
+    struct ks_spectrum *s = m->spectrum;
+
+    if (g->l->probe != KS_PROBE_GRADIENT)
+        KS_TRY(ks_certificates_take(&m->certificates, g->l));
+    return ks_team_agree(m->team, ks_slq_store(g->l, s->probes++, s));
+}
+
+/* The probes after the first, one by one: as many as planned, and more until the intervals are
+ * tight. */
+static ks_status add_probes(struct growth *g, size_t order, size_t planned)
+{
+    struct ks_measurement *m = g->m;
+
+    for (size_t probe = 1; probe < m->probes; probe++) {
+        if (probe >= planned)
+            KS_TRY(ks_team_agree(m->team, find_statistics(g, m->spectrum, 1)));
+        if (probe >= planned && find_excess(g, m->spectrum) <= 1)
+            break;
+        ks_lanczos_start(g->l, m->seed, probe);
+        KS_TRY(step_to(g, order));
+        KS_TRY(finish(g));
+    }
+    ks_attributes_clear(&m->spectrum->statistics);
+    return KS_OK;
+}
+
+static ks_status add_gradient(struct growth *g, size_t order)
+{
+    struct ks_measurement *m = g->m;
+
+    if (!m->gradient)
+        return KS_OK;
+    KS_TRY(ks_lanczos_start_at(g->l, m->gradient));
+    KS_TRY(step_to(g, order));
+    KS_TRY(finish(g));
+    m->spectrum->gradient = true;
+    return KS_OK;
+}
+
+ks_status ks_adaptive_probes(struct ks_measurement *m)
+{
+    struct growth g = {.m = m};
+    size_t order, probes;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_team_agree(m->team, ks_lanczos_new(m->n, m->order, m->single_basis, m->team, &g.l)));
+    g.l->single_products = m->analyzed->single;
+    KS_GO(plan(&g, &order, &probes));
+    KS_GO(ks_team_agree(m->team, allocate(&g, order)));
+    m->spectrum->probes = 0;
+    KS_GO(finish(&g));
+    KS_GO(add_probes(&g, order, probes));
+    KS_GO(add_gradient(&g, order));
+    KS_GO(ks_certificates_collect(&m->certificates, m->world, m->team, 1));
+done:
+    ks_lanczos_free(g.l);
+    return status;
+}
+
+/* --- what was reached --- */
+
+static ks_status add_number(struct ks_attributes *list, const char *name, const char *suffix,
+                            double value)
+{
+    char full[KS_ATTRIBUTE_NAME];
+
+    snprintf(full, sizeof full, "%s%s", name, suffix);
+    return ks_attribute_add_number(list, full, value);
+}
+
+/* Products with the operator: of Lanczos steps, of the test of null directions, of certificates. */
+static size_t count_products(const struct ks_measurement *m)
+{
+    const struct ks_null_space *space = m->analyzed->space;
+    size_t products = space ? ks_null_products(space) : 0;
+
+    for (size_t i = 0; i < m->spectrum->probes; i++)
+        products += (size_t)m->spectrum->steps[i];
+    for (size_t i = 0; m->certificates.certified && i < KS_CERTIFICATES; i++)
+        products += m->certificates.vector[i].formed;
+    return products + (m->certificates.certified && m->certificates.basis) +
+           (m->certificates.certified && m->gradient);
+}
+
+/* "lambda_max: 0.0032, tolerance 0.01 reached". Where fewer probes were run than allowed, more were
+ * not expected to be enough. */
+static ks_status describe(const struct ks_measurement *m, const struct ks_tolerance *t, char **text)
+{
+    const double width = ks_tolerance_width(t, m->spectrum);
+    const bool limit = ks_spectrum_random(m->spectrum) == m->probes;
+    char *before = *text, found[64] = "not resolved", missed[96];
+    ks_status status;
+
+    if (!isnan(width))
+        snprintf(found, sizeof found, "%.2g", ks_round_up(width, 2));
+    snprintf(missed, sizeof missed, "not reached: the limit is %zu probe%s of %zu steps%s",
+             m->probes, m->probes == 1 ? "" : "s", m->order,
+             limit ? "" : ", expected not to be enough");
+    status = ks_print_string(text, "%s%s%s: %s, tolerance %g %s", before ? before : "",
+                             before ? "; " : "", ks_tolerance_name(t), found, t->most,
+                             width <= t->most ? "reached" : missed);
+    free(before);
+    return status;
+}
+
+/* "Widths of intervals: ... . Spent: ..." */
+static ks_status add_sentence(const struct ks_measurement *m, size_t products)
+{
+    const size_t probes = m->spectrum->probes,
+                 minibatches = ks_problem_minibatches(&m->analyzed->problem);
+    char *text = NULL, *sentence = NULL;
+    ks_status status = KS_OK;
+
+    for (size_t i = 0; i < m->tolerances->n; i++)
+        KS_GO(describe(m, &m->tolerances->list[i], &text));
+    KS_GO(ks_print_string(&sentence,
+                          "Widths of intervals: %s. Spent: %zu product%s over %zu minibatch%s, %zu "
+                          "probe%s of at most %zu steps",
+                          text, products, products == 1 ? "" : "s", minibatches,
+                          minibatches == 1 ? "" : "es", probes, probes == 1 ? "" : "s",
+                          m->spectrum->order));
+    KS_GO(ks_attribute_add_string(&m->spectrum->attributes, "tolerance", sentence));
+done:
+    free(text);
+    free(sentence);
+    return status;
+}
+
+ks_status ks_adaptive_report(const struct ks_measurement *m)
+{
+    const size_t products = count_products(m);
+    struct ks_spectrum *s = m->spectrum;
+
+    for (size_t i = 0; i < m->tolerances->n; i++) {
+        const struct ks_tolerance *t = &m->tolerances->list[i];
+
+        KS_TRY(add_number(&s->statistics, ks_tolerance_name(t), "_tolerance", t->most));
+        KS_TRY(
+            add_number(&s->statistics, ks_tolerance_name(t), "_width", ks_tolerance_width(t, s)));
+    }
+    KS_TRY(ks_attribute_add_integer(&s->attributes, "products", (int64_t)products));
+    return add_sentence(m, products);
+}

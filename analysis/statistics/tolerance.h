@@ -1,0 +1,44 @@
+/* Tolerances: how tight the interval of a statistic is to be (--tolerance). An analysis with
+ * tolerances takes Lanczos steps and start vectors until its intervals are that tight, or until the
+ * limits of its options are reached. */
+#ifndef KS_STATISTICS_TOLERANCE_H
+#define KS_STATISTICS_TOLERANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "io/spectrum.h"
+
+enum { KS_TOLERANCES = 16 };
+
+struct ks_tolerable; /* a statistic with an interval, and how the width of that is measured */
+
+struct ks_tolerance {
+    const struct ks_tolerable *statistic;
+    double most; /* the largest width */
+};
+
+struct ks_tolerances {
+    size_t n;
+    struct ks_tolerance list[KS_TOLERANCES];
+};
+
+/* Reads "0.05", which holds for lambda_max, lambda_min and trace, or "lambda_max=0.01,trace=0.02".
+ * KS_USAGE with the names that are possible; a lower bound has no width and is refused. */
+ks_status ks_tolerances_read(const char *text, struct ks_tolerances *tolerances);
+
+/* The width of the interval in these statistics; NaN if the interval is not there or not resolved.
+ *
+ *   counts, kappa_q99, ...    upper / lower - 1: with 1, the ends are within a factor of 2
+ *   zero_mass, negative_mass  upper - lower
+ *   lambda_max, lambda_min    (outer bound - value) / lambda_abs_max
+ *   trace                     half of (upper - lower), divided by |trace| */
+double ks_tolerance_width(const struct ks_tolerance *tolerance, const struct ks_spectrum *spectrum);
+bool ks_tolerance_met(const struct ks_tolerance *tolerance, const struct ks_spectrum *spectrum);
+/* Whether all are met. */
+bool ks_tolerances_met(const struct ks_tolerances *tolerances, const struct ks_spectrum *spectrum);
+
+const char *ks_tolerance_name(const struct ks_tolerance *tolerance);
+
+#endif
