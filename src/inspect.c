@@ -1,4 +1,4 @@
-/* kappascope-inspect: what is in a file, for a person. */
+/* kappascope-inspect: prints what is in a file, for a person. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static char *inputs;
 
 static const struct poptOption options[] = {
     {"inputs", '\0', POPT_ARG_STRING, &inputs, 0,
-     "columns of the input, for an architecture file: prints shapes and parameters", "D"},
+     "columns of the input: for an architecture file, shapes and parameters are printed too", "D"},
     POPT_TABLEEND};
 
 static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
@@ -25,10 +25,10 @@ static const struct ks_program program = {
                "  a checkpoint          layers with shapes and norms, loss, minibatches, proofs,\n"
                "                        known null directions, dead units\n"
                "  a spectrum            what was computed, statistics, certificates, the claim\n"
-               "  a vector file         number, norms, where they come from\n"
-               "  a kept basis          complete steps, and what they belong to\n"
+               "  a vector file         number of vectors, their norms, how they were computed\n"
+               "  a Lanczos basis       complete steps, and the analysis that they belong to\n"
                "  an .arch file         layers; with --inputs also shapes and parameters\n"
-               "  a .study file, or     what is asked, and the progress of each run\n"
+               "  a .study file, or     what the study asks for, and the progress of each run\n"
                "  a study's folder\n"
                "\nEXAMPLES\n"
                "  kappascope inspect step_000050000.h5\n"

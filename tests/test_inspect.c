@@ -39,6 +39,17 @@ static const char *line_of(const char *words)
     return line;
 }
 
+/* Dead units in the first minibatches. */
+static void count_dead(struct ks_checkpoint *c, size_t minibatches, struct ks_dead_units *units)
+{
+    const size_t all = c->minibatches;
+
+    c->minibatches = minibatches;
+    assert_ok(ks_dead_units_count(c, units));
+    assert_int_equal(units->minibatches, minibatches);
+    c->minibatches = all;
+}
+
 static void test_checkpoint(void **state)
 {
     struct ks_checkpoint *c = make_full();
@@ -86,7 +97,7 @@ static void test_proofs(void **state)
     H5Sclose(space);
     H5Fclose(file);
     assert_int_equal(run_program("kappascope-inspect", "proved.h5"), 0);
-    assert_non_null(strstr(line_of("/batch/loss"), "present"));
+    assert_non_null(strstr(line_of("/batch/loss"), "present, for 3 of 3 minibatches"));
     assert_non_null(strstr(line_of("/batch/output"), "absent"));
     assert_null(strstr(printed, "Nothing in this file shows"));
 }
@@ -111,12 +122,12 @@ static void test_dead_units(void **state)
     }
     w[2] = 1;
     w[bias + 2] = -1000;
-    assert_ok(ks_dead_units_count(c, 1, &units));
+    count_dead(c, 1, &units);
     assert_int_equal(units.n, 1);
     assert_int_equal(units.layer[0].dead[0], 0);
     assert_int_equal(units.layer[0].dead[1], 2);
     ks_dead_units_clear(&units);
-    assert_ok(ks_dead_units_count(c, 2, &units));
+    count_dead(c, 2, &units);
     assert_int_equal(units.layer[0].dead[1], 1);
     ks_dead_units_clear(&units);
     write_one(scratch("dead.h5"), c, false);
@@ -134,7 +145,7 @@ static void test_frozen(void **state)
     (void)state;
     for (size_t j = 0; j < 4; j++)
         c->critic.frozen[bias + j] = -1e6;
-    assert_ok(ks_dead_units_count(c, 1, &units));
+    count_dead(c, 1, &units);
     assert_int_equal(units.layer[0].dead[0], 4);
     assert_true(units.layer[0].dead[1] < 4);
     ks_dead_units_clear(&units);
@@ -180,7 +191,7 @@ static void test_running_statistics(void **state)
         c->critic.w[IN * 4 + 4 + j] = 1;
         c->critic.state[j] = 1e3;
     }
-    assert_ok(ks_dead_units_count(c, 1, &units));
+    count_dead(c, 1, &units);
     assert_int_equal(units.layer[0].dead[0], 4);
     assert_true(units.layer[0].dead[1] < 4);
     ks_dead_units_clear(&units);
@@ -217,7 +228,7 @@ static void test_basis(void **state)
     write_bytes(scratch("damaged.basis"), bytes, size);
     assert_int_equal(inspect("damaged.basis"), 0);
     assert_non_null(strstr(line_of("  Lanczos steps"), "19 complete"));
-    assert_shows("of an interrupted or damaged step");
+    assert_non_null(strstr(line_of("  further bytes"), "interrupted or damaged step"));
     bytes[30] ^= 1; /* in the header */
     write_bytes(scratch("damaged.basis"), bytes, size);
     assert_int_equal(inspect("damaged.basis"), 2);
@@ -289,6 +300,7 @@ static void test_refusals(void **state)
     refuses("nowhere.h5", "nowhere.h5: ");
     refuses(".", "found no study.study");
     refuses("--inputs 3 c.h5", "--inputs: expected an architecture file");
+    refuses("--inputs 3 .", "--inputs: expected an architecture file");
     refuses("--inputs x mine.arch", "expected an integer from 1");
     write_bytes(scratch("weights.safetensors"), "12345678", 8);
     refuses("weights.safetensors", "expected a checkpoint, spectrum or vector file");
@@ -310,6 +322,40 @@ static void test_escaping(void **state)
     assert_shows("x\\x1b[31m\\x0ay");
 }
 
+/* A long string of a file is cut, visibly, so that its line is not too long (inspect() checks it);
+ * no character is cut in two. */
+static void test_long_strings(void **state)
+{
+    char text[400] = "";
+
+    (void)state;
+    for (size_t i = 0; i < 100; i++)
+        strcat(text, i % 2 ? "\033" : "\xc3\xa9");
+    write_one(scratch("l.h5"), make_plain(MSE), false);
+    set_string(scratch("l.h5"), "/", "env", text);
+    assert_int_equal(run_program("kappascope-inspect", "l.h5"), 0);
+    assert_non_null(strstr(line_of("  env "), "\xc3\xa9\\x1b\xc3\xa9"));
+    assert_true(strlen(line_of("  env ")) <= KS_INSPECT_WIDTH);
+    assert_string_equal(strstr(line_of("  env "), "..."), "...");
+    assert_null(strstr(line_of("  env "), "\xc3."));
+}
+
+/* Containers have no number, and each head its own line for the loss. */
+static void test_containers(void **state)
+{
+    static const char TEXT[] =
+        "dense 4\nresidual {\ndense 4\nrelu\n}\nbranch {\ndense 1\nloss mse\n}\n"
+        "branch {\ndense 2\nloss ce min=0 max=1\n}\n";
+
+    (void)state;
+    write_bytes(scratch("containers.arch"), TEXT, strlen(TEXT));
+    assert_int_equal(inspect("containers.arch"), 0);
+    assert_non_null(strstr(line_of("  layers"), " 5"));
+    assert_shows("mse, 1 output\n");
+    assert_shows("ce, 2 outputs, atoms from 0 to 1\n");
+    assert_null(strstr(printed, "heads"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,7 +365,8 @@ int main(void)
         cmocka_unit_test(test_spectrum),   cmocka_unit_test(test_basis),
         cmocka_unit_test(test_vectors),    cmocka_unit_test(test_architecture),
         cmocka_unit_test(test_study),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_escaping),
+        cmocka_unit_test(test_escaping),   cmocka_unit_test(test_long_strings),
+        cmocka_unit_test(test_containers),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -7,10 +7,7 @@
 #include "audit/audit.h"
 #include "core/memory.h"
 #include "inspect/dead_units.h"
-#include "io/checkpoint.h"
-#include "io/h5.h"
-
-enum { TRIED = 4 }; /* minibatches for dead units */
+#include "inspect/read.h"
 
 static void copy_text(const struct ks_checkpoint *c, const char *name, size_t size, char *text)
 {
@@ -27,22 +24,10 @@ static double step_of(const struct ks_checkpoint *c)
     return a && a->type == KS_ATTRIBUTE_INTEGER ? (double)a->integer : NAN;
 }
 
-static ks_status count_proofs(const char *path, size_t *proofs)
+static size_t count_proofs(const struct ks_proofs *p)
 {
-    static const char *const names[] = {"/batch/output", "/batch/loss", "/batch/gradient_norm"};
-    struct ks_h5 *h5;
-    ks_status status = KS_OK;
-
-    *proofs = 0;
-    KS_TRY(ks_h5_open(path, NULL, &h5));
-    for (size_t i = 0; status == KS_OK && i < sizeof names / sizeof *names; i++) {
-        bool found = false;
-
-        status = ks_h5_has(h5, names[i], &found);
-        *proofs += found;
-    }
-    ks_h5_close(h5);
-    return status;
+    return (size_t)((p->output.value != NULL) + (p->loss.value != NULL) +
+                    (p->gradient_norm.value != NULL));
 }
 
 static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_facts *f)
@@ -50,8 +35,8 @@ static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_facts
     struct ks_dead_units dead;
     ks_status status;
 
-    f->tried = c->minibatches < TRIED ? c->minibatches : TRIED;
-    status = ks_dead_units_count(c, f->tried, &dead);
+    status = ks_dead_units_count(c, &dead);
+    f->tried = dead.minibatches;
     if (status == KS_OK)
         status = ks_alloc(dead.n, sizeof *f->units, &f->units);
     for (size_t i = 0; status == KS_OK && i < dead.n; i++) {
@@ -82,6 +67,7 @@ static ks_status take_facts(const struct ks_checkpoint *c, struct ks_audit_facts
     f->rows = c->rows;
     f->loss_rows = c->loss_rows;
     f->moments = c->adam_v != NULL;
+    f->proofs = count_proofs(&c->proofs);
     f->env_step = step_of(c);
     snprintf(f->loss, sizeof f->loss, "%s", arch->loss.kind->name);
     copy_text(c, "env", sizeof f->env, f->env);
@@ -93,17 +79,11 @@ static ks_status take_facts(const struct ks_checkpoint *c, struct ks_audit_facts
 ks_status ks_audit_facts_read(const char *path, struct ks_audit_facts *f)
 {
     struct ks_checkpoint *c = NULL;
-    double bytes, left = (double)ks_memory_available("", 1);
     ks_status status;
 
     *f = (struct ks_audit_facts){.env_step = NAN};
-    KS_TRY(ks_checkpoint_measure(path, &bytes));
-    if (left > 0 && bytes > left / 2)
-        return ks_fail(KS_MEMORY, "%s: its arrays take %.0fK, which do not fit in memory", path,
-                       ceil(bytes / 1024));
     KS_TRY(ks_sha256_file(path, f->digest));
-    KS_TRY(count_proofs(path, &f->proofs));
-    KS_TRY(ks_checkpoint_read_loss(path, &c));
+    KS_TRY(ks_inspect_read(path, &c));
     status = take_facts(c, f);
     ks_checkpoint_free(c);
     return status;

@@ -70,7 +70,7 @@ static void take_critic(struct passes *p, size_t critic)
         p->running = c->state + critic * c->arch->states;
 }
 
-/* Marks the units that are not zero in all rows of one minibatch. */
+/* Marks the units that are not zero in all rows of one minibatch. A NaN is not zero. */
 static void mark_alive(const struct passes *p, size_t minibatch, const struct ks_dead_units *u)
 {
     const struct ks_arch *arch = p->c->critic.arch;
@@ -85,28 +85,37 @@ static void mark_alive(const struct passes *p, size_t minibatch, const struct ks
         bool *alive = p->alive + place_of(u, i);
 
         for (size_t j = 0; j < l->out; j++)
-            alive[j] |= KS(unit_activity)(at->rows, l->out, p->primal + at->y, j) > 0;
+            alive[j] |= KS(unit_activity)(at->rows, l->out, p->primal + at->y, j) != 0;
     }
 }
 
-ks_status ks_dead_units_count(const struct ks_checkpoint *c, size_t minibatches,
-                              struct ks_dead_units *u)
+/* Adds up the units of critic e that are not marked. */
+static void count_dead(const struct passes *p, size_t e, struct ks_dead_units *u)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        const bool *alive = p->alive + place_of(u, i);
+
+        for (size_t j = 0; j < u->layer[i].layer->out; j++)
+            u->layer[i].dead[e] += !alive[j];
+    }
+}
+
+ks_status ks_dead_units_count(const struct ks_checkpoint *c, struct ks_dead_units *u)
 {
     struct passes p = {.net = NULL};
     ks_status status = KS_OK;
 
-    *u = (struct ks_dead_units){.minibatches = minibatches};
+    *u = (struct ks_dead_units){.minibatches = KS_DEAD_UNITS_TRIED};
+    if (c->minibatches < u->minibatches)
+        u->minibatches = c->minibatches;
     KS_GO(find_layers(c, u));
     KS_GO(passes_new(c, u, &p));
     for (size_t e = 0; e < c->critic.ensemble; e++) {
         take_critic(&p, e);
-        for (size_t k = 0; k < place_of(u, u->n); k++)
-            p.alive[k] = false;
-        for (size_t n = 0; n < minibatches; n++)
+        memset(p.alive, 0, place_of(u, u->n) * sizeof *p.alive);
+        for (size_t n = 0; n < u->minibatches; n++)
             mark_alive(&p, n, u);
-        for (size_t i = 0; i < u->n; i++)
-            for (size_t j = 0; j < u->layer[i].layer->out; j++)
-                u->layer[i].dead[e] += !p.alive[place_of(u, i) + j];
+        count_dead(&p, e, u);
     }
 done:
     KS(net_free)(p.net);

@@ -19,12 +19,12 @@ struct ks_dead_units {
     struct ks_dead_layer *layer; /* [n]; owned, with its arrays */
 };
 
-/* Counts them by forward passes in float64 over all R rows of the first `minibatches` minibatches,
- * batch normalization in training mode, as the analyzer's default is (dormant units of
- * agent/measure.h, with threshold 0). KS_MEMORY. The caller ends with ks_dead_units_clear, also
- * after a failure. */
-ks_status ks_dead_units_count(const struct ks_checkpoint *checkpoint, size_t minibatches,
-                              struct ks_dead_units *units);
+/* Counts them by forward passes in float64 over all R rows of the first minibatches, at most
+ * KS_DEAD_UNITS_TRIED, with batch normalization in training mode, which is the analyzer's default
+ * (dormant units of agent/measure.h, with threshold 0). KS_MEMORY. The caller ends with
+ * ks_dead_units_clear, also after a failure. */
+enum { KS_DEAD_UNITS_TRIED = 4 };
+ks_status ks_dead_units_count(const struct ks_checkpoint *checkpoint, struct ks_dead_units *units);
 void ks_dead_units_clear(struct ks_dead_units *units);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which kind of file it is. */
+/* Finds out which kind of file it is, and calls the function for that kind. */
 #include "inspect/inspect.h"
 
 #include <errno.h>
@@ -53,16 +53,12 @@ static ks_status read_start(const char *path, char start[16], size_t *length)
     return KS_OK;
 }
 
-static ks_status inspect_file(const char *path, size_t inputs, FILE *out)
+static ks_status inspect_file(const char *path, FILE *out)
 {
     static const char H5[] = "\x89HDF\r\n\x1a\n", BASIS[] = "kappascope-basis";
     char start[16];
     size_t length = 0;
 
-    if (ks_path_ends(path, ".arch"))
-        return ks_inspect_architecture(path, inputs, out);
-    if (inputs > 0)
-        return ks_fail(KS_USAGE, "--inputs: expected an architecture file (.arch), found %s", path);
     if (ks_path_ends(path, ".study"))
         return ks_inspect_study(path, out);
     KS_TRY(read_start(path, start, &length));
@@ -82,9 +78,13 @@ ks_status ks_inspect(const char *path, size_t inputs, FILE *out)
 
     if (stat(path, &info) != 0)
         return ks_fail(KS_IO, "%s: %s", path, strerror(errno));
-    if (S_ISDIR(info.st_mode) && inputs == 0)
+    if (inputs > 0 && !ks_path_ends(path, ".arch"))
+        return ks_fail(KS_USAGE, "--inputs: expected an architecture file (.arch), found %s", path);
+    if (S_ISDIR(info.st_mode))
         return ks_inspect_study(path, out);
     if (!S_ISREG(info.st_mode))
-        return ks_fail(KS_IO, "%s: expected a regular file", path);
-    return inspect_file(path, inputs, out);
+        return ks_fail(KS_IO, "%s: expected a regular file or a study's folder", path);
+    if (ks_path_ends(path, ".arch"))
+        return ks_inspect_architecture(path, inputs, out);
+    return inspect_file(path, out);
 }

@@ -20,6 +20,16 @@ static ks_status parse(const char *path, size_t inputs, struct ks_networks *netw
                    said);
 }
 
+/* Those that have a number. */
+static size_t count_layers(const struct ks_arch *arch)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < arch->n_layers; i++)
+        n += !arch->layer[i].kind->uncounted;
+    return n;
+}
+
 ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out)
 {
     struct ks_networks networks = {.ensemble = 1};
@@ -30,10 +40,9 @@ ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out)
     KS_GO(parse(path, inputs, &networks));
     arch = networks.arch;
     ks_line_print(out, "architecture", "%s", path);
-    ks_line_print(out, "layers", "%zu", arch->n_layers);
+    ks_line_print(out, "layers", "%zu", count_layers(arch));
     if (arch->loss.kind)
-        ks_line_print(out, "loss", "%s, %zu output%s", arch->loss.kind->name, arch->out,
-                      arch->out == 1 ? "" : "s");
+        ks_loss_print(out, &arch->loss);
     else
         ks_line_print(out, "policy", "tanh-gaussian, %zu actions", arch->policy.actions);
     if (inputs == 0) {

@@ -17,8 +17,7 @@ ks_status ks_inspect_basis(const char *path, FILE *out)
     ks_line_print(out, "vectors", "%zu numbers of %zu bytes each", about.length,
                   about.number_bytes);
     if (about.extra > 0)
-        ks_line_print(out, "after them", "%zu bytes of an interrupted or damaged step",
-                      about.extra);
+        ks_line_print(out, "further bytes", "%zu, of an interrupted or damaged step", about.extra);
     ks_title_print(out, "What the steps belong to");
     for (char *line = strtok_r(about.fingerprint, "\n", &next); line;
          line = strtok_r(NULL, "\n", &next)) {

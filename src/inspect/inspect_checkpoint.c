@@ -1,31 +1,16 @@
 #include "inspect/inspect.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/memory.h"
 #include "inspect/dead_units.h"
 #include "inspect/layers.h"
 #include "inspect/lines.h"
-#include "io/h5.h"
+#include "inspect/read.h"
 #include "operators/null_space.h"
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
 
-enum { MINIBATCHES = 4, CRITICS = 8 }; /* for dead units; columns of their table */
-
-/* The arrays that the file claims must fit in memory before any is allocated. */
-static ks_status read_file(const char *path, struct ks_checkpoint **c)
-{
-    double bytes, left = (double)ks_memory_available("", 1);
-
-    KS_TRY(ks_checkpoint_measure(path, &bytes));
-    if (left > 0 && bytes > left / 2)
-        return ks_fail(KS_MEMORY, "%s: its arrays take %.0fK, which do not fit in memory", path,
-                       ceil(bytes / 1024));
-    return ks_checkpoint_read_loss(path, c);
-}
+enum { CRITICS = 8 }; /* columns of the table of dead units */
 
 static void print_range(FILE *out, const char *name, size_t n, const double *x)
 {
@@ -36,27 +21,6 @@ static void print_range(FILE *out, const char *name, size_t n, const double *x)
         high = fmax(high, x[i]);
     }
     ks_line_print(out, name, "from %.6g to %.6g", low, high);
-}
-
-/* A line for the loss, or for that of each head. */
-static void print_loss(const struct ks_loss *l, FILE *out)
-{
-    char text[128];
-    int used = snprintf(text, sizeof text, "%s, %zu output%s", l->kind->name, l->outputs,
-                        l->outputs == 1 ? "" : "s");
-
-    for (size_t h = 0; h < l->n_heads; h++)
-        print_loss(&l->head[h], out);
-    if (l->n_heads > 0)
-        return;
-    if (strcmp(l->kind->name, "ce") == 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, ", atoms from %g to %g", l->min,
-                         l->max);
-    else if (strcmp(l->kind->name, "huber") == 0 || strcmp(l->kind->name, "quantile") == 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, ", threshold %g", l->delta);
-    if (l->weight != 1)
-        snprintf(text + used, sizeof text - (size_t)used, ", weight %g", l->weight);
-    ks_line_print(out, "loss", "%s", text);
 }
 
 static void print_batch(const struct ks_checkpoint *c, FILE *out)
@@ -74,29 +38,29 @@ static void print_batch(const struct ks_checkpoint *c, FILE *out)
         print_range(out, "from raw rewards", targets, c->target_raw);
 }
 
-/* Which of the exporting framework's own results the file has. */
-static ks_status print_proofs(const char *path, FILE *out)
+static void print_proof(FILE *out, const char *name, const struct ks_proof *proof,
+                        size_t minibatches)
 {
-    static const char *const proofs[] = {"/batch/output", "/batch/loss", "/batch/gradient_norm"};
-    struct ks_h5 *h5 = NULL;
-    ks_status status = KS_OK;
-    size_t present = 0;
+    if (proof->value)
+        ks_line_print(out, name, "present, for %zu of %zu minibatches", proof->minibatches,
+                      minibatches);
+    else
+        ks_line_print(out, name, "absent");
+}
 
-    KS_TRY(ks_h5_open(path, "kappascope-checkpoint", &h5));
-    ks_title_print(out, "Proofs (results of the program that trained the critic)");
-    for (size_t i = 0; i < sizeof proofs / sizeof *proofs; i++) {
-        bool found;
+/* Which results of the program that made the file it holds. Nothing is compared with them here. */
+static void print_proofs(const struct ks_checkpoint *c, FILE *out)
+{
+    const struct ks_proofs *p = &c->proofs;
 
-        KS_GO(ks_h5_has(h5, proofs[i], &found));
-        ks_line_print(out, proofs[i], "%s", found ? "present" : "absent");
-        present += found;
-    }
-    if (present == 0)
+    ks_title_print(out,
+                   "Proofs (results of the program that made the file; `analyze` compares them)");
+    print_proof(out, "/batch/output", &p->output, c->minibatches);
+    print_proof(out, "/batch/loss", &p->loss, c->minibatches);
+    print_proof(out, "/batch/gradient_norm", &p->gradient_norm, c->minibatches);
+    if (!ks_proofs_exist(p))
         ks_paragraph_print(out, "Nothing in this file shows that it describes the critic that was "
                                 "meant: a wrong layout or a wrong eps would not be noticed.");
-done:
-    ks_h5_close(h5);
-    return status;
 }
 
 static void print_optimizer(const struct ks_checkpoint *c, FILE *out)
@@ -105,11 +69,11 @@ static void print_optimizer(const struct ks_checkpoint *c, FILE *out)
         ks_line_print(out, "optimizer", "Adam, %lld steps, beta1 %g, beta2 %g, eps %g",
                       (long long)c->adam_step, c->adam.beta1, c->adam.beta2, c->adam.eps);
     else
-        ks_line_print(out, "optimizer", "no second moments: no preconditioned Hessian");
+        ks_line_print(out, "optimizer", "no second moments, so no preconditioned Hessian");
 }
 
-/* *space: the directions in which the loss is constant for every theta. The selection is the
- * caller's. */
+/* *space: the directions in which the loss is constant for every theta. The caller frees both, also
+ * after a failure. */
 static ks_status find_null_space(const struct ks_checkpoint *c, struct ks_selection **selection,
                                  struct ks_null_space **space)
 {
@@ -136,7 +100,8 @@ static ks_status print_layers(const struct ks_checkpoint *c, FILE *out)
     ks_status status = KS_OK;
 
     KS_GO(find_null_space(c, &selection, &space));
-    ks_title_print(out, "Layers (null: known null directions; then the norm in each critic)");
+    ks_title_print(out,
+                   "Layers (null: known null directions of a critic; critic 0, ...: its norm)");
     ks_layers_print(out, &c->critic, space);
     ks_line_print(out, "null directions",
                   "%zu over all critics: the loss is constant along them, whatever the parameters",
@@ -153,8 +118,7 @@ static ks_status print_dead_units(const struct ks_checkpoint *c, FILE *out)
     struct ks_dead_units units;
     ks_status status;
 
-    status = ks_dead_units_count(c, c->minibatches < MINIBATCHES ? c->minibatches : MINIBATCHES,
-                                 &units);
+    status = ks_dead_units_count(c, &units);
     if (status == KS_OK && units.n > 0) {
         ks_title_print(out, "Dead units (zero in all rows of the minibatches that were tried)");
         ks_line_print(out, "minibatches tried", "%zu of %zu", units.minibatches, c->minibatches);
@@ -181,7 +145,7 @@ static void print_critic(const struct ks_checkpoint *c, const char *path, FILE *
     ks_line_print(out, "critics", "%zu, of %zu parameters each", c->critic.ensemble,
                   c->critic.arch->parameters);
     ks_line_print(out, "inputs", "%zu columns", c->critic.arch->in);
-    print_loss(&c->critic.arch->loss, out);
+    ks_loss_print(out, &c->critic.arch->loss);
     print_optimizer(c, out);
     if (c->critic.arch->states > 0)
         ks_line_print(out, "running statistics", "%s", c->critic.state ? "present" : "absent");
@@ -192,10 +156,10 @@ ks_status ks_inspect_checkpoint(const char *path, FILE *out)
     struct ks_checkpoint *c = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(read_file(path, &c));
+    KS_GO(ks_inspect_read(path, &c));
     print_critic(c, path, out);
     print_batch(c, out);
-    KS_GO(print_proofs(path, out));
+    print_proofs(c, out);
     KS_GO(print_layers(c, out));
     KS_GO(print_dead_units(c, out));
     if (c->attributes.n > 0)

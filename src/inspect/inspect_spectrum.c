@@ -7,7 +7,7 @@
 #include "io/spectrum.h"
 #include "statistics/statistic_text.h"
 
-/* What stands elsewhere in the output. */
+/* Attributes that are printed elsewhere, or say no more than the first line. */
 static bool is_left_out(const char *name)
 {
     return strcmp(name, "claim") == 0 || strcmp(name, "format") == 0 ||
@@ -29,7 +29,8 @@ static void print_statistics(const struct ks_spectrum *s, FILE *out)
 {
     char text[KS_STATISTIC_TEXT];
 
-    ks_title_print(out, "Statistics (intervals hold with 99%; /summary has more)");
+    ks_title_print(out,
+                   "Statistics (intervals in brackets hold with 99%; /summary has all of them)");
     for (const struct ks_statistic_row *row = ks_statistic_rows; row->name; row++) {
         if (!ks_statistic_present(s, row->name))
             continue;

@@ -1,4 +1,4 @@
-/* A study's file, and how far its folder is. */
+/* What a study asks for, and the progress of its runs. */
 #include "inspect/inspect.h"
 
 #include <stdlib.h>
@@ -15,21 +15,19 @@
 
 static void print_study(const struct ks_study *s, const char *path, FILE *out)
 {
-    size_t count = s->n_architectures;
-
     ks_line_print(out, "study", "%s", path);
     ks_line_print(out, "task", "%s", s->env);
     ks_line_print(out, "steps", "%zu environment steps per run%s", s->end,
                   s->stop ? ", stopped early" : "");
     ks_line_print(out, "seeds", "%zu", s->n_seeds);
     ks_line_print(out, "checkpoints", "%zu per run", s->n_checkpoints);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < s->n_architectures; i++)
         ks_line_print(out, i ? "" : "architectures", "%s", s->architecture[i].name);
     for (size_t i = 0; i < s->n_analyses; i++)
         ks_line_print(out, i ? "" : "analyses", "%s", s->analysis[i].name);
 }
 
-/* The lines of `kappascope study --status`. */
+/* The lines of `kappascope study --status`, on standard output. */
 static ks_status print_progress(const struct ks_study *s, const char *dir, FILE *out)
 {
     const struct ks_graph_programs programs = {"kappascope-train", "kappascope-analyze", false, 0};
@@ -46,8 +44,8 @@ static ks_status print_progress(const struct ks_study *s, const char *dir, FILE 
     return status;
 }
 
-/* The study's file, and its folder: the one that holds study.study, else checkpoints/NAME; *dir is
- * NULL if there is none. */
+/* The study's file and its folder. The folder is the one that holds study.study; for a file with
+ * another name it is checkpoints/NAME, and *dir is NULL if that does not exist. */
 static ks_status find_paths(const char *path, char **file, char **dir)
 {
     struct stat info;

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
 #include "inspect/lines.h"
+#include "inspect/read.h"
 #include "io/checkpoint.h"
 #include "io/h5.h"
 
@@ -43,18 +43,6 @@ static void print_norms(size_t k, size_t n, const double *vectors, FILE *out)
         fprintf(out, "  and %zu more\n", k - SHOWN);
 }
 
-/* The sizes in the file must fit in memory before anything is allocated for them. */
-static ks_status check_size(const char *path, const struct ks_h5_shape *shape)
-{
-    double bytes = sizeof(double) * (double)shape->dims[0] * (double)shape->dims[1];
-    double left = (double)ks_memory_available("", 1);
-
-    if (left > 0 && bytes > left / 2)
-        return ks_fail(KS_MEMORY, "%s: /vector: its %.0fK do not fit in memory", path,
-                       ceil(bytes / 1024));
-    return KS_OK;
-}
-
 ks_status ks_inspect_vectors(const char *path, FILE *out)
 {
     ks_status status = KS_OK;
@@ -70,7 +58,8 @@ ks_status ks_inspect_vectors(const char *path, FILE *out)
                          shape.n_dims);
         goto done;
     }
-    KS_GO(check_size(path, &shape));
+    KS_GO(ks_inspect_expect_memory(path, "its vectors",
+                                   sizeof(double) * (double)shape.dims[0] * (double)shape.dims[1]));
     KS_GO(ks_vectors_read(path, shape.dims[1], &k, &vectors));
     ks_line_print(out, "vector file", "%s", path);
     ks_line_print(out, "vectors", "%zu of %zu numbers", k, shape.dims[1]);

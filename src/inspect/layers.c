@@ -1,15 +1,40 @@
 #include "inspect/layers.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "inspect/lines.h"
 
 enum { CRITICS = 4 }; /* norms of up to so many critics are printed, else their range */
+enum { SHAPE = 48 };  /* the longest text of a shape                                  */
 
-const char *ks_shape_text(const struct ks_array *a, char text[KS_SHAPE_TEXT])
+void ks_loss_print(FILE *out, const struct ks_loss *l)
+{
+    char text[128];
+    int used = snprintf(text, sizeof text, "%s, %zu output%s", l->kind->name, l->outputs,
+                        l->outputs == 1 ? "" : "s");
+
+    for (size_t h = 0; h < l->n_heads; h++)
+        ks_loss_print(out, &l->head[h]);
+    if (l->n_heads > 0)
+        return;
+    if (strcmp(l->kind->name, "ce") == 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", atoms from %g to %g", l->min,
+                         l->max);
+    else if (strcmp(l->kind->name, "huber") == 0 || strcmp(l->kind->name, "quantile") == 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", threshold %g", l->delta);
+    if (l->weight != 1)
+        snprintf(text + used, sizeof text - (size_t)used, ", weight %g", l->weight);
+    ks_line_print(out, "loss", "%s", text);
+}
+
+/* "[512, 101]", or "[512]" for a vector. */
+static const char *shape_text(const struct ks_array *a, char text[SHAPE])
 {
     if (a->rows > 0)
-        snprintf(text, KS_SHAPE_TEXT, "[%zu, %zu]", a->rows, a->columns);
+        snprintf(text, SHAPE, "[%zu, %zu]", a->rows, a->columns);
     else
-        snprintf(text, KS_SHAPE_TEXT, "[%zu]", a->columns);
+        snprintf(text, SHAPE, "[%zu]", a->columns);
     return text;
 }
 
@@ -78,7 +103,7 @@ void ks_layers_print(FILE *out, const struct ks_networks *c, const struct ks_nul
     for (size_t i = 0; i < arch->n_layers; i++) {
         const struct ks_layer *l = &arch->layer[i];
         size_t offset = l->offset;
-        char name[32], shape[KS_SHAPE_TEXT];
+        char name[32], shape[SHAPE];
 
         if (l->n_params == 0 && !l->kind->uncounted)
             fprintf(out, "  %02zu %s\n", l->number, l->kind->name);
@@ -88,7 +113,7 @@ void ks_layers_print(FILE *out, const struct ks_networks *c, const struct ks_nul
             snprintf(name, sizeof name, "%02zu %s%s", l->number, l->kind->name,
                      l->frozen > 0 ? " frozen" : "");
             fprintf(out, "  %-16s %-9s %-14s %10zu", k ? "" : name, l->param[k].name,
-                    ks_shape_text(&l->param[k], shape), n);
+                    shape_text(&l->param[k], shape), n);
             if (space)
                 fprintf(out, " %6zu", count_null(space, offset, n));
             if (c->w)

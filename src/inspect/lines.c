@@ -1,12 +1,13 @@
 #include "inspect/lines.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/say.h"
 #include "inspect/inspect.h"
 
-enum { NAME = 20, INDENT = 2, LONGEST = 4096 };
+enum { NAME = 20, INDENT = 2, LONGEST = 8192 };
 
 void ks_line_print(FILE *out, const char *name, const char *format, ...)
 {
@@ -25,36 +26,73 @@ void ks_title_print(FILE *out, const char *title)
     fprintf(out, "\n%s\n", title);
 }
 
-void ks_paragraph_print(FILE *out, const char *text)
+static bool continues_character(char byte) /* in UTF-8 */
+{
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* How many bytes of the text fill a line. */
+static size_t line_length(const char *text, size_t room)
+{
+    size_t length = strlen(text);
+
+    if (length <= room)
+        return length;
+    for (length = room; length > 0 && text[length] != ' '; length--)
+        ;
+    if (length > 0)
+        return length;
+    for (length = room; length > 1 && continues_character(text[length]); length--)
+        ;
+    return length;
+}
+
+void ks_wrapped_print(FILE *out, const char *first, const char *text, size_t width)
 {
     char escaped[LONGEST];
     const char *next = ks_escape(text, sizeof escaped, escaped);
+    const size_t indent = strlen(first);
 
-    while (*(next += strspn(next, " "))) {
-        size_t length = strlen(next);
-        const size_t room = KS_INSPECT_WIDTH - INDENT;
+    for (bool more = false; *(next += strspn(next, " ")); more = true) {
+        const size_t length = line_length(next, width - indent);
 
-        if (length > room) {
-            for (length = room; length > 0 && next[length] != ' '; length--)
-                ;
-            if (length == 0)
-                length = room;
-        }
-        fprintf(out, "%*s%.*s\n", INDENT, "", (int)length, next);
+        fprintf(out, "%*s%.*s\n", (int)indent, more ? "" : first, (int)length, next);
         next += length;
     }
+}
+
+void ks_paragraph_print(FILE *out, const char *text)
+{
+    ks_wrapped_print(out, "  ", text, KS_INSPECT_WIDTH);
+}
+
+static void print_string(FILE *out, const char *name, const char *string)
+{
+    const size_t left = INDENT + 1 + (strlen(name) > NAME ? strlen(name) : (size_t)NAME);
+    const size_t room = KS_INSPECT_WIDTH - left;
+    char escaped[LONGEST];
+    size_t length = strlen(ks_escape(string, sizeof escaped, escaped));
+
+    if (length <= room) {
+        ks_line_print(out, name, "%s", escaped);
+        return;
+    }
+    for (length = room - strlen("..."); length > 0 && continues_character(escaped[length]);
+         length--)
+        ;
+    ks_line_print(out, name, "%.*s...", (int)length, escaped);
 }
 
 void ks_attribute_print(FILE *out, const struct ks_attribute *a)
 {
     if (a->type == KS_ATTRIBUTE_STRING)
-        ks_line_print(out, a->name, "%.*s", KS_INSPECT_WIDTH - NAME - INDENT - 1, a->string);
+        print_string(out, a->name, a->string);
     else if (a->type == KS_ATTRIBUTE_INTEGER)
         ks_line_print(out, a->name, "%lld", (long long)a->integer);
     else if (a->type == KS_ATTRIBUTE_NUMBER)
         ks_line_print(out, a->name, "%.6g", a->number);
     else if (a->n > 0)
-        ks_line_print(out, a->name, "%zu numbers, from %.6g to %.6g", a->n, a->list[0],
+        ks_line_print(out, a->name, "%zu numbers, the first %.6g, the last %.6g", a->n, a->list[0],
                       a->list[a->n - 1]);
     else
         ks_line_print(out, a->name, "no numbers");

@@ -1,4 +1,5 @@
-/* Lines for a person: a name and a value, and paragraphs. Text from files is escaped. */
+/* Lines for a person: a name and a value, and paragraphs. All text is escaped (core/say.h), because
+ * it may come from files. */
 #ifndef KS_INSPECT_LINES_H
 #define KS_INSPECT_LINES_H
 
@@ -6,15 +7,18 @@
 
 #include "io/attribute.h"
 
-/* "  NAME            VALUE"; the value is printed like printf. Control characters are escaped. */
+/* "  NAME            VALUE"; the value is printed like printf. */
 void ks_line_print(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* A title on its own line, with an empty line before it. */
 void ks_title_print(FILE *out, const char *title);
-/* Text in lines of at most KS_INSPECT_WIDTH characters, indented by two blanks. */
+/* Text in lines of at most `width` bytes. `first` stands in front of the first line, and as many
+ * blanks in front of the others. A longer word is cut between two characters. */
+void ks_wrapped_print(FILE *out, const char *first, const char *text, size_t width);
+/* The same in lines of KS_INSPECT_WIDTH, indented by two blanks. */
 void ks_paragraph_print(FILE *out, const char *text);
-/* An attribute as such a line: a number, a string, or how long a list is and what it begins with.
- */
+/* An attribute as a line: a number; a string, whose end is replaced by ... if it is too long for
+ * the line; how many numbers a list has, the first and the last. */
 void ks_attribute_print(FILE *out, const struct ks_attribute *attribute);
 
 #endif
