@@ -457,6 +457,9 @@ static void test_rounding_direction(void **state)
     assert_close(ks_round_up(999.5, 3), 1000, 1e-10);
     assert_close(ks_round_down(123456, 4), 123400, 1e-9);
     assert_close(ks_round_down(0, 3), 0, 0);
+    assert_close(ks_round_down(-1.231, 3), -1.24, 1e-14);
+    assert_close(ks_round_up(-1.239, 3), -1.23, 1e-14);
+    assert_close(ks_round_up(-2.0000000000000004, 3), -2, 1e-14);
     assert_true(isinf(ks_round_up(INFINITY, 3)) && isnan(ks_round_up(NAN, 3)));
 }
 

@@ -8,6 +8,8 @@
 #include "io/attribute.h"
 #include "statistics/statistics.h"
 
+enum { INTERVAL = KS_STATISTIC_TEXT / 2 };
+
 const struct ks_statistic_row ks_statistic_rows[] = {
     {"kappa_effective_bound", "condition number off the null space; certain"},
     {"kappa_lower_bound", "condition number of the rounded operator"},
@@ -66,12 +68,22 @@ bool ks_statistic_present(const struct ks_spectrum *s, const char *name)
     return find(s, name, "") || find(s, name, "_lower") || find(s, name, "_upper");
 }
 
-/* An interval; its upper end may be unresolved. */
-static void print_interval(double lower, double upper, char *text, size_t size)
+/* A condition number, or another ratio of the largest to some absolute eigenvalue, is at least 1.
+ */
+static bool is_ratio(const char *name)
 {
+    return strncmp(name, "kappa", strlen("kappa")) == 0;
+}
+
+/* An interval; its upper end may be unresolved. Nothing is known if its lower end is `least`, the
+ * smallest value that the statistic can have. */
+static void print_interval(double lower, double upper, double least, char text[INTERVAL])
+{
+    const size_t size = INTERVAL;
+
     lower = ks_round_down(lower, 3);
     upper = ks_round_up(upper, 3);
-    if (isnan(lower) || (isnan(upper) && !(lower > 0)))
+    if (isnan(lower) || (isnan(upper) && !(lower > least)))
         snprintf(text, size, "not resolved");
     else if (isinf(lower))
         snprintf(text, size, "infinite");
@@ -92,7 +104,9 @@ static void print_value(const char *name, double value, char text[KS_STATISTIC_T
     static const char *const bounds[] = {"kappa_effective_bound", "kappa_lower_bound", NULL};
     static const char *const counts[] = {"null_dimension", "dead_dimension", "outliers", NULL};
 
-    if (isnan(value))
+    if (isnan(value) && strcmp(name, "sharpness_ratio") == 0)
+        snprintf(text, KS_STATISTIC_TEXT, "no learning rate");
+    else if (isnan(value) || (is_one_of(name, bounds) && !(value > 1)))
         snprintf(text, KS_STATISTIC_TEXT, "not resolved");
     else if (isinf(value))
         snprintf(text, KS_STATISTIC_TEXT, "infinite");
@@ -104,7 +118,8 @@ static void print_value(const char *name, double value, char text[KS_STATISTIC_T
         snprintf(text, KS_STATISTIC_TEXT, "%.4g", value);
 }
 
-/* The extremes are bounded from one side by a certificate and from the other one by T. */
+/* The extremes are bounded from one side by a certificate and from the other one by T. Both bounds
+ * are rounded so that they stay bounds. */
 static bool print_extreme(const struct ks_spectrum *s, const char *name,
                           char text[KS_STATISTIC_TEXT])
 {
@@ -114,9 +129,11 @@ static bool print_extreme(const struct ks_spectrum *s, const char *name,
     if ((!largest && strcmp(name, "lambda_min") != 0) || !isfinite(value) || !isfinite(other))
         return false;
     if (largest)
-        snprintf(text, KS_STATISTIC_TEXT, "%.4g, at most %.4g", value, ks_round_up(other, 4));
+        snprintf(text, KS_STATISTIC_TEXT, "%.4g, at most %.4g", ks_round_down(value, 4),
+                 ks_round_up(other, 4));
     else
-        snprintf(text, KS_STATISTIC_TEXT, "%.4g, at least %.4g", value, -ks_round_up(-other, 4));
+        snprintf(text, KS_STATISTIC_TEXT, "%.4g, at least %.4g", ks_round_up(value, 4),
+                 ks_round_down(other, 4));
     return true;
 }
 
@@ -124,7 +141,7 @@ void ks_statistic_text(const struct ks_spectrum *s, const char *name, char text[
 {
     double value = value_of(s, name, ""), lower = value_of(s, name, "_lower");
     double upper = value_of(s, name, "_upper");
-    char interval[KS_STATISTIC_TEXT / 2];
+    char interval[INTERVAL];
 
     if (print_extreme(s, name, text))
         return;
@@ -136,7 +153,7 @@ void ks_statistic_text(const struct ks_spectrum *s, const char *name, char text[
         print_count(value, lower, upper, text);
         return;
     }
-    print_interval(lower, upper, interval, sizeof interval);
+    print_interval(lower, upper, is_ratio(name) ? 1 : 0, interval);
     if (isfinite(value) && isfinite(lower) && isfinite(upper))
         snprintf(text, KS_STATISTIC_TEXT, "%.3g [%.3g, %.3g]", value, ks_round_down(lower, 3),
                  ks_round_up(upper, 3));

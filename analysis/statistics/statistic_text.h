@@ -20,8 +20,9 @@ extern const struct ks_statistic_row ks_statistic_rows[];
 bool ks_statistic_present(const struct ks_spectrum *spectrum, const char *name);
 
 /* Prints a statistic: "at least 422.4" for a bound, rounded so that it stays one; "6083 [2818,
- * 9086]" for an estimate with its interval, "[7.56, 11.2]" for an interval without one; "not
- * resolved" and "infinite" where there is no number. */
+ * 9086]" for an estimate with its interval, "[7.56, 11.2]" for an interval without one; "infinite";
+ * "not resolved" where nothing is known, also of a ratio of the largest eigenvalue to another that
+ * is only known to be at least 1; "no learning rate" for a sharpness_ratio without one. */
 void ks_statistic_text(const struct ks_spectrum *spectrum, const char *name,
                        char text[KS_STATISTIC_TEXT]);
 

@@ -10,22 +10,31 @@ static double last_digit(double x, int digits)
     return pow(10, floor(log10(x)) - (digits - 1));
 }
 
+/* The largest number with so many digits that is at most x > 0. */
+static double smaller(double x, int digits)
+{
+    double unit = last_digit(x, digits);
+
+    return floor(x / unit + ROUNDING) * unit;
+}
+
+static double larger(double x, int digits)
+{
+    double unit = last_digit(x, digits);
+
+    return ceil(x / unit - ROUNDING) * unit;
+}
+
 double ks_round_down(double x, int digits)
 {
-    double unit;
-
-    if (!(isfinite(x) && x > 0))
+    if (!isfinite(x) || x == 0)
         return x;
-    unit = last_digit(x, digits);
-    return floor(x / unit + ROUNDING) * unit;
+    return x > 0 ? smaller(x, digits) : -larger(-x, digits);
 }
 
 double ks_round_up(double x, int digits)
 {
-    double unit;
-
-    if (!(isfinite(x) && x > 0))
+    if (!isfinite(x) || x == 0)
         return x;
-    unit = last_digit(x, digits);
-    return ceil(x / unit - ROUNDING) * unit;
+    return x > 0 ? larger(x, digits) : -smaller(-x, digits);
 }
