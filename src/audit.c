@@ -15,23 +15,28 @@
 #include "core/number.h"
 #include "core/path.h"
 #include "core/program.h"
+#include "io/checkpoint.h"
 #include "io/h5.h"
+#include "io/text.h"
+#include "program/foreign.h"
 #include "program/outputs.h"
 #include "study/locate.h"
 
-enum { GATES = 32, MET = 3, WIDTH = 100 }; /* the most --fail-if; the exit status */
+enum { GATES = 32, STUDIES = 2 }; /* the most --fail-if; the shipped studies */
+enum { MET = 3 };                 /* the exit status if a limit is met       */
+enum { WIDTH = 100 };             /* of a printed line                       */
 
 static char *against, *page, *cache, *order, *layer_order, *batches, *seed, **fail_if;
 
 static const struct poptOption options[] = {
-    {"output", 'o', POPT_ARG_STRING, &page, 0, "write the audit as one HTML page, too", "PAGE"},
+    {"output", 'o', POPT_ARG_STRING, &page, 0, "also write the audit as one HTML page", "PAGE"},
     {"against", '\0', POPT_ARG_STRING, &against, 0,
-     "compare with another checkpoint, or place it among the architectures of a study's folder "
-     "(default: shipped, the tables that the project ships)",
+     "compare with another checkpoint FILE, or with the architectures of a study's folder "
+     "(default: shipped, the tables that come with the program)",
      "STUDY|FILE|shipped"},
     {"fail-if", '\0', POPT_ARG_ARGV, &fail_if, 0,
      "exit with status 3 if a bound is beyond a limit, e.g. 'kappa_effective_bound>1e4'; "
-     "repeatable",
+     "may be repeated",
      "EXPRESSION"},
     {"order", '\0', POPT_ARG_STRING, &order, 0, "Lanczos steps (90)", "M"},
     {"layer-order", '\0', POPT_ARG_STRING, &layer_order, 0,
@@ -50,20 +55,18 @@ static const struct ks_program program = {
     .synopsis = "[OPTION...] CHECKPOINT...",
     .description = "one page on a critic: its statistics, findings and limits",
     .details = "DESCRIPTION\n"
-               "  Analyzes the Hessian, the Gauss-Newton matrix, the residual, with Adam's\n"
-               "  second moments the preconditioned Hessian, the blocks of all layers, and\n"
-               "  the Hessian on half of the minibatches. The spectra are kept in the folder\n"
-               "  CHECKPOINT.audit, so a second audit reads them.\n"
+               "  Analyzes the Hessian, its Gauss-Newton matrix and residual, the block of each\n"
+               "  layer and, with Adam's second moments, the preconditioned Hessian; and the\n"
+               "  Hessian on half of the minibatches. The spectra are kept in the folder\n"
+               "  CHECKPOINT.audit, from which a second audit reads them. If one of several\n"
+               "  checkpoints fails, the audit ends there and no page is written.\n"
                "\n"
                "LIMITS\n"
                "  --fail-if takes a bound: kappa_effective_bound, kappa_lower_bound,\n"
                "  lambda_max, sharpness_ratio, NAME_lower or NAME_upper, with > >= < or <=.\n"
                "  A lower bound below a limit proves nothing: \"not shown to be worse\". An\n"
-               "  upper bound below a limit shows that the number is not above it.\n"
-               "\n"
-               "EXIT STATUS\n"
-               "  0; 1 for a failure at run time; 2 for bad options and malformed files; 3 if a\n"
-               "  limit of --fail-if is met.\n"
+               "  upper bound below a limit shows that the number is not above it. If a limit\n"
+               "  is met, the exit status is 3.\n"
                "\n"
                "EXAMPLES\n"
                "  kappascope audit -o page.html mine.h5\n"
@@ -76,11 +79,14 @@ struct job {
     struct ks_audit_options options;
     size_t n_gates;
     struct ks_gate gate[GATES];
-    enum { SHIPPED, STUDY, CHECKPOINT } other;
-    struct ks_audit reference; /* the audit of the checkpoint --against */
+    const char *other;         /* the checkpoint of --against; NULL: studies           */
+    struct ks_audit reference; /* the audit of `other`                                 */
+    size_t n_studies;
+    struct ks_audit_study study[STUDIES];
     size_t n;
-    struct ks_document *document; /* [n], one per checkpoint; owned */
-    bool met;
+    const char *const *checkpoint; /* [n]                                */
+    struct ks_document *document;  /* [n], one per checkpoint; owned     */
+    bool met;                      /* whether a limit is met             */
 };
 
 /* --- options --- */
@@ -93,26 +99,6 @@ static ks_status read_size(const char *name, const char *text, uint64_t low, siz
         return ks_fail(KS_USAGE, "--%s: expected an integer from %d to 10000, found '%s'", name,
                        (int)low, text);
     *value = (size_t)number;
-    return KS_OK;
-}
-
-static ks_status read_against(struct job *job)
-{
-    struct stat info;
-
-    job->other = SHIPPED;
-    if (!against || strcmp(against, "shipped") == 0)
-        return KS_OK;
-    if (stat(against, &info) == 0 && S_ISDIR(info.st_mode)) {
-        job->other = STUDY;
-        return KS_OK;
-    }
-    if (!ks_path_ends(against, ".h5"))
-        return ks_fail(KS_USAGE,
-                       "--against: expected a study's folder, a checkpoint (.h5) or shipped, "
-                       "found '%s'",
-                       against);
-    job->other = CHECKPOINT;
     return KS_OK;
 }
 
@@ -134,56 +120,128 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
             return ks_fail(KS_USAGE, "--fail-if: expected at most %d of them", GATES);
         KS_TRY(ks_gate_read(fail_if[i], &job->gate[job->n_gates++]));
     }
-    for (size_t i = 0; page && i < arguments->n_rest; i++)
-        KS_TRY(ks_output_check(page, arguments->rest[i]));
-    return read_against(job);
+    job->n = arguments->n_rest;
+    job->checkpoint = arguments->rest;
+    return ks_alloc(job->n, sizeof *job->document, &job->document);
 }
 
-/* --- one checkpoint --- */
-
-/* Places it among the architectures of the tables that the project ships. */
-static ks_status place_shipped(const struct ks_audit *audit, struct ks_document *d)
+/* Takes a study if its folder has the table. Owns `folder`. */
+static ks_status add_study(struct job *job, char *folder, const char *name)
 {
-    static const char *const names[] = {"plots/gallery/small", "plots/gallery/trot"};
-    bool any = false;
+    char *table = NULL;
+    ks_status status = ks_print_string(&table, "%s/checkpoints.csv", folder);
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (status == KS_OK && ks_path_exists(table))
+        job->study[job->n_studies++] = (struct ks_audit_study){folder, name};
+    else
+        free(folder);
+    free(table);
+    return status;
+}
+
+static ks_status find_shipped(struct job *job)
+{
+    static const char *const names[STUDIES][2] = {{"plots/gallery/small", "the study small"},
+                                                  {"plots/gallery/trot", "the study trot"}};
+
+    for (size_t i = 0; i < STUDIES; i++) {
         char *folder = NULL;
-        bool found = false;
-        ks_status status = ks_locate_shared(names[i], &folder);
+        ks_status status = ks_locate_shared(names[i][0], &folder);
 
         if (status == KS_MISSING)
             continue;
-        if (status == KS_OK)
-            status = ks_audit_place(audit, folder, &found, d);
-        free(folder);
         KS_TRY(status);
-        any |= found;
-    }
-    if (!any) {
-        ks_document_add(d, KS_BLOCK_SECTION, "Among other architectures");
-        ks_document_add(d, KS_BLOCK_TEXT,
-                        "There is no shipped table (plots/gallery/small, plots/gallery/trot). "
-                        "--against STUDY compares with the folder of a study of your own.");
+        KS_TRY(add_study(job, folder, names[i][1]));
     }
     return KS_OK;
 }
 
-static ks_status place_in_study(const struct ks_audit *audit, struct ks_document *d)
+static ks_status find_study(struct job *job)
 {
-    char *tables = NULL;
-    bool found = false;
-    ks_status status;
+    char *folder = NULL;
 
-    KS_TRY(ks_print_string(&tables, "%s/tables", against));
-    status = ks_audit_place(audit, tables, &found, d);
-    if (status == KS_OK && !found)
-        status = ks_fail(KS_IO,
-                         "%s: expected tables/checkpoints.csv in the folder of a study: run "
-                         "`kappascope plot` on it first",
-                         against);
-    free(tables);
+    KS_TRY(ks_print_string(&folder, "%s/tables", against));
+    KS_TRY(add_study(job, folder, against));
+    if (job->n_studies == 0)
+        return ks_fail(KS_IO,
+                       "%s: expected tables/checkpoints.csv in the folder of a study: run "
+                       "`kappascope plot` on it first",
+                       against);
+    return KS_OK;
+}
+
+static ks_status read_against(struct job *job)
+{
+    struct stat info;
+
+    if (!against || strcmp(against, "shipped") == 0)
+        return find_shipped(job);
+    if (stat(against, &info) == 0 && S_ISDIR(info.st_mode))
+        return find_study(job);
+    if (!ks_path_ends(against, ".h5"))
+        return ks_fail(KS_USAGE,
+                       "--against: expected a study's folder, a checkpoint (.h5) or shipped, "
+                       "found '%s'",
+                       against);
+    job->other = against;
+    return KS_OK;
+}
+
+/* --- checks before any work --- */
+
+static ks_status check_checkpoint(const char *path)
+{
+    double bytes;
+
+    KS_TRY(ks_foreign_check(path));
+    KS_TRY(ks_checkpoint_measure(path, &bytes));
+    return page ? ks_output_check(page, path) : KS_OK;
+}
+
+/* Two checkpoints of one name would overwrite each other's spectra in the cache. */
+static ks_status check_folders(const struct job *job, const char *a, const char *b)
+{
+    char *first = NULL, *second = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_audit_folder(a, &job->options, &first));
+    KS_GO(ks_audit_folder(b, &job->options, &second));
+    if (ks_output_same(first, second) && !ks_output_same(a, b))
+        status = ks_fail(KS_USAGE, "%s and %s: the spectra of both would be kept in %s", a, b,
+                         first);
+done:
+    free(first);
+    free(second);
     return status;
+}
+
+static ks_status check_files(const struct job *job)
+{
+    if (job->other)
+        KS_TRY(check_checkpoint(job->other));
+    for (size_t i = 0; i < job->n; i++) {
+        KS_TRY(check_checkpoint(job->checkpoint[i]));
+        if (job->other)
+            KS_TRY(check_folders(job, job->other, job->checkpoint[i]));
+        for (size_t j = 0; j < i; j++)
+            KS_TRY(check_folders(job, job->checkpoint[j], job->checkpoint[i]));
+    }
+    return KS_OK;
+}
+
+/* --- one checkpoint --- */
+
+static ks_status place(const struct job *job, const struct ks_audit *audit, struct ks_document *d)
+{
+    for (size_t i = 0; i < job->n_studies; i++)
+        KS_TRY(ks_audit_place(audit, &job->study[i], d));
+    if (job->n_studies == 0) {
+        ks_document_add(d, KS_BLOCK_SECTION, "Among other architectures");
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "No tables of other architectures come with this version of the program. "
+                        "--against STUDY compares with the folder of a study of your own.");
+    }
+    return KS_OK;
 }
 
 static ks_status judge(struct job *job, const struct ks_audit *audit, struct ks_document *d)
@@ -193,7 +251,8 @@ static ks_status judge(struct job *job, const struct ks_audit *audit, struct ks_
     for (size_t i = 0; i < job->n_gates; i++) {
         bool met;
 
-        KS_TRY(ks_gate_judge(&job->gate[i], audit->spectrum[KS_AUDIT_HESSIAN], &met, d));
+        KS_TRY(
+            ks_gate_judge(&job->gate[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &met, d));
         job->met |= met;
     }
     return KS_OK;
@@ -202,10 +261,10 @@ static ks_status judge(struct job *job, const struct ks_audit *audit, struct ks_
 static ks_status describe(struct job *job, const struct ks_audit *audit, struct ks_document *d)
 {
     KS_TRY(ks_audit_describe(audit, d));
-    if (job->other == CHECKPOINT)
+    if (job->other)
         ks_audit_compare(audit, &job->reference, d);
     else
-        KS_TRY(job->other == STUDY ? place_in_study(audit, d) : place_shipped(audit, d));
+        KS_TRY(place(job, audit, d));
     KS_TRY(judge(job, audit, d));
     return d->status;
 }
@@ -226,23 +285,23 @@ static ks_status audit_one(struct job *job, const char *path, struct ks_document
 static ks_status run(const struct ks_arguments *arguments, struct job *job)
 {
     KS_TRY(read_options(arguments, job));
+    KS_TRY(read_against(job));
+    KS_TRY(check_files(job));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_TRY(ks_alloc(arguments->n_rest, sizeof *job->document, &job->document));
-    job->n = arguments->n_rest;
-    if (job->other == CHECKPOINT)
-        KS_TRY(ks_audit_run(against, &job->options, &job->reference));
+    if (job->other)
+        KS_TRY(ks_audit_run(job->other, &job->options, &job->reference));
     for (size_t i = 0; i < job->n; i++)
-        KS_TRY(audit_one(job, arguments->rest[i], &job->document[i]));
-    if (page)
-        KS_TRY(ks_audit_page(page, job->n, job->document));
-    return KS_OK;
+        KS_TRY(audit_one(job, job->checkpoint[i], &job->document[i]));
+    return page ? ks_audit_page(page, job->n, job->document) : KS_OK;
 }
 
 static void clear(struct job *job)
 {
-    for (size_t i = 0; i < job->n; i++)
+    for (size_t i = 0; job->document && i < job->n; i++)
         ks_document_clear(&job->document[i]);
     free(job->document);
+    for (size_t i = 0; i < job->n_studies; i++)
+        free(job->study[i].folder);
     ks_audit_clear(&job->reference);
     free(against);
     free(page);

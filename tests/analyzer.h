@@ -54,6 +54,13 @@ static inline int run_program(const char *name, const char *arguments)
     return WEXITSTATUS(status);
 }
 
+/* Standard output of the last run has these words. */
+static inline void assert_shows(const char *words)
+{
+    if (!strstr(printed, words))
+        fail_msg("'%s' is not in '%s'", words, printed);
+}
+
 /* Runs "kappascope-analyze ARGUMENTS". */
 __attribute__((format(printf, 1, 2))) static inline int analyzer(const char *arguments, ...)
 {

@@ -1,54 +1,11 @@
-/* kappascope-audit: findings, comparisons, limits, the page, what is kept and used again. */
-#include "analyzer.h"
-#include "example_checkpoint.h"
-
-#include "audit/audit.h"
-#include "audit/gate.h"
-#include "statistics/statistics.h"
-
-/* --- intervals --- */
-
-static void test_ratios(void **state)
-{
-    const struct ks_interval a = {2, 3}, b = {4, 8}, open = {5, NAN}, none = {NAN, NAN};
-    char text[KS_INTERVAL_TEXT];
-    struct ks_interval r = ks_interval_ratio(a, b);
-
-    (void)state;
-    assert_close(r.lower, 0.25, 0);
-    assert_close(r.upper, 0.75, 0);
-    r = ks_interval_ratio(a, open); /* the other one may be any number from 5 on */
-    assert_true(isnan(r.lower));
-    assert_close(r.upper, 0.6, 1e-15);
-    r = ks_interval_ratio(open, a);
-    assert_close(r.lower, 5. / 3, 1e-15);
-    assert_true(isnan(r.upper));
-    assert_string_equal(ks_interval_text(ks_interval_ratio(none, a), text), "not resolved");
-    assert_string_equal(ks_interval_text(open, text), "at least 5");
-    assert_string_equal(ks_interval_text((struct ks_interval){1.2345, 2.3451}, text),
-                        "[1.23, 2.35]");
-    assert_false(ks_intervals_overlap(a, b));
-    assert_true(ks_intervals_overlap(b, open));
-    assert_false(ks_intervals_overlap(a, open));
-    assert_true(ks_intervals_overlap(a, none));
-}
-
-/* --- the program --- */
-
-static int audit(const char *arguments)
-{
-    return run_program("kappascope-audit", arguments);
-}
-
-static void assert_shows(const char *words)
-{
-    if (!strstr(printed, words))
-        fail_msg("'%s' is not in '%s'", words, printed);
-}
+/* kappascope-audit: its parts, comparisons, limits, the page, and which spectra it uses again.
+ * test_audit_critics.c has unusual critics, test_audit_parts.c tests the functions. */
+#include "auditor.h"
 
 static void test_audit(void **state)
 {
     (void)state;
+    write_one(scratch("plain.h5"), make_plain(MSE), false);
     write_one(scratch("full.h5"), make_full(), false);
     if (audit("--quiet --order 40 --layer-order 20 full.h5") != 0)
         fail_msg("%s", complained);
@@ -60,49 +17,13 @@ static void test_audit(void **state)
     assert_shows("largest absolute eigenvalue of the residual H - G");
     assert_shows("  preconditioned  D^-1/2 H D^-1/2, as Adam sees it");
     assert_shows("  01     dense");
-    assert_shows("first half of the minibatches");
+    assert_shows("With the first 1 of the 3 minibatches");
     /* as long as the project ships none */
-    assert_true(strstr(printed, "There is no shipped table") ||
-                strstr(printed, "/plots/gallery/small") || strstr(printed, "/plots/gallery/trot"));
+    assert_true(strstr(printed, "No tables of other architectures") ||
+                strstr(printed, "the study small") || strstr(printed, "the study trot"));
+    assert_non_null(strstr(printed, "  Plot: full.audit/figures/distribution.svg\n"));
     /* bounds before the paper's kappa */
     assert_true(strstr(printed, "  kappa_effective_bound") < strstr(printed, "  kappa  "));
-}
-
-/* Without moments, layers and a second minibatch less is computed, and that is said. */
-static void test_less(void **state)
-{
-    (void)state;
-    write_one(scratch("plain.h5"), make_plain(MSE), false);
-    if (audit("--quiet --order 20 --layer-order 0 --batches 1 plain.h5") != 0)
-        fail_msg("%s", complained);
-    assert_shows("no second moments of Adam");
-    assert_shows("Not known: the analysis used a single minibatch");
-    assert_null(strstr(printed, "share of the trace"));
-    assert_int_equal(audit("--batches 4 plain.h5"), 2);
-    assert_non_null(strstr(complained, "--batches: expected 1 to 3, found 4"));
-}
-
-/* Half of the minibatches: nothing changes if all are the same; the largest eigenvalue does if only
- * the first one has large inputs. */
-static void test_half(void **state)
-{
-    static const char arguments[] = "--quiet --order 20 --layer-order 0 half.h5";
-    struct ks_checkpoint *c = make_plain(MSE);
-    const size_t inputs = (size_t)ROWS * IN;
-
-    (void)state;
-    for (size_t n = 1; n < MINIBATCHES; n++) {
-        memcpy(c->input + n * inputs, c->input, inputs * sizeof *c->input);
-        memcpy(c->target + n * LOSS_ROWS, c->target, LOSS_ROWS * sizeof *c->target);
-    }
-    assert_ok(ks_checkpoint_write(scratch("half.h5"), c, false));
-    assert_int_equal(audit(arguments), 0);
-    assert_shows("0 of 4 statistics change by more");
-    for (size_t i = 0; i < inputs; i++)
-        c->input[i] *= 100;
-    write_one(scratch("half.h5"), c, false);
-    assert_int_equal(audit(arguments), 0);
-    assert_shows("  lambda_abs_max         changes");
 }
 
 /* The spectra are used again only for the same bytes of the checkpoint. */
@@ -159,53 +80,15 @@ static void test_limits(void **state)
     assert_shows("met: the bound does not exclude it");
 }
 
-static void refuses(const char *expression, const char *words)
+/* A limit on what the spectrum does not have is no limit that is not met. */
+static void test_absent_statistics(void **state)
 {
-    struct ks_gate gate;
-
-    assert_fails(ks_gate_read(expression, &gate), KS_USAGE, words);
-}
-
-static void test_refused_limits(void **state)
-{
-    struct ks_gate gate;
-
     (void)state;
-    refuses("kappa>10", "kappa is a ratio of Ritz values that changes manyfold");
-    refuses("kurtosis>10", "which is an estimate");
-    refuses("directions_1e2>10", "which is an estimate");
-    refuses("kappa_effective_bound", "expected NAME>NUMBER");
-    refuses("kappa_effective_bound=1", "expected NAME>NUMBER");
-    refuses("kappa_effective_bound>", "expected NAME>NUMBER");
-    refuses("kappa_effective_bound>1x", "expected NAME>NUMBER");
-    refuses(">1", "expected NAME>NUMBER");
-    assert_ok(ks_gate_read(" kappa_q99_upper <= 2e3", &gate));
-    assert_true(gate.upper && gate.equal && !gate.above);
-    assert_close(gate.limit, 2000, 0);
-    assert_int_equal(limit("no_such_upper>1"), 2);
-    assert_non_null(strstr(complained, "expected a statistic of analyze, found 'no_such_upper'"));
-}
-
-/* An upper bound that is not resolved counts as infinite; a lower one bounds nothing. */
-static void test_unresolved(void **state)
-{
-    struct ks_spectrum s = {.probes = 0};
-    struct ks_document d = {.n = 0};
-    struct ks_gate gate;
-    bool met;
-
-    (void)state;
-    assert_ok(ks_attribute_add_number(&s.statistics, "kappa_q99_upper", NAN));
-    assert_ok(ks_attribute_add_number(&s.statistics, "kappa_q99_lower", NAN));
-    assert_ok(ks_gate_read("kappa_q99_upper>1e9", &gate));
-    assert_ok(ks_gate_judge(&gate, &s, &met, &d));
-    assert_true(met);
-    assert_ok(ks_gate_read("kappa_q99_lower>1", &gate));
-    assert_ok(ks_gate_judge(&gate, &s, &met, &d));
-    assert_false(met);
-    assert_non_null(strstr(d.block[1].text, "not resolved: not met: not shown to be worse"));
-    ks_document_clear(&d);
-    ks_attributes_clear(&s.statistics);
+    assert_int_equal(limit("stable_rank_upper>1"), 2);
+    assert_non_null(
+        strstr(complained, "plain.h5: --fail-if: expected a statistic of analyze, found"));
+    assert_int_equal(limit("sharpness_ratio>1"), 2);
+    assert_non_null(strstr(complained, "expected the attribute learning_rate, found none"));
 }
 
 /* --- comparisons --- */
@@ -221,7 +104,7 @@ static void test_against_file(void **state)
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against four.h5 plain.h5"), 0);
     line = strstr(printed, "\nAgainst four.h5");
     assert_non_null(line);
-    line = strstr(line, "lambda_abs_max     smaller here");
+    line = strstr(line, "lambda_abs_max         smaller here");
     assert_non_null(line);
     line = strrchr(strtok(strstr(line, "smaller"), "\n"), '[');
     assert_int_equal(sscanf(line, "[%lf, %lf]", &lower, &upper), 2);
@@ -229,12 +112,28 @@ static void test_against_file(void **state)
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against full.h5 plain.h5"), 0);
     assert_shows("The minibatches differ");
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against plain.h5 plain.h5"), 0);
-    assert_shows("Both have the same minibatches; the start vectors are the same");
-    assert_shows("directions_1e2     not resolved");
+    assert_shows(
+        "Both critics were analyzed on the same minibatches. The random start vectors are");
+    assert_shows("  directions_1e2         not resolved");
+}
+
+/* Only the minibatches that are analyzed have to be the same. */
+static void test_same_batches(void **state)
+{
+    struct ks_checkpoint *c = make_plain(MSE);
+
+    (void)state;
+    c->input[2 * ROWS * IN] += 1;
+    write_one(scratch("third.h5"), c, false);
+    assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against third.h5 plain.h5"), 0);
+    assert_shows("The minibatches differ");
+    assert_int_equal(
+        audit("--quiet --order 20 --layer-order 0 --batches 2 --against third.h5 plain.h5"), 0);
+    assert_shows("Both critics were analyzed on the same minibatches");
 }
 
 /* A table of a study: one architecture at the same step with the same loss, one with another loss,
- * one at another step. */
+ * one at another step, one whose name does not say its loss. */
 static void test_against_study(void **state)
 {
     static const char TABLE[] =
@@ -244,26 +143,32 @@ static void test_against_study(void **state)
         "toy,bn+mse,1,1000,standard,200,5e5,1e6,1,-\n"
         "toy,bn+mse,0,1000,xqc,1,1,1,1,1\n"
         "toy,bn+ce,0,1000,standard,100,1,2,2,3\n"
-        "toy,ln+mse,0,9000,standard,100,1,2,2,3\n";
+        "toy,ln+mse,0,9000,standard,0.5,1,2,1,-\n"
+        "toy,wide,0,1000,standard,100,1,2,2,3\n";
 
     (void)state;
     assert_int_equal(mkdir(scratch("study"), 0777), 0);
-    assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against study plain.h5"), 2);
+    assert_int_equal(audit("--quiet --order 21 --layer-order 0 --against study plain.h5"), 2);
     assert_non_null(strstr(complained, "kappascope plot"));
+    assert_int_not_equal(access(scratch("plain.audit/hessian-m21-n3-s0.spectrum.h5"), F_OK), 0);
     assert_int_equal(mkdir(scratch("study/tables"), 0777), 0);
     write_bytes(scratch("study/tables/checkpoints.csv"), TABLE, strlen(TABLE));
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against study plain.h5"), 0);
-    assert_shows("None of these architectures is comparable");
-    assert_shows("The file has no attribute env_step");
+    assert_shows("No architecture is comparable, because the file does not say at which step");
+    assert_shows("The task of the study is toy, that of this checkpoint is not known");
     set_integer(scratch("plain.h5"), "/", "env_step", 1010);
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against study plain.h5"), 0);
-    assert_shows("Of 1 comparable architectures, 0 have fewer");
+    assert_shows("Of 1 comparable architecture, 0 have fewer");
     assert_shows("and 1 have more");
     assert_shows("  bn+mse           same loss and step  1000  2 ");
     assert_shows("100 to 200");
-    assert_shows("[5e+05, 2e+06]");
-    assert_shows(" (bn+ce            not comparable");
-    assert_shows(" (ln+mse           not comparable");
+    assert_shows("[500000, 2.00e+06]");
+    assert_shows(" (bn+ce            another loss ");
+    assert_shows(" (ln+mse           another step        9000  1      not resolved");
+    assert_shows(" (wide             loss not known ");
+    set_integer(scratch("plain.h5"), "/", "env_step", 0); /* no ratio of steps is finite */
+    assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against study plain.h5"), 0);
+    assert_shows("No architecture is comparable: none has the same loss and a checkpoint at about");
     assert_int_equal(audit("--against nowhere plain.h5"), 2);
     assert_non_null(strstr(complained, "--against: expected a study's folder"));
 }
@@ -291,6 +196,8 @@ static void test_page(void **state)
     free(page);
     assert_int_equal(audit("-o plain.h5 plain.h5"), 2);
     assert_int_equal(audit("-o nowhere/page.html plain.h5"), 2);
+    assert_int_equal(audit("-o full.h5 --against full.h5 plain.h5"), 2);
+    assert_non_null(strstr(complained, "expected another file for the output"));
 }
 
 static void test_refusals(void **state)
@@ -302,26 +209,37 @@ static void test_refusals(void **state)
     assert_non_null(strstr(complained, "--order: expected an integer from 1 to 10000, found '0'"));
     assert_int_equal(audit("plain.audit/hessian-m20-n3-s0.spectrum.h5"), 2);
     assert_non_null(strstr(complained, "kappascope-checkpoint"));
+    write_bytes(scratch("mine.safetensors"), "12345678", 8);
+    assert_int_equal(audit("mine.safetensors"), 2);
+    assert_non_null(strstr(complained, "kappascope import"));
 }
 
-static int remove_all(void **state)
+/* All files are checked before the first one is analyzed; files whose spectra would overwrite each
+ * other are refused. */
+static void test_checks_first(void **state)
 {
-    char command[600];
-
     (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch_folder);
-    return system(command);
+    write_one(scratch("early.h5"), make_plain(MSE), false);
+    assert_int_equal(audit("early.h5 nowhere.h5"), 2);
+    assert_non_null(strstr(complained, "nowhere.h5"));
+    assert_int_not_equal(access(scratch("early.audit"), F_OK), 0);
+    assert_int_equal(mkdir(scratch("other"), 0777), 0);
+    write_one(scratch("other/early.h5"), make_plain(CE), false);
+    assert_int_equal(audit("--cache kept early.h5 other/early.h5"), 2);
+    assert_non_null(strstr(complained, "early.h5 and other/early.h5: the spectra of both would be "
+                                       "kept in kept/early.audit"));
+    assert_int_equal(
+        audit("--quiet --order 20 --layer-order 0 --cache kept --against early.h5 early.h5"), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ratios),         cmocka_unit_test(test_audit),
-        cmocka_unit_test(test_less),           cmocka_unit_test(test_half),
-        cmocka_unit_test(test_cache),          cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_refused_limits), cmocka_unit_test(test_unresolved),
-        cmocka_unit_test(test_against_file),   cmocka_unit_test(test_against_study),
-        cmocka_unit_test(test_page),           cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_audit),        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_limits),       cmocka_unit_test(test_absent_statistics),
+        cmocka_unit_test(test_against_file), cmocka_unit_test(test_against_study),
+        cmocka_unit_test(test_page),         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_same_batches), cmocka_unit_test(test_checks_first),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, remove_all);

@@ -19,12 +19,6 @@ static int inspect(const char *arguments)
     return status;
 }
 
-static void assert_shows(const char *words)
-{
-    if (!strstr(printed, words))
-        fail_msg("'%s' is not in '%s'", words, printed);
-}
-
 /* The rest of the line that starts with `words`, in one of two buffers. */
 static const char *line_of(const char *words)
 {

@@ -27,7 +27,7 @@ ks_status ks_prove(struct ks_analysis *a, double bytes)
     const size_t before = ks_alloc_total();
 
     if (!ks_proofs_exist(proofs)) {
-        if (!a->quiet)
+        if (!a->quiet && !a->says_proofs)
             ks_say("%s: nothing was compared: the file has no /batch/output, /batch/loss or "
                    "/batch/gradient_norm of the program that made it",
                    a->path);

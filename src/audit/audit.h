@@ -1,4 +1,4 @@
-/* The audit of one checkpoint: the analyses that it needs, and what they say. */
+/* The audit of one checkpoint: the analyses that it needs, and what they show. */
 #ifndef KS_AUDIT_AUDIT_H
 #define KS_AUDIT_AUDIT_H
 
@@ -31,7 +31,7 @@ enum ks_audit_spectrum {
     KS_AUDIT_SPECTRA
 };
 
-/* Units of an activation function, over all critics. */
+/* The outputs of an activation function, over all critics. */
 struct ks_audit_units {
     size_t number; /* the layer's */
     char kind[16];
@@ -40,68 +40,90 @@ struct ks_audit_units {
 
 /* What the checkpoint's file says. */
 struct ks_audit_facts {
-    size_t critics, parameters, minibatches, rows, loss_rows;
-    bool moments;  /* Adam's second moments are there                                   */
-    size_t proofs; /* how many of the three proofs (/batch/output, ...) are there       */
-    char loss[32]; /* "ce"                                                              */
-    char env[64], architecture[64];       /* "" if the file does not say                       */
-    double env_step;                      /* NaN if the file does not say                      */
-    char digest[KS_SHA256_TEXT];          /* of the file                                       */
-    unsigned char batch[KS_SHA256_BYTES]; /* of all inputs and targets                   */
-    size_t tried;                         /* minibatches tried for dead units                  */
+    size_t critics, parameters; /* parameters of one critic                           */
+    size_t stored, minibatches; /* minibatches in the file; how many are analyzed     */
+    size_t rows, loss_rows;
+    enum { KS_MOMENTS_ABSENT, KS_MOMENTS_ZERO, KS_MOMENTS_PRESENT } moments; /* Adam's second */
+    size_t proofs;               /* how many of the three proofs (/batch/output, ...) are there   */
+    char loss[64];               /* "ce"; "mse+quantile" for two heads                            */
+    char env[64];                /* "" if the file does not say                                   */
+    double env_step;             /* NaN if the file does not say                                  */
+    char digest[KS_SHA256_TEXT]; /* of the file                              */
+    unsigned char batch[KS_SHA256_BYTES]; /* of the analyzed inputs, targets, weights */
+    size_t tried;                         /* minibatches tried for dead units         */
     size_t n_units;
     struct ks_audit_units *units; /* [n_units]; owned */
 };
 
 struct ks_audit {
     const char *path;
+    const struct ks_audit_options *options;
     char *folder; /* of the spectra; owned */
     struct ks_audit_facts facts;
     struct ks_spectrum *spectrum[KS_AUDIT_SPECTRA]; /* NULL: not computed. Owned */
     struct ks_csv *layers; /* rows of `analyze --layers --csv`; NULL: left out. Owned */
 };
 
-/* Reads the checkpoint and makes what is not in the folder of spectra yet. A spectrum there is used
- * if it is of the same bytes of the checkpoint, by the same version, with the same options. Fails
- * as the analyzer does. The caller ends with ks_audit_clear, also after a failure. */
+/* *folder = where the spectra of a checkpoint are kept: CHECKPOINT.audit, beside it or in the
+ * `cache`. The caller frees. */
+ks_status ks_audit_folder(const char *path, const struct ks_audit_options *options, char **folder);
+/* Reads the checkpoint and computes the spectra that its folder does not have yet. A kept spectrum
+ * is used if it belongs to the same bytes of the checkpoint, the same version of the program and
+ * the same options. Fails as the analyzer does. `path` and `options` must outlive the audit. The
+ * caller ends with ks_audit_clear, also after a failure. */
 ks_status ks_audit_run(const char *path, const struct ks_audit_options *options,
                        struct ks_audit *audit);
 void ks_audit_clear(struct ks_audit *audit);
 
-/* Reads what the file says. The caller ends with ks_audit_facts_clear. */
-ks_status ks_audit_facts_read(const char *path, struct ks_audit_facts *facts);
+/* Reads what the file says; `batches` as in the options. KS_USAGE if it has fewer minibatches. The
+ * caller ends with ks_audit_facts_clear, also after a failure. */
+ks_status ks_audit_facts_read(const char *path, size_t batches, struct ks_audit_facts *facts);
 void ks_audit_facts_clear(struct ks_audit_facts *facts);
 
-/* A 99% interval of a positive number; an end that is not resolved is NaN. */
+/* A 99% interval of a number that is not negative; an end that is not resolved is NaN. */
 struct ks_interval {
     double lower, upper;
 };
-/* The interval of a statistic. "lambda_abs_max": of the largest absolute eigenvalue. */
+/* The interval of the statistic with these ends. If it is a ratio of the largest absolute
+ * eigenvalue to another and only known to be at least 1, both ends are NaN. */
+struct ks_interval ks_interval_of(const char *name, double lower, double upper);
+/* The same from NAME_lower and NAME_upper of a spectrum. "lambda_abs_max": of the largest absolute
+ * eigenvalue. */
 struct ks_interval ks_audit_interval(const struct ks_spectrum *spectrum, const char *name);
 /* a / b: it contains the ratio if both intervals contain their numbers. */
 struct ks_interval ks_interval_ratio(struct ks_interval a, struct ks_interval b);
-bool ks_intervals_overlap(struct ks_interval a, struct ks_interval b);
-/* "[2, 3.1]", "at least 2", "not resolved". */
-enum { KS_INTERVAL_TEXT = 48 };
-const char *ks_interval_text(struct ks_interval range, char text[KS_INTERVAL_TEXT]);
+/* "[2, 3.1]", "at least 2", "at most 3.1", "infinite", "not resolved"; rounded outwards. */
+enum { KS_INTERVAL_TEXT = 64 };
+const char *ks_interval_text(struct ks_interval interval, char text[KS_INTERVAL_TEXT]);
 
-/* The statistics that are compared with an interval; ends in NULL. */
-extern const char *const ks_audit_compared[];
+/* Whether every product with the matrix was zero. */
+bool ks_audit_is_zero(const struct ks_spectrum *spectrum);
 
-/* Adds what the audit says: claim, findings, tables. KS_MEMORY. */
+/* Adds the parts of the document: claim, findings, tables. Fails as ks_audit_plot does. */
 ks_status ks_audit_describe(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the findings in plain words, with the number behind each. */
 void ks_audit_findings(const struct ks_audit *audit, struct ks_document *document);
-/* Draws the certified band of the spectrum, and adds the plot; a sentence if there is none. */
+/* Draws the certified band of the spectrum and adds the plot; without gnuplot, or without a band,
+ * adds the reason. KS_IO, KS_FULL, KS_MEMORY. */
 ks_status ks_audit_plot(const struct ks_audit *audit, struct ks_document *document);
-
+/* Adds the table of layers, and the table of dead units. */
+void ks_audit_layers(const struct ks_audit *audit, struct ks_document *document);
+/* Adds the finding which layer has the largest trace. */
+void ks_audit_find_layer(const struct ks_audit *audit, struct ks_document *document);
+/* Adds a comparison with the Hessian on the first half of the minibatches. */
+void ks_audit_halve(const struct ks_audit *audit, struct ks_document *document);
 /* --against FILE: adds ratios to another checkpoint's statistics. */
 void ks_audit_compare(const struct ks_audit *audit, const struct ks_audit *other,
                       struct ks_document *document);
-/* Adds where the checkpoint stands among the architectures of a study: those of `tables`, a folder
- * with checkpoints.csv. A row is shaded unless it has the same loss and a checkpoint at about the
- * same step. *found: whether the table exists. */
-ks_status ks_audit_place(const struct ks_audit *audit, const char *tables, bool *found,
+
+/* The tables of a study: the file FOLDER/checkpoints.csv, and how the study is called. */
+struct ks_audit_study {
+    char *folder; /* owned by the caller */
+    const char *name;
+};
+/* Adds where the checkpoint stands among the architectures of a study. A row is shaded unless it
+ * has the same loss and a checkpoint at about the same step. Fails as ks_csv_read does. */
+ks_status ks_audit_place(const struct ks_audit *audit, const struct ks_audit_study *study,
                          struct ks_document *document);
 
 #endif

@@ -30,12 +30,42 @@ static size_t count_proofs(const struct ks_proofs *p)
                     (p->gradient_norm.value != NULL));
 }
 
+static void name_loss(const struct ks_loss *l, size_t size, char *name)
+{
+    size_t used = 0;
+
+    snprintf(name, size, "%s", l->kind->name);
+    for (size_t h = 0; h < l->n_heads && used < size; h++)
+        used += (size_t)snprintf(name + used, size - used, "%s%s", h ? "+" : "",
+                                 l->head[h].kind->name);
+}
+
+static int find_moments(const struct ks_checkpoint *c)
+{
+    if (!c->adam_v)
+        return KS_MOMENTS_ABSENT;
+    for (size_t i = 0; i < ks_networks_parameters(&c->critic); i++)
+        if (c->adam_v[i] > 0)
+            return KS_MOMENTS_PRESENT;
+    return KS_MOMENTS_ZERO;
+}
+
+static ks_status hash_batch(const struct ks_checkpoint *c, unsigned char digest[KS_SHA256_BYTES])
+{
+    const size_t n = c->minibatches;
+    const struct ks_piece batch[] = {
+        {c->input, sizeof *c->input * n * c->rows * c->critic.arch->in},
+        {c->target, sizeof *c->target * n * ks_checkpoint_target_size(c)},
+        {c->weight, c->weight ? sizeof *c->weight * n * c->loss_rows : 0}};
+
+    return ks_sha256(sizeof batch / sizeof *batch, batch, digest);
+}
+
 static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_facts *f)
 {
     struct ks_dead_units dead;
-    ks_status status;
+    ks_status status = ks_dead_units_count(c, &dead);
 
-    status = ks_dead_units_count(c, &dead);
     f->tried = dead.minibatches;
     if (status == KS_OK)
         status = ks_alloc(dead.n, sizeof *f->units, &f->units);
@@ -55,28 +85,21 @@ static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_facts
 
 static ks_status take_facts(const struct ks_checkpoint *c, struct ks_audit_facts *f)
 {
-    const struct ks_arch *arch = c->critic.arch;
-    const struct ks_piece batch[] = {
-        {c->input, sizeof *c->input * c->minibatches * c->rows * arch->in},
-        {c->target, sizeof *c->target * c->minibatches * ks_checkpoint_target_size(c)},
-        {c->weight, c->weight ? sizeof *c->weight * c->minibatches * c->loss_rows : 0}};
-
     f->critics = c->critic.ensemble;
-    f->parameters = arch->parameters;
+    f->parameters = c->critic.arch->parameters;
     f->minibatches = c->minibatches;
     f->rows = c->rows;
     f->loss_rows = c->loss_rows;
-    f->moments = c->adam_v != NULL;
+    f->moments = find_moments(c);
     f->proofs = count_proofs(&c->proofs);
     f->env_step = step_of(c);
-    snprintf(f->loss, sizeof f->loss, "%s", arch->loss.kind->name);
+    name_loss(&c->critic.arch->loss, sizeof f->loss, f->loss);
     copy_text(c, "env", sizeof f->env, f->env);
-    copy_text(c, "architecture", sizeof f->architecture, f->architecture);
-    KS_TRY(ks_sha256(3, batch, f->batch));
+    KS_TRY(hash_batch(c, f->batch));
     return count_dead(c, f);
 }
 
-ks_status ks_audit_facts_read(const char *path, struct ks_audit_facts *f)
+ks_status ks_audit_facts_read(const char *path, size_t batches, struct ks_audit_facts *f)
 {
     struct ks_checkpoint *c = NULL;
     ks_status status;
@@ -84,7 +107,14 @@ ks_status ks_audit_facts_read(const char *path, struct ks_audit_facts *f)
     *f = (struct ks_audit_facts){.env_step = NAN};
     KS_TRY(ks_sha256_file(path, f->digest));
     KS_TRY(ks_inspect_read(path, &c));
-    status = take_facts(c, f);
+    f->stored = c->minibatches;
+    if (batches > 0 && batches <= c->minibatches)
+        c->minibatches = batches; /* the others are not looked at */
+    if (batches > c->minibatches)
+        status = ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", path, f->stored,
+                         batches);
+    else
+        status = take_facts(c, f);
     ks_checkpoint_free(c);
     return status;
 }
@@ -93,4 +123,5 @@ void ks_audit_facts_clear(struct ks_audit_facts *f)
 {
     free(f->units);
     f->units = NULL;
+    f->n_units = 0;
 }

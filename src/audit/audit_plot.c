@@ -40,6 +40,7 @@ static ks_status write_table(const struct ks_audit *a)
     return ks_text_close(&text, status);
 }
 
+/* Writes FOLDER/figures/distribution.svg. KS_MISSING without gnuplot, KS_RUN if it fails. */
 static ks_status draw(const struct ks_audit *a)
 {
     struct ks_gnuplot g = {.dir = a->folder, .steps = 1};
@@ -59,20 +60,23 @@ ks_status ks_audit_plot(const struct ks_audit *a, struct ks_document *d)
     ks_status status;
 
     if (a->spectrum[KS_AUDIT_HESSIAN]->n_band == 0) {
-        ks_document_add(d, KS_BLOCK_NOTE,
-                        "The spectrum has no certified band: its products are "
-                        "too inaccurate, or the operator is zero.");
+        ks_document_add(d, KS_BLOCK_NOTE, "There is no plot: %s.",
+                        ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN])
+                            ? "all eigenvalues are zero"
+                            : "the products are too inaccurate for a certified band");
         return KS_OK;
     }
     status = draw(a);
-    if (status == KS_MISSING) { /* the audit does not depend on gnuplot */
-        ks_document_add(d, KS_BLOCK_NOTE, "No plot: %s.", ks_error_text());
+    if (status == KS_MISSING || status == KS_RUN) { /* the audit does not depend on gnuplot */
+        ks_document_add(d, KS_BLOCK_NOTE, "There is no plot: %s.", ks_error_text());
         return KS_OK;
     }
     KS_TRY(status);
     ks_document_add(d, KS_BLOCK_PLOT, "%s/figures/distribution.svg", a->folder);
-    ks_document_add(d, KS_BLOCK_NOTE,
-                    "The plot: how many eigenvalues are larger than x > 0, and smaller than x < 0. "
-                    "At each x the number lies in the shaded band with 99.5%%.");
+    ks_document_add(
+        d, KS_BLOCK_NOTE,
+        "The plot shows how many eigenvalues are larger than x, for x > 0, and how many "
+        "are smaller than x, for x < 0. At each x the number lies in the shaded band "
+        "with 99.5%%.");
     return KS_OK;
 }

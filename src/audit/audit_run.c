@@ -16,20 +16,18 @@
 struct task {
     const char *operator_name;
     bool gradient;  /* with a probe at the gradient */
-    size_t batches; /* 0: all */
+    size_t batches; /* the first so many minibatches */
     bool layers;
 };
 
-static struct task task_of(enum ks_audit_spectrum which, const struct ks_audit_options *o,
-                           size_t minibatches)
+static struct task task_of(enum ks_audit_spectrum which, size_t minibatches)
 {
     static const char *const operators[KS_AUDIT_SPECTRA] = {"hessian", "hessian", "ggn", "residual",
                                                             "preconditioned"};
-    size_t all = o->batches > 0 ? o->batches : minibatches;
 
     return (struct task){.operator_name = operators[which],
                          .gradient = which == KS_AUDIT_HESSIAN || which == KS_AUDIT_HALF,
-                         .batches = which == KS_AUDIT_HALF ? all / 2 : all};
+                         .batches = which == KS_AUDIT_HALF ? minibatches / 2 : minibatches};
 }
 
 /* The analyzer's words for the task; the arrays hold them. */
@@ -68,9 +66,9 @@ static ks_status write_layers(const struct ks_analysis *a, const char *path)
 }
 
 /* Runs the analysis, which writes `output`. What the analyzer would print goes nowhere. */
-static ks_status analyze(const struct ks_audit *audit, const struct task *t,
-                         const struct ks_audit_options *o, const char *output)
+static ks_status analyze(const struct ks_audit *audit, const struct task *t, const char *output)
 {
+    const struct ks_audit_options *o = audit->options;
     const struct ks_team alone = {.size = 1, .local_size = 1};
     struct ks_options options;
     struct words words = {.order = ""};
@@ -79,6 +77,7 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t,
                             .path = audit->path,
                             .output = output,
                             .quiet = o->quiet,
+                            .says_proofs = true,
                             .report = &report,
                             .world = &alone};
     char *printed = NULL;
@@ -91,8 +90,8 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t,
     if (!report.out)
         return ks_fail(KS_MEMORY, "out of memory");
     if (!o->quiet)
-        ks_say("%s: %s%s, %zu minibatches", audit->path, t->operator_name,
-               t->layers ? ", layer by layer" : "", t->batches);
+        ks_say("%s: %s%s, %zu minibatch%s", audit->path, t->operator_name,
+               t->layers ? ", layer by layer" : "", t->batches, t->batches == 1 ? "" : "es");
     KS_GO((t->layers ? ks_analyze_layers : ks_analyze)(&a));
     if (t->layers)
         KS_GO(write_layers(&a, output));
@@ -103,7 +102,7 @@ done:
     return status;
 }
 
-/* Whether a spectrum in the folder is of these bytes, and by this version. */
+/* Whether a kept spectrum belongs to these bytes and this version of the program. */
 static bool is_current(const struct ks_spectrum *s, const char *digest)
 {
     const struct ks_attribute *of = ks_attribute_find(&s->attributes, "checkpoint_sha256");
@@ -113,11 +112,12 @@ static bool is_current(const struct ks_spectrum *s, const char *digest)
            by->type == KS_ATTRIBUTE_STRING && strcmp(by->string, KS_VERSION) == 0;
 }
 
-/* The spectrum from the folder; else it is made. The options are part of the file's name. */
-static ks_status get_spectrum(struct ks_audit *a, enum ks_audit_spectrum which,
-                              const struct ks_audit_options *o)
+/* Reads the spectrum from the folder if it is kept there, else computes it. The file's name has the
+ * options. */
+static ks_status get_spectrum(struct ks_audit *a, enum ks_audit_spectrum which)
 {
-    const struct task t = task_of(which, o, a->facts.minibatches);
+    const struct ks_audit_options *o = a->options;
+    const struct task t = task_of(which, a->facts.minibatches);
     struct ks_spectrum **s = &a->spectrum[which];
     char *path = NULL;
     ks_status status = KS_OK;
@@ -129,18 +129,20 @@ static ks_status get_spectrum(struct ks_audit *a, enum ks_audit_spectrum which,
         goto done;
     ks_spectrum_free(*s);
     *s = NULL;
-    KS_GO(analyze(a, &t, o, path));
+    KS_GO(analyze(a, &t, path));
     KS_GO(ks_spectrum_read(path, s));
 done:
     free(path);
     return status;
 }
 
-static ks_status get_layers(struct ks_audit *a, const struct ks_audit_options *o)
+/* The same for the table of the layers. A table does not say what it belongs to, so the file's name
+ * has the start of the checkpoint's digest and the version, too. */
+static ks_status get_layers(struct ks_audit *a)
 {
-    const struct task t = {.operator_name = "hessian",
-                           .batches = o->batches > 0 ? o->batches : a->facts.minibatches,
-                           .layers = true};
+    const struct ks_audit_options *o = a->options;
+    const struct task t = {
+        .operator_name = "hessian", .batches = a->facts.minibatches, .layers = true};
     char *path = NULL;
     ks_status status = KS_OK;
 
@@ -148,7 +150,7 @@ static ks_status get_layers(struct ks_audit *a, const struct ks_audit_options *o
                            o->layer_order, t.batches, (unsigned long long)o->seed, a->facts.digest,
                            KS_VERSION));
     if (!ks_path_exists(path) || ks_csv_read(path, false, &a->layers) != KS_OK) {
-        KS_GO(analyze(a, &t, o, path));
+        KS_GO(analyze(a, &t, path));
         KS_GO(ks_csv_read(path, false, &a->layers));
     }
 done:
@@ -156,31 +158,31 @@ done:
     return status;
 }
 
-static ks_status make_folder(const char *path, const struct ks_audit_options *o, char **folder)
+ks_status ks_audit_folder(const char *path, const struct ks_audit_options *o, char **folder)
 {
     const char *name = o->cache ? ks_path_base(path) : path;
 
-    KS_TRY(ks_print_string(folder, "%s%s%.*s.audit", o->cache ? o->cache : "", o->cache ? "/" : "",
-                           (int)ks_path_stem(name, ".h5"), name));
-    return ks_folder_make(*folder);
+    return ks_print_string(folder, "%s%s%.*s.audit", o->cache ? o->cache : "", o->cache ? "/" : "",
+                           (int)ks_path_stem(name, ".h5"), name);
+}
+
+/* What cannot be analyzed is left out: half of one minibatch, second moments that are not there. */
+static bool is_possible(const struct ks_audit *a, enum ks_audit_spectrum which)
+{
+    return !(which == KS_AUDIT_HALF && a->facts.minibatches < 2) &&
+           !(which == KS_AUDIT_PRECONDITIONED && a->facts.moments != KS_MOMENTS_PRESENT);
 }
 
 ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struct ks_audit *a)
 {
-    *a = (struct ks_audit){.path = path};
-    KS_TRY(ks_audit_facts_read(path, &a->facts));
-    if (o->batches > a->facts.minibatches)
-        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", path,
-                       a->facts.minibatches, o->batches);
-    KS_TRY(make_folder(path, o, &a->folder));
-    for (int i = 0; i < KS_AUDIT_SPECTRA; i++) {
-        const bool skip = (i == KS_AUDIT_PRECONDITIONED && !a->facts.moments) ||
-                          (i == KS_AUDIT_HALF && task_of(i, o, a->facts.minibatches).batches == 0);
-
-        if (!skip)
-            KS_TRY(get_spectrum(a, (enum ks_audit_spectrum)i, o));
-    }
-    return o->layer_order > 0 ? get_layers(a, o) : KS_OK;
+    *a = (struct ks_audit){.path = path, .options = o};
+    KS_TRY(ks_audit_facts_read(path, o->batches, &a->facts));
+    KS_TRY(ks_audit_folder(path, o, &a->folder));
+    KS_TRY(ks_folder_make(a->folder));
+    for (enum ks_audit_spectrum i = KS_AUDIT_HESSIAN; i < KS_AUDIT_SPECTRA; i++)
+        if (is_possible(a, i))
+            KS_TRY(get_spectrum(a, i));
+    return o->layer_order > 0 ? get_layers(a) : KS_OK;
 }
 
 void ks_audit_clear(struct ks_audit *a)

@@ -1,21 +1,117 @@
-/* --against FILE: ratios of statistics, with the intervals that follow from both. */
+/* Two critics, or two sets of minibatches: ratios of statistics, with the intervals that follow
+ * from both. */
+#include <math.h>
 #include <string.h>
 
 #include "audit/audit.h"
 #include "io/attribute.h"
+#include "report/tables.h"
 #include "statistics/statistic_text.h"
 
-static void add_bounds(const struct ks_audit *a, const struct ks_audit *b, struct ks_document *d)
-{
-    char here[KS_STATISTIC_TEXT], there[KS_STATISTIC_TEXT];
+/* A change by at most this factor counts as small: a judgement. */
+static const double SMALL = 1.25;
 
-    ks_statistic_text(a->spectrum[KS_AUDIT_HESSIAN], "kappa_effective_bound", here);
-    ks_statistic_text(b->spectrum[KS_AUDIT_HESSIAN], "kappa_effective_bound", there);
-    ks_document_add(d, KS_BLOCK_TEXT,
-                    "kappa_effective_bound is %s here and %s there. Both are lower bounds: their "
-                    "ratio bounds nothing.",
-                    here, there);
+enum { COMPARED = 1 + KS_RANGES };
+
+static const char *name_of(size_t i)
+{
+    return i == 0 ? "lambda_abs_max" : ks_range_names[i - 1];
 }
+
+/* A statistic of two spectra, and what their intervals say about the ratio second / first. */
+struct pair {
+    const char *name, *verdict;
+    struct ks_interval first, second, ratio;
+};
+
+static struct pair pair_of(size_t i, const struct ks_spectrum *a, const struct ks_spectrum *b)
+{
+    struct pair p = {.name = name_of(i),
+                     .first = ks_audit_interval(a, name_of(i)),
+                     .second = ks_audit_interval(b, name_of(i))};
+
+    p.ratio = ks_interval_ratio(p.second, p.first);
+    return p;
+}
+
+static void add_pair(const struct pair *p, struct ks_document *d)
+{
+    char first[KS_INTERVAL_TEXT], second[KS_INTERVAL_TEXT], ratio[KS_INTERVAL_TEXT];
+
+    ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s",
+                    p->name, p->verdict, ks_interval_text(p->first, first),
+                    ks_interval_text(p->second, second), ks_interval_text(p->ratio, ratio));
+}
+
+/* kappa_effective_bound is printed beside the ratios but has none. */
+static void add_bounds(const struct ks_spectrum *a, const struct ks_spectrum *b,
+                       struct ks_document *d)
+{
+    char first[KS_STATISTIC_TEXT], second[KS_STATISTIC_TEXT];
+
+    ks_statistic_text(a, "kappa_effective_bound", first);
+    ks_statistic_text(b, "kappa_effective_bound", second);
+    ks_document_add(d, KS_BLOCK_ROW,
+                    "kappa_effective_bound" KS_CELL "-" KS_CELL "%s" KS_CELL "%s" KS_CELL "-",
+                    first, second);
+    ks_document_add(d, KS_BLOCK_NOTE,
+                    "The interval of a ratio follows from two 99%% intervals, so it holds with "
+                    "98%%. The ratio of two lower bounds would bound nothing.");
+}
+
+/* --- the first half of the minibatches --- */
+
+static bool is_small(struct ks_interval ratio)
+{
+    return ratio.lower >= 1 / SMALL && ratio.upper <= SMALL;
+}
+
+static bool is_large(struct ks_interval ratio)
+{
+    return ratio.lower > SMALL || ratio.upper < 1 / SMALL;
+}
+
+static void add_conclusion(size_t large, size_t small, const struct ks_audit *a,
+                           struct ks_document *d)
+{
+    ks_document_add(d, KS_BLOCK_TEXT,
+                    "With the first %zu of the %zu minibatches, %zu of %d statistics change by "
+                    "more than a factor of %g and %zu by less; for the others the intervals do "
+                    "not decide. %s",
+                    a->facts.minibatches / 2, a->facts.minibatches, large, COMPARED, SMALL, small,
+                    large > 0 ? "So the statistics depend on the choice of minibatches: analyze "
+                                "more of them."
+                              : "This does not show that more minibatches would change nothing.");
+}
+
+void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
+{
+    const struct ks_spectrum *all = a->spectrum[KS_AUDIT_HESSIAN],
+                             *half = a->spectrum[KS_AUDIT_HALF];
+    size_t large = 0, small = 0;
+
+    if (!half || ks_audit_is_zero(all)) {
+        ks_document_add(d, KS_BLOCK_TEXT, "Not known: %s.",
+                        half ? "the Hessian is zero" : "the analysis used a single minibatch");
+        return;
+    }
+    ks_document_add(d, KS_BLOCK_TABLE,
+                    "statistic" KS_CELL "verdict" KS_CELL "all minibatches" KS_CELL
+                    "the first %zu of %zu" KS_CELL "their ratio to all",
+                    a->facts.minibatches / 2, a->facts.minibatches);
+    for (size_t i = 0; i < COMPARED; i++) {
+        struct pair p = pair_of(i, all, half);
+
+        p.verdict = is_large(p.ratio) ? "changes" : is_small(p.ratio) ? "similar" : "not resolved";
+        large += is_large(p.ratio);
+        small += is_small(p.ratio);
+        add_pair(&p, d);
+    }
+    add_bounds(all, half, d);
+    add_conclusion(large, small, a, d);
+}
+
+/* --- another checkpoint --- */
 
 static void add_conditions(const struct ks_audit *a, const struct ks_audit *b,
                            struct ks_document *d)
@@ -24,35 +120,32 @@ static void add_conditions(const struct ks_audit *a, const struct ks_audit *b,
     const double n = ks_attribute_number(&a->spectrum[KS_AUDIT_HESSIAN]->attributes, "dimension");
     const double m = ks_attribute_number(&b->spectrum[KS_AUDIT_HESSIAN]->attributes, "dimension");
 
-    ks_document_add(d, KS_BLOCK_NOTE, "%s; %s.",
-                    batches ? "Both have the same minibatches"
-                            : "The minibatches differ, so the ratios are of critics and data "
-                              "together",
-                    n == m ? "the start vectors are the same"
-                           : "the start vectors differ, as the numbers of parameters do");
+    ks_document_add(d, KS_BLOCK_TEXT, "%s %s",
+                    batches ? "Both critics were analyzed on the same minibatches."
+                            : "The minibatches differ, so the ratios compare critics and data "
+                              "together.",
+                    n == m ? "The random start vectors are the same."
+                           : "The random start vectors differ, because the numbers of parameters "
+                             "do.");
 }
 
 void ks_audit_compare(const struct ks_audit *a, const struct ks_audit *b, struct ks_document *d)
 {
-    char one[KS_INTERVAL_TEXT], other[KS_INTERVAL_TEXT], ratio[KS_INTERVAL_TEXT];
+    const struct ks_spectrum *here = a->spectrum[KS_AUDIT_HESSIAN],
+                             *there = b->spectrum[KS_AUDIT_HESSIAN];
 
     ks_document_add(d, KS_BLOCK_SECTION, "Against %s", b->path);
-    ks_document_add(d, KS_BLOCK_TABLE,
-                    "statistic" KS_CELL "verdict" KS_CELL "here" KS_CELL "there" KS_CELL "ratio");
-    for (const char *const *name = ks_audit_compared; *name; name++) {
-        struct ks_interval x = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN], *name);
-        struct ks_interval y = ks_audit_interval(b->spectrum[KS_AUDIT_HESSIAN], *name);
-        struct ks_interval r = ks_interval_ratio(x, y);
-
-        ks_document_add(
-            d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s", *name,
-            r.lower > 1   ? "larger here"
-            : r.upper < 1 ? "smaller here"
-                          : "not resolved",
-            ks_interval_text(x, one), ks_interval_text(y, other), ks_interval_text(r, ratio));
-    }
     add_conditions(a, b, d);
-    ks_document_add(d, KS_BLOCK_NOTE,
-                    "A ratio's interval follows from two 99%% intervals, so it holds with 98%%.");
-    add_bounds(a, b, d);
+    ks_document_add(d, KS_BLOCK_TABLE,
+                    "statistic" KS_CELL "verdict" KS_CELL "there" KS_CELL "here" KS_CELL
+                    "here / there");
+    for (size_t i = 0; i < COMPARED; i++) {
+        struct pair p = pair_of(i, there, here);
+
+        p.verdict = p.ratio.lower > 1   ? "larger here"
+                    : p.ratio.upper < 1 ? "smaller here"
+                                        : "not resolved";
+        add_pair(&p, d);
+    }
+    add_bounds(there, here, d);
 }

@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "core/say.h"
+#include "inspect/lines.h"
 
 enum { CELLS = 16, LONGEST = 8192 };
 
@@ -39,28 +40,6 @@ void ks_document_clear(struct ks_document *d)
 static bool is_row(enum ks_block_kind kind)
 {
     return kind == KS_BLOCK_TABLE || kind == KS_BLOCK_ROW || kind == KS_BLOCK_SHADED;
-}
-
-/* Prints text in lines of at most `width`; `first` stands before the first one, blanks before the
- * others. */
-static void print_wrapped(const char *first, const char *text, size_t width, FILE *out)
-{
-    char escaped[LONGEST];
-    const char *next = ks_escape(text, sizeof escaped, escaped);
-    const size_t indent = strlen(first), room = width - indent;
-
-    for (bool more = false; *(next += strspn(next, " ")); more = true) {
-        size_t length = strlen(next);
-
-        if (length > room) {
-            for (length = room; length > 0 && next[length] != ' '; length--)
-                ;
-            if (length == 0)
-                length = room;
-        }
-        fprintf(out, "%*s%.*s\n", (int)indent, more ? "" : first, (int)length, next);
-        next += length;
-    }
 }
 
 /* Splits a row into cells; returns their number. `text` receives the escaped cells. */
@@ -101,22 +80,44 @@ static void print_table(const struct ks_block *block, size_t n, FILE *out)
     }
 }
 
+static void print_block(const struct ks_block *b, size_t width, FILE *out)
+{
+    switch (b->kind) {
+    case KS_BLOCK_SECTION:
+        fputc('\n', out);
+        ks_wrapped_print(out, "", b->text, width);
+        break;
+    case KS_BLOCK_ITEM:
+        ks_wrapped_print(out, "  - ", b->text, width);
+        break;
+    case KS_BLOCK_PLOT:
+        ks_wrapped_print(out, "  Plot: ", b->text, width);
+        break;
+    default:
+        ks_wrapped_print(out, "  ", b->text, width);
+    }
+}
+
+/* The number of rows of the table that starts at `at`; 0 if none does. */
+static size_t count_rows(const struct ks_document *d, size_t at)
+{
+    size_t n = 0;
+
+    while (at + n < d->n && is_row(d->block[at + n].kind) &&
+           (n == 0 || d->block[at + n].kind != KS_BLOCK_TABLE))
+        n++;
+    return n;
+}
+
 void ks_document_print(const struct ks_document *d, size_t width, FILE *out)
 {
-    for (size_t i = 0; i < d->n; i++) {
-        const struct ks_block *b = &d->block[i];
-        size_t rows = 0;
+    for (size_t i = 0; i < d->n;) {
+        const size_t rows = count_rows(d, i);
 
-        while (i + rows < d->n && is_row(b[rows].kind) &&
-               (rows == 0 || b[rows].kind != KS_BLOCK_TABLE))
-            rows++;
-        if (rows > 0) {
-            print_table(b, rows, out);
-            i += rows - 1;
-        } else if (b->kind == KS_BLOCK_SECTION) {
-            print_wrapped("\n", b->text, width, out);
-        } else if (b->kind != KS_BLOCK_PLOT) {
-            print_wrapped(b->kind == KS_BLOCK_ITEM ? "  - " : "  ", b->text, width, out);
-        }
+        if (rows > 0)
+            print_table(&d->block[i], rows, out);
+        else
+            print_block(&d->block[i], width, out);
+        i += rows > 0 ? rows : 1;
     }
 }

@@ -1,5 +1,5 @@
-/* What an audit says, as sections of paragraphs, lists and tables; printed on a terminal or as the
- * body of a page. Text may come from files: both printers escape it. */
+/* A document of sections, paragraphs, lists, tables and plots, which is printed on a terminal or as
+ * the body of a page. Its texts may come from files: both printers escape them. */
 #ifndef KS_AUDIT_DOCUMENT_H
 #define KS_AUDIT_DOCUMENT_H
 
@@ -17,7 +17,7 @@ enum ks_block_kind {
     KS_BLOCK_TABLE,   /* starts a table; its text has the names of the columns    */
     KS_BLOCK_ROW,     /* a row of the table                                       */
     KS_BLOCK_SHADED,  /* a row that must not be compared with the others          */
-    KS_BLOCK_PLOT     /* the path of an SVG file; only on a page                  */
+    KS_BLOCK_PLOT     /* the path of an SVG file: on a page it is drawn           */
 };
 
 struct ks_block {
@@ -32,12 +32,12 @@ struct ks_document {
     ks_status status;       /* KS_MEMORY once adding has failed; nothing is added then */
 };
 
-/* Adds a block with this text, printed like printf. */
+/* Adds a block with this text, printed like printf. A text of more than 8 KiB is cut. */
 void ks_document_add(struct ks_document *document, enum ks_block_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void ks_document_clear(struct ks_document *document);
 
-/* Prints it with lines of at most `width` characters; rows of tables may be longer. */
+/* Prints it for a terminal, in lines of at most `width` bytes; rows of tables may be longer. */
 void ks_document_print(const struct ks_document *document, size_t width, FILE *out);
 /* Prints it as HTML: each section a <section> with an id that starts with `id`. KS_IO or KS_FORMAT
  * if a plot's file cannot be read or is not SVG. */

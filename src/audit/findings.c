@@ -1,20 +1,20 @@
-/* The findings: sentences with the number behind each. */
+/* The findings: sentences with the number behind each. Numbers in "at least" are rounded down and
+ * numbers in "at most" up, so that the sentences stay true. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
 #include "core/round.h"
 #include "io/attribute.h"
+#include "statistics/certificate.h"
 #include "statistics/statistics.h"
 
-/* Beyond these, a finding is added or worded as a warning. Judgements, not theorems. */
-static const double WRONG_PRODUCTS = 1e-3; /* as the analyzer warns                        */
-static const double LARGE_SHARE = 0.5;     /* of the trace, or of the Gauss-Newton matrix  */
+/* Beyond this ratio to the Gauss-Newton matrix, the residual is called large: a judgement. */
+static const double LARGE_RESIDUAL = 0.5;
 
-static double of(const struct ks_audit *a, enum ks_audit_spectrum which, const char *name)
+static double hessian(const struct ks_audit *a, const char *name)
 {
-    return a->spectrum[which] ? ks_statistic(a->spectrum[which], name) : NAN;
+    return ks_statistic(a->spectrum[KS_AUDIT_HESSIAN], name);
 }
 
 static void find_proofs(const struct ks_audit *a, struct ks_document *d)
@@ -22,105 +22,104 @@ static void find_proofs(const struct ks_audit *a, struct ks_document *d)
     if (a->facts.proofs == 0)
         ks_document_add(d, KS_BLOCK_ITEM,
                         "The file has no proofs (/batch/output, /batch/loss, "
-                        "/batch/gradient_norm): nothing was compared with the program that trained "
-                        "the critic, so a wrong export would not be noticed.");
+                        "/batch/gradient_norm): nothing was compared with the program that made "
+                        "it, so a wrong export would not be noticed.");
     else
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "The file has %zu of 3 proofs of the program that trained the critic, and "
-                        "they agree with what is computed here.",
+                        "The file has %zu of the 3 kinds of proofs, which are results of the "
+                        "program that made it. They agree with what is computed here.",
                         a->facts.proofs);
 }
 
+/* For a dead coordinate the curvature is zero, but the loss may still change linearly. */
 static void find_condition(const struct ks_audit *a, struct ks_document *d)
 {
-    double bound = of(a, KS_AUDIT_HESSIAN, "kappa_effective_bound");
-    double null = of(a, KS_AUDIT_HESSIAN, "null_dimension");
-    double dead = of(a, KS_AUDIT_HESSIAN, "dead_dimension");
+    const double bound = hessian(a, "kappa_effective_bound");
+    const double null = hessian(a, "null_dimension"), dead = hessian(a, "dead_dimension");
+    const char *subject = null + dead > 0 ? "Off these directions the" : "The";
 
+    if (ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN])) {
+        ks_document_add(d, KS_BLOCK_ITEM,
+                        "All products with the Hessian are zero, so it has no condition number.");
+        return;
+    }
     if (null + dead > 0)
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "The loss does not change along at least %.0f directions (%.0f by the "
-                        "architecture, %.0f dead coordinates), so the condition number is "
+                        "The curvature is exactly zero along at least %.0f direction%s (%.0f by "
+                        "the architecture, %.0f dead coordinate%s), so the condition number is "
                         "infinite.",
-                        null + dead, null, dead);
-    if (isfinite(bound))
+                        null + dead, null + dead == 1 ? "" : "s", null, dead, dead == 1 ? "" : "s");
+    if (isinf(bound))
+        ks_document_add(d, KS_BLOCK_ITEM, "%s condition number is infinite.", subject);
+    else if (bound > 1)
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "Off the known null directions the condition number is at least %.3g. "
-                        "This is a lower bound: the true number may be larger.",
-                        ks_round_down(bound, 3));
+                        "%s condition number is at least %.3g. This is a lower bound: the true "
+                        "number may be larger.",
+                        subject, ks_round_down(bound, 3));
     else
-        ks_document_add(d, KS_BLOCK_ITEM,
-                        "The condition number off the known null directions is not resolved.");
+        ks_document_add(d, KS_BLOCK_ITEM, "%s condition number is not resolved.", subject);
 }
 
 static void find_gradient(const struct ks_audit *a, struct ks_document *d)
 {
+    const struct ks_interval k = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
+                                                   "kappa_gradient_90");
     char text[KS_INTERVAL_TEXT];
-    struct ks_interval r = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN], "kappa_gradient_90");
 
-    ks_document_add(d, KS_BLOCK_ITEM,
-                    "90%% of the gradient's energy lies on eigenvalues that are smaller than the "
-                    "largest by at most a factor K; K: %s (99%% interval).",
-                    ks_interval_text(r, text));
+    if (hessian(a, "gradient_norm") == 0)
+        ks_document_add(d, KS_BLOCK_ITEM, "The gradient is zero, so it lies on no eigenvectors.");
+    else if (isnan(k.lower) && isnan(k.upper))
+        ks_document_add(d, KS_BLOCK_ITEM,
+                        "It is not resolved how small the eigenvalues are on whose eigenvectors "
+                        "the gradient lies.");
+    else
+        ks_document_add(d, KS_BLOCK_ITEM,
+                        "90%% of the gradient's energy (its squared norm) lies on eigenvectors "
+                        "whose absolute eigenvalues are within a factor K of the largest one. "
+                        "The interval of K, which holds with 99%%: %s.",
+                        ks_interval_text(k, text));
 }
 
-/* Negative curvature, as a share of the largest absolute eigenvalue. */
+/* lambda_min is a Rayleigh quotient: the smallest eigenvalue is at most that. */
 static void find_negative(const struct ks_audit *a, struct ks_document *d)
 {
-    double low = of(a, KS_AUDIT_HESSIAN, "lambda_min");
-    struct ks_interval all = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN], "lambda_abs_max");
+    const double low = hessian(a, "lambda_min");
+    const struct ks_interval all = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
+                                                     "lambda_abs_max");
 
-    if (low < -of(a, KS_AUDIT_HESSIAN, "noise_floor") && isfinite(all.upper))
+    if (-low > hessian(a, "noise_floor") && isfinite(all.upper))
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "The loss is not convex here: the smallest eigenvalue is at most %.3g, "
-                        "which is at least %.2g%% of the largest in absolute value.",
-                        low, 100 * -low / all.upper);
+                        "The loss is not convex here: the smallest eigenvalue is at most %.3g. Its "
+                        "size is at least %.3g%% of the largest absolute eigenvalue.",
+                        ks_round_up(low, 3), ks_round_down(100 * -low / all.upper, 2));
 }
 
-/* |H - G| against |G|: how much of the curvature Gauss-Newton misses. */
+/* |H - G| against |G|: how much of the curvature the Gauss-Newton matrix misses. */
 static void find_residual(const struct ks_audit *a, struct ks_document *d)
 {
     const struct ks_spectrum *g = a->spectrum[KS_AUDIT_GGN], *r = a->spectrum[KS_AUDIT_RESIDUAL];
+    const struct ks_interval ratio = ks_interval_ratio(ks_audit_interval(r, "lambda_abs_max"),
+                                                       ks_audit_interval(g, "lambda_abs_max"));
     char text[KS_INTERVAL_TEXT];
-    struct ks_interval ratio;
 
-    if (!g || !r)
+    if (ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN]))
         return;
-    ratio = ks_interval_ratio(ks_audit_interval(r, "lambda_abs_max"),
-                              ks_audit_interval(g, "lambda_abs_max"));
-    ks_document_add(d, KS_BLOCK_ITEM,
-                    "The largest absolute eigenvalue of the residual H - G over that of the "
-                    "Gauss-Newton matrix G: %s%s",
-                    ks_interval_text(ratio, text),
-                    ratio.lower > LARGE_SHARE
-                        ? ". Gauss-Newton alone would be a poor model of this loss."
-                        : ".");
-}
-
-/* The layer with the largest share of the trace. */
-static void find_layer(const struct ks_audit *a, struct ks_document *d)
-{
-    size_t share, layer, kind, best = 0;
-    double largest = -1;
-
-    if (!a->layers || ks_csv_column(a->layers, "trace_share", &share) != KS_OK ||
-        ks_csv_column(a->layers, "layer", &layer) != KS_OK ||
-        ks_csv_column(a->layers, "kind", &kind) != KS_OK)
-        return;
-    for (size_t i = 0; i < a->layers->rows; i++) {
-        double one = strtod(ks_csv_cell(a->layers, i, share), NULL);
-
-        if (one > largest) {
-            largest = one;
-            best = i;
-        }
-    }
-    if (largest >= 0)
+    if (ks_audit_is_zero(r))
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "Layer %s %s has the largest share of the trace of the curvature: %.0f%% "
-                        "(estimate).",
-                        ks_csv_cell(a->layers, best, layer), ks_csv_cell(a->layers, best, kind),
-                        100 * largest);
+                        "All products with the residual H - G are zero: the Gauss-Newton matrix G "
+                        "is the whole Hessian H.");
+    else if (ks_audit_is_zero(g))
+        ks_document_add(d, KS_BLOCK_ITEM,
+                        "All products with the Gauss-Newton matrix G are zero: the residual H - G "
+                        "is the whole Hessian H.");
+    else
+        ks_document_add(d, KS_BLOCK_ITEM,
+                        "The largest absolute eigenvalue of the residual H - G, divided by that of "
+                        "the Gauss-Newton matrix G (an interval that holds with 98%%): %s.%s",
+                        ks_interval_text(ratio, text),
+                        ratio.lower > LARGE_RESIDUAL
+                            ? " So G alone would be a poor model of the Hessian H."
+                            : "");
 }
 
 static void find_steps(const struct ks_audit *a, struct ks_document *d)
@@ -131,17 +130,19 @@ static void find_steps(const struct ks_audit *a, struct ks_document *d)
     } rules[] = {{KS_AUDIT_HESSIAN, "gradient descent"},
                  {KS_AUDIT_PRECONDITIONED, "Adam with its current preconditioner"}};
 
-    for (size_t i = 0; i < 2; i++) {
-        double ratio = of(a, rules[i].which, "sharpness_ratio");
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct ks_spectrum *s = a->spectrum[rules[i].which];
+        const double ratio = s ? ks_statistic(s, "sharpness_ratio") : NAN;
 
-        if (isfinite(ratio))
+        if (ratio > 0)
             ks_document_add(d, KS_BLOCK_ITEM,
                             "On a quadratic with this curvature, steps of %s with the stored "
-                            "learning rate %s: the largest eigenvalue is at least %.3g times the "
-                            "limit.",
+                            "learning rate of %.3g %s: the largest eigenvalue is at least %.3g "
+                            "times the largest one with stable steps.",
                             rules[i].words,
+                            ks_attribute_number(&s->attributes, "sharpness_learning_rate"),
                             ratio > 1 ? "would be unstable" : "are not shown to be unstable",
-                            ratio);
+                            ks_round_down(ratio, 3));
     }
 }
 
@@ -155,20 +156,27 @@ static void find_dead(const struct ks_audit *a, struct ks_document *d)
     }
     if (units > 0)
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "%zu of %zu units are dead: zero in all rows of %zu of the %zu "
-                        "minibatches.",
-                        dead, units, a->facts.tried, a->facts.minibatches);
+                        "%zu of %zu units are dead: zero in all rows of the first %zu "
+                        "minibatch%s.",
+                        dead, units, a->facts.tried, a->facts.tried == 1 ? "" : "es");
 }
 
 static void find_products(const struct ks_audit *a, struct ks_document *d)
 {
-    double error = of(a, KS_AUDIT_HESSIAN, "product_error");
+    static const char *const names[KS_AUDIT_SPECTRA] = {
+        "Hessian", "Hessian on half of the minibatches", "Gauss-Newton matrix", "residual",
+        "preconditioned Hessian"};
 
-    if (error > WRONG_PRODUCTS)
-        ks_document_add(d, KS_BLOCK_ITEM,
-                        "float32 products are wrong by %.2g of the largest eigenvalue: repeat the "
-                        "analysis with `kappascope analyze --precision f64`.",
-                        error);
+    for (size_t i = 0; i < KS_AUDIT_SPECTRA; i++) {
+        const double error = a->spectrum[i] ? ks_statistic(a->spectrum[i], "product_error") : 0;
+
+        if (error > KS_WRONG_PRODUCT)
+            ks_document_add(d, KS_BLOCK_ITEM,
+                            "Products with the %s are wrong by up to %.2g of its largest absolute "
+                            "eigenvalue, because they are computed in float32: `kappascope analyze "
+                            "--precision f64` avoids this.",
+                            names[i], ks_round_up(error, 2));
+    }
 }
 
 void ks_audit_findings(const struct ks_audit *a, struct ks_document *d)
@@ -178,7 +186,7 @@ void ks_audit_findings(const struct ks_audit *a, struct ks_document *d)
     find_gradient(a, d);
     find_negative(a, d);
     find_residual(a, d);
-    find_layer(a, d);
+    ks_audit_find_layer(a, d);
     find_steps(a, d);
     find_dead(a, d);
     find_products(a, d);

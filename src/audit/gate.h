@@ -17,13 +17,14 @@ struct ks_gate {
 };
 
 /* Parses "NAME OP NUMBER", OP one of > >= < <=, with or without blanks. KS_USAGE if it is malformed
- * or the statistic is no bound: a point estimate depends on the start vector. */
+ * or NAME is not a bound: a point estimate depends on the start vector. */
 ks_status ks_gate_read(const char *expression, struct ks_gate *gate);
 
-/* Whether the limit is met, and a sentence on what that shows. An upper bound that is not resolved
- * counts as infinite, a lower bound as no bound at all. KS_USAGE if the spectrum does not have the
- * statistic. */
-ks_status ks_gate_judge(const struct ks_gate *gate, const struct ks_spectrum *spectrum, bool *met,
+/* *met: whether the limit is met. Adds a sentence that says what that shows. An upper bound that is
+ * not resolved counts as infinite, a lower bound as minus infinity. KS_USAGE, with `path` in the
+ * message, if the spectrum does not have the statistic or lacks the learning rate for it. */
+ks_status ks_gate_judge(const struct ks_gate *gate, const char *path,
+                        const struct ks_spectrum *spectrum, bool *met,
                         struct ks_document *document);
 
 #endif

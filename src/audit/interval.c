@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "audit/audit.h"
-#include "core/round.h"
 #include "io/attribute.h"
+#include "report/tables.h"
 #include "statistics/statistics.h"
-
-const char *const ks_audit_compared[] = {"lambda_abs_max", "directions_1e2", "kappa_q99",
-                                         "kappa_gradient_90", NULL};
 
 /* From certificates (below) and from the outer bounds of the Jacobi matrices (above). */
 static struct ks_interval largest(const struct ks_spectrum *s)
@@ -18,7 +15,14 @@ static struct ks_interval largest(const struct ks_spectrum *s)
 
     return (struct ks_interval){
         fmax(fabs(ks_statistic(s, "lambda_max")), fabs(ks_statistic(s, "lambda_min"))),
-        isnan(high) || isnan(low) ? NAN : fmax(high, -low)}; /* fmax ignores a NaN */
+        isnan(high) || isnan(low) ? NAN : fmax(high, 0 - low)}; /* fmax ignores a NaN; not -0 */
+}
+
+struct ks_interval ks_interval_of(const char *name, double lower, double upper)
+{
+    const bool ratio = strncmp(name, "kappa", strlen("kappa")) == 0;
+
+    return (struct ks_interval){ratio && isnan(upper) && !(lower > 1) ? NAN : lower, upper};
 }
 
 struct ks_interval ks_audit_interval(const struct ks_spectrum *s, const char *name)
@@ -29,7 +33,12 @@ struct ks_interval ks_audit_interval(const struct ks_spectrum *s, const char *na
         return largest(s);
     snprintf(lower, sizeof lower, "%s_lower", name);
     snprintf(upper, sizeof upper, "%s_upper", name);
-    return (struct ks_interval){ks_statistic(s, lower), ks_statistic(s, upper)};
+    return ks_interval_of(name, ks_statistic(s, lower), ks_statistic(s, upper));
+}
+
+bool ks_audit_is_zero(const struct ks_spectrum *s)
+{
+    return largest(s).upper == 0;
 }
 
 /* An end that is not resolved could be anything. */
@@ -50,24 +59,21 @@ struct ks_interval ks_interval_ratio(struct ks_interval a, struct ks_interval b)
     return (struct ks_interval){lower > 0 ? lower : NAN, isfinite(upper) ? upper : NAN};
 }
 
-bool ks_intervals_overlap(struct ks_interval a, struct ks_interval b)
-{
-    return lower_of(a) <= upper_of(b) && lower_of(b) <= upper_of(a);
-}
-
 const char *ks_interval_text(struct ks_interval r, char text[KS_INTERVAL_TEXT])
 {
-    double lower = ks_round_down(r.lower, 3), upper = ks_round_up(r.upper, 3);
+    char lower[KS_RANGE_END], upper[KS_RANGE_END];
 
-    if (isnan(lower) && isnan(upper))
+    ks_range_print_end(r.lower, KS_RANGE_LOWER, lower);
+    ks_range_print_end(r.upper, KS_RANGE_UPPER, upper);
+    if (isnan(r.lower) && isnan(r.upper))
         snprintf(text, KS_INTERVAL_TEXT, "not resolved");
-    else if (isnan(lower))
-        snprintf(text, KS_INTERVAL_TEXT, "at most %.3g", upper);
-    else if (isinf(lower))
+    else if (isnan(r.lower))
+        snprintf(text, KS_INTERVAL_TEXT, "at most %s", upper);
+    else if (isinf(r.lower))
         snprintf(text, KS_INTERVAL_TEXT, "infinite");
-    else if (!isfinite(upper))
-        snprintf(text, KS_INTERVAL_TEXT, "at least %.3g", lower);
+    else if (!isfinite(r.upper))
+        snprintf(text, KS_INTERVAL_TEXT, "at least %s", lower);
     else
-        snprintf(text, KS_INTERVAL_TEXT, "[%.3g, %.3g]", lower, upper);
+        snprintf(text, KS_INTERVAL_TEXT, "[%s, %s]", lower, upper);
     return text;
 }

@@ -6,8 +6,8 @@
 
 #include "audit/audit.h"
 #include "core/memory.h"
+#include "core/path.h"
 #include "core/round.h"
-#include "io/text.h"
 #include "report/page.h"
 #include "statistics/statistics.h"
 
@@ -16,25 +16,32 @@ static const double SAME_STEP = 1.25;
 
 /* An architecture at one step, over its seeds. */
 struct entry {
-    const char *name;
+    const char *name, *comparison;
     double step;
     size_t seeds;
-    double bound_least, bound_most;     /* kappa_effective_bound            */
-    struct ks_interval directions, q99; /* that enclose those of all seeds */
+    double bound_least, bound_most; /* kappa_effective_bound; NaN if not resolved, for one seed */
+    struct ks_interval directions, q99; /* each encloses the intervals of all seeds */
     bool comparable;
 };
 
-/* "ce" of "bn+wn+ce". */
+/* "ce" of "bn+wn+ce"; NULL if the name does not say. */
 static const char *loss_of(const char *architecture)
 {
-    const char *last = strrchr(architecture, '+');
-
-    return last ? last + 1 : architecture;
+    return ks_path_ends(architecture, "+ce")    ? "ce"
+           : ks_path_ends(architecture, "+mse") ? "mse"
+                                                : NULL;
 }
 
-static bool is_standard(const struct ks_csv *csv, size_t row)
+/* How far apart two steps are: |log(a / b)|. NaN if one is not known. */
+static double distance(double a, double b)
 {
-    return strcmp(ks_page_cell(csv, row, "analysis"), "standard") == 0;
+    return a == b ? 0 : fabs(log(a) - log(b));
+}
+
+static bool is_row_of(const struct ks_csv *csv, size_t row, const char *architecture)
+{
+    return strcmp(ks_page_cell(csv, row, "analysis"), KS_STUDY_STANDARD) == 0 &&
+           strcmp(ks_page_cell(csv, row, "architecture"), architecture) == 0;
 }
 
 /* The step of the architecture that is nearest to `step`, by their ratio; its last one if `step` is
@@ -44,36 +51,66 @@ static double nearest_step(const struct ks_csv *csv, const char *name, double st
     double best = NAN;
 
     for (size_t i = 0; i < csv->rows; i++) {
-        double one = ks_page_number(csv, i, "env_step");
+        const double one = ks_page_number(csv, i, "env_step");
 
-        if (!is_standard(csv, i) || strcmp(ks_page_cell(csv, i, "architecture"), name) != 0)
-            continue;
-        if (isnan(best) || (isnan(step) && one > best) ||
-            fabs(log(one / step)) < fabs(log(best / step)))
+        if (is_row_of(csv, i, name) && (isnan(best) || (isnan(step) && one > best) ||
+                                        distance(one, step) < distance(best, step)))
             best = one;
     }
     return best;
 }
 
-/* Encloses one more interval; an end that is not resolved leaves that end open. */
-static void widen(struct ks_interval *all, double lower, double upper, bool first)
+/* The smaller and the larger of two ends, of which one that is not resolved leaves the end open. */
+static double lesser(double a, double b)
 {
-    all->lower = first ? lower : isnan(lower) || isnan(all->lower) ? NAN : fmin(all->lower, lower);
-    all->upper = first ? upper : isnan(upper) || isnan(all->upper) ? NAN : fmax(all->upper, upper);
+    return isnan(a) || isnan(b) ? NAN : fmin(a, b);
+}
+
+static double greater(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+}
+
+static struct ks_interval interval_in(const struct ks_csv *csv, size_t row, const char *name)
+{
+    char lower[64], upper[64];
+
+    snprintf(lower, sizeof lower, "%s_lower", name);
+    snprintf(upper, sizeof upper, "%s_upper", name);
+    return ks_interval_of(name, ks_page_number(csv, row, lower), ks_page_number(csv, row, upper));
+}
+
+static struct ks_interval enclose(struct ks_interval a, struct ks_interval b)
+{
+    return (struct ks_interval){lesser(a.lower, b.lower), greater(a.upper, b.upper)};
 }
 
 static void take_row(const struct ks_csv *csv, size_t i, struct entry *e)
 {
-    double bound = ks_page_number(csv, i, "kappa_effective_bound");
+    const double bound = ks_page_number(csv, i, "kappa_effective_bound");
+    const struct ks_interval directions = interval_in(csv, i, "directions_1e2");
+    const struct ks_interval q99 = interval_in(csv, i, "kappa_q99");
     const bool first = e->seeds == 0;
 
-    e->bound_least = first ? bound : fmin(e->bound_least, bound);
-    e->bound_most = first ? bound : fmax(e->bound_most, bound);
-    widen(&e->directions, ks_page_number(csv, i, "directions_1e2_lower"),
-          ks_page_number(csv, i, "directions_1e2_upper"), first);
-    widen(&e->q99, ks_page_number(csv, i, "kappa_q99_lower"),
-          ks_page_number(csv, i, "kappa_q99_upper"), first);
+    e->bound_least = first ? bound : lesser(e->bound_least, bound);
+    e->bound_most = first ? bound : fmax(e->bound_most, bound); /* of the seeds that have one */
+    e->directions = first ? directions : enclose(e->directions, directions);
+    e->q99 = first ? q99 : enclose(e->q99, q99);
     e->seeds++;
+}
+
+static void compare(struct entry *e, const struct ks_audit_facts *facts)
+{
+    const char *loss = loss_of(e->name);
+    const bool same_loss = loss && strcmp(loss, facts->loss) == 0;
+    const bool same_step = distance(e->step, facts->env_step) <= log(SAME_STEP);
+
+    e->comparable = same_loss && same_step;
+    e->comparison = e->comparable ? "same loss and step"
+                    : !loss       ? "loss not known"
+                    : same_step   ? "another loss"
+                    : same_loss   ? "another step"
+                                  : "another loss and step";
 }
 
 static struct entry entry_of(const struct ks_csv *csv, const char *name,
@@ -82,81 +119,101 @@ static struct entry entry_of(const struct ks_csv *csv, const char *name,
     struct entry e = {.name = name, .step = nearest_step(csv, name, facts->env_step)};
 
     for (size_t i = 0; i < csv->rows; i++)
-        if (is_standard(csv, i) && strcmp(ks_page_cell(csv, i, "architecture"), name) == 0 &&
-            ks_page_number(csv, i, "env_step") == e.step)
+        if (is_row_of(csv, i, name) && ks_page_number(csv, i, "env_step") == e.step)
             take_row(csv, i, &e);
-    e.comparable = strcmp(loss_of(name), facts->loss) == 0 &&
-                   fabs(log(e.step / facts->env_step)) <= log(SAME_STEP);
+    compare(&e, facts);
     return e;
+}
+
+/* A lower bound of a condition number, rounded down. */
+static const char *bound_text(double bound, char text[32])
+{
+    if (isinf(bound))
+        snprintf(text, 32, "infinite");
+    else if (bound > 1)
+        snprintf(text, 32, "%.4g", ks_round_down(bound, 4));
+    else
+        snprintf(text, 32, "not resolved");
+    return text;
 }
 
 static void add_entry(const struct entry *e, struct ks_document *d)
 {
-    char directions[KS_INTERVAL_TEXT], q99[KS_INTERVAL_TEXT], bound[KS_INTERVAL_TEXT];
+    char directions[KS_INTERVAL_TEXT], q99[KS_INTERVAL_TEXT], least[32], most[32], bound[80];
     char step[32] = "-";
+    const bool same = e->seeds == 1 || e->bound_least == e->bound_most;
 
-    if (e->seeds == 1 || e->bound_least == e->bound_most)
-        snprintf(bound, sizeof bound, "%.4g", ks_round_down(e->bound_least, 4));
-    else
-        snprintf(bound, sizeof bound, "%.3g to %.3g", ks_round_down(e->bound_least, 3),
-                 ks_round_down(e->bound_most, 3));
+    bound_text(e->bound_least, least);
+    bound_text(e->bound_most, most);
+    snprintf(bound, sizeof bound, "%s%s%s", least, same ? "" : " to ", same ? "" : most);
     if (!isnan(e->step))
         snprintf(step, sizeof step, "%.0f", e->step);
-    ks_document_add(
-        d, e->comparable ? KS_BLOCK_ROW : KS_BLOCK_SHADED,
-        "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s",
-        e->name, e->comparable ? "same loss and step" : "not comparable", step, e->seeds, bound,
-        ks_interval_text(e->directions, directions), ks_interval_text(e->q99, q99));
+    ks_document_add(d, e->comparable ? KS_BLOCK_ROW : KS_BLOCK_SHADED,
+                    "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%s" KS_CELL "%s" KS_CELL
+                    "%s",
+                    e->name, e->comparison, step, e->seeds, bound,
+                    ks_interval_text(e->directions, directions), ks_interval_text(e->q99, q99));
 }
 
-/* The audited checkpoint as the first row. */
+/* The audited checkpoint is the first row. */
 static void add_self(const struct ks_audit *a, struct ks_document *d)
 {
     const struct ks_spectrum *s = a->spectrum[KS_AUDIT_HESSIAN];
     const double bound = ks_statistic(s, "kappa_effective_bound");
-    struct entry self = {.name = "this checkpoint",
-                         .step = a->facts.env_step,
-                         .seeds = 1,
-                         .directions = ks_audit_interval(s, "directions_1e2"),
-                         .q99 = ks_audit_interval(s, "kappa_q99"),
-                         .bound_least = bound,
-                         .bound_most = bound,
-                         .comparable = true};
+    const struct entry self = {.name = "this checkpoint",
+                               .comparison = "-",
+                               .step = a->facts.env_step,
+                               .seeds = 1,
+                               .directions = ks_audit_interval(s, "directions_1e2"),
+                               .q99 = ks_audit_interval(s, "kappa_q99"),
+                               .bound_least = bound,
+                               .bound_most = bound,
+                               .comparable = true};
 
     add_entry(&self, d);
 }
 
-struct sums {
-    size_t comparable, more, fewer;
+/* How many architectures are comparable; which of them have, beyond the intervals, fewer and more
+ * directions than this checkpoint. */
+struct counts {
+    size_t comparable, fewer, more;
 };
 
-/* Where this checkpoint stands by directions_1e2, as far as intervals decide it. */
-static void add_sums(const struct ks_audit *a, const struct sums *sums, const char *env,
-                     struct ks_document *d)
+static void add_counts(const struct ks_audit *a, const struct counts *n, const char *env,
+                       struct ks_document *d)
 {
-    if (sums->comparable == 0)
+    const char *own = *a->facts.env ? a->facts.env : "not known";
+
+    if (isnan(a->facts.env_step))
         ks_document_add(d, KS_BLOCK_TEXT,
-                        "None of these architectures is comparable: they have another loss, or no "
-                        "checkpoint at about this step.%s",
-                        isnan(a->facts.env_step) ? " The file has no attribute env_step." : "");
+                        "No architecture is comparable, because the file does not say at which "
+                        "step it was written (attribute env_step).");
+    else if (n->comparable == 0)
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "No architecture is comparable: none has the same loss and a checkpoint at "
+                        "about the same step.");
     else
         ks_document_add(
             d, KS_BLOCK_TEXT,
-            "Of %zu comparable architectures, %zu have fewer directions within a factor "
-            "of 100 of the largest curvature and %zu have more; for the others the "
-            "intervals overlap.",
-            sums->comparable, sums->more, sums->fewer);
-    ks_document_add(d, KS_BLOCK_NOTE,
-                    "The task of the table is %s; this checkpoint's is %s. Intervals enclose those "
-                    "of all seeds. Rows in brackets or grey must not be compared.",
-                    env, *a->facts.env ? a->facts.env : "not known");
+            "Of %zu comparable architecture%s, %zu have fewer directions within a factor of 100 of "
+            "the largest curvature than this checkpoint, and %zu have more. The intervals do not "
+            "decide about the others.",
+            n->comparable, n->comparable == 1 ? "" : "s", n->fewer, n->more);
+    if (strcmp(own, env) != 0)
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "The task of the study is %s, that of this checkpoint is %s: differences "
+                        "may come from the task.",
+                        env, own);
+    ks_document_add(
+        d, KS_BLOCK_NOTE,
+        "An interval encloses the intervals of all seeds. Rows in parentheses, or grey, "
+        "must not be compared.");
 }
 
 static bool seen_before(const struct ks_csv *csv, size_t row)
 {
     for (size_t i = 0; i < row; i++)
-        if (is_standard(csv, i) && strcmp(ks_page_cell(csv, i, "architecture"),
-                                          ks_page_cell(csv, row, "architecture")) == 0)
+        if (is_row_of(csv, i, ks_page_cell(csv, row, "architecture")))
             return true;
     return false;
 }
@@ -165,7 +222,7 @@ static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct
 {
     const struct ks_interval self = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
                                                       "directions_1e2");
-    struct sums sums = {0};
+    struct counts counts = {0};
 
     ks_document_add(d, KS_BLOCK_TABLE,
                     "architecture" KS_CELL "comparison" KS_CELL "step" KS_CELL "seeds" KS_CELL
@@ -173,36 +230,34 @@ static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct
                     "kappa_q99");
     add_self(a, d);
     for (size_t i = 0; i < csv->rows; i++) {
+        const char *name = ks_page_cell(csv, i, "architecture");
         struct entry e;
 
-        if (!is_standard(csv, i) || seen_before(csv, i))
+        if (!is_row_of(csv, i, name) || seen_before(csv, i))
             continue;
-        e = entry_of(csv, ks_page_cell(csv, i, "architecture"), &a->facts);
+        e = entry_of(csv, name, &a->facts);
         add_entry(&e, d);
-        sums.comparable += e.comparable;
-        sums.more += e.comparable && self.lower > e.directions.upper;
-        sums.fewer += e.comparable && self.upper < e.directions.lower;
+        counts.comparable += e.comparable;
+        counts.fewer += e.comparable && e.directions.upper < self.lower;
+        counts.more += e.comparable && e.directions.lower > self.upper;
     }
-    add_sums(a, &sums, csv->rows > 0 ? ks_page_cell(csv, 0, "env") : "not known", d);
+    add_counts(a, &counts, csv->rows > 0 ? ks_page_cell(csv, 0, "env") : "not known", d);
 }
 
-ks_status ks_audit_place(const struct ks_audit *a, const char *tables, bool *found,
+ks_status ks_audit_place(const struct ks_audit *a, const struct ks_audit_study *study,
                          struct ks_document *d)
 {
     struct ks_csv *csv = NULL;
     char *path = NULL;
-    ks_status status = KS_OK;
+    ks_status status;
 
-    KS_TRY(ks_print_string(&path, "%s/checkpoints.csv", tables));
-    *found = ks_path_exists(path);
-    if (*found)
-        KS_GO(ks_csv_read(path, false, &csv));
-    if (*found) {
-        ks_document_add(d, KS_BLOCK_SECTION, "Among the architectures of %s", tables);
+    KS_TRY(ks_print_string(&path, "%s/checkpoints.csv", study->folder));
+    status = ks_csv_read(path, false, &csv);
+    if (status == KS_OK) {
+        ks_document_add(d, KS_BLOCK_SECTION, "Among the architectures of %s", study->name);
         add_table(a, csv, d);
         status = d->status;
     }
-done:
     ks_csv_free(csv);
     free(path);
     return status;

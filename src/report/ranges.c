@@ -56,21 +56,20 @@ void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks
     }
 }
 
-/* Rounds to three digits with `round_to`, up or down; integers of up to six digits are printed
- * exactly. */
-static void print_end(double value, double (*round_to)(double x, int digits), char text[24])
+void ks_range_print_end(double value, enum ks_range_end end, char text[KS_RANGE_END])
 {
-    double rounded = round_to(value, 3);
+    double rounded = end == KS_RANGE_LOWER ? ks_round_down(value, 3) : ks_round_up(value, 3);
 
     if (value == floor(value) && fabs(value) < 1e6)
-        snprintf(text, 24, "%.0f", value);
+        snprintf(text, KS_RANGE_END, "%.0f", value);
     else
-        snprintf(text, 24, rounded < 0.01 || rounded >= 1e5 ? "%.2e" : "%.4g", rounded);
+        snprintf(text, KS_RANGE_END, fabs(rounded) < 0.01 || fabs(rounded) >= 1e5 ? "%.2e" : "%.4g",
+                 rounded);
 }
 
 void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT])
 {
-    char lower[24], upper[24];
+    char lower[KS_RANGE_END], upper[KS_RANGE_END];
 
     if (range->n == 0) {
         snprintf(text, KS_RANGE_TEXT, "-");
@@ -80,12 +79,12 @@ void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT])
         snprintf(text, KS_RANGE_TEXT, "infinite");
         return;
     }
-    print_end(range->lower, ks_round_down, lower);
+    ks_range_print_end(range->lower, KS_RANGE_LOWER, lower);
     if (isinf(range->upper)) {
         snprintf(text, KS_RANGE_TEXT, "%s or more", lower);
         return;
     }
-    print_end(range->upper, ks_round_up, upper);
+    ks_range_print_end(range->upper, KS_RANGE_UPPER, upper);
     if (range->lower == range->upper && range->lower == floor(range->lower))
         snprintf(text, KS_RANGE_TEXT, "%s", lower);
     else

@@ -89,6 +89,12 @@ void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks
 void ks_range_print_header(FILE *out);
 void ks_range_print_ends(const struct ks_range range[KS_RANGES], FILE *out);
 
+/* One end of an interval: three digits, rounded so that the interval does not become smaller;
+ * integers of up to six digits are printed exactly. */
+enum ks_range_end { KS_RANGE_LOWER, KS_RANGE_UPPER };
+enum { KS_RANGE_END = 24 };
+void ks_range_print_end(double value, enum ks_range_end end, char text[KS_RANGE_END]);
+
 enum { KS_RANGE_TEXT = 64 };
 /* "209 to 367", "4.1 or more", "infinite", or "-" if there is no interval. Lower ends are rounded
  * down and upper ends up, to three digits (integers not at all), so the text contains the interval.

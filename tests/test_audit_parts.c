@@ -1,0 +1,171 @@
+/* The functions behind an audit: intervals, findings, layers, limits. test_audit.c tests the
+ * program. */
+#include <math.h>
+
+#include "scratch.h"
+
+#include "audit/audit.h"
+#include "audit/gate.h"
+#include "io/attribute.h"
+
+/* --- intervals --- */
+
+static void test_ratios(void **state)
+{
+    const struct ks_interval a = {2, 3}, b = {4, 8}, open = {5, NAN}, none = {NAN, NAN};
+    char text[KS_INTERVAL_TEXT];
+    struct ks_interval r = ks_interval_ratio(a, b);
+
+    (void)state;
+    assert_close(r.lower, 0.25, 0);
+    assert_close(r.upper, 0.75, 0);
+    r = ks_interval_ratio(a, open); /* the other one may be any number from 5 on */
+    assert_true(isnan(r.lower));
+    assert_close(r.upper, 0.6, 1e-15);
+    r = ks_interval_ratio(open, a);
+    assert_close(r.lower, 5. / 3, 1e-15);
+    assert_true(isnan(r.upper));
+    assert_string_equal(ks_interval_text(ks_interval_ratio(none, a), text), "not resolved");
+    assert_string_equal(ks_interval_text(open, text), "at least 5");
+    assert_string_equal(ks_interval_text((struct ks_interval){1.2345, 2.3451}, text),
+                        "[1.23, 2.35]");
+    assert_string_equal(ks_interval_text((struct ks_interval){2818, 9086}, text), "[2818, 9086]");
+    assert_string_equal(ks_interval_text((struct ks_interval){0, 0}, text), "[0, 0]");
+    r = ks_interval_of("kappa_q99", 1, NAN); /* that a ratio is at least 1 says nothing */
+    assert_string_equal(ks_interval_text(r, text), "not resolved");
+    r = ks_interval_of("directions_1e2", 1, NAN);
+    assert_string_equal(ks_interval_text(r, text), "at least 1");
+}
+
+/* --- findings --- */
+
+/* What is printed as "at least" is not larger than the number, what is printed as "at most" not
+ * smaller: the learning rate is chosen so that rounding to the nearest would be wrong. */
+static void test_rounding(void **state)
+{
+    struct ks_spectrum s = {.probes = 0};
+    struct ks_csv layers = {.rows = 0};
+    struct ks_audit a = {.layers = &layers};
+    struct ks_document d = {.n = 0};
+    bool negative = false, steps = false;
+
+    (void)state;
+    for (int i = 0; i < KS_AUDIT_SPECTRA; i++)
+        a.spectrum[i] = &s;
+    assert_ok(ks_attribute_add_number(&s.statistics, "lambda_max", 1));
+    assert_ok(ks_attribute_add_number(&s.statistics, "lambda_max_upper", 1));
+    assert_ok(ks_attribute_add_number(&s.statistics, "lambda_min", -0.9969));
+    assert_ok(ks_attribute_add_number(&s.statistics, "lambda_min_lower", -0.9969));
+    assert_ok(ks_attribute_add_number(&s.statistics, "noise_floor", 1e-6));
+    assert_ok(ks_attribute_add_number(&s.statistics, "sharpness_ratio", 2.2269));
+    ks_audit_findings(&a, &d);
+    assert_ok(d.status);
+    for (size_t i = 0; i < d.n; i++) {
+        negative |= strstr(d.block[i].text, "at most -0.996. Its size is at least 99%") != NULL;
+        steps |= strstr(d.block[i].text, "at least 2.22 times") != NULL;
+    }
+    assert_true(negative && steps);
+    ks_document_clear(&d);
+    ks_attributes_clear(&s.statistics);
+}
+
+/* Shares of a trace exist only if no layer's trace is negative. */
+static void test_shares(void **state)
+{
+    static const char TABLE[] =
+        "layer,kind,dimension,lambda_max,kappa_effective_bound,trace,"
+        "trace_share\n0,dense,5,-0.12341,7.7777,%s,0.25\n2,dense,5,1,,3,0.75\n";
+    struct ks_audit a = {.path = "shares"};
+    struct ks_document d = {.n = 0};
+    char text[512];
+
+    (void)state;
+    for (int negative = 0; negative < 2; negative++) {
+        snprintf(text, sizeof text, TABLE, negative ? "-1" : "1");
+        write_bytes(scratch("layers.csv"), text, strlen(text));
+        assert_ok(ks_csv_read(scratch("layers.csv"), false, &a.layers));
+        ks_audit_find_layer(&a, &d);
+        ks_audit_layers(&a, &d);
+        assert_ok(d.status);
+        if (negative) {
+            assert_string_equal(d.block[0].text,
+                                "Layer 02 (dense) has the block of the Hessian with the largest "
+                                "trace: 3, an estimate. Some traces are negative, so the layers "
+                                "have no shares.");
+            assert_string_equal(d.block[2].text,
+                                "00" KS_CELL "dense" KS_CELL "5" KS_CELL "-0.1235" KS_CELL
+                                "7.777" KS_CELL "-1" KS_CELL "-");
+        } else {
+            assert_string_equal(d.block[0].text,
+                                "Layer 02 (dense) has the largest share of the trace of the "
+                                "Hessian: 75%, an estimate.");
+            assert_string_equal(d.block[3].text, "02" KS_CELL "dense" KS_CELL "5" KS_CELL
+                                                 "1" KS_CELL "-" KS_CELL "3" KS_CELL "75%");
+        }
+        ks_document_clear(&d);
+        ks_csv_free(a.layers);
+    }
+}
+
+/* --- limits --- */
+
+static void refuses(const char *expression, const char *words)
+{
+    struct ks_gate gate;
+
+    assert_fails(ks_gate_read(expression, &gate), KS_USAGE, words);
+}
+
+static void test_refused_limits(void **state)
+{
+    struct ks_gate gate;
+
+    (void)state;
+    refuses("kappa>10", "kappa is a ratio of Ritz values that changes manyfold");
+    refuses("kurtosis>10", "expected a bound (kappa_effective_bound");
+    refuses("directions_1e2>10", "found 'directions_1e2'");
+    refuses("lambda_min<0", "found 'lambda_min'");
+    refuses("no_such_upper>1", "found 'no_such_upper'");
+    refuses("_upper>1", "found '_upper'");
+    refuses("kappa_effective_bound", "expected NAME>NUMBER");
+    refuses("kappa_effective_bound=1", "expected NAME>NUMBER");
+    refuses("kappa_effective_bound>", "expected NAME>NUMBER");
+    refuses("kappa_effective_bound>1x", "expected NAME>NUMBER");
+    refuses(">1", "expected NAME>NUMBER");
+    assert_ok(ks_gate_read(" kappa_q99_upper <= 2e3", &gate));
+    assert_true(gate.upper && gate.equal && !gate.above);
+    assert_close(gate.limit, 2000, 0);
+}
+
+/* An upper bound that is not resolved counts as infinite; a lower one bounds nothing. */
+static void test_unresolved(void **state)
+{
+    struct ks_spectrum s = {.probes = 0};
+    struct ks_document d = {.n = 0};
+    struct ks_gate gate;
+    bool met;
+
+    (void)state;
+    assert_ok(ks_attribute_add_number(&s.statistics, "kappa_q99_upper", NAN));
+    assert_ok(ks_attribute_add_number(&s.statistics, "kappa_q99_lower", NAN));
+    assert_ok(ks_gate_read("kappa_q99_upper>1e9", &gate));
+    assert_ok(ks_gate_judge(&gate, "x.h5", &s, &met, &d));
+    assert_true(met);
+    assert_ok(ks_gate_read("kappa_q99_lower>1", &gate));
+    assert_ok(ks_gate_judge(&gate, "x.h5", &s, &met, &d));
+    assert_false(met);
+    assert_non_null(strstr(d.block[1].text, "not resolved: not met: not shown to be worse"));
+    ks_document_clear(&d);
+    ks_attributes_clear(&s.statistics);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ratios),     cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_shares),     cmocka_unit_test(test_refused_limits),
+        cmocka_unit_test(test_unresolved),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
