@@ -175,6 +175,23 @@ static void test_against_study(void **state)
 
 /* --- the page --- */
 
+/* No id occurs twice in the page. */
+static void check_ids(const char *page)
+{
+    size_t n = 0;
+
+    for (const char *a = page; (a = strstr(a, " id=\"")); a++) {
+        const size_t length = strcspn(a + 5, "\"") + 6;
+        char id[128];
+
+        assert_true(length < sizeof id);
+        snprintf(id, sizeof id, "%.*s", (int)length, a);
+        assert_null(strstr(a + 1, id));
+        n++;
+    }
+    assert_true(n > 10);
+}
+
 static void test_page(void **state)
 {
     size_t size;
@@ -192,6 +209,7 @@ static void test_page(void **state)
     assert_non_null(strstr(page, "id=\"critic-2-1\""));
     assert_non_null(strstr(page, "<svg"));
     assert_null(strstr(page, "{{"));
+    check_ids(page);
     assert_null(strstr(page, "http://www.example"));
     free(page);
     assert_int_equal(audit("-o plain.h5 plain.h5"), 2);

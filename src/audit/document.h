@@ -39,8 +39,8 @@ void ks_document_clear(struct ks_document *document);
 
 /* Prints it for a terminal, in lines of at most `width` bytes; rows of tables may be longer. */
 void ks_document_print(const struct ks_document *document, size_t width, FILE *out);
-/* Prints it as HTML: each section a <section> with an id that starts with `id`. KS_IO or KS_FORMAT
- * if a plot's file cannot be read or is not SVG. */
+/* Prints it as HTML, each section as a <section>. All ids in it start with `id`, so that a page can
+ * have several documents. KS_IO or KS_FORMAT if a plot's file cannot be read or is not SVG. */
 ks_status ks_document_html(const struct ks_document *document, const char *id, FILE *out);
 
 #endif

@@ -5,24 +5,46 @@
 #include "io/text.h"
 #include "report/html.h"
 
+/* Prints SVG with `id`- in front of every name of an element and every reference to one: the plots
+ * of all critics have the same names, and they stand in one page. */
+static void print_svg(const char *svg, const char *id, FILE *out)
+{
+    static const char *const before[] = {" id=\"", " id='", "url(#", "href=\"#", "href='#"};
+
+    for (; *svg; svg++) {
+        putc(*svg, out);
+        for (size_t k = 0; k < sizeof before / sizeof *before; k++) {
+            const size_t length = strlen(before[k]);
+
+            if (strncmp(svg, before[k], length) == 0) {
+                fprintf(out, "%s%s-", before[k] + 1, id);
+                svg += length - 1;
+                break;
+            }
+        }
+    }
+}
+
 /* From <svg> on: a page has no XML declaration in its middle. */
-static ks_status print_plot(const char *path, FILE *out)
+static ks_status print_plot(const char *path, const char *id, FILE *out)
 {
     char *text = NULL, *start;
     ks_status status = KS_OK;
 
     KS_TRY(ks_text_read(path, &text, NULL));
     start = strstr(text, "<svg");
-    if (start)
-        fprintf(out, "<figure><div class=\"plot\" role=\"img\" tabindex=\"0\">%s</div></figure>\n",
-                start);
-    else
+    if (start) {
+        fputs("<figure><div class=\"plot\" role=\"img\" tabindex=\"0\">", out);
+        print_svg(start, id, out);
+        fputs("</div></figure>\n", out);
+    } else {
         status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
+    }
     free(text);
     return status;
 }
 
-/* The cells of a row, all as texts: most of them are intervals. */
+/* The cells of a row. All are marked as text, because most of them are intervals. */
 static void print_cells(const char *row, const char *tag, FILE *out)
 {
     char cell[1024];
@@ -57,8 +79,8 @@ static void print_text(const char *before, const char *text, const char *after, 
     fputs(after, out);
 }
 
-/* What ends between two blocks: a list, a table. */
-static void end(const struct ks_block *b, const struct ks_block *next, FILE *out)
+/* Closes the table or the list that ends with block b. `next`: the block after it, or NULL. */
+static void close_block(const struct ks_block *b, const struct ks_block *next, FILE *out)
 {
     const bool row = b->kind == KS_BLOCK_TABLE || b->kind == KS_BLOCK_ROW ||
                      b->kind == KS_BLOCK_SHADED;
@@ -70,7 +92,7 @@ static void end(const struct ks_block *b, const struct ks_block *next, FILE *out
         fputs("</ul>\n", out);
 }
 
-static ks_status print_block(const struct ks_block *b, bool first_item, FILE *out)
+static ks_status print_block(const struct ks_block *b, bool first_item, const char *id, FILE *out)
 {
     switch (b->kind) {
     case KS_BLOCK_SECTION:
@@ -86,7 +108,7 @@ static ks_status print_block(const struct ks_block *b, bool first_item, FILE *ou
         print_text(first_item ? "<ul>\n<li>" : "<li>", b->text, "</li>\n", out);
         break;
     case KS_BLOCK_PLOT:
-        return print_plot(b->text, out);
+        return print_plot(b->text, id, out);
     default:
         print_row(b, out);
     }
@@ -104,8 +126,8 @@ ks_status ks_document_html(const struct ks_document *d, const char *id, FILE *ou
             fputs(sections > 0 ? "</section>\n" : "", out);
             fprintf(out, "<section id=\"%s-%zu\">\n", id, ++sections);
         }
-        KS_TRY(print_block(b, i == 0 || b[-1].kind != KS_BLOCK_ITEM, out));
-        end(b, i + 1 < d->n ? b + 1 : NULL, out);
+        KS_TRY(print_block(b, i == 0 || b[-1].kind != KS_BLOCK_ITEM, id, out));
+        close_block(b, i + 1 < d->n ? b + 1 : NULL, out);
     }
     if (sections > 0)
         fputs("</section>\n", out);
