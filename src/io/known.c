@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const char *const batch_objects[] = {
-    "input",  "target", "target_raw",    /* what is analyzed                 */
-    "weight",                            /* of the rows                      */
-    "output", "loss",   "gradient_norm", /* proofs.h                         */
+    "input",  "target", "target_raw",    /* what is analyzed     */
+    "weight",                            /* weights of the rows  */
+    "output", "loss",   "gradient_norm", /* proofs, see proofs.h */
     NULL};
 static const char *const critic_attributes[] = {"arch", "ensemble", NULL};
 static const char *const no_attributes[] = {NULL};
@@ -23,7 +23,7 @@ static bool contains(const char *const *list, const char *name)
     return false;
 }
 
-/* "input, target, loss", or "none" */
+/* Prints "input, target, loss", or "none" if the list is empty. */
 static void print_list(const char *const *list, char text[LIST])
 {
     size_t used = (size_t)snprintf(text, LIST, "%s", *list ? *list : "none");
@@ -32,53 +32,41 @@ static void print_list(const char *const *list, char text[LIST])
         used += (size_t)snprintf(text + used, LIST - used, ", %s", *list);
 }
 
-ks_status ks_known_attributes(const struct ks_h5 *h5, const char *object, const char *const *known)
+/* Fails unless the names of all attributes of the object, or of all objects in the group, are among
+ * `known`. The message ends in `by`. */
+static ks_status expect_known(const struct ks_h5 *h5, const char *object, bool attributes,
+                              const char *const *known, const char *by)
 {
     struct ks_h5_names names = {.n = 0};
     ks_status status = KS_OK;
     char list[LIST];
 
-    KS_GO(ks_h5_read_names(h5, object, true, &names));
+    KS_GO(ks_h5_read_names(h5, object, attributes, &names));
+    print_list(known, list);
     for (size_t i = 0; i < names.n && status == KS_OK; i++)
-        if (!contains(known, names.name[i])) {
-            print_list(known, list);
-            status = ks_fail(KS_FORMAT, "%s: %s: unknown attribute %s: expected only %s", h5->path,
-                             object, names.name[i], list);
-        }
+        if (!contains(known, names.name[i]))
+            status = ks_fail(KS_FORMAT, "%s: %s%s%s%s: expected only %s%s", h5->path, object,
+                             attributes ? ": unknown attribute " : "/", names.name[i],
+                             attributes ? "" : ": unknown object", list, by);
 done:
     free(names.name);
     return status;
 }
 
-/* Fails unless all objects of the group are among `known`, of which the message says `by`. */
-static ks_status known_objects(const struct ks_h5 *h5, const char *group, const char *by,
-                               const char *const *known)
+ks_status ks_known_attributes(const struct ks_h5 *h5, const char *object, const char *const *known)
 {
-    struct ks_h5_names names = {.n = 0};
-    ks_status status = KS_OK;
-    char list[LIST];
-
-    KS_GO(ks_h5_read_names(h5, group, false, &names));
-    for (size_t i = 0; i < names.n && status == KS_OK; i++)
-        if (!contains(known, names.name[i])) {
-            print_list(known, list);
-            status = ks_fail(KS_FORMAT, "%s: %s/%s: unknown object: expected only %s%s", h5->path,
-                             group, names.name[i], list, by);
-        }
-done:
-    free(names.name);
-    return status;
+    return expect_known(h5, object, true, known, "");
 }
 
 ks_status ks_known_batch(const struct ks_h5 *h5)
 {
     KS_TRY(ks_known_attributes(h5, "/batch", no_attributes));
-    return known_objects(h5, "/batch", "", batch_objects);
+    return expect_known(h5, "/batch", false, batch_objects, "");
 }
 
-/* The arrays of a layer. */
-static ks_status known_arrays(const struct ks_h5 *h5, const struct ks_layer *layer,
-                              const char *name)
+/* Fails unless the layer's group holds only the layer's arrays. */
+static ks_status expect_arrays(const struct ks_h5 *h5, const struct ks_layer *layer,
+                               const char *name)
 {
     const char *known[2 * KS_LAYER_ARRAYS + 1] = {NULL};
     char group[KS_H5_OBJECT];
@@ -90,10 +78,10 @@ static ks_status known_arrays(const struct ks_h5 *h5, const struct ks_layer *lay
         known[n++] = layer->state[i].name;
     snprintf(group, sizeof group, "/critic/%s", name);
     KS_TRY(ks_known_attributes(h5, group, no_attributes));
-    return known_objects(h5, group, ", by the description", known);
+    return expect_known(h5, group, false, known, ", by the description");
 }
 
-/* The layer of the description whose group has this name; NULL if no layer with arrays has it. */
+/* The layer with arrays whose group has this name, or NULL. */
 static const struct ks_layer *find_layer(const struct ks_arch *arch, const char *name)
 {
     const size_t number = strtoul(name, NULL, 10);
@@ -128,7 +116,7 @@ ks_status ks_known_critic(const struct ks_h5 *h5, const struct ks_networks *crit
                              h5->path, names.name[i]);
             goto done;
         }
-        KS_GO(known_arrays(h5, layer, names.name[i]));
+        KS_GO(expect_arrays(h5, layer, names.name[i]));
     }
 done:
     free(names.name);
