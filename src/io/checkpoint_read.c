@@ -1,21 +1,19 @@
-/* Reading a checkpoint: everything in it is checked before it is used. */
+/* Reading a checkpoint: everything in it is checked before it is used. The group /batch is read by
+ * checkpoint_batch.c, and networks by networks.c. */
 #include "io/checkpoint.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/line.h"
 #include "core/memory.h"
+#include "io/checkpoint_batch.h"
 #include "io/h5.h"
 #include "io/known.h"
 #include "io/networks.h"
 
-enum { MAX_SIDE = 1 << 30, WHERE = 512 }; /* rows or columns of a minibatch: BLAS sizes are int */
-static const double TARGET_SUM = 1e-3;    /* allowed deviation of a distribution's sum from 1 */
-
-/* The root attributes that the format defines; others are ignored. */
+/* The root attributes that the format defines. Others are ignored. */
 static const struct {
     const char *name;
     enum ks_attribute_type type;
@@ -44,250 +42,11 @@ static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c
     return KS_OK;
 }
 
-/* Reads the inputs' shape and the critic, whose width is that of the inputs. */
-static ks_status read_critic(const struct ks_h5 *h5, struct ks_checkpoint *c,
-                             struct ks_h5_shape *input)
+/* Reads the critic, whose width is that of the inputs. */
+static ks_status read_critic(const struct ks_h5 *h5, size_t in, struct ks_networks *critic)
 {
-    KS_TRY(ks_h5_shape(h5, "/batch/input", input));
-    if (input->n_dims != 3)
-        return ks_fail(KS_FORMAT, "%s: /batch/input: expected 3 dimensions [N, R, D], found %zu",
-                       h5->path, input->n_dims);
-    for (size_t i = 0; i < input->n_dims; i++)
-        if (input->dims[i] == 0)
-            return ks_fail(KS_FORMAT,
-                           "%s: /batch/input: expected at least one minibatch, one row "
-                           "and one column, found [%zu, %zu, %zu]",
-                           h5->path, input->dims[0], input->dims[1], input->dims[2]);
-    if (input->dims[1] > MAX_SIDE || input->dims[2] > MAX_SIDE)
-        return ks_fail(
-            KS_FORMAT,
-            "%s: /batch/input: expected at most %d rows and columns per minibatch, found "
-            "[%zu, %zu, %zu]",
-            h5->path, MAX_SIDE, input->dims[0], input->dims[1], input->dims[2]);
-    KS_TRY(ks_h5_expect_reals(h5, "/batch/input", input));
-    KS_TRY(ks_networks_read(
-        h5, &(struct ks_networks_group){.name = "/critic", .in = input->dims[2]}, &c->critic));
-    return ks_known_critic(h5, &c->critic);
-}
-
-static ks_status wrong_target(const struct ks_h5 *h5, const char *name,
-                              const struct ks_checkpoint *c, const struct ks_h5_shape *found)
-{
-    size_t k = c->critic.arch->loss.targets;
-    char text[KS_H5_SHAPE_TEXT];
-
-    ks_h5_print_shape(found, text);
-    return ks_fail(KS_FORMAT,
-                   "%s: %s: expected [N, B, T]%s, or [N, B, E, T] with the targets of each critic, "
-                   "where N = %zu minibatches, B = 1 to %zu rows, E = %zu critics and T = %zu "
-                   "targets of a row, found %s",
-                   h5->path, name, k == 1 ? " or [N, B]" : "", c->minibatches, c->rows,
-                   c->critic.ensemble, k, text);
-}
-
-/* [N, B, T], [N, B, E, T], or [N, B] where T = 1; 1 <= B <= R. */
-static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
-                                    const struct ks_checkpoint *c, const struct ks_h5_shape *target)
-{
-    size_t k = c->critic.arch->loss.targets, n_dims = target->n_dims;
-    struct ks_h5_shape expected = {.n_dims = n_dims, .dims = {c->minibatches, 0, k}};
-
-    if (n_dims < 2 ||
-        (n_dims == 4 && (target->dims[2] != c->critic.ensemble || target->dims[3] != k)))
-        return wrong_target(h5, name, c, target);
-    if (n_dims == 2 && k > 1)
-        expected.n_dims = 3;
-    if (n_dims == 4)
-        expected = (struct ks_h5_shape){4, {c->minibatches, 0, c->critic.ensemble, k}};
-    expected.dims[1] = target->dims[1];
-    if (target->dims[1] == 0 || target->dims[1] > c->rows)
-        return ks_fail(KS_FORMAT,
-                       "%s: %s: expected 1 to %zu rows per minibatch, as many as "
-                       "/batch/input has, found %zu",
-                       h5->path, name, c->rows, target->dims[1]);
-    return ks_h5_expect_reals(h5, name, &expected);
-}
-
-/* The targets of a row must be a distribution, up to rounding. `where` names the row. */
-static ks_status check_distribution(size_t k, const double *t, const char *where)
-{
-    double sum = 0;
-
-    for (size_t j = 0; j < k; j++) {
-        if (t[j] < 0)
-            return ks_fail(KS_FORMAT, "%s: expected probabilities, found %g", where, t[j]);
-        sum += t[j];
-    }
-    if (!(fabs(sum - 1) <= TARGET_SUM))
-        return ks_fail(KS_FORMAT, "%s: expected the sum 1 within %g, found %.9g", where, TARGET_SUM,
-                       sum);
-    return KS_OK;
-}
-
-/* "PATH: NAME: row 2 of minibatch 1, critic 1" */
-static void name_row(const struct ks_checkpoint *c, const char *path, const char *name, size_t row,
-                     char where[WHERE])
-{
-    size_t critics = c->targets_differ ? c->critic.ensemble : 1, pair = row / c->loss_rows;
-    char critic[32] = "";
-
-    if (c->targets_differ)
-        snprintf(critic, sizeof critic, ", critic %zu", pair % critics);
-    snprintf(where, WHERE, "%s: %s: row %zu of minibatch %zu%s", path, name, row % c->loss_rows,
-             pair / critics, critic);
-}
-
-/* Targets of some losses, and of some heads, are distributions. */
-ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *c, const char *path,
-                                      const char *name, const double *target)
-{
-    const struct ks_loss *loss = &c->critic.arch->loss;
-    size_t heads = loss->n_heads > 0 ? loss->n_heads : 1;
-    size_t rows = c->minibatches * ks_checkpoint_target_size(c) / loss->targets;
-    char where[WHERE];
-
-    for (size_t row = 0; row < rows && target; row++) {
-        const double *t = target + row * loss->targets;
-
-        for (size_t h = 0; h < heads; h++) {
-            const struct ks_loss *head = loss->n_heads > 0 ? &loss->head[h] : loss;
-
-            if (head->kind->distribution) {
-                name_row(c, path, name, row, where);
-                KS_TRY(check_distribution(head->targets, t, where));
-            }
-            t += head->targets;
-        }
-    }
-    return KS_OK;
-}
-
-/* [N, B, E, T] to [N, E, B, T]. */
-static ks_status sort_by_critic(const struct ks_checkpoint *c, double *target)
-{
-    size_t k = c->critic.arch->loss.targets, ensemble = c->critic.ensemble;
-    size_t size = ks_checkpoint_target_size(c);
-    double *copy = NULL;
-
-    if (!c->targets_differ || !target)
-        return KS_OK;
-    KS_TRY(ks_alloc(size, sizeof *copy, &copy));
-    for (size_t n = 0; n < c->minibatches; n++) {
-        memcpy(copy, target + n * size, size * sizeof *copy);
-        for (size_t i = 0; i < c->loss_rows; i++)
-            for (size_t e = 0; e < ensemble; e++)
-                memcpy(target + n * size + (e * c->loss_rows + i) * k,
-                       copy + (i * ensemble + e) * k, k * sizeof *copy);
-    }
-    free(copy);
-    return KS_OK;
-}
-
-/* One dataset of targets, with as many rows as c->loss_rows says. */
-static ks_status read_target(const struct ks_h5 *h5, const char *name,
-                             const struct ks_checkpoint *c, const struct ks_h5_shape *shape,
-                             double **target)
-{
-    KS_TRY(ks_h5_read_new(h5, name, shape, target));
-    KS_TRY(ks_h5_expect_finite(h5, name, c->minibatches * ks_checkpoint_target_size(c), *target));
-    KS_TRY(sort_by_critic(c, *target));
-    return ks_checkpoint_check_targets(c, h5->path, name, *target);
-}
-
-/* The optional targets from raw rewards, in the shape of /batch/target. */
-static ks_status read_target_raw(const struct ks_h5 *h5, struct ks_checkpoint *c)
-{
-    static const char name[] = "/batch/target_raw";
-    struct ks_h5_shape shape;
-    bool found;
-
-    KS_TRY(ks_h5_has(h5, name, &found));
-    if (!found)
-        return KS_OK;
-    KS_TRY(ks_h5_shape(h5, name, &shape));
-    KS_TRY(check_target_shape(h5, name, c, &shape));
-    if (shape.dims[1] != c->loss_rows)
-        return ks_fail(KS_FORMAT,
-                       "%s: %s: expected %zu rows per minibatch, as many as /batch/target has, "
-                       "found %zu",
-                       h5->path, name, c->loss_rows, shape.dims[1]);
-    if ((shape.n_dims == 4) != c->targets_differ)
-        return ks_fail(KS_FORMAT, "%s: %s: expected %s critics as in /batch/target, found %s",
-                       h5->path, name,
-                       c->targets_differ ? "targets of each of the" : "the same targets for all",
-                       c->targets_differ ? "the same for all" : "those of each");
-    return read_target(h5, name, c, &shape, &c->target_raw);
-}
-
-/* Reads the shape of /batch/target; a loss that compares each output with each target has as many
- * as the file has. */
-static ks_status read_target_shape(const struct ks_h5 *h5, struct ks_checkpoint *c,
-                                   struct ks_h5_shape *target)
-{
-    struct ks_loss *loss = &c->critic.arch->loss;
-    size_t last;
-
-    KS_TRY(ks_h5_shape(h5, "/batch/target", target));
-    last = target->n_dims > 2 ? target->dims[target->n_dims - 1] : loss->targets;
-    if (loss->kind->any_targets && last > 0 && last <= MAX_SIDE)
-        loss->targets = last;
-    KS_TRY(check_target_shape(h5, "/batch/target", c, target));
-    c->loss_rows = target->dims[1];
-    c->targets_differ = target->n_dims == 4;
-    return KS_OK;
-}
-
-ks_status ks_checkpoint_check_weights(const struct ks_checkpoint *c, const char *path,
-                                      const char *name)
-{
-    for (size_t i = 0; c->weight && i < c->minibatches * c->loss_rows; i++)
-        if (c->weight[i] < 0)
-            return ks_fail(KS_FORMAT,
-                           "%s: %s: row %zu of minibatch %zu: expected a weight of at least 0, "
-                           "found %g",
-                           path, name, i % c->loss_rows, i / c->loss_rows, c->weight[i]);
-    return KS_OK;
-}
-
-/* The optional weights of the rows. A reader of version 1 would ignore them. */
-static ks_status read_weight(const struct ks_h5 *h5, struct ks_checkpoint *c)
-{
-    static const char name[] = "/batch/weight";
-    const struct ks_h5_shape shape = {2, {c->minibatches, c->loss_rows}};
-    int64_t version;
-    bool found;
-
-    KS_TRY(ks_h5_has(h5, name, &found));
-    if (!found)
-        return KS_OK;
-    KS_TRY(ks_h5_read_integer(h5, "/", "version", 1, &version));
-    if (version < 2)
-        return ks_fail(KS_FORMAT,
-                       "%s: %s: expected the attribute version 2 of a file with weights, "
-                       "found %lld",
-                       h5->path, name, (long long)version);
-    KS_TRY(ks_h5_expect_reals(h5, name, &shape));
-    KS_TRY(ks_h5_read_new(h5, name, &shape, &c->weight));
-    KS_TRY(ks_h5_expect_finite(h5, name, c->minibatches * c->loss_rows, c->weight));
-    return ks_checkpoint_check_weights(c, h5->path, name);
-}
-
-static ks_status read_batch(const struct ks_h5 *h5, struct ks_checkpoint *c,
-                            const struct ks_h5_shape *input)
-{
-    struct ks_h5_shape target;
-
-    c->minibatches = input->dims[0];
-    c->rows = input->dims[1];
-    KS_TRY(read_target_shape(h5, c, &target));
-    KS_TRY(ks_h5_read_new(h5, "/batch/input", input, &c->input));
-    KS_TRY(ks_h5_expect_finite(h5, "/batch/input", c->minibatches * c->rows * input->dims[2],
-                               c->input));
-    KS_TRY(read_target(h5, "/batch/target", c, &target, &c->target));
-    KS_TRY(read_weight(h5, c));
-    KS_TRY(read_target_raw(h5, c));
-    KS_TRY(ks_proofs_read(h5, c));
-    return ks_known_batch(h5);
+    KS_TRY(ks_networks_read(h5, &(struct ks_networks_group){.name = "/critic", .in = in}, critic));
+    return ks_known_critic(h5, critic);
 }
 
 /* Adam's second moment is a mean of squares. */
@@ -297,13 +56,14 @@ ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *c, const char 
     for (size_t i = 0; c->adam_v && i < ks_networks_parameters(&c->critic); i++)
         if (c->adam_v[i] < 0)
             return ks_fail(KS_FORMAT,
-                           "%s: %s: expected means of squares, found %g in "
+                           "%s: %s: expected means of squares, which are at least 0, found %g in "
                            "critic %zu",
                            path, name, c->adam_v[i], i / c->critic.arch->parameters);
     return KS_OK;
 }
 
-/* Reads an attribute of /optimizer in [0, high); *value is unchanged if it is missing. */
+/* Reads an attribute of /optimizer, which must be in [0, high). If it is missing, *value stays as
+ * it is. */
 static ks_status read_constant(const struct ks_h5 *h5, const char *name, double high, double *value)
 {
     struct ks_attribute a;
@@ -346,8 +106,8 @@ static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_chec
     return ks_checkpoint_check_squares(c, h5->path, "/optimizer/v");
 }
 
-/* The number of actions of an actor's description: half the outputs of the last dense layer before
- * the policy. 0 if there is none; the parser reports such an error. */
+/* The number of actions in an actor's description: half the outputs of the last dense layer before
+ * the policy. It is 0 if the description has no such layer, which the parser reports later. */
 static size_t count_actions(const char *text)
 {
     enum { MOST = 1 << 20 };
@@ -366,8 +126,8 @@ static size_t count_actions(const char *text)
     return 0;
 }
 
-/* The actor's input is the observation. Its width is the attribute `in`, or if that is missing the
- * critic's width minus the number of actions. */
+/* The actor's input is the observation. The attribute `in` has its width. If it is missing, the
+ * width is the critic's width minus the number of actions. */
 static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *in)
 {
     char *text = NULL;
@@ -378,6 +138,9 @@ static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *i
     KS_TRY(ks_h5_has_attribute(h5, "/actor", "in", &found));
     if (found) {
         KS_TRY(ks_h5_read_integer(h5, "/actor", "in", 1, &stored));
+        if (stored > KS_CHECKPOINT_SIDE)
+            return ks_fail(KS_FORMAT, "%s: /actor: attribute in: expected at most %d, found %lld",
+                           h5->path, KS_CHECKPOINT_SIDE, (long long)stored);
         *in = (size_t)stored;
         return KS_OK;
     }
@@ -386,8 +149,8 @@ static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *i
     free(text);
     if (actions >= critic_in)
         return ks_fail(KS_FORMAT,
-                       "%s: /actor: expected fewer actions than the critic has inputs "
-                       "(%zu), found %zu",
+                       "%s: /actor: expected fewer actions than the critic has inputs (%zu), found "
+                       "%zu",
                        h5->path, critic_in, actions);
     *in = critic_in - actions;
     return KS_OK;
@@ -401,7 +164,7 @@ static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return ks_networks_read(h5, &actor, &c->actor);
 }
 
-/* A group that holds only attributes. */
+/* Reads an optional group that holds only attributes. */
 static ks_status read_list(const struct ks_h5 *h5, const char *group,
                            struct ks_attributes *attributes)
 {
@@ -411,7 +174,7 @@ static ks_status read_list(const struct ks_h5 *h5, const char *group,
     return found ? ks_h5_read_attributes(h5, group, attributes) : KS_OK;
 }
 
-/* The groups that the training engine adds and the loss does not depend on. */
+/* Reads the optional groups of the training engine on which the loss does not depend. */
 static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
     const struct ks_networks_group target_critic = {
@@ -433,13 +196,15 @@ static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpo
     struct ks_h5_shape input;
 
     KS_TRY(read_attributes(h5, c));
-    KS_TRY(read_critic(h5, c, &input));
-    KS_TRY(read_batch(h5, c, &input));
+    KS_TRY(ks_checkpoint_input_shape(h5, &input));
+    KS_TRY(read_critic(h5, input.dims[2], &c->critic));
+    KS_TRY(ks_checkpoint_read_batch(h5, &input, c));
     KS_TRY(read_optimizer(h5, all, c));
     return all ? read_engine_groups(h5, c) : KS_OK;
 }
 
-/* `claimed` as in struct ks_h5; without `all`, what ks_checkpoint_read_loss reads. */
+/* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. `claimed` is that of struct
+ * ks_h5. */
 static ks_status read_file(const char *path, bool all, double *claimed, struct ks_checkpoint **out)
 {
     ks_status status = KS_OK;

@@ -19,6 +19,13 @@ ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_s
     return ks_h5_ask_shape(h5, object, shape, &stored);
 }
 
+ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *found,
+                           struct ks_h5_shape *shape)
+{
+    KS_TRY(ks_h5_has(h5, object, found));
+    return *found ? ks_h5_shape(h5, object, shape) : KS_OK;
+}
+
 ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored)
 {
     struct ks_h5_shape shape;

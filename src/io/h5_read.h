@@ -18,7 +18,10 @@ ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found);
 
 /* The shape of a numeric dataset; fails if it is missing or anything else. */
 ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape);
-/* How its numbers are stored; fails likewise. */
+/* The same for an optional dataset: *found is false if no object has this name. */
+ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *found,
+                           struct ks_h5_shape *shape);
+/* How the numbers of a dataset are stored; fails as ks_h5_shape does. */
 ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored);
 /* Fails unless the dataset has this shape. */
 ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,

@@ -1,4 +1,4 @@
-/* Proofs in files. */
+/* Reading and writing proofs. */
 #include "io/proofs.h"
 
 #include <stdio.h>
@@ -64,10 +64,9 @@ static ks_status read_output(const struct ks_h5 *h5, struct ks_checkpoint *c)
     struct ks_h5_shape shape;
     bool found;
 
-    KS_TRY(ks_h5_has(h5, name, &found));
+    KS_TRY(ks_h5_find_shape(h5, name, &found, &shape));
     if (!found)
         return KS_OK;
-    KS_TRY(ks_h5_shape(h5, name, &shape));
     if (shape.n_dims != 4 || !fits(c, shape.dims[0]) ||
         (shape.dims[1] != c->loss_rows && shape.dims[1] != c->rows) ||
         shape.dims[2] != c->critic.ensemble || shape.dims[3] != c->critic.arch->out)
@@ -75,7 +74,7 @@ static ks_status read_output(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return read_proof(h5, name, &shape, &c->proofs.output);
 }
 
-/* A number for each minibatch. */
+/* Reads a proof that has a number for each minibatch. */
 static ks_status read_numbers(const struct ks_h5 *h5, const char *name,
                               const struct ks_checkpoint *c, struct ks_proof *proof)
 {
@@ -83,10 +82,9 @@ static ks_status read_numbers(const struct ks_h5 *h5, const char *name,
     struct ks_h5_shape shape;
     bool found;
 
-    KS_TRY(ks_h5_has(h5, name, &found));
+    KS_TRY(ks_h5_find_shape(h5, name, &found, &shape));
     if (!found)
         return KS_OK;
-    KS_TRY(ks_h5_shape(h5, name, &shape));
     if (shape.n_dims == 1 && fits(c, shape.dims[0]))
         return read_proof(h5, name, &shape, proof);
     ks_h5_print_shape(&shape, text);
