@@ -80,7 +80,7 @@ ks_status ks_checkpoint_measure(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
-/* Minibatch n alone. The copy borrows all arrays and is not to be freed. */
+/* Minibatch n alone, without proofs. The copy borrows all arrays; do not free it. */
 struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *checkpoint, size_t n);
 /* The numbers in the targets of a minibatch. */
 size_t ks_checkpoint_target_size(const struct ks_checkpoint *checkpoint);

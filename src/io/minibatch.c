@@ -29,7 +29,10 @@ struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *c, size
     one.minibatches = 1;
     one.input += n * c->rows * c->critic.arch->in;
     one.target += n * ks_checkpoint_target_size(c);
+    if (one.target_raw)
+        one.target_raw += n * ks_checkpoint_target_size(c);
     if (one.weight)
         one.weight += n * c->loss_rows;
+    one.proofs = (struct ks_proofs){.output = {.value = NULL}};
     return one;
 }
