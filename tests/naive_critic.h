@@ -229,6 +229,15 @@ static inline struct ks_checkpoint *linear_critic(const char *text)
                          6);
 }
 
+/* Replaces the description and keeps the parameters. */
+static inline void describe(struct ks_checkpoint *c, const char *text)
+{
+    ks_arch_free_f64(c->critic.arch);
+    free(c->critic.text);
+    assert_ok(ks_copy_string(text, &c->critic.text));
+    assert_ok(ks_arch_parse_f64(text, "test", SIDE, &c->critic.arch));
+}
+
 static inline void write_file(const char *name, const struct ks_checkpoint *c)
 {
     assert_ok(ks_checkpoint_write(scratch(name), c, false));

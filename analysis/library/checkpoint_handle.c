@@ -81,7 +81,7 @@ static ks_status prove(struct kappascope_checkpoint *k)
     KS_TRY(ks_proofs_bytes(k->c, &k->c->proofs, &bytes));
     KS_TRY(ks_library_fits(k->path, bytes));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_TRY(ks_proofs_compare(k->c, k->path, k->c->minibatches));
+    KS_TRY(ks_proofs_compare(k->c, k->path, "/batch/", k->c->minibatches));
     ks_proofs_clear(&k->c->proofs);
     return KS_OK;
 }

@@ -34,7 +34,7 @@ ks_status ks_prove(struct ks_analysis *a, double bytes)
         return KS_OK;
     }
     KS_TRY(check_memory(a, bytes));
-    KS_TRY(ks_proofs_compare(a->checkpoint, a->path, a->minibatches));
+    KS_TRY(ks_proofs_compare(a->checkpoint, a->path, "/batch/", a->minibatches));
     ks_alloc_freed_since(before);
     ks_proofs_clear(proofs);
     return KS_OK;

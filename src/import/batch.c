@@ -186,7 +186,7 @@ static ks_status take_proofs(const struct ks_weights *batch, struct ks_checkpoin
     KS_TRY(take_output(batch, c));
     KS_TRY(take_numbers(batch, "loss", c, &c->proofs.loss));
     KS_TRY(take_numbers(batch, "gradient_norm", c, &c->proofs.gradient_norm));
-    return ks_proofs_compare(c, batch->path, c->minibatches);
+    return ks_proofs_compare(c, batch->path, "", c->minibatches);
 }
 
 ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)

@@ -1,10 +1,10 @@
-/* Proofs: what the program that exported a critic computed for its minibatches, so that a reader
- * can check that it computes the same.
+/* Proofs: what the program that exported a critic computed for its minibatches. A reader that
+ * computes the same has the same critic.
  *
- * A description, parameters and minibatches may fit each other in all shapes and still be those of
- * another critic: a square kernel that was not transposed, another eps, swapped inputs. The outputs
- * differ then. The loss differs too if targets or loss are wrong, and the norm of the gradient if
- * parameters were frozen or batch statistics detached. */
+ * A description, parameters and minibatches may fit each other in all shapes and still be wrong: a
+ * square kernel that was not transposed, another eps, or inputs in another order give another
+ * critic. Such errors change the outputs. Wrong targets or another loss change only the loss and
+ * the gradient. Frozen parameters and detached batch statistics change only the gradient. */
 #ifndef KS_IO_PROOFS_H
 #define KS_IO_PROOFS_H
 
@@ -16,43 +16,46 @@
 struct ks_checkpoint;
 struct ks_h5;
 
-/* One number or array for each of the first `minibatches` minibatches. */
+/* Numbers for each of the first `minibatches` minibatches. */
 struct ks_proof {
-    double *value;      /* NULL: not in the file; owned                                   */
-    size_t minibatches; /* N, or 1                                                        */
-    size_t rows;        /* of the outputs: B or R; else 1                                 */
-    bool wide;          /* stored as float64: so it has to agree to rounding of float64   */
+    double *value;      /* owned; NULL if the file does not have this proof                 */
+    size_t minibatches; /* N, or 1                                                          */
+    size_t rows;        /* B or R for the outputs, else 1                                   */
+    bool wide;          /* it is stored as float64, and must agree to rounding of float64   */
 };
 
 struct ks_proofs {
-    struct ks_proof output;        /* [minibatches, rows, E, K], batchnorm in training mode  */
-    struct ks_proof loss;          /* [minibatches]: mean over the rows, sum over the critics,
-                                    * without weight decay                                   */
-    struct ks_proof gradient_norm; /* [minibatches]: Euclidean norm over all E P parameters  */
+    struct ks_proof output;        /* [minibatches, rows, E, K], batchnorm in training mode    */
+    struct ks_proof loss;          /* [minibatches], the mean over the B rows, summed over the
+                                    * critics, without weight decay                            */
+    struct ks_proof gradient_norm; /* [minibatches], the Euclidean norm of the gradient of this
+                                    * loss in all E P parameters                               */
 };
 
 /* Whether there is any proof. */
 bool ks_proofs_exist(const struct ks_proofs *proofs);
 
-/* Reads /batch/output, /batch/loss and /batch/gradient_norm where present into c->proofs. The rest
- * of the batch and the critics have been read. KS_FORMAT, KS_IO. */
+/* Reads /batch/output, /batch/loss and /batch/gradient_norm, if they exist, into c->proofs. The
+ * critics and the rest of the batch must have been read before. Fails with KS_FORMAT or KS_IO. */
 ks_status ks_proofs_read(const struct ks_h5 *h5, struct ks_checkpoint *c);
-/* Writes those that are not NULL; `wide` says in which type. */
+/* Writes the proofs that are not NULL, in float64 where `wide` is set, else in float32. */
 ks_status ks_proofs_write(struct ks_h5 *h5, const struct ks_checkpoint *c);
-void ks_proofs_clear(struct ks_proofs *proofs); /* frees what they hold */
+void ks_proofs_clear(struct ks_proofs *proofs); /* frees the values */
 
-/* Computes in float64 what /batch/target, the inputs and the parameters of the critics give.
- * `proofs` says how much: those with `minibatches` above 0 get their `value`, which
- * ks_proofs_clear frees. The results are the same for any number of threads. KS_MEMORY. */
+/* Computes proofs of a checkpoint's critics in float64. The caller sets `minibatches` and `rows` of
+ * those that it wants. They get their `value`, which ks_proofs_clear frees. The results are the
+ * same for any number of threads. Fails with KS_MEMORY. */
 ks_status ks_proofs_compute(const struct ks_checkpoint *c, struct ks_proofs *proofs);
-/* The bytes that ks_proofs_compute allocates, with `proofs` as there. */
+/* The bytes that ks_proofs_compute would allocate for the same arguments. */
 ks_status ks_proofs_bytes(const struct ks_checkpoint *c, const struct ks_proofs *proofs,
                           double *bytes);
 
-/* Computes the proofs of the first `minibatches` minibatches of the checkpoint again, and fails
- * with KS_FORMAT if a value differs by more than 1e-4 of the root mean square of all values of its
- * dataset, or 1e-9 if that is `wide`. The message names file, object, minibatch, row and both
- * values. Does nothing if there are no proofs. */
-ks_status ks_proofs_compare(const struct ks_checkpoint *c, const char *path, size_t minibatches);
+/* Computes the proofs of the first `minibatches` minibatches of the checkpoint, and fails with
+ * KS_FORMAT if a stored value differs from the computed one. Allowed is 1e-4 of the root mean
+ * square of the dataset, or 1e-9 if it is `wide`; of outputs, the root mean square is that of the
+ * critic. The message starts with "PATH: GROUPoutput: " (for a checkpoint `group` is "/batch/") and
+ * names minibatch, row and both values. Does nothing if there are no proofs. */
+ks_status ks_proofs_compare(const struct ks_checkpoint *c, const char *path, const char *group,
+                            size_t minibatches);
 
 #endif

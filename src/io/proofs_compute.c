@@ -1,6 +1,6 @@
-/* Outputs, losses and gradients of a checkpoint's critics, by a network as its description says,
- * forward and backward. (The analyzer's products are those of a network whose first layers are
- * folded, operators/fold.h.) */
+/* Outputs, losses and gradients of a checkpoint's critics, by a forward and a backward pass through
+ * the network of the description. (The analyzer multiplies with a network whose first layers are
+ * folded, see operators/fold.h. Here they are not.) */
 #include "io/proofs.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static size_t largest(size_t a, size_t b)
 
 struct evaluation {
     const struct ks_checkpoint *c;
-    struct ks_proofs *to; /* what is computed, and where it goes */
+    struct ks_proofs *to; /* says what is computed, and receives it */
     struct ks_arch *arch; /* in float64, whatever the precision of c's own; owned */
     struct ks_net *net;   /* owned */
     size_t minibatches, workers;
@@ -31,9 +31,9 @@ struct evaluation {
 
 /* One thread's arrays. */
 struct worker {
-    double *primal, *adjoint, *gradient; /* gradient [P]; owned */
-    double *extended;                    /* the extended vector of a critic (arch.h); owned */
-    double *state; /* a copy of its running statistics, if passes read them; owned */
+    double *primal, *adjoint, *gradient; /* the gradient has P numbers; owned                 */
+    double *extended;                    /* the extended vector of a critic (arch.h); owned   */
+    double *state;                       /* a copy of a critic's running statistics; owned    */
 };
 
 /* The extended vector of a critic. */
@@ -50,7 +50,8 @@ static const double *parameters_of(const struct evaluation *e, const struct work
     return w->extended;
 }
 
-/* A copy of the critic's running statistics, which a pass may change; NULL if passes read none. */
+/* A copy of the critic's running statistics, because a pass may change them. It is NULL if no layer
+ * reads them in training mode. */
 static double *statistics_of(const struct evaluation *e, const struct worker *w, size_t critic)
 {
     const size_t n = e->arch->states;
@@ -62,7 +63,8 @@ static double *statistics_of(const struct evaluation *e, const struct worker *w,
     return w->state;
 }
 
-/* The outputs of one critic, and what its loss adds to those of the minibatch. */
+/* Stores the outputs of one critic for minibatch n, and adds its loss and its gradient to those of
+ * the minibatch. */
 static void evaluate_critic(const struct evaluation *e, const struct worker *w, size_t critic,
                             size_t n)
 {
@@ -106,8 +108,8 @@ static size_t output_row(const struct ks_checkpoint *c)
     return c->critic.ensemble * c->critic.arch->out;
 }
 
-/* Parses the description and lays out the network. Rows without a loss are computed if other rows
- * depend on them, or if their outputs are wanted. */
+/* Parses the description and lays out the network. Rows without a loss are part of it if other rows
+ * depend on them, or if their outputs are asked for. */
 static ks_status evaluation_new(const struct ks_checkpoint *c, struct ks_proofs *to,
                                 struct evaluation *e)
 {
@@ -216,7 +218,7 @@ ks_status ks_proofs_bytes(const struct ks_checkpoint *c, const struct ks_proofs 
         return KS_OK;
     KS_GO(evaluation_new(c, &to, &e));
     numbers = (double)e.net->primal + (double)gradient_size(&e) + (double)extended_size(&e) +
-              (gradient_size(&e) > 0 ? (double)e.net->adjoint : 0);
+              (double)e.arch->states + (gradient_size(&e) > 0 ? (double)e.net->adjoint : 0);
     numbers *= (double)e.workers;
     numbers += (double)(to.output.minibatches * to.output.rows) * (double)output_row(c);
     *bytes = numbers * sizeof(double);
