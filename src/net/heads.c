@@ -1,5 +1,5 @@
-/* Several heads: l = sum_h l_h(f_h, t_h), where the outputs f_h of all heads lie side by side in a
- * row, and so do their targets t_h. The Hessian in the outputs is block diagonal. */
+/* The loss of several heads: l = sum_h l_h(f_h, t_h). The outputs f_h of all heads stand side by
+ * side in a row, and so do their targets t_h. The Hessian of l in the outputs is block diagonal. */
 #include "net/loss.h"
 
 static double gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,

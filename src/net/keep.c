@@ -1,14 +1,15 @@
-/* net_keep: copies what the tangent passes read, rounded to their precision. Where a constant per
- * column may be subtracted first, it is, so that the precision is spent on the deviations. */
+/* net_keep copies what the tangent passes read, rounded to their precision. Where the passes allow
+ * to subtract a constant from a column, it is subtracted first. Then the digits of the lower
+ * precision describe the deviations from the constant. */
 #include "net/net.h"
 
 #include <math.h>
 
 enum { COLUMNS = 256 };
 
-/* A shift of features [at, at + n) of a matrix y [rows, d]: (y - base) + rest, where base is an
- * entry of the column and base - rest the number subtracted. There are two numbers so that a
- * constant column becomes exactly zero. */
+/* A shift of the features [at, at + n) of a matrix y [rows, d]. It replaces y by (y - base) + rest,
+ * where base is an entry of the column, so that base - rest is subtracted in all. With one number
+ * in place of these two, a constant column would not become exactly zero. */
 struct shift {
     size_t rows, d, at, n;
     double base[COLUMNS], rest[COLUMNS];
@@ -39,9 +40,9 @@ static void find_mean(struct shift *a, const double *y)
         a->rest[j] /= (double)a->rows;
 }
 
-/* The shift that keeps the signs (for KS_USES_SIGN): subtracts a little less than the smallest
- * entry if all entries are positive, otherwise nothing. Then little precision is lost: the mean of
- * nonnegative entries of which one is zero is at most sqrt(rows) standard deviations. */
+/* The shift that keeps the signs (for KS_USES_SIGN). It subtracts a little less than the smallest
+ * entry if all entries are positive, and nothing otherwise. Little precision is lost, because the
+ * mean of nonnegative entries of which one is zero is at most sqrt(rows) standard deviations. */
 static void find_positive(struct shift *a, const double *y)
 {
     static const double MARGIN = 0.125, TINY = 1e-30;

@@ -1,4 +1,4 @@
-/* The losses of a critic: three functions and a row of the table each. */
+/* The losses of a critic. Each has three functions and a row of the table at the end. */
 #include "net/loss.h"
 
 #include <math.h>
@@ -55,8 +55,8 @@ static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* Sets e_k = exp(f_k - shift) for the n entries of a row, unless e is NULL, and returns the sum of
- * all but e_skip; skip = n leaves none out. */
+/* Sets e_k = exp(f_k - shift) for the n entries of a row, unless e is NULL. Returns the sum of all
+ * entries except e_skip; with skip = n, of all entries. */
 static double row_exponentials(size_t n, const real *f, real shift, size_t skip, real *e)
 {
     double block[KS_EXP_BLOCK], sum = 0;
@@ -75,7 +75,8 @@ static double row_exponentials(size_t n, const real *f, real shift, size_t skip,
     return sum;
 }
 
-/* log sum_k exp(f_k) = f_top + log(1 + sum_{k != top} exp(f_k - f_top)), without overflow */
+/* log sum_k exp(f_k), computed as f_top + log(1 + sum_{k != top} exp(f_k - f_top)). With the
+ * largest entry f_top nothing overflows. */
 static real log_sum_exp(size_t n, const real *f)
 {
     size_t top = 0;
@@ -192,8 +193,8 @@ static void huber_curvature(const struct ks_loss *l, const struct ks_outputs *at
  *
  *   l = 1/T sum_ij c_ij huber_kappa(f_i - t_j),   c_ij = |q_i - [t_j < f_i]|
  *
- * The T targets are K in that paper, and others where an ensemble's quantiles are pooled and some
- * dropped (Kuznetsov et al., TQC, ICML 2020).
+ * In that paper T = K. T is another number where the quantiles of an ensemble are pooled and some
+ * of them dropped (Kuznetsov et al., TQC, ICML 2020).
  *
  * c_ij jumps only where the Huber loss and its derivative are 0, so both derivatives treat it as a
  * constant. */
@@ -204,7 +205,7 @@ static ks_status quantile_configure(struct ks_loss *l, struct ks_line *line)
     return ks_line_option_number(line, "kappa", 1e-12, 1e12, &l->delta);
 }
 
-/* c_ij / T, for output i */
+/* c_ij / T for output i. */
 static real quantile_share(const struct ks_loss *l, size_t i, real f, real t)
 {
     real q = (2 * (real)i + 1) / (2 * (real)l->outputs);
@@ -265,7 +266,7 @@ double KS(loss_gradient)(const struct ks_loss *l, const struct ks_outputs *at,
     return value;
 }
 
-/* The Hessian that c describes is proportional to c, for a distribution too. */
+/* Multiplying c by a number multiplies the Hessian that it describes, for a distribution too. */
 void KS(loss_curvature)(const struct ks_loss *l, const struct ks_outputs *at,
                         const real *row_weight, real *c)
 {
@@ -275,9 +276,8 @@ void KS(loss_curvature)(const struct ks_loss *l, const struct ks_outputs *at,
 }
 
 /* For a distribution, with v = f_dot: f_bar_dot_k = c_k (v_k - <v>), where <v> is the mean of v
- * with the weights c. A shift of v does not change this, so the entry of v with the largest weight
- * is subtracted first: if this weight is nearly 1, <v> is nearly that entry, and v_k - <v> would
- * cancel. */
+ * with the weights c. If one weight is nearly 1, <v> is nearly that entry of v, and v_k - <v> would
+ * cancel. Adding a constant to v changes nothing, so that entry is subtracted from v first. */
 void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real scale,
                        const real *f_dot, real *f_bar_dot)
 {

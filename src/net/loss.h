@@ -41,9 +41,8 @@ struct ks_loss_kind {
     bool any_targets;            /* the number of targets is free                   */
     bool shift_invariant;        /* adding a constant to a row of outputs changes nothing */
     ks_status (*configure)(struct ks_loss *l, struct ks_line *line);
-    /* Returns weight * sum over the rows of l(f, t), and sets f_bar [rows, outputs] = scale *
-     * weight
-     * * dl/df unless f_bar is NULL. */
+    /* Returns the sum over the rows of weight * l(f, t). Unless f_bar is NULL, sets f_bar [rows,
+     * outputs] to scale * weight * dl/df. */
     double (*gradient)(const struct ks_loss *l, const struct ks_outputs *at, real scale,
                        real *f_bar);
     /* Sets c [rows, outputs], which describes the Hessian of weight * l in the outputs: for each

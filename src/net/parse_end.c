@@ -25,7 +25,7 @@ static ks_status parse_loss(struct ks_parser *p)
     return ks_line_end(&p->line);
 }
 
-/* Parses the loss of a head, which ends a branch, and its '}'. */
+/* Parses the loss of a head, which ends a branch, and the branch's '}'. */
 ks_status KS(parse_head)(struct ks_parser *p)
 {
     const struct ks_arch *arch = p->arch;

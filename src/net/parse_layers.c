@@ -1,4 +1,5 @@
-/* Reads the layers of a description, line by line; repeat and containers by recursion. */
+/* Reads the layers of a description line by line. The bodies of containers and of `repeat` are read
+ * by recursion. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ ks_status KS(parser_line)(struct ks_parser *p)
     return KS_OK;
 }
 
-/* Words of other libraries. */
+/* What other libraries call our layers and losses. */
 static const struct ks_near_alias aliases[] = {{"linear", "dense"},
                                                {"fc", "dense"},
                                                {"fullyconnected", "dense"},
@@ -88,8 +89,8 @@ static const struct ks_layer_kind *find_layer_kind(const char *name)
     return NULL;
 }
 
-/* Counts the layer's numbers and takes the option trainable=no, which every layer with parameters
- * has. A frozen column is no direction of the weight projection. */
+/* Counts the layer's numbers, and takes the option trainable=no, which every layer with parameters
+ * has. The weight projection leaves frozen columns as they are. */
 static ks_status count_numbers(struct ks_parser *p, struct ks_layer *l)
 {
     static const char *const no_yes[] = {"no", "yes", NULL};
@@ -126,20 +127,30 @@ static ks_status read_layer(struct ks_parser *p, struct ks_layer *l)
     return ks_line_end(&p->line);
 }
 
-/* Appends the layer. On success the description owns l->settings. */
-static ks_status add_layer(struct ks_parser *p, struct ks_layer *l)
+static ks_status append(struct ks_parser *p, const struct ks_layer *l)
 {
     struct ks_arch *arch = p->arch;
 
     if (arch->n_layers == MAX_LAYERS)
         return ks_line_fail(&p->line, "more than %d layers", MAX_LAYERS);
     KS_TRY(ks_grow(arch->n_layers, sizeof *arch->layer, &p->room, &arch->layer));
-    l->number = p->layers;
+    arch->layer[arch->n_layers] = *l;
+    arch->layer[arch->n_layers++].number = p->layers;
     p->layers += !l->kind->uncounted;
-    arch->layer[arch->n_layers++] = *l;
     arch->out = l->out;
     p->last_depth = p->depth;
     return KS_OK;
+}
+
+/* Appends the layer to the description, which then owns l->settings, if `parsed` is KS_OK. Frees
+ * the settings and returns the failure otherwise. */
+static ks_status add_layer(struct ks_parser *p, struct ks_layer *l, ks_status parsed)
+{
+    const ks_status status = parsed == KS_OK ? append(p, l) : parsed;
+
+    if (status != KS_OK)
+        free(l->settings);
+    return status;
 }
 
 /* Checks that a container's line ends in '{' and is not nested too deeply. */
@@ -181,7 +192,8 @@ static ks_status parse_container(struct ks_parser *p, const struct ks_layer *l)
 
 /* A row of branches: all see the features before the first one. */
 struct row {
-    size_t branches, width; /* how many so far; columns of these features */
+    size_t branches; /* how many of them have been read */
+    size_t width;    /* columns of these features       */
 };
 
 static bool is_branch(const struct ks_parser *p)
@@ -189,51 +201,48 @@ static bool is_branch(const struct ks_parser *p)
     return p->line.n_words > 0 && strcmp(p->line.word[0], KS(branch).name) == 0;
 }
 
-/* Adds a layer that takes the features [from:to]. It does not count. */
+/* Adds a layer that takes the features [from:to]. It has no number of its own. */
 static ks_status add_slice(struct ks_parser *p, size_t from, size_t to)
 {
     struct ks_layer l = {.kind = &KS(slice), .in = p->arch->out, .body = p->arch->n_layers};
-    ks_status status = KS_OK;
     struct ks_line line;
     char text[64];
 
     snprintf(text, sizeof text, "slice [%zu:%zu]", from, to);
-    KS_GO(ks_line_split(&line, p->source, p->number, text));
-    KS_GO(l.kind->configure(&l, &line));
-    KS_GO(add_layer(p, &l));
-    return KS_OK;
-done:
-    free(l.settings);
-    return status;
+    KS_TRY(ks_line_split(&line, p->source, p->number, text));
+    return add_layer(p, &l, l.kind->configure(&l, &line));
 }
 
-/* Parses a branch. Its output is appended to the features, whose first `width` columns are those
- * that all branches of the row see. */
-static ks_status parse_branch(struct ks_parser *p, struct row *row)
+/* Parses a branch's line and body. Its output is appended to the features, whose first `width`
+ * columns are those that all branches of the row see. */
+static ks_status parse_branch_body(struct ks_parser *p, struct row *row, struct ks_layer *l)
 {
     size_t opened = p->number, heads = p->heads;
-    struct ks_layer l = {.kind = NULL};
-    ks_status status = KS_OK;
 
-    KS_GO(read_layer(p, &l));
-    KS_GO(check_opening(p));
+    KS_TRY(read_layer(p, l));
+    KS_TRY(check_opening(p));
     if (row->branches++ == 0)
-        row->width = l.in;
+        row->width = l->in;
     else
-        KS_GO(add_slice(p, 0, row->width));
+        KS_TRY(add_slice(p, 0, row->width));
     p->in_branch = p->depth == 0;
-    KS_GO(parse_body(p, l.kind->name, opened));
+    KS_TRY(parse_body(p, l->kind->name, opened));
     p->in_branch = false;
-    l.out = l.in + p->arch->out;
-    l.head = p->heads > heads ? p->heads : 0;
-    KS_GO(add_layer(p, &l));
+    l->out = l->in + p->arch->out;
+    l->head = p->heads > heads ? p->heads : 0;
     return KS_OK;
-done:
-    free(l.settings);
-    return status;
 }
 
-/* Takes what the branches saw away from the features behind the last one. */
+static ks_status parse_branch(struct ks_parser *p, struct row *row)
+{
+    struct ks_layer l = {.kind = NULL};
+    const ks_status status = parse_branch_body(p, row, &l);
+
+    return add_layer(p, &l, status);
+}
+
+/* Removes the features that all branches of the row saw, so that only the outputs of the branches
+ * are left. */
 static ks_status end_branches(struct ks_parser *p, struct row *row)
 {
     KS_TRY(add_slice(p, row->width, p->arch->out));
@@ -247,19 +256,15 @@ static ks_status end_branches(struct ks_parser *p, struct row *row)
 static ks_status parse_layer(struct ks_parser *p)
 {
     struct ks_layer l = {.kind = NULL};
-    ks_status status = KS_OK;
+    ks_status status = read_layer(p, &l);
 
-    KS_GO(read_layer(p, &l));
-    if (l.kind->container)
-        KS_GO(parse_container(p, &l));
-    KS_GO(add_layer(p, &l));
-    return KS_OK;
-done:
-    free(l.settings);
-    return status;
+    if (status == KS_OK && l.kind->container)
+        status = parse_container(p, &l);
+    return add_layer(p, &l, status);
 }
 
-/* repeat K { ... }: parses the body's text K times, so every copy has its own parameters. */
+/* repeat K { ... }: parses the text of the body K times, so that every copy has its own parameters.
+ */
 static ks_status parse_repeat(struct ks_parser *p)
 {
     size_t repeats = 0, opened = p->number;
