@@ -1,7 +1,6 @@
-/* The minibatches of an import: a file (normally an .npz) with the arrays `input` and `target`, and
- * if wanted `weight` and the proofs `output`, `loss` and `gradient_norm`, as a checkpoint has them
- * (checkpoints/README.md).
- */
+/* The minibatches of an import. They come from a file, normally an .npz, with the arrays `input`
+ * and `target`. It may have `weight`, and the proofs `output`, `loss` and `gradient_norm`. The
+ * shapes are those of a checkpoint (checkpoints/README.md). */
 #ifndef KS_IMPORT_BATCH_H
 #define KS_IMPORT_BATCH_H
 
@@ -11,11 +10,11 @@
 #include "import/weights.h"
 #include "io/checkpoint.h"
 
-/* Checks names, types and numbers of dimensions. *in: the columns of the inputs. Fails with
- * KS_FORMAT. */
+/* Checks names and types, and that `input` and `target` exist. Sets *in to the columns of the
+ * inputs. Fails with KS_FORMAT. */
 ks_status ks_batch_check(const struct ks_weights *batch, size_t *in);
-/* Reads all arrays into c, whose critics are set, and compares the proofs. Sets *wide if inputs or
- * targets are of float64. Fails with KS_FORMAT. */
+/* Reads all arrays into c, whose critics have been read, and compares the proofs. Sets *wide if
+ * inputs, targets or weights have the type float64. Fails with KS_FORMAT or KS_MEMORY. */
 ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide);
 
 #endif

@@ -6,7 +6,7 @@
 #include "import/view.h"
 
 /* The view of one critic's array in the file's own layout, without the axes of `axes`. */
-static struct ks_view view_of(const struct ks_stored *s, const struct ks_axes *axes, size_t critic)
+static struct ks_view cut(const struct ks_stored *s, const struct ks_axes *axes, size_t critic)
 {
     struct ks_view view = ks_view_of(s);
     const bool slice_first = axes->has_slice && axes->has_ensemble && axes->slice < axes->ensemble;
@@ -15,6 +15,17 @@ static struct ks_view view_of(const struct ks_stored *s, const struct ks_axes *a
         ks_view_fix(&view, axes->slice, axes->index);
     if (axes->has_ensemble)
         ks_view_fix(&view, axes->ensemble - (slice_first ? 1 : 0), critic);
+    return view;
+}
+
+/* The same with as many axes as the object has, if the others have length 1: ensembles of linear
+ * layers often store biases [E, 1, out] beside kernels [E, in, out]. */
+static struct ks_view view_of(const struct ks_object *o, const struct ks_stored *s,
+                              const struct ks_axes *axes, size_t critic)
+{
+    struct ks_view view = cut(s, axes, critic);
+
+    ks_view_squeeze(&view, o->n_dims);
     return view;
 }
 
@@ -44,7 +55,8 @@ static ks_status check_axes(const struct ks_match *m, const struct ks_stored *s,
     return KS_OK;
 }
 
-/* The source has the object's shape; in PyTorch's layout a matrix is transposed. */
+/* Fails unless the source has the object's shape, or for a matrix in PyTorch's layout the
+ * transposed shape. */
 static ks_status check_shape(const struct ks_match *m, const struct ks_object *o,
                              const struct ks_stored *s, const struct ks_axes *axes)
 {
@@ -52,14 +64,14 @@ static ks_status check_shape(const struct ks_match *m, const struct ks_object *o
     const size_t swapped[2] = {o->dims[1], o->dims[0]};
     const size_t *expected = matrix && m->map->torch ? swapped : o->dims;
     const size_t *other = expected == swapped ? o->dims : swapped;
-    const struct ks_view view = view_of(s, axes, 0);
+    const struct ks_view view = view_of(o, s, axes, 0), whole = cut(s, axes, 0);
     char want[KS_STORED_SHAPE], got[KS_STORED_SHAPE];
 
     if (same_dims(&view, o->n_dims, expected))
         return KS_OK;
     return ks_fail(KS_FORMAT, "%s: %s: expected shape %s for %s with layout = %s, found %s%s",
                    m->weights->path, s->name, ks_shape_print(o->n_dims, expected, want), o->name,
-                   m->map->torch ? "torch" : "flax", ks_shape_print(view.n_dims, view.dims, got),
+                   m->map->torch ? "torch" : "flax", ks_shape_print(whole.n_dims, whole.dims, got),
                    matrix && same_dims(&view, 2, other) ? ", as the other layout has it" : "");
 }
 
@@ -134,7 +146,7 @@ static ks_status take(const struct ks_match *m, const struct ks_found *f, const 
     if (f->object->variance)
         KS_GO(check_variances(m->weights, s, values));
     for (size_t e = 0; e < critics; e++) {
-        struct ks_view view = view_of(s, axes, e);
+        struct ks_view view = view_of(f->object, s, axes, e);
 
         if (f->object->n_dims == 2 && m->map->torch)
             ks_view_swap(&view, 0, 1);

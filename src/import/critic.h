@@ -1,4 +1,4 @@
-/* From the sources of a match to critics: shapes are checked first, then values are read. */
+/* Makes critics of the sources of a match. All shapes are checked before values are read. */
 #ifndef KS_IMPORT_CRITIC_H
 #define KS_IMPORT_CRITIC_H
 
@@ -9,20 +9,21 @@
 #include "import/match.h"
 #include "io/checkpoint.h"
 
-/* Axes of the arrays of a file that are no axes of a critic's array; they count from 0 in the
- * file's shapes. */
+/* Axes that the arrays of a file have and those of a critic do not. They count from 0 in the shapes
+ * of the file. */
 struct ks_axes {
     bool has_ensemble, has_slice;
-    size_t ensemble;     /* this axis has the critics: it is moved to the front */
-    size_t slice, index; /* of this axis, only one index is taken               */
+    size_t ensemble;     /* each index of this axis belongs to another critic */
+    size_t slice, index; /* only this index of this axis is taken             */
 };
 
-/* The number of critics in the file. Fails with KS_FORMAT if a shape is not the expected one or a
- * source is not of real numbers. */
+/* Sets *critics to the number of critics in the file. Fails with KS_FORMAT if a source has another
+ * shape than the array of the critic, or no real numbers. */
 ks_status ks_critic_count(const struct ks_match *match, const struct ks_axes *axes,
                           size_t *critics);
-/* Reads `critics` critics, as ks_critic_count returned, into networks `first`, first + 1, ... w and
- * state (unless NULL) must have room for them. Sets *wide if a source is of float64. */
+/* Reads the critics of the file, which ks_critic_count counted, into networks `first`, first + 1,
+ * ... The arrays of `networks` must have room for them. Sets *wide if a source has the type
+ * float64. */
 ks_status ks_critic_take(const struct ks_match *match, const struct ks_axes *axes, size_t first,
                          struct ks_networks *networks, bool *wide);
 

@@ -13,7 +13,7 @@ struct listing {
     struct ks_problems *problems;
 };
 
-/* Prints a line. `problem`: the counter of the problem that the line is about, or NULL. */
+/* Prints a line. If it is about a problem, `problem` is the counter of such problems, else NULL. */
 __attribute__((format(printf, 3, 4))) static void say(struct listing *l, size_t *problem,
                                                       const char *format, ...)
 {
@@ -32,8 +32,8 @@ __attribute__((format(printf, 3, 4))) static void say(struct listing *l, size_t 
         snprintf(l->problems->first, sizeof l->problems->first, "%.500s", line);
 }
 
-/* The parts of a source's name that differ from source to source, which tell one critic from
- * another. */
+/* Prints the parts of a source's name that are not the same in all sources. They tell one critic
+ * from another. */
 static void print_key(const struct ks_found *f, size_t i, char key[KEY])
 {
     size_t used = 0;
@@ -102,8 +102,8 @@ static void list_missing(struct listing *l, const struct ks_found *f)
             shape, path);
 }
 
-/* Every array must have as many sources as the first one, and they must be told apart by the same
- * parts of their names: else a kernel of one critic might meet a bias of another. */
+/* Every array must have as many sources as the first one, and the same parts of their names must
+ * tell them apart. Otherwise a kernel of one critic might meet a bias of another. */
 static void list_mismatch(struct listing *l, const struct ks_found *first, const struct ks_found *f)
 {
     char a[KEY], b[KEY];

@@ -44,7 +44,7 @@ static ks_status set_layout(struct reader *r, const char *value)
     return KS_OK;
 }
 
-/* KEY = VALUE, KEY=VALUE or ignore GLOB */
+/* Reads a line: KEY = VALUE, KEY=VALUE or ignore NAME. */
 static ks_status read_words(struct reader *r)
 {
     char **word = r->line.word, *equals = strchr(word[0], '=');

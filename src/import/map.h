@@ -1,11 +1,11 @@
-/* A map (`*.map`): which array of a file is which array of a critic. One line each; '#' starts a
- * comment:
+/* A map (`*.map`) says which array of a file is which array of a critic. It has these lines; '#'
+ * starts a comment:
  *
- *   layout = torch                            kernels are [out, in] and are transposed; or flax:
- *                                             [in, out]. Required
+ *   layout = torch                            required. Kernels are [out, in] and are transposed.
+ *                                             With `layout = flax` they are [in, out]
  *   00_dense/kernel = critic.net.0.weight     an array of the critic, and the name of its source
- *   02_dense/kernel = critics.*.net.2.weight  with wildcards (glob.h): one critic per match
- *   ignore actor.**                           what is deliberately left out */
+ *   02_dense/kernel = critics.*.net.2.weight  with wildcards (glob.h) each match is another critic
+ *   ignore actor.**                           these arrays are not used */
 #ifndef KS_IMPORT_MAP_H
 #define KS_IMPORT_MAP_H
 
@@ -16,13 +16,13 @@
 
 struct ks_map_line {
     size_t number; /* in the file, from 1                            */
-    char *object;  /* "00_dense/kernel"; NULL: `ignore`. Owned       */
-    char *glob;    /* owned                                          */
+    char *object;  /* "00_dense/kernel", or NULL for `ignore`; owned */
+    char *glob;    /* the name of the source; owned                  */
 };
 
 struct ks_map {
     char *path;               /* owned */
-    bool torch;               /* layout=torch; else layout=flax */
+    bool torch;               /* the layout is torch; else it is flax */
     struct ks_map_line *line; /* [n]; owned */
     size_t n, room;
 };

@@ -5,6 +5,21 @@
 
 #include "core/memory.h"
 
+enum { LIST = 512 };
+
+static ks_status fail_unknown(const struct ks_map *map, const struct ks_map_line *line,
+                              const struct ks_objects *objects)
+{
+    char list[LIST] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < objects->n && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                                 objects->list[i].name);
+    return ks_fail(KS_FORMAT, "%s:%zu: the description has no array %s: expected one of %s%s",
+                   map->path, line->number, line->object, list, used < sizeof list ? "" : "...");
+}
+
 static ks_status check_lines(const struct ks_map *map, const struct ks_objects *objects)
 {
     for (size_t i = 0; i < map->n; i++) {
@@ -14,15 +29,17 @@ static ks_status check_lines(const struct ks_map *map, const struct ks_objects *
         for (size_t k = 0; k < objects->n && !known; k++)
             known = strcmp(objects->list[k].name, name) == 0;
         if (!known)
-            return ks_fail(KS_FORMAT,
-                           "%s:%zu: the description has no array %s (the first of its %zu is %s)",
-                           map->path, map->line[i].number, name, objects->n, objects->list[0].name);
+            return fail_unknown(map, &map->line[i], objects);
     }
     return KS_OK;
 }
 
+/* Running statistics are needed by a layer that reads them in training mode. Otherwise the map may
+ * leave out all of them. */
 static bool wants_states(const struct ks_map *map, const struct ks_objects *objects)
 {
+    if (objects->read_states)
+        return true;
     for (size_t i = 0; i < objects->n; i++)
         if (objects->list[i].state && ks_map_find(map, objects->list[i].name))
             return true;
@@ -31,12 +48,14 @@ static bool wants_states(const struct ks_map *map, const struct ks_objects *obje
 
 static int by_name(const void *a, const void *b)
 {
-    const struct ks_source *x = a, *y = b;
+    const char *x = ((const struct ks_source *)a)->stored->name;
+    const char *y = ((const struct ks_source *)b)->stored->name;
+    const int order = ks_glob_compare(x, y);
 
-    return ks_glob_compare(x->stored->name, y->stored->name);
+    return order != 0 ? order : strcmp(x, y); /* q2 and q02 */
 }
 
-/* Notes that the line matches array i of the file. */
+/* Remembers that the line matches array i of the file. */
 static void use(struct ks_match *m, size_t i, const struct ks_map_line *line)
 {
     struct ks_matching_lines *uses = &m->uses[i];

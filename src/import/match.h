@@ -1,4 +1,5 @@
-/* What a map makes of a file: the sources of each array of the critic, and what is left over. */
+/* A map applied to a file: the sources of each array of the critic, and the arrays that are left.
+ */
 #ifndef KS_IMPORT_MATCH_H
 #define KS_IMPORT_MATCH_H
 
@@ -20,26 +21,29 @@ struct ks_source {
 /* The sources of one array: one for each critic, in the order of their names. */
 struct ks_found {
     const struct ks_object *object;
-    const struct ks_map_line *line; /* NULL: the map has none     */
-    struct ks_source *list;         /* [n], with room for more; owned */
+    const struct ks_map_line *line; /* NULL if the map has none for it  */
+    struct ks_source *list;         /* [n], with room for more; owned   */
     size_t n, room;
 };
 
 struct ks_match {
     const struct ks_map *map;
     const struct ks_weights *weights;
-    struct ks_found *found; /* [n], one for each object that the file must have; owned */
+    struct ks_found
+        *found; /* [n], one for each array of the critic that the file must have; owned */
     size_t n;
     bool states; /* running statistics are among them */
-    /* [weights->n] the first two lines of the map that match; NULL: none. Owned. */
+    /* [weights->n], owned: the first two lines of the map that match each array of the file. NULL
+     * if there is no such line. */
     struct ks_matching_lines {
         const struct ks_map_line *first, *second;
     } * uses;
 };
 
-/* Running statistics must be in the file if the map has a line for one of them. Fails with
- * KS_FORMAT if the map names an array that the description does not have. The caller ends with
- * ks_match_clear, also after a failure; map, file and objects must live as long. */
+/* Finds the sources. The file must have running statistics if the map has a line for one of them,
+ * or if a layer needs them in training mode. Fails with KS_FORMAT if the map names an array that
+ * the description does not have. The caller ends with ks_match_clear, also after a failure. Until
+ * then map, file and objects must exist. */
 ks_status ks_match_make(const struct ks_map *map, const struct ks_weights *weights,
                         const struct ks_objects *objects, struct ks_match *match);
 void ks_match_clear(struct ks_match *match);
@@ -49,8 +53,8 @@ struct ks_problems {
     size_t unused, missing, ambiguous;
     char first[512];
 };
-/* Prints what is taken, ignored, unused, ambiguous and missing, one line each, to `out` (NULL:
- * nothing is printed), and adds to *problems. */
+/* Prints a line for everything that is taken, ignored, unused, ambiguous or missing to `out`,
+ * unless that is NULL, and adds to *problems. */
 void ks_match_list(const struct ks_match *match, FILE *out, struct ks_problems *problems);
 
 #endif

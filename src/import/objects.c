@@ -30,7 +30,7 @@ static void append(struct ks_objects *objects, const struct ks_layer *layer, boo
 
 ks_status ks_objects_of(const struct ks_arch *arch, struct ks_objects *objects)
 {
-    *objects = (struct ks_objects){.n = 0};
+    *objects = (struct ks_objects){.read_states = arch->reads_state};
     KS_TRY(ks_alloc(arch->n_layers * 2 * KS_LAYER_ARRAYS, sizeof *objects->list, &objects->list));
     for (size_t i = 0; i < arch->n_layers; i++) {
         append(objects, &arch->layer[i], false);

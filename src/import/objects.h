@@ -19,8 +19,9 @@ struct ks_object {
 };
 
 struct ks_objects {
-    struct ks_object *list; /* [n]; owned: the caller frees it */
+    struct ks_object *list; /* [n]; owned: the caller frees it               */
     size_t n;
+    bool read_states; /* a layer reads running statistics in training mode */
 };
 
 ks_status ks_objects_of(const struct ks_arch *arch, struct ks_objects *objects);

@@ -28,6 +28,15 @@ void ks_view_fix(struct ks_view *view, size_t axis, size_t index)
     view->n_dims--;
 }
 
+void ks_view_squeeze(struct ks_view *view, size_t n_dims)
+{
+    for (size_t axis = 0; axis < view->n_dims && view->n_dims > n_dims;)
+        if (view->dims[axis] == 1)
+            ks_view_fix(view, axis, 0);
+        else
+            axis++;
+}
+
 void ks_view_swap(struct ks_view *view, size_t a, size_t b)
 {
     const size_t dim = view->dims[a], stride = view->strides[a];

@@ -1,4 +1,4 @@
-/* A view of an array's values in memory: axes with strides, which are fixed, swapped and copied. */
+/* A view of an array's values in memory, which has axes with strides. */
 #ifndef KS_IMPORT_VIEW_H
 #define KS_IMPORT_VIEW_H
 
@@ -11,13 +11,16 @@ struct ks_view {
     size_t offset;                                                /* of the first one   */
 };
 
-/* The view of a whole array, in either order of its axes. */
+/* The view of a whole array, whichever axis is the fastest in memory. */
 struct ks_view ks_view_of(const struct ks_stored *s);
-/* Leaves out an axis: only entries with this index in it remain. */
+/* Removes an axis: only the entries with this index in it remain. */
 void ks_view_fix(struct ks_view *view, size_t axis, size_t index);
+/* Removes axes of length 1, which changes neither the numbers nor their order, until the view has
+ * n_dims axes or no other axis of length 1. */
+void ks_view_squeeze(struct ks_view *view, size_t n_dims);
 /* Swaps two axes. */
 void ks_view_swap(struct ks_view *view, size_t a, size_t b);
-/* Copies the viewed numbers row-major. */
+/* Copies the numbers of the view to `out` in row-major order. */
 void ks_view_copy(const struct ks_view *view, const double *values, double *out);
 
 #endif
