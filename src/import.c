@@ -18,15 +18,15 @@ static const struct poptOption options[] = {
     {"map", '\0', POPT_ARG_STRING, &map, 0, "which array of WEIGHTS is which of the critic's",
      "M.map"},
     {"batch", '\0', POPT_ARG_STRING, &batch, 0,
-     "the minibatches: input, target, if wanted weight, and as proofs output, loss, "
+     "the minibatches: arrays input and target, and optionally weight, output, loss and "
      "gradient_norm",
      "B.npz"},
     {"output", 'o', POPT_ARG_STRING, &output, 0,
      "the checkpoint to write; without it only the listing is printed", "C.h5"},
     {"ensemble-axis", '\0', POPT_ARG_STRING, &ensemble_axis, 0,
-     "this axis of every array has the critics", "AXIS"},
+     "each index of this axis of every array is another critic; axes count from 0", "AXIS"},
     {"slice", '\0', POPT_ARG_STRING, &slice, 0,
-     "take one index of an axis, such as one seed of several", "AXIS:INDEX"},
+     "take one index of an axis of every array, such as one of several seeds", "AXIS:INDEX"},
     POPT_TABLEEND};
 
 static const struct ks_library libraries[] = {{"HDF5", ks_h5_version},
@@ -41,19 +41,21 @@ static const struct ks_program program = {
     .synopsis = "--arch A.arch --map M.map --batch B.npz WEIGHTS... -o C.h5",
     .description = "writes a critic from another framework's files as a checkpoint",
     .details = "DESCRIPTION\n"
-               "  WEIGHTS is a file of NumPy (.npz). Several files are several critics. The map\n"
-               "  has a line 'layout = torch' or 'layout = flax' and a line for each array:\n"
+               "  WEIGHTS is a file of safetensors, NumPy (.npz), Flax (.msgpack) or HDF5 (.h5).\n"
+               "  Several files are several critics. The map has a line 'layout = torch' or\n"
+               "  'layout = flax' and a line for each array:\n"
                "\n"
                "    layout = torch\n"
                "    00_dense/kernel = critic.0.weight\n"
                "    00_dense/bias   = critic.0.bias\n"
                "    ignore actor.**\n"
                "\n"
-               "  In names, * stands for any characters but '.' and '/', ** for any characters,\n"
-               "  ? for one. Several matches are several critics. Axes count from 0. Every\n"
-               "  array of WEIGHTS must be taken or ignored: what is unused, missing or\n"
-               "  ambiguous is listed, and then nothing is written. What the other framework\n"
-               "  computed (output [N,B,E,K], loss [N], gradient_norm [N]) is compared first.\n"
+               "  In names, * stands for any characters except '.' and '/', ** for any\n"
+               "  characters, and ? for one character except '.' and '/'. Several matches are\n"
+               "  several critics. Every array of WEIGHTS must be taken or ignored. If one is\n"
+               "  unused, missing or ambiguous, the listing says so and nothing is written.\n"
+               "  If B.npz has what the other program computed (output [N,B,E,K], loss [N],\n"
+               "  gradient_norm [N]), this is compared before anything is written.\n"
                "\n"
                "EXAMPLES\n"
                "  kappascope import --arch a.arch --map m.map --batch b.npz critic.npz -o c.h5\n"
@@ -64,7 +66,7 @@ static const struct ks_program program = {
 
 enum { AXES = KS_STORED_DIMS - 1, MOST = 1 << 30 };
 
-/* "3:0" */
+/* Parses AXIS:INDEX, such as "0:3". */
 static ks_status parse_slice(char *text, struct ks_axes *axes)
 {
     char *colon = strchr(text, ':');

@@ -1,4 +1,5 @@
-/* An example checkpoint as another program's files, with map and description, and its import. */
+/* An example checkpoint as the files of another program, with a map and a description, and its
+ * import. */
 #ifndef KS_IMPORTING_H
 #define KS_IMPORTING_H
 
@@ -17,27 +18,31 @@ struct export
     bool stacked; /* one array with an axis of critics in front; else one array for each critic */
 };
 
+/* What is exported: the arrays of w.npz and of b.npz. */
+static struct foreign_list critic, batch;
+static const struct export torch64 = {.text = MSE, .type = "<f8", .torch = true};
+
 static inline void write_text(const char *name, const char *text)
 {
     write_bytes(scratch(name), text, strlen(text));
 }
 
-/* "q1.00_dense.kernel"; of all critics "q.00_dense.kernel" */
-static inline void source_name(const struct ks_object *o, const char *critic, char *name)
+/* Prints "q1.00_dense.kernel" for critic number "1", or "q.00_dense.kernel" for number "". */
+static inline void source_name(const struct ks_object *o, const char *number, char *name)
 {
-    snprintf(name, FOREIGN_NAME, "q%s.%s", critic, o->name);
+    snprintf(name, FOREIGN_NAME, "q%s.%s", number, o->name);
     *strchr(name, '/') = '.';
 }
 
-/* One critic's array, transposed in PyTorch's layout. */
+/* Copies the array of critic e, transposed if it is a matrix in PyTorch's layout. */
 static inline void export_values(const struct ks_checkpoint *c, const struct ks_object *o,
-                                 bool torch, size_t critic, double *out)
+                                 bool torch, size_t e, double *out)
 {
     const struct ks_arch *arch = c->critic.arch;
     const bool frozen = !o->state && o->offset >= arch->parameters;
-    const double *from = o->state ? c->critic.state + critic * arch->states
-                         : frozen ? c->critic.frozen + critic * arch->frozen
-                                  : c->critic.w + critic * arch->parameters;
+    const double *from = o->state ? c->critic.state + e * arch->states
+                         : frozen ? c->critic.frozen + e * arch->frozen
+                                  : c->critic.w + e * arch->parameters;
     const size_t at = o->offset - (frozen ? arch->parameters : 0);
     const size_t rows = o->n_dims == 2 ? o->dims[0] : 1, columns = o->dims[o->n_dims - 1];
 
@@ -48,7 +53,7 @@ static inline void export_values(const struct ks_checkpoint *c, const struct ks_
 }
 
 static inline void export_object(const struct ks_checkpoint *c, const struct ks_object *o,
-                                 const struct export *e, struct foreign_list *files)
+                                 const struct export *e)
 {
     const bool swap = e->torch && o->n_dims == 2;
     const size_t dims[3] = {c->critic.ensemble, swap ? o->dims[1] : o->dims[0],
@@ -59,7 +64,7 @@ static inline void export_object(const struct ks_checkpoint *c, const struct ks_
 
     if (e->stacked) {
         source_name(o, "", name);
-        a = foreign_add(files, name, e->type, o->n_dims + 1, dims);
+        a = foreign_add(&critic, name, e->type, o->n_dims + 1, dims);
         for (size_t k = 0; k < c->critic.ensemble; k++)
             export_values(c, o, e->torch, k, a->values + k * size);
         return;
@@ -67,48 +72,79 @@ static inline void export_object(const struct ks_checkpoint *c, const struct ks_
     for (size_t k = c->critic.ensemble; k-- > 0;) { /* in the file's order, the last comes first */
         snprintf(number, sizeof number, "%zu", k + 9); /* q9, q10 */
         source_name(o, number, name);
-        a = foreign_add(files, name, e->type, o->n_dims, dims + 1);
+        a = foreign_add(&critic, name, e->type, o->n_dims, dims + 1);
         export_values(c, o, e->torch, k, a->values);
     }
 }
 
-static inline void export_batch(const struct ks_checkpoint *c, const char *type,
-                                struct foreign_list *files)
+static inline void export_batch(const struct ks_checkpoint *c, const char *type)
 {
     const size_t k = c->critic.arch->loss.targets;
     const size_t input[3] = {c->minibatches, c->rows, c->critic.arch->in};
     const size_t target[3] = {c->minibatches, c->loss_rows, k};
     struct foreign *a;
 
-    a = foreign_add(files, "input", type, 3, input);
+    a = foreign_add(&batch, "input", type, 3, input);
     memcpy(a->values, c->input, foreign_count(a) * sizeof *a->values);
-    a = foreign_add(files, "target", type, k == 1 ? 2 : 3, target);
+    a = foreign_add(&batch, "target", type, k == 1 ? 2 : 3, target);
     memcpy(a->values, c->target, foreign_count(a) * sizeof *a->values);
 }
 
-/* Fills the lists of arrays; writes a.arch and m.map; returns the checkpoint, which the caller
- * frees. */
-static inline struct ks_checkpoint *
-export_example(const struct export *e, struct foreign_list *critic, struct foreign_list *batch)
+/* Fills the lists of arrays. */
+static inline void export_arrays(const struct ks_checkpoint *c, const struct export *e)
 {
-    struct ks_checkpoint *c = make_plain(e->text);
     struct ks_objects objects;
+
+    foreign_clear(&critic);
+    foreign_clear(&batch);
+    assert_ok(ks_objects_of(c->critic.arch, &objects));
+    for (size_t i = 0; i < objects.n; i++)
+        export_object(c, &objects.list[i], e);
+    export_batch(c, e->type);
+    free(objects.list);
+}
+
+/* Writes a.arch and m.map. */
+static inline void export_texts(const struct ks_checkpoint *c, const struct export *e)
+{
     char map[8192], name[FOREIGN_NAME];
+    struct ks_objects objects;
 
     assert_ok(ks_objects_of(c->critic.arch, &objects));
-    critic->n = batch->n = 0;
     snprintf(map, sizeof map, "# an example\nlayout = %s\n", e->torch ? "torch" : "flax");
     for (size_t i = 0; i < objects.n; i++) {
-        export_object(c, &objects.list[i], e, critic);
         source_name(&objects.list[i], e->stacked ? "" : "*", name);
         snprintf(map + strlen(map), sizeof map - strlen(map), "%s = %s\n", objects.list[i].name,
                  name);
     }
     free(objects.list);
-    export_batch(c, e->type, batch);
     write_text("a.arch", e->text);
     write_text("m.map", map);
+}
+
+/* Writes w.npz and b.npz. */
+static inline void write_files(void)
+{
+    write_npz(scratch("w.npz"), &critic, ZIP_CM_DEFLATE);
+    write_npz(scratch("b.npz"), &batch, ZIP_CM_STORE);
+}
+
+/* Fills the lists and writes all files. Returns the checkpoint; the test ends with clear_files. */
+static inline struct ks_checkpoint *export_example(const struct export *e)
+{
+    struct ks_checkpoint *c = make_plain(e->text);
+
+    export_arrays(c, e);
+    export_texts(c, e);
+    write_files();
     return c;
+}
+
+static inline void clear_files(struct ks_checkpoint *c)
+{
+    foreign_clear(&critic);
+    foreign_clear(&batch);
+    ks_checkpoint_free(c);
 }
 
 /* Appends a line to m.map. */
@@ -150,19 +186,11 @@ static inline ks_status import_one(const char *weights)
     return import_files(1, &weights, NULL);
 }
 
-/* c.h5 has the same bytes as the checkpoint would have, written directly. */
+/* c.h5 has the same bytes as the checkpoint if that is written directly. */
 static inline void assert_imported(const struct ks_checkpoint *c, bool single)
 {
-    unsigned char *found, *expected;
-    size_t n, m;
-
     assert_ok(ks_checkpoint_write(scratch("expected.h5"), c, single));
-    expected = read_bytes(scratch("expected.h5"), &n);
-    found = read_bytes(scratch("c.h5"), &m);
-    assert_int_equal(m, n);
-    assert_memory_equal(found, expected, n);
-    free(found);
-    free(expected);
+    assert_same_files(scratch("c.h5"), scratch("expected.h5"));
     remove(scratch("c.h5"));
 }
 

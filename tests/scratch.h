@@ -93,6 +93,18 @@ static inline void write_bytes(const char *path, const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
+/* Both files have the same bytes. */
+static inline void assert_same_files(const char *found, const char *expected)
+{
+    size_t n, m;
+    unsigned char *a = read_bytes(found, &n), *b = read_bytes(expected, &m);
+
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, m);
+    free(a);
+    free(b);
+}
+
 /* The last error message is one line and names the file. */
 static inline void assert_one_line(const char *path)
 {

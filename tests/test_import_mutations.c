@@ -17,8 +17,6 @@ static const double ROOM = 4e9;
 static const double ROOM = 256e6;
 #endif
 
-static struct foreign_list critic, batch;
-
 /* Of an archive with checksums: what is read is what was written. */
 static void check_values(const struct ks_stored *s, const double *values)
 {
@@ -94,13 +92,7 @@ static void make_lists(void)
 {
     const struct export e = {.text = CE, .type = "<f4"};
 
-    ks_checkpoint_free(export_example(&e, &critic, &batch));
-}
-
-static void clear_lists(void)
-{
-    foreign_clear(&critic);
-    foreign_clear(&batch);
+    ks_checkpoint_free(export_example(&e));
 }
 
 static void test_npz(void **state)
@@ -111,7 +103,7 @@ static void test_npz(void **state)
     check_mutations(scratch("good.npz"), 0, true);
     write_npz(scratch("good.npz"), &critic, ZIP_CM_STORE);
     check_mutations(scratch("good.npz"), 1, true);
-    clear_lists();
+    clear_files(NULL);
 }
 
 static void test_safetensors(void **state)
@@ -120,7 +112,7 @@ static void test_safetensors(void **state)
     make_lists();
     write_safetensors(scratch("good.safetensors"), &critic);
     check_mutations(scratch("good.safetensors"), 2, false);
-    clear_lists();
+    clear_files(NULL);
 }
 
 static void test_msgpack(void **state)
@@ -129,7 +121,7 @@ static void test_msgpack(void **state)
     make_lists();
     write_msgpack(scratch("good.msgpack"), &critic, 20);
     check_mutations(scratch("good.msgpack"), 3, false);
-    clear_lists();
+    clear_files(NULL);
 }
 
 /* HDF5 as this project writes it, with the reading process. Fewer, since each forks. */
@@ -181,7 +173,7 @@ static void test_map(void **state)
     }
     free(bytes);
     free(bad);
-    clear_lists();
+    clear_files(NULL);
 }
 
 static int setup(void **state)

@@ -2,33 +2,9 @@
  * of the wrong type or shape, maps, batches, pickles. */
 #include "importing.h"
 
-static struct foreign_list critic, batch;
-static const struct export torch64 = {.text = MSE, .type = "<f8", .torch = true};
-
-static void write_files(void)
-{
-    write_npz(scratch("w.npz"), &critic, ZIP_CM_DEFLATE);
-    write_npz(scratch("b.npz"), &batch, ZIP_CM_STORE);
-}
-
-static void clear_files(struct ks_checkpoint *c)
-{
-    foreign_clear(&critic);
-    foreign_clear(&batch);
-    ks_checkpoint_free(c);
-}
-
-static struct ks_checkpoint *start(void)
-{
-    struct ks_checkpoint *c = export_example(&torch64, &critic, &batch);
-
-    write_files();
-    return c;
-}
-
 static void test_unused(void **state)
 {
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
 
     (void)state;
     foreign_add(&critic, "actor.0.weight", "<f8", 2, (size_t[]){2, 3});
@@ -48,7 +24,7 @@ static void test_unused(void **state)
 
 static void test_missing(void **state)
 {
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
 
     (void)state;
     strcpy(foreign_find(&critic, "q9.02_dense.bias")->name, "q9.bias");
@@ -65,7 +41,7 @@ static void test_missing(void **state)
 
 static void test_ambiguous(void **state)
 {
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
 
     (void)state;
     strcpy(foreign_find(&critic, "q9.02_dense.bias")->name, "q8.02_dense.bias");
@@ -86,14 +62,16 @@ static void test_map(void **state)
         {"00_dense/kernel = q*.k\n", "expected a line 'layout = torch'"},
         {"layout = keras\n", "m.map:1: layout: expected torch or flax, found 'keras'"},
         {"layout=torch\nlayout=flax\n", "m.map:2: layout is given twice"},
-        {"layout=torch\n05_dense/kernel = a\n", "m.map:2: the description has no array 05_dense"},
+        {"layout=torch\n05_dense/kernel = a\n",
+         "m.map:2: the description has no array 05_dense/kernel: expected one of 00_dense/kernel, "
+         "00_dense/bias, 02_dense/kernel, 02_dense/bias"},
         {"layout=torch\n00_dense/bias = a\n00_dense/bias = b\n", "m.map:3: 00_dense/bias has a"},
         {"layout=torch\n00_dense/bias a\n", "m.map:2: expected 'NN_kind/ARRAY = NAME'"},
         {"layout=torch\n00_dense/bias =\n", "m.map:2: expected 'NN_kind/ARRAY = NAME'"},
         {"layout=torch\nignore\n", "m.map:2: expected 'NN_kind/ARRAY = NAME'"},
         {"layout=torch\nignore *a*b*c*d*e*f*g*h*i\n", "m.map:2: expected a name with at most 8"},
     };
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -105,7 +83,7 @@ static void test_map(void **state)
 
 static void test_shapes(void **state)
 {
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
     struct foreign *kernel = foreign_find(&critic, "q9.00_dense.kernel");
     const size_t dims[2] = {kernel->dims[0], kernel->dims[1]};
 
@@ -126,7 +104,7 @@ static void test_shapes(void **state)
 static void test_values(void **state)
 {
     static const char *const types[] = {"<i8", "|b1", "|O8", "<c8"};
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
     struct foreign *bias = foreign_find(&critic, "q9.00_dense.bias");
 
     (void)state;
@@ -149,7 +127,7 @@ static void test_values(void **state)
 static void test_statistics(void **state)
 {
     const struct export e = {.text = CE, .type = "<f8"};
-    struct ks_checkpoint *c = export_example(&e, &critic, &batch);
+    struct ks_checkpoint *c = export_example(&e);
 
     (void)state;
     foreign_find(&critic, "q9.00_batchnorm.var")->values[2] = -1;
@@ -163,9 +141,28 @@ static void test_statistics(void **state)
     clear_files(c);
 }
 
+/* batchrenorm reads its running statistics in training mode, so the map must have them. */
+static void test_needed_statistics(void **state)
+{
+    const struct export e = {
+        .text = "batchrenorm\ndense 1\nloss mse\n", .type = "<f8", .torch = true};
+    struct ks_checkpoint *c = export_example(&e);
+
+    (void)state;
+    assert_ok(import_one("w.npz"));
+    assert_imported(c, false);
+    write_text("m.map", "layout=torch\n00_batchrenorm/scale = q*.00_batchrenorm.scale\n"
+                        "00_batchrenorm/bias = q*.00_batchrenorm.bias\nignore **.mean\n"
+                        "01_dense/kernel = q*.01_dense.kernel\n01_dense/bias = q*.01_dense.bias\n"
+                        "ignore **.var\n");
+    assert_refused(import_one("w.npz"), KS_FORMAT, "0 arrays unused, 2 missing, 0 ambiguous");
+    assert_non_null(strstr(ks_error_text(), "00_batchrenorm/mean [5]: "));
+    clear_files(c);
+}
+
 static void test_batch(void **state)
 {
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
 
     (void)state;
     batch.list[1].dims[0]++;
@@ -191,7 +188,7 @@ static void test_batch(void **state)
 static void test_torch_files(void **state)
 {
     zip_t *zip;
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
 
     (void)state;
     write_text("a.pt", "anything");
@@ -201,7 +198,8 @@ static void test_torch_files(void **state)
     zip = zip_open(scratch("b.pth"), ZIP_CREATE | ZIP_TRUNCATE, NULL);
     zip_put(zip, "critic/data.pkl", calloc(1, 8), 8, ZIP_CM_STORE);
     assert_int_equal(zip_close(zip), 0);
-    assert_refused(import_one("b.pth"), KS_FORMAT, "torch.load(sys.argv[1]");
+    assert_refused(import_one("b.pth"), KS_FORMAT,
+                   "torch.load(sys.argv[1], map_location=\"cpu\", weights_only=True)");
     write_text("a.txt", "text");
     assert_refused(import_one("a.txt"), KS_FORMAT, "expected a file of safetensors");
     assert_refused(import_one("none.npz"), KS_IO, "cannot be opened");
@@ -211,7 +209,7 @@ static void test_torch_files(void **state)
 
 static void test_inputs_stay(void **state)
 {
-    struct ks_checkpoint *c = start();
+    struct ks_checkpoint *c = export_example(&torch64);
     char name[512];
 
     (void)state;
@@ -232,6 +230,7 @@ int main(void)
         cmocka_unit_test_teardown(test_shapes, scratch_clean),
         cmocka_unit_test_teardown(test_values, scratch_clean),
         cmocka_unit_test_teardown(test_statistics, scratch_clean),
+        cmocka_unit_test_teardown(test_needed_statistics, scratch_clean),
         cmocka_unit_test_teardown(test_batch, scratch_clean),
         cmocka_unit_test_teardown(test_torch_files, scratch_clean),
         cmocka_unit_test_teardown(test_inputs_stay, scratch_clean),

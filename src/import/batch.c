@@ -49,22 +49,24 @@ ks_status ks_batch_check(const struct ks_weights *batch, size_t *in)
     return KS_OK;
 }
 
-/* Reads the viewed numbers of an array row-major into a new *values, which the caller frees. */
+/* Reads the numbers of the view in row-major order into a new *values, which the caller frees. */
 static ks_status read_view(const struct ks_weights *batch, const struct ks_stored *s,
                            const struct ks_view *view, double **values)
 {
+    const size_t n = ks_stored_count(s);
     ks_status status = KS_OK;
     double *stored = NULL;
 
     KS_TRY(ks_weights_read(batch, s, &stored));
-    KS_GO(ks_alloc(ks_stored_count(s), sizeof **values, values));
+    KS_GO(ks_weights_expect_memory(batch, s->name, (double)n * sizeof **values));
+    KS_GO(ks_alloc(n, sizeof **values, values));
     ks_view_copy(view, stored, *values);
 done:
     free(stored);
     return status;
 }
 
-/* The same for a whole array. */
+/* The same for a whole array. Sets *wide if it has the type float64. */
 static ks_status read_ordered(const struct ks_weights *batch, const struct ks_stored *s,
                               double **values, bool *wide)
 {
@@ -74,7 +76,7 @@ static ks_status read_ordered(const struct ks_weights *batch, const struct ks_st
     return read_view(batch, s, &view, values);
 }
 
-/* [N, B, T], [N, B, E, T], or [N, B] where T = 1; B <= R */
+/* The shape must be [N, B, T] or [N, B, E, T], or [N, B] where T = 1, with B <= R. */
 static ks_status check_target(const struct ks_weights *batch, const struct ks_stored *s,
                               const struct ks_checkpoint *c)
 {
@@ -95,7 +97,7 @@ static ks_status check_target(const struct ks_weights *batch, const struct ks_st
                    targets, c->rows, ks_stored_describe(s, words));
 }
 
-/* In memory, targets of each critic are [N, E, B, T]. */
+/* Reads the targets. Those of each critic are [N, E, B, T] in memory. */
 static ks_status take_target(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)
 {
     const struct ks_stored *s = ks_weights_find(batch, "target");
@@ -114,7 +116,7 @@ static ks_status take_target(const struct ks_weights *batch, struct ks_checkpoin
     return ks_checkpoint_check_targets(c, batch->path, "target", c->target);
 }
 
-/* [N, B] */
+/* Reads the optional weights of the rows, [N, B]. */
 static ks_status take_weight(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)
 {
     const struct ks_stored *s = ks_weights_find(batch, "weight");
@@ -131,6 +133,7 @@ static ks_status take_weight(const struct ks_weights *batch, struct ks_checkpoin
 
 /* --- proofs (io/proofs.h) --- */
 
+/* Whether an array belongs to all minibatches, or to the first one. */
 static bool fits(const struct ks_checkpoint *c, const struct ks_stored *s)
 {
     return s->dims[0] == c->minibatches || s->dims[0] == 1;
@@ -145,7 +148,8 @@ static ks_status read_proof(const struct ks_weights *batch, const struct ks_stor
     return KS_OK;
 }
 
-/* [N, B, E, K] or [N, R, E, K]; also of the first minibatch alone */
+/* Reads the optional outputs, [N, B, E, K] or [N, R, E, K], where N may be 1: the first minibatch.
+ */
 static ks_status take_output(const struct ks_weights *batch, struct ks_checkpoint *c)
 {
     const struct ks_stored *s = ks_weights_find(batch, "output");
@@ -164,7 +168,7 @@ static ks_status take_output(const struct ks_weights *batch, struct ks_checkpoin
                    ks_stored_describe(s, words));
 }
 
-/* [N], or [1] */
+/* Reads an optional proof with one number for each of N minibatches, or for the first one. */
 static ks_status take_numbers(const struct ks_weights *batch, const char *name,
                               const struct ks_checkpoint *c, struct ks_proof *proof)
 {

@@ -1,5 +1,6 @@
-/* HDF5: all datasets of a file, by their paths without the first '/'. The file is read in a
- * separate process and its links are checked, as those of checkpoints are (io/h5.h). */
+/* HDF5: all datasets of a file. The name of an array is its path without the first '/'. As with
+ * checkpoints, a separate process reads the file, and links to other files are refused (io/h5.h).
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "import/weights.h"
 #include "io/h5.h"
 
-/* Links can form circles, so what bounds the walk is the number of steps and the length of paths.
- */
+/* Links can form circles. The walk ends because the number of its steps and the lengths of paths
+ * are limited. */
 enum { MOST_STEPS = 1 << 14 };
 
 struct walk {
@@ -30,7 +31,7 @@ static ks_status add_dataset(const struct walk *walk, const char *object)
     enum ks_h5_stored stored;
     const ks_status status = ks_h5_shape(walk->h5, object, &shape);
 
-    if (status == KS_FORMAT) { /* text, tables, more dimensions: listed, but not to be taken */
+    if (status == KS_FORMAT) { /* such as text, a table, or an array of too many dimensions */
         ks_stored_set_type(&s, "no array");
         return ks_weights_add(walk->w, object + 1, &s);
     }
@@ -46,7 +47,7 @@ static ks_status add_dataset(const struct walk *walk, const char *object)
 
 static ks_status add_group(struct walk *walk, const char *group, const struct ks_h5_names *names);
 
-/* A group, or else a dataset. */
+/* Adds a group, or else a dataset. The names in something that is not a group cannot be read. */
 static ks_status add_object(struct walk *walk, const char *object)
 {
     struct ks_h5_names names = {.n = 0};
@@ -58,9 +59,10 @@ static ks_status add_object(struct walk *walk, const char *object)
     KS_TRY(ks_h5_has(walk->h5, object, &found)); /* refuses links to other files */
     if (!found)
         return KS_OK;
-    if (ks_h5_read_names(walk->h5, object, false, &names) == KS_OK)
+    status = ks_h5_read_names(walk->h5, object, false, &names);
+    if (status == KS_OK)
         status = add_group(walk, object, &names);
-    else
+    else if (status == KS_IO)
         status = add_dataset(walk, object);
     free(names.name);
     return status;
@@ -71,15 +73,19 @@ static ks_status add_group(struct walk *walk, const char *group, const struct ks
     char object[KS_H5_OBJECT];
 
     for (size_t i = 0; i < names->n; i++) {
+        const char *name = names->name[i];
         const int length = snprintf(object, sizeof object, "%s/%s", strcmp(group, "/") ? group : "",
-                                    names->name[i]);
+                                    name);
 
-        if (length < 0 || (size_t)length >= sizeof object ||
-            strlen(names->name[i]) + 1 >= KS_H5_NAME || names->n >= KS_H5_NAMES)
+        if (length < 0 || (size_t)length >= sizeof object || strlen(name) + 1 >= KS_H5_NAME ||
+            names->n >= KS_H5_NAMES)
             return ks_fail(KS_FORMAT,
                            "%s: %.40s: expected fewer than %d objects in a group, with names of "
                            "fewer than %d bytes and paths of fewer than %d",
                            walk->w->path, object, KS_H5_NAMES, KS_H5_NAME - 1, KS_H5_OBJECT);
+        if (!*name || strchr(name, '/') || strcmp(name, ".") == 0) /* "/" and "/." are one group */
+            return ks_fail(KS_FORMAT, "%s: %.40s: expected names of objects, found the name '%s'",
+                           walk->w->path, group, name);
         KS_TRY(add_object(walk, object));
     }
     return KS_OK;

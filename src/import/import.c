@@ -58,7 +58,7 @@ static ks_status refuse_inputs(const struct ks_import *import)
     return KS_OK;
 }
 
-/* The description, whose input width is that of the minibatches, and the map. */
+/* Reads the map and the description. The width of the critic's input is that of the minibatches. */
 static ks_status read_description(struct job *job)
 {
     const struct ks_import *import = job->import;
@@ -76,8 +76,8 @@ static ks_status read_description(struct job *job)
     return ks_objects_of(critic->arch, &job->objects);
 }
 
-/* Opens the files and lists what the map makes of them; all of them are listed before the first
- * problem is a failure. */
+/* Opens the files of weights and applies the map to them. All of them are listed before it fails
+ * because of a problem in one of them. */
 static ks_status match_all(struct job *job)
 {
     const struct ks_import *import = job->import;
@@ -98,44 +98,67 @@ static ks_status match_all(struct job *job)
                    problems.first);
 }
 
-static ks_status take_critics(struct job *job)
+/* Counts the critics of all files. */
+static ks_status count_critics(struct job *job)
 {
-    const size_t files = job->import->n_weights;
     struct ks_networks *critic = &job->checkpoint->critic;
-    size_t first = 0;
 
-    KS_TRY(ks_alloc(files, sizeof *job->critics, &job->critics));
-    for (size_t i = 0; i < files; i++) {
+    KS_TRY(ks_alloc(job->import->n_weights, sizeof *job->critics, &job->critics));
+    for (size_t i = 0; i < job->import->n_weights; i++) {
         KS_TRY(ks_critic_count(&job->match[i], &job->import->axes, &job->critics[i]));
         critic->ensemble += job->critics[i];
     }
-    KS_TRY(ks_alloc(ks_networks_parameters(critic), sizeof *critic->w, &critic->w));
-    if (critic->arch->frozen > 0)
-        KS_TRY(ks_alloc(critic->ensemble * critic->arch->frozen, sizeof *critic->frozen,
-                        &critic->frozen));
-    if (job->match[0].states)
-        KS_TRY(ks_alloc(critic->ensemble * critic->arch->states, sizeof *critic->state,
-                        &critic->state));
-    for (size_t i = 0; i < files; i++) {
-        KS_TRY(ks_critic_take(&job->match[i], &job->import->axes, first, critic, &job->wide));
+    return KS_OK;
+}
+
+static ks_status make_room(const struct job *job)
+{
+    struct ks_networks *critic = &job->checkpoint->critic;
+    const struct ks_arch *arch = critic->arch;
+    const size_t n = critic->ensemble, states = job->match[0].states ? arch->states : 0;
+    const double numbers = (double)n * (double)(ks_arch_extended(arch) + states);
+
+    KS_TRY(ks_weights_expect_memory(job->weights[0], "the critics", numbers * sizeof(double)));
+    KS_TRY(ks_alloc(n * arch->parameters, sizeof *critic->w, &critic->w));
+    if (arch->frozen > 0)
+        KS_TRY(ks_alloc(n * arch->frozen, sizeof *critic->frozen, &critic->frozen));
+    if (states > 0)
+        KS_TRY(ks_alloc(n * states, sizeof *critic->state, &critic->state));
+    return KS_OK;
+}
+
+static ks_status take_critics(struct job *job)
+{
+    size_t first = 0;
+
+    KS_TRY(count_critics(job));
+    KS_TRY(make_room(job));
+    for (size_t i = 0; i < job->import->n_weights; i++) {
+        KS_TRY(ks_critic_take(&job->match[i], &job->import->axes, first, &job->checkpoint->critic,
+                              &job->wide));
         first += job->critics[i];
     }
     return KS_OK;
 }
 
-/* Says what of the proofs was compared. */
+/* Prints which proofs were compared, and which the file does not have. */
 static void list_proofs(const struct ks_import *import, const struct ks_proofs *p)
 {
+    const char *const names[] = {"output", "loss", "gradient_norm"};
+    const bool given[] = {p->output.value, p->loss.value, p->gradient_norm.value};
+
     if (import->quiet)
         return;
-    if (!ks_proofs_exist(p))
+    if (!ks_proofs_exist(p)) {
         printf("%s: nothing was compared: it has no output, loss or gradient_norm of the program "
                "that trained the critic\n",
                import->batch);
-    else
-        printf("%s: equal to what is computed here:%s%s%s\n", import->batch,
-               p->output.value ? " output" : "", p->loss.value ? " loss" : "",
-               p->gradient_norm.value ? " gradient_norm" : "");
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        printf("%s: %s: %s\n", import->batch, names[i],
+               given[i] ? "equal to what is computed here, up to rounding"
+                        : "not compared, because the file does not have it");
 }
 
 static ks_status write_checkpoint(const struct job *job)

@@ -1,10 +1,13 @@
-/* From the files of another program to a checkpoint.
+/* Makes a checkpoint from the files of another program.
  *
  * Includes go one way:
  *
- *   weights <- {real_type, npz, ...}          arrays in files, one source per format
- *   weights <- view,  glob <- map             strided copies; patterns, and the map of names
- *   {weights, map, objects} <- match <- critic,  {weights, view} <- batch,  all <- import */
+ *   weights <- {real_type, npz, ...}   arrays in files; each format has a source of its own
+ *   weights <- view                    copies of arrays with other axes
+ *   glob <- map                        patterns for names, and the map of names
+ *   {weights, map, objects} <- match <- critic
+ *   {weights, view} <- batch
+ *   all of these <- import */
 #ifndef KS_IMPORT_IMPORT_H
 #define KS_IMPORT_IMPORT_H
 
@@ -23,8 +26,8 @@ struct ks_import {
     bool quiet;         /* no listing             */
 };
 
-/* Prints the listing on standard output and writes the checkpoint, in float64 if a source is, else
- * in float32. Fails with KS_USAGE, KS_FORMAT or KS_IO before anything is written. */
+/* Prints the listing on standard output and writes the checkpoint. It is in float64 if a source is,
+ * else in float32. A failure leaves no checkpoint, and an existing one as it is. */
 ks_status ks_import_run(const struct ks_import *import);
 
 #endif

@@ -31,7 +31,7 @@ struct packed {
     char *bytes; /* the file; owned */
     size_t size;
     msgpack_unpacked tree;
-    struct chunk *chunk; /* [n], with room for more; owned. Those of an array start at its `at` */
+    struct chunk *chunk; /* [n], with room for more; owned. An array's first one is number `at` */
     size_t n, room;
 };
 
@@ -74,7 +74,8 @@ static bool is_content(const msgpack_object *o)
            o->via.array.ptr[2].type == MSGPACK_OBJECT_BIN;
 }
 
-/* Reads [shape, type, bytes] into s, unless s is NULL, and appends the bytes as a chunk. */
+/* Reads [shape, type, bytes]: sets the shape of s, unless s is NULL, and `type`, and appends the
+ * bytes as a chunk. */
 static ks_status read_content(struct packed *p, const msgpack_object *ext, struct ks_stored *s,
                               char type[KS_STORED_TYPE], bool *valid)
 {
@@ -113,6 +114,7 @@ static ks_status read_chunks(struct packed *p, const msgpack_object *map, struct
                              char type[KS_STORED_TYPE], bool *valid)
 {
     const msgpack_object *shape = find(map, "shape"), *chunks = find(map, "chunks"), *one;
+    char first[KS_STORED_TYPE] = "";
 
     *valid = false;
     if (!shape || !chunks || shape->type != MSGPACK_OBJECT_MAP ||
@@ -127,6 +129,9 @@ static ks_status read_chunks(struct packed *p, const msgpack_object *map, struct
         if (!one || one->type != MSGPACK_OBJECT_EXT || one->via.ext.type != ARRAY)
             return KS_OK;
         KS_TRY(read_content(p, one, NULL, type, valid));
+        if (i == 0)
+            memcpy(first, type, sizeof first);
+        *valid = *valid && strcmp(first, type) == 0;
         if (!*valid)
             return KS_OK;
     }
@@ -147,8 +152,9 @@ static ks_status add_array(struct ks_weights *w, const char *name, const msgpack
         KS_TRY(read_chunks(p, o, &s, type, &valid));
     if (!valid)
         return ks_fail(KS_FORMAT,
-                       "%s: %s: not an array of Flax: expected its shape, type and bytes", w->path,
-                       name);
+                       "%s: %s: not an array of Flax: expected a shape of at most %d dimensions, "
+                       "a type and bytes",
+                       w->path, name, KS_STORED_DIMS);
     ks_stored_set_type(&s, type);
     for (size_t i = s.at; i < p->n; i++)
         bytes += p->chunk[i].size;
@@ -166,12 +172,14 @@ static ks_status add_map(struct ks_weights *w, const char *name, const msgpack_o
 
     for (uint32_t i = 0; i < map->via.map.size; i++) {
         const msgpack_object *key = &map->via.map.ptr[i].key;
-        int length;
+        int length = (int)sizeof inner;
 
         if (key->type != MSGPACK_OBJECT_STR || memchr(key->via.str.ptr, '\0', key->via.str.size))
-            return ks_fail(KS_FORMAT, "%s: %s: expected names, found another key", w->path, name);
-        length = snprintf(inner, sizeof inner, "%s%s%.*s", name, *name ? "/" : "",
-                          (int)key->via.str.size, key->via.str.ptr);
+            return ks_fail(KS_FORMAT, "%s: %s: expected names, found another key", w->path,
+                           *name ? name : "the dictionary");
+        if (key->via.str.size < sizeof inner)
+            length = snprintf(inner, sizeof inner, "%s%s%.*s", name, *name ? "/" : "",
+                              (int)key->via.str.size, key->via.str.ptr);
         if (length < 0 || (size_t)length >= sizeof inner)
             return ks_fail(KS_FORMAT, "%s: %.40s...: expected names of at most %d bytes", w->path,
                            name, KS_STORED_NAME - 1);
@@ -194,7 +202,7 @@ static ks_status add_object(struct ks_weights *w, const char *name, const msgpac
 
 static bool recognizes(const unsigned char *head, size_t n, uint64_t size)
 {
-    (void)size; /* a map that is not empty */
+    (void)size; /* it starts with a map that is not empty */
     return n > 1 && ((head[0] > 0x80 && head[0] < 0x90) || head[0] == 0xde || head[0] == 0xdf);
 }
 

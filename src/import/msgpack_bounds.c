@@ -6,13 +6,14 @@ enum { DEEPEST = 24, MOST = 1 << 20 };
 
 /* What the first bytes of an object say. */
 struct header {
-    size_t length;     /* of the header itself                      */
-    uint64_t payload;  /* bytes that follow                         */
-    uint64_t children; /* objects that follow                       */
+    size_t length;     /* bytes of the header itself     */
+    uint64_t payload;  /* bytes that follow the header   */
+    uint64_t children; /* objects that follow            */
 };
 
-/* The formats 0xc0 to 0xdf: `length` bytes of a number, times `bytes` of payload and `children`
- * objects for each, and `fixed` bytes. */
+/* The formats 0xc0 to 0xdf. The first byte is followed by a number of `length` bytes. Behind it
+ * there are `bytes` times this number plus `fixed` bytes, and `children` times this number of
+ * objects. */
 static const struct {
     unsigned char length, bytes, children, fixed;
 } formats[] = {

@@ -28,7 +28,7 @@ static bool skip(const char **c, const char *word)
     return true;
 }
 
-/* 'text', in single or double quotes and without escapes. */
+/* Reads 'text' or "text" without escapes. */
 static bool read_quoted(const char **c, size_t size, char *text)
 {
     const char *end;
@@ -45,7 +45,7 @@ static bool read_quoted(const char **c, size_t size, char *text)
     return true;
 }
 
-/* "<f4": byte order, kind, bytes. */
+/* Sets the type from a code such as "<f4": byte order, kind and number of bytes. */
 static void set_type(struct ks_stored *s, const char *text)
 {
     static const struct {
@@ -59,7 +59,7 @@ static void set_type(struct ks_stored *s, const char *text)
             ks_stored_set_type(s, known[i].name);
 }
 
-/* (), (3,), (3, 4) */
+/* Reads a shape such as (), (3,) or (3, 4). */
 static bool read_shape(const char **c, struct ks_stored *s)
 {
     if (!skip(c, "("))

@@ -11,7 +11,7 @@
 #include "import/weights.h"
 
 enum { PIECE = 1 << 16 };
-/* Deflate makes at most 1032 bytes of one (zlib, "Technical Details"). */
+/* Deflate expands one byte to at most 1032 bytes (zlib, "Technical Details"). */
 static const uint64_t MOST_INFLATED = 1032;
 
 static bool recognizes(const unsigned char *head, size_t n, uint64_t size)
@@ -22,7 +22,7 @@ static bool recognizes(const unsigned char *head, size_t n, uint64_t size)
 
 static ks_status fail(const struct ks_weights *w, const char *name, const char *what)
 {
-    return ks_fail(KS_FORMAT, "%s: %s: damaged: %s", w->path, name, what);
+    return ks_fail(KS_FORMAT, "%s: %s: cannot be read: %s", w->path, name, what);
 }
 
 /* --- one entry --- */
@@ -46,8 +46,8 @@ static ks_status take(const struct entry *e, void *bytes, size_t n)
     return KS_OK;
 }
 
-/* Opens entry `at` and reads the header of its .npy. The caller closes e->file if it is not NULL.
- */
+/* Opens entry `at` of the archive and reads the header of its .npy file. *header is its length in
+ * bytes. The caller ends with close_entry, also after a failure. */
 static ks_status open_entry(struct entry *e, uint64_t at, struct ks_stored *s, size_t *header)
 {
     unsigned char start[KS_NPY_START];
@@ -62,8 +62,8 @@ static ks_status open_entry(struct entry *e, uint64_t at, struct ks_stored *s, s
     if (!ks_npy_start(start, &length))
         return fail(e->w, e->name, "expected an .npy file of version 1 to 3");
     *header = sizeof start + length;
-    if (start[6] > 1) { /* two more bytes of its length */
-        unsigned char more[2];
+    if (start[6] > 1) {
+        unsigned char more[2]; /* of the header's length */
 
         KS_TRY(take(e, more, sizeof more));
         if (more[0] || more[1])
@@ -73,28 +73,42 @@ static ks_status open_entry(struct entry *e, uint64_t at, struct ks_stored *s, s
     KS_TRY(ks_alloc(length + 1, 1, &text));
     KS_GO(take(e, text, length));
     if (strlen(text) != length || !ks_npy_header(text, s))
-        status = fail(e->w, e->name, "its header is not one of NumPy");
+        status = ks_fail(KS_FORMAT,
+                         "%s: %s: expected a header as NumPy writes it, with at most %d dimensions",
+                         e->w->path, e->name, KS_STORED_DIMS);
 done:
     free(text);
     return status;
 }
 
+static void close_entry(const struct entry *e)
+{
+    if (e->file)
+        zip_fclose(e->file);
+}
+
 /* --- the archive --- */
 
-/* Whether `size` bytes can come from the bytes that the archive has for them. */
+/* Fails unless the bytes that the archive has for an entry can expand to the size that it claims.
+ */
 static ks_status check_size(const struct ks_weights *w, const char *name, const zip_stat_t *info)
 {
     const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+    const uint64_t expands = info->comp_method == ZIP_CM_STORE ? 1 : MOST_INFLATED;
 
     if ((info->valid & needed) != needed || info->comp_size > w->size)
-        return fail(w, name, "its size in the archive");
+        return fail(w, name, "the archive gives it no size, or more bytes than the file has");
     if (info->comp_method != ZIP_CM_STORE && info->comp_method != ZIP_CM_DEFLATE)
         return ks_fail(KS_FORMAT,
-                       "%s: %s: expected an array that is stored or deflated, as NumPy "
-                       "does it, found another compression",
-                       w->path, name);
-    if (info->size / MOST_INFLATED > info->comp_size)
-        return fail(w, name, "it claims more bytes than it can have");
+                       "%s: %s: expected an array that is stored or deflated, as NumPy writes it, "
+                       "found the compression method %u",
+                       w->path, name, (unsigned)info->comp_method);
+    if (info->size / expands > info->comp_size)
+        return ks_fail(
+            KS_FORMAT,
+            "%s: %s: expected an array that fits into %llu bytes of the archive, found a "
+            "claim of %llu bytes",
+            w->path, name, (unsigned long long)info->comp_size, (unsigned long long)info->size);
     return KS_OK;
 }
 
@@ -112,15 +126,14 @@ static ks_status add_entry(struct ks_weights *w, uint64_t at, const char *file_n
     KS_TRY(check_size(w, file_name, &info));
     KS_GO(open_entry(&e, at, &s, &header));
     if (info.size < header)
-        KS_GO(fail(w, file_name, "it is shorter than its header"));
+        KS_GO(fail(w, file_name, "it ends in its header"));
     KS_GO(ks_copy_string(file_name, &name));
     name[ks_path_stem(name, ".npy")] = '\0';
     KS_GO(ks_weights_add(w, name, &s));
     KS_GO(ks_stored_expect_bytes(w, name, &s, info.size - header));
 done:
     free(name);
-    if (e.file)
-        zip_fclose(e.file);
+    close_entry(&e);
     return status;
 }
 
@@ -146,7 +159,7 @@ static ks_status open_archive(struct ks_weights *w)
 
         if (!name)
             return fail(w, "an entry", zip_strerror(w->file));
-        if (ks_path_ends(name, "data.pkl")) /* torch.save */
+        if (ks_path_ends(name, "data.pkl")) /* as torch.save writes it */
             return ks_weights_refuse_pickle(w);
         if (!ks_path_ends(name, ".npy"))
             return ks_fail(KS_FORMAT, "%s: expected only .npy files in it, found %s", w->path,
@@ -156,7 +169,7 @@ static ks_status open_archive(struct ks_weights *w)
     return KS_OK;
 }
 
-/* The checksum is compared where the entry ends. */
+/* Fails unless the entry ends here. libzip compares the checksum where an entry ends. */
 static ks_status expect_end(const struct entry *e)
 {
     char byte;
@@ -187,8 +200,7 @@ static ks_status read_values(const struct ks_weights *w, const struct ks_stored 
     KS_GO(expect_end(&e));
 done:
     free(piece);
-    if (e.file)
-        zip_fclose(e.file);
+    close_entry(&e);
     return status;
 }
 

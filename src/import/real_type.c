@@ -1,5 +1,5 @@
-/* The types of real numbers in files of other programs, and their widening to double. Every number
- * of a narrower type is a double, so nothing is rounded. */
+/* The types of real numbers in files of other programs, and their conversion to double. A double
+ * can represent every number of these types, so nothing is rounded. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void ks_stored_set_type(struct ks_stored *s, const char *name)
     snprintf(s->type, sizeof s->type, "%s", name);
 }
 
-/* IEEE 754 binary16: a sign, 5 bits of exponent, 10 of fraction. */
+/* IEEE 754 binary16 has a sign, 5 bits of exponent and 10 bits of fraction. */
 static double from_float16(uint16_t bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;

@@ -1,7 +1,7 @@
-/* safetensors: 8 bytes with the length of a header, the header in JSON, then the values.
- * (github.com/huggingface/safetensors, "Format"). The header has for each array "dtype", "shape"
- * and "data_offsets", the first byte and the one after the last, counted from the end of the
- * header. */
+/* safetensors (github.com/huggingface/safetensors, "Format"): 8 bytes with the length of a header,
+ * the header in JSON, then the values. The header has "dtype", "shape" and "data_offsets" for each
+ * array. The offsets are those of the first byte and of the byte behind the last one, counted from
+ * the end of the header. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void set_type(struct ks_stored *s, const char *dtype)
             ks_stored_set_type(s, known[i].name);
 }
 
-/* A number of bytes or a dimension: an integer in JSON of at least 0. */
+/* Reads a number of bytes or a dimension, which is an integer of at least 0. */
 static bool read_size(const json_t *value, uint64_t *size)
 {
     const json_int_t number = json_integer_value(value);
@@ -71,7 +71,7 @@ static bool read_shape(const json_t *shape, struct ks_stored *s)
     return true;
 }
 
-/* `data`: where the values start. */
+/* `data` is the place in the file where the values start. */
 static ks_status add_array(struct ks_weights *w, const char *name, const json_t *entry,
                            uint64_t data)
 {
@@ -89,10 +89,10 @@ static ks_status add_array(struct ks_weights *w, const char *name, const json_t 
                        w->path, name, KS_STORED_DIMS);
     if (from > to || to > w->size - data)
         return ks_fail(KS_FORMAT,
-                       "%s: %s: expected offsets of bytes in the file, found %llu to "
-                       "%llu of %llu",
-                       w->path, name, (unsigned long long)from, (unsigned long long)to,
-                       (unsigned long long)(w->size - data));
+                       "%s: %s: expected offsets from 0 to %llu, the number of bytes behind the "
+                       "header, found %llu to %llu",
+                       w->path, name, (unsigned long long)(w->size - data),
+                       (unsigned long long)from, (unsigned long long)to);
     set_type(&s, dtype);
     s.at = data + from;
     KS_TRY(ks_weights_add(w, name, &s));

@@ -10,7 +10,10 @@
 #include "core/memory.h"
 #include "core/path.h"
 
-static const double SMALL = 64e6; /* bytes of an array that need no question for free memory */
+static const double SMALL = 64e6; /* the free memory is looked up for more bytes than this */
+/* The most numbers of an array: as many doubles as an address space of 47 bits has. The bytes of
+ * KS_STORED_ARRAYS such arrays together do not wrap around. */
+static const size_t MOST_NUMBERS = (size_t)1 << 44;
 
 /* --- formats --- */
 
@@ -28,7 +31,8 @@ ks_status ks_weights_refuse_pickle(struct ks_weights *w)
         KS_FORMAT,
         "%s: a pickle can run any code and is not read; this converts a state_dict: "
         "python3 -c 'import sys, torch, numpy; numpy.savez(sys.argv[2], **{k: v.numpy() "
-        "for k, v in torch.load(sys.argv[1], map_location=\"cpu\").items()})' %s %.*s.npz",
+        "for k, v in torch.load(sys.argv[1], map_location=\"cpu\", weights_only=True).items()})' "
+        "%s %.*s.npz",
         w->path, w->path, stem, ks_path_base(w->path));
 }
 
@@ -39,8 +43,8 @@ static const struct ks_weights_format pth = {.name = "a pickle",
                                              .recognizes = is_pickle,
                                              .open = ks_weights_refuse_pickle};
 
-/* In this order: what starts a safetensors file is the length of its header, which can look like a
- * pickle or like a map of MessagePack; HDF5's signature looks like such a map. */
+/* The order matters. A safetensors file starts with the length of its header, which can look like a
+ * pickle or like a map of MessagePack. The signature of HDF5 looks like such a map, too. */
 enum { FORMATS = 6 };
 static const struct ks_weights_format *const formats[FORMATS] = {
     &ks_npz_format, &ks_safetensors_format, &ks_hdf5_format, &pickle, &pth, &ks_msgpack_format};
@@ -172,7 +176,7 @@ const char *ks_stored_describe(const struct ks_stored *s, char text[KS_STORED_SH
 {
     char shape[KS_STORED_SHAPE];
 
-    /* 8 dimensions of up to 20 digits fit, so the type is what may be cut off */
+    /* All 8 dimensions fit with 20 digits each. A long type is cut off. */
     snprintf(text, KS_STORED_SHAPE, "%.10s %.180s", s->type,
              ks_shape_print(s->n_dims, s->dims, shape));
     return text;
@@ -181,7 +185,7 @@ const char *ks_stored_describe(const struct ks_stored *s, char text[KS_STORED_SH
 ks_status ks_weights_add(struct ks_weights *w, const char *name, const struct ks_stored *s)
 {
     struct ks_stored *at;
-    size_t left = SIZE_MAX / sizeof(double);
+    size_t left = MOST_NUMBERS;
 
     if (w->n == KS_STORED_ARRAYS)
         return ks_fail(KS_FORMAT, "%s: expected at most %d arrays", w->path, KS_STORED_ARRAYS);
@@ -213,14 +217,13 @@ ks_status ks_stored_expect_bytes(const struct ks_weights *w, const char *name,
                    expected, ks_stored_describe(s, words), (unsigned long long)bytes);
 }
 
-static ks_status expect_memory(const struct ks_weights *w, const struct ks_stored *s)
+ks_status ks_weights_expect_memory(const struct ks_weights *w, const char *what, double bytes)
 {
-    const double bytes = (double)ks_stored_count(s) * sizeof(double);
     const double left = bytes > SMALL ? (double)ks_memory_available("", 1) : bytes;
 
     if (left > 0 && bytes > left)
-        return ks_fail(KS_MEMORY, "%s: %s: needs %.3g GB of memory, %.3g GB are free", w->path,
-                       s->name, bytes / 1e9, left / 1e9);
+        return ks_fail(KS_MEMORY, "%s: %s: expected at least %.3g GB of free memory, found %.3g GB",
+                       w->path, what, bytes / 1e9, left / 1e9);
     return KS_OK;
 }
 
@@ -234,7 +237,7 @@ ks_status ks_weights_read(const struct ks_weights *w, const struct ks_stored *s,
     if (s->real == KS_NOT_REAL)
         return ks_fail(KS_FORMAT, "%s: %s: expected real numbers, found %s", w->path, s->name,
                        s->type);
-    KS_TRY(expect_memory(w, s));
+    KS_TRY(ks_weights_expect_memory(w, s->name, (double)n * sizeof *values));
     KS_GO(ks_alloc(n, sizeof *values, &values));
     KS_GO(w->format->read(w, s, values));
     for (size_t i = 0; i < n; i++)

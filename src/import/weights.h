@@ -1,11 +1,11 @@
-/* Files of other programs that hold named arrays: safetensors, NumPy's .npz, Flax's msgpack, HDF5.
+/* Files of other programs with named arrays: safetensors, NumPy's .npz, Flax's msgpack, HDF5.
  *
- * Such a file may come from anywhere and may be damaged. So opening it reads names, types and
- * shapes only, each checked against the bytes that the file has, before memory is allocated for
- * what it claims. Values are read array by array, and only those that are asked for.
+ * Such a file may come from anywhere, and it may be damaged or made to do harm. Opening it reads
+ * only names, types and shapes, and compares them with the bytes that the file has. Memory for
+ * values is allocated later, array by array, and only for arrays that are asked for.
  *
- * To add a format: a file of this folder with a `const struct ks_weights_format`, and a row of the
- * table in weights.c. */
+ * To add a format, write a file in this folder that defines a `const struct ks_weights_format`, and
+ * add it to the table in weights.c. */
 #ifndef KS_IMPORT_WEIGHTS_H
 #define KS_IMPORT_WEIGHTS_H
 
@@ -20,22 +20,22 @@ enum {
     KS_STORED_DIMS = 8,
     KS_STORED_TYPE = 24,
     KS_STORED_NAME = 512, /* most bytes of a name, with the terminating zero */
-    KS_STORED_SHAPE = 192 /* bytes of a shape in words */
+    KS_STORED_SHAPE = 192 /* bytes of a shape in words, with the terminating zero */
 };
 
-/* The types of real numbers that are read. Anything else is KS_NOT_REAL: integers, booleans,
- * complex numbers, text. */
+/* The types of real numbers that are read. Integers, booleans, complex numbers, text and everything
+ * else are KS_NOT_REAL. */
 enum ks_real_type { KS_NOT_REAL, KS_FLOAT16, KS_BFLOAT16, KS_FLOAT32, KS_FLOAT64 };
 
 /* One array of a file. */
 struct ks_stored {
     char *name;                /* owned                                                        */
-    char type[KS_STORED_TYPE]; /* "float32"; of KS_NOT_REAL the word that the file has         */
+    char type[KS_STORED_TYPE]; /* "float32"; for KS_NOT_REAL the word that the file has        */
     enum ks_real_type real;
     bool big_endian;
     bool first_fastest; /* Fortran's order: neighbours in memory differ in the first index */
     size_t n_dims, dims[KS_STORED_DIMS];
-    uint64_t at; /* where its values are, in the format's own words */
+    uint64_t at; /* where its values are; each format has its own meaning of it */
 };
 
 struct ks_weights_format;
@@ -46,7 +46,7 @@ struct ks_weights {
     uint64_t size;          /* of the file, in bytes                            */
     struct ks_stored *list; /* [n], with room for more; in the file's order. Owned */
     size_t n, room;
-    void *file; /* the format's own */
+    void *file; /* what the format keeps open; owned */
 };
 
 struct ks_weights_format {
@@ -59,16 +59,20 @@ struct ks_weights_format {
     void (*close)(struct ks_weights *w); /* frees `file`, which may be NULL */
 };
 
-/* Opens the file, whose format is known by its content, or else by its name. Fails with KS_IO or
- * KS_FORMAT. The caller ends with ks_weights_close; NULL is fine. */
+/* Opens a file. Its content decides which format it has, or if that does not, its name. Fails with
+ * KS_IO or KS_FORMAT. The caller ends with ks_weights_close, which accepts NULL. */
 ks_status ks_weights_open(const char *path, struct ks_weights **weights);
 void ks_weights_close(struct ks_weights *w);
 
 /* The array of that name, or NULL. */
 const struct ks_stored *ks_weights_find(const struct ks_weights *w, const char *name);
-/* Reads an array of real numbers, widened to double, into a new *values, which the caller frees.
- * Fails with KS_FORMAT if it is not of real numbers, or not finite. */
+/* Reads an array of real numbers as doubles, in the order of the file, into a new *values, which
+ * the caller frees. Fails with KS_FORMAT if the array has no real numbers or one that is not
+ * finite. */
 ks_status ks_weights_read(const struct ks_weights *w, const struct ks_stored *s, double **values);
+/* Fails with KS_MEMORY if so many bytes for `what` are more than the memory that is free. To be
+ * called before memory is allocated for sizes that the file claims. */
+ks_status ks_weights_expect_memory(const struct ks_weights *w, const char *what, double bytes);
 
 /* The number of elements. */
 size_t ks_stored_count(const struct ks_stored *s);
@@ -79,19 +83,19 @@ const char *ks_shape_print(size_t n_dims, const size_t *dims, char text[KS_STORE
 
 /* --- for formats --- */
 
-/* Appends an array, whose name is copied. Fails with KS_FORMAT if these are too many, if name or
- * shape are too long, or if the number of elements of at least one byte cannot be addressed. */
+/* Appends an array and copies its name. Fails with KS_FORMAT if the file has too many arrays, if
+ * the name is too long, or if the elements are more than the doubles that a process can address. */
 ks_status ks_weights_add(struct ks_weights *w, const char *name, const struct ks_stored *s);
-/* Fails unless real values of this shape take exactly `bytes`. */
+/* Fails unless real numbers of this shape take exactly `bytes`. */
 ks_status ks_stored_expect_bytes(const struct ks_weights *w, const char *name,
                                  const struct ks_stored *s, uint64_t bytes);
-/* Sets type and real from NumPy's name of a type without byte order, "float32". */
+/* Sets `type` and `real` from NumPy's name of a type without byte order, such as "float32". */
 void ks_stored_set_type(struct ks_stored *s, const char *name);
 /* Bytes of a number; 0 for KS_NOT_REAL. */
 size_t ks_real_bytes(enum ks_real_type type);
-/* Widens n numbers as they are in the file. */
+/* Converts n numbers from the bytes of the file to double. */
 void ks_real_widen(const struct ks_stored *s, size_t n, const unsigned char *bytes, double *values);
-/* "PATH: cannot be imported: ..." with the line of Python that converts a file of PyTorch's. */
+/* Fails with KS_FORMAT and the line of Python that converts a file of PyTorch. */
 ks_status ks_weights_refuse_pickle(struct ks_weights *w);
 
 extern const struct ks_weights_format ks_npz_format, ks_safetensors_format, ks_msgpack_format,
