@@ -184,6 +184,7 @@ static void test_allocation_failures(void **state)
 static void test_vectors(void **state)
 {
     enum { K = 2, N = 1000 };
+    const hsize_t flat[] = {N};
     const char *path = scratch("v.h5");
     struct ks_rng rng = ks_rng_start(1, 2);
     double *vectors = numbers(&rng, K * N), *read;
@@ -207,6 +208,9 @@ static void test_vectors(void **state)
     assert_ok(ks_h5_read_attribute(h5, "/", "loss", KS_ATTRIBUTE_NUMBER, &a));
     assert_true(a.number == loss.number);
     ks_h5_close(h5);
+    reshape(path, "/vector", 1, flat);
+    assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT,
+                 "/vector: expected k > 0 vectors, [k, 1000], found [1000]");
     vectors[5] = INFINITY;
     assert_fails(ks_vectors_write(path, 1, N, vectors, NULL), KS_NUMBER,
                  "/vector: expected finite numbers, found inf at element 5");

@@ -21,10 +21,9 @@ struct ks_networks {
     char *text;           /* the description; owned. NULL: the group is absent   */
     struct ks_arch *arch; /* parsed from it; owned                               */
     size_t ensemble;      /* E                                                   */
-    double *w;            /* [E, P]; owned                                       */
-    double *frozen;       /* [E, arch->frozen]: of layers with trainable=no; owned */
-    double *state; /* [E, arch->states] running statistics; owned. NULL: not all of them are in the
-                      file */
+    double *w;            /* [E, P] parameters; owned                            */
+    double *frozen;       /* [E, arch->frozen] those of layers with trainable=no; owned */
+    double *state; /* [E, arch->states] running statistics; owned. NULL if the file lacks some */
 };
 
 /* E P: the parameters of all of them. */
@@ -42,10 +41,11 @@ struct ks_checkpoint {
      * critic.arch->loss.targets. Owned. In a file the latter is [N, B, E, T]. */
     double *target;
     bool targets_differ;
-    double *weight; /* [N, B] weights of the rows, multiplying l; NULL: all 1. Owned */
-    /* Optional: the targets computed from rewards before normalization; NULL: not in the file. */
-    double *target_raw; /* as `target`; owned */
-    /* Optional: what the exporting program computed from all this. Reading does not compare it:
+    double *weight; /* [N, B] weights of the rows, which multiply l; owned. NULL if all are 1 */
+    /* Optional: the targets from rewards before normalization, in the order of `target`. NULL if
+     * the file does not have them. Owned. */
+    double *target_raw;
+    /* Optional: what the exporting program computed from all this. Reading does not compare it, but
      * ks_proofs_compare does. */
     struct ks_proofs proofs;
     /* Written by the training engine; NULL or 0 in other files. */
@@ -56,14 +56,18 @@ struct ks_checkpoint {
     struct ks_attributes attributes, metrics, settings; /* the root's, /metrics, /settings */
 };
 
-/* Reads a file and checks all of it: versions, shapes, finiteness, targets of a ce loss (no
- * negative entry, sums within 1e-3 of 1). Objects under /critic and /batch that the format does not
- * define, and attributes of /optimizer, are refused; other objects and root attributes that it does
- * not define are ignored. Root attributes that it defines must have their type (`seed` INTEGER,
- * `gamma` NUMBER, `returns` LIST, `env` STRING, ...); those of /metrics and /settings are read
- * unchecked. The actor's input width is the attribute `in` of /actor, or without it the critic's
- * width minus the number of actions. Fails with KS_FORMAT or KS_IO; the message names the file, the
- * object, what was expected and what was found. The caller frees with ks_checkpoint_free. */
+/* Reads a file and checks versions, shapes and types, that numbers are finite, and that targets of
+ * a ce loss are distributions (no negative entry, sums within 1e-3 of 1). Proofs are not compared.
+ *
+ * Objects under /critic and /batch that the format does not define are refused, and so are such
+ * attributes of /optimizer. Other objects and root attributes that it does not define are ignored.
+ * Root attributes that it defines must have their type (`seed` INTEGER, `gamma` NUMBER, `returns`
+ * LIST, `env` STRING, ...). The attributes of /metrics and /settings are not checked. The width of
+ * the actor's input is the attribute `in` of /actor. Without it, the width is the critic's width
+ * minus the number of actions.
+ *
+ * Fails with KS_FORMAT or KS_IO. The message names the file, the object, what was expected and what
+ * was found. The caller frees the checkpoint with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
 /* The same for the parts that the critic's loss and its operators depend on: /critic, /batch,
  * /optimizer without Adam's first moment, and the root attributes. The other groups are not read;
@@ -73,9 +77,9 @@ ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **check
  * else float64, chunked, shuffled, compressed, with Fletcher-32 checksums. */
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint,
                               bool single);
-/* The bytes of memory that the arrays of ks_checkpoint_read_loss take, by their shapes. No array is
- * allocated or read, so a small file that claims huge datasets can be refused. Fails as
- * ks_checkpoint_read_loss does, except for the arrays' contents. */
+/* Sets *bytes to the memory that the arrays of ks_checkpoint_read_loss take. It reads shapes and no
+ * values, so a small file that claims huge datasets can be refused. Fails as
+ * ks_checkpoint_read_loss does, but does not check the values. */
 ks_status ks_checkpoint_measure(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */

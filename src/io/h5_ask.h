@@ -1,5 +1,5 @@
-/* One function for each question to the reader process (h5_reader.h); for h5_read.c only. h5_read.h
- * and h5_local.h describe the functions of the same names. */
+/* One function for each question to the reader process (h5_reader.h). For h5_read.c only. The
+ * functions of the same names in h5_read.h and h5_local.h are documented there. */
 #ifndef KS_IO_H5_ASK_H
 #define KS_IO_H5_ASK_H
 

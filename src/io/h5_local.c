@@ -195,7 +195,7 @@ static size_t piece_length(hid_t set, size_t bytes)
     return (length + row - 1) / row * row;
 }
 
-/* Reads entries first .. first + n - 1 of the first dimension; of a scalar, its one number. */
+/* Reads the entries first, ..., first + n - 1 of the first dimension. A scalar has one number. */
 static bool read_piece(hid_t set, const struct ks_h5_shape *shape, size_t first, size_t n,
                        double *values)
 {

@@ -1,5 +1,5 @@
-/* The networks of a group. In the file: datasets GROUP/NN_kind/ARRAY, each [E, ...]. In memory: one
- * flat vector per network, one network after the other. */
+/* The networks of a group. A file has the datasets GROUP/NN_kind/ARRAY, each [E, ...]. In memory
+ * each network is a flat vector, and one network follows the other. */
 #include "io/networks.h"
 
 #include <assert.h>
@@ -11,7 +11,8 @@
 
 enum { OBJECT_LENGTH = 160, GROUP_LENGTH = 96, LAYER_LENGTH = 32 };
 
-/* Which arrays of a layer: parameters, those of layers with trainable=no, running statistics. */
+/* The arrays that a cursor visits: parameters, parameters of layers with trainable=no, or running
+ * statistics. */
 enum part { PARAMETERS, FROZEN, STATES };
 
 /* Walks over the arrays of a description in the canonical order. */
@@ -20,10 +21,10 @@ struct cursor {
     const char *group;
     size_t ensemble;
     enum part part;
-    size_t layer, array; /* of the next array                                 */
-    size_t next;         /* its offset in one network's flat vector           */
-    /* of the current array: */
-    size_t offset, size; /* offset in that vector, numbers in one network     */
+    size_t layer, array; /* where the next array is in the description             */
+    size_t next;         /* its offset in one network's flat vector                */
+    /* The current array: */
+    size_t offset, size; /* its offset in that vector, its numbers in one network  */
     char layer_group[GROUP_LENGTH], object[OBJECT_LENGTH];
     struct ks_h5_shape shape;
 };
@@ -82,8 +83,9 @@ static bool advance(struct cursor *c)
     return true;
 }
 
-/* Checks that every array has its shape, and real numbers. A missing array is a failure, or with
- * `optional` makes *complete false. *largest: numbers of the largest array in one network. */
+/* Checks that every array has its shape and real numbers. A missing array makes *complete false if
+ * the arrays are `optional`, and is a failure otherwise. *largest is the number of numbers that one
+ * network has in the largest array. */
 static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool optional,
                               bool *complete, size_t *largest)
 {
@@ -114,8 +116,8 @@ static ks_status check_states(const struct ks_h5 *h5, const struct cursor *c, si
     return KS_OK;
 }
 
-/* Shapes are checked before anything is allocated, so the sizes in a foreign file's description
- * cannot make us allocate more than its datasets claim to hold. */
+/* Shapes are checked before memory is allocated, so the sizes in the description cannot ask for
+ * more memory than the datasets of the file claim to need. */
 static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optional, double **out)
 {
     ks_status status = KS_OK;

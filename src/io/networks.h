@@ -11,23 +11,24 @@
 #include "io/h5.h"
 #include "net/arch.h"
 
-/* A group of a file, and which networks it has to hold. */
+/* A group of a file, and the networks that it must have. */
 struct ks_networks_group {
-    const char *name; /* "/critic"                                                         */
-    size_t in;        /* their inputs                                                      */
-    bool actor;       /* their description ends in a policy; else it ends in a loss        */
-    const struct ks_networks *like; /* if the group has no attribute `arch`, its description and
-                                       ensemble are those of `like`; NULL: that is an error */
+    const char *name; /* such as "/critic"                                              */
+    size_t in;        /* the columns of their inputs                                    */
+    bool actor;       /* the description ends in a policy; else it ends in a loss       */
+    /* If the group has no attribute `arch`, its description and ensemble are those of `like`. If
+     * that is NULL, the group must have the attribute. */
+    const struct ks_networks *like;
 };
-/* Reads description, parameters and running statistics. Fails with KS_FORMAT or KS_IO; the caller
- * ends with ks_networks_clear in any case. */
+/* Reads description, parameters and running statistics. Fails with KS_FORMAT or KS_IO. The caller
+ * ends with ks_networks_clear, also after a failure. */
 ks_status ks_networks_read(const struct ks_h5 *h5, const struct ks_networks_group *group,
                            struct ks_networks *networks);
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
                             bool single);
 
-/* Read a group of arrays with the layout of the parameters of `like` into a new vector [E, P],
- * which the caller frees; write such a vector. */
+/* The first function reads a group of arrays, which have the names and shapes of the parameters of
+ * `like`, into a new vector [E, P], which the caller frees. The second one writes such a vector. */
 ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
                              const struct ks_networks *like, double **w);
 ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,

@@ -1,4 +1,4 @@
-/* Vector files: k vectors, each in the canonical order of the parameters. */
+/* Vector files: k vectors, each with one number for each parameter, in the canonical order. */
 #include "io/checkpoint.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 static const char FORMAT[] = "kappascope-vector";
 static const char OBJECT[] = "/vector";
 
-/* What ks_provenance_vectors adds. It says where vectors come from, and products do not depend on
- * it: a vector of one operator may be multiplied by another. */
+/* The attributes that ks_provenance_vectors adds. They say where vectors come from. Products do not
+ * depend on them, because a vector of one operator may be multiplied by another. */
 static const char *const attributes_known[] = {"format",
                                                "version",
                                                "checkpoint",
@@ -34,15 +34,18 @@ static const char *const attributes_known[] = {"format",
                                                "blas_kernel",
                                                NULL};
 
-/* The dataset's shape, which must be [k, n] with k > 0, in a file without unknown attributes. */
+/* Reads the dataset's shape, which must be [k, n] with k > 0. Refuses unknown attributes. */
 static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
                             struct ks_h5_shape *shape)
 {
+    char text[KS_H5_SHAPE_TEXT];
+
     KS_TRY(ks_known_attributes(h5, "/", attributes_known));
     KS_TRY(ks_h5_shape(h5, OBJECT, shape));
+    ks_h5_print_shape(shape, text);
     if (shape->n_dims != 2 || shape->dims[0] == 0)
         return ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", path,
-                       OBJECT, n, shape->n_dims == 2 ? "none" : "another number of dimensions");
+                       OBJECT, n, text);
     return ks_h5_expect_reals(h5, OBJECT, &(struct ks_h5_shape){2, {shape->dims[0], n}});
 }
 
