@@ -1,4 +1,4 @@
-/* Checkpoints and vectors: round trips, files of other programs, damaged and incomplete files. */
+/* Checkpoints: round trips, files of other programs, damaged and incomplete files. */
 #include "io/checkpoint.h"
 
 #include <signal.h>
@@ -181,44 +181,6 @@ static void test_allocation_failures(void **state)
     ks_checkpoint_free(written);
 }
 
-static void test_vectors(void **state)
-{
-    enum { K = 2, N = 1000 };
-    const hsize_t flat[] = {N};
-    const char *path = scratch("v.h5");
-    struct ks_rng rng = ks_rng_start(1, 2);
-    double *vectors = numbers(&rng, K * N), *read;
-    struct ks_attribute loss = {.name = "loss", .type = KS_ATTRIBUTE_NUMBER, .number = 0.25}, a;
-    struct ks_h5 *h5;
-    size_t k;
-
-    (void)state;
-    assert_ok(ks_vectors_write(path, K, N, vectors, NULL));
-    assert_ok(ks_vectors_read(path, N, &k, &read));
-    assert_int_equal(k, K);
-    same_numbers(K * N, read, vectors, false);
-    free(read);
-    assert_fails(ks_vectors_read(path, N + 1, &k, &read), KS_FORMAT,
-                 "/vector: expected shape [2, 1001], found [2, 1000]");
-    assert_null(read);
-    poke(path, "/vector", N, NAN);
-    assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT, "found nan at element 1000");
-    assert_ok(ks_vectors_write(path, 1, N, vectors, &(struct ks_attributes){&loss, 1, 1}));
-    assert_ok(ks_h5_open(path, "kappascope-vector", &h5));
-    assert_ok(ks_h5_read_attribute(h5, "/", "loss", KS_ATTRIBUTE_NUMBER, &a));
-    assert_true(a.number == loss.number);
-    ks_h5_close(h5);
-    reshape(path, "/vector", 1, flat);
-    assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT,
-                 "/vector: expected k > 0 vectors, [k, 1000], found [1000]");
-    vectors[5] = INFINITY;
-    assert_fails(ks_vectors_write(path, 1, N, vectors, NULL), KS_NUMBER,
-                 "/vector: expected finite numbers, found inf at element 5");
-    set_integer(path, "/", "version", 3);
-    assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT, "expected 1, found 3");
-    free(vectors);
-}
-
 /* Eleven checkpoints and vectors of another program: names, critics, N, R, B and dimension as its
  * README lists them. Files with an unknown kind of layer are skipped. */
 static const struct golden {
@@ -348,7 +310,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_not_written, scratch_clean),
         cmocka_unit_test_teardown(test_full_disk, scratch_clean),
         cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
-        cmocka_unit_test_teardown(test_vectors, scratch_clean),
         cmocka_unit_test(test_golden),
     };
 
