@@ -7,13 +7,45 @@
 #include "scratch.h"
 #include "test.h"
 
+/* Replaces a dataset by one of another shape, which is refused with these words. */
+struct wrong_shape {
+    const char *object;
+    int rank;
+    hsize_t dims[4];
+    const char *words;
+};
+
+static void refuse_shapes(const struct original *o, size_t n, const struct wrong_shape *wrong)
+{
+    for (size_t i = 0; i < n; i++) {
+        reshape(o->path, wrong[i].object, wrong[i].rank, wrong[i].dims);
+        refused(o, wrong[i].words);
+    }
+}
+
 static void test_batch_shapes(void **state)
 {
-    const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS}, row[1] = {LOSS_ROWS},
-                  many[3] = {MINIBATCHES, ROWS + 1, 3}, none[3] = {MINIBATCHES, 0, 3},
-                  empty[3] = {MINIBATCHES, 0, IN}, wide[3] = {MINIBATCHES, ROWS, IN + 1},
-                  more[3] = {MINIBATCHES + 1, ROWS, IN}, huge[3] = {1, 1ULL << 33, IN},
-                  deep[4] = {1, 1, 1, 1};
+    static const struct wrong_shape wrong[] = {
+        {"/batch/target", 2, {3, 4}, "/batch/target: expected shape [3, 4, 3], found [3, 4]"},
+        {"/batch/target",
+         1,
+         {4},
+         "/batch/target: expected [N, B, T], or [N, B, E, T] with the targets of each critic, "
+         "where "
+         "N = 3 minibatches, B = 1 to 6 rows, E = 2 critics and T = 3 targets of a row, found [4]"},
+        {"/batch/target", 3, {3, 7, 3}, "/batch/target: expected 1 to 6 rows"},
+        {"/batch/target", 3, {3, 0, 3}, "/batch/target: expected 1 to 6 rows"},
+        {"/batch/input", 3, {3, 0, 5}, "/batch/input: expected at least one"},
+        {"/batch/input", 3, {1, 1ULL << 33, 5}, "/batch/input: expected at most 1073741824 rows"},
+        {"/batch/input", 2, {3, 4}, "/batch/input: expected 3 dimensions [N, R, D], found [3, 4]"},
+        {"/batch/input", 4, {1, 1, 1, 1}, "expected 3 dimensions [N, R, D], found [1, 1, 1, 1]"},
+        {"/batch/input",
+         3,
+         {3, 6, 6},
+         "/critic/00_batchnorm/scale: expected shape [2, 6], found [2, 5]"},
+        {"/batch/input", 3, {4, 6, 5}, "/batch/target: expected shape [4, 4, 3], found [3, 4, 3]"},
+    };
+    const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS};
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c;
     struct original o;
@@ -21,29 +53,7 @@ static void test_batch_shapes(void **state)
     (void)state;
     write_one(path, make_plain(CE), false);
     o = keep(path);
-    reshape(path, "/batch/target", 2, flat);
-    refused(&o, "/batch/target: expected shape [3, 4, 3], found [3, 4]");
-    reshape(path, "/batch/target", 1, row);
-    refused(&o,
-            "/batch/target: expected [N, B, T], or [N, B, E, T] with the targets of each critic, "
-            "where N = 3 minibatches, B = 1 to 6 rows, E = 2 critics and T = 3 targets of a row, "
-            "found [4]");
-    reshape(path, "/batch/target", 3, many);
-    refused(&o, "/batch/target: expected 1 to 6 rows");
-    reshape(path, "/batch/target", 3, none);
-    refused(&o, "/batch/target: expected 1 to 6 rows");
-    reshape(path, "/batch/input", 3, empty);
-    refused(&o, "/batch/input: expected at least one");
-    reshape(path, "/batch/input", 3, huge);
-    refused(&o, "/batch/input: expected at most 1073741824 rows");
-    reshape(path, "/batch/input", 2, flat);
-    refused(&o, "/batch/input: expected 3 dimensions [N, R, D], found [3, 4]");
-    reshape(path, "/batch/input", 4, deep);
-    refused(&o, "/batch/input: expected 3 dimensions [N, R, D], found [1, 1, 1, 1]");
-    reshape(path, "/batch/input", 3, wide);
-    refused(&o, "/critic/00_batchnorm/scale: expected shape [2, 6], found [2, 5]");
-    reshape(path, "/batch/input", 3, more);
-    refused(&o, "/batch/target: expected shape [4, 4, 3], found [3, 4, 3]");
+    refuse_shapes(&o, sizeof wrong / sizeof *wrong, wrong);
     free(o.bytes);
 
     write_one(path, make_plain(MSE), false); /* [N, B] where K = 1 */
@@ -56,10 +66,18 @@ static void test_batch_shapes(void **state)
 /* Targets from raw rewards need the rows of /batch/target; both may omit the dimension K = 1. */
 static void test_raw_target_shapes(void **state)
 {
-    const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS}, row[1] = {LOSS_ROWS},
-                  fewer[3] = {MINIBATCHES, LOSS_ROWS - 1, 3}, many[3] = {MINIBATCHES, ROWS + 1, 3},
-                  none[3] = {MINIBATCHES, 0, 3};
     static const char raw[] = "/batch/target_raw";
+    static const struct wrong_shape wrong[] = {
+        {raw, 2, {3, 4}, "/batch/target_raw: expected shape [3, 4, 3], found [3, 4]"},
+        {raw, 1, {4}, "/batch/target_raw: expected [N, B, T], or [N, B, E, T]"},
+        {raw, 3, {3, 7, 3}, "/batch/target_raw: expected 1 to 6 rows"},
+        {raw, 3, {3, 0, 3}, "/batch/target_raw: expected 1 to 6 rows"},
+        {raw,
+         3,
+         {3, 3, 3},
+         "/batch/target_raw: expected 4 rows per minibatch, as many as /batch/target has"},
+    };
+    const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS};
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c = make_plain(MSE), *read;
     struct ks_rng rng = ks_rng_start(7, 2);
@@ -79,16 +97,7 @@ static void test_raw_target_shapes(void **state)
 
     write_one(path, make_full(), false);
     o = keep(path);
-    reshape(path, raw, 2, flat);
-    refused(&o, "/batch/target_raw: expected shape [3, 4, 3], found [3, 4]");
-    reshape(path, raw, 1, row);
-    refused(&o, "/batch/target_raw: expected [N, B, T], or [N, B, E, T]");
-    reshape(path, raw, 3, many);
-    refused(&o, "/batch/target_raw: expected 1 to 6 rows");
-    reshape(path, raw, 3, none);
-    refused(&o, "/batch/target_raw: expected 1 to 6 rows");
-    reshape(path, raw, 3, fewer);
-    refused(&o, "/batch/target_raw: expected 4 rows per minibatch, as many as /batch/target has");
+    refuse_shapes(&o, sizeof wrong / sizeof *wrong, wrong);
     free(o.bytes);
 }
 
