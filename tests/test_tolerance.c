@@ -22,11 +22,10 @@ static void test_reading(void **state)
 
     (void)state;
     assert_ok(ks_tolerances_read("0.05", &t));
-    assert_int_equal(t.n, 3);
+    assert_int_equal(t.n, 2);
     assert_string_equal(ks_tolerance_name(&t.list[0]), "lambda_max");
     assert_string_equal(ks_tolerance_name(&t.list[1]), "lambda_min");
-    assert_string_equal(ks_tolerance_name(&t.list[2]), "trace");
-    assert_close(t.list[2].most, 0.05, 0);
+    assert_close(t.list[1].most, 0.05, 0);
     assert_ok(ks_tolerances_read("trace=0.02,directions_1e2=1", &t));
     assert_int_equal(t.n, 2);
     assert_string_equal(ks_tolerance_name(&t.list[1]), "directions_1e2");
@@ -37,7 +36,7 @@ static void test_reading(void **state)
     refused("trace=0", "found '0'");
     refused("trace=-1", "found '-1'");
     refused("trace", "found 'trace'");
-    refused("trace=0.1,0.1", "expected trace once, found it twice");
+    refused("lambda_max=0.1,0.1", "expected lambda_max once, found it twice");
     refused("kurtosis=0.1", "expected one of lambda_max, lambda_min, trace, directions_1e1,");
     refused("kappa_effective_bound=0.1", "it has no width and so no tolerance");
 }
@@ -153,6 +152,51 @@ static void test_same_as_fixed(void **state)
     }
 }
 
+static size_t minibatches(const struct ks_spectrum *s)
+{
+    return (size_t)ks_attribute_number(&s->attributes, "batches");
+}
+
+/* Few minibatches where they are enough, more where their error is too large, all where even their
+ * error is. */
+static void test_minibatches(void **state)
+{
+    enum { ALL = 64 };
+    struct ks_checkpoint *critic = train_critic(4), *c = draw_minibatches(critic, ALL, 1);
+    struct ks_spectrum *s, *fixed;
+    char arguments[128];
+    double error;
+
+    (void)state;
+    assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
+    s = run("--tolerance lambda_max=0.5");
+    assert_int_equal(minibatches(s), 8);
+    error = ks_statistic(s, "lambda_max_data_se") / ks_statistic(s, "lambda_max");
+    ks_spectrum_free(s);
+
+    snprintf(arguments, sizeof arguments, "--tolerance lambda_max=%g", error / 1.3);
+    s = run(arguments);
+    assert_in_range(minibatches(s), 12, ALL - 1);
+    assert_non_null(strstr(outcome(s), "within the tolerance"));
+    assert_true(ks_statistic(s, "lambda_max_loss_lower") <
+                ks_statistic(s, "lambda_max_loss_upper"));
+    snprintf(arguments, sizeof arguments, "--batches %zu --order %zu", minibatches(s), s->order);
+    fixed = run(arguments);
+    assert_memory_equal(fixed->alpha, s->alpha, s->order * sizeof(double));
+    ks_spectrum_free(fixed);
+    ks_spectrum_free(s);
+
+    s = run("--tolerance lambda_max=1e-4");
+    assert_int_equal(minibatches(s), ALL);
+    assert_non_null(strstr(outcome(s), "beyond the tolerance"));
+    assert_null(ks_attribute_find(&s->statistics, "lambda_max_loss_lower"));
+    ks_spectrum_free(s);
+    s = run("--tolerance directions_1e1=5"); /* only these minibatches are meant */
+    assert_int_equal(minibatches(s), ALL);
+    ks_spectrum_free(s);
+    ks_checkpoint_free(critic), ks_checkpoint_free(c);
+}
+
 /* What is out of reach is said after one probe, and does not keep the others from being reached. */
 static void test_out_of_reach(void **state)
 {
@@ -259,8 +303,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reading),       cmocka_unit_test(test_widths),
         cmocka_unit_test(test_same_as_fixed), cmocka_unit_test(test_out_of_reach),
-        cmocka_unit_test(test_early_end),     cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_early_end),     cmocka_unit_test(test_minibatches),
+        cmocka_unit_test(test_coverage),      cmocka_unit_test(test_refusals)};
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

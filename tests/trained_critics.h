@@ -50,7 +50,7 @@ static inline void draw_task(struct ks_rng *rng, struct ks_checkpoint *c)
 {
     const struct ks_loss *loss = &c->critic.arch->loss;
 
-    for (size_t i = 0; i < TASK_BATCHES * TASK_ROWS; i++) {
+    for (size_t i = 0; i < c->minibatches * c->rows; i++) {
         double *x = c->input + i * TASK_IN;
 
         for (size_t k = 0; k < TASK_IN; k++)
@@ -127,6 +127,19 @@ static inline struct ks_checkpoint *train_critic(size_t k)
     }
     free(gradient);
     return c;
+}
+
+/* The same critic with other minibatches of the task. */
+static inline struct ks_checkpoint *draw_minibatches(const struct ks_checkpoint *c, size_t n,
+                                                     uint64_t seed)
+{
+    struct ks_rng rng = ks_rng_start(0x6d696e69, seed);
+    struct critic_sizes sizes = {1, TASK_IN, n, TASK_ROWS, TASK_ROWS};
+    struct ks_checkpoint *other = blank_critic(c->critic.text, sizes);
+
+    memcpy(other->critic.w, c->critic.w, c->critic.arch->parameters * sizeof(double));
+    draw_task(&rng, other);
+    return other;
 }
 
 #endif

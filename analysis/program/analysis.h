@@ -32,7 +32,10 @@ struct ks_analysis {
     size_t groups;           /* the number of such teams                          */
     struct ks_checkpoint *checkpoint;
     size_t minibatches; /* N, over all ranks                                 */
-    int layer;          /* the layer whose block is analyzed; -1: all        */
+    /* With tolerances that a part of the minibatches may suffice for (analysis_growth.c): the most
+     * of them, 0 otherwise; and the products with single minibatches that earlier parts cost. */
+    size_t most_minibatches, spent;
+    int layer; /* the layer whose block is analyzed; -1: all        */
     struct ks_analyzed analyzed;
     struct ks_budget budget;
     /* The names of the files of --keep-basis and what identifies them (lanczos/basis.h), or NULL.

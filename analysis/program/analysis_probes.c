@@ -20,6 +20,8 @@ void ks_analysis_set_measurement(struct ks_analysis *a)
                                              .probes = o->probes,
                                              .tolerances = o->tolerances.n > 0 ? &o->tolerances
                                                                                : NULL,
+                                             .fresh = ks_analysis_fresh(a),
+                                             .spent = a->spent,
                                              .seed = o->seed,
                                              .exact = o->exact,
                                              .single_basis = a->budget.single_basis,

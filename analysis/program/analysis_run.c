@@ -57,20 +57,24 @@ static ks_status write_spectrum(struct ks_analysis *a)
  *   run_probes        A Q = Q T + beta q e' from random start vectors: the eigenvalues of T are the
  *                     nodes, the squared first components of its eigenvectors the weights
  *   certify           A y in float64 for the vectors y behind the bounds
+ *   add_minibatches   with --tolerance: again with more, if the error from few is too large
  *   write_spectrum    statistics, density, file, report */
 ks_status ks_analyze(struct ks_analysis *a)
 {
     KS_TRY(ks_on_leader(a, check_output));
     KS_TRY(ks_analysis_read(a));
-    KS_TRY(ks_analysis_pose(a));
-    KS_TRY(ks_bounds_measure(a));
-    KS_TRY(ks_analysis_pose_products(a));
-    KS_TRY(ks_analysis_make_operator(a));
-    ks_analysis_set_measurement(a);
-    KS_TRY(name_basis(a));
-    KS_TRY(ks_analysis_find_null_space(a));
-    KS_TRY(ks_analysis_run_probes(a));
-    KS_TRY(ks_analysis_certify(a));
+    ks_analysis_begin_minibatches(a);
+    do {
+        KS_TRY(ks_analysis_pose(a));
+        KS_TRY(ks_bounds_measure(a));
+        KS_TRY(ks_analysis_pose_products(a));
+        KS_TRY(ks_analysis_make_operator(a));
+        ks_analysis_set_measurement(a);
+        KS_TRY(name_basis(a));
+        KS_TRY(ks_analysis_find_null_space(a));
+        KS_TRY(ks_analysis_run_probes(a));
+        KS_TRY(ks_analysis_certify(a));
+    } while (ks_analysis_add_minibatches(a));
     return ks_on_leader(a, write_spectrum);
 }
 

@@ -242,6 +242,7 @@ static struct ks_monitor new_monitor(const struct ks_analysis *a)
                                .order = o->order,
                                .groups = a->groups,
                                .budget = &a->budget,
+                               .at_most = o->tolerances.n > 0,
                                .quiet = a->quiet};
 }
 

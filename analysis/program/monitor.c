@@ -19,9 +19,10 @@ static void say_size(struct ks_monitor *m)
     if (m->quiet || m->size_said)
         return;
     m->size_said = true;
-    ks_say("%s: %zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
+    ks_say("%s: %s%zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
            "activations, %.2f GB for checkpoint and workspace",
-           m->checkpoint, m->products - m->skipped, m->dimension, 1e-9 * (double)b->held,
+           m->checkpoint, m->at_most ? "at most " : "", m->products - m->skipped, m->dimension,
+           1e-9 * (double)b->held,
            b->squeezed ? " (in float32, since they do not fit in float64)" : "",
            1e-9 * (double)b->kept, 1e-9 * (double)b->fixed);
 }
@@ -61,7 +62,8 @@ static void announce(struct ks_monitor *m, size_t done)
         return;
     m->time_said = true;
     say_size(m);
-    ks_say("%s: %.3g s per product, about %.0f s in all", m->checkpoint, product, all);
+    ks_say("%s: %.3g s per product, %s %.0f s in all", m->checkpoint, product,
+           m->at_most ? "at most" : "about", all);
 }
 
 void ks_monitor_resumed(void *monitor, const struct ks_lanczos *l)

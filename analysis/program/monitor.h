@@ -21,6 +21,7 @@ struct ks_monitor {
     size_t probes;        /* probes with random start vectors                         */
     size_t order, groups; /* steps per probe; groups of ranks, which take probes in turn */
     const struct ks_budget *budget;
+    bool at_most; /* fewer products may be enough: --tolerance */
     bool quiet;
     double started;            /* the clock at the start, then after the first products */
     bool size_said, time_said; /* lines that have been printed                         */

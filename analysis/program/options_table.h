@@ -32,6 +32,6 @@ enum { KS_OPTIONS_NAME = 32 };
 /* The Lanczos steps of an analysis without --order. */
 #define KS_OPTIONS_ORDER 90
 /* The most random start vectors of an analysis with --tolerance and without --probes. */
-#define KS_OPTIONS_MOST_PROBES 16
+#define KS_OPTIONS_MOST_PROBES 64
 
 #endif

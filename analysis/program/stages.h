@@ -36,6 +36,16 @@ ks_status ks_analysis_make_block(struct ks_analysis *analysis);
 /* Makes that operator, and keeps as many activations as the memory allows. */
 ks_status ks_analysis_make_operator(struct ks_analysis *analysis);
 
+/* --- analysis_growth.c: how many minibatches --- */
+
+/* With tolerances for lambda_max or lambda_min: begins with few minibatches. */
+void ks_analysis_begin_minibatches(struct ks_analysis *analysis);
+/* The minibatches after the analyzed ones that certificates use: as many, if there are. */
+size_t ks_analysis_fresh(const struct ks_analysis *analysis);
+/* After the certificates: whether more minibatches are needed. Then the measurement is cleared, and
+ * the analysis goes on with ks_analysis_pose. */
+bool ks_analysis_add_minibatches(struct ks_analysis *analysis);
+
 /* --- analysis_probes.c: from the operator to its spectrum (spectrum/measurement.h) --- */
 
 /* Sets what is measured and how, from the options, the operator and the budget. */

@@ -10,15 +10,12 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/round.h"
 #include "lanczos/gradient_start.h"
 #include "lanczos/slq.h"
-#include "operators/null_space.h"
 #include "statistics/tolerance.h"
 
 enum {
@@ -260,89 +257,4 @@ ks_status ks_adaptive_probes(struct ks_measurement *m)
 done:
     ks_lanczos_free(g.l);
     return status;
-}
-
-/* --- what was reached --- */
-
-static ks_status add_number(struct ks_attributes *list, const char *name, const char *suffix,
-                            double value)
-{
-    char full[KS_ATTRIBUTE_NAME];
-
-    snprintf(full, sizeof full, "%s%s", name, suffix);
-    return ks_attribute_add_number(list, full, value);
-}
-
-/* Products with the operator: of Lanczos steps, of the test of null directions, of certificates. */
-static size_t count_products(const struct ks_measurement *m)
-{
-    const struct ks_null_space *space = m->analyzed->space;
-    size_t products = space ? ks_null_products(space) : 0;
-
-    for (size_t i = 0; i < m->spectrum->probes; i++)
-        products += (size_t)m->spectrum->steps[i];
-    for (size_t i = 0; m->certificates.certified && i < KS_CERTIFICATES; i++)
-        products += m->certificates.vector[i].formed;
-    return products + (m->certificates.certified && m->certificates.basis) +
-           (m->certificates.certified && m->gradient);
-}
-
-/* "lambda_max: 0.0032, tolerance 0.01 reached". Where fewer probes were run than allowed, more were
- * not expected to be enough. */
-static ks_status describe(const struct ks_measurement *m, const struct ks_tolerance *t, char **text)
-{
-    const double width = ks_tolerance_width(t, m->spectrum);
-    const bool limit = ks_spectrum_random(m->spectrum) == m->probes;
-    char *before = *text, found[64] = "not resolved", missed[96];
-    ks_status status;
-
-    if (!isnan(width))
-        snprintf(found, sizeof found, "%.2g", ks_round_up(width, 2));
-    snprintf(missed, sizeof missed, "not reached: the limit is %zu probe%s of %zu steps%s",
-             m->probes, m->probes == 1 ? "" : "s", m->order,
-             limit ? "" : ", expected not to be enough");
-    status = ks_print_string(text, "%s%s%s: %s, tolerance %g %s", before ? before : "",
-                             before ? "; " : "", ks_tolerance_name(t), found, t->most,
-                             width <= t->most ? "reached" : missed);
-    free(before);
-    return status;
-}
-
-/* "Widths of intervals: ... . Spent: ..." */
-static ks_status add_sentence(const struct ks_measurement *m, size_t products)
-{
-    const size_t probes = m->spectrum->probes,
-                 minibatches = ks_problem_minibatches(&m->analyzed->problem);
-    char *text = NULL, *sentence = NULL;
-    ks_status status = KS_OK;
-
-    for (size_t i = 0; i < m->tolerances->n; i++)
-        KS_GO(describe(m, &m->tolerances->list[i], &text));
-    KS_GO(ks_print_string(&sentence,
-                          "Widths of intervals: %s. Spent: %zu product%s over %zu minibatch%s, %zu "
-                          "probe%s of at most %zu steps",
-                          text, products, products == 1 ? "" : "s", minibatches,
-                          minibatches == 1 ? "" : "es", probes, probes == 1 ? "" : "s",
-                          m->spectrum->order));
-    KS_GO(ks_attribute_add_string(&m->spectrum->attributes, "tolerance", sentence));
-done:
-    free(text);
-    free(sentence);
-    return status;
-}
-
-ks_status ks_adaptive_report(const struct ks_measurement *m)
-{
-    const size_t products = count_products(m);
-    struct ks_spectrum *s = m->spectrum;
-
-    for (size_t i = 0; i < m->tolerances->n; i++) {
-        const struct ks_tolerance *t = &m->tolerances->list[i];
-
-        KS_TRY(add_number(&s->statistics, ks_tolerance_name(t), "_tolerance", t->most));
-        KS_TRY(
-            add_number(&s->statistics, ks_tolerance_name(t), "_width", ks_tolerance_width(t, s)));
-    }
-    KS_TRY(ks_attribute_add_integer(&s->attributes, "products", (int64_t)products));
-    return add_sentence(m, products);
 }

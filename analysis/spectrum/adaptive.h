@@ -12,9 +12,13 @@
  * does. */
 ks_status ks_adaptive_probes(struct ks_measurement *m);
 
+/* The products with single minibatches that this measurement has cost. */
+size_t ks_adaptive_spent(const struct ks_measurement *m);
+
 /* Adds what was wanted, what was reached and what was spent: for every tolerance NAME_tolerance and
- * NAME_width to the statistics, and "tolerance", a sentence, to the attributes, together with
- * `products`, the products with the operator. After the statistics. KS_MEMORY. */
+ * NAME_width to the statistics, and to the attributes `minibatch_products`, the products with
+ * single minibatches, m->spent included, and `tolerance`, a sentence. After the statistics.
+ * KS_MEMORY. */
 ks_status ks_adaptive_report(const struct ks_measurement *m);
 
 #endif

@@ -144,6 +144,7 @@ static ks_status certify(struct ks_measurement *m)
     if (!ks_measurement_has_certificates(m) || m->uncertified)
         return KS_OK;
     m->certificates.gradient = m->gradient;
+    m->certificates.fresh = m->fresh;
     if (!m->analyzed->kind)
         return ks_certify_operator(&m->certificates, m->a);
     return ks_certify(&m->certificates, m->analyzed, m->team,
@@ -171,6 +172,7 @@ struct ks_statistics_terms ks_measurement_terms(const struct ks_measurement *m)
         .unweighted = analyzed->published};
 
     if (kind) {
+        terms.minibatches = (double)ks_problem_minibatches(&analyzed->problem);
         terms.shift = analyzed->space->shift;
         terms.null = &m->null;
         terms.operator_rank = kind->operator_rank ? kind->operator_rank(&analyzed->problem) : 0;

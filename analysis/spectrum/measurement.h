@@ -28,8 +28,10 @@ struct ks_measurement {
     size_t order, probes;        /* Lanczos steps; random start vectors                         */
     const struct ks_tolerances *tolerances; /* then `order` and `probes` are limits (adaptive.h).
                                              * NULL: none                                       */
-    uint64_t seed;        /* seed of the start vectors                                   */
-    bool exact;           /* all eigenvalues, from the dense matrix                      */
+    size_t fresh;  /* with tolerances: minibatches behind those of the run (certificate.h)      */
+    size_t spent;  /* with tolerances: products with single minibatches before this measurement */
+    uint64_t seed; /* seed of the start vectors                                   */
+    bool exact;    /* all eigenvalues, from the dense matrix                      */
     bool single_basis;    /* Lanczos vectors are stored in float32                       */
     bool gradient_probe;  /* one more probe, which starts at the gradient                */
     bool uncertified;     /* leave out the float64 products                              */

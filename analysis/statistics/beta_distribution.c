@@ -119,3 +119,11 @@ double ks_beta_upper_point(double a, double b, double probability)
 {
     return 1 - ks_beta_lower_point(b, a, probability);
 }
+
+/* If t has Student's distribution, f / (f + t^2) has Beta(f/2, 1/2). */
+double ks_student_point(double freedom, double probability)
+{
+    double x = ks_beta_lower_point(freedom / 2, 0.5, 2 * probability);
+
+    return sqrt(freedom * (1 - x) / x);
+}

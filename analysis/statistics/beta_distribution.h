@@ -1,4 +1,4 @@
-/* The beta distribution: its tail probabilities and quantiles.
+/* The beta distribution, and by it Student's: tail probabilities and quantiles.
  *
  * NIST Digital Library of Mathematical Functions, section 8.17. GSL is not used: its continued
  * fraction gives up near the mean of Beta(3e6, 7e6), and its licence is not ours. */
@@ -15,5 +15,9 @@ double ks_beta_upper_tail(double a, double b, double x);
  * Absolute accuracy 1e-15, rounded to the side with the smaller tail. 0 < probability < 1. */
 double ks_beta_lower_point(double a, double b, double probability);
 double ks_beta_upper_point(double a, double b, double probability);
+
+/* The point t above which a variable with Student's distribution lies with this probability, at
+ * most 0.5. `freedom`: its degrees of freedom, above 0. */
+double ks_student_point(double freedom, double probability);
 
 #endif

@@ -43,7 +43,7 @@ struct pass {
     struct share *share;
     const double *v[VECTORS]; /* NULL: no such vector           */
     double *image[VECTORS];   /* [n]: A v in float64            */
-    double *part[VECTORS];    /* [minibatches]: v'A_n v N / v'v */
+    double *part[VECTORS];    /* [minibatches + fresh]: v'A_n v N / v'v */
     double *trial, *scratch;  /* [n]; [ks_team_scratch]            */
 };
 
@@ -97,7 +97,7 @@ static ks_status allocate(struct pass *p)
     draw_trial(p);
     for (size_t k = 0; k < VECTORS; k++) {
         KS_TRY(ks_alloc(p->v[k] ? n : 0, sizeof(double), &p->image[k]));
-        KS_TRY(ks_alloc(p->minibatches, sizeof(double), &p->part[k]));
+        KS_TRY(ks_alloc(p->minibatches + p->c->fresh, sizeof(double), &p->part[k]));
     }
     return KS_OK;
 }
@@ -144,7 +144,8 @@ static ks_status first_failure(const struct pass *p, size_t shares)
     return KS_OK;
 }
 
-/* Adds the products of minibatches [first, first + shares), one per thread, in their order. */
+/* Adds the products of minibatches [first, first + shares), one per thread, in their order. Those
+ * of fresh minibatches are no part of A v. */
 static ks_status add_vector(struct pass *p, size_t first, size_t shares, size_t k)
 {
     const double *v = p->v[k];
@@ -157,15 +158,17 @@ static ks_status add_vector(struct pass *p, size_t first, size_t shares, size_t 
     KS_TRY(first_failure(p, shares));
     for (size_t t = 0; t < shares; t++) {
         p->part[k][first + t] = p->all * cblas_ddot(n, v, 1, p->share[t].out, 1) / square;
-        cblas_daxpy(n, 1, p->share[t].out, 1, p->image[k], 1);
+        if (first < p->minibatches)
+            cblas_daxpy(n, 1, p->share[t].out, 1, p->image[k], 1);
     }
     return KS_OK;
 }
 
-static ks_status add_minibatches(struct pass *p)
+/* The products of the first `vectors` vectors with minibatches [begin, end). */
+static ks_status add_minibatches(struct pass *p, size_t begin, size_t end, size_t vectors)
 {
-    for (size_t first = 0; first < p->minibatches; first += p->n_shares) {
-        size_t left = p->minibatches - first, shares = left < p->n_shares ? left : p->n_shares;
+    for (size_t first = begin; first < end; first += p->n_shares) {
+        size_t left = end - first, shares = left < p->n_shares ? left : p->n_shares;
 
 #pragma omp parallel for num_threads((int)shares) schedule(static, 1)
         for (size_t t = 0; t < shares; t++) {
@@ -173,7 +176,7 @@ static ks_status add_minibatches(struct pass *p)
             keep_status(&p->share[t], make_operator(p, &p->share[t]));
         }
         KS_TRY(first_failure(p, shares));
-        for (size_t k = 0; k < VECTORS; k++)
+        for (size_t k = 0; k < vectors; k++)
             if (p->v[k])
                 KS_TRY(add_vector(p, first, shares, k));
     }
@@ -216,18 +219,34 @@ static double distance(size_t n, const double *a, double c, const double *b, dou
     return unit * (sqrt(square) / norm);
 }
 
-/* The standard error of the mean of the minibatches' quotients. */
-static double find_data_se(const struct pass *p, const double *part)
+/* The mean of the quotients of `count` minibatches, of `all` over all ranks, and its standard
+ * error. */
+static double find_mean(const struct pass *p, const double *part, size_t count, double all,
+                        double *se)
 {
-    double n = p->all, mean = 0, square = 0;
+    double mean = 0, square = 0;
 
-    for (size_t i = 0; i < p->minibatches; i++)
-        mean += part[i] / n;
+    for (size_t i = 0; i < count; i++)
+        mean += part[i] / all;
     ks_team_sum(p->team, 1, &mean);
-    for (size_t i = 0; i < p->minibatches; i++)
+    for (size_t i = 0; i < count; i++)
         square += (part[i] - mean) * (part[i] - mean);
     ks_team_sum(p->team, 1, &square);
-    return n > 1 ? sqrt(square / (n - 1) / n) : NAN;
+    *se = all > 1 ? sqrt(square / (all - 1) / all) : NAN;
+    return mean;
+}
+
+static void judge_minibatches(const struct pass *p, const double *part, struct ks_certificate *y)
+{
+    const size_t fresh = p->c->fresh;
+    double mean = find_mean(p, part, p->minibatches, p->all, &y->data_se);
+
+    y->fresh_quotient = y->fresh_se = NAN;
+    if (fresh < KS_LEAST_FRESH)
+        return;
+    /* A weight decay is no part of any minibatch's quotient. */
+    y->fresh_quotient = y->quotient - mean +
+                        find_mean(p, part + p->minibatches, fresh, (double)fresh, &y->fresh_se);
 }
 
 static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *y)
@@ -243,7 +262,7 @@ static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *
     y->run_size = cblas_dnrm2((int)n, y->image, 1) / norm;
     y->run_residual = distance(n, y->image, y->run_quotient, y->y, norm);
     y->error = distance(n, image, 1, y->image, norm);
-    y->data_se = find_data_se(p, p->part[k]);
+    judge_minibatches(p, p->part[k], y);
     if (y->error > p->c->error) {
         size_t worst = 0;
 
@@ -309,7 +328,9 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_analyzed *analyz
     ks_status status = KS_OK;
 
     KS_GO(ks_team_agree(team, allocate(&p)));
-    KS_GO(ks_team_agree(team, add_minibatches(&p)));
+    KS_GO(ks_team_agree(team, add_minibatches(&p, 0, p.minibatches, VECTORS)));
+    KS_GO(ks_team_agree(
+        team, add_minibatches(&p, p.minibatches, p.minibatches + c->fresh, KS_Y_SMALLEST + 1)));
     KS_GO(ks_team_agree(team, add_decay(&p)));
     KS_GO(ks_team_agree(team, judge(&p)));
     c->certified = true;

@@ -24,6 +24,7 @@
 /* A product_error above this causes a warning. */
 #define KS_WRONG_PRODUCT 1e-3
 
+enum { KS_LEAST_FRESH = 4 }; /* fewer minibatches say too little about others */
 enum { KS_Y_LARGEST, KS_Y_SMALLEST, KS_Y_FLAT, KS_CERTIFICATES };
 
 struct ks_certificate {
@@ -38,6 +39,9 @@ struct ks_certificate {
     double data_se; /* standard error of the quotient over minibatches: the standard deviation
                      * (divisor N - 1) of the minibatches' quotients, divided by sqrt(N); NaN for
                      * N = 1 */
+    /* Of y_1 and y_2: the mean quotient, and its standard error, over minibatches that the run has
+     * not seen (`fresh`); NaN: there were fewer than KS_LEAST_FRESH. */
+    double fresh_quotient, fresh_se;
 };
 
 struct ks_certificates {
@@ -55,6 +59,9 @@ struct ks_certificates {
      * before ks_certify, not owned. ks_certify also computes gradient_curvature = g'Ag/g'g. */
     const double *gradient;
     double gradient_curvature;
+    /* The minibatches of the checkpoint that follow those of the run and are not among them. Set by
+     * the caller before ks_certify, for a single rank; 0: none are used. */
+    size_t fresh;
     bool certified; /* the float64 products were computed                               */
     bool refuted;   /* the float64 products show that Z holds a vector that is not null    */
     double error;   /* the largest error of the vectors; 0: not computed                  */

@@ -4,9 +4,11 @@
 
 #include <math.h>
 
+#include "statistics/beta_distribution.h"
 #include "statistics/certificate.h"
 #include "statistics/extreme_bound.h"
 
+static const double LOSS = 0.005; /* probability that an end of an interval for the loss fails */
 static const double FAILURE = 0.0025; /* of an outer bound, for all probes together */
 
 /* The certificate with the largest (sign 1) or the smallest (sign -1) Rayleigh quotient; NULL:
@@ -93,6 +95,52 @@ double ks_probe_lambda_min_lower(const struct ks_probe *p)
     if (p->facts->unresolved)
         return NAN;
     return edge - (p->beta ? beyond(p, edge) : p->facts->h);
+}
+
+/* The loss is the mean over all minibatches that could be drawn, A its operator, and A_N that of
+ * the N analyzed ones. Since lambda_max is convex, it is larger on average for A_N than for A; and
+ * y'Ay/y'y is at most lambda_max(A) for every y, so also for one that was found without the fresh
+ * minibatches, which estimate that quotient without bias. (The same two bounds are known for sample
+ * averages in stochastic programming: Mak, Morton, Wood, Oper. Res. Lett. 24, 1999.) Each bound
+ * fails with a probability of about LOSS: quotients of minibatches are taken as normal. For
+ * lambda_min the signs change. tests/test_loss_interval.c measures the coverage. */
+static double inner_of_loss(const struct ks_probe *p, double sign)
+{
+    const struct ks_certificate *y = certificate(p, sign);
+
+    if (!y || isnan(y->fresh_se))
+        return NAN;
+    return y->fresh_quotient -
+           sign * ks_student_point((double)p->facts->certificates->fresh - 1, LOSS) * y->fresh_se;
+}
+
+static double outer_of_loss(const struct ks_probe *p, double sign, double outer)
+{
+    const struct ks_certificate *y = certificate(p, sign);
+
+    if (!y || isnan(y->data_se))
+        return NAN;
+    return outer + sign * ks_student_point(p->facts->minibatches - 1, LOSS) * y->data_se;
+}
+
+double ks_probe_lambda_max_loss_lower(const struct ks_probe *p)
+{
+    return inner_of_loss(p, 1);
+}
+
+double ks_probe_lambda_max_loss_upper(const struct ks_probe *p)
+{
+    return outer_of_loss(p, 1, ks_probe_lambda_max_upper(p));
+}
+
+double ks_probe_lambda_min_loss_lower(const struct ks_probe *p)
+{
+    return outer_of_loss(p, -1, ks_probe_lambda_min_lower(p));
+}
+
+double ks_probe_lambda_min_loss_upper(const struct ks_probe *p)
+{
+    return inner_of_loss(p, -1);
 }
 
 double ks_probe_largest_size(const struct ks_probe *p)

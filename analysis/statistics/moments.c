@@ -132,7 +132,7 @@ double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe
 {
     const double probes = (double)(facts->probes * facts->copies);
     struct bulk first = {.unit = facts->abs_max}, b = {.unit = facts->abs_max};
-    double freedom, x;
+    double freedom;
 
     if (facts->exact || !(facts->abs_max > 0))
         return 0;
@@ -145,8 +145,8 @@ double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe
     b.m2 += b.far * b.far / b.count;
     b.m4 += b.far * b.far * b.far * b.far / b.count;
     freedom = probes * b.count * b.m2 * b.m2 / b.m4;
-    x = ks_beta_lower_point(freedom / 2, 0.5, TRACE); /* t^2 = f (1 - x)/x at f degrees */
-    return sqrt(freedom * (1 - x) / x) * b.unit * b.count * sqrt(2 / (b.count + 2) * b.m2 / probes);
+    return ks_student_point(freedom, TRACE / 2) * b.unit * b.count *
+           sqrt(2 / (b.count + 2) * b.m2 / probes);
 }
 
 /* n sum w (theta / unit)^2; theta^2 alone can overflow or underflow. */

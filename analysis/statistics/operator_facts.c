@@ -141,6 +141,7 @@ struct ks_facts ks_facts_find(const struct ks_statistics_terms *t, bool exact, s
 {
     const struct ks_certificates *c = t->certificates;
     struct ks_facts k = {.n = t->n,
+                         .minibatches = t->minibatches,
                          .probes = n_probes,
                          .copies = t->copies > 0 ? t->copies : 1,
                          .exact = exact,

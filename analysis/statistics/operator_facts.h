@@ -11,6 +11,7 @@ struct ks_probe;
 struct ks_statistics_terms;
 
 struct ks_facts {
+    double minibatches; /* N of all ranks; 0: the operator is not a mean over minibatches       */
     size_t n, probes;   /* dimension of the operator; probes with random start vectors          */
     size_t copies;      /* each probe counts as so many start vectors: 1, unless widths of more
                          * probes are wanted */

@@ -12,6 +12,7 @@
 #include "core/memory.h"
 #include "core/sort.h"
 #include "lanczos/jacobi.h"
+#include "statistics/certificate.h"
 #include "statistics/intervals.h"
 #include "statistics/probe.h"
 
@@ -188,6 +189,24 @@ static ks_status add_trace_interval(struct ks_spectrum *s, const struct ks_facts
     return add(s, trace + error, "trace", "_upper");
 }
 
+/* For the loss itself, where there are minibatches that the run has not seen. */
+static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_facts *facts,
+                                    const struct ks_probe *probe)
+{
+    double upper = NAN, lower = NAN;
+
+    if (!facts->certified || facts->certificates->fresh < KS_LEAST_FRESH)
+        return KS_OK;
+    for (size_t i = 0; i < facts->probes; i++) {
+        upper = fmax(upper, ks_probe_lambda_max_loss_upper(&probe[i]));
+        lower = fmin(lower, ks_probe_lambda_min_loss_lower(&probe[i]));
+    }
+    KS_TRY(add(s, ks_probe_lambda_max_loss_lower(probe), "lambda_max_loss", "_lower"));
+    KS_TRY(add(s, upper, "lambda_max_loss", "_upper"));
+    KS_TRY(add(s, lower, "lambda_min_loss", "_lower"));
+    return add(s, ks_probe_lambda_min_loss_upper(probe), "lambda_min_loss", "_upper");
+}
+
 /* Adds the statistics of these probes; `part` is the order of the leading parts, 0 for the full
  * run. */
 static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
@@ -222,6 +241,8 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     }
     if (!published && part == 0)
         KS_GO(add_trace_interval(s, &facts, probe));
+    if (!published && part == 0)
+        KS_GO(add_loss_intervals(s, &facts, probe));
     if (!published && part == 0 && !terms->draft)
         KS_GO(ks_intervals_add_gradient(s, &facts, terms->gradient));
     if (!published && part == 0 && !terms->draft)

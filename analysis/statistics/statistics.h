@@ -17,6 +17,7 @@ enum { KS_STATISTICS_PART = 30 }; /* statistics are repeated at m = 30, 60, ... 
 /* What the statistics need besides the spectrum. */
 struct ks_statistics_terms {
     size_t n;             /* dimension of the operator                                        */
+    double minibatches;   /* N of all ranks; 0: not a mean over minibatches                   */
     double epsilon;       /* machine epsilon of the products                                    */
     double basis_epsilon; /* machine epsilon of the Lanczos vectors, or of LAPACK if exact      */
     double shift;         /* A u = shift u for null directions u of the loss: weight decay      */

@@ -16,17 +16,18 @@ struct ks_tolerable {
      * largest absolute eigenvalue. OF_VALUE: half of upper - lower in units of |value|. */
     enum { RATIO, DIFFERENCE, OF_SIZE, OF_VALUE } form;
     bool common; /* a number without a name holds for it */
+    int end;     /* 1: lambda_max, -1: lambda_min, 0: neither */
 };
 
 #define INTERVAL(name, form)                                                                       \
     {                                                                                              \
-        name, name "_lower", name "_upper", form, false                                            \
+        name, name "_lower", name "_upper", form, false, 0                                         \
     }
 
 static const struct ks_tolerable tolerable[] = {
-    {"lambda_max", "lambda_max", "lambda_max_upper", OF_SIZE, true},
-    {"lambda_min", "lambda_min_lower", "lambda_min", OF_SIZE, true},
-    {"trace", "trace_lower", "trace_upper", OF_VALUE, true},
+    {"lambda_max", "lambda_max", "lambda_max_upper", OF_SIZE, true, 1},
+    {"lambda_min", "lambda_min_lower", "lambda_min", OF_SIZE, true, -1},
+    {"trace", "trace_lower", "trace_upper", OF_VALUE, false, 0},
     INTERVAL("directions_1e1", RATIO),
     INTERVAL("directions_1e2", RATIO),
     INTERVAL("directions_1e3", RATIO),
@@ -118,6 +119,11 @@ ks_status ks_tolerances_read(const char *text, struct ks_tolerances *t)
 
 /* --- the widths --- */
 
+static double largest_size(const struct ks_spectrum *s)
+{
+    return fmax(fabs(ks_statistic(s, "lambda_max")), fabs(ks_statistic(s, "lambda_min")));
+}
+
 double ks_tolerance_width(const struct ks_tolerance *t, const struct ks_spectrum *s)
 {
     const struct ks_tolerable *of = t->statistic;
@@ -129,8 +135,7 @@ double ks_tolerance_width(const struct ks_tolerance *t, const struct ks_spectrum
     case DIFFERENCE:
         return upper - lower;
     case OF_SIZE:
-        return (upper - lower) /
-               fmax(fabs(ks_statistic(s, "lambda_max")), fabs(ks_statistic(s, "lambda_min")));
+        return (upper - lower) / largest_size(s);
     case OF_VALUE:
         return (upper - lower) / 2 / fabs(ks_statistic(s, of->name));
     }
@@ -148,6 +153,18 @@ bool ks_tolerances_met(const struct ks_tolerances *t, const struct ks_spectrum *
         if (!ks_tolerance_met(&t->list[i], s))
             return false;
     return true;
+}
+
+int ks_tolerance_end(const struct ks_tolerance *t)
+{
+    return t->statistic->end;
+}
+
+double ks_tolerance_data_error(const struct ks_tolerance *t, const struct ks_spectrum *s)
+{
+    const char *name = t->statistic->end > 0 ? "lambda_max_data_se" : "lambda_min_data_se";
+
+    return t->statistic->end ? ks_statistic(s, name) / largest_size(s) : NAN;
 }
 
 const char *ks_tolerance_name(const struct ks_tolerance *t)

@@ -24,7 +24,7 @@ struct ks_tolerances {
     struct ks_tolerance list[KS_TOLERANCES];
 };
 
-/* Reads "0.05", which holds for lambda_max, lambda_min and trace, or "lambda_max=0.01,trace=0.02".
+/* Reads "0.05", which holds for lambda_max and lambda_min, or "lambda_max=0.01,trace=0.02".
  * KS_USAGE with the names that are possible; a lower bound has no width and is refused. */
 ks_status ks_tolerances_read(const char *text, struct ks_tolerances *tolerances);
 
@@ -38,6 +38,14 @@ double ks_tolerance_width(const struct ks_tolerance *tolerance, const struct ks_
 bool ks_tolerance_met(const struct ks_tolerance *tolerance, const struct ks_spectrum *spectrum);
 /* Whether all are met. */
 bool ks_tolerances_met(const struct ks_tolerances *tolerances, const struct ks_spectrum *spectrum);
+
+/* The error from few minibatches, lambda_max_data_se or lambda_min_data_se in units of the largest
+ * absolute eigenvalue, which the tolerance limits as well; NaN for other statistics. */
+double ks_tolerance_data_error(const struct ks_tolerance *tolerance,
+                               const struct ks_spectrum *spectrum);
+/* Whether it has a tolerance for one end of the spectrum: 1 lambda_max, -1 lambda_min, 0 neither.
+ */
+int ks_tolerance_end(const struct ks_tolerance *tolerance);
 
 const char *ks_tolerance_name(const struct ks_tolerance *tolerance);
 

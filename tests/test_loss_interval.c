@@ -1,0 +1,91 @@
+/* How often the intervals for the largest and the smallest eigenvalue of the loss itself hold:
+ * analyses of disjoint sets of minibatches against one of many more minibatches.
+ *
+ *   KS_COVERAGE=full  uses 200 sets for each critic instead of 40
+ */
+#include "analyzer.h"
+
+#include "statements.h"
+#include "trained_critics.h"
+
+enum { SETS = 40, FULL = 200, MINIBATCHES = 16, ALL = 1600 };
+
+static size_t sets(void)
+{
+    const char *size = getenv("KS_COVERAGE");
+
+    return size && strcmp(size, "full") == 0 ? FULL : SETS;
+}
+
+static struct ks_spectrum *analyze(const struct ks_checkpoint *c, const char *options)
+{
+    struct ks_spectrum *s;
+
+    assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
+    assert_runs("-q --precision f64 %s critic.h5", options);
+    assert_ok(ks_spectrum_read(scratch("critic.spectrum.h5"), &s));
+    return s;
+}
+
+struct ends {
+    double max, min;
+};
+
+static struct ends find_truth(const struct ks_checkpoint *critic)
+{
+    struct ks_checkpoint *c = draw_minibatches(critic, ALL, FULL);
+    struct ks_spectrum *s = analyze(c, "--order 120");
+    struct ends truth = {ks_statistic(s, "lambda_max"), ks_statistic(s, "lambda_min")};
+
+    assert_close(ks_statistic(s, "lambda_max_upper"), truth.max, 1e-6 * truth.max);
+    ks_spectrum_free(s);
+    ks_checkpoint_free(c);
+    return truth;
+}
+
+static bool misses(const struct ks_spectrum *s, const char *name, double truth)
+{
+    char lower[64], upper[64];
+
+    snprintf(lower, sizeof lower, "%s_lower", name);
+    snprintf(upper, sizeof upper, "%s_upper", name);
+    assert_false(isnan(ks_statistic(s, lower)) || isnan(ks_statistic(s, upper)));
+    return ks_statistic(s, lower) > truth || ks_statistic(s, upper) < truth;
+}
+
+static void test_coverage(void **state)
+{
+    size_t made = 0, missed = 0, missed_min = 0;
+
+    (void)state;
+    for (size_t k = 0; k < TRAINED; k += 2) {
+        struct ks_checkpoint *critic = train_critic(k);
+        struct ends truth = find_truth(critic);
+        double width = 0;
+
+        for (size_t i = 0; i < sets(); i++, made++) {
+            struct ks_checkpoint *c = draw_minibatches(critic, MINIBATCHES, i);
+            struct ks_spectrum *s = analyze(c, "--tolerance lambda_max=0.9 --order 60");
+
+            missed += misses(s, "lambda_max_loss", truth.max);
+            missed_min += misses(s, "lambda_min_loss", truth.min);
+            width += (ks_statistic(s, "lambda_max_loss_upper") -
+                      ks_statistic(s, "lambda_max_loss_lower")) /
+                     truth.max / (double)sets();
+            ks_spectrum_free(s);
+            ks_checkpoint_free(c);
+        }
+        print_message("%s: mean width %.2f of lambda_max\n", trained[k].name, width);
+        ks_checkpoint_free(critic);
+    }
+    print_message("%zu intervals: %zu miss lambda_max, %zu lambda_min\n", made, missed, missed_min);
+    assert_true(missed <= most_misses(made, 0.01));
+    assert_true(missed_min <= most_misses(made, 0.01));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage)};
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
