@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 
 import h5py
 import numpy as np
+
+import kappascope_export
 
 BOUND = 1e-12  # relative deviations; products differ by a few 1e-15
 
@@ -75,6 +78,20 @@ class Comparison:
     def end(self):
         if self.failures:
             sys.exit(f"{len(self.failures)} comparisons failed")
+
+
+def expect_refusal(folder, call, words, what):
+    """What is wrong if save(**call) is not refused with words that match, without a file; else None."""
+    path = f"{folder}/refused.h5"
+    try:
+        kappascope_export.save(path, **call)
+    except kappascope_export.Refused as error:
+        missing = [w for w in words if not re.search(w, str(error))]
+        if missing:
+            return f"{what}: expected {missing} in\n{error}"
+        return f"{what}: expected no file" if os.path.exists(path) else None
+    os.unlink(path)
+    return f"{what}: expected a refusal with {words}"
 
 
 def main(compare):

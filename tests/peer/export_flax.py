@@ -264,7 +264,7 @@ def refusals(folder):
                   arch=lambda text: text.replace("12", "16"))
     yield refused(folder, variables, ["did you mean 'batchnorm'?", "BatchNorm"],
                   arch=lambda text: text.replace("batchnorm", "BatchNorm"))
-    yield refused(folder, variables, ["04_dense/kernel: Dence_1/kernel is not there; did you mean Dense_1/kernel?"],
+    yield refused(folder, variables, ["04_dense/kernel: Dence_1/kernel is not there; did you mean 'Dense_1/kernel'?"],
                   names={"04_dense": "Dence_1"})
     yield refused(folder, variables, ["names: 09_dense", "00_batchnorm, 01_dense"], names={"09_dense": "Dense_0"})
     yield refused(folder, variables, ["params/Dense_0/bias is given for several"], names={"04_dense": "Dense_0"})

@@ -3,7 +3,6 @@
 Every wrong or inexpressible export raises Refused with words that name the place, and leaves no file."""
 
 import os
-import re
 
 import torch
 from torch import nn
@@ -11,7 +10,7 @@ from torch.nn import functional as F
 
 import export_critics_torch as zoo
 import kappascope_export as kx
-from export_common import main
+from export_common import expect_refusal, main
 
 N, B, IN, WIDTH = 2, 8, 6, 5
 
@@ -31,15 +30,13 @@ class Does(nn.Module):
         return self.b(self.function(self.a(x), self, x))
 
 
-class Late(nn.Module):
-    """Joins two layers."""
-
-    def __init__(self):
+class Times(nn.Module):
+    def __init__(self, factor):
         super().__init__()
-        self.a, self.b, self.c = nn.Linear(IN, WIDTH), nn.Linear(IN, WIDTH), nn.Linear(2 * WIDTH, 1)
+        self.factor = factor
 
     def forward(self, x):
-        return self.c(torch.cat([torch.relu(self.a(x)), self.b(x)], -1))
+        return self.factor * x
 
 
 class Least(nn.Module):
@@ -113,15 +110,16 @@ MODULES = [
     (lambda: Does(lambda x, m, _: x.detach()), ["detach", r"x\.detach\(\)", "differentiated through"]),
     (Silent, [r"critics\[0\]\.a\.weight", "gradient", "no_grad"]),
     (Branches, [r"export_refusals\.py:\d+: if x\.sum\(\) > 0", "control flow", "Way out"]),
-    (Late, [r"export_refusals\.py:\d+: return self\.c\(torch\.cat", "two branches", "Way out"]),
+    (lambda: Does(lambda x, m, inputs: torch.relu(x) + torch.tanh(m.a(inputs))), [r"export_refusals\.py:\d+:", "only sums"]),
     (Least, ["torch.min", "return all critics"]),
     (lambda: nn.utils.parametrizations.spectral_norm(mlp()[0]), ["weight is computed from other parameters", "remove_parametrizations"]),
     (lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(IN, WIDTH)), nn.Linear(WIDTH, 1)), [r"\.0 \(Linear\)", "weight_norm"]),
-    (hooked, [r"\.0 \(Linear\)", "forward hook", "remove it"]),
+    (hooked, [r"\.0 \(Linear\)", "a hook can change", "remove it"]),
     (Twice, [r"\(Linear; export_refusals\.py:\d+: return self\.c", r"b\.weight is also", "of its own"]),
     (frozen, [r"critics\[0\]\.0 \(Linear", r"0\.weight \(frozen\), 0\.bias \(trained\)", "the same for all"]),
     (lambda: Does(lambda x, m, _: x + 0.1 * torch.tanh(m.a(_))), ["Way out"]),
-    (lambda: Does(lambda x, m, _: 0.5 * torch.relu(x)), ["constant factor", r"export_refusals\.py:\d+:", "multiply the kernel"]),
+    (lambda: nn.Sequential(mlp(), Times(2)), ["constant factor", r"export_refusals\.py:\d+:", "multiply the kernel"]),
+    (lambda: Does(lambda x, m, _: torch.relu(x) + torch.arange(5.)), ["constant summand", r"export_refusals\.py:\d+:", "bias"]),
     (lambda: Does(lambda x, m, _: torch.cumsum(x, -1)), [r"cumsum; export_refusals\.py:\d+:", "no line in the description"]),
     (lambda: Does(lambda x, m, _: x / (x.norm(dim=-1, keepdim=True) + 1e-3)), [r"export_refusals\.py:\d+:", "Way out"]),
     (lambda: Does(lambda x, m, _: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt()), ["biased", "unbiased=False"]),
@@ -151,9 +149,9 @@ def wrong():
         (dict(check=here), ["twice|2 times as large", "weight=2"]),
         (dict(check=here / 4, loss="mse"), ["0.5 times as large", "mean over the critics"]),
         (dict(loss="mse weight=2", check=float(sum(F.mse_loss(q(flat[1], flat[0]).squeeze(-1), y.flatten()) for q in (q1, q2)))),
-         ["check", "their order"]),  # the inputs in another order
+         ["check", "another order"]),  # the inputs in another order
         (dict(inputs=(a, x, y)), ["forward", "found 3"]),
-        (dict(inputs={"obs": x, "a": a}), [r"forward \(x, a\)", "obs"]),
+        (dict(inputs={"obs": x, "a": a}), [r"forward\(x, a\)", "obs"]),
         (dict(inputs=(x, a[0])), [r"\[N, R, D\]", r"a \[8, 2\]"]),
         (dict(inputs=(x, a[:, :4])), ["as many minibatches and rows"]),
         (dict(inputs=(x, (a > 0).long())), ["inputs: a", "real numbers", "int64"]),
@@ -184,19 +182,6 @@ def wrong():
     yield {**ce, "targets": torch.randn(N, B)}, [r"\[N, B, 4\]", "atoms"]
     yield {**ce, "loss": "mse", "targets": y}, ["one output", "found 4"]
     del adam
-
-
-def expect_refusal(folder, call, words, what):
-    path = f"{folder}/refused.h5"
-    try:
-        kx.save(path, **call)
-    except kx.Refused as error:
-        missing = [w for w in words if not re.search(w, str(error))]
-        if missing:
-            return f"{what}: expected {missing} in\n{error}"
-        return f"{what}: expected no file" if os.path.exists(path) else None
-    os.unlink(path)
-    return f"{what}: expected a refusal with {words}"
 
 
 def compare(_, folder):
