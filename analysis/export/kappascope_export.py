@@ -21,10 +21,12 @@ import csv
 import difflib
 import fnmatch
 import inspect
+import io
 import json
 import linecache
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -2546,58 +2548,83 @@ def save_flax(path, variables, apply, arch, names=None, inputs=(), targets=None,
 
 # --- while a program trains ---
 
-class Monitor:
-    """Saves and analyzes critics in the background while a program trains.
+def _logger(log, folder):
+    """A function (step, values) that logs values; None stands for one that is not resolved."""
+    if log == "tensorboard":
+        from torch.utils.tensorboard import SummaryWriter
+        log = SummaryWriter(folder)
+    if log == "wandb":
+        import wandb
+        log = wandb
+    if hasattr(log, "add_scalar"):
+        def scalars(step, values):
+            for key, value in values.items():
+                if value is not None:
+                    log.add_scalar(f"kappascope/{key}", value, step)
+        return scalars
+    if hasattr(log, "log"):
+        if hasattr(log, "define_metric"):  # an analysis ends later than the step that it is of
+            log.define_metric("kappascope/*", step_metric="kappascope/step")
 
-    monitor = Monitor("audit", save, every=10_000, log="audit/curves.csv"); monitor(step) in the loop; monitor.close().
+        def row(step, values):
+            found = {f"kappascope/{key}": v for key, v in values.items() if v is not None}
+            log.log({"kappascope/step": step} | found)
+        return row
+    path = os.fspath(log)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    return lambda step, values: _append_row(path, {"step": step} | values)
+
+
+class Monitor:
+    """Saves and analyzes critics in the background while a program trains:
+
+        monitor = Monitor("audit", save, every=10_000, log="audit/curves.csv")
+        monitor(step)        # in the loop
+        monitor.close()
 
     folder   for the checkpoints step_NNNNNNNNN.h5 and their spectra
     save     save(path, step) writes a checkpoint, always of the same minibatches
     every    steps between two analyses. While one runs, the next are left out
-    log      where kappascope/NAME goes: a path of a CSV file, an object with add_scalar (TensorBoard's SummaryWriter), an
-             object with log (a run of wandb), "tensorboard" (a writer in folder), "wandb" (its current run), or a list
+    log      where kappascope/NAME goes: a path of a CSV file, an object with add_scalar (TensorBoard's
+             SummaryWriter), an object with log (a run of wandb), "tensorboard" (a writer in folder),
+             "wandb" (its current run), or a list
     options  further options of `kappascope analyze`
     program  the program, if it is not in the PATH
     threads  that the analysis may use
-    keep     False: delete a checkpoint once it is analyzed
-    wait     seconds for which close, or the end of the program, waits for the last analysis before it is stopped
+    keep     False: delete each checkpoint when its analysis has ended, well or not
+    wait     seconds for which close, or the end of the program, waits for the last analysis before it
+             is stopped
 
-    A call only looks whether an analysis has ended, unless it saves. No failure ends the training: each message is
-    printed once, on standard error."""
+    A call only looks whether an analysis has ended, unless it saves. No failure ends the training:
+    each is printed once, on standard error. Processes that the program forks do nothing here. If the
+    program is killed, an analysis that runs ends by itself."""
 
-    def __init__(self, folder, save, every, log, options=(), program="kappascope", threads=1, keep=True, wait=600):
-        self.folder, self.save, self.every, self.keep, self.wait = os.fspath(folder), save, every, keep, wait
-        self.command = [*([shutil.which("nice"), "-n", "19"] if shutil.which("nice") else []), program, "analyze", "--json", "--quiet",
+    def __init__(self, folder, save, every, log, options=(), program="kappascope", threads=1, keep=True,
+                 wait=600):
+        if every < 1:
+            raise ValueError(f"Monitor: every: expected at least 1 step, found {every}")
+        self.folder, self.save, self.every = os.fspath(folder), save, every
+        self.keep, self.wait, self.owner = keep, wait, os.getpid()
+        nice = shutil.which("nice")
+        self.command = [*([nice, "-n", "19"] if nice else []), program, "analyze", "--json", "--quiet",
                         *options]
         self.environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         self.next, self.process, self.reported, self.skipped = 0, None, set(), 0
         os.makedirs(self.folder, exist_ok=True)
-        self.logs = [self._logger(one) for one in (log if isinstance(log, (list, tuple)) else [log])]
+        logs = log if isinstance(log, (list, tuple)) else [log]
+        self.logs = [_logger(one, self.folder) for one in logs]
         atexit.register(self.close)
-
-    def _logger(self, log):
-        if log == "tensorboard":
-            from torch.utils.tensorboard import SummaryWriter
-            log = SummaryWriter(self.folder)
-        if log == "wandb":
-            import wandb
-            log = wandb
-        if hasattr(log, "add_scalar"):
-            return lambda step, values: [log.add_scalar(f"kappascope/{k}", v, step) for k, v in values.items() if v is not None]
-        if hasattr(log, "log"):
-            if hasattr(log, "define_metric"):  # an analysis ends later than the step that it is of
-                log.define_metric("kappascope/*", step_metric="kappascope/step")
-            return lambda step, values: log.log({"kappascope/step": step} | {f"kappascope/{k}": v for k, v in values.items()
-                                                                             if v is not None})
-        path = os.fspath(log)
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        return lambda step, values: _append_row(path, {"step": step} | values)
 
     def __call__(self, step):
         """Looks for the end of an analysis; starts one if it is time. Returns whether it saved."""
+        if os.getpid() != self.owner:
+            return False
         try:
             if self.process and self.process.poll() is not None:
                 self._finish()
+        except Exception as error:  # the training goes on, whatever happens here
+            self._report(self.step, error)
+        try:
             if step < self.next:
                 return False
             self.next = step - step % self.every + self.every
@@ -2606,8 +2633,8 @@ class Monitor:
                 return False
             self._start(step)
             return True
-        except Exception as error:  # the training goes on, whatever happens here
-            self._report(f"step {step}: {type(error).__name__}: {error}")
+        except Exception as error:
+            self._report(step, error)
             return False
 
     def _start(self, step):
@@ -2615,73 +2642,115 @@ class Monitor:
         self.save(path, step)
         self.path, self.step = path, step
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        # In a session of its own: Ctrl-C at the terminal ends the training, which then ends the analysis.
-        self.process = subprocess.Popen([*self.command, path], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err,
-                                        env=self.environment, start_new_session=True)
+        try:
+            # In a session of its own: Ctrl-C at the terminal ends the training, which then ends the
+            # analysis.
+            self.process = subprocess.Popen([*self.command, path], stdin=subprocess.DEVNULL,
+                                            stdout=self.out, stderr=self.err, env=self.environment,
+                                            start_new_session=True)
+        except BaseException:
+            self._clean()
+            raise
 
     def _finish(self):
+        """Logs the statistics of the analysis that has ended."""
         process, self.process = self.process, None
         try:
-            self.out.seek(0)
-            self.err.seek(0)
-            if process.returncode != 0:
-                said = self.err.read().decode(errors="replace").strip().splitlines()
-                raise RuntimeError(f"kappascope analyze: exit status {process.returncode}: {said[-1] if said else 'no message'}")
-            values = {key: value for key, value in json.loads(self.out.read().splitlines()[0]).items()
-                      if value is None or isinstance(value, (int, float)) and not isinstance(value, bool)}
+            values = self._read(process.returncode)
         finally:
-            self.out.close()
-            self.err.close()
+            self._clean()
+        failed = []
         for log in self.logs:
-            log(self.step, values)
-        if not self.keep:
+            try:
+                log(self.step, values)
+            except Exception as error:  # the other logs get their values
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+    def _read(self, status):
+        """The numbers that the analyzer printed."""
+        self.out.seek(0)
+        self.err.seek(0)
+        lines = self.out.read().splitlines()
+        if status != 0 or not lines:
+            said = self.err.read().decode(errors="replace").strip().splitlines()
+            raise RuntimeError(f"kappascope analyze: exit status {status}: "
+                               f"{said[-1] if said else 'no statistics and no message'}")
+        return {key: value for key, value in json.loads(lines[0]).items()
+                if value is None or isinstance(value, (int, float)) and not isinstance(value, bool)}
+
+    def _clean(self):
+        self.out.close()
+        self.err.close()
+        if not self.keep and os.path.exists(self.path):
             os.unlink(self.path)
 
-    def _report(self, message):
-        kind = message.partition(": ")[2]
+    def _report(self, step, error):
+        """Prints a message, once for all steps."""
+        message = str(error) if type(error) is RuntimeError else f"{type(error).__name__}: {error}"
+        kind = re.sub(r"\d+", "", message)
         if kind not in self.reported:
             self.reported.add(kind)
-            print(f"kappascope_export: {message} (the training goes on; the same is not printed again)", file=sys.stderr, flush=True)
+            print(f"kappascope_export: step {step}: {message} (the training goes on; the same is not "
+                  "printed again)", file=sys.stderr, flush=True)
 
     def close(self, wait=None):
-        """Waits for the last analysis, at most `wait` seconds, and logs it; a longer one is stopped. May be called twice."""
+        """Waits for the last analysis, at most `wait` seconds, and logs it; a longer one is stopped.
+        May be called twice."""
         atexit.unregister(self.close)
-        if not self.process:
+        if not self.process or os.getpid() != self.owner:
             return
+        wait = self.wait if wait is None else wait
         try:
-            self.process.wait(self.wait if wait is None else wait)
+            try:
+                self.process.wait(min(wait, 2))
+            except subprocess.TimeoutExpired:
+                if wait > 2:
+                    print(f"kappascope_export: waiting for the analysis of step {self.step}, at most "
+                          f"{wait:g} s", file=sys.stderr, flush=True)
+                self.process.wait(max(wait - 2, 0))
             self._finish()
         except subprocess.TimeoutExpired:
             self._stop()
-            self._report(f"step {self.step}: the analysis was stopped at the end of the program")
+            self._report(self.step, RuntimeError("the analysis was stopped at the end of the program"))
         except KeyboardInterrupt:
             self._stop()
             raise
         except Exception as error:
-            self._report(f"step {self.step}: {type(error).__name__}: {error}")
+            self._report(self.step, error)
 
     def _stop(self):
         """Ends the analysis and what it started: they are a group of processes of their own."""
         process, self.process = self.process, None
-        if process:
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        if not process:
+            return
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, sign)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5 if sign == signal.SIGTERM else None)
+                break
+        self._clean()
 
 
 def _append_row(path, row):
-    """A row of a CSV file, under the header that it has or gets; a value that is not resolved is empty."""
-    new = not os.path.exists(path) or os.path.getsize(path) == 0
-    if new:
-        header = list(row)
-    else:
+    """A row of a CSV file, under the header that it has or gets; a value that is not resolved is
+    empty. On a full disk the file stays as it was."""
+    text = io.StringIO()
+    size = os.path.getsize(path) if os.path.exists(path) else 0
+    header = list(row)
+    if size > 0:
         with open(path, encoding="utf-8", newline="") as file:
             header = next(csv.reader(file))
-    with open(path, "a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, header, restval="", extrasaction="ignore", lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow({key: "" if value is None else value for key, value in row.items()})
+    writer = csv.DictWriter(text, header, restval="", extrasaction="ignore", lineterminator="\n")
+    if size == 0:
+        writer.writeheader()
+    writer.writerow({key: "" if value is None else value for key, value in row.items()})
+    try:
+        with open(path, "a", encoding="utf-8", newline="") as file:
+            file.write(text.getvalue())
+    except OSError:
+        if os.path.exists(path):
+            os.truncate(path, size)
+        raise

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -103,6 +104,12 @@ def never_waits(folder):
     check(saved == [0], f"one save while its analysis runs, found {saved}")
     check(monitor.skipped == 4, f"four saves left out, found {monitor.skipped}")
     check(longest < 0.05, f"calls that do not wait, found {longest:.3f} s")
+    child = os.fork()
+    if child == 0:  # a process of the training, such as an environment's, that ends in its own way
+        monitor(60)
+        monitor.close()
+        os._exit(monitor.process is None)
+    check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "a forked process to do nothing")
     process, start, said = monitor.process, time.time(), io.StringIO()
     with contextlib.redirect_stderr(said):
         monitor.close(wait=0.1)
@@ -117,12 +124,25 @@ def never_kills(folder):
     def refuse(path, step):
         kx.save(path, critics=torch.nn.Dropout(0.5), inputs=torch.randn(4, 4), targets=torch.randn(4), loss="mse")
 
+    def full(path, step):  # the disk is full: no file may grow beyond this
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+        try:
+            save(path, step)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
     failing = script(folder, "failing", "echo kappascope: expected memory >&2; exit 1")
-    for how, program, words in ((save, failing, "exit status 1: kappascope: expected memory"), (save, f"{folder}/missing", "missing"),
-                                (refuse, failing, "Refused")):
+    silent = script(folder, "silent", "exit 0")
+    crashing = script(folder, "crashing", "kill -SEGV $$")
+    for how, program, words in (
+            (save, failing, "exit status 1: kappascope: expected memory"),
+            (save, f"{folder}/missing", "missing"), (save, silent, "no statistics and no message"),
+            (save, crashing, "exit status -11"), (refuse, failing, "Refused"),
+            (full, failing, "File too large")):
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            monitor = kx.Monitor(folder, how, every=1, log=f"{folder}/failed.csv", program=program)
+            monitor = kx.Monitor(f"{folder}/failed", how, every=1, log=f"{folder}/failed.csv",
+                                 program=program, keep=False)
             for step in range(4):
                 train()
                 monitor(step)
@@ -133,6 +153,26 @@ def never_kills(folder):
         check(len([s for s in lines if s.startswith("kappascope_export:")]) == 1 and words in said.getvalue(),
               f"one report with {words!r}, found {lines}")
     check(not os.path.exists(f"{folder}/failed.csv"), "no row of a failed analysis")
+    check(not os.listdir(f"{folder}/failed"), f"no file to stay, found {os.listdir(f'{folder}/failed')}")
+
+
+def whole_rows(folder):
+    """A row that does not fit on the disk leaves the table as it was."""
+    path, row = f"{folder}/rows.csv", {"step": 1, "kappa": 2.5}
+    kx._append_row(path, row)
+    before = os.path.getsize(path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (before + 2, resource.RLIM_INFINITY))
+    try:
+        kx._append_row(path, row)
+        check(False, "a failure of a row that does not fit")
+    except OSError:
+        pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    check(os.path.getsize(path) == before, "a table of whole rows")
+    kx._append_row(path, {"step": 2, "kappa": None})
+    with open(path, encoding="utf-8") as file:
+        check(file.read() == "step,kappa\n1,2.5\n2,\n", "a row behind it")
 
 
 def ends(program, folder):
@@ -160,6 +200,7 @@ def compare(program, folder):
     follows(program, folder)
     never_waits(folder)
     never_kills(folder)
+    whole_rows(folder)
     ends(program, folder)
     print("Monitor follows a training, never waits for an analysis, survives every failure and ends cleanly")
 
