@@ -593,6 +593,8 @@ def _surroundings(torch):
         dynamo = sys.modules.get("torch._dynamo")  # imported only where something was compiled
         if hasattr(getattr(dynamo, "config", None), "error_on_nested_fx_trace"):
             stack.enter_context(dynamo.config.patch(error_on_nested_fx_trace=False))
+        if hasattr(getattr(torch, "compiler", None), "set_stance"):
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
         yield
 
 
@@ -638,7 +640,7 @@ class _Graph:
         """Hooks and parametrizations would make a weight a function of others, or change values
         unseen."""
         lines = []
-        for path, m in self.original.named_modules():
+        for path, m in _parts(self.original):
             where = f"{self.name}{'.' + path if path else ''} ({type(m).__name__})"
             if hasattr(m, "parametrizations"):
                 lines.append(f"{where}: {', '.join(m.parametrizations)} is computed from other "
@@ -1424,8 +1426,7 @@ class _Graph:
 
 def _named_parameters(module):
     """{path: parameter}, a parameter with two names under both."""
-    return {f"{path}.{key}" if path else key: p
-            for path, m in module.named_modules(remove_duplicate=False)
+    return {f"{path}.{key}" if path else key: p for path, m in _parts(module)
             for key, p in m._parameters.items() if p is not None}
 
 
@@ -1455,6 +1456,15 @@ def _plain(module):
             return module
 
 
+def _parts(module, path=""):
+    """(path, module) of a module and all in it, without wrappers; a shared one under all its names."""
+    module = _plain(module)
+    yield path, module
+    for name, part in module._modules.items():
+        if part is not None:
+            yield from _parts(part, f"{path}.{name}" if path else name)
+
+
 def _copy(torch, module, name):
     """A copy in float64 on the CPU: the caller's module, running statistics included, is never
     touched."""
@@ -1463,7 +1473,9 @@ def _copy(torch, module, name):
     except (RuntimeError, TypeError, NotImplementedError) as error:
         _fail(f"{name}: cannot be copied: {error}. Way out: a module that holds parameters and buffers "
               "of its own alone, with values")
-    for m in found.modules():
+    for _, m in _parts(found):
+        m._modules = type(m._modules)((key, part if part is None else _plain(part))
+                                      for key, part in m._modules.items())
         if type(m).__name__ == "RMSNorm" and getattr(m, "eps", 0) is None:
             # By default PyTorch takes the machine's eps, of the type in which the critic is trained.
             own = next((p.dtype for p in m.parameters()), torch.get_default_dtype())
@@ -2008,7 +2020,8 @@ def _states(critics, layers):
     checkpoint has all of them or none."""
     found, wanted = {}, {f"{layer.group}/{name}" for layer in layers for name in layer.state}
     for critic in critics:
-        buffers = dict(critic.graph.original.named_buffers())
+        buffers = {f"{path}.{key}": b for path, m in _parts(critic.graph.original)
+                   for key, b in m._buffers.items()}
         for chain in critic.chains:
             for layer, value in zip(layers, chain.values):
                 for name, path in value.state.items():

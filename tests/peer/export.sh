@@ -53,7 +53,7 @@ make --no-print-directory deps >&2
 make --no-print-directory BUILD="$build" programs >&2
 rm -rf "$folder"
 mkdir -p "$folder"
-for script in torch forms heads refusals monitor; do
+for script in torch forms heads wrappers refusals monitor; do
     "$torch" "tests/peer/export_$script.py" "$build/bin/kappascope-analyze" "$folder"
 done
 "$environment/bin/python" tests/peer/export_flax.py "$build/bin/kappascope-analyze" "$folder"
