@@ -56,5 +56,7 @@ mkdir -p "$folder"
 for script in torch forms heads wrappers refusals monitor; do
     "$torch" "tests/peer/export_$script.py" "$build/bin/kappascope-analyze" "$folder"
 done
-"$environment/bin/python" tests/peer/export_flax.py "$build/bin/kappascope-analyze" "$folder"
+for script in export_flax losses_optax; do
+    "$environment/bin/python" "tests/peer/$script.py" "$build/bin/kappascope-analyze" "$folder"
+done
 examples

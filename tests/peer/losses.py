@@ -84,6 +84,9 @@ def cases(page_of):
         ("loss quantile", 7, more, quantile),
         ("loss ce min=-3 max=3", 11, two_hot, ce),
         ("loss ce min=-3 max=3", 11, smooth, ce),
+        (f"loss mse weight={2 / E}", 1, value, lambda f, t: functional.mse_loss(f, t) / E),
+        (f"loss mse weight={2 * B}", 1, value, lambda f, t: functional.mse_loss(f, t, reduction="sum")),
+        (f"loss quantile weight={1 / 7}", 7, more, lambda f, t: quantile(f, t) / 7),
     ]
     wrong = [("loss mse", 1, value, functional.mse_loss),
              ("loss huber delta=0.5", 1, value, lambda f, t: functional.smooth_l1_loss(f, t, beta=0.5)),
@@ -109,11 +112,17 @@ def check_defaults():
     modules = torch.nn
     found = {"BatchNorm1d eps": modules.BatchNorm1d(2).eps, "BatchNorm1d momentum": modules.BatchNorm1d(2).momentum,
              "LayerNorm eps": modules.LayerNorm(2).eps, "GELU": modules.GELU().approximate,
-             "ELU": modules.ELU().alpha}
+             "ELU": modules.ELU().alpha, "LeakyReLU": modules.LeakyReLU().negative_slope}
     expected = {"BatchNorm1d eps": 1e-5, "BatchNorm1d momentum": 0.1, "LayerNorm eps": 1e-5, "GELU": "none",
-                "ELU": 1.0}
+                "ELU": 1.0, "LeakyReLU": 0.01}
+    if hasattr(modules, "RMSNorm"):
+        found["RMSNorm"], expected["RMSNorm"] = modules.RMSNorm(2).eps, None
     if found != expected:
         failures.append(f"defaults of PyTorch: the page has {expected}, found {found}")
+    y, norm = torch.tensor([[1.], [2.], [4.]]), modules.BatchNorm1d(1, momentum=1.0)
+    biased = (y - y.mean()) / (y.var(unbiased=False) + norm.eps).sqrt()
+    if not torch.allclose(norm(y), biased) or not torch.allclose(norm.running_var, y.var(unbiased=True)):
+        failures.append("BatchNorm1d: not the biased variance, or a running variance that is not unbiased")
     x = torch.tensor([[3e-13, 4e-13]], dtype=torch.float64)
     if not torch.allclose(torch.nn.functional.normalize(x), x / 1e-12):
         failures.append("F.normalize: eps is not 1e-12")
