@@ -9,10 +9,15 @@ unstack    PyTorch: the critics of a stacked ensemble (torch.func), as a list fo
 save_flax  Flax, or any framework of JAX: the description is given, with a map of names
 Monitor    saves and analyzes in the background while a program trains, and logs the statistics
 
-README.md beside this file has examples, and says what can be expressed. One file; needs numpy and h5py. Every file
-holds what the framework itself computes for its minibatches (outputs, losses, norms of the gradient), which the
-analyzer compares with its own before it analyzes anything. What cannot be expressed raises Refused, whose message
-has a line for each part: where it is, why, and a way out. Nothing is written then."""
+README.md beside this file has examples, and says what can be expressed. This is one file, which
+needs numpy and h5py. What it writes holds the results of the framework itself for its minibatches
+(outputs, losses, norms of the gradient), which the analyzer compares with its own before it
+analyzes anything. What cannot be expressed raises Refused, whose message has a line for each part:
+where it is, why, and a way out. Then nothing is written.
+
+How it works, for PyTorch: _Graph traces a module and computes its first minibatch; a _Value says
+what a node of the graph computes; _Chain puts the values of one critic into the order of a
+description; _lines writes them; _collect and _torch_proofs gather the numbers."""
 
 import atexit
 import contextlib
@@ -134,8 +139,8 @@ def _did_you_mean(word, known, hints=None):
 
 
 class _Loss:
-    """A line `loss NAME option=value...`, with or without its first word. function: PyTorch's, which
-    is compared with the line."""
+    """A line `loss NAME option=value...`, with or without its first word. function: PyTorch's,
+    which is compared with the line."""
 
     def __init__(self, text, function=None):
         self.function, words = function, text.split()
@@ -158,7 +163,8 @@ class _Loss:
     def _read_option(self, word):
         key, _, value = word.partition("=")
         if key not in self.options:
-            _fail(f"loss {self.name}: expected the options {', '.join(self.options)}, found {word!r}")
+            _fail(f"loss {self.name}: expected the options {', '.join(self.options)}, found "
+                  f"{word!r}")
         try:
             self.options[key] = float(value)
         except ValueError:
@@ -173,7 +179,8 @@ class _Reader:
         self.lines, self.inputs, self.layers, self.heads = lines, inputs, [], []
 
     def block(self, at, width, inside=False):
-        """Reads from line `at` to the } of this block, or to the end; returns (that line, width)."""
+        """Reads from line `at` to the } of this block, or to the end; returns (that line,
+        width)."""
         while at < len(self.lines) and self.lines[at] != "}":
             words = self.lines[at].rstrip("{").split()
             if self.lines[at].endswith("{"):
@@ -233,8 +240,8 @@ def _read_description(text, inputs):
         _fail(f"description: cannot be read: {error}")
     last = lines[-1].split()[0] if lines else "nothing"
     if reader.heads and (loss or last != "}"):
-        _fail("description: expected the losses of the heads in the last branches, and nothing behind "
-              f"them, found {text.strip().splitlines()[-1]!r}")
+        _fail("description: expected the losses of the heads in the last branches, and nothing "
+              f"behind them, found {text.strip().splitlines()[-1]!r}")
     if not reader.heads and last not in _LAST:
         _fail(f"description: expected a dense as its last layer, found {last}")
     return _Description(reader.layers, outputs, reader.heads or ([(loss, outputs)] if loss else []))
@@ -283,8 +290,8 @@ def _minibatches(inputs):
 
 
 def _targets(targets, batched, rows, heads, ensemble, joint):
-    """[N, B, K], or [N, B, E, K] if each critic has its own; several heads side by side. rows: N and
-    R of the inputs; heads: [(loss, outputs)]."""
+    """[N, B, K], or [N, B, E, K] if each critic has its own; several heads side by side. rows: N
+    and R of the inputs; heads: [(loss, outputs)]."""
     parts = targets if len(heads) > 1 and isinstance(targets, (list, tuple)) else [targets]
     if len(parts) != len(heads):
         _fail(f"targets: expected a list with the targets of each of {len(heads)} heads")
@@ -313,8 +320,8 @@ def _target(value, batched, rows, head, several):
     if loss.name == "ce" and outputs < 2:
         _fail(f"loss ce: expected critics of at least 2 outputs, found {outputs}")
     if loss.name in ("mse", "huber") and outputs != 1:
-        _fail(f"loss {loss.name}: expected critics of one output, found {outputs}. Way out: the value "
-              "of the taken action alone, (q * one_hot).sum(-1); or another loss")
+        _fail(f"loss {loss.name}: expected critics of one output, found {outputs}. Way out: the "
+              "value of the taken action alone, (q * one_hot).sum(-1); or another loss")
     free = loss.name == "quantile" and not several  # any number of samples
     if not (t.ndim == 3 or own) or t.shape[0] != rows[0] or not 1 <= t.shape[1] <= rows[1] \
             or t.shape[-1] != columns and not free:
@@ -373,8 +380,8 @@ def _weights(weights, targets):
         return None
     w, shape = _array("weights", weights), targets.shape[:2]
     if w.size != math.prod(shape) or w.shape not in (shape, shape[1:]) or (w < 0).any():
-        _fail(f"weights: expected numbers of at least 0 of the shape {list(shape)}, one for each row "
-              f"of the targets, found {list(w.shape)}, the least {w.min() if w.size else 0:g}")
+        _fail(f"weights: expected numbers of at least 0 of the shape {list(shape)}, one for each "
+              f"row of the targets, found {list(w.shape)}, the least {w.min() if w.size else 0:g}")
     return w.reshape(shape).astype(np.float64)
 
 
@@ -386,7 +393,8 @@ def _save(path, arch, ensemble, arrays, batch, adam, root):
     own = {"format": "kappascope-checkpoint", "version": 2 if "weight" in batch else 1}
     reserved = [name for name in own if name in root]
     if reserved:
-        _fail(f"attributes: {', '.join(reserved)} says what kind of file this is, and cannot be given")
+        _fail(f"attributes: {', '.join(reserved)} says what kind of file this is, and cannot be "
+              "given")
     objects = {"/": own | root, "/critic": {"arch": arch, "ensemble": ensemble}}
     if adam:
         for moment in "mv":
@@ -406,8 +414,8 @@ def _huber(d, delta, xp):
 
 
 def _loss_rows(loss, f, t, xp, logsumexp):
-    """The loss of each row [B], of outputs f [B, K] and targets t [B, T], in torch or jax.numpy (xp),
-    without its weight. The formulas are those of analysis/LOSSES.md."""
+    """The loss of each row [B], of outputs f [B, K] and targets t [B, T], in torch or jax.numpy
+    (xp), without its weight. The formulas are those of analysis/LOSSES.md."""
     if loss.name == "mse":
         rows = 0.5 * (f - t) ** 2
     elif loss.name == "huber":
@@ -423,8 +431,8 @@ def _loss_rows(loss, f, t, xp, logsumexp):
 
 
 def _mean_loss(heads, f, t, w, xp, logsumexp):
-    """The mean over rows of the sum over heads [(loss, outputs)], which lie side by side in f [B, K]
-    and t [B, T]; w: weights of the rows [B]."""
+    """The mean over rows of the sum over heads [(loss, outputs)], which lie side by side in f [B,
+    K] and t [B, T]; w: weights of the rows [B]."""
     total, at, target = 0, 0, 0
     for loss, outputs in heads:
         columns = outputs if loss.name == "ce" or loss.name == "quantile" and len(heads) > 1 else 1
@@ -446,8 +454,8 @@ def _compare_loss(check, found, ensemble, heads):
     if np.allclose(given, here, rtol=1e-3, atol=1e-7):
         return
     at = int(np.argmax(abs(given - here)))
-    hint = ("Other inputs, inputs in another order, other targets, another loss, or evaluation mode "
-            "look like this")
+    hint = ("Other inputs, inputs in another order, other targets, another loss, or evaluation "
+            "mode look like this")
     factors = {1 / ensemble: "Is it the mean over the critics, where the sum is meant"}
     if heads[0][0].name == "mse":
         factors = {2: "Is it without the 1/2 of mse", **factors,
@@ -465,9 +473,9 @@ def _compare_loss(check, found, ensemble, heads):
 # --- PyTorch: what a graph computes ---
 
 class _Value:
-    """What a node of the graph computes from `args`. kind is a layer's, or one of the building blocks
-    below; free: no parameter takes part. params holds _Parameter objects; a layer that lacks one
-    that its line has is a constant, and its numbers are 1."""
+    """What a node of the graph computes from `args`. kind is a layer's, or one of the building
+    blocks below; free: no parameter takes part. params holds _Parameter objects; a layer that lacks
+    one that its line has is a constant, and its numbers are 1."""
 
     def __init__(self, kind, node, args=(), free=False, params=None, **options):
         self.kind, self.node, self.args, self.free = kind, node, list(args), free
@@ -476,8 +484,9 @@ class _Value:
 
 
 class _Parameter:
-    """A parameter of a module, in another layout: transform(tensor) is a view of it or of its moments;
-    factor: what forward multiplies it by; part: the indices of the part of it that is meant."""
+    """A parameter of a module, in another layout: transform(tensor) is a view of it or of its
+    moments; factor: what forward multiplies it by; part: the indices of the part of it that is
+    meant."""
 
     def __init__(self, name, transform=lambda tensor: tensor, factor=1.0, part=()):
         self.name, self.transform, self.factor, self.part = name, transform, factor, part
@@ -488,8 +497,8 @@ class _Parameter:
 
 
 class _Source:
-    """Columns of the critic's input: take(what `value` computes) is [R, width]. what: names `take`, so
-    that the same columns are stored once."""
+    """Columns of the critic's input: take(what `value` computes) is [R, width]. what: names `take`,
+    so that the same columns are stored once."""
 
     def __init__(self, value, width, take=None, what=""):
         self.value, self.width, self.take = value, width, take or (lambda tensor: tensor)
@@ -497,8 +506,8 @@ class _Source:
 
 
 def _split(value):
-    """A norm with a scale and no bias as one without both, and a scaler, where the description has no
-    such line."""
+    """A norm with a scale and no bias as one without both, and a scaler, where the description has
+    no such line."""
     if value.kind not in ("layernorm", "batchnorm") or set(value.params) != {"scale"}:
         return value
     inner = _Value(value.kind, value.node, value.args, **value.options)
@@ -507,7 +516,8 @@ def _split(value):
     return _Value("scaler", value.node, [inner], params={"scaler": scale}, init=scale.factor)
 
 
-# A module or function: the kind of layer; and the names of the function's arguments behind the input.
+# A module or function: the kind of layer; and the names of the function's arguments behind the
+# input.
 _ACTIVATIONS = {
     "relu": "relu", "relu_": "relu", "ReLU": "relu", "tanh": "tanh", "tanh_": "tanh",
     "Tanh": "tanh", "silu": "silu", "SiLU": "silu", "mish": "mish", "Mish": "mish", "elu": "elu",
@@ -533,8 +543,8 @@ _SHAPES = {"size", "dim", "shape", "dtype", "device", "ndim", "numel", "ones_lik
 # Why a thing has no line in the description, and the way out.
 _REASONS = {
     "dropout": ("its random mask is no part of the description",
-                "p=0, or .eval() for this layer alone: the loss without dropout is analyzed; or the "
-                "mask as an input of forward: x * mask / (1 - p)"),
+                "p=0, or .eval() for this layer alone: the loss without dropout is analyzed; or "
+                "the mask as an input of forward: x * mask / (1 - p)"),
     "detach": ("the analyzed loss is differentiated through all of the critic",
                "export the part after it, with its output as the input"),
     "conv": ("convolutions have no line in the description",
@@ -551,16 +561,17 @@ _REASONS = {
              "a Linear in front of it, with this bias"),
     "layout": ("it reorders, cuts or joins rows or features behind a layer with parameters",
                "do this in front of the first layer"),
-    "add": ("the only sums that have a line in the description are x + f(x), and value + advantage - "
-            "mean advantage", "write it as one of them"),
-    "sub": ("a difference has no line in the description, except in a norm and in value + advantage - "
-            "mean advantage", "write it as one of them"),
-    "times": ("activations times an input have a line in the description as a mask of the same shape, "
-              "and as the choice of an action, (q * one_hot).sum(-1)", "write it as one of them"),
+    "add": ("the only sums that have a line in the description are x + f(x), and value + advantage "
+            "- mean advantage", "write it as one of them"),
+    "sub": ("a difference has no line in the description, except in a norm and in value + "
+            "advantage - mean advantage", "write it as one of them"),
+    "times": ("activations times an input have a line in the description as a mask of the same "
+              "shape, and as the choice of an action, (q * one_hot).sum(-1)", "write it as one of "
+                                                                              "them"),
     "gather": ("expected an index of shape [R, 1] that is computed from the inputs alone",
                "(q * one_hot).sum(-1), with the one-hot actions as an input"),
-    "sum": ("the only sum over features with a line in the description is (q * one_hot).sum(-1), with "
-            "one_hot an input", "write it as that, or leave it to the loss"),
+    "sum": ("the only sum over features with a line in the description is (q * one_hot).sum(-1), "
+            "with one_hot an input", "write it as that, or leave it to the loss"),
     "mean": ("expected a mean over one dimension, with keepdim=True",
              ".mean(-1, keepdim=True), which a dueling head or a norm needs"),
     "output": ("forward returns something else than a critic's outputs",
@@ -584,7 +595,8 @@ class _Unread(Exception):
 
 @contextlib.contextmanager
 def _surroundings(torch):
-    """What the caller may have set for all of PyTorch, such as no_grad, does not reach the export."""
+    """What the caller may have set for all of PyTorch, such as no_grad, does not reach the
+    export."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
@@ -599,14 +611,15 @@ def _surroundings(torch):
 
 
 class _Graph:
-    """One module, traced: `roots` are the outputs of its critics, `values` what its nodes compute."""
+    """One module, traced: `roots` are the outputs of its critics, `values` what its nodes
+    compute."""
 
     def __init__(self, module, name, inputs, by_name):
         import torch
         import torch.fx
         self.torch, self.original, self.name = torch, _plain(module), name
         self.names, self.by_name = list(inputs), by_name
-        self.dtype, self.rounded = torch.float64, False  # rounded: the module itself converts to another type
+        self.dtype, self.rounded = torch.float64, False  # rounded: forward converts to another type
         self._check_module()
         self.module = _copy(torch, self.original, name)
         self.wrapper, self.graph = _trace(self.module, self.names, by_name, name)
@@ -624,7 +637,8 @@ class _Graph:
         self.roots = self._roots(next(n for n in self.graph.nodes if n.op == "output").args[0])
 
     def _check_mode(self):
-        """A forward that asks for self.training does something else in training, apart from dropout."""
+        """A forward that asks for self.training does something else in training, apart from
+        dropout."""
         if self.original.training:
             return
         modes = [(m, m.training) for m in self.module.modules()]
@@ -633,8 +647,8 @@ class _Graph:
         for m, mode in modes:
             m.training = mode
         if _operations(other) != _operations(self.graph):
-            _fail(f"{self.name} is in evaluation mode, in which its forward does something else than "
-                  "in training. Way out: module.train() before save")
+            _fail(f"{self.name} is in evaluation mode, in which its forward does something else "
+                  "than in training. Way out: module.train() before save")
 
     def _check_module(self):
         """Hooks and parametrizations would make a weight a function of others, or change values
@@ -646,13 +660,14 @@ class _Graph:
                 lines.append(f"{where}: {', '.join(m.parametrizations)} is computed from other "
                              "parameters (parametrize). Way out: torch.nn.utils.parametrize."
                              "remove_parametrizations on a copy: curvature in the weight itself")
-            elif any(hasattr(m, f"{key}_{end}") for key in ("weight", "bias") for end in ("g", "orig")):
+            elif any(hasattr(m, f"{key}_{end}") for key in ("weight", "bias")
+                     for end in ("g", "orig")):
                 lines.append(f"{where}: its weight is computed from other parameters (weight_norm, "
                              "spectral_norm). Way out: torch.nn.utils.remove_weight_norm or "
                              "remove_spectral_norm on a copy: curvature in the weight itself")
             elif m._forward_hooks or m._forward_pre_hooks or m._backward_hooks:
-                lines.append(f"{where}: a hook can change what the layer computes, unseen. Way out: "
-                             "remove it before save")
+                lines.append(f"{where}: a hook can change what the layer computes, unseen. Way "
+                             "out: remove it before save")
         if lines:
             _fail(f"{self.name} cannot be expressed:", lines)
 
@@ -693,38 +708,39 @@ class _Graph:
         shapes = ", ".join(f"{name} {list(a.shape)}" for name, a in self.first.items())
         what = (str(error).strip() or type(error).__name__).splitlines()[0]
         _fail(f"{self.name}: forward fails for the first minibatch ({shapes}), on the CPU:", [
-            f"{_where(self, self.running)}: {what}. Way out: the inputs that forward expects, in its "
-            "order; and no device or type that is fixed in forward"])
+            f"{_where(self, self.running)}: {what}. Way out: the inputs that forward expects, in "
+            "its order; and no device or type that is fixed in forward"])
 
     def compare_with_forward(self):
-        """The graph is what forward did once. Its outputs and gradients are those of forward itself, or
-        something is unseen: torch.no_grad(), randomness, another branch."""
+        """The graph is what forward did once. Its outputs and gradients are those of forward
+        itself, or something is unseen: torch.no_grad(), randomness, another branch."""
         outputs = [_tensors(self.wrapper(*self.tensors(self.first))),
                    _tensors(self.run(self.first)[1])]
         bound = 1e-9 if self.dtype == self.torch.float64 else 1e-4
         if not all(_close(a, b, bound) for a, b in zip(*outputs)):
-            _fail(f"{self.name}: forward gives other values when it is called again. Way out: no random "
-                  "numbers in forward, nothing that it counts or stores, and no x += y on a tensor "
-                  "that is used again")
+            _fail(f"{self.name}: forward gives other values when it is called again. Way out: no "
+                  "random numbers in forward, nothing that it counts or stores, and no x += y on a "
+                  "tensor that is used again")
         named = {key: p for key, p in self.module.named_parameters() if p.requires_grad}
         lines = []
-        for key, a, b in zip(named, *[self._gradients(found, list(named.values())) for found in outputs]):
+        gradients = [self._gradients(found, list(named.values())) for found in outputs]
+        for key, a, b in zip(named, *gradients):
             if not _close(a, b, bound):
                 lines.append(f"{self.name}.{key}: the gradient of forward is not that of its "
-                             "operations. Way out: no torch.no_grad() or .data in forward; or export "
-                             "the part behind it, with its output as the input")
+                             "operations. Way out: no torch.no_grad() or .data in forward; or "
+                             "export the part behind it, with its output as the input")
         if lines:
             _fail(f"{self.name} cannot be traced:", lines)
 
     def _gradients(self, outputs, parameters):
         """Of a weighted sum of outputs in all parameters."""
         torch = self.torch
-        weighted = sum((t * torch.linspace(0.5, 1.5, t.numel(), dtype=t.dtype).reshape(t.shape)).sum()
+        weighted = sum((t.flatten() * torch.linspace(0.5, 1.5, t.numel(), dtype=t.dtype)).sum()
                        for t in outputs)
         if not outputs or not parameters or not weighted.requires_grad:
-            _fail(f"{self.name}: expected outputs of forward that depend on parameters which require "
-                  "gradients, found none. Way out: requires_grad_(True), and no torch.no_grad() in "
-                  "forward")
+            _fail(f"{self.name}: expected outputs of forward that depend on parameters which "
+                  "require gradients, found none. Way out: requires_grad_(True), and no "
+                  "torch.no_grad() in forward")
         return torch.autograd.grad(weighted, parameters, allow_unused=True)
 
     def _roots(self, returned):
@@ -735,8 +751,9 @@ class _Graph:
         if isinstance(returned, (list, tuple)):
             return [root for part in returned for root in self._roots(part)]
         if not isinstance(returned, (_Value, self.torch.fx.Node)):
-            _fail(f"{self.name}: expected forward to return the outputs of its critics alone, found "
-                  f"{returned!r} among them. Way out: a wrapper whose forward returns the outputs")
+            _fail(f"{self.name}: expected forward to return the outputs of its critics alone, "
+                  f"found {returned!r} among them. Way out: a wrapper whose forward returns the "
+                  "outputs")
         value = self.values[returned] if not isinstance(returned, _Value) else returned
         if value.kind == "layout" or value.kind == "cat" and not value.free:
             roots = [root for part in value.args for root in self._roots(part)]
@@ -746,8 +763,8 @@ class _Graph:
         if value.kind not in ("dense", "select", "slice") and not self.duel(value):
             why, way = (value.why, value.way) if value.why else _reason(value.kind)
             _fail(f"{self.name} cannot be expressed:", [
-                f"{_where(self, value.node)}: the last layer of a critic is a Linear, whose outputs "
-                f"the loss reads; {why}. Way out: {way}"])
+                f"{_where(self, value.node)}: the last layer of a critic is a Linear, whose "
+                f"outputs the loss reads; {why}. Way out: {way}"])
         return [value]
 
     def _check_arrangement(self, value, roots):
@@ -761,9 +778,9 @@ class _Graph:
             good = tables[0] == tables[1]
         if not good:
             _fail(f"{self.name} cannot be expressed:", [
-                f"{_where(self, value.node)}: forward cuts or reorders the outputs of the last layer, "
-                f"{[list(t.shape) for t in before]}, to {list(after.shape)}. Way out: return them as "
-                "they are, and do this in the loss"])
+                f"{_where(self, value.node)}: forward cuts or reorders the outputs of the last "
+                f"layer, {[list(t.shape) for t in before]}, to {list(after.shape)}. Way out: "
+                "return them as they are, and do this in the loss"])
 
     # --- heads of Q-networks ---
 
@@ -818,7 +835,8 @@ class _Graph:
             return value if before.dim() == 2 or self.duel(value) else None
         inner = self.seen[value.args[0].node]
         same = inner.dim() == 2 and before.numel() == inner.numel() and len(before) == len(inner)
-        return value.args[0] if same and self.torch.equal(before.flatten(), inner.flatten()) else None
+        same = same and self.torch.equal(before.flatten(), inner.flatten())
+        return value.args[0] if same else None
 
     def _on_sum(self, node):
         a = self._call(node, "input", "dim", "keepdim")
@@ -861,7 +879,8 @@ class _Graph:
     # --- from nodes to values ---
 
     def _write_through(self, node):
-        """Behind an operation in place, such as relu_, the names of its tensor have the new value."""
+        """Behind an operation in place, such as relu_, the names of its tensor have the new
+        value."""
         if node.op == "call_module":
             changes = getattr(self.modules[node.target], "inplace", False)
         elif node.op in ("call_method", "call_function"):
@@ -943,15 +962,16 @@ class _Graph:
 
     def _evaluates(self, node):
         return self._bad(node, "batchnorm", "it is in evaluation mode; the analyzed loss has the "
-                         "statistics of the minibatch, as in training", "module.train() before save")
+                         "statistics of the minibatch, as in training", "module.train() before "
+                                                                        "save")
 
     def _by_rows(self, node, x):
         """None if x is [R, d], the rows of a minibatch; else the refusal of a norm over them."""
         shape = list(self.seen[x.node].shape)
         if len(shape) == 2 and shape[0] == self.rows:
             return None
-        return self._bad(node, "batchnorm", f"expected activations [R, d] with R = {self.rows} rows, "
-                         f"found {shape}", "one such norm for each critic")
+        return self._bad(node, "batchnorm", f"expected activations [R, d] with R = {self.rows} "
+                         f"rows, found {shape}", "one such norm for each critic")
 
     def _batchnorm(self, node, m, x):
         if not m.training:
@@ -973,7 +993,8 @@ class _Graph:
         settings = {"elu": {"alpha": 1.0}, "softplus": {"beta": 1, "threshold": 20}}.get(kind, {})
         for key, only in settings.items():
             if given.get(key, only) != only:
-                return self._bad(node, kind, f"{key} is {given[key]:g}; the description has {only:g}",
+                return self._bad(node, kind, f"{key} is {given[key]:g}; the description has "
+                                             f"{only:g}",
                                  f"{key}={only:g}")
         options = {"relu": {"shift": 0.0},
                    "gelu": {"approximate": given.get("approximate", "none")},
@@ -1007,9 +1028,10 @@ class _Graph:
         if found.kind != "constant":
             return found
         seen = self.seen[value]
-        if isinstance(seen, torch.Tensor) and seen.numel() and bool((seen == seen.flatten()[0]).all()):
-            return float(seen.flatten()[0])
-        return found if isinstance(seen, torch.Tensor) else seen
+        if not isinstance(seen, torch.Tensor):
+            return seen
+        alike = seen.numel() and bool((seen == seen.flatten()[0]).all())
+        return float(seen.flatten()[0]) if alike else found
 
     def _function(self, node, word):
         try:
@@ -1054,7 +1076,8 @@ class _Graph:
                 return _Value("parameter", node, params={"it": scaled})
         size = self.parameters[parameter.name].numel()
         index = node.args[1] if word == "getitem" else None
-        if word in _LAYOUT | _COPIES and (seen.numel() == size or parameter.part) or type(index) is int:
+        whole = seen.numel() == size or parameter.part
+        if word in _LAYOUT | _COPIES and whole or type(index) is int:
             def view(tensor):
                 if node.op == "call_method":
                     return getattr(tensor, node.target)(*node.args[1:], **node.kwargs)
@@ -1063,8 +1086,8 @@ class _Graph:
                 moved = parameter.then(view)
                 moved.part += (index % len(self.seen[value.node]),) if type(index) is int else ()
                 return _Value("parameter", node, params={"it": moved})
-        return self._bad(node, word, "a weight that is computed from other parameters is not one of "
-                         "the critic's coordinates", "store the weight itself in the module")
+        return self._bad(node, word, "a weight that is computed from other parameters is not one "
+                         "of the critic's coordinates", "store the weight itself in the module")
 
     def _layout(self, node, value):
         """Another view of the same numbers in the same order is the value itself; some neighbouring
@@ -1109,7 +1132,8 @@ class _Graph:
 
     def _kernel(self, node, x, params):
         if any(p.factor != 1 for p in params.values()):
-            return self._bad(node, "linear", "a kernel times a constant has no line in the description",
+            return self._bad(node, "linear", "a kernel times a constant has no line in the "
+                                             "description",
                              "store the product itself in the module")
         return _Value("dense", node, x, params=params)
 
@@ -1142,7 +1166,8 @@ class _Graph:
         return self._product(node, a[left], a[right], a["input"].params["it"])
 
     def _on_einsum(self, node):
-        """x and W [.., in, out], [.., out, in]: one index is summed, an index of W alone is the output's last."""
+        """x and W [.., in, out], [.., out, in]: one index is summed, an index of W alone is the
+        output's last."""
         equation, operands = node.args[0], node.args[1:]
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = operands[0]
@@ -1158,8 +1183,8 @@ class _Graph:
         ensemble = [c for c in w if c in out and c not in new]
         if len(summed) != 1 or len(new) != 1 or len(ensemble) > 1 or x[-1:] != summed[0] \
                 or ensemble and out[0] != ensemble[0]:
-            return self._bad(node, "einsum", "expected a sum over the features, whose result is the "
-                             "last index, with the critics, if any, as the first one",
+            return self._bad(node, "einsum", "expected a sum over the features, whose result is "
+                             "the last index, with the critics, if any, as the first one",
                              "such as 'bi,eio->ebo' or 'ebi,eio->ebo'")
         order = [w.index(c) for c in ensemble + summed + new]
         kernel = values[1].params["it"].then(lambda t: t.permute(order))
@@ -1202,7 +1227,8 @@ class _Graph:
             return self._bad(node, "rms_norm", "its eps depends on the type of the numbers",
                              "eps=1.1920929e-07, which is PyTorch's for float32")
         params = self._affine(a)
-        return _Value("rmsnorm" if params else "rms", node, [a["input"]], eps=a["eps"], params=params)
+        kind = "rmsnorm" if params else "rms"
+        return _Value(kind, node, [a["input"]], eps=a["eps"], params=params)
 
     def _on_normalize(self, node):
         a = self._call(node, "input", "p", "dim", "eps")
@@ -1231,8 +1257,8 @@ class _Graph:
                 and self.seen[node].shape[-1] == self.seen[parts[0].node].shape[-1] + 1:
             return _Value("append", node, parts[:1], constant=parts[1])
         if constant is not None:
-            return self._bad(node, "cat", "a constant can only be joined as one more feature, behind "
-                             "the others", "torch.cat([x, one_column], -1)")
+            return self._bad(node, "cat", "a constant can only be joined as one more feature, "
+                             "behind the others", "torch.cat([x, one_column], -1)")
         return _Value("cat", node, parts, last=last)
 
     def _on_stack(self, node):
@@ -1299,8 +1325,9 @@ class _Graph:
                 return norm
         if x.free != y.free:
             return _Value("times", node, [y, x] if x.free else [x, y])
-        return self._bad(node, "mul", "a product of activations has a line in the description only as "
-                         "x * sigmoid(x), x * tanh(softplus(x)) or a norm", "write it as one of them")
+        return self._bad(node, "mul", "a product of activations has a line in the description only "
+                         "as x * sigmoid(x), x * tanh(softplus(x)) or a norm", "write it as one of "
+                                                                               "them")
 
     def _times(self, node, x, factor):
         x = _split(x)
@@ -1328,9 +1355,10 @@ class _Graph:
         if isinstance(y, (int, float)):
             return self._times(node, x, 1 / y)
         norm = self._quotient(node, x, y, root=True) if isinstance(x, _Value) else None
-        return norm or self._bad(node, "div", "a quotient has a line in the description only as a norm: "
-                                 "x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps) with the "
-                                 "biased variance, x / max(norm, eps)", "write it as one of them")
+        return norm or self._bad(node, "div", "a quotient has a line in the description only as a "
+                                 "norm: x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps) "
+                                 "with the biased variance, x / max(norm, eps)", "write it as one "
+                                                                                 "of them")
 
     def _quotient(self, node, x, below, root):
         """x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps), x / max(|x|, eps), from their
@@ -1353,7 +1381,8 @@ class _Graph:
             return _Value("rms", node, [x], eps=eps)
         if not centered or inner.options.get("over") != centered[1]:
             return None
-        if squares and inner.args[0].args[0] is x or inner.kind == "var" and inner.args[0] is centered[0]:
+        if squares and inner.args[0].args[0] is x \
+                or inner.kind == "var" and inner.args[0] is centered[0]:
             kind = {"features": "layernorm", "rows": "batchnorm"}.get(centered[1])
             return _Value(kind, node, [centered[0]], eps=eps) if kind else None
         return None
@@ -1366,7 +1395,9 @@ class _Graph:
 
     def _on_pow(self, node):
         a = self._call(node, "input", "exponent")
-        return _Value("square", node, [a["input"]]) if a.get("exponent", 2) == 2 else self._bad(node, "pow")
+        if a.get("exponent", 2) != 2:
+            return self._bad(node, "pow")
+        return _Value("square", node, [a["input"]])
 
     def _over(self, node, kind):
         """mean, var and norm over the features or the rows; over the features they keep a dimension
@@ -1377,7 +1408,8 @@ class _Graph:
         if a.get("ord", a.get("p")) not in (2, None, "fro"):
             return self._bad(node, kind, "the only norm that has a line is the Euclidean one")
         if kind == "var" and a.get("unbiased", a.get("correction", True)) not in (False, 0):
-            return self._bad(node, kind, "the variance of a norm is the biased one", "unbiased=False")
+            return self._bad(node, kind, "the variance of a norm is the biased one",
+                             "unbiased=False")
         dim = a.get("dim")
         dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
         shape = self.seen[a["input"].node].shape
@@ -1387,7 +1419,7 @@ class _Graph:
                              if kind == "mean" else "dim=-1, keepdim=True")
         dim, keepdim = dim % len(shape), bool(a.get("keepdim", False))
         over = "features" if dim == len(shape) - 1 else "others"
-        if shape[dim] == self.rows and (len(shape), dim) in ((2, 0), (3, 1)):  # of one critic, or [E, R, d]
+        if shape[dim] == self.rows and (len(shape), dim) in ((2, 0), (3, 1)):  # [R, d] or [E, R, d]
             over = "rows"
         if over == "features" and not keepdim:
             return self._bad(node, kind, "it drops the dimension of the features", "keepdim=True")
@@ -1457,7 +1489,8 @@ def _plain(module):
 
 
 def _parts(module, path=""):
-    """(path, module) of a module and all in it, without wrappers; a shared one under all its names."""
+    """(path, module) of a module and all in it, without wrappers; a shared one under all its
+    names."""
     module = _plain(module)
     yield path, module
     for name, part in module._modules.items():
@@ -1471,13 +1504,14 @@ def _copy(torch, module, name):
     try:
         found = copy.deepcopy(module).cpu()
     except (RuntimeError, TypeError, NotImplementedError) as error:
-        _fail(f"{name}: cannot be copied: {error}. Way out: a module that holds parameters and buffers "
-              "of its own alone, with values")
+        _fail(f"{name}: cannot be copied: {error}. Way out: a module that holds parameters and "
+              "buffers of its own alone, with values")
     for _, m in _parts(found):
         m._modules = type(m._modules)((key, part if part is None else _plain(part))
                                       for key, part in m._modules.items())
         if type(m).__name__ == "RMSNorm" and getattr(m, "eps", 0) is None:
-            # By default PyTorch takes the machine's eps, of the type in which the critic is trained.
+            # By default PyTorch takes the machine's eps, of the type in which the critic is
+            # trained.
             own = next((p.dtype for p in m.parameters()), torch.get_default_dtype())
             m.eps = float(torch.finfo(own).eps)
     return found.double()
@@ -1511,8 +1545,8 @@ def _stack():
 
 
 def _trace(module, names, by_name, name):
-    """A module that calls `module` with inputs of these names, and its graph, whose nodes know their
-    line of source."""
+    """A module that calls `module` with inputs of these names, and its graph, whose nodes know
+    their line of source."""
     import torch
     import torch.fx
 
@@ -1538,9 +1572,9 @@ def _trace(module, names, by_name, name):
             trace = trace.tb_next
         where = _user_frame([f for f in frames if f[0] != __file__]) or type(module).__name__
         _fail(f"{name} cannot be traced:", [
-            f"{where}: {error or type(error).__name__}. Way out: no branch or loop that depends on a "
-            "tensor's values or shape, and no vmap or jit inside forward; set what it depends on when "
-            "the module is made"])
+            f"{where}: {error or type(error).__name__}. Way out: no branch or loop that depends on "
+            "a tensor's values or shape, and no vmap or jit inside forward; set what it depends on "
+            "when the module is made"])
 
 
 def _where(graph, node):
@@ -1569,9 +1603,9 @@ def _is_input(value):
 
 
 class _Chain:
-    """The layers of one critic in order: items are _Value objects, or (container, items, value), with
-    an alpha or a loss as the value. roots: the values that are its outputs, one for each head, whose
-    losses are `losses`."""
+    """The layers of one critic in order: items are _Value objects, or (container, items, value),
+    with an alpha or a loss as the value. roots: the values that are its outputs, one for each head,
+    whose losses are `losses`."""
 
     def __init__(self, graph, roots, losses):
         self.graph, self.roots, self.losses, self.lines = graph, roots, losses, []
@@ -1586,7 +1620,8 @@ class _Chain:
             self._lay_out()
 
     def _lay_out(self):
-        """The columns of the input: what the first layers read, then what later ones do, each once."""
+        """The columns of the input: what the first layers read, then what later ones do, each
+        once."""
         self.sources, places, start = [], {}, 0
         joined = [value for value in _flat(self.items) if "source" in value.options]
         for source in [*self.first, *[value.options["source"] for value in joined]]:
@@ -1610,8 +1645,8 @@ class _Chain:
         self.lines.append(f"{_where(self.graph, value.node)}: {why}. Way out: {way}")
 
     def _between(self, value, stop):
-        """The items from `stop` (not included) to `value`. Without stop: from the input, which is the
-        first value that no parameter reached and that has no line."""
+        """The items from `stop` (not included) to `value`. Without stop: from the input, which is
+        the first value that no parameter reached and that has no line."""
         items = []
         while value is not stop:
             value = _split(value) if value.kind == "batchnorm" else value
@@ -1701,9 +1736,9 @@ class _Chain:
         None is the input. A branch that starts from a part of the input begins with a slice."""
         common = self._common(parts, stop)
         if common is None and stop is not None:
-            self.lines.append(f"{_where(self.graph, parts[0].node)}: expected branches that start from "
-                              "the same features, found others inside of a sum x + f(x). Way out: "
-                              "compute both from x")
+            self.lines.append(f"{_where(self.graph, parts[0].node)}: expected branches that start "
+                              "from the same features, found others inside of a sum x + f(x). Way "
+                              "out: compute both from x")
             return [], stop
         bodies, ends = [], []
         for part in parts:
@@ -1740,7 +1775,8 @@ class _Chain:
                 value = lerp[0]
             elif duel or value.kind == "cat":
                 parts = [v for v in (duel.args[0] if duel else value).args if not v.free]
-                value = parts[0] if len(parts) == 1 else self._whole(parts) or self._common(parts, None)
+                several = len(parts) > 1
+                value = self._whole(parts) or self._common(parts, None) if several else parts[0]
             elif value.kind == "add":
                 value = min(value.args, key=lambda v: self.order[v.node])
             else:
@@ -1753,9 +1789,9 @@ class _Chain:
         if len(set(names.values())) > 1:
             states = ", ".join(f"{name} ({'trained' if trained else 'frozen'})"
                                for name, trained in names.items())
-            self.lines.append(f"{_where(self.graph, value.node)}: expected all parameters of a layer to "
-                              f"be frozen or none (requires_grad), found {states}. Way out: the same "
-                              "for all")
+            self.lines.append(f"{_where(self.graph, value.node)}: expected all parameters of a "
+                              f"layer to be frozen or none (requires_grad), found {states}. Way "
+                              "out: the same for all")
 
     def _lerp(self, value):
         """(skip, body, alpha) if value = l2norm(skip + alpha (body - skip))."""
@@ -1818,7 +1854,8 @@ def _words(value, project):
         return f"layernorm eps={_number(o['eps'])}{affine}"
     if kind == "batchnorm":
         momentum = f" momentum={_number(round(o['momentum'], 12))}" if "momentum" in o else ""
-        return f"batchnorm eps={_number(o['eps'])}{momentum}" + ("" if value.params else " affine=no")
+        affine = "" if value.params else " affine=no"
+        return f"batchnorm eps={_number(o['eps'])}{momentum}{affine}"
     if kind == "gelu":
         return "gelu" + (" approximate=none" if o["approximate"] == "none" else "")
     if kind == "leaky_relu":
@@ -1859,16 +1896,18 @@ def _lines(items, project, depth=0):
 def unstack(module, parameters, buffers=None):
     """The E modules of a stacked ensemble: `parameters` and `buffers` are {name: [E, ...]}, as
     torch.func.stack_module_state returns them; `module` gives the architecture, and may be on the
-    device "meta". A list for save(critics=...). Buffers that are not given are those of `module`."""
-    names = [{name for name, _ in own} for own in (module.named_parameters(), module.named_buffers())]
+    device "meta". A list for save(critics=...). Buffers that are not given are those of
+    `module`."""
+    names = [{name for name, _ in own}
+             for own in (module.named_parameters(), module.named_buffers())]
     given = {**parameters, **(buffers or {})}
     missing, empty = [name for name in names[0] if name not in given], _has_no_values(module)
     if empty:
         missing += [name for name in names[1] if name not in given]
     unknown = [name for name in given if name not in names[0] | names[1]]
     if missing or unknown or len({len(value) for value in given.values()}) != 1:
-        _fail(f"unstack: expected {', '.join(sorted(names[0] | names[1]))}, each [E, ...] with one E, "
-              f"found {', '.join(f'{k} {list(v.shape)}' for k, v in given.items()) or 'none'}")
+        _fail(f"unstack: expected {', '.join(sorted(names[0] | names[1]))}, each [E, ...] with one "
+              f"E, found {', '.join(f'{k} {list(v.shape)}' for k, v in given.items()) or 'none'}")
     found = []
     for e in range(len(next(iter(given.values())))):
         one = copy.deepcopy(module)
@@ -1885,7 +1924,8 @@ def _has_no_values(module):
 
 
 def _bind(module, inputs):
-    """{name: tensor} in the order of forward's parameters, and whether the caller gave the names."""
+    """{name: tensor} in the order of forward's parameters, and whether the caller gave the
+    names."""
     signature = inspect.signature(module.forward)
     if isinstance(inputs, dict):
         try:
@@ -1912,8 +1952,8 @@ def _torch_loss(loss):
         return _Loss(loss)
     name = getattr(loss, "__name__", type(loss).__name__)
     if getattr(loss, "reduction", "mean") != "mean":
-        _fail(f"loss: {name}: expected reduction='mean', found {loss.reduction!r}. Way out: a line, in "
-              "which weight=B makes the mean over B rows a sum")
+        _fail(f"loss: {name}: expected reduction='mean', found {loss.reduction!r}. Way out: a "
+              "line, in which weight=B makes the mean over B rows a sum")
     if name in ("mse_loss", "MSELoss"):
         return _Loss("mse weight=2", loss)
     if name in ("huber_loss", "HuberLoss"):
@@ -1921,8 +1961,9 @@ def _torch_loss(loss):
     if name in ("smooth_l1_loss", "SmoothL1Loss") and getattr(loss, "beta", 1.0) > 0:
         beta = getattr(loss, "beta", 1.0)
         return _Loss(f"huber delta={beta!r} weight={1 / beta!r}", loss)
-    _fail(f"loss: {name} has no line that is known here. Way out: its line as a string, for example "
-          "'ce min=-10 max=10' or 'quantile', and check=, the value of your loss, which is compared")
+    _fail(f"loss: {name} has no line that is known here. Way out: its line as a string, for "
+          "example 'ce min=-10 max=10' or 'quantile', and check=, the value of your loss, which is "
+          "compared")
 
 
 class _Critic:
@@ -1934,8 +1975,9 @@ class _Critic:
         if len(losses) > 1:
             roots = [graph.roots]
             if len(graph.roots) != len(losses):
-                _fail(f"{graph.name}: expected a tuple of {len(losses)} outputs from forward, as many "
-                      f"as losses, found {len(graph.roots)}. Way out: a module for each critic")
+                _fail(f"{graph.name}: expected a tuple of {len(losses)} outputs from forward, as "
+                      f"many as losses, found {len(graph.roots)}. Way out: a module for each "
+                      "critic")
         for one in roots:
             chain = _Chain(graph, one, losses)
             if chain.lines:
@@ -1972,7 +2014,8 @@ class _Critic:
         """[E, R, K], in the graph of autograd; width: K."""
         found = []
         for chain in self.chains:
-            parts = [seen[root.node].reshape(self.ensemble(chain), rows, -1) for root in chain.roots]
+            parts = [seen[root.node].reshape(self.ensemble(chain), rows, -1)
+                     for root in chain.roots]
             found.append(self.graph.torch.cat(parts, -1))
         if any(f.shape[-1] != width for f in found):
             _fail(f"{self.graph.name}: expected {width} outputs for each of {rows} rows, found "
@@ -1993,7 +2036,8 @@ class _Critic:
 
 
 def _collect(critics, layers, read):
-    """{"NN_kind/name": [E, ...]} of all critics; read(graph, name) is a tensor of a parameter's shape."""
+    """{"NN_kind/name": [E, ...]} of all critics; read(graph, name) is a tensor of a parameter's
+    shape."""
     found = {}
     for critic, chain in ((critic, chain) for critic in critics for chain in critic.chains):
         ensemble = critic.ensemble(chain)
@@ -2009,8 +2053,8 @@ def _collect(critics, layers, read):
                 array = (array.float() if single else array).numpy()
                 if array.size != math.prod(shape):
                     _fail(f"{_where(critic.graph, value.node)}: expected {list(shape)} numbers for "
-                          f"{name} of {layer.group}, found {list(array.shape)} in {parameter.name}. "
-                          "Way out: one number for each feature")
+                          f"{name} of {layer.group}, found {list(array.shape)} in "
+                          f"{parameter.name}. Way out: one number for each feature")
                 found.setdefault(f"{layer.group}/{name}", []).append(array.reshape(shape))
     return {key: np.concatenate(arrays) for key, arrays in found.items()}
 
@@ -2041,13 +2085,13 @@ def _check_parameters(critics):
             tensor, path = graph.parameters[p.name], f"{graph.name}.{p.name}"
             key = id(tensor), p.part
             if key in used:
-                lines.append(f"{_where(graph, value.node)}: {path} is also {used[key]}. Every layer of "
-                             "every critic has parameters of its own in the description. Way out: "
-                             "export the part behind a shared one")
+                lines.append(f"{_where(graph, value.node)}: {path} is also {used[key]}. Every "
+                             "layer of every critic has parameters of its own in the description. "
+                             "Way out: export the part behind a shared one")
             used[key] = path
             if p.factor != 1 and name not in ("scaler", "alpha"):
-                lines.append(f"{_where(graph, value.node)}: {path} times {p.factor:g} has no line in "
-                             "the description. Way out: store the product in the module")
+                lines.append(f"{_where(graph, value.node)}: {path} times {p.factor:g} has no line "
+                             "in the description. Way out: store the product in the module")
     if lines:
         _fail("the critics cannot be expressed:", lines)
 
@@ -2065,8 +2109,8 @@ def _trained(critics, optimizer):
             tensor = critic.graph.parameters[p.name]
             if id(tensor) not in groups:
                 _fail("optimizer: expected the one that trains the critics, found none of its "
-                      f"parameters in {critic.graph.name}.{p.name}. Way out: the critics' optimizer, "
-                      "or leave it out (unstacked copies have none)")
+                      f"parameters in {critic.graph.name}.{p.name}. Way out: the critics' "
+                      "optimizer, or leave it out (unstacked copies have none)")
             tensors[id(tensor)] = tensor
     return list(tensors.values()), [groups[i] for i in tensors]
 
@@ -2077,7 +2121,8 @@ def _torch_adam(optimizer, critics, layers):
     torch = critics[0].graph.torch
     if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW)) \
             or any(g.get("amsgrad") for g in optimizer.param_groups):
-        _fail(f"optimizer: expected Adam or AdamW without amsgrad, found {type(optimizer).__name__}. "
+        _fail("optimizer: expected Adam or AdamW without amsgrad, found "
+              f"{type(optimizer).__name__}. "
               + _NO_MOMENTS)
     tensors, groups = _trained(critics, optimizer)
     constants = {(*(float(b) for b in g["betas"]), float(g["eps"])) for g in groups}
@@ -2088,8 +2133,8 @@ def _torch_adam(optimizer, critics, layers):
         return None, rate
     steps = {int(state.get("step", 0)) for state in states}
     if len(constants) > 1 or len(steps) > 1:
-        _fail("optimizer: expected one beta1, beta2, eps and number of steps for all parameters of the "
-              f"critics, found {sorted(constants)} and {sorted(steps)} steps. {_NO_MOMENTS}")
+        _fail("optimizer: expected one beta1, beta2, eps and number of steps for all parameters of "
+              f"the critics, found {sorted(constants)} and {sorted(steps)} steps. {_NO_MOMENTS}")
     adam = dict(zip(("beta1", "beta2", "eps"), constants.pop()), step=steps.pop())
     trained = [x if x.trainable else _Layer(0, x.kind, x.out) for x in layers]
     for moment, key in (("m", "exp_avg"), ("v", "exp_avg_sq")):
@@ -2099,22 +2144,24 @@ def _torch_adam(optimizer, critics, layers):
 
 
 def _critic_loss(heads, f, t, w, torch):
-    """The loss of one critic for outputs f [B, K] and targets t [B, T], by PyTorch's own function if
-    that is given, which has to be that of the line."""
+    """The loss of one critic for outputs f [B, K] and targets t [B, T], by PyTorch's own function
+    if that is given, which has to be that of the line."""
     ours = _mean_loss(heads, f, t, w, torch, lambda x: torch.logsumexp(x, -1))
     if not any(loss.function for loss, _ in heads):
         return ours
-    theirs, at = 0, 0
+    theirs, at, target = 0, 0, 0
     for loss, outputs in heads:
-        columns = slice(at, at + outputs)
-        one = [(_Loss(loss.text), outputs)]
-        theirs = theirs + (loss.function(f[:, columns], t[:, columns]) if loss.function else _mean_loss(
-            one, f[:, columns], t[:, columns], w, torch, lambda x: torch.logsumexp(x, -1)))
-        at += outputs
-    if theirs.shape != ours.shape or not abs(float(theirs - ours)) <= 1e-4 * abs(float(ours)) + 1e-12:
-        _fail(f"loss: expected the mean over rows of {' and '.join(loss.text for loss, _ in heads)}, "
-              f"{float(ours):.8g}, found {theirs.detach().numpy()} from the function that is given. Way "
-              "out: the line of your loss as a string, and check=, the value of your loss")
+        columns = 1 if loss.name in ("mse", "huber") else outputs
+        one, y = f[:, at:at + outputs], t[:, target:target + columns]
+        at, target = at + outputs, target + columns
+        theirs = theirs + (loss.function(one, y) if loss.function else _mean_loss(
+            [(loss, outputs)], one, y, w, torch, lambda x: torch.logsumexp(x, -1)))
+    bound = 1e-4 * abs(float(ours)) + 1e-12
+    if theirs.shape != ours.shape or not abs(float(theirs - ours)) <= bound:
+        _fail("loss: expected the mean over rows of "
+              f"{' and '.join(loss.text for loss, _ in heads)}, {float(ours):.8g}, found "
+              f"{theirs.detach().numpy()} from the function that is given. Way out: the line of "
+              "your loss as a string, and check=, the value of your loss")
     return theirs
 
 
@@ -2133,9 +2180,10 @@ def _torch_proofs(critics, inputs, targets, weights, heads):
             if len(found["input"]) == n:
                 found["input"].append(here[0])
             first = found["input"][n]
-            if any(x.shape != first.shape or not np.allclose(x, first, rtol=1e-12, atol=0) for x in here):
-                _fail(f"{critic.graph.name}: expected the same input for all critics, found another one "
-                      "than of the first critic")
+            if any(x.shape != first.shape or not np.allclose(x, first, rtol=1e-12, atol=0)
+                   for x in here):
+                _fail(f"{critic.graph.name}: expected the same input for all critics, found "
+                      "another one than of the first critic")
             outputs.append(critic.outputs(seen, rows, width))
         f = torch.cat(outputs)[:, :len(target)]
         t, w = [torch.as_tensor(a, dtype=f.dtype) for a in (target, weights[n])]
@@ -2166,25 +2214,25 @@ def save(path, critics, inputs, targets, loss, optimizer=None, step=None, check=
          project=None, attributes=None):
     """Writes critics of PyTorch as a checkpoint, and returns their description.
 
-    critics    a module or a list of modules, in training mode; a module may return several critics, as
-               a tuple, a stack or a concatenation, or be a stacked ensemble with parameters
+    critics    a module or a list of modules, in training mode; a module may return several critics,
+               as a tuple, a stack or a concatenation, or be a stacked ensemble with parameters
                [E, in, out]
     inputs     the tensors that forward takes, as a tuple or, safest, as a dict by the names of
                forward's parameters: [N, R, D] for N minibatches of R rows, or [R, D] for one
     targets    [N, B, K], [N, B], or [N, B, E, K] if each critic has its own; without N for one
                minibatch; constants
-    loss       a line of the description ("mse", "ce min=-10 max=10", "huber delta=1", "quantile", each
-               with weight=W), or PyTorch's mse_loss, huber_loss, smooth_l1_loss or their modules. With
-               several heads: a list, for the outputs that forward returns as a tuple; then targets is
-               a list too, and each module is one critic
+    loss       a line of the description ("mse", "ce min=-10 max=10", "huber delta=1", "quantile",
+               each with weight=W), or PyTorch's mse_loss, huber_loss, smooth_l1_loss or their
+               modules. With several heads: a list, for the outputs that forward returns as a tuple;
+               then targets is a list too, and each module is one critic
     optimizer  the critics' Adam or AdamW, whose moments are stored
     step       environment steps so far
-    check      the loss that the training computes for these minibatches (their mean, or [N]), summed
-               over the critics: compared, to 0.1%. It notices inputs in another order, other targets,
-               a forgotten factor
+    check      the loss that the training computes for these minibatches (their mean, or [N]),
+               summed over the critics: compared, to 0.1%. It notices inputs in another order, other
+               targets, a forgotten factor
     weights    [N, B], weights of the rows that multiply the loss: prioritized replay, masks
-    project    {pattern of a weight's name: "unit" or "unit-kernel"}: what weight projection does (only
-               for the operator `manifold`)
+    project    {pattern of a weight's name: "unit" or "unit-kernel"}: what weight projection does
+               (only for the operator `manifold`)
     attributes further root attributes, such as {"env": "Hopper-v4", "gamma": 0.99}
 
     The modules are copied: neither they nor their running statistics change. Raises Refused."""
@@ -2255,7 +2303,8 @@ def _leaves(tree, path=""):
 
 
 def _names(names, layers):
-    """{"NN_kind/param": path}: from names by layer, by parameter, or by kind with {} for its number from 0."""
+    """{"NN_kind/param": path}: from names by layer, by parameter, or by kind with {} for its number
+    from 0."""
     found, counts, used = {}, {}, set()
     for layer in layers:
         count = counts.get(layer.kind, 0)
@@ -2284,7 +2333,8 @@ def _find(tree, path):
 
 
 def _take(trees, names, layers, ensemble):
-    """({"NN_kind/name": [E, ...]}, the taken paths); trees: the leaves of one set of variables, or of each critic."""
+    """({"NN_kind/name": [E, ...]}, the taken paths); trees: the leaves of one set of variables, or
+    of each critic."""
     arrays, taken, lines = {}, {}, []
     for layer in layers:
         for name, shape in {**layer.params, **layer.state}.items():
@@ -2309,8 +2359,8 @@ def _take(trees, names, layers, ensemble):
             taken[full] = path
     for path in trees[0]:
         if path.startswith("params/") and path not in taken.values():
-            lines.append(f"{path} {list(np.shape(trees[0][path]))} is in the variables, and not in the "
-                         "description or in names")
+            lines.append(f"{path} {list(np.shape(trees[0][path]))} is in the variables, and not in "
+                         "the description or in names")
     twice = [p for p in taken.values() if list(taken.values()).count(p) > 1]
     lines += [f"{path} is given for several parameters" for path in twice]
     if lines:
@@ -2329,11 +2379,13 @@ def _optax(state, sets, names, layers, ensemble, constants):
         if type(part).__name__ == "ScaleByAdamState":
             return part
         inner = part if isinstance(part, (tuple, list)) else [getattr(part, "inner_state", None)]
-        return next((f for p in inner if p is not None and p is not part for f in [find(p)] if f), None)
+        found = (find(p) for p in inner if p is not None and p is not part)
+        return next((f for f in found if f), None)
 
     states = [find(s) for s in (state if sets > 1 else [state])]
     if None in states:
-        _fail("optimizer: expected a state of optax.adam or adamw, found none in it. " + _NO_MOMENTS)
+        _fail("optimizer: expected a state of optax.adam or adamw, found none in it. "
+              "" + _NO_MOMENTS)
     counts = {int(np.asarray(s.count).ravel()[0]) for s in states}
     if len(counts) > 1:
         _fail(f"optimizer: expected one number of steps, found {sorted(counts)}")
@@ -2375,14 +2427,14 @@ def _outputs(out, ensemble, rows):
     if ensemble == 1:
         return out.reshape(1, rows, -1)
     if shape[0] != ensemble or shape[1] != rows:
-        _fail(f"apply: expected outputs [{ensemble}, {rows}, ...], with the critics first as in the "
-              f"parameters, found {list(shape)}")
+        _fail(f"apply: expected outputs [{ensemble}, {rows}, ...], with the critics first as in "
+              f"the parameters, found {list(shape)}")
     return out.reshape(ensemble, rows, -1)
 
 
 def _check_mode(apply, inputs, outputs, joint):
-    """Batch normalization in training mode lets the rows depend on each other, and nothing else does.
-    apply(inputs) is [E, R, K]; outputs [E, B, K]: what it gave for all rows."""
+    """Batch normalization in training mode lets the rows depend on each other, and nothing else
+    does. apply(inputs) is [E, R, K]; outputs [E, B, K]: what it gave for all rows."""
     part = outputs.shape[1] // 2
     if part < 2:
         return
@@ -2390,17 +2442,18 @@ def _check_mode(apply, inputs, outputs, joint):
     half = np.asarray(apply({name: x[:part] for name, x in inputs.items()}))
     alike = np.allclose(whole, half, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
     if joint and alike:
-        _fail("apply: the description has a batchnorm, and apply gives the same values for half of the "
-              "rows: it is in evaluation mode. Way out: apply=lambda v, *x: module.apply(v, *x, "
-              "train=True, mutable=['batch_stats'])[0]")
+        _fail("apply: the description has a batchnorm, and apply gives the same values for half of "
+              "the rows: it is in evaluation mode. Way out: apply=lambda v, *x: module.apply(v, "
+              "*x, train=True, mutable=['batch_stats'])[0]")
     if not joint and not alike:
-        _fail("apply: the description has no batchnorm, and apply gives other values for half of the "
-              "rows: its rows depend on each other, or it is random (dropout). Way out: "
+        _fail("apply: the description has no batchnorm, and apply gives other values for half of "
+              "the rows: its rows depend on each other, or it is random (dropout). Way out: "
               "deterministic=True, or a batchnorm in the description")
 
 
 def _double(variables):
-    """The variables with real numbers as float64; counters and keys of random numbers as they are."""
+    """The variables with real numbers as float64; counters and keys of random numbers as they
+    are."""
     import jax
     import jax.numpy as jnp
 
@@ -2412,8 +2465,8 @@ def _double(variables):
 
 
 class _Flax:
-    """Critics of Flax: apply, the sets of variables, the paths of trained parameters, E of a set, and
-    the heads [(loss, outputs)]."""
+    """Critics of Flax: apply, the sets of variables, the paths of trained parameters, E of a set,
+    and the heads [(loss, outputs)]."""
 
     def __init__(self, apply, sets, taken, ensemble, heads):
         self.apply, self.ensemble, self.heads = apply, ensemble, heads
@@ -2442,16 +2495,17 @@ class _Flax:
         import jax
         out = jax.eval_shape(lambda x: _forward(self.apply, self.sets[0], x), x)
         if not hasattr(out, "shape"):
-            _fail(f"apply: expected the critics' outputs as one array, found {type(out).__name__}. Way "
-                  "out: apply=lambda v, *x: jnp.stack(module.apply(v, *x)); several heads side by "
-                  "side, jnp.concatenate(module.apply(v, *x), -1)")
+            _fail(f"apply: expected the critics' outputs as one array, found {type(out).__name__}. "
+                  "Way out: apply=lambda v, *x: jnp.stack(module.apply(v, *x)); several heads side "
+                  "by side, jnp.concatenate(module.apply(v, *x), -1)")
         rows, want = len(next(iter(x.values()))), sum(outputs for _, outputs in self.heads)
         if math.prod(out.shape) != want * self.ensemble * rows:
             _fail(f"apply: expected {want} outputs for each of {rows} rows and {self.ensemble} "
                   f"critics, found {list(out.shape)}")
 
     def proofs(self, minibatches, joint):
-        """Outputs, losses and norms of the gradient, in float64 whatever the type of the variables."""
+        """Outputs, losses and norms of the gradient, in float64 whatever the type of the
+        variables."""
         import jax
         import jax.numpy as jnp
         inputs, targets, weights = minibatches
@@ -2499,34 +2553,36 @@ def _flax_description(arch, loss, inputs):
 
 
 def _flax_inputs(inputs):
-    """{name: [N, R, D]}, and whether the caller's arrays had the first dimension; a name is a number
-    where the caller gave none."""
+    """{name: [N, R, D]}, and whether the caller's arrays had the first dimension; a name is a
+    number where the caller gave none."""
     if not isinstance(inputs, dict):
         inputs = dict(enumerate(inputs if isinstance(inputs, (list, tuple)) else (inputs,)))
     return _minibatches(inputs)
 
 
-def save_flax(path, variables, apply, arch, names=None, inputs=(), targets=None, loss=None, ensemble=1,
-              optimizer=None, step=None, check=None, weights=None, attributes=None, beta1=0.9,
-              beta2=0.999, eps=1e-8):
+def save_flax(path, variables, apply, arch, names=None, inputs=(), targets=None, loss=None,
+              ensemble=1, optimizer=None, step=None, check=None, weights=None, attributes=None,
+              beta1=0.9, beta2=0.999, eps=1e-8):
     """Writes critics of Flax as a checkpoint, and returns their description.
 
     variables  what module.init returns, {"params": ..., "batch_stats": ...}; for nn.vmap'ed critics
                with parameters [E, ...] and ensemble=E; or a list of variables, one for each critic
-    apply      apply(variables, *inputs) -> outputs [R, K] or [R], with ensemble=E [E, R, K] or [E, R];
-               several heads side by side. Batch normalization in training mode:
+    apply      apply(variables, *inputs) -> outputs [R, K] or [R], with ensemble=E [E, R, K] or [E,
+               R]; several heads side by side. Batch normalization in training mode:
                lambda v, *x: module.apply(v, *x, train=True, mutable=["batch_stats"])[0]
-    arch       the description: the path of an .arch file, or its text; without a line `loss` if loss
-               is given
+    arch       the description: the path of an .arch file, or its text; without a line `loss` if
+               loss is given
     names      {layer: module}: "01_dense": "MLP_0/Dense_0"; by parameter, "01_dense/kernel":
-               "MLP_0/Dense_0/kernel"; or by kind, with {} for its number from 0: "dense": "Dense_{}".
-               What is left out is as in {"dense": "Dense_{}", "layernorm": "LayerNorm_{}",
-               "batchnorm": "BatchNorm_{}", "batchrenorm": "BatchRenorm_{}", "rmsnorm": "RMSNorm_{}",
-               "scaler": "Scaler_{}", "lerp": "LERP_{}"}. Paths are within params and batch_stats
+               "MLP_0/Dense_0/kernel"; or by kind, with {} for its number from 0: "dense":
+               "Dense_{}". What is left out is as in {"dense": "Dense_{}", "layernorm":
+               "LayerNorm_{}", "batchnorm": "BatchNorm_{}", "batchrenorm": "BatchRenorm_{}",
+               "rmsnorm": "RMSNorm_{}", "scaler": "Scaler_{}", "lerp": "LERP_{}"}. Paths are within
+               params and batch_stats
     inputs     what apply takes behind the variables, [N, R, D] each or [R, D] for one minibatch,
-               joined in this order as the description's input; a dict is given to apply by its names
-    optimizer  the state of optax.adam or adamw (a list with a list of variables), whose constants are
-               beta1, beta2, eps
+               joined in this order as the description's input; a dict is given to apply by its
+               names
+    optimizer  the state of optax.adam or adamw (a list with a list of variables), whose constants
+               are beta1, beta2, eps
     targets, loss, step, check, weights, attributes  as for save; loss is a line
 
     Every parameter has to be named, and every one that is named has to be there. Raises Refused."""
@@ -2598,29 +2654,29 @@ class Monitor:
     folder   for the checkpoints step_NNNNNNNNN.h5 and their spectra
     save     save(path, step) writes a checkpoint, always of the same minibatches
     every    steps between two analyses. While one runs, the next are left out
-    log      where kappascope/NAME goes: a path of a CSV file, an object with add_scalar (TensorBoard's
-             SummaryWriter), an object with log (a run of wandb), "tensorboard" (a writer in folder),
-             "wandb" (its current run), or a list
+    log      where kappascope/NAME goes: a path of a CSV file, an object with add_scalar
+             (TensorBoard's SummaryWriter), an object with log (a run of wandb), "tensorboard" (a
+             writer in folder), "wandb" (its current run), or a list
     options  further options of `kappascope analyze`
     program  the program, if it is not in the PATH
     threads  that the analysis may use
     keep     False: delete each checkpoint when its analysis has ended, well or not
-    wait     seconds for which close, or the end of the program, waits for the last analysis before it
-             is stopped
+    wait     seconds for which close, or the end of the program, waits for the last analysis before
+             it is stopped
 
     A call only looks whether an analysis has ended, unless it saves. No failure ends the training:
-    each is printed once, on standard error. Processes that the program forks do nothing here. If the
-    program is killed, an analysis that runs ends by itself."""
+    each is printed once, on standard error. Processes that the program forks do nothing here. If
+    the program is killed, an analysis that runs ends by itself."""
 
-    def __init__(self, folder, save, every, log, options=(), program="kappascope", threads=1, keep=True,
-                 wait=600):
+    def __init__(self, folder, save, every, log, options=(), program="kappascope", threads=1,
+                 keep=True, wait=600):
         if every < 1:
             raise ValueError(f"Monitor: every: expected at least 1 step, found {every}")
         self.folder, self.save, self.every = os.fspath(folder), save, every
         self.keep, self.wait, self.owner = keep, wait, os.getpid()
         nice = shutil.which("nice")
-        self.command = [*([nice, "-n", "19"] if nice else []), program, "analyze", "--json", "--quiet",
-                        *options]
+        self.command = [*([nice, "-n", "19"] if nice else []), program, "analyze", "--json",
+                        "--quiet", *options]
         self.environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         self.next, self.process, self.reported, self.skipped = 0, None, set(), 0
         os.makedirs(self.folder, exist_ok=True)
@@ -2705,12 +2761,12 @@ class Monitor:
         kind = re.sub(r"\d+", "", message)
         if kind not in self.reported:
             self.reported.add(kind)
-            print(f"kappascope_export: step {step}: {message} (the training goes on; the same is not "
-                  "printed again)", file=sys.stderr, flush=True)
+            print(f"kappascope_export: step {step}: {message} (the training goes on; the same is "
+                  "not printed again)", file=sys.stderr, flush=True)
 
     def close(self, wait=None):
-        """Waits for the last analysis, at most `wait` seconds, and logs it; a longer one is stopped.
-        May be called twice."""
+        """Waits for the last analysis, at most `wait` seconds, and logs it; a longer one is
+        stopped. May be called twice."""
         atexit.unregister(self.close)
         if not self.process or os.getpid() != self.owner:
             return
@@ -2720,13 +2776,14 @@ class Monitor:
                 self.process.wait(min(wait, 2))
             except subprocess.TimeoutExpired:
                 if wait > 2:
-                    print(f"kappascope_export: waiting for the analysis of step {self.step}, at most "
-                          f"{wait:g} s", file=sys.stderr, flush=True)
+                    print(f"kappascope_export: waiting for the analysis of step {self.step}, at "
+                          f"most {wait:g} s", file=sys.stderr, flush=True)
                 self.process.wait(max(wait - 2, 0))
             self._finish()
         except subprocess.TimeoutExpired:
             self._stop()
-            self._report(self.step, RuntimeError("the analysis was stopped at the end of the program"))
+            self._report(self.step, RuntimeError("the analysis was stopped at the end of the "
+                                                 "program"))
         except KeyboardInterrupt:
             self._stop()
             raise

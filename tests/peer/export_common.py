@@ -17,7 +17,13 @@ BOUND = 1e-12  # relative deviations; products differ by a few 1e-15
 
 def analyze(analyzer, *arguments):
     """Runs the analyzer; returns what it printed."""
-    done = subprocess.run([analyzer, "--quiet", *arguments], check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [analyzer, "--quiet", *arguments],
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     if done.returncode != 0:
         sys.exit(f"{' '.join(arguments)}: exit status {done.returncode}\n{done.stderr}")
     return done.stdout
@@ -28,7 +34,12 @@ def stored(path, group):
     order = ("kernel", "scale", "bias", "scaler", "alpha")
     with h5py.File(path) as file:
         layers = sorted(file[group], key=lambda name: int(name.split("_")[0]))
-        arrays = [file[group][layer][name][()] for layer in layers for name in order if name in file[group][layer]]
+        arrays = [
+            file[group][layer][name][()]
+            for layer in layers
+            for name in order
+            if name in file[group][layer]
+        ]
     return np.concatenate([a.reshape(len(a), -1) for a in arrays], 1).ravel()
 
 
@@ -41,8 +52,10 @@ class Comparison:
 
     def __init__(self, analyzer, folder, framework):
         self.analyzer, self.folder, self.failures = analyzer, folder, []
-        print(f"{framework}: critic, parameters, lines that a user writes, seconds to a spectrum, deviation of the gradient, "
-              "of products")
+        print(
+            f"{framework}: critic, parameters, lines that a user writes, seconds to a spectrum, "
+            "deviation of the gradient, of products"
+        )
 
     def expect(self, true, message):
         if not true:
@@ -50,7 +63,8 @@ class Comparison:
             print(f"FAILED: {message}")
 
     def add(self, name, path, lines, start, expected):
-        """expected(vectors) -> (gradient, products) in the canonical order, in float64; the export began at `start`."""
+        """expected(vectors) -> (gradient, products) in the canonical order, in float64; the export
+        began at `start`."""
         statistics = json.loads(analyze(self.analyzer, "--json", path))
         seconds, n = time.time() - start, statistics["dimension"]
         vectors = np.random.default_rng(0).standard_normal((2, n))
@@ -61,19 +75,34 @@ class Comparison:
         with h5py.File(names[0], "w") as file:
             file.attrs.update(format="kappascope-vector", version=1)
             file["vector"] = vectors
-        analyze(self.analyzer, "--precision", "f64", "--apply", names[0], "--output", names[1], path)
+        analyze(
+            self.analyzer, "--precision", "f64", "--apply", names[0], "--output", names[1], path
+        )
         analyze(self.analyzer, "--precision", "f64", "--gradient", names[2], path)
-        with h5py.File(names[1]) as product, h5py.File(names[2]) as gradient, h5py.File(path) as file:
+        with h5py.File(names[1]) as product, h5py.File(names[2]) as gradient, h5py.File(
+            path
+        ) as file:
             products, g, loss = product["vector"][:], gradient["vector"][0], gradient.attrs["loss"]
             proofs = {key: file[f"batch/{key}"][()] for key in ("output", "loss", "gradient_norm")}
         want_gradient, want_products = expected(vectors)
-        off = deviation(g, want_gradient), max(deviation(a, b) for a, b in zip(products, want_products))
+        off = deviation(g, want_gradient), max(
+            deviation(a, b) for a, b in zip(products, want_products)
+        )
         print(f"{name}, {n}, {lines}, {seconds:.2f}, {off[0]:.1e}, {off[1]:.1e}")
         self.expect(max(off) <= BOUND, f"{name}: expected deviations of at most {BOUND:g}")
-        self.expect(abs(proofs["loss"].mean() / loss - 1) <= BOUND, f"{name}: /batch/loss: expected a mean of {loss!r}")
-        self.expect(proofs["output"].dtype == np.float64 and proofs["output"].ndim == 4, f"{name}: /batch/output: expected float64")
-        self.expect(len(proofs["loss"]) > 1 or abs(proofs["gradient_norm"][0] / np.linalg.norm(g) - 1) <= BOUND,
-                    f"{name}: /batch/gradient_norm")
+        self.expect(
+            abs(proofs["loss"].mean() / loss - 1) <= BOUND,
+            f"{name}: /batch/loss: expected a mean of {loss!r}",
+        )
+        self.expect(
+            proofs["output"].dtype == np.float64 and proofs["output"].ndim == 4,
+            f"{name}: /batch/output: expected float64",
+        )
+        self.expect(
+            len(proofs["loss"]) > 1
+            or abs(proofs["gradient_norm"][0] / np.linalg.norm(g) - 1) <= BOUND,
+            f"{name}: /batch/gradient_norm",
+        )
 
     def end(self):
         if self.failures:
@@ -81,7 +110,8 @@ class Comparison:
 
 
 def expect_refusal(folder, call, words, what):
-    """What is wrong if save(**call) is not refused with words that match, without a file; else None."""
+    """What is wrong if save(**call) is not refused with words that match, without a file; else
+    None."""
     path = f"{folder}/refused.h5"
     try:
         kappascope_export.save(path, **call)

@@ -48,7 +48,11 @@ class Scaler(nn.Module):
 
     @nn.compact
     def __call__(self, x):
-        return self.param("scaler", nn.initializers.constant(self.scale), (self.width,)) * (self.init / self.scale) * x
+        return (
+            self.param("scaler", nn.initializers.constant(self.scale), (self.width,))
+            * (self.init / self.scale)
+            * x
+        )
 
 
 class LERPBlock(nn.Module):
@@ -60,7 +64,12 @@ class LERPBlock(nn.Module):
         s = math.sqrt(2 / self.width) / 2
         h = Scaler(4 * self.width, s, s)(nn.Dense(4 * self.width, use_bias=False)(x))
         h = to_sphere(nn.Dense(self.width, use_bias=False)(nn.relu(h) + 1e-8))
-        return to_sphere(x + Scaler(self.width, 1 / (self.blocks + 1), 1 / math.sqrt(self.width), name="alpha")(h - x))
+        return to_sphere(
+            x
+            + Scaler(self.width, 1 / (self.blocks + 1), 1 / math.sqrt(self.width), name="alpha")(
+                h - x
+            )
+        )
 
 
 class SimBaV2(nn.Module):
@@ -123,7 +132,9 @@ class MRQ(nn.Module):
     def __call__(self, zsa):
         x = zsa
         for _ in range(3):
-            x = nn.elu(nn.LayerNorm(epsilon=1e-5, use_scale=False, use_bias=False)(nn.Dense(self.width)(x)))
+            x = nn.elu(
+                nn.LayerNorm(epsilon=1e-5, use_scale=False, use_bias=False)(nn.Dense(self.width)(x))
+            )
         return nn.Dense(1)(x)
 
 

@@ -1,5 +1,6 @@
-"""The critics of seven published agents in PyTorch, small, and the losses that train them. Written anew after the
-papers and the authors' public code; widths are arguments, everything else is as published.
+"""The critics of seven published agents in PyTorch, small, and the losses that train them. Written
+anew after the papers and the authors' public code; widths are arguments, everything else is as
+published.
 
 SAC        Haarnoja et al., arXiv 1812.05905; as CleanRL has it (Huang et al., JMLR 23, 2022)
 SimBa      Lee et al., ICLR 2025, arXiv 2410.09754
@@ -7,7 +8,8 @@ SimBa-V2   Lee et al., ICML 2025, arXiv 2502.15280
 BRO        Nauman et al., NeurIPS 2024, arXiv 2405.16158
 TD-MPC2    Hansen, Su & Wang, ICLR 2024, arXiv 2310.16828
 MR.Q       Fujimoto et al., ICLR 2025, arXiv 2501.16142
-CrossQ     Bhatt et al., ICLR 2024, arXiv 1902.05605, while its renormalization equals batch normalization"""
+CrossQ     Bhatt et al., ICLR 2024, arXiv 1902.05605, while its renormalization equals batch
+normalization """
 
 import math
 
@@ -19,7 +21,11 @@ from torch.nn import functional as F
 class SAC(nn.Module):
     def __init__(self, inputs, width):
         super().__init__()
-        self.fc1, self.fc2, self.fc3 = nn.Linear(inputs, width), nn.Linear(width, width), nn.Linear(width, 1)
+        self.fc1, self.fc2, self.fc3 = (
+            nn.Linear(inputs, width),
+            nn.Linear(width, width),
+            nn.Linear(width, 1),
+        )
 
     def forward(self, x, a):
         x = F.relu(self.fc1(torch.cat([x, a], 1)))
@@ -80,7 +86,9 @@ class SimBaV2Block(nn.Module):
 class SimBaV2(nn.Module):
     def __init__(self, inputs, width, atoms, blocks=2):
         super().__init__()
-        self.embed, self.scaler = nn.Linear(inputs + 1, width, bias=False), Scaler(width, math.sqrt(2 / width), math.sqrt(2 / width))
+        self.embed, self.scaler = nn.Linear(inputs + 1, width, bias=False), Scaler(
+            width, math.sqrt(2 / width), math.sqrt(2 / width)
+        )
         self.blocks = nn.Sequential(*[SimBaV2Block(width, blocks) for _ in range(blocks)])
         self.neck, self.neck_scaler = nn.Linear(width, width, bias=False), Scaler(width)
         self.head = nn.Linear(width, atoms)
@@ -95,8 +103,13 @@ class SimBaV2(nn.Module):
 class BROBlock(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(width, width), nn.LayerNorm(width, eps=1e-6), nn.ReLU(), nn.Linear(width, width),
-                                 nn.LayerNorm(width, eps=1e-6))
+        self.net = nn.Sequential(
+            nn.Linear(width, width),
+            nn.LayerNorm(width, eps=1e-6),
+            nn.ReLU(),
+            nn.Linear(width, width),
+            nn.LayerNorm(width, eps=1e-6),
+        )
 
     def forward(self, x):
         return self.net(x) + x
@@ -105,7 +118,9 @@ class BROBlock(nn.Module):
 class BRO(nn.Module):
     def __init__(self, inputs, width, quantiles):
         super().__init__()
-        self.embed = nn.Sequential(nn.Linear(inputs, width), nn.LayerNorm(width, eps=1e-6), nn.ReLU())
+        self.embed = nn.Sequential(
+            nn.Linear(inputs, width), nn.LayerNorm(width, eps=1e-6), nn.ReLU()
+        )
         self.blocks = nn.Sequential(BROBlock(width), BROBlock(width))
         self.head = nn.Linear(width, quantiles)
 
@@ -133,7 +148,9 @@ class TDMPC2(nn.Module):
 
     def __init__(self, inputs, width, bins):
         super().__init__()
-        self.mlp = nn.Sequential(NormedLinear(inputs, width, 0.01), NormedLinear(width, width), nn.Linear(width, bins))
+        self.mlp = nn.Sequential(
+            NormedLinear(inputs, width, 0.01), NormedLinear(width, width), nn.Linear(width, bins)
+        )
 
     def forward(self, z, a):
         return self.mlp(torch.cat([z, a], -1))
@@ -144,8 +161,18 @@ class MRQ(nn.Module):
 
     def __init__(self, inputs, width):
         super().__init__()
-        self.q1 = nn.ModuleList([nn.Linear(a, b) for a, b in ((inputs, width), (width, width), (width, width), (width, 1))])
-        self.q2 = nn.ModuleList([nn.Linear(a, b) for a, b in ((inputs, width), (width, width), (width, width), (width, 1))])
+        self.q1 = nn.ModuleList(
+            [
+                nn.Linear(a, b)
+                for a, b in ((inputs, width), (width, width), (width, width), (width, 1))
+            ]
+        )
+        self.q2 = nn.ModuleList(
+            [
+                nn.Linear(a, b)
+                for a, b in ((inputs, width), (width, width), (width, width), (width, 1))
+            ]
+        )
 
     def forward(self, zsa):
         return torch.cat([self.one(self.q1, zsa), self.one(self.q2, zsa)], 1)
@@ -162,8 +189,15 @@ class CrossQ(nn.Module):
         super().__init__()
         norm = dict(eps=1e-3, momentum=0.01)
         self.net = nn.Sequential(
-            nn.BatchNorm1d(inputs, **norm), nn.Linear(inputs, width), nn.ReLU(), nn.BatchNorm1d(width, **norm),
-            nn.Linear(width, width), nn.ReLU(), nn.BatchNorm1d(width, **norm), nn.Linear(width, 1))
+            nn.BatchNorm1d(inputs, **norm),
+            nn.Linear(inputs, width),
+            nn.ReLU(),
+            nn.BatchNorm1d(width, **norm),
+            nn.Linear(width, width),
+            nn.ReLU(),
+            nn.BatchNorm1d(width, **norm),
+            nn.Linear(width, 1),
+        )
 
     def forward(self, x, a):
         return self.net(torch.cat([x, a], -1))
@@ -178,15 +212,16 @@ def cross_entropy(f, t):
 
 
 def quantile_huber(f, t):
-    """Dabney et al., AAAI 2018, equation 10, over all pairs; summed over quantiles, averaged over targets."""
+    """Dabney et al., AAAI 2018, equation 10, over all pairs; summed over quantiles, averaged over
+    targets."""
     k = f.shape[1]
     tau = (torch.arange(k, dtype=f.dtype) + 0.5) / k
     u = t.unsqueeze(1) - f.unsqueeze(2)
-    huber = torch.where(u.abs() <= 1, 0.5 * u ** 2, u.abs() - 0.5)
+    huber = torch.where(u.abs() <= 1, 0.5 * u**2, u.abs() - 0.5)
     return ((tau.view(1, -1, 1) - (u < 0).to(f.dtype)).abs() * huber).mean(2).sum(1).mean()
 
 
 def smooth_l1_mean(f, t):
     """Of both critics' values f [B, 2] and one target, the mean over both."""
     d = (f - t.reshape(-1, 1)).abs()
-    return torch.where(d < 1, 0.5 * d ** 2, d - 0.5).mean()
+    return torch.where(d < 1, 0.5 * d**2, d - 0.5).mean()

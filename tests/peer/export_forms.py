@@ -1,7 +1,8 @@
-"""Other ways to write a critic in PyTorch, exported and analyzed: python3 export_forms.py ANALYZER FOLDER
+"""Other ways to write a critic in PyTorch, exported and analyzed: python3 export_forms.py ANALYZER
+FOLDER
 
-Norms, products and ensembles written by hand, compared as in export_torch.py. `canonical` lists views of a module's
-parameters in the order of the file format, critic by critic."""
+Norms, products and ensembles written by hand, compared as in export_torch.py. `canonical` lists
+views of a module's parameters in the order of the file format, critic by critic."""
 
 import copy
 import time
@@ -21,10 +22,14 @@ def parameter(*shape):
 
 
 class ByHand(nn.Module):
-    """Observations are normalized; layer norm, RMS norm, projection on the sphere and silu are spelled out."""
+    """Observations are normalized; layer norm, RMS norm, projection on the sphere and silu are
+    spelled out."""
 
-    arch = ("dense 8\nlayernorm eps=1e-05\nsilu\ndense 8 bias=no\nrmsnorm eps=1e-06\nresidual {\n  dense 8\n  relu\n}\nl2norm eps=1e-08\n"
-            "layernorm eps=1e-05 affine=no\nscaler init=0.5\ndense 1\nloss mse\n")
+    arch = (
+        "dense 8\nlayernorm eps=1e-05\nsilu\ndense 8 bias=no\nrmsnorm eps=1e-06\nresidual "
+        "{\n  dense 8\n  relu\n}\nl2norm eps=1e-08\nlayernorm eps=1e-05 affine=no\nscaler "
+        "init=0.5\ndense 1\nloss mse\n"
+    )
 
     def __init__(self):
         super().__init__()
@@ -37,56 +42,99 @@ class ByHand(nn.Module):
     def forward(self, obs):
         x = self.fc1(((obs - self.mean) / self.std).clamp(-2, 2))
         centered = x - x.mean(-1, keepdim=True)
-        x = centered / torch.sqrt(centered.pow(2).mean(-1, keepdim=True) + 1e-5) * self.scale + self.bias
+        x = (
+            centered / torch.sqrt(centered.pow(2).mean(-1, keepdim=True) + 1e-5) * self.scale
+            + self.bias
+        )
         x = x * torch.sigmoid(x)
         x = x @ self.w
-        x = self.g * (x * torch.rsqrt((x ** 2).mean(dim=-1, keepdim=True) + 1e-6))
+        x = self.g * (x * torch.rsqrt((x**2).mean(dim=-1, keepdim=True) + 1e-6))
         x = torch.clamp(F.linear(x, self.fc3.weight, self.fc3.bias), min=0) + x
         x = x / x.norm(dim=-1, keepdim=True).clamp(min=1e-8)
         x = (x - x.mean(1, keepdim=True)) / (x.var(1, unbiased=False, keepdim=True) + 1e-5).sqrt()
         return self.fc4(x * self.s * 0.5)
 
     def canonical(self):
-        return [self.fc1.weight.t(), self.fc1.bias, self.scale, self.bias, self.w, self.g, self.fc3.weight.t(), self.fc3.bias, self.s,
-                self.fc4.weight.t(), self.fc4.bias]
+        return [
+            self.fc1.weight.t(),
+            self.fc1.bias,
+            self.scale,
+            self.bias,
+            self.w,
+            self.g,
+            self.fc3.weight.t(),
+            self.fc3.bias,
+            self.s,
+            self.fc4.weight.t(),
+            self.fc4.bias,
+        ]
 
 
 class Rows(nn.Module):
     """Batch normalization by hand and as a function, and the other activations."""
 
-    arch = ("dense 8\nbatchnorm eps=0.001\ngelu\ndense 8\nbatchnorm eps=1e-05 momentum=0.9\ntanh\ndense 8\nrelu shift=0.5\ndense 8\n"
-            "mish\ndense 1\nloss huber delta=0.5 weight=3\n")
+    arch = (
+        "dense 8\nbatchnorm eps=0.001\ngelu\ndense 8\nbatchnorm eps=1e-05 "
+        "momentum=0.9\ntanh\ndense 8\nrelu shift=0.5\ndense 8\nmish\ndense 1\nloss huber delta=0.5 "
+        "weight=3\n"
+    )
 
     def __init__(self):
         super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(IN, WIDTH), *[nn.Linear(WIDTH, WIDTH) for _ in range(3)], nn.Linear(WIDTH, 1)])
-        self.scales, self.biases = nn.ParameterList([parameter(WIDTH) for _ in range(2)]), nn.ParameterList([parameter(WIDTH) for _ in
-                                                                                                               range(2)])
+        self.layers = nn.ModuleList(
+            [
+                nn.Linear(IN, WIDTH),
+                *[nn.Linear(WIDTH, WIDTH) for _ in range(3)],
+                nn.Linear(WIDTH, 1),
+            ]
+        )
+        self.scales, self.biases = nn.ParameterList(
+            [parameter(WIDTH) for _ in range(2)]
+        ), nn.ParameterList([parameter(WIDTH) for _ in range(2)])
 
     def forward(self, x):
         x = self.layers[0](x)
-        x = (x - x.mean(0)) / torch.sqrt(x.var(0, unbiased=False) + 1e-3) * self.scales[0] + self.biases[0]
+        x = (x - x.mean(0)) / torch.sqrt(x.var(0, unbiased=False) + 1e-3) * self.scales[
+            0
+        ] + self.biases[0]
         x = self.layers[1](F.gelu(x, approximate="tanh"))
         x = F.batch_norm(x, None, None, self.scales[1], self.biases[1], True, 0.1, 1e-5).tanh()
         x = F.mish(self.layers[3](self.layers[2](x).relu() + 0.5))
         return {"q": self.layers[4](x).squeeze(-1)}
 
     def canonical(self):
-        order = [self.layers[0].weight.t(), self.layers[0].bias, self.scales[0], self.biases[0], self.layers[1].weight.t(),
-                 self.layers[1].bias, self.scales[1], self.biases[1]]
+        order = [
+            self.layers[0].weight.t(),
+            self.layers[0].bias,
+            self.scales[0],
+            self.biases[0],
+            self.layers[1].weight.t(),
+            self.layers[1].bias,
+            self.scales[1],
+            self.biases[1],
+        ]
         return order + [p for layer in self.layers[2:] for p in (layer.weight.t(), layer.bias)]
 
 
 class Stacked(nn.Module):
-    """An ensemble with parameters [E, in, out], by einsum and baddbmm; the critics are the last dimension of the output."""
+    """An ensemble with parameters [E, in, out], by einsum and baddbmm; the critics are the last
+    dimension of the output."""
 
     arch = "dense 8\nrelu\ndense 8\nlayernorm eps=1e-05\nelu\ndense 1 bias=no\nloss mse weight=2\n"
 
     def __init__(self):
         super().__init__()
-        self.w1, self.b1, self.w2, self.b2 = parameter(E, IN, WIDTH), parameter(E, 1, WIDTH), parameter(E, WIDTH, WIDTH), \
-            parameter(E, 1, WIDTH)
-        self.scale, self.bias, self.w3 = parameter(E, 1, WIDTH), parameter(E, 1, WIDTH), parameter(E, 1, WIDTH)
+        self.w1, self.b1, self.w2, self.b2 = (
+            parameter(E, IN, WIDTH),
+            parameter(E, 1, WIDTH),
+            parameter(E, WIDTH, WIDTH),
+            parameter(E, 1, WIDTH),
+        )
+        self.scale, self.bias, self.w3 = (
+            parameter(E, 1, WIDTH),
+            parameter(E, 1, WIDTH),
+            parameter(E, 1, WIDTH),
+        )
 
     def forward(self, x):
         x = torch.relu(torch.einsum("bi,eio->ebo", x, self.w1) + self.b1)
@@ -95,19 +143,33 @@ class Stacked(nn.Module):
         return torch.matmul(x, self.w3.transpose(1, 2)).squeeze(-1).t()
 
     def canonical(self):
-        return [p for e in range(E) for p in (self.w1[e], self.b1[e], self.w2[e], self.b2[e], self.scale[e], self.bias[e],
-                                              self.w3[e].t())]
+        return [
+            p
+            for e in range(E)
+            for p in (
+                self.w1[e],
+                self.b1[e],
+                self.w2[e],
+                self.b2[e],
+                self.scale[e],
+                self.bias[e],
+                self.w3[e].t(),
+            )
+        ]
 
 
 class Loop(nn.Module):
-    """An ensemble in a loop over slices of one parameter, stacked; the input is copied for every member."""
+    """An ensemble in a loop over slices of one parameter, stacked; the input is copied for every
+    member."""
 
     arch = "append 2\ndense 8 bias=no\nlerp init=2 {\n  dense 8\n}\ndense 3\nloss ce min=0 max=1\n"
 
     def __init__(self):
         super().__init__()
         self.w = parameter(2, WIDTH, IN + 1)
-        self.inner, self.alpha = nn.ModuleList([nn.Linear(WIDTH, WIDTH) for _ in range(2)]), parameter(2, WIDTH)
+        self.inner, self.alpha = nn.ModuleList(
+            [nn.Linear(WIDTH, WIDTH) for _ in range(2)]
+        ), parameter(2, WIDTH)
         self.heads = nn.ModuleList([nn.Linear(WIDTH, 3) for _ in range(2)])
 
     def forward(self, x):
@@ -115,25 +177,48 @@ class Loop(nn.Module):
 
     def one(self, x, e):
         x = F.linear(x, self.w[e])
-        return self.heads[e](F.normalize(torch.lerp(x, self.inner[e](x), 2 * self.alpha[e]), dim=-1))
+        return self.heads[e](
+            F.normalize(torch.lerp(x, self.inner[e](x), 2 * self.alpha[e]), dim=-1)
+        )
 
     def canonical(self):
-        return [p for e in range(2) for p in (self.w[e].t(), self.inner[e].weight.t(), self.inner[e].bias, self.alpha[e],
-                                              self.heads[e].weight.t(), self.heads[e].bias)]
+        return [
+            p
+            for e in range(2)
+            for p in (
+                self.w[e].t(),
+                self.inner[e].weight.t(),
+                self.inner[e].bias,
+                self.alpha[e],
+                self.heads[e].weight.t(),
+                self.heads[e].bias,
+            )
+        ]
 
 
 class Joined(nn.Module):
-    """The observations enter once more behind each layer (D2RL: Sinha et al., arXiv 2010.09163), the actions late; a frozen
-    layer; the other activations and norms; rows have weights."""
+    """The observations enter once more behind each layer (D2RL: Sinha et al., arXiv 2010.09163),
+    the actions late; a frozen layer; the other activations and norms; rows have weights."""
 
-    arch = ("input [0:4]\ndense 8\nleaky_relu negative_slope=0.2\nconcat input[0:4]\nconcat input[4:6]\ndense 8 trainable=no\nsigmoid\n"
-            "batchnorm eps=1e-05 momentum=0.9 affine=no\ndense 8\nlayernorm eps=1e-05 bias=no\ngelu approximate=none\nconcat input[0:4]\n"
-            "dense 8\nsoftplus\nrelu6\ndense 1\nloss mse\n")
+    arch = (
+        "input [0:4]\ndense 8\nleaky_relu negative_slope=0.2\nconcat input[0:4]\nconcat "
+        "input[4:6]\ndense 8 trainable=no\nsigmoid\nbatchnorm eps=1e-05 momentum=0.9 "
+        "affine=no\ndense 8\nlayernorm eps=1e-05 bias=no\ngelu approximate=none\nconcat "
+        "input[0:4]\ndense 8\nsoftplus\nrelu6\ndense 1\nloss mse\n"
+    )
 
     def __init__(self):
         super().__init__()
-        self.fc1, self.fc2, self.fc3 = nn.Linear(4, WIDTH), nn.Linear(WIDTH + IN, WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.scale, self.fc4, self.fc5 = parameter(WIDTH), nn.Linear(WIDTH + 4, WIDTH), nn.Linear(WIDTH, 1)
+        self.fc1, self.fc2, self.fc3 = (
+            nn.Linear(4, WIDTH),
+            nn.Linear(WIDTH + IN, WIDTH),
+            nn.Linear(WIDTH, WIDTH),
+        )
+        self.scale, self.fc4, self.fc5 = (
+            parameter(WIDTH),
+            nn.Linear(WIDTH + 4, WIDTH),
+            nn.Linear(WIDTH, 1),
+        )
         self.norm, self.leaky = nn.BatchNorm1d(WIDTH, affine=False), nn.LeakyReLU(0.2)
         self.fc2.requires_grad_(False)
 
@@ -144,8 +229,17 @@ class Joined(nn.Module):
         return self.fc5(F.relu6(F.softplus(self.fc4(torch.cat([h, obs], 1)))))
 
     def canonical(self):
-        return [self.fc1.weight.t(), self.fc1.bias, self.fc3.weight.t(), self.fc3.bias, self.scale, self.fc4.weight.t(), self.fc4.bias,
-                self.fc5.weight.t(), self.fc5.bias]
+        return [
+            self.fc1.weight.t(),
+            self.fc1.bias,
+            self.fc3.weight.t(),
+            self.fc3.bias,
+            self.scale,
+            self.fc4.weight.t(),
+            self.fc4.bias,
+            self.fc5.weight.t(),
+            self.fc5.bias,
+        ]
 
 
 WEIGHTS = torch.arange(B) / B
@@ -153,22 +247,32 @@ WEIGHTS = torch.arange(B) / B
 LOSSES = {
     "Joined": ("mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
     "ByHand": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).sum() / B),
-    "Rows": ("huber delta=0.5 weight=3",
-             lambda f, t: 3 * torch.where((f["q"] - t).abs() <= 0.5, 0.5 * (f["q"] - t) ** 2, 0.5 * ((f["q"] - t).abs() - 0.25)).mean()),
+    "Rows": (
+        "huber delta=0.5 weight=3",
+        lambda f, t: 3
+        * torch.where(
+            (f["q"] - t).abs() <= 0.5, 0.5 * (f["q"] - t) ** 2, 0.5 * ((f["q"] - t).abs() - 0.25)
+        ).mean(),
+    ),
     "Stacked": (F.mse_loss, lambda f, t: ((f - t[:, None]) ** 2).sum() / B),
-    "Loop": ("ce min=0 max=1", lambda f, t: -(t[:, None] * torch.log_softmax(f, -1)).sum() / B)}
+    "Loop": ("ce min=0 max=1", lambda f, t: -(t[:, None] * torch.log_softmax(f, -1)).sum() / B),
+}
 
 
 def reference(module, loss, x, y, vectors):
     module = copy.deepcopy(module).double()
     parameters, numbers = [p for p in module.parameters() if p.requires_grad], copy.deepcopy(module)
     count = 0
-    for p in [p for p in numbers.parameters() if p.requires_grad]:  # each entry holds its place in the parameters' own order
+    for p in [
+        p for p in numbers.parameters() if p.requires_grad
+    ]:  # each entry holds its place in the parameters' own order
         p.data = torch.arange(count, count + p.numel(), dtype=torch.float64).reshape(p.shape)
         count += p.numel()
     order = torch.cat([view.reshape(-1) for view in numbers.canonical()]).long()
     total = sum(loss(module(x[n].double()), y[n].double()) for n in range(N)) / N
-    gradient = torch.cat([g.reshape(-1) for g in torch.autograd.grad(total, parameters, create_graph=True)])
+    gradient = torch.cat(
+        [g.reshape(-1) for g in torch.autograd.grad(total, parameters, create_graph=True)]
+    )
     products = []
     for v in vectors:
         along = gradient[order] @ torch.as_tensor(v)
@@ -185,12 +289,30 @@ def compare(analyzer, folder):
         name, module = kind.__name__, kind()
         line, loss = LOSSES[name]
         x = torch.randn(N, B, IN)
-        y = torch.softmax(torch.randn(N, B, 3), -1) if name == "Loop" else torch.randn(N, B, *([1] if name == "ByHand" else []))
+        y = (
+            torch.softmax(torch.randn(N, B, 3), -1)
+            if name == "Loop"
+            else torch.randn(N, B, *([1] if name == "ByHand" else []))
+        )
         start, path = time.time(), f"{folder}/{name}.h5"
-        arch = kappascope_export.save(path, critics=module, inputs=x, targets=y, loss=line,
-                                       weights=WEIGHTS.repeat(N, 1) if name == "Joined" else None)
-        comparison.expect(arch == kind.arch, f"{name}: expected the description\n{kind.arch}found\n{arch}")
-        comparison.add(name, path, 1, start, lambda vectors, m=module, loss=loss, x=x, y=y: reference(m, loss, x, y, vectors))
+        arch = kappascope_export.save(
+            path,
+            critics=module,
+            inputs=x,
+            targets=y,
+            loss=line,
+            weights=WEIGHTS.repeat(N, 1) if name == "Joined" else None,
+        )
+        comparison.expect(
+            arch == kind.arch, f"{name}: expected the description\n{kind.arch}found\n{arch}"
+        )
+        comparison.add(
+            name,
+            path,
+            1,
+            start,
+            lambda vectors, m=module, loss=loss, x=x, y=y: reference(m, loss, x, y, vectors),
+        )
     comparison.end()
 
 

@@ -1,7 +1,9 @@
-"""Critics of PyTorch with several branches, exported and analyzed: python3 export_heads.py ANALYZER FOLDER
+"""Critics of PyTorch with several branches, exported and analyzed: python3 export_heads.py ANALYZER
+FOLDER
 
-Dueling heads, the choice of an action, heads with a loss each, targets of each critic, towers, masks.
-Compared as in export_forms.py; for each, a wrong variant that looks similar has to be refused."""
+Dueling heads, the choice of an action, heads with a loss each, targets of each critic, towers,
+masks. Compared as in export_forms.py; for each, a wrong variant that looks similar has to be
+refused."""
 
 import time
 
@@ -28,20 +30,27 @@ def views(*linear):
 class Dueling(nn.Module):
     """Wang et al., ICML 2016; the last columns of the input are the action, as a one-hot vector."""
 
-    arch = ("input [0:4]\ndense 8\nrelu\nbranch {\n  dense 8\n  relu\n  dense 1\n}\nbranch {\n  dense 8\n"
-            "  tanh\n  dense 3\n}\ndueling\nselect input[4:7]\nloss huber\n")
+    arch = (
+        "input [0:4]\ndense 8\nrelu\nbranch {\n  dense 8\n  relu\n  dense 1\n}\nbranch "
+        "{\n  dense 8\n  tanh\n  dense 3\n}\ndueling\nselect input[4:7]\nloss huber\n"
+    )
 
     def __init__(self, mean=lambda a: a.mean(-1, keepdim=True), choose=None):
         super().__init__()
-        self.l = layers(trunk=(OBS, WIDTH), v1=(WIDTH, WIDTH), v2=(WIDTH, 1), a1=(WIDTH, WIDTH),
-                        a2=(WIDTH, ACTIONS))
+        self.l = layers(
+            trunk=(OBS, WIDTH),
+            v1=(WIDTH, WIDTH),
+            v2=(WIDTH, 1),
+            a1=(WIDTH, WIDTH),
+            a2=(WIDTH, ACTIONS),
+        )
         self.mean, self.choose = mean, choose or (lambda q, action: (q * action).sum(-1))
 
     def forward(self, x):
         h = F.relu(self.l["trunk"](x[:, :OBS]))
         value = self.l["v2"](F.relu(self.l["v1"](h)))
         advantage = self.l["a2"](torch.tanh(self.l["a1"](h)))
-        return self.choose(value + advantage - self.mean(advantage), x[:, OBS:OBS + ACTIONS])
+        return self.choose(value + advantage - self.mean(advantage), x[:, OBS : OBS + ACTIONS])
 
     def canonical(self):
         return views(*[self.l[name] for name in ("trunk", "v1", "v2", "a1", "a2")])
@@ -50,18 +59,23 @@ class Dueling(nn.Module):
 class Rainbow(nn.Module):
     """Hessel et al., AAAI 2018: dueling heads of distributions, and the number of the action."""
 
-    arch = ("input [0:4]\ndense 8\nrelu\nbranch {\n  dense 5\n}\nbranch {\n  dense 15\n}\ndueling atoms=5\n"
-            "select input[4:7]\nloss ce min=-1 max=1\n")
+    arch = (
+        "input [0:4]\ndense 8\nrelu\nbranch {\n  dense 5\n}\nbranch {\n  dense 15\n}\ndueling "
+        "atoms=5\nselect input[4:7]\nloss ce min=-1 max=1\n"
+    )
 
     def __init__(self, index=lambda action, q: action):
         super().__init__()
-        self.l, self.index = layers(h=(OBS, WIDTH), v=(WIDTH, ATOMS), a=(WIDTH, ACTIONS * ATOMS)), index
+        self.l, self.index = (
+            layers(h=(OBS, WIDTH), v=(WIDTH, ATOMS), a=(WIDTH, ACTIONS * ATOMS)),
+            index,
+        )
 
     def forward(self, x):
         h = F.relu(self.l["h"](x[:, :OBS]))
         advantage = self.l["a"](h).view(-1, ACTIONS, ATOMS)
         q = self.l["v"](h).view(-1, 1, ATOMS) + (advantage - advantage.mean(1, keepdim=True))
-        taken = self.index(x[:, OBS:OBS + ACTIONS].argmax(-1), q).view(-1, 1, 1)
+        taken = self.index(x[:, OBS : OBS + ACTIONS].argmax(-1), q).view(-1, 1, 1)
         return q.gather(1, taken.expand(-1, 1, ATOMS)).squeeze(1)
 
     def canonical(self):
@@ -71,8 +85,10 @@ class Rainbow(nn.Module):
 class Heads(nn.Module):
     """A value and a distribution of the same features, each with a loss."""
 
-    arch = ("dense 8\nsilu\nbranch {\n  dense 1\n  loss mse weight=0.5\n}\nbranch {\n  dense 8\n  relu\n"
-            "  dense 5\n  loss ce min=0 max=1\n}\n")
+    arch = (
+        "dense 8\nsilu\nbranch {\n  dense 1\n  loss mse weight=0.5\n}\nbranch "
+        "{\n  dense 8\n  relu\n  dense 5\n  loss ce min=0 max=1\n}\n"
+    )
 
     def __init__(self):
         super().__init__()
@@ -87,12 +103,16 @@ class Heads(nn.Module):
 
 
 class Towers(nn.Module):
-    """Observations and actions have layers of their own; branches inside of a residual sum; inputs in
-    front of features."""
+    """Observations and actions have layers of their own; branches inside of a residual sum; inputs
+    in front of features."""
 
-    arch = ("branch {\n  slice [0:4]\n  dense 5\n  tanh\n}\nbranch {\n  slice [4:7]\n  dense 3\n}\nresidual {\n"
-            "  branch {\n    dense 3\n    relu\n  }\n  branch {\n    dense 5\n  }\n}\nconcat input[4:7]\n"
-            "branch {\n  slice [8:11]\n}\nbranch {\n  slice [0:8]\n}\ndense 1\nloss mse\n")
+    arch = (
+        "branch {\n  slice [0:4]\n  dense 5\n  tanh\n}\nbranch "
+        "{\n  slice [4:7]\n  dense 3\n}\nresidual {\n"
+        "  branch {\n    dense 3\n    relu\n  }\n  branch "
+        "{\n    dense 5\n  }\n}\nconcat input[4:7]\n"
+        "branch {\n  slice [8:11]\n}\nbranch {\n  slice [0:8]\n}\ndense 1\nloss mse\n"
+    )
 
     def __init__(self, join=lambda parts: torch.cat(parts, -1)):
         super().__init__()
@@ -100,7 +120,7 @@ class Towers(nn.Module):
         self.join = join
 
     def forward(self, x):
-        obs, action = x[:, :OBS], x[:, OBS:OBS + ACTIONS]
+        obs, action = x[:, :OBS], x[:, OBS : OBS + ACTIONS]
         h = torch.cat([torch.tanh(self.l["obs"](obs)), self.l["action"](action)], -1)
         h = h + self.join([F.relu(self.l["left"](h)), self.l["right"](h)])
         return self.l["head"](torch.cat([action, h], -1))
@@ -110,12 +130,15 @@ class Towers(nn.Module):
 
 
 class Pieces(nn.Module):
-    """Operations in place, constant factors, a stored mask of dropout, a norm without parameters, some of
-    the features, dense connections, mish spelled out."""
+    """Operations in place, constant factors, a stored mask of dropout, a norm without parameters,
+    some of the features, dense connections, mish spelled out."""
 
-    arch = ("input [0:4]\ndense 8\nrelu\nresidual {\n  dense 8\n  scaler init=0.1 trainable=no\n}\n"
-            "dropout input[4:12]\nscaler init=1.25 trainable=no\nrmsnorm eps=1e-06 trainable=no\n"
-            "slice [1:7]\nbranch {\n  slice [0:6]\n}\nbranch {\n  dense 2\n  mish\n}\ndense 1\nloss mse\n")
+    arch = (
+        "input [0:4]\ndense 8\nrelu\nresidual {\n  dense 8\n  scaler init=0.1 trainable=no\n}\n"
+        "dropout input[4:12]\nscaler init=1.25 trainable=no\nrmsnorm eps=1e-06 trainable=no\n"
+        "slice [1:7]\nbranch {\n  slice [0:6]\n}\nbranch {\n  dense 2\n  mish\n}\ndense 1\nloss "
+        "mse\n"
+    )
 
     def __init__(self, scale=lambda x, y: x + 0.1 * y):
         super().__init__()
@@ -125,7 +148,7 @@ class Pieces(nn.Module):
         h = self.l["h"](x[:, :OBS])
         positive = F.relu(h, inplace=True)
         h = self.scale(h, self.l["f"](positive))
-        h = h * x[:, OBS:OBS + WIDTH] / 0.8
+        h = h * x[:, OBS : OBS + WIDTH] / 0.8
         h = (h * torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-6))[:, 1:7]
         g = self.l["g"](h)
         return self.l["head"](torch.cat([h, g * F.softplus(g).tanh()], -1))
@@ -135,8 +158,8 @@ class Pieces(nn.Module):
 
 
 class Quantiles(nn.Module):
-    """Two critics with targets of their own, more than there are quantiles (TQC: Kuznetsov et al., ICML
-    2020)."""
+    """Two critics with targets of their own, more than there are quantiles (TQC: Kuznetsov et al.,
+    ICML 2020)."""
 
     arch = "dense 8\nelu\ndense 4\nloss quantile weight=0.25\n"
 
@@ -159,7 +182,7 @@ def quantile(f, t):
     """A mean over quantiles and targets, as TQC has it."""
     tau = (torch.arange(4, dtype=f.dtype) + 0.5) / 4
     u = t[:, None, :] - f[:, :, None]
-    huber = torch.where(u.abs() <= 1, 0.5 * u ** 2, u.abs() - 0.5)
+    huber = torch.where(u.abs() <= 1, 0.5 * u**2, u.abs() - 0.5)
     return ((tau[:, None] - (u < 0).to(f.dtype)).abs() * huber).mean()
 
 
@@ -170,13 +193,22 @@ def cases():
     samples = torch.randn(N, B, 2, 7)
     yield Dueling(), "huber", value, F.smooth_l1_loss, value
     yield Rainbow(), "ce min=-1 max=1", atoms, cross_entropy, atoms
-    yield (Heads(), ["mse weight=0.5", "ce min=0 max=1"], [value, atoms],
-           lambda f, t: 0.25 * F.mse_loss(f[0][:, 0], t[:, 0]) + cross_entropy(f[1], t[:, 1:]),
-           torch.cat([value[..., None], atoms], -1))
+    yield (
+        Heads(),
+        ["mse weight=0.5", "ce min=0 max=1"],
+        [value, atoms],
+        lambda f, t: 0.25 * F.mse_loss(f[0][:, 0], t[:, 0]) + cross_entropy(f[1], t[:, 1:]),
+        torch.cat([value[..., None], atoms], -1),
+    )
     yield Towers(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
     yield Pieces(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
-    yield (Quantiles(), "quantile weight=0.25", samples,
-           lambda f, t: sum(quantile(f[e], t[:, e]) for e in range(2)), samples)
+    yield (
+        Quantiles(),
+        "quantile weight=0.25",
+        samples,
+        lambda f, t: sum(quantile(f[e], t[:, e]) for e in range(2)),
+        samples,
+    )
 
 
 def interleave(logits):
@@ -202,39 +234,70 @@ def wrong(x):
     """(arguments, expressions) of exports that would be another critic."""
     value, atoms = torch.randn(N, B), torch.softmax(torch.randn(N, B, 4), -1)
     samples = torch.randn(N, B, 2, 7)
-    heads = dict(critics=Heads(), loss=["mse", "ce min=0 max=1"],
-                 targets=[value, torch.softmax(torch.randn(N, B, ATOMS), -1)])
+    heads = dict(
+        critics=Heads(),
+        loss=["mse", "ce min=0 max=1"],
+        targets=[value, torch.softmax(torch.randn(N, B, ATOMS), -1)],
+    )
     ce = dict(loss="ce min=0 max=1", targets=atoms)
     line = r"export_heads\.py:\d+: "
     table = [
-        (dict(critics=Dueling(lambda a: a.mean())), [line, "over all entries", r"mean\(-1, keepdim=True\)"]),
+        (
+            dict(critics=Dueling(lambda a: a.mean())),
+            [line, "over all entries", r"mean\(-1, keepdim=True\)"],
+        ),
         (dict(critics=Dueling(lambda a: a.max(-1, keepdim=True)[0])), [line, "mean advantage"]),
         (dict(critics=Dueling(lambda a: 0.5 * a.mean(-1, keepdim=True))), [line, "mean advantage"]),
         (dict(critics=Dueling(choose=lambda q, action: (q * action).mean(-1))), [line, "Way out"]),
-        (dict(critics=Dueling(choose=lambda q, action: (q * action.cumsum(0)).sum(0))), [line, "one_hot"]),
+        (
+            dict(critics=Dueling(choose=lambda q, action: (q * action.cumsum(0)).sum(0))),
+            [line, "one_hot"],
+        ),
         (dict(critics=Dueling(choose=lambda q, action: q.max(-1)[0])), [line, "Way out"]),
-        (dict(critics=Rainbow(lambda action, q: q.sum(-1).argmax(-1)), loss="ce min=-1 max=1",
-              targets=torch.softmax(torch.randn(N, B, ATOMS), -1)), [line, "inputs alone"]),
+        (
+            dict(
+                critics=Rainbow(lambda action, q: q.sum(-1).argmax(-1)),
+                loss="ce min=-1 max=1",
+                targets=torch.softmax(torch.randn(N, B, ATOMS), -1),
+            ),
+            [line, "inputs alone"],
+        ),
         ({**heads, "loss": ["mse", "ce min=0 max=1", "mse"]}, ["3 outputs", "found 2"]),
         ({**heads, "targets": value}, ["list with the targets of each of 2 heads"]),
         ({**heads, "targets": heads["targets"][::-1]}, ["loss mse with 1 outputs"]),
         ({**heads, "loss": "mse"}, ["same architecture"]),
-        (dict(critics=Quantiles(), loss="quantile", targets=samples[:, :, :1].expand(-1, -1, 3, -1)),
-         [r"\[N, B, E, T\]", "E = 2", r"found \[2, 16, 3, 7\]"]),
-        (dict(critics=Towers(lambda parts: torch.cat([parts[0] + parts[1][:, :3], parts[1]], -1))),
-         [line, "only sums"]),
+        (
+            dict(
+                critics=Quantiles(),
+                loss="quantile",
+                targets=samples[:, :, :1].expand(-1, -1, 3, -1),
+            ),
+            [r"\[N, B, E, T\]", "E = 2", r"found \[2, 16, 3, 7\]"],
+        ),
+        (
+            dict(
+                critics=Towers(lambda parts: torch.cat([parts[0] + parts[1][:, :3], parts[1]], -1))
+            ),
+            [line, "only sums"],
+        ),
         (dict(critics=Pieces(lambda x, y: torch.add(x, y, alpha=0.1))), [line, "argument alpha"]),
         ({**ce, "critics": Returns(interleave)}, [line, "cuts or reorders"]),
-        ({**ce, "critics": Returns(lambda f: f[:, ::2]), "targets": torch.full((N, B, 2), 0.5)},
-         [line, "cuts or reorders"]),
+        (
+            {**ce, "critics": Returns(lambda f: f[:, ::2]), "targets": torch.full((N, B, 2), 0.5)},
+            [line, "cuts or reorders"],
+        ),
         ({**ce, "critics": Returns(lambda f: (f, None))}, ["outputs of its critics alone", "None"]),
-        (dict(critics=Returns(lambda f: f[:, :1]), loss=mse_loss),
-         ["mse weight=2", "from the function that is given", "check="]),
+        (
+            dict(critics=Returns(lambda f: f[:, :1]), loss=mse_loss),
+            ["mse weight=2", "from the function that is given", "check="],
+        ),
         (dict(critics=Towers(), attributes={"version": 7}), ["attributes: version"]),
         (dict(critics=Towers(), inputs=x[..., :5]), [line, "forward fails", r"x \[16, 5\]"]),
     ]
-    return [({"inputs": x, "targets": value, "loss": "mse", **arguments}, words)
-            for arguments, words in table]
+    return [
+        ({"inputs": x, "targets": value, "loss": "mse", **arguments}, words)
+        for arguments, words in table
+    ]
 
 
 def compare(analyzer, folder):
@@ -249,10 +312,16 @@ def compare(analyzer, folder):
         start, path = time.time(), f"{folder}/{name}.h5"
         with torch.no_grad():  # which the caller may well have set
             arch = kappascope_export.save(path, critics=module, inputs=x, targets=given, loss=line)
-        comparison.expect(arch == module.arch, f"{name}: expected the description\n{module.arch}found\n"
-                          f"{arch}")
-        comparison.add(name, path, 1, start, lambda vectors, m=module, loss=loss, t=targets:
-                       reference(m, loss, x, t, vectors))
+        comparison.expect(
+            arch == module.arch, f"{name}: expected the description\n{module.arch}found\n" f"{arch}"
+        )
+        comparison.add(
+            name,
+            path,
+            1,
+            start,
+            lambda vectors, m=module, loss=loss, t=targets: reference(m, loss, x, t, vectors),
+        )
     refusals = wrong(x)
     for number, (call, words) in enumerate(refusals):
         failure = expect_refusal(folder, call, words, f"variant {number}")

@@ -1,4 +1,5 @@
-"""Monitor of kappascope_export.py in a loop that trains critics: python3 export_monitor.py ANALYZER FOLDER"""
+"""Monitor of kappascope_export.py in a loop that trains critics: python3 export_monitor.py ANALYZER
+FOLDER"""
 
 import contextlib
 import csv
@@ -25,7 +26,15 @@ def training(folder):
     obs, actions, y = torch.randn(2, 16, 4), torch.randn(2, 16, 2), torch.randn(2, 16)
 
     def save(path, step):
-        kx.save(path, critics=critics, inputs=(obs, actions), targets=y, loss=F.mse_loss, optimizer=optimizer, step=step)
+        kx.save(
+            path,
+            critics=critics,
+            inputs=(obs, actions),
+            targets=y,
+            loss=F.mse_loss,
+            optimizer=optimizer,
+            step=step,
+        )
 
     def train():
         optimizer.zero_grad()
@@ -63,7 +72,9 @@ def follows(program, folder):
     """Analyses of a run, to a CSV file, a writer and a run, the last one after the loop."""
     save, train = training(folder)
     writer, run, path = Writer(), Run(), f"{folder}/curves.csv"
-    monitor = kx.Monitor(folder, save, every=20, log=[path, writer, run], program=program, options=["--order", "20"])
+    monitor = kx.Monitor(
+        folder, save, every=20, log=[path, writer, run], program=program, options=["--order", "20"]
+    )
     for step in range(61):
         train()
         monitor(step)
@@ -73,12 +84,26 @@ def follows(program, folder):
     monitor.close()
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    check([r["step"] for r in rows] == ["0", "20", "40", "60"], f"rows of four steps, found {[r['step'] for r in rows]}")
-    check(len({r["lambda_max"] for r in rows}) == 4 and all(float(r["lambda_max"]) > 0 for r in rows), "four values of lambda_max")
-    check([s for n, _, s in writer.rows if n == "kappascope/lambda_max"] == [0, 20, 40, 60], "four scalars")
-    check([float(r["lambda_max"]) for r in rows] == [r["kappascope/lambda_max"] for r in run.rows], "the same values in the run")
+    check(
+        [r["step"] for r in rows] == ["0", "20", "40", "60"],
+        f"rows of four steps, found {[r['step'] for r in rows]}",
+    )
+    check(
+        len({r["lambda_max"] for r in rows}) == 4 and all(float(r["lambda_max"]) > 0 for r in rows),
+        "four values of lambda_max",
+    )
+    check(
+        [s for n, _, s in writer.rows if n == "kappascope/lambda_max"] == [0, 20, 40, 60],
+        "four scalars",
+    )
+    check(
+        [float(r["lambda_max"]) for r in rows] == [r["kappascope/lambda_max"] for r in run.rows],
+        "the same values in the run",
+    )
     check(run.metrics == [("kappascope/*", "kappascope/step")], "a step of its own in wandb")
-    check(os.path.exists(f"{folder}/step_000000060.spectrum.h5"), "a spectrum beside each checkpoint")
+    check(
+        os.path.exists(f"{folder}/step_000000060.spectrum.h5"), "a spectrum beside each checkpoint"
+    )
 
 
 def script(folder, name, text):
@@ -94,7 +119,13 @@ def never_waits(folder):
     save, train = training(folder)
     saved = []
     slow = script(folder, "slow", "sleep 60")
-    monitor = kx.Monitor(folder, lambda path, step: (saved.append(step), save(path, step)), every=10, log=f"{folder}/slow.csv", program=slow)
+    monitor = kx.Monitor(
+        folder,
+        lambda path, step: (saved.append(step), save(path, step)),
+        every=10,
+        log=f"{folder}/slow.csv",
+        program=slow,
+    )
     longest = 0
     for step in range(50):
         train()
@@ -113,36 +144,57 @@ def never_waits(folder):
     process, start, said = monitor.process, time.time(), io.StringIO()
     with contextlib.redirect_stderr(said):
         monitor.close(wait=0.1)
-    check(process.poll() is not None and time.time() - start < 10, "an analysis that takes too long to be stopped at the end")
+    check(
+        process.poll() is not None and time.time() - start < 10,
+        "an analysis that takes too long to be stopped at the end",
+    )
     check("stopped" in said.getvalue(), "a line about it")
 
 
 def never_kills(folder):
-    """A failed analysis, a missing program and a refused save are reported once, and the loop goes on."""
+    """A failed analysis, a missing program and a refused save are reported once, and the loop goes
+    on."""
     save, train = training(folder)
 
     def refuse(path, step):
-        kx.save(path, critics=torch.nn.Dropout(0.5), inputs=torch.randn(4, 4), targets=torch.randn(4), loss="mse")
+        kx.save(
+            path,
+            critics=torch.nn.Dropout(0.5),
+            inputs=torch.randn(4, 4),
+            targets=torch.randn(4),
+            loss="mse",
+        )
 
     def full(path, step):  # the disk is full: no file may grow beyond this
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
         try:
             save(path, step)
         finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            resource.setrlimit(
+                resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+            )
 
     failing = script(folder, "failing", "echo kappascope: expected memory >&2; exit 1")
     silent = script(folder, "silent", "exit 0")
     crashing = script(folder, "crashing", "kill -SEGV $$")
     for how, program, words in (
-            (save, failing, "exit status 1: kappascope: expected memory"),
-            (save, f"{folder}/missing", "missing"), (save, silent, "no statistics and no message"),
-            (save, crashing, "exit status -11"), (refuse, failing, "Refused"),
-            (full, failing, "File too large")):
+        (save, failing, "exit status 1: kappascope: expected memory"),
+        (save, f"{folder}/missing", "missing"),
+        (save, silent, "no statistics and no message"),
+        (save, crashing, "exit status -11"),
+        (refuse, failing, "Refused"),
+        (full, failing, "File too large"),
+    ):
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            monitor = kx.Monitor(f"{folder}/failed", how, every=1, log=f"{folder}/failed.csv",
-                                 program=program, keep=False)
+            monitor = kx.Monitor(
+                f"{folder}/failed",
+                how,
+                every=1,
+                log=f"{folder}/failed.csv",
+                program=program,
+                keep=False,
+            )
             for step in range(4):
                 train()
                 monitor(step)
@@ -150,10 +202,16 @@ def never_kills(folder):
                     time.sleep(0.01)
             monitor.close()
         lines = said.getvalue().splitlines()
-        check(len([s for s in lines if s.startswith("kappascope_export:")]) == 1 and words in said.getvalue(),
-              f"one report with {words!r}, found {lines}")
+        check(
+            len([s for s in lines if s.startswith("kappascope_export:")]) == 1
+            and words in said.getvalue(),
+            f"one report with {words!r}, found {lines}",
+        )
     check(not os.path.exists(f"{folder}/failed.csv"), "no row of a failed analysis")
-    check(not os.listdir(f"{folder}/failed"), f"no file to stay, found {os.listdir(f'{folder}/failed')}")
+    check(
+        not os.listdir(f"{folder}/failed"),
+        f"no file to stay, found {os.listdir(f'{folder}/failed')}",
+    )
 
 
 def whole_rows(folder):
@@ -185,8 +243,17 @@ save, train = export_monitor.training({folder!r})
 monitor = kappascope_export.Monitor({folder!r}, save, every=5, log={folder!r} + "/end.csv", program={program!r}, keep=False)
 monitor(7)
 """
-    done = subprocess.run([sys.executable, "-c", text], check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    check(done.returncode == 0 and not done.stderr, f"a clean end, found {done.returncode}: {done.stderr}")
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    check(
+        done.returncode == 0 and not done.stderr,
+        f"a clean end, found {done.returncode}: {done.stderr}",
+    )
     with open(f"{folder}/end.csv", encoding="utf-8", newline="") as file:
         check([r["step"] for r in csv.DictReader(file)] == ["7"], "the last row")
     check(not os.path.exists(f"{folder}/step_000000007.h5"), "no checkpoint with keep=False")
@@ -202,7 +269,10 @@ def compare(program, folder):
     never_kills(folder)
     whole_rows(folder)
     ends(program, folder)
-    print("Monitor follows a training, never waits for an analysis, survives every failure and ends cleanly")
+    print(
+        "Monitor follows a training, never waits for an analysis, survives every failure and ends "
+        "cleanly"
+    )
 
 
 if __name__ == "__main__":

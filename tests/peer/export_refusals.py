@@ -1,6 +1,7 @@
 """What kappascope_export.py refuses of PyTorch, and how: python3 export_refusals.py ANALYZER FOLDER
 
-Every wrong or inexpressible export raises Refused with words that name the place, and leaves no file."""
+Every wrong or inexpressible export raises Refused with words that name the place, and leaves no
+file. """
 
 import os
 
@@ -102,30 +103,84 @@ def hooked():
 
 # The module, and expressions that the message contains: the place, the reason, the way out.
 MODULES = [
-    (lambda: mlp(nn.Dropout(0.1)), [r"critics\[0\]\.1 \(Dropout", "random mask", r"\.eval\(\) for this layer"]),
-    (lambda: Does(lambda x, m, _: F.dropout(x, 0.1, m.training)), ["F.dropout", "export_refusals.py:", "random mask"]),
-    (lambda: mlp(nn.BatchNorm1d(WIDTH).eval()), [r"\.1 \(BatchNorm1d", "evaluation mode", r"module.train\(\)"]),
+    (
+        lambda: mlp(nn.Dropout(0.1)),
+        [r"critics\[0\]\.1 \(Dropout", "random mask", r"\.eval\(\) for this layer"],
+    ),
+    (
+        lambda: Does(lambda x, m, _: F.dropout(x, 0.1, m.training)),
+        ["F.dropout", "export_refusals.py:", "random mask"],
+    ),
+    (
+        lambda: mlp(nn.BatchNorm1d(WIDTH).eval()),
+        [r"\.1 \(BatchNorm1d", "evaluation mode", r"module.train\(\)"],
+    ),
     (lambda: mlp(nn.BatchNorm1d(WIDTH)).eval(), ["evaluation mode", r"module.train\(\)"]),
     (lambda: Modes().eval(), ["evaluation mode", r"module.train\(\) before save"]),
-    (lambda: Does(lambda x, m, _: x.detach()), ["detach", r"x\.detach\(\)", "differentiated through"]),
+    (
+        lambda: Does(lambda x, m, _: x.detach()),
+        ["detach", r"x\.detach\(\)", "differentiated through"],
+    ),
     (Silent, [r"critics\[0\]\.a\.weight", "gradient", "no_grad"]),
     (Branches, [r"export_refusals\.py:\d+: if x\.sum\(\) > 0", "control flow", "Way out"]),
-    (lambda: Does(lambda x, m, inputs: torch.relu(x) + torch.tanh(m.a(inputs))), [r"export_refusals\.py:\d+:", "only sums"]),
+    (
+        lambda: Does(lambda x, m, inputs: torch.relu(x) + torch.tanh(m.a(inputs))),
+        [r"export_refusals\.py:\d+:", "only sums"],
+    ),
     (Least, ["torch.min", "return all critics"]),
-    (lambda: nn.utils.parametrizations.spectral_norm(mlp()[0]), ["weight is computed from other parameters", "remove_parametrizations"]),
-    (lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(IN, WIDTH)), nn.Linear(WIDTH, 1)), [r"\.0 \(Linear\)", "weight_norm"]),
+    (
+        lambda: nn.utils.parametrizations.spectral_norm(mlp()[0]),
+        ["weight is computed from other parameters", "remove_parametrizations"],
+    ),
+    (
+        lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(IN, WIDTH)), nn.Linear(WIDTH, 1)),
+        [r"\.0 \(Linear\)", "weight_norm"],
+    ),
     (hooked, [r"\.0 \(Linear\)", "a hook can change", "remove it"]),
-    (Twice, [r"\(Linear; export_refusals\.py:\d+: return self\.c", r"b\.weight is also", "of its own"]),
-    (frozen, [r"critics\[0\]\.0 \(Linear", r"0\.weight \(frozen\), 0\.bias \(trained\)", "the same for all"]),
+    (
+        Twice,
+        [r"\(Linear; export_refusals\.py:\d+: return self\.c", r"b\.weight is also", "of its own"],
+    ),
+    (
+        frozen,
+        [
+            r"critics\[0\]\.0 \(Linear",
+            r"0\.weight \(frozen\), 0\.bias \(trained\)",
+            "the same for all",
+        ],
+    ),
     (lambda: Does(lambda x, m, _: x + 0.1 * torch.tanh(m.a(_))), ["Way out"]),
-    (lambda: nn.Sequential(mlp(), Times(2)), ["constant factor", r"export_refusals\.py:\d+:", "multiply the kernel"]),
-    (lambda: Does(lambda x, m, _: torch.relu(x) + torch.arange(5.)), ["constant summand", r"export_refusals\.py:\d+:", "bias"]),
-    (lambda: Does(lambda x, m, _: torch.cumsum(x, -1)), [r"cumsum; export_refusals\.py:\d+:", "no line in the description"]),
-    (lambda: Does(lambda x, m, _: x / (x.norm(dim=-1, keepdim=True) + 1e-3)), [r"export_refusals\.py:\d+:", "Way out"]),
-    (lambda: Does(lambda x, m, _: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt()), ["biased", "unbiased=False"]),
-    (lambda: nn.Sequential(mlp(), nn.Tanh()), [r"critics\[0\]\.1 \(Tanh", "last layer of a critic is a Linear"]),
+    (
+        lambda: nn.Sequential(mlp(), Times(2)),
+        ["constant factor", r"export_refusals\.py:\d+:", "multiply the kernel"],
+    ),
+    (
+        lambda: Does(lambda x, m, _: torch.relu(x) + torch.arange(5.0)),
+        ["constant summand", r"export_refusals\.py:\d+:", "bias"],
+    ),
+    (
+        lambda: Does(lambda x, m, _: torch.cumsum(x, -1)),
+        [r"cumsum; export_refusals\.py:\d+:", "no line in the description"],
+    ),
+    (
+        lambda: Does(lambda x, m, _: x / (x.norm(dim=-1, keepdim=True) + 1e-3)),
+        [r"export_refusals\.py:\d+:", "Way out"],
+    ),
+    (
+        lambda: Does(
+            lambda x, m, _: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt()
+        ),
+        ["biased", "unbiased=False"],
+    ),
+    (
+        lambda: nn.Sequential(mlp(), nn.Tanh()),
+        [r"critics\[0\]\.1 \(Tanh", "last layer of a critic is a Linear"],
+    ),
     (lambda: mlp(nn.ELU(0.5)), [r"\.1 \(ELU", "alpha is 0.5"]),
-    (lambda: mlp(nn.Dropout(0.1), nn.PReLU()), [r"\.1 \(Dropout", r"\.2 \(PReLU"]),  # every line at once
+    (
+        lambda: mlp(nn.Dropout(0.1), nn.PReLU()),
+        [r"\.1 \(Dropout", r"\.2 \(PReLU"],
+    ),  # every line at once
 ]
 
 
@@ -143,13 +198,25 @@ def wrong():
     with torch.no_grad():
         here = float(sum(F.mse_loss(q(*flat).squeeze(-1), y.flatten()) for q in (q1, q2)))
     probabilities = torch.softmax(torch.randn(N, B, 4), -1)
-    ce = dict(critics=mlp(outputs=4), inputs=torch.randn(N, B, IN), targets=probabilities, loss="ce min=-1 max=1")
+    ce = dict(
+        critics=mlp(outputs=4),
+        inputs=torch.randn(N, B, IN),
+        targets=probabilities,
+        loss="ce min=-1 max=1",
+    )
     adam = torch.optim.Adam([*q1.parameters(), *q2.parameters()])
     changed = [
         (dict(check=here), ["twice|2 times as large", "weight=2"]),
         (dict(check=here / 4, loss="mse"), ["0.5 times as large", "mean over the critics"]),
-        (dict(loss="mse weight=2", check=float(sum(F.mse_loss(q(flat[1], flat[0]).squeeze(-1), y.flatten()) for q in (q1, q2)))),
-         ["check", "another order"]),  # the inputs in another order
+        (
+            dict(
+                loss="mse weight=2",
+                check=float(
+                    sum(F.mse_loss(q(flat[1], flat[0]).squeeze(-1), y.flatten()) for q in (q1, q2))
+                ),
+            ),
+            ["check", "another order"],
+        ),  # the inputs in another order
         (dict(inputs=(a, x, y)), ["forward", "found 3"]),
         (dict(inputs={"obs": x, "a": a}), [r"forward\(x, a\)", "obs"]),
         (dict(inputs=(x, a[0])), [r"\[N, R, D\]", r"a \[8, 2\]"]),
@@ -174,7 +241,10 @@ def wrong():
         (dict(weights=torch.rand(N, B), loss=F.mse_loss), ["loss as a line", "'mse weight=2'"]),
         (dict(optimizer=torch.optim.SGD(q1.parameters(), 0.1)), ["Adam or AdamW", "SGD"]),
         (dict(optimizer=torch.optim.Adam(q1.parameters(), amsgrad=True)), ["amsgrad"]),
-        (dict(optimizer=torch.optim.Adam(q1.parameters())), ["critics'? optimizer|trains the critics", r"critics\[1\]"]),
+        (
+            dict(optimizer=torch.optim.Adam(q1.parameters())),
+            ["critics'? optimizer|trains the critics", r"critics\[1\]"],
+        ),
     ]
     yield from (({**right, **change}, words) for change, words in changed)
     yield {**ce, "targets": torch.randn(N, B, 4)}, ["distributions", "sums"]
@@ -188,12 +258,26 @@ def compare(_, folder):
     torch.set_num_threads(1)
     torch.manual_seed(3)
     x, y = torch.randn(N, B, IN), torch.randn(N, B)
-    failures = [expect_refusal(folder, dict(critics=make(), inputs=x, targets=y, loss="mse"), words, f"module {i}")
-                for i, (make, words) in enumerate(MODULES)]
-    failures += [expect_refusal(folder, call, words, f"arguments {i}") for i, (call, words) in enumerate(wrong())]
+    failures = [
+        expect_refusal(
+            folder, dict(critics=make(), inputs=x, targets=y, loss="mse"), words, f"module {i}"
+        )
+        for i, (make, words) in enumerate(MODULES)
+    ]
+    failures += [
+        expect_refusal(folder, call, words, f"arguments {i}")
+        for i, (call, words) in enumerate(wrong())
+    ]
     right, (q1, q2, x, a, y) = arguments()
-    total = float(sum(F.mse_loss(q(x.flatten(0, 1), a.flatten(0, 1)).squeeze(-1), y.flatten()) for q in (q1, q2)))
-    kx.save(f"{folder}/accepted.h5", **{**right, "loss": F.mse_loss, "check": total})  # so the check accepts what is right
+    total = float(
+        sum(
+            F.mse_loss(q(x.flatten(0, 1), a.flatten(0, 1)).squeeze(-1), y.flatten())
+            for q in (q1, q2)
+        )
+    )
+    kx.save(
+        f"{folder}/accepted.h5", **{**right, "loss": F.mse_loss, "check": total}
+    )  # so the check accepts what is right
     failures += [] if os.listdir(folder).count("refused.h5") == 0 else ["expected no file"]
     for failure in filter(None, failures):
         print(f"FAILED: {failure}")

@@ -2,7 +2,8 @@
 
 For each critic: writes a checkpoint with random parameters and a vector, and compares the loss, its
 gradient, and products with the Hessian and the Gauss-Newton matrix with those of PyTorch (double
-backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Fails if a kind that the analyzer knows is in none of the critics."""
+backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Fails if a kind that the analyzer knows is in none of the critics.
+"""
 
 import os
 import re
@@ -16,57 +17,59 @@ import torch
 from layers_torch import Critic
 
 MINIBATCHES, ROWS, LOSS_ROWS, INPUTS, ENSEMBLE = 2, 14, 10, 6, 2
-BOUND = 1e-13  # relative to the norm of the vector; what is found is below 1e-15 times its cancellation
+BOUND = (
+    1e-13  # relative to the norm of the vector; what is found is below 1e-15 times its cancellation
+)
 
 CRITICS = {
     "mlp": "dense 8\nrelu\ndense 8 bias=no\ntanh\ndense 1\nloss mse weight=0.5\n",
     "curves": "dense 7\nleaky_relu\ndense 7\nsigmoid\ndense 7\nsoftplus\ndense 7\nsilu\ndense 7\nelu\n"
-              "dense 7\nmish\ndense 7\nrelu6\ndense 1\nloss huber delta=0.4\n",
+    "dense 7\nmish\ndense 7\nrelu6\ndense 1\nloss huber delta=0.4\n",
     "gelu": "dense 8\ngelu approximate=none\ndense 8\ngelu\ndense 8\nleaky_relu negative_slope=0.2\n"
-            "dense 8\nrelu shift=-0.2\ndense 1\nloss mse\n",
+    "dense 8\nrelu shift=-0.2\ndense 1\nloss mse\n",
     "xqc": "batchnorm\nrepeat 2 {\n  dense 8 bias=no project=unit\n  batchnorm\n  relu\n}\n"
-           "dense 5 project=unit-kernel\nloss ce min=-5 max=5\n",
+    "dense 5 project=unit-kernel\nloss ce min=-5 max=5\n",
     "norms": "layernorm bias=no\ndense 8\nbatchnorm affine=no\nrelu\ndense 8\nlayernorm affine=no\ntanh\n"
-             "dense 8\nlayernorm bias=no\nrelu\ndense 8\nrmsnorm eps=1e-3\nrelu\ndense 1\nloss mse\n",
+    "dense 8\nlayernorm bias=no\nrelu\ndense 8\nrmsnorm eps=1e-3\nrelu\ndense 1\nloss mse\n",
     "folded": "batchnorm affine=no eps=1e-5\ndense 8\nbatchnorm\nrelu\ndense 4\nloss quantile\n",
     "simba": "dense 8\nresidual {\n  layernorm\n  dense 16\n  relu\n  dense 8\n}\nlayernorm eps=1e-5\n"
-             "dense 1\nloss mse\n",
+    "dense 1\nloss mse\n",
     "weighted": "dense 8\ntanh\ndense 1\nloss huber delta=0.4\n",
     "weighted ce": "batchnorm\ndense 8 bias=no\nbatchnorm\nrelu\ndense 5\nloss ce min=0 max=1\n",
     "weighted quantile": "layernorm\ndense 8\nsilu\ndense 4\nloss quantile\n",
     "frozen": "batchnorm trainable=no\ndense 8 trainable=no bias=no\nbatchnorm\nrelu\ndense 6\ntanh\n"
-              "dense 1 trainable=no\nloss mse\n",
+    "dense 1 trainable=no\nloss mse\n",
     "frozen alpha": "layernorm\ndense 8\nlerp init=0.3 trainable=no {\n  dense 8 trainable=no\n  relu\n"
-                    "  dense 8\n}\ndense 1\nloss mse\n",
+    "  dense 8\n}\ndense 1\nloss mse\n",
     "d2rl": "dense 8\nrelu\nrepeat 2 {\n  concat input[0:6]\n  dense 8\n  relu\n}\ndense 1\nloss mse\n",
     "late actions": "input [:4]\nlayernorm\ndense 8\nsilu\nslice [1:7]\nresidual {\n  concat input[4:]\n"
-                    "  dense 6\n}\ntanh\ndense 3\nloss quantile\n",
+    "  dense 6\n}\ntanh\ndense 3\nloss quantile\n",
     "joined": "batchnorm\ndense 8\nbatchnorm\nrelu\nconcat input[2:5]\ndense 8\nbatchnorm\nrelu\ndense 4\n"
-              "loss ce min=0 max=1\n",
+    "loss ce min=0 max=1\n",
     "tqc": "layernorm\ndense 8\nsilu\ndense 4\nloss quantile weight=0.25\n",
     "own targets": "dense 8\nsilu\ndense 1\nloss mse\n",
     "own targets ce": "batchnorm\ndense 8\nbatchnorm\nrelu\ndense 4\nloss ce min=0 max=1\n",
     "heads": "dense 8\nrelu\nbranch {\n  dense 1\n  loss mse weight=0.5\n}\nbranch {\n  dense 6\n  tanh\n"
-             "  dense 4\n  loss ce min=0 max=1 weight=2\n}\nbranch {\n  dense 3 trainable=no\n"
-             "  loss quantile kappa=0.5\n}\n",
+    "  dense 4\n  loss ce min=0 max=1 weight=2\n}\nbranch {\n  dense 3 trainable=no\n"
+    "  loss quantile kappa=0.5\n}\n",
     "heads bn": "batchnorm\ndense 8\nbatchnorm\nrelu\nbranch {\n  dense 6\n  batchnorm\n  relu\n  dense 3\n"
-                "  loss ce min=0 max=1\n}\nbranch {\n  dense 1\n  loss huber\n}\n",
+    "  loss ce min=0 max=1\n}\nbranch {\n  dense 1\n  loss huber\n}\n",
     "towers": "branch {\n  slice [0:4]\n  layernorm\n  dense 5\n  relu\n}\nbranch {\n  slice [4:6]\n  dense 3\n"
-              "  tanh\n}\nresidual {\n  branch {\n    dense 3\n    silu\n  }\n  branch {\n    dense 5\n  }\n}\n"
-              "dense 1\nloss mse\n",
+    "  tanh\n}\nresidual {\n  branch {\n    dense 3\n    silu\n  }\n  branch {\n    dense 5\n  }\n}\n"
+    "dense 1\nloss mse\n",
     "dueling dqn": "input [:4]\ndense 8\nrelu\nbranch {\n  dense 5\n  relu\n  dense 1\n}\nbranch {\n"
-                   "  dense 5\n  relu\n  dense 2\n}\ndueling\nselect input[4:6]\nloss huber\n",
+    "  dense 5\n  relu\n  dense 2\n}\ndueling\nselect input[4:6]\nloss huber\n",
     "rainbow": "input [1:4]\ndense 8\nrelu\nbranch {\n  dense 5\n}\nbranch {\n  dense 15\n}\n"
-               "dueling atoms=5\nselect input[3:6]\nloss ce min=-10 max=10\n",
+    "dueling atoms=5\nselect input[3:6]\nloss ce min=-10 max=10\n",
     "simnorm": "dense 8\nsimnorm dim=4\ndense 8 bias=no\nlayernorm eps=1e-5\nmish\ndense 8\nsimnorm\n"
-               "dense 5\nloss ce min=0 max=1\n",
+    "dense 5\nloss ce min=0 max=1\n",
     "droq": "input [:2]\ndense 4\ndropout input[2:6] rate=0.1\nlayernorm eps=1e-5\nrelu\ndense 4\n"
-            "dropout input[2:6]\nlayernorm\nrelu\ndense 1\nloss mse\n",
+    "dropout input[2:6]\nlayernorm\nrelu\ndense 1\nloss mse\n",
     "batchrenorm": "batchrenorm eps=1e-5\ndense 8\nbatchrenorm rmax=1.5 dmax=0.5\nrelu\ndense 8\nbatchnorm\n"
-                   "batchrenorm\ntanh\ndense 1\nloss mse\n",
+    "batchrenorm\ntanh\ndense 1\nloss mse\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
-                "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
-                "dense 4 groups=2\nloss quantile kappa=0.6\n",
+    "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
+    "dense 4 groups=2\nloss quantile kappa=0.6\n",
 }
 
 
@@ -81,7 +84,7 @@ def targets(critic, rng, outputs):
     t = rng.standard_normal((MINIBATCHES, LOSS_ROWS, ENSEMBLE, outputs))
     at = 0
     for line, width in critic.heads or [(critic.lines[-1], t.shape[-1])]:
-        columns = t[..., at:at + width]
+        columns = t[..., at : at + width]
         if line[1] == "ce":
             columns[...] = np.exp(columns)
             columns /= columns.sum(axis=-1, keepdims=True)
@@ -128,12 +131,19 @@ class Problem:
     def proofs(self):
         """Outputs [N, B, E, K], losses [N], norms of gradients [N]: the analyzer compares them itself."""
         outputs = [[c.outputs(x)[:LOSS_ROWS] for c in self.critics] for x in self.input]
-        losses = [sum((weight * c.losses(f, t[:, e % t.shape[1]])).mean()
-                      for e, (c, f) in enumerate(zip(self.critics, fs)))
-                  for fs, t, weight in zip(outputs, self.target, self.weight)]
+        losses = [
+            sum(
+                (weight * c.losses(f, t[:, e % t.shape[1]])).mean()
+                for e, (c, f) in enumerate(zip(self.critics, fs))
+            )
+            for fs, t, weight in zip(outputs, self.target, self.weight)
+        ]
         norms = [flat(grad(loss, [a for w in self.w for a in w])).norm().item() for loss in losses]
-        return (torch.stack([torch.stack(fs, 1) for fs in outputs]).detach().numpy(),
-                [loss.item() for loss in losses], norms)
+        return (
+            torch.stack([torch.stack(fs, 1) for fs in outputs]).detach().numpy(),
+            [loss.item() for loss in losses],
+            norms,
+        )
 
     def parts(self):
         """For every critic and minibatch: its parameters, outputs, loss, and its part of v."""
@@ -141,11 +151,13 @@ class Problem:
         for e, (critic, w) in enumerate(zip(self.critics, self.w)):
             v = []
             for a in w:
-                v.append(self.v[at:at + a.numel()].view_as(a))
+                v.append(self.v[at : at + a.numel()].view_as(a))
                 at += a.numel()
             for n in range(MINIBATCHES):
                 f = critic.outputs(self.input[n])[:LOSS_ROWS]
-                losses = self.weight[n] * critic.losses(f, self.target[n, :, e % self.target.shape[2]])
+                losses = self.weight[n] * critic.losses(
+                    f, self.target[n, :, e % self.target.shape[2]]
+                )
                 yield w, f, losses.sum() / (LOSS_ROWS * MINIBATCHES), v
 
     def reference(self):
@@ -167,7 +179,9 @@ class Problem:
 
 def grad(outputs, inputs, along=None, **settings):
     """Derivatives; zeros where there are none."""
-    found = torch.autograd.grad(outputs, inputs, along, allow_unused=True, retain_graph=True, **settings)
+    found = torch.autograd.grad(
+        outputs, inputs, along, allow_unused=True, retain_graph=True, **settings
+    )
     return [torch.zeros_like(x) if g is None else g for g, x in zip(found, inputs)]
 
 
@@ -186,7 +200,10 @@ def deviation(found, expected):
 
 def compare(program, folder, name, text):
     problem = Problem(text, name)
-    file = {k: os.path.join(folder, f"{name.replace(' ', '-')}.{k}.h5") for k in ("checkpoint", "v", "g", "hv", "gv")}
+    file = {
+        k: os.path.join(folder, f"{name.replace(' ', '-')}.{k}.h5")
+        for k in ("checkpoint", "v", "g", "hv", "gv")
+    }
     problem.write(file["checkpoint"], file["v"])
 
     def analyze(*arguments):
@@ -194,15 +211,31 @@ def compare(program, folder, name, text):
 
     analyze("--gradient", file["g"])
     for operator, out in ("hessian", "hv"), ("ggn", "gv"):
-        analyze("--operator", operator, "--precision", "f64", "--apply", file["v"], "--output", file[out])
+        analyze(
+            "--operator",
+            operator,
+            "--precision",
+            "f64",
+            "--apply",
+            file["v"],
+            "--output",
+            file[out],
+        )
     loss, *vectors = problem.reference()
     gradient, found = read(file["g"])
-    errors = {"loss": abs(found - loss) / abs(loss), "gradient": deviation(gradient, vectors[0]),
-              "H v": deviation(read(file["hv"])[0], vectors[1]),
-              "G v": deviation(read(file["gv"])[0], vectors[2])}
+    errors = {
+        "loss": abs(found - loss) / abs(loss),
+        "gradient": deviation(gradient, vectors[0]),
+        "H v": deviation(read(file["hv"])[0], vectors[1]),
+        "G v": deviation(read(file["gv"])[0], vectors[2]),
+    }
     good = all(e <= BOUND for e in errors.values())
-    print(f"{name:18} {problem.size:5} parameters ", ", ".join(f"{k} {e:.1e}" for k, e in errors.items()),
-          "" if good else "FAILED", flush=True)
+    print(
+        f"{name:18} {problem.size:5} parameters ",
+        ", ".join(f"{k} {e:.1e}" for k, e in errors.items()),
+        "" if good else "FAILED",
+        flush=True,
+    )
     return good
 
 
@@ -220,11 +253,16 @@ def main():
     program, folder, *names = sys.argv[1:]
     words = {line.split()[0] for text in CRITICS.values() for line in text.splitlines()}
     missing = [kind for kind in known_kinds(program, folder) if kind not in words]
-    good = [compare(program, folder, name, text) for name, text in CRITICS.items()
-            if not names or name in names]
+    good = [
+        compare(program, folder, name, text)
+        for name, text in CRITICS.items()
+        if not names or name in names
+    ]
     if missing:
         sys.exit("layers.py: kinds of layers that no critic here has: " + ", ".join(missing))
-    sys.exit(0 if all(good) else f"layers.py: the analyzer disagrees with PyTorch by more than {BOUND:g}")
+    sys.exit(
+        0 if all(good) else f"layers.py: the analyzer disagrees with PyTorch by more than {BOUND:g}"
+    )
 
 
 main()

@@ -1,4 +1,5 @@
-"""Critics by their descriptions (configs/README.md) in PyTorch: layers, losses, random parameters."""
+"""Critics by their descriptions (configs/README.md) in PyTorch: layers, losses, random
+parameters."""
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ def options(words):
 
 def part(word):
     """The Python slice of a word such as input[2:5]."""
-    return slice(*(int(a) if a else None for a in word[word.index("[") + 1:-1].split(":")))
+    return slice(*(int(a) if a else None for a in word[word.index("[") + 1 : -1].split(":")))
 
 
 def plain(name, **defaults):
@@ -41,8 +42,9 @@ def batchnorm(critic, x, words):
     o = options(words)
     if any(line[0] == "batchrenorm" for line in critic.lines):  # a file has all statistics or none
         critic.statistics(x.shape[1])
-    return functional.batch_norm(x, None, None, *scale_and_bias(critic, x.shape[1], o),
-                                 training=True, eps=o.get("eps", 1e-3))
+    return functional.batch_norm(
+        x, None, None, *scale_and_bias(critic, x.shape[1], o), training=True, eps=o.get("eps", 1e-3)
+    )
 
 
 def batchrenorm(critic, x, words):
@@ -60,8 +62,9 @@ def batchrenorm(critic, x, words):
 
 def layernorm(critic, x, words):
     o = options(words)
-    return functional.layer_norm(x, x.shape[1:], *scale_and_bias(critic, x.shape[1], o),
-                                 o.get("eps", 1e-6))
+    return functional.layer_norm(
+        x, x.shape[1:], *scale_and_bias(critic, x.shape[1], o), o.get("eps", 1e-6)
+    )
 
 
 def rmsnorm(critic, x, words):
@@ -83,7 +86,9 @@ def relu(critic, x, words):
 
 def scaler(critic, x, words):
     o = options(words)
-    return x * critic.parameter("scaler", (x.shape[1],), mean=1) * o.get("init", 1) / o.get("scale", 1)
+    return (
+        x * critic.parameter("scaler", (x.shape[1],), mean=1) * o.get("init", 1) / o.get("scale", 1)
+    )
 
 
 def append(critic, x, words):
@@ -125,20 +130,40 @@ def lerp(critic, x, words, body):
     return functional.normalize(x + a * (y - x), dim=1, eps=1e-8)
 
 
-LAYERS = {"dense": dense, "batchnorm": batchnorm, "batchrenorm": batchrenorm, "layernorm": layernorm, "rmsnorm": rmsnorm,
-          "l2norm": l2norm, "simnorm": simnorm, "relu": relu, "scaler": scaler, "append": append,
-          "input": columns, "slice": columns, "concat": concat, "dropout": dropout, "dueling": dueling, "select": select,
-          "tanh": lambda critic, x, words: torch.tanh(x),
-          "sigmoid": lambda critic, x, words: torch.sigmoid(x), "silu": plain("silu"),
-          "elu": plain("elu"), "mish": plain("mish"), "softplus": plain("softplus"),
-          "relu6": plain("relu6"), "leaky_relu": plain("leaky_relu"),
-          "gelu": plain("gelu", approximate="tanh")}
+LAYERS = {
+    "dense": dense,
+    "batchnorm": batchnorm,
+    "batchrenorm": batchrenorm,
+    "layernorm": layernorm,
+    "rmsnorm": rmsnorm,
+    "l2norm": l2norm,
+    "simnorm": simnorm,
+    "relu": relu,
+    "scaler": scaler,
+    "append": append,
+    "input": columns,
+    "slice": columns,
+    "concat": concat,
+    "dropout": dropout,
+    "dueling": dueling,
+    "select": select,
+    "tanh": lambda critic, x, words: torch.tanh(x),
+    "sigmoid": lambda critic, x, words: torch.sigmoid(x),
+    "silu": plain("silu"),
+    "elu": plain("elu"),
+    "mish": plain("mish"),
+    "softplus": plain("softplus"),
+    "relu6": plain("relu6"),
+    "leaky_relu": plain("leaky_relu"),
+    "gelu": plain("gelu", approximate="tanh"),
+}
 UNCOUNTED = "input", "slice"
 CONTAINERS = {"residual": residual, "lerp": lerp}
 
 
 def quantile(f, t, kappa=1):
-    """Equation 10 of Dabney et al., AAAI 2018: a sum over the quantiles, a mean over the targets."""
+    """Equation 10 of Dabney et al., AAAI 2018: a sum over the quantiles, a mean over the
+    targets."""
     q = (2 * torch.arange(f.shape[1], dtype=f.dtype) + 1) / (2 * f.shape[1])
     f, t = torch.broadcast_tensors(f[:, :, None], t[:, None, :])
     share = (q[None, :, None] - (t < f).double()).abs()
@@ -148,14 +173,16 @@ def quantile(f, t, kappa=1):
 LOSSES = {
     "mse": lambda f, t: 0.5 * functional.mse_loss(f, t, reduction="none").sum(1),
     "ce": lambda f, t, min, max: functional.cross_entropy(f, t, reduction="none"),
-    "huber": lambda f, t, delta=1: functional.huber_loss(f, t, reduction="none", delta=delta).sum(1),
+    "huber": lambda f, t, delta=1: functional.huber_loss(f, t, reduction="none", delta=delta).sum(
+        1
+    ),
     "quantile": quantile,
 }
 
 
 class Critic:
-    """One critic. Its parameters are drawn when the first pass needs them; `w` holds them in canonical
-    order, by their names in a checkpoint."""
+    """One critic. Its parameters are drawn when the first pass needs them; `w` holds them in
+    canonical order, by their names in a checkpoint."""
 
     def __init__(self, text, seed):
         self.lines = [line.split() for line in text.strip().splitlines()]

@@ -1,8 +1,9 @@
-"""The losses, targets and defaults of analysis/LOSSES.md against the analyzer: python3 losses.py ANALYZER
+"""The losses, targets and defaults of analysis/LOSSES.md against the analyzer: python3 losses.py
+ANALYZER
 
-Runs the Python of that page and writes, for each loss, a checkpoint with PyTorch's outputs, losses and
-norms of gradients in float64, which the analyzer compares with its own to 1e-9. A wrong factor must be
-refused. Then checks PyTorch's defaults by those that the page names."""
+Runs the Python of that page and writes, for each loss, a checkpoint with PyTorch's outputs, losses
+and norms of gradients in float64, which the analyzer compares with its own to 1e-9. A wrong factor
+must be refused. Then checks PyTorch's defaults by those that the page names."""
 
 import re
 import subprocess
@@ -55,12 +56,19 @@ def check(analyzer, folder, case, right=True):
     line, outputs, target, loss = case
     path = f"{folder}/critic.h5"
     write(path, line, outputs, target, loss)
-    run = subprocess.run([analyzer, "-q", "--order", "2", path], stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True, check=False)
+    run = subprocess.run(
+        [analyzer, "-q", "--order", "2", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     if right and run.returncode != 0:
         failures.append(f"{line}: {run.stderr.strip()}")
     if not right and (run.returncode != 2 or "/batch/loss: minibatch 0: " not in run.stderr):
-        failures.append(f"{line}: expected a refusal, found {run.returncode}, '{run.stderr.strip()}'")
+        failures.append(
+            f"{line}: expected a refusal, found {run.returncode}, '{run.stderr.strip()}'"
+        )
 
 
 def cases(page_of):
@@ -77,21 +85,32 @@ def cases(page_of):
         ("loss mse weight=2", 1, value, functional.mse_loss),
         ("loss huber", 1, value, huber),
         ("loss huber delta=0.3", 1, value, lambda f, t: huber(f, t, 0.3)),
-        ("loss huber delta=0.5 weight=2", 1, value,
-         lambda f, t: functional.smooth_l1_loss(f, t, beta=0.5)),
+        (
+            "loss huber delta=0.5 weight=2",
+            1,
+            value,
+            lambda f, t: functional.smooth_l1_loss(f, t, beta=0.5),
+        ),
         ("loss quantile", 7, samples, quantile),
         ("loss quantile kappa=0.3", 7, samples, lambda f, t: quantile(f, t, 0.3)),
         ("loss quantile", 7, more, quantile),
         ("loss ce min=-3 max=3", 11, two_hot, ce),
         ("loss ce min=-3 max=3", 11, smooth, ce),
         (f"loss mse weight={2 / E}", 1, value, lambda f, t: functional.mse_loss(f, t) / E),
-        (f"loss mse weight={2 * B}", 1, value, lambda f, t: functional.mse_loss(f, t, reduction="sum")),
+        (
+            f"loss mse weight={2 * B}",
+            1,
+            value,
+            lambda f, t: functional.mse_loss(f, t, reduction="sum"),
+        ),
         (f"loss quantile weight={1 / 7}", 7, more, lambda f, t: quantile(f, t) / 7),
     ]
-    wrong = [("loss mse", 1, value, functional.mse_loss),
-             ("loss huber delta=0.5", 1, value, lambda f, t: functional.smooth_l1_loss(f, t, beta=0.5)),
-             ("loss quantile", 7, samples, lambda f, t: quantile(f, t) / 7),
-             ("loss ce min=-3 max=3", 11, two_hot, lambda f, t: ce(f, t) * E)]
+    wrong = [
+        ("loss mse", 1, value, functional.mse_loss),
+        ("loss huber delta=0.5", 1, value, lambda f, t: functional.smooth_l1_loss(f, t, beta=0.5)),
+        ("loss quantile", 7, samples, lambda f, t: quantile(f, t) / 7),
+        ("loss ce min=-3 max=3", 11, two_hot, lambda f, t: ce(f, t) * E),
+    ]
     return right, wrong, (y, two_hot, smooth)
 
 
@@ -110,19 +129,34 @@ def check_targets(page_of, y, two_hot, smooth):
 
 def check_defaults():
     modules = torch.nn
-    found = {"BatchNorm1d eps": modules.BatchNorm1d(2).eps, "BatchNorm1d momentum": modules.BatchNorm1d(2).momentum,
-             "LayerNorm eps": modules.LayerNorm(2).eps, "GELU": modules.GELU().approximate,
-             "ELU": modules.ELU().alpha, "LeakyReLU": modules.LeakyReLU().negative_slope}
-    expected = {"BatchNorm1d eps": 1e-5, "BatchNorm1d momentum": 0.1, "LayerNorm eps": 1e-5, "GELU": "none",
-                "ELU": 1.0, "LeakyReLU": 0.01}
+    found = {
+        "BatchNorm1d eps": modules.BatchNorm1d(2).eps,
+        "BatchNorm1d momentum": modules.BatchNorm1d(2).momentum,
+        "LayerNorm eps": modules.LayerNorm(2).eps,
+        "GELU": modules.GELU().approximate,
+        "ELU": modules.ELU().alpha,
+        "LeakyReLU": modules.LeakyReLU().negative_slope,
+    }
+    expected = {
+        "BatchNorm1d eps": 1e-5,
+        "BatchNorm1d momentum": 0.1,
+        "LayerNorm eps": 1e-5,
+        "GELU": "none",
+        "ELU": 1.0,
+        "LeakyReLU": 0.01,
+    }
     if hasattr(modules, "RMSNorm"):
         found["RMSNorm"], expected["RMSNorm"] = modules.RMSNorm(2).eps, None
     if found != expected:
         failures.append(f"defaults of PyTorch: the page has {expected}, found {found}")
-    y, norm = torch.tensor([[1.], [2.], [4.]]), modules.BatchNorm1d(1, momentum=1.0)
+    y, norm = torch.tensor([[1.0], [2.0], [4.0]]), modules.BatchNorm1d(1, momentum=1.0)
     biased = (y - y.mean()) / (y.var(unbiased=False) + norm.eps).sqrt()
-    if not torch.allclose(norm(y), biased) or not torch.allclose(norm.running_var, y.var(unbiased=True)):
-        failures.append("BatchNorm1d: not the biased variance, or a running variance that is not unbiased")
+    if not torch.allclose(norm(y), biased) or not torch.allclose(
+        norm.running_var, y.var(unbiased=True)
+    ):
+        failures.append(
+            "BatchNorm1d: not the biased variance, or a running variance that is not unbiased"
+        )
     x = torch.tensor([[3e-13, 4e-13]], dtype=torch.float64)
     if not torch.allclose(torch.nn.functional.normalize(x), x / 1e-12):
         failures.append("F.normalize: eps is not 1e-12")

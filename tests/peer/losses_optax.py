@@ -1,8 +1,9 @@
-"""The calls of optax and the defaults of Flax in analysis/LOSSES.md: python3 losses_optax.py ANALYZER FOLDER
+"""The calls of optax and the defaults of Flax in analysis/LOSSES.md: python3 losses_optax.py
+ANALYZER FOLDER
 
-Every row of the page's table of optax is evaluated as it stands, for a linear critic whose checkpoint has
-the row's line: the mean of optax has to be the loss that save_flax stores, and the analyzer compares that
-with its own to 1e-9."""
+Every row of the page's table of optax is evaluated as it stands, for a linear critic whose
+checkpoint has the row's line: the mean of optax has to be the loss that save_flax stores, and the
+analyzer compares that with its own to 1e-9."""
 
 import re
 import sys
@@ -24,7 +25,7 @@ failures = []
 
 def rows(text):
     """(line, expression) of the page's table."""
-    table = text[text.index("In optax"):text.index("Programs differ")]
+    table = text[text.index("In optax") : text.index("Programs differ")]
     return re.findall(r"(?m)^\| `(loss [^`]*)` \| `([^`]*)`", table)
 
 
@@ -32,7 +33,11 @@ def kinds(line, rng):
     """The outputs of a critic with this loss, and targets."""
     if " ce" in line:
         return K, np.asarray(jax.nn.softmax(2 * rng.standard_normal((N, B, K)), -1))
-    return (K, rng.standard_normal((N, B, 9))) if "quantile" in line else (1, rng.standard_normal((N, B, 1)))
+    return (
+        (K, rng.standard_normal((N, B, 9)))
+        if "quantile" in line
+        else (1, rng.standard_normal((N, B, 1)))
+    )
 
 
 def check(analyzer, path, line, expression):
@@ -41,11 +46,24 @@ def check(analyzer, path, line, expression):
     outputs, targets = kinds(line, rng)
     x = rng.standard_normal((N, B, D))
     module = nn.Dense(outputs)
-    critics = [{"params": {"kernel": rng.standard_normal((D, outputs)),
-                           "bias": rng.standard_normal(outputs)}} for _ in range(E)]
-    kappascope_export.save_flax(path, critics, module.apply, arch=f"dense {outputs}\n{line}\n", inputs=x,
-                                targets=targets, names={"00_dense/kernel": "kernel",
-                                                        "00_dense/bias": "bias"})
+    critics = [
+        {
+            "params": {
+                "kernel": rng.standard_normal((D, outputs)),
+                "bias": rng.standard_normal(outputs),
+            }
+        }
+        for _ in range(E)
+    ]
+    kappascope_export.save_flax(
+        path,
+        critics,
+        module.apply,
+        arch=f"dense {outputs}\n{line}\n",
+        inputs=x,
+        targets=targets,
+        names={"00_dense/kernel": "kernel", "00_dense/bias": "bias"},
+    )
     analyze(analyzer, "--order", "2", path)
     with h5py.File(path) as file:
         stored = file["batch/loss"][:]
@@ -56,8 +74,9 @@ def check(analyzer, path, line, expression):
                 t = jnp.asarray(targets[n])
                 f = jnp.asarray(x[n] @ variables["params"]["kernel"] + variables["params"]["bias"])
                 q = (2 * jnp.arange(outputs) + 1) / (2 * outputs)
-                names = dict(optax=optax, jnp=jnp, f=f, t=t, D=DELTA, q=q,
-                             d=t[:, None, :] - f[:, :, None])
+                names = dict(
+                    optax=optax, jnp=jnp, f=f, t=t, D=DELTA, q=q, d=t[:, None, :] - f[:, :, None]
+                )
                 found += float(eval(expression, names))  # pylint: disable=eval-used
             if not abs(found - stored[n]) <= 1e-12 * abs(stored[n]):
                 failures.append(f"{line}: {expression}: expected {stored[n]}, found {found}")
@@ -67,11 +86,13 @@ def check_defaults(text):
     """The column of Flax in the table of defaults."""
     x = jnp.linspace(-2, 2, 9)
     table = {
-        "`batchnorm eps=`": f"{nn.BatchNorm.epsilon:g}", "`layernorm eps=`": f"{nn.LayerNorm.epsilon:g}",
+        "`batchnorm eps=`": f"{nn.BatchNorm.epsilon:g}",
+        "`layernorm eps=`": f"{nn.LayerNorm.epsilon:g}",
         "`rmsnorm eps=`": f"{nn.RMSNorm.epsilon:g}",
         "`batchnorm momentum=`": f"{nn.BatchNorm.momentum:g}",
         "`leaky_relu negative_slope=`": f"{-float(nn.leaky_relu(jnp.asarray(-1.0))):g}",
-        "`elu`, alpha": f"{-float(nn.elu(jnp.asarray(-50.0))):g}"}
+        "`elu`, alpha": f"{-float(nn.elu(jnp.asarray(-50.0))):g}",
+    }
     for name, value in table.items():
         cells = next(line for line in text.splitlines() if line.startswith(f"| {name}")).split("|")
         words = cells[4].split()[0]

@@ -170,6 +170,17 @@ def check_escaping(page, study):
           f"links to tables: {links}")
 
 
+def check_colours(page, view, pictures, prefix=""):
+    """Checks a page in a window of this size, light and dark, and takes pictures of it."""
+    name, width, height = view
+    for dark in [False, True]:
+        name_of_view = f"{prefix}{name}-{'dark' if dark else 'light'}"
+        page.view(width, height, dark)
+        check_view(page, name_of_view, dark)
+        page.evaluate("window.scrollTo(0, 0)")
+        page.picture(os.path.join(pictures, f"{name_of_view}.png"), whole=True)
+
+
 # --- the page of an audit ---
 
 def check_audit(page, path, pictures):
@@ -180,13 +191,8 @@ def check_audit(page, path, pictures):
     check("<img" in title, f"the name of the audited file is shown as '{title}'")
     for part in ["section", ".plot svg", "table", "li", "tr.other"]:
         check(page.evaluate(f"!!document.querySelector('{part}')"), f"the audit has no {part}")
-    for name, width, height in VIEWS:
-        for dark in [False, True]:
-            view = f"audit, {name}, {'dark' if dark else 'light'}"
-            page.view(width, height, dark)
-            check_view(page, view, dark)
-            page.evaluate("window.scrollTo(0, 0)")
-            page.picture(os.path.join(pictures, f"audit-{name}-{'dark' if dark else 'light'}.png"), whole=True)
+    for view in VIEWS:
+        check_colours(page, view, pictures, "audit-")
 
 
 def main():
@@ -197,13 +203,8 @@ def main():
         page.open(os.path.join(study, "report.html"))
         check_escaping(page, study)
         check_ids(page)
-        for name, width, height in VIEWS:
-            for dark in [False, True]:
-                view = f"{name}, {'dark' if dark else 'light'}"
-                page.view(width, height, dark)
-                check_view(page, view, dark)
-                page.evaluate("window.scrollTo(0, 0)")
-                page.picture(os.path.join(pictures, f"{name}-{'dark' if dark else 'light'}.png"), whole=True)
+        for view in VIEWS:
+            check_colours(page, view, pictures)
             check_sorting(page)
             check_filters(page)
             check_values(page)

@@ -1,9 +1,9 @@
 """One gradient update of the twelve agents, computed with PyTorch's automatic differentiation.
 
 Used by update_compare.py. Independent of the C code: networks, losses, targets, optimizer and the
-schedule of the learning rate follow the XQC paper (Palenicek et al., ICLR 2026) and soft actor-critic
-(Haarnoja et al., arXiv 1812.05905), as plainly as PyTorch allows. Both critics always process all 2 B
-rows, whatever the architecture, and every gradient is PyTorch's.
+schedule of the learning rate follow the XQC paper (Palenicek et al., ICLR 2026) and soft
+actor-critic (Haarnoja et al., arXiv 1812.05905), as plainly as PyTorch allows. Both critics always
+process all 2 B rows, whatever the architecture, and every gradient is PyTorch's.
 
 Arrays are [ensemble, ...]; an actor is an ensemble of one. Flat parameter vectors have the layers
 in the order of the description; within a layer, kernel or scale precede the bias."""
@@ -26,7 +26,8 @@ def discount(agent_steps):
 
 
 class Network:
-    """A norm, blocks of dense, norm and relu, and a dense head. norm: "bn", "ln" or "dense" (none)."""
+    """A norm, blocks of dense, norm and relu, and a dense head. norm: "bn", "ln" or "dense"
+    (none)."""
 
     def __init__(self, norm, projected, inputs, width, depth, outputs):
         self.norm, self.projected, self.inputs, self.outputs = norm, projected, inputs, outputs
@@ -65,7 +66,8 @@ class Network:
         return torch.relu(x)
 
     def forward(self, w, state, x, training):
-        """Outputs [E, rows, K] for x [E, rows, inputs], and the running statistics after the pass."""
+        """Outputs [E, rows, K] for x [E, rows, inputs], and the running statistics after the
+        pass."""
         moved = state.clone()
         for kind, layout, at, width in self.layers:
             p = self.parameters(w, layout)
@@ -93,7 +95,8 @@ class Network:
         return x, moved
 
     def project(self, w):
-        """Scales the columns of the hidden layers' [kernel; bias] and of the head's kernel to norm 1."""
+        """Scales the columns of the hidden layers' [kernel; bias] and of the head's kernel to norm
+        1."""
         if not self.projected:
             return
         for kind, layout, _, _ in self.layers:
@@ -194,7 +197,8 @@ class Agent:
         return target, clipped
 
     def update(self, batch, next_noise, noise):
-        """batch: s, a, next_s, reward, mask, as used in the loss. Returns the update's statistics."""
+        """batch: s, a, next_s, reward, mask, as used in the loss. Returns the update's
+        statistics."""
         results = self.update_critics(batch, next_noise) | self.update_actor(batch, noise)
         self.updates += 1
         return results

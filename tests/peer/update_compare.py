@@ -1,26 +1,27 @@
 """Compares updates of the agents with PyTorch's: update_compare.py FLOAT64 FLOAT32 ARCHITECTURE...
 
-FLOAT64 and FLOAT32 are folders written by tests/peer/update.c, compiled in these precisions. There are
-three comparisons, each with a bound, for every architecture after 1, 10 and 100 updates:
+FLOAT64 and FLOAT32 are folders written by tests/peer/update.c, compiled in these precisions. There
+are three comparisons, each with a bound, for every architecture after 1, 10 and 100 updates:
 
 1. In float64, from the start. The two differ only by rounding errors, so any missing or wrong term
    shows.
-2. In float32, one update at a time, each starting from KappaScope's state before it, and step by step
-   within the update: the gradients (from the first moments), the parameters computed from KappaScope's
-   moments, the targets computed from its critics, and so on. So deviations do not accumulate. However,
-   a relu whose input is within rounding errors of 0 may be active in one program and not in the other,
-   which changes a whole gradient by 1e-4 to 1e-2. If the gradients differ, such kinks are searched, and
-   counted if switching one removes the difference.
+2. In float32, one update at a time, each starting from KappaScope's state before it, and step by
+   step within the update: the gradients (from the first moments), the parameters computed from
+   KappaScope's moments, the targets computed from its critics, and so on. So deviations do not
+   accumulate. However, a relu whose input is within rounding errors of 0 may be active in one
+   program and not in the other, which changes a whole gradient by 1e-4 to 1e-2. If the gradients
+   differ, such kinks are searched, and counted if switching one removes the difference.
 3. In float32, from the start; the same for PyTorch's own float32. Both are compared with PyTorch's
    float64. Adam divides each gradient by its own magnitude: if that is of the order of its rounding
-   error, the sign of the weight's update is random. Also, the critic with the smaller value supplies a
-   row's target: an error of one unit in the last place can exchange two distributions. So the bound of
-   this comparison is wide.
+   error, the sign of the weight's update is random. Also, the critic with the smaller value
+   supplies a row's target: an error of one unit in the last place can exchange two distributions.
+   So the bound of this comparison is wide.
 
-A deviation is the Euclidean norm of the difference divided by the norm of an array: in comparison 1 a
-layer's kernel, bias, mean and so on, otherwise one quantity of all critics or of the actor. The largest
-deviation of a group is reported. Before these comparisons, checks the content of the replay buffer, the
-scale of the rewards, and the agents' initial values. Exit status 1 if a bound is exceeded."""
+A deviation is the Euclidean norm of the difference divided by the norm of an array: in comparison 1
+a layer's kernel, bias, mean and so on, otherwise one quantity of all critics or of the actor. The
+largest deviation of a group is reported. Before these comparisons, checks the content of the replay
+buffer, the scale of the rewards, and the agents' initial values. Exit status 1 if a bound is
+exceeded."""
 
 import sys
 
@@ -77,8 +78,8 @@ def deviation(a, b):
 
 
 def largest_deviation(a, b, parts):
-    """The largest deviation of the parts of a [E, ...] from those of b. The norm of a part counts as at
-    least 1e-4 of the whole array's."""
+    """The largest deviation of the parts of a [E, ...] from those of b. The norm of a part counts
+    as at least 1e-4 of the whole array's."""
     least = 1e-4 * np.linalg.norm(b)
     return max((np.linalg.norm(a[e, at:at + n] - b[e, at:at + n])
                 / max(np.linalg.norm(b[e, at:at + n]), least, 1e-300)
@@ -108,7 +109,8 @@ def check_run(run):
     expect((mask == 1).all(), "replay: a time limit is not a terminal state")
     random = a[:random_steps]
     expect((np.abs(random) <= 1).all() and abs(random.mean()) < 0.02
-           and abs(np.var(random) - 1 / 3) < 0.01, "replay: actions are uniform during random steps")
+           and abs(np.var(random) - 1 / 3) < 0.01, "replay: actions are uniform during random "
+                                                   "steps")
     expect(np.unique(s.round(6), axis=0).shape[0] > n - 3, "replay: states differ")
 
     expect(run["run_updates"] == run["utd"] * (n - random_steps) and run["utd"] == 2,
@@ -126,7 +128,8 @@ def check_run(run):
             return
         off = deviation(batch["reward"], run["replay/reward"][rows] / scale[steps - 1])
         if (next_s[rows] != batch["next_s"]).any() or not off < BOUND_REWARD:
-            failures.append(f"update {u + 1}: wrong next states, or rewards with a deviation of {off:.1e}")
+            failures.append(f"update {u + 1}: wrong next states, or rewards with a deviation of "
+                            f"{off:.1e}")
             return
         drawn += [row / steps for row in rows]
     expect(abs(np.mean(drawn) - 0.5) < 5 / np.sqrt(12 * len(drawn)), "rows are not drawn uniformly")
@@ -189,7 +192,8 @@ def agent_at(architecture, run, record, update, dtype):
     for net, w in (agent.critic, "critic"), (agent.actor, "actor"):
         if agent.now[w].shape[1] != net.size or agent.now[w + "_state"].shape[1] != net.states:
             sys.exit(f"{architecture}: {w}: expected {net.size} parameters and {net.states} "
-                     f"statistics, found {agent.now[w].shape[1]}, {agent.now[w + '_state'].shape[1]}")
+                     f"statistics, found {agent.now[w].shape[1]}, "
+                     f"{agent.now[w + '_state'].shape[1]}")
     return agent
 
 
@@ -253,7 +257,8 @@ def compare_64(architecture, run, record):
 
 
 def moved(agent, name, record, update):
-    """The parameters after an update, computed from KappaScope's previous ones and its new moments."""
+    """The parameters after an update, computed from KappaScope's previous ones and its new
+    moments."""
     adam = getattr(agent, name + "_adam")
     before, after = (torch.tensor(record[f"update_{u:03d}/{name}"]) for u in (update - 1, update))
     adam.w, adam.m, adam.v = before, *(torch.tensor(record[f"update_{update:03d}/{name}_{x}"])
