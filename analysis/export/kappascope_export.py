@@ -1323,6 +1323,9 @@ class _Graph:
             norm = self._quotient(node, x, y.args[0], root=False) if y.kind == "rsqrt" else None
             if norm:
                 return norm
+        refused = self._refused_part(x) or self._refused_part(y)
+        if refused:
+            return refused
         if x.free != y.free:
             return _Value("times", node, [y, x] if x.free else [x, y])
         return self._bad(node, "mul", "a product of activations has a line in the description only "
@@ -1355,10 +1358,17 @@ class _Graph:
         if isinstance(y, (int, float)):
             return self._times(node, x, 1 / y)
         norm = self._quotient(node, x, y, root=True) if isinstance(x, _Value) else None
-        return norm or self._bad(node, "div", "a quotient has a line in the description only as a "
-                                 "norm: x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps) "
-                                 "with the biased variance, x / max(norm, eps)", "write it as one "
-                                                                                 "of them")
+        return norm or self._refused_part(y) or self._bad(
+            node, "div", "a quotient has a line in the description only as a norm: x / sqrt("
+            "mean(x^2) + eps), (x - mean) / sqrt(var + eps) with the biased variance, x / max(norm, "
+            "eps)",
+            "write it as one of them")
+
+    def _refused_part(self, value):
+        """What was refused in the parts of a norm, which says more than that it is no norm."""
+        while value.kind in ("sqrt", "rsqrt", "addc", "clamp") and value.args:
+            value = value.args[0]
+        return value if value.kind == "bad" and not value.free else None
 
     def _quotient(self, node, x, below, root):
         """x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps), x / max(|x|, eps), from their

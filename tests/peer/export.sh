@@ -1,10 +1,12 @@
 #!/bin/sh
 # Usage: tests/peer/export.sh
 #
-# Checks analysis/export/kappascope_export.py with PyTorch and Flax: exports the critics of seven published agents from
-# both and compares gradients and Hessian-vector products with the frameworks' own (export_torch.py, export_forms.py,
-# export_flax.py); expects what is wrong to be refused (export_refusals.py, export_flax.py); lets the monitor follow a
-# training (export_monitor.py); runs the examples of analysis/export/README.md.
+# Checks analysis/export/kappascope_export.py with PyTorch and Flax: exports critics from both, those of
+# seven published agents among them, and compares gradients and Hessian-vector products with the
+# frameworks' own (export_torch.py, export_forms.py, export_heads.py, export_flax.py); expects what is
+# wrong to be refused (export_refusals.py, export_heads.py, export_flax.py) and wrappers to change
+# nothing (export_wrappers.py); lets the monitor follow a training (export_monitor.py); runs the examples
+# of analysis/export/README.md. Compares the calls of optax in analysis/LOSSES.md (losses_optax.py).
 #
 # Environment: TORCH, PYTHON, BUILD, as for tests/bench/peer/run.sh.
 set -eu

@@ -40,23 +40,14 @@ def in_blocks(first, size, parts):
     }
 
 
+# fmt: off
 # What a user writes, one function a critic.
-
 
 def sac(path, module, variables, obs, actions, y, state):
     arch = "dense 12\nrelu\ndense 12\nrelu\ndense 1\n"
-    kappascope_export.save_flax(
-        path,
-        variables,
-        apply=module.apply,
-        arch=arch,
-        inputs=(obs, actions),
-        targets=y,
-        loss="mse weight=2",
-        ensemble=2,
-        optimizer=state,
-        step=1000,
-    )
+    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch,
+                                inputs=(obs, actions), targets=y, loss="mse weight=2",
+                                ensemble=2, optimizer=state, step=1000)
 
 
 def simba(path, module, variables, obs, actions, y, state):
@@ -73,32 +64,14 @@ def simba(path, module, variables, obs, actions, y, state):
         layernorm
         dense 1
         """
-    names = {
-        "00_dense": "Dense_0",
-        "09_layernorm": "LayerNorm_0",
-        "10_dense": "Dense_1",
-        **in_blocks(
-            1,
-            4,
-            [
-                (0, "layernorm", "SimBaBlock_{}/LayerNorm_0"),
-                (1, "dense", "SimBaBlock_{}/Dense_0"),
-                (3, "dense", "SimBaBlock_{}/Dense_1"),
-            ],
-        ),
-    }
-    kappascope_export.save_flax(
-        path,
-        variables,
-        apply=module.apply,
-        arch=arch,
-        names=names,
-        inputs=(obs, actions),
-        targets=y,
-        loss="mse weight=2",
-        ensemble=2,
-        optimizer=state,
-    )
+    names = {"00_dense": "Dense_0", "09_layernorm": "LayerNorm_0", "10_dense": "Dense_1",
+             **in_blocks(1, 4, [
+                 (0, "layernorm", "SimBaBlock_{}/LayerNorm_0"),
+                 (1, "dense", "SimBaBlock_{}/Dense_0"),
+                 (3, "dense", "SimBaBlock_{}/Dense_1")])}
+    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
+                                inputs=(obs, actions), targets=y, loss="mse weight=2",
+                                ensemble=2, optimizer=state)
 
 
 def simba_v2(path, module, variables, obs, actions, y, state):
@@ -121,35 +94,14 @@ def simba_v2(path, module, variables, obs, actions, y, state):
         scaler
         dense 11 project=unit-kernel
         """
-    names = {
-        "02_dense": "Dense_0",
-        "03_scaler": "Scaler_0",
-        "17_dense": "Dense_1",
-        "18_scaler": "Scaler_1",
-        "19_dense": "Dense_2",
-        **in_blocks(
-            5,
-            6,
-            [
-                (0, "dense", "LERPBlock_{}/Dense_0"),
-                (1, "scaler", "LERPBlock_{}/Scaler_0"),
-                (3, "dense", "LERPBlock_{}/Dense_1"),
-                (5, "lerp/alpha", "LERPBlock_{}/alpha/scaler"),
-            ],
-        ),
-    }
-    kappascope_export.save_flax(
-        path,
-        variables,
-        apply=module.apply,
-        arch=arch,
-        names=names,
-        inputs=(obs, actions),
-        targets=y,
-        loss="ce min=-5 max=5",
-        ensemble=2,
-        optimizer=state,
-    )
+    names = {"02_dense": "Dense_0", "03_scaler": "Scaler_0", "17_dense": "Dense_1",
+             "18_scaler": "Scaler_1", "19_dense": "Dense_2", **in_blocks(5, 6, [
+                 (0, "dense", "LERPBlock_{}/Dense_0"), (1, "scaler", "LERPBlock_{}/Scaler_0"),
+                 (3, "dense", "LERPBlock_{}/Dense_1"),
+                 (5, "lerp/alpha", "LERPBlock_{}/alpha/scaler")])}
+    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
+                                inputs=(obs, actions), targets=y, loss="ce min=-5 max=5",
+                                ensemble=2, optimizer=state)
 
 
 def bro(path, module, variables, obs, actions, y, state):
@@ -169,80 +121,35 @@ def bro(path, module, variables, obs, actions, y, state):
         dense 7
         loss quantile
         """
-    names = {
-        "00_dense": "Dense_0",
-        "01_layernorm": "LayerNorm_0",
-        "13_dense": "Dense_1",
-        **in_blocks(
-            3,
-            5,
-            [
-                (0, "dense", "BROBlock_{}/Dense_0"),
-                (1, "layernorm", "BROBlock_{}/LayerNorm_0"),
-                (3, "dense", "BROBlock_{}/Dense_1"),
-                (4, "layernorm", "BROBlock_{}/LayerNorm_1"),
-            ],
-        ),
-    }
-    kappascope_export.save_flax(
-        path,
-        variables,
-        apply=module.apply,
-        arch=arch,
-        names=names,
-        inputs=(obs, actions),
-        targets=y,
-        ensemble=2,
-        optimizer=state,
-    )
+    names = {"00_dense": "Dense_0", "01_layernorm": "LayerNorm_0", "13_dense": "Dense_1",
+             **in_blocks(3, 5, [
+                 (0, "dense", "BROBlock_{}/Dense_0"), (1, "layernorm", "BROBlock_{}/LayerNorm_0"),
+                 (3, "dense", "BROBlock_{}/Dense_1"), (4, "layernorm", "BROBlock_{}/LayerNorm_1")])}
+    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
+                                inputs=(obs, actions), targets=y, ensemble=2, optimizer=state)
 
 
 def tdmpc2(path, module, variables, z, actions, y, state):
     arch = "repeat 2 {\ndense 12\nlayernorm eps=1e-5\nmish\n}\ndense 11\n"
-    kappascope_export.save_flax(
-        path,
-        variables,
-        apply=module.apply,
-        arch=arch,
-        inputs=(z, actions),
-        targets=y,
-        loss="ce min=-10 max=10",
-        ensemble=5,
-        optimizer=state,
-    )
+    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch,
+                                inputs=(z, actions), targets=y, loss="ce min=-10 max=10",
+                                ensemble=5, optimizer=state)
 
 
 def mrq(path, module, variables, zsa, y, state):
     arch = "repeat 3 {\ndense 12\nlayernorm affine=no eps=1e-5\nelu\n}\ndense 1\n"
-    kappascope_export.save_flax(
-        path,
-        variables,
-        apply=module.apply,
-        arch=arch,
-        inputs=zsa,
-        targets=y,
-        loss="huber weight=0.5",
-        ensemble=2,
-        optimizer=state,
-    )
+    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch, inputs=zsa,
+                                targets=y, loss="huber weight=0.5", ensemble=2, optimizer=state)
 
 
 def crossq(path, module, variables, obs, actions, y, state):
     arch = "batchnorm\nrepeat 2 {\ndense 12\nrelu\nbatchnorm\n}\ndense 1\n"
     train = lambda v, x, a: module.apply(v, x, a, True, mutable=["batch_stats"])  # noqa: E731
-    kappascope_export.save_flax(
-        path,
-        variables,
-        apply=train,
-        arch=arch,
-        inputs=(obs, actions),
-        targets=y,
-        loss="mse",
-        ensemble=2,
-        optimizer=state,
-    )
+    kappascope_export.save_flax(path, variables, apply=train, arch=arch, inputs=(obs, actions),
+                                targets=y, loss="mse", ensemble=2, optimizer=state)
 
 
+# fmt: on
 # The same losses in JAX, and the parameters' canonical order: a list of paths within params.
 
 

@@ -28,77 +28,48 @@ def probabilities(*shape):
     return torch.softmax(2 * torch.randn(*shape), -1)
 
 
-# What a user writes, one function a critic: everything that their script already has is an
-# argument.
-
+# fmt: off
+# What a user writes, one function a critic: what their script has already is an argument.
 
 def sac(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(
-        path,
-        critics=[qf1, qf2],
-        inputs={"x": obs, "a": actions},
-        targets=y,
-        loss=F.mse_loss,
-        optimizer=optimizer,
-        step=1000,
-    )
+    kappascope_export.save(path, critics=[qf1, qf2], inputs={"x": obs, "a": actions}, targets=y,
+                           loss=F.mse_loss, optimizer=optimizer, step=1000)
 
 
 def simba(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(
-        path,
-        critics=[qf1, qf2],
-        inputs=(obs, actions),
-        targets=y,
-        loss="mse weight=2",
-        optimizer=optimizer,
-    )
+    kappascope_export.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
+                           loss="mse weight=2", optimizer=optimizer)
 
 
 def simba_v2(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(
-        path,
-        critics=[qf1, qf2],
-        inputs=(obs, actions),
-        targets=y,
-        loss="ce min=-5 max=5",
-        optimizer=optimizer,
-        project={"*": "unit"},
-    )
+    kappascope_export.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
+                           loss="ce min=-5 max=5", optimizer=optimizer, project={"*": "unit"})
 
 
 def bro(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(
-        path,
-        critics=[qf1, qf2],
-        inputs=(obs, actions),
-        targets=y,
-        loss="quantile",
-        optimizer=optimizer,
-    )
+    kappascope_export.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
+                           loss="quantile", optimizer=optimizer)
 
 
 def tdmpc2(path, module, parameters, z, actions, y):
     critics = kappascope_export.unstack(module, parameters)
     for dropout in [m for q in critics for m in q.modules() if isinstance(m, torch.nn.Dropout)]:
         dropout.eval()
-    kappascope_export.save(
-        path, critics=critics, inputs=(z, actions), targets=y, loss="ce min=-10 max=10"
-    )
+    kappascope_export.save(path, critics=critics, inputs=(z, actions), targets=y,
+                           loss="ce min=-10 max=10")
 
 
 def mrq(path, value, zsa, y, optimizer):
-    kappascope_export.save(
-        path, critics=value, inputs=zsa, targets=y, loss="huber weight=0.5", optimizer=optimizer
-    )
+    kappascope_export.save(path, critics=value, inputs=zsa, targets=y, loss="huber weight=0.5",
+                           optimizer=optimizer)
 
 
 def crossq(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(
-        path, critics=[qf1, qf2], inputs=(obs, actions), targets=y, loss="mse", optimizer=optimizer
-    )
+    kappascope_export.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y, loss="mse",
+                           optimizer=optimizer)
 
 
+# fmt: on
 # The same critics, losses and parameters in float64, in the canonical order of the file format.
 
 

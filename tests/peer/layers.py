@@ -2,7 +2,8 @@
 
 For each critic: writes a checkpoint with random parameters and a vector, and compares the loss, its
 gradient, and products with the Hessian and the Gauss-Newton matrix with those of PyTorch (double
-backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Fails if a kind that the analyzer knows is in none of the critics.
+backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Fails
+if a kind that the analyzer knows is in none of the critics.
 """
 
 import os
@@ -129,7 +130,7 @@ class Problem:
             f["vector"] = self.v[None].numpy()
 
     def proofs(self):
-        """Outputs [N, B, E, K], losses [N], norms of gradients [N]: the analyzer compares them itself."""
+        """Outputs [N, B, E, K], losses [N], norms of gradients [N], which the analyzer compares."""
         outputs = [[c.outputs(x)[:LOSS_ROWS] for c in self.critics] for x in self.input]
         losses = [
             sum(

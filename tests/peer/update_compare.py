@@ -45,7 +45,7 @@ BOUND_64 = 1e-11       # measured: 9e-14
 BOUND_GRADIENT = 3e-5  # measured: 3e-6
 BOUND_STEP = 1e-5      # measured: 1e-6, for running statistics: 1 - 0.99 in float32
 BOUND_32 = 5e-3        # or ten times PyTorch's own, if that is larger; measured: 8e-4
-BOUND_REWARD = 1e-7    # rewards are stored in float32, G is summed of unrounded ones; measured: 8e-9
+BOUND_REWARD = 1e-7    # rewards are float32 in the file, and exact in G; measured: 8e-9
 KINK = 1e-5            # largest relu input at a kink, relative to the root mean square of all
 
 failures = []
