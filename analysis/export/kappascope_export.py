@@ -598,8 +598,7 @@ def _surroundings(torch):
     """What the caller may have set for all of PyTorch, such as no_grad, does not reach the
     export."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
+        stack.enter_context(torch.inference_mode(False))  # which also ends a no_grad
         if hasattr(torch, "get_default_device"):
             stack.enter_context(torch.device("cpu"))
         dynamo = sys.modules.get("torch._dynamo")  # imported only where something was compiled

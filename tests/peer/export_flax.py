@@ -211,6 +211,7 @@ ORDERS = {
     "SAC": MLP,
     "MR.Q": MLP,
     "dueling": MLP,
+    "heads": MLP,
     "SimBa": blocks(
         ["Dense_0"],
         ("SimBaBlock", ["LayerNorm_0", "Dense_0", "Dense_1"]),
@@ -304,6 +305,37 @@ def branches(path, module, variables, obs, actions, y, state):
     )
 
 
+def heads(path, module, variables, obs, actions, y, state):
+    arch = """
+        dense 12
+        relu
+        branch {
+          dense 1
+          loss mse weight=0.5
+        }
+        branch {
+          dense 5
+          loss ce min=0 max=1
+        }
+        """
+    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch,
+                                inputs=(obs, actions), targets=[y[..., :1], y[..., 1:]],
+                                ensemble=2, optimizer=state)
+
+
+class Heads(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, obs, action):
+        x = nn.relu(nn.Dense(self.width)(jnp.concatenate([obs, action], -1)))
+        return jnp.concatenate([nn.Dense(1)(x), nn.Dense(5)(x)], -1)
+
+
+def value_and_distribution(f, t):
+    return 0.25 * squared(f[:, 0], t[:, 0]) + cross_entropy(f[:, 1:], t[:, 1:])
+
+
 class Dueling(nn.Module):
     width: int
 
@@ -317,6 +349,16 @@ class Dueling(nn.Module):
 def cases():
     table = [
         ("dueling", branches, Dueling, dict(width=WIDTH), squared, normal(N, B, 2), 2, B),
+        (
+            "heads",
+            heads,
+            Heads,
+            dict(width=WIDTH),
+            value_and_distribution,
+            np.concatenate([normal(N, B, 1), probabilities(N, B, 5)], -1),
+            2,
+            B,
+        ),
         ("SAC", sac, zoo.SAC, dict(width=WIDTH), squared, normal(N, B), 2, B),
         ("SimBa", simba, zoo.SimBa, dict(width=WIDTH), squared, normal(N, B), 2, B),
         (

@@ -18,9 +18,7 @@ import torch
 from layers_torch import Critic
 
 MINIBATCHES, ROWS, LOSS_ROWS, INPUTS, ENSEMBLE = 2, 14, 10, 6, 2
-BOUND = (
-    1e-13  # relative to the norm of the vector; what is found is below 1e-15 times its cancellation
-)
+BOUND = 1e-13  # relative to the norm of the vector; found: below 1e-15 times its cancellation
 
 CRITICS = {
     "mlp": "dense 8\nrelu\ndense 8 bias=no\ntanh\ndense 1\nloss mse weight=0.5\n",
