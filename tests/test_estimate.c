@@ -65,6 +65,10 @@ static void test_time_left(void **state)
     assert_close(ks_estimate_spectra(&e, 1), 3 * SPECTRUM, 0);
     left = ks_estimate_all(&e, 1);
     assert_close(left.all, training + 5 * SPECTRUM, 1e-9);
+    assert_close(left.least_spectra, left.spectra, 0);
+    e.own[1].least[0] = 1; /* the pace is that of the limits of its tolerances */
+    assert_close(ks_estimate_all(&e, 1).least_spectra, 2 * SPECTRUM + 3, 1e-9);
+    assert_close(ks_estimate_all(&e, 1).spectra, left.spectra, 0);
     left = ks_estimate_all(&e, 1000); /* one training cannot be divided */
     assert_close(left.all, training, 1e-9);
     ks_estimate_clear(&e);

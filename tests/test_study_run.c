@@ -218,6 +218,18 @@ static void test_forecast(void **state)
     assert_int_equal(count(tree_text("said"), "measured now"), 0);
 }
 
+/* How much tolerances need is not known before: from the first look to all limits. */
+static void test_forecast_with_tolerances(void **state)
+{
+    (void)state;
+    need_programs();
+    set_study("t", "", "0", "\n[analyze fast]\ntolerance = lambda_max=0.1\nprobes = 200\n");
+    assert_int_equal(run_study("t", "--dry-run"), 0);
+    assert_said("#   less where tolerances are reached at once, more where only limits end", 0);
+    assert_said("jobs at a time on as many processors: at most ", 0);
+    assert_said("--tolerance=lambda_max=0.1 --probes=200", 0);
+}
+
 static void set_sha(const char *file, const char *sha, char old[65])
 {
     struct ks_spectrum *s = NULL;
@@ -280,9 +292,8 @@ int main(void)
 {
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_TREE(test_stages),
-        IN_TREE(test_interrupted_stage),
-        IN_TREE(test_forecast),
+        IN_TREE(test_stages),          IN_TREE(test_interrupted_stage),
+        IN_TREE(test_forecast),        IN_TREE(test_forecast_with_tolerances),
         IN_TREE(test_damaged_spectra),
     };
 

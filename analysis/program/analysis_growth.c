@@ -10,8 +10,6 @@
 
 #include "spectrum/adaptive.h"
 
-enum { FIRST = 8 };
-
 static const double MARGIN = 1.25, LEAST = 1.5; /* the error is uncertain itself */
 
 void ks_analysis_begin_minibatches(struct ks_analysis *a)
@@ -24,7 +22,7 @@ void ks_analysis_begin_minibatches(struct ks_analysis *a)
     if (!limited || ks_team_size(a->world) > 1 || !a->options->certificates)
         return;
     a->most_minibatches = a->minibatches;
-    a->minibatches = a->minibatches < FIRST ? a->minibatches : FIRST;
+    a->minibatches = a->minibatches < KS_FIRST_MINIBATCHES ? a->minibatches : KS_FIRST_MINIBATCHES;
     a->analyzed.problem.minibatches = a->minibatches;
 }
 

@@ -14,6 +14,9 @@
  * them, else normalized. */
 enum ks_rewards { KS_REWARDS_NORMALIZED, KS_REWARDS_RAW, KS_REWARDS_RAW_IF_PRESENT };
 
+/* The minibatches with which an analysis begins that may add some (--tolerance). */
+enum { KS_FIRST_MINIBATCHES = 8 };
+
 struct ks_options {
     const struct ks_operator_kind *kind;
     bool single;         /* float32 products                                    */

@@ -19,8 +19,8 @@
 #include "statistics/tolerance.h"
 
 enum {
-    FIRST = 8,      /* the steps after which the widths are computed for the first time ...       */
-    PART = 8,       /* ... and then after every further eighth, which is what they may waste      */
+    PART = 8, /* the widths are computed after KS_ADAPTIVE_FIRST steps and then after every further
+               * eighth, which is what they may waste */
     CANDIDATES = 32 /* the most numbers of probes: 1, 2, 3, 4, 6, 8, 12, 16, ...                  */
 };
 
@@ -173,7 +173,8 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
 
     list_candidates(g);
     ks_lanczos_start(g->l, m->seed, 0);
-    for (*order = smaller(FIRST, most);; *order = smaller(*order + *order / PART, most)) {
+    for (*order = smaller(KS_ADAPTIVE_FIRST, most);;
+         *order = smaller(*order + *order / PART, most)) {
         KS_TRY(step_to(g, *order));
         KS_TRY(ks_team_agree(m->team, count_probes(g, &enough)));
         if (g->l->exhausted || *order == most || !is_worthwhile(g, earlier, enough))

@@ -5,6 +5,9 @@
 #include "core/error.h"
 #include "spectrum/measurement.h"
 
+/* The steps after which the widths are computed for the first time. */
+enum { KS_ADAPTIVE_FIRST = 8 };
+
 /* As ks_slq fills the spectrum, for m->tolerances: m->order and m->probes are limits. The first
  * probe takes steps until some number of probes with so many steps would be enough, and until the
  * product of both no longer falls; then the other probes take as many, one by one. Certificates are

@@ -10,6 +10,7 @@
 #include "net/arch.h"
 #include "operators/operator.h"
 #include "program/options.h"
+#include "spectrum/adaptive.h"
 #include "study/study_keys.h"
 #include "train/run.h"
 #include "train/step.h"
@@ -128,7 +129,7 @@ static ks_status measure_product(const struct ks_checkpoint *c, bool single, dou
     return status;
 }
 
-/* The products of one spectrum, in products on one minibatch. */
+/* The products of one spectrum, in products on one minibatch; with tolerances, the most. */
 static double count_products(const struct ks_checkpoint *c, const struct ks_settings *s,
                              const struct ks_options *o)
 {
@@ -139,6 +140,23 @@ static double count_products(const struct ks_checkpoint *c, const struct ks_sett
         minibatches = o->batches;
     return (double)minibatches / (o->critic >= 0 ? (double)s->critics : 1) *
            (o->exact ? n : (double)(o->order * (o->probes + o->gradient_probe)));
+}
+
+/* With tolerances: the fewest, which one look at one start vector takes; otherwise 0. */
+static double count_fewest(const struct ks_checkpoint *c, const struct ks_settings *s,
+                           const struct ks_options *o)
+{
+    struct ks_options fewest = *o;
+
+    if (o->tolerances.n == 0)
+        return 0;
+    fewest.order = o->order < KS_ADAPTIVE_FIRST ? o->order : KS_ADAPTIVE_FIRST;
+    fewest.probes = 1;
+    for (size_t i = 0; i < o->tolerances.n; i++)
+        if (ks_tolerance_end(&o->tolerances.list[i]) &&
+            (o->batches == 0 || o->batches > KS_FIRST_MINIBATCHES))
+            fewest.batches = KS_FIRST_MINIBATCHES;
+    return count_products(c, s, &fewest);
 }
 
 static ks_status measure_spectra(const struct ks_study *study, const struct ks_run *run,
@@ -160,6 +178,7 @@ static ks_status measure_spectra(const struct ks_study *study, const struct ks_r
             KS_GO(measure_product(c, o.single, &product[o.single]));
         paces->spectrum[k] = (struct ks_pace){
             product[o.single] * count_products(c, &run->plan.options->settings, &o), 1};
+        paces->least[k] = product[o.single] * count_fewest(c, &run->plan.options->settings, &o);
     }
 done:
     ks_checkpoint_free(c);

@@ -166,22 +166,32 @@ double ks_estimate_training(const struct ks_estimate *e, size_t run)
                        e->all.training);
 }
 
-double ks_estimate_spectra(const struct ks_estimate *e, size_t run)
+/* `least`: with tolerances, the fewest. */
+static double estimate_spectra(const struct ks_estimate *e, size_t run, bool least)
 {
     const struct ks_graph *graph = e->graph;
     const struct ks_paces *own = &e->own[run % graph->study->n_architectures];
     double sum = 0;
 
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (graph->job[i].run == run && !ks_graph_is_done(graph, i, e->dir))
-            sum += seconds_for(1, own->spectrum[graph->job[i].analysis],
-                               e->all.spectrum[graph->job[i].analysis]);
+        if (graph->job[i].run == run && !ks_graph_is_done(graph, i, e->dir)) {
+            size_t k = graph->job[i].analysis;
+
+            sum += least && own->least[k] > 0
+                       ? own->least[k]
+                       : seconds_for(1, own->spectrum[k], e->all.spectrum[k]);
+        }
     return sum;
+}
+
+double ks_estimate_spectra(const struct ks_estimate *e, size_t run)
+{
+    return estimate_spectra(e, run, false);
 }
 
 struct ks_time_left ks_estimate_all(const struct ks_estimate *e, size_t jobs)
 {
-    struct ks_time_left left = {0, 0, 0};
+    struct ks_time_left left = {0, 0, 0, 0};
     double longest = 0;
 
     for (size_t n = 0; n < e->graph->n_runs; n++) {
@@ -189,6 +199,7 @@ struct ks_time_left ks_estimate_all(const struct ks_estimate *e, size_t jobs)
 
         left.training += training;
         left.spectra += ks_estimate_spectra(e, n);
+        left.least_spectra += estimate_spectra(e, n, true);
         longest = training > longest ? training : longest;
     }
     left.all = (left.training + left.spectra) / (double)(jobs > 0 ? jobs : 1);

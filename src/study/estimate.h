@@ -20,6 +20,9 @@ struct ks_paces {
     struct ks_pace acting;                      /* environment steps without updates */
     struct ks_pace training;                    /* environment steps with updates    */
     struct ks_pace spectrum[KS_STUDY_ANALYSES]; /* [n_analyses] spectra              */
+    /* [n_analyses] the fewest seconds of a spectrum whose pace is that of its limits, since how
+     * much its tolerances need is not known before; 0: its pace is no limit */
+    double least[KS_STUDY_ANALYSES];
 };
 
 struct ks_estimate {
@@ -40,10 +43,11 @@ void ks_estimate_clear(struct ks_estimate *e);
 double ks_estimate_training(const struct ks_estimate *e, size_t run);
 double ks_estimate_spectra(const struct ks_estimate *e, size_t run);
 
-/* The sums of both over all runs, and the seconds for all of it with `jobs` jobs at a time: at
+/* The sums of both over all runs, what spectra need if all tolerances are reached at the first
+ * look, and the seconds for all of it with `jobs` jobs at a time: at
  * least the sum divided by `jobs`, and at least the longest training. */
 struct ks_time_left {
-    double training, spectra, all;
+    double training, spectra, least_spectra, all;
 };
 struct ks_time_left ks_estimate_all(const struct ks_estimate *e, size_t jobs);
 

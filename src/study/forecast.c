@@ -50,18 +50,24 @@ static void print_time(const struct ks_study_view *view, const struct ks_estimat
                        size_t measured, FILE *out)
 {
     struct ks_time_left left = ks_estimate_all(e, view->jobs);
-    char training[32], spectra[32], all[32];
+    char training[32], spectra[32], least[32], all[32];
 
     if (left.training + left.spectra == 0)
         return;
     ks_print_duration(left.training, training);
     ks_print_duration(left.spectra, spectra);
+    ks_print_duration(left.least_spectra, least);
     ks_print_duration(left.all, all);
-    fprintf(out, "# time, one job after the other: about %s for trainings, %s for spectra\n",
-            training, spectra);
+    fprintf(out, "# time, one job after the other: about %s for trainings, %s%s%s for spectra\n",
+            training, left.least_spectra < left.spectra ? least : "",
+            left.least_spectra < left.spectra ? " to " : "", spectra);
+    if (left.least_spectra < left.spectra)
+        fprintf(out,
+                "#   less where tolerances are reached at once, more where only limits end the "
+                "search\n");
     if (view->jobs > 1)
-        fprintf(out, "#   with %zu jobs at a time on as many processors: about %s\n", view->jobs,
-                all);
+        fprintf(out, "#   with %zu jobs at a time on as many processors: %s %s\n", view->jobs,
+                left.least_spectra < left.spectra ? "at most" : "about", all);
     fprintf(out, "#   an estimate, from ");
     if (e->n_runs + e->n_spectra > 0)
         fprintf(out, "what is done in this folder (trainings: %zu, spectra: %zu)%s", e->n_runs,
