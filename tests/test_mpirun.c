@@ -173,6 +173,8 @@ static void test_statistics(void **state)
     check_statistics("--order 20 --batches 1 --batchnorm eval", "bn+ce", 2);
     check_statistics("--order 15 --probes 3", "dense+ce", 2);
     check_statistics("--order 15 --probes 2", "ln+mse", 4);
+    check_statistics("--order 9 --probes 8 --tolerance directions_1e1=6,negative_mass=0.9",
+                     "dense+ce", 2);
     check_statistics("--order 15 --rewards raw", "raw+mse", 2);
     check_statistics("--order 15", "own", 2);
     check_statistics("--order 15 --operator manifold", "projected", 3);

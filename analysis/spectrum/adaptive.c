@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "lanczos/gradient_start.h"
 #include "lanczos/slq.h"
 #include "statistics/tolerance.h"
 
@@ -156,9 +155,11 @@ static bool is_worthwhile(const struct growth *g, size_t earlier, size_t enough)
         return false;
     if (enough == g->n)
         return true;
+    if (isinf(g->excess[enough - 1]))
+        return false;
     price = steps * (double)g->probes[enough];
     slope = log(g->excess[enough - 1] / g->before[enough - 1]) / log(steps / (double)earlier);
-    if (!(slope < 0)) /* also if it is unknown */
+    if (!(slope < 0)) /* NaN: the excess before is not known */
         return isnan(slope);
     enough_steps = steps * pow(g->excess[enough - 1], -1 / slope);
     return enough_steps * (double)g->probes[enough - 1] < price;
@@ -169,7 +170,7 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
 {
     const struct ks_measurement *m = g->m;
     const size_t most = smaller(m->order, m->n);
-    size_t enough, earlier = 1;
+    size_t enough = 0, earlier = 1;
 
     list_candidates(g);
     ks_lanczos_start(g->l, m->seed, 0);
