@@ -66,17 +66,17 @@ static inline size_t count(const struct ks_array *arrays, size_t n)
     return sum;
 }
 
-static inline void setup(struct fixture *s, const struct ks_layer_kind *kind, const char *example,
-                         bool evaluation)
+/* A layer of `width` inputs, in training mode. */
+static inline void setup_width(struct fixture *s, const struct ks_layer_kind *kind,
+                               const char *example, size_t width)
 {
     struct ks_line line;
 
     memset(s, 0, sizeof *s);
     rng = ks_rng_start(1, 0);
     assert_ok(ks_line_split(&line, "example", 1, example));
-    s->evaluation = evaluation;
     s->layer.kind = kind;
-    s->layer.in = s->layer.network_in = WIDTH;
+    s->layer.in = s->layer.network_in = width;
     assert_int_equal(line.opens, kind->container);
     assert_ok(kind->configure(&s->layer, &line));
     assert_ok(ks_line_end(&line));
@@ -90,8 +90,15 @@ static inline void setup(struct fixture *s, const struct ks_layer_kind *kind, co
     s->state = random_array(s->ns);
     for (size_t i = 0; i < s->ns; i++)
         s->state[i] = (real)fabs((double)s->state[i]); /* variances are positive */
-    s->input = random_array(ROWS * WIDTH);
+    s->input = random_array(ROWS * width);
     s->cache = random_array(s->nc), s->cache_dot = random_array(s->nc);
+}
+
+static inline void setup(struct fixture *s, const struct ks_layer_kind *kind, const char *example,
+                         bool evaluation)
+{
+    setup_width(s, kind, example, WIDTH);
+    s->evaluation = evaluation;
 }
 
 static inline void teardown(struct fixture *s)

@@ -16,6 +16,8 @@ static void test_values(void **state)
         {"layernorm eps=0.44", {3, 5}, {0.5 - 0.5 / 1.2, 0.5 + 0.5 / 1.2}},
         {"layernorm", {0, 2e-3}, {0.5 - sqrt(0.125), 0.5 + sqrt(0.125)}}, /* variance = eps */
         {"layernorm eps=0.44 bias=no", {3, 5}, {-0.5 / 1.2, 0.5 / 1.2}},
+        {"groupnorm groups=1 eps=0.44", {3, 5}, {0.5 - 0.5 / 1.2, 0.5 + 0.5 / 1.2}},
+        {"groupnorm groups=2 eps=0.44", {3, 5}, {0.5, 0.5}},
         {"rmsnorm eps=1", {1, 5}, {1 / sqrt(56), 5 / sqrt(56)}},
         {"rmsnorm", {1e-3, -1e-3}, {sqrt(0.125), -sqrt(0.125)}},
         {"l2norm", {3, -4}, {0.6, -0.8}},
@@ -40,7 +42,7 @@ static void test_values(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[4], cache[8];
+        real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[4], cache[16];
         const real skip[2] = {6, 0}, input[3] = {7, 8, 9};
         struct ks_pass p = {
             .rows = 1, .input = input, .x = x, .skip = skip, .w = w, .y = y, .cache = cache};
@@ -59,6 +61,43 @@ static void test_values(void **state)
             assert_close(y[j], values[i].y[j], 8 * KS_EPSILON);
         free(l.settings);
     }
+}
+
+/* A groupnorm is a layernorm of each group of columns, with its part of the parameters. */
+static void test_groupnorm(void **state)
+{
+    enum { GROUPS = 2, D = WIDTH / GROUPS };
+    struct fixture all, one;
+
+    (void)state;
+    setup(&all, &KS(groupnorm), "groupnorm groups=2", false);
+    second_order(&all);
+    for (size_t g = 0; g < GROUPS; g++) {
+        struct variable *x = &all.in[X], *w = &all.in[W];
+
+        setup_width(&one, &KS(layernorm), "layernorm", D);
+        for (size_t i = 0; i < ROWS * D; i++) {
+            size_t at = i / D * WIDTH + g * D + i % D;
+
+            one.in[X].value[i] = x->value[at], one.in[X].dot[i] = x->dot[at];
+            one.y.bar[i] = all.y.bar[at], one.y.bar_dot[i] = all.y.bar_dot[at];
+        }
+        for (size_t i = 0; i < 2 * D; i++) {
+            one.in[W].value[i] = w->value[i / D * WIDTH + g * D + i % D];
+            one.in[W].dot[i] = w->dot[i / D * WIDTH + g * D + i % D];
+        }
+        second_order(&one);
+        for (size_t i = 0; i < ROWS * D; i++) {
+            size_t at = i / D * WIDTH + g * D + i % D;
+
+            assert_close(all.y.value[at], one.y.value[i], 0);
+            assert_close(x->bar_dot[at], one.in[X].bar_dot[i], 0);
+        }
+        for (size_t i = 0; i < 2 * D; i++)
+            assert_close(w->bar_dot[i / D * WIDTH + g * D + i % D], one.in[W].bar_dot[i], 0);
+        teardown(&one);
+    }
+    teardown(&all);
 }
 
 /* The running statistics after one batch: momentum * old + (1 - momentum) * batch's. */
@@ -161,11 +200,9 @@ static void test_both_sides_of_eps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_batchrenorm),
-        cmocka_unit_test(test_running_statistics),
-        cmocka_unit_test(test_rest_of_momentum),
-        cmocka_unit_test(test_both_sides_of_eps),
+        cmocka_unit_test(test_values),           cmocka_unit_test(test_groupnorm),
+        cmocka_unit_test(test_batchrenorm),      cmocka_unit_test(test_running_statistics),
+        cmocka_unit_test(test_rest_of_momentum), cmocka_unit_test(test_both_sides_of_eps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -313,8 +313,12 @@ static void check_sums_of_x_bar(struct fixture *s)
         last[i % out] -= s->y.bar[i];
     first_order(s);
     bound = 50 * KS_EPSILON * norm(s->in[X].n, x_bar);
-    if (sums == KS_SUMS_ROWS)
-        assert_close(largest_sum(x_bar, ROWS, in, in, 1), 0, bound);
+    if (sums == KS_SUMS_ROWS) {
+        size_t groups = s->layer.groups, d = in / groups;
+
+        assert_true(groups > 0 && d * groups == in);
+        assert_close(largest_sum(x_bar, ROWS * groups, d, d, 1), 0, bound);
+    }
     if (sums == KS_SUMS_COLUMNS || sums == KS_SUMS_LINEAR)
         assert_close(largest_sum(x_bar, in, 1, ROWS, in), 0, bound);
     if (sums == KS_SUMS_COPIED) {

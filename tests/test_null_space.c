@@ -112,6 +112,19 @@ static const struct {
     {"dense 6\nrelu\ndense 4 groups=2\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 1},
     {"dense 6\nrelu\ndense 4 groups=2 bias=no\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 0},
     {"layernorm\ndense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", false, 6 + 5},
+    /* groupnorm: the same for the columns of each group. Groups of 6 and of 4 of 12 features have
+     * only the sum of all in common. */
+    {"dense 6\ngroupnorm groups=2\nrelu\ndense 1\nloss mse\n", false, 6 * 2},
+    {"dense 9 bias=no\ngroupnorm groups=3 bias=no\nrelu\ndense 1\nloss mse\n", false, 5 * 3},
+    {"dense 6\ngroupnorm groups=2\ngroupnorm groups=2\nrelu\ndense 1\nloss mse\n", false,
+     6 * 2 + 2},
+    {"dense 12 bias=no\nresidual {\ngroupnorm groups=2\nrelu\ndense 12\n}\n"
+     "groupnorm groups=3\nrelu\ndense 1\nloss mse\n",
+     false, 5 + 13 * 3},
+    {"dense 6\nresidual {\ngroupnorm groups=2\nrelu\ndense 6\n}\nrelu\ndense 1\nloss mse\n", false,
+     2},
+    {"dense 4\nlayernorm affine=no\ndense 9\ngroupnorm groups=3\nrelu\ndense 1\nloss mse\n", false,
+     6 + 5 * 3 + 9 - 3},
     /* A layernorm without parameters before a dense: the same row added to all rows of the kernel.
      * The sum of all entries belongs to both the row and the column directions, and counts once. */
     {"dense 4\nlayernorm affine=no\ndense 3\nrelu\ndense 1\nloss mse\n", false, 6 + 3},
@@ -212,8 +225,10 @@ static void test_cases(void **state)
     }
 }
 
-/* Directions that are not searched for: three biases with b - b' - b'' = 0, a bias next to an
- * appended constant, and the scale of an appended constant that a batchnorm makes zero. */
+/* Directions that are not searched for: three biases with b - b' - b'' = 0, single groups of a
+ * groupnorm affine=no in front of a kernel or that two norms differ in, the constant sums of a
+ * simnorm's groups, a bias next to an appended constant, and the scale of an appended constant that
+ * a batchnorm makes zero. */
 static void test_limits(void **state)
 {
     static const struct {
@@ -223,6 +238,11 @@ static void test_limits(void **state)
         {"dense 4\nresidual {\nresidual {\nbatchnorm\ndense 4\n}\nrelu\ndense 4\n}\nrelu\ndense 1\n"
          "loss mse\n",
          0, 4},
+        {"dense 6\ngroupnorm groups=2 affine=no\ndense 3\nrelu\ndense 1\nloss mse\n", 6 * 2 + 3, 3},
+        {"dense 12\nresidual {\ngroupnorm groups=4\nrelu\ndense 12\n}\n"
+         "residual {\ngroupnorm groups=2\nrelu\ndense 12\n}\nrelu\ndense 1\nloss mse\n",
+         2 + 2, 2},
+        {"dense 6\nsimnorm dim=3\ndense 1\nloss mse\n", 6 * 2, 2},
         {"append 3\ndense 4\nrelu\ndense 1\nloss mse\n", 0, 4},
         {"dense 4\nappend 3\nbatchnorm\nrelu\ndense 1\nloss mse\n", 4, 1},
     };

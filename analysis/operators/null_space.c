@@ -11,10 +11,13 @@
  * if the rows of X sum to zero: 1' W_bar = (X 1)' y_bar = 0. The sums are known from:
  *
  *   softmax                    rows of f_bar = S p - t sum to zero
- *   layernorm                  rows of x_bar = r (u - <u> - z <u z>) sum to zero
+ *   layernorm, groupnorm       rows of x_bar = r (u - <u> - z <u z>) sum to zero, in each group
  *   batchnorm in training mode the columns of x_bar do, in the same way
  *   linear layers              x_bar = y_bar A': columns that sum to zero stay so
  *   residual                   x_bar = y_bar + the body's x_bar, so the sums add up
+ *
+ * If the rows of y_bar sum to zero over each group of its columns, that holds for these columns of
+ * W and entries of b.
  *
  * Value numbering: a sum has an id, equal ids mean equal sums, and id 0 is a sum of zero. If the
  * body of a residual adds zero to a sum, the sum has the same id at both ends of the residual: then
@@ -30,9 +33,10 @@
 
 /* What is known about the sums of an adjoint array. */
 struct sums {
-    bool rows;      /* every row sums to zero                                  */
-    size_t columns; /* id of the vector of column sums                         */
-    size_t total;   /* id of the sum of all entries; 0 if rows or columns sum to 0 */
+    size_t groups;  /* of columns, consecutive and of equal size. 0: any number    */
+    bool rows;      /* every row sums to zero over each group                      */
+    size_t columns; /* id of the vector of column sums                             */
+    size_t total;   /* id of the sums of all entries in each group; 0 if rows or columns sum to 0 */
 };
 
 struct finder {
@@ -59,9 +63,9 @@ static struct sums unknown(struct finder *f)
     return s;
 }
 
-static struct sums zero_rows(struct finder *f)
+static struct sums zero_rows(struct finder *f, size_t groups)
 {
-    return (struct sums){.rows = true, .columns = ++f->ids};
+    return (struct sums){.groups = groups, .rows = true, .columns = ++f->ids};
 }
 
 static struct sums zero_columns(void)
@@ -74,10 +78,23 @@ static size_t add_ids(struct finder *f, size_t a, size_t b)
     return a == 0 ? b : b == 0 ? a : ++f->ids;
 }
 
+/* The greatest common divisor: what holds for each of a groups and for each of b groups holds for
+ * so many, as they are unions of groups of both. */
+static size_t common(size_t a, size_t b)
+{
+    while (b > 0) {
+        size_t rest = a % b;
+
+        a = b, b = rest;
+    }
+    return a;
+}
+
 static struct sums add(struct finder *f, struct sums a, struct sums b)
 {
     struct sums s = {.rows = a.rows && b.rows};
 
+    s.groups = a.total > 0 && b.total > 0 ? 0 : common(a.groups, b.groups);
     s.columns = add_ids(f, a.columns, b.columns);
     s.total = add_ids(f, a.total, b.total);
     return s;
@@ -89,7 +106,7 @@ static struct sums pass(struct finder *f, const struct ks_layer *l, bool evaluat
 {
     switch (l->kind->sums) {
     case KS_SUMS_ROWS:
-        return zero_rows(f);
+        return zero_rows(f, l->groups);
     case KS_SUMS_COLUMNS:
         if (!evaluation)
             return zero_columns();
@@ -104,8 +121,8 @@ static struct sums pass(struct finder *f, const struct ks_layer *l, bool evaluat
     return unknown(f);
 }
 
-/* Rows that sum to zero: the output of a layernorm without parameters, and residual sums of such
- * outputs. */
+/* Rows that sum to zero: the output of a layernorm or groupnorm without parameters, and residual
+ * sums of such outputs. */
 static void find_centred(const struct ks_arch *arch, bool *centred)
 {
     for (size_t i = 0; i < arch->n_layers; i++) {
@@ -114,7 +131,8 @@ static void find_centred(const struct ks_arch *arch, bool *centred)
         if (l->kind->sums == KS_SUMS_COPIED)
             centred[i] = centred[i - 1] && l->body > 0 && centred[l->body - 1];
         else
-            centred[i] = l->kind == &KS(layernorm) && l->n_params == 0;
+            centred[i] = (l->kind == &KS(layernorm) || l->kind == &KS(groupnorm)) &&
+                         l->n_params == 0;
     }
 }
 
@@ -168,24 +186,28 @@ static void find_in_bias(struct finder *f, size_t offset, size_t n, struct sums 
     size_t entries, all;
     bool each = find_partner(f->of_columns, y_bar.columns, offset, &entries);
     bool together = find_partner(f->of_total, y_bar.total, offset, &all);
+    size_t groups = y_bar.groups > 0 ? y_bar.groups : 1;
 
     if (each)
         add_family(f, (struct ks_null_family){offset, 1, 1, n, 1, entries, false});
     else if (together)
-        add_family(f, (struct ks_null_family){offset, n, 1, 1, n, all, false});
+        add_family(f,
+                   (struct ks_null_family){offset, n / groups, 1, groups, n / groups, all, false});
 }
 
-/* A kernel [in, out] at `offset`. The sum of all its entries belongs to both families and is
- * counted once. */
+/* A kernel [in, out] at `offset`. The sums over all inputs and a group of outputs belong to both
+ * families and are counted once: one column is left out, or with several groups one row. */
 static void find_in_kernel(struct finder *f, size_t offset, const struct ks_array *a, bool centred,
                            struct sums y_bar)
 {
+    size_t groups = y_bar.rows ? y_bar.groups : 0, rows = a->rows - (centred && groups > 1);
+
     if (centred)
-        add_family(f, (struct ks_null_family){offset, a->rows, a->columns, a->columns - y_bar.rows,
-                                              1, KS_NO_PARTNER, false});
-    if (y_bar.rows)
-        add_family(f, (struct ks_null_family){offset, a->columns, 1, a->rows, a->columns,
-                                              KS_NO_PARTNER, false});
+        add_family(f, (struct ks_null_family){offset, a->rows, a->columns,
+                                              a->columns - (groups == 1), 1, KS_NO_PARTNER, false});
+    if (groups > 0)
+        add_family(f, (struct ks_null_family){offset, a->columns / groups, 1, rows * groups,
+                                              a->columns / groups, KS_NO_PARTNER, false});
 }
 
 static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centred,
@@ -212,7 +234,7 @@ static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centr
 /* Those of the adjoint of the outputs that a loss reads. */
 static struct sums of_outputs(struct finder *f, const struct ks_loss *loss)
 {
-    return loss->kind->shift_invariant ? zero_rows(f) : unknown(f);
+    return loss->kind->shift_invariant ? zero_rows(f, 1) : unknown(f);
 }
 
 /* Visits the layers from the output to the input, in the order of net_backward. */

@@ -6,19 +6,21 @@
  *
  *   softmax                a row of the last kernel, all of its bias: the outputs shift alike
  *   layernorm              the same for a dense whose output only layernorms read; all of the bias
- *                          of a norm whose output only layernorms read
+ *                          of a norm whose output only layernorms read. With groupnorm or simnorm
+ *                          in place of layernorm, for each of its groups
  *   batchnorm, training    each entry of a bias that adds the same vector to all rows of the inputs
  *                          of batchnorms and nothing else, directly or through linear layers
  *   layernorm affine=no    a column of the kernel of the dense that reads it: each row of its
- *                          output sums to zero
+ *                          output sums to zero; the same for groupnorm affine=no
  *
  * also through residual sums; if such a sum has other readers too, the difference of a bias
- * before the sum and a bias behind it. Two kinds are not searched for: combinations of three or
- * more biases, which nested residuals can have, and those from an appended constant, whose row of a
- * kernel acts as one more bias. Nor are those through branches and `dueling` (a shift of all
- * advantages). Scale invariances give no such direction: there u depends on theta,
- * and H u = 0 only where the gradient is zero. What holds for one theta and batch only (dead units,
- * constant inputs) is counted separately.
+ * before the sum and a bias behind it. Not searched for are combinations of three or more biases,
+ * which nested residuals can have; those from an appended constant, whose row of a kernel acts as
+ * one more bias, and from the groups of a simnorm, which sum to 1; single groups of a groupnorm
+ * affine=no in front of a kernel, or where only some of several norms have these groups. Nor are
+ * those through branches and `dueling` (a shift of all advantages). Scale invariances give no such
+ * direction: there u depends on theta, and H u = 0 only where the gradient is zero. What holds for
+ * one theta and batch only (dead units, constant inputs) is counted separately.
  *
  * For operators other than the Hessian and its two parts:
  *

@@ -50,7 +50,7 @@ enum ks_uses {
  * follow from it (operators/null_space.h). */
 enum ks_sums {
     KS_SUMS_ANY = 0, /* none is known */
-    KS_SUMS_ROWS,    /* each row sums to zero over the features */
+    KS_SUMS_ROWS,    /* each row sums to zero over each of the layer's `groups` of features */
     KS_SUMS_COLUMNS, /* each column sums to zero over the rows; in evaluation mode KS_SUMS_LINEAR */
     KS_SUMS_LINEAR,  /* a row of x_bar is a linear map, the same for all rows, of this row of y_bar
                       */
@@ -72,7 +72,8 @@ struct ks_layer {
     size_t offset, parameters, frozen;
     size_t state_offset, states; /* start and length in a network's state vector */
     size_t n_params, n_states;
-    size_t head; /* of a branch that ends in a loss: its number, from 1; else 0 */
+    size_t groups; /* of KS_SUMS_ROWS: groups of equal size of consecutive features */
+    size_t head;   /* of a branch that ends in a loss: its number, from 1; else 0 */
     struct ks_array param[KS_LAYER_ARRAYS], state[KS_LAYER_ARRAYS]; /* in the order of both */
     /* Size of the cache that forward writes for the other three functions, and of cache_dot, which
      * tangent_forward writes for tangent_backward: rows * cache_row + cache_fixed reals. */
@@ -149,6 +150,7 @@ struct ks_layer_kind {
     ROW(batchnorm)                                                                                 \
     ROW(batchrenorm)                                                                               \
     ROW(layernorm)                                                                                 \
+    ROW(groupnorm)                                                                                 \
     ROW(rmsnorm)                                                                                   \
     ROW(l2norm)                                                                                    \
     ROW(simnorm)                                                                                   \

@@ -1,11 +1,11 @@
-/* layernorm (Ba, Kiros & Hinton, arXiv 1607.06450): per row over the features,
+/* groupnorm (Wu & He, ECCV 2018): the features of a row are cut into groups of equal size, which
+ * are consecutive; per row and group,
  *
  *   z = (x - m) r,   r = (var + eps)^(-1/2),   y = g z + b
  *
- * (b = 0 with bias=no, g = 1 and b = 0 with affine=no),
- *
- * where m is the row's mean and var its biased variance. <u> is the mean of u over the features of
- * the row.
+ * with the mean m and the biased variance var of the group's features; g and b have a number for
+ * each feature (b = 0 with bias=no, g = 1 and b = 0 with affine=no). layernorm (Ba, Kiros & Hinton,
+ * arXiv 1607.06450) is the case of one group. <u> is the mean of u over the features of the group.
  *
  *   backward, u = g y_bar:
  *     g_bar += sum_rows y_bar z      b_bar += sum_rows y_bar
@@ -19,15 +19,15 @@
  *
  * where <u_dot z + u z_dot> = <u_dot z> + r (<u x_dot> - <x_dot> <u> - s <u z>).
  *
- * Cache, per row: m, r, and from backward <u>, <u z>. Tangent cache, per row: <x_dot>, s.
+ * Cache, per row and group: m, r, and from backward <u>, <u z>. Tangent cache: <x_dot>, s.
  */
 #include <math.h>
 
 #include "core/memory.h"
 #include "layers/layer.h"
 
-enum { M, R, MEAN_U, MEAN_UZ, ROW }; /* entries of a row's cache             */
-enum { MEAN_X_DOT, MEAN_ZX_DOT };    /* entries of a row's tangent cache      */
+enum { M, R, MEAN_U, MEAN_UZ, CACHE }; /* entries of a group's cache            */
+enum { MEAN_X_DOT, MEAN_ZX_DOT };      /* entries of a group's tangent cache    */
 
 struct settings {
     real eps;
@@ -35,7 +35,7 @@ struct settings {
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status set_up(struct ks_layer *l, struct ks_line *line, size_t groups)
 {
     double eps = 1e-6;
     size_t affine = true, bias = true;
@@ -45,35 +45,67 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
     KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
     if (!affine && bias && ks_line_has_option(line, "bias"))
-        return ks_line_fail(line, "layernorm: bias=yes contradicts affine=no");
+        return ks_line_fail(line, "%s: bias=yes contradicts affine=no", l->kind->name);
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
     s->eps = (real)eps;
     l->out = l->in;
+    l->groups = groups;
     if (affine)
         l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
     if (affine && bias)
         l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
-    l->cache_row = ROW;
+    l->cache_row = groups * CACHE;
     l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
 }
 
-/* w[j], of g, b or their tangents, or `constant` if the layer lacks this parameter. The functions
- * for one row are inlined once for each number of parameters, g and b, which is a compile-time
- * constant there. */
+static ks_status configure_layernorm(struct ks_layer *l, struct ks_line *line)
+{
+    return set_up(l, line, 1);
+}
+
+static ks_status configure_groupnorm(struct ks_layer *l, struct ks_line *line)
+{
+    double groups = 0;
+
+    if (!ks_line_has_option(line, "groups"))
+        return ks_line_fail(line, "groupnorm: expected groups=G, a divisor of %zu", l->in);
+    KS_TRY(ks_line_option_number(line, "groups", 1, (double)l->in, &groups));
+    if ((double)(size_t)groups != groups || l->in % (size_t)groups != 0)
+        return ks_line_fail(line, "groups: expected a divisor of %zu, found %g", l->in, groups);
+    return set_up(l, line, (size_t)groups);
+}
+
+/* The functions below take one group of one row. They are inlined once for each number of
+ * parameters, g and b, which is a compile-time constant there. This is w[j], of g, b or their
+ * tangents, or `constant` if the layer lacks this parameter. */
 static inline real parameter(const real *w, bool has, size_t j, real constant)
 {
     return has ? w[j] : constant;
 }
 
-static inline void forward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
-                               size_t parameters)
+/* Group k of all rows: row k / groups, group k % groups. Its d features start at x of an array
+ * [rows, in], its scales at w of the parameters and its biases at w + in. */
+struct group {
+    size_t d, x, w, in;
+};
+
+static struct group group(const struct ks_layer *l, size_t k)
+{
+    size_t d = l->in / l->groups;
+
+    return (struct group){d, k * d, k % l->groups * d, l->in};
+}
+
+static inline void forward_group(const struct ks_layer *l, const struct ks_pass *p, size_t k,
+                                 size_t parameters)
 {
     const struct settings *s = l->settings;
-    size_t d = l->in;
-    const real *restrict x = p->x + i * d, *w = p->w;
-    real *restrict y = p->y + i * d, *restrict cache = p->cache + i * ROW;
+    struct group at = group(l, k);
+    size_t d = at.d;
+    const real *restrict x = p->x + at.x, *w = p->w + at.w;
+    real *restrict y = p->y + at.x, *restrict cache = p->cache + k * CACHE;
     real m = 0, var = 0, r;
 
 #pragma omp simd reduction(+ : m)
@@ -86,38 +118,38 @@ static inline void forward_row(const struct ks_layer *l, const struct ks_pass *p
     r = 1 / (real)sqrt((double)(var / (real)d + s->eps));
     for (size_t j = 0; j < d; j++)
         y[j] = parameter(w, parameters > 0, j, 1) * ((x[j] - m) * r) +
-               parameter(w, parameters > 1, d + j, 0);
+               parameter(w, parameters > 1, at.in + j, 0);
     cache[M] = m;
     cache[R] = r;
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t i = 0; i < p->rows; i++)
+    for (size_t k = 0; k < p->rows * l->groups; k++)
         if (l->n_params > 1)
-            forward_row(l, p, i, 2);
+            forward_group(l, p, k, 2);
         else if (l->n_params > 0)
-            forward_row(l, p, i, 1);
+            forward_group(l, p, k, 1);
         else
-            forward_row(l, p, i, 0);
+            forward_group(l, p, k, 0);
 }
 
-/* The inputs of the backward functions for one row. */
-struct row {
-    size_t d; /* features */
+/* The inputs of the backward functions for one group: its first entries. */
+struct inputs {
+    struct group at;
     const real *x, *y_bar, *w;
     real *cache;
-    /* tangent_backward_row only: */
+    /* tangent_backward_group only: */
     const real *x_dot, *y_bar_dot, *w_dot, *cache_dot;
     real moving; /* 1, or 0 if x_dot is zero, whatever the pointer refers to */
 };
 
 /* x_bar and w_bar may be NULL. Outputs are arguments because GCC vectorizes better with `restrict`
  * there. */
-static inline void backward_row(const struct row *in, size_t parameters, real *restrict x_bar,
-                                real *restrict w_bar)
+static inline void backward_group(const struct inputs *in, size_t parameters, real *restrict x_bar,
+                                  real *restrict w_bar)
 {
-    size_t d = in->d;
+    size_t d = in->at.d, bias = in->at.in;
     const real *restrict x = in->x, *restrict y_bar = in->y_bar, *w = in->w;
     real *restrict cache = in->cache;
     real m = cache[M], r = cache[R], mean_u = 0, mean_uz = 0;
@@ -125,7 +157,7 @@ static inline void backward_row(const struct row *in, size_t parameters, real *r
     for (size_t j = 0; j < d && parameters > 0 && w_bar; j++) {
         w_bar[j] += y_bar[j] * ((x[j] - m) * r);
         if (parameters > 1)
-            w_bar[d + j] += y_bar[j];
+            w_bar[bias + j] += y_bar[j];
     }
 #pragma omp simd reduction(+ : mean_u, mean_uz)
     for (size_t j = 0; j < d; j++) {
@@ -141,40 +173,46 @@ static inline void backward_row(const struct row *in, size_t parameters, real *r
                         (x[j] - m) * r * mean_uz);
 }
 
+/* The part of an output array that starts at entry `at`; NULL stays NULL. */
+static real *part(real *output, size_t at)
+{
+    return output ? output + at : NULL;
+}
+
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    size_t d = l->in;
-
-    for (size_t i = 0; i < p->rows; i++) {
-        struct row row = {.d = d,
-                          .x = p->x + i * d,
-                          .y_bar = p->y_bar + i * d,
-                          .w = p->w,
-                          .cache = p->cache + i * ROW};
-        real *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
+    for (size_t k = 0; k < p->rows * l->groups; k++) {
+        struct group at = group(l, k);
+        struct inputs in = {.at = at,
+                            .x = p->x + at.x,
+                            .y_bar = p->y_bar + at.x,
+                            .w = p->w + at.w,
+                            .cache = p->cache + k * CACHE};
+        real *x_bar = part(p->x_bar, at.x), *w_bar = part(p->w_bar, at.w);
 
         if (l->n_params > 1)
-            backward_row(&row, 2, x_bar, p->w_bar);
+            backward_group(&in, 2, x_bar, w_bar);
         else if (l->n_params > 0)
-            backward_row(&row, 1, x_bar, p->w_bar);
+            backward_group(&in, 1, x_bar, w_bar);
         else
-            backward_row(&row, 0, x_bar, NULL);
+            backward_group(&in, 0, x_bar, NULL);
     }
 }
 
-static inline void tangent_forward_row(const struct ks_layer *l, const struct ks_pass *p, size_t i,
-                                       size_t parameters)
+static inline void tangent_forward_group(const struct ks_layer *l, const struct ks_pass *p,
+                                         size_t k, size_t parameters)
 {
-    size_t d = l->in;
-    const real *restrict x = p->x + i * d, *restrict x_dot = p->x_dot ? p->x_dot + i * d : NULL;
-    const real *w = p->w, *w_dot = p->w_dot, *cache = p->cache + i * ROW;
-    real *restrict y_dot = p->y_dot + i * d, *restrict cache_dot = p->cache_dot + i * ROW;
+    struct group at = group(l, k);
+    size_t d = at.d, bias = at.in;
+    const real *restrict x = p->x + at.x, *restrict x_dot = p->x_dot ? p->x_dot + at.x : NULL;
+    const real *w = p->w + at.w, *w_dot = p->w_dot + at.w, *cache = p->cache + k * CACHE;
+    real *restrict y_dot = p->y_dot + at.x, *restrict cache_dot = p->cache_dot + k * CACHE;
     real m = cache[M], r = cache[R], mean = 0, zx = 0;
 
     if (!x_dot) {
         for (size_t j = 0; j < d; j++)
             y_dot[j] = parameter(w_dot, parameters > 0, j, 0) * ((x[j] - m) * r) +
-                       parameter(w_dot, parameters > 1, d + j, 0);
+                       parameter(w_dot, parameters > 1, bias + j, 0);
         cache_dot[MEAN_X_DOT] = cache_dot[MEAN_ZX_DOT] = 0;
         return;
     }
@@ -190,7 +228,7 @@ static inline void tangent_forward_row(const struct ks_layer *l, const struct ks
 
         y_dot[j] = parameter(w, parameters > 0, j, 1) * z_dot +
                    parameter(w_dot, parameters > 0, j, 0) * z +
-                   parameter(w_dot, parameters > 1, d + j, 0);
+                   parameter(w_dot, parameters > 1, bias + j, 0);
     }
     cache_dot[MEAN_X_DOT] = mean;
     cache_dot[MEAN_ZX_DOT] = zx;
@@ -198,21 +236,21 @@ static inline void tangent_forward_row(const struct ks_layer *l, const struct ks
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    for (size_t i = 0; i < p->rows; i++)
+    for (size_t k = 0; k < p->rows * l->groups; k++)
         if (l->n_params > 1)
-            tangent_forward_row(l, p, i, 2);
+            tangent_forward_group(l, p, k, 2);
         else if (l->n_params > 0)
-            tangent_forward_row(l, p, i, 1);
+            tangent_forward_group(l, p, k, 1);
         else
-            tangent_forward_row(l, p, i, 0);
+            tangent_forward_group(l, p, k, 0);
 }
 
 /* x_bar, x_bar_dot and w_bar_dot may be NULL. */
-static inline void tangent_backward_row(const struct row *in, size_t parameters,
-                                        real *restrict x_bar, real *restrict x_bar_dot,
-                                        real *restrict w_bar_dot)
+static inline void tangent_backward_group(const struct inputs *in, size_t parameters,
+                                          real *restrict x_bar, real *restrict x_bar_dot,
+                                          real *restrict w_bar_dot)
 {
-    size_t d = in->d;
+    size_t d = in->at.d, bias = in->at.in;
     const real *restrict x = in->x, *restrict x_dot = in->x_dot, *restrict y_bar = in->y_bar;
     const real *restrict y_bar_dot = in->y_bar_dot, *restrict w = in->w,
                          *restrict w_dot = in->w_dot;
@@ -226,7 +264,7 @@ static inline void tangent_backward_row(const struct row *in, size_t parameters,
 
         w_bar_dot[j] += y_bar_dot[j] * z + y_bar[j] * z_dot;
         if (parameters > 1)
-            w_bar_dot[d + j] += y_bar_dot[j];
+            w_bar_dot[bias + j] += y_bar_dot[j];
     }
     if (!x_bar_dot)
         return;
@@ -256,41 +294,57 @@ static inline void tangent_backward_row(const struct row *in, size_t parameters,
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    size_t d = l->in;
-
-    for (size_t i = 0; i < p->rows; i++) {
-        struct row row = {.d = d,
-                          .x = p->x + i * d,
-                          .x_dot = (p->x_dot ? p->x_dot : p->x) + i * d,
-                          .y_bar = p->y_bar + i * d,
-                          .y_bar_dot = p->y_bar_dot + i * d,
-                          .w = p->w,
-                          .w_dot = p->w_dot,
-                          .cache = p->cache + i * ROW,
-                          .cache_dot = p->cache_dot + i * ROW,
-                          .moving = p->x_dot ? 1 : 0};
-        real *x_bar_dot = p->x_bar_dot ? p->x_bar_dot + i * d : NULL;
-        real *x_bar = p->x_bar ? p->x_bar + i * d : NULL;
+    for (size_t k = 0; k < p->rows * l->groups; k++) {
+        struct group at = group(l, k);
+        struct inputs in = {.at = at,
+                            .x = p->x + at.x,
+                            .x_dot = (p->x_dot ? p->x_dot : p->x) + at.x,
+                            .y_bar = p->y_bar + at.x,
+                            .y_bar_dot = p->y_bar_dot + at.x,
+                            .w = p->w + at.w,
+                            .w_dot = p->w_dot + at.w,
+                            .cache = p->cache + k * CACHE,
+                            .cache_dot = p->cache_dot + k * CACHE,
+                            .moving = p->x_dot ? 1 : 0};
+        real *x_bar_dot = part(p->x_bar_dot, at.x), *x_bar = part(p->x_bar, at.x);
+        real *w_bar_dot = part(p->w_bar_dot, at.w);
 
         if (l->n_params > 1)
-            tangent_backward_row(&row, 2, x_bar, x_bar_dot, p->w_bar_dot);
+            tangent_backward_group(&in, 2, x_bar, x_bar_dot, w_bar_dot);
         else if (l->n_params > 0)
-            tangent_backward_row(&row, 1, x_bar, x_bar_dot, p->w_bar_dot);
+            tangent_backward_group(&in, 1, x_bar, x_bar_dot, w_bar_dot);
         else
-            tangent_backward_row(&row, 0, x_bar, x_bar_dot, NULL);
+            tangent_backward_group(&in, 0, x_bar, x_bar_dot, NULL);
     }
 }
 
-static const char *const examples[] = {"layernorm", "layernorm eps=1e-2", "layernorm affine=no",
-                                       "layernorm bias=no", NULL};
+static const char *const layernorm_examples[] = {"layernorm", "layernorm eps=1e-2",
+                                                 "layernorm affine=no", "layernorm bias=no", NULL};
 
 const struct ks_layer_kind KS(layernorm) = {
     .name = "layernorm",
-    .examples = examples,
+    .examples = layernorm_examples,
     .sums = KS_SUMS_ROWS,
     .affine = true,
     .recomputes_x_bar = true,
-    .configure = configure,
+    .configure = configure_layernorm,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};
+
+static const char *const groupnorm_examples[] = {
+    "groupnorm groups=2", "groupnorm groups=3 eps=1e-2", "groupnorm groups=2 affine=no",
+    "groupnorm groups=2 bias=no eps=0.1", NULL};
+
+const struct ks_layer_kind KS(groupnorm) = {
+    .name = "groupnorm",
+    .examples = groupnorm_examples,
+    .sums = KS_SUMS_ROWS,
+    .affine = true,
+    .recomputes_x_bar = true,
+    .configure = configure_groupnorm,
     .forward = forward,
     .backward = backward,
     .tangent_forward = tangent_forward,

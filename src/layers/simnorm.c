@@ -9,26 +9,18 @@
  */
 #include <math.h>
 
-#include "core/memory.h"
 #include "layers/layer.h"
 
 enum { MAX_DIM = 1 << 16 };
 
-struct settings {
-    size_t dim;
-};
-
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
 {
     double dim = 8;
-    struct settings *s;
 
     KS_TRY(ks_line_option_number(line, "dim", 1, MAX_DIM, &dim));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
-    s->dim = (size_t)dim;
-    if ((double)s->dim != dim || l->in % s->dim != 0)
+    if ((double)(size_t)dim != dim || l->in % (size_t)dim != 0)
         return ks_line_fail(line, "simnorm: expected a dim that divides %zu, found %g", l->in, dim);
+    l->groups = l->in / (size_t)dim;
     l->out = l->in;
     l->uses = KS_USES_Y | KS_USES_Y_BAR;
     return KS_OK;
@@ -36,7 +28,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 
 static size_t group(const struct ks_layer *l)
 {
-    return ((const struct settings *)l->settings)->dim;
+    return l->in / l->groups;
 }
 
 static real dot(size_t n, const real *a, const real *b)

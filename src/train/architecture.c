@@ -116,7 +116,8 @@ static struct blocks kind_of_file(const char *text)
         line += strspn(line, " \t\r\n");
         if (starts(line, "batchnorm"))
             b.norm = "batchnorm";
-        else if (!*b.norm && (starts(line, "layernorm") || starts(line, "rmsnorm")))
+        else if (!*b.norm && (starts(line, "layernorm") || starts(line, "groupnorm") ||
+                              starts(line, "rmsnorm")))
             b.norm = "layernorm";
         if (starts(line, "dense")) {
             const char *project = strstr(line, "project=unit"), *end = line + strcspn(line, "#\n");

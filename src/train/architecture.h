@@ -29,7 +29,7 @@ bool ks_architecture_is_file(const char *name);
  * sizes, atoms and loss; `skip` applies to the actor only). For a file, the actor's blocks are of
  * the first kind below that the file has a layer of,
  *
- *   batchnorm: bn    layernorm or rmsnorm: ln    none of them: dense
+ *   batchnorm: bn    layernorm, groupnorm or rmsnorm: ln    none of them: dense
  *
  * with weight normalization if the file contains project=unit. The caller frees both texts. Fails
  * with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */

@@ -67,6 +67,11 @@ def layernorm(critic, x, words):
     )
 
 
+def groupnorm(critic, x, words):
+    o = options(words)
+    return functional.group_norm(x, int(o["groups"]), *scale_and_bias(critic, x.shape[1], o), o.get("eps", 1e-6))
+
+
 def rmsnorm(critic, x, words):
     scale = critic.parameter("scale", (x.shape[1],), mean=1)
     return x * torch.rsqrt((x * x).mean(1, keepdim=True) + options(words).get("eps", 1e-6)) * scale
