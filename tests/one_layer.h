@@ -121,7 +121,7 @@ static inline struct ks_pass pass(const struct fixture *s)
                         .w = w->value,
                         .y = y->value,
                         .cache = s->cache,
-                        .state = s->evaluation || s->layer.kind->reads_state ? s->state : NULL,
+                        .state = s->evaluation || s->layer.reads_state ? s->state : NULL,
                         .y_bar = y->bar,
                         .x_bar = x->bar,
                         .w_bar = w->bar,

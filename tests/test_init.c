@@ -92,6 +92,30 @@ static void test_critic(void **state)
     free(s);
 }
 
+/* The g of a weight normalization are the norms of the columns of v, which differ here: then W = v.
+ */
+static void test_weight_norm(void **state)
+{
+    enum { IN = 4, OUT = 6 };
+    struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
+    struct ks_arch *arch;
+    real w[(IN + 2) * OUT + OUT + 1];
+
+    (void)state;
+    assert_ok(KS(arch_parse)("dense 6 norm=weight\ndense 1\nloss mse\n", "test", IN, &arch));
+    assert_int_equal(arch->parameters, sizeof w / sizeof *w);
+    assert_ok(KS(init_network)(arch, &rng, w, NULL));
+    for (size_t j = 0; j < OUT; j++) {
+        double sum = 0;
+
+        for (size_t i = 0; i < IN; i++)
+            sum += pow((double)w[i * OUT + j], 2);
+        assert_true(sum > 0 && w[(IN + 1) * OUT + j] == 0);
+        assert_close(w[IN * OUT + j], sqrt(sum), 4 * (double)KS_EPSILON);
+    }
+    KS(arch_free)(arch);
+}
+
 /* Means with gain sqrt(2), log-stds with gain 1, each orthogonal by itself. */
 static void test_actor_heads(void **state)
 {
@@ -116,9 +140,8 @@ static void test_actor_heads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orthogonal),
-        cmocka_unit_test(test_no_preferred_sign),
-        cmocka_unit_test(test_critic),
+        cmocka_unit_test(test_orthogonal),  cmocka_unit_test(test_no_preferred_sign),
+        cmocka_unit_test(test_critic),      cmocka_unit_test(test_weight_norm),
         cmocka_unit_test(test_actor_heads),
     };
 

@@ -18,6 +18,9 @@ static void test_values(void **state)
         {"layernorm eps=0.44 bias=no", {3, 5}, {-0.5 / 1.2, 0.5 / 1.2}},
         {"groupnorm groups=1 eps=0.44", {3, 5}, {0.5 - 0.5 / 1.2, 0.5 + 0.5 / 1.2}},
         {"groupnorm groups=2 eps=0.44", {3, 5}, {0.5, 0.5}},
+        {"dense 1 norm=weight", {3, 5}, {0.5 + 8 * 0.25 * sqrt(2)}},
+        {"dense 2 norm=weight bias=no groups=2", {3, 5}, {1.5, 2.5}},
+        {"dense 1 norm=spectral", {3, 5}, {0.5 + 8 * 0.125}},
         {"rmsnorm eps=1", {1, 5}, {1 / sqrt(56), 5 / sqrt(56)}},
         {"rmsnorm", {1e-3, -1e-3}, {sqrt(0.125), -sqrt(0.125)}},
         {"l2norm", {3, -4}, {0.6, -0.8}},
@@ -44,8 +47,15 @@ static void test_values(void **state)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[4], cache[16];
         const real skip[2] = {6, 0}, input[3] = {7, 8, 9};
-        struct ks_pass p = {
-            .rows = 1, .input = input, .x = x, .skip = skip, .w = w, .y = y, .cache = cache};
+        real states[] = {2, 1, 3}; /* u, v */
+        struct ks_pass p = {.rows = 1,
+                            .input = input,
+                            .x = x,
+                            .skip = skip,
+                            .w = w,
+                            .y = y,
+                            .cache = cache,
+                            .state = states};
         struct ks_layer l = {.in = 2, .network_in = 3};
         struct ks_line line;
 

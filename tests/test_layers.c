@@ -8,7 +8,7 @@
 
 #include "one_layer.h"
 
-enum { MAX_EXAMPLES = 128 };
+enum { MAX_EXAMPLES = 192 };
 
 /* <y_bar, J v> = <J' y_bar, v> */
 static void check_adjoint(struct fixture *s)

@@ -112,6 +112,12 @@ static const struct {
     {"dense 6\nrelu\ndense 4 groups=2\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 1},
     {"dense 6\nrelu\ndense 4 groups=2 bias=no\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 0},
     {"layernorm\ndense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", false, 6 + 5},
+    /* The kernel of a norm has none that are the same for every theta, its bias has. */
+    {"dense 4 norm=weight\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 1},
+    {"dense 4 norm=spectral\nlayernorm\nrelu\ndense 1\nloss mse\n", false, 1},
+    {"batchnorm affine=no\ndense 4 norm=weight\nbatchnorm\nrelu\ndense 3 norm=weight\n"
+     "loss ce min=0 max=1\n",
+     false, 4 + 1},
     /* groupnorm: the same for the columns of each group. Groups of 6 and of 4 of 12 features have
      * only the sum of all in common. */
     {"dense 6\ngroupnorm groups=2\nrelu\ndense 1\nloss mse\n", false, 6 * 2},

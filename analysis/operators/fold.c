@@ -30,9 +30,9 @@ static bool can_fold(const struct ks_arch *arch, bool evaluation)
     const struct ks_layer *norm = arch->layer, *dense = norm + 1;
 
     return arch->n_layers > 1 && norm->kind->affine && norm->frozen == 0 && dense->frozen == 0 &&
-           !(evaluation && norm->states > 0) && dense->kind == &KS(dense) &&
-           dense->param[0].rows == dense->in && !opens(arch, 0) && !opens(arch, 1) &&
-           !reads_input(arch);
+           !((evaluation || arch->reads_state) && norm->states > 0) && dense->kind == &KS(dense) &&
+           !dense->normed && dense->param[0].rows == dense->in && !opens(arch, 0) &&
+           !opens(arch, 1) && !reads_input(arch);
 }
 
 static ks_status set_up(struct ks_fold *f)

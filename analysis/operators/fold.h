@@ -29,10 +29,10 @@ struct ks_fold {
     double *unit;                 /* the normalizer's parameters that give z: 1 and 0. Owned  */
 };
 
-/* Folds if the description allows it: a layer of an `affine` kind followed by an ungrouped dense,
- * no container that opens at either of them, none of them frozen, no later
- * layer that reads the input, and no running statistics in use. The caller frees
- * with ks_fold_free. */
+/* Folds if the description allows it: a layer of an `affine` kind followed by a dense without
+ * groups and norm, no container that opens at either of them, none of them frozen, no later layer
+ * that reads the input, and no running statistics in use: in training mode those of all layers are,
+ * if one layer reads its own. The caller frees with ks_fold_free. */
 ks_status ks_fold_new(const struct ks_arch *arch, bool evaluation, struct ks_fold **fold);
 void ks_fold_free(struct ks_fold *fold);
 

@@ -222,8 +222,9 @@ static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centr
         const struct ks_array *a = &l->param[i];
         bool on_sphere = offset < end;
 
-        /* Not a kernel in groups: each group maps its own columns of X to its own columns of Y. */
-        if (!on_sphere && !f->lifted && strcmp(a->name, "kernel") == 0 && a->rows == l->in)
+        /* Not a kernel in groups: each group maps its own columns of X to its own columns of Y. Not
+         * what a norm makes the kernel of: there the directions depend on theta. */
+        if (!on_sphere && !f->lifted && !l->normed && strcmp(a->name, "kernel") == 0 && a->rows == l->in)
             find_in_kernel(f, offset, a, centred, y_bar);
         if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0)
             find_in_bias(f, offset, a->columns, y_bar);

@@ -18,12 +18,10 @@ static ks_status check(const struct ks_problem *q)
     if (ks_problem_minibatches(q) < 1 || q->minibatches > c->minibatches)
         return ks_fail(KS_USAGE, "batches: expected 1 to %zu, found %zu", c->minibatches,
                        q->minibatches);
+    KS_TRY(ks_networks_check_state(&c->critic, NULL));
     if (q->evaluation && c->critic.arch->states > 0 && !c->critic.state)
         return ks_fail(KS_FORMAT, "batchnorm in evaluation mode needs running statistics, and the "
                                   "checkpoint holds none (/critic/NN_batchnorm/mean, var)");
-    if (c->critic.arch->reads_state && !c->critic.state)
-        return ks_fail(KS_FORMAT, "batchrenorm needs running statistics, and the checkpoint does "
-                                  "not hold those of all layers (/critic/NN_KIND/mean, var)");
     return KS_OK;
 }
 

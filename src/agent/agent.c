@@ -46,11 +46,18 @@ static ks_status parse(struct ks_agent *a)
     if (a->critic_arch->frozen + a->actor_arch->frozen > 0)
         return ks_fail(KS_FORMAT, "%s: trainable=no is for analysis: training updates all layers",
                        name);
-    for (size_t i = 0; i < a->critic_arch->n_layers; i++)
-        if (a->critic_arch->layer[i].kind->reads_input)
+    for (size_t i = 0; i < a->critic_arch->n_layers; i++) {
+        const struct ks_layer *l = &a->critic_arch->layer[i];
+
+        if (l->kind->reads_input)
             return ks_fail(KS_FORMAT,
                            "%s: '%s' is for analysis: training has no gradient through it", name,
-                           a->critic_arch->layer[i].kind->name);
+                           l->kind->name);
+        if (l->normed && l->reads_state)
+            return ks_fail(
+                KS_FORMAT,
+                "%s: norm=spectral is for analysis: training does not update its u and v", name);
+    }
     if (a->actor_arch->policy.actions != c->actions)
         return ks_fail(KS_FORMAT, "actor: expected a policy of %zu actions, found %zu", c->actions,
                        a->actor_arch->policy.actions);

@@ -4,6 +4,7 @@
 #include "agent/init.h"
 
 #include <lapacke.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
@@ -55,6 +56,17 @@ static void fill(size_t n, double value, real *w)
         w[i] = (real)value;
 }
 
+static void set_column_norms(const struct ks_array *a, const real *matrix, real *norms)
+{
+    for (size_t j = 0; j < a->columns; j++) {
+        double sum = 0;
+
+        for (size_t i = 0; i < a->rows; i++)
+            sum += pow((double)matrix[i * a->columns + j], 2);
+        norms[j] = (real)sqrt(sum);
+    }
+}
+
 static ks_status init_kernel(const struct ks_arch *arch, const struct ks_layer *l,
                              const struct ks_array *a, struct ks_rng *rng, real *w)
 {
@@ -75,6 +87,8 @@ ks_status KS(init_network)(const struct ks_arch *arch, struct ks_rng *rng, real 
         for (size_t k = 0; k < l->n_params; at += KS(array_size)(&l->param[k]), k++)
             if (l->param[k].orthogonal)
                 KS_TRY(init_kernel(arch, l, &l->param[k], rng, at));
+            else if (l->param[k].column_norms)
+                set_column_norms(&l->param[0], w + l->offset, at);
             else
                 fill(KS(array_size)(&l->param[k]), l->param[k].start, at);
         for (size_t k = 0; k < l->n_states; state_at += KS(array_size)(&l->state[k]), k++)

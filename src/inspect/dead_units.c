@@ -108,6 +108,8 @@ ks_status ks_dead_units_count(const struct ks_checkpoint *c, struct ks_dead_unit
     *u = (struct ks_dead_units){.minibatches = KS_DEAD_UNITS_TRIED};
     if (c->minibatches < u->minibatches)
         u->minibatches = c->minibatches;
+    if (c->critic.arch->reads_state && !c->critic.state)
+        return KS_OK;
     KS_GO(find_layers(c, u));
     KS_GO(passes_new(c, u, &p));
     for (size_t e = 0; e < c->critic.ensemble; e++) {

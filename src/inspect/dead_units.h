@@ -21,8 +21,9 @@ struct ks_dead_units {
 
 /* Counts them by forward passes in float64 over all R rows of the first minibatches, at most
  * KS_DEAD_UNITS_TRIED, with batch normalization in training mode, which is the analyzer's default
- * (dormant units of agent/measure.h, with threshold 0). KS_MEMORY. The caller ends with
- * ks_dead_units_clear, also after a failure. */
+ * (dormant units of agent/measure.h, with threshold 0). Without the state arrays that
+ * these passes read, no layer is counted. KS_MEMORY. The caller ends with ks_dead_units_clear, also
+ * after a failure. */
 enum { KS_DEAD_UNITS_TRIED = 4 };
 ks_status ks_dead_units_count(const struct ks_checkpoint *checkpoint, struct ks_dead_units *units);
 void ks_dead_units_clear(struct ks_dead_units *units);

@@ -102,6 +102,9 @@ ks_status ks_checkpoint_check_weights(const struct ks_checkpoint *checkpoint, co
                                       const char *name);
 ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name);
+/* KS_FORMAT if a layer reads its state arrays in training mode and the networks hold none. `path`,
+ * which may be NULL, starts the message. */
+ks_status ks_networks_check_state(const struct ks_networks *networks, const char *path);
 ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name);
 
 /* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are written but

@@ -248,6 +248,16 @@ void ks_networks_clear(struct ks_networks *networks)
     *networks = (struct ks_networks){.text = NULL};
 }
 
+ks_status ks_networks_check_state(const struct ks_networks *networks, const char *path)
+{
+    if (!networks->arch->reads_state || networks->state)
+        return KS_OK;
+    return ks_fail(KS_FORMAT,
+                   "%s%sbatchrenorm and dense norm=spectral need their state arrays, and the "
+                   "checkpoint does not have those of all layers (/critic/NN_KIND/mean, var; u, v)",
+                   path ? path : "", path ? ": " : "");
+}
+
 ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name)
 {
     size_t at = 0;

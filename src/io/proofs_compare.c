@@ -171,11 +171,7 @@ ks_status ks_proofs_compare(const struct ks_checkpoint *c, const char *path, con
 
     if (!ks_proofs_exist(p))
         return KS_OK;
-    if (c->critic.arch->reads_state && !c->critic.state)
-        return ks_fail(KS_FORMAT,
-                       "%s: batchrenorm needs running statistics, and the checkpoint does not have "
-                       "those of all layers (/critic/NN_KIND/mean, var)",
-                       path);
+    KS_TRY(ks_networks_check_state(&c->critic, path));
     KS_TRY(ks_proofs_compute(c, &computed));
     status = compare_all(c, start, &computed);
     ks_proofs_clear(&computed);

@@ -52,6 +52,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
     l->state[l->n_states++] = (struct ks_array){.name = "mean", .columns = l->in};
     l->state[l->n_states++] = (struct ks_array){.name = "var", .columns = l->in, .start = 1};
+    l->reads_state = true;
     l->cache_fixed = ARRAYS * l->in;
     l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
@@ -166,7 +167,6 @@ const struct ks_layer_kind KS(batchrenorm) = {
     .name = "batchrenorm",
     .examples = examples,
     .couples_rows = true,
-    .reads_state = true,
     .sums = KS_SUMS_COLUMNS,
     .caches_mean = true,
     .recomputes_x_bar = true,

@@ -1,4 +1,5 @@
-/* dense: Y = X W + 1 b', W [in / G, out]; group g of the outputs reads group g of the inputs.
+/* dense: Y = X W + 1 b', W [in / G, out]; group g of the outputs reads group g of the inputs. W is
+ * a parameter, or with norm=weight or norm=spectral a function of parameters (kernel_norm.h).
  *
  *   backward            W_bar += X' Y_bar         b_bar += Y_bar' 1      X_bar = Y_bar W'
  *   tangent forward     Y_dot = X_dot W + X W_dot + 1 b_dot'
@@ -11,18 +12,43 @@
 #include <cblas.h>
 
 #include "core/memory.h"
+#include "layers/kernel_norm.h"
 #include "layers/layer.h"
 
 struct settings {
     bool bias;
     size_t groups;
+    size_t bias_at;                    /* where b starts in the parameters    */
+    const struct ks_kernel_norm *norm; /* NULL: W is the start of the parameters */
 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const projections[] = {"none", "unit", "unit-kernel", NULL};
 enum { PROJECT_NONE, PROJECT_UNIT, PROJECT_UNIT_KERNEL };
+static const char *const norms[] = {"none", "weight", "spectral", NULL};
+enum { NORM_NONE, NORM_WEIGHT, NORM_SPECTRAL };
 enum { MAX_WIDTH = 1 << 16 };
 static const double ORTHOGONAL_GAIN = 1.4142135623730951; /* sqrt(2): He et al., ICCV 2015 */
+
+/* Adds what a norm of the kernel has besides the kernel. */
+static ks_status configure_norm(struct ks_layer *l, struct ks_line *line, size_t project)
+{
+    struct settings *s = l->settings;
+    size_t norm = NORM_NONE;
+
+    KS_TRY(ks_line_option_choice(line, "norm", norms, &norm));
+    if (norm == NORM_NONE)
+        return KS_OK;
+    if (project != PROJECT_NONE)
+        return ks_line_fail(line, "dense: norm=%s contradicts project=%s", norms[norm],
+                            projections[project]);
+    if (norm == NORM_SPECTRAL && s->groups > 1)
+        return ks_line_fail(line, "dense: norm=spectral contradicts groups=%zu", s->groups);
+    s->norm = norm == NORM_WEIGHT ? &KS(weight_norm) : &KS(spectral_norm);
+    s->norm->configure(l);
+    l->normed = true;
+    return KS_OK;
+}
 
 static ks_status configure(struct ks_layer *l, struct ks_line *line)
 {
@@ -47,12 +73,25 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
                                                 .columns = l->out,
                                                 .orthogonal = true,
                                                 .start = ORTHOGONAL_GAIN};
+    KS_TRY(configure_norm(l, line, project));
+    s->bias_at = (kernel_rows + l->n_params - 1) * l->out;
     if (s->bias)
         l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->out};
     if (project != PROJECT_NONE)
         l->sphere_rows = kernel_rows + (project == PROJECT_UNIT && s->bias ? 1 : 0);
     l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
+}
+
+/* The kernel and its tangent. */
+static const real *kernel(const struct ks_layer *l, const struct ks_pass *p)
+{
+    return ((const struct settings *)l->settings)->norm ? p->cache : p->w;
+}
+
+static const real *kernel_dot(const struct ks_layer *l, const struct ks_pass *p)
+{
+    return ((const struct settings *)l->settings)->norm ? p->cache_dot : p->w_dot;
 }
 
 /* A group's part of X starts at column x = g in/G, its part of W, b and Y at column y = g out/G. */
@@ -127,11 +166,6 @@ static void add_column_sums(size_t rows, size_t columns, const real *restrict y,
             b[j] += y[i * columns + j];
 }
 
-static size_t bias_at(const struct ks_layer *l)
-{
-    return l->param[0].rows * l->out;
-}
-
 /* Sets every row of Y to the bias; times_kernel then adds X W. */
 static void set_rows(const struct ks_layer *l, size_t rows, const real *bias, real *y)
 {
@@ -143,22 +177,35 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 {
     const struct settings *s = l->settings;
 
+    if (s->norm)
+        s->norm->forward(l, p);
     if (s->bias)
-        set_rows(l, p->rows, p->w + bias_at(l), p->y);
-    times_kernel(l, p->rows, (struct product){p->x, p->w, .add = s->bias}, p->y);
+        set_rows(l, p->rows, p->w + s->bias_at, p->y);
+    times_kernel(l, p->rows, (struct product){p->x, kernel(l, p), .add = s->bias}, p->y);
+}
+
+/* The second matrix of a cache (kernel_norm.h), set to zero. */
+static real *clear_kernel_bar(const struct ks_layer *l, real *cache)
+{
+    size_t size = l->param[0].rows * l->out;
+
+    memset(cache + size, 0, size * sizeof *cache);
+    return cache + size;
 }
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     const struct settings *s = l->settings;
 
-    if (p->w_bar) {
+    if (s->norm && l->frozen == 0) { /* the tangents need W_bar, wanted or not */
+        add_outer(l, p->rows, p->x, p->y_bar, clear_kernel_bar(l, p->cache));
+        s->norm->backward(l, p);
+    } else if (p->w_bar)
         add_outer(l, p->rows, p->x, p->y_bar, p->w_bar);
-        if (s->bias)
-            add_column_sums(p->rows, l->out, p->y_bar, p->w_bar + bias_at(l));
-    }
+    if (p->w_bar && s->bias)
+        add_column_sums(p->rows, l->out, p->y_bar, p->w_bar + s->bias_at);
     if (p->x_bar)
-        times_kernel_transposed(l, p->rows, (struct product){p->y_bar, p->w, .add = false},
+        times_kernel_transposed(l, p->rows, (struct product){p->y_bar, kernel(l, p), .add = false},
                                 p->x_bar);
 }
 
@@ -166,29 +213,39 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
     const struct settings *s = l->settings;
 
+    if (s->norm)
+        s->norm->tangent_forward(l, p);
     if (s->bias)
-        set_rows(l, p->rows, p->w_dot + bias_at(l), p->y_dot);
-    times_kernel(l, p->rows, (struct product){p->x, p->w_dot, .add = s->bias}, p->y_dot);
+        set_rows(l, p->rows, p->w_dot + s->bias_at, p->y_dot);
+    times_kernel(l, p->rows, (struct product){p->x, kernel_dot(l, p), .add = s->bias}, p->y_dot);
     if (p->x_dot)
-        times_kernel(l, p->rows, (struct product){p->x_dot, p->w, .add = true}, p->y_dot);
+        times_kernel(l, p->rows, (struct product){p->x_dot, kernel(l, p), .add = true}, p->y_dot);
+}
+
+static void tangent_of_parameters(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+    real *kernel_bar_dot = s->norm ? clear_kernel_bar(l, p->cache_dot) : p->w_bar_dot;
+
+    if (p->x_dot && !p->gauss_newton)
+        add_outer(l, p->rows, p->x_dot, p->y_bar, kernel_bar_dot);
+    add_outer(l, p->rows, p->x, p->y_bar_dot, kernel_bar_dot);
+    if (s->norm)
+        s->norm->tangent_backward(l, p);
+    if (s->bias)
+        add_column_sums(p->rows, l->out, p->y_bar_dot, p->w_bar_dot + s->bias_at);
 }
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
-    const struct settings *s = l->settings;
-
-    if (p->w_bar_dot) {
-        if (p->x_dot && !p->gauss_newton)
-            add_outer(l, p->rows, p->x_dot, p->y_bar, p->w_bar_dot);
-        add_outer(l, p->rows, p->x, p->y_bar_dot, p->w_bar_dot);
-        if (s->bias)
-            add_column_sums(p->rows, l->out, p->y_bar_dot, p->w_bar_dot + bias_at(l));
-    }
+    if (p->w_bar_dot)
+        tangent_of_parameters(l, p);
     if (p->x_bar_dot) {
-        times_kernel_transposed(l, p->rows, (struct product){p->y_bar_dot, p->w, .add = false},
-                                p->x_bar_dot);
+        times_kernel_transposed(
+            l, p->rows, (struct product){p->y_bar_dot, kernel(l, p), .add = false}, p->x_bar_dot);
         if (!p->gauss_newton)
-            times_kernel_transposed(l, p->rows, (struct product){p->y_bar, p->w_dot, .add = true},
+            times_kernel_transposed(l, p->rows,
+                                    (struct product){p->y_bar, kernel_dot(l, p), .add = true},
                                     p->x_bar_dot);
     }
 }
@@ -199,6 +256,10 @@ static const char *const examples[] = {
     "dense 4 project=unit",
     "dense 4 bias=no project=unit-kernel groups=2",
     "dense 9 groups=3",
+    "dense 5 norm=weight",
+    "dense 4 norm=weight groups=2 bias=no",
+    "dense 5 norm=spectral",
+    "dense 4 norm=spectral bias=no",
     NULL,
 };
 

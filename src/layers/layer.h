@@ -25,13 +25,14 @@
 #include "core/line.h"
 #include "core/real.h"
 
-enum { KS_LAYER_ARRAYS = 2 };
+enum { KS_LAYER_ARRAYS = 3 };
 
 /* A parameter or state array: a matrix [rows, columns], or a vector [columns] if rows is 0. */
 struct ks_array {
     const char *name; /* its name in a checkpoint; a string constant */
     size_t rows, columns;
-    bool orthogonal; /* initialized orthogonal with gain `start`; else every entry is `start` */
+    bool orthogonal;   /* initialized orthogonal with gain `start`; else every entry is `start` */
+    bool column_norms; /* initialized with the Euclidean norms of the columns of the first array */
     double start;
 };
 
@@ -72,8 +73,10 @@ struct ks_layer {
     size_t offset, parameters, frozen;
     size_t state_offset, states; /* start and length in a network's state vector */
     size_t n_params, n_states;
-    size_t groups; /* of KS_SUMS_ROWS: groups of equal size of consecutive features */
-    size_t head;   /* of a branch that ends in a loss: its number, from 1; else 0 */
+    size_t groups;    /* of KS_SUMS_ROWS: groups of equal size of consecutive features */
+    bool reads_state; /* in training mode too, `forward` reads the state arrays */
+    bool normed;      /* of a dense: its kernel is a function of its parameters (kernel_norm.h) */
+    size_t head;      /* of a branch that ends in a loss: its number, from 1; else 0 */
     struct ks_array param[KS_LAYER_ARRAYS], state[KS_LAYER_ARRAYS]; /* in the order of both */
     /* Size of the cache that forward writes for the other three functions, and of cache_dot, which
      * tangent_forward writes for tangent_backward: rows * cache_row + cache_fixed reals. */
@@ -125,7 +128,6 @@ struct ks_layer_kind {
     bool joins;        /* of a container: `out` is `in` plus the columns of its body         */
     bool uncounted;    /* has no number of its own, and no parameters                         */
     bool first;        /* only as the first layer of a network, outside any container         */
-    bool reads_state;  /* in training mode too, `forward` reads the running statistics        */
     bool reads_input;  /* `forward` reads the network's input; a constant for derivatives     */
     bool head;         /* may be the last layer of a network                                  */
     bool couples_rows; /* in training mode a row of y depends on the other rows of x       */

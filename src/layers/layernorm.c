@@ -35,12 +35,28 @@ struct settings {
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 
-static ks_status set_up(struct ks_layer *l, struct ks_line *line, size_t groups)
+static ks_status read_groups(struct ks_layer *l, struct ks_line *line)
+{
+    double groups = 0;
+
+    if (!ks_line_has_option(line, "groups"))
+        return ks_line_fail(line, "groupnorm: expected groups=G, a divisor of %zu", l->in);
+    KS_TRY(ks_line_option_number(line, "groups", 1, (double)l->in, &groups));
+    l->groups = (size_t)groups;
+    if ((double)l->groups != groups || l->in % l->groups != 0)
+        return ks_line_fail(line, "groups: expected a divisor of %zu, found %g", l->in, groups);
+    return KS_OK;
+}
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
 {
     double eps = 1e-6;
     size_t affine = true, bias = true;
     struct settings *s;
 
+    l->groups = 1;
+    if (l->kind == &KS(groupnorm))
+        KS_TRY(read_groups(l, line));
     KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
     KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
     KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
@@ -50,36 +66,18 @@ static ks_status set_up(struct ks_layer *l, struct ks_line *line, size_t groups)
     s = l->settings;
     s->eps = (real)eps;
     l->out = l->in;
-    l->groups = groups;
     if (affine)
         l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
     if (affine && bias)
         l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
-    l->cache_row = groups * CACHE;
+    l->cache_row = l->groups * CACHE;
     l->uses = KS_USES_X | KS_USES_Y_BAR;
     return KS_OK;
 }
 
-static ks_status configure_layernorm(struct ks_layer *l, struct ks_line *line)
-{
-    return set_up(l, line, 1);
-}
-
-static ks_status configure_groupnorm(struct ks_layer *l, struct ks_line *line)
-{
-    double groups = 0;
-
-    if (!ks_line_has_option(line, "groups"))
-        return ks_line_fail(line, "groupnorm: expected groups=G, a divisor of %zu", l->in);
-    KS_TRY(ks_line_option_number(line, "groups", 1, (double)l->in, &groups));
-    if ((double)(size_t)groups != groups || l->in % (size_t)groups != 0)
-        return ks_line_fail(line, "groups: expected a divisor of %zu, found %g", l->in, groups);
-    return set_up(l, line, (size_t)groups);
-}
-
-/* The functions below take one group of one row. They are inlined once for each number of
- * parameters, g and b, which is a compile-time constant there. This is w[j], of g, b or their
- * tangents, or `constant` if the layer lacks this parameter. */
+/* w[j], of g, b or their tangents, or `constant` if the layer lacks this parameter. The functions
+ * for one group are inlined for each number of parameters, which is a compile-time constant there.
+ */
 static inline real parameter(const real *w, bool has, size_t j, real constant)
 {
     return has ? w[j] : constant;
@@ -327,7 +325,7 @@ const struct ks_layer_kind KS(layernorm) = {
     .sums = KS_SUMS_ROWS,
     .affine = true,
     .recomputes_x_bar = true,
-    .configure = configure_layernorm,
+    .configure = configure,
     .forward = forward,
     .backward = backward,
     .tangent_forward = tangent_forward,
@@ -344,7 +342,7 @@ const struct ks_layer_kind KS(groupnorm) = {
     .sums = KS_SUMS_ROWS,
     .affine = true,
     .recomputes_x_bar = true,
-    .configure = configure_groupnorm,
+    .configure = configure,
     .forward = forward,
     .backward = backward,
     .tangent_forward = tangent_forward,

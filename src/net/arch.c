@@ -27,7 +27,7 @@ void KS(arch_place)(struct ks_arch *arch)
         arch->parameters += l->parameters;
         arch->states += l->states;
         arch->joint = arch->joint || l->kind->couples_rows;
-        arch->reads_state = arch->reads_state || l->kind->reads_state;
+        arch->reads_state = arch->reads_state || l->reads_state;
     }
     for (size_t i = 0; i < arch->n_layers; i++) {
         struct ks_layer *l = &arch->layer[i];

@@ -34,7 +34,7 @@ struct ks_arch {
     size_t parameters;   /* P, the length of the parameter vector        */
     size_t frozen;       /* the length of the vector of frozen numbers   */
     size_t states;       /* the length of the state vector               */
-    bool reads_state;    /* a layer reads running statistics in training mode */
+    bool reads_state;    /* a layer reads its state arrays in training mode */
     bool joint;          /* a layer couples the rows, as batchnorm does  */
     struct ks_loss loss; /* kind NULL for an actor */
     struct ks_policy policy;

@@ -66,7 +66,7 @@ static void find_invariant(struct ks_net *net)
     }
     for (size_t i = 0; i < arch->n_layers; i++)
         invariant = invariant && !arch->layer[i].kind->reads_input &&
-                    !arch->layer[i].kind->reads_state;
+                    !arch->layer[i].reads_state;
     net->input_invariant = invariant;
 }
 

@@ -31,7 +31,7 @@ static struct cost cost_of(const struct ks_arch *arch, const struct ks_settings 
         for (size_t k = 0; k < KS_LAYER_ARRAYS; k++) {
             const struct ks_array *a = &arch->layer[i].param[k];
 
-            if (!a->name || strcmp(a->name, "kernel") != 0)
+            if (a->rows == 0)
                 continue;
             sum += (first ? 4 : 6) * (double)KS(array_size)(a);
             first = false;
