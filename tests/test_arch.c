@@ -175,6 +175,22 @@ static void test_published_critics(void **state)
     }
 }
 
+/* The encoder of DrQ-v2 at its published size; a convolution gets its image through activations. */
+static void test_images(void **state)
+{
+    struct ks_arch *a = parse("conv2d 32 channels=9 height=84 width=84 size=3 stride=2\nrelu\n"
+                              "repeat 3 {\nconv2d 32 size=3\nrelu\n}\ndense 50\nlayernorm\n"
+                              "tanh\ndense 1\nloss mse\n",
+                              9 * 84 * 84);
+
+    (void)state;
+    assert_int_equal(a->layer[0].out, 32 * 41 * 41);
+    assert_int_equal(a->layer[6].out, 32 * 35 * 35);
+    assert_int_equal(a->layer[8].in, 39200); /* Yarats et al., ICLR 2022: repr_dim */
+    assert_int_equal(a->layer[6].parameters, 32 * 32 * 9 + 32);
+    KS(arch_free)(a);
+}
+
 static void test_losses(void **state)
 {
     struct ks_arch *huber = parse("dense 1\nloss huber delta=0.7 weight=0.5\n", 3);
@@ -223,6 +239,17 @@ static void test_mistakes(void **state)
          "test.arch:1: dense: norm=weight contradicts project=unit"},
         {"dense 4 norm=spectral groups=2\n",
          "test.arch:1: dense: norm=spectral contradicts groups=2"},
+        {"conv2d 3 size=2\n", "test.arch:1: conv2d: expected channels, height and width of an "
+                              "image of 4 features, found "
+                              "0 x 0 x 0"},
+        {"conv2d 3 channels=1 height=2 width=2\n",
+         "test.arch:1: conv2d: expected size=K of at most 2, found 0"},
+        {"conv2d 3 channels=1 height=2 width=2 size=3\n",
+         "test.arch:1: conv2d: expected size=K of at most 2, found 3"},
+        {"conv2d 3 channels=1 height=2 width=2 size=2 stride=1.5\n",
+         "test.arch:1: stride: expected an integer, found 1.5"},
+        {"conv2d 3 channels=1 height=2 width=2 size=1\ndense 12\nconv2d 2 size=1\n",
+         "test.arch:3: conv2d: expected channels, height and width of an image of 12 features"},
         {"groupnorm\n", "test.arch:1: groupnorm: expected groups=G, a divisor of 4"},
         {"groupnorm groups=3\n", "test.arch:1: groups: expected a divisor of 4, found 3"},
         {"groupnorm groups=1.5\n", "test.arch:1: groups: expected a divisor of 4, found 1.5"},
@@ -335,7 +362,8 @@ static void test_near_words(void **state)
         {"LeakyReLU\n", "'leaky_relu'"},
         {"selu\n", NULL},
         {"prelu\n", NULL},
-        {"conv 3\n", NULL},
+        {"conv 3\n", "'conv2d'"},
+        {"gn groups=2\n", "'groupnorm'"},
         {"transformer_encoder_layer_with_a_long_name\n", NULL},
         {"layernorm epsilon=1e-5\n", "'eps='"},
         {"layernorm EPS=1e-5\n", "'eps='"},
@@ -430,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_containers),
         cmocka_unit_test(test_published_critics),
         cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_images),
         cmocka_unit_test(test_actor),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_near_words),

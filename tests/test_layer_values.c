@@ -21,6 +21,8 @@ static void test_values(void **state)
         {"dense 1 norm=weight", {3, 5}, {0.5 + 8 * 0.25 * sqrt(2)}},
         {"dense 2 norm=weight bias=no groups=2", {3, 5}, {1.5, 2.5}},
         {"dense 1 norm=spectral", {3, 5}, {0.5 + 8 * 0.125}},
+        {"conv2d 1 channels=1 height=1 width=2 size=1", {3, 5}, {2, 3}},
+        {"conv2d 1 channels=2 height=1 width=1 size=1 bias=no", {3, 5}, {4}},
         {"rmsnorm eps=1", {1, 5}, {1 / sqrt(56), 5 / sqrt(56)}},
         {"rmsnorm", {1e-3, -1e-3}, {sqrt(0.125), -sqrt(0.125)}},
         {"l2norm", {3, -4}, {0.6, -0.8}},

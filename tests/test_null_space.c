@@ -118,6 +118,16 @@ static const struct {
     {"batchnorm affine=no\ndense 4 norm=weight\nbatchnorm\nrelu\ndense 3 norm=weight\n"
      "loss ce min=0 max=1\n",
      false, 4 + 1},
+    /* The bias of a convolution has one number for all places of a channel. */
+    {"dense 12\nconv2d 4 channels=3 height=2 width=2 size=2 padding=1\nbatchnorm\nrelu\n"
+     "dense 1\nloss mse\n",
+     false, 12 + 4},
+    {"dense 12\nrelu\nconv2d 4 channels=3 height=2 width=2 size=2 padding=1\n"
+     "groupnorm groups=2\nrelu\ndense 1\nloss mse\n",
+     false, 2},
+    {"dense 9\nrelu\nconv2d 2 channels=1 height=3 width=3 size=3 padding=1\nlayernorm\nrelu\n"
+     "dense 1\nloss mse\n",
+     false, 1},
     /* groupnorm: the same for the columns of each group. Groups of 6 and of 4 of 12 features have
      * only the sum of all in common. */
     {"dense 6\ngroupnorm groups=2\nrelu\ndense 1\nloss mse\n", false, 6 * 2},

@@ -195,6 +195,17 @@ static void find_in_bias(struct finder *f, size_t offset, size_t n, struct sums 
                    (struct ks_null_family){offset, n / groups, 1, groups, n / groups, all, false});
 }
 
+/* A bias that has one number for each of n channels of an image, as conv2d has. It is not compared
+ * with other biases. */
+static void find_in_bias_of_channels(struct finder *f, size_t offset, size_t n, struct sums y_bar)
+{
+    size_t groups = y_bar.columns == 0 ? n : y_bar.rows ? common(n, y_bar.groups) : 0;
+
+    if (groups > 0)
+        add_family(f, (struct ks_null_family){offset, n / groups, 1, groups, n / groups,
+                                              KS_NO_PARTNER, false});
+}
+
 /* A kernel [in, out] at `offset`. The sums over all inputs and a group of outputs belong to both
  * families and are counted once: one column is left out, or with several groups one row. */
 static void find_in_kernel(struct finder *f, size_t offset, const struct ks_array *a, bool centred,
@@ -224,10 +235,13 @@ static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centr
 
         /* Not a kernel in groups: each group maps its own columns of X to its own columns of Y. Not
          * what a norm makes the kernel of: there the directions depend on theta. */
-        if (!on_sphere && !f->lifted && !l->normed && strcmp(a->name, "kernel") == 0 && a->rows == l->in)
+        if (!on_sphere && !f->lifted && !l->normed && strcmp(a->name, "kernel") == 0 &&
+            a->rows == l->in && a->columns == l->out)
             find_in_kernel(f, offset, a, centred, y_bar);
-        if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0)
+        if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0 && a->columns == l->out)
             find_in_bias(f, offset, a->columns, y_bar);
+        else if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0)
+            find_in_bias_of_channels(f, offset, a->columns, y_bar);
         offset += KS(array_size)(a);
     }
 }

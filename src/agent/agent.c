@@ -53,6 +53,10 @@ static ks_status parse(struct ks_agent *a)
             return ks_fail(KS_FORMAT,
                            "%s: '%s' is for analysis: training has no gradient through it", name,
                            l->kind->name);
+        if (l->kind == &KS(conv2d))
+            return ks_fail(KS_FORMAT,
+                           "%s: 'conv2d' is for analysis: training has observations without images",
+                           name);
         if (l->normed && l->reads_state)
             return ks_fail(
                 KS_FORMAT,

@@ -58,6 +58,12 @@ enum ks_sums {
     KS_SUMS_COPIED   /* x_bar = skip_bar = y_bar */
 };
 
+/* A row as an image: its columns are channels x height x width, the width running fastest. All are
+ * 0 if it is none. */
+struct ks_image {
+    size_t channels, height, width;
+};
+
 struct ks_layer {
     const struct ks_layer_kind *kind;
     size_t number; /* in the order of the text, repeat unrolled; an uncounted layer has the number
@@ -65,8 +71,9 @@ struct ks_layer {
     size_t body;   /* Index in ks_arch.layer of the first layer of a container's body. A container's
                     * own index is where it closes: index - 1 is the last layer of the body. For
                     * other layers: their own index. */
-    size_t in, out;    /* columns of x and of y */
-    size_t network_in; /* columns of the network's input */
+    size_t in, out;                      /* columns of x and of y */
+    size_t network_in;                   /* columns of the network's input */
+    struct ks_image in_image, out_image; /* rows of x, as the layer before made them, and of y */
     /* Start and length in a network's parameter vector. A layer with trainable=no has the length 0,
      * and its `frozen` numbers are behind all parameters, at `offset` of the extended vector
      * (arch.h). */
@@ -137,8 +144,9 @@ struct ks_layer_kind {
      * and then the bias, or only the scale, or none; their names do not matter. */
     bool affine;
     enum ks_role role;
-    /* Parses the line of a layer whose l->in and l->network_in are set; sets out, the arrays, cache
-     * sizes, uses, sphere_rows and settings. */
+    /* Parses the line of a layer whose l->in, l->in_image and l->network_in are set; sets out,
+     * out_image if it is not that of an activation, the arrays, cache sizes, uses, sphere_rows and
+     * settings. */
     ks_status (*configure)(struct ks_layer *l, struct ks_line *line);
     void (*forward)(const struct ks_layer *l, const struct ks_pass *p);
     void (*backward)(const struct ks_layer *l, const struct ks_pass *p);
@@ -149,6 +157,7 @@ struct ks_layer_kind {
 /* All layer kinds, one row each: the name of a KS(NAME) that a file of this folder defines. */
 #define KS_LAYER_KINDS(ROW)                                                                        \
     ROW(dense)                                                                                     \
+    ROW(conv2d)                                                                                    \
     ROW(batchnorm)                                                                                 \
     ROW(batchrenorm)                                                                               \
     ROW(layernorm)                                                                                 \

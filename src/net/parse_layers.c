@@ -31,6 +31,7 @@ ks_status KS(parser_line)(struct ks_parser *p)
 static const struct ks_near_alias aliases[] = {{"linear", "dense"},
                                                {"fc", "dense"},
                                                {"fullyconnected", "dense"},
+                                               {"conv", "conv2d"},
                                                {"bn", "batchnorm"},
                                                {"batchnorm1d", "batchnorm"},
                                                {"ln", "layernorm"},
@@ -122,6 +123,9 @@ static ks_status read_layer(struct ks_parser *p, struct ks_layer *l)
         return ks_line_fail(&p->line, "'%s' is only allowed as the first layer", l->kind->name);
     l->in = p->arch->out;
     l->network_in = p->arch->in;
+    l->in_image = p->image;
+    if (l->kind->role == KS_ACTIVATION)
+        l->out_image = p->image;
     l->body = p->arch->n_layers;
     KS_TRY(l->kind->configure(l, &p->line));
     KS_TRY(count_numbers(p, l));
@@ -139,6 +143,7 @@ static ks_status append(struct ks_parser *p, const struct ks_layer *l)
     arch->layer[arch->n_layers++].number = p->layers;
     p->layers += !l->kind->uncounted;
     arch->out = l->out;
+    p->image = l->out_image;
     p->last_depth = p->depth;
     return KS_OK;
 }

@@ -15,9 +15,10 @@ struct ks_parser {
     size_t last_depth;         /* of the last layer */
     size_t room;               /* capacity of arch->layer */
     struct ks_arch *arch;
-    bool in_branch;       /* the innermost open container is a branch, and the only open one */
-    size_t heads;         /* branches that ended in a loss */
-    struct ks_loss *head; /* their losses; owned until a description takes them */
+    struct ks_image image; /* that the last layer's output is */
+    bool in_branch;        /* the innermost open container is a branch, and the only open one */
+    size_t heads;          /* branches that ended in a loss */
+    struct ks_loss *head;  /* their losses; owned until a description takes them */
     struct ks_line line;
 };
 

@@ -47,6 +47,19 @@ def dense(critic, x, words):
     return y if o.get("bias") == "no" else y + critic.parameter("bias", (n,))
 
 
+def conv2d(critic, x, words):
+    """The image is that of the line, or what the last conv2d gave."""
+    n, o = int(words[0]), options(words)
+    if "channels" in o:
+        critic.image = [int(o[side]) for side in ("channels", "height", "width")]
+    image, size = x.unflatten(1, critic.image), int(o["size"])
+    kernel = critic.parameter("kernel", (image.shape[1] * size * size, n), spread=0.4)
+    bias = None if o.get("bias") == "no" else critic.parameter("bias", (n,))
+    y = functional.conv2d(image, kernel.t().reshape(n, -1, size, size), bias, int(o.get("stride", 1)), int(o.get("padding", 0)))
+    critic.image = list(y.shape[1:])
+    return y.flatten(1)
+
+
 def scale_and_bias(critic, d, o):
     if o.get("affine") == "no":
         return None, None

@@ -1,0 +1,315 @@
+/* conv2d: Y = W * X + b, a cross-correlation of images, as in PyTorch's Conv2d (LeCun et al.,
+ * Proceedings of the IEEE 86, 1998; in critics from pixels: Yarats et al., "DrQ-v2", ICLR 2022). A
+ * row of x is an image: channels x height x width, the width running fastest; a row of y is one,
+ * too, with a channel per filter. Row (c k + i) k + j of the kernel [channels k k, filters] is
+ * entry (c, i, j) of all filters: PyTorch's weight [filters, channels, k, k] as a matrix,
+ * transposed.
+ *
+ * For one row x, P(x) [channels k k, places] has a column for each place of the output: the patch
+ * of x there, with zeros outside the image. P is linear, and P' adds patches up to an image. With y
+ * as a matrix [filters, places]:
+ *
+ *   forward             y = W' P(x) + b 1'
+ *   backward            W_bar += P(x) y_bar'     b_bar += y_bar 1     x_bar = P'(W y_bar)
+ *   tangent forward     y_dot = W' P(x_dot) + W_dot' P(x) + b_dot 1'
+ *   tangent backward    W_bar_dot += P(x_dot) y_bar' + P(x) y_bar_dot'
+ *                       b_bar_dot += y_bar_dot 1
+ *                       x_bar_dot = P'(W y_bar_dot + W_dot y_bar)
+ *
+ * The matrix of patches is k k times as large as the image, so it is made for one row at a time.
+ *
+ * Cache and tangent cache: room for it.
+ */
+#include <string.h>
+
+#include <cblas.h>
+
+#include "core/memory.h"
+#include "layers/layer.h"
+
+enum { MAX_FILTERS = 1 << 12, MAX_SIDE = 1 << 12, MAX_COLUMNS = 1 << 20 };
+static const double ORTHOGONAL_GAIN = 1.4142135623730951; /* sqrt(2): He et al., ICCV 2015 */
+
+struct settings {
+    bool bias;
+    struct ks_image in, out;
+    size_t size, stride, padding; /* of a filter: its height and width */
+    size_t patch, places;         /* rows and columns of P(x)          */
+};
+
+static const char *const no_yes[] = {"no", "yes", NULL};
+
+/* Takes an option that is an integer. */
+static ks_status option_size(struct ks_line *line, const char *name, size_t low, size_t *value)
+{
+    double number = (double)*value;
+
+    KS_TRY(ks_line_option_number(line, name, (double)low, MAX_SIDE, &number));
+    *value = (size_t)number;
+    if ((double)*value != number)
+        return ks_line_fail(line, "%s: expected an integer, found %g", name, number);
+    return KS_OK;
+}
+
+/* The image that a row of x holds: as the line says, or as the layer before made it. */
+static ks_status read_image(const struct ks_layer *l, struct ks_line *line, struct ks_image *image)
+{
+    *image = l->in_image;
+    KS_TRY(option_size(line, "channels", 1, &image->channels));
+    KS_TRY(option_size(line, "height", 1, &image->height));
+    KS_TRY(option_size(line, "width", 1, &image->width));
+    if (image->channels * image->height * image->width != l->in)
+        return ks_line_fail(line,
+                            "conv2d: expected channels, height and width of an image of %zu "
+                            "features, found %zu x %zu x %zu",
+                            l->in, image->channels, image->height, image->width);
+    return KS_OK;
+}
+
+static ks_status read_filters(struct ks_layer *l, struct ks_line *line, struct settings *s)
+{
+    size_t height, width;
+
+    s->stride = 1;
+    KS_TRY(option_size(line, "size", 1, &s->size));
+    KS_TRY(option_size(line, "stride", 1, &s->stride));
+    KS_TRY(option_size(line, "padding", 0, &s->padding));
+    height = s->in.height + 2 * s->padding, width = s->in.width + 2 * s->padding;
+    if (s->size == 0 || s->size > height || s->size > width)
+        return ks_line_fail(line, "conv2d: expected size=K of at most %zu, found %zu",
+                            height < width ? height : width, s->size);
+    s->out.height = (height - s->size) / s->stride + 1;
+    s->out.width = (width - s->size) / s->stride + 1;
+    s->patch = s->in.channels * s->size * s->size;
+    s->places = s->out.height * s->out.width;
+    l->out = s->out.channels * s->places;
+    if (l->out > MAX_COLUMNS)
+        return ks_line_fail(line, "conv2d: expected at most %d outputs, found %zu", MAX_COLUMNS,
+                            l->out);
+    return KS_OK;
+}
+
+static ks_status configure(struct ks_layer *l, struct ks_line *line)
+{
+    size_t bias = true, filters;
+    struct settings *s;
+
+    KS_TRY(ks_line_argument_size(line, "filters", 1, MAX_FILTERS, &filters));
+    KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
+    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    s = l->settings;
+    s->bias = bias;
+    s->out.channels = filters;
+    KS_TRY(read_image(l, line, &s->in));
+    KS_TRY(read_filters(l, line, s));
+    l->out_image = s->out;
+    l->param[l->n_params++] = (struct ks_array){.name = "kernel",
+                                                .rows = s->patch,
+                                                .columns = filters,
+                                                .orthogonal = true,
+                                                .start = ORTHOGONAL_GAIN};
+    if (s->bias)
+        l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = filters};
+    l->cache_fixed = s->patch * s->places;
+    l->uses = KS_USES_X | KS_USES_Y_BAR;
+    return KS_OK;
+}
+
+/* A row of P(x): entry (channel, i, j) of the patches. */
+struct entry {
+    size_t channel, i, j;
+};
+
+static struct entry entry(const struct settings *s, size_t row)
+{
+    return (struct entry){row / (s->size * s->size), row / s->size % s->size, row % s->size};
+}
+
+/* Where this entry of the patch at a place of the output is in the image; false: outside of it.
+ * Differences that are negative become large. */
+static bool locate(const struct settings *s, struct entry e, size_t place, size_t *at)
+{
+    size_t line = place / s->out.width * s->stride + e.i - s->padding;
+    size_t column = place % s->out.width * s->stride + e.j - s->padding;
+
+    *at = (e.channel * s->in.height + line) * s->in.width + column;
+    return line < s->in.height && column < s->in.width;
+}
+
+/* patches = P(x) */
+static void gather(const struct settings *s, const real *restrict x, real *restrict patches)
+{
+    for (size_t row = 0; row < s->patch; row++) {
+        struct entry e = entry(s, row);
+
+        for (size_t place = 0; place < s->places; place++) {
+            size_t at;
+            bool inside = locate(s, e, place, &at);
+
+            patches[row * s->places + place] = inside ? x[at] : 0;
+        }
+    }
+}
+
+/* x = P'(patches) */
+static void scatter(const struct settings *s, const real *restrict patches, real *restrict x)
+{
+    memset(x, 0, s->in.channels * s->in.height * s->in.width * sizeof *x);
+    for (size_t row = 0; row < s->patch; row++) {
+        struct entry e = entry(s, row);
+
+        for (size_t place = 0; place < s->places; place++) {
+            size_t at;
+
+            if (locate(s, e, place, &at))
+                x[at] += patches[row * s->places + place];
+        }
+    }
+}
+
+/* y += W' patches */
+static void add_filtered(const struct settings *s, const real *w, const real *patches, real *y)
+{
+    int filters = (int)s->out.channels, places = (int)s->places;
+
+    KS_BLAS(gemm)
+    (CblasRowMajor, CblasTrans, CblasNoTrans, filters, places, (int)s->patch, 1, w, filters,
+     patches, places, 1, y, places);
+}
+
+/* w += patches y' */
+static void add_outer(const struct settings *s, const real *patches, const real *y, real *w)
+{
+    int filters = (int)s->out.channels, places = (int)s->places;
+
+    KS_BLAS(gemm)
+    (CblasRowMajor, CblasNoTrans, CblasTrans, (int)s->patch, filters, places, 1, patches, places, y,
+     places, 1, w, filters);
+}
+
+/* patches = W y, or with `add` patches += W y */
+static void set_patches(const struct settings *s, const real *w, const real *y, bool add,
+                        real *patches)
+{
+    int filters = (int)s->out.channels, places = (int)s->places;
+
+    KS_BLAS(gemm)
+    (CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)s->patch, places, filters, 1, w, filters, y,
+     places, add, patches, places);
+}
+
+/* y = b 1', zero without a bias; w: the parameters or their tangents */
+static void set_bias(const struct settings *s, const real *w, real *y)
+{
+    const real *b = w + s->patch * s->out.channels;
+
+    for (size_t i = 0; i < s->out.channels; i++)
+        for (size_t j = 0; j < s->places; j++)
+            y[i * s->places + j] = s->bias ? b[i] : 0;
+}
+
+/* b_bar += y_bar 1; w_bar: the adjoints of the parameters or their tangents */
+static void add_bias_bar(const struct settings *s, const real *y_bar, real *w_bar)
+{
+    real *b_bar = w_bar + s->patch * s->out.channels;
+
+    for (size_t i = 0; i < s->out.channels && s->bias; i++)
+        for (size_t j = 0; j < s->places; j++)
+            b_bar[i] += y_bar[i * s->places + j];
+}
+
+static void forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t i = 0; i < p->rows; i++) {
+        gather(s, p->x + i * l->in, p->cache);
+        set_bias(s, p->w, p->y + i * l->out);
+        add_filtered(s, p->w, p->cache, p->y + i * l->out);
+    }
+}
+
+static void backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t i = 0; i < p->rows; i++) {
+        const real *y_bar = p->y_bar + i * l->out;
+
+        if (p->w_bar) {
+            gather(s, p->x + i * l->in, p->cache);
+            add_outer(s, p->cache, y_bar, p->w_bar);
+            add_bias_bar(s, y_bar, p->w_bar);
+        }
+        if (p->x_bar) {
+            set_patches(s, p->w, y_bar, false, p->cache);
+            scatter(s, p->cache, p->x_bar + i * l->in);
+        }
+    }
+}
+
+static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t i = 0; i < p->rows; i++) {
+        real *y_dot = p->y_dot + i * l->out;
+
+        set_bias(s, p->w_dot, y_dot);
+        gather(s, p->x + i * l->in, p->cache_dot);
+        add_filtered(s, p->w_dot, p->cache_dot, y_dot);
+        if (p->x_dot) {
+            gather(s, p->x_dot + i * l->in, p->cache_dot);
+            add_filtered(s, p->w, p->cache_dot, y_dot);
+        }
+    }
+}
+
+/* What row i adds to the tangents of the parameters' adjoints. */
+static void tangent_of_parameters(const struct ks_layer *l, const struct ks_pass *p, size_t i)
+{
+    const struct settings *s = l->settings;
+
+    if (p->x_dot && !p->gauss_newton) {
+        gather(s, p->x_dot + i * l->in, p->cache_dot);
+        add_outer(s, p->cache_dot, p->y_bar + i * l->out, p->w_bar_dot);
+    }
+    gather(s, p->x + i * l->in, p->cache_dot);
+    add_outer(s, p->cache_dot, p->y_bar_dot + i * l->out, p->w_bar_dot);
+    add_bias_bar(s, p->y_bar_dot + i * l->out, p->w_bar_dot);
+}
+
+static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+{
+    const struct settings *s = l->settings;
+
+    for (size_t i = 0; i < p->rows; i++) {
+        if (p->w_bar_dot)
+            tangent_of_parameters(l, p, i);
+        if (!p->x_bar_dot)
+            continue;
+        set_patches(s, p->w, p->y_bar_dot + i * l->out, false, p->cache_dot);
+        if (!p->gauss_newton)
+            set_patches(s, p->w_dot, p->y_bar + i * l->out, true, p->cache_dot);
+        scatter(s, p->cache_dot, p->x_bar_dot + i * l->in);
+    }
+}
+
+static const char *const examples[] = {
+    "conv2d 2 size=2 channels=1 height=2 width=3",
+    "conv2d 3 size=3 stride=2 padding=1 channels=1 height=3 width=2",
+    "conv2d 2 size=1 channels=3 height=1 width=2 bias=no",
+    "conv2d 2 size=2 padding=1 channels=2 height=1 width=3",
+    NULL,
+};
+
+const struct ks_layer_kind KS(conv2d) = {
+    .name = "conv2d",
+    .examples = examples,
+    .sums = KS_SUMS_LINEAR,
+    .configure = configure,
+    .forward = forward,
+    .backward = backward,
+    .tangent_forward = tangent_forward,
+    .tangent_backward = tangent_backward,
+};
