@@ -175,19 +175,27 @@ static void test_published_critics(void **state)
     }
 }
 
-/* The encoder of DrQ-v2 at its published size; a convolution gets its image through activations. */
+/* The critic of DrQ-v2 for 6 actions at its published size; a convolution gets its image through
+ * activations. */
 static void test_images(void **state)
 {
-    struct ks_arch *a = parse("conv2d 32 channels=9 height=84 width=84 size=3 stride=2\nrelu\n"
-                              "repeat 3 {\nconv2d 32 size=3\nrelu\n}\ndense 50\nlayernorm\n"
-                              "tanh\ndense 1\nloss mse\n",
-                              9 * 84 * 84);
+    struct ks_arch *a = parse("input [:63504]\n"
+                              "conv2d 32 channels=9 height=84 width=84 size=3 stride=2\nrelu\n"
+                              "repeat 3 {\nconv2d 32 size=3\nrelu\n}\ndense 50\n"
+                              "layernorm eps=1e-5\ntanh\nconcat input[63504:]\n"
+                              "branch {\nrepeat 2 {\ndense 1024\nrelu\n}\ndense 1\n"
+                              "loss mse weight=2\n}\n"
+                              "branch {\nrepeat 2 {\ndense 1024\nrelu\n}\ndense 1\n"
+                              "loss mse weight=2\n}\n",
+                              9 * 84 * 84 + 6);
+    size_t encoder = 9 * 9 * 32 + 32 + 3 * (32 * 9 * 32 + 32);
+    size_t head = 56 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 + 1;
 
     (void)state;
-    assert_int_equal(a->layer[0].out, 32 * 41 * 41);
-    assert_int_equal(a->layer[6].out, 32 * 35 * 35);
-    assert_int_equal(a->layer[8].in, 39200); /* Yarats et al., ICLR 2022: repr_dim */
-    assert_int_equal(a->layer[6].parameters, 32 * 32 * 9 + 32);
+    assert_int_equal(a->layer[1].out, 32 * 41 * 41);
+    assert_int_equal(a->layer[7].out, 32 * 35 * 35);
+    assert_int_equal(a->layer[9].in, 39200); /* repr_dim there */
+    assert_int_equal(a->parameters, encoder + 39200 * 50 + 50 + 2 * 50 + 2 * head);
     KS(arch_free)(a);
 }
 

@@ -112,6 +112,44 @@ static void test_groupnorm(void **state)
     teardown(&all);
 }
 
+/* Entry (channel, line, column) of an image [2, 2, 3], 0 outside of it. */
+static double pixel(const real *x, size_t channel, long line, long column)
+{
+    bool inside = line >= 0 && line < 2 && column >= 0 && column < 3;
+
+    return inside ? (double)x[(channel * 2 + (size_t)line) * 3 + (size_t)column] : 0;
+}
+
+/* A convolution by its definition, with padding, two channels and two filters, for both strides. */
+static void check_conv2d(const char *text, long stride, long lines, long columns)
+{
+    enum { IN = 12, FILTERS = 2, PATCH = 8 };
+    struct fixture s;
+
+    setup_width(&s, &KS(conv2d), text, IN);
+    assert_int_equal(s.layer.out, FILTERS * lines * columns);
+    first_order(&s);
+    for (long at = 0; at < FILTERS * lines * columns; at++) {
+        long f = at / (lines * columns), i = at / columns % lines, j = at % columns;
+        const real *w = s.in[W].value;
+        double sum = (double)w[PATCH * FILTERS + f];
+
+        for (long k = 0; k < PATCH; k++)
+            sum += (double)w[k * FILTERS + f] * pixel(s.in[X].value, (size_t)k / 4,
+                                                      stride * i + k / 2 % 2 - 1,
+                                                      stride * j + k % 2 - 1);
+        assert_close(s.y.value[at], sum, 50 * (double)KS_EPSILON);
+    }
+    teardown(&s);
+}
+
+static void test_conv2d(void **state)
+{
+    (void)state;
+    check_conv2d("conv2d 2 size=2 padding=1 channels=2 height=2 width=3", 1, 3, 4);
+    check_conv2d("conv2d 2 size=2 padding=1 channels=2 height=2 width=3 stride=2", 2, 2, 2);
+}
+
 /* The running statistics after one batch: momentum * old + (1 - momentum) * batch's. */
 static void test_running_statistics(void **state)
 {
@@ -212,9 +250,13 @@ static void test_both_sides_of_eps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),           cmocka_unit_test(test_groupnorm),
-        cmocka_unit_test(test_batchrenorm),      cmocka_unit_test(test_running_statistics),
-        cmocka_unit_test(test_rest_of_momentum), cmocka_unit_test(test_both_sides_of_eps),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_groupnorm),
+        cmocka_unit_test(test_conv2d),
+        cmocka_unit_test(test_batchrenorm),
+        cmocka_unit_test(test_running_statistics),
+        cmocka_unit_test(test_rest_of_momentum),
+        cmocka_unit_test(test_both_sides_of_eps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
