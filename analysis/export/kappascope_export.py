@@ -78,7 +78,8 @@ def _columns(text, width):
 
 def _dense(width, words, options, _):
     out, groups = int(words[1]), int(options.get("groups", 1))
-    params = {"kernel": (width // groups, out)}
+    kernel = (width // groups, out)
+    params = {"v": kernel, "g": (out,)} if options.get("norm") == "weight" else {"kernel": kernel}
     if options.get("bias", "yes") == "yes":
         params["bias"] = (out,)
     return out, params
@@ -106,9 +107,16 @@ def _dueling(width, _, options, __):
     return width - int(options.get("atoms", 1)), {}
 
 
+def _conv2d(*_):
+    """Flax has images and kernels of convolutions in another order than the checkpoint."""
+    _fail("description: conv2d: expected no convolutions here. Way out: write the checkpoint with "
+          "h5py, with kernels as configs/README.md has them")
+
+
 # kind: (width, words, options, columns of the input) -> (width of the output, {parameter: shape})
 _KINDS = {
     "dense": _dense, "batchnorm": _norm, "batchrenorm": _norm, "layernorm": _norm,
+    "groupnorm": _norm, "conv2d": _conv2d,
     "rmsnorm": _vector("scale"), "scaler": _vector("scaler"), "lerp": _vector("alpha"),
     "append": lambda width, *_: (width + 1, {}),
     "input": lambda width, words, _, inputs: (_columns(words[1], inputs), {}),
@@ -217,10 +225,14 @@ class _Reader:
             _fail(f"description: expected a layer ({', '.join(_KINDS)}), found {' '.join(words)!r}"
                   + _did_you_mean(kind, _KINDS))
         options = dict(word.split("=", 1) for word in words if "=" in word)
+        before = width
         width, params = _KINDS[kind](width, words, options, self.inputs)
         if kind not in _UNCOUNTED:
             moments = ("mean", "var") if kind in ("batchnorm", "batchrenorm") else ()
-            layer = _Layer(len(self.layers), kind, width, params, {m: (width,) for m in moments})
+            state = {m: (width,) for m in moments}
+            if options.get("norm") == "spectral":
+                state = {"u": (width,), "v": (before,)}
+            layer = _Layer(len(self.layers), kind, width, params, state)
             layer.trainable = options.get("trainable") != "no"
             self.layers.append(layer)
         return width
@@ -547,8 +559,9 @@ _REASONS = {
                 "the mask as an input of forward: x * mask / (1 - p)"),
     "detach": ("the analyzed loss is differentiated through all of the critic",
                "export the part after it, with its output as the input"),
-    "conv": ("convolutions have no line in the description",
-             "export the head, with the features as its input"),
+    "conv": ("convolutions are not found in a graph",
+             "export the head, with the features as its input, or write the critic with conv2d by "
+             "h5py"),
     "minimum": ("the critics of an ensemble have a loss each",
                 "return all critics' values from forward, as a tuple"),
     "mulc": ("a constant factor cannot stand behind the last Linear",
@@ -621,6 +634,9 @@ class _Graph:
         self.dtype, self.rounded = torch.float64, False  # rounded: forward converts to another type
         self._check_module()
         self.module = _copy(torch, self.original, name)
+        for _, m in _parts(self.module):
+            if _kernel_norm(m):
+                m.eval()  # the stored vectors of a spectral norm are used as they are
         self.wrapper, self.graph = _trace(self.module, self.names, by_name, name)
         self._check_mode()
         self.traced = torch.fx.GraphModule(self.wrapper, self.graph)
@@ -655,6 +671,8 @@ class _Graph:
         lines = []
         for path, m in _parts(self.original):
             where = f"{self.name}{'.' + path if path else ''} ({type(m).__name__})"
+            if _kernel_norm(m) and not m._forward_hooks and not m._backward_hooks:
+                continue
             if hasattr(m, "parametrizations"):
                 lines.append(f"{where}: {', '.join(m.parametrizations)} is computed from other "
                              "parameters (parametrize). Way out: torch.nn.utils.parametrize."
@@ -934,6 +952,8 @@ class _Graph:
     def _module(self, node, m, kind):
         x = self._inputs(node)[:1]
         norm = {"scale": "weight", "bias": "bias"}
+        if _kernel_norm(m):
+            return self._normed(node, m, x)
         if kind == "Linear":
             params = self._layer_parameters(node, m, {"kernel": "weight", "bias": "bias"})
             params["kernel"] = params["kernel"].then(lambda w: w.t())
@@ -946,6 +966,9 @@ class _Graph:
                                  "dimensions, not over the features")
             return _Value("layernorm", node, x, eps=m.eps,
                           params=self._layer_parameters(node, m, norm))
+        if kind == "GroupNorm":
+            params = self._layer_parameters(node, m, norm)
+            return self._groupnorm(node, x[0], m.num_groups, m.eps, params)
         if kind == "RMSNorm":
             params = self._layer_parameters(node, m, {"scale": "weight"})
             return _Value("rmsnorm" if params else "rms", node, x, eps=m.eps, params=params)
@@ -958,6 +981,25 @@ class _Graph:
         if kind in _ACTIVATIONS:
             return self._activation(node, kind, x, vars(m))
         return self._bad(node, kind)
+
+    def _normed(self, node, m, x):
+        """A Linear whose weight has a norm. PyTorch's g is [out, 1]."""
+        path, (norm, params, state) = node.target.removeprefix("critic."), _kernel_norm(m)
+        found = {ours: _Parameter(f"{path}.{theirs}") for ours, theirs in params.items()}
+        found = {ours: p.then(lambda w: w.flatten()) if ours == "g" else p.then(lambda w: w.t())
+                 for ours, p in found.items()}
+        if m.bias is not None:
+            found["bias"] = _Parameter(f"{path}.bias")
+        value = _Value("dense", node, x, params=found, norm=norm)
+        value.state = {ours: f"{path}.{theirs}" for ours, theirs in state.items()}
+        return value
+
+    def _groupnorm(self, node, x, groups, eps, params):
+        dims = self.seen[node].dim()
+        if dims != 2:
+            return self._bad(node, "GroupNorm", f"it normalizes {dims}-dimensional activations, "
+                             "not rows [R, d]")
+        return _Value("groupnorm", node, [x], groups=groups, eps=eps, params=params)
 
     def _evaluates(self, node):
         return self._bad(node, "batchnorm", "it is in evaluation mode; the analyzed loss has the "
@@ -1206,6 +1248,11 @@ class _Graph:
                              "it normalizes over several dimensions, not over the features")
         return _Value("layernorm", node, [a["input"]], eps=a.get("eps", 1e-5),
                       params=self._affine(a))
+
+    def _on_group_norm(self, node):
+        a = self._call(node, "input", "num_groups", "weight", "bias", "eps")
+        return self._groupnorm(node, a["input"], a["num_groups"], a.get("eps", 1e-5),
+                               self._affine(a))
 
     def _on_batch_norm(self, node):
         names = ["input", "running_mean", "running_var", "weight", "bias", "training", "momentum",
@@ -1507,14 +1554,44 @@ def _parts(module, path=""):
             yield from _parts(part, f"{path}.{name}" if path else name)
 
 
+# The class that computes the weight of a Linear: the norm in the description, its parameters and
+# its state in the module.
+_NORMS = {
+    "WeightNorm": ("weight", {"v": "weight_v", "g": "weight_g"}, {}),
+    "_WeightNorm": ("weight", {"v": "parametrizations.weight.original1",
+                               "g": "parametrizations.weight.original0"}, {}),
+    "SpectralNorm": ("spectral", {"kernel": "weight_orig"}, {"u": "weight_u", "v": "weight_v"}),
+    "_SpectralNorm": ("spectral", {"kernel": "parametrizations.weight.original"},
+                      {"u": "parametrizations.weight.0._u", "v": "parametrizations.weight.0._v"})}
+
+
+def _kernel_norm(module):
+    """The entry of _NORMS for a Linear whose weight alone has one of these norms, of its rows
+    (dim=0); else None."""
+    if type(module).__name__ not in ("Linear", "ParametrizedLinear"):
+        return None
+    computed = [(name, one) for name, several in getattr(module, "parametrizations", {}).items()
+                for one in several]
+    computed += [(getattr(one, "name", None), one) for one in module._forward_pre_hooks.values()]
+    if len(computed) != 1 or computed[0][0] != "weight" or getattr(computed[0][1], "dim", None) != 0:
+        return None
+    return _NORMS.get(type(computed[0][1]).__name__)
+
+
 def _copy(torch, module, name):
     """A copy in float64 on the CPU: the caller's module, running statistics included, is never
     touched."""
+    # What a hook computed as the weight in the last forward cannot be copied.
+    computed = [(m, m.__dict__.pop("weight")) for _, m in _parts(module)
+                if _kernel_norm(m) and "weight" in m.__dict__]
     try:
         found = copy.deepcopy(module).cpu()
     except (RuntimeError, TypeError, NotImplementedError) as error:
         _fail(f"{name}: cannot be copied: {error}. Way out: a module that holds parameters and "
               "buffers of its own alone, with values")
+    finally:
+        for m, weight in computed:
+            m.__dict__["weight"] = weight
     for _, m in _parts(found):
         m._modules = type(m._modules)((key, part if part is None else _plain(part))
                                       for key, part in m._modules.items())
@@ -1600,8 +1677,8 @@ def _where(graph, node):
 
 # --- PyTorch: from values to lines ---
 
-_LINES = {"dense", "batchnorm", "layernorm", "rmsnorm", "rms", "l2norm", "relu", "tanh", "silu",
-          "gelu", "elu", "mish", "scaler", "mulc", "append", "leaky_relu", "relu6", "sigmoid",
+_LINES = {"dense", "batchnorm", "layernorm", "groupnorm", "rmsnorm", "rms", "l2norm", "relu",
+          "tanh", "silu", "gelu", "elu", "mish", "scaler", "mulc", "append", "leaky_relu", "relu6", "sigmoid",
           "softplus"}
 _FROZEN = {"mulc", "rms"}  # lines with parameters that are constants of forward
 
@@ -1841,6 +1918,10 @@ def _number(x):
     return repr(float(x)) if x != int(x) else str(int(x))
 
 
+def _kernel(dense):
+    return dense.params["v" if "v" in dense.params else "kernel"]
+
+
 def _text(value, project):
     """The line of a layer."""
     return _words(value, project) + (" trainable=no" if value.frozen else "")
@@ -1853,14 +1934,18 @@ def _words(value, project):
         return f"{kind}{' ' if kind in ('input', 'slice') else ' input'}[{first}:{last}]"
     if kind == "dense":
         line = f"dense {value.width}" + ("" if "bias" in value.params else " bias=no")
+        line += f" norm={o['norm']}" if "norm" in o else ""
         for pattern, how in project.items():
-            if fnmatch.fnmatch(value.params["kernel"].name, pattern):
+            if fnmatch.fnmatch(_kernel(value).name, pattern):
                 line += f" project={how}"
                 break
         return line
     if kind == "layernorm":
         affine = {0: " affine=no", 1: " bias=no"}.get(len(value.params), "")
         return f"layernorm eps={_number(o['eps'])}{affine}"
+    if kind == "groupnorm":
+        affine = "" if value.params else " affine=no"
+        return f"groupnorm groups={o['groups']} eps={_number(o['eps'])}{affine}"
     if kind == "batchnorm":
         momentum = f" momentum={_number(round(o['momentum'], 12))}" if "momentum" in o else ""
         affine = "" if value.params else " affine=no"
@@ -1999,7 +2084,7 @@ class _Critic:
 
     def ensemble(self, chain):
         """E of a stacked ensemble, else 1."""
-        kernel = next(v.params["kernel"] for v in chain.values if "kernel" in v.params)
+        kernel = next(_kernel(v) for v in chain.values if v.kind == "dense")
         shape = kernel.transform(self.graph.parameters[kernel.name]).shape
         return shape[0] if len(shape) == 3 else 1
 
@@ -2069,8 +2154,8 @@ def _collect(critics, layers, read):
 
 
 def _states(critics, layers):
-    """Running statistics of batch normalization, if all such layers of all critics have them: a
-    checkpoint has all of them or none."""
+    """Running statistics of batch normalization and vectors of spectral norms, if all such layers
+    of all critics have them: a checkpoint has all of them or none."""
     found, wanted = {}, {f"{layer.group}/{name}" for layer in layers for name in layer.state}
     for critic in critics:
         buffers = {f"{path}.{key}": b for path, m in _parts(critic.graph.original)
@@ -2078,7 +2163,7 @@ def _states(critics, layers):
         for chain in critic.chains:
             for layer, value in zip(layers, chain.values):
                 for name, path in value.state.items():
-                    array = buffers[path].detach().cpu().float().numpy()[None]
+                    array = _array(path, buffers[path])[None]
                     found.setdefault(f"{layer.group}/{name}", []).append(array)
     count = sum(len(c.chains) for c in critics)
     if set(found) != wanted or any(len(arrays) != count for arrays in found.values()):

@@ -31,7 +31,7 @@ def analyze(analyzer, *arguments):
 
 def stored(path, group):
     """Datasets like the parameters, in the canonical order: critic by critic, layer by layer."""
-    order = ("kernel", "scale", "bias", "scaler", "alpha")
+    order = ("kernel", "v", "g", "scale", "bias", "scaler", "alpha")
     with h5py.File(path) as file:
         layers = sorted(file[group], key=lambda name: int(name.split("_")[0]))
         arrays = [

@@ -242,10 +242,72 @@ class Joined(nn.Module):
         ]
 
 
+class Normed(nn.Module):
+    """Group norms; weight and spectral norms by hooks and by a parametrization."""
+
+    arch = (
+        "dense 8\ngroupnorm groups=2 eps=0.001\nrelu\ndense 8 norm=weight\nrelu\n"
+        "dense 8 bias=no norm=spectral\ngroupnorm groups=2 eps=1e-05 affine=no\ntanh\n"
+        "dense 8 norm=spectral\nelu\ndense 1 norm=weight\nloss mse\n"
+    )
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.norm = nn.Linear(IN, WIDTH), nn.GroupNorm(2, WIDTH, eps=1e-3)
+        self.fc2 = nn.utils.weight_norm(nn.Linear(WIDTH, WIDTH))
+        self.fc3 = nn.utils.parametrizations.spectral_norm(nn.Linear(WIDTH, WIDTH, bias=False))
+        self.fc4 = nn.utils.spectral_norm(nn.Linear(WIDTH, WIDTH))
+        self.head = nn.utils.weight_norm(nn.Linear(WIDTH, 1))
+
+    def forward(self, x):
+        x = F.relu(self.fc2(F.relu(self.norm(self.fc1(x)))))
+        return self.head(F.elu(self.fc4(torch.tanh(F.group_norm(self.fc3(x), 2)))))
+
+    def twin(self):
+        return Formulas(self)
+
+
+class Formulas(nn.Module):
+    """A Normed by formulas, with parameters of its own: the second derivative of PyTorch 1.13's weight_norm is wrong."""
+
+    def __init__(self, normed):
+        super().__init__()
+        self.names = [name for name, _ in normed.named_parameters()]
+        self.values = nn.ParameterList([nn.Parameter(p.detach().clone()) for p in normed.parameters()])
+        buffers = dict(normed.named_buffers())
+        self.vectors = {"fc3": [buffers[f"fc3.parametrizations.weight.0._{v}"].double() for v in "uv"],
+                        "fc4": [buffers[f"fc4.weight_{v}"].double() for v in "uv"]}
+
+    def at(self, name):
+        return self.values[self.names.index(name)]
+
+    def spectral(self, x, layer, weight):
+        u, v = self.vectors[layer]
+        w = self.at(weight)
+        return x @ (w / (u @ w @ v)).t()
+
+    def weight(self, x, layer):
+        v = self.at(f"{layer}.weight_v")
+        return x @ (self.at(f"{layer}.weight_g") * v / v.norm(dim=1, keepdim=True)).t() + self.at(f"{layer}.bias")
+
+    def forward(self, x):
+        x = x @ self.at("fc1.weight").t() + self.at("fc1.bias")
+        x = F.relu(F.group_norm(x, 2, self.at("norm.weight"), self.at("norm.bias"), 1e-3))
+        x = self.spectral(F.relu(self.weight(x, "fc2")), "fc3", "fc3.parametrizations.weight.original")
+        x = self.spectral(torch.tanh(F.group_norm(x, 2)), "fc4", "fc4.weight_orig") + self.at("fc4.bias")
+        return self.weight(F.elu(x), "head")
+
+    def canonical(self):
+        names = ("fc1.weight", "fc1.bias", "norm.weight", "norm.bias", "fc2.weight_v", "fc2.weight_g", "fc2.bias",
+                 "fc3.parametrizations.weight.original", "fc4.weight_orig", "fc4.bias", "head.weight_v", "head.weight_g", "head.bias")
+        return [self.at(name).t() if self.at(name).dim() > 1 else self.at(name) for name in names]
+
+
 WEIGHTS = torch.arange(B) / B
 
 LOSSES = {
     "Joined": ("mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
+    "Normed": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).sum() / B),
     "ByHand": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).sum() / B),
     "Rows": (
         "huber delta=0.5 weight=3",
@@ -260,7 +322,7 @@ LOSSES = {
 
 
 def reference(module, loss, x, y, vectors):
-    module = copy.deepcopy(module).double()
+    module = (module.twin() if hasattr(module, "twin") else copy.deepcopy(module)).double()
     parameters, numbers = [p for p in module.parameters() if p.requires_grad], copy.deepcopy(module)
     count = 0
     for p in [
@@ -285,7 +347,7 @@ def compare(analyzer, folder):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     comparison = Comparison(analyzer, folder, f"PyTorch {torch.__version__}, other forms")
-    for kind in ByHand, Rows, Stacked, Loop, Joined:
+    for kind in ByHand, Rows, Stacked, Loop, Joined, Normed:
         name, module = kind.__name__, kind()
         line, loss = LOSSES[name]
         x = torch.randn(N, B, IN)

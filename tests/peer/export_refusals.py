@@ -132,12 +132,24 @@ MODULES = [
     ),
     (Least, ["torch.min", "return all critics"]),
     (
-        lambda: nn.utils.parametrizations.spectral_norm(mlp()[0]),
+        lambda: nn.utils.parametrizations.orthogonal(mlp()[0]),
         ["weight is computed from other parameters", "remove_parametrizations"],
     ),
     (
-        lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(IN, WIDTH)), nn.Linear(WIDTH, 1)),
-        [r"\.0 \(Linear\)", "weight_norm"],
+        lambda: mlp(nn.utils.parametrizations.spectral_norm(nn.Linear(WIDTH, WIDTH), dim=1)),
+        [r"\.1 \(Parametrized", "remove_parametrizations"],
+    ),
+    (
+        lambda: mlp(nn.utils.weight_norm(nn.Linear(WIDTH, WIDTH), dim=1)),
+        [r"\.1 \(Linear\)", "weight_norm"],
+    ),
+    (
+        lambda: mlp(nn.utils.weight_norm(nn.Linear(WIDTH, WIDTH), dim=None)),
+        [r"\.1 \(Linear\)", "weight_norm"],
+    ),
+    (
+        lambda: Does(lambda x, m, _: F.group_norm(x.unsqueeze(-1), 1).squeeze(-1)),
+        ["group_norm", "3-dimensional"],
     ),
     (hooked, [r"\.0 \(Linear\)", "a hook can change", "remove it"]),
     (

@@ -30,6 +30,9 @@ CRITICS = {
     "dense 5 project=unit-kernel\nloss ce min=-5 max=5\n",
     "norms": "layernorm bias=no\ndense 8\nbatchnorm affine=no\nrelu\ndense 8\nlayernorm affine=no\ntanh\n"
     "dense 8\nlayernorm bias=no\nrelu\ndense 8\nrmsnorm eps=1e-3\nrelu\ndense 1\nloss mse\n",
+    "groups": "groupnorm groups=2\ndense 12\ngroupnorm groups=4 eps=1e-5\nrelu\ndense 9\n"
+    "groupnorm groups=3 bias=no\ntanh\ndense 8\ngroupnorm groups=2 affine=no\ndense 6\n"
+    "groupnorm groups=1\nrelu\ndense 1\nloss mse\n",
     "folded": "batchnorm affine=no eps=1e-5\ndense 8\nbatchnorm\nrelu\ndense 4\nloss quantile\n",
     "simba": "dense 8\nresidual {\n  layernorm\n  dense 16\n  relu\n  dense 8\n}\nlayernorm eps=1e-5\n"
     "dense 1\nloss mse\n",
@@ -64,6 +67,22 @@ CRITICS = {
     "dense 5\nloss ce min=0 max=1\n",
     "droq": "input [:2]\ndense 4\ndropout input[2:6] rate=0.1\nlayernorm eps=1e-5\nrelu\ndense 4\n"
     "dropout input[2:6]\nlayernorm\nrelu\ndense 1\nloss mse\n",
+    "images": "conv2d 4 channels=1 height=2 width=3 size=2 padding=1\nrelu\n"
+    "conv2d 3 size=2 stride=2 bias=no\ntanh\ndense 32\nsilu\n"
+    "conv2d 4 channels=2 height=4 width=4 size=3\nlayernorm\nrelu\ndense 1\nloss mse\n",
+    "images bn": "batchnorm\nconv2d 4 channels=2 height=1 width=3 size=1\nbatchnorm\nrelu\n"
+    "dense 8 trainable=no\nconv2d 4 channels=2 height=2 width=2 size=2 trainable=no\n"
+    "batchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",
+    "weight norm": "layernorm\ndense 8 norm=weight\nlayernorm\nrelu\n"
+    "dense 6 norm=weight groups=2 bias=no\ntanh\ndense 1 norm=weight\nloss mse\n",
+    "spectral norm": "dense 8\nrelu\ndense 8 norm=spectral\nrelu\ndense 7 norm=spectral bias=no\n"
+    "silu\ndense 1\nloss huber\n",
+    "normed bn": "batchnorm affine=no\ndense 8 norm=spectral\nbatchnorm\nrelu\n"
+    "dense 8 norm=weight\nbatchnorm\nrelu\ndense 5 norm=weight\nloss ce min=0 max=1\n",
+    "frozen norms": "dense 8 norm=weight trainable=no\ntanh\ndense 8\nsilu\n"
+    "dense 8 norm=spectral trainable=no\ntanh\ndense 1\nloss mse\n",
+    "one state": "batchnorm\ndense 8\nrelu\nbatchrenorm rmax=1.5 dmax=0.5\ntanh\ndense 1\n"
+    "loss mse\n",
     "batchrenorm": "batchrenorm eps=1e-5\ndense 8\nbatchrenorm rmax=1.5 dmax=0.5\nrelu\ndense 8\nbatchnorm\n"
     "batchrenorm\ntanh\ndense 1\nloss mse\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"

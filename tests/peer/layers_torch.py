@@ -25,8 +25,9 @@ def plain(name, **defaults):
 
 
 def kernel_of(critic, norm, rows, n, spread):
-    """The kernel [rows, n] of a dense. The second derivative of PyTorch 1.13's own weight_norm is wrong: by a difference
-    of its first derivatives it is off by half, while that of this formula agrees to 1e-10."""
+    """The kernel [rows, n] of a dense. The second derivative of PyTorch 1.13's own weight_norm is
+    wrong: by a difference of its first derivatives it is off by half, while that of this formula
+    agrees to 1e-10."""
     w = critic.parameter("v" if norm == "weight" else "kernel", (rows, n), spread=spread)
     if norm == "weight":
         return critic.parameter("g", (n,), mean=1) * w / w.norm(dim=0)
@@ -55,7 +56,8 @@ def conv2d(critic, x, words):
     image, size = x.unflatten(1, critic.image), int(o["size"])
     kernel = critic.parameter("kernel", (image.shape[1] * size * size, n), spread=0.4)
     bias = None if o.get("bias") == "no" else critic.parameter("bias", (n,))
-    y = functional.conv2d(image, kernel.t().reshape(n, -1, size, size), bias, int(o.get("stride", 1)), int(o.get("padding", 0)))
+    weight = kernel.t().reshape(n, -1, size, size)
+    y = functional.conv2d(image, weight, bias, int(o.get("stride", 1)), int(o.get("padding", 0)))
     critic.image = list(y.shape[1:])
     return y.flatten(1)
 
@@ -69,7 +71,8 @@ def scale_and_bias(critic, d, o):
 
 def batchnorm(critic, x, words):
     o = options(words)
-    if any(line[0] == "batchrenorm" or "norm=spectral" in line for line in critic.lines):  # a file has all or none
+    # A file has the state of all layers or of none.
+    if any(line[0] == "batchrenorm" or "norm=spectral" in line for line in critic.lines):
         critic.statistics(x.shape[1])
     return functional.batch_norm(
         x, None, None, *scale_and_bias(critic, x.shape[1], o), training=True, eps=o.get("eps", 1e-3)
@@ -98,7 +101,8 @@ def layernorm(critic, x, words):
 
 def groupnorm(critic, x, words):
     o = options(words)
-    return functional.group_norm(x, int(o["groups"]), *scale_and_bias(critic, x.shape[1], o), o.get("eps", 1e-6))
+    scale, bias = scale_and_bias(critic, x.shape[1], o)
+    return functional.group_norm(x, int(o["groups"]), scale, bias, o.get("eps", 1e-6))
 
 
 def rmsnorm(critic, x, words):
@@ -166,9 +170,11 @@ def lerp(critic, x, words, body):
 
 LAYERS = {
     "dense": dense,
+    "conv2d": conv2d,
     "batchnorm": batchnorm,
     "batchrenorm": batchrenorm,
     "layernorm": layernorm,
+    "groupnorm": groupnorm,
     "rmsnorm": rmsnorm,
     "l2norm": l2norm,
     "simnorm": simnorm,
@@ -239,7 +245,8 @@ class Critic:
 
     def statistics(self, d):
         """Running mean and variance of a layer, drawn like parameters."""
-        return [self.state(name, lambda: torch.tensor(0.3 + self.rng.random(d))) for name in ("mean", "var")]
+        draw = lambda: torch.tensor(0.3 + self.rng.random(d))  # noqa: E731
+        return [self.state(name, draw) for name in ("mean", "var")]
 
     def layer(self, kind, words):
         """Names the parameters that are drawn inside; counts the layer."""
