@@ -26,8 +26,10 @@ static double step_of(const struct ks_checkpoint *c)
 
 static size_t count_proofs(const struct ks_proofs *p)
 {
-    return (size_t)((p->output.value != NULL) + (p->loss.value != NULL) +
-                    (p->gradient_norm.value != NULL));
+    size_t proofs = p->output.value != NULL;
+
+    proofs += p->loss.value != NULL;
+    return proofs + (p->gradient_norm.value != NULL);
 }
 
 static void name_loss(const struct ks_loss *l, size_t size, char *name)

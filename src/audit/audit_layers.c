@@ -111,7 +111,7 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
             best = i;
         }
     }
-    if (!(largest > 0) || csv->rows < 2)
+    if (!csv || !(largest > 0) || csv->rows < 2)
         return;
     if (has_shares(csv))
         ks_document_add(d, KS_BLOCK_ITEM,

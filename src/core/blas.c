@@ -1,6 +1,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "core/blas.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -66,13 +67,27 @@ static bool is_limited(int resource)
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
+static bool has_limited_memory(void)
+{
+    return is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
+}
+
 /* Whether OpenBLAS has created threads of its own although the address space is limited. */
 static bool wastes_address_space(void)
 {
     const char *threads = getenv(COUNT);
 
-    return (!threads || strcmp(threads, "1") != 0) &&
-           (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA));
+    return (!threads || strcmp(threads, "1") != 0) && has_limited_memory();
+}
+
+/* glibc reserves 128 MiB for the first allocation of a thread, for a moment, which could leave no
+ * room for the stack of the next thread. */
+static void share_memory_of_threads(void)
+{
+#ifdef M_ARENA_MAX
+    if (has_limited_memory())
+        mallopt(M_ARENA_MAX, 1);
+#endif
 }
 
 void ks_blas_start(char **argv)
@@ -84,6 +99,7 @@ void ks_blas_start(char **argv)
     if (argv && (better || fewer) && (!better || setenv(CHOICE, better, 1) == 0) &&
         (!fewer || setenv(COUNT, "1", 1) == 0))
         execv("/proc/self/exe", argv);
+    share_memory_of_threads();
     openblas_set_num_threads(1);
 }
 

@@ -96,6 +96,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
     struct arrays k = arrays(l, p);
 
+    assert(k.q);
     *k.q = (real)((double)*k.by_sigma * form(&k, p->w_dot));
     for (size_t i = 0; i < k.size; i++)
         k.w_dot[i] = *k.by_sigma * p->w_dot[i] - *k.q * k.w[i];
@@ -104,8 +105,10 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     struct arrays k = arrays(l, p);
-    real t_dot = (real)(product(k.size, k.w_dot, k.w_bar) + product(k.size, k.w, k.w_bar_dot));
+    real t_dot;
 
+    assert(k.q && p->w_bar_dot);
+    t_dot = (real)(product(k.size, k.w_dot, k.w_bar) + product(k.size, k.w, k.w_bar_dot));
     for (size_t i = 0; i < k.rows; i++)
         for (size_t j = 0; j < k.n; j++) {
             size_t at = i * k.n + j;

@@ -17,6 +17,7 @@
  * Cache: W, W_bar, and per column r and a. Tangent cache: W_dot, W_bar_dot, and per column s and
  * a_dot.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -111,6 +112,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 {
     struct arrays k = arrays(l, p);
 
+    assert(k.s);
     memset(k.s, 0, k.n * sizeof *k.s);
     add_products(&k, k.v, k.v_dot, k.s);
     for (size_t j = 0; j < k.n; j++)
@@ -127,6 +129,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     struct arrays k = arrays(l, p);
 
+    assert(k.a_dot && k.g_bar_dot);
     memset(k.a_dot, 0, k.n * sizeof *k.a_dot);
     add_products(&k, k.v_dot, k.w_bar, k.a_dot);
     add_products(&k, k.v, k.w_bar_dot, k.a_dot);
