@@ -65,8 +65,7 @@ static void find_invariant(struct ks_net *net)
                         arch->layer[c].kind->sums == KS_SUMS_COPIED;
     }
     for (size_t i = 0; i < arch->n_layers; i++)
-        invariant = invariant && !arch->layer[i].kind->reads_input &&
-                    !arch->layer[i].reads_state;
+        invariant = invariant && !arch->layer[i].kind->reads_input && !arch->layer[i].reads_state;
     net->input_invariant = invariant;
 }
 
