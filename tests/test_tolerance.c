@@ -5,7 +5,7 @@
 #include "statistics/tolerance.h"
 #include "trained_critics.h"
 
-enum { SEEDS = 15 };
+enum { SEEDS = 8 };
 
 /* --- reading and widths --- */
 
