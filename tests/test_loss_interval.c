@@ -8,7 +8,7 @@
 #include "statements.h"
 #include "trained_critics.h"
 
-enum { SETS = 20, FULL = 200, MINIBATCHES = 16, ALL = 1600 };
+enum { SETS = 20, FULL = 200, MINIBATCHES = 16, ALL = 800 };
 
 static size_t sets(void)
 {
@@ -34,7 +34,7 @@ struct ends {
 static struct ends find_truth(const struct ks_checkpoint *critic)
 {
     struct ks_checkpoint *c = draw_minibatches(critic, ALL, FULL);
-    struct ks_spectrum *s = analyze(c, "--order 120");
+    struct ks_spectrum *s = analyze(c, "--order 80");
     struct ends truth = {ks_statistic(s, "lambda_max"), ks_statistic(s, "lambda_min")};
 
     assert_close(ks_statistic(s, "lambda_max_upper"), truth.max, 1e-6 * truth.max);
