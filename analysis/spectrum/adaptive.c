@@ -39,7 +39,11 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static double find_excess(const struct growth *g, const struct ks_spectrum *s)
+/* The bounds of lambda_max and lambda_min are the weakest of all probes': they profit from steps,
+ * and hardly from probes, of which some are weaker than the first. */
+enum part { ENDS = 1, OTHERS = 2 };
+
+static double find_excess(const struct growth *g, const struct ks_spectrum *s, unsigned parts)
 {
     const struct ks_tolerances *t = g->m->tolerances;
     double excess = 0;
@@ -47,7 +51,7 @@ static double find_excess(const struct growth *g, const struct ks_spectrum *s)
     for (size_t i = 0; i < t->n; i++) {
         double width = ks_tolerance_width(&t->list[i], s);
 
-        if (!g->hopeless[i])
+        if (!g->hopeless[i] && (parts & (ks_tolerance_end(&t->list[i]) ? ENDS : OTHERS)))
             excess = fmax(excess, isnan(width) ? INFINITY : width / t->list[i].most);
     }
     return excess;
@@ -104,12 +108,15 @@ static ks_status count_probes(struct growth *g, size_t *enough)
 {
     struct ks_spectrum *first = NULL;
     ks_status status = KS_OK;
+    double ends;
 
     memcpy(g->before, g->excess, sizeof g->before);
     KS_GO(take_first(g, &first));
+    KS_GO(find_statistics(g, first, 1));
+    ends = find_excess(g, first, ENDS);
     for (*enough = 0; *enough < g->n; ++*enough) {
         KS_GO(find_statistics(g, first, g->probes[*enough]));
-        g->excess[*enough] = find_excess(g, first);
+        g->excess[*enough] = fmax(ends, find_excess(g, first, OTHERS));
         if (g->excess[*enough] <= 1)
             break;
     }
@@ -126,9 +133,12 @@ static ks_status find_hopeless(struct growth *g)
     ks_status status = KS_OK;
 
     KS_GO(take_first(g, &first));
-    KS_GO(find_statistics(g, first, g->m->probes));
-    for (size_t i = 0; i < t->n; i++)
-        g->hopeless[i] = !ks_tolerance_met(&t->list[i], first);
+    for (unsigned part = ENDS; part <= OTHERS; part++) {
+        KS_GO(find_statistics(g, first, part == ENDS ? 1 : g->m->probes));
+        for (size_t i = 0; i < t->n; i++)
+            if ((ks_tolerance_end(&t->list[i]) != 0) == (part == ENDS))
+                g->hopeless[i] = !ks_tolerance_met(&t->list[i], first);
+    }
 done:
     ks_spectrum_free(first);
     return status;
@@ -218,7 +228,7 @@ static ks_status add_probes(struct growth *g, size_t order, size_t planned)
     for (size_t probe = 1; probe < m->probes; probe++) {
         if (probe >= planned)
             KS_TRY(ks_team_agree(m->team, find_statistics(g, m->spectrum, 1)));
-        if (probe >= planned && find_excess(g, m->spectrum) <= 1)
+        if (probe >= planned && find_excess(g, m->spectrum, ENDS | OTHERS) <= 1)
             break;
         ks_lanczos_start(g->l, m->seed, probe);
         KS_TRY(step_to(g, order));
