@@ -26,8 +26,8 @@ static const struct ks_program description = {
     .details = "DESCRIPTION\n"
                "  Writes CHECKPOINT.spectrum.h5 for each CHECKPOINT.h5 and prints its\n"
                "  statistics. With --name the file is CHECKPOINT.NAME.spectrum.h5, so that\n"
-               "  a checkpoint can have several analyses side by side. With --apply or\n"
-               "  --gradient it writes vectors of one checkpoint instead.\n"
+               "  a checkpoint can have several analyses side by side. With --apply,\n"
+               "  --gradient or --eigenvectors it writes vectors of one checkpoint instead.\n"
                "\n"
                "EXAMPLES\n"
                "  kappascope analyze step_000050000.h5\n"
@@ -43,8 +43,10 @@ static int analyze_all(const struct ks_options *o, const struct ks_team *world,
                        struct ks_report *report)
 {
     ks_status (*const analyze)(struct ks_analysis *) = o->apply || o->gradient ? ks_analyze_vectors
-                                                       : o->layers             ? ks_analyze_layers
-                                                                               : ks_analyze;
+                                                       : o->eigenvectors > 0
+                                                           ? ks_analyze_eigenvectors
+                                                       : o->layers ? ks_analyze_layers
+                                                                   : ks_analyze;
     const bool leads = ks_team_rank(world) == 0;
     int worst = 0;
 
@@ -70,10 +72,11 @@ static ks_status check_arguments(const struct ks_options *o, const struct ks_arg
 {
     if (arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected a checkpoint, found none (see --help)");
-    if (arguments->n_rest > 1 && (o->apply || o->gradient))
-        return ks_fail(
-            KS_USAGE, "expected one checkpoint with --apply and --gradient, found %zu (see --help)",
-            arguments->n_rest);
+    if (arguments->n_rest > 1 && (o->output || o->gradient))
+        return ks_fail(KS_USAGE,
+                       "expected one checkpoint with --apply, --gradient and --eigenvectors, found "
+                       "%zu (see --help)",
+                       arguments->n_rest);
     if (o->output && o->gradient && ks_output_same(o->output, o->gradient))
         return ks_fail(KS_USAGE, "--output and --gradient: expected two files, both are %s",
                        o->output);
@@ -108,7 +111,7 @@ static ks_status run(const struct ks_options_given *given, const struct ks_argum
     KS_GO(ks_team_agree(world, check_arguments(&o, arguments)));
     report = new_report(&o, arguments);
     writes = !o.apply && !o.gradient && world->rank == 0;
-    if (writes && !o.layers)
+    if (writes && !o.layers && o.eigenvectors == 0)
         status = ks_outputs_new(arguments->n_rest, arguments->rest, o.folder, o.name, &outputs);
     KS_GO(ks_team_agree(world, status));
     KS_GO(ks_team_agree(world, ks_blas_reserve((size_t)omp_get_max_threads())));

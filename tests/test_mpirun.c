@@ -221,6 +221,40 @@ static void test_exact_and_vectors(void **state)
     free(found), free(expected), free(v);
 }
 
+/* Eigenvectors, up to their signs, from a random start vector and from given ones. */
+static void test_eigenvectors(void **state)
+{
+    static const char *const arguments[] = {"", "--start-at expected.h5"};
+    enum { COUNT = 3 };
+    size_t n = dimension(archs[0].text);
+
+    (void)state;
+    if (!have_mpirun())
+        skip();
+    for (size_t i = 0; i < 2; i++) {
+        double *expected, *found;
+
+        launch(0);
+        assert_runs("--eigenvectors %d --tolerance 1e-9 --precision f64 --output expected.h5 "
+                    "bn+ce.h5",
+                    COUNT);
+        launch(3);
+        assert_runs("--eigenvectors %d --tolerance 1e-9 --precision f64 --output found.h5 %s "
+                    "bn+ce.h5",
+                    COUNT, arguments[i]);
+        expected = read_vectors("expected.h5", n, COUNT);
+        found = read_vectors("found.h5", n, COUNT);
+        for (size_t k = 0; k < COUNT; k++) {
+            double product = 0;
+
+            for (size_t j = 0; j < n; j++)
+                product += expected[k * n + j] * found[k * n + j];
+            assert_close(fabs(product), 1, 1e-10);
+        }
+        free(expected), free(found);
+    }
+}
+
 /* The basis is in float32 if one rank lacks the memory for float64; less is refused. */
 static void test_memory(void **state)
 {
@@ -414,10 +448,10 @@ static void test_keep_basis(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statistics), cmocka_unit_test(test_exact_and_vectors),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_help),       cmocka_unit_test(test_keep_basis),
-        cmocka_unit_test(test_compat),
+        cmocka_unit_test(test_statistics),   cmocka_unit_test(test_exact_and_vectors),
+        cmocka_unit_test(test_eigenvectors), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_failures),     cmocka_unit_test(test_help),
+        cmocka_unit_test(test_keep_basis),   cmocka_unit_test(test_compat),
     };
 
     return cmocka_run_group_tests(tests, write_critics, scratch_remove);

@@ -19,25 +19,35 @@ static ks_status lapack_status(const char *routine, lapack_int info)
                      : ks_fail(KS_NUMBER, "LAPACK's %s failed with info = %d", routine, (int)info);
 }
 
+ks_status ks_jacobi_vectors(const struct ks_jacobi *t, double *ritz, double *vector)
+{
+    const size_t m = t->m;
+    double *beside = NULL;
+    lapack_int info;
+
+    assert(m > 0);
+    KS_TRY(ks_alloc(m, sizeof *beside, &beside));
+    memcpy(ritz, t->alpha, m * sizeof *ritz);
+    memcpy(beside, t->beta, (m - 1) * sizeof *beside);
+    info = LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', (lapack_int)m, ritz, beside, vector,
+                          (lapack_int)m);
+    free(beside);
+    return lapack_status("dstevd", info);
+}
+
 ks_status ks_jacobi_ritz(const struct ks_jacobi *t, double *ritz, double *weight, double *residual)
 {
     const size_t m = t->m;
     ks_status status = KS_OK;
-    double *beside = NULL, *s = NULL; /* s [m, m]: the eigenvectors, one after the other */
+    double *s = NULL;
 
-    assert(m > 0);
-    KS_GO(ks_alloc(m, sizeof(double), &beside));
-    KS_GO(ks_alloc(m * m, sizeof(double), &s));
-    memcpy(ritz, t->alpha, m * sizeof(double));
-    memcpy(beside, t->beta, (m - 1) * sizeof(double));
-    KS_GO(lapack_status("dstevd", LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', (lapack_int)m, ritz, beside,
-                                                 s, (lapack_int)m)));
+    KS_GO(ks_alloc(m * m, sizeof *s, &s));
+    KS_GO(ks_jacobi_vectors(t, ritz, s));
     for (size_t i = 0; i < m; i++) {
         weight[i] = s[i * m] * s[i * m];
         residual[i] = t->beta[m - 1] * fabs(s[i * m + m - 1]);
     }
 done:
-    free(beside);
     free(s);
     return status;
 }

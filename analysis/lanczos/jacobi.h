@@ -22,6 +22,10 @@ struct ks_jacobi {
  * 13.2). KS_MEMORY; KS_NUMBER if LAPACK fails. */
 ks_status ks_jacobi_ritz(const struct ks_jacobi *t, double *ritz, double *weight, double *residual);
 
+/* The same Ritz values, and vector [m, m]: T's eigenvectors s_i of norm 1, one after the other.
+ * Fails as above. */
+ks_status ks_jacobi_vectors(const struct ks_jacobi *t, double *ritz, double *vector);
+
 /* *sigma = the smallest singular value of the extended (m+1) x m matrix [T; beta[m-1] e_m']. It is
  * the smallest |A x| over the unit vectors x of the Krylov space, so it is at least the smallest
  * |eigenvalue| of A. Fails as above. */

@@ -25,6 +25,11 @@ struct ks_analyzed {
     bool raw;                    /* the targets are /batch/target_raw                          */
 };
 
+/* *wide = the operator in float64 on the selected coordinates, summed over the team, which keeps at
+ * most `memory` bytes of activations. KS_MEMORY; fails as the operator does. */
+ks_status ks_analyzed_wide(const struct ks_analyzed *analyzed, const struct ks_team *team,
+                           size_t memory, struct ks_operator **wide);
+
 /* Frees the selection and the null space, and sets both to NULL. */
 void ks_analyzed_clear(struct ks_analyzed *analyzed);
 

@@ -60,6 +60,8 @@ ks_status ks_analyze(struct ks_analysis *analysis);
 ks_status ks_analyze_layers(struct ks_analysis *analysis);
 /* --gradient: writes loss and gradient. --apply: writes products of the operator. */
 ks_status ks_analyze_vectors(struct ks_analysis *analysis);
+/* --eigenvectors: writes them, and adds a table of them to the report. */
+ks_status ks_analyze_eigenvectors(struct ks_analysis *analysis);
 
 void ks_analysis_clear(struct ks_analysis *analysis);
 

@@ -3,6 +3,7 @@
 
 #include "program/apply.h"
 #include "program/bounds.h"
+#include "program/eigenvectors.h"
 #include "program/outputs.h"
 #include "program/stages.h"
 #include "spectrum/provenance.h"
@@ -162,7 +163,7 @@ ks_status ks_analyze_layers(struct ks_analysis *a)
     return ks_on_leader(a, report_layers);
 }
 
-/* --- --apply and --gradient: vectors --- */
+/* --- --apply, --gradient and --eigenvectors: vectors --- */
 
 static ks_status check_vectors(struct ks_analysis *a)
 {
@@ -172,7 +173,7 @@ static ks_status check_vectors(struct ks_analysis *a)
     for (size_t i = 0; i < 2; i++)
         if (outputs[i]) {
             KS_TRY(ks_output_check(outputs[i], a->path));
-            KS_TRY(ks_output_check(outputs[i], o->apply));
+            KS_TRY(ks_output_check(outputs[i], o->apply ? o->apply : o->start_at));
         }
     return KS_OK;
 }
@@ -190,4 +191,24 @@ ks_status ks_analyze_vectors(struct ks_analysis *a)
     KS_TRY(ks_apply_count(a));
     KS_TRY(ks_analysis_make_operator(a));
     return ks_apply_products(a);
+}
+
+ks_status ks_analyze_eigenvectors(struct ks_analysis *a)
+{
+    struct ks_eigenvectors vectors = {.n_layers = 0};
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_on_leader(a, check_vectors));
+    KS_TRY(ks_analysis_read(a));
+    KS_TRY(ks_analysis_pose(a));
+    KS_TRY(ks_analysis_pose_products(a));
+    KS_TRY(ks_analysis_make_operator(a));
+    KS_GO(ks_eigenvectors_find(a, &vectors));
+    KS_GO(ks_eigenvectors_write(a, &vectors));
+    if (ks_is_leader(a))
+        status = ks_eigenvectors_report(a, &vectors);
+    status = ks_team_agree(a->world, status);
+done:
+    ks_eigenvectors_clear(&vectors);
+    return status;
 }

@@ -95,7 +95,7 @@ static ks_status read_file(struct ks_analysis *a)
  * other. */
 static size_t count_probes(const struct ks_options *o)
 {
-    return o->exact || o->apply || o->gradient || o->tolerances.n > 0
+    return o->exact || o->apply || o->gradient || o->eigenvectors > 0 || o->tolerances.n > 0
                ? 1
                : o->probes + o->gradient_probe;
 }
@@ -242,7 +242,7 @@ static struct ks_monitor new_monitor(const struct ks_analysis *a)
                                .order = o->order,
                                .groups = a->groups,
                                .budget = &a->budget,
-                               .at_most = o->tolerances.n > 0,
+                               .at_most = o->tolerances.n > 0 || o->eigenvectors > 0,
                                .quiet = a->quiet};
 }
 

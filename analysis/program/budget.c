@@ -8,7 +8,7 @@
 
 /* The vectors in memory beside the operator: the Lanczos basis; the dense matrix; or on rank 0 all
  * vectors of --apply and the file of their products, which is built in memory, and on every rank a
- * factor and its product. */
+ * factor and its product. Eigenvectors, and on rank 0 their file, come beside the basis. */
 static double held_bytes(const struct ks_options *o, const struct ks_team *team,
                          const struct ks_analyzed *analyzed, const struct ks_budget *b)
 {
@@ -19,6 +19,11 @@ static double held_bytes(const struct ks_options *o, const struct ks_team *team,
     if (o->apply)
         return ((ks_team_rank(team) == 0 ? 2 * (double)b->vectors : 1) * full + 2 * (double)n) *
                sizeof(double);
+    if (o->eigenvectors > 0)
+        return ks_lanczos_bytes(n, o->order, b->single_basis, team) +
+               (double)o->eigenvectors * ((double)n + (ks_team_rank(team) == 0 ? 2 * full : 0)) *
+                   sizeof(double) +
+               3 * full * sizeof(double);
     if (o->exact)
         return (double)n * (ks_team_rank(team) == 0 ? (double)n : 1) * sizeof(double);
     return ks_lanczos_bytes(n, o->order, b->single_basis, team) +

@@ -197,6 +197,25 @@ static ks_status check_vectors(const struct ks_options_given *given)
     return KS_OK;
 }
 
+/* With --eigenvectors, --tolerance is their relative residual. */
+static ks_status read_eigenvectors(const struct ks_options_given *given, struct ks_options *o)
+{
+    KS_TRY(size("eigenvectors", given->eigenvectors, 10000, &o->eigenvectors));
+    KS_TRY(
+        real_number("tolerance", given->tolerance, "a number above 0 and below 1", &o->residual));
+    if (!(o->residual > 0 && o->residual < 1))
+        return ks_fail(KS_USAGE, "--tolerance: expected a number above 0 and below 1, found '%s'",
+                       given->tolerance);
+    if (!given->order)
+        o->order = KS_OPTIONS_ORDER + KS_OPTIONS_STEPS * o->eigenvectors;
+    if (o->order < o->eigenvectors)
+        return ks_fail(KS_USAGE,
+                       "--order: expected at least %zu, as many as --eigenvectors, found "
+                       "'%s'",
+                       o->eigenvectors, given->order);
+    return KS_OK;
+}
+
 /* Bounds and intervals are what --tolerance waits for. */
 static ks_status read_tolerance(const struct ks_options_given *given, struct ks_options *o)
 {
@@ -205,6 +224,8 @@ static ks_status read_tolerance(const struct ks_options_given *given, struct ks_
                         : given->layers     ? "--layers"
                                             : NULL;
 
+    if (given->eigenvectors)
+        return read_eigenvectors(given, o);
     if (!given->tolerance)
         return KS_OK;
     if (found)
@@ -231,6 +252,33 @@ static ks_status check_layers(const struct ks_options_given *given, const struct
     return KS_OK;
 }
 
+/* --eigenvectors runs one start vector and writes vectors. */
+static ks_status check_eigenvectors(const struct ks_options_given *given)
+{
+    const char *found = given->apply             ? "--apply"
+                        : given->gradient        ? "--gradient"
+                        : given->layers          ? "--layers"
+                        : given->exact           ? "--exact"
+                        : given->compat          ? "--compat"
+                        : given->keep_basis      ? "--keep-basis"
+                        : given->probes          ? "--probes"
+                        : given->start           ? "--start"
+                        : given->no_certificates ? "--no-certificates"
+                        : given->folder          ? "--out"
+                        : given->name            ? "--name"
+                                                 : NULL;
+
+    if (given->start_at && !given->eigenvectors)
+        return ks_fail(KS_USAGE, "--start-at: expected with --eigenvectors only");
+    if (!given->eigenvectors)
+        return KS_OK;
+    if (found)
+        return ks_fail(KS_USAGE, "--eigenvectors: expected no %s", found);
+    if (!given->output)
+        return ks_fail(KS_USAGE, "--eigenvectors: expected a file for them, --output OUT");
+    return KS_OK;
+}
+
 const char ks_options_name_characters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 
@@ -248,7 +296,8 @@ static ks_status check_name(const char *name)
 static ks_status check_combination(const struct ks_options_given *given, const struct ks_options *o)
 {
     KS_TRY(check_name(given->name));
-    if (!given->apply != !given->output)
+    KS_TRY(check_eigenvectors(given));
+    if (!given->eigenvectors && !given->apply != !given->output)
         return ks_fail(KS_USAGE,
                        "--apply IN and --output OUT: expected both or neither, found --%s",
                        given->apply ? "apply" : "output");
@@ -295,12 +344,14 @@ ks_status ks_options_read(const struct ks_options_given *given, struct ks_option
                              .certificates = !given->no_certificates,
                              .learning_rate = NAN,
                              .order = KS_OPTIONS_ORDER,
+                             .residual = KS_OPTIONS_RESIDUAL,
                              .probes = 1,
                              .scale = 1,
                              .folder = given->folder,
                              .name = given->name,
                              .apply = given->apply,
                              .output = given->output,
+                             .start_at = given->start_at,
                              .gradient = given->gradient};
     KS_TRY(find_operator(given->operator_name, &o->kind));
     KS_TRY(read_batchnorm(given->batchnorm, o));

@@ -34,16 +34,20 @@ struct ks_options {
     bool json, csv;                  /* the form of the report; neither: a table            */
     size_t order, probes;            /* Lanczos steps; random start vectors                 */
     struct ks_tolerances tolerances; /* none: `order` and `probes` are fixed       */
+    size_t eigenvectors;             /* write so many eigenvectors, and no spectrum; 0: none */
+    double residual;                 /* the largest relative residual of eigenvectors       */
     size_t batches;                  /* use the first so many minibatches; 0: all           */
     size_t memory;                   /* bytes per MPI rank; 0: half of the free memory      */
     uint64_t seed;                   /* seed of the start vectors                           */
     int critic, layer;               /* the diagonal block; -1: all                         */
     const char *layer_kind;          /* of --layer 02_dense: "dense"; NULL: not given       */
     double weight_decay, scale;
-    const char *folder;         /* where spectra are written; NULL: beside their checkpoints */
-    const char *name;           /* a part of the spectra's file names; NULL: none        */
-    const char *apply, *output; /* files of factors and products; both or neither */
-    const char *gradient;       /* the file of the gradient; NULL: none           */
+    const char *folder;   /* where spectra are written; NULL: beside their checkpoints */
+    const char *name;     /* a part of the spectra's file names; NULL: none        */
+    const char *apply;    /* the file of factors; NULL: none               */
+    const char *output;   /* the file of products or eigenvectors; NULL: neither */
+    const char *start_at; /* the file of vectors near the eigenvectors; NULL: none */
+    const char *gradient; /* the file of the gradient; NULL: none           */
 };
 
 #endif

@@ -66,7 +66,15 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
         TEXT("learning-rate", learning_rate,
              "the optimizer's learning rate, for sharpness_ratio (the checkpoint's)", "ETA"),
         TEXT("apply", apply, "multiply the operator by the vectors in file IN", "IN"),
-        TEXT("output", output, "write the products of --apply to OUT", "OUT"),
+        TEXT("eigenvectors", eigenvectors,
+             "write the K eigenvectors of largest |eigenvalue| to --output, to a relative residual "
+             "of --tolerance (" NUMBER_TEXT(KS_OPTIONS_RESIDUAL) "), and print a table of them",
+             "K"),
+        TEXT("start-at", start_at,
+             "with --eigenvectors: start near the vectors in file IN, such as those of an earlier "
+             "checkpoint",
+             "IN"),
+        TEXT("output", output, "write the products of --apply, or the eigenvectors, to OUT", "OUT"),
         TEXT("gradient", gradient, "write loss and gradient to OUT", "OUT"),
         POPT_TABLEEND};
 

@@ -13,9 +13,9 @@ struct ks_options_given {
     int json, csv, exact, layers, keep_basis, no_certificates;
     char *folder, *name, *operator_name, *critic, *layer, *batchnorm, *order, *probes, *seed,
         *precision, *batches, *weight_decay, *scale, *memory, *compat, *tolerance, *rewards, *start,
-        *learning_rate, *apply, *output, *gradient; /* owned */
+        *learning_rate, *apply, *output, *gradient, *eigenvectors, *start_at; /* owned */
 };
-enum { KS_OPTIONS_TABLE = 29 }; /* the length of the table, with its end */
+enum { KS_OPTIONS_TABLE = 31 }; /* the length of the table, with its end */
 
 /* Fills the table by which popt reads a command line into `given`, which is all zero before. Both
  * must outlive popt's context. The caller ends with ks_options_clear. */
@@ -33,5 +33,9 @@ enum { KS_OPTIONS_NAME = 32 };
 #define KS_OPTIONS_ORDER 90
 /* The most random start vectors of an analysis with --tolerance and without --probes. */
 #define KS_OPTIONS_MOST_PROBES 64
+/* The largest relative residual of eigenvectors without --tolerance, and the most Lanczos steps for
+ * K of them without --order: KS_OPTIONS_ORDER + KS_OPTIONS_STEPS K. */
+#define KS_OPTIONS_RESIDUAL 0.001
+#define KS_OPTIONS_STEPS    10
 
 #endif

@@ -117,16 +117,13 @@ ks_status ks_measure_probes(struct ks_measurement *m)
 static ks_status check_exact(struct ks_measurement *m)
 {
     const struct ks_analyzed *analyzed = m->analyzed;
-    struct ks_operator *full = NULL, *block = NULL, *wide = NULL;
+    struct ks_operator *wide = NULL;
     struct ks_null null = {.is_dead = NULL};
     ks_status status = KS_OK;
 
     if (!analyzed->single)
         return KS_OK;
-    KS_GO(analyzed->kind->new_f64(&analyzed->problem, &full));
-    KS_GO(ks_block_new(full, analyzed->selection, &block));
-    KS_GO(ks_team_operator_new(block, m->team, &wide));
-    KS_GO(ks_operator_prepare(wide, m->memory));
+    KS_GO(ks_analyzed_wide(analyzed, m->team, m->memory, &wide));
     KS_GO(ks_exact_error(m->a, wide, &m->exact_error));
     KS_GO(ks_null_measure(analyzed->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&m->null, &null);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <cblas.h>
-#include <lapacke.h>
 
 #include "core/memory.h"
 #include "lanczos/deflation.h"
@@ -187,20 +186,6 @@ done:
     return status;
 }
 
-static ks_status find_eigenvectors(struct forming *f)
-{
-    lapack_int m = (lapack_int)f->l->steps, info;
-    double *beside = NULL;
-
-    KS_TRY(ks_alloc(f->l->steps, sizeof *beside, &beside));
-    memcpy(f->theta, f->l->alpha, f->l->steps * sizeof *f->theta);
-    memcpy(beside, f->l->beta, (f->l->steps - 1) * sizeof *beside);
-    info = LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', m, f->theta, beside, f->s, m);
-    free(beside);
-    return info == 0 ? KS_OK
-                     : ks_fail(KS_NUMBER, "LAPACK's dstevd failed with info = %d", (int)info);
-}
-
 /* f->weight = T~ s, so that A Q_m s = Q_{m+1} (T~ s) by the Lanczos recurrence. */
 static void multiply_jacobi(struct forming *f, const double *s)
 {
@@ -251,13 +236,14 @@ static void form(struct forming *f, int which, double criterion, const double *s
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *l)
 {
     struct forming f = {.c = c, .l = l, .rows = l->steps + !l->exhausted};
+    const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     size_t m = l->steps;
     ks_status status = KS_OK;
 
     KS_GO(ks_team_agree(l->team, allocate(&f)));
     KS_GO(find_gram(&f));
     KS_GO(ks_team_agree(l->team, find_sigma(&f)));
-    KS_GO(ks_team_agree(l->team, find_eigenvectors(&f)));
+    KS_GO(ks_team_agree(l->team, ks_jacobi_vectors(&t, f.theta, f.s)));
     form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false);
     form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false);
     form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->parts + 1) + c->parts], f.flat, true);

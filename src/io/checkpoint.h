@@ -107,12 +107,23 @@ ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *checkpoint, co
 ks_status ks_networks_check_state(const struct ks_networks *networks, const char *path);
 ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name);
 
+/* Numbers beside the k vectors of a file: [k] if columns is 0, else [k, columns]. */
+struct ks_vectors_table {
+    const char *name; /* "/eigenvalue" */
+    size_t columns;
+    const double *values;
+};
+
 /* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are written but
- * not read; attributes that ks_provenance_vectors does not add are refused. ks_vectors_count reads
- * only k, ks_vectors_read all vectors into *vectors [k, n], which the caller frees. */
+ * not read; attributes other than those of `kappascope analyze` are refused. ks_vectors_count reads
+ * only k, ks_vectors_read all vectors into *vectors [k, n], which the caller frees. Tables, which
+ * end with one without a name, are written with the vectors. */
 ks_status ks_vectors_count(const char *path, size_t n, size_t *k);
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
                            const struct ks_attributes *attributes);
+ks_status ks_vectors_write_tables(const char *path, size_t k, size_t n, const double *vectors,
+                                  const struct ks_attributes *attributes,
+                                  const struct ks_vectors_table *tables);
 
 #endif

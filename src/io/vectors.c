@@ -9,8 +9,8 @@
 static const char FORMAT[] = "kappascope-vector";
 static const char OBJECT[] = "/vector";
 
-/* The attributes that ks_provenance_vectors adds. They say where vectors come from. Products do not
- * depend on them, because a vector of one operator may be multiplied by another. */
+/* The attributes of products, gradients and eigenvectors. They say where vectors come from.
+ * Products do not depend on them, because a vector of one operator may be multiplied by another. */
 static const char *const attributes_known[] = {"format",
                                                "version",
                                                "checkpoint",
@@ -27,6 +27,11 @@ static const char *const attributes_known[] = {"format",
                                                "critic",
                                                "layer",
                                                "compat",
+                                               "steps",
+                                               "tolerance",
+                                               "probe_seed",
+                                               "start_at",
+                                               "layers",
                                                "threads",
                                                "processes",
                                                "analyzer_version",
@@ -85,8 +90,9 @@ done:
     return status;
 }
 
-ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
-                           const struct ks_attributes *attributes)
+ks_status ks_vectors_write_tables(const char *path, size_t k, size_t n, const double *vectors,
+                                  const struct ks_attributes *attributes,
+                                  const struct ks_vectors_table *tables)
 {
     const struct ks_h5_shape shape = {2, {k, n}};
     ks_status status = KS_OK;
@@ -96,8 +102,19 @@ ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *v
     if (attributes)
         KS_GO(ks_h5_write_attributes(h5, "/", attributes));
     KS_GO(ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, vectors));
+    for (const struct ks_vectors_table *t = tables; t && t->name; t++) {
+        const struct ks_h5_shape own = {t->columns > 0 ? 2 : 1, {k, t->columns}};
+
+        KS_GO(ks_h5_write_finite(h5, t->name, KS_H5_F64, &own, t->values));
+    }
     KS_GO(ks_h5_commit(h5));
 done:
     ks_h5_close(h5);
     return status;
+}
+
+ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
+                           const struct ks_attributes *attributes)
+{
+    return ks_vectors_write_tables(path, k, n, vectors, attributes, NULL);
 }

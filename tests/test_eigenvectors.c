@@ -1,0 +1,285 @@
+/* --eigenvectors, on small checkpoints that the test writes, against the dense matrix. */
+#include "small_critics.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+
+enum { COUNT = 5 };
+
+/* What the output file has beside the vectors. */
+struct tables {
+    double value[COUNT], residual[COUNT], gradient[COUNT], *share;
+    size_t layers;
+};
+
+static double *read_table(struct ks_h5 *h5, const char *name, struct ks_h5_shape *shape)
+{
+    double *values;
+
+    assert_ok(ks_h5_shape(h5, name, shape));
+    assert_ok(ks_h5_read_new(h5, name, shape, &values));
+    return values;
+}
+
+static struct tables read_tables(const char *name)
+{
+    static const char *const columns[] = {"/eigenvalue", "/residual", "/gradient_share"};
+    struct tables t;
+    double *const to[] = {t.value, t.residual, t.gradient};
+    struct ks_h5_shape shape;
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_open(file(name), "kappascope-vector", &h5));
+    for (size_t i = 0; i < 3; i++) {
+        double *values = read_table(h5, columns[i], &shape);
+
+        assert_int_equal(shape.n_dims, 1);
+        assert_int_equal(shape.dims[0], COUNT);
+        memcpy(to[i], values, COUNT * sizeof *values);
+        free(values);
+    }
+    t.share = read_table(h5, "/layer_share", &shape);
+    assert_int_equal(shape.dims[0], COUNT);
+    t.layers = shape.dims[1];
+    ks_h5_close(h5);
+    return t;
+}
+
+/* The Hessian [n, n], by products with the unit vectors. */
+static double *dense(const char *name, size_t n)
+{
+    double *h;
+
+    assert_ok(ks_alloc(n * n, sizeof *h, &h));
+    for (size_t k = 0; k < n; k++)
+        h[k * n + k] = 1;
+    assert_ok(ks_vectors_write(file("units"), n, n, h, NULL));
+    free(h);
+    assert_runs("--apply units.h5 --output columns.h5 --precision f64 %s.h5", name);
+    return read_vectors("columns.h5", n, n);
+}
+
+static int descending(const void *a, const void *b)
+{
+    double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
+
+    return (x < y) - (x > y);
+}
+
+/* The eigenvalues of a symmetric matrix, by descending modulus; the caller frees. */
+static double *eigenvalues(size_t n, const double *h)
+{
+    double *value = calloc(n, sizeof *value), *copy = malloc(n * n * sizeof *copy);
+
+    memcpy(copy, h, n * n * sizeof *copy);
+    assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
+    qsort(value, n, sizeof *value, descending);
+    free(copy);
+    return value;
+}
+
+/* The squares of y in the parameters of each layer that has some, in all critics. */
+static void check_shares(const char *text, const double *y, const double *share, size_t layers)
+{
+    struct ks_arch *arch;
+    size_t found = 0;
+    double sum = 0;
+
+    assert_ok(ks_arch_parse_f64(text, "test", IN, &arch));
+    for (size_t k = 0; k < arch->n_layers; k++) {
+        const struct ks_layer *l = &arch->layer[k];
+        double square = 0;
+
+        if (l->parameters == 0)
+            continue;
+        for (size_t e = 0; e < ENSEMBLE; e++)
+            for (size_t i = 0; i < l->parameters; i++)
+                square += pow(y[e * arch->parameters + l->offset + i], 2);
+        assert_close(share[found++], square, 1e-12);
+        sum += square;
+    }
+    assert_int_equal(found, layers);
+    assert_close(sum, 1, 1e-12);
+    ks_arch_free_f64(arch);
+}
+
+/* Every row against the dense matrix: the eigenvalue is the next by modulus, the residual is that
+ * of the stored vector, the gradient's share is its squared cosine. */
+static void test_against_dense(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARCHS; k++) {
+        const char *name = archs[k].name;
+        size_t n = dimension(archs[k].text);
+        double *h = dense(name, n), *expected = eigenvalues(n, h), *y, *g;
+        double *image = calloc(n, sizeof *image);
+        struct tables t;
+
+        assert_runs("--gradient g.h5 %s.h5", name);
+        assert_runs("--eigenvectors %d --tolerance 1e-6 --output e.h5 --precision f64 %s.h5", COUNT,
+                    name);
+        g = read_vectors("g.h5", n, 1);
+        y = read_vectors("e.h5", n, COUNT);
+        t = read_tables("e");
+        for (size_t i = 0; i < COUNT; i++) {
+            const double *v = y + i * n;
+            double cosine = cblas_ddot((int)n, v, 1, g, 1) / cblas_dnrm2((int)n, g, 1);
+
+            assert_close(t.value[i], expected[i], 1e-9 * fabs(expected[0]));
+            assert_true(t.residual[i] <= 1e-6 * fabs(t.value[i]));
+            assert_close(cblas_dnrm2((int)n, v, 1), 1, 1e-12);
+            cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)n, 1, h, (int)n, v, 1, 0, image,
+                        1);
+            cblas_daxpy((int)n, -t.value[i], v, 1, image, 1);
+            assert_close(t.residual[i], cblas_dnrm2((int)n, image, 1), 1e-11 * fabs(expected[0]));
+            assert_close(t.gradient[i], cosine * cosine, 1e-12);
+            check_shares(archs[k].text, v, t.share + i * t.layers, t.layers);
+        }
+        free(h), free(expected), free(y), free(g), free(image), free(t.share);
+    }
+}
+
+/* Residuals of float32 products are those that float64 products show, and a warning says if that is
+ * more than was asked for. */
+static void test_single_precision(void **state)
+{
+    struct tables wide, single;
+
+    (void)state;
+    assert_runs("--eigenvectors %d --tolerance 1e-9 --output e.h5 --precision f64 bn+ce.h5", COUNT);
+    assert_null(strstr(complained, "relative residual"));
+    wide = read_tables("e");
+    assert_runs("--eigenvectors %d --tolerance 1e-9 --output e.h5 bn+ce.h5", COUNT);
+    single = read_tables("e");
+    assert_non_null(strstr(complained, "relative residual above 1e-09 by products in float64: use "
+                                       "--precision f64"));
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_close(single.value[i], wide.value[i], 1e-9 * fabs(wide.value[0]));
+        assert_true(single.residual[i] > wide.residual[i]);
+        assert_true(single.residual[i] < 1e-5 * fabs(wide.value[0]));
+    }
+    free(wide.share), free(single.share);
+}
+
+/* Near the eigenvectors fewer steps are enough, and the eigenvalues are the same; vectors of
+ * another critic do no harm. */
+static void test_start_at(void **state)
+{
+    static const char COMMAND[] = "--eigenvectors 1 --tolerance 1e-4 --precision f64";
+    size_t n = dimension(archs[0].text);
+    struct ks_rng rng = ks_rng_start(41, 0);
+    double *v = numbers(&rng, n), cold, value;
+
+    (void)state;
+    assert_runs("%s --output e.h5 bn+ce.h5", COMMAND);
+    cold = read_root_number(file("e"), "steps");
+    assert_runs("%s --start-at e.h5 --output again.h5 bn+ce.h5", COMMAND);
+    assert_true(read_root_number(file("again"), "steps") < cold - 2);
+    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
+    for (int i = 0; i < 3; i++) {
+        static const char *const from[] = {"", "--start-at again.h5", "--start-at v.h5"};
+        double *y;
+        struct ks_h5_shape shape;
+        struct ks_h5 *h5;
+
+        assert_runs("%s %s --output o.h5 bn+ce.h5", COMMAND, from[i]);
+        assert_ok(ks_h5_open(file("o"), NULL, &h5));
+        y = read_table(h5, "/eigenvalue", &shape);
+        ks_h5_close(h5);
+        value = i == 0 ? y[0] : value;
+        assert_close(y[0], value, 1e-7 * fabs(value));
+        free(y);
+    }
+    for (size_t i = 0; i < n; i++)
+        v[i] = 0;
+    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
+    assert_int_equal(analyzer("%s --start-at v.h5 --output o.h5 bn+ce.h5", COMMAND), 2);
+    assert_non_null(strstr(complained, "v.h5: /vector: expected a direction in the selected "
+                                       "coordinates, found 1 vectors whose sum is zero there"));
+    free(v);
+}
+
+/* In a block, vectors are zero outside of it. */
+static void test_block(void **state)
+{
+    size_t n = dimension(archs[1].text);
+    double *y;
+
+    (void)state;
+    assert_runs("--eigenvectors 2 --critic 1 --output e.h5 bn+mse.h5");
+    y = read_vectors("e.h5", n, 2);
+    for (size_t i = 0; i < n / ENSEMBLE; i++)
+        assert_true(y[i] == 0);
+    assert_close(cblas_dnrm2((int)n, y, 1), 1, 1e-12);
+    free(y);
+}
+
+/* Nothing is written unless all vectors are good enough; other options are refused. */
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *arguments, *words;
+        int status;
+    } cases[] = {
+        {"--eigenvectors 5 --order 6 --output no.h5",
+         "bn+ce.h5: eigenvectors: 0 of 5 have a relative residual of at most 0.001 after 6 Lanczos "
+         "steps: expected a larger order or tolerance, or fewer eigenvectors",
+         1},
+        {"--eigenvectors 5", "--eigenvectors: expected a file for them, --output OUT", 2},
+        {"--eigenvectors 5 --order 4 --output no.h5",
+         "--order: expected at least 5, as many as --eigenvectors, found '4'", 2},
+        {"--eigenvectors 0 --output no.h5", "--eigenvectors: expected an integer from 1 to", 2},
+        {"--eigenvectors 2 --tolerance 1 --output no.h5",
+         "--tolerance: expected a number above 0 and below 1, found '1'", 2},
+        {"--eigenvectors 2 --tolerance lambda_max=1 --output no.h5",
+         "--tolerance: expected a number above 0 and below 1, found 'lambda_max=1'", 2},
+        {"--eigenvectors 2 --output no.h5 --probes 2", "--eigenvectors: expected no --probes", 2},
+        {"--eigenvectors 2 --output no.h5 --exact", "--eigenvectors: expected no --exact", 2},
+        {"--eigenvectors 2 --output no.h5 -o .", "--eigenvectors: expected no --out", 2},
+        {"--eigenvectors 2 --output no.h5 --start-at ln+ce.h5",
+         "ln+ce.h5: attribute format: expected \"kappascope-vector\"", 2},
+        {"--eigenvectors 2 --output bn+ce.h5",
+         "bn+ce.h5: expected another file for the output, found the input bn+ce.h5", 2},
+        {"--start-at v.h5", "--start-at: expected with --eigenvectors only", 2},
+        {"--eigenvectors 2 --output no.h5 ln+ce.h5",
+         "expected one checkpoint with --apply, --gradient and --eigenvectors, found 2", 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int status = analyzer("-q %s bn+ce.h5", cases[i].arguments);
+
+        if (status != cases[i].status || !strstr(complained, cases[i].words))
+            fail_msg("%s: exit status %d, '%s'", cases[i].arguments, status, complained);
+        assert_int_not_equal(access(file("no"), F_OK), 0);
+    }
+}
+
+/* What is printed, in its three forms. */
+static void test_output(void **state)
+{
+    (void)state;
+    assert_runs("--eigenvectors 2 --output e.h5 bn+ce.h5");
+    assert_shows("number     eigenvalue   residual  gradient  layers\n     0 ");
+    assert_shows("_dense ");
+    assert_shows("2 eigenvectors of largest |eigenvalue| that were found, of hessian in ");
+    assert_runs("--eigenvectors 2 --csv --output e.h5 bn+ce.h5");
+    assert_shows("eigenvalue,residual,gradient_share,00_batchnorm,01_dense,02_batchnorm,04_dense,");
+    assert_shows("\nbn+ce.h5,hessian,f32,");
+    assert_runs("--eigenvectors 2 --json --output e.h5 bn+ce.h5");
+    assert_shows("\"eigenvectors\":[{\"eigenvalue\":");
+    assert_shows("\"layers\":{\"00_batchnorm\":");
+    assert_int_equal(run_program("kappascope-inspect", "e.h5"), 0);
+    assert_shows("number         norm  largest |x|      zeros   eigenvalue\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_dense), cmocka_unit_test(test_single_precision),
+        cmocka_unit_test(test_start_at),      cmocka_unit_test(test_block),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_output),
+    };
+
+    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
+}
