@@ -1,4 +1,4 @@
-# Targets: all deps test study install uninstall bench bench-peers sanitize coverage lint format clean.
+# Targets: all deps test study install uninstall bench bench-peers bench-answers sanitize coverage lint format clean.
 # tests/README.md says what each does.
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
@@ -64,7 +64,7 @@ benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: all deps programs libraries test run-tests study further install uninstall bench run-benches bench-peers sanitize coverage lint format clean
+.PHONY: all deps programs libraries test run-tests study further install uninstall bench run-benches bench-peers bench-answers sanitize coverage lint format clean
 .SECONDARY:
 all: deps
 	@$(MAKE) --no-print-directory programs
@@ -164,6 +164,8 @@ run-benches: $(benches)
 bench-peers:
 	@BUILD=$(BUILD) tests/bench/peer/run.sh
 	@BUILD=$(BUILD) tests/bench/peer/run.sh update
+bench-answers:
+	@BUILD=$(BUILD) tests/bench/peer/answers.sh $(CHECKPOINTS)
 sanitize:
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Usage: tests/bench/peer/answers.sh [--programs NAMES] CHECKPOINT...
+#
+# How many Hessian-vector products an answer costs: for the largest eigenvalue to 1%, and for the ten
+# eigenvectors of largest modulus to a relative residual of 0.001, by KappaScope, SciPy's eigsh (which
+# curvlinops calls), PRIMME, and, where PyTorch is installed, hessian-eigenthings and PyHessian. All of
+# them multiply by the same operator, so that only their iterations differ; the errors are those against
+# a much longer iteration in float64.
+#
+# Environment: PYTHON, with which a virtual environment is made under BUILD (defaults: python3, build). It uses
+# the system's PyTorch, if PYTHON has one.
+set -eu
+cd "$(dirname "$0")/../../.."
+
+build=${BUILD:-build}
+environment=$build/peer/answers
+if [ ! -f "$environment/ready" ]; then
+    "${PYTHON:-python3}" -m venv --system-site-packages "$environment"
+    "$environment/bin/pip" install --quiet --disable-pip-version-check numpy scipy primme==3.2.3
+    "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps PyHessian==0.1 \
+        hessian-eigenthings==1.0.0a5 tqdm
+    touch "$environment/ready"
+fi
+make --silent deps
+make --silent BUILD="$build" programs libraries
+PYTHONDONTWRITEBYTECODE=1 exec "$environment/bin/python" tests/bench/peer/answers.py --build "$build" "$@"
