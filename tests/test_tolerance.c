@@ -119,7 +119,7 @@ static void write_critic(size_t k)
  * as its options. */
 static void test_same_as_fixed(void **state)
 {
-    static const char *const wanted[] = {"lambda_max=0.01", "trace=0.3,directions_1e1=2",
+    static const char *const wanted[] = {"lambda_max=0.01", "directions_1e1=2",
                                          "directions_1e2=2 --start gradient"};
 
     (void)state;
@@ -281,6 +281,61 @@ static void test_coverage(void **state)
     assert_true(false_ones <= most_misses(made, 0.01));
 }
 
+/* The trace by vectors of their own for each minibatch: against all eigenvalues, for every critic,
+ * with and without weight decay. KS_COVERAGE=full: 200 seeds each instead of 10. */
+static void test_trace(void **state)
+{
+    static const char *const options[] = {"", "--weight-decay 0.01", "--critic 0 --operator ggn"};
+    const char *size = getenv("KS_COVERAGE");
+    const size_t seeds = size && strcmp(size, "full") == 0 ? 200 : 10;
+    size_t misses = 0, made = 0;
+    double products = 0;
+
+    (void)state;
+    for (size_t k = 0; k < TRAINED; k++)
+        for (size_t i = 0; i < (k == 1 ? 3 : 1); i++) {
+            struct ks_checkpoint *critic = train_critic(k), *c = draw_minibatches(critic, 6, 1);
+            char arguments[128];
+            struct ks_spectrum *s;
+            double trace;
+
+            assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
+            ks_checkpoint_free(critic), ks_checkpoint_free(c);
+            snprintf(arguments, sizeof arguments, "--exact --precision f64 %s", options[i]);
+            s = run(arguments);
+            trace = ks_statistic(s, "trace");
+            ks_spectrum_free(s);
+            for (size_t seed = 0; seed < seeds; seed++, made++) {
+                snprintf(arguments, sizeof arguments,
+                         "--no-certificates --tolerance trace=0.05 --seed %zu %s", seed,
+                         options[i]);
+                s = run(arguments);
+                assert_non_null(strstr(outcome(s), "tolerance 0.05 reached"));
+                assert_true(ks_statistic(s, "trace_width") <= 0.05);
+                misses += trace < ks_statistic(s, "trace_lower") ||
+                          trace > ks_statistic(s, "trace_upper");
+                products += ks_attribute_number(&s->attributes, "minibatch_products");
+                ks_spectrum_free(s);
+            }
+        }
+    print_message("%zu of %zu intervals miss the trace; %.0f products of a minibatch each\n",
+                  misses, made, products / (double)made);
+    assert_true(misses <= most_misses(made, 0.01));
+}
+
+static void test_trace_limit(void **state)
+{
+    struct ks_spectrum *s;
+
+    (void)state;
+    write_critic(1);
+    s = run("--tolerance trace=0.0001 --probes 3");
+    assert_non_null(strstr(outcome(s), "tolerance 0.0001 not reached: the limit is 3 vectors for "
+                                       "each minibatch. Spent: 1 probe of at most 8 steps"));
+    assert_non_null(strstr(outcome(s), "; for the trace 3 vectors for each minibatch;"));
+    ks_spectrum_free(s);
+}
+
 static void test_refusals(void **state)
 {
     static const char *const others[] = {"--compat xqc", "--keep-basis", "--layers"};
@@ -304,7 +359,8 @@ int main(void)
         cmocka_unit_test(test_reading),       cmocka_unit_test(test_widths),
         cmocka_unit_test(test_same_as_fixed), cmocka_unit_test(test_out_of_reach),
         cmocka_unit_test(test_early_end),     cmocka_unit_test(test_minibatches),
-        cmocka_unit_test(test_coverage),      cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_coverage),      cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace_limit),   cmocka_unit_test(test_refusals)};
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

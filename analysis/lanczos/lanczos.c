@@ -387,6 +387,14 @@ void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c
         cblas_daxpy((int)l->length, c[swept], widened(l, swept), 1, out, 1);
 }
 
+void ks_lanczos_remove(const struct ks_lanczos *l, double *v)
+{
+    double *h = l->sums + l->slices * l->order;
+
+    sweep(l, l->steps, v, NULL, h);
+    sweep(l, l->steps, v, h, NULL);
+}
+
 void *ks_lanczos_vector(const struct ks_lanczos *l, size_t j)
 {
     return l->single ? (void *)(l->rounded + j * l->length) : l->basis + j * l->length;

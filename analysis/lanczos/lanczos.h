@@ -41,6 +41,9 @@ ks_status ks_lanczos_step(struct ks_lanczos *lanczos, const struct ks_operator *
  * iteration is not exhausted. */
 void ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
                         double *out);
+/* v [length] -= Q Q' v, with Q = [q_0 .. q_{steps - 1}]: this rank's slice of v loses its part in
+ * their span. */
+void ks_lanczos_remove(const struct ks_lanczos *lanczos, double *v);
 /* This rank's slice of q_j in float64; valid until the next call. */
 const double *ks_lanczos_widened(const struct ks_lanczos *lanczos, size_t j);
 

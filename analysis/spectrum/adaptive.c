@@ -5,7 +5,7 @@
  * interval computed as if P probes had had its Jacobi matrix tells, for every P, about how wide it
  * would be. So after m steps P(m) is the least number of probes with which all intervals would be
  * tight enough, and m P(m) is the price. Steps are taken as long as the price is expected to fall.
- */
+ * The trace has a cheaper way, beside the first probe: trace_samples.h. */
 #include "spectrum/adaptive.h"
 
 #include <math.h>
@@ -28,10 +28,11 @@ enum {
 struct growth {
     struct ks_measurement *m;
     struct ks_lanczos *l;
-    bool hopeless[KS_TOLERANCES]; /* not even the most steps and probes would be enough */
-    size_t n, probes[CANDIDATES]; /* the candidates, in ascending order                 */
-    double excess[CANDIDATES];    /* expected with so many probes, at present ...       */
-    double before[CANDIDATES];    /* ... and when it was last computed; NaN: unknown    */
+    const struct ks_tolerance *trace; /* the one that vectors of their own serve; NULL: none */
+    bool hopeless[KS_TOLERANCES];     /* not even the most steps and probes would be enough */
+    size_t n, probes[CANDIDATES];     /* the candidates, in ascending order                 */
+    double excess[CANDIDATES];        /* expected with so many probes, at present ...       */
+    double before[CANDIDATES];        /* ... and when it was last computed; NaN: unknown    */
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -51,7 +52,8 @@ static double find_excess(const struct growth *g, const struct ks_spectrum *s, u
     for (size_t i = 0; i < t->n; i++) {
         double width = ks_tolerance_width(&t->list[i], s);
 
-        if (!g->hopeless[i] && (parts & (ks_tolerance_end(&t->list[i]) ? ENDS : OTHERS)))
+        if (!g->hopeless[i] && &t->list[i] != g->trace &&
+            (parts & (ks_tolerance_end(&t->list[i]) ? ENDS : OTHERS)))
             excess = fmax(excess, isnan(width) ? INFINITY : width / t->list[i].most);
     }
     return excess;
@@ -200,6 +202,29 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
     return KS_OK;
 }
 
+/* Where minibatches have operators of their own, and are all on this rank. */
+static const struct ks_tolerance *find_trace(const struct ks_measurement *m)
+{
+    const struct ks_tolerances *t = m->tolerances;
+
+    for (size_t i = 0; i < t->n && m->analyzed->kind && ks_team_size(m->world) == 1; i++)
+        if (strcmp(ks_tolerance_name(&t->list[i]), "trace") == 0)
+            return &t->list[i];
+    return NULL;
+}
+
+/* After the first probe, whose Lanczos vectors are still there. */
+static ks_status sample_trace(struct growth *g)
+{
+    enum { LEAST = 2 };
+    struct ks_measurement *m = g->m;
+
+    if (!g->trace)
+        return KS_OK;
+    return ks_trace_sample(m, g->l, g->trace->most, m->probes > LEAST ? m->probes : LEAST,
+                           &m->trace);
+}
+
 static ks_status allocate(struct growth *g, size_t order)
 {
     struct ks_measurement *m = g->m;
@@ -253,7 +278,7 @@ static ks_status add_gradient(struct growth *g, size_t order)
 
 ks_status ks_adaptive_probes(struct ks_measurement *m)
 {
-    struct growth g = {.m = m};
+    struct growth g = {.m = m, .trace = find_trace(m)};
     size_t order, probes;
     ks_status status = KS_OK;
 
@@ -263,6 +288,7 @@ ks_status ks_adaptive_probes(struct ks_measurement *m)
     KS_GO(ks_team_agree(m->team, allocate(&g, order)));
     m->spectrum->probes = 0;
     KS_GO(finish(&g));
+    KS_GO(sample_trace(&g));
     KS_GO(add_probes(&g, order, probes));
     KS_GO(add_gradient(&g, order));
     KS_GO(ks_certificates_collect(&m->certificates, m->world, m->team, 1));

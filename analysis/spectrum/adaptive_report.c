@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "core/round.h"
@@ -37,7 +38,8 @@ static size_t count_products(const struct ks_measurement *m)
 size_t ks_adaptive_spent(const struct ks_measurement *m)
 {
     const struct ks_certificates *c = &m->certificates;
-    size_t spent = count_products(m) * ks_problem_minibatches(&m->analyzed->problem);
+    size_t spent = (count_products(m) + m->trace.rounds) *
+                   ks_problem_minibatches(&m->analyzed->problem);
 
     for (size_t i = 0; c->certified && i <= KS_Y_SMALLEST; i++)
         spent += c->vector[i].formed ? c->fresh : 0;
@@ -71,6 +73,9 @@ static ks_status describe(const struct ks_measurement *m, const struct ks_tolera
     snprintf(missed, sizeof missed, "not reached: the limit is %zu probe%s of %zu steps%s",
              m->probes, m->probes == 1 ? "" : "s", m->order,
              limit ? "" : ", expected not to be enough");
+    if (strcmp(ks_tolerance_name(t), "trace") == 0 && m->trace.rounds > 0)
+        snprintf(missed, sizeof missed, "not reached: the limit is %zu vectors for each minibatch",
+                 m->trace.rounds);
     describe_data_error(m, t, data);
     status = ks_print_string(text, "%s%s%s: %s, tolerance %g %s%s", before ? before : "",
                              before ? "; " : "", ks_tolerance_name(t), found, t->most,
@@ -83,15 +88,18 @@ static ks_status describe(const struct ks_measurement *m, const struct ks_tolera
 static ks_status add_sentence(const struct ks_measurement *m, size_t spent)
 {
     const size_t probes = m->spectrum->probes, products = count_products(m);
-    char *text = NULL, *sentence = NULL;
+    char *text = NULL, *sentence = NULL, trace[64] = "";
     ks_status status = KS_OK;
 
     for (size_t i = 0; i < m->tolerances->n; i++)
         KS_GO(describe(m, &m->tolerances->list[i], &text));
+    if (m->trace.rounds > 0)
+        snprintf(trace, sizeof trace, "; for the trace %zu vectors for each minibatch",
+                 m->trace.rounds);
     KS_GO(ks_print_string(&sentence,
                           "Widths of intervals: %s. Spent: %zu probe%s of at most %zu steps, %zu "
-                          "products; with single minibatches %zu products in all",
-                          text, probes, probes == 1 ? "" : "s", m->spectrum->order, products,
+                          "products%s; with single minibatches %zu products in all",
+                          text, probes, probes == 1 ? "" : "s", m->spectrum->order, products, trace,
                           spent));
     KS_GO(ks_attribute_add_string(&m->spectrum->attributes, "tolerance", sentence));
 done:

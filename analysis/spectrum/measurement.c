@@ -183,7 +183,9 @@ ks_status ks_measure_statistics(struct ks_measurement *m)
 
     if (m->analyzed->published && !m->exact)
         ks_statistics_unweight(m->spectrum);
-    return ks_statistics(m->spectrum, &terms);
+    KS_TRY(ks_statistics(m->spectrum, &terms));
+    ks_trace_store(&m->trace, m->spectrum);
+    return KS_OK;
 }
 
 ks_status ks_measure_all(struct ks_measurement *m)
@@ -210,5 +212,6 @@ void ks_measurement_clear(struct ks_measurement *m)
     m->spectrum = NULL, m->gradient = NULL, m->basis = NULL;
     m->certificates = (struct ks_certificates){.n = 0};
     m->null = (struct ks_null){.dimension = 0};
+    m->trace = (struct ks_trace_samples){.rounds = 0};
     m->exact_error = 0;
 }

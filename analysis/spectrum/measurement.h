@@ -13,6 +13,7 @@
 #include "operators/analyzed.h"
 #include "operators/null_basis.h"
 #include "operators/null_space.h"
+#include "spectrum/trace_samples.h"
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
 #include "statistics/tolerance.h"
@@ -48,9 +49,10 @@ struct ks_measurement {
     void (*on_product)(void *context, size_t products);
     void *context;
 
-    struct ks_null null;         /* what products say of the null space                         */
-    struct ks_null_basis *basis; /* a basis of the null space; NULL: none is known              */
-    double *gradient;            /* start vector of the last probe; NULL: none                  */
+    struct ks_null null;           /* what products say of the null space                         */
+    struct ks_null_basis *basis;   /* a basis of the null space; NULL: none is known              */
+    double *gradient;              /* start vector of the last probe; NULL: none                  */
+    struct ks_trace_samples trace; /* with a tolerance for the trace                            */
     struct ks_certificates certificates;
     double exact_error; /* norm of the error of float32 products, if `exact` (statistics.h)    */
     struct ks_spectrum *spectrum;

@@ -5,15 +5,13 @@
 #include "statistics/certificate.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <omp.h>
-
 #include "core/memory.h"
 #include "core/rng.h"
+#include "operators/minibatches.h"
+#include <cblas.h>
 
 static const uint64_t SEED = 0x6365727469; /* of the random vector that tests Z */
 enum { TRIAL = KS_CERTIFICATES, GRADIENT, VECTORS };
@@ -24,23 +22,13 @@ static const double REFUTED = 1e-9;
 /* If a product has entries as small as this, its zeros may be due to underflow. */
 static const double UNDERFLOW = 1e-200;
 
-/* The work of one thread on one minibatch. */
-struct share {
-    struct ks_checkpoint checkpoint; /* a view of this minibatch in the analyzed checkpoint */
-    struct ks_problem problem;
-    struct ks_operator *a; /* owned */
-    double *out;           /* [n]   */
-    ks_status status;
-    char message[512];
-};
-
 struct pass {
     struct ks_certificates *c;
     const struct ks_analyzed *analyzed; /* NULL: an operator that is not a mean over minibatches */
     const struct ks_team *team;
-    size_t memory, minibatches, n_shares;
+    size_t minibatches;
     double all; /* N: minibatches of all ranks; 0: A is not a mean over minibatches */
-    struct share *share;
+    struct ks_minibatches set;
     const double *v[VECTORS]; /* NULL: no such vector           */
     double *image[VECTORS];   /* [n]: A v in float64            */
     double *part[VECTORS];    /* [minibatches + fresh]: v'A_n v N / v'v */
@@ -49,11 +37,7 @@ struct pass {
 
 static void pass_clear(struct pass *p)
 {
-    for (size_t t = 0; p->share && t < p->n_shares; t++) {
-        ks_operator_free(p->share[t].a);
-        free(p->share[t].out);
-    }
-    free(p->share);
+    ks_minibatches_clear(&p->set);
     for (size_t k = 0; k < VECTORS; k++) {
         free(p->image[k]);
         free(p->part[k]);
@@ -82,12 +66,8 @@ static void draw_trial(struct pass *p)
 
 static ks_status allocate(struct pass *p)
 {
-    size_t n = p->c->n, threads = (size_t)omp_get_max_threads();
+    const size_t n = p->c->n;
 
-    p->n_shares = threads < p->minibatches ? threads : p->minibatches;
-    KS_TRY(ks_alloc(p->n_shares, sizeof *p->share, &p->share));
-    for (size_t t = 0; t < p->n_shares; t++)
-        KS_TRY(ks_alloc(n, sizeof(double), &p->share[t].out));
     KS_TRY(ks_alloc(n, sizeof(double), &p->trial));
     KS_TRY(ks_alloc(ks_team_scratch(p->team, n), sizeof(double), &p->scratch));
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
@@ -102,64 +82,21 @@ static ks_status allocate(struct pass *p)
     return KS_OK;
 }
 
-/* Sets s->problem to minibatch `n` alone, as one part of the sum over all minibatches, with or
- * without the weight decay. */
-static void cut(const struct pass *p, size_t n, bool decays, struct share *s)
+/* Adds the products of minibatches [first, first + count), one per thread, in their order. Those of
+ * fresh minibatches are no part of A v. */
+static ks_status add_vector(struct pass *p, size_t first, size_t count, const double *const *v,
+                            size_t k)
 {
-    const struct ks_problem *problem = &p->analyzed->problem;
-    const struct ks_checkpoint *all = problem->checkpoint;
+    const int n = (int)p->c->n;
+    const double square = cblas_ddot(n, v[0], 1, v[0], 1);
 
-    s->checkpoint = ks_checkpoint_minibatch(all, n);
-    s->problem = *problem;
-    s->problem.checkpoint = &s->checkpoint;
-    s->problem.minibatches = 1;
-    s->problem.other_minibatches += problem->minibatches - 1;
-    s->problem.omits_decay = !decays;
-}
+    KS_TRY(ks_minibatches_apply(&p->set, count, v));
+    for (size_t t = 0; t < count; t++) {
+        const double *out = p->set.list[t].out;
 
-static ks_status make_operator(const struct pass *p, struct share *s)
-{
-    struct ks_operator *full = NULL;
-
-    ks_operator_free(s->a);
-    s->a = NULL;
-    KS_TRY(p->analyzed->kind->new_f64(&s->problem, &full));
-    KS_TRY(ks_block_new(full, p->analyzed->selection, &s->a));
-    return ks_operator_prepare(s->a, p->memory);
-}
-
-/* Saves the status and message of this thread; messages are thread-local. */
-static void keep_status(struct share *s, ks_status status)
-{
-    s->status = status;
-    if (status != KS_OK)
-        snprintf(s->message, sizeof s->message, "%s", ks_error_text());
-}
-
-static ks_status first_failure(const struct pass *p, size_t shares)
-{
-    for (size_t t = 0; t < shares; t++)
-        if (p->share[t].status != KS_OK)
-            return ks_fail(p->share[t].status, "%s", p->share[t].message);
-    return KS_OK;
-}
-
-/* Adds the products of minibatches [first, first + shares), one per thread, in their order. Those
- * of fresh minibatches are no part of A v. */
-static ks_status add_vector(struct pass *p, size_t first, size_t shares, size_t k)
-{
-    const double *v = p->v[k];
-    int n = (int)p->c->n;
-    double square = cblas_ddot(n, v, 1, v, 1);
-
-#pragma omp parallel for num_threads((int)shares) schedule(static, 1)
-    for (size_t t = 0; t < shares; t++)
-        keep_status(&p->share[t], ks_operator_apply(p->share[t].a, v, p->share[t].out));
-    KS_TRY(first_failure(p, shares));
-    for (size_t t = 0; t < shares; t++) {
-        p->part[k][first + t] = p->all * cblas_ddot(n, v, 1, p->share[t].out, 1) / square;
+        p->part[k][first + t] = p->all * cblas_ddot(n, v[t], 1, out, 1) / square;
         if (first < p->minibatches)
-            cblas_daxpy(n, 1, p->share[t].out, 1, p->image[k], 1);
+            cblas_daxpy(n, 1, out, 1, p->image[k], 1);
     }
     return KS_OK;
 }
@@ -167,20 +104,25 @@ static ks_status add_vector(struct pass *p, size_t first, size_t shares, size_t 
 /* The products of the first `vectors` vectors with minibatches [begin, end). */
 static ks_status add_minibatches(struct pass *p, size_t begin, size_t end, size_t vectors)
 {
-    for (size_t first = begin; first < end; first += p->n_shares) {
-        size_t left = end - first, shares = left < p->n_shares ? left : p->n_shares;
+    const size_t threads = p->set.threads;
+    ks_status status = KS_OK;
+    const double **v = NULL; /* [threads]: the same vector for all */
 
-#pragma omp parallel for num_threads((int)shares) schedule(static, 1)
-        for (size_t t = 0; t < shares; t++) {
-            cut(p, first + t, false, &p->share[t]);
-            keep_status(&p->share[t], make_operator(p, &p->share[t]));
-        }
-        KS_TRY(first_failure(p, shares));
-        for (size_t k = 0; k < vectors; k++)
+    KS_GO(ks_alloc(threads, sizeof *v, &v));
+    for (size_t first = begin; first < end; first += threads) {
+        size_t count = end - first < threads ? end - first : threads;
+
+        KS_GO(ks_minibatches_make(&p->set, first, count));
+        for (size_t k = 0; k < vectors; k++) {
+            for (size_t t = 0; t < threads; t++)
+                v[t] = p->v[k];
             if (p->v[k])
-                KS_TRY(add_vector(p, first, shares, k));
+                KS_GO(add_vector(p, first, count, v, k));
+        }
     }
-    return KS_OK;
+done:
+    free(v);
+    return status;
 }
 
 /* Adds the part of the weight decay to the products: the difference between the products of one
@@ -188,13 +130,12 @@ static ks_status add_minibatches(struct pass *p, size_t begin, size_t end, size_
 static ks_status add_decay(struct pass *p)
 {
     const struct ks_problem *problem = &p->analyzed->problem;
-    struct share *s = &p->share[0];
+    const struct ks_minibatch *s = &p->set.list[0];
 
     if (problem->weight_decay == 0 || problem->omits_decay)
         return KS_OK;
     for (int with = 0; with < 2; with++) {
-        cut(p, 0, with == 1, s);
-        KS_TRY(make_operator(p, s));
+        KS_TRY(ks_minibatches_make_one(&p->set, 0, with == 1, 0));
         for (size_t k = 0; k < VECTORS; k++)
             if (p->v[k]) {
                 KS_TRY(ks_operator_apply(s->a, p->v[k], s->out));
@@ -322,11 +263,12 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_analyzed *analyz
     struct pass p = {.c = c,
                      .analyzed = analyzed,
                      .team = team,
-                     .memory = memory,
                      .minibatches = analyzed->problem.minibatches,
                      .all = (double)ks_problem_minibatches(&analyzed->problem)};
     ks_status status = KS_OK;
 
+    KS_GO(ks_team_agree(team,
+                        ks_minibatches_new(analyzed, c->n, p.minibatches, false, memory, &p.set)));
     KS_GO(ks_team_agree(team, allocate(&p)));
     KS_GO(ks_team_agree(team, add_minibatches(&p, 0, p.minibatches, VECTORS)));
     KS_GO(ks_team_agree(

@@ -1,0 +1,45 @@
+/* The operators of single minibatches. Each is a part of the analyzed operator, which is their sum:
+ * it has the factor 1/N of the mean over all minibatches. A thread has one of them at a time. */
+#ifndef KS_OPERATORS_MINIBATCHES_H
+#define KS_OPERATORS_MINIBATCHES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "operators/analyzed.h"
+
+/* The work of one thread. */
+struct ks_minibatch {
+    struct ks_checkpoint checkpoint; /* a view of this minibatch in the analyzed checkpoint */
+    struct ks_problem problem;
+    struct ks_operator *a; /* owned            */
+    double *out;           /* [n] A v; owned   */
+    ks_status status;
+    char message[512]; /* messages are thread-local, so they are kept here */
+};
+
+struct ks_minibatches {
+    const struct ks_analyzed *analyzed;
+    size_t n;       /* dimension of the operator                                   */
+    size_t threads; /* operators at a time: OpenMP's threads, at most one per minibatch */
+    size_t memory;  /* bytes of activations that each may keep                     */
+    bool single;    /* products in float32, not float64                            */
+    struct ks_minibatch *list; /* [threads]; owned */
+};
+
+/* Sets all fields for the operators of `count` minibatches. KS_MEMORY. The caller ends with
+ * ks_minibatches_clear, also after a failure. */
+ks_status ks_minibatches_new(const struct ks_analyzed *analyzed, size_t n, size_t count,
+                             bool single, size_t memory, struct ks_minibatches *set);
+/* list[0 .. count) = the operators of the minibatches first, first + 1, ..., in parallel; without
+ * the weight decay. count <= threads. Fails as the operator does. */
+ks_status ks_minibatches_make(struct ks_minibatches *set, size_t first, size_t count);
+/* list[at] = the operator of one minibatch, with or without the weight decay. */
+ks_status ks_minibatches_make_one(struct ks_minibatches *set, size_t minibatch, bool decays,
+                                  size_t at);
+/* list[t].out = the product of list[t].a with v[t], for t < count, in parallel. */
+ks_status ks_minibatches_apply(struct ks_minibatches *set, size_t count, const double *const *v);
+void ks_minibatches_clear(struct ks_minibatches *set);
+
+#endif
