@@ -35,7 +35,9 @@ struct ks_analysis {
     /* With tolerances that a part of the minibatches may suffice for (analysis_growth.c): the most
      * of them, 0 otherwise; and the products with single minibatches that earlier parts cost. */
     size_t most_minibatches, spent;
-    int layer; /* the layer whose block is analyzed; -1: all        */
+    bool pilot;                /* for now, only the tolerances in `ends` count */
+    struct ks_tolerances ends; /* those of lambda_max and lambda_min           */
+    int layer;                 /* the layer whose block is analyzed; -1: all        */
     struct ks_analyzed analyzed;
     struct ks_budget budget;
     /* The names of the files of --keep-basis and what identifies them (lanczos/basis.h), or NULL.

@@ -16,10 +16,12 @@ void ks_analysis_set_measurement(struct ks_analysis *a)
                                              .a = a->block,
                                              .n = a->block->n,
                                              .memory = a->budget.kept,
+                                             .spare = a->budget.spare,
                                              .order = o->order,
                                              .probes = o->probes,
-                                             .tolerances = o->tolerances.n > 0 ? &o->tolerances
-                                                                               : NULL,
+                                             .tolerances = a->pilot              ? &a->ends
+                                                           : o->tolerances.n > 0 ? &o->tolerances
+                                                                                 : NULL,
                                              .fresh = ks_analysis_fresh(a),
                                              .spent = a->spent,
                                              .seed = o->seed,

@@ -220,10 +220,11 @@ static ks_status estimate_fixed(struct ks_analysis *a)
 
 static ks_status keep_activations(struct ks_analysis *a)
 {
-    const size_t before = ks_alloc_total();
+    const size_t before = ks_alloc_total(), limit = a->budget.kept;
 
-    KS_TRY(ks_operator_prepare(a->block, a->budget.kept));
+    KS_TRY(ks_operator_prepare(a->block, limit));
     a->budget.kept = ks_alloc_total() - before;
+    a->budget.spare = limit > a->budget.kept ? limit - a->budget.kept : 0;
     return KS_OK;
 }
 

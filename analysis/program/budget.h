@@ -18,6 +18,7 @@ struct ks_budget {
     size_t held;       /* the Lanczos vectors, the dense matrix, or the vectors of --apply */
     size_t kept;       /* activations kept between products: the limit before the operator is
                         * prepared, then the bytes used                                   */
+    size_t spare;      /* what the limit leaves then                                      */
     bool single_basis; /* the Lanczos basis is in float32 ...                             */
     bool squeezed;     /* ... because it does not fit in float64                          */
 };

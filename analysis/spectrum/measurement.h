@@ -26,7 +26,8 @@ struct ks_measurement {
                                   * unless `exact` or for a matrix of the library's caller */
     size_t n;                    /* dimension of the operator                                   */
     size_t memory;               /* bytes of activations that operators in float64 may keep     */
-    size_t order, probes;        /* Lanczos steps; random start vectors                         */
+    size_t spare; /* bytes of activations beside those of the operator                         */
+    size_t order, probes; /* Lanczos steps; random start vectors                         */
     const struct ks_tolerances *tolerances; /* then `order` and `probes` are limits (adaptive.h).
                                              * NULL: none                                       */
     size_t fresh;  /* with tolerances: minibatches behind those of the run (certificate.h)      */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <cblas.h>
+#include <omp.h>
 
 #include "core/memory.h"
 #include "core/rng.h"
@@ -39,11 +40,10 @@ static void sampling_clear(struct sampling *s)
 
 static ks_status allocate(struct sampling *s)
 {
-    const size_t n = s->m->n;
+    const size_t n = s->m->n, memory = s->m->spare / (size_t)omp_get_max_threads();
 
-    /* The operator of the run keeps its activations, so these keep none. */
-    KS_TRY(
-        ks_minibatches_new(s->m->analyzed, n, s->minibatches, s->m->analyzed->single, 0, &s->set));
+    KS_TRY(ks_minibatches_new(s->m->analyzed, n, s->minibatches, s->m->analyzed->single, memory,
+                              &s->set));
     KS_TRY(ks_alloc(s->set.threads * n, sizeof *s->w, &s->w));
     KS_TRY(ks_alloc(s->set.threads, sizeof *s->each, &s->each));
     KS_TRY(ks_alloc(s->minibatches, sizeof *s->mean, &s->mean));
