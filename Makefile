@@ -142,7 +142,7 @@ install: all
 	    >$(root)/lib/pkgconfig/kappascope.pc
 	@install -m 644 configs/*.study $(root)/share/kappascope/configs
 	@install -m 644 plots/*.gp plots/*.html plots/report.css plots/report.js $(root)/share/kappascope/plots
-	@for table in $(wildcard plots/gallery/*/checkpoints.csv); do install -D -m 644 $$table $(root)/share/kappascope/$$table; done
+	@for table in $(wildcard plots/gallery/*/tables/checkpoints.csv); do install -D -m 644 $$table $(root)/share/kappascope/$$table; done
 	@install -m 644 LICENSE $(root)/share/kappascope
 ifeq ($(MUJOCO_DIR),$(CURDIR)/$(DEPS)/mujoco)
 	@mkdir -p $(bundled)/mujoco && install -m 644 $(LIBMUJOCO) $(MUJOCO_DIR)/LICENSE* $(bundled)/mujoco

@@ -141,8 +141,8 @@ static ks_status add_study(struct job *job, char *folder, const char *name)
 
 static ks_status find_shipped(struct job *job)
 {
-    static const char *const names[STUDIES][2] = {{"plots/gallery/small", "the study small"},
-                                                  {"plots/gallery/trot", "the study trot"}};
+    static const char *const names[STUDIES][2] = {{"plots/gallery/small/tables", "the study small"},
+                                                  {"plots/gallery/trot/tables", "the study trot"}};
 
     for (size_t i = 0; i < STUDIES; i++) {
         char *folder = NULL;
