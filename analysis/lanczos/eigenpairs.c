@@ -73,8 +73,9 @@ static ks_status allocate(struct ks_eigenpairs *p)
     return ks_alloc(p->count * p->n, sizeof *p->vector, &p->vector);
 }
 
-/* The eigenvectors y = Q s of the operator from those of the Jacobi matrix. */
-static ks_status form(const struct ks_lanczos *l, const struct ritz *r, struct ks_eigenpairs *p)
+/* The first `count` eigenvectors y = Q s of the operator from those of the Jacobi matrix. */
+static ks_status form(const struct ks_lanczos *l, const struct ritz *r, size_t count,
+                      struct ks_eigenpairs *p)
 {
     ks_status status = KS_OK;
     double *slice = NULL;
@@ -83,7 +84,7 @@ static ks_status form(const struct ks_lanczos *l, const struct ritz *r, struct k
     if (status == KS_OK)
         status = ks_alloc(l->length, sizeof *slice, &slice);
     KS_GO(ks_team_agree(l->team, status));
-    for (size_t i = 0; i < p->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         double *y = p->vector + i * p->n, norm;
 
         p->value[i] = r->sorted[i].value;
@@ -137,7 +138,7 @@ ks_status ks_eigenpairs_find(const struct ks_operator *a, struct ks_lanczos *l, 
         status = refuse(l, count, converged, tolerance);
         goto done;
     }
-    KS_GO(form(l, &r, p));
+    KS_GO(form(l, &r, count, p));
 done:
     ritz_clear(&r);
     return status;
