@@ -199,6 +199,32 @@ static void test_start_at(void **state)
     free(v);
 }
 
+/* A start at another eigenvector still finds the one of largest modulus, since a part of the start
+ * vector is random. */
+static void test_start_at_second(void **state)
+{
+    size_t n = dimension(archs[0].text);
+    struct tables t;
+    struct ks_h5_shape shape;
+    struct ks_h5 *h5;
+    double *y, *found;
+
+    (void)state;
+    assert_runs("--eigenvectors %d --tolerance 1e-10 --output e.h5 --precision f64 bn+ce.h5",
+                COUNT);
+    t = read_tables("e");
+    y = read_vectors("e.h5", n, COUNT);
+    assert_ok(ks_vectors_write(file("v"), 1, n, y + n, NULL));
+    assert_runs("--eigenvectors 1 --tolerance 1e-4 --start-at v.h5 --output o.h5 --precision f64 "
+                "bn+ce.h5");
+    assert_ok(ks_h5_open(file("o"), NULL, &h5));
+    found = read_table(h5, "/eigenvalue", &shape);
+    ks_h5_close(h5);
+    assert_close(*found, t.value[0], 1e-6 * fabs(t.value[0]));
+    assert_true(fabs(t.value[1] - t.value[0]) > 1e-3 * fabs(t.value[0]));
+    free(y), free(found), free(t.share);
+}
+
 /* In a block, vectors are zero outside of it. */
 static void test_block(void **state)
 {
@@ -277,8 +303,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_dense), cmocka_unit_test(test_single_precision),
-        cmocka_unit_test(test_start_at),      cmocka_unit_test(test_block),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_output),
+        cmocka_unit_test(test_start_at),      cmocka_unit_test(test_start_at_second),
+        cmocka_unit_test(test_block),         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_output),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
