@@ -36,6 +36,7 @@ void ks_analysis_set_measurement(struct ks_analysis *a)
                                              .on_resume = ks_monitor_resumed,
                                              .on_step = ks_monitor_step,
                                              .on_product = ks_monitor_product,
+                                             .on_sample = ks_monitor_sample,
                                              .context = &a->monitor};
 }
 

@@ -240,6 +240,7 @@ static struct ks_monitor new_monitor(const struct ks_analysis *a)
                                .products = (o->exact ? n : o->order * probes) + null_products,
                                .null_products = null_products,
                                .probes = o->probes,
+                               .minibatches = a->analyzed.problem.minibatches,
                                .order = o->order,
                                .groups = a->groups,
                                .budget = &a->budget,

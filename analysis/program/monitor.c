@@ -87,6 +87,7 @@ void ks_monitor_step(void *monitor, const struct ks_lanczos *l)
     double largest, residual;
     char note[96];
 
+    m->done = done;
     announce(m, done);
     if (m->quiet || ks_seconds() - m->progress.printed < NOTE_INTERVAL)
         return;
@@ -99,7 +100,17 @@ void ks_monitor_product(void *monitor, size_t products)
 {
     struct ks_monitor *m = monitor;
 
-    products += m->earlier;
-    announce(m, products);
-    ks_progress_update(&m->progress, products, NULL);
+    m->done = m->earlier + products;
+    announce(m, m->done);
+    ks_progress_update(&m->progress, m->done, NULL);
+}
+
+void ks_monitor_sample(void *monitor, size_t vectors)
+{
+    struct ks_monitor *m = monitor;
+    const size_t done = m->done + vectors / m->minibatches;
+    char note[96];
+
+    snprintf(note, sizeof note, "trace: %zu random vectors, each with one minibatch", vectors);
+    ks_progress_update(&m->progress, done < m->progress.total ? done : m->progress.total, note);
 }

@@ -19,14 +19,16 @@ struct ks_monitor {
     size_t earlier;       /* products of the layers before this one (--layers)        */
     size_t null_products; /* products before the first Lanczos step of this spectrum  */
     size_t probes;        /* probes with random start vectors                         */
+    size_t minibatches;   /* that one product sums over                               */
     size_t order, groups; /* steps per probe; groups of ranks, which take probes in turn */
     const struct ks_budget *budget;
     bool at_most; /* fewer products may be enough: --tolerance */
     bool quiet;
     double started;            /* the clock at the start, then after the first products */
     bool size_said, time_said; /* lines that have been printed                         */
-    size_t skipped;            /* products that resumed probes do not need              */
-    double *work;              /* [KS_JACOBI_WORK order]; owned                         */
+    size_t done;    /* products of Lanczos steps, of the null space and of earlier layers */
+    size_t skipped; /* products that resumed probes do not need              */
+    double *work;   /* [KS_JACOBI_WORK order]; owned                         */
     struct ks_progress progress;
 };
 /* Starts the clock. KS_MEMORY. */
@@ -35,10 +37,12 @@ ks_status ks_monitor_start(struct ks_monitor *monitor);
 void ks_monitor_end(struct ks_monitor *monitor);
 
 /* Callbacks, whose first argument is a struct ks_monitor: ks_slq's, when a probe resumes from steps
- * on disk and after each step; and after each other product, of which `products` were computed for
- * this spectrum. */
+ * on disk and after each step; after each other product, of which `products` were computed for this
+ * spectrum; and after `vectors` random vectors for the trace were multiplied, each by a minibatch.
+ */
 void ks_monitor_resumed(void *monitor, const struct ks_lanczos *lanczos);
 void ks_monitor_step(void *monitor, const struct ks_lanczos *lanczos);
 void ks_monitor_product(void *monitor, size_t products);
+void ks_monitor_sample(void *monitor, size_t vectors);
 
 #endif

@@ -44,10 +44,12 @@ struct ks_measurement {
     const struct ks_team *world, *team;
     size_t groups;
     /* Callbacks, which may be NULL: when a probe resumes from stored steps, and after each step;
-     * and after each other product, of which `products` were computed so far. */
+     * after each other product, of which `products` were computed so far; and after random vectors
+     * for the trace, of which `vectors` were multiplied by a minibatch so far. */
     void (*on_resume)(void *context, const struct ks_lanczos *lanczos);
     void (*on_step)(void *context, const struct ks_lanczos *lanczos);
     void (*on_product)(void *context, size_t products);
+    void (*on_sample)(void *context, size_t vectors);
     void *context;
 
     struct ks_null null;           /* what products say of the null space                         */

@@ -22,7 +22,7 @@ struct sampling {
     const struct ks_measurement *m;
     const struct ks_lanczos *l;
     struct ks_minibatches set;
-    size_t minibatches;
+    size_t minibatches, vectors; /* vectors: that have been multiplied                          */
     double *w;             /* [threads, n]                                                      */
     const double **each;   /* [threads]: the rows of w                                          */
     double *mean, *square; /* [minibatches]: the mean of w'A_i w, and the sum of squared distances
@@ -77,6 +77,9 @@ static ks_status sample(struct sampling *s, size_t round, size_t first, size_t c
         *mean += before / (double)(round + 1);
         s->square[first + t] += before * (x - *mean);
     }
+    s->vectors += count;
+    if (s->m->on_sample)
+        s->m->on_sample(s->m->context, s->vectors);
     return KS_OK;
 }
 

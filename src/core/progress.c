@@ -59,13 +59,15 @@ void ks_print_duration(double seconds, char text[32])
 static void print(const struct ks_progress *p, const char *before, const char *bar,
                   const char *note, const char *after)
 {
-    double left = p->rate > 0 ? (double)(p->total - p->done) / p->rate : 0;
-    char duration[32], label[256];
+    char duration[32], label[256], pace[64] = "";
 
-    ks_print_duration(left, duration);
+    if (p->rate > 0) {
+        ks_print_duration((double)(p->total - p->done) / p->rate, duration);
+        snprintf(pace, sizeof pace, ", %.*f/s, %s left", p->rate < 10 ? 2 : 0, p->rate, duration);
+    }
     ks_escape(p->label, sizeof label, label);
-    fprintf(stderr, "%s%s%s %zu/%zu, %.*f/s, %s left%s%s%s", before, label, bar, p->done, p->total,
-            p->rate < 10 ? 2 : 0, p->rate, duration, note ? ", " : "", note ? note : "", after);
+    fprintf(stderr, "%s%s%s %zu/%zu%s%s%s%s", before, label, bar, p->done, p->total, pace,
+            note ? ", " : "", note ? note : "", after);
 }
 
 static void print_bar(const struct ks_progress *p, const char *note)
