@@ -24,14 +24,14 @@ static void compare_trajectory(const struct trajectory *t)
 {
     double observation[WIDEST], reward;
     struct trajectory_row row = trajectory_row(t, 0, 0);
-    bool ended;
+    enum ks_env_end end;
 
     assert_ok(ks_env_force(trot, &row.state, observation));
     for (size_t step = 1; step <= t->steps; step++) {
         for (size_t i = 0; i < t->observations; i++)
             assert_close(deviation(observation[i], row.observation[i]), 0, 1e-9);
         row = trajectory_row(t, 0, step);
-        assert_ok(ks_env_step(trot, row.action, observation, &reward, &ended));
+        assert_ok(ks_env_step(trot, row.action, observation, &reward, &end));
         assert_close(reward, row.reward, 1e-9);
     }
 }
@@ -51,7 +51,7 @@ static bool of_acceleration_stage(size_t i)
 static void compare_steps(struct ks_env *env, const struct trajectory *t)
 {
     double observation[WIDEST], reward;
-    bool ended;
+    enum ks_env_end end;
 
     for (size_t step = 1; step <= t->steps; step++) {
         struct trajectory_row before = trajectory_row(t, 0, step - 1);
@@ -60,7 +60,7 @@ static void compare_steps(struct ks_env *env, const struct trajectory *t)
         for (size_t i = 0; i < t->observations; i++)
             if (!of_acceleration_stage(i))
                 assert_close(deviation(observation[i], before.observation[i]), 0, 1e-8);
-        assert_ok(ks_env_step(env, after.action, observation, &reward, &ended));
+        assert_ok(ks_env_step(env, after.action, observation, &reward, &end));
         assert_close(reward, after.reward, 1e-6);
         for (size_t i = 0; i < t->observations; i++)
             assert_close(deviation(observation[i], after.observation[i]), 0, 1e-3);
@@ -198,14 +198,14 @@ static void test_time_and_activations(void **state)
 {
     double observation[WIDEST], action[38], reward;
     struct ks_rng rng = ks_rng_start(3, 3);
-    bool ended;
+    enum ks_env_end end;
 
     (void)state;
     assert_ok(ks_env_reset(trot, &rng, observation));
     for (int step = 1; step <= 40; step++) {
         for (size_t i = 0; i < 38; i++)
             action[i] = ks_rng_uniform(&rng, -1, 1);
-        assert_ok(ks_env_step(trot, action, observation, &reward, &ended));
+        assert_ok(ks_env_step(trot, action, observation, &reward, &end));
         assert_close(trot->data->time, 0.015 * step, 1e-12);
         for (size_t i = 0; i < 38; i++)
             assert_true(fabs(observation[i]) <= 1);
@@ -216,15 +216,15 @@ static void test_time_and_activations(void **state)
 static void test_actions_are_clamped(void **state)
 {
     double wide[38], edge[38], a[WIDEST], b[WIDEST], reward;
-    bool ended;
+    enum ks_env_end end;
 
     (void)state;
     for (size_t i = 0; i < 38; i++)
         wide[i] = i % 2 ? 7 : -3, edge[i] = i % 2 ? 1 : -1;
     assert_ok(ks_env_force(trot, NULL, a));
-    assert_ok(ks_env_step(trot, wide, a, &reward, &ended));
+    assert_ok(ks_env_step(trot, wide, a, &reward, &end));
     assert_ok(ks_env_force(trot, NULL, b));
-    assert_ok(ks_env_step(trot, edge, b, &reward, &ended));
+    assert_ok(ks_env_step(trot, edge, b, &reward, &end));
     assert_memory_equal(a, b, 223 * sizeof *a);
 }
 

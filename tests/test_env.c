@@ -26,15 +26,15 @@ static double play(struct ks_env *env, uint64_t stream, size_t steps, double *ob
 {
     struct ks_rng rng = ks_rng_start(1, stream);
     double action[WIDEST], reward, sum = 0;
-    bool ended = false;
+    enum ks_env_end end = KS_ENV_GOES_ON;
 
     assert_ok(ks_env_reset(env, &rng, observation));
-    for (size_t i = 0; i < steps && !ended; i++) {
+    for (size_t i = 0; i < steps && end == KS_ENV_GOES_ON; i++) {
         if (i % 2 == 0)
             draw_action(env, &rng, action);
-        assert_ok(ks_env_step(env, action, observation, &reward, &ended));
+        assert_ok(ks_env_step(env, action, observation, &reward, &end));
         assert_true(reward >= 0 && reward <= 1);
-        assert_int_equal(ended, i + 1 == ks_env_steps(env));
+        assert_int_equal(end, i + 1 == ks_env_steps(env) ? KS_ENV_TRUNCATED : KS_ENV_GOES_ON);
         for (size_t k = 0; k < ks_env_observations(env); k++)
             assert_true(isfinite(observation[k]));
         sum += reward;
@@ -47,11 +47,11 @@ static double step_on(struct ks_env *env, size_t steps, double *observation)
 {
     struct ks_rng rng = ks_rng_start(9, 9);
     double action[WIDEST], reward, sum = 0;
-    bool ended;
+    enum ks_env_end end;
 
     for (size_t i = 0; i < steps; i++) {
         draw_action(env, &rng, action);
-        assert_ok(ks_env_step(env, action, observation, &reward, &ended));
+        assert_ok(ks_env_step(env, action, observation, &reward, &end));
         sum += reward;
     }
     return sum;
@@ -187,7 +187,7 @@ static void test_restored_state_diverges(void **state)
 {
     size_t size = ks_env_state_size(trot);
     double here[WIDEST], there[WIDEST], bad[38] = {NAN}, reward, *saved = NULL;
-    bool ended = false;
+    enum ks_env_end end;
 
     (void)state;
     assert_ok(ks_alloc(size, sizeof *saved, &saved));
@@ -195,8 +195,8 @@ static void test_restored_state_diverges(void **state)
     ks_env_state_get(trot, saved);
     play(trot, 7, 5, there);
     assert_ok(ks_env_state_set(trot, size, saved, false));
-    assert_ok(ks_env_step(trot, bad, there, &reward, &ended));
-    assert_true(ended);
+    assert_ok(ks_env_step(trot, bad, there, &reward, &end));
+    assert_int_equal(end, KS_ENV_TRUNCATED);
     assert_memory_equal(here, there, 223 * sizeof *here);
     free(saved);
 }
@@ -233,10 +233,10 @@ static void check_divergence(const double *previous, const double *action, const
 {
     size_t before = ks_env_divergences(trot);
     double observation[WIDEST], reward = -1;
-    bool ended = false;
+    enum ks_env_end end;
 
-    assert_ok(ks_env_step(trot, action, observation, &reward, &ended));
-    assert_true(ended);
+    assert_ok(ks_env_step(trot, action, observation, &reward, &end));
+    assert_int_equal(end, KS_ENV_TRUNCATED);
     assert_close(reward, 0, 0);
     assert_memory_equal(observation, previous, 223 * sizeof *previous);
     assert_int_equal(ks_env_divergences(trot), before + 1);

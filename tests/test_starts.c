@@ -199,9 +199,9 @@ static void test_recorded_trajectory(void **state)
     assert_close(reward(row.state.qpos, row.state.qvel, row.state.target), row.reward, 1e-12);
     for (size_t step = 1; step <= t.steps; step++) {
         double r;
-        bool ended;
+        enum ks_env_end end;
         row = trajectory_row(&t, 0, step);
-        assert_ok(ks_env_step(env, row.action, seen, &r, &ended));
+        assert_ok(ks_env_step(env, row.action, seen, &r, &end));
         check_deviation(t.observations, seen, row.observation);
         assert_close(r, row.reward, 1e-9);
     }

@@ -181,7 +181,7 @@ static void test_quadruped(void **state)
     const double upside_down[23] = {0, 0, 5, 0, 1}, low[23] = {0, 0, 0.3, 1};
     double action[12], r;
     const double *range;
-    bool ended;
+    enum ks_env_end end;
 
     (void)state;
     take("quadruped-walk");
@@ -200,7 +200,7 @@ static void test_quadruped(void **state)
         for (size_t i = 0; i < 12; i++)
             action[i] = side;
         assert_ok(ks_env_force(env, NULL, seen));
-        assert_ok(ks_env_step(env, action, seen, &r, &ended));
+        assert_ok(ks_env_step(env, action, seen, &r, &end));
         range = env->model->actuator_ctrlrange;
         for (size_t i = 0; i < 12; i++)
             assert_close(env->data->ctrl[i], range[2 * i + (side > 0)], 1e-15);

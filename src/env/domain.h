@@ -69,6 +69,8 @@ struct ks_env_domain {
     /* Writes the observation's parts in alphabetical order of their names; returns the end. */
     double *(*observe)(const struct ks_env *env, double *out);
     double (*reward)(const struct ks_env *env);
+    /* Whether the state is a terminal one; NULL: none is. */
+    bool (*terminal)(const struct ks_env *env);
 };
 
 /* model.c: reads the task's model from DM_CONTROL_DIR, edits and compiles it. The caller frees it

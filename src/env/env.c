@@ -293,6 +293,7 @@ static ks_status try_start(struct call *call, double *observation, bool *bad)
     struct ks_env *env = call->env;
 
     *bad = false;
+    env->step = 0;
     env->ended = true; /* in case this fails */
     KS_TRY(ks_physics_guard(start_episode, call));
     KS_TRY(call->status);
@@ -304,7 +305,6 @@ static ks_status try_start(struct call *call, double *observation, bool *bad)
         return refuse_start(env, "the observation is not finite");
     *bad = false;
     memcpy(env->last_finite, observation, env->task->observations * sizeof *observation);
-    env->step = 0;
     env->ended = false;
     return KS_OK;
 }
@@ -351,18 +351,29 @@ static void control_step(void *argument)
 
 /* Ends the episode. dm_control raises an error here, which would end the training program of XQC's
  * authors. */
-static void diverge(struct ks_env *env, const char *words, double *observation, double *reward)
+static enum ks_env_end diverge(struct ks_env *env, const char *words, double *observation,
+                               double *reward)
 {
     env->divergences++;
     snprintf(env->divergence, sizeof env->divergence, "%s: step %zu: %s", env->task->name,
              env->step, words);
     memcpy(observation, env->last_finite, env->task->observations * sizeof *observation);
     *reward = 0;
-    env->ended = true;
+    return KS_ENV_TRUNCATED;
+}
+
+/* A terminal state in the last step before the time limit is a terminal state. */
+static enum ks_env_end find_end(const struct ks_env *env)
+{
+    const struct ks_env_domain *domain = env->task->domain;
+
+    if (domain->terminal && domain->terminal(env))
+        return KS_ENV_TERMINATED;
+    return env->step >= env->steps ? KS_ENV_TRUNCATED : KS_ENV_GOES_ON;
 }
 
 ks_status ks_env_step(struct ks_env *env, const double *action, double *observation, double *reward,
-                      bool *ended)
+                      enum ks_env_end *end)
 {
     struct call call = {.env = env, .action = action};
 
@@ -370,15 +381,15 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
     env->ended = true; /* in case this fails */
     KS_TRY(ks_physics_guard(control_step, &call));
     env->step++;
-    env->ended = env->step >= env->steps;
     observe(env, observation);
     *reward = env->task->domain->reward(env);
+    *end = find_end(env);
     if (call.warned)
-        diverge(env, ks_physics_warning(), observation, reward);
+        *end = diverge(env, ks_physics_warning(), observation, reward);
     else if (!ks_env_all_finite(env->task->observations, observation) || !isfinite(*reward))
-        diverge(env, "an observation or the reward is not finite", observation, reward);
+        *end = diverge(env, "an observation or the reward is not finite", observation, reward);
     else
         memcpy(env->last_finite, observation, env->task->observations * sizeof *observation);
-    *ended = env->ended;
+    env->ended = *end != KS_ENV_GOES_ON;
     return KS_OK;
 }

@@ -60,13 +60,18 @@ struct ks_env_start {
  * KS_NUMBER if the state is not finite or MuJoCo warns about it. */
 ks_status ks_env_force(struct ks_env *env, const struct ks_env_start *start, double *observation);
 
+/* Whether an episode has ended, and how. A terminal state ends it for good: no rewards come after
+ * it, so its value is 0. A time limit only stops the simulation: the value of the last state is
+ * that of any other. */
+enum ks_env_end { KS_ENV_GOES_ON = 0, KS_ENV_TRUNCATED, KS_ENV_TERMINATED };
+
 /* Makes one control step; the episode must not be over. action [ks_env_actions]. Sets observation,
- * reward, and whether the episode has ended: always by its time limit, as these tasks have no
- * terminal states. If the simulation diverges (a MuJoCo warning counter rises, or a number is not
- * finite), the episode ends with the last finite observation and reward 0, and ks_env_divergence
- * describes why. KS_RUN if MuJoCo reports an error. */
+ * reward, and how the episode has ended, if it has. If the simulation diverges (a MuJoCo warning
+ * counter rises, or a number is not finite), the episode is truncated, with the last finite
+ * observation and reward 0, and ks_env_divergence describes why. KS_RUN if MuJoCo reports an error.
+ */
 ks_status ks_env_step(struct ks_env *env, const double *action, double *observation, double *reward,
-                      bool *ended);
+                      enum ks_env_end *end);
 
 /* The number of divergences since ks_env_new, and a description of the last one ("" if none). */
 size_t ks_env_divergences(const struct ks_env *env);

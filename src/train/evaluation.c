@@ -25,21 +25,22 @@ void ks_evaluation_free(struct ks_evaluation *v)
 static ks_status episode(struct ks_evaluation *v, struct ks_agent *agent, size_t env_step,
                          struct ks_rng *rng, double *sum)
 {
+    const size_t repeat = v->plan->options->settings.action_repeat;
     struct ks_player *p = &v->player;
-    bool ended = false;
+    enum ks_env_end end = KS_ENV_GOES_ON;
 
     *sum = 0;
     KS_TRY(ks_env_reset(p->env, rng, p->observation));
     ks_player_report(p, env_step);
-    while (!ended) {
+    while (end == KS_ENV_GOES_ON) {
         KS_TRY(ks_stop_check(env_step));
         ks_player_observe(p);
         KS(agent_act)(agent, p->s, NULL, p->a);
         ks_player_decide(p);
-        for (size_t k = 0; k < v->plan->options->settings.action_repeat && !ended; k++) {
+        for (size_t k = 0; k < repeat && end == KS_ENV_GOES_ON; k++) {
             double reward;
 
-            KS_TRY(ks_env_step(p->env, p->action, p->observation, &reward, &ended));
+            KS_TRY(ks_env_step(p->env, p->action, p->observation, &reward, &end));
             *sum += reward;
         }
         ks_player_report(p, env_step);

@@ -35,7 +35,7 @@ struct move {
     struct ks_player *player;
     size_t action_repeat;
     double reward;
-    bool ended; /* the episode */
+    enum ks_env_end end; /* of the episode */
     ks_status status;
     char error[1024]; /* the message, which is kept per thread */
 };
@@ -47,10 +47,10 @@ static void *step_environment(void *argument)
     struct move *m = argument;
     struct ks_player *p = m->player;
 
-    for (size_t k = 0; k < m->action_repeat && !m->ended; k++) {
+    for (size_t k = 0; k < m->action_repeat && m->end == KS_ENV_GOES_ON; k++) {
         double reward = 0;
 
-        m->status = ks_env_step(p->env, p->action, p->observation, &reward, &m->ended);
+        m->status = ks_env_step(p->env, p->action, p->observation, &reward, &m->end);
         if (m->status != KS_OK) {
             snprintf(m->error, sizeof m->error, "%s", ks_error_text());
             return NULL;
@@ -60,17 +60,19 @@ static void *step_environment(void *argument)
     return NULL;
 }
 
-/* Stores the transition. No task ends in a true terminal state, so the mask is 1. */
+/* Stores the transition. The mask is 0 after a terminal state, whose value is 0. */
 static ks_status store(struct ks_learner *l, const struct move *m)
 {
+    const bool ended = m->end != KS_ENV_GOES_ON;
+    const float mask = m->end == KS_ENV_TERMINATED ? 0 : 1;
     struct ks_player *p = &l->player;
 
     if (m->status != KS_OK)
         return ks_fail(m->status, "%s", m->error);
     ks_player_observe(p);
     KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){p->previous_s, p->a, p->s,
-                                                            (float)m->reward, 1, m->ended}));
-    ks_returns_add(&l->returns, l->plan->gamma, m->reward, m->ended);
+                                                            (float)m->reward, mask, ended}));
+    ks_returns_add(&l->returns, l->plan->gamma, m->reward, ended);
     l->agent_steps++;
     l->env_step += m->action_repeat;
     ks_player_report(p, l->env_step);
@@ -154,7 +156,7 @@ static ks_status step(struct ks_learner *l, struct ks_metrics *metrics)
         for (size_t k = 1; k < s->utd; k++)
             KS_TRY(update(l, metrics));
     }
-    return m.ended ? ks_learner_start_episode(l) : KS_OK;
+    return m.end != KS_ENV_GOES_ON ? ks_learner_start_episode(l) : KS_OK;
 }
 
 ks_status ks_learner_step(struct ks_learner *l, struct ks_metrics *metrics)

@@ -77,16 +77,16 @@ static ks_status replay_episode(struct ks_env *env, const struct trajectory *t, 
     KS_TRY(force(env, t, &row, observation, d));
     for (size_t step = 1; step <= t->steps; step++) {
         double reward, started = now();
-        bool ended;
+        enum ks_env_end end;
         row = trajectory_row(t, episode, step);
-        KS_TRY(ks_env_step(env, row.action, observation, &reward, &ended));
+        KS_TRY(ks_env_step(env, row.action, observation, &reward, &end));
         d->seconds += now() - started;
         d->observation = larger(d->observation, t->observations, observation, row.observation);
         compare_reward(reward, row.reward, d);
         d->values += t->observations + 1;
         d->differing += count_differing(t->observations, observation, row.observation) +
                         count_differing(1, &reward, &row.reward);
-        if (ended != (step == ks_env_steps(env)))
+        if ((end != KS_ENV_GOES_ON) != (step == ks_env_steps(env)))
             return ks_fail(KS_RUN, "%s: ended after step %zu: %s", t->task, step,
                            ks_env_divergence(env));
     }
