@@ -2,14 +2,14 @@
 # tests/README.md says what each does.
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
-#   MUJOCO_DIR, DM_CONTROL_DIR   existing installations to use (default: build/deps)
+#   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR   existing installations to use (default: build/deps)
 #   BUILD                        folder of all build outputs (default: build)
 #   STUDY                        the study that `make study` runs (default: quick)
 #   JOBS                         test programs run in parallel (default: one per processor)
 
 # make and compiler flags split paths at spaces.
-ifneq ($(filter-out 0 1,$(words $(CURDIR)) $(words $(MUJOCO_DIR)) $(words $(DM_CONTROL_DIR))),)
-$(error paths must not contain spaces: $(CURDIR), MUJOCO_DIR=$(MUJOCO_DIR), DM_CONTROL_DIR=$(DM_CONTROL_DIR))
+ifneq ($(filter-out 0 1,$(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR,$(words $($(d))))),)
+$(error paths must not contain spaces: $(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR,$(d)=$($(d))))
 endif
 
 BUILD ?= build
@@ -19,6 +19,7 @@ PREFIX ?= /usr/local
 DEPS  := build/deps
 export MUJOCO_DIR     ?= $(CURDIR)/$(DEPS)/mujoco
 export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
+export GYMNASIUM_DIR  ?= $(CURDIR)/$(DEPS)/gymnasium
 
 # From version 6 on, msgpack-c's file for pkg-config has another name.
 msgpack  := $(shell pkg-config --exists msgpack-c && echo msgpack-c || echo msgpack)
@@ -36,6 +37,7 @@ LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(M
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
 version  := $(shell cat src/VERSION)
 DEFINES  := -DKS_VERSION='"$(version)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
+            -DKS_GYMNASIUM_DIR='"$(abspath $(GYMNASIUM_DIR))"' \
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
@@ -126,8 +128,8 @@ further:
 	    $(BUILD)/bin/kappascope study $$study --dry-run | sed -n 's/^# *\(time, one job\|with [0-9]* jobs\)[^:]*: //p' | tail -n 1; \
 	done
 
-# Programs find installed files relative to their own folder. MuJoCo and dm_control's models are
-# installed only if MUJOCO_DIR and DM_CONTROL_DIR are the ones of `make deps`.
+# Programs find installed files relative to their own folder. MuJoCo and the models of dm_control and
+# Gymnasium are installed only if their folders are those of `make deps`.
 root    = $(DESTDIR)$(abspath $(PREFIX))
 bundled = $(root)/lib/kappascope
 install: all
@@ -150,6 +152,9 @@ ifeq ($(MUJOCO_DIR),$(CURDIR)/$(DEPS)/mujoco)
 endif
 ifeq ($(DM_CONTROL_DIR),$(CURDIR)/$(DEPS)/dm_control)
 	@mkdir -p $(bundled) && cp -R $(DM_CONTROL_DIR) $(bundled)
+endif
+ifeq ($(GYMNASIUM_DIR),$(CURDIR)/$(DEPS)/gymnasium)
+	@mkdir -p $(bundled) && cp -R $(GYMNASIUM_DIR) $(bundled)
 endif
 	@echo "installed in $(root), compiled with $(CFLAGS)$(if $(findstring native,$(CFLAGS)),: for processors like this one)"
 uninstall:

@@ -3,7 +3,7 @@
 # installed: every program, and the library from C and from C++, with pkg-config alone.
 set -eu
 cd "$(dirname "$0")/.."
-unset MUJOCO_DIR DM_CONTROL_DIR
+unset MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix

@@ -2,17 +2,19 @@
 # Usage: install.sh FOLDER
 #
 # Installs missing dependencies: distribution packages, the MuJoCo library (FOLDER/mujoco) and the
-# models of dm_control's suite (FOLDER/dm_control). The latter two come from the published Python
-# wheels that wheels.txt pins by version and SHA-256; pip only downloads them, and Python is not
-# needed later. If MUJOCO_DIR or DM_CONTROL_DIR is another folder, that installation is checked and
-# nothing is downloaded for it. If nothing is missing, prints nothing and does not use the network.
+# models of dm_control's suite and of Gymnasium (FOLDER/dm_control, FOLDER/gymnasium). All but the first
+# come from the published Python wheels that wheels.txt pins by version and SHA-256; pip only downloads
+# them, and Python is not needed later. If MUJOCO_DIR, DM_CONTROL_DIR or GYMNASIUM_DIR is another
+# folder, that installation is checked and nothing is downloaded for it. If nothing is missing, prints
+# nothing and does not use the network.
 set -eu
 
 folder=$1
 pins=$(dirname "$0")/wheels.txt
 . "$(dirname "$0")/apt.sh"
 mujoco=${MUJOCO_DIR:-$folder/mujoco}
-models=${DM_CONTROL_DIR:-$folder/dm_control}
+dm_control=${DM_CONTROL_DIR:-$folder/dm_control}
+gymnasium=${GYMNASIUM_DIR:-$folder/gymnasium}
 python_version=3.11 # of the wheel to download; its library does not depend on the installed Python
 
 say() { echo "deps: $*" >&2; }
@@ -151,11 +153,18 @@ install_mujoco() {
     unpack mujoco "$1" 'mujoco/include/*' 'mujoco/libmujoco.so*'
 }
 
-install_models() {
+install_dm_control() {
     is_complete dm_control "$1" && return
     install_packages "$fetching"
     fetch dm_control "$(uname -m)" DM_CONTROL_DIR
     unpack dm_control "$1" 'dm_control/suite/*.xml' 'dm_control/suite/dog_assets/*'
+}
+
+install_gymnasium() {
+    is_complete gymnasium "$1" && return
+    install_packages "$fetching"
+    fetch gymnasium "$(uname -m)" GYMNASIUM_DIR
+    unpack gymnasium "$1" 'gymnasium/envs/mujoco/assets/*.xml'
 }
 
 check_mujoco() { # DIRECTORY: a wheel's layout (library at the top) or a release's (library in lib)
@@ -165,11 +174,16 @@ check_mujoco() { # DIRECTORY: a wheel's layout (library at the top) or a release
         die "MUJOCO_DIR: no libmujoco.so in $1 or $1/lib: set it to a MuJoCo release, or unset it"
 }
 
-check_models() {
+check_dm_control() {
     for file in dog.xml common/materials.xml dog_assets; do
         [ -e "$1/suite/$file" ] ||
             die "DM_CONTROL_DIR: no $1/suite/$file: set it to a dm_control package, or unset it"
     done
+}
+
+check_gymnasium() {
+    [ -e "$1/envs/mujoco/assets/ant.xml" ] ||
+        die "GYMNASIUM_DIR: no $1/envs/mujoco/assets/ant.xml: set it to a gymnasium package, or unset it"
 }
 
 same() { # DIRECTORY DEFAULT: whether DIRECTORY is the Makefile's default
@@ -185,5 +199,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 same "$mujoco" "$folder/mujoco" && step=install_mujoco || step=check_mujoco
 $step "$mujoco"
-same "$models" "$folder/dm_control" && step=install_models || step=check_models
-$step "$models"
+same "$dm_control" "$folder/dm_control" && step=install_dm_control || step=check_dm_control
+$step "$dm_control"
+same "$gymnasium" "$folder/gymnasium" && step=install_gymnasium || step=check_gymnasium
+$step "$gymnasium"

@@ -50,6 +50,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_acrobot = {
+    .suite = &ks_env_dm_control,
     .model = "acrobot.xml",
     .nq = 2,
     .nv = 2,

@@ -59,6 +59,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_cartpole = {
+    .suite = &ks_env_dm_control,
     .model = "cartpole.xml",
     .nq = 2,
     .nv = 2,

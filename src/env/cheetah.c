@@ -47,6 +47,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_cheetah = {
+    .suite = &ks_env_dm_control,
     .model = "cheetah.xml",
     .nq = 9,
     .nv = 9,

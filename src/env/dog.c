@@ -151,6 +151,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_dog = {
+    .suite = &ks_env_dm_control,
     .model = "dog.xml",
     .nq = 80,
     .nv = 79,

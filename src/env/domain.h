@@ -2,7 +2,8 @@
  * domain supplies.
  *
  * To add a domain: write src/env/NAME.c with one struct ks_env_domain, declare it at the end of
- * this file, and add a row per task to the table in env.c. */
+ * this file, and add a row per task to the table in env.c. To add a suite: write a struct
+ * ks_env_suite in physics.c. */
 #ifndef KS_ENV_DOMAIN_H
 #define KS_ENV_DOMAIN_H
 
@@ -11,6 +12,23 @@
 #include <libxml/tree.h>
 
 struct ks_env_domain;
+
+/* What the tasks of a suite have in common: where their models are, and in which order they call
+ * MuJoCo. */
+struct ks_env_suite {
+    const char
+        *package; /* the Python package whose models are used, and its folder when installed */
+    const char *variable; /* of the environment: names that folder                     */
+    const char *built;    /* the folder that the build used                            */
+    const char *models;   /* the folder of the models, within that folder              */
+    size_t action_repeat; /* control steps of an agent step, in published results      */
+    /* Before the start state is set; after it; a control step of `substeps` physics steps; after
+     * mj_setState, so that the next control step goes on with the same bits. */
+    void (*reset)(mjModel *model, mjData *data);
+    void (*forward)(mjModel *model, mjData *data);
+    void (*step)(const mjModel *model, mjData *data, int substeps);
+    void (*restore)(const mjModel *model, mjData *data);
+};
 
 struct ks_env_task {
     const char *name;
@@ -47,6 +65,7 @@ struct ks_env_xml {
 };
 
 struct ks_env_domain {
+    const struct ks_env_suite *suite;
     const char *model;   /* "dog.xml" */
     int nq, nv, nu, na;  /* sizes of the compiled model, which determine the observation's width */
     double control_step; /* seconds */
@@ -60,21 +79,25 @@ struct ks_env_domain {
     /* Called once, after compilation: fills env->ids (zeroed before) and makes the changes to the
      * model that hold for all episodes of the task. */
     ks_status (*find)(struct ks_env *env);
-    /* Sets an episode's start state, between ks_physics_reset and ks_physics_forward. Draws in
-     * dm_control's order. KS_NUMBER if no draw gives a valid start state. */
+    /* Sets an episode's start state, between the suite's `reset` and `forward`. Draws in the
+     * suite's order. KS_NUMBER if no draw gives a valid start state. */
     ks_status (*reset)(struct ks_env *env, struct ks_rng *rng);
     /* Writes the part of `episode` that belongs to the model (a target's position); NULL: none.
      * Called by `reset` and when a saved state is restored. */
     void (*apply)(struct ks_env *env);
-    /* Writes the observation's parts in alphabetical order of their names; returns the end. */
+    /* Keeps in `episode` what the next reward compares with; NULL: nothing. Called at the start of
+     * an episode and after each reward. */
+    void (*remember)(struct ks_env *env);
+    /* Writes the observation, for dm_control its parts in alphabetical order of their names;
+     * returns the end. */
     double *(*observe)(const struct ks_env *env, double *out);
     double (*reward)(const struct ks_env *env);
     /* Whether the state is a terminal one; NULL: none is. */
     bool (*terminal)(const struct ks_env *env);
 };
 
-/* model.c: reads the task's model from DM_CONTROL_DIR, edits and compiles it. The caller frees it
- * with mj_deleteModel. KS_MISSING if a file is missing. */
+/* model.c: reads the task's model from its suite's package, edits and compiles it. The caller frees
+ * it with mj_deleteModel. KS_MISSING if a file is missing. */
 ks_status ks_env_load(const struct ks_env_task *task, mjModel **model);
 /* Removes the element <tag name="name">; removes all elements <tag>; sets an attribute of <tag
  * name="name">. KS_FORMAT if there is no element of that tag and name. */
@@ -108,8 +131,12 @@ double ks_env_norm(size_t n, const double *v);
 /* out = b - a; returns its norm. */
 double ks_env_difference(size_t n, const double *a, const double *b, double *out);
 
+extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium;
 extern const struct ks_env_domain ks_env_acrobot, ks_env_cartpole, ks_env_cheetah, ks_env_dog,
     ks_env_finger_spin, ks_env_finger_turn, ks_env_fish, ks_env_hopper, ks_env_humanoid,
     ks_env_pendulum, ks_env_quadruped, ks_env_reacher, ks_env_walker;
+/* gymnasium.c */
+extern const struct ks_env_domain ks_env_gym_ant, ks_env_gym_half_cheetah, ks_env_gym_hopper,
+    ks_env_gym_humanoid, ks_env_gym_standup, ks_env_gym_walker2d;
 
 #endif

@@ -1,5 +1,5 @@
-/* Environments: the table of tasks, and the episode as dm_control 1.0.20 runs it (rl/control.py,
- * mujoco/engine.py). */
+/* Environments: the table of tasks, and the episode as dm_control 1.0.20 (rl/control.py,
+ * mujoco/engine.py) and Gymnasium 1.0.0 (envs/mujoco/mujoco_env.py) run it. */
 #include "env/env.h"
 
 #include <assert.h>
@@ -14,6 +14,12 @@
 
 /* Name, domain, length of an observation, goal (its meaning is in the domain's file). */
 static const struct ks_env_task tasks[] = {
+    {"Ant-v4", &ks_env_gym_ant, 27, 0},
+    {"HalfCheetah-v4", &ks_env_gym_half_cheetah, 17, 0},
+    {"Hopper-v4", &ks_env_gym_hopper, 11, 0},
+    {"Humanoid-v4", &ks_env_gym_humanoid, 376, 0},
+    {"HumanoidStandup-v4", &ks_env_gym_standup, 376, 0},
+    {"Walker2d-v4", &ks_env_gym_walker2d, 17, 0},
     {"acrobot-swingup", &ks_env_acrobot, 6, 0},
     {"cartpole-balance", &ks_env_cartpole, 5, 0},
     {"cartpole-swingup", &ks_env_cartpole, 5, mjPI},
@@ -49,6 +55,7 @@ bool ks_env_about(size_t i, struct ks_env_about *about)
     *about = (struct ks_env_about){.name = tasks[i].name,
                                    .observations = tasks[i].observations,
                                    .actions = (size_t)tasks[i].domain->nu,
+                                   .action_repeat = tasks[i].domain->suite->action_repeat,
                                    .control_step = tasks[i].domain->control_step};
     return true;
 }
@@ -268,17 +275,20 @@ static void start_episode(void *argument)
 {
     struct call *call = argument;
     struct ks_env *env = call->env;
+    const struct ks_env_suite *suite = env->task->domain->suite;
     struct ks_rng any = ks_rng_start(0, 0);
     struct warnings before;
 
-    ks_physics_reset(env->model, env->data);
+    suite->reset(env->model, env->data);
     before = count_warnings(env->data);
     call->status = env->task->domain->reset(env, call->rng ? call->rng : &any);
     if (!call->rng) {
-        ks_physics_reset(env->model, env->data);
+        suite->reset(env->model, env->data);
         overwrite(env, call->start);
     }
-    ks_physics_forward(env->model, env->data);
+    suite->forward(env->model, env->data);
+    if (env->task->domain->remember)
+        env->task->domain->remember(env);
     call->warned = warned_since(env->data, before);
 }
 
@@ -345,7 +355,7 @@ static void control_step(void *argument)
 
     for (size_t i = 0; i < ks_env_actions(env); i++)
         env->data->ctrl[i] = env->gain[i] * call->action[i] + env->offset[i];
-    ks_physics_step(env->model, env->data, env->substeps);
+    env->task->domain->suite->step(env->model, env->data, env->substeps);
     call->warned = warned_since(env->data, before);
 }
 
@@ -383,6 +393,8 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
     env->step++;
     observe(env, observation);
     *reward = env->task->domain->reward(env);
+    if (env->task->domain->remember)
+        env->task->domain->remember(env);
     *end = find_end(env);
     if (call.warned)
         *end = diverge(env, ks_physics_warning(), observation, reward);

@@ -1,8 +1,9 @@
-/* Environments: tasks of dm_control's suite, on MuJoCo's C API.
+/* Environments: tasks of dm_control's suite and of Gymnasium, on MuJoCo's C API.
  *
- * Semantics are those of dm_control 1.0.20 with its default ("legacy") stepping; the parts of an
- * observation are concatenated in alphabetical order of their names. A control step, which the
- * training engine calls an environment step, makes several physics steps. There is one file per
+ * Semantics are those of dm_control 1.0.20 with its default ("legacy") stepping, where the parts of
+ * an observation are concatenated in alphabetical order of their names; and of Gymnasium's v4
+ * environments (1.0.0). A control step, which the training engine calls an environment step, makes
+ * several physics steps. There is one file per
  * domain, and one row per task in the table of env.c. To add a domain see domain.h. */
 #ifndef KS_ENV_ENV_H
 #define KS_ENV_ENV_H
@@ -19,21 +20,22 @@ struct ks_env_options {
     int nativeccd, multiccd; /* 0: disable, 1: enable, -1: the library's default */
 };
 
-/* What is known of a task without loading its model. `name` is "dog-stand", ...; control_step is in
- * seconds. */
+/* What is known of a task without loading its model. `name` is "dog-stand", "Ant-v4", ...;
+ * control_step is in seconds; action_repeat is the usual number of control steps of an agent step.
+ */
 struct ks_env_about {
     const char *name;
-    size_t observations, actions;
+    size_t observations, actions, action_repeat;
     double control_step;
 };
 /* Describes the i-th task; false if there are at most i tasks. */
 bool ks_env_about(size_t i, struct ks_env_about *about);
 /* Creates the environment of a task. Fails with KS_USAGE on an unknown task or a flag that this
  * version of MuJoCo does not have; with KS_MISSING if the library or the models are not installed
- * (the folder of models is DM_CONTROL_DIR of the environment, the installed one, or that of the
- * build); with KS_FORMAT if the model does not fit the task. `options` may be NULL. Every
- * environment has its own model, so environments can run in different threads. The caller frees it
- * with ks_env_free. */
+ * (the folder of models is that of DM_CONTROL_DIR or GYMNASIUM_DIR in the environment, the
+ * installed one, or that of the build); with KS_FORMAT if the model does not fit the task.
+ * `options` may be NULL. Every environment has its own model, so environments can run in different
+ * threads. The caller frees it with ks_env_free. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
 
@@ -41,7 +43,7 @@ size_t ks_env_observations(const struct ks_env *env); /* length of an observatio
 size_t ks_env_actions(const struct ks_env *env);      /* length of an action, entries in [-1, 1] */
 size_t ks_env_steps(const struct ks_env *env);        /* control steps of an episode: 1000 */
 
-/* Starts an episode: draws its start state from `rng`, in dm_control's order, and sets observation
+/* Starts an episode: draws its start state from `rng`, in the suite's order, and sets observation
  * [ks_env_observations]. If the start state is not finite or MuJoCo warns about it, it is counted
  * as a divergence and another one is drawn. KS_NUMBER if 100 start states fail, or if bodies touch
  * in every drawn state; KS_RUN if MuJoCo reports an error. */

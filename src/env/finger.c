@@ -101,6 +101,7 @@ static double reward_spin(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_finger_spin = {
+    .suite = &ks_env_dm_control,
     .model = "finger.xml",
     .nq = 3,
     .nv = 3,
@@ -174,6 +175,7 @@ static double reward_turn(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_finger_turn = {
+    .suite = &ks_env_dm_control,
     .model = "finger.xml",
     .nq = 3,
     .nv = 3,

@@ -87,6 +87,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_fish = {
+    .suite = &ks_env_dm_control,
     .model = "fish.xml",
     .nq = 14,
     .nv = 13,

@@ -54,6 +54,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_hopper = {
+    .suite = &ks_env_dm_control,
     .model = "hopper.xml",
     .nq = 7,
     .nv = 7,

@@ -64,6 +64,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_humanoid = {
+    .suite = &ks_env_dm_control,
     .model = "humanoid.xml",
     .nq = ROOT + HINGES,
     .nv = 6 + HINGES,

@@ -15,17 +15,24 @@
 #include "core/memory.h"
 #include "env/physics.h"
 
-/* The dm_control package whose models are used: DM_CONTROL_DIR's, the one installed with the
- * program, or the one that the build used. The caller frees *folder. */
-static ks_status find_models(char **folder)
+/* The package whose models are used: that of the suite's environment variable, the one installed
+ * with the program, or the one that the build used. The caller frees *folder. */
+static ks_status find_package(const struct ks_env_suite *suite, char **folder)
 {
-    const char *chosen = getenv("DM_CONTROL_DIR");
+    const char *chosen = getenv(suite->variable);
+    ks_status status = KS_OK;
+    char *bundled = NULL;
 
     *folder = NULL;
     if (chosen && *chosen)
         return ks_copy_string(chosen, folder);
-    KS_TRY(ks_installed_find("../lib/kappascope/dm_control", folder));
-    return *folder ? KS_OK : ks_copy_string(KS_DM_CONTROL_DIR, folder);
+    KS_GO(ks_print_string(&bundled, "../lib/kappascope/%s", suite->package));
+    KS_GO(ks_installed_find(bundled, folder));
+    if (!*folder)
+        status = ks_copy_string(suite->built, folder);
+done:
+    free(bundled);
+    return status;
 }
 
 /* --- edits --- */
@@ -172,18 +179,18 @@ done:
 ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
 {
     const struct ks_env_domain *domain = task->domain;
+    const struct ks_env_suite *suite = domain->suite;
     ks_status status = KS_OK;
     char *folder = NULL, *path = NULL;
 
     *model = NULL;
-    KS_GO(find_models(&folder));
-    KS_GO(ks_print_string(&path, "%s/suite/%s", folder, domain->model));
+    KS_GO(find_package(suite, &folder));
+    KS_GO(ks_print_string(&path, "%s/%s/%s", folder, suite->models, domain->model));
     if (access(path, R_OK) != 0)
-        status = ks_fail(
-            KS_MISSING,
-            "%s: the model of %s does not exist: run 'make deps', or set DM_CONTROL_DIR "
-            "to a dm_control package",
-            path, task->name);
+        status = ks_fail(KS_MISSING,
+                         "%s: the model of %s does not exist: run 'make deps', or set %s to a %s "
+                         "package",
+                         path, task->name, suite->variable, suite->package);
     else if (domain->edit)
         status = edit_and_compile(task, path, model);
     else

@@ -21,6 +21,7 @@
     X(mj_makeData)                                                                                 \
     X(mj_name2id)                                                                                  \
     X(mj_resetData)                                                                                \
+    X(mj_rnePostConstraint)                                                                        \
     X(mj_setState)                                                                                 \
     X(mj_stateSize)                                                                                \
     X(mj_step)                                                                                     \
@@ -36,27 +37,28 @@
 KS_MUJOCO_NAMES(KS_MUJOCO_DECLARE)
 
 #ifndef KS_MUJOCO_PLAIN /* defined in mujoco.c, which defines the pointers */
-#define mj_addBufferVFS  (*ks_mj_addBufferVFS)
-#define mj_defaultVFS    (*ks_mj_defaultVFS)
-#define mj_deleteData    (*ks_mj_deleteData)
-#define mj_deleteModel   (*ks_mj_deleteModel)
-#define mj_deleteVFS     (*ks_mj_deleteVFS)
-#define mj_forward       (*ks_mj_forward)
-#define mj_getState      (*ks_mj_getState)
-#define mj_loadXML       (*ks_mj_loadXML)
-#define mj_makeData      (*ks_mj_makeData)
-#define mj_name2id       (*ks_mj_name2id)
-#define mj_resetData     (*ks_mj_resetData)
-#define mj_setState      (*ks_mj_setState)
-#define mj_stateSize     (*ks_mj_stateSize)
-#define mj_step          (*ks_mj_step)
-#define mj_step1         (*ks_mj_step1)
-#define mj_step2         (*ks_mj_step2)
-#define mj_version       (*ks_mj_version)
-#define mj_versionString (*ks_mj_versionString)
-#define mju_type2Str     (*ks_mju_type2Str)
-#define mju_user_error   (*ks_mju_user_error)
-#define mju_user_warning (*ks_mju_user_warning)
+#define mj_addBufferVFS      (*ks_mj_addBufferVFS)
+#define mj_defaultVFS        (*ks_mj_defaultVFS)
+#define mj_deleteData        (*ks_mj_deleteData)
+#define mj_deleteModel       (*ks_mj_deleteModel)
+#define mj_deleteVFS         (*ks_mj_deleteVFS)
+#define mj_forward           (*ks_mj_forward)
+#define mj_getState          (*ks_mj_getState)
+#define mj_loadXML           (*ks_mj_loadXML)
+#define mj_makeData          (*ks_mj_makeData)
+#define mj_name2id           (*ks_mj_name2id)
+#define mj_resetData         (*ks_mj_resetData)
+#define mj_rnePostConstraint (*ks_mj_rnePostConstraint)
+#define mj_setState          (*ks_mj_setState)
+#define mj_stateSize         (*ks_mj_stateSize)
+#define mj_step              (*ks_mj_step)
+#define mj_step1             (*ks_mj_step1)
+#define mj_step2             (*ks_mj_step2)
+#define mj_version           (*ks_mj_version)
+#define mj_versionString     (*ks_mj_versionString)
+#define mju_type2Str         (*ks_mju_type2Str)
+#define mju_user_error       (*ks_mju_user_error)
+#define mju_user_warning     (*ks_mju_user_warning)
 #endif
 
 /* Loads the library, once: the installed one, or the one that the build used. On failure

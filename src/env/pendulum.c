@@ -44,6 +44,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_pendulum = {
+    .suite = &ks_env_dm_control,
     .model = "pendulum.xml",
     .nq = 1,
     .nv = 1,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "env/domain.h"
+
 enum { WORDS = 400 };
 static _Thread_local jmp_buf *escape; /* where an error jumps to; NULL outside ks_physics_guard */
 static _Thread_local char error_words[WORDS], warning_words[WORDS];
@@ -107,6 +109,60 @@ void ks_physics_step(const mjModel *model, mjData *data, int substeps)
         mj_step(model, data);
     mj_step1(model, data);
 }
+
+static void step_half(const mjModel *model, mjData *data)
+{
+    mj_step1(model, data);
+}
+
+const struct ks_env_suite ks_env_dm_control = {
+    .package = "dm_control",
+    .variable = "DM_CONTROL_DIR",
+    .built = KS_DM_CONTROL_DIR,
+    .models = "suite",
+    .action_repeat = 2,
+    .reset = ks_physics_reset,
+    .forward = ks_physics_forward,
+    .step = ks_physics_step,
+    .restore = step_half, /* what the next mj_step2 starts from */
+};
+
+static void reset_data(mjModel *model, mjData *data)
+{
+    mj_resetData(model, data);
+}
+
+static void forward(mjModel *model, mjData *data)
+{
+    mj_forward(model, data);
+}
+
+/* Gymnasium 1.0.0, envs/mujoco/mujoco_env.py. After mj_step, positions of bodies and what is
+ * computed from them are those before the last physics step; mj_rnePostConstraint adds the contact
+ * forces of that state. */
+static void step_whole(const mjModel *model, mjData *data, int substeps)
+{
+    for (int i = 0; i < substeps; i++)
+        mj_step(model, data);
+    mj_rnePostConstraint(model, data);
+}
+
+static void restore_nothing(const mjModel *model, mjData *data)
+{
+    (void)model, (void)data;
+}
+
+const struct ks_env_suite ks_env_gymnasium = {
+    .package = "gymnasium",
+    .variable = "GYMNASIUM_DIR",
+    .built = KS_GYMNASIUM_DIR,
+    .models = "envs/mujoco/assets",
+    .action_repeat = 1,
+    .reset = reset_data,
+    .forward = forward,
+    .step = step_whole,
+    .restore = restore_nothing,
+};
 
 /* --- flags: in enableflags or disableflags, depending on the version of MuJoCo --- */
 

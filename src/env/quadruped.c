@@ -103,6 +103,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_quadruped = {
+    .suite = &ks_env_dm_control,
     .model = "quadruped.xml",
     .nq = 23,
     .nv = 22,

@@ -70,6 +70,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_reacher = {
+    .suite = &ks_env_dm_control,
     .model = "reacher.xml",
     .nq = 2,
     .nv = 2,

@@ -40,7 +40,6 @@ struct restoring {
     const double *state;
 };
 
-/* mj_step1 recomputes the quantities that the next mj_step2 starts from. */
 static void restore(void *argument)
 {
     struct restoring *r = argument;
@@ -50,7 +49,7 @@ static void restore(void *argument)
     if (env->task->domain->apply)
         env->task->domain->apply(env);
     mj_setState(env->model, env->data, r->state, mjSTATE_INTEGRATION);
-    mj_step1(env->model, env->data);
+    env->task->domain->suite->restore(env->model, env->data);
 }
 
 ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version)

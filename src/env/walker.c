@@ -60,6 +60,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_walker = {
+    .suite = &ks_env_dm_control,
     .model = "walker.xml",
     .nq = 9,
     .nv = 9,
