@@ -1,4 +1,4 @@
-/* Reads recorded episodes of a task, the files of tests/peer/dm_control_record.py. */
+/* Reads recorded episodes of a task, the files of tests/peer/trajectory.py. */
 #ifndef KS_TRAJECTORY_H
 #define KS_TRAJECTORY_H
 

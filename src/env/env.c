@@ -53,6 +53,7 @@ bool ks_env_about(size_t i, struct ks_env_about *about)
     if (i >= TASKS)
         return false;
     *about = (struct ks_env_about){.name = tasks[i].name,
+                                   .suite = tasks[i].domain->suite->package,
                                    .observations = tasks[i].observations,
                                    .actions = (size_t)tasks[i].domain->nu,
                                    .action_repeat = tasks[i].domain->suite->action_repeat,

@@ -3,8 +3,8 @@
  * Semantics are those of dm_control 1.0.20 with its default ("legacy") stepping, where the parts of
  * an observation are concatenated in alphabetical order of their names; and of Gymnasium's v4
  * environments (1.0.0). A control step, which the training engine calls an environment step, makes
- * several physics steps. There is one file per
- * domain, and one row per task in the table of env.c. To add a domain see domain.h. */
+ * several physics steps. There is one file per domain of dm_control and one for Gymnasium, and one
+ * row per task in the table of env.c. To add a domain see domain.h. */
 #ifndef KS_ENV_ENV_H
 #define KS_ENV_ENV_H
 
@@ -20,11 +20,11 @@ struct ks_env_options {
     int nativeccd, multiccd; /* 0: disable, 1: enable, -1: the library's default */
 };
 
-/* What is known of a task without loading its model. `name` is "dog-stand", "Ant-v4", ...;
- * control_step is in seconds; action_repeat is the usual number of control steps of an agent step.
- */
+/* What is known of a task without loading its model. `name` is "dog-stand", "Ant-v4", ...; `suite`
+ * is the Python package that it comes from; control_step is in seconds; action_repeat is the usual
+ * number of control steps of an agent step. */
 struct ks_env_about {
-    const char *name;
+    const char *name, *suite;
     size_t observations, actions, action_repeat;
     double control_step;
 };

@@ -72,7 +72,7 @@ if [ $# -eq 2 ]; then
     shift 2
 fi
 
-tasks=$("$build/peer/replay" --tasks)
+tasks=$("$build/peer/replay" --tasks dm_control)
 for task in $tasks; do
     [ "$task" = dog-trot ] && set -- "$@" "$task:${EPISODES:-5}" || set -- "$@" "$task:1"
 done

@@ -1,15 +1,16 @@
-/* Replays recorded episodes of dm_control and compares every observation and reward.
+/* Replays recorded episodes of dm_control or Gymnasium and compares every observation and reward.
  *
  * Usage: replay FILE...          prints a row per file; exit status 1 if one exceeds the bound
  *        replay                  prints the version of MuJoCo
- *        replay --tasks          prints the names of all tasks
+ *        replay --tasks SUITE    prints the names of the tasks of "dm_control" or "gymnasium"
  *
  * An episode is forced to its recorded start state and then steps with the recorded actions,
  * without corrections: with the same libmujoco, 1,000 steps of a chaotic system agree only if every
- * step does. Start states are drawn with the same random numbers as in dm_control, so they agree
- * only if they are drawn in its order and from its distributions. The same states are also compared
- * with random velocities, since random actions alone seldom earn rewards. The deviation of a value
- * is |here - recorded| / max(1, |recorded|). */
+ * step does. It must end where the recorded one does, in the same way. Start states are drawn with
+ * the same random numbers as in the other program, so they agree only if they are drawn in its
+ * order and from its distributions. The same states are also compared with random velocities, since
+ * random actions alone seldom earn rewards. The deviation of a value is
+ * |here - recorded| / max(1, |recorded|). */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -21,8 +22,9 @@ static const double bound = 1e-9;
 
 struct deviation {
     double observation, reward, start; /* largest deviations */
-    size_t values, differing;          /* of steps: all, and those whose bits differ */
+    size_t steps, values, differing;   /* steps; their values: all, and those whose bits differ */
     size_t scored;                     /* compared rewards that are not 0 */
+    size_t terminal;                   /* episodes that ended in a terminal state */
     double seconds;
 };
 
@@ -53,9 +55,11 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Compares a reward with the recorded one. */
+/* Compares a reward with the recorded one, if one was recorded. */
 static void compare_reward(double reward, double recorded, struct deviation *d)
 {
+    if (isnan(recorded))
+        return;
     d->reward = larger(d->reward, 1, &reward, &recorded);
     d->scored += recorded != 0;
 }
@@ -69,27 +73,38 @@ static ks_status force(struct ks_env *env, const struct trajectory *t,
     return KS_OK;
 }
 
+/* How the recorded episode ends with `step`: rows after a terminal state are NaN. */
+static enum ks_env_end recorded_end(const struct ks_env *env, const struct trajectory *t,
+                                    size_t episode, size_t step)
+{
+    if (step < t->steps && isnan(trajectory_row(t, episode, step + 1).reward))
+        return KS_ENV_TERMINATED;
+    return step == ks_env_steps(env) ? KS_ENV_TRUNCATED : KS_ENV_GOES_ON;
+}
+
 static ks_status replay_episode(struct ks_env *env, const struct trajectory *t, size_t episode,
                                 double *observation, struct deviation *d)
 {
     struct trajectory_row row = trajectory_row(t, episode, 0);
+    enum ks_env_end end = KS_ENV_GOES_ON;
 
     KS_TRY(force(env, t, &row, observation, d));
-    for (size_t step = 1; step <= t->steps; step++) {
+    for (size_t step = 1; step <= t->steps && end == KS_ENV_GOES_ON; step++) {
         double reward, started = now();
-        enum ks_env_end end;
         row = trajectory_row(t, episode, step);
         KS_TRY(ks_env_step(env, row.action, observation, &reward, &end));
         d->seconds += now() - started;
         d->observation = larger(d->observation, t->observations, observation, row.observation);
         compare_reward(reward, row.reward, d);
+        d->steps++;
         d->values += t->observations + 1;
         d->differing += count_differing(t->observations, observation, row.observation) +
                         count_differing(1, &reward, &row.reward);
-        if ((end != KS_ENV_GOES_ON) != (step == ks_env_steps(env)))
-            return ks_fail(KS_RUN, "%s: ended after step %zu: %s", t->task, step,
-                           ks_env_divergence(env));
+        if (end != recorded_end(env, t, episode, step))
+            return ks_fail(KS_RUN, "%s: step %zu: end %d here, %d recorded: %s", t->task, step, end,
+                           recorded_end(env, t, episode, step), ks_env_divergence(env));
     }
+    d->terminal += end == KS_ENV_TERMINATED;
     return KS_OK;
 }
 
@@ -144,9 +159,9 @@ static ks_status replay(const char *path, struct deviation *d)
         KS_GO(replay_episode(env, &t, episode, observation, d));
     for (size_t k = 0; k < t.starts; k++)
         KS_GO(draw_start(env, &t, k, observation, d));
-    printf("%-17s %6zu %8zu %8zu %12.3g %10.3g %8zu %7zu %10.3g %8.3f\n", t.task,
-           t.episodes * t.steps, d->values, d->differing, d->observation, d->reward, d->scored,
-           t.starts, d->start, 1e3 * d->seconds / (double)(t.episodes * t.steps));
+    printf("%-18s %6zu %8zu %8zu %8zu %12.3g %10.3g %8zu %7zu %10.3g %8.3f\n", t.task, d->steps,
+           d->terminal, d->values, d->differing, d->observation, d->reward, d->scored, t.starts,
+           d->start, 1e3 * d->seconds / (double)d->steps);
 done:
     free(observation);
     ks_env_free(env);
@@ -154,12 +169,13 @@ done:
     return status;
 }
 
-static void print_tasks(void)
+static void print_tasks(const char *suite)
 {
     struct ks_env_about about;
 
     for (size_t i = 0; ks_env_about(i, &about); i++)
-        puts(about.name);
+        if (strcmp(about.suite, suite) == 0)
+            puts(about.name);
 }
 
 int main(int argc, char **argv)
@@ -170,13 +186,13 @@ int main(int argc, char **argv)
         puts(ks_env_mujoco_version());
         return 0;
     }
-    if (strcmp(argv[1], "--tasks") == 0) {
-        print_tasks();
+    if (argc == 3 && strcmp(argv[1], "--tasks") == 0) {
+        print_tasks(argv[2]);
         return 0;
     }
-    printf("MuJoCo %s; largest relative deviations\n%-17s %6s %8s %8s %12s %10s %8s %7s %10s %8s\n",
-           ks_env_mujoco_version(), "task", "steps", "values", "differ", "observation", "reward",
-           "rewarded", "starts", "start", "ms/step");
+    printf("MuJoCo %s; largest relative deviations\n", ks_env_mujoco_version());
+    printf("%-18s %6s %8s %8s %8s %12s %10s %8s %7s %10s %8s\n", "task", "steps", "terminal",
+           "values", "differ", "observation", "reward", "rewarded", "starts", "start", "ms/step");
     for (int i = 1; i < argc; i++) {
         struct deviation d = {.observation = 0};
         ks_status status = replay(argv[i], &d);
