@@ -138,9 +138,8 @@ static bool resume_any(void)
 /* The task must be known, and the analyses must fit its critics. */
 static ks_status check_study(struct job *job)
 {
-    for (size_t i = 0; ks_env_about(i, &job->task); i++)
-        if (strcmp(job->task.name, job->study->env) == 0)
-            return ks_study_check(job->study, job->task.observations, job->task.actions);
+    if (ks_env_about_task(job->study->env, &job->task))
+        return ks_study_check(job->study, job->task.observations, job->task.actions);
     return ks_fail(KS_FORMAT, "%s:%zu: env: unknown task '%s' (kappascope train --list names them)",
                    job->path, job->study->env_line, job->study->env);
 }

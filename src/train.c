@@ -128,11 +128,14 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
 {
     static const uint64_t MAX_SEED = INT64_MAX; /* files store seeds as signed integers */
     uint64_t steps = 1000000, stop_at = 0;
+    struct ks_env_about about;
 
     KS_TRY(require("--env", c->env));
     KS_TRY(require("--arch", c->arch));
     KS_TRY(require("--out", c->out));
     o->env = c->env;
+    if (ks_env_about_task(o->env, &about))
+        o->settings.action_repeat = about.action_repeat;
     o->architecture = c->arch;
     o->out = c->out;
     if (c->seed)

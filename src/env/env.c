@@ -61,6 +61,14 @@ bool ks_env_about(size_t i, struct ks_env_about *about)
     return true;
 }
 
+bool ks_env_about_task(const char *name, struct ks_env_about *about)
+{
+    for (size_t i = 0; ks_env_about(i, about); i++)
+        if (strcmp(about->name, name) == 0)
+            return true;
+    return false;
+}
+
 static ks_status find_task(const char *name, const struct ks_env_task **task)
 {
     char known[1000] = "";

@@ -30,6 +30,8 @@ struct ks_env_about {
 };
 /* Describes the i-th task; false if there are at most i tasks. */
 bool ks_env_about(size_t i, struct ks_env_about *about);
+/* Describes the task of this name; false if it is unknown. */
+bool ks_env_about_task(const char *name, struct ks_env_about *about);
 /* Creates the environment of a task. Fails with KS_USAGE on an unknown task or a flag that this
  * version of MuJoCo does not have; with KS_MISSING if the library or the models are not installed
  * (the folder of models is that of DM_CONTROL_DIR or GYMNASIUM_DIR in the environment, the

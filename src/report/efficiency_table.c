@@ -49,11 +49,9 @@ static ks_status read_cost(const struct ks_results *r, const struct ks_result *r
     const char *text;
     json_t *json = NULL;
     ks_status status = KS_OK;
-    bool known = false;
+    bool known = ks_env_about_task(r->study->env, &about);
 
     *cost = (struct cost){NAN, NAN};
-    for (size_t i = 0; !known && ks_env_about(i, &about); i++)
-        known = strcmp(about.name, r->study->env) == 0;
     KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
     KS_GO(ks_print_string(&path, "%s/%s/run.json", r->dir, folder));
     json = json_load_file(path, 0, NULL);

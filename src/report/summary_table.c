@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "results/score_ranges.h"
 
 const char *const ks_column_names[KS_COLUMNS] = {"kappa",
                                                  "kappa_lower_bound",
@@ -21,15 +22,14 @@ const char *const ks_column_names[KS_COLUMNS] = {"kappa",
                                                  "area"};
 
 enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
-static const double FULL_RETURN =
-    1000; /* largest return of an episode: 1000 steps, rewards up to 1 */
 
 /* The values of one architecture. */
 struct pool {
     size_t runs, checkpoints, evaluations;
-    double *statistic[KS_POOLED]; /* [runs, checkpoints]; owned */
-    double *returns;              /* [runs, evaluations]; owned */
-    double *step;                 /* [evaluations]; owned       */
+    double *statistic[KS_POOLED];       /* [runs, checkpoints]; owned */
+    double *returns;                    /* [runs, evaluations]; owned */
+    const struct ks_score_range *range; /* of the task; NULL: it has no scores */
+    double *step;                       /* [evaluations]; owned       */
 };
 
 /* Checkpoints up to the first update say nothing about training. */
@@ -43,7 +43,11 @@ static bool is_pooled(const struct ks_results *r, size_t analysis, size_t checkp
 static ks_status pool_new(const struct ks_results *r, size_t analysis, struct pool *p)
 {
     const struct ks_study *s = r->study;
+    double any;
 
+    if (ks_score_range_find(s->env, &p->range) != KS_OK ||
+        ks_score_normalize(p->range, 0, &any) != KS_OK)
+        p->range = NULL;
     for (size_t i = 0; i < s->n_checkpoints; i++)
         p->checkpoints += is_pooled(r, analysis, i);
     for (size_t k = 0; k < s->n_evaluations; k++)
@@ -102,6 +106,15 @@ static double iqm_at(const struct pool *p, size_t k, const size_t *index, double
     return ks_iqm(p->runs, work);
 }
 
+static double normalize(const struct pool *p, double score)
+{
+    double normalized = NAN;
+
+    if (p->range)
+        (void)ks_score_normalize(p->range, score, &normalized);
+    return normalized;
+}
+
 static void evaluate(const void *data, const size_t *index, double *work, double *out)
 {
     const struct pool *p = data;
@@ -116,7 +129,7 @@ static void evaluate(const void *data, const size_t *index, double *work, double
                 p->statistic[KS_KAPPA][index[i] * p->checkpoints + j]);
     out[KS_KAPPA_GEOMETRIC] = pow(10, ks_iqm_drop(n, work, NULL));
     for (size_t k = 0; k < p->evaluations; k++)
-        curve[k] = iqm_at(p, k, index, work) / FULL_RETURN;
+        curve[k] = normalize(p, iqm_at(p, k, index, work));
     out[KS_RETURN] = iqm_at(p, p->evaluations - 1, index, work);
     out[KS_AREA] = p->evaluations > 1 ? ks_curve_area(p->evaluations, p->step, curve) : NAN;
 }

@@ -13,8 +13,8 @@
 /* Columns of a row. Statistics of spectra are IQMs, pooled over all runs and all checkpoints after
  * the first update. The IQM is increasing in each value, so the IQM of lower bounds is a lower
  * bound of the IQM of the bounded values. KAPPA_GEOMETRIC is 10^IQM(log10 kappa), RETURN the IQM of
- * the last returns, AREA the area under the curve of IQM(returns) / 1000, where 1000 is the largest
- * return of an episode of dm_control's tasks. */
+ * the last returns, AREA the area under the curve of normalized IQM(returns), see
+ * results/score_ranges.h: divided by 1000 for dm_control's tasks; NaN for tasks without scores. */
 enum {
     KS_KAPPA,
     KS_KAPPA_LOWER_BOUND,

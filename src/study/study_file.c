@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "core/milestones.h"
 #include "core/path.h"
+#include "env/env.h"
 #include "io/text.h"
 #include "study/locate.h"
 #include "study/study_keys.h"
@@ -125,12 +126,25 @@ static ks_status derive_settings(struct ks_study *s, struct ks_study_architectur
     return status == KS_OK ? KS_OK : fail_in(s, a->line, section);
 }
 
+/* As training does where [train] does not say it. */
+static void set_action_repeat(struct ks_study *s)
+{
+    struct ks_env_about about;
+
+    for (size_t i = 0; i < s->n_train; i++)
+        if (strcmp(s->train[i].key, "action_repeat") == 0)
+            return;
+    if (ks_env_about_task(s->env, &about))
+        s->settings.action_repeat = about.action_repeat;
+}
+
 static ks_status derive(struct ks_study *s)
 {
     const struct ks_settings *set = &s->settings;
     struct milestones steps = {0};
     ks_status status;
 
+    set_action_repeat(s);
     if (ks_settings_check(set) != KS_OK)
         return fail_in(s, 0, "[train]");
     for (size_t i = 0; i < s->n_architectures; i++)
