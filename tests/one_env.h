@@ -9,7 +9,7 @@
 
 #include "../src/env/domain.h"
 
-enum { WIDEST = 80 };
+enum { WIDEST = 376 };
 
 /* The current environment, and its last observation. */
 static struct ks_env *env;

@@ -175,6 +175,36 @@ static void test_stopped_study(void **state)
     outcome_free(&o);
 }
 
+/* The area under a curve of normalized returns, for a task with these scores of random and of good
+ * policies: (return - random) / (target - random); NaN where no scores are published. */
+static void test_areas(void **state)
+{
+    static const struct {
+        const char *task;
+        double random, target;
+    } cases[] = {{"toy", NAN, NAN},
+                 {"dog-trot", 0, 1000},
+                 {"Hopper-v4", 18.791, 3226},
+                 {"HumanoidStandup-v4", NAN, NAN}};
+    struct outcome o;
+
+    (void)state;
+    set_study("stop = 9\n");
+    for (size_t i = 0; i < SEEDS; i++)
+        write_returns("ln+mse", i, "env_step,return_mean\n0,100\n6,200\n");
+    o = outcome_new(0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double height = (150 - cases[i].random) / (cases[i].target - cases[i].random), area;
+        free(o.table.row);
+        free(o.results->own_study->env);
+        assert_ok(ks_copy_string(cases[i].task, &o.results->own_study->env));
+        assert_ok(ks_summary_table(o.results, 0, &o.table));
+        area = o.table.row[1].value[KS_AREA].value;
+        assert_true(isnan(height) ? isnan(area) : fabs(area - height) < 1e-15);
+    }
+    outcome_free(&o);
+}
+
 static void test_printed_table(void **state)
 {
     struct outcome o = outcome_new(0);
@@ -228,9 +258,13 @@ int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_STUDY(test_tables),        IN_STUDY(test_further_analyses),
-        IN_STUDY(test_scopes),        IN_STUDY(test_stopped_study),
-        IN_STUDY(test_printed_table), IN_STUDY(test_tables_without_memory),
+        IN_STUDY(test_tables),
+        IN_STUDY(test_further_analyses),
+        IN_STUDY(test_scopes),
+        IN_STUDY(test_stopped_study),
+        IN_STUDY(test_areas),
+        IN_STUDY(test_printed_table),
+        IN_STUDY(test_tables_without_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,12 +149,39 @@ static void test_differences(void **state)
     assert_difference("[variant a]\narchitecture = bn+ce\n", one, "utd");
 }
 
+/* An agent step is one environment step of Gymnasium and two of dm_control, if the study does not
+ * say otherwise. */
+static void test_action_repeat(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t action_repeat;
+    } cases[] = {{"[study]\nenv=dog-trot\n", 2},
+                 {"[study]\nenv=Hopper-v4\n", 1},
+                 {"[study]\nenv=none-of-ours\n", 2},
+                 {"[train]\naction_repeat=3\n[study]\nenv=Hopper-v4\n", 3},
+                 {"[train]\naction_repeat=1\n[study]\nenv=dog-trot\n", 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ks_study *s = NULL;
+        char text[200];
+        snprintf(text, sizeof text, "%sarchitectures=all\nseeds=0\nsteps=60000\n", cases[i].text);
+        assert_ok(read_text(text, &s));
+        assert_int_equal(s->settings.action_repeat, cases[i].action_repeat);
+        assert_int_equal(s->first_update, 5000 * cases[i].action_repeat);
+        assert_int_equal(s->architecture[0].settings.action_repeat, cases[i].action_repeat);
+        ks_study_free(s);
+    }
+}
+
 int main(void)
 {
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_TREE(test_settings), IN_TREE(test_order),   IN_TREE(test_refusals),
-        IN_TREE(test_steps),    IN_TREE(test_command), IN_TREE(test_differences),
+        IN_TREE(test_action_repeat), IN_TREE(test_settings), IN_TREE(test_order),
+        IN_TREE(test_refusals),      IN_TREE(test_steps),    IN_TREE(test_command),
+        IN_TREE(test_differences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

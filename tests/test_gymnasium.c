@@ -1,0 +1,266 @@
+/* Gymnasium's v4 tasks: rewards and terminal states that are known by hand, and recorded episodes.
+ * The comparison of all of them is tests/peer/gymnasium.sh. */
+#include "one_env.h"
+#include "trajectory.h"
+
+/* Makes one control step with this action for all controls; returns the reward. */
+static double step(double action, enum ks_env_end *end)
+{
+    double actions[17], value;
+
+    for (size_t i = 0; i < ks_env_actions(env); i++)
+        actions[i] = action;
+    assert_ok(ks_env_step(env, actions, seen, &value, end));
+    return value;
+}
+
+/* Forces the default pose, with one coordinate and one velocity changed. */
+static void place(size_t q, double position, size_t v, double velocity)
+{
+    double qpos[24], qvel[24] = {0};
+
+    memcpy(qpos, env->model->qpos0, (size_t)env->model->nq * sizeof *qpos);
+    qpos[q] = position;
+    qvel[v] = velocity;
+    assert_ok(ks_env_force(env, &(struct ks_env_start){.qpos = qpos, .qvel = qvel}, seen));
+}
+
+/* Speed along x between control steps, minus a cost of the controls, plus a bonus. */
+static void test_rewards_of_planar_robots(void **state)
+{
+    static const struct {
+        const char *task;
+        double bonus, cost, dt, range; /* control = range * action */
+    } tasks[] = {{"HalfCheetah-v4", 0, 0.1, 0.05, 1},
+                 {"Hopper-v4", 1, 1e-3, 0.008, 1},
+                 {"Walker2d-v4", 1, 1e-3, 0.008, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        enum ks_env_end end;
+        take(tasks[i].task);
+        place(0, 3, 0, 0.5);
+        for (int k = 0; k < 3; k++) {
+            double before = env->data->qpos[0], value = step(0.5, &end), speed;
+            speed = (env->data->qpos[0] - before) / tasks[i].dt;
+            assert_close(
+                value, tasks[i].bonus + speed - tasks[i].cost * 0.25 * (double)ks_env_actions(env),
+                1e-12);
+            assert_int_equal(end, KS_ENV_GOES_ON);
+        }
+    }
+}
+
+/* In free flight the centre of mass keeps its horizontal speed, whatever the limbs do. */
+static void test_reward_of_a_flying_humanoid(void **state)
+{
+    enum ks_env_end end;
+
+    (void)state;
+    take("Humanoid-v4");
+    place(2, 1.9, 0, 2);
+    for (int k = 0; k < 3; k++) /* controls in [-0.4, 0.4] */
+        assert_close(step(0.5, &end), 5 + 1.25 * 2 - 0.1 * 17 * 0.04, 1e-3);
+    assert_int_equal(env->data->ncon, 0);
+}
+
+/* The ant's speed is that of its torso. */
+static void test_reward_of_a_flying_ant(void **state)
+{
+    enum ks_env_end end;
+
+    (void)state;
+    take("Ant-v4");
+    place(2, 0.9, 0, 2);
+    for (int k = 0; k < 3; k++) {
+        double before = env->data->xpos[3], value = step(0.5, &end); /* of body 1, the torso */
+        assert_close(value, 1 + (env->data->xpos[3] - before) / 0.05 - 0.5 * 8 * 0.25, 1e-12);
+        assert_true(k > 0 || value > 1.9); /* 1 + 2 - 1, but for the damping of its legs */
+    }
+}
+
+/* The height over the physics step of 3 ms; forces of contacts cost at most 10. */
+static void test_rewards_of_standing_up(void **state)
+{
+    enum ks_env_end end;
+
+    (void)state;
+    take("HumanoidStandup-v4");
+    place(2, 1.9, 0, 0);
+    step(0.5, &end);
+    memset(env->data->cfrc_ext, 0, 6 * (size_t)env->model->nbody * sizeof(double));
+    assert_close(env->task->domain->reward(env), env->data->qpos[2] / 0.003 - 0.068 + 1, 1e-9);
+    env->data->cfrc_ext[6] = 2000;
+    assert_close(env->task->domain->reward(env), env->data->qpos[2] / 0.003 - 0.068 - 2 + 1, 1e-9);
+    env->data->cfrc_ext[7] = 1e5;
+    assert_close(env->task->domain->reward(env), env->data->qpos[2] / 0.003 - 0.068 - 10 + 1, 1e-9);
+    assert_int_equal(end, KS_ENV_GOES_ON);
+}
+
+/* --- terminal states --- */
+
+static void check_terminal(size_t q, double position, size_t v, double velocity, bool expected)
+{
+    place(q, position, v, velocity);
+    if (env->task->domain->terminal(env) != expected)
+        fail_msg("%s: qpos[%zu] = %g, qvel[%zu] = %g: expected %d", env->task->name, q, position, v,
+                 velocity, expected);
+}
+
+/* On both sides of every limit. */
+static void test_limits(void **state)
+{
+    static const struct {
+        const char *task;
+        size_t q;
+        double inside, outside;
+    } limits[] = {{"Hopper-v4", 1, 0.71, 0.69},     {"Hopper-v4", 2, 0.19, 0.21},
+                  {"Hopper-v4", 2, -0.19, -0.21},   {"Hopper-v4", 1, 5, -1},
+                  {"Hopper-v4", 3, 99, 101},        {"Walker2d-v4", 1, 0.81, 0.79},
+                  {"Walker2d-v4", 1, 1.99, 2.01},   {"Walker2d-v4", 2, 0.99, 1.01},
+                  {"Walker2d-v4", 2, -0.99, -1.01}, {"Ant-v4", 2, 0.21, 0.19},
+                  {"Ant-v4", 2, 0.99, 1.01},        {"Humanoid-v4", 2, 1.01, 0.99},
+                  {"Humanoid-v4", 2, 1.99, 2.01}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        take(limits[i].task);
+        check_terminal(limits[i].q, limits[i].inside, 0, 0, false);
+        check_terminal(limits[i].q, limits[i].outside, 0, 0, true);
+    }
+    take("Hopper-v4");
+    check_terminal(1, 1.25, 0, 99, false);
+    check_terminal(1, 1.25, 0, -101, true);
+}
+
+/* A step into such a state ends the episode for good. */
+static void test_terminal_step(void **state)
+{
+    enum ks_env_end end;
+
+    (void)state;
+    take("Walker2d-v4");
+    place(1, 1.995, 1, 1); /* rising at 1 m/s: above 2 m after a step of 8 ms */
+    step(0, &end);
+    assert_int_equal(end, KS_ENV_TERMINATED);
+    take("HalfCheetah-v4");
+    assert_null(env->task->domain->terminal);
+    take("HumanoidStandup-v4");
+    assert_null(env->task->domain->terminal);
+}
+
+/* --- start states --- */
+
+/* A free joint's quaternion is not compared: the library normalizes it. */
+static void test_starts(void **state)
+{
+    static const struct {
+        const char *task;
+        double noise;
+        bool normal; /* velocities */
+    } tasks[] = {{"Ant-v4", 0.1, true},        {"HalfCheetah-v4", 0.1, true},
+                 {"Hopper-v4", 5e-3, false},   {"Walker2d-v4", 5e-3, false},
+                 {"Humanoid-v4", 1e-2, false}, {"HumanoidStandup-v4", 1e-2, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        double largest = 0, fastest = 0, squares = 0;
+        size_t n = 0;
+        take(tasks[i].task);
+        for (uint64_t k = 0; k < 50; k++) {
+            struct ks_rng rng = ks_rng_start(11, k);
+            assert_ok(ks_env_reset(env, &rng, seen));
+            for (int q = env->model->nq > env->model->nv ? 7 : 0; q < (int)env->model->nq; q++)
+                largest = fmax(largest, fabs(env->data->qpos[q] - env->model->qpos0[q]));
+            for (int v = 0; v < (int)env->model->nv; v++, n++) {
+                fastest = fmax(fastest, fabs(env->data->qvel[v]));
+                squares += pow(env->data->qvel[v], 2);
+            }
+        }
+        assert_true(largest <= tasks[i].noise && largest > 0.95 * tasks[i].noise);
+        if (tasks[i].normal) /* of 450 draws and more: one sigma is at most 4% */
+            assert_close(sqrt(squares / (double)n), tasks[i].noise, 0.15 * tasks[i].noise);
+        else
+            assert_true(fastest <= tasks[i].noise && fastest > 0.95 * tasks[i].noise);
+    }
+}
+
+/* --- against Gymnasium --- */
+
+static void check_deviation(size_t n, const double *here, const double *recorded)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_close(here[i], recorded[i], 1e-9 * fmax(1, fabs(recorded[i])));
+}
+
+/* Contacts and joints at their limits are solved differently by other versions of MuJoCo. */
+static void check_episodes(const struct trajectory *t)
+{
+    for (size_t episode = 0; episode < t->episodes; episode++) {
+        struct trajectory_row row = trajectory_row(t, episode, 0);
+        enum ks_env_end end = KS_ENV_GOES_ON;
+        double value;
+
+        assert_ok(ks_env_force(env, &row.state, seen));
+        for (size_t k = 1; k <= t->steps && end == KS_ENV_GOES_ON; k++) {
+            row = trajectory_row(t, episode, k);
+            assert_ok(ks_env_step(env, row.action, seen, &value, &end));
+            check_deviation(t->observations, seen, row.observation);
+            assert_close(value, row.reward, 1e-9);
+            assert_int_equal(end == KS_ENV_TERMINATED,
+                             k < t->steps && isnan(trajectory_row(t, episode, k + 1).reward));
+        }
+    }
+}
+
+static void check_starts(const struct trajectory *t)
+{
+    for (size_t k = 0; k < t->starts; k++) {
+        struct trajectory_row row = trajectory_start(t, k);
+        struct ks_rng rng = ks_rng_start(t->seed, k);
+
+        assert_ok(ks_env_reset(env, &rng, seen));
+        check_deviation(t->nq, env->data->qpos, row.state.qpos);
+        check_deviation(t->nv, env->data->qvel, row.state.qvel);
+        check_deviation(t->observations, seen, row.observation);
+        row = trajectory_forced(t, k);
+        assert_ok(ks_env_force(env, &row.state, seen));
+        check_deviation(t->observations, seen, row.observation);
+    }
+}
+
+/* tests/peer/gymnasium_record.py tests/data 1 3 40 Hopper-v4:3
+ * tests/peer/gymnasium_record.py tests/data 1 2 5 Humanoid-v4 */
+static void test_recorded_trajectories(void **state)
+{
+    static const char *const files[] = {"tests/data/Hopper-v4.trajectory",
+                                        "tests/data/Humanoid-v4.trajectory"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct trajectory t;
+        assert_ok(trajectory_read(files[i], &t));
+        take(t.task);
+        assert_int_equal(t.observations, ks_env_observations(env));
+        if (strcmp(t.mujoco, ks_env_mujoco_version()) == 0)
+            check_episodes(&t);
+        check_starts(&t);
+        free(t.rows);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rewards_of_planar_robots),
+        cmocka_unit_test(test_reward_of_a_flying_humanoid),
+        cmocka_unit_test(test_reward_of_a_flying_ant),
+        cmocka_unit_test(test_rewards_of_standing_up),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_terminal_step),
+        cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_recorded_trajectories),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, drop);
+}
