@@ -193,7 +193,6 @@ static void check_deviation(size_t n, const double *here, const double *recorded
         assert_close(here[i], recorded[i], 1e-9 * fmax(1, fabs(recorded[i])));
 }
 
-/* Contacts and joints at their limits are solved differently by other versions of MuJoCo. */
 static void check_episodes(const struct trajectory *t)
 {
     for (size_t episode = 0; episode < t->episodes; episode++) {
@@ -229,7 +228,10 @@ static void check_starts(const struct trajectory *t)
     }
 }
 
-/* tests/peer/gymnasium_record.py tests/data 1 3 40 Hopper-v4:3
+/* Other versions of MuJoCo solve contacts and joints at their limits differently, and leave the
+ * quaternions of free joints as they were drawn.
+ *
+ * tests/peer/gymnasium_record.py tests/data 1 3 40 Hopper-v4:3
  * tests/peer/gymnasium_record.py tests/data 1 2 5 Humanoid-v4 */
 static void test_recorded_trajectories(void **state)
 {
@@ -243,8 +245,9 @@ static void test_recorded_trajectories(void **state)
         take(t.task);
         assert_int_equal(t.observations, ks_env_observations(env));
         if (strcmp(t.mujoco, ks_env_mujoco_version()) == 0)
-            check_episodes(&t);
-        check_starts(&t);
+            check_episodes(&t), check_starts(&t);
+        else if (t.nq == t.nv)
+            check_starts(&t);
         free(t.rows);
     }
 }
