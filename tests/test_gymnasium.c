@@ -1,7 +1,6 @@
 /* Gymnasium's v4 tasks: rewards and terminal states that are known by hand, and recorded episodes.
  * The comparison of all of them is tests/peer/gymnasium.sh. */
-#include "one_env.h"
-#include "trajectory.h"
+#include "recorded.h"
 
 /* Makes one control step with this action for all controls; returns the reward. */
 static double step(double action, enum ks_env_end *end)
@@ -186,47 +185,6 @@ static void test_starts(void **state)
 }
 
 /* --- against Gymnasium --- */
-
-static void check_deviation(size_t n, const double *here, const double *recorded)
-{
-    for (size_t i = 0; i < n; i++)
-        assert_close(here[i], recorded[i], 1e-9 * fmax(1, fabs(recorded[i])));
-}
-
-static void check_episodes(const struct trajectory *t)
-{
-    for (size_t episode = 0; episode < t->episodes; episode++) {
-        struct trajectory_row row = trajectory_row(t, episode, 0);
-        enum ks_env_end end = KS_ENV_GOES_ON;
-        double value;
-
-        assert_ok(ks_env_force(env, &row.state, seen));
-        for (size_t k = 1; k <= t->steps && end == KS_ENV_GOES_ON; k++) {
-            row = trajectory_row(t, episode, k);
-            assert_ok(ks_env_step(env, row.action, seen, &value, &end));
-            check_deviation(t->observations, seen, row.observation);
-            assert_close(value, row.reward, 1e-9);
-            assert_int_equal(end == KS_ENV_TERMINATED,
-                             k < t->steps && isnan(trajectory_row(t, episode, k + 1).reward));
-        }
-    }
-}
-
-static void check_starts(const struct trajectory *t)
-{
-    for (size_t k = 0; k < t->starts; k++) {
-        struct trajectory_row row = trajectory_start(t, k);
-        struct ks_rng rng = ks_rng_start(t->seed, k);
-
-        assert_ok(ks_env_reset(env, &rng, seen));
-        check_deviation(t->nq, env->data->qpos, row.state.qpos);
-        check_deviation(t->nv, env->data->qvel, row.state.qvel);
-        check_deviation(t->observations, seen, row.observation);
-        row = trajectory_forced(t, k);
-        assert_ok(ks_env_force(env, &row.state, seen));
-        check_deviation(t->observations, seen, row.observation);
-    }
-}
 
 /* Other versions of MuJoCo solve contacts and joints at their limits differently, and leave the
  * quaternions of free joints as they were drawn.

@@ -1,8 +1,7 @@
 /* Start states of the tasks other than the dog's: their ranges, that bodies do not touch, and a
  * comparison with a recorded trajectory of dm_control, draw by draw. tests/peer/dm_control.sh
  * compares all tasks. */
-#include "one_env.h"
-#include "trajectory.h"
+#include "recorded.h"
 
 enum { STARTS = 50 };
 
@@ -161,50 +160,19 @@ static void test_no_start_state(void **state)
 
 /* --- against dm_control --- */
 
-static void check_deviation(size_t n, const double *here, const double *recorded)
-{
-    for (size_t i = 0; i < n; i++)
-        assert_close(here[i], recorded[i], 1e-9 * fmax(1, fabs(recorded[i])));
-}
-
-static void check_starts(const struct trajectory *t)
-{
-    for (size_t k = 0; k < t->starts; k++) {
-        struct trajectory_row row = trajectory_start(t, k);
-        struct ks_rng rng = ks_rng_start(t->seed, k);
-        assert_ok(ks_env_reset(env, &rng, seen));
-        check_deviation(t->nq, env->data->qpos, row.state.qpos);
-        check_deviation(t->target, env->episode, row.state.target);
-        check_deviation(t->observations, seen, row.observation);
-        row = trajectory_forced(t, k);
-        assert_close(reward(row.state.qpos, row.state.qvel, row.state.target), row.reward, 1e-12);
-        check_deviation(t->observations, seen, row.observation);
-    }
-}
-
 /* The fish has neither contacts nor constraints, so all versions of MuJoCo agree: the deviation of
  * a step was 4e-15 with 3.3.7 and 3.17.0.
  *
  * tests/peer/dm_control_record.py tests/data 1 3 30 fish-swim */
 static void test_recorded_trajectory(void **state)
 {
-    struct trajectory_row row;
     struct trajectory t;
 
     (void)state;
     assert_ok(trajectory_read("tests/data/fish-swim.trajectory", &t));
     take(t.task);
     assert_int_equal(t.observations, ks_env_observations(env));
-    row = trajectory_row(&t, 0, 0);
-    assert_close(reward(row.state.qpos, row.state.qvel, row.state.target), row.reward, 1e-12);
-    for (size_t step = 1; step <= t.steps; step++) {
-        double r;
-        enum ks_env_end end;
-        row = trajectory_row(&t, 0, step);
-        assert_ok(ks_env_step(env, row.action, seen, &r, &end));
-        check_deviation(t.observations, seen, row.observation);
-        assert_close(r, row.reward, 1e-9);
-    }
+    check_episodes(&t);
     check_starts(&t);
     free(t.rows);
 }
