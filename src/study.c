@@ -138,7 +138,11 @@ static bool resume_any(void)
 /* The task must be known, and the analyses must fit its critics. */
 static ks_status check_study(struct job *job)
 {
-    if (ks_env_about_task(job->study->env, &job->task))
+    const char *task = job->study->env_argument;
+
+    if (ks_env_is_file(task))
+        KS_TRY(ks_env_about_file(task, &job->task));
+    if (ks_env_is_file(task) || ks_env_about_task(task, &job->task))
         return ks_study_check(job->study, job->task.observations, job->task.actions);
     return ks_fail(KS_FORMAT, "%s:%zu: env: unknown task '%s' (kappascope train --list names them)",
                    job->path, job->study->env_line, job->study->env);

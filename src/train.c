@@ -179,7 +179,8 @@ int main(int argc, char **argv)
     struct command c = {.resume = NOT_ASKED};
     struct ks_train_options o = {.argc = argc, .argv = argv};
     struct poptOption table[] = {
-        {"env", '\0', POPT_ARG_STRING, &c.env, 0, "environment (see --list)", "NAME"},
+        {"env", '\0', POPT_ARG_STRING, &c.env, 0, "task (see --list), or a file of your own",
+         "NAME|FILE.task"},
         {"arch", '\0', POPT_ARG_STRING, &c.arch, 0, "architecture", "NAME|FILE.arch"},
         {"seed", '\0', POPT_ARG_STRING, &c.seed, 0, "seed of all random numbers (0)", "N"},
         {"out", '\0', POPT_ARG_STRING, &c.out, 0, "the run's folder", "DIR"},

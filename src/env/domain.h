@@ -12,12 +12,13 @@
 #include <libxml/tree.h>
 
 struct ks_env_domain;
+struct ks_env_own;
 
 /* What the tasks of a suite have in common: where their models are, and in which order they call
  * MuJoCo. */
 struct ks_env_suite {
-    const char
-        *package; /* the Python package whose models are used, and its folder when installed */
+    const char *package;  /* the Python package whose models are used, and its folder when
+                           * installed; NULL: models are files of the user             */
     const char *variable; /* of the environment: names that folder                     */
     const char *built;    /* the folder that the build used                            */
     const char *models;   /* the folder of the models, within that folder              */
@@ -44,6 +45,7 @@ enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };
 
 struct ks_env {
     const struct ks_env_task *task;
+    struct ks_env_own *own; /* what `task` is a part of, if it is the user's own (own.h); owned */
     mjModel *model;
     mjData *data;
     void *ids;                      /* [domain->ids] bytes, set by the domain's `find` */
@@ -66,7 +68,7 @@ struct ks_env_xml {
 
 struct ks_env_domain {
     const struct ks_env_suite *suite;
-    const char *model;   /* "dog.xml" */
+    const char *model;   /* "dog.xml"; a file of the user: its path */
     int nq, nv, nu, na;  /* sizes of the compiled model, which determine the observation's width */
     double control_step; /* seconds */
     double limit;        /* seconds of an episode */
@@ -131,7 +133,7 @@ double ks_env_norm(size_t n, const double *v);
 /* out = b - a; returns its norm. */
 double ks_env_difference(size_t n, const double *a, const double *b, double *out);
 
-extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium;
+extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium, ks_env_own_suite;
 extern const struct ks_env_domain ks_env_acrobot, ks_env_cartpole, ks_env_cheetah, ks_env_dog,
     ks_env_finger_spin, ks_env_finger_turn, ks_env_fish, ks_env_hopper, ks_env_humanoid,
     ks_env_pendulum, ks_env_quadruped, ks_env_reacher, ks_env_walker;

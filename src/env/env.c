@@ -10,6 +10,7 @@
 
 #include "core/memory.h"
 #include "env/domain.h"
+#include "env/own.h"
 #include "env/physics.h"
 
 /* Name, domain, length of an observation, goal (its meaning is in the domain's file). */
@@ -69,18 +70,23 @@ bool ks_env_about_task(const char *name, struct ks_env_about *about)
     return false;
 }
 
-static ks_status find_task(const char *name, const struct ks_env_task **task)
+static ks_status find_task(const char *name, struct ks_env *env)
 {
     char known[1000] = "";
 
+    if (ks_env_is_file(name)) {
+        KS_TRY(ks_env_own_read(name, &env->own));
+        env->task = &env->own->task;
+        return KS_OK;
+    }
     for (size_t i = 0; i < TASKS; i++) {
         if (strcmp(tasks[i].name, name) == 0) {
-            *task = &tasks[i];
+            env->task = &tasks[i];
             return KS_OK;
         }
         snprintf(known + strlen(known), sizeof known - strlen(known), " %s", tasks[i].name);
     }
-    return ks_fail(KS_USAGE, "unknown task '%s' (known:%s)", name, known);
+    return ks_fail(KS_USAGE, "unknown task '%s' (known:%s, and files NAME.task)", name, known);
 }
 
 /* --- new, free --- */
@@ -128,7 +134,8 @@ static void set_rescaling(struct ks_env *env)
 static ks_status set_up(struct ks_env *env, const struct ks_env_options *options)
 {
     KS_TRY(ks_env_load(env->task, &env->model));
-    KS_TRY(check_sizes(env));
+    if (!env->own)
+        KS_TRY(check_sizes(env));
     KS_TRY(ks_physics_set_flags(env->model, options));
     ks_physics_print_flags(env->model, sizeof env->flags, env->flags);
     KS_TRY(ks_physics_guard(make_data, env));
@@ -153,12 +160,27 @@ ks_status ks_env_new(const char *task, const struct ks_env_options *options, str
     *out = NULL;
     KS_TRY(ks_physics_start());
     KS_TRY(ks_alloc(1, sizeof *env, &env));
-    KS_GO(find_task(task, &env->task));
+    KS_GO(find_task(task, env));
     KS_GO(set_up(env, options));
     *out = env, env = NULL;
 done:
     ks_env_free(env);
     return status;
+}
+
+ks_status ks_env_about_file(const char *path, struct ks_env_about *about)
+{
+    struct ks_env *env = NULL;
+
+    KS_TRY(ks_env_new(path, NULL, &env));
+    *about = (struct ks_env_about){.name = path,
+                                   .suite = "",
+                                   .observations = ks_env_observations(env),
+                                   .actions = ks_env_actions(env),
+                                   .action_repeat = env->task->domain->suite->action_repeat,
+                                   .control_step = env->task->domain->control_step};
+    ks_env_free(env);
+    return KS_OK;
 }
 
 void ks_env_free(struct ks_env *env)
@@ -173,7 +195,18 @@ void ks_env_free(struct ks_env *env)
     free(env->last_finite);
     free(env->gain);
     free(env->offset);
+    ks_env_own_free(env->own);
     free(env);
+}
+
+const char *ks_env_name(const struct ks_env *env)
+{
+    return env->task->name;
+}
+
+const char *ks_env_identity(const struct ks_env *env)
+{
+    return env->own ? env->own->identity : NULL;
 }
 
 size_t ks_env_observations(const struct ks_env *env)

@@ -119,8 +119,16 @@ static void compile(void *argument)
     c->model = mj_loadXML(c->path, c->files, c->error, sizeof c->error);
 }
 
-/* Compiles `text` as if it were the content of `path`; NULL: compiles the file itself. */
-static ks_status compile_model(const char *path, const xmlChar *text, int length, mjModel **model)
+/* The XML of a model, `length` bytes; NULL: the file is read as it is. */
+struct source {
+    const xmlChar *text;
+    int length;
+    const char *hint; /* for the message of a failure */
+};
+
+static const char PACKAGE[] = "; 'make deps' installs the models";
+
+static ks_status compile_model(const char *path, const struct source *source, mjModel **model)
 {
     ks_status status = KS_OK;
     struct compilation c = {.path = path};
@@ -128,7 +136,7 @@ static ks_status compile_model(const char *path, const xmlChar *text, int length
 
     KS_TRY(ks_alloc(1, sizeof *files, &files));
     mj_defaultVFS(files);
-    if (text && mj_addBufferVFS(files, path, text, length) != 0) {
+    if (source->text && mj_addBufferVFS(files, path, source->text, source->length) != 0) {
         status = ks_fail(KS_RUN, "%s: MuJoCo does not accept the edited model", path);
         goto done;
     }
@@ -139,9 +147,8 @@ static ks_status compile_model(const char *path, const xmlChar *text, int length
     if (!c.model && ks_physics_lacks_memory(c.error)) {
         status = ks_physics_no_memory(path, c.error);
     } else if (!c.model) {
-        status = ks_fail(KS_MISSING,
-                         "%s: MuJoCo %s cannot load it: %s; 'make deps' installs the models", path,
-                         mj_versionString(), c.error);
+        status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s%s", path, mj_versionString(),
+                         c.error, source->hint);
     }
 done:
     mj_deleteVFS(files);
@@ -169,7 +176,7 @@ static ks_status edit_and_compile(const struct ks_env_task *task, const char *pa
         status = ks_fail(KS_MEMORY, "%s: out of memory", path);
         goto done;
     }
-    KS_GO(compile_model(path, text, length, model));
+    KS_GO(compile_model(path, &(struct source){text, length, PACKAGE}, model));
 done:
     xmlFree(text);
     xmlFreeDoc(document);
@@ -184,6 +191,8 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
     char *folder = NULL, *path = NULL;
 
     *model = NULL;
+    if (!suite->package)
+        return compile_model(domain->model, &(struct source){.hint = ""}, model);
     KS_GO(find_package(suite, &folder));
     KS_GO(ks_print_string(&path, "%s/%s/%s", folder, suite->models, domain->model));
     if (access(path, R_OK) != 0)
@@ -194,7 +203,7 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
     else if (domain->edit)
         status = edit_and_compile(task, path, model);
     else
-        status = compile_model(path, NULL, 0, model);
+        status = compile_model(path, &(struct source){.hint = PACKAGE}, model);
 done:
     free(folder);
     free(path);

@@ -127,6 +127,14 @@ const struct ks_env_suite ks_env_dm_control = {
     .restore = step_half, /* what the next mj_step2 starts from */
 };
 
+const struct ks_env_suite ks_env_own_suite = {
+    .action_repeat = 2,
+    .reset = ks_physics_reset,
+    .forward = ks_physics_forward,
+    .step = ks_physics_step,
+    .restore = step_half,
+};
+
 static void reset_data(mjModel *model, mjData *data)
 {
     mj_resetData(model, data);

@@ -187,7 +187,7 @@ done:
 
 ks_status ks_calibrate(const struct ks_study *study, size_t a, struct ks_paces *paces)
 {
-    struct ks_train_options options = {.env = study->env,
+    struct ks_train_options options = {.env = study->env_argument,
                                        .architecture = study->architecture[a].argument,
                                        .out = ".",
                                        .steps = study->steps,

@@ -49,7 +49,7 @@ static ks_status set_train_command(const struct plan *plan, size_t a, size_t see
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
     ks_shell_word(out, plan->programs->train);
-    ks_shell_option(out, "env", s->env);
+    ks_shell_option(out, "env", s->env_argument);
     ks_shell_option(out, "arch", s->architecture[a].argument);
     fprintf(out, " --seed=%zu --steps=%zu", s->seed[seed], s->steps);
     if (s->stop > 0)

@@ -221,6 +221,7 @@ void ks_study_free(struct ks_study *s)
     free(s->name);
     free(s->text);
     free(s->env);
+    free(s->env_argument);
     free(s);
 }
 

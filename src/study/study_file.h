@@ -59,7 +59,8 @@ struct ks_study_architecture {
 struct ks_study {
     char *path, *name, *text; /* the file, its name without folder and .study, its bytes; owned */
     size_t env_line;          /* the line of env in the file */
-    char *env;                /* owned */
+    char *env;                /* the task's name, owned */
+    char *env_argument;       /* what training gets: the name, or the path of its file; owned */
     size_t n_architectures, n_seeds, steps;
     size_t stop, stop_line; /* runs stop at step `stop` (0: at `steps`), with the milestones of a
                              * run of `steps`; its line in the file */

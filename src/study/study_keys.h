@@ -17,6 +17,8 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files);
  * KS_FORMAT; the message has no file or line, which the caller adds. */
 ks_status ks_study_add_architectures(struct ks_study *study, const char *word, bool check_files);
 ks_status ks_study_add_seeds(struct ks_study *study, const char *word);
+/* Sets the task: a name, or a file of the user's own. Fails in the same way. */
+ks_status ks_study_set_env(struct ks_study *study, const char *word, bool check_files);
 /* Starts the section [variant NAME], the last architecture from then on; sets that architecture's
  * network from the value of the section's key `architecture`. */
 ks_status ks_study_add_variant(struct ks_study *study, const char *name, size_t line);

@@ -1,6 +1,7 @@
 /* The lists of a study's file: architectures and seeds. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "core/memory.h"
 #include "core/number.h"
 #include "core/path.h"
+#include "env/env.h"
 #include "io/text.h"
 #include "study/shell.h"
 #include "study/study_keys.h"
@@ -34,18 +36,17 @@ bool ks_study_is_plain(const char *name)
     return *name && *name != '.' && *name != '-';
 }
 
-/* A description in a file, relative to the folder of the study's file. Training gets the folder's
- * real path but the file's own name, even if that is a link: runs are named after it. */
-static ks_status set_file(const struct ks_study *s, const char *word, bool check_files,
-                          struct ks_study_architecture *a)
+/* The path of a file that is named relative to the folder of the study's file. Training gets the
+ * folder's real path but the file's own name, even if that is a link: runs are named after it. */
+static ks_status find_file(const struct ks_study *s, const char *key, const char *word,
+                           bool check_files, char **path)
 {
     const char *base = ks_path_base(word), *study = s->path;
     char *folder = NULL, *resolved;
     ks_status status;
 
-    KS_TRY(ks_copy_string(base, &a->name));
     if (!check_files)
-        return ks_copy_string(word, &a->argument);
+        return ks_copy_string(word, path);
     if (*word == '/')
         status = ks_print_string(&folder, "%.*s", (int)(base - word), word);
     else
@@ -54,13 +55,33 @@ static ks_status set_file(const struct ks_study *s, const char *word, bool check
     KS_TRY(status);
     resolved = realpath(folder, NULL);
     free(folder);
-    status = ks_print_string(&a->argument, "%s/%s", resolved ? resolved : ".", base);
+    status = ks_print_string(path, "%s/%s", resolved ? resolved : ".", base);
     free(resolved);
     KS_TRY(status);
-    KS_TRY(ks_shell_check("architectures", a->argument));
-    return resolved && ks_path_exists(a->argument)
+    KS_TRY(ks_shell_check(key, *path));
+    return resolved && ks_path_exists(*path)
                ? KS_OK
-               : ks_fail(KS_FORMAT, "architectures: %s: does not exist", word);
+               : ks_fail(KS_FORMAT, "%s: %s: does not exist", key, word);
+}
+
+static ks_status set_file(const struct ks_study *s, const char *word, bool check_files,
+                          struct ks_study_architecture *a)
+{
+    KS_TRY(ks_copy_string(ks_path_base(word), &a->name));
+    return find_file(s, "architectures", word, check_files, &a->argument);
+}
+
+ks_status ks_study_set_env(struct ks_study *s, const char *word, bool check_files)
+{
+    const char *base = ks_path_base(word), *dot = strrchr(base, '.');
+    bool file = ks_env_is_file(word);
+
+    KS_TRY(ks_print_string(&s->env, "%.*s", file ? (int)(dot - base) : INT_MAX, base));
+    if (!ks_study_is_plain(s->env) || (base != word && !file))
+        return ks_fail(KS_FORMAT, "env: expected the name of a task or of a .task file, found '%s'",
+                       word);
+    return file ? find_file(s, "env", word, check_files, &s->env_argument)
+                : ks_copy_string(word, &s->env_argument);
 }
 
 static ks_status set_known(const char *word, bool check_files, struct ks_study_architecture *a)

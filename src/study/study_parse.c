@@ -55,10 +55,8 @@ static ks_status set_switch(const char *key, const char *value, const char *off,
 
 static ks_status set_env(struct parser *p, const char *value)
 {
-    if (!ks_study_is_plain(value))
-        return ks_fail(KS_FORMAT, "env: expected the name of a task, found '%s'", value);
     p->study->env_line = p->line;
-    return ks_copy_string(value, &p->study->env);
+    return ks_study_set_env(p->study, value, p->check_files);
 }
 
 static ks_status add_architecture(struct parser *p, const char *word)

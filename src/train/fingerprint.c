@@ -16,6 +16,8 @@ static json_t *describe_setting(const struct ks_settings *settings, const struct
     return json_string(text);
 }
 
+enum { SHOWN = 80 }; /* characters of a value in a message */
+
 static json_t *describe_settings(const struct ks_settings *settings)
 {
     json_t *object = json_object();
@@ -28,12 +30,29 @@ static json_t *describe_settings(const struct ks_settings *settings)
 json_t *ks_fingerprint(const struct ks_plan *p)
 {
     const struct ks_train_options *o = p->options;
-    json_t *settings = describe_settings(&o->settings);
+    json_t *settings = describe_settings(&o->settings), *all;
 
     json_object_del(settings, "threads");
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:s, s:s}", "env", o->env, "architecture", p->name,
-                     "seed", (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings",
-                     settings, "critic", p->critic_text, "actor", p->actor_text);
+    all = json_pack("{s:s, s:s, s:I, s:I, s:o, s:s, s:s}", "env", p->task, "architecture", p->name,
+                    "seed", (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings",
+                    settings, "critic", p->critic_text, "actor", p->actor_text);
+    if (p->task_identity && json_object_set_new(all, "task", json_string(p->task_identity)) != 0) {
+        json_decref(all);
+        return NULL;
+    }
+    return all;
+}
+
+/* Where to begin to print two texts whose first characters are the same: at the line that differs.
+ * Lines end with a backslash and an n in JSON. */
+static size_t find_difference(const char *a, const char *b)
+{
+    size_t line = 0, i = 0;
+
+    for (; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '\\' && a[i + 1] == 'n' && b[i + 1] == 'n')
+            line = i + 2;
+    return i < SHOWN ? 0 : line;
 }
 
 ks_status ks_fingerprint_compare_value(const char *path, const char *what, const char *name,
@@ -45,11 +64,13 @@ ks_status ks_fingerprint_compare_value(const char *path, const char *what, const
     char *found_text = found ? json_dumps(found, flags) : NULL,
          *want_text = json_dumps(want, flags);
     bool same = found_text && want_text && strcmp(found_text, want_text) == 0;
+    size_t from = found_text && want_text ? find_difference(want_text, found_text) : 0;
     ks_status status = KS_OK;
 
     if (!same)
-        status = ks_fail(KS_USAGE, "%s: %s: expected %s %.80s, found %.80s", path, what, name,
-                         want_text ? want_text : "?", found_text ? found_text : "none");
+        status = ks_fail(KS_USAGE, "%s: %s: expected %s %.*s, found %.*s", path, what, name, SHOWN,
+                         want_text ? want_text + from : "?", SHOWN,
+                         found_text ? found_text + from : "none");
     free(found_text);
     free(want_text);
     return status;

@@ -1,6 +1,6 @@
 /* What identifies a run: all that decides what it computes. In JSON: env, architecture, seed,
- * steps, settings (all but `threads`), critic and actor (their descriptions). It is part of
- * run.json and of every resume point. */
+ * steps, settings (all but `threads`), critic and actor (their descriptions), and `task` for a task
+ * of the user's own (its file). It is part of run.json and of every resume point. */
 #ifndef KS_TRAIN_FINGERPRINT_H
 #define KS_TRAIN_FINGERPRINT_H
 

@@ -44,6 +44,9 @@ ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *en
     p->options = o;
     KS_TRY(ks_copy_string(o->out, &p->folder));
     KS_TRY(ks_copy_string(ks_path_base(o->architecture), &p->name));
+    KS_TRY(ks_copy_string(ks_env_name(env), &p->task));
+    if (ks_env_identity(env))
+        KS_TRY(ks_copy_string(ks_env_identity(env), &p->task_identity));
     KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(env), &p->critic_text,
                            &p->actor_text));
     p->gamma = ks_settings_gamma(&o->settings, ks_env_steps(env));
@@ -56,6 +59,8 @@ void ks_plan_free(struct ks_plan *p)
 {
     free(p->folder);
     free(p->name);
+    free(p->task);
+    free(p->task_identity);
     free(p->critic_text);
     free(p->actor_text);
     free(p->evaluations.env_step);

@@ -16,8 +16,9 @@ struct ks_milestones {
 
 struct ks_plan {
     const struct ks_train_options *options; /* not owned                                      */
-    char *folder, *name;                    /* of the run; of the architecture, for messages. */
-    char *critic_text, *actor_text;         /* descriptions. All four owned                   */
+    char *folder, *name, *task;     /* of the run; of the architecture, for messages; of the task */
+    char *task_identity;            /* see ks_env_identity; NULL: a task of the table             */
+    char *critic_text, *actor_text; /* descriptions. All six owned                            */
     double gamma;
     size_t agent_steps; /* of the complete run                                             */
     size_t end;         /* the environment step at which training ends, after a whole number

@@ -92,7 +92,7 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
     ks_status status;
     char *versions;
 
-    KS_TRY(ks_attribute_add_string(a, "env", o->env));
+    KS_TRY(ks_attribute_add_string(a, "env", r->plan.task));
     KS_TRY(ks_attribute_add_string(a, "architecture", r->plan.name));
     KS_TRY(ks_attribute_add_integer(a, "seed", (int64_t)o->seed));
     KS_TRY(ks_attribute_add_integer(a, "env_step", (int64_t)l->env_step));
