@@ -143,6 +143,7 @@ install: all
 	@sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@VERSION@|$(version)|' analysis/library/kappascope.pc.in \
 	    >$(root)/lib/pkgconfig/kappascope.pc
 	@install -m 644 configs/*.study $(root)/share/kappascope/configs
+	@install -D -m 644 -t $(root)/share/kappascope/configs/tasks configs/tasks/*
 	@install -m 644 plots/*.gp plots/*.html plots/report.css plots/report.js $(root)/share/kappascope/plots
 	@for table in $(wildcard plots/gallery/*/tables/checkpoints.csv); do install -D -m 644 $$table $(root)/share/kappascope/$$table; done
 	@install -m 644 LICENSE $(root)/share/kappascope

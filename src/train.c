@@ -15,6 +15,9 @@
 
 static const char details[] =
     "NAMES AND FILES\n"
+    "  --env takes the name of a task (--list) or a file FILE.task of your own, which\n"
+    "  names a model of MuJoCo and says what is observed and rewarded. The task's\n"
+    "  name is then the file's name without folder and ending.\n"
     "  --arch takes one of the study's architectures (--list) or a file FILE.arch\n"
     "  with the critic's description, whose loss must be ce or mse. The\n"
     "  architecture's name is then the file's name without its folder. The actor has\n"
@@ -198,7 +201,7 @@ int main(int argc, char **argv)
         POPT_TABLEEND};
     struct ks_program program = {
         .name = "kappascope-train",
-        .synopsis = "--env NAME --arch NAME|FILE.arch --out DIR [OPTION...]",
+        .synopsis = "--env NAME|FILE.task --arch NAME|FILE.arch --out DIR [OPTION...]",
         .description = "train an agent and write checkpoints of its critics",
         .details = details,
         .libraries = libraries,

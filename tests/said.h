@@ -1,8 +1,27 @@
-/* Assertions about a program's messages, which were redirected to the file "said" of a tree. */
+/* Runs programs and reads their messages, which go to the file "said" of a tree. The programs are
+ * in $KS_BIN, or in build/bin if that is not set. */
 #ifndef KS_SAID_H
 #define KS_SAID_H
 
 #include "tree.h"
+
+#include <sys/wait.h>
+
+/* Runs a program in a shell; its output goes to the file "said". */
+static inline int run(const char *name, const char *arguments)
+{
+    const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
+    char command[4096];
+    int result;
+
+    snprintf(command, sizeof command, "%s/%s", bin, name);
+    if (access(command, X_OK) != 0)
+        skip();
+    snprintf(command, sizeof command, "%s/%s %s >%s 2>&1 </dev/null", bin, name, arguments,
+             tree_path("said"));
+    result = system(command);
+    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
+}
 
 static inline size_t count(const char *text, const char *words)
 {

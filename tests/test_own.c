@@ -267,19 +267,6 @@ static void test_memory_runs_out(void **state)
     "--set random_steps=50 --set eval_episodes=1 --set evaluations=1 --set checkpoints=1 "         \
     "--set analysis_minibatches=2 --set threads=1 "
 
-/* Runs a program in a shell; its output goes to the file "said". */
-static int run(const char *program, const char *arguments)
-{
-    const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
-    char command[4096];
-    int result;
-
-    snprintf(command, sizeof command, "%s/%s %s >%s 2>&1 </dev/null", bin, program, arguments,
-             tree_path("said"));
-    result = system(command);
-    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
-}
-
 static int train(const char *task, const char *out, const char *more)
 {
     char arguments[2048];

@@ -10,26 +10,6 @@
 #include "env/env.h"
 #include "leftover.h"
 
-static const char *bin(void)
-{
-    return getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
-}
-
-/* Runs the program with arguments in a shell; its output goes to the file "said". */
-static int run(const char *name, const char *arguments)
-{
-    char command[2048];
-    int result;
-
-    snprintf(command, sizeof command, "%s/%s", bin(), name);
-    if (access(command, X_OK) != 0)
-        skip();
-    snprintf(command, sizeof command, "%s/%s %s >%s 2>&1 </dev/null", bin(), name, arguments,
-             tree_path("said"));
-    result = system(command);
-    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
-}
-
 static void test_front_program(void **state)
 {
     (void)state;

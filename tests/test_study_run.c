@@ -22,19 +22,6 @@ static const char *const steps[] = {"000000100", "000000200", "000000400", "0000
                                     "000000800"};
 enum { STEPS = sizeof steps / sizeof *steps };
 
-/* Runs a program in a shell; its output goes to the file "said". */
-static int run(const char *name, const char *arguments)
-{
-    const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
-    char command[1024];
-    int result;
-
-    snprintf(command, sizeof command, "%s/%s %s >%s 2>&1 </dev/null", bin, name, arguments,
-             tree_path("said"));
-    result = system(command);
-    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
-}
-
 static void need_programs(void)
 {
     char *gnuplot = NULL;
