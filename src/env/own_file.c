@@ -1,6 +1,7 @@
 /* Reads the file of a task of the user's own. libinih reads the INI format. */
 #include "env/own.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -225,6 +226,7 @@ static ks_status take_task(struct parser *p, const char *key, const char *value)
                 {"position_noise", &own->position_noise, 0},
                 {"velocity_noise", &own->velocity_noise, 0}};
 
+    assert(own);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (strcmp(key, keys[i].name) != 0)
             continue;
