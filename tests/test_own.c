@@ -178,6 +178,19 @@ static void test_another_task(void **state)
     ks_env_free(other);
 }
 
+/* A line with several numbers counts with the mean of theirs, here 0, 0 and 1. */
+static void test_mean(void **state)
+{
+    struct ks_env *other = NULL;
+    double seen[8];
+
+    (void)state;
+    assert_ok(read_task(TASK OBSERVATION "[reward]\nhigh = qpos[0:3] lower=1\n", &other));
+    assert_ok(ks_env_force(other, NULL, seen));
+    assert_close(other->task->domain->reward(other), 1.0 / 3, 1e-15);
+    ks_env_free(other);
+}
+
 static void test_refused_files(void **state)
 {
     static const struct {
@@ -343,10 +356,10 @@ int main(void)
 #define WITH_POLE(test) cmocka_unit_test_setup_teardown(test, take_pole, drop_pole)
 #define IN_TREE(test)   cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
-        WITH_POLE(test_example),     WITH_POLE(test_reward),        WITH_POLE(test_end),
-        WITH_POLE(test_start),       WITH_POLE(test_restored),      IN_TREE(test_another_task),
-        IN_TREE(test_refused_files), IN_TREE(test_memory_runs_out), IN_TREE(test_training),
-        IN_TREE(test_study),
+        WITH_POLE(test_example), WITH_POLE(test_reward),      WITH_POLE(test_end),
+        WITH_POLE(test_start),   WITH_POLE(test_restored),    IN_TREE(test_another_task),
+        IN_TREE(test_mean),      IN_TREE(test_refused_files), IN_TREE(test_memory_runs_out),
+        IN_TREE(test_training),  IN_TREE(test_study),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
