@@ -30,7 +30,8 @@ static void test_pooled_statistics(void **state)
     assert_close(bn->value[KS_KAPPA_LOWER_BOUND].value, 7, 0);
     assert_close(bn->value[KS_KAPPA_EFFECTIVE_BOUND].value, 9, 0);
     assert_close(bn->value[KS_RETURN].value, 250, 1e-12);
-    assert_close(bn->value[KS_AREA].value, (0.5 * (10 + 20) + 0.5 * (20 + 250)) / 2 / 1000, 1e-12);
+    assert_true(
+        isnan(bn->value[KS_AREA].value)); /* "toy" has no scores of random and good policies */
     assert_true(isnan(bn->value[KS_KAPPA].low));
     assert_true(isnan(o.table.spearman)); /* of two architectures */
     outcome_free(&o);

@@ -88,6 +88,8 @@ ks_status ks_progress_read(const struct ks_results *r, const struct ks_result *r
         KS_GO(fill(csv, name, p));
     }
 done:
+    if (status != KS_OK)
+        ks_progress_free(p);
     ks_csv_free(csv);
     free(folder);
     free(path);
@@ -98,6 +100,7 @@ void ks_progress_free(struct ks_progress *p)
 {
     free(p->step);
     free(p->value);
+    *p = (struct ks_progress){.steps = 0};
 }
 
 double ks_progress_at(const struct ks_progress *p, size_t column, double step)

@@ -15,7 +15,8 @@ struct ks_progress {
 
 /* Reads columns name [columns] up to the study's last step. If a step has several rows (a
  * checkpoint and an evaluation), the first finite number counts. A file that is missing or is not a
- * table gives no steps: ks_results_read has warned about it. KS_MEMORY. */
+ * table gives no steps: ks_results_read has warned about it. Fails with KS_MEMORY. The caller frees
+ * *progress with ks_progress_free; after a failure it is empty. */
 ks_status ks_progress_read(const struct ks_results *results, const struct ks_result *run,
                            size_t columns, const char *const *name, struct ks_progress *progress);
 void ks_progress_free(struct ks_progress *progress);
