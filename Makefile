@@ -144,6 +144,7 @@ install: all
 	    >$(root)/lib/pkgconfig/kappascope.pc
 	@install -m 644 configs/*.study $(root)/share/kappascope/configs
 	@install -D -m 644 -t $(root)/share/kappascope/configs/tasks configs/tasks/*
+	@install -D -m 644 -t $(root)/share/kappascope/configs/arch configs/arch/*
 	@install -m 644 plots/*.gp plots/*.html plots/report.css plots/report.js $(root)/share/kappascope/plots
 	@for table in $(wildcard plots/gallery/*/tables/checkpoints.csv); do install -D -m 644 $$table $(root)/share/kappascope/$$table; done
 	@install -m 644 LICENSE $(root)/share/kappascope

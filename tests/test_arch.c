@@ -1,11 +1,14 @@
 /* The grammar of descriptions: sizes, numbers, offsets, and a one-line message for every mistake.
  */
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
 
 #include "core/memory.h"
+#include "io/text.h"
 #include "net/arch.h"
 
 static const char *const XQC = "batchnorm\n"
@@ -133,46 +136,56 @@ static void test_containers(void **state)
     KS(arch_free)(a);
 }
 
-/* SimBa-V2, SimBa, BRO and MR.Q's value network (their published sizes for dog-trot), and
- * SimBa-V2's actor. */
+/* The descriptions of published critics in configs/arch: their parameters for dog-trot (261 inputs;
+ * MR.Q's embeddings have 512), which the comment of each file states. */
 static void test_published_critics(void **state)
 {
     static const struct {
+        const char *name;
         size_t in, parameters;
-        const char *text;
-    } critics[] = {
-        {261, 4648549,
-         "append 3\nl2norm\ndense 512 bias=no project=unit\nscaler init=0.0625 "
-         "scale=0.0625\nl2norm\n"
-         "repeat 2 {\nlerp init=0.3333333333333333 scale=0.04419417382415922 {\n"
-         "dense 2048 bias=no project=unit\nscaler init=0.03125 scale=0.03125\nrelu shift=1e-8\n"
-         "dense 512 bias=no project=unit\nl2norm\n}\n}\ndense 512 bias=no project=unit\nscaler\n"
-         "dense 101 project=unit-kernel\nloss ce min=-5 max=5\n"},
-        {261, 4337153,
-         "dense 512\nrepeat 2 {\nresidual {\nlayernorm\ndense 2048\nrelu\ndense 512\n}\n}\n"
-         "layernorm\ndense 1\nloss mse weight=2\n"},
-        {261, 1241188,
-         "dense 512\nlayernorm\nrelu\nrepeat 2 {\nresidual {\ndense 512\nlayernorm\nrelu\n"
-         "dense 512\nlayernorm\n}\n}\ndense 100\nloss quantile kappa=1\n"},
-        {512, 788481,
-         "repeat 3 {\ndense 512\nlayernorm affine=no eps=1e-5\nelu\n}\ndense 1\n"
-         "loss huber delta=1 weight=0.5\n"},
-        {223, 203340,
-         "append 3\nl2norm\ndense 128 bias=no project=unit\nscaler init=0.125 scale=0.125\nl2norm\n"
-         "lerp init=0.5 scale=0.08838834764831845 {\ndense 512 bias=no project=unit\n"
-         "scaler init=0.0625 scale=0.0625\nrelu shift=1e-8\ndense 128 bias=no "
-         "project=unit\nl2norm\n"
-         "}\ndense 256 bias=no project=unit\nscaler\ndense 76 groups=2 project=unit-kernel\n"
-         "policy tanh-gaussian log-std=squash min=-10 max=2\n"},
-    };
+    } critics[] = {{"brc", 261, 17549413},      {"bro", 261, 1241188},
+                   {"bronet-bn", 261, 1241701}, {"crossq", 261, 4743691},
+                   {"crossq-wn", 261, 399883},  {"flashsac", 261, 1147247},
+                   {"mrq-value", 512, 788481},  {"sac", 261, 133121},
+                   {"simba", 261, 4337153},     {"simba-v2", 261, 4648549}};
+    const size_t n = sizeof critics / sizeof *critics;
+    glob_t found;
 
     (void)state;
-    for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
-        struct ks_arch *a = parse(critics[i].text, critics[i].in);
+    assert_int_equal(glob("configs/arch/*.arch", 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, n);
+    globfree(&found);
+    for (size_t i = 0; i < n; i++) {
+        char path[64], stated[64], *text = NULL;
+        struct ks_arch *a;
 
+        snprintf(path, sizeof path, "configs/arch/%s.arch", critics[i].name);
+        assert_ok(ks_text_read(path, &text, NULL));
+        a = parse(text, critics[i].in);
         assert_int_equal(a->parameters, critics[i].parameters);
+        snprintf(stated, sizeof stated, "%zu,%03zu parameters", a->parameters / 1000 % 1000,
+                 a->parameters % 1000);
+        assert_non_null(strstr(text, stated));
+        assert_non_null(strstr(text, "ot trained here."));
         KS(arch_free)(a);
+        free(text);
     }
+}
+
+/* The actor of SimBa-V2 at its published size. */
+static void test_published_actor(void **state)
+{
+    struct ks_arch *a = parse(
+        "append 3\nl2norm\ndense 128 bias=no project=unit\nscaler init=0.125 scale=0.125\nl2norm\n"
+        "lerp init=0.5 scale=0.08838834764831845 {\ndense 512 bias=no project=unit\n"
+        "scaler init=0.0625 scale=0.0625\nrelu shift=1e-8\ndense 128 bias=no project=unit\nl2norm\n"
+        "}\ndense 256 bias=no project=unit\nscaler\ndense 76 groups=2 project=unit-kernel\n"
+        "policy tanh-gaussian log-std=squash min=-10 max=2\n",
+        223);
+
+    (void)state;
+    assert_int_equal(a->parameters, 203340);
+    KS(arch_free)(a);
 }
 
 /* The critic of DrQ-v2 for 6 actions at its published size; a convolution gets its image through
@@ -465,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_nested_repeat_and_comments),
         cmocka_unit_test(test_containers),
         cmocka_unit_test(test_published_critics),
+        cmocka_unit_test(test_published_actor),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_images),
         cmocka_unit_test(test_actor),
