@@ -33,6 +33,8 @@ for program in kappascope kappascope-train kappascope-analyze kappascope-study k
 done
 kappascope train --quiet --env dog-trot --arch bn+wn+ce --seed 0 --out run --set hidden=16 \
     --set random_steps=100 --set batch=16 --set analysis_minibatches=2 --stop-at 200
+kappascope train --quiet --env Hopper-v4 --arch bn+wn+ce --seed 0 --out hopper --set hidden=16 \
+    --set random_steps=100 --set batch=16 --set analysis_minibatches=2 --stop-at 20
 checkpoint=$(find run -name 'step_*.h5' | sort | tail -n 1)
 [ -n "$checkpoint" ] || die "training wrote no checkpoint"
 kappascope analyze --quiet --order 10 -o spectra "$checkpoint"

@@ -325,6 +325,23 @@ static void test_file(void **state)
     ks_checkpoint_free(c);
 }
 
+/* A task of Gymnasium, without a value for action_repeat. */
+static void test_gymnasium(void **state)
+{
+    unsigned char *text;
+    size_t size;
+
+    (void)state;
+    assert_trains("--quiet --env Hopper-v4 --arch ln+mse --out hopper --steps 9 --set hidden=8 "
+                  "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "
+                  "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1");
+    assert_true(exists("hopper/step_000000009.h5")); /* 5 agent steps of 2 would end at 10 */
+    text = read_bytes(scratch("hopper/run.json"), &size);
+    text[size] = '\0';
+    assert_non_null(strstr((char *)text, "\"action_repeat\": 1,"));
+    free(text);
+}
+
 /* With a learning rate of 1 and 32 layers without normalization, values overflow float. Earlier
  * files stay; --resume refuses to try again. */
 static void test_overflow(void **state)
@@ -394,11 +411,17 @@ static void test_signal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),           cmocka_unit_test(test_same_again),
-        cmocka_unit_test(test_finished),      cmocka_unit_test(test_names_taken_by_folders),
-        cmocka_unit_test(test_file),          cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_no_update),     cmocka_unit_test(test_too_many_checkpoints),
-        cmocka_unit_test(test_starting_over), cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_finished),
+        cmocka_unit_test(test_names_taken_by_folders),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_gymnasium),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_no_update),
+        cmocka_unit_test(test_too_many_checkpoints),
+        cmocka_unit_test(test_starting_over),
+        cmocka_unit_test(test_signal),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, remove_all);

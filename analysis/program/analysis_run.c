@@ -135,7 +135,8 @@ static ks_status analyze_layer(struct ks_analysis *a, struct ks_layer_row *row)
     KS_TRY(ks_analysis_certify(a));
     KS_TRY(ks_on_all(a, add_statistics));
     s = a->measurement.spectrum;
-    a->monitor.earlier += a->monitor.null_products;
+    a->monitor.earlier += a->monitor.null_products + a->monitor.sampled;
+    a->monitor.sampled = 0;
     for (size_t i = 0; i < s->probes; i += a->groups)
         a->monitor.earlier += (size_t)s->steps[i];
     ks_analysis_warn(a);

@@ -81,8 +81,8 @@ void ks_monitor_step(void *monitor, const struct ks_lanczos *l)
 {
     struct ks_monitor *m = monitor;
     size_t probe = l->probe == KS_PROBE_GRADIENT ? m->probes : (size_t)l->probe;
-    size_t done = m->earlier + m->null_products + probe / m->groups * m->order + l->steps -
-                  m->skipped;
+    size_t done = m->earlier + m->null_products + probe / m->groups * m->order + l->steps +
+                  m->sampled - m->skipped;
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     double largest, residual;
     char note[96];
@@ -100,7 +100,7 @@ void ks_monitor_product(void *monitor, size_t products)
 {
     struct ks_monitor *m = monitor;
 
-    m->done = m->earlier + products;
+    m->done = m->earlier + products + m->sampled;
     announce(m, m->done);
     ks_progress_update(&m->progress, m->done, NULL);
 }
@@ -108,9 +108,11 @@ void ks_monitor_product(void *monitor, size_t products)
 void ks_monitor_sample(void *monitor, size_t vectors)
 {
     struct ks_monitor *m = monitor;
-    const size_t done = m->done + vectors / m->minibatches;
+    const size_t earlier = m->sampled;
     char note[96];
 
+    m->sampled = vectors / m->minibatches;
+    m->done += m->sampled - earlier;
     snprintf(note, sizeof note, "trace: %zu random vectors, each with one minibatch", vectors);
-    ks_progress_update(&m->progress, done < m->progress.total ? done : m->progress.total, note);
+    ks_progress_update(&m->progress, m->done, note);
 }

@@ -27,6 +27,7 @@ struct ks_monitor {
     double started;            /* the clock at the start, then after the first products */
     bool size_said, time_said; /* lines that have been printed                         */
     size_t done;    /* products of Lanczos steps, of the null space and of earlier layers */
+    size_t sampled; /* products' worth of random vectors for the trace, of this spectrum  */
     size_t skipped; /* products that resumed probes do not need              */
     double *work;   /* [KS_JACOBI_WORK order]; owned                         */
     struct ks_progress progress;

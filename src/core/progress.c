@@ -82,11 +82,15 @@ static void print_bar(const struct ks_progress *p, const char *note)
     print(p, "\r", bar, note, "\033[K");
 }
 
-/* The mean of the rates between prints, weighted by e^(-age/RATE_AGE). */
+/* The mean of the rates between prints, weighted by e^(-age/RATE_AGE). Work that begins again may
+ * report a smaller `done` than before. */
 static void update_rate(struct ks_progress *p, size_t done, double interval)
 {
-    double now = (double)(done - p->done) / interval, kept = exp(-interval / RATE_AGE);
+    double now, kept = exp(-interval / RATE_AGE);
 
+    done = done < p->total ? done : p->total;
+    done = done > p->done ? done : p->done;
+    now = (double)(done - p->done) / interval;
     p->rate = p->rate > 0 ? kept * p->rate + (1 - kept) * now : now;
     p->done = done;
 }

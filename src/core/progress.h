@@ -17,7 +17,8 @@ struct ks_progress {
 void ks_progress_start(struct ks_progress *p, const char *label, size_t total, bool quiet);
 /* Restarts the measurement of the rate: `done` items were done earlier or at a different pace. */
 void ks_progress_restart(struct ks_progress *p, size_t done);
-/* Reports that `done` of total items are done. `note` (may be NULL) ends the printed line. */
+/* Reports that `done` of total items are done; less than before counts as no progress. `note` (may
+ * be NULL) ends the printed line. */
 void ks_progress_update(struct ks_progress *p, size_t done, const char *note);
 void ks_progress_end(struct ks_progress *p);
 

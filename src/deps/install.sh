@@ -182,8 +182,10 @@ check_dm_control() {
 }
 
 check_gymnasium() {
-    [ -e "$1/envs/mujoco/assets/ant.xml" ] ||
-        die "GYMNASIUM_DIR: no $1/envs/mujoco/assets/ant.xml: set it to a gymnasium package, or unset it"
+    for file in ant half_cheetah hopper humanoid humanoidstandup walker2d; do
+        [ -e "$1/envs/mujoco/assets/$file.xml" ] ||
+            die "GYMNASIUM_DIR: no $1/envs/mujoco/assets/$file.xml: set it to a gymnasium package, or unset it"
+    done
 }
 
 same() { # DIRECTORY DEFAULT: whether DIRECTORY is the Makefile's default

@@ -49,7 +49,8 @@ struct ks_env {
     mjModel *model;
     mjData *data;
     void *ids;                      /* [domain->ids] bytes, set by the domain's `find` */
-    double episode[KS_ENV_EPISODE]; /* set by the domain's `reset`: state besides qpos, qvel, act */
+    double episode[KS_ENV_EPISODE]; /* set by the domain's `reset` and `remember`: state besides
+                                     * qpos, qvel, act */
     int substeps;                   /* physics steps of a control step */
     size_t steps;                   /* control steps of an episode */
     size_t step;                    /* control steps of this episode so far */

@@ -312,7 +312,7 @@ static void overwrite(struct ks_env *env, const struct ks_env_start *start)
 
 /* As dm_control's reset_context, this ignores warnings of the first reset. Before MuJoCo 3.3.6
  * every forward pass leaves a warm start for the solver, so the number of forward passes matters. A
- * forced start has two in every domain. */
+ * forced start has as many in every domain of a suite: two in dm_control, one in Gymnasium. */
 static void start_episode(void *argument)
 {
     struct call *call = argument;

@@ -51,7 +51,7 @@ const char *ks_env_identity(const struct ks_env *env);
 bool ks_env_is_file(const char *task);                /* whether a task's name is that of a file */
 size_t ks_env_observations(const struct ks_env *env); /* length of an observation */
 size_t ks_env_actions(const struct ks_env *env);      /* length of an action, entries in [-1, 1] */
-size_t ks_env_steps(const struct ks_env *env);        /* control steps of an episode: 1000 */
+size_t ks_env_steps(const struct ks_env *env);        /* control steps of an episode, at most */
 
 /* Starts an episode: draws its start state from `rng`, in the suite's order, and sets observation
  * [ks_env_observations]. If the start state is not finite or MuJoCo warns about it, it is counted

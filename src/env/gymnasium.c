@@ -83,8 +83,10 @@ static double *observe_cheetah(const struct ks_env *env, double *out)
 static double *observe_legged(const struct ks_env *env, double *out)
 {
     out = ks_env_append(out, (size_t)env->model->nq - 1, env->data->qpos + 1);
-    for (int i = 0; i < env->model->nv; i++)
-        *out++ = fmin(fmax(env->data->qvel[i], -10), 10);
+    for (int i = 0; i < env->model->nv; i++) {
+        double v = env->data->qvel[i];
+        *out++ = isnan(v) ? v : fmin(fmax(v, -10), 10); /* fmin and fmax would drop a NaN */
+    }
     return out;
 }
 

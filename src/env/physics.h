@@ -1,7 +1,9 @@
-/* Calls MuJoCo in the same order as dm_control does, and handles the library's errors and warnings.
+/* Calls MuJoCo in the same order as dm_control and Gymnasium do, and handles the library's errors
+ * and warnings.
  *
  * Tassa et al., "dm_control: software and tasks for continuous control", Software Impacts 6, 2020,
- * section on stepping; dm_control 1.0.20, mujoco/engine.py. */
+ * section on stepping; dm_control 1.0.20, mujoco/engine.py; Gymnasium 1.0.0,
+ * envs/mujoco/mujoco_env.py. */
 #ifndef KS_ENV_PHYSICS_H
 #define KS_ENV_PHYSICS_H
 

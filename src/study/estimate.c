@@ -11,7 +11,9 @@
 #include "io/text.h"
 #include "study/csv.h"
 
-enum { EPISODE = 1000 }; /* environment steps of an episode of every task */
+enum {
+    EPISODE = 1000
+}; /* environment steps of an episode; at most, for tasks with terminal states */
 
 static void add(struct ks_pace *sum, struct ks_pace more)
 {

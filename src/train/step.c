@@ -74,7 +74,8 @@ static ks_status store(struct ks_learner *l, const struct move *m)
                                                             (float)m->reward, mask, ended}));
     ks_returns_add(&l->returns, l->plan->gamma, m->reward, ended);
     l->agent_steps++;
-    l->env_step += m->action_repeat;
+    l->env_step +=
+        m->action_repeat; /* also if the episode ended earlier: milestones are multiples */
     ks_player_report(p, l->env_step);
     return KS_OK;
 }

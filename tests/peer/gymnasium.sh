@@ -12,7 +12,6 @@ cd "$(dirname "$0")/../.."
 
 build=${BUILD:-build}
 python=${PYTHON:-python3}
-folder=$build/peer/gymnasium
 
 die() {
     echo "gymnasium.sh: $*" >&2
@@ -23,6 +22,7 @@ make --no-print-directory deps >&2
 make --no-print-directory BUILD="$build" "$build/peer/replay" >&2
 mujoco=$("$build/peer/replay")
 version=$(sed -n 's/^gymnasium==\([^ ]*\).*/\1/p' src/deps/wheels.txt)
+folder=$build/peer/mujoco-$mujoco-gymnasium-$version
 if [ ! -f "$folder/ready" ]; then
     mkdir -p "$folder"
     "$python" -m venv "$folder/venv" ||
