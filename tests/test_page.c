@@ -152,6 +152,7 @@ static void test_answer(void **state)
     assert_true(says("<b>It is not decided whether better conditioned critics"));
     write_page(CORRELATIONS("-0.75", "0.01", "0.75", "0.01"), NULL);
     assert_true(says("<b>It is not decided whether better conditioned critics"));
+    assert_true(says("the sign of its rank correlation with the return is not established"));
     write_page(CORRELATIONS("-0.75", "0.01", "-", "-"), NULL);
     assert_true(says("<b>These runs cannot answer that</b>: too few architectures"));
     assert_false(says("nan"));

@@ -112,11 +112,16 @@ static void print_answer(const struct cited *cited, FILE *out)
     fprintf(out,
             "<p class=\"headline\"><b>%s</b>, if conditioning is measured by <i>kappa_q99</i>, the "
             "factor by which 99%% of the eigenvalues of the critic's loss are smaller than the "
-            "largest.</p>\n",
+            "largest%s</p>\n",
             sign < 0   ? "Architectures with better conditioned critics had higher returns"
             : sign > 0 ? "Architectures with better conditioned critics had lower returns"
                        : "It is not decided whether better conditioned critics go with higher "
-                         "returns");
+                         "returns",
+            sign == 0
+                ? ": the sign of its rank correlation with the return is not established for both "
+                  "ends of its intervals. (A verdict on this claim asks for more: a correlation "
+                  "of at most -0.5.)"
+                : ".");
 }
 
 static void print_evidence(const struct cited *cited, FILE *out)
