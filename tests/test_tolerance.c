@@ -157,6 +157,17 @@ static size_t minibatches(const struct ks_spectrum *s)
     return (size_t)ks_attribute_number(&s->attributes, "batches");
 }
 
+/* With all minibatches: of the probes, null directions and certificates. */
+static double products(const struct ks_spectrum *s)
+{
+    const char *at = strstr(outcome(s), " steps, ");
+    double count;
+
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, " steps, %lf products", &count), 1);
+    return count;
+}
+
 /* Few minibatches where they are enough, more where their error is too large, all where even their
  * error is. */
 static void test_minibatches(void **state)
@@ -181,10 +192,17 @@ static void test_minibatches(void **state)
     assert_true(ks_statistic(s, "lambda_max_loss_lower") <
                 ks_statistic(s, "lambda_max_loss_upper"));
     alone = ks_attribute_number(&s->attributes, "minibatch_products");
+    /* Of the first 8 minibatches: null directions, 8 steps and the look, but no certificates. */
+    assert_in_range(alone - (double)minibatches(s) * (products(s) + 2), 8 * 9, 8 * 11);
     snprintf(arguments, sizeof arguments, "--batches %zu --order %zu", minibatches(s), s->order);
     fixed = run(arguments);
     assert_memory_equal(fixed->alpha, s->alpha, s->order * sizeof(double));
     ks_spectrum_free(fixed);
+    /* What the first minibatches took is free again. */
+    snprintf(arguments, sizeof arguments, "-q --batches %zu --tolerance trace=1 critic.h5",
+             minibatches(s));
+    assert_runs("-q --tolerance lambda_max=%g --memory %zuK critic.h5", error / 1.3,
+                least_memory(arguments));
     ks_spectrum_free(s);
 
     /* Probes for other statistics are run once the number of minibatches is known. */

@@ -27,7 +27,8 @@ struct ks_analysis {
     struct ks_report *report;    /* what rank 0 prints                             */
     const struct ks_team *world; /* all ranks                                      */
 
-    size_t allocated_before; /* ks_alloc_total() at the start, for the budget     */
+    size_t allocated_before; /* ks_alloc_total() at the start, for the budget ... */
+    size_t allocated_read;   /* ... and when the checkpoint was read              */
     struct ks_team team;     /* the ranks that work on the same probes as this one */
     size_t groups;           /* the number of such teams                          */
     struct ks_checkpoint *checkpoint;
@@ -35,9 +36,7 @@ struct ks_analysis {
     /* With tolerances that a part of the minibatches may suffice for (analysis_growth.c): the most
      * of them, 0 otherwise; and the products with single minibatches that earlier parts cost. */
     size_t most_minibatches, spent;
-    bool pilot;                /* for now, only the tolerances in `ends` count */
-    struct ks_tolerances ends; /* those of lambda_max and lambda_min           */
-    int layer;                 /* the layer whose block is analyzed; -1: all        */
+    int layer; /* the layer whose block is analyzed; -1: all        */
     struct ks_analyzed analyzed;
     struct ks_budget budget;
     /* The names of the files of --keep-basis and what identifies them (lanczos/basis.h), or NULL.

@@ -3,29 +3,26 @@
  *
  * More minibatches are another operator, with other Krylov spaces: its quadrature rules do not
  * follow from the old ones. So an analysis that needs more begins again, with about as many as the
- * error says, which falls with the square root of their number. Until their number is found, other
- * tolerances do not count: their probes would be run in vain. */
+ * error says, which falls with the square root of their number. The first probe looks at the error
+ * as soon as the Ritz vector is roughly known (spectrum/data_error.h), so that little is lost. The
+ * certificates measure it again; it may then be larger, so they may ask for more as well. */
 #include "program/stages.h"
 
 #include <math.h>
 
+#include "core/memory.h"
 #include "spectrum/adaptive.h"
 
 static const double MARGIN = 1.25, LEAST = 1.5; /* the error is uncertain itself */
 
 void ks_analysis_begin_minibatches(struct ks_analysis *a)
 {
-    const struct ks_tolerances *t = &a->options->tolerances;
-
-    for (size_t i = 0; i < t->n; i++)
-        if (ks_tolerance_end(&t->list[i]))
-            a->ends.list[a->ends.n++] = t->list[i];
-    if (a->ends.n == 0 || ks_team_size(a->world) > 1 || !a->options->certificates)
+    if (ks_team_size(a->world) > 1)
         return;
+    a->allocated_read = ks_alloc_total();
     a->most_minibatches = a->minibatches;
-    a->minibatches = a->minibatches < KS_FIRST_MINIBATCHES ? a->minibatches : KS_FIRST_MINIBATCHES;
+    a->minibatches = ks_first_minibatches(a->options, a->minibatches);
     a->analyzed.problem.minibatches = a->minibatches;
-    a->pilot = a->ends.n < t->n && a->minibatches < a->most_minibatches;
 }
 
 size_t ks_analysis_fresh(const struct ks_analysis *a)
@@ -38,14 +35,18 @@ size_t ks_analysis_fresh(const struct ks_analysis *a)
 /* The largest error in units of its tolerance. */
 static double find_excess(const struct ks_analysis *a)
 {
+    const struct ks_tolerances *tolerances = &a->options->tolerances;
     const struct ks_certificate *y = a->measurement.certificates.vector;
     double excess = 0, size = fmax(y[KS_Y_LARGEST].size, y[KS_Y_SMALLEST].size);
 
-    for (size_t i = 0; i < a->ends.n && size > 0; i++) {
-        const struct ks_tolerance *t = &a->ends.list[i];
-        int which = ks_tolerance_end(t) > 0 ? KS_Y_LARGEST : KS_Y_SMALLEST;
+    if (ks_measurement_is_short(&a->measurement))
+        return a->measurement.look.excess;
+    for (size_t i = 0; i < tolerances->n && size > 0; i++) {
+        const struct ks_tolerance *t = &tolerances->list[i];
+        int end = ks_tolerance_end(t), which = end > 0 ? KS_Y_LARGEST : KS_Y_SMALLEST;
 
-        excess = fmax(excess, y[which].data_se / size / t->most);
+        if (end != 0)
+            excess = fmax(excess, y[which].data_se / size / t->most);
     }
     return excess;
 }
@@ -57,6 +58,7 @@ static void begin_again(struct ks_analysis *a)
     ks_analysis_clear_block(a);
     ks_operator_free(a->full);
     a->full = NULL;
+    ks_alloc_freed_since(a->allocated_read);
     a->analyzed.problem.minibatches = a->minibatches;
 }
 
@@ -66,11 +68,9 @@ bool ks_analysis_add_minibatches(struct ks_analysis *a)
     const double excess = a->minibatches < most ? find_excess(a) : 0;
     double wanted = ceil((double)a->minibatches * fmax(excess * excess * MARGIN, LEAST));
 
-    if (!(excess > 1) && !a->pilot)
+    if (!(excess > 1))
         return false;
-    if (excess > 1)
-        a->minibatches = wanted < (double)most ? (size_t)wanted : most;
-    a->pilot = a->pilot && excess > 1 && a->minibatches < most;
+    a->minibatches = wanted < (double)most ? (size_t)wanted : most;
     begin_again(a);
     return true;
 }

@@ -19,11 +19,11 @@ void ks_analysis_set_measurement(struct ks_analysis *a)
                                              .spare = a->budget.spare,
                                              .order = o->order,
                                              .probes = o->probes,
-                                             .tolerances = a->pilot              ? &a->ends
-                                                           : o->tolerances.n > 0 ? &o->tolerances
-                                                                                 : NULL,
+                                             .tolerances = o->tolerances.n > 0 ? &o->tolerances
+                                                                               : NULL,
                                              .fresh = ks_analysis_fresh(a),
                                              .spent = a->spent,
+                                             .growing = a->minibatches < a->most_minibatches,
                                              .seed = o->seed,
                                              .exact = o->exact,
                                              .single_basis = a->budget.single_basis,
@@ -78,7 +78,8 @@ ks_status ks_analysis_run_probes(struct ks_analysis *a)
 {
     KS_TRY(ks_on_all(a, run_probes));
     ks_monitor_end(&a->monitor);
-    say_breakdowns(a);
+    if (!ks_measurement_is_short(&a->measurement))
+        say_breakdowns(a);
     return KS_OK;
 }
 
@@ -99,6 +100,8 @@ static ks_status certify(struct ks_analysis *a)
 
 ks_status ks_analysis_certify(struct ks_analysis *a)
 {
+    if (ks_measurement_is_short(&a->measurement))
+        return KS_OK;
     return ks_on_all(a, certify);
 }
 

@@ -58,7 +58,8 @@ static ks_status write_spectrum(struct ks_analysis *a)
  *   run_probes        A Q = Q T + beta q e' from random start vectors: the eigenvalues of T are the
  *                     nodes, the squared first components of its eigenvectors the weights
  *   certify           A y in float64 for the vectors y behind the bounds
- *   add_minibatches   with --tolerance: again with more, if the error from few is too large
+ *   add_minibatches   with --tolerance: again with more, if the error from few is too large; then
+ *                     run_probes ends as soon as that is known, and certify does nothing
  *   write_spectrum    statistics, density, file, report */
 ks_status ks_analyze(struct ks_analysis *a)
 {

@@ -10,8 +10,9 @@
 
 /* The vectors in memory beside the operator: the Lanczos basis; the dense matrix; or on rank 0 all
  * vectors of --apply and the file of their products, which is built in memory, and on every rank a
- * factor and its product. Eigenvectors, and on rank 0 their file, come beside the basis; for a
- * tolerance of the trace, a vector and its product for every thread. */
+ * factor and its product. Eigenvectors, and on rank 0 their file, come beside the basis; for
+ * tolerances of the trace or of lambda_max, a vector and its product for every thread, and one
+ * vector more. */
 static double held_bytes(const struct ks_options *o, const struct ks_team *team,
                          const struct ks_analyzed *analyzed, const struct ks_budget *b)
 {
@@ -31,8 +32,9 @@ static double held_bytes(const struct ks_options *o, const struct ks_team *team,
         return (double)n * (ks_team_rank(team) == 0 ? (double)n : 1) * sizeof(double);
     return ks_lanczos_bytes(n, o->order, b->single_basis, team) +
            (o->compat ? 0 : ks_certificates_bytes(n)) +
-           (o->tolerances.n > 0 ? 2 * (double)omp_get_max_threads() * (double)n * sizeof(double)
-                                : 0) +
+           (o->tolerances.n > 0
+                ? (2 * (double)omp_get_max_threads() + 1) * (double)n * sizeof(double)
+                : 0) +
            (o->gradient_probe ? 2 * full * sizeof(double) : 0);
 }
 

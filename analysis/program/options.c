@@ -371,3 +371,15 @@ ks_status ks_options_read(const struct ks_options_given *given, struct ks_option
     KS_TRY(read_compat(given, o));
     return check_combination(given, o);
 }
+
+size_t ks_first_minibatches(const struct ks_options *o, size_t most)
+{
+    enum { FEW = 8 }; /* their standard error is known to a quarter (its chi-square) */
+    const struct ks_tolerances *t = &o->tolerances;
+
+    /* A first look at FEW of them costs more than it may save if there are hardly more. */
+    for (size_t i = 0; i < t->n && o->certificates && most > 2 * FEW; i++)
+        if (ks_tolerance_end(&t->list[i]))
+            return FEW;
+    return most;
+}

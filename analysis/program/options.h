@@ -14,9 +14,6 @@
  * them, else normalized. */
 enum ks_rewards { KS_REWARDS_NORMALIZED, KS_REWARDS_RAW, KS_REWARDS_RAW_IF_PRESENT };
 
-/* The minibatches with which an analysis begins that may add some (--tolerance). */
-enum { KS_FIRST_MINIBATCHES = 8 };
-
 struct ks_options {
     const struct ks_operator_kind *kind;
     bool single;         /* float32 products                                    */
@@ -49,5 +46,9 @@ struct ks_options {
     const char *start_at; /* the file of vectors near the eigenvectors; NULL: none */
     const char *gradient; /* the file of the gradient; NULL: none           */
 };
+
+/* The minibatches with which an analysis begins, of `most`: with tolerances for lambda_max or
+ * lambda_min only a few, if there are many. */
+size_t ks_first_minibatches(const struct ks_options *options, size_t most);
 
 #endif

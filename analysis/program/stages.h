@@ -38,7 +38,7 @@ ks_status ks_analysis_make_operator(struct ks_analysis *analysis);
 
 /* --- analysis_growth.c: how many minibatches --- */
 
-/* With tolerances for lambda_max or lambda_min: begins with KS_FIRST_MINIBATCHES. */
+/* Begins with few minibatches if the tolerances allow it (ks_first_minibatches). */
 void ks_analysis_begin_minibatches(struct ks_analysis *analysis);
 /* The minibatches after the analyzed ones that certificates use: as many, if there are. */
 size_t ks_analysis_fresh(const struct ks_analysis *analysis);

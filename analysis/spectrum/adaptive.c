@@ -20,6 +20,8 @@
 enum {
     PART = 8, /* the widths are computed after KS_ADAPTIVE_FIRST steps and then after every further
                * eighth, which is what they may waste */
+    EARLY = 10,     /* the error from few minibatches is looked at when the ends are known to so
+                     * many times their tolerance: hardly any step is lost if it is too large      */
     CANDIDATES = 32 /* the most numbers of probes: 1, 2, 3, 4, 6, 8, 12, 16, ...                  */
 };
 
@@ -33,6 +35,7 @@ struct growth {
     size_t n, probes[CANDIDATES];     /* the candidates, in ascending order                 */
     double excess[CANDIDATES];        /* expected with so many probes, at present ...       */
     double before[CANDIDATES];        /* ... and when it was last computed; NaN: unknown    */
+    double ends;                      /* the excess of lambda_max and lambda_min, at present */
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -110,15 +113,14 @@ static ks_status count_probes(struct growth *g, size_t *enough)
 {
     struct ks_spectrum *first = NULL;
     ks_status status = KS_OK;
-    double ends;
 
     memcpy(g->before, g->excess, sizeof g->before);
     KS_GO(take_first(g, &first));
     KS_GO(find_statistics(g, first, 1));
-    ends = find_excess(g, first, ENDS);
+    g->ends = find_excess(g, first, ENDS);
     for (*enough = 0; *enough < g->n; ++*enough) {
         KS_GO(find_statistics(g, first, g->probes[*enough]));
-        g->excess[*enough] = fmax(ends, find_excess(g, first, OTHERS));
+        g->excess[*enough] = fmax(g->ends, find_excess(g, first, OTHERS));
         if (g->excess[*enough] <= 1)
             break;
     }
@@ -177,19 +179,34 @@ static bool is_worthwhile(const struct growth *g, size_t earlier, size_t enough)
     return enough_steps * (double)g->probes[enough - 1] < price;
 }
 
-/* The first probe. *order: the steps of all probes; *probes: how many. */
+/* Looks once whether the minibatches are enough, as soon as the ends are roughly known. */
+static ks_status look_early(struct growth *g)
+{
+    struct ks_measurement *m = g->m;
+
+    if (!m->growing || m->look.steps > 0 || g->ends > EARLY)
+        return KS_OK;
+    return ks_data_error(m, g->l, &m->look);
+}
+
+/* The first probe. *order: the steps of all probes; *probes: how many. Ends early with too few
+ * minibatches. */
 static ks_status plan(struct growth *g, size_t *order, size_t *probes)
 {
     const struct ks_measurement *m = g->m;
     const size_t most = smaller(m->order, m->n);
     size_t enough = 0, earlier = 1;
 
+    *probes = 0;
     list_candidates(g);
     ks_lanczos_start(g->l, m->seed, 0);
     for (*order = smaller(KS_ADAPTIVE_FIRST, most);;
          *order = smaller(*order + *order / PART, most)) {
         KS_TRY(step_to(g, *order));
         KS_TRY(ks_team_agree(m->team, count_probes(g, &enough)));
+        KS_TRY(look_early(g));
+        if (ks_measurement_is_short(m))
+            return KS_OK;
         if (g->l->exhausted || *order == most || !is_worthwhile(g, earlier, enough))
             break;
         earlier = g->l->steps;
@@ -285,6 +302,8 @@ ks_status ks_adaptive_probes(struct ks_measurement *m)
     KS_GO(ks_team_agree(m->team, ks_lanczos_new(m->n, m->order, m->single_basis, m->team, &g.l)));
     g.l->single_products = m->analyzed->single;
     KS_GO(plan(&g, &order, &probes));
+    if (ks_measurement_is_short(m))
+        goto done;
     KS_GO(ks_team_agree(m->team, allocate(&g, order)));
     m->spectrum->probes = 0;
     KS_GO(finish(&g));

@@ -18,14 +18,16 @@ static ks_status add_number(struct ks_attributes *list, const char *name, const 
     return ks_attribute_add_number(list, full, value);
 }
 
-/* Products with all minibatches: of the test of null directions, of Lanczos steps, of certificates.
- */
+/* Products with all minibatches: of the test of null directions, of the look at the minibatches, of
+ * Lanczos steps, of certificates. */
 static size_t count_products(const struct ks_measurement *m)
 {
     const struct ks_null_space *space = m->analyzed->space;
     const struct ks_certificates *c = &m->certificates;
-    size_t products = space ? ks_null_products(space) : 0;
+    size_t products = (space ? ks_null_products(space) : 0) + m->look.products;
 
+    if (ks_measurement_is_short(m)) /* no spectrum */
+        return products + m->look.steps;
     for (size_t i = 0; i < m->spectrum->probes; i++)
         products += (size_t)m->spectrum->steps[i];
     if (!c->certified)

@@ -14,6 +14,11 @@
 #include "spectrum/provenance.h"
 #include "spectrum/stability.h"
 
+bool ks_measurement_is_short(const struct ks_measurement *m)
+{
+    return m->look.excess > 1;
+}
+
 bool ks_measurement_has_certificates(const struct ks_measurement *m)
 {
     return !m->exact && !m->analyzed->published;
@@ -213,5 +218,6 @@ void ks_measurement_clear(struct ks_measurement *m)
     m->certificates = (struct ks_certificates){.n = 0};
     m->null = (struct ks_null){.dimension = 0};
     m->trace = (struct ks_trace_samples){.rounds = 0};
+    m->look = (struct ks_data_error){.steps = 0};
     m->exact_error = 0;
 }

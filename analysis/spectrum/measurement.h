@@ -13,6 +13,7 @@
 #include "operators/analyzed.h"
 #include "operators/null_basis.h"
 #include "operators/null_space.h"
+#include "spectrum/data_error.h"
 #include "spectrum/trace_samples.h"
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
@@ -32,6 +33,8 @@ struct ks_measurement {
                                              * NULL: none                                       */
     size_t fresh;  /* with tolerances: minibatches behind those of the run (certificate.h)      */
     size_t spent;  /* with tolerances: products with single minibatches before this measurement */
+    bool growing;  /* with tolerances: more minibatches can be had, so look early whether these are
+                    * enough                                                                    */
     uint64_t seed; /* seed of the start vectors                                   */
     bool exact;    /* all eigenvalues, from the dense matrix                      */
     bool single_basis;    /* Lanczos vectors are stored in float32                       */
@@ -56,6 +59,7 @@ struct ks_measurement {
     struct ks_null_basis *basis;   /* a basis of the null space; NULL: none is known              */
     double *gradient;              /* start vector of the last probe; NULL: none                  */
     struct ks_trace_samples trace; /* with a tolerance for the trace                            */
+    struct ks_data_error look;     /* if `growing`                                              */
     struct ks_certificates certificates;
     double exact_error; /* norm of the error of float32 products, if `exact` (statistics.h)    */
     struct ks_spectrum *spectrum;
@@ -67,7 +71,8 @@ struct ks_measurement {
  * is not finite, KS_MEMORY. */
 ks_status ks_measure_null_space(struct ks_measurement *m);
 /* Lanczos from every start vector, or LAPACK if `exact`: makes the spectrum with its nodes, weights
- * and residuals. Fails as ks_slq, ks_exact and ks_gradient_start do. */
+ * and residuals. Ends early, without a spectrum, if ks_measurement_is_short. Fails as ks_slq,
+ * ks_exact and ks_gradient_start do. */
 ks_status ks_measure_probes(struct ks_measurement *m);
 /* Float64 products of the vectors behind the bounds; if `exact`, the error of float32 products.
  * Fails as the operator does. */
@@ -75,6 +80,8 @@ ks_status ks_measure_certificates(struct ks_measurement *m);
 
 /* The following functions need only this rank. */
 
+/* Whether the early look has found too few minibatches for the tolerances. */
+bool ks_measurement_is_short(const struct ks_measurement *m);
 /* Whether vectors are formed to be certified: only Lanczos vectors that are orthonormal can give
  * certificates, and those of the published code are not. */
 bool ks_measurement_has_certificates(const struct ks_measurement *m);

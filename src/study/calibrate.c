@@ -129,16 +129,21 @@ static ks_status measure_product(const struct ks_checkpoint *c, bool single, dou
     return status;
 }
 
+/* The minibatches that an analysis may use. */
+static size_t count_minibatches(const struct ks_settings *s, const struct ks_options *o)
+{
+    const size_t all = s->analysis_minibatches;
+
+    return o->batches > 0 && o->batches < all ? o->batches : all;
+}
+
 /* The products of one spectrum, in products on one minibatch; with tolerances, the most. */
 static double count_products(const struct ks_checkpoint *c, const struct ks_settings *s,
                              const struct ks_options *o)
 {
     double n = (double)ks_networks_parameters(&c->critic);
-    size_t minibatches = s->analysis_minibatches;
 
-    if (o->batches > 0 && o->batches < minibatches)
-        minibatches = o->batches;
-    return (double)minibatches / (o->critic >= 0 ? (double)s->critics : 1) *
+    return (double)count_minibatches(s, o) / (o->critic >= 0 ? (double)s->critics : 1) *
            (o->exact ? n : (double)(o->order * (o->probes + o->gradient_probe)));
 }
 
@@ -152,10 +157,7 @@ static double count_fewest(const struct ks_checkpoint *c, const struct ks_settin
         return 0;
     fewest.order = o->order < KS_ADAPTIVE_FIRST ? o->order : KS_ADAPTIVE_FIRST;
     fewest.probes = 1;
-    for (size_t i = 0; i < o->tolerances.n; i++)
-        if (ks_tolerance_end(&o->tolerances.list[i]) &&
-            (o->batches == 0 || o->batches > KS_FIRST_MINIBATCHES))
-            fewest.batches = KS_FIRST_MINIBATCHES;
+    fewest.batches = ks_first_minibatches(o, count_minibatches(s, o));
     return count_products(c, s, &fewest);
 }
 
