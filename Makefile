@@ -145,6 +145,7 @@ install: all
 	@install -m 644 configs/*.study $(root)/share/kappascope/configs
 	@install -D -m 644 -t $(root)/share/kappascope/configs/tasks configs/tasks/*
 	@install -D -m 644 -t $(root)/share/kappascope/configs/arch configs/arch/*
+	@install -D -m 644 -t $(root)/share/kappascope/configs/systems configs/systems/*
 	@install -m 644 plots/*.gp plots/*.html plots/report.css plots/report.js $(root)/share/kappascope/plots
 	@for table in $(wildcard plots/gallery/*/tables/checkpoints.csv); do install -D -m 644 $$table $(root)/share/kappascope/$$table; done
 	@install -m 644 LICENSE $(root)/share/kappascope

@@ -11,6 +11,7 @@
 #include "audit/gate.h"
 #include "audit/page.h"
 #include "core/blas.h"
+#include "core/installed.h"
 #include "core/memory.h"
 #include "core/number.h"
 #include "core/path.h"
@@ -20,7 +21,6 @@
 #include "io/text.h"
 #include "program/foreign.h"
 #include "program/outputs.h"
-#include "study/locate.h"
 
 enum { GATES = 32, STUDIES = 2 }; /* the most --fail-if; the shipped studies */
 enum { MET = 3 };                 /* the exit status if a limit is met       */
@@ -146,7 +146,7 @@ static ks_status find_shipped(struct job *job)
 
     for (size_t i = 0; i < STUDIES; i++) {
         char *folder = NULL;
-        ks_status status = ks_locate_shared(names[i][0], &folder);
+        ks_status status = ks_installed_shared(names[i][0], &folder);
 
         if (status == KS_MISSING)
             continue;

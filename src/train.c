@@ -12,13 +12,16 @@
 #include "env/env.h"
 #include "io/h5.h"
 #include "train/architecture.h"
+#include "train/system.h"
 
 static const char details[] =
     "NAMES AND FILES\n"
     "  --env takes the name of a task (--list) or a file FILE.task of your own, which\n"
     "  names a model of MuJoCo and says what is observed and rewarded. The task's\n"
     "  name is then the file's name without folder and ending.\n"
-    "  --arch takes one of the study's architectures (--list) or a file FILE.arch\n"
+    "  --arch takes a system (--list), or a file FILE.system of your own: critic,\n"
+    "  actor and settings together, which --set overrides. Or it takes one of the\n"
+    "  study's architectures (--list), or a file FILE.arch\n"
     "  with the critic's description, whose loss must be ce or mse. The\n"
     "  architecture's name is then the file's name without its folder. The actor has\n"
     "  blocks of the same kind as the file: bn if the file has a batchnorm, else ln\n"
@@ -71,6 +74,20 @@ struct command {
 
 static char NOT_ASKED[] = "";
 
+/* Nothing if the files are not there. */
+static void print_systems(void)
+{
+    char **names;
+
+    if (ks_system_list(&names) != KS_OK)
+        return;
+    printf("\nSystems\n ");
+    for (char **name = names; *name; name++)
+        printf(" %s", *name);
+    printf("\n");
+    free(names);
+}
+
 static void print_list(void)
 {
     const size_t per_line = 4;
@@ -88,6 +105,7 @@ static void print_list(void)
         bool ends = (i + 1) % per_line == 0 || !ks_architectures[i + 1].name;
         printf("  %-*s%s", ends ? 0 : 13, ks_architectures[i].name, ends ? "\n" : "");
     }
+    print_systems();
     printf("\nSettings, with their defaults\n");
     for (const struct ks_key *key = ks_keys; key->name; key++) {
         ks_settings_print(&settings, key, value);
@@ -127,6 +145,20 @@ static ks_status require(const char *name, const char *value)
     return value && *value ? KS_OK : ks_fail(KS_USAGE, "%s is missing (see --help)", name);
 }
 
+/* The settings of a system, if --arch names one. */
+static ks_status read_system(const char *name, struct ks_settings *settings)
+{
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    if (!ks_architecture_find(name))
+        KS_TRY(ks_system_find(name, &path));
+    if (path)
+        status = ks_system_settings(path, settings);
+    free(path);
+    return status;
+}
+
 static ks_status read_options(const struct command *c, struct ks_train_options *o)
 {
     static const uint64_t MAX_SEED = INT64_MAX; /* files store seeds as signed integers */
@@ -140,6 +172,7 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
     if (ks_env_about_task(o->env, &about))
         o->settings.action_repeat = about.action_repeat;
     o->architecture = c->arch;
+    KS_TRY(read_system(c->arch, &o->settings));
     o->out = c->out;
     if (c->seed)
         KS_TRY(read_count("--seed", c->seed, 0, MAX_SEED, &o->seed));
@@ -184,7 +217,7 @@ int main(int argc, char **argv)
     struct poptOption table[] = {
         {"env", '\0', POPT_ARG_STRING, &c.env, 0, "task (see --list), or a file of your own",
          "NAME|FILE.task"},
-        {"arch", '\0', POPT_ARG_STRING, &c.arch, 0, "architecture", "NAME|FILE.arch"},
+        {"arch", '\0', POPT_ARG_STRING, &c.arch, 0, "architecture", "NAME|FILE"},
         {"seed", '\0', POPT_ARG_STRING, &c.seed, 0, "seed of all random numbers (0)", "N"},
         {"out", '\0', POPT_ARG_STRING, &c.out, 0, "the run's folder", "DIR"},
         {"steps", '\0', POPT_ARG_STRING, &c.steps, 0,
@@ -201,7 +234,7 @@ int main(int argc, char **argv)
         POPT_TABLEEND};
     struct ks_program program = {
         .name = "kappascope-train",
-        .synopsis = "--env NAME|FILE.task --arch NAME|FILE.arch --out DIR [OPTION...]",
+        .synopsis = "--env NAME|FILE.task --arch NAME|FILE --out DIR [OPTION...]",
         .description = "train an agent and write checkpoints of its critics",
         .details = details,
         .libraries = libraries,

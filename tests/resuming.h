@@ -32,13 +32,26 @@ struct unstarted_run {
 
 static inline void build_run(struct unstarted_run *u, size_t threads)
 {
-    static const char *const settings[] = {
-        "hidden=6",        "depth=1",        "actor_hidden=5",
-        "actor_depth=1",   "batch=4",        "atoms=5",
-        "random_steps=8",  "replay=9",       "n_step=3",
-        "checkpoints=2",   "evaluations=2",  "utd=1",
-        "eval_episodes=1", "policy_delay=2", "critic_lr=0.01",
-        "action_repeat=1", "actor_lr=0.01",  "analysis_minibatches=2"};
+    static const char *const settings[] = {"hidden=6",
+                                           "depth=1",
+                                           "actor_hidden=5",
+                                           "actor_depth=1",
+                                           "batch=4",
+                                           "atoms=5",
+                                           "random_steps=8",
+                                           "replay=9",
+                                           "n_step=3",
+                                           "checkpoints=2",
+                                           "evaluations=2",
+                                           "utd=1",
+                                           "eval_episodes=1",
+                                           "policy_delay=2",
+                                           "critic_lr=0.01",
+                                           "action_repeat=1",
+                                           "actor_lr=0.01",
+                                           "analysis_minibatches=2",
+                                           "reward_scaling=bounded",
+                                           "observation_normalization=1"};
 
     u->options = (struct ks_train_options){.env = "dog-trot",
                                            .architecture = "bn+wn+ce",

@@ -116,6 +116,11 @@ static void draw_raw(const struct run_fixture *s, struct ks_rng *rng, double *re
     free(block);
 }
 
+static double running_scale(const struct run_fixture *s)
+{
+    return ks_returns_divisor(&s->run->learner.returns, ks_reward_scaling(0));
+}
+
 /* An update uses rewards divided by the scale of all returns so far, or raw ones without
  * reward_normalization; raw_rewards affects only checkpoints. */
 static void test_update_rewards(void **state)
@@ -131,7 +136,7 @@ static void test_update_rewards(void **state)
         s.options.settings.reward_normalization = normalized;
         s.options.settings.raw_rewards = 1;
         steps(&s, RANDOM_STEPS + 3);
-        scale = normalized ? ks_returns_scale(&s.run->learner.returns) : 1;
+        scale = normalized ? running_scale(&s) : 1;
         assert_true(!normalized || fabs(scale - 1) > 0.01);
         rng.drawn = 2 * BATCH; /* the third update */
         draw_raw(&s, &rng, reward);
@@ -166,7 +171,7 @@ static void test_n_step(void **state)
         for (size_t j = 0; j <= k; j++)
             sum += pow(0.99, (double)j) *
                    (double)ks_replay_get(s.run->learner.replay, t + j).reward;
-        assert_close(batch.reward[i], sum / ks_returns_scale(&s.run->learner.returns), 1e-12);
+        assert_close(batch.reward[i], sum / running_scale(&s), 1e-12);
         assert_close((double)batch.mask[i], pow(0.99, (double)k), 1e-7);
         assert_memory_equal(batch.next_s + i * s.observations, end.next_s,
                             s.observations * sizeof *end.next_s);
@@ -213,7 +218,7 @@ static void test_frozen_rewards(void **state)
     rng = ks_stream(SEED, KS_FROZEN_REPLAY, s.run->learner.env_step);
     for (size_t i = 0; i < FROZEN; i++)
         draw_raw(&s, &rng, reward + i * BATCH);
-    scale = ks_returns_scale(&s.run->learner.returns);
+    scale = running_scale(&s);
     for (size_t i = 0; i < FROZEN * BATCH; i++) {
         assert_true(fabs(reward[i] - reward[i] / scale) > 1e-4);
         assert_close(raw[i] - normal[i], reward[i] - reward[i] / scale,
@@ -314,7 +319,7 @@ static void test_evaluation(void **state)
     assert_ok(ks_alloc(s.observations, sizeof *before, &before));
     memcpy(before, s.run->learner.player.s, s.observations * sizeof *before);
     drawn = s.run->learner.replay->count;
-    assert_ok(ks_evaluate(&s.run->evaluation, s.run->learner.agent, s.run->learner.env_step, 1));
+    assert_ok(ks_evaluate(&s.run->evaluation, &s.run->learner, 1));
     KS(agent_act)(s.run->learner.agent, s.run->evaluation.player.s, NULL, expected);
     assert_memory_equal(s.run->evaluation.player.a, expected, s.actions * sizeof *expected);
     for (size_t j = 0; j < s.actions; j++)

@@ -32,11 +32,14 @@ static const char *const defaults[][2] = {
     {"actor_lr", "0.0003"},
     {"lr_end", "3e-05"},
     {"policy_delay", "3"},
+    {"update_order", "critics-first"},
     {"temperature", "0.01"},
     {"target_entropy", "auto"},
     {"weight_decay", "0"},
     {"decay", "none"},
     {"reward_normalization", "1"},
+    {"reward_scaling", "std"},
+    {"observation_normalization", "0"},
     {"raw_rewards", "0"},
     {"eval_episodes", "10"},
     {"evaluations", "20"},
@@ -176,7 +179,7 @@ static void test_text(void **state)
         char text[KS_VALUE_LENGTH];
 
         assert_ok(ks_settings_set(&s, key->name,
-                                  key->type == KS_KEY_CHOICE   ? "all"
+                                  key->type == KS_KEY_CHOICE   ? key->choices[1]
                                   : key->type == KS_KEY_FLAG   ? "1"
                                   : key->type == KS_KEY_NUMBER ? "0.1"
                                                                : "13"));

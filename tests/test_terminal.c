@@ -142,7 +142,7 @@ static void test_transitions(void **state)
         assert_true(t.last == last);
         assert_true(t.reward == (last ? LENGTH - REPEAT : REPEAT));
     }
-    assert_ok(ks_evaluate(&run->evaluation, run->learner.agent, run->learner.env_step, 1));
+    assert_ok(ks_evaluate(&run->evaluation, &run->learner, 1));
     assert_close(run->evaluation.return_mean, LENGTH, 0);
     ks_run_free(run);
 }

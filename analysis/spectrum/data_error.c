@@ -17,11 +17,11 @@ struct looking {
     const struct ks_lanczos *l;
     struct ks_minibatches set;
     size_t minibatches;
-    const struct ks_tolerance *tolerance[2]; /* of lambda_max, of lambda_min; NULL: none           */
-    double *theta, *s;   /* [steps], [steps, steps]: Ritz values, eigenvectors of the Jacobi matrix */
-    double *y;           /* [2, n]: the Ritz vectors of the largest and of the smallest value       */
-    double *quotient;    /* [2, minibatches]: y'A_i y / y'y                                         */
-    const double **each; /* [threads]: the same vector for all                                      */
+    const struct ks_tolerance *tolerance[2]; /* of lambda_max, of lambda_min; NULL: none */
+    double *theta, *s; /* [steps], [steps, steps]: Ritz values, eigenvectors of the Jacobi matrix */
+    double *y;         /* [2, n]: the Ritz vectors of the largest and of the smallest value       */
+    double *quotient;  /* [2, minibatches]: y'A_i y / y'y                                         */
+    const double **each; /* [threads]: the same vector for all */
 };
 
 static void looking_clear(struct looking *k)
@@ -58,8 +58,9 @@ static ks_status multiply(struct looking *k, size_t end, size_t first, size_t co
         k->each[t] = y;
     KS_TRY(ks_minibatches_apply(&k->set, count, k->each));
     for (size_t t = 0; t < count; t++)
-        k->quotient[end * k->minibatches + first + t] =
-            (double)k->minibatches * cblas_ddot(n, y, 1, k->set.list[t].out, 1) / square;
+        k->quotient[end * k->minibatches + first + t] = (double)k->minibatches *
+                                                        cblas_ddot(n, y, 1, k->set.list[t].out, 1) /
+                                                        square;
     return KS_OK;
 }
 
@@ -120,8 +121,7 @@ static void judge(const struct looking *k, struct ks_data_error *error)
 ks_status ks_data_error(const struct ks_measurement *m, const struct ks_lanczos *lanczos,
                         struct ks_data_error *error)
 {
-    struct looking k = {
-        .m = m, .l = lanczos, .minibatches = m->analyzed->problem.minibatches};
+    struct looking k = {.m = m, .l = lanczos, .minibatches = m->analyzed->problem.minibatches};
     ks_status status = KS_OK;
 
     assert(k.minibatches > 1);

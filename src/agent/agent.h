@@ -19,6 +19,9 @@
 #include "net/arch.h"
 #include "net/net.h"
 
+/* Which networks an update steps first (update.c). */
+enum ks_order { KS_CRITICS_FIRST, KS_ACTOR_FIRST };
+
 struct ks_agent_config {
     const char *critic, *actor; /* descriptions; not kept                              */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
@@ -26,6 +29,7 @@ struct ks_agent_config {
     double gamma, tau;
     struct ks_rate critic_rate, actor_rate; /* learning rates; the temperature has the actor's */
     size_t policy_delay; /* actor and temperature are updated at updates 0, delay, ... */
+    enum ks_order order;
     double temperature, target_entropy;
     double weight_decay;
     enum ks_decay decay;
@@ -119,8 +123,9 @@ void KS(agent_act)(struct ks_agent *agent, const float *observation, const doubl
 ks_status KS(agent_update)(struct ks_agent *agent, const struct ks_batch *batch,
                            struct ks_update *update);
 /* The same in two parts, so that rewards and mask may become known later: only agent_finish reads
- * them. */
-void KS(agent_begin)(struct ks_agent *agent, const struct ks_batch *batch);
+ * them. Both fill their part of `update`. */
+ks_status KS(agent_begin)(struct ks_agent *agent, const struct ks_batch *batch,
+                          struct ks_update *update);
 ks_status KS(agent_finish)(struct ks_agent *agent, const struct ks_batch *batch,
                            struct ks_update *update);
 

@@ -11,10 +11,14 @@
  *      evaluation mode; Adam, projection
  *   7  temperature: loss T (H - H*), H the mean of -log pi, in the parameter log T; Adam
  *
+ * With KS_ACTOR_FIRST the order is 6, 7, 1, 2, 3, 4, 5, as in the published code of SimBa (Lee et
+ * al., ICLR 2025): then a' and T are those of the actor after its step.
+ *
  * 6 and 7 are done every policy_delay updates. In other updates only the actor's forward pass on s
- * is made, and only if it has a batchnorm, whose running statistics move. That pass runs in
- * parallel with step 1. Without a batchnorm rows do not influence each other, so 2 runs only on
- * (s', a') and 4 only on (s, a). Critics are independent of each other and run one per thread. */
+ * is made, and only if it has a batchnorm, whose running statistics move. With the critics first
+ * that pass runs in parallel with step 1. Without a batchnorm rows do not influence each other, so
+ * 2 runs only on (s', a') and 4 only on (s, a). Critics are independent of each other and run one
+ * per thread. */
 #include "agent/agent.h"
 
 #include <math.h>
@@ -218,19 +222,47 @@ static bool actor_steps(const struct ks_agent *a, int64_t update)
     return (uint64_t)update % a->config.policy_delay == 0;
 }
 
-void KS(agent_begin)(struct ks_agent *a, const struct ks_batch *b)
+/* Steps 1 and 2, and the forward pass of 6. */
+static void begin_critics_first(struct ks_agent *a)
 {
-    gather(a, b);
     act(a, actor_steps(a, a->updates));
     next_values(a);
+}
+
+/* Steps 6, 7, 1 and 2. */
+static ks_status begin_actor_first(struct ks_agent *a, struct ks_update *u)
+{
+    const bool steps = actor_steps(a, a->updates);
+
+    if (steps || a->actor_arch->joint)
+        KS(actor_forward)(a, a->actor.state);
+    if (steps) {
+        KS(noise_of_update)(a, KS_POLICY_ACTION, a->updates, a->policy.noise);
+        KS(actor_sample)(a);
+        KS_TRY(step_actor(a, u));
+    }
+    KS(noise_of_update)(a, KS_NEXT_ACTION, a->updates, a->next.noise);
+    KS(actor_forward_next)(a);
+    KS(actor_sample_next)(a);
+    next_values(a);
+    return KS_OK;
+}
+
+ks_status KS(agent_begin)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+{
+    gather(a, b);
+    u->actor_stepped = false;
+    if (a->config.order == KS_ACTOR_FIRST)
+        return begin_actor_first(a, u);
+    begin_critics_first(a);
+    return KS_OK;
 }
 
 ks_status KS(agent_finish)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
 {
     u->clipped_fraction = targets(a, b);
-    u->actor_stepped = false;
     KS_TRY(step_critics(a, u));
-    if (actor_steps(a, a->updates))
+    if (a->config.order == KS_CRITICS_FIRST && actor_steps(a, a->updates))
         KS_TRY(step_actor(a, u));
     a->updates++;
     return check_losses(a, u);
@@ -238,7 +270,7 @@ ks_status KS(agent_finish)(struct ks_agent *a, const struct ks_batch *b, struct 
 
 ks_status KS(agent_update)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
 {
-    KS(agent_begin)(a, b);
+    KS_TRY(KS(agent_begin)(a, b, u));
     return KS(agent_finish)(a, b, u);
 }
 
@@ -263,8 +295,9 @@ void KS(agent_freeze_target)(struct ks_agent *a, const struct ks_batch *b, doubl
         target[i] = (double)a->target[i];
 }
 
-/* If the actor did not step, the actor, the temperature and the critics are still those that step 6
- * would have used, so actor_loss computes exactly the gradient that was skipped. */
+/* If the actor did not step, the actor and the temperature are still those that step 6 would have
+ * used. With the critics first, so are the critics, and actor_loss computes exactly the gradient
+ * that was skipped. */
 void KS(agent_review)(struct ks_agent *a, const struct ks_batch *b, real *actor_g)
 {
     int64_t last = a->updates - 1;

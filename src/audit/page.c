@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
+#include "core/installed.h"
 #include "core/memory.h"
 #include "report/template.h"
-#include "study/locate.h"
 
 struct page {
     size_t n;
@@ -42,7 +42,7 @@ ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *do
     char *folder = NULL, *template = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_locate_shared("plots", &folder));
+    KS_GO(ks_installed_shared("plots", &folder));
     KS_GO(ks_print_string(&template, "%s/audit.html", folder));
     status = ks_template_write(template, parts, &page, path);
 done:

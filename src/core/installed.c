@@ -8,6 +8,10 @@
 
 #include "core/memory.h"
 
+#ifndef KS_SHARE_DIR
+#define KS_SHARE_DIR "." /* the Makefile sets it to the folder of the sources */
+#endif
+
 ks_status ks_installed_folder(char **folder)
 {
     char path[PATH_MAX];
@@ -35,4 +39,29 @@ ks_status ks_installed_find(const char *relative, char **path)
         *path = NULL;
     }
     return status;
+}
+
+/* Relative to PREFIX/bin of an installation, and to build/bin of the build tree. */
+static const char *const SHARED[] = {"../share/kappascope", "../.."};
+
+ks_status ks_installed_shared(const char *relative, char **path)
+{
+    *path = NULL;
+    for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED && !*path; i++) {
+        char *beside = NULL;
+        ks_status status;
+
+        KS_TRY(ks_print_string(&beside, "%s/%s", SHARED[i], relative));
+        status = ks_installed_find(beside, path);
+        free(beside);
+        KS_TRY(status);
+    }
+    if (*path)
+        return KS_OK;
+    KS_TRY(ks_print_string(path, "%s/%s", KS_SHARE_DIR, relative));
+    if (access(*path, F_OK) == 0)
+        return KS_OK;
+    free(*path);
+    *path = NULL;
+    return ks_fail(KS_MISSING, "%s: not found among the project's files", relative);
 }

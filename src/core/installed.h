@@ -10,5 +10,10 @@ ks_status ks_installed_folder(char **folder);
 /* *path is "FOLDER/relative", or NULL if no such file or folder exists; the caller frees it. KS_IO.
  */
 ks_status ks_installed_find(const char *relative, char **path);
+/* *path = a shipped file or folder ("configs/quick.study"). The first of these folders that has it
+ * is used, FOLDER being the folder of the running program: FOLDER/../share/kappascope (installed),
+ * FOLDER/../.. (in build/bin), the folder in which the project was built. The caller frees it.
+ * KS_MISSING. */
+ks_status ks_installed_shared(const char *relative, char **path);
 
 #endif

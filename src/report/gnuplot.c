@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/installed.h"
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/file.h"
@@ -18,7 +19,7 @@ ks_status ks_gnuplot_find(struct ks_gnuplot *g)
 {
     if (ks_locate_program("gnuplot", &g->program) != KS_OK)
         return ks_fail(KS_MISSING, "gnuplot: not found; the plots need it (package gnuplot-nox)");
-    return ks_locate_shared("plots", &g->plots);
+    return ks_installed_shared("plots", &g->plots);
 }
 
 void ks_gnuplot_clear(struct ks_gnuplot *g)

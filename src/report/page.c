@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/installed.h"
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/text.h"
 #include "report/html.h"
 #include "report/plots.h"
 #include "report/template.h"
-#include "study/locate.h"
 
 const char *ks_page_cell(const struct ks_csv *csv, size_t row, const char *column)
 {
@@ -227,7 +227,7 @@ ks_status ks_page_write(const struct ks_results *results, const struct ks_summar
     struct ks_page page = {.results = results, .table = table};
     ks_status status = KS_OK;
 
-    KS_GO(ks_locate_shared("plots", &page.scripts));
+    KS_GO(ks_installed_shared("plots", &page.scripts));
     KS_GO(read_table(results, "claims", &page.claims));
     KS_GO(read_table(results, "correlation", &page.correlation));
     KS_GO(read_table(results, "theorems", &page.theorems));

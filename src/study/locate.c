@@ -8,11 +8,6 @@
 
 #include "core/installed.h"
 #include "core/memory.h"
-#include "io/text.h"
-
-#ifndef KS_SHARE_DIR
-#define KS_SHARE_DIR "." /* the Makefile sets it to the folder of the sources */
-#endif
 
 static bool is_program(const char *path)
 {
@@ -52,29 +47,4 @@ ks_status ks_locate_program(const char *name, char **path)
         status = ks_fail(KS_MISSING, "%s: not found in %s or in PATH", name, folder);
     free(folder);
     return status;
-}
-
-/* Relative to PREFIX/bin of an installation, and to build/bin of the build tree. */
-static const char *const SHARED[] = {"../share/kappascope", "../.."};
-
-ks_status ks_locate_shared(const char *relative, char **path)
-{
-    *path = NULL;
-    for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED && !*path; i++) {
-        char *beside = NULL;
-        ks_status status;
-
-        KS_TRY(ks_print_string(&beside, "%s/%s", SHARED[i], relative));
-        status = ks_installed_find(beside, path);
-        free(beside);
-        KS_TRY(status);
-    }
-    if (*path)
-        return KS_OK;
-    KS_TRY(ks_print_string(path, "%s/%s", KS_SHARE_DIR, relative));
-    if (ks_path_exists(*path))
-        return KS_OK;
-    free(*path);
-    *path = NULL;
-    return ks_fail(KS_MISSING, "%s: not found among the project's files", relative);
 }

@@ -6,12 +6,12 @@
 
 #include <jansson.h>
 
+#include "core/installed.h"
 #include "core/memory.h"
 #include "core/milestones.h"
 #include "core/path.h"
 #include "env/env.h"
 #include "io/text.h"
-#include "study/locate.h"
 #include "study/study_keys.h"
 
 static ks_status require(const struct ks_study *s)
@@ -278,7 +278,7 @@ ks_status ks_study_find(const char *argument, char **path)
     if (strchr(argument, '/') || ks_path_ends(argument, ".study"))
         return ks_copy_string(argument, path);
     KS_TRY(ks_print_string(&relative, "configs/%s.study", argument));
-    status = ks_locate_shared(relative, path);
+    status = ks_installed_shared(relative, path);
     free(relative);
     if (status != KS_MISSING)
         return status;

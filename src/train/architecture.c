@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "core/path.h"
+#include "train/system.h"
 
 const struct ks_architecture ks_architectures[] = {
     {"bn+wn+ce", "bn", true, "ce"},
@@ -154,6 +155,35 @@ static ks_status read_file(const char *path, const struct ks_settings *s, size_t
     return describe_actor(&b, s, actions, actor);
 }
 
+static ks_status describe_system(const char *name, const struct ks_settings *s, size_t actions,
+                                 char **critic, char **actor)
+{
+    struct ks_settings standard;
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_system_find(name, &path));
+    if (!path)
+        return ks_fail(KS_USAGE,
+                       "arch: '%s' is neither an architecture or a system (--list names them) nor "
+                       "a .arch or .system file",
+                       name);
+    ks_settings_start(&standard);
+    KS_GO(refuse_sizes(name, s));
+    if (s->actor_hidden != standard.actor_hidden || s->actor_depth != standard.actor_depth ||
+        s->skip != standard.skip) {
+        status = ks_fail(KS_USAGE,
+                         "%s: the settings actor_hidden, actor_depth and skip do not apply to a "
+                         "system; its actor's description determines them",
+                         name);
+        goto done;
+    }
+    KS_GO(ks_system_describe(path, actions, critic, actor));
+done:
+    free(path);
+    return status;
+}
+
 static const char *norm_layer(const char *normalization)
 {
     return strcmp(normalization, "bn") == 0   ? "batchnorm"
@@ -183,10 +213,7 @@ ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t 
     else if (ks_architecture_is_file(name))
         status = read_file(name, s, actions, critic, actor);
     else
-        status = ks_fail(KS_USAGE,
-                         "arch: '%s' is neither an architecture (--list names them) nor "
-                         "a .arch file",
-                         name);
+        status = describe_system(name, s, actions, critic, actor);
     if (status != KS_OK) {
         free(*critic);
         free(*actor);

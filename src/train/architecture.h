@@ -24,10 +24,10 @@ const struct ks_architecture *ks_architecture_find(const char *name);
  * file name without its folder. */
 bool ks_architecture_is_file(const char *name);
 
-/* The descriptions of critic and actor, for `actions` actions. `name` is one of the twelve, built
- * with the sizes in the settings, or a file with the critic's description (which then determines
- * sizes, atoms and loss; `skip` applies to the actor only). For a file, the actor's blocks are of
- * the first kind below that the file has a layer of,
+/* The descriptions of critic and actor, for `actions` actions. `name` is a system (system.h), one
+ * of the twelve, built with the sizes in the settings, or a file with the critic's description
+ * (which then determines sizes, atoms and loss; `skip` applies to the actor only). For a file, the
+ * actor's blocks are of the first kind below that the file has a layer of,
  *
  *   batchnorm: bn    layernorm, groupnorm or rmsnorm: ln    none of them: dense
  *

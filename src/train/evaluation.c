@@ -22,8 +22,8 @@ void ks_evaluation_free(struct ks_evaluation *v)
     free(v->episode_returns);
 }
 
-static ks_status episode(struct ks_evaluation *v, struct ks_agent *agent, size_t env_step,
-                         struct ks_rng *rng, double *sum)
+static ks_status episode(struct ks_evaluation *v, const struct ks_learner *l, struct ks_rng *rng,
+                         double *sum)
 {
     const size_t repeat = v->plan->options->settings.action_repeat;
     struct ks_player *p = &v->player;
@@ -31,11 +31,11 @@ static ks_status episode(struct ks_evaluation *v, struct ks_agent *agent, size_t
 
     *sum = 0;
     KS_TRY(ks_env_reset(p->env, rng, p->observation));
-    ks_player_report(p, env_step);
+    ks_player_report(p, l->env_step);
     while (end == KS_ENV_GOES_ON) {
-        KS_TRY(ks_stop_check(env_step));
+        KS_TRY(ks_stop_check(l->env_step));
         ks_player_observe(p);
-        KS(agent_act)(agent, p->s, NULL, p->a);
+        KS(agent_act)(l->agent, ks_normalizer_see(l->normalizer, p->s), NULL, p->a);
         ks_player_decide(p);
         for (size_t k = 0; k < repeat && end == KS_ENV_GOES_ON; k++) {
             double reward;
@@ -43,13 +43,12 @@ static ks_status episode(struct ks_evaluation *v, struct ks_agent *agent, size_t
             KS_TRY(ks_env_step(p->env, p->action, p->observation, &reward, &end));
             *sum += reward;
         }
-        ks_player_report(p, env_step);
+        ks_player_report(p, l->env_step);
     }
     return KS_OK;
 }
 
-ks_status ks_evaluate(struct ks_evaluation *v, struct ks_agent *agent, size_t env_step,
-                      size_t number)
+ks_status ks_evaluate(struct ks_evaluation *v, const struct ks_learner *l, size_t number)
 {
     size_t n = v->plan->options->settings.eval_episodes, before = v->player.divergences;
     struct ks_rng rng = ks_stream(v->plan->options->seed, KS_EVALUATION, number);
@@ -57,7 +56,7 @@ ks_status ks_evaluate(struct ks_evaluation *v, struct ks_agent *agent, size_t en
     double sum = 0;
 
     for (size_t i = 0; i < n && status == KS_OK; i++) {
-        status = episode(v, agent, env_step, &rng, &v->episode_returns[i]);
+        status = episode(v, l, &rng, &v->episode_returns[i]);
         sum += v->episode_returns[i];
     }
     if (status == KS_OK) {

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "agent/agent.h"
 #include "core/error.h"
+#include "train/learner.h"
 #include "train/plan.h"
 #include "train/player.h"
 
@@ -20,10 +20,10 @@ struct ks_evaluation {
 ks_status ks_evaluation_init(const struct ks_plan *plan, struct ks_evaluation *evaluation);
 void ks_evaluation_free(struct ks_evaluation *evaluation); /* frees what it holds */
 
-/* Plays eval_episodes episodes of a = tanh(mean), at environment step env_step of the run; `number`
+/* Plays eval_episodes episodes of a = tanh(mean), with the learner's agent as it is; `number`
  * determines their start states. Fails as ks_env_step, and with KS_RUN if the run is asked to stop.
  */
-ks_status ks_evaluate(struct ks_evaluation *evaluation, struct ks_agent *agent, size_t env_step,
+ks_status ks_evaluate(struct ks_evaluation *evaluation, const struct ks_learner *learner,
                       size_t number);
 
 #endif

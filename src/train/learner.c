@@ -8,17 +8,17 @@
 
 /* The learning rates fall over all updates of the run, as if none of its steps were random. Each
  * optimizer counts its own steps, so with a policy delay the actor's rate falls less far. */
-static ks_status new_agent(struct ks_learner *l)
+struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struct ks_env *env)
 {
-    const struct ks_plan *plan = l->plan;
     const struct ks_settings *s = &plan->options->settings;
-    double updates = (double)s->utd * (double)plan->agent_steps;
-    size_t actions = ks_env_actions(l->player.env);
-    struct ks_agent_config config = {
+    const double updates = (double)s->utd * (double)plan->agent_steps;
+    const size_t actions = ks_env_actions(env);
+
+    return (struct ks_agent_config){
         .critic = plan->critic_text,
         .actor = plan->actor_text,
         .name = plan->options->architecture,
-        .observations = ks_env_observations(l->player.env),
+        .observations = ks_env_observations(env),
         .actions = actions,
         .ensemble = s->critics,
         .batch = s->batch,
@@ -27,6 +27,7 @@ static ks_status new_agent(struct ks_learner *l)
         .critic_rate = {s->critic_lr, s->lr_end, updates},
         .actor_rate = {s->actor_lr, s->lr_end, updates},
         .policy_delay = s->policy_delay,
+        .order = (enum ks_order)s->update_order,
         .temperature = s->temperature,
         .target_entropy = isnan(s->target_entropy) ? -(double)actions / 2 : s->target_entropy,
         .weight_decay = s->weight_decay,
@@ -34,8 +35,6 @@ static ks_status new_agent(struct ks_learner *l)
         .seed = plan->options->seed,
         .threads = (int)(s->threads < s->critics ? s->threads : s->critics),
     };
-
-    return KS(agent_new)(&config, &l->agent);
 }
 
 /* Replay never holds more transitions than the run makes. */
@@ -56,10 +55,14 @@ static ks_status new_replay(struct ks_learner *l)
 
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
 {
+    const struct ks_agent_config config = ks_learner_config(plan, l->player.env);
+
     l->plan = plan;
     l->resets = ks_stream(plan->options->seed, KS_RESETS, 0);
-    KS_TRY(new_agent(l));
+    KS_TRY(KS(agent_new)(&config, &l->agent));
     KS_TRY(new_replay(l));
+    if (plan->options->settings.observation_normalization)
+        KS_TRY(ks_normalizer_new(ks_env_observations(l->player.env), &l->normalizer));
     return ks_alloc(ks_env_actions(l->player.env), sizeof *l->noise, &l->noise);
 }
 
@@ -68,6 +71,7 @@ void ks_learner_free(struct ks_learner *l)
     ks_player_free(&l->player);
     KS(agent_free)(l->agent);
     ks_replay_free(l->replay);
+    ks_normalizer_free(l->normalizer);
     free(l->rows.s);
     free(l->rows.a);
     free(l->rows.next_s);
@@ -89,8 +93,11 @@ struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *l)
     return rng;
 }
 
-struct ks_batch ks_learner_view(const struct ks_learner *l)
+/* A view of the rows just drawn. */
+static struct ks_batch view(const struct ks_learner *l)
 {
+    ks_normalizer_apply(l->normalizer, l->rows.n, l->rows.s);
+    ks_normalizer_apply(l->normalizer, l->rows.n, l->rows.next_s);
     return (struct ks_batch){l->rows.s, l->rows.a, l->rows.next_s, l->rows.reward, l->rows.mask};
 }
 
@@ -99,7 +106,18 @@ struct ks_batch ks_learner_batch(struct ks_learner *l, struct ks_rng *rng)
     const struct ks_window window = ks_learner_window(l);
 
     ks_replay_draw(l->replay, rng, &window, &l->rows);
-    return ks_learner_view(l);
+    return view(l);
+}
+
+bool ks_learner_batch_ahead(struct ks_learner *l, struct ks_batch *batch)
+{
+    const struct ks_window window = ks_learner_window(l);
+    struct ks_rng rng = ks_learner_minibatch_rng(l);
+
+    if (!ks_replay_draw_ahead(l->replay, &rng, &window, &l->rows))
+        return false;
+    *batch = view(l);
+    return true;
 }
 
 /* Replay has not changed since the last update: that update was made after the step's transition
@@ -112,9 +130,18 @@ struct ks_batch ks_learner_last_batch(struct ks_learner *l)
     return ks_learner_batch(l, &rng);
 }
 
+double ks_learner_reward_scale(const struct ks_learner *l)
+{
+    const struct ks_settings *s = &l->plan->options->settings;
+
+    return s->reward_normalization
+               ? ks_returns_divisor(&l->returns, ks_reward_scaling(s->reward_scaling))
+               : 1;
+}
+
 void ks_learner_scale_rewards(struct ks_learner *l)
 {
-    double scale = ks_returns_scale(&l->returns);
+    const double scale = ks_learner_reward_scale(l);
 
     for (size_t i = 0; i < l->rows.n; i++)
         l->rows.reward[i] /= scale;

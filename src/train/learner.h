@@ -3,11 +3,13 @@
 #ifndef KS_TRAIN_LEARNER_H
 #define KS_TRAIN_LEARNER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/agent.h"
 #include "core/error.h"
 #include "core/rng.h"
+#include "train/normalizer.h"
 #include "train/plan.h"
 #include "train/player.h"
 #include "train/replay.h"
@@ -19,12 +21,16 @@ struct ks_learner {
     struct ks_agent *agent;   /* owned */
     struct ks_replay *replay; /* owned */
     struct ks_returns returns;
-    struct ks_rng resets; /* the random stream of start states */
+    struct ks_normalizer *normalizer; /* of the observations; NULL: raw ones; owned */
+    struct ks_rng resets;             /* the random stream of start states */
     size_t agent_steps, env_step;
     /* Work space. */
     struct ks_rows rows; /* a minibatch; owned */
     double *noise;       /* [actions]; owned   */
 };
+
+/* How the plan's agent is made. The texts are the plan's. */
+struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struct ks_env *env);
 
 /* `learner` is zero, except for its player. On failure (KS_FORMAT, KS_MEMORY) the caller still
  * frees it. */
@@ -36,14 +42,18 @@ struct ks_window ks_learner_window(const struct ks_learner *learner);
 /* The random numbers with which the next update draws its minibatch. */
 struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *learner);
 
-/* Draws a minibatch into learner->rows and returns a view of it. Its rewards are raw. */
+/* Draws a minibatch into learner->rows and returns a view of it. Its observations are as the
+ * networks see them now, its rewards are raw. */
 struct ks_batch ks_learner_batch(struct ks_learner *learner, struct ks_rng *rng);
+/* The same for the next update, before the transition of the current step is stored; false, and
+ * nothing is drawn, if that transition would be drawn (replay.h). */
+bool ks_learner_batch_ahead(struct ks_learner *learner, struct ks_batch *batch);
 /* Draws the minibatch of the last update again. The last agent step must have made an update. */
 struct ks_batch ks_learner_last_batch(struct ks_learner *learner);
-/* A view of learner->rows. */
-struct ks_batch ks_learner_view(const struct ks_learner *learner);
-/* Divides the rewards in learner->rows, and thus in views of it, by the running scale. Call it
- * once per minibatch, and only if reward_normalization is set. */
+/* The divisor of rewards; 1 if reward_normalization is not set. */
+double ks_learner_reward_scale(const struct ks_learner *learner);
+/* Divides the rewards in learner->rows, and thus in views of it, by that scale. Call it once per
+ * minibatch. */
 void ks_learner_scale_rewards(struct ks_learner *learner);
 
 #endif

@@ -53,7 +53,7 @@ static ks_status record(struct ks_run *r)
     bool saves = is_due(&r->plan.checkpoints, env_step, &checkpoint);
 
     if (evaluates)
-        KS_TRY(ks_evaluate(&r->evaluation, r->learner.agent, env_step, evaluation));
+        KS_TRY(ks_evaluate(&r->evaluation, &r->learner, evaluation));
     if (evaluates || saves) {
         KS_TRY(write_row(r, evaluates ? r->evaluation.return_mean : NAN));
         KS_TRY(ks_run_write_json(r, KS_RUNNING, NULL));

@@ -1,4 +1,4 @@
-/* The scale of rewards: the standard deviation of a running discounted return G. */
+/* The scale of rewards, from a running discounted return G. */
 #ifndef KS_TRAIN_RETURNS_H
 #define KS_TRAIN_RETURNS_H
 
@@ -9,11 +9,24 @@
 struct ks_returns {
     double g, mean, squares;
     size_t count;
+    double largest; /* |G| */
 };
 
+/* How the divisor of sampled rewards follows from these: setting reward_scaling. */
+struct ks_reward_scaling {
+    const char *name;
+    double prior; /* mean and variance start as those of so many G, of mean 0 and variance 1 */
+    double (*divisor)(const struct ks_returns *returns, double variance);
+};
+
+/* The names of all kinds, ended by NULL, in the order of the numbers below. */
+extern const char *const ks_reward_scalings[];
+const struct ks_reward_scaling *ks_reward_scaling(size_t number);
+
 /* Adds the reward of one agent step. `done`: it ended an episode, also by a time limit. */
-void ks_returns_add(struct ks_returns *returns, double gamma, double reward, bool done);
-/* sqrt(Var G) + 1e-8, with the biased variance: the divisor of sampled rewards. */
-double ks_returns_scale(const struct ks_returns *returns);
+void ks_returns_add(struct ks_returns *returns, const struct ks_reward_scaling *scaling,
+                    double gamma, double reward, bool done);
+double ks_returns_divisor(const struct ks_returns *returns,
+                          const struct ks_reward_scaling *scaling);
 
 #endif

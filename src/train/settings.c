@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "train/returns.h"
 
 static const char *const decays[] = {"none", "norms", "heads", "norms+heads", "all", NULL};
+static const char *const orders[] = {"critics-first", "actor-first", NULL};
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
 
@@ -23,6 +25,10 @@ static const char *const no[] = {"0", "no", "false", "off", NULL};
 #define NUMBER_OR_AUTO(field, low, high, help)                                                     \
     {                                                                                              \
 #field, KS_KEY_NUMBER, true, low, high, "auto", NULL, AT(field), help                      \
+    }
+#define CHOICE(field, words, count, standard, help)                                                \
+    {                                                                                              \
+#field, KS_KEY_CHOICE, false, 0, (count)-1, standard, words, AT(field), help               \
     }
 #define FLAG(field, standard, help)                                                                \
     {                                                                                              \
@@ -56,13 +62,18 @@ const struct ks_key ks_keys[] = {
     NUMBER(actor_lr, 0, 1, "0.0003", "learning rate of actor and temperature at the start"),
     NUMBER(lr_end, 0, 1, "0.00003", "learning rate at the end; all fall linearly"),
     COUNT(policy_delay, 1, 1000, "3", "updates of the critics per update of the actor"),
+    CHOICE(update_order, orders, 2, "critics-first",
+           "what an update steps first: critics-first, actor-first"),
     NUMBER(temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
     NUMBER_OR_AUTO(target_entropy, -1e6, 1e6, "target entropy; auto: -actions/2"),
     NUMBER(weight_decay, 0, 1, "0", "decoupled weight decay"),
-    {"decay", KS_KEY_CHOICE, false, 0, 4, "none", decays, AT(decay),
-     "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"},
-    FLAG(reward_normalization, "1",
-         "divide rewards by the standard deviation of the discounted return"),
+    CHOICE(decay, decays, 5, "none",
+           "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"),
+    FLAG(reward_normalization, "1", "divide rewards by the scale of the discounted return"),
+    CHOICE(reward_scaling, ks_reward_scalings, 2, "std",
+           "that scale: std, its standard deviation; bounded, as in SimBa-V2"),
+    FLAG(observation_normalization, "0",
+         "observations in units of their running mean and standard deviation"),
     FLAG(raw_rewards, "0", "compute the checkpoints' targets from raw rewards"),
     COUNT(eval_episodes, 1, 10000, "10", "episodes of an evaluation"),
     COUNT(evaluations, 0, 10000, "20", "evaluations after the one at the start"),

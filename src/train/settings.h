@@ -14,11 +14,12 @@ struct ks_settings {
     size_t batch, utd, random_steps, replay, n_step, action_repeat;
     double gamma; /* NaN: auto */
     double tau, critic_lr, actor_lr, lr_end;
-    size_t policy_delay;
+    size_t policy_delay, update_order;  /* update_order: enum ks_order */
     double temperature, target_entropy; /* NaN: auto, -actions/2 */
     double weight_decay;
-    size_t decay; /* enum ks_decay */
-    size_t reward_normalization, raw_rewards;
+    size_t decay;                                             /* enum ks_decay */
+    size_t reward_normalization, reward_scaling, raw_rewards; /* reward_scaling: returns.h */
+    size_t observation_normalization;
     size_t eval_episodes, evaluations, checkpoints, analysis_minibatches, threads;
     double nativeccd, multiccd; /* 0, 1; NaN: auto, the library's default */
 };

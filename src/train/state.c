@@ -6,6 +6,7 @@
 #include "train/state.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -169,7 +170,7 @@ static void pack_progress(struct pack *p, struct ks_run *r)
     struct ks_player *player = &l->player;
     size_t observations = ks_env_observations(player->env), size = ks_env_state_size(player->env);
 
-    pack_value(p, "returns", &l->returns, sizeof l->returns);
+    pack_value(p, "returns", &l->returns, offsetof(struct ks_returns, largest));
     pack_value(p, "agent_steps", &l->agent_steps, sizeof l->agent_steps);
     pack_value(p, "env_step", &l->env_step, sizeof l->env_step);
     pack_value(p, "recorded", &r->recorded, sizeof r->recorded);
@@ -183,6 +184,15 @@ static void pack_progress(struct pack *p, struct ks_run *r)
     pack_value(p, "environment", r->env_state, size * sizeof *r->env_state);
 }
 
+static void pack_normalizer(struct pack *p, struct ks_normalizer *n)
+{
+    p->group = "normalizer ";
+    pack_value(p, "count", &n->count, sizeof n->count);
+    pack_value(p, "mean", n->mean, n->n * sizeof *n->mean);
+    pack_value(p, "var", n->var, n->n * sizeof *n->var);
+    p->group = "";
+}
+
 /* Add new values at the end, after `optional`: if a resume point lacks them, the run keeps the
  * values with which it starts. */
 static void pack_run(struct pack *p, struct ks_run *r)
@@ -192,6 +202,9 @@ static void pack_run(struct pack *p, struct ks_run *r)
     pack_metrics(p, r->metrics);
     pack_progress(p, r);
     p->optional = true;
+    pack_value(p, "largest_return", &r->learner.returns.largest, sizeof r->learner.returns.largest);
+    if (r->learner.normalizer)
+        pack_normalizer(p, r->learner.normalizer);
 }
 
 size_t ks_state_size(struct ks_run *r)

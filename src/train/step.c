@@ -19,13 +19,16 @@ static void choose_action(struct ks_learner *l)
     struct ks_rng rng = ks_stream(o->seed, KS_EXPLORATION, 0);
 
     rng.drawn = (uint64_t)l->agent_steps * actions;
+    if (l->normalizer)
+        ks_normalizer_add(l->normalizer, l->player.s);
     if (l->agent_steps < o->settings.random_steps) {
         for (size_t i = 0; i < actions; i++)
             l->player.a[i] = (float)ks_rng_uniform(&rng, -1, 1);
     } else {
         for (size_t i = 0; i < actions; i++)
             l->noise[i] = ks_rng_normal(&rng);
-        KS(agent_act)(l->agent, l->player.s, l->noise, l->player.a);
+        KS(agent_act)
+        (l->agent, ks_normalizer_see(l->normalizer, l->player.s), l->noise, l->player.a);
     }
     ks_player_decide(&l->player);
 }
@@ -72,7 +75,8 @@ static ks_status store(struct ks_learner *l, const struct move *m)
     ks_player_observe(p);
     KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){p->previous_s, p->a, p->s,
                                                             (float)m->reward, mask, ended}));
-    ks_returns_add(&l->returns, l->plan->gamma, m->reward, ended);
+    ks_returns_add(&l->returns, ks_reward_scaling(l->plan->options->settings.reward_scaling),
+                   l->plan->gamma, m->reward, ended);
     l->agent_steps++;
     l->env_step +=
         m->action_repeat; /* also if the episode ended earlier: milestones are multiples */
@@ -101,32 +105,30 @@ static ks_status update(struct ks_learner *l, struct ks_metrics *metrics)
     double start = ks_seconds();
     struct ks_batch batch = ks_learner_batch(l, &rng);
 
-    if (l->plan->options->settings.reward_normalization)
-        ks_learner_scale_rewards(l);
+    ks_learner_scale_rewards(l);
     KS_TRY(KS(agent_update)(l->agent, &batch, &found));
     ks_metrics_add(metrics, &found, ks_seconds() - start);
     return KS_OK;
 }
 
-/* The minibatch in l->rows was drawn by ks_replay_draw_ahead. */
-static ks_status update_while_stepping(struct ks_learner *l, struct move *m,
-                                       struct ks_metrics *metrics)
+/* The minibatch was drawn by ks_learner_batch_ahead. */
+static ks_status update_while_stepping(struct ks_learner *l, const struct ks_batch *batch,
+                                       struct move *m, struct ks_metrics *metrics)
 {
     struct ks_update found = {.critic_loss = 0};
-    struct ks_batch batch = ks_learner_view(l);
     double start = ks_seconds();
     pthread_t thread;
     bool started = pthread_create(&thread, NULL, step_environment, m) == 0;
+    ks_status begun = KS(agent_begin)(l->agent, batch, &found);
 
-    KS(agent_begin)(l->agent, &batch);
     if (started)
         pthread_join(thread, NULL);
     else
         step_environment(m);
+    KS_TRY(begun);
     KS_TRY(store(l, m));
-    if (l->plan->options->settings.reward_normalization)
-        ks_learner_scale_rewards(l);
-    KS_TRY(KS(agent_finish)(l->agent, &batch, &found));
+    ks_learner_scale_rewards(l);
+    KS_TRY(KS(agent_finish)(l->agent, batch, &found));
     ks_metrics_add(metrics, &found, ks_seconds() - start);
     return KS_OK;
 }
@@ -134,12 +136,10 @@ static ks_status update_while_stepping(struct ks_learner *l, struct move *m,
 /* The environment's step and the first update. */
 static ks_status step_and_update(struct ks_learner *l, struct move *m, struct ks_metrics *metrics)
 {
-    const struct ks_window window = ks_learner_window(l);
-    struct ks_rng rng = ks_learner_minibatch_rng(l);
+    struct ks_batch batch;
 
-    if (l->plan->options->settings.threads > 1 &&
-        ks_replay_draw_ahead(l->replay, &rng, &window, &l->rows))
-        return update_while_stepping(l, m, metrics);
+    if (l->plan->options->settings.threads > 1 && ks_learner_batch_ahead(l, &batch))
+        return update_while_stepping(l, &batch, m, metrics);
     KS_TRY(step_and_store(l, m));
     return update(l, metrics);
 }

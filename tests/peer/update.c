@@ -1,6 +1,7 @@
-/* Records gradient updates of the twelve agents; update_compare.py computes them with PyTorch.
+/* Records gradient updates of the twelve agents, or of systems; update_compare.py and systems.py
+ * compute them with PyTorch.
  *
- * Usage: update FOLDER START UPDATES ARCHITECTURE... [KEY=VALUE...]
+ * Usage: update FOLDER START UPDATES ARCHITECTURE|FILE.system... [KEY=VALUE...]
  *
  * Compiled twice, in float32 (the precision of training) and in float64. A training run on dog-trot
  * with the settings KEY=VALUE provides the minibatches, the last one of each agent step:
@@ -21,12 +22,14 @@
 
 #include "agent/stream.h"
 #include "core/memory.h"
+#include "core/path.h"
 #include "io/h5.h"
 #include "train/architecture.h"
 #include "train/run.h"
 #include "train/step.h"
+#include "train/system.h"
 
-enum { SEED = 11, RESULTS = 6 }; /* the ensemble has two critics */
+enum { SEED = 11, RESULTS = 6, MOST_CRITICS = 8 };
 /* More than an episode's 500 agent steps: an episode ends during the random steps. */
 static const char *const RANDOM_STEPS = "random_steps=620";
 
@@ -289,18 +292,23 @@ static ks_status write_number(struct ks_h5 *h5, const char *group, const char *n
 static ks_status write_critics(struct record *r, struct ks_h5 *h5, const char *g,
                                const struct ks_agent *a)
 {
-    const struct ks_trained *x = &a->critic[0], *y = &a->critic[1];
-    size_t n = a->critic_arch->parameters, states = a->critic_arch->states;
+    const size_t n = a->critic_arch->parameters, states = a->critic_arch->states;
+    const size_t ensemble = a->config.ensemble;
+    const real *w[MOST_CRITICS], *m[MOST_CRITICS], *v[MOST_CRITICS], *target[MOST_CRITICS];
+    const real *state[MOST_CRITICS];
 
-    KS_TRY(write_arrays(r, h5, g, (struct dataset){"critic", 2, n}, (const real *[]){x->w, y->w}));
-    KS_TRY(
-        write_arrays(r, h5, g, (struct dataset){"critic_m", 2, n}, (const real *[]){x->m, y->m}));
-    KS_TRY(
-        write_arrays(r, h5, g, (struct dataset){"critic_v", 2, n}, (const real *[]){x->v, y->v}));
-    KS_TRY(write_arrays(r, h5, g, (struct dataset){"target", 2, n},
-                        (const real *[]){x->target, y->target}));
-    return write_arrays(r, h5, g, (struct dataset){"critic_state", 2, states},
-                        (const real *[]){x->state, y->state});
+    if (ensemble > MOST_CRITICS)
+        return ks_fail(KS_USAGE, "expected at most %d critics, found %zu", MOST_CRITICS, ensemble);
+    for (size_t e = 0; e < ensemble; e++) {
+        const struct ks_trained *c = &a->critic[e];
+
+        w[e] = c->w, m[e] = c->m, v[e] = c->v, target[e] = c->target, state[e] = c->state;
+    }
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"critic", ensemble, n}, w));
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"critic_m", ensemble, n}, m));
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"critic_v", ensemble, n}, v));
+    KS_TRY(write_arrays(r, h5, g, (struct dataset){"target", ensemble, n}, target));
+    return write_arrays(r, h5, g, (struct dataset){"critic_state", ensemble, states}, state);
 }
 
 static ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
@@ -373,16 +381,24 @@ static ks_status update_and_write(struct record *r, struct ks_agent *a, struct k
 
 static ks_status new_agent(const struct record *r, const char *name, struct ks_agent **agent)
 {
-    struct ks_agent_config config = r->config;
-    char *critic = NULL, *actor = NULL;
-    ks_status status;
+    const struct ks_env *env = r->run->learner.player.env;
+    struct ks_train_options options = r->options;
+    struct ks_plan plan = {.folder = NULL};
+    struct ks_agent_config config;
+    ks_status status = KS_OK;
+    char *system = NULL;
 
-    KS_TRY(ks_architecture(name, &r->options.settings, config.actions, &critic, &actor));
-    config.critic = critic;
-    config.actor = actor;
-    status = KS(agent_new)(&config, agent);
-    free(critic);
-    free(actor);
+    options.architecture = name;
+    if (!ks_architecture_find(name))
+        KS_GO(ks_system_find(name, &system));
+    if (system)
+        KS_GO(ks_system_settings(system, &options.settings));
+    KS_GO(ks_plan_init(&options, env, &plan));
+    config = ks_learner_config(&plan, env);
+    KS_GO(KS(agent_new)(&config, agent));
+done:
+    ks_plan_free(&plan);
+    free(system);
     return status;
 }
 
@@ -395,7 +411,7 @@ static ks_status record_agent(struct record *r, const char *name)
     KS_GO(new_agent(r, name, &agent));
     if (strcmp(r->start, "shaken") == 0)
         shake_agent(agent);
-    KS_GO(create(r, name, &h5));
+    KS_GO(create(r, ks_path_base(name), &h5));
     KS_GO(update_and_write(r, agent, h5));
     KS_GO(ks_h5_commit(h5));
 done:

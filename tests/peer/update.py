@@ -115,8 +115,11 @@ def mix(running, batch):
 
 
 class Adam:
-    def __init__(self, w, m, v, schedule):
+    """rates: at the start and at the end; decay: a number for each parameter, or one for all."""
+
+    def __init__(self, w, m, v, schedule, rates=(RATE_START, RATE_END), decay=0.0):
         self.w, self.m, self.v, self.schedule, self.steps = w, m, v, schedule, 0
+        self.rates, self.decay = rates, decay
 
     def step(self, g):
         self.m.mul_(BETA1).add_((1 - BETA1) * g)
@@ -125,16 +128,20 @@ class Adam:
 
     def move(self):
         """Steps the parameters by the current moments."""
-        rate = RATE_START - (RATE_START - RATE_END) * min(self.steps / self.schedule, 1)
+        start, end = self.rates
+        rate = start - (start - end) * min(self.steps / self.schedule, 1)
         self.steps += 1
         m_hat = self.m / (1 - BETA1 ** self.steps)
         v_hat = self.v / (1 - BETA2 ** self.steps)
-        self.w -= rate * m_hat / (torch.sqrt(v_hat) + ADAM_EPS)
+        self.w -= rate * (m_hat / (torch.sqrt(v_hat) + ADAM_EPS) + self.decay * self.w)
 
 
-def sample(heads, noise):
-    """tanh(mean + std noise) and its log density, for heads [rows, 2 A]."""
+def sample(heads, noise, squash=False):
+    """tanh(mean + std noise) and its log density, for heads [rows, 2 A]. squash: a tanh maps the
+    log-stds to their range; otherwise they are clipped to it."""
     mean, log_std = heads.chunk(2, dim=1)
+    if squash:
+        log_std = LOG_STD_MIN + (LOG_STD_MAX - LOG_STD_MIN) * (1 + torch.tanh(log_std)) / 2
     log_std = log_std.clamp(LOG_STD_MIN, LOG_STD_MAX)
     u = mean + torch.exp(log_std) * noise
     log_density = -0.5 * noise ** 2 - log_std - 0.5 * math.log(2 * math.pi)
@@ -148,6 +155,8 @@ class Agent:
     """start: flat arrays [ensemble, ...] by name, which are copied: critic, target, actor and
     log_temperature; Adam's moments have _m and _v appended; running statistics are critic_state and
     actor_state."""
+
+    critics, policy_delay, squash, actor_first = CRITICS, POLICY_DELAY, False, False
 
     def __init__(self, architecture, sizes, schedule, gamma, start, dtype):
         norm, loss = architecture.split("+")[0], architecture.split("+")[-1]
@@ -182,7 +191,9 @@ class Agent:
         if not self.ce:
             y = reward + discounted * (q.min(0).values - temperature * log_pi)
             return y[:, None], 0.0
-        lower = (q[1] < q[0]).long()  # the first critic on a tie
+        lower = torch.zeros(q.shape[1], dtype=torch.long)  # the first critic on a tie
+        for e in range(1, len(q)):
+            lower[q[e] < q.gather(0, lower[None])[0]] = e
         p = p[lower, torch.arange(q.shape[1])]
         atoms = self.support - (temperature * log_pi)[:, None]
         moved = reward[:, None] + discounted[:, None] * atoms
@@ -199,7 +210,10 @@ class Agent:
     def update(self, batch, next_noise, noise):
         """batch: s, a, next_s, reward, mask, as used in the loss. Returns the update's
         statistics."""
-        results = self.update_critics(batch, next_noise) | self.update_actor(batch, noise)
+        results = self.update_actor(batch, noise) if self.actor_first else {}
+        results |= self.update_critics(batch, next_noise)
+        if not self.actor_first:
+            results |= self.update_actor(batch, noise)
         self.updates += 1
         return results
 
@@ -218,9 +232,9 @@ class Agent:
         # 1, 2: the next action; target critics in training mode on both halves.
         with torch.no_grad():
             heads, _ = self.actor.forward(now["actor"], now["actor_state"], next_s[None], False)
-            next_a, next_log_pi = sample(heads[0], noise)
+            next_a, next_log_pi = sample(heads[0], noise, self.squash)
             joint = torch.cat([torch.cat([s, a], 1), torch.cat([next_s, next_a], 1)])
-            joint = joint.expand(CRITICS, -1, -1)
+            joint = joint.expand(self.critics, -1, -1)
             outputs, _ = self.critic.forward(now["target"], now["critic_state"], joint, True)
             # 3
             target, clipped = self.targets(outputs[:, rows:], reward, mask, next_log_pi)
@@ -252,10 +266,10 @@ class Agent:
         w = now["actor"].clone().requires_grad_()
         heads, state = self.actor.forward(w, now["actor_state"], s[None], True)
         now["actor_state"].copy_(state)
-        if self.updates % POLICY_DELAY != 0:
+        if self.updates % self.policy_delay != 0:
             return {}
-        a, log_pi = sample(heads[0], noise)
-        x = torch.cat([s, a], 1).expand(CRITICS, -1, -1)
+        a, log_pi = sample(heads[0], noise, self.squash)
+        x = torch.cat([s, a], 1).expand(self.critics, -1, -1)
         outputs, _ = self.critic.forward(now["critic"], now["critic_state"], x, False)
         q, _ = self.values(outputs)
         loss = (temperature * log_pi - q.min(0).values).mean()

@@ -6,7 +6,8 @@
 # update_compare.py). Prints the deviations after 1, 10 and 100 updates, and fails if they exceed their
 # bounds. Networks are small, which takes about a minute; with `full` they are as in the study, one
 # architecture at a time, which takes an hour, 1 GB of disk and 2 GB of memory. Without `full`, also
-# compares the losses and targets of analysis/LOSSES.md with PyTorch's (losses.py), in seconds.
+# compares the systems of configs/systems, with narrow layers, in float64 (systems.py), and the losses
+# and targets of analysis/LOSSES.md (losses.py), in half a minute.
 #
 # Environment: UPDATES (100), BUILD (build), PYTHON, one with PyTorch and h5py (default: python3 or
 # Debian's, with python3-torch and python3-h5py).
@@ -41,6 +42,20 @@ compare() { # ARCHITECTURE...
         "$folder/float32" "$@"
 }
 
+# The systems with narrow layers: only then are PyTorch's updates and the files small.
+compare_systems() {
+    narrow=$folder/narrow
+    rm -rf "$folder"
+    mkdir -p "$narrow/arch" "$narrow/systems"
+    for file in configs/arch/*.arch configs/systems/*; do
+        sed -E 's/dense 2048/dense 24/; s/dense 512/dense 16/; s/dense (256|128)/dense 8/' "$file" \
+            >"$narrow/${file#configs/}"
+    done
+    "$build/peer/update" "$folder/float64" shaken "$updates" "$narrow"/systems/*.system batch=32
+    PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/systems.py "$folder/float64" \
+        "$narrow"/systems/*.system
+}
+
 find_python
 make --no-print-directory deps >&2
 make --no-print-directory BUILD="$build" "$build/peer/update" "$build/peer/update.f32" \
@@ -56,6 +71,7 @@ fi
 if [ -z "$full" ]; then
     sizes='hidden=24 actor_hidden=16 batch=32'
     compare "$@"
+    compare_systems
     PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/losses.py "$build/bin/kappascope-analyze"
     exit
 fi

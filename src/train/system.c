@@ -1,0 +1,207 @@
+#include "train/system.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ini.h>
+
+#include "core/installed.h"
+#include "core/memory.h"
+#include "core/path.h"
+#include "io/text.h"
+#include "net/arch.h"
+
+static const char ENDING[] = ".system", LAST_LAYER[] = "dense 2A";
+
+struct system {
+    const char *path;
+    char *critic, *actor; /* paths, relative to the file's folder; owned */
+    struct ks_settings *settings;
+    ks_status status;
+};
+
+static ks_status take(struct system *s, const char *section, const char *key, const char *value)
+{
+    char **path = strcmp(key, "critic") == 0  ? &s->critic
+                  : strcmp(key, "actor") == 0 ? &s->actor
+                                              : NULL;
+
+    if (strcmp(section, "train") == 0)
+        return ks_settings_set(s->settings, key, value);
+    if (strcmp(section, "system") != 0)
+        return ks_fail(KS_FORMAT, "expected [system] or [train]");
+    if (!path)
+        return ks_fail(KS_FORMAT, "expected critic or actor");
+    if (*path || !*value)
+        return ks_fail(KS_FORMAT, "expected one file, found %s", *path ? "two" : "none");
+    return ks_copy_string(value, path);
+}
+
+/* Keeps the first failure, with its place. */
+static int handle(void *user, const char *section, const char *key, const char *value)
+{
+    struct system *s = user;
+    char message[600];
+    ks_status status;
+
+    if (s->status != KS_OK)
+        return 0;
+    status = take(s, section, key, value);
+    if (status == KS_OK)
+        return 1;
+    snprintf(message, sizeof message, "%s", ks_error_text());
+    s->status = ks_fail(status, "%s: [%s] %s: %s", s->path, section, key, message);
+    return 0;
+}
+
+static void clear(struct system *s)
+{
+    free(s->critic);
+    free(s->actor);
+}
+
+/* The caller ends with clear, also after a failure. */
+static ks_status read(const char *path, struct ks_settings *settings, struct system *s)
+{
+    char *text = NULL;
+    size_t size;
+    int line;
+
+    *s = (struct system){.path = path, .settings = settings};
+    KS_TRY(ks_text_read(path, &text, &size));
+    line = strlen(text) == size ? ini_parse_string(text, handle, s) : 1;
+    free(text);
+    KS_TRY(s->status);
+    if (line > 0)
+        return ks_fail(KS_FORMAT, "%s:%d: expected a section, KEY = VALUE or a comment", path,
+                       line);
+    if (line < 0)
+        return ks_fail(KS_MEMORY, "%s: out of memory", path);
+    return s->critic && s->actor
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "%s: expected %s in [system], found none", path,
+                         s->critic ? "actor" : "critic");
+}
+
+static bool is_plain(const char *name)
+{
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("+-_.", *c))
+            return false;
+    return isalnum((unsigned char)*name);
+}
+
+ks_status ks_system_find(const char *name, char **path)
+{
+    char *relative = NULL;
+    ks_status status;
+
+    *path = NULL;
+    if (ks_path_ends(name, ENDING))
+        return ks_copy_string(name, path);
+    if (!is_plain(name))
+        return KS_OK;
+    KS_TRY(ks_print_string(&relative, "configs/systems/%s%s", name, ENDING));
+    status = ks_installed_shared(relative, path);
+    free(relative);
+    return status == KS_MISSING ? KS_OK : status;
+}
+
+/* The block holds the pointers and behind them the names. */
+static ks_status copy_names(const glob_t *found, char ***names)
+{
+    const size_t n = found->gl_pathc, pointers = (n + 1) * sizeof **names;
+    size_t bytes = pointers, used = 0;
+    char *text;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(ks_path_base(found->gl_pathv[i])) + 1;
+    KS_TRY(ks_alloc(bytes, 1, names));
+    text = (char *)*names + pointers;
+    for (size_t i = 0; i < n; i++) {
+        const char *base = ks_path_base(found->gl_pathv[i]);
+        size_t length = ks_path_stem(base, ENDING);
+
+        (*names)[i] = memcpy(text + used, base, length);
+        used += length + 1;
+    }
+    return KS_OK;
+}
+
+ks_status ks_system_list(char ***names)
+{
+    char *folder = NULL, *pattern = NULL;
+    glob_t found = {.gl_pathc = 0};
+    ks_status status = KS_OK;
+
+    *names = NULL;
+    KS_GO(ks_installed_shared("configs/systems", &folder));
+    KS_GO(ks_print_string(&pattern, "%s/*%s", folder, ENDING));
+    if (glob(pattern, 0, NULL, &found) != 0) {
+        status = ks_fail(KS_MISSING, "%s: no system is there", folder);
+        goto done;
+    }
+    KS_GO(copy_names(&found, names));
+done:
+    globfree(&found);
+    free(folder);
+    free(pattern);
+    return status;
+}
+
+ks_status ks_system_settings(const char *path, struct ks_settings *settings)
+{
+    struct system s;
+    ks_status status = read(path, settings, &s);
+
+    clear(&s);
+    return status;
+}
+
+/* The text of a description that is named relative to the system's folder. */
+static ks_status read_description(const struct system *s, const char *name, char **text)
+{
+    const int folder = (int)(ks_path_base(s->path) - s->path);
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%.*s%s", *name == '/' ? 0 : folder, s->path, name));
+    status = KS(arch_read)(path, text);
+    free(path);
+    return status;
+}
+
+/* *actor = the template with the number of its last layer's outputs. */
+static ks_status fill_actor(const struct system *s, const char *template, size_t actions,
+                            char **actor)
+{
+    const char *at = strstr(template, LAST_LAYER);
+
+    if (!at || strstr(at + 1, LAST_LAYER))
+        return ks_fail(KS_FORMAT, "%s: %s: expected one line '%s', found %s", s->path, s->actor,
+                       LAST_LAYER, at ? "more" : "none");
+    return ks_print_string(actor, "%.*sdense %zu%s", (int)(at - template), template, 2 * actions,
+                           at + strlen(LAST_LAYER));
+}
+
+ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor)
+{
+    struct ks_settings unused;
+    struct system s;
+    char *template = NULL;
+    ks_status status = KS_OK;
+
+    *critic = *actor = NULL;
+    ks_settings_start(&unused);
+    KS_GO(read(path, &unused, &s));
+    KS_GO(read_description(&s, s.critic, critic));
+    KS_GO(read_description(&s, s.actor, &template));
+    KS_GO(fill_actor(&s, template, actions, actor));
+done:
+    free(template);
+    clear(&s);
+    return status;
+}

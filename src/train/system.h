@@ -1,0 +1,30 @@
+/* Systems: everything that makes an agent besides its task, in one file NAME.system. It names the
+ * descriptions of critic and actor and has the settings that differ from the defaults.
+ *
+ *   [system]
+ *   critic = ../arch/sac.arch      relative to the file's folder
+ *   actor = sac-actor.arch         "dense 2A" is its last layer: A is the number of actions
+ *   [train]
+ *   utd = 1                        settings, as for --set
+ */
+#ifndef KS_TRAIN_SYSTEM_H
+#define KS_TRAIN_SYSTEM_H
+
+#include <stddef.h>
+
+#include "core/error.h"
+#include "train/settings.h"
+
+/* *path = the file of a system: `name` itself if it ends in .system, or one of those that come with
+ * the program (configs/systems); the caller frees it. NULL if `name` is no system. KS_IO. */
+ks_status ks_system_find(const char *name, char **path);
+/* The names of the systems that come with the program, in alphabetical order, NULL-terminated; the
+ * caller frees *names, which is one block. KS_MISSING, KS_MEMORY. */
+ks_status ks_system_list(char ***names);
+/* Sets what [train] has. KS_IO, KS_FORMAT, KS_USAGE, naming the file and the key. */
+ks_status ks_system_settings(const char *path, struct ks_settings *settings);
+/* The descriptions of critic and actor for `actions` actions, which the caller frees. KS_IO,
+ * KS_FORMAT. */
+ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor);
+
+#endif

@@ -1,0 +1,285 @@
+/* Systems: their files, and the parts of training that only they use. Their whole updates are
+ * compared with PyTorch's by tests/peer/update.sh. */
+#include <glob.h>
+
+#include "agents.h"
+#include "scratch.h"
+
+#include "core/path.h"
+#include "train/normalizer.h"
+#include "train/returns.h"
+#include "train/system.h"
+
+/* --- files --- */
+
+/* The systems in configs/systems: the parameters of one critic and of the actor for dog-trot (223
+ * observations, 38 actions), as counted in their authors' code. */
+static const struct {
+    const char *name;
+    size_t critic, actor;
+} systems[] = {{"crossq-wn", 399883, 144138}, {"sac", 133121, 142668}, {"simba-v2", 4648549, 203340}};
+enum { SYSTEMS = sizeof systems / sizeof systems[0] };
+
+static size_t parameters(const char *text, size_t in)
+{
+    struct ks_arch *arch;
+    size_t n;
+
+    assert_ok(KS(arch_parse)(text, "test", in, &arch));
+    n = arch->parameters;
+    KS(arch_free)(arch);
+    return n;
+}
+
+static void test_shipped(void **state)
+{
+    enum { DOG = 223, DOG_ACTIONS = 38 };
+    glob_t found;
+
+    (void)state;
+    assert_int_equal(glob("configs/systems/*.system", 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, SYSTEMS);
+    globfree(&found);
+    for (size_t i = 0; i < SYSTEMS; i++) {
+        struct ks_settings settings;
+        char *path, *critic, *actor;
+
+        assert_ok(ks_system_find(systems[i].name, &path));
+        assert_non_null(path);
+        ks_settings_start(&settings);
+        assert_ok(ks_system_settings(path, &settings));
+        assert_ok(ks_settings_check(&settings));
+        assert_ok(ks_architecture(systems[i].name, &settings, DOG_ACTIONS, &critic, &actor));
+        assert_int_equal(parameters(critic, DOG + DOG_ACTIONS), systems[i].critic);
+        assert_int_equal(parameters(actor, DOG), systems[i].actor);
+        free(path), free(critic), free(actor);
+    }
+}
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(scratch(name), "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void test_own(void **state)
+{
+    struct ks_settings settings;
+    char *path, *critic, *actor;
+
+    (void)state;
+    write_file("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    write_file("a.arch", "dense 4\ndense 2A\npolicy tanh-gaussian log-std=squash\n");
+    write_file("own.system", "[system]\ncritic = c.arch\nactor=a.arch\n[train]\nutd = 5\n");
+    ks_settings_start(&settings);
+    assert_ok(ks_system_find(scratch("own.system"), &path));
+    assert_ok(ks_system_settings(path, &settings));
+    assert_int_equal(settings.utd, 5);
+    assert_ok(ks_architecture(path, &settings, 3, &critic, &actor));
+    assert_string_equal(critic, "dense 4\nrelu\ndense 1\nloss mse\n");
+    assert_string_equal(actor, "dense 4\ndense 6\npolicy tanh-gaussian log-std=squash\n");
+    free(critic), free(actor);
+    settings.hidden = 64;
+    assert_fails(ks_architecture(path, &settings, 3, &critic, &actor), KS_USAGE, "hidden, depth");
+    settings.hidden = 512, settings.actor_depth = 1;
+    assert_fails(ks_architecture(path, &settings, 3, &critic, &actor), KS_USAGE,
+                 "actor_hidden, actor_depth and skip do not apply to a system");
+    free(path);
+    assert_ok(ks_system_find("bn+wn+ce", &path));
+    assert_null(path);
+    assert_ok(ks_system_find("../systems/sac", &path));
+    assert_null(path);
+}
+
+static void test_refusals(void **state)
+{
+    static const char TWO[] = "[system]\ncritic = c.arch\nactor = a.arch\n";
+    static const struct {
+        const char *head, *text, *words;
+        ks_status status;
+    } files[] = {
+        {"", "[system]\ncritic = c.arch\n", "bad.system: expected actor in [system], found none", KS_FORMAT},
+        {"", "[system]\nactor = c.arch\n", "expected critic in [system], found none", KS_FORMAT},
+        {TWO, "critic = d.arch\n", "[system] critic: expected one file, found two", KS_FORMAT},
+        {TWO, "other = 1\n", "[system] other: expected critic or actor", KS_FORMAT},
+        {TWO, "[run]\nutd = 1\n", "[run] utd: expected [system] or [train]", KS_FORMAT},
+        {TWO, "[train]\nutd = 0\n", "[train] utd: utd: expected an integer from 1", KS_USAGE},
+        {TWO, "[train]\nno = 0\n", "[train] no: unknown setting 'no'", KS_USAGE},
+        {TWO, "nonsense\n", "bad.system:4: expected a section", KS_FORMAT},
+    };
+    char text[256], *critic, *actor;
+    struct ks_settings settings;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(text, sizeof text, "%s%s", files[i].head, files[i].text);
+        write_file("bad.system", text);
+        ks_settings_start(&settings);
+        assert_fails(ks_system_settings(scratch("bad.system"), &settings), files[i].status,
+                     files[i].words);
+    }
+    write_file("c.arch", "dense 1\nloss mse\n");
+    write_file("a.arch", "dense 4\npolicy tanh-gaussian\n");
+    write_file("bad.system", TWO);
+    assert_fails(ks_system_describe(scratch("bad.system"), 2, &critic, &actor), KS_FORMAT,
+                 "a.arch: expected one line 'dense 2A', found none");
+    free(critic), free(actor);
+}
+
+/* --- the order of an update --- */
+
+/* Arrays lie at other addresses, so BLAS adds in another order. */
+static const double ROUNDING = 1e-13;
+
+/* The critics of one architecture with the actor of another. */
+struct pair {
+    const char *critic, *actor;
+};
+
+static struct ks_agent *make(struct pair names, enum ks_order order, double critic_rate, double tau)
+{
+    char *critic, *actor, *unused[2];
+    struct ks_agent_config config;
+    struct ks_agent *agent;
+
+    describe_small(names.critic, &critic, &unused[0]);
+    describe_small(names.actor, &unused[1], &actor);
+    free(unused[0]), free(unused[1]);
+    config = small_config(critic, actor);
+    config.order = order;
+    config.critic_rate = (struct ks_rate){critic_rate, critic_rate, 1};
+    config.tau = tau;
+    assert_ok(KS(agent_new)(&config, &agent));
+    shake_all(agent);
+    free(critic), free(actor);
+    return agent;
+}
+
+/* The actor steps by the critics as they were, and these by targets of the actor as it is then. No
+ * critic here has a batchnorm or projected columns, which would move before the actor's step. */
+static void check_order(struct pair name)
+{
+    struct ks_agent *a = make(name, KS_ACTOR_FIRST, 1e-3, 0.1);
+    struct ks_agent *still = make(name, KS_CRITICS_FIRST, 0, 0);
+    struct ks_agent *after = make(name, KS_CRITICS_FIRST, 1e-3, 0.1);
+    const size_t n = a->actor_arch->parameters, m = a->critic_arch->parameters;
+    struct transitions t;
+    struct ks_batch batch = draw_transitions(&t, 1);
+    struct ks_update u, v;
+
+    assert_ok(KS(agent_update)(a, &batch, &u));
+    assert_ok(KS(agent_update)(still, &batch, &v));
+    assert_true(u.actor_stepped);
+    assert_true(relative_error(n, a->actor.w, still->actor.w) < ROUNDING);
+    assert_close(u.actor_loss, v.actor_loss, ROUNDING);
+    assert_close(a->log_temperature, still->log_temperature, ROUNDING);
+
+    memcpy(after->actor.w, a->actor.w, n * sizeof *a->actor.w);
+    memcpy(after->actor.state, a->actor.state, a->actor_arch->states * sizeof *a->actor.state);
+    after->log_temperature = a->log_temperature;
+    assert_ok(KS(agent_update)(after, &batch, &v));
+    assert_true(relative_error(m, a->critic[1].w, after->critic[1].w) < ROUNDING);
+    assert_true(relative_error(m, a->critic[1].target, after->critic[1].target) < ROUNDING);
+    assert_close(u.critic_loss, v.critic_loss, ROUNDING);
+
+    /* Between its steps only a batchnorm's running statistics move, as in an update of `after`. */
+    assert_ok(KS(agent_update)(a, &batch, &u));
+    assert_false(u.actor_stepped);
+    assert_true(relative_error(n, a->actor.w, still->actor.w) < ROUNDING);
+    if (a->actor_arch->joint)
+        assert_true(relative_error(a->actor_arch->states, a->actor.state, after->actor.state) <
+                    ROUNDING);
+    KS(agent_free)(a), KS(agent_free)(still), KS(agent_free)(after);
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    check_order((struct pair){"ln+ce", "bn+wn+ce"});
+    check_order((struct pair){"dense+mse", "ln+mse"});
+}
+
+/* --- observations and rewards --- */
+
+/* Mean and variance of k observations together with 1e-4 of mean 0 and variance 1. */
+static void test_normalizer(void **state)
+{
+    enum { N = 3, K = 500 };
+    const double prior = 1e-4, size[N] = {1, 1e-3, 200};
+    struct ks_rng rng = ks_rng_start(1, 2);
+    struct ks_normalizer *s;
+    static float x[K][N];
+
+    (void)state;
+    assert_ok(ks_normalizer_new(N, &s));
+    x[0][0] = 2;
+    assert_close(ks_normalizer_see(s, x[0])[0], 2 / sqrt(1 + 1e-8), 1e-6);
+    for (size_t k = 0; k < K; k++) {
+        for (size_t i = 0; i < N; i++)
+            x[k][i] = (float)(size[i] * (3 + ks_rng_normal(&rng)));
+        ks_normalizer_add(s, x[k]);
+    }
+    for (size_t i = 0; i < N; i++) {
+        double sum = 0, mean, squares;
+
+        for (size_t k = 0; k < K; k++)
+            sum += (double)x[k][i];
+        mean = sum / (K + prior);
+        squares = prior * (1 + mean * mean);
+        for (size_t k = 0; k < K; k++)
+            squares += ((double)x[k][i] - mean) * ((double)x[k][i] - mean);
+        assert_close(s->mean[i], mean, 1e-12 * size[i]);
+        assert_close(s->var[i], squares / (K + prior), 1e-11 * size[i] * size[i]);
+        assert_close(ks_normalizer_see(s, x[7])[i],
+                     ((double)x[7][i] - mean) / sqrt(squares / (K + prior) + 1e-8), 1e-6);
+    }
+    ks_normalizer_apply(NULL, K, x[0]); /* stays as it is */
+    assert_ptr_equal(ks_normalizer_see(NULL, x[3]), x[3]);
+    ks_normalizer_free(s);
+}
+
+/* The divisor max(sqrt(Var G + 1e-8), max |G| / 5), with the variance that includes the prior. */
+static void test_bounded_rewards(void **state)
+{
+    enum { K = 300 };
+    const struct ks_reward_scaling *bounded = ks_reward_scaling(1);
+    const double prior = 1e-4, gamma = 0.9;
+    struct ks_rng rng = ks_rng_start(3, 2);
+
+    (void)state;
+    assert_string_equal(bounded->name, ks_reward_scalings[1]);
+    for (size_t spike = 0; spike < 2; spike++) {
+        struct ks_returns returns = {.g = 0};
+        double all[K], g = 0, sum = 0, squares, largest = 0;
+
+        for (size_t k = 0; k < K; k++) {
+            double reward = spike && k == 40 ? -300 : ks_rng_uniform(&rng, -1, 1);
+            bool done = k % 70 == 69;
+
+            g = (done ? 0 : gamma * g) + reward;
+            all[k] = g;
+            sum += g;
+            largest = fmax(largest, fabs(g));
+            ks_returns_add(&returns, bounded, gamma, reward, done);
+        }
+        squares = prior * (1 + sum / (K + prior) * sum / (K + prior));
+        for (size_t k = 0; k < K; k++)
+            squares += (all[k] - sum / (K + prior)) * (all[k] - sum / (K + prior));
+        squares = sqrt(squares / (K + prior) + 1e-8);
+        assert_int_equal(largest / 5 > squares, spike); /* both kinds are tested */
+        assert_close(ks_returns_divisor(&returns, bounded), fmax(squares, largest / 5), 1e-9);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shipped),    cmocka_unit_test(test_own),
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_order),
+        cmocka_unit_test(test_normalizer), cmocka_unit_test(test_bounded_rewards)};
+
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
