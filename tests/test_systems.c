@@ -17,7 +17,8 @@
 static const struct {
     const char *name;
     size_t critic, actor;
-} systems[] = {{"crossq-wn", 399883, 144138}, {"sac", 133121, 142668}, {"simba-v2", 4648549, 203340}};
+} systems[] = {
+    {"crossq-wn", 399883, 144138}, {"sac", 133121, 142668}, {"simba-v2", 4648549, 203340}};
 enum { SYSTEMS = sizeof systems / sizeof systems[0] };
 
 static size_t parameters(const char *text, size_t in)
@@ -101,7 +102,8 @@ static void test_refusals(void **state)
         const char *head, *text, *words;
         ks_status status;
     } files[] = {
-        {"", "[system]\ncritic = c.arch\n", "bad.system: expected actor in [system], found none", KS_FORMAT},
+        {"", "[system]\ncritic = c.arch\n", "bad.system: expected actor in [system], found none",
+         KS_FORMAT},
         {"", "[system]\nactor = c.arch\n", "expected critic in [system], found none", KS_FORMAT},
         {TWO, "critic = d.arch\n", "[system] critic: expected one file, found two", KS_FORMAT},
         {TWO, "other = 1\n", "[system] other: expected critic or actor", KS_FORMAT},

@@ -13,6 +13,8 @@
 #include "env/env.h"
 #include "io/text.h"
 #include "study/study_keys.h"
+#include "train/architecture.h"
+#include "train/system.h"
 
 static ks_status require(const struct ks_study *s)
 {
@@ -99,26 +101,45 @@ static ks_status check_milestones(const struct ks_study *s, const struct ks_stud
     if (!same_steps(own.n_checkpoints, own.checkpoint, s->n_checkpoints, s->checkpoint) ||
         !same_steps(own.n_evaluations, own.evaluation, s->n_evaluations, s->evaluation))
         status = ks_fail(KS_FORMAT,
-                         "%s:%zu: [variant %s]: its checkpoints and evaluations are not at the "
-                         "environment steps of [train]; random_steps * action_repeat must be %zu",
-                         s->path, a->line, a->name, s->first_update);
+                         "%s: %s: its checkpoints and evaluations are not at the environment steps "
+                         "of [train]; random_steps * action_repeat must be %zu",
+                         s->path, a->name, s->first_update);
 done:
     free(own.checkpoint);
     free(own.evaluation);
     return status;
 }
 
+/* The settings of a system (train/system.h), and over them those of [train]. A study that is only
+ * read may lie where the files of its own systems do not. */
+static ks_status set_system(const struct ks_study *s, struct ks_study_architecture *a)
+{
+    ks_status status = KS_OK;
+    char *path = NULL;
+
+    if (ks_architecture_find(a->argument))
+        return KS_OK;
+    KS_TRY(ks_system_find(a->argument, &path));
+    if (path && ks_path_exists(path)) {
+        ks_settings_start(&a->settings);
+        a->settings.action_repeat = s->settings.action_repeat;
+        status = ks_system_settings(path, &a->settings);
+        for (size_t i = 0; i < s->n_train && status == KS_OK; i++)
+            status = ks_settings_set(&a->settings, s->train[i].key, s->train[i].value);
+    }
+    free(path);
+    return status;
+}
+
 static ks_status derive_settings(struct ks_study *s, struct ks_study_architecture *a)
 {
-    char section[64];
+    char section[64] = "[study]";
     ks_status status = KS_OK;
 
     a->settings = s->settings;
-    if (a->line == 0)
-        return KS_OK;
-    snprintf(section, sizeof section, "[variant %.40s]", a->name);
-    if (!a->word)
-        status = ks_fail(KS_FORMAT, "'architecture' is missing");
+    if (a->line > 0)
+        snprintf(section, sizeof section, "[variant %.40s]", a->name);
+    status = a->word ? set_system(s, a) : ks_fail(KS_FORMAT, "'architecture' is missing");
     for (size_t i = 0; i < a->n_own && status == KS_OK; i++)
         status = ks_settings_set(&a->settings, a->own[i].key, a->own[i].value);
     if (status == KS_OK)

@@ -14,6 +14,7 @@
 #include "study/shell.h"
 #include "study/study_keys.h"
 #include "train/architecture.h"
+#include "train/system.h"
 
 enum { MOST_SEED = 1000000000 };
 
@@ -86,17 +87,23 @@ ks_status ks_study_set_env(struct ks_study *s, const char *word, bool check_file
 
 static ks_status set_known(const char *word, bool check_files, struct ks_study_architecture *a)
 {
+    char *system;
+    bool known;
+
     KS_TRY(ks_copy_string(word, &a->name));
     KS_TRY(ks_copy_string(word, &a->argument));
-    return !check_files || ks_architecture_find(word)
-               ? KS_OK
-               : ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
+    if (!check_files || ks_architecture_find(word))
+        return KS_OK;
+    KS_TRY(ks_system_find(word, &system));
+    known = system != NULL;
+    free(system);
+    return known ? KS_OK : ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
 }
 
 static ks_status set_network(struct ks_study *s, const char *word, bool check_files,
                              struct ks_study_architecture *a)
 {
-    bool file = ks_architecture_is_file(word);
+    bool file = ks_architecture_is_file(word) || ks_system_is_file(word);
 
     if (!file && !ks_study_is_plain(word))
         return ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);

@@ -1,5 +1,5 @@
-/* With a observations so far, of mean m and variance v, and one more, x (the formula for two sets of
- * Chan, Golub & LeVeque, The American Statistician 37, 1983, with a set of one):
+/* With a observations so far, of mean m and variance v, and one more, x (the formula for two sets
+ * of Chan, Golub & LeVeque, The American Statistician 37, 1983, with a set of one):
  *
  *   m <- m + (x - m)/(a + 1)      v <- (a v + (x - m)^2 a/(a + 1)) / (a + 1)
  */

@@ -80,10 +80,9 @@ static ks_status read(const char *path, struct ks_settings *settings, struct sys
                        line);
     if (line < 0)
         return ks_fail(KS_MEMORY, "%s: out of memory", path);
-    return s->critic && s->actor
-               ? KS_OK
-               : ks_fail(KS_FORMAT, "%s: expected %s in [system], found none", path,
-                         s->critic ? "actor" : "critic");
+    return s->critic && s->actor ? KS_OK
+                                 : ks_fail(KS_FORMAT, "%s: expected %s in [system], found none",
+                                           path, s->critic ? "actor" : "critic");
 }
 
 static bool is_plain(const char *name)
@@ -94,13 +93,18 @@ static bool is_plain(const char *name)
     return isalnum((unsigned char)*name);
 }
 
+bool ks_system_is_file(const char *name)
+{
+    return ks_path_ends(name, ENDING);
+}
+
 ks_status ks_system_find(const char *name, char **path)
 {
     char *relative = NULL;
     ks_status status;
 
     *path = NULL;
-    if (ks_path_ends(name, ENDING))
+    if (ks_system_is_file(name))
         return ks_copy_string(name, path);
     if (!is_plain(name))
         return KS_OK;

@@ -10,6 +10,7 @@
 #ifndef KS_TRAIN_SYSTEM_H
 #define KS_TRAIN_SYSTEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"
@@ -18,6 +19,8 @@
 /* *path = the file of a system: `name` itself if it ends in .system, or one of those that come with
  * the program (configs/systems); the caller frees it. NULL if `name` is no system. KS_IO. */
 ks_status ks_system_find(const char *name, char **path);
+/* Whether the name ends in .system. */
+bool ks_system_is_file(const char *name);
 /* The names of the systems that come with the program, in alphabetical order, NULL-terminated; the
  * caller frees *names, which is one block. KS_MISSING, KS_MEMORY. */
 ks_status ks_system_list(char ***names);
