@@ -4,7 +4,8 @@
  * tighter; start vectors reduce the scatter of those weights. The first probe shows both: an
  * interval computed as if P probes had had its Jacobi matrix tells, for every P, about how wide it
  * would be. So after m steps P(m) is the least number of probes with which all intervals would be
- * tight enough, and m P(m) is the price. Steps are taken as long as the price is expected to fall.
+ * tight enough, and m P(m) is the price. Steps are taken as long as the price is expected to fall,
+ * and in any case up to half of the least price so far: early prices are often far too high.
  * The trace has a cheaper way, beside the first probe: trace_samples.h. */
 #include "spectrum/adaptive.h"
 
@@ -36,6 +37,7 @@ struct growth {
     double excess[CANDIDATES];        /* expected with so many probes, at present ...       */
     double before[CANDIDATES];        /* ... and when it was last computed; NaN: unknown    */
     double ends;                      /* the excess of lambda_max and lambda_min, at present */
+    double least; /* the least price so far, in steps; INFINITY: none is known */
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -160,7 +162,7 @@ static ks_status step_to(const struct growth *g, size_t steps)
 
 /* Whether more steps are expected to cost less than the probes that would be enough: the excess
  * with fewer probes is continued as a power of the number of steps. */
-static bool is_worthwhile(const struct growth *g, size_t earlier, size_t enough)
+static bool is_worthwhile(struct growth *g, size_t earlier, size_t enough)
 {
     const double steps = (double)g->l->steps;
     double price, slope, enough_steps;
@@ -169,9 +171,12 @@ static bool is_worthwhile(const struct growth *g, size_t earlier, size_t enough)
         return false;
     if (enough == g->n)
         return true;
+    price = steps * (double)g->probes[enough];
+    g->least = fmin(g->least, price);
+    if (steps < g->least / 2)
+        return true;
     if (isinf(g->excess[enough - 1]))
         return false;
-    price = steps * (double)g->probes[enough];
     slope = log(g->excess[enough - 1] / g->before[enough - 1]) / log(steps / (double)earlier);
     if (!(slope < 0)) /* NaN: the excess before is not known */
         return isnan(slope);
@@ -295,7 +300,7 @@ static ks_status add_gradient(struct growth *g, size_t order)
 
 ks_status ks_adaptive_probes(struct ks_measurement *m)
 {
-    struct growth g = {.m = m, .trace = find_trace(m)};
+    struct growth g = {.m = m, .trace = find_trace(m), .least = INFINITY};
     size_t order, probes;
     ks_status status = KS_OK;
 
