@@ -232,6 +232,23 @@ static void test_minibatches(void **state)
 }
 
 /* What is out of reach is said after one probe, and does not keep the others from being reached. */
+/* The price of a tight interval is not much more than that of one probe of 90 steps, where that is
+ * tight enough. A first look at few steps suggests dozens of probes. */
+static void test_price(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < TRAINED; k++) {
+        struct ks_spectrum *s;
+
+        write_critic(k);
+        s = run("--tolerance directions_1e2=1,directions_1e3=2");
+        assert_null(strstr(outcome(s), "not reached"));
+        if (products(s) > 125)
+            fail_msg("%s: %.0f products; %s", trained[k].name, products(s), outcome(s));
+        ks_spectrum_free(s);
+    }
+}
+
 static void test_out_of_reach(void **state)
 {
     struct ks_spectrum *s;
@@ -392,9 +409,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reading),       cmocka_unit_test(test_widths),
         cmocka_unit_test(test_same_as_fixed), cmocka_unit_test(test_out_of_reach),
-        cmocka_unit_test(test_early_end),     cmocka_unit_test(test_minibatches),
-        cmocka_unit_test(test_coverage),      cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_trace_limit),   cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_price),         cmocka_unit_test(test_early_end),
+        cmocka_unit_test(test_minibatches),   cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_trace),         cmocka_unit_test(test_trace_limit),
+        cmocka_unit_test(test_refusals)};
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

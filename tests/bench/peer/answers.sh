@@ -1,11 +1,13 @@
 #!/bin/sh
-# Usage: tests/bench/peer/answers.sh [--programs NAMES] CHECKPOINT...
+# Usage: tests/bench/peer/answers.sh [--programs NAMES] [--questions NAMES] CHECKPOINT...
 #
-# How many Hessian-vector products an answer costs: for the largest eigenvalue to 1%, and for the ten
-# eigenvectors of largest modulus to a relative residual of 0.001, by KappaScope, SciPy's eigsh (which
-# curvlinops calls), PRIMME, and, where PyTorch is installed, hessian-eigenthings and PyHessian. All of
-# them multiply by the same operator, so that only their iterations differ; the errors are those against
-# a much longer iteration in float64.
+# How many Hessian-vector products an answer costs: lambda_max to 1% (largest), directions_1e2 to a
+# factor of 2 between its bounds (directions), the trace to 2% (trace), the share of negative eigenvalues
+# to 0.02 (negative), and the ten eigenvectors of largest modulus to a relative residual of 0.001 (top);
+# by KappaScope with --tolerance, by KappaScope with 90 steps (fixed), by SciPy's eigsh (which curvlinops
+# calls), PRIMME, and, where PyTorch is installed, hessian-eigenthings and PyHessian. All of them multiply
+# by the same operator, so that only their iterations differ; the errors are those against much longer
+# iterations in float64, the number of directions against Ritz values that have converged.
 #
 # Environment: PYTHON, with which a virtual environment is made under BUILD (defaults: python3, build). It uses
 # the system's PyTorch, if PYTHON has one.
@@ -16,7 +18,7 @@ build=${BUILD:-build}
 environment=$build/peer/answers
 if [ ! -f "$environment/ready" ]; then
     "${PYTHON:-python3}" -m venv --system-site-packages "$environment"
-    "$environment/bin/pip" install --quiet --disable-pip-version-check numpy scipy primme==3.2.3
+    "$environment/bin/pip" install --quiet --disable-pip-version-check numpy scipy h5py primme==3.2.3
     "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps PyHessian==0.1 \
         hessian-eigenthings==1.0.0a5 tqdm
     touch "$environment/ready"
