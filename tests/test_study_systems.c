@@ -1,0 +1,85 @@
+/* Studies of systems: whose settings a run has. */
+#include "study_text.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+
+/* A system's settings, over them those of [train], over them those of a variant; and so for no other
+ * architecture. */
+static void test_settings(void **state)
+{
+    struct ks_study *s = NULL;
+    const struct ks_settings *of[4];
+
+    (void)state;
+    tree_write("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    tree_write("a.arch", "dense 2A\npolicy tanh-gaussian\n");
+    tree_write("own.system", "[system]\ncritic=c.arch\nactor=a.arch\n[train]\nutd=7\ntau=0.5\n");
+    assert_ok(read_text("[study]\nenv=dog-trot\narchitectures=bn+ce simba-v2 own.system\nseeds=0\n"
+                        "steps=1000\n[train]\ntau=0.25\npolicy_delay=3\nrandom_steps=10\n"
+                        "[variant more]\narchitecture=simba-v2\ncritics=5\n[analyze]\norder=5\n",
+                        &s));
+    assert_int_equal(s->n_architectures, 4);
+    for (size_t i = 0; i < 4; i++)
+        of[i] = &s->architecture[i].settings;
+    assert_int_equal(of[0]->utd, 2);
+    assert_int_equal(of[0]->update_order, KS_CRITICS_FIRST);
+    assert_int_equal(of[1]->update_order, KS_ACTOR_FIRST);
+    assert_int_equal(of[1]->critics, 1);
+    assert_int_equal(of[1]->policy_delay, 3); /* which is also the default: [train] says it */
+    assert_int_equal(of[2]->utd, 7);
+    assert_int_equal(of[3]->critics, 5);
+    assert_int_equal(of[3]->update_order, KS_ACTOR_FIRST);
+    for (size_t i = 0; i < 4; i++)
+        assert_close(of[i]->tau, 0.25, 0);
+    assert_string_equal(s->architecture[1].argument, "simba-v2");
+    assert_string_equal(s->architecture[2].argument, tree_path("own.system"));
+    assert_string_equal(s->architecture[2].name, "own.system");
+    ks_study_free(s);
+}
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *architectures, *words;
+    } studies[] = {{"simba-v9", "unknown architecture 'simba-v9'"},
+                   {"none.system", "none.system: does not exist"},
+                   {"bad.system", "[train] utd: utd: expected an integer"}};
+    char text[256];
+
+    (void)state;
+    tree_write("bad.system", "[system]\ncritic=c\nactor=a\n[train]\nutd=no\n");
+    for (size_t i = 0; i < sizeof studies / sizeof *studies; i++) {
+        struct ks_study *s = NULL;
+
+        snprintf(text, sizeof text, "[study]\nenv=dog-trot\narchitectures=%s\nseeds=0\nsteps=9\n",
+                 studies[i].architectures);
+        assert_fails(read_text(text, &s), KS_FORMAT, studies[i].words);
+    }
+}
+
+static void test_shipped(void **state)
+{
+    struct ks_study *s = NULL;
+    char *path = NULL;
+
+    (void)state;
+    assert_ok(ks_study_find("reference", &path));
+    assert_ok(ks_study_read(path, true, &s));
+    assert_int_equal(s->n_architectures, 4);
+    assert_int_equal(s->architecture[1].settings.critics, 1);
+    ks_study_free(s);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_settings, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_refusals, tree_make, tree_remove),
+        cmocka_unit_test(test_shipped)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
