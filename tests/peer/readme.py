@@ -162,10 +162,11 @@ def check_options(programs):
                               text.split("Options:")[1].split("\n\n")[0])
         check_names(page, f"option of {program}", options)
     text = run([f"{programs}/kappascope-train", "--list"])
-    tasks, architectures, settings = text.split("\n\n")
+    tasks, architectures, systems, settings = text.split("\n\n")
     for what, part in (("task", tasks), ("setting", settings)):
         check_names(SETTINGS, what, [line.split()[0] for line in part.splitlines()[1:]])
     check_names(SETTINGS, "architecture", architectures.split()[1:])
+    check_names(SETTINGS, "system", systems.split()[1:])
 
 
 def check_sources():
