@@ -6,8 +6,8 @@
 
 #include "agent/agent.h"
 
-/* A system's settings, over them those of [train], over them those of a variant; and so for no other
- * architecture. */
+/* A system's settings, over them those of [train], over them those of a variant; and so for no
+ * other architecture. */
 static void test_settings(void **state)
 {
     struct ks_study *s = NULL;

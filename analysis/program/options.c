@@ -377,8 +377,8 @@ size_t ks_first_minibatches(const struct ks_options *o, size_t most)
     enum { FEW = 8 }; /* their standard error is known to a quarter (its chi-square) */
     const struct ks_tolerances *t = &o->tolerances;
 
-    /* A first look at FEW of them costs more than it may save if there are hardly more. */
-    for (size_t i = 0; i < t->n && o->certificates && most > 2 * FEW; i++)
+    /* A first look at FEW of them costs more than it may save if there are hardly twice as many. */
+    for (size_t i = 0; i < t->n && o->certificates && most >= 2 * FEW; i++)
         if (ks_tolerance_end(&t->list[i]))
             return FEW;
     return most;
