@@ -27,6 +27,7 @@ static int set_up(void **state)
     if (scratch_make(state) != 0)
         return -1;
     ks_blas_start(NULL);
+    normalizes = true;
     for (size_t i = 0; i < RUNS; i++) {
         double start;
 

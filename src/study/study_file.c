@@ -96,14 +96,19 @@ static ks_status check_milestones(const struct ks_study *s, const struct ks_stud
 {
     struct milestones own = {0};
     ks_status status = KS_OK;
+    char place[96];
 
+    if (a->line > 0)
+        snprintf(place, sizeof place, ":%zu: [variant %.40s]", a->line, a->name);
+    else
+        snprintf(place, sizeof place, ": %.80s", a->name);
     KS_GO(list_milestones(s->steps, &a->settings, &own));
     if (!same_steps(own.n_checkpoints, own.checkpoint, s->n_checkpoints, s->checkpoint) ||
         !same_steps(own.n_evaluations, own.evaluation, s->n_evaluations, s->evaluation))
         status = ks_fail(KS_FORMAT,
-                         "%s: %s: its checkpoints and evaluations are not at the environment steps "
+                         "%s%s: its checkpoints and evaluations are not at the environment steps "
                          "of [train]; random_steps * action_repeat must be %zu",
-                         s->path, a->name, s->first_update);
+                         s->path, place, s->first_update);
 done:
     free(own.checkpoint);
     free(own.evaluation);
