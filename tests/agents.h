@@ -30,15 +30,31 @@ static const char EVERY_KIND_ACTOR[] =
 /* bn+wn+ce with `skip`: three blocks, two of them residual. */
 static const char SKIPS[] = "skips";
 
-/* Descriptions of a small network: one of the twelve, SKIPS, or EVERY_KIND. The caller frees both.
- * */
+/* A critic of quantiles, whose loss has 11 of them. */
+static const char QUANTILES[] = "quantiles";
+static const char QUANTILES_CRITIC[] =
+    "dense 7\nrelu\nresidual {\nlayernorm\ndense 7\n}\ndense 11\nloss quantile kappa=0.7\n";
+static const char QUANTILES_ACTOR[] =
+    "dense 6\nrelu\ndense 6\npolicy tanh-gaussian log-std=squash\n";
+
+static inline void copy_descriptions(const char *critic_text, const char *actor_text, char **critic,
+                                     char **actor)
+{
+    assert_ok(ks_copy_string(critic_text, critic));
+    assert_ok(ks_copy_string(actor_text, actor));
+}
+
+/* Descriptions of a small network: one of the twelve, or one named above. The caller frees both. */
 static inline void describe_small(const char *name, char **critic, char **actor)
 {
     struct ks_settings settings;
 
     if (strcmp(name, EVERY_KIND) == 0) {
-        assert_ok(ks_copy_string(EVERY_KIND_CRITIC, critic));
-        assert_ok(ks_copy_string(EVERY_KIND_ACTOR, actor));
+        copy_descriptions(EVERY_KIND_CRITIC, EVERY_KIND_ACTOR, critic, actor);
+        return;
+    }
+    if (strcmp(name, QUANTILES) == 0) {
+        copy_descriptions(QUANTILES_CRITIC, QUANTILES_ACTOR, critic, actor);
         return;
     }
     ks_settings_start(&settings);
@@ -68,6 +84,8 @@ static inline struct ks_agent_config small_config(const char *critic, const char
                                     .tau = 0.1,
                                     .critic_rate = {1e-3, 1e-4, 100},
                                     .actor_rate = {1e-3, 1e-4, 100},
+                                    .beta1 = 0.9,
+                                    .temperature_beta1 = 0.9,
                                     .policy_delay = 3,
                                     .temperature = 0.2,
                                     .target_entropy = -1.5,

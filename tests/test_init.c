@@ -10,6 +10,8 @@
 
 enum { LARGEST = 40 };
 
+static const struct ks_starts standard = {.kernels = KS_ORTHOGONAL, .blocks = KS_ORTHOGONAL};
+
 /* The largest deviation of gain^-2 W'W (tall) or W W' (wide) from the identity. */
 static double deviation(size_t rows, size_t columns, size_t stride, double gain, const real *w)
 {
@@ -76,7 +78,7 @@ static void test_critic(void **state)
                              &arch));
     w = calloc(arch->parameters, sizeof *w);
     s = calloc(arch->states, sizeof *s);
-    assert_ok(KS(init_network)(arch, &rng, w, s));
+    assert_ok(KS(init_network)(arch, &standard, &rng, w, s));
     for (size_t j = 0; j < 9; j++) {
         assert_true(w[j] == 1 && w[9 + j] == 0); /* scale, bias */
         assert_true(s[j] == 0 && s[9 + j] == 1); /* mean, var   */
@@ -104,7 +106,7 @@ static void test_weight_norm(void **state)
     (void)state;
     assert_ok(KS(arch_parse)("dense 6 norm=weight\ndense 1\nloss mse\n", "test", IN, &arch));
     assert_int_equal(arch->parameters, sizeof w / sizeof *w);
-    assert_ok(KS(init_network)(arch, &rng, w, NULL));
+    assert_ok(KS(init_network)(arch, &standard, &rng, w, NULL));
     for (size_t j = 0; j < OUT; j++) {
         double sum = 0;
 
@@ -128,11 +130,58 @@ static void test_actor_heads(void **state)
     assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 6\npolicy tanh-gaussian log-std=clip\n", "test",
                              5, &arch));
     w = calloc(arch->parameters, sizeof *w);
-    assert_ok(KS(init_network)(arch, &rng, w, w));
+    assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
     head = w + arch->layer[2].offset;
     assert_close(deviation(8, 3, 6, sqrt(2), head), 0, 20 * (double)KS_EPSILON);
     assert_close(deviation(8, 3, 6, 1, head + 3), 0, 20 * (double)KS_EPSILON);
     assert_true(deviation(8, 6, 6, 1, head) > 0.1);
+    KS(arch_free)(arch);
+    free(w);
+}
+
+/* The mean, the mean square and the largest of independent entries. 0.8796 is the deviation of a
+ * standard normal cut off at 2. */
+static void check_normal(size_t in, size_t out, const real *w, double variance)
+{
+    const double largest = 2 * sqrt(variance) / 0.8796, n = (double)(in * out);
+    double sum = 0, squares = 0, far = 0;
+
+    for (size_t i = 0; i < in * out; i++) {
+        assert_true(fabs((double)w[i]) <= largest);
+        far = fmax(far, fabs((double)w[i]));
+        sum += (double)w[i] / n;
+        squares += pow((double)w[i], 2) / n;
+    }
+    assert_true(far > 0.95 * largest);
+    assert_close(sum, 0, 5 * sqrt(variance / n));
+    assert_close(squares, variance, 5 * sqrt(2 / n) * variance); /* kurtosis below 3 */
+}
+
+/* A normal distribution cut off at two deviations, with variance 2/n in the body of a residual and
+ * 1/n outside; orthogonal kernels with another gain than sqrt(2). */
+static void test_normal(void **state)
+{
+    enum { IN = 50, WIDE = 80, OUT = 60 };
+    const struct ks_starts mixed = {.kernels = KS_LECUN_NORMAL, .blocks = KS_HE_NORMAL},
+                           blocks = {.kernels = KS_ORTHOGONAL, .blocks = KS_HE_NORMAL, .gain = 1};
+    struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
+    struct ks_arch *arch;
+    real *w;
+
+    (void)state;
+    assert_ok(KS(arch_parse)("dense 80\nresidual {\ndense 60\nrelu\ndense 80\n}\ndense 60\n"
+                             "loss quantile\n",
+                             "test", IN, &arch));
+    w = calloc(arch->parameters, sizeof *w);
+    assert_ok(KS(init_network)(arch, &mixed, &rng, w, NULL));
+    check_normal(IN, WIDE, w + arch->layer[0].offset, 1.0 / IN);
+    check_normal(WIDE, OUT, w + arch->layer[1].offset, 2.0 / WIDE);
+    check_normal(OUT, WIDE, w + arch->layer[3].offset, 2.0 / OUT);
+    check_normal(WIDE, OUT, w + arch->layer[arch->n_layers - 1].offset, 1.0 / WIDE);
+    assert_ok(KS(init_network)(arch, &blocks, &rng, w, NULL));
+    assert_close(deviation(IN, WIDE, WIDE, 1, w + arch->layer[0].offset), 0,
+                 100 * (double)KS_EPSILON);
+    check_normal(WIDE, OUT, w + arch->layer[1].offset, 2.0 / WIDE);
     KS(arch_free)(arch);
     free(w);
 }
@@ -142,7 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orthogonal),  cmocka_unit_test(test_no_preferred_sign),
         cmocka_unit_test(test_critic),      cmocka_unit_test(test_weight_norm),
-        cmocka_unit_test(test_actor_heads),
+        cmocka_unit_test(test_actor_heads), cmocka_unit_test(test_normal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

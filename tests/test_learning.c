@@ -39,6 +39,8 @@ static struct ks_agent *make_agent(const char *name, bool skip, double gamma)
                                                       .tau = 0.02,
                                                       .critic_rate = {3e-3, 3e-4, UPDATES},
                                                       .actor_rate = {3e-3, 3e-4, UPDATES / 2},
+                                                      .beta1 = 0.9,
+                                                      .temperature_beta1 = 0.9,
                                                       .policy_delay = 2,
                                                       .temperature = 0.01,
                                                       .target_entropy = -2,

@@ -43,7 +43,7 @@ static void setup(struct trainee *s, const char *description)
         s->t.w[i] = (real)ks_rng_normal(&rng);
         s->g[i] = (real)ks_rng_normal(&rng);
     }
-    s->adam = (struct ks_adam){.rate = {0.01, 0.001, 10}};
+    s->adam = (struct ks_adam){.rate = {0.01, 0.001, 10}, .beta1 = KS_ADAM_BETA1};
 }
 
 static void teardown(struct trainee *s)
@@ -108,7 +108,7 @@ static void test_adam(void **state)
 /* From zero moments, the first step is rate * sign(g), for any size of g. */
 static void test_first_step(void **state)
 {
-    struct ks_adam adam = {.rate = {0.01, 0.01, 1}};
+    struct ks_adam adam = {.rate = {0.01, 0.01, 1}, .beta1 = KS_ADAM_BETA1};
     double m = 0, v = 0;
 
     (void)state;
@@ -119,7 +119,7 @@ static void test_first_step(void **state)
 
 static void test_scalar(void **state)
 {
-    struct ks_adam adam = {.rate = {0.01, 0.001, 10}};
+    struct ks_adam adam = {.rate = {0.01, 0.001, 10}, .beta1 = KS_ADAM_BETA1};
     double m = 0, v = 0, w = 0.4, g = -0.3;
 
     (void)state;
@@ -128,13 +128,32 @@ static void test_scalar(void **state)
     assert_close(w, algorithm_1(0.4, -0.3, STEPS), 1e-15);
 }
 
+/* Another beta1, and decoupled decay (Loshchilov & Hutter, ICLR 2019): line by line. */
+static void test_scalar_options(void **state)
+{
+    struct ks_adam adam = {.rate = {0.01, 0.01, 1}, .beta1 = 0.5, .weight_decay = 0.1};
+    double m = 0, v = 0, w = 0.4, first = 0, second = 0, theta = 0.4, g = -0.3;
+
+    (void)state;
+    for (; adam.step < STEPS; adam.step++, g = g * 1.5 - 0.1) {
+        const double t = (double)adam.step + 1;
+
+        first = 0.5 * first + 0.5 * g;
+        second = 0.999 * second + (1 - 0.999) * g * g;
+        theta -= 0.01 * (first / (1 - pow(0.5, t)) / (sqrt(second / (1 - pow(0.999, t))) + 1e-8) +
+                         0.1 * theta);
+        w = KS(adam_scalar)(&adam, g, &m, &v, w);
+        assert_close(w, theta, 1e-15);
+    }
+}
+
 /* The values of f(x) = sum x^2 that Optax's documentation prints for optax.adam with rate 0.003
  * from (1, 2, 3), in three digits (DeepMind, Optax 0.2 API, "Optimizers", adam). */
 static void test_published_values(void **state)
 {
     static const char *const published[] = {"1.40E+01", "1.39E+01", "1.39E+01", "1.39E+01",
                                             "1.38E+01"};
-    struct ks_adam adam = {.rate = {0.003, 0.003, 1}};
+    struct ks_adam adam = {.rate = {0.003, 0.003, 1}, .beta1 = KS_ADAM_BETA1};
     double x[] = {1, 2, 3}, m[3] = {0}, v[3] = {0};
 
     (void)state;
@@ -222,7 +241,7 @@ static void test_published_trajectories(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof published / sizeof *published; k++) {
-        struct ks_adam adam = {.rate = {1, 1, 1}};
+        struct ks_adam adam = {.rate = {1, 1, 1}, .beta1 = KS_ADAM_BETA1};
         double w[TINY], g[TINY], m[TINY] = {0}, v[TINY] = {0};
 
         memcpy(w, start, sizeof w);
@@ -416,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_published_values),
         cmocka_unit_test(test_published_trajectories),
         cmocka_unit_test(test_scalar),
+        cmocka_unit_test(test_scalar_options),
         cmocka_unit_test(test_first_moments),
         cmocka_unit_test(test_decay),
         cmocka_unit_test(test_projection),

@@ -319,7 +319,7 @@ static void test_returns(void **state)
     }
     for (size_t i = 0; i < N; i++)
         variance += (g[i] - mean) * (g[i] - mean) / N;
-    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(0)), sqrt(variance) + 1e-8,
+    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(0), 0), sqrt(variance) + 1e-8,
                  1e-10 * sqrt(variance));
 }
 
@@ -329,10 +329,10 @@ static void test_no_deviation(void **state)
     struct ks_returns returns = {.g = 0};
 
     (void)state;
-    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(0)), 1e-8, 0);
+    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(0), 0), 1e-8, 0);
     for (size_t i = 0; i < 10; i++)
         ks_returns_add(&returns, ks_reward_scaling(0), 0.9, 0, false);
-    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(0)), 1e-8, 0);
+    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(0), 0), 1e-8, 0);
 }
 
 int main(void)

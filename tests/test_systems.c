@@ -17,8 +17,11 @@
 static const struct {
     const char *name;
     size_t critic, actor;
-} systems[] = {
-    {"crossq-wn", 399883, 144138}, {"sac", 133121, 142668}, {"simba-v2", 4648549, 203340}};
+} systems[] = {{"brc", 17549413, 209996},
+               {"crossq-wn", 399883, 144138},
+               {"sac", 133121, 142668},
+               {"simba", 4337153, 170700},
+               {"simba-v2", 4648549, 203340}};
 enum { SYSTEMS = sizeof systems / sizeof systems[0] };
 
 static size_t parameters(const char *text, size_t in)
@@ -272,16 +275,46 @@ static void test_bounded_rewards(void **state)
             squares += (all[k] - sum / (K + prior)) * (all[k] - sum / (K + prior));
         squares = sqrt(squares / (K + prior) + 1e-8);
         assert_int_equal(largest / 5 > squares, spike); /* both kinds are tested */
-        assert_close(ks_returns_divisor(&returns, bounded), fmax(squares, largest / 5), 1e-9);
+        assert_close(ks_returns_divisor(&returns, bounded, 0), fmax(squares, largest / 5), 1e-9);
     }
+}
+
+/* The divisor (max |G| - bonus / 2) / 10, where G is the return from any step of an ended episode.
+ */
+static void test_range_of_rewards(void **state)
+{
+    /* Rewards 1, -4, 2: returns -0.5, -3, 2 if the last state is terminal. After a time limit the
+     * mean reward -1/3 goes on for ever: its return is -2/3 with gamma 1/2. */
+    static const float rewards[] = {1, -4, 2};
+    const struct ks_reward_scaling *range = ks_reward_scaling(2);
+    struct ks_returns returns = {.largest_to_come = 0};
+    struct ks_replay *replay;
+    float x = 0;
+
+    (void)state;
+    assert_string_equal(range->name, ks_reward_scalings[2]);
+    assert_ok(ks_replay_new(5, 1, 1, &replay));
+    assert_close(ks_returns_divisor(&returns, range, -3), 0.15, 1e-15);
+    assert_close(ks_returns_divisor(&returns, range, 3), 1e-8, 0);
+    for (size_t episode = 0; episode < 2; episode++) { /* the second overwrites the first */
+        for (size_t k = 0; k < 3; k++)
+            assert_ok(ks_replay_add(
+                replay, &(struct ks_transition){&x, &x, &x, rewards[k], 1, .last = k == 2}));
+        ks_returns_end_episode(&returns, replay, 0.5, episode > 0);
+        assert_close(returns.largest_to_come, episode > 0 ? 4 - (2 - 1.0 / 3) / 2 : 3, 1e-15);
+        assert_close(ks_returns_divisor(&returns, range, -2), (returns.largest_to_come + 1) / 10,
+                     1e-15);
+    }
+    ks_replay_free(replay);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped),    cmocka_unit_test(test_own),
-        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_order),
-        cmocka_unit_test(test_normalizer), cmocka_unit_test(test_bounded_rewards)};
+        cmocka_unit_test(test_shipped),         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_normalizer),      cmocka_unit_test(test_bounded_rewards),
+        cmocka_unit_test(test_range_of_rewards)};
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

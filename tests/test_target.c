@@ -10,7 +10,7 @@
 enum { ATOMS = 5, MANY = 101 };
 
 static const struct ks_loss_kind atoms_kind = {.name = "ce", .distribution = true},
-                                 value_kind = {.name = "mse"};
+                                 value_kind = {.name = "mse"}, quantile_kind = {.name = "quantile"};
 
 static const struct ks_loss *ce(size_t atoms, double max) /* support [-max, max] */
 {
@@ -27,6 +27,9 @@ static const struct ks_loss *ce(size_t atoms, double max) /* support [-max, max]
 
 static const struct ks_loss mse = {.kind = &value_kind, .outputs = 1, .targets = 1, .weight = 1};
 
+static const struct ks_loss quantiles = {
+    .kind = &quantile_kind, .outputs = 3, .targets = 3, .weight = 1};
+
 struct row {
     double reward;
     float mask;
@@ -34,13 +37,14 @@ struct row {
 };
 
 /* The target of one row with critics' outputs f[e]. */
-static size_t one_target(const struct ks_loss *loss, size_t ensemble, const real *const *f,
-                         struct row row, real *target)
+static size_t any_target(const struct ks_loss *loss, size_t ensemble, enum ks_value value,
+                         const real *const *f, struct row row, real *target)
 {
     real scratch[2 * MANY], l = (real)row.log_pi;
 
     return KS(critic_target)(loss,
                              &(struct ks_next_values){.ensemble = ensemble,
+                                                      .value = value,
                                                       .f = f,
                                                       .reward = &row.reward,
                                                       .mask = &row.mask,
@@ -48,6 +52,12 @@ static size_t one_target(const struct ks_loss *loss, size_t ensemble, const real
                                                       .gamma = 0.5,
                                                       .temperature = 0.1},
                              0, scratch, target);
+}
+
+static size_t one_target(const struct ks_loss *loss, size_t ensemble, const real *const *f,
+                         struct row row, real *target)
+{
+    return any_target(loss, ensemble, KS_SMALLEST, f, row, target);
 }
 
 static void assert_row(size_t n, const real *found, const double *expected)
@@ -161,6 +171,29 @@ static void test_scalar(void **state)
     assert_close((double)target, 0.75, 0);
 }
 
+/* Of two critics: the mean of their values, of the k-th quantiles, of their distributions. */
+static void test_mean(void **state)
+{
+    static const double halves[] = {0, 0.5, 0.25, 0.25, 0}, means[] = {1.6, 2.1, 3.1},
+                        firsts[] = {0.6, 1.6, 2.6};
+    const real a = 3, b = (real)2.5, one[] = {0, 2, 4}, two[] = {4, 4, 6};
+    const real *scalars[] = {&a, &b}, *lists[] = {two, one}, *atoms[2];
+    real low[ATOMS], high[ATOMS], target[ATOMS];
+
+    (void)state;
+    any_target(&mse, 2, KS_MEAN, scalars, (struct row){0.75, 1, 4}, target);
+    assert_close((double)target[0], 0.75 + 0.5 * (2.75 - 0.1 * 4), 4 * (double)KS_EPSILON);
+    any_target(&quantiles, 2, KS_MEAN, lists, (struct row){0.8, 1, 4}, target);
+    assert_row(3, target, means); /* .8 + .5 (2 - .4), ... */
+    any_target(&quantiles, 2, KS_SMALLEST, lists, (struct row){0.8, 1, 4}, target);
+    assert_row(3, target, firsts);
+    peak(ATOMS, 1, low);
+    peak(ATOMS, 4, high);
+    atoms[0] = low, atoms[1] = high;
+    any_target(ce(ATOMS, 4), 2, KS_MEAN, atoms, (struct row){-1, 1, 0}, target);
+    assert_row(ATOMS, target, halves);
+}
+
 /* dQ/df: p_k (z_k - Q) for ce, against a difference; 1 for mse. */
 static void test_value_gradient(void **state)
 {
@@ -186,10 +219,14 @@ static void test_value_gradient(void **state)
         f[k] = at;
         assert_close((double)bar[k], -3 * (up - down) / (2 * h), 20 * h);
     }
-    f[0] = 7;
+    f[0] = 7, f[1] = 1, f[2] = -2;
     assert_close(KS(critic_value)(&mse, f, p), 7, 0);
     KS(critic_value_gradient)(&mse, 7, p, -3, bar);
     assert_close((double)bar[0], -3, 0);
+    assert_close(KS(critic_value)(&quantiles, f, p), 2, 0);
+    KS(critic_value_gradient)(&quantiles, 2, p, -3, bar);
+    for (size_t k = 0; k < 3; k++)
+        assert_close((double)bar[k], -1, 0);
 }
 
 int main(void)
@@ -197,7 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_projection),     cmocka_unit_test(test_mass_and_mean),
         cmocka_unit_test(test_smaller_critic), cmocka_unit_test(test_scalar),
-        cmocka_unit_test(test_value_gradient),
+        cmocka_unit_test(test_mean),           cmocka_unit_test(test_value_gradient),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,13 +70,14 @@ static void check_gradient(const char *name, struct ks_agent *a, size_t e)
     free(v);
 }
 
-static void check_gradients(const char *name)
+static void check_gradients(const char *name, enum ks_value value)
 {
     struct ks_agent *a = make_agent(name);
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 1);
     struct ks_update u;
 
+    a->config.target_value = a->config.policy_value = value;
     assert_ok(KS(agent_update)(a, &batch, &u)); /* fills inputs, targets, noise */
     shake_all(a);
     for (size_t e = 0; e < 3; e++)
@@ -87,10 +88,12 @@ static void check_gradients(const char *name)
 static void test_gradients(void **state)
 {
     (void)state;
-    check_gradients(EVERY_KIND);
-    check_gradients(SKIPS);
+    check_gradients(EVERY_KIND, KS_SMALLEST);
+    check_gradients(EVERY_KIND, KS_MEAN);
+    check_gradients(SKIPS, KS_SMALLEST);
+    check_gradients(QUANTILES, KS_MEAN);
     for (size_t i = 0; ks_architectures[i].name; i++)
-        check_gradients(ks_architectures[i].name);
+        check_gradients(ks_architectures[i].name, KS_SMALLEST);
 }
 
 /* Steps 1 to 3 by hand: a' from the actor in evaluation mode; the target critics, in training mode,
@@ -134,6 +137,7 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
         KS(critic_target)
     (&a->critic_arch->loss,
      &(struct ks_next_values){.ensemble = 2,
+                              .value = a->config.target_value,
                               .f = second,
                               .reward = t->reward,
                               .mask = t->mask,
@@ -200,10 +204,11 @@ static void check_actor_loss(const struct ks_agent *a, const struct before *b,
                                          .evaluation = true},
                        BATCH, x);
     for (size_t i = 0; i < BATCH; i++) {
-        loss += (temperature * log_pi[i] -
-                 fmin(KS(critic_value)(&a->critic_arch->loss, f[0] + i * k, p),
-                      KS(critic_value)(&a->critic_arch->loss, f[1] + i * k, p))) /
-                BATCH;
+        double q = KS(critic_value)(&a->critic_arch->loss, f[0] + i * k, p);
+        double other = KS(critic_value)(&a->critic_arch->loss, f[1] + i * k, p);
+
+        q = a->config.policy_value == KS_MEAN ? (q + other) / 2 : fmin(q, other);
+        loss += (temperature * log_pi[i] - q) / BATCH;
         entropy -= log_pi[i] / BATCH;
     }
     assert_close(u->actor_loss, loss, 1e-12);
@@ -223,7 +228,7 @@ static void draw_next_noise(double *noise)
         noise[i] = ks_rng_normal(&rng);
 }
 
-static void check_steps(const char *name)
+static void check_steps(const char *name, enum ks_value value)
 {
     struct ks_agent *a = make_agent(name);
     double noise[BATCH * ACTIONS], *statistics;
@@ -232,6 +237,7 @@ static void check_steps(const char *name)
     struct before b;
     struct ks_update u;
 
+    a->config.target_value = a->config.policy_value = value;
     draw_next_noise(noise);
     shake_all(a);
     statistics = copy(a->critic_arch->states, a->critic[0].state);
@@ -249,19 +255,21 @@ static void check_steps(const char *name)
 static void test_steps(void **state)
 {
     (void)state;
-    check_steps(EVERY_KIND);
-    check_steps(SKIPS);
+    check_steps(EVERY_KIND, KS_SMALLEST);
+    check_steps(EVERY_KIND, KS_MEAN);
+    check_steps(SKIPS, KS_SMALLEST);
+    check_steps(QUANTILES, KS_MEAN);
     for (size_t i = 0; ks_architectures[i].name; i++)
-        check_steps(ks_architectures[i].name);
+        check_steps(ks_architectures[i].name, KS_SMALLEST);
 }
 
 /* q_mean, which is computed without exponentials, is the mean of the critics' values at (s, a). */
 static void test_q_mean(void **state)
 {
-    static const char *const names[] = {"ln+wn+ce", "dense+mse"};
+    static const char *const names[] = {"ln+wn+ce", "dense+mse", QUANTILES};
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct ks_agent *a = make_agent(names[i]);
         struct transitions t;
         struct ks_batch batch = draw_transitions(&t, 5);

@@ -30,7 +30,7 @@ void KS(actor_sample)(struct ks_agent *a);
 struct ks_policy_pass KS(actor_pass)(const struct ks_agent *a, const real *head,
                                      const struct ks_draw *draw, real *input);
 
-/* Returns the loss mean(T log pi - min_e Q_e(s, a)) after actor_forward and actor_sample; its
+/* Returns the loss mean(T log pi - Q(s, a)) after actor_forward and actor_sample; its
  * gradient goes to actor.g, and *entropy is the mean of -log pi. */
 double KS(actor_loss)(struct ks_agent *a, double *entropy);
 

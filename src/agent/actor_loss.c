@@ -1,5 +1,6 @@
-/* The actor's loss mean(T log pi - min_e Q_e(s, a)) and its gradient: step 6 of an update
- * (update.c), without the optimizer. */
+/* The actor's loss mean(T log pi - Q(s, a)) and its gradient: step 6 of an update (update.c),
+ * without the optimizer. Q is min_e Q_e or mean_e Q_e; its derivative in Q_e is the critic's share.
+ */
 #include <string.h>
 
 #include "agent/actor.h"
@@ -29,21 +30,39 @@ static size_t smallest(const struct ks_agent *a, size_t i)
     return at;
 }
 
-/* x_bar = d/dx of -mean_i min_e Q_e: nonzero only in rows where Q_e is the smallest. */
+static double share_of_smallest(const struct ks_agent *a, size_t e, size_t i)
+{
+    return smallest(a, i) == e;
+}
+
+static double share_of_mean(const struct ks_agent *a, size_t e, size_t i)
+{
+    (void)e;
+    (void)i;
+    return 1 / (double)a->config.ensemble;
+}
+
+/* dQ/dQ_e at row i; Q = sum_e share Q_e. */
+static double (*const share[])(const struct ks_agent *a, size_t e, size_t i) = {
+    [KS_SMALLEST] = share_of_smallest,
+    [KS_MEAN] = share_of_mean,
+};
+
+/* x_bar = d/dx of -mean_i Q: nonzero only in rows where the critic has a share. */
 static void policy_value_gradient(struct ks_agent *a, size_t e)
 {
     struct ks_trained *c = &a->critic[e];
     size_t rows = a->config.batch, n = a->critic_arch->out;
     real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
-    real scale = (real)(-1 / (double)rows);
 
     memset(f_bar, 0, rows * n * sizeof *f_bar);
     for (size_t i = 0; i < rows; i++) {
         const real *p = a->values + (e * rows + i) * n;
-        double q = a->q[e * rows + i];
+        double q = a->q[e * rows + i], part = share[a->config.policy_value](a, e, i);
 
-        if (smallest(a, i) == e)
-            KS(critic_value_gradient)(&a->critic_arch->loss, q, p, scale, f_bar + i * n);
+        if (part > 0)
+            KS(critic_value_gradient)
+        (&a->critic_arch->loss, q, p, (real)(-part / (double)rows), f_bar + i * n);
     }
     KS(net_backward)
     (a->critic_eval, &(struct ks_net_backward){.w = c->w,
@@ -64,14 +83,15 @@ static void sum_action_bars(struct ks_agent *a)
             a->action_bar[i] += a->x_bar[e * n + i];
 }
 
-/* Returns mean(T log pi - min_e Q_e); *entropy is the mean of -log pi. */
+/* Returns mean(T log pi - Q); *entropy is the mean of -log pi. */
 static double mean_loss(const struct ks_agent *a, double *entropy)
 {
     double loss = 0, log_pi = 0, n = (double)a->config.batch;
 
     for (size_t i = 0; i < a->config.batch; i++) {
         log_pi += (double)a->policy.log_pi[i];
-        loss -= a->q[smallest(a, i) * a->config.batch + i];
+        for (size_t e = 0; e < a->config.ensemble; e++)
+            loss -= share[a->config.policy_value](a, e, i) * a->q[e * a->config.batch + i];
     }
     *entropy = -log_pi / n;
     return (KS(agent_temperature)(a) * log_pi + loss) / n;

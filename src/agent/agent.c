@@ -39,8 +39,8 @@ static ks_status parse(struct ks_agent *a)
     KS_TRY(KS(arch_parse)(c->actor, "actor", c->observations, &a->actor_arch));
     loss = a->critic_arch->loss.kind;
     if (!loss || !loss->trainable)
-        return ks_fail(KS_FORMAT, "%s: expected 'loss ce' or 'loss mse', found %s", name,
-                       loss ? loss->name : "a policy");
+        return ks_fail(KS_FORMAT, "%s: expected 'loss ce', 'loss mse' or 'loss quantile', found %s",
+                       name, loss ? loss->name : "a policy");
     if (a->critic_arch->layer[a->critic_arch->n_layers - 1].kind != &KS(dense))
         return ks_fail(KS_FORMAT, "%s: for training the last layer must be a dense", name);
     if (a->critic_arch->frozen + a->actor_arch->frozen > 0)
@@ -168,9 +168,10 @@ static ks_status allocate(struct ks_agent *a)
     return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
 }
 
-static ks_status init_trained(const struct ks_arch *arch, struct ks_rng rng, struct ks_trained *t)
+static ks_status init_trained(const struct ks_agent *a, const struct ks_arch *arch,
+                              struct ks_rng rng, struct ks_trained *t)
 {
-    KS_TRY(KS(init_network)(arch, &rng, t->w, t->state));
+    KS_TRY(KS(init_network)(arch, &a->config.starts, &rng, t->w, t->state));
     KS(project)(arch, t->w, t->columns);
     if (t->target)
         memcpy(t->target, t->w, arch->parameters * sizeof *t->w);
@@ -181,16 +182,20 @@ static ks_status init(struct ks_agent *a)
 {
     const struct ks_agent_config *c = &a->config;
 
-    KS_TRY(init_trained(a->actor_arch, ks_stream(c->seed, KS_INIT_ACTOR, 0), &a->actor));
+    KS_TRY(init_trained(a, a->actor_arch, ks_stream(c->seed, KS_INIT_ACTOR, 0), &a->actor));
     for (size_t e = 0; e < c->ensemble; e++)
-        KS_TRY(init_trained(a->critic_arch, ks_stream(c->seed, KS_INIT_CRITIC, e), &a->critic[e]));
+        KS_TRY(
+            init_trained(a, a->critic_arch, ks_stream(c->seed, KS_INIT_CRITIC, e), &a->critic[e]));
     a->log_temperature = log(c->temperature);
     a->critic_adam = (struct ks_adam){.rate = c->critic_rate,
+                                      .beta1 = c->beta1,
                                       .weight_decay = c->weight_decay,
                                       .decayed = c->decay,
                                       .tau = c->tau};
     a->actor_adam = a->critic_adam;
     a->actor_adam.rate = c->actor_rate;
+    a->temperature_adam = (struct ks_adam){
+        .rate = c->actor_rate, .beta1 = c->temperature_beta1, .weight_decay = c->temperature_decay};
     return KS_OK;
 }
 

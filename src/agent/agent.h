@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/init.h"
 #include "agent/optim.h"
+#include "agent/target.h"
 #include "core/error.h"
 #include "core/real.h"
 #include "core/rng.h"
@@ -30,9 +32,12 @@ struct ks_agent_config {
     struct ks_rate critic_rate, actor_rate; /* learning rates; the temperature has the actor's */
     size_t policy_delay; /* actor and temperature are updated at updates 0, delay, ... */
     enum ks_order order;
+    enum ks_value target_value, policy_value; /* in the critics' targets; in the actor's loss */
     double temperature, target_entropy;
-    double weight_decay;
+    double beta1, temperature_beta1;        /* of Adam: of the networks; of the temperature */
+    double weight_decay, temperature_decay; /* decoupled: of the networks; of log T        */
     enum ks_decay decay;
+    struct ks_starts starts;
     uint64_t seed;
     int threads; /* rows and critics are divided among them; results do not depend on them */
 };
@@ -81,9 +86,9 @@ struct ks_agent {
     struct ks_net *critic_both; /* training mode, outputs of all 2 batch rows: measuring      */
     struct ks_trained *critic, actor;   /* critic: [ensemble]                                   */
     struct ks_critic_step *critic_step; /* [ensemble]                                         */
-    struct ks_adam critic_adam, actor_adam;
-    double log_temperature, temperature_m, temperature_v; /* stepped together with the actor */
-    int64_t updates;                                      /* made so far                     */
+    struct ks_adam critic_adam, actor_adam, temperature_adam; /* the last has actor_adam's step */
+    double log_temperature, temperature_m, temperature_v;     /* stepped together with the actor */
+    int64_t updates;                                          /* made so far                     */
     /* Work space. D = observations + actions, K = outputs of a critic. */
     struct ks_acting acting;
     struct ks_draw next, policy; /* the actor at s' (evaluation mode) and at s (training mode) */

@@ -52,5 +52,6 @@ ks_status KS(agent_export)(const struct ks_agent *a, struct ks_checkpoint *check
     }
     checkpoint->adam_step = a->critic_adam.step;
     checkpoint->adam = KS_ADAM_DEFAULTS;
+    checkpoint->adam.beta1 = a->config.beta1;
     return KS_OK;
 }

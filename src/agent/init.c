@@ -1,6 +1,6 @@
-/* Orthogonal initialization (Saxe, McClelland & Ganguli, ICLR 2014): Q of the QR factorization of a
- * Gaussian matrix, each column times the sign of R's diagonal entry; without the signs Q would not
- * be uniformly distributed (Mezzadri, Notices of the AMS 54, 2007). */
+/* Initial parameters. Orthogonal ones (Saxe, McClelland & Ganguli, ICLR 2014): Q of the QR
+ * factorization of a Gaussian matrix, each column times the sign of R's diagonal entry; without the
+ * signs Q would not be uniformly distributed (Mezzadri, Notices of the AMS 54, 2007). */
 #include "agent/init.h"
 
 #include <lapacke.h>
@@ -67,18 +67,66 @@ static void set_column_norms(const struct ks_array *a, const real *matrix, real 
     }
 }
 
-static ks_status init_kernel(const struct ks_arch *arch, const struct ks_layer *l,
-                             const struct ks_array *a, struct ks_rng *rng, real *w)
+/* A standard normal cut off at +-2 has this standard deviation: sqrt(1 - 4 phi(2)/(2 Phi(2) - 1)).
+ */
+static const double CUT_NORMAL_STD = 0.87962566103423978;
+
+static double cut_normal(struct ks_rng *rng)
 {
+    double x;
+
+    do
+        x = ks_rng_normal(rng);
+    while (fabs(x) > 2);
+    return x;
+}
+
+void KS(truncated_normal)(const struct ks_array *shape, double scale, struct ks_rng *rng, real *w)
+{
+    double std = sqrt(scale / (double)shape->rows) / CUT_NORMAL_STD;
+
+    for (size_t i = 0; i < shape->rows * shape->columns; i++)
+        w[i] = (real)(std * cut_normal(rng));
+}
+
+/* Whether layer i is in the body of a residual container, which comes after its body. */
+static bool in_residual(const struct ks_arch *arch, size_t i)
+{
+    for (size_t k = i + 1; k < arch->n_layers; k++)
+        if (arch->layer[k].kind == &KS(residual) && arch->layer[k].body <= i)
+            return true;
+    return false;
+}
+
+static ks_status init_orthogonal(const struct ks_arch *arch, const struct ks_layer *l, double gain,
+                                 struct ks_rng *rng, real *w)
+{
+    const struct ks_array *a = &l->param[0];
     size_t actions = arch->policy.actions;
 
     if (actions == 0 || !KS(arch_is_head)(arch, l))
-        return KS(orthogonal)(a->rows, a->columns, a->start, rng, a->columns, w);
-    KS_TRY(KS(orthogonal)(a->rows, actions, a->start, rng, a->columns, w));
+        return KS(orthogonal)(a->rows, a->columns, gain, rng, a->columns, w);
+    KS_TRY(KS(orthogonal)(a->rows, actions, gain, rng, a->columns, w));
     return KS(orthogonal)(a->rows, actions, LOG_STD_GAIN, rng, a->columns, w + actions);
 }
 
-ks_status KS(init_network)(const struct ks_arch *arch, struct ks_rng *rng, real *w, real *state)
+static ks_status init_kernel(const struct ks_arch *arch, const struct ks_starts *starts, size_t i,
+                             struct ks_rng *rng, real *w)
+{
+    /* Variance times the number of inputs; 0: orthogonal. */
+    static const double scales[] = {[KS_ORTHOGONAL] = 0, [KS_HE_NORMAL] = 2, [KS_LECUN_NORMAL] = 1};
+    const struct ks_layer *l = &arch->layer[i];
+    double scale = scales[in_residual(arch, i) ? starts->blocks : starts->kernels];
+
+    if (scale == 0)
+        return init_orthogonal(arch, l, starts->gain > 0 ? starts->gain : l->param[0].start, rng,
+                               w);
+    KS(truncated_normal)(&l->param[0], scale, rng, w);
+    return KS_OK;
+}
+
+ks_status KS(init_network)(const struct ks_arch *arch, const struct ks_starts *starts,
+                           struct ks_rng *rng, real *w, real *state)
 {
     for (size_t i = 0; i < arch->n_layers; i++) {
         const struct ks_layer *l = &arch->layer[i];
@@ -86,7 +134,7 @@ ks_status KS(init_network)(const struct ks_arch *arch, struct ks_rng *rng, real 
 
         for (size_t k = 0; k < l->n_params; at += KS(array_size)(&l->param[k]), k++)
             if (l->param[k].orthogonal)
-                KS_TRY(init_kernel(arch, l, &l->param[k], rng, at));
+                KS_TRY(init_kernel(arch, starts, i, rng, at));
             else if (l->param[k].column_norms)
                 set_column_norms(&l->param[0], w + l->offset, at);
             else

@@ -34,11 +34,11 @@ static struct constants constants(const struct ks_adam *adam, bool decays)
     double t = (double)adam->step + 1, rate = KS(rate_at)(&adam->rate, adam->step);
 
     return (struct constants){
-        .b1 = (real)KS_ADAM_BETA1,
-        .c1 = (real)(1 - KS_ADAM_BETA1),
+        .b1 = (real)adam->beta1,
+        .c1 = (real)(1 - adam->beta1),
         .b2 = (real)KS_ADAM_BETA2,
         .c2 = (real)(1 - KS_ADAM_BETA2),
-        .rate = (real)(rate / (1 - pow(KS_ADAM_BETA1, t))),
+        .rate = (real)(rate / (1 - pow(adam->beta1, t))),
         .v_scale = (real)(1 / (1 - pow(KS_ADAM_BETA2, t))),
         .keep = (real)(decays ? 1 - rate * adam->weight_decay : 1),
         .eps = (real)KS_ADAM_EPS,
@@ -158,10 +158,11 @@ double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *
 {
     double t = (double)adam->step + 1, rate = KS(rate_at)(&adam->rate, adam->step);
 
-    *m = KS_ADAM_BETA1 * *m + (1 - KS_ADAM_BETA1) * g;
+    *m = adam->beta1 * *m + (1 - adam->beta1) * g;
     *v = KS_ADAM_BETA2 * *v + (1 - KS_ADAM_BETA2) * g * g;
-    return w - rate * (*m / (1 - pow(KS_ADAM_BETA1, t))) /
-                   (sqrt(*v / (1 - pow(KS_ADAM_BETA2, t))) + KS_ADAM_EPS);
+    return (1 - rate * adam->weight_decay) * w -
+           rate * (*m / (1 - pow(adam->beta1, t))) /
+               (sqrt(*v / (1 - pow(KS_ADAM_BETA2, t))) + KS_ADAM_EPS);
 }
 
 void KS(project)(const struct ks_arch *arch, real *w, real *columns)

@@ -31,6 +31,7 @@ double KS(rate_at)(const struct ks_rate *rate, int64_t step);
 
 struct ks_adam {
     struct ks_rate rate;
+    double beta1; /* of the first moment; beta2 and eps are those of io/adam.h */
     double weight_decay;
     enum ks_decay decayed;
     double tau;   /* target <- target + tau (w - target) */
@@ -51,7 +52,8 @@ struct ks_trained {
  * parameter is not finite. */
 bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
                    const struct ks_trained *t);
-/* The same Adam step for a single parameter w with moments m, v; returns the new w. */
+/* The same step of Adam for a single parameter w with moments m, v, which decays by weight_decay
+ * whatever `decayed` says; returns the new w. */
 double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *v, double w);
 
 /* Scales the columns that the description projects to norm 1. columns [ks_widest]: work space. */

@@ -1,11 +1,17 @@
 /* Targets of clipped double Q-learning (Fujimoto, van Hoof & Meger, ICML 2018) with an entropy term
- * (Haarnoja et al., ICML 2018), for scalar critics and for categorical ones (Bellemare, Dabney &
- * Munos, ICML 2017, algorithm 1):
+ * (Haarnoja et al., ICML 2018), for scalar critics, for quantiles (Dabney, Rowland, Bellemare &
+ * Munos, AAAI 2018) and for categorical critics (Bellemare, Dabney & Munos, ICML 2017, algorithm
+ * 1):
  *
- *   mse   y = r + gamma m (min_e Q'_e - T log pi')
- *   ce    the distribution p' of the critic with the smaller mean, moved to
- *         z'_k = clip(r + gamma m (z_k - T log pi'), z_0, z_{K-1})
- *         and split linearly between the two neighbouring atoms.
+ *   mse       y = r + gamma m (min_e Q'_e - T log pi')
+ *   quantile  y_k = r + gamma m (f'_k - T log pi'), f' of the critic with the smaller mean
+ *   ce        the distribution p' of the critic with the smaller mean, moved to
+ *             z'_k = clip(r + gamma m (z_k - T log pi'), z_0, z_{K-1})
+ *             and split linearly between the two neighbouring atoms.
+ *
+ * With KS_MEAN the minimum is a mean: of the values, of the k-th quantiles (Nauman et al., "Bigger,
+ * Regularized, Optimistic", NeurIPS 2024), or of the distributions (Nauman et al., "Bigger,
+ * Regularized, Categorical", NeurIPS 2025).
  */
 #include "agent/target.h"
 
@@ -19,36 +25,35 @@ double KS(atom_spacing)(const struct ks_loss *loss)
 
 double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p)
 {
-    double q = 0, dz;
+    const bool atoms = loss->kind->distribution;
+    const double dz = atoms ? KS(atom_spacing)(loss) : 0;
+    double q = 0;
 
-    if (!loss->kind->distribution)
-        return (double)f[0];
-    dz = KS(atom_spacing)(loss);
-    KS(softmax)(1, loss->outputs, f, p);
+    if (atoms)
+        KS(softmax)(1, loss->outputs, f, p);
+    else
+        memcpy(p, f, loss->outputs * sizeof *p);
     for (size_t k = 0; k < loss->outputs; k++)
-        q += (loss->min + (double)k * dz) * (double)p[k];
-    return q;
+        q += atoms ? (loss->min + (double)k * dz) * (double)p[k] : (double)p[k];
+    return atoms ? q : q / (double)loss->outputs;
 }
 
-/* Q = sum_k z_k p_k, p = softmax(f):  dQ/df_k = p_k (z_k - Q). */
+/* Q = sum_k z_k p_k, p = softmax(f):  dQ/df_k = p_k (z_k - Q).   Q = mean_k f_k:  dQ/df_k = 1/K. */
 void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real *p, real scale,
                                real *f_bar)
 {
-    double dz;
+    const bool atoms = loss->kind->distribution;
+    const double dz = atoms ? KS(atom_spacing)(loss) : 0;
 
-    if (!loss->kind->distribution) {
-        f_bar[0] = scale;
-        return;
-    }
-    dz = KS(atom_spacing)(loss);
     for (size_t k = 0; k < loss->outputs; k++)
-        f_bar[k] = scale * p[k] * (real)(loss->min + (double)k * dz - q);
+        f_bar[k] = atoms ? scale * p[k] * (real)(loss->min + (double)k * dz - q)
+                         : scale / (real)loss->outputs;
 }
 
-/* The smallest value of the critics at row i; on a tie, of the first. Its distribution goes to the
- * first half of scratch. */
-static double smallest(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
-                       real *scratch)
+/* The row p of the critic with the smallest value, on a tie of the first, goes to the first half of
+ * scratch. */
+static void smallest(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+                     real *scratch)
 {
     size_t n = loss->outputs;
     double q = KS(critic_value)(loss, b->f[0] + i * n, scratch);
@@ -61,8 +66,29 @@ static double smallest(const struct ks_loss *loss, const struct ks_next_values *
             memcpy(scratch, scratch + n, n * sizeof *scratch);
         }
     }
-    return q;
 }
+
+/* The mean of the critics' rows p goes to the first half of scratch. */
+static void mean(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+                 real *scratch)
+{
+    size_t n = loss->outputs;
+
+    KS(critic_value)(loss, b->f[0] + i * n, scratch);
+    for (size_t e = 1; e < b->ensemble; e++) {
+        KS(critic_value)(loss, b->f[e] + i * n, scratch + n);
+        for (size_t k = 0; k < n; k++)
+            scratch[k] += scratch[n + k];
+    }
+    for (size_t k = 0; k < n; k++)
+        scratch[k] /= (real)b->ensemble;
+}
+
+static void (*const combine[])(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+                               real *scratch) = {
+    [KS_SMALLEST] = smallest,
+    [KS_MEAN] = mean,
+};
 
 /* Moves the mass p [K] of the atoms to z'_k = shift + slope z_k, clipped to the support, and splits
  * it between neighbouring atoms. Returns how many atoms were clipped. */
@@ -90,11 +116,14 @@ static size_t project(const struct ks_loss *loss, double shift, double slope, co
 size_t KS(critic_target)(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
                          real *scratch, real *target)
 {
-    double q = smallest(loss, b, i, scratch), slope = b->gamma * (double)b->mask[i];
-    double shift = b->reward[i] - slope * b->temperature * (double)b->log_pi[i];
+    const double slope = b->gamma * (double)b->mask[i];
+    const double shift = b->reward[i] - slope * b->temperature * (double)b->log_pi[i];
 
+    combine[b->value](loss, b, i, scratch);
+    target += i * loss->outputs;
     if (loss->kind->distribution)
-        return project(loss, shift, slope, scratch, target + i * loss->outputs);
-    target[i] = (real)(shift + slope * q);
+        return project(loss, shift, slope, scratch, target);
+    for (size_t k = 0; k < loss->outputs; k++)
+        target[k] = (real)(shift + slope * (double)scratch[k]);
     return 0;
 }

@@ -7,11 +7,15 @@
 #include "core/real.h"
 #include "net/loss.h"
 
+/* How the values of an ensemble become one: the smallest, with the distribution or the quantiles of
+ * that critic, the first on a tie; or the mean, with the mean of the distributions or quantiles. */
+enum ks_value { KS_SMALLEST, KS_MEAN };
+
 /* The distance between neighbouring atoms of a ce loss: atom k is at min + k spacing. */
 double KS(atom_spacing)(const struct ks_loss *loss);
 
-/* The value Q of one row f [K] of a critic's output: f itself (mse), or the mean of the
- * distribution softmax(f) over the atoms (ce), which is also written to p [K]. */
+/* The value Q of one row f [K] of a critic's output: the mean of f (mse, where K = 1; quantile), or
+ * that of the distribution softmax(f) over the atoms (ce). Sets p [K] to f or to softmax(f). */
 double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p);
 /* f_bar [K] = scale * dQ/df, with q and p from ks_critic_value. */
 void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real *p, real scale,
@@ -19,6 +23,7 @@ void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real 
 
 struct ks_next_values {
     size_t ensemble;
+    enum ks_value value;  /* how the critics' values become one                           */
     const real *const *f; /* [ensemble][rows, K]: the target critics' outputs at (s', a') */
     const double *reward; /* [rows]                                                       */
     const float *mask;    /* [rows]: as in ks_batch; gamma mask discounts the value       */
@@ -27,7 +32,7 @@ struct ks_next_values {
 };
 
 /* Sets row i of target [rows, loss->targets], which is the same for all critics. scratch [2 K].
- * Returns how many atoms were clipped to the ends of the support (0 for mse). */
+ * Returns how many atoms were clipped to the ends of the support (0 without atoms). */
 size_t KS(critic_target)(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
                          real *scratch, real *target);
 

@@ -99,6 +99,7 @@ static double targets(struct ks_agent *a, const struct ks_batch *b)
     size_t clipped = 0;
     struct ks_next_values bootstrap = {
         .ensemble = a->config.ensemble,
+        .value = a->config.target_value,
         .f = a->outputs,
         .reward = b->reward,
         .mask = b->mask,
@@ -146,8 +147,8 @@ static double sum_of_values(const struct ks_agent *a, const struct ks_trained *c
     double sum = 0, scale = (double)a->config.batch / loss->weight;
     size_t rows = a->config.batch, n = loss->outputs;
 
-    for (size_t i = 0; i < rows && !loss->kind->distribution; i++)
-        sum += (double)f[i];
+    for (size_t i = 0; i < rows * n && !loss->kind->distribution; i++)
+        sum += (double)f[i] / (double)n;
     for (size_t i = 0; i < rows && loss->kind->distribution; i++)
         for (size_t k = 0; k < n; k++) {
             double z = loss->min + (double)k * KS(atom_spacing)(loss);
@@ -180,9 +181,10 @@ static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
     if (!KS(adam_step)(a->actor_arch, &a->actor_adam, &a->actor))
         return ks_fail(KS_NUMBER, "an actor parameter is no longer finite");
     /* d/d log T of T (H - H*) is the loss itself */
+    a->temperature_adam.step = a->actor_adam.step;
     u->temperature_loss = temperature * (u->entropy - a->config.target_entropy);
-    a->log_temperature = KS(adam_scalar)(&a->actor_adam, u->temperature_loss, &a->temperature_m,
-                                         &a->temperature_v, a->log_temperature);
+    a->log_temperature = KS(adam_scalar)(&a->temperature_adam, u->temperature_loss,
+                                         &a->temperature_m, &a->temperature_v, a->log_temperature);
     a->actor_adam.step++;
     u->actor_stepped = true;
     return KS_OK;

@@ -335,6 +335,7 @@ static const char *const quantile_examples[] = {"loss quantile", "loss quantile 
 static const struct ks_loss_kind quantile = {.name = "quantile",
                                              .examples = quantile_examples,
                                              .any_targets = true,
+                                             .trainable = true,
                                              .configure = quantile_configure,
                                              .gradient = quantile_gradient,
                                              .curvature = quantile_curvature};

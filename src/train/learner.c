@@ -28,6 +28,13 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
         .actor_rate = {s->actor_lr, s->lr_end, updates},
         .policy_delay = s->policy_delay,
         .order = (enum ks_order)s->update_order,
+        .target_value = (enum ks_value)s->target_value,
+        .policy_value = (enum ks_value)s->policy_value,
+        .beta1 = KS_ADAM_BETA1,
+        .temperature_beta1 = s->temperature_beta1,
+        .temperature_decay = s->temperature_decay,
+        .starts = {(enum ks_start)s->init, (enum ks_start)s->init_blocks,
+                   isnan(s->init_gain) ? 0 : s->init_gain},
         .temperature = s->temperature,
         .target_entropy = isnan(s->target_entropy) ? -(double)actions / 2 : s->target_entropy,
         .weight_decay = s->weight_decay,
@@ -60,6 +67,7 @@ ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
     l->plan = plan;
     l->resets = ks_stream(plan->options->seed, KS_RESETS, 0);
     KS_TRY(KS(agent_new)(&config, &l->agent));
+    l->temperature = config.temperature;
     KS_TRY(new_replay(l));
     if (plan->options->settings.observation_normalization)
         KS_TRY(ks_normalizer_new(ks_env_observations(l->player.env), &l->normalizer));
@@ -133,9 +141,10 @@ struct ks_batch ks_learner_last_batch(struct ks_learner *l)
 double ks_learner_reward_scale(const struct ks_learner *l)
 {
     const struct ks_settings *s = &l->plan->options->settings;
+    const double bonus = l->temperature * l->agent->config.target_entropy / (1 - l->plan->gamma);
 
     return s->reward_normalization
-               ? ks_returns_divisor(&l->returns, ks_reward_scaling(s->reward_scaling))
+               ? ks_returns_divisor(&l->returns, ks_reward_scaling(s->reward_scaling), bonus)
                : 1;
 }
 

@@ -24,6 +24,7 @@ struct ks_learner {
     struct ks_normalizer *normalizer; /* of the observations; NULL: raw ones; owned */
     struct ks_rng resets;             /* the random stream of start states */
     size_t agent_steps, env_step;
+    double temperature; /* of the agent before the updates of the last agent step */
     /* Work space. */
     struct ks_rows rows; /* a minibatch; owned */
     double *noise;       /* [actions]; owned   */

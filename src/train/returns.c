@@ -5,26 +5,39 @@
 #include <math.h>
 
 static const double EPS = 1e-8;
-static const double BOUND = 5; /* the largest return after scaling: that of the atoms of SimBa-V2 */
+/* The largest return after scaling: the ends of the atoms of SimBa-V2 and of BRC. */
+static const double BOUND = 5, WIDE_BOUND = 10;
 
 /* sqrt(Var G) + 1e-8: Palenicek et al., "XQC", ICLR 2026 */
-static double divide_by_deviation(const struct ks_returns *r, double variance)
+static double divide_by_deviation(const struct ks_returns *r, double variance, double bonus)
 {
     (void)r;
+    (void)bonus;
     return sqrt(variance) + EPS;
 }
 
 /* max(sqrt(Var G + 1e-8), max |G| / 5): Lee et al., SimBa-V2, ICML 2025 */
-static double divide_within_bound(const struct ks_returns *r, double variance)
+static double divide_within_bound(const struct ks_returns *r, double variance, double bonus)
 {
+    (void)bonus;
     return fmax(sqrt(variance + EPS), r->largest / BOUND);
+}
+
+/* (max |G| - T H* / (2 (1 - gamma))) / 10, G from a step to the end: Nauman et al., "Bigger,
+ * Regularized, Categorical", NeurIPS 2025; code naumix/BiggerRegularizedCategorical (eec512f),
+ * normalizer.py. There it is infinite until an episode has ended; here G is 0 until then. */
+static double divide_by_range(const struct ks_returns *r, double variance, double bonus)
+{
+    (void)variance;
+    return fmax((r->largest_to_come - bonus / 2) / WIDE_BOUND, EPS);
 }
 
 static const struct ks_reward_scaling scalings[] = {
     {.name = "std", .divisor = divide_by_deviation},
     {.name = "bounded", .prior = 1e-4, .divisor = divide_within_bound},
+    {.name = "range", .divisor = divide_by_range},
 };
-const char *const ks_reward_scalings[] = {"std", "bounded", NULL};
+const char *const ks_reward_scalings[] = {"std", "bounded", "range", NULL};
 
 const struct ks_reward_scaling *ks_reward_scaling(size_t number)
 {
@@ -43,9 +56,41 @@ void ks_returns_add(struct ks_returns *r, const struct ks_reward_scaling *scalin
     r->largest = fmax(r->largest, fabs(r->g));
 }
 
-double ks_returns_divisor(const struct ks_returns *r, const struct ks_reward_scaling *scaling)
+/* The k-th transition before the newest one. */
+static struct ks_transition before_newest(const struct ks_replay *replay, size_t k)
+{
+    return ks_replay_get(replay, (replay->next + replay->capacity - 1 - k) % replay->capacity);
+}
+
+static size_t episode_length(const struct ks_replay *replay)
+{
+    size_t n = 1;
+
+    while (n < replay->count && !before_newest(replay, n).last)
+        n++;
+    return n;
+}
+
+void ks_returns_end_episode(struct ks_returns *r, const struct ks_replay *replay, double gamma,
+                            bool truncated)
+{
+    const size_t n = episode_length(replay);
+    double sum = 0, g = 0;
+
+    for (size_t k = 0; k < n && truncated; k++)
+        sum += (double)before_newest(replay, k).reward;
+    g = sum / (double)n / (1 - gamma);
+    for (size_t k = 0; k < n; k++) {
+        g = (double)before_newest(replay, k).reward + gamma * g;
+        r->largest_to_come = fmax(r->largest_to_come, fabs(g));
+    }
+}
+
+double ks_returns_divisor(const struct ks_returns *r, const struct ks_reward_scaling *scaling,
+                          double bonus)
 {
     const double count = (double)r->count + scaling->prior;
+    const double variance = count > 0 ? (r->squares + scaling->prior) / count : 0;
 
-    return scaling->divisor(r, count > 0 ? (r->squares + scaling->prior) / count : 0);
+    return scaling->divisor(r, variance, bonus);
 }

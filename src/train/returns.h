@@ -1,22 +1,26 @@
-/* The scale of rewards, from a running discounted return G. */
+/* The scale of rewards, from discounted returns. */
 #ifndef KS_TRAIN_RETURNS_H
 #define KS_TRAIN_RETURNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "train/replay.h"
+
 /* G <- gamma (1 - done) G + r; the mean and the sum of squared deviations of all G so far. */
 struct ks_returns {
     double g, mean, squares;
     size_t count;
-    double largest; /* |G| */
+    double largest;         /* |G|                                                         */
+    double largest_to_come; /* the same of returns from a step of an ended episode onwards */
 };
 
 /* How the divisor of sampled rewards follows from these: setting reward_scaling. */
 struct ks_reward_scaling {
     const char *name;
     double prior; /* mean and variance start as those of so many G, of mean 0 and variance 1 */
-    double (*divisor)(const struct ks_returns *returns, double variance);
+    /* `bonus`: the return of an entropy bonus that stays at its target, T H* / (1 - gamma). */
+    double (*divisor)(const struct ks_returns *returns, double variance, double bonus);
 };
 
 /* The names of all kinds, ended by NULL, in the order of the numbers below. */
@@ -26,7 +30,12 @@ const struct ks_reward_scaling *ks_reward_scaling(size_t number);
 /* Adds the reward of one agent step. `done`: it ended an episode, also by a time limit. */
 void ks_returns_add(struct ks_returns *returns, const struct ks_reward_scaling *scaling,
                     double gamma, double reward, bool done);
-double ks_returns_divisor(const struct ks_returns *returns,
-                          const struct ks_reward_scaling *scaling);
+/* Looks at the episode that ended with the newest transition of replay: at the returns from each of
+ * its steps that replay still holds. After a time limit (`truncated`) they go on with the episode's
+ * mean reward. gamma < 1. */
+void ks_returns_end_episode(struct ks_returns *returns, const struct ks_replay *replay,
+                            double gamma, bool truncated);
+double ks_returns_divisor(const struct ks_returns *returns, const struct ks_reward_scaling *scaling,
+                          double bonus);
 
 #endif

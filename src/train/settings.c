@@ -10,6 +10,8 @@
 
 static const char *const decays[] = {"none", "norms", "heads", "norms+heads", "all", NULL};
 static const char *const orders[] = {"critics-first", "actor-first", NULL};
+static const char *const values[] = {"min", "mean", NULL};
+static const char *const starts[] = {"orthogonal", "he-normal", "lecun-normal", NULL};
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
 
@@ -66,12 +68,20 @@ const struct ks_key ks_keys[] = {
            "what an update steps first: critics-first, actor-first"),
     NUMBER(temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
     NUMBER_OR_AUTO(target_entropy, -1e6, 1e6, "target entropy; auto: -actions/2"),
+    NUMBER(temperature_beta1, 0, 0.999999, "0.9", "Adam's beta1 of the temperature"),
+    NUMBER(temperature_decay, 0, 1, "0", "decoupled weight decay of the temperature's logarithm"),
+    CHOICE(target_value, values, 2, "min", "of the critics, in their targets: min, mean"),
+    CHOICE(policy_value, values, 2, "min", "of the critics, in the actor's loss: min, mean"),
+    CHOICE(init, starts, 3, "orthogonal",
+           "kernels at the start: orthogonal, he-normal, lecun-normal"),
+    CHOICE(init_blocks, starts, 3, "orthogonal", "the same of kernels inside residual blocks"),
+    NUMBER_OR_AUTO(init_gain, 1e-6, 1e6, "gain of orthogonal kernels; auto: sqrt(2)"),
     NUMBER(weight_decay, 0, 1, "0", "decoupled weight decay"),
     CHOICE(decay, decays, 5, "none",
            "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"),
     FLAG(reward_normalization, "1", "divide rewards by the scale of the discounted return"),
-    CHOICE(reward_scaling, ks_reward_scalings, 2, "std",
-           "that scale: std, its standard deviation; bounded, as in SimBa-V2"),
+    CHOICE(reward_scaling, ks_reward_scalings, 3, "std",
+           "that scale: std, its standard deviation; bounded, as in SimBa-V2; range, as in BRC"),
     FLAG(observation_normalization, "0",
          "observations in units of their running mean and standard deviation"),
     FLAG(raw_rewards, "0", "compute the checkpoints' targets from raw rewards"),
@@ -241,6 +251,8 @@ ks_status ks_settings_check(const struct ks_settings *s)
                        s->lr_end, s->critic_lr, s->actor_lr);
     if (s->weight_decay > 0 && s->decay == 0)
         return ks_fail(KS_USAGE, "weight_decay: %g has no effect with decay=none", s->weight_decay);
+    if (s->gamma == 1 && strcmp(ks_reward_scalings[s->reward_scaling], "range") == 0)
+        return ks_fail(KS_USAGE, "reward_scaling: range needs a gamma below 1, found 1");
     return KS_OK;
 }
 

@@ -16,6 +16,10 @@ struct ks_settings {
     double tau, critic_lr, actor_lr, lr_end;
     size_t policy_delay, update_order;  /* update_order: enum ks_order */
     double temperature, target_entropy; /* NaN: auto, -actions/2 */
+    double temperature_beta1, temperature_decay;
+    size_t target_value, policy_value; /* enum ks_value */
+    size_t init, init_blocks;          /* enum ks_start */
+    double init_gain;                  /* NaN: auto */
     double weight_decay;
     size_t decay;                                             /* enum ks_decay */
     size_t reward_normalization, reward_scaling, raw_rewards; /* reward_scaling: returns.h */

@@ -197,12 +197,17 @@ static void pack_normalizer(struct pack *p, struct ks_normalizer *n)
  * values with which it starts. */
 static void pack_run(struct pack *p, struct ks_run *r)
 {
+    struct ks_returns *returns = &r->learner.returns;
+
     p->group = "";
     pack_agent(p, r->learner.agent);
     pack_metrics(p, r->metrics);
     pack_progress(p, r);
     p->optional = true;
-    pack_value(p, "largest_return", &r->learner.returns.largest, sizeof r->learner.returns.largest);
+    pack_value(p, "largest_return", &returns->largest, sizeof returns->largest);
+    pack_value(p, "largest_return_to_come", &returns->largest_to_come,
+               sizeof returns->largest_to_come);
+    pack_value(p, "step_temperature", &r->learner.temperature, sizeof r->learner.temperature);
     if (r->learner.normalizer)
         pack_normalizer(p, r->learner.normalizer);
 }

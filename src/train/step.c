@@ -77,6 +77,8 @@ static ks_status store(struct ks_learner *l, const struct move *m)
                                                             (float)m->reward, mask, ended}));
     ks_returns_add(&l->returns, ks_reward_scaling(l->plan->options->settings.reward_scaling),
                    l->plan->gamma, m->reward, ended);
+    if (ended)
+        ks_returns_end_episode(&l->returns, l->replay, l->plan->gamma, m->end == KS_ENV_TRUNCATED);
     l->agent_steps++;
     l->env_step +=
         m->action_repeat; /* also if the episode ended earlier: milestones are multiples */
@@ -150,6 +152,7 @@ static ks_status step(struct ks_learner *l, struct ks_metrics *metrics)
     struct move m = {.player = &l->player, .action_repeat = s->action_repeat};
 
     choose_action(l);
+    l->temperature = KS(agent_temperature)(l->agent);
     if (l->agent_steps < s->random_steps) {
         KS_TRY(step_and_store(l, &m));
     } else {

@@ -49,6 +49,8 @@ static struct ks_agent *make_agent(const char *name, int threads)
                                                  .tau = 0.005,
                                                  .critic_rate = {3e-4, 3e-5, 1e6},
                                                  .actor_rate = {3e-4, 3e-5, 1e6},
+                                                 .beta1 = 0.9,
+                                                 .temperature_beta1 = 0.9,
                                                  .policy_delay = CYCLE,
                                                  .temperature = 0.01,
                                                  .target_entropy = -19,

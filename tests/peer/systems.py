@@ -20,7 +20,8 @@ BOUND = 1e-12
 DEFAULTS = {"critic_lr": peer.RATE_START, "actor_lr": peer.RATE_START, "lr_end": peer.RATE_END,
             "critics": peer.CRITICS, "policy_delay": peer.POLICY_DELAY, "weight_decay": 0,
             "decay": "none", "update_order": "critics-first",
-            "temperature": peer.TEMPERATURE}
+            "temperature": peer.TEMPERATURE, "temperature_beta1": peer.BETA1,
+            "temperature_decay": 0, "target_value": "min", "policy_value": "min"}
 
 
 def dense(net, x, words):
@@ -124,21 +125,38 @@ class System(peer.Agent):
         self.actor = Network(texts["actor"].replace("dense 2A", f"dense {2 * self.actions}"),
                              sizes["observations"])
         self.ce = "ce" in self.critic.policy
+        loss = layers_torch.options(self.critic.policy)
+        self.v_min, self.v_max = float(loss.get("min", 0)), float(loss.get("max", 0))
+        self.kappa = float(loss.get("kappa", 1)) if "quantile" in self.critic.policy else None
         self.squash = "log-std=squash" in self.actor.policy
-        self.support = torch.linspace(peer.V_MIN, peer.V_MAX, sizes["atoms"], dtype=torch.float64)
+        self.support = torch.linspace(self.v_min, self.v_max, sizes["atoms"], dtype=torch.float64)
         self.critics, self.policy_delay = int(s["critics"]), int(s["policy_delay"])
         self.actor_first = s["update_order"] == "actor-first"
+        self.target_mean, self.policy_mean = (s[k] == "mean" for k in ("target_value",
+                                                                       "policy_value"))
+        self.loss_factor = 0.5 * float(loss.get("weight", 1))
         self.now = {name: torch.tensor(value) for name, value in start.items()}
         self.updates = 0
         end, decay = float(s["lr_end"]), float(s["weight_decay"])
 
-        def adam(name, rate, decays):
+        def adam(name, rate, decays, beta1=peer.BETA1):
             return peer.Adam(self.now[name], self.now[name + "_m"], self.now[name + "_v"], schedule,
-                             (float(s[rate]), end), decays)
+                             (float(s[rate]), end), decays, beta1)
 
         self.critic_adam = adam("critic", "critic_lr", decay * self.critic.decayed(s["decay"]))
         self.actor_adam = adam("actor", "actor_lr", decay * self.actor.decayed(s["decay"]))
-        self.temperature_adam = adam("log_temperature", "actor_lr", 0.0)
+        self.temperature_adam = adam("log_temperature", "actor_lr", float(s["temperature_decay"]),
+                                     float(s["temperature_beta1"]))
+
+    def critic_loss(self, outputs, target):
+        if self.kappa is None:
+            return super().critic_loss(outputs, target)
+        e, n = target[None, :, None] - outputs[..., None], outputs.shape[2]
+        q = ((torch.arange(n, dtype=torch.float64) + 0.5) / n)[:, None]
+        share = (q - (e.detach() < 0).double()).abs()
+        size = e.abs()
+        huber = torch.where(size <= self.kappa, e ** 2 / 2, self.kappa * (size - self.kappa / 2))
+        return (share * huber).mean(3).sum(2).mean(1).sum()
 
 
 def read_text(path):
@@ -152,8 +170,9 @@ def check(name, run, record, path):
     file = configparser.ConfigParser()
     file.read(path)
     utd = int(file["train"].get("utd", 2))
+    gamma = float(file["train"].get("gamma", peer.discount(compare.EPISODE_STEPS)))
     system = System(path, {n: int(run[n]) for n in compare.SIZES},
-                    utd * int(run["env_steps"]) // 2, peer.discount(compare.EPISODE_STEPS),
+                    utd * int(run["env_steps"]) // 2, gamma,
                     {n: record[group + n] for n in compare.ARRAYS})
     system.critic_adam.steps = int(record[group + "critic_steps"])
     system.actor_adam.steps = system.temperature_adam.steps = int(record[group + "actor_steps"])

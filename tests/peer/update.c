@@ -393,6 +393,7 @@ static ks_status new_agent(const struct record *r, const char *name, struct ks_a
         KS_GO(ks_system_find(name, &system));
     if (system)
         KS_GO(ks_system_settings(system, &options.settings));
+    options.settings.batch = r->config.batch; /* whatever the system says */
     KS_GO(ks_plan_init(&options, env, &plan));
     config = ks_learner_config(&plan, env);
     KS_GO(KS(agent_new)(&config, agent));

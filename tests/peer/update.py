@@ -117,12 +117,13 @@ def mix(running, batch):
 class Adam:
     """rates: at the start and at the end; decay: a number for each parameter, or one for all."""
 
-    def __init__(self, w, m, v, schedule, rates=(RATE_START, RATE_END), decay=0.0):
+    def __init__(self, w, m, v, schedule, rates=(RATE_START, RATE_END), decay=0.0,
+                 beta1=BETA1):
         self.w, self.m, self.v, self.schedule, self.steps = w, m, v, schedule, 0
-        self.rates, self.decay = rates, decay
+        self.rates, self.decay, self.beta1 = rates, decay, beta1
 
     def step(self, g):
-        self.m.mul_(BETA1).add_((1 - BETA1) * g)
+        self.m.mul_(self.beta1).add_((1 - self.beta1) * g)
         self.v.mul_(BETA2).add_((1 - BETA2) * g * g)
         self.move()
 
@@ -131,7 +132,7 @@ class Adam:
         start, end = self.rates
         rate = start - (start - end) * min(self.steps / self.schedule, 1)
         self.steps += 1
-        m_hat = self.m / (1 - BETA1 ** self.steps)
+        m_hat = self.m / (1 - self.beta1 ** self.steps)
         v_hat = self.v / (1 - BETA2 ** self.steps)
         self.w -= rate * (m_hat / (torch.sqrt(v_hat) + ADAM_EPS) + self.decay * self.w)
 
@@ -157,6 +158,8 @@ class Agent:
     actor_state."""
 
     critics, policy_delay, squash, actor_first = CRITICS, POLICY_DELAY, False, False
+    target_mean, policy_mean, loss_factor = False, False, 0.5  # means over critics, not minima
+    v_min, v_max = V_MIN, V_MAX
 
     def __init__(self, architecture, sizes, schedule, gamma, start, dtype):
         norm, loss = architecture.split("+")[0], architecture.split("+")[-1]
@@ -178,27 +181,27 @@ class Agent:
         return Adam(self.now[name], self.now[name + "_m"], self.now[name + "_v"], schedule)
 
     def values(self, outputs):
-        """Q of outputs [E, rows, K], and the atoms' probabilities for a categorical critic."""
+        """Q of outputs [E, rows, K], and their atoms' probabilities or themselves."""
         if not self.ce:
-            return outputs[..., 0], None
+            return outputs.mean(2), outputs
         p = torch.softmax(outputs, 2)
         return (p * self.support).sum(2), p
 
     def targets(self, outputs, reward, mask, log_pi):
         """Targets [rows, K], and the fraction of atoms outside the support."""
         q, p = self.values(outputs)
-        discounted, temperature = self.gamma * mask, self.temperature()
-        if not self.ce:
-            y = reward + discounted * (q.min(0).values - temperature * log_pi)
-            return y[:, None], 0.0
+        shift = (self.temperature() * log_pi)[:, None]
+        reward, discounted = reward[:, None], (self.gamma * mask)[:, None]
         lower = torch.zeros(q.shape[1], dtype=torch.long)  # the first critic on a tie
         for e in range(1, len(q)):
             lower[q[e] < q.gather(0, lower[None])[0]] = e
-        p = p[lower, torch.arange(q.shape[1])]
-        atoms = self.support - (temperature * log_pi)[:, None]
-        moved = reward[:, None] + discounted[:, None] * atoms
-        clipped = ((moved < V_MIN) | (moved > V_MAX)).double().mean().item()
-        position = (moved.clamp(V_MIN, V_MAX) - V_MIN) * ((p.shape[1] - 1) / (V_MAX - V_MIN))
+        p = p.mean(0) if self.target_mean else p[lower, torch.arange(q.shape[1])]
+        if not self.ce:
+            return reward + discounted * (p - shift), 0.0
+        moved = reward + discounted * (self.support - shift)
+        clipped = ((moved < self.v_min) | (moved > self.v_max)).double().mean().item()
+        position = (moved.clamp(self.v_min, self.v_max) - self.v_min) * (
+            (p.shape[1] - 1) / (self.v_max - self.v_min))
         below = position.floor().clamp(0, p.shape[1] - 1)
         share = position - below
         above = (below + 1).clamp(max=p.shape[1] - 1)
@@ -206,6 +209,12 @@ class Agent:
         target.scatter_add_(1, below.long(), p * (1 - share))
         target.scatter_add_(1, above.long(), p * share)
         return target, clipped
+
+    def critic_loss(self, outputs, target):
+        """The sum over the critics of the mean loss of outputs [E, rows, K]."""
+        if self.ce:
+            return -(target * torch.log_softmax(outputs, 2)).sum(2).mean(1).sum()
+        return self.loss_factor * ((outputs - target) ** 2).mean((1, 2)).sum()
 
     def update(self, batch, next_noise, noise):
         """batch: s, a, next_s, reward, mask, as used in the loss. Returns the update's
@@ -243,10 +252,7 @@ class Agent:
         w = now["critic"].clone().requires_grad_()
         outputs, state = self.critic.forward(w, now["critic_state"], joint, True)
         outputs = outputs[:, :rows]
-        if self.ce:
-            loss = -(target * torch.log_softmax(outputs, 2)).sum(2).mean(1).sum()
-        else:
-            loss = 0.5 * ((outputs - target) ** 2).mean((1, 2)).sum()
+        loss = self.critic_loss(outputs, target)
         (g,) = torch.autograd.grad(loss, w)
         self.critic_adam.step(g)
         self.critic.project(now["critic"])
@@ -272,7 +278,8 @@ class Agent:
         x = torch.cat([s, a], 1).expand(self.critics, -1, -1)
         outputs, _ = self.critic.forward(now["critic"], now["critic_state"], x, False)
         q, _ = self.values(outputs)
-        loss = (temperature * log_pi - q.min(0).values).mean()
+        q = q.mean(0) if self.policy_mean else q.min(0).values
+        loss = (temperature * log_pi - q).mean()
         (g,) = torch.autograd.grad(loss, w)
         self.actor_adam.step(g)
         self.actor.project(now["actor"])
