@@ -35,7 +35,7 @@ static const char QUANTILES[] = "quantiles";
 static const char QUANTILES_CRITIC[] =
     "dense 7\nrelu\nresidual {\nlayernorm\ndense 7\n}\ndense 11\nloss quantile kappa=0.7\n";
 static const char QUANTILES_ACTOR[] =
-    "dense 6\nrelu\ndense 6\npolicy tanh-gaussian log-std=squash\n";
+    "dense 6\nrelu\ndense 6\npolicy tanh-gaussian log-std=squash min=-1 max=1\n";
 
 static inline void copy_descriptions(const char *critic_text, const char *actor_text, char **critic,
                                      char **actor)

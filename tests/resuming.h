@@ -30,31 +30,46 @@ struct unstarted_run {
     struct ks_run *run;
 };
 
-/* Whether runs also have the state of normalized observations and bounded rewards. */
-static bool normalizes;
+/* What runs have besides: another task and architecture, or NULL; settings, ended by NULL. */
+static struct more {
+    const char *env, *architecture;
+    const char *const *settings;
+} more;
 
 static inline void build_run(struct unstarted_run *u, size_t threads)
 {
-    static const char *const settings[] = {
-        "hidden=6",        "depth=1",        "actor_hidden=5",
-        "actor_depth=1",   "batch=4",        "atoms=5",
-        "random_steps=8",  "replay=9",       "n_step=3",
-        "checkpoints=2",   "evaluations=2",  "utd=1",
-        "eval_episodes=1", "policy_delay=2", "critic_lr=0.01",
-        "action_repeat=1", "actor_lr=0.01",  "analysis_minibatches=2"};
+    static const char *const sizes[] = {"hidden=6", "depth=1", "actor_hidden=5", "actor_depth=1",
+                                        "atoms=5"};
+    static const char *const settings[] = {"batch=4",
+                                           "random_steps=8",
+                                           "replay=9",
+                                           "n_step=3",
+                                           "checkpoints=2",
+                                           "evaluations=2",
+                                           "utd=1",
+                                           "eval_episodes=1",
+                                           "policy_delay=2",
+                                           "critic_lr=0.01",
+                                           "action_repeat=1",
+                                           "actor_lr=0.01",
+                                           "analysis_minibatches=2"};
 
-    u->options = (struct ks_train_options){.env = "dog-trot",
-                                           .architecture = "bn+wn+ce",
+    u->options = (struct ks_train_options){.env = more.env ? more.env : "dog-trot",
+                                           .architecture = more.architecture ? more.architecture
+                                                                             : "bn+wn+ce",
                                            .out = scratch_folder,
                                            .seed = 7,
                                            .steps = STEPS,
                                            .save_every = -1,
                                            .quiet = true};
     ks_settings_start(&u->options.settings);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !more.architecture; i++)
+        assert_ok(ks_settings_assign(&u->options.settings, sizes[i]));
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         assert_ok(ks_settings_assign(&u->options.settings, settings[i]));
     u->options.settings.threads = threads;
-    u->options.settings.observation_normalization = u->options.settings.reward_scaling = normalizes;
+    for (size_t i = 0; more.settings && more.settings[i]; i++)
+        assert_ok(ks_settings_assign(&u->options.settings, more.settings[i]));
     assert_ok(ks_run_new(&u->options, &u->run));
     u->run->learner.player.env->steps = u->run->evaluation.player.env->steps = EPISODE;
 }

@@ -139,6 +139,23 @@ static void test_actor_heads(void **state)
     free(w);
 }
 
+static void test_shift(void **state)
+{
+    struct ks_rng rng = ks_stream(3, KS_INIT_OPTIMIST, 0);
+    struct ks_arch *arch;
+    real *w;
+
+    (void)state;
+    assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 3 bias=no\npolicy shift gain=0.25\n", "test", 5,
+                             &arch));
+    w = calloc(arch->parameters, sizeof *w);
+    assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
+    assert_close(deviation(5, 8, 8, sqrt(2), w), 0, 20 * (double)KS_EPSILON);
+    assert_close(deviation(8, 3, 3, 0.25, w + arch->layer[2].offset), 0, 20 * (double)KS_EPSILON);
+    KS(arch_free)(arch);
+    free(w);
+}
+
 /* The mean, the mean square and the largest of independent entries. 0.8796 is the deviation of a
  * standard normal cut off at 2. */
 static void check_normal(size_t in, size_t out, const real *w, double variance)
@@ -191,7 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orthogonal),  cmocka_unit_test(test_no_preferred_sign),
         cmocka_unit_test(test_critic),      cmocka_unit_test(test_weight_norm),
-        cmocka_unit_test(test_actor_heads), cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_actor_heads), cmocka_unit_test(test_shift),
+        cmocka_unit_test(test_normal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,35 @@ static void test_update_rewards(void **state)
     }
 }
 
+/* Before the updates of agent step 8 the agent starts anew: networks, moments and learning rates.
+ * With range, rewards are scaled with the temperature before that. */
+static void test_reset(void **state)
+{
+    enum { RESET = 8 };
+    struct run_fixture s;
+
+    (void)state;
+    setup(&s, RANDOM_STEPS);
+    s.options.settings.reset_step = RESET;
+    s.options.settings.reward_scaling = 2;
+    for (size_t k = 1; k <= RESET + 2; k++) {
+        const size_t since = k >= RESET ? RESET - 1 : RANDOM_STEPS; /* steps before the first */
+        const double temperature = KS(agent_temperature)(s.run->learner.agent);
+        struct ks_rng rng = ks_learner_minibatch_rng(&s.run->learner);
+        double reward[BATCH];
+
+        steps(&s, 1);
+        if (k <= RANDOM_STEPS)
+            continue;
+        assert_int_equal(s.run->learner.agent->critic_adam.step, k - since);
+        assert_int_equal(s.run->learner.agent->updates, k - RANDOM_STEPS);
+        draw_raw(&s, &rng, reward);
+        assert_close(s.run->learner.rows.reward[0],
+                     reward[0] / ks_learner_reward_scale(&s.run->learner, temperature), 1e-12);
+    }
+    teardown(&s);
+}
+
 /* Targets of up to three agent steps: rewards and the last state's value are discounted by the
  * run's gamma, and their sum is divided by the scale. */
 static void test_n_step(void **state)
@@ -162,7 +191,7 @@ static void test_n_step(void **state)
     s.options.settings.n_step = 3;
     steps(&s, newest + 1);
     batch = ks_learner_batch(&s.run->learner, &rng);
-    ks_learner_scale_rewards(&s.run->learner);
+    ks_learner_scale_rewards(&s.run->learner, 0.01);
     for (size_t i = 0; i < BATCH; i++) {
         size_t t = ks_rng_index(&again, newest + 1), k = newest - t < 2 ? newest - t : 2;
         struct ks_transition end = ks_replay_get(s.run->learner.replay, t + k);
@@ -421,9 +450,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_actions),        cmocka_unit_test(test_update_rewards),
         cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_n_step),
-        cmocka_unit_test(test_evaluation),     cmocka_unit_test(test_episodes),
-        cmocka_unit_test(test_proofs),         cmocka_unit_test(test_last_batch),
-        cmocka_unit_test(test_memory_is_flat),
+        cmocka_unit_test(test_reset),          cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_episodes),       cmocka_unit_test(test_proofs),
+        cmocka_unit_test(test_last_batch),     cmocka_unit_test(test_memory_is_flat),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -25,6 +25,7 @@ static const char *const defaults[][2] = {
     {"random_steps", "5000"},
     {"replay", "1000000"},
     {"n_step", "1"},
+    {"reset_step", "0"},
     {"action_repeat", "2"},
     {"gamma", "auto"},
     {"tau", "0.005"},

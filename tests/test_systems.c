@@ -17,11 +17,9 @@
 static const struct {
     const char *name;
     size_t critic, actor;
-} systems[] = {{"brc", 17549413, 209996},
-               {"crossq-wn", 399883, 144138},
-               {"sac", 133121, 142668},
-               {"simba", 4337153, 170700},
-               {"simba-v2", 4648549, 203340}};
+} systems[] = {{"brc", 17549413, 209996},     {"bro", 1241188, 209996},
+               {"crossq-wn", 399883, 144138}, {"sac", 133121, 142668},
+               {"simba", 4337153, 170700},    {"simba-v2", 4648549, 203340}};
 enum { SYSTEMS = sizeof systems / sizeof systems[0] };
 
 static size_t parameters(const char *text, size_t in)
@@ -109,7 +107,7 @@ static void test_refusals(void **state)
          KS_FORMAT},
         {"", "[system]\nactor = c.arch\n", "expected critic in [system], found none", KS_FORMAT},
         {TWO, "critic = d.arch\n", "[system] critic: expected one file, found two", KS_FORMAT},
-        {TWO, "other = 1\n", "[system] other: expected critic or actor", KS_FORMAT},
+        {TWO, "other = 1\n", "[system] other: expected critic, actor or optimist", KS_FORMAT},
         {TWO, "[run]\nutd = 1\n", "[run] utd: expected [system] or [train]", KS_FORMAT},
         {TWO, "[train]\nutd = 0\n", "[train] utd: utd: expected an integer from 1", KS_USAGE},
         {TWO, "[train]\nno = 0\n", "[train] no: unknown setting 'no'", KS_USAGE},
@@ -132,6 +130,26 @@ static void test_refusals(void **state)
     assert_fails(ks_system_describe(scratch("bad.system"), 2, &critic, &actor), KS_FORMAT,
                  "a.arch: expected one line 'dense 2A', found none");
     free(critic), free(actor);
+}
+
+/* BRO's optimistic actor, which sees the observation and the actor's means: 209,920 parameters. */
+static void test_optimist_of_system(void **state)
+{
+    char *text;
+
+    (void)state;
+    assert_ok(ks_architecture_optimist("bro", 38, &text));
+    assert_int_equal(parameters(text, 223 + 38), 209920);
+    free(text);
+    assert_ok(ks_architecture_optimist("sac", 38, &text));
+    assert_null(text);
+    assert_ok(ks_architecture_optimist("bn+wn+ce", 38, &text));
+    assert_null(text);
+    write_file("c.arch", "dense 1\nloss mse\n");
+    write_file("o.arch", "dense 4\npolicy shift\n");
+    write_file("own.system", "[system]\ncritic = c.arch\nactor = c.arch\noptimist = o.arch\n");
+    assert_fails(ks_architecture_optimist(scratch("own.system"), 2, &text), KS_FORMAT,
+                 "o.arch: expected one line 'dense A', found none");
 }
 
 /* --- the order of an update --- */
@@ -310,11 +328,14 @@ static void test_range_of_rewards(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped),         cmocka_unit_test(test_own),
-        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_normalizer),      cmocka_unit_test(test_bounded_rewards),
-        cmocka_unit_test(test_range_of_rewards)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shipped),
+                                       cmocka_unit_test(test_own),
+                                       cmocka_unit_test(test_optimist_of_system),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_order),
+                                       cmocka_unit_test(test_normalizer),
+                                       cmocka_unit_test(test_bounded_rewards),
+                                       cmocka_unit_test(test_range_of_rewards)};
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

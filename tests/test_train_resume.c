@@ -8,6 +8,8 @@ enum { RUNS = 2 };
 static struct unstarted_run unstarted[RUNS]; /* one thread, two */
 static const char *const reference[] = {"reference1", "reference2"}, *const folder[] = {"run1",
                                                                                         "run2"};
+static const char *const normalizing[] = {"observation_normalization=1", "reward_scaling=bounded",
+                                          NULL};
 static double patience = 10; /* seconds: at first the duration of a run */
 
 /* Seconds between resume points, of a clock that advances when it is read: a point in each step,
@@ -27,7 +29,7 @@ static int set_up(void **state)
     if (scratch_make(state) != 0)
         return -1;
     ks_blas_start(NULL);
-    normalizes = true;
+    more.settings = normalizing;
     for (size_t i = 0; i < RUNS; i++) {
         double start;
 

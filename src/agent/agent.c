@@ -7,6 +7,7 @@
 #include "agent/init.h"
 #include "agent/policy.h"
 #include "agent/stream.h"
+#include "agent/trained.h"
 #include "core/memory.h"
 
 size_t KS(agent_width)(const struct ks_agent *a)
@@ -62,8 +63,10 @@ static ks_status parse(struct ks_agent *a)
                 KS_FORMAT,
                 "%s: norm=spectral is for analysis: training does not update its u and v", name);
     }
-    if (a->actor_arch->policy.actions != c->actions)
-        return ks_fail(KS_FORMAT, "actor: expected a policy of %zu actions, found %zu", c->actions,
+    if (a->actor_arch->policy.actions != c->actions || a->actor_arch->policy.shift)
+        return ks_fail(KS_FORMAT,
+                       "actor: expected 'policy tanh-gaussian' of %zu actions, found %s%zu",
+                       c->actions, a->actor_arch->policy.shift ? "policy shift of " : "",
                        a->actor_arch->policy.actions);
     return KS_OK;
 }
@@ -80,55 +83,18 @@ static ks_status build_nets(struct ks_agent *a)
     return KS(net_new)(a->actor_arch, 1, 1, true, &a->actor_one);
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-/* `n` zeroed reals. */
-static ks_status reals(size_t n, real **out)
-{
-    return ks_alloc(n, sizeof **out, out);
-}
-
-/* Allocates all of *t but the target. The blocks have room for the passes of `train` and `eval`,
- * and for the forward pass of `forward`. */
-static ks_status allocate_trained(const struct ks_net *train, const struct ks_net *eval,
-                                  const struct ks_net *forward, struct ks_trained *t)
-{
-    size_t n = train->arch->parameters, primal = larger(train->primal, eval->primal);
-
-    KS_TRY(reals(n, &t->w));
-    KS_TRY(reals(train->arch->states, &t->state));
-    KS_TRY(reals(n, &t->m));
-    KS_TRY(reals(n, &t->v));
-    KS_TRY(reals(n, &t->g));
-    KS_TRY(reals(larger(primal, forward->primal), &t->primal));
-    KS_TRY(reals(larger(train->adjoint, eval->adjoint), &t->adjoint));
-    return reals(KS(widest)(train->arch), &t->columns);
-}
-
-static void free_trained(struct ks_trained *t)
-{
-    real *block[] = {t->w,      t->state,  t->m,       t->v,      t->g,
-                     t->target, t->primal, t->adjoint, t->columns};
-
-    for (size_t i = 0; i < sizeof block / sizeof *block; i++)
-        free(block[i]);
-}
-
 static ks_status allocate_draw(const struct ks_agent *a, struct ks_draw *draw)
 {
-    KS_TRY(reals(a->config.batch * a->config.actions, &draw->noise));
-    return reals(a->config.batch, &draw->log_pi);
+    KS_TRY(KS(reals)(a->config.batch * a->config.actions, &draw->noise));
+    return KS(reals)(a->config.batch, &draw->log_pi);
 }
 
 static ks_status allocate_acting(const struct ks_agent *a, struct ks_acting *acting)
 {
-    KS_TRY(reals(a->config.observations, &acting->s));
-    KS_TRY(reals(a->actor_one->primal, &acting->primal));
-    KS_TRY(reals(a->config.actions, &acting->noise));
-    return reals(a->config.actions, &acting->action);
+    KS_TRY(KS(reals)(a->config.observations, &acting->s));
+    KS_TRY(KS(reals)(a->actor_one->primal, &acting->primal));
+    KS_TRY(KS(reals)(a->config.actions, &acting->noise));
+    return KS(reals)(a->config.actions, &acting->action);
 }
 
 static ks_status allocate_networks(struct ks_agent *a)
@@ -137,13 +103,14 @@ static ks_status allocate_networks(struct ks_agent *a)
 
     KS_TRY(ks_alloc(ensemble, sizeof *a->critic, &a->critic));
     for (size_t e = 0; e < ensemble; e++) {
-        KS_TRY(allocate_trained(a->critic_train, a->critic_eval, a->critic_both, &a->critic[e]));
-        KS_TRY(reals(a->critic_arch->parameters, &a->critic[e].target));
+        KS_TRY(
+            KS(trained_allocate)(a->critic_train, a->critic_eval, a->critic_both, &a->critic[e]));
+        KS_TRY(KS(reals)(a->critic_arch->parameters, &a->critic[e].target));
     }
     KS_TRY(ks_alloc(ensemble, sizeof *a->critic_step, &a->critic_step));
-    KS_TRY(allocate_trained(a->actor_train, a->actor_eval, a->actor_eval, &a->actor));
-    KS_TRY(reals(a->actor_eval->primal, &a->next_primal));
-    KS_TRY(reals(a->actor_arch->states, &a->next_state));
+    KS_TRY(KS(trained_allocate)(a->actor_train, a->actor_eval, a->actor_eval, &a->actor));
+    KS_TRY(KS(reals)(a->actor_eval->primal, &a->next_primal));
+    KS_TRY(KS(reals)(a->actor_arch->states, &a->next_state));
     KS_TRY(allocate_draw(a, &a->next));
     return allocate_draw(a, &a->policy);
 }
@@ -155,38 +122,30 @@ static ks_status allocate(struct ks_agent *a)
 
     KS_TRY(allocate_networks(a));
     KS_TRY(allocate_acting(a, &a->acting));
-    KS_TRY(reals((batch + KS(agent_rows)(a)) * KS(agent_width)(a), &a->input));
-    KS_TRY(reals(batch * a->config.observations, &a->s));
-    KS_TRY(reals(batch * a->config.observations, &a->next_s));
-    KS_TRY(reals(batch * KS(agent_width)(a), &a->policy_input));
-    KS_TRY(reals(ensemble * batch * KS(agent_width)(a), &a->x_bar));
-    KS_TRY(reals(batch * KS(agent_width)(a), &a->action_bar));
-    KS_TRY(reals(batch * a->critic_arch->loss.targets, &a->target));
-    KS_TRY(reals(threads * 2 * outputs, &a->row));
-    KS_TRY(reals(ensemble * batch * outputs, &a->values));
+    KS_TRY(KS(reals)((batch + KS(agent_rows)(a)) * KS(agent_width)(a), &a->input));
+    KS_TRY(KS(reals)(batch * a->config.observations, &a->s));
+    KS_TRY(KS(reals)(batch * a->config.observations, &a->next_s));
+    KS_TRY(KS(reals)(batch * KS(agent_width)(a), &a->policy_input));
+    KS_TRY(KS(reals)(ensemble * batch * KS(agent_width)(a), &a->x_bar));
+    KS_TRY(KS(reals)(batch * KS(agent_width)(a), &a->action_bar));
+    KS_TRY(KS(reals)(batch * a->critic_arch->loss.targets, &a->target));
+    KS_TRY(KS(reals)(threads * 2 * outputs, &a->row));
+    KS_TRY(KS(reals)(ensemble * batch * outputs, &a->values));
     KS_TRY(ks_alloc(ensemble * batch, sizeof *a->q, &a->q));
     return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
-}
-
-static ks_status init_trained(const struct ks_agent *a, const struct ks_arch *arch,
-                              struct ks_rng rng, struct ks_trained *t)
-{
-    KS_TRY(KS(init_network)(arch, &a->config.starts, &rng, t->w, t->state));
-    KS(project)(arch, t->w, t->columns);
-    if (t->target)
-        memcpy(t->target, t->w, arch->parameters * sizeof *t->w);
-    return KS_OK;
 }
 
 static ks_status init(struct ks_agent *a)
 {
     const struct ks_agent_config *c = &a->config;
 
-    KS_TRY(init_trained(a, a->actor_arch, ks_stream(c->seed, KS_INIT_ACTOR, 0), &a->actor));
+    KS_TRY(KS(trained_init)(a->actor_arch, &c->starts, ks_stream(c->seed, KS_INIT_ACTOR, 0),
+                            &a->actor));
     for (size_t e = 0; e < c->ensemble; e++)
-        KS_TRY(
-            init_trained(a, a->critic_arch, ks_stream(c->seed, KS_INIT_CRITIC, e), &a->critic[e]));
+        KS_TRY(KS(trained_init)(a->critic_arch, &c->starts, ks_stream(c->seed, KS_INIT_CRITIC, e),
+                                &a->critic[e]));
     a->log_temperature = log(c->temperature);
+    a->temperature_m = a->temperature_v = 0;
     a->critic_adam = (struct ks_adam){.rate = c->critic_rate,
                                       .beta1 = c->beta1,
                                       .weight_decay = c->weight_decay,
@@ -196,7 +155,12 @@ static ks_status init(struct ks_agent *a)
     a->actor_adam.rate = c->actor_rate;
     a->temperature_adam = (struct ks_adam){
         .rate = c->actor_rate, .beta1 = c->temperature_beta1, .weight_decay = c->temperature_decay};
-    return KS_OK;
+    return a->optimist ? KS(optimist_init)(a) : KS_OK;
+}
+
+ks_status KS(agent_reset)(struct ks_agent *a)
+{
+    return init(a);
 }
 
 ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **agent)
@@ -208,9 +172,11 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **
     KS_GO(ks_alloc(1, sizeof *a, &a));
     a->config = *config;
     KS_GO(parse(a));
-    a->config.critic = a->config.actor = a->config.name = NULL;
     KS_GO(build_nets(a));
     KS_GO(allocate(a));
+    if (config->optimist)
+        KS_GO(KS(optimist_new)(a, config->optimist, &a->optimist));
+    a->config.critic = a->config.actor = a->config.optimist = a->config.name = NULL;
     KS_GO(init(a));
     *agent = a;
     return KS_OK;
@@ -224,8 +190,8 @@ void KS(agent_free)(struct ks_agent *a)
     if (!a)
         return;
     for (size_t e = 0; a->critic && e < a->config.ensemble; e++)
-        free_trained(&a->critic[e]);
-    free_trained(&a->actor);
+        KS(trained_free)(&a->critic[e]);
+    KS(trained_free)(&a->actor);
     void *block[] = {a->critic,       a->critic_step,
                      a->next_primal,  a->next_state,
                      a->next.noise,   a->next.log_pi,
@@ -240,6 +206,7 @@ void KS(agent_free)(struct ks_agent *a)
                      a->outputs};
     for (size_t i = 0; i < sizeof block / sizeof *block; i++)
         free(block[i]);
+    KS(optimist_free)(a->optimist);
     KS(net_free)(a->critic_train);
     KS(net_free)(a->critic_eval);
     KS(net_free)(a->critic_both);
@@ -266,7 +233,9 @@ void KS(agent_act)(struct ks_agent *a, const float *observation, const double *n
     KS(net_forward)(a->actor_one, a->actor.w, a->actor.state, t->s, t->primal);
     for (size_t j = 0; j < a->config.actions && noise; j++)
         t->noise[j] = (real)noise[j];
-    if (noise)
+    if (noise && a->optimist)
+        KS(optimist_act)(a, t->s, pass.head, t->noise, t->action);
+    else if (noise)
         KS(policy_sample)(&a->actor_arch->policy, &pass, 0);
     else
         KS(policy_mean)(&a->actor_arch->policy, pass.head, t->action);
@@ -298,6 +267,8 @@ ks_status KS(agent_check)(const struct ks_agent *a)
     for (size_t e = 0; e < a->config.ensemble; e++)
         KS_TRY(check_trained("critic", a->critic_arch, &a->critic[e]));
     KS_TRY(check_trained("actor", a->actor_arch, &a->actor));
+    if (a->optimist)
+        KS_TRY(check_trained("optimistic actor", a->optimist->arch, &a->optimist->shift));
     if (!isfinite(a->temperature_m) || !isfinite(a->temperature_v))
         return ks_fail(KS_NUMBER, "temperature moments: %g and %g", a->temperature_m,
                        a->temperature_v);

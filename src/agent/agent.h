@@ -13,6 +13,7 @@
 
 #include "agent/init.h"
 #include "agent/optim.h"
+#include "agent/optimist.h"
 #include "agent/target.h"
 #include "core/error.h"
 #include "core/real.h"
@@ -26,6 +27,7 @@ enum ks_order { KS_CRITICS_FIRST, KS_ACTOR_FIRST };
 
 struct ks_agent_config {
     const char *critic, *actor; /* descriptions; not kept                              */
+    const char *optimist;       /* that of an optimistic actor, or NULL; not kept      */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
     double gamma, tau;
@@ -89,6 +91,7 @@ struct ks_agent {
     struct ks_adam critic_adam, actor_adam, temperature_adam; /* the last has actor_adam's step */
     double log_temperature, temperature_m, temperature_v;     /* stepped together with the actor */
     int64_t updates;                                          /* made so far                     */
+    struct ks_optimist *optimist; /* NULL: the actor itself explores; owned                      */
     /* Work space. D = observations + actions, K = outputs of a critic. */
     struct ks_acting acting;
     struct ks_draw next, policy; /* the actor at s' (evaluation mode) and at s (training mode) */
@@ -111,6 +114,10 @@ struct ks_agent {
 ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **agent);
 void KS(agent_free)(struct ks_agent *agent);
 
+/* Sets networks, optimizers and temperature to their start. The random numbers of later updates do
+ * not start again. */
+ks_status KS(agent_reset)(struct ks_agent *agent);
+
 double KS(agent_temperature)(const struct ks_agent *agent);
 /* R, D: rows and columns of a frozen minibatch's input; D = observations + actions. */
 size_t KS(agent_rows)(const struct ks_agent *agent);
@@ -119,7 +126,8 @@ size_t KS(agent_width)(const struct ks_agent *agent);
 size_t KS(agent_critic_parameters)(const struct ks_agent *agent);
 
 /* The action [actions] for one observation, the actor in evaluation mode: sampled with the noise
- * [actions], or tanh(mean) if noise is NULL. */
+ * [actions], by the optimistic actor if there is one; or tanh(mean) of the actor if noise is NULL.
+ */
 void KS(agent_act)(struct ks_agent *agent, const float *observation, const double *noise,
                    float *action);
 

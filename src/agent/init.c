@@ -104,6 +104,8 @@ static ks_status init_orthogonal(const struct ks_arch *arch, const struct ks_lay
     const struct ks_array *a = &l->param[0];
     size_t actions = arch->policy.actions;
 
+    if (arch->policy.shift && KS(arch_is_head)(arch, l))
+        return KS(orthogonal)(a->rows, a->columns, arch->policy.gain, rng, a->columns, w);
     if (actions == 0 || !KS(arch_is_head)(arch, l))
         return KS(orthogonal)(a->rows, a->columns, gain, rng, a->columns, w);
     KS_TRY(KS(orthogonal)(a->rows, actions, gain, rng, a->columns, w));

@@ -31,7 +31,8 @@ void KS(truncated_normal)(const struct ks_array *shape, double scale, struct ks_
 
 /* Initializes the parameters w [arch->parameters] and running statistics state [arch->states] as
  * the layers' arrays and `starts` specify. The last kernel of an actor consists of two heads, each
- * orthogonal by itself: means with the layer's gain, log-stds with gain 1. */
+ * orthogonal by itself: means with the layer's gain, log-stds with gain 1; that of a shift has the
+ * policy's gain. */
 ks_status KS(init_network)(const struct ks_arch *arch, const struct ks_starts *starts,
                            struct ks_rng *rng, real *w, real *state);
 

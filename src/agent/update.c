@@ -10,6 +10,7 @@
  *   6  actor in training mode on s: loss mean(T log pi - min_e Q_e(s, a)), the critics in
  *      evaluation mode; Adam, projection
  *   7  temperature: loss T (H - H*), H the mean of -log pi, in the parameter log T; Adam
+ *      If there is an optimistic actor, it steps now (optimist.h).
  *
  * With KS_ACTOR_FIRST the order is 6, 7, 1, 2, 3, 4, 5, as in the published code of SimBa (Lee et
  * al., ICLR 2025): then a' and T are those of the actor after its step.
@@ -187,7 +188,7 @@ static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
                                          &a->temperature_m, &a->temperature_v, a->log_temperature);
     a->actor_adam.step++;
     u->actor_stepped = true;
-    return KS_OK;
+    return a->optimist ? KS(optimist_step)(a) : KS_OK;
 }
 
 static ks_status step_critics(struct ks_agent *a, struct ks_update *u)

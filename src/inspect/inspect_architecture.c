@@ -44,7 +44,8 @@ ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out)
     if (arch->loss.kind)
         ks_loss_print(out, &arch->loss);
     else
-        ks_line_print(out, "policy", "tanh-gaussian, %zu actions", arch->policy.actions);
+        ks_line_print(out, "policy", "%s, %zu actions",
+                      arch->policy.shift ? "shift" : "tanh-gaussian", arch->policy.actions);
     if (inputs == 0) {
         ks_line_print(out, "parameters", "not known without the input's width: --inputs D");
         goto done;

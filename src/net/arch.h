@@ -18,10 +18,13 @@
 #include "net/loss.h"
 
 /* The last line of an actor's description: a tanh-squashed Gaussian over `actions` actions. The
- * network's outputs are the means and then the log standard deviations. */
+ * network's outputs are the means and then the log standard deviations; with `shift` they are what
+ * an optimistic actor adds to the means of another one. */
 struct ks_policy {
     size_t actions; /* 0: not an actor */
-    bool squash;    /* log-stds are mapped into [min, max] by a tanh; else clipped to it */
+    bool shift;
+    double gain; /* of a shift's last kernel at the start */
+    bool squash; /* log-stds are mapped into [min, max] by a tanh; else clipped to it */
     double log_std_min, log_std_max;
 };
 

@@ -58,16 +58,19 @@ ks_status KS(parse_heads_end)(struct ks_parser *p)
     return KS_OK;
 }
 
-static ks_status parse_policy(struct ks_parser *p)
+static ks_status parse_shift(struct ks_parser *p)
+{
+    p->arch->policy = (struct ks_policy){.actions = p->arch->out, .shift = true, .gain = 0.01};
+    KS_TRY(ks_line_option_number(&p->line, "gain", 1e-12, 1e12, &p->arch->policy.gain));
+    return ks_line_end(&p->line);
+}
+
+static ks_status parse_tanh_gaussian(struct ks_parser *p)
 {
     static const char *const bounds[] = {"clip", "squash", NULL};
-    static const char *const known[] = {"tanh-gaussian", NULL};
     struct ks_policy *policy = &p->arch->policy;
     size_t squash = 0;
 
-    if (p->line.n_words < 2 || strcmp(p->line.word[1], "tanh-gaussian") != 0)
-        return KS(parser_unknown)(p, "policy", p->line.n_words > 1 ? p->line.word[1] : "", known);
-    p->line.taken[1] = true;
     policy->log_std_min = -10;
     policy->log_std_max = 2;
     KS_TRY(ks_line_option_choice(&p->line, "log-std", bounds, &squash));
@@ -82,6 +85,17 @@ static ks_status parse_policy(struct ks_parser *p)
                             p->arch->out);
     policy->actions = p->arch->out / 2;
     return ks_line_end(&p->line);
+}
+
+static ks_status parse_policy(struct ks_parser *p)
+{
+    static const char *const known[] = {"tanh-gaussian", "shift", NULL};
+    const char *word = p->line.n_words > 1 ? p->line.word[1] : "";
+
+    if (strcmp(word, known[0]) != 0 && strcmp(word, known[1]) != 0)
+        return KS(parser_unknown)(p, "policy", word, known);
+    p->line.taken[1] = true;
+    return strcmp(word, known[1]) == 0 ? parse_shift(p) : parse_tanh_gaussian(p);
 }
 
 /* Parses the last line of a description, `loss` or `policy`. */

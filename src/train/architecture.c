@@ -221,3 +221,18 @@ ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t 
     }
     return status;
 }
+
+ks_status ks_architecture_optimist(const char *name, size_t actions, char **optimist)
+{
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    *optimist = NULL;
+    if (ks_architecture_find(name) || ks_architecture_is_file(name))
+        return KS_OK;
+    KS_TRY(ks_system_find(name, &path));
+    if (path)
+        status = ks_system_describe_optimist(path, actions, optimist);
+    free(path);
+    return status;
+}

@@ -35,5 +35,7 @@ bool ks_architecture_is_file(const char *name);
  * with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */
 ks_status ks_architecture(const char *name, const struct ks_settings *settings, size_t actions,
                           char **critic, char **actor);
+/* The description of a system's optimistic actor, which the caller frees; NULL if there is none. */
+ks_status ks_architecture_optimist(const char *name, size_t actions, char **optimist);
 
 #endif

@@ -36,6 +36,8 @@ json_t *ks_fingerprint(const struct ks_plan *p)
     all = json_pack("{s:s, s:s, s:I, s:I, s:o, s:s, s:s}", "env", p->task, "architecture", p->name,
                     "seed", (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings",
                     settings, "critic", p->critic_text, "actor", p->actor_text);
+    if (p->optimist_text)
+        json_object_set_new(all, "optimist", json_string(p->optimist_text));
     if (p->task_identity && json_object_set_new(all, "task", json_string(p->task_identity)) != 0) {
         json_decref(all);
         return NULL;

@@ -17,6 +17,7 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
     return (struct ks_agent_config){
         .critic = plan->critic_text,
         .actor = plan->actor_text,
+        .optimist = plan->optimist_text,
         .name = plan->options->architecture,
         .observations = ks_env_observations(env),
         .actions = actions,
@@ -67,7 +68,6 @@ ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
     l->plan = plan;
     l->resets = ks_stream(plan->options->seed, KS_RESETS, 0);
     KS_TRY(KS(agent_new)(&config, &l->agent));
-    l->temperature = config.temperature;
     KS_TRY(new_replay(l));
     if (plan->options->settings.observation_normalization)
         KS_TRY(ks_normalizer_new(ks_env_observations(l->player.env), &l->normalizer));
@@ -138,19 +138,19 @@ struct ks_batch ks_learner_last_batch(struct ks_learner *l)
     return ks_learner_batch(l, &rng);
 }
 
-double ks_learner_reward_scale(const struct ks_learner *l)
+double ks_learner_reward_scale(const struct ks_learner *l, double temperature)
 {
     const struct ks_settings *s = &l->plan->options->settings;
-    const double bonus = l->temperature * l->agent->config.target_entropy / (1 - l->plan->gamma);
+    const double bonus = temperature * l->agent->config.target_entropy / (1 - l->plan->gamma);
 
     return s->reward_normalization
                ? ks_returns_divisor(&l->returns, ks_reward_scaling(s->reward_scaling), bonus)
                : 1;
 }
 
-void ks_learner_scale_rewards(struct ks_learner *l)
+void ks_learner_scale_rewards(struct ks_learner *l, double temperature)
 {
-    const double scale = ks_learner_reward_scale(l);
+    const double scale = ks_learner_reward_scale(l, temperature);
 
     for (size_t i = 0; i < l->rows.n; i++)
         l->rows.reward[i] /= scale;

@@ -24,7 +24,6 @@ struct ks_learner {
     struct ks_normalizer *normalizer; /* of the observations; NULL: raw ones; owned */
     struct ks_rng resets;             /* the random stream of start states */
     size_t agent_steps, env_step;
-    double temperature; /* of the agent before the updates of the last agent step */
     /* Work space. */
     struct ks_rows rows; /* a minibatch; owned */
     double *noise;       /* [actions]; owned   */
@@ -51,10 +50,11 @@ struct ks_batch ks_learner_batch(struct ks_learner *learner, struct ks_rng *rng)
 bool ks_learner_batch_ahead(struct ks_learner *learner, struct ks_batch *batch);
 /* Draws the minibatch of the last update again. The last agent step must have made an update. */
 struct ks_batch ks_learner_last_batch(struct ks_learner *learner);
-/* The divisor of rewards; 1 if reward_normalization is not set. */
-double ks_learner_reward_scale(const struct ks_learner *learner);
+/* The divisor of rewards for an agent with that entropy temperature; 1 if reward_normalization is
+ * not set. */
+double ks_learner_reward_scale(const struct ks_learner *learner, double temperature);
 /* Divides the rewards in learner->rows, and thus in views of it, by that scale. Call it once per
  * minibatch. */
-void ks_learner_scale_rewards(struct ks_learner *learner);
+void ks_learner_scale_rewards(struct ks_learner *learner, double temperature);
 
 #endif

@@ -18,7 +18,8 @@ struct ks_plan {
     const struct ks_train_options *options; /* not owned                                      */
     char *folder, *name, *task;     /* of the run; of the architecture, for messages; of the task */
     char *task_identity;            /* see ks_env_identity; NULL: a task of the table             */
-    char *critic_text, *actor_text; /* descriptions. All six owned                            */
+    char *critic_text, *actor_text; /* descriptions                                           */
+    char *optimist_text;            /* that of an optimistic actor, or NULL. All seven owned  */
     double gamma;
     size_t agent_steps; /* of the complete run                                             */
     size_t end;         /* the environment step at which training ends, after a whole number

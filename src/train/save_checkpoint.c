@@ -22,7 +22,7 @@ static void freeze(struct ks_learner *l, struct ks_rng *replay, struct ks_rng *n
     KS(agent_freeze)(l->agent, &batch, noise, c->input + i * input);
     KS(agent_freeze_target)(l->agent, &batch, c->target_raw + i * target);
     if (!s->raw_rewards)
-        ks_learner_scale_rewards(l);
+        ks_learner_scale_rewards(l, KS(agent_temperature)(l->agent));
     KS(agent_freeze_target)(l->agent, &batch, c->target + i * target);
 }
 
@@ -102,7 +102,8 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
                                  r->evaluation.episode_returns));
     KS_TRY(ks_attribute_add_number(a, "gamma", r->plan.gamma));
     KS_TRY(ks_attribute_add_number(a, "learning_rate", KS(rate_at)(&adam->rate, adam->step)));
-    KS_TRY(ks_attribute_add_number(a, "reward_scale", ks_learner_reward_scale(l)));
+    KS_TRY(ks_attribute_add_number(a, "reward_scale",
+                                   ks_learner_reward_scale(l, KS(agent_temperature)(l->agent))));
     KS_TRY(ks_attribute_add_number(a, "temperature", KS(agent_temperature)(l->agent)));
     if (changes > 0)
         KS_TRY(ks_attribute_add_integer(a, "resumed_any", (int64_t)changes));

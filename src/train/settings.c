@@ -57,6 +57,8 @@ const struct ks_key ks_keys[] = {
     COUNT(random_steps, 1, 1e9, "5000", "agent steps before the first update"),
     COUNT(replay, 1, 1e9, "1000000", "capacity of replay, in agent steps"),
     COUNT(n_step, 1, 100, "1", "agent steps whose rewards a target sums before it bootstraps"),
+    COUNT(reset_step, 0, 1e9, "0",
+          "agent step before whose updates networks and optimizers start anew; 0: never"),
     COUNT(action_repeat, 1, 1000, "2", "environment steps of an agent step; Gymnasium: 1"),
     NUMBER_OR_AUTO(gamma, 0, 1, "discount; auto: by the episode's length"),
     NUMBER(tau, 0, 1, "0.005", "weight of new parameters in the target networks' average"),

@@ -193,6 +193,16 @@ static void pack_normalizer(struct pack *p, struct ks_normalizer *n)
     p->group = "";
 }
 
+/* Its step is that of the actor. */
+static void pack_optimist(struct pack *p, struct ks_optimist *o)
+{
+    p->group = "optimist ";
+    pack_trained(p, o->arch, &o->shift);
+    pack_value(p, "optimism", &o->optimism, sizeof o->optimism);
+    pack_value(p, "price", &o->price, sizeof o->price);
+    p->group = "";
+}
+
 /* Add new values at the end, after `optional`: if a resume point lacks them, the run keeps the
  * values with which it starts. */
 static void pack_run(struct pack *p, struct ks_run *r)
@@ -207,9 +217,10 @@ static void pack_run(struct pack *p, struct ks_run *r)
     pack_value(p, "largest_return", &returns->largest, sizeof returns->largest);
     pack_value(p, "largest_return_to_come", &returns->largest_to_come,
                sizeof returns->largest_to_come);
-    pack_value(p, "step_temperature", &r->learner.temperature, sizeof r->learner.temperature);
     if (r->learner.normalizer)
         pack_normalizer(p, r->learner.normalizer);
+    if (r->learner.agent->optimist)
+        pack_optimist(p, r->learner.agent->optimist);
 }
 
 size_t ks_state_size(struct ks_run *r)

@@ -33,10 +33,11 @@ static void choose_action(struct ks_learner *l)
     ks_player_decide(&l->player);
 }
 
-/* What the environment did in one agent step. */
+/* What one agent step starts from, and what the environment did in it. */
 struct move {
     struct ks_player *player;
     size_t action_repeat;
+    double temperature; /* of the agent, before the step's updates: it may scale rewards */
     double reward;
     enum ks_env_end end; /* of the episode */
     ks_status status;
@@ -100,14 +101,14 @@ ks_status ks_learner_start_episode(struct ks_learner *l)
     return KS_OK;
 }
 
-static ks_status update(struct ks_learner *l, struct ks_metrics *metrics)
+static ks_status update(struct ks_learner *l, const struct move *m, struct ks_metrics *metrics)
 {
     struct ks_update found = {.critic_loss = 0};
     struct ks_rng rng = ks_learner_minibatch_rng(l);
     double start = ks_seconds();
     struct ks_batch batch = ks_learner_batch(l, &rng);
 
-    ks_learner_scale_rewards(l);
+    ks_learner_scale_rewards(l, m->temperature);
     KS_TRY(KS(agent_update)(l->agent, &batch, &found));
     ks_metrics_add(metrics, &found, ks_seconds() - start);
     return KS_OK;
@@ -129,7 +130,7 @@ static ks_status update_while_stepping(struct ks_learner *l, const struct ks_bat
         step_environment(m);
     KS_TRY(begun);
     KS_TRY(store(l, m));
-    ks_learner_scale_rewards(l);
+    ks_learner_scale_rewards(l, m->temperature);
     KS_TRY(KS(agent_finish)(l->agent, batch, &found));
     ks_metrics_add(metrics, &found, ks_seconds() - start);
     return KS_OK;
@@ -143,22 +144,25 @@ static ks_status step_and_update(struct ks_learner *l, struct move *m, struct ks
     if (l->plan->options->settings.threads > 1 && ks_learner_batch_ahead(l, &batch))
         return update_while_stepping(l, &batch, m, metrics);
     KS_TRY(step_and_store(l, m));
-    return update(l, metrics);
+    return update(l, m, metrics);
 }
 
 static ks_status step(struct ks_learner *l, struct ks_metrics *metrics)
 {
     const struct ks_settings *s = &l->plan->options->settings;
-    struct move m = {.player = &l->player, .action_repeat = s->action_repeat};
+    struct move m = {.player = &l->player,
+                     .action_repeat = s->action_repeat,
+                     .temperature = KS(agent_temperature)(l->agent)};
 
     choose_action(l);
-    l->temperature = KS(agent_temperature)(l->agent);
+    if (l->agent_steps + 1 == s->reset_step)
+        KS_TRY(KS(agent_reset)(l->agent));
     if (l->agent_steps < s->random_steps) {
         KS_TRY(step_and_store(l, &m));
     } else {
         KS_TRY(step_and_update(l, &m, metrics));
         for (size_t k = 1; k < s->utd; k++)
-            KS_TRY(update(l, metrics));
+            KS_TRY(update(l, &m, metrics));
     }
     return m.end != KS_ENV_GOES_ON ? ks_learner_start_episode(l) : KS_OK;
 }

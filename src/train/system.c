@@ -14,27 +14,28 @@
 #include "io/text.h"
 #include "net/arch.h"
 
-static const char ENDING[] = ".system", LAST_LAYER[] = "dense 2A";
+static const char ENDING[] = ".system";
 
 struct system {
     const char *path;
-    char *critic, *actor; /* paths, relative to the file's folder; owned */
+    char *critic, *actor, *optimist; /* paths, relative to the file's folder; owned */
     struct ks_settings *settings;
     ks_status status;
 };
 
 static ks_status take(struct system *s, const char *section, const char *key, const char *value)
 {
-    char **path = strcmp(key, "critic") == 0  ? &s->critic
-                  : strcmp(key, "actor") == 0 ? &s->actor
-                                              : NULL;
+    char **path = strcmp(key, "critic") == 0     ? &s->critic
+                  : strcmp(key, "actor") == 0    ? &s->actor
+                  : strcmp(key, "optimist") == 0 ? &s->optimist
+                                                 : NULL;
 
     if (strcmp(section, "train") == 0)
         return ks_settings_set(s->settings, key, value);
     if (strcmp(section, "system") != 0)
         return ks_fail(KS_FORMAT, "expected [system] or [train]");
     if (!path)
-        return ks_fail(KS_FORMAT, "expected critic or actor");
+        return ks_fail(KS_FORMAT, "expected critic, actor or optimist");
     if (*path || !*value)
         return ks_fail(KS_FORMAT, "expected one file, found %s", *path ? "two" : "none");
     return ks_copy_string(value, path);
@@ -61,6 +62,7 @@ static void clear(struct system *s)
 {
     free(s->critic);
     free(s->actor);
+    free(s->optimist);
 }
 
 /* The caller ends with clear, also after a failure. */
@@ -178,34 +180,60 @@ static ks_status read_description(const struct system *s, const char *name, char
     return status;
 }
 
-/* *actor = the template with the number of its last layer's outputs. */
-static ks_status fill_actor(const struct system *s, const char *template, size_t actions,
-                            char **actor)
-{
-    const char *at = strstr(template, LAST_LAYER);
+/* The number of outputs of an actor's last layer, which its description writes as multiples of the
+ * number of actions. */
+struct last_layer {
+    const char *line;
+    size_t outputs;
+};
 
-    if (!at || strstr(at + 1, LAST_LAYER))
-        return ks_fail(KS_FORMAT, "%s: %s: expected one line '%s', found %s", s->path, s->actor,
-                       LAST_LAYER, at ? "more" : "none");
-    return ks_print_string(actor, "%.*sdense %zu%s", (int)(at - template), template, 2 * actions,
-                           at + strlen(LAST_LAYER));
+/* *text = the description `name` with that number. */
+static ks_status fill(const struct system *s, const char *name, const struct last_layer *last,
+                      char **text)
+{
+    char *template = NULL, *at;
+    ks_status status;
+
+    KS_TRY(read_description(s, name, &template));
+    at = strstr(template, last->line);
+    if (!at || strstr(at + 1, last->line))
+        status = ks_fail(KS_FORMAT, "%s: %s: expected one line '%s', found %s", s->path, name,
+                         last->line, at ? "more" : "none");
+    else
+        status = ks_print_string(text, "%.*sdense %zu%s", (int)(at - template), template,
+                                 last->outputs, at + strlen(last->line));
+    free(template);
+    return status;
 }
 
 ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor)
 {
     struct ks_settings unused;
     struct system s;
-    char *template = NULL;
     ks_status status = KS_OK;
 
     *critic = *actor = NULL;
     ks_settings_start(&unused);
     KS_GO(read(path, &unused, &s));
     KS_GO(read_description(&s, s.critic, critic));
-    KS_GO(read_description(&s, s.actor, &template));
-    KS_GO(fill_actor(&s, template, actions, actor));
+    KS_GO(fill(&s, s.actor, &(struct last_layer){"dense 2A", 2 * actions}, actor));
 done:
-    free(template);
+    clear(&s);
+    return status;
+}
+
+ks_status ks_system_describe_optimist(const char *path, size_t actions, char **optimist)
+{
+    struct ks_settings unused;
+    struct system s;
+    ks_status status = KS_OK;
+
+    *optimist = NULL;
+    ks_settings_start(&unused);
+    KS_GO(read(path, &unused, &s));
+    if (s.optimist)
+        KS_GO(fill(&s, s.optimist, &(struct last_layer){"dense A", actions}, optimist));
+done:
     clear(&s);
     return status;
 }

@@ -4,6 +4,7 @@
  *   [system]
  *   critic = ../arch/sac.arch      relative to the file's folder
  *   actor = sac-actor.arch         "dense 2A" is its last layer: A is the number of actions
+ *   optimist = o.arch              may be missing: of an optimistic actor, with "dense A"
  *   [train]
  *   utd = 1                        settings, as for --set
  */
@@ -29,5 +30,7 @@ ks_status ks_system_settings(const char *path, struct ks_settings *settings);
 /* The descriptions of critic and actor for `actions` actions, which the caller frees. KS_IO,
  * KS_FORMAT. */
 ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor);
+/* The same of the optimistic actor; NULL if the system has none. */
+ks_status ks_system_describe_optimist(const char *path, size_t actions, char **optimist);
 
 #endif

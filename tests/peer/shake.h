@@ -58,6 +58,13 @@ static inline void shake_agent(struct ks_agent *a)
     shake(a->actor_arch, &rng, a->actor.w);
     shake_statistics(a->actor_arch->states, &rng, a->actor.state);
     shake_moments(a->actor_arch->parameters, &rng, a->actor.m, a->actor.v);
+    if (a->optimist) {
+        shake(a->optimist->arch, &rng, a->optimist->shift.w);
+        shake_moments(a->optimist->arch->parameters, &rng, a->optimist->shift.m,
+                      a->optimist->shift.v);
+        a->optimist->optimism.m = a->optimist->price.m = 0.1;
+        a->optimist->optimism.v = a->optimist->price.v = 0.02;
+    }
     a->log_temperature += 2;
     a->temperature_m = 0.1;
     a->temperature_v = 0.02;

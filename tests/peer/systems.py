@@ -17,6 +17,10 @@ import update as peer
 import update_compare as compare
 
 BOUND = 1e-12
+OPTIMIST = [name + suffix for name in ("optimist", "optimism", "price") for suffix in ("", "_m", "_v")]
+# Of BRO's optimistic actor, as in its published code: the factor of the standard deviations, the
+# divergence per action that is aimed at, the rate and beta1 of the dual variables, their range.
+STD_FACTOR, KL_TARGET, DUAL_RATE, DUAL_BETA1, DUAL_MIN, DUAL_MAX = 0.75, 0.05, 3e-5, 0.5, -10, 7.5
 DEFAULTS = {"critic_lr": peer.RATE_START, "actor_lr": peer.RATE_START, "lr_end": peer.RATE_END,
             "critics": peer.CRITICS, "policy_delay": peer.POLICY_DELAY, "weight_decay": 0,
             "decay": "none", "update_order": "critics-first",
@@ -137,6 +141,7 @@ class System(peer.Agent):
         self.loss_factor = 0.5 * float(loss.get("weight", 1))
         self.now = {name: torch.tensor(value) for name, value in start.items()}
         self.updates = 0
+        self.optimist = None
         end, decay = float(s["lr_end"]), float(s["weight_decay"])
 
         def adam(name, rate, decays, beta1=peer.BETA1):
@@ -147,6 +152,51 @@ class System(peer.Agent):
         self.actor_adam = adam("actor", "actor_lr", decay * self.actor.decayed(s["decay"]))
         self.temperature_adam = adam("log_temperature", "actor_lr", float(s["temperature_decay"]),
                                      float(s["temperature_beta1"]))
+
+        if "optimist" in file["system"]:
+            text = read_text(os.path.join(folder, file["system"]["optimist"]))
+            self.optimist = Network(text.replace("dense A", f"dense {self.actions}"),
+                                    sizes["observations"] + self.actions)
+            self.optimist_adam = adam("optimist", "actor_lr",
+                                      decay * self.optimist.decayed(s["decay"]))
+            self.dual_adams = {name: peer.Adam(self.now[name], self.now[name + "_m"],
+                                               self.now[name + "_v"], schedule,
+                                               (DUAL_RATE, DUAL_RATE), 0.0, DUAL_BETA1)
+                               for name in ("optimism", "price")}
+
+    def update(self, batch, next_noise, noise):
+        results = super().update(batch, next_noise, noise)
+        if self.optimist and "actor_loss" in results:
+            self.update_optimist(*self.tensors(batch["s"], batch["optimist_noise"]))
+        return results
+
+    def update_optimist(self, s, noise):
+        """The optimistic actor's step, after the actor's, and those of optimism and price."""
+        now = self.now
+        heads, _ = self.actor.forward(now["actor"], now["actor_state"], s[None], False)
+        mean, log_std = heads[0].chunk(2, dim=1)
+        low, high = peer.LOG_STD_MIN, peer.LOG_STD_MAX
+        std = torch.exp(low + (high - low) * (1 + torch.tanh(log_std)) / 2)
+        dual = {name: now[name].clone().requires_grad_() for name in self.dual_adams}
+        value = {name: torch.exp(DUAL_MIN + (DUAL_MAX - DUAL_MIN) / 2 * (1 + torch.tanh(x)))[0, 0]
+                 for name, x in dual.items()}
+        w = now["optimist"].clone().requires_grad_()
+        shift, _ = self.optimist.forward(w, torch.zeros(1, 0), torch.cat([s, mean], 1)[None], True)
+        shifted = torch.distributions.Normal(mean + shift[0], std)
+        a = torch.tanh(shifted.mean + STD_FACTOR * std * noise)
+        x = torch.cat([s, a], 1).expand(self.critics, -1, -1)
+        f, _ = self.critic.forward(now["critic"], now["critic_state"], x, False)
+        bound = ((f[0] + f[1]) / 2 + value["optimism"].detach() * (f[0] - f[1]).abs() / 2).mean()
+        kl = torch.distributions.kl_divergence(shifted, torch.distributions.Normal(mean, std)
+                                               ).sum(1).mean()
+        (g,) = torch.autograd.grad(value["price"].detach() * kl - bound, w)
+        excess = kl.detach() / self.actions - KL_TARGET
+        steps = torch.autograd.grad(excess * (value["optimism"] - value["price"]),
+                                    [dual["optimism"], dual["price"]])
+        for name, step in zip(("optimism", "price"), steps):
+            self.dual_adams[name].step(step)
+        self.optimist_adam.step(g)
+        self.optimist.project(now["optimist"])
 
     def critic_loss(self, outputs, target):
         if self.kappa is None:
@@ -164,6 +214,15 @@ def read_text(path):
         return "\n".join(line.split("#")[0].rstrip() for line in f if line.split("#")[0].strip())
 
 
+def optimist_deviation(system, record, update):
+    """The largest one of the optimistic actor and its dual variables; 0 if there is none."""
+    if not system.optimist:
+        return 0.0
+    return max(compare.largest_deviation(record[f"update_{update:03d}/{n}"], system.now[n].numpy(),
+                                         system.optimist.arrays if n.startswith("optimist") else
+                                         [(0, 1)]) for n in OPTIMIST)
+
+
 def check(name, run, record, path):
     """Rows of the table."""
     group = "update_000/"
@@ -173,22 +232,27 @@ def check(name, run, record, path):
     gamma = float(file["train"].get("gamma", peer.discount(compare.EPISODE_STEPS)))
     system = System(path, {n: int(run[n]) for n in compare.SIZES},
                     utd * int(run["env_steps"]) // 2, gamma,
-                    {n: record[group + n] for n in compare.ARRAYS})
+                    {n: record[group + n] for n in compare.ARRAYS + OPTIMIST
+                     if group + n in record})
     system.critic_adam.steps = int(record[group + "critic_steps"])
     system.actor_adam.steps = system.temperature_adam.steps = int(record[group + "actor_steps"])
+    if system.optimist:
+        for adam in system.optimist_adam, *system.dual_adams.values():
+            adam.steps = system.actor_adam.steps
     for net, w in (system.critic, "critic"), (system.actor, "actor"):
         if system.now[w].shape[1] != net.size or system.now[w + "_state"].shape[1] != net.states:
             sys.exit(f"{name}: {w}: expected {net.size} parameters and {net.states} statistics, "
                      f"found {system.now[w].shape[1]}, {system.now[w + '_state'].shape[1]}")
     parts, results = compare.parts_of(system), []
     for u in range(len(run["batch/s"])):
-        found = system.update(compare.batch_of(run, u), run["batch/next_noise"][u],
-                              run["batch/noise"][u])
+        batch = compare.batch_of(run, u) | {"optimist_noise": run["batch/optimist_noise"][u]}
+        found = system.update(batch, run["batch/next_noise"][u], run["batch/noise"][u])
         results.append([found.get(n, math.nan) for n in compare.RESULTS])
         if u + 1 in compare.AFTER:
             expected, now = compare.arrays(system), compare.snapshot(record, u + 1)
             row = [max(compare.largest_deviation(now[n], expected[n], parts[n]) for n in names)
                    for names in compare.GROUPS.values()]
+            row.append(optimist_deviation(system, record, u + 1))
             row.append(compare.result_deviation(record["results"][:u + 1],
                                                 compare.np.array(results)))
             yield name, u + 1, row, [BOUND] * len(row), ""
@@ -200,7 +264,7 @@ def main(folder, paths):
     for path in paths:
         name = os.path.basename(path)
         rows += check(name.removesuffix(".system"), run, compare.read(f"{folder}/{name}.h5"), path)
-    compare.report("systems, float64: from the start", [*compare.GROUPS, "results"], rows)
+    compare.report("systems, float64: from the start", [*compare.GROUPS, "optimist", "results"], rows)
     for what in compare.failures:
         print(f"FAILED: {what}")
     print(f"\n{len(paths)} systems compared, {len(compare.failures)} deviations exceed their bounds")

@@ -147,6 +147,7 @@ static ks_status write_batches(struct record *r, struct ks_h5 *h5)
     KS_TRY(write_floats(r, h5, "/batch/mask", rows, r->mask));
     KS_TRY(ks_h5_write(h5, "/batch/reward", KS_H5_F64, &rows, r->reward));
     KS_TRY(write_noise(r, h5, "/batch/next_noise", KS_NEXT_ACTION));
+    KS_TRY(write_noise(r, h5, "/batch/optimist_noise", KS_OPTIMIST_ACTION));
     return write_noise(r, h5, "/batch/noise", KS_POLICY_ACTION);
 }
 
@@ -323,6 +324,25 @@ static ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
                         (const real *[]){a->actor.state});
 }
 
+static ks_status write_optimist(struct record *r, struct ks_h5 *h5, const char *g,
+                                const struct ks_optimist *o)
+{
+    size_t n = o->arch->parameters;
+
+    KS_TRY(
+        write_arrays(r, h5, g, (struct dataset){"optimist", 1, n}, (const real *[]){o->shift.w}));
+    KS_TRY(
+        write_arrays(r, h5, g, (struct dataset){"optimist_m", 1, n}, (const real *[]){o->shift.m}));
+    KS_TRY(
+        write_arrays(r, h5, g, (struct dataset){"optimist_v", 1, n}, (const real *[]){o->shift.v}));
+    KS_TRY(write_number(h5, g, "optimism", o->optimism.x));
+    KS_TRY(write_number(h5, g, "optimism_m", o->optimism.m));
+    KS_TRY(write_number(h5, g, "optimism_v", o->optimism.v));
+    KS_TRY(write_number(h5, g, "price", o->price.x));
+    KS_TRY(write_number(h5, g, "price_m", o->price.m));
+    return write_number(h5, g, "price_v", o->price.v);
+}
+
 /* Writes the agent's current state to the group /update_NNN. */
 static ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct ks_agent *a)
 {
@@ -334,6 +354,8 @@ static ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct ks
     KS_TRY(ks_h5_write_integer(h5, g, "actor_steps", a->actor_adam.step));
     KS_TRY(write_critics(r, h5, g, a));
     KS_TRY(write_actor(r, h5, g, a));
+    if (a->optimist)
+        KS_TRY(write_optimist(r, h5, g, a->optimist));
     KS_TRY(write_number(h5, g, "log_temperature", a->log_temperature));
     KS_TRY(write_number(h5, g, "log_temperature_m", a->temperature_m));
     return write_number(h5, g, "log_temperature_v", a->temperature_v);

@@ -1,0 +1,92 @@
+/* Runs with the parts that only some systems have: killed and resumed, with one thread or two, they
+ * end with the files of an uninterrupted run. */
+#include "resuming.h"
+
+/* A system with every part that has a state of its own. */
+static const char SYSTEM[] = "[system]\ncritic = c.arch\nactor = a.arch\noptimist = o.arch\n",
+                  CRITIC[] = "dense 6\nrelu\ndense 5\nloss quantile\n",
+                  ACTOR[] = "dense 5\ndense 2A\npolicy tanh-gaussian log-std=squash\n",
+                  OPTIMIST[] = "dense 4\nrelu\ndense A\npolicy shift gain=1\n";
+
+/* With gamma 0, G is the reward. Those of cartpole-balance are nearly equal, so the largest one
+ * decides about the divisor. */
+static const char *const bounded[] = {"reward_scaling=bounded", "gamma=0", NULL},
+                         *const range[] = {"reward_scaling=range", "target_value=mean",
+                                           "policy_value=mean",    "temperature_beta1=0.5",
+                                           "reset_step=21",        NULL};
+
+static const struct kind {
+    const char *env;
+    const char *const *settings;
+    bool system;
+} kinds[] = {{"cartpole-balance", bounded, false}, {"dog-trot", range, true}};
+
+enum { STRIDE = 17 }; /* of the operations on files at which runs are killed */
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(scratch(name), "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int set_up(void **state)
+{
+    if (scratch_make(state) != 0)
+        return -1;
+    ks_blas_start(NULL);
+    write_file("own.system", SYSTEM);
+    write_file("c.arch", CRITIC);
+    write_file("a.arch", ACTOR);
+    write_file("o.arch", OPTIMIST);
+    return 0;
+}
+
+static void build(const struct kind *kind, size_t threads, struct unstarted_run *run)
+{
+    static char path[512];
+
+    snprintf(path, sizeof path, "%s", scratch("own.system"));
+    more = (struct more){kind->env, kind->system ? path : NULL, kind->settings};
+    build_run(run, threads);
+}
+
+/* Killed at several operations on files, each time from the start, until a run is not killed. */
+static void test_kills(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        struct unstarted_run one, two;
+        size_t kills = 0;
+        bool killed = true;
+
+        build(&kinds[k], 1, &one);
+        build(&kinds[k], 2, &two);
+        assert_runs(&one, "whole", (struct launch){.resume = false});
+        assert_runs(&two, "threads", (struct launch){.resume = false});
+        assert_same_file("whole/step_000000030.h5", "threads/step_000000030.h5");
+        for (size_t at = 10; killed; at += STRIDE) {
+            const struct launch launch = {.save_every = 0.5, .fault = KILL, .fault_at = at};
+
+            killed = run(&one, "killed", launch) == KILLED;
+            kills += killed;
+            assert_runs(&one, "killed", (struct launch){.resume = true});
+            assert_same_run("killed", "whole");
+            remove_folder("killed");
+        }
+        assert_true(kills > 8);
+        remove_folder("whole");
+        remove_folder("threads");
+        ks_run_free(one.run);
+        ks_run_free(two.run);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kills)};
+
+    return cmocka_run_group_tests(tests, set_up, scratch_remove);
+}
