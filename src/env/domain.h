@@ -2,7 +2,7 @@
  * domain supplies.
  *
  * To add a domain: write src/env/NAME.c with one struct ks_env_domain, declare it at the end of
- * this file, and add a row per task to the table in env.c. To add a suite: write a struct
+ * this file, and add a row per task to the table in tasks.c. To add a suite: write a struct
  * ks_env_suite in physics.c. */
 #ifndef KS_ENV_DOMAIN_H
 #define KS_ENV_DOMAIN_H
@@ -98,6 +98,9 @@ struct ks_env_domain {
     /* Whether the state is a terminal one; NULL: none is. */
     bool (*terminal)(const struct ks_env *env);
 };
+
+/* tasks.c: the task of this name; KS_USAGE, with all names, if there is none. */
+ks_status ks_env_task_find(const char *name, const struct ks_env_task **task);
 
 /* model.c: reads the task's model from its suite's package, edits and compiles it. The caller frees
  * it with mj_deleteModel. KS_MISSING if a file is missing. */

@@ -4,7 +4,7 @@
  * an observation are concatenated in alphabetical order of their names; and of Gymnasium's v4
  * environments (1.0.0). A control step, which the training engine calls an environment step, makes
  * several physics steps. There is one file per domain of dm_control and one for Gymnasium, and one
- * row per task in the table of env.c. To add a domain see domain.h. */
+ * row per task in the table of tasks.c. To add a domain see domain.h. */
 #ifndef KS_ENV_ENV_H
 #define KS_ENV_ENV_H
 

@@ -1,0 +1,76 @@
+/* The table of tasks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "env/domain.h"
+
+/* Name, domain, length of an observation, goal (its meaning is in the domain's file). */
+static const struct ks_env_task tasks[] = {
+    {"Ant-v4", &ks_env_gym_ant, 27, 0},
+    {"HalfCheetah-v4", &ks_env_gym_half_cheetah, 17, 0},
+    {"Hopper-v4", &ks_env_gym_hopper, 11, 0},
+    {"Humanoid-v4", &ks_env_gym_humanoid, 376, 0},
+    {"HumanoidStandup-v4", &ks_env_gym_standup, 376, 0},
+    {"Walker2d-v4", &ks_env_gym_walker2d, 17, 0},
+    {"acrobot-swingup", &ks_env_acrobot, 6, 0},
+    {"cartpole-balance", &ks_env_cartpole, 5, 0},
+    {"cartpole-swingup", &ks_env_cartpole, 5, mjPI},
+    {"cheetah-run", &ks_env_cheetah, 17, 10},
+    {"dog-stand", &ks_env_dog, 223, 0},
+    {"dog-walk", &ks_env_dog, 223, 1},
+    {"dog-trot", &ks_env_dog, 223, 3},
+    {"dog-run", &ks_env_dog, 223, 9},
+    {"finger-spin", &ks_env_finger_spin, 9, 15},
+    {"finger-turn_easy", &ks_env_finger_turn, 12, 0.07},
+    {"finger-turn_hard", &ks_env_finger_turn, 12, 0.03},
+    {"fish-swim", &ks_env_fish, 24, 0},
+    {"hopper-stand", &ks_env_hopper, 15, 0},
+    {"hopper-hop", &ks_env_hopper, 15, 2},
+    {"humanoid-stand", &ks_env_humanoid, 67, 0},
+    {"humanoid-walk", &ks_env_humanoid, 67, 1},
+    {"humanoid-run", &ks_env_humanoid, 67, 10},
+    {"pendulum-swingup", &ks_env_pendulum, 3, 0},
+    {"quadruped-walk", &ks_env_quadruped, 78, 0.5},
+    {"quadruped-run", &ks_env_quadruped, 78, 5},
+    {"reacher-easy", &ks_env_reacher, 6, 0.05},
+    {"reacher-hard", &ks_env_reacher, 6, 0.015},
+    {"walker-stand", &ks_env_walker, 24, 0},
+    {"walker-walk", &ks_env_walker, 24, 1},
+    {"walker-run", &ks_env_walker, 24, 8},
+};
+enum { TASKS = sizeof tasks / sizeof *tasks };
+
+bool ks_env_about(size_t i, struct ks_env_about *about)
+{
+    if (i >= TASKS)
+        return false;
+    *about = (struct ks_env_about){.name = tasks[i].name,
+                                   .suite = tasks[i].domain->suite->package,
+                                   .observations = tasks[i].observations,
+                                   .actions = (size_t)tasks[i].domain->nu,
+                                   .action_repeat = tasks[i].domain->suite->action_repeat,
+                                   .control_step = tasks[i].domain->control_step};
+    return true;
+}
+
+bool ks_env_about_task(const char *name, struct ks_env_about *about)
+{
+    for (size_t i = 0; ks_env_about(i, about); i++)
+        if (strcmp(about->name, name) == 0)
+            return true;
+    return false;
+}
+
+ks_status ks_env_task_find(const char *name, const struct ks_env_task **task)
+{
+    char known[1000] = "";
+
+    for (size_t i = 0; i < TASKS; i++) {
+        if (strcmp(tasks[i].name, name) == 0) {
+            *task = &tasks[i];
+            return KS_OK;
+        }
+        snprintf(known + strlen(known), sizeof known - strlen(known), " %s", tasks[i].name);
+    }
+    return ks_fail(KS_USAGE, "unknown task '%s' (known:%s, and files NAME.task)", name, known);
+}
