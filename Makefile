@@ -1,15 +1,15 @@
-# Targets: all deps test study install uninstall bench bench-peers bench-answers sanitize coverage lint format clean.
+# Targets: all deps deps-myosuite test study install uninstall bench bench-peers bench-answers sanitize coverage lint format clean.
 # tests/README.md says what each does.
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
-#   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR   existing installations to use (default: build/deps)
+#   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR, MYOSUITE_DIR   existing installations to use (default: build/deps)
 #   BUILD                        folder of all build outputs (default: build)
 #   STUDY                        the study that `make study` runs (default: quick)
 #   JOBS                         test programs run in parallel (default: one per processor)
 
 # make and compiler flags split paths at spaces.
-ifneq ($(filter-out 0 1,$(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR,$(words $($(d))))),)
-$(error paths must not contain spaces: $(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR,$(d)=$($(d))))
+ifneq ($(filter-out 0 1,$(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR MYOSUITE_DIR,$(words $($(d))))),)
+$(error paths must not contain spaces: $(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR MYOSUITE_DIR,$(d)=$($(d))))
 endif
 
 BUILD ?= build
@@ -20,6 +20,7 @@ DEPS  := build/deps
 export MUJOCO_DIR     ?= $(CURDIR)/$(DEPS)/mujoco
 export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
 export GYMNASIUM_DIR  ?= $(CURDIR)/$(DEPS)/gymnasium
+export MYOSUITE_DIR   ?= $(CURDIR)/$(DEPS)/myosuite
 
 # From version 6 on, msgpack-c's file for pkg-config has another name.
 msgpack  := $(shell pkg-config --exists msgpack-c && echo msgpack-c || echo msgpack)
@@ -37,7 +38,7 @@ LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(M
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
 version  := $(shell cat src/VERSION)
 DEFINES  := -DKS_VERSION='"$(version)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
-            -DKS_GYMNASIUM_DIR='"$(abspath $(GYMNASIUM_DIR))"' \
+            -DKS_GYMNASIUM_DIR='"$(abspath $(GYMNASIUM_DIR))"' -DKS_MYOSUITE_DIR='"$(abspath $(MYOSUITE_DIR))"' \
             -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
@@ -66,7 +67,7 @@ benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: all deps programs libraries test run-tests study further install uninstall bench run-benches bench-peers bench-answers sanitize coverage lint format clean
+.PHONY: all deps deps-myosuite programs libraries test run-tests study further install uninstall bench run-benches bench-peers bench-answers sanitize coverage lint format clean
 .SECONDARY:
 all: deps
 	@$(MAKE) --no-print-directory programs
@@ -75,6 +76,9 @@ libraries: $(shared) $(static)
 
 deps:
 	@src/deps/install.sh $(DEPS)
+# The models of MyoSuite's tasks, a download of 86 MB that nothing else needs.
+deps-myosuite:
+	@src/deps/install.sh $(DEPS) myosuite
 
 $(BUILD)/%.f32.o: %.c
 	$(compile) -DKS_SINGLE -c $< -o $@
@@ -128,8 +132,8 @@ further:
 	    $(BUILD)/bin/kappascope study $$study --dry-run | sed -n 's/^# *\(time, one job\|with [0-9]* jobs\)[^:]*: //p' | tail -n 1; \
 	done
 
-# Programs find installed files relative to their own folder. MuJoCo and the models of dm_control and
-# Gymnasium are installed only if their folders are those of `make deps`.
+# Programs find installed files relative to their own folder. MuJoCo and the models are installed only if
+# their folders are those of `make deps` and `make deps-myosuite`.
 root    = $(DESTDIR)$(abspath $(PREFIX))
 bundled = $(root)/lib/kappascope
 install: all
@@ -158,6 +162,9 @@ ifeq ($(DM_CONTROL_DIR),$(CURDIR)/$(DEPS)/dm_control)
 endif
 ifeq ($(GYMNASIUM_DIR),$(CURDIR)/$(DEPS)/gymnasium)
 	@mkdir -p $(bundled) && cp -R $(GYMNASIUM_DIR) $(bundled)
+endif
+ifeq ($(MYOSUITE_DIR),$(CURDIR)/$(DEPS)/myosuite)
+	@[ ! -d $(MYOSUITE_DIR) ] || { mkdir -p $(bundled) && cp -R $(MYOSUITE_DIR) $(bundled); }
 endif
 	@echo "installed in $(root), compiled with $(CFLAGS)$(if $(findstring native,$(CFLAGS)),: for processors like this one)"
 uninstall:

@@ -12,6 +12,7 @@
 #include "../src/env/physics.h"
 #include "core/memory.h"
 #include "one_dog.h"
+#include "suites.h"
 
 enum { WIDEST = 376 };
 
@@ -131,13 +132,16 @@ static void test_every_task(void **state)
     for (size_t i = 0; ks_env_about(i, &about); i++) {
         double observation[WIDEST], first;
         struct ks_env *env = NULL;
+        size_t steps = strcmp(about.suite, "myosuite") == 0 ? 100 : 1000;
+        if (!suite_is_there(about.name))
+            continue;
         assert_ok(ks_env_new(about.name, NULL, &env));
         assert_int_equal(ks_env_observations(env), about.observations);
         assert_int_equal(ks_env_actions(env), about.actions);
         assert_true(about.observations <= WIDEST && about.actions <= WIDEST);
-        assert_int_equal(ks_env_steps(env), 1000);
+        assert_int_equal(ks_env_steps(env), steps);
         first = play(env, 4, SIZE_MAX, observation);
-        assert_true(env->step == 1000 || env->task->domain->terminal);
+        assert_true(env->step == steps || env->task->domain->terminal);
         assert_close(env->data->time, (double)env->step * about.control_step, 1e-9);
         check_determinism(env);
         check_restored(env, env, 5);

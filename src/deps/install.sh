@@ -1,10 +1,11 @@
 #!/bin/sh
-# Usage: install.sh FOLDER
+# Usage: install.sh FOLDER [myosuite]
 #
 # Installs missing dependencies: distribution packages, the MuJoCo library (FOLDER/mujoco) and the
-# models of dm_control's suite and of Gymnasium (FOLDER/dm_control, FOLDER/gymnasium). All but the first
-# come from the published Python wheels that wheels.txt pins by version and SHA-256; pip only downloads
-# them, and Python is not needed later. If MUJOCO_DIR, DM_CONTROL_DIR or GYMNASIUM_DIR is another
+# models of dm_control's suite and of Gymnasium (FOLDER/dm_control, FOLDER/gymnasium); or, with the
+# second argument, only the models of MyoSuite (FOLDER/myosuite). All but the first come from the
+# published Python wheels that wheels.txt pins by version and SHA-256; pip only downloads them, and
+# Python is not needed later. If MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR is another
 # folder, that installation is checked and nothing is downloaded for it. If nothing is missing, prints
 # nothing and does not use the network.
 set -eu
@@ -15,6 +16,7 @@ pins=$(dirname "$0")/wheels.txt
 mujoco=${MUJOCO_DIR:-$folder/mujoco}
 dm_control=${DM_CONTROL_DIR:-$folder/dm_control}
 gymnasium=${GYMNASIUM_DIR:-$folder/gymnasium}
+myosuite=${MYOSUITE_DIR:-$folder/myosuite}
 python_version=3.11 # of the wheel to download; its library does not depend on the installed Python
 
 say() { echo "deps: $*" >&2; }
@@ -129,15 +131,16 @@ fetch() { # NAME PLATFORM VARIABLE: downloads the wheel to $work
 # or absent.
 unpack() { # NAME DIRECTORY PATTERN...
     name=$1 directory=$2
+    package=$work/out/$(echo "$name" | tr A-Z a-z)
     shift 2
     unzip -q "$work/$name"-*.whl "$@" "$name-*.dist-info/LICENSE*" -d "$work/out" >&2 ||
         die "cannot unpack the wheel of $name under $folder: is the disk full?"
-    mv "$work/out/$name-"*.dist-info/LICENSE* "$work/out/$name"
-    cp "$work/pin" "$work/out/$name/PIN"
-    (cd "$work/out/$name" && find . -type f ! -name FILES) >"$work/files"
-    mv "$work/files" "$work/out/$name/FILES"
+    mv "$work/out/$name-"*.dist-info/LICENSE* "$package"
+    cp "$work/pin" "$package/PIN"
+    (cd "$package" && find . -type f ! -name FILES) >"$work/files"
+    mv "$work/files" "$package/FILES"
     rm -rf "$directory"
-    mv "$work/out/$name" "$directory" || die "cannot write $directory"
+    mv "$package" "$directory" || die "cannot write $directory"
     rm -rf "$work"
 }
 
@@ -167,6 +170,28 @@ install_gymnasium() {
     unpack gymnasium "$1" 'gymnasium/envs/mujoco/assets/*.xml'
 }
 
+# Of the 1,600 files of the wheel, the seven models and the meshes and textures that they name.
+install_myosuite() {
+    is_complete MyoSuite "$1" && return
+    install_packages "$fetching"
+    fetch MyoSuite "$(uname -m)" MYOSUITE_DIR
+    sim=myosuite/simhive/myo_sim
+    set -- "$1" "$sim/hand/assets/myohand_assets.xml" "$sim/hand/assets/myohand_body.xml"
+    for scene in hold keyturn pen pose; do
+        set -- "$@" "myosuite/envs/myo/assets/hand/myohand_$scene.xml"
+    done
+    for file in floor0.png myosuite_logo.msh myosuite_logo.png myosuite_scene.png myosuite_scene.xml \
+        myosuite_scene_noFloor.msh; do
+        set -- "$@" "$sim/scene/$file"
+    done
+    for mesh in '[1-5]mc' '[2-5]distph' '[2-5]midph' '[2-5]proxph' capitate clavicle hamate \
+        human_lowpoly_norighthand humerus lunate pisiform radius scaphoid scapula thorax thumbdist \
+        thumbprox trapezium trapezoid triquetrum ulna; do
+        set -- "$@" "$sim/meshes/$mesh.stl"
+    done
+    unpack MyoSuite "$@"
+}
+
 check_mujoco() { # DIRECTORY: a wheel's layout (library at the top) or a release's (library in lib)
     [ -f "$1/include/mujoco/mujoco.h" ] ||
         die "MUJOCO_DIR: no $1/include/mujoco/mujoco.h: set it to a MuJoCo release, or unset it"
@@ -188,6 +213,13 @@ check_gymnasium() {
     done
 }
 
+check_myosuite() {
+    for file in envs/myo/assets/hand/myohand_pose.xml simhive/myo_sim/hand/assets/myohand_body.xml; do
+        [ -e "$1/$file" ] ||
+            die "MYOSUITE_DIR: no $1/$file: set it to a myosuite package, or unset it"
+    done
+}
+
 same() { # DIRECTORY DEFAULT: whether DIRECTORY is the Makefile's default
     case $1 in
     "$2" | "$PWD/$2" | "$(pwd -P)/$2") ;; # make names its folder without symbolic links
@@ -195,10 +227,15 @@ same() { # DIRECTORY DEFAULT: whether DIRECTORY is the Makefile's default
     esac
 }
 
-install_packages "$packages"
 work=$folder/.unpacking.$$
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
+if [ "${2:-}" = myosuite ]; then
+    same "$myosuite" "$folder/myosuite" && step=install_myosuite || step=check_myosuite
+    $step "$myosuite"
+    exit
+fi
+install_packages "$packages"
 same "$mujoco" "$folder/mujoco" && step=install_mujoco || step=check_mujoco
 $step "$mujoco"
 same "$dm_control" "$folder/dm_control" && step=install_dm_control || step=check_dm_control

@@ -22,7 +22,10 @@ struct ks_env_suite {
     const char *variable; /* of the environment: names that folder                     */
     const char *built;    /* the folder that the build used                            */
     const char *models;   /* the folder of the models, within that folder              */
+    const char *target;   /* of make: installs that folder                             */
     size_t action_repeat; /* control steps of an agent step, in published results      */
+    /* The control for an action in [-1, 1]; NULL: a line to the control range. */
+    double (*control)(double action);
     /* Before the start state is set; after it; a control step of `substeps` physics steps; after
      * mj_setState, so that the next control step goes on with the same bits. */
     void (*reset)(mjModel *model, mjData *data);
@@ -38,7 +41,9 @@ struct ks_env_task {
     double goal; /* the parameter that distinguishes a domain's tasks: target speed, radius, ... */
 };
 
-enum { KS_ENV_EPISODE = 8 }; /* numbers in ks_env.episode */
+/* Numbers in ks_env.episode that every saved state has; the largest number of coordinates of a
+ * target. */
+enum { KS_ENV_EPISODE = 8, KS_ENV_TARGET = 24 };
 
 /* Indices into a row-major rotation matrix: XZ is the x component of the frame's z axis. */
 enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };
@@ -48,14 +53,15 @@ struct ks_env {
     struct ks_env_own *own; /* what `task` is a part of, if it is the user's own (own.h); owned */
     mjModel *model;
     mjData *data;
-    void *ids;                      /* [domain->ids] bytes, set by the domain's `find` */
-    double episode[KS_ENV_EPISODE]; /* set by the domain's `reset` and `remember`: state besides
-                                     * qpos, qvel, act */
-    int substeps;                   /* physics steps of a control step */
-    size_t steps;                   /* control steps of an episode */
-    size_t step;                    /* control steps of this episode so far */
+    void *ids;                     /* [domain->ids] bytes, set by the domain's `find` */
+    double episode[KS_ENV_TARGET]; /* set by the domain's `reset` and `remember`: state besides
+                                    * qpos, qvel, act */
+    int substeps;                  /* physics steps of a control step */
+    size_t steps;                  /* control steps of an episode */
+    size_t step;                   /* control steps of this episode so far */
     bool ended;
-    double *gain, *offset; /* [actions]: control = gain * action + offset */
+    double *gain, *offset; /* [actions]: control = gain * action + offset, if the suite does not
+                            * have a `control` */
     double *last_finite;   /* [observations]: the last observation without NaN and infinity */
     size_t divergences;
     char divergence[512], flags[64];
@@ -75,7 +81,7 @@ struct ks_env_domain {
     double limit;        /* seconds of an episode */
     size_t ids;          /* bytes of its struct of looked-up ids */
     size_t target; /* number of coordinates of the target that `reset` draws: the first numbers
-                      of env->episode */
+                      of env->episode, at most KS_ENV_TARGET; else that has KS_ENV_EPISODE */
 
     /* Edits the model before it is compiled; NULL: no edits. */
     ks_status (*edit)(const struct ks_env_task *task, const struct ks_env_xml *xml);
@@ -97,6 +103,8 @@ struct ks_env_domain {
     double (*reward)(const struct ks_env *env);
     /* Whether the state is a terminal one; NULL: none is. */
     bool (*terminal)(const struct ks_env *env);
+    /* Whether the task is solved in this state; NULL: it is never said to be. */
+    bool (*solved)(const struct ks_env *env);
 };
 
 /* tasks.c: the task of this name; KS_USAGE, with all names, if there is none. */
@@ -137,12 +145,16 @@ double ks_env_norm(size_t n, const double *v);
 /* out = b - a; returns its norm. */
 double ks_env_difference(size_t n, const double *a, const double *b, double *out);
 
-extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium, ks_env_own_suite;
+extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium, ks_env_myosuite,
+    ks_env_own_suite;
 extern const struct ks_env_domain ks_env_acrobot, ks_env_cartpole, ks_env_cheetah, ks_env_dog,
     ks_env_finger_spin, ks_env_finger_turn, ks_env_fish, ks_env_hopper, ks_env_humanoid,
     ks_env_pendulum, ks_env_quadruped, ks_env_reacher, ks_env_walker;
 /* gymnasium.c */
 extern const struct ks_env_domain ks_env_gym_ant, ks_env_gym_half_cheetah, ks_env_gym_hopper,
     ks_env_gym_humanoid, ks_env_gym_standup, ks_env_gym_walker2d;
+/* myosuite_hand.c, myosuite_object.c */
+extern const struct ks_env_domain ks_env_myo_reach, ks_env_myo_pose, ks_env_myo_hold,
+    ks_env_myo_key, ks_env_myo_pen;
 
 #endif

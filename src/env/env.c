@@ -1,5 +1,5 @@
-/* Environments: the episode as dm_control 1.0.20 (rl/control.py, mujoco/engine.py) and Gymnasium
- * 1.0.0 (envs/mujoco/mujoco_env.py) run it. */
+/* Environments: the episode as dm_control 1.0.20 (rl/control.py, mujoco/engine.py), Gymnasium 1.0.0
+ * (envs/mujoco/mujoco_env.py) and MyoSuite 2.5.0 (envs/env_base.py) run it. */
 #include "env/env.h"
 
 #include <assert.h>
@@ -157,6 +157,16 @@ size_t ks_env_steps(const struct ks_env *env)
     return env->steps;
 }
 
+bool ks_env_has_goal(const struct ks_env *env)
+{
+    return env->task->domain->solved != NULL;
+}
+
+bool ks_env_solved(const struct ks_env *env)
+{
+    return ks_env_has_goal(env) && env->task->domain->solved(env);
+}
+
 size_t ks_env_divergences(const struct ks_env *env)
 {
     return env->divergences;
@@ -225,6 +235,14 @@ static void observe(const struct ks_env *env, double *observation)
     (void)end;
 }
 
+static void set_target(struct ks_env *env, const struct ks_env_start *start)
+{
+    if (start->target)
+        memcpy(env->episode, start->target, env->task->domain->target * sizeof *env->episode);
+    if (env->task->domain->apply)
+        env->task->domain->apply(env);
+}
+
 static void overwrite(struct ks_env *env, const struct ks_env_start *start)
 {
     const mjModel *m = env->model;
@@ -237,15 +255,12 @@ static void overwrite(struct ks_env *env, const struct ks_env_start *start)
         memcpy(d->qvel, start->qvel, (size_t)m->nv * sizeof *d->qvel);
     if (start->act)
         memcpy(d->act, start->act, (size_t)m->na * sizeof *d->act);
-    if (start->target)
-        memcpy(env->episode, start->target, env->task->domain->target * sizeof *env->episode);
-    if (env->task->domain->apply)
-        env->task->domain->apply(env);
 }
 
 /* As dm_control's reset_context, this ignores warnings of the first reset. Before MuJoCo 3.3.6
  * every forward pass leaves a warm start for the solver, so the number of forward passes matters. A
- * forced start has as many in every domain of a suite: two in dm_control, one in Gymnasium. */
+ * forced start has as many in every domain of a suite: two in dm_control, one in Gymnasium, three
+ * in MyoSuite. */
 static void start_episode(void *argument)
 {
     struct call *call = argument;
@@ -258,6 +273,7 @@ static void start_episode(void *argument)
     before = count_warnings(env->data);
     call->status = env->task->domain->reset(env, call->rng ? call->rng : &any);
     if (!call->rng) {
+        set_target(env, call->start);
         suite->reset(env->model, env->data);
         overwrite(env, call->start);
     }
@@ -326,11 +342,13 @@ static void control_step(void *argument)
 {
     struct call *call = argument;
     struct ks_env *env = call->env;
+    const struct ks_env_suite *suite = env->task->domain->suite;
     struct warnings before = count_warnings(env->data);
 
     for (size_t i = 0; i < ks_env_actions(env); i++)
-        env->data->ctrl[i] = env->gain[i] * call->action[i] + env->offset[i];
-    env->task->domain->suite->step(env->model, env->data, env->substeps);
+        env->data->ctrl[i] = suite->control ? suite->control(call->action[i])
+                                            : env->gain[i] * call->action[i] + env->offset[i];
+    suite->step(env->model, env->data, env->substeps);
     call->warned = warned_since(env->data, before);
 }
 

@@ -1,10 +1,11 @@
-/* Environments: tasks of dm_control's suite and of Gymnasium, on MuJoCo's C API.
+/* Environments: tasks of dm_control's suite, of Gymnasium and of MyoSuite, on MuJoCo's C API.
  *
  * Semantics are those of dm_control 1.0.20 with its default ("legacy") stepping, where the parts of
- * an observation are concatenated in alphabetical order of their names; and of Gymnasium's v4
- * environments (1.0.0). A control step, which the training engine calls an environment step, makes
- * several physics steps. There is one file per domain of dm_control and one for Gymnasium, and one
- * row per task in the table of tasks.c. To add a domain see domain.h. */
+ * an observation are concatenated in alphabetical order of their names; of Gymnasium's v4
+ * environments (1.0.0); and of MyoSuite 2.5.0. A control step, which the training engine calls an
+ * environment step, makes several physics steps. There is one file per domain of dm_control, one
+ * for Gymnasium and two for MyoSuite, and one row per task in the table of tasks.c. To add a domain
+ * see domain.h. */
 #ifndef KS_ENV_ENV_H
 #define KS_ENV_ENV_H
 
@@ -38,10 +39,10 @@ ks_status ks_env_about_file(const char *path, struct ks_env_about *about);
 /* Creates the environment of a task: one of the table, or one of the user's own in a file, see
  * own.h. Fails with KS_USAGE on an unknown task or a flag that this version of MuJoCo does not
  * have; with KS_MISSING if the library or the models are not installed
- * (the folder of models is that of DM_CONTROL_DIR or GYMNASIUM_DIR in the environment, the
- * installed one, or that of the build); with KS_FORMAT if the model does not fit the task.
- * `options` may be NULL. Every environment has its own model, so environments can run in different
- * threads. The caller frees it with ks_env_free. */
+ * (the folder of models is that of DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR in the
+ * environment, the installed one, or that of the build); with KS_FORMAT if the model does not fit
+ * the task. `options` may be NULL. Every environment has its own model, so environments can run in
+ * different threads. The caller frees it with ks_env_free. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
 
@@ -65,8 +66,8 @@ struct ks_env_start {
     const double *qvel;   /* [nv]; NULL: zero                          */
     const double *act;    /* [na]; NULL: zero                          */
     const double *target; /* coordinates of the target that the task would draw (finger-turn: x, z;
-                             fish: x, y, z; reacher: x, y; other tasks have none); NULL: a fixed
-                             position */
+                             fish: x, y, z; reacher: x, y; MyoSuite: see its files; other tasks have
+                             none); NULL: a fixed position */
 };
 /* Starts an episode at `start` (NULL: all of its defaults), for comparison with other programs.
  * KS_NUMBER if the state is not finite or MuJoCo warns about it. */
@@ -84,6 +85,11 @@ enum ks_env_end { KS_ENV_GOES_ON = 0, KS_ENV_TRUNCATED, KS_ENV_TERMINATED };
  */
 ks_status ks_env_step(struct ks_env *env, const double *action, double *observation, double *reward,
                       enum ks_env_end *end);
+
+/* Whether the task has a goal, which a state reaches or not (MyoSuite); whether the present state
+ * does. Published scores are the share of episodes in which an agent step ends in such a state. */
+bool ks_env_has_goal(const struct ks_env *env);
+bool ks_env_solved(const struct ks_env *env);
 
 /* The number of divergences since ks_env_new, and a description of the last one ("" if none). */
 size_t ks_env_divergences(const struct ks_env *env);

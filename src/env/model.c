@@ -123,10 +123,8 @@ static void compile(void *argument)
 struct source {
     const xmlChar *text;
     int length;
-    const char *hint; /* for the message of a failure */
+    const char *target; /* of make, which installs the models; NULL: they are the user's */
 };
-
-static const char PACKAGE[] = "; 'make deps' installs the models";
 
 static ks_status compile_model(const char *path, const struct source *source, mjModel **model)
 {
@@ -147,8 +145,10 @@ static ks_status compile_model(const char *path, const struct source *source, mj
     if (!c.model && ks_physics_lacks_memory(c.error)) {
         status = ks_physics_no_memory(path, c.error);
     } else if (!c.model) {
-        status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s%s", path, mj_versionString(),
-                         c.error, source->hint);
+        status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s%s%s%s", path,
+                         mj_versionString(), c.error, source->target ? "; 'make " : "",
+                         source->target ? source->target : "",
+                         source->target ? "' installs the models" : "");
     }
 done:
     mj_deleteVFS(files);
@@ -176,7 +176,7 @@ static ks_status edit_and_compile(const struct ks_env_task *task, const char *pa
         status = ks_fail(KS_MEMORY, "%s: out of memory", path);
         goto done;
     }
-    KS_GO(compile_model(path, &(struct source){text, length, PACKAGE}, model));
+    KS_GO(compile_model(path, &(struct source){text, length, task->domain->suite->target}, model));
 done:
     xmlFree(text);
     xmlFreeDoc(document);
@@ -192,18 +192,18 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
 
     *model = NULL;
     if (!suite->package)
-        return compile_model(domain->model, &(struct source){.hint = ""}, model);
+        return compile_model(domain->model, &(struct source){.text = NULL}, model);
     KS_GO(find_package(suite, &folder));
     KS_GO(ks_print_string(&path, "%s/%s/%s", folder, suite->models, domain->model));
     if (access(path, R_OK) != 0)
         status = ks_fail(KS_MISSING,
-                         "%s: the model of %s does not exist: run 'make deps', or set %s to a %s "
+                         "%s: the model of %s does not exist: run 'make %s', or set %s to a %s "
                          "package",
-                         path, task->name, suite->variable, suite->package);
+                         path, task->name, suite->target, suite->variable, suite->package);
     else if (domain->edit)
         status = edit_and_compile(task, path, model);
     else
-        status = compile_model(path, &(struct source){.hint = PACKAGE}, model);
+        status = compile_model(path, &(struct source){.target = suite->target}, model);
 done:
     free(folder);
     free(path);

@@ -1,5 +1,6 @@
 #include "env/physics.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -120,6 +121,7 @@ const struct ks_env_suite ks_env_dm_control = {
     .variable = "DM_CONTROL_DIR",
     .built = KS_DM_CONTROL_DIR,
     .models = "suite",
+    .target = "deps",
     .action_repeat = 2,
     .reset = ks_physics_reset,
     .forward = ks_physics_forward,
@@ -166,11 +168,47 @@ const struct ks_env_suite ks_env_gymnasium = {
     .variable = "GYMNASIUM_DIR",
     .built = KS_GYMNASIUM_DIR,
     .models = "envs/mujoco/assets",
+    .target = "deps",
     .action_repeat = 1,
     .reset = reset_data,
     .forward = forward,
     .step = step_whole,
     .restore = restore_nothing,
+};
+
+/* MyoSuite's start state is followed by two forward passes, and a control step by one: it copies
+ * positions and velocities from the simulation to the observed simulation, which is the same, and
+ * calls forward (robot.py, reset and sensor2sim). So everything is current when it is observed. */
+static void forward_twice(mjModel *model, mjData *data)
+{
+    mj_forward(model, data);
+    mj_forward(model, data);
+}
+
+static void step_and_forward(const mjModel *model, mjData *data, int substeps)
+{
+    ks_physics_step(model, data, substeps);
+    mj_forward(model, data);
+}
+
+/* The activation of a muscle, base_v0.py. */
+static double activate(double action)
+{
+    return 1 / (1 + exp(-5 * (action - 0.5)));
+}
+
+const struct ks_env_suite ks_env_myosuite = {
+    .package = "myosuite",
+    .variable = "MYOSUITE_DIR",
+    .built = KS_MYOSUITE_DIR,
+    .models = "envs/myo/assets/hand",
+    .target = "deps-myosuite",
+    .action_repeat = 2,
+    .control = activate,
+    .reset = ks_physics_reset,
+    .forward = forward_twice,
+    .step = step_and_forward,
+    .restore = step_half,
 };
 
 /* --- flags: in enableflags or disableflags, depending on the version of MuJoCo --- */

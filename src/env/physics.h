@@ -1,9 +1,10 @@
-/* Calls MuJoCo in the same order as dm_control and Gymnasium do, and handles the library's errors
- * and warnings.
+/* Calls MuJoCo in the same order as dm_control, Gymnasium and MyoSuite do, and handles the
+ * library's errors and warnings.
  *
  * Tassa et al., "dm_control: software and tasks for continuous control", Software Impacts 6, 2020,
  * section on stepping; dm_control 1.0.20, mujoco/engine.py; Gymnasium 1.0.0,
- * envs/mujoco/mujoco_env.py. */
+ * envs/mujoco/mujoco_env.py; MyoSuite 2.5.0, envs/env_base.py, envs/myo/base_v0.py, robot/robot.py,
+ * physics/mj_sim_scene.py. */
 #ifndef KS_ENV_PHYSICS_H
 #define KS_ENV_PHYSICS_H
 

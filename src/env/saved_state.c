@@ -6,9 +6,16 @@
 #include "env/domain.h"
 #include "env/physics.h"
 
-/* A saved state consists of HEAD numbers, env->episode, the last observation, and then MuJoCo's
- * mjSTATE_INTEGRATION: time, qpos, qvel, act, the warm start and the inputs. */
+/* A saved state consists of HEAD numbers, those of env->episode, the last observation, and then
+ * MuJoCo's mjSTATE_INTEGRATION: time, qpos, qvel, act, the warm start and the inputs. */
 enum { SIZE, VERSION, GOAL, STEP, ENDED, DIVERGENCES, HEAD };
+
+static size_t episode_size(const struct ks_env *env)
+{
+    size_t target = env->task->domain->target;
+
+    return target > KS_ENV_EPISODE ? target : KS_ENV_EPISODE;
+}
 
 static size_t library_size(const struct ks_env *env)
 {
@@ -17,7 +24,7 @@ static size_t library_size(const struct ks_env *env)
 
 size_t ks_env_state_size(const struct ks_env *env)
 {
-    return HEAD + KS_ENV_EPISODE + env->task->observations + library_size(env);
+    return HEAD + episode_size(env) + env->task->observations + library_size(env);
 }
 
 void ks_env_state_get(const struct ks_env *env, double *state)
@@ -29,7 +36,7 @@ void ks_env_state_get(const struct ks_env *env, double *state)
     state[ENDED] = env->ended;
     state[DIVERGENCES] = (double)env->divergences;
     state += HEAD;
-    memcpy(state, env->episode, sizeof env->episode), state += KS_ENV_EPISODE;
+    memcpy(state, env->episode, episode_size(env) * sizeof *state), state += episode_size(env);
     memcpy(state, env->last_finite, env->task->observations * sizeof *state);
     state += env->task->observations;
     mj_getState(env->model, env->data, state, mjSTATE_INTEGRATION);
@@ -54,7 +61,7 @@ static void restore(void *argument)
 
 ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version)
 {
-    const double *episode = state + HEAD, *last_finite = episode + KS_ENV_EPISODE;
+    const double *episode = state + HEAD, *last_finite = episode + episode_size(env);
     struct restoring r = {env, last_finite + env->task->observations};
     size_t want = ks_env_state_size(env);
 
@@ -66,7 +73,7 @@ ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state,
             "saved state of an environment: not a state of %s with MuJoCo %s (expected %zu "
             "numbers, found %zu)",
             env->task->name, mj_versionString(), want, size);
-    memcpy(env->episode, episode, sizeof env->episode);
+    memcpy(env->episode, episode, episode_size(env) * sizeof *episode);
     memcpy(env->last_finite, last_finite, env->task->observations * sizeof *last_finite);
     env->ended = true; /* in case this fails */
     KS_TRY(ks_physics_guard(restore, &r));

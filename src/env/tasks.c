@@ -37,6 +37,16 @@ static const struct ks_env_task tasks[] = {
     {"walker-stand", &ks_env_walker, 24, 0},
     {"walker-walk", &ks_env_walker, 24, 1},
     {"walker-run", &ks_env_walker, 24, 8},
+    {"myo-key-turn", &ks_env_myo_key, 93, 0},
+    {"myo-key-turn-hard", &ks_env_myo_key, 93, 1},
+    {"myo-obj-hold", &ks_env_myo_hold, 91, 0},
+    {"myo-obj-hold-hard", &ks_env_myo_hold, 91, 1},
+    {"myo-pen-twirl", &ks_env_myo_pen, 83, 0},
+    {"myo-pen-twirl-hard", &ks_env_myo_pen, 83, 1},
+    {"myo-pose", &ks_env_myo_pose, 108, 0},
+    {"myo-pose-hard", &ks_env_myo_pose, 108, 1},
+    {"myo-reach", &ks_env_myo_reach, 115, 0},
+    {"myo-reach-hard", &ks_env_myo_reach, 115, 1},
 };
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
