@@ -92,6 +92,19 @@ static void test_normalized_scores(void **state)
     assert_fails(ks_score_range_find("dog-fly", &range), KS_FORMAT, "dog-fly: unknown task");
 }
 
+/* The scores of MyoSuite are shares of successful episodes: a run's returns cannot be normalized by
+ * them. */
+static void test_ranges_of_returns(void **state)
+{
+    const struct ks_score_range *range;
+
+    (void)state;
+    assert_ok(ks_score_range_of_returns("dog-trot", &range));
+    assert_close(range->target, 1000, 0);
+    assert_fails(ks_score_range_of_returns("myo-pose", &range), KS_FORMAT, "myo-pose: its scores");
+    assert_fails(ks_score_range_of_returns("dog-fly", &range), KS_FORMAT, "unknown task");
+}
+
 /* --- tables --- */
 
 /* Tasks come in byte order, seeds and steps in numeric order, whatever the order of the rows. */
@@ -269,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_of_tasks),
         cmocka_unit_test(test_normalized_scores),
+        cmocka_unit_test(test_ranges_of_returns),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_selected_tasks),
         cmocka_unit_test(test_scores_that_are_not_finite),

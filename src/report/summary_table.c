@@ -45,7 +45,7 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, struct po
     const struct ks_study *s = r->study;
     double any;
 
-    if (ks_score_range_find(s->env, &p->range) != KS_OK ||
+    if (ks_score_range_of_returns(s->env, &p->range) != KS_OK ||
         ks_score_normalize(p->range, 0, &any) != KS_OK)
         p->range = NULL;
     for (size_t i = 0; i < s->n_checkpoints; i++)

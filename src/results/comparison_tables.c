@@ -168,7 +168,7 @@ ks_status ks_comparison_write_profile(const struct ks_comparison *c, FILE *out)
     ks_status status = KS_OK;
 
     fprintf(out, "architecture,tau,fraction,fraction_low,fraction_high\n");
-    if (ks_score_range_find(c->results->study->env, &range) != KS_OK)
+    if (ks_score_range_of_returns(c->results->study->env, &range) != KS_OK)
         return KS_OK;
     KS_GO(ks_alloc(c->results->study->n_seeds, sizeof *score, &score));
     for (size_t i = 0; i < c->n; i++)

@@ -84,6 +84,15 @@ ks_status ks_score_range_find(const char *task, const struct ks_score_range **ra
     return KS_OK;
 }
 
+ks_status ks_score_range_of_returns(const char *task, const struct ks_score_range **range)
+{
+    KS_TRY(ks_score_range_find(task, range));
+    if ((*range)->group == KS_SCORES_MYOSUITE)
+        return ks_fail(KS_FORMAT, "%s: its scores are shares of successful episodes, not returns",
+                       task);
+    return KS_OK;
+}
+
 ks_status ks_score_normalize(const struct ks_score_range *range, double score, double *normalized)
 {
     if (!isfinite(range->random) || !isfinite(range->target))

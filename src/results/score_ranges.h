@@ -27,6 +27,10 @@ extern const struct ks_score_range ks_score_ranges[KS_SCORE_RANGES];
 /* The task's row of the table; KS_FORMAT if there is no row for it. */
 ks_status ks_score_range_find(const char *task, const struct ks_score_range **range);
 
+/* The same for returns of runs: KS_FORMAT also for MyoSuite's tasks, whose scores are no returns.
+ */
+ks_status ks_score_range_of_returns(const char *task, const struct ks_score_range **range);
+
 /* (score - random) / (target - random) into *normalized, without clipping. Fails with KS_FORMAT
  * if random or target is not a finite number, or if they are equal. */
 ks_status ks_score_normalize(const struct ks_score_range *range, double score, double *normalized);
