@@ -32,9 +32,10 @@ static void test_front_program(void **state)
     assert_said("--resamples: expected an integer from 0 to 10000000, found 'x'", 1);
 }
 
-/* A row per task, with its sizes, under a heading; then architectures and settings. */
+/* A row per task, with its sizes, under the name of its suite; then architectures and settings. */
 static void test_list(void **state)
 {
+    const char *suite = "";
     struct ks_env_about about;
 
     (void)state;
@@ -50,10 +51,16 @@ static void test_list(void **state)
         row = strstr(tree_text("said"), name);
         assert_non_null(row);
         assert_int_equal(sscanf(row, "%*s %zu %zu %lf", &observations, &actions, &step), 3);
+        if (strcmp(about.suite, suite) != 0) { /* the heading stands in the line before */
+            size_t length = strlen(suite = about.suite);
+            assert_int_equal(strncmp(row - length - 2, "\n ", 2), 0);
+            assert_int_equal(strncmp(row - length, suite, length), 0);
+        }
         assert_int_equal(observations, about.observations);
         assert_int_equal(actions, about.actions);
         assert_close(step, about.control_step, 0);
     }
+    assert_said("\n myosuite\n  myo-key-turn ", 0);
     assert_said("\n\nArchitectures\n  bn+wn+ce ", 0);
     assert_said("\n\nSettings, with their defaults\n  hidden ", 0);
 }

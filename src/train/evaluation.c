@@ -22,14 +22,17 @@ void ks_evaluation_free(struct ks_evaluation *v)
     free(v->episode_returns);
 }
 
+/* An episode is a success if an agent step, not only one of the control steps that it repeats, ends
+ * in a state that solves the task: so do XQC's authors count (xqc/envs/envs.py, evaluate). */
 static ks_status episode(struct ks_evaluation *v, const struct ks_learner *l, struct ks_rng *rng,
-                         double *sum)
+                         double *sum, bool *solved)
 {
     const size_t repeat = v->plan->options->settings.action_repeat;
     struct ks_player *p = &v->player;
     enum ks_env_end end = KS_ENV_GOES_ON;
 
     *sum = 0;
+    *solved = false;
     KS_TRY(ks_env_reset(p->env, rng, p->observation));
     ks_player_report(p, l->env_step);
     while (end == KS_ENV_GOES_ON) {
@@ -43,6 +46,7 @@ static ks_status episode(struct ks_evaluation *v, const struct ks_learner *l, st
             KS_TRY(ks_env_step(p->env, p->action, p->observation, &reward, &end));
             *sum += reward;
         }
+        *solved = *solved || ks_env_solved(p->env);
         ks_player_report(p, l->env_step);
     }
     return KS_OK;
@@ -53,14 +57,19 @@ ks_status ks_evaluate(struct ks_evaluation *v, const struct ks_learner *l, size_
     size_t n = v->plan->options->settings.eval_episodes, before = v->player.divergences;
     struct ks_rng rng = ks_stream(v->plan->options->seed, KS_EVALUATION, number);
     ks_status status = KS_OK;
+    size_t successes = 0;
     double sum = 0;
 
     for (size_t i = 0; i < n && status == KS_OK; i++) {
-        status = episode(v, l, &rng, &v->episode_returns[i]);
+        bool solved;
+
+        status = episode(v, l, &rng, &v->episode_returns[i], &solved);
         sum += v->episode_returns[i];
+        successes += status == KS_OK && solved;
     }
     if (status == KS_OK) {
         v->return_mean = sum / (double)n;
+        v->success = (double)successes / (double)n;
     } else { /* a resumed run repeats the entire evaluation and counts its divergences again */
         ks_env_divergences_set(v->player.env, before);
         v->player.divergences = before;

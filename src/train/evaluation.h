@@ -14,6 +14,7 @@ struct ks_evaluation {
     struct ks_player player;
     double return_mean;      /* of the last evaluation; NaN before the first */
     double *episode_returns; /* [eval_episodes] of the last one; owned       */
+    double success;          /* share of its episodes that solved the task; 0 without a goal */
 };
 
 /* `evaluation` is zero. On failure the caller still frees it. */

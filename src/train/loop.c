@@ -30,7 +30,7 @@ static bool is_due(const struct ks_milestones *m, size_t env_step, size_t *numbe
     return false;
 }
 
-static ks_status write_row(struct ks_run *r, double return_mean)
+static ks_status write_row(struct ks_run *r, bool evaluates)
 {
     struct ks_learner *l = &r->learner;
     struct ks_batch batch, *last = NULL;
@@ -41,7 +41,10 @@ static ks_status write_row(struct ks_run *r, double return_mean)
     }
     r->metrics->divergences = ks_env_divergences(l->player.env);
     r->metrics->evaluation_divergences = ks_env_divergences(r->evaluation.player.env);
-    return ks_metrics_row(r->metrics, l->agent, last, l->env_step, return_mean);
+    r->metrics->has_goal = ks_env_has_goal(l->player.env);
+    r->metrics->success = evaluates ? r->evaluation.success : NAN;
+    return ks_metrics_row(r->metrics, l->agent, last, l->env_step,
+                          evaluates ? r->evaluation.return_mean : NAN);
 }
 
 /* Does what is due at this step. The evaluation comes first: a checkpoint of the same step contains
@@ -55,7 +58,7 @@ static ks_status record(struct ks_run *r)
     if (evaluates)
         KS_TRY(ks_evaluate(&r->evaluation, &r->learner, evaluation));
     if (evaluates || saves) {
-        KS_TRY(write_row(r, evaluates ? r->evaluation.return_mean : NAN));
+        KS_TRY(write_row(r, evaluates));
         KS_TRY(ks_run_write_json(r, KS_RUNNING, NULL));
     }
     if (saves)

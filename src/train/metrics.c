@@ -13,7 +13,7 @@
 #include "io/file.h"
 #include "io/text.h"
 
-enum { OWN_COLUMNS = 12, MODE = 0666 }; /* columns of fill_row; file mode before umask */
+enum { OWN_COLUMNS = 13, MODE = 0666 }; /* columns of fill_row; file mode before umask */
 
 static const char FIRST[] = "env_step,update"; /* the columns before the measures */
 
@@ -147,6 +147,8 @@ static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent,
     set(m, "temperature", KS(agent_temperature)(agent));
     set(m, "clipped_fraction", atoms ? m->sum.clipped_fraction / updates : NAN);
     set(m, "return_mean", return_mean);
+    if (m->has_goal)
+        set(m, "success", m->success);
     set(m, "steps_per_second", (double)(env_step - m->env_step) / m->step_seconds);
     set(m, "updates_per_second", m->updates > 0 ? updates / m->update_seconds : NAN);
     set(m, "divergences", (double)m->divergences);

@@ -8,6 +8,7 @@
 #ifndef KS_TRAIN_METRICS_H
 #define KS_TRAIN_METRICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,8 +30,12 @@ struct ks_metrics {
     size_t updates, actor_steps;         /* gradient updates; those that also updated the actor */
     size_t env_step;                     /* of the last row */
     double step_seconds, update_seconds; /* in agent steps; in their updates */
-    /* Since the start of the run; the caller sets them before it writes a row: */
+    /* The caller sets these before it writes a row. Since the start of the run: */
     size_t divergences, evaluation_divergences;
+    /* The share of the evaluation's episodes that solved the task, NaN if there was none; a column
+     * only if the task has a goal. */
+    bool has_goal;
+    double success;
 };
 
 /* Opens the file, cuts it off after its first `size` bytes and appends to it; 0: creates it. A file

@@ -1,0 +1,114 @@
+/* The share of evaluation episodes that solve the task: how it is counted, and that it is a column
+ * of progress.csv only for tasks that have a goal. */
+#define KS_SINGLE
+
+#include "suites.h"
+#include "trainer.h"
+
+#include "env/domain.h"
+#include "study/csv.h"
+#include "train/run.h"
+
+static size_t goal_step, episodes; /* when a goal is reached; how many episodes came that far */
+
+/* Reaches the goal in every other episode, after `goal_step` control steps. */
+static bool every_other(const struct ks_env *env)
+{
+    return env->step == goal_step && ++episodes % 2 == 1;
+}
+
+/* The success of an evaluation with six episodes of two control steps per agent step. */
+static double evaluate(struct ks_run *run, size_t step)
+{
+    goal_step = step;
+    episodes = 0;
+    assert_ok(ks_evaluate(&run->evaluation, &run->learner, 1));
+    return run->evaluation.success;
+}
+
+static void test_share_of_episodes(void **state)
+{
+    static const char *const settings[] = {"hidden=4", "depth=1", "eval_episodes=6",
+                                           "analysis_minibatches=1"};
+    struct ks_train_options options = {.env = "pendulum-swingup",
+                                       .architecture = "dense+mse",
+                                       .out = scratch_folder,
+                                       .steps = 2000,
+                                       .quiet = true};
+    const struct ks_env_task *task;
+    struct ks_env_domain domain;
+    struct ks_env_task with_goal;
+    struct ks_run *run;
+
+    (void)state;
+    ks_settings_start(&options.settings);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_ok(ks_settings_assign(&options.settings, settings[i]));
+    assert_ok(ks_run_new(&options, &run));
+    assert_close(evaluate(run, 8), 0, 0); /* a task without a goal */
+    task = run->evaluation.player.env->task;
+    domain = *task->domain;
+    with_goal = *task;
+    domain.solved = every_other;
+    with_goal.domain = &domain;
+    run->evaluation.player.env->task = &with_goal;
+    assert_close(evaluate(run, 8), 0.5, 0);
+    assert_close(evaluate(run, 1000), 0.5, 0); /* the last step counts */
+    assert_close(evaluate(run, 7), 0, 0);      /* in the middle of an agent step */
+    run->evaluation.player.env->task = task;
+    ks_run_free(run);
+}
+
+#define SHORT                                                                                      \
+    "--quiet --arch ln+mse --steps 200 --set hidden=8 --set actor_hidden=8 --set batch=4 "         \
+    "--set random_steps=20 --set evaluations=2 --set eval_episodes=1 --set checkpoints=4 "         \
+    "--set analysis_minibatches=1 "
+
+static void test_no_goal(void **state)
+{
+    struct ks_csv *progress;
+    size_t column;
+
+    (void)state;
+    assert_trains(SHORT "--env pendulum-swingup --out swing");
+    assert_ok(ks_csv_read(scratch("swing/progress.csv"), false, &progress));
+    assert_fails(ks_csv_column(progress, "success", &column), KS_FORMAT, "success");
+    ks_csv_free(progress);
+}
+
+/* A number in [0, 1] where the row has a return, nan elsewhere: at checkpoints without an
+ * evaluation. */
+static void test_goal(void **state)
+{
+    struct ks_csv *progress;
+    size_t success = 0, mean = 0, without = 0;
+
+    (void)state;
+    if (!suite_is_there("myo-pen-twirl"))
+        skip();
+    assert_trains(SHORT "--env myo-pen-twirl --out pen");
+    assert_ok(ks_csv_read(scratch("pen/progress.csv"), false, &progress));
+    assert_ok(ks_csv_column(progress, "success", &success));
+    assert_ok(ks_csv_column(progress, "return_mean", &mean));
+    for (size_t i = 0; i < progress->rows; i++) {
+        double share, value;
+        assert_ok(ks_csv_number(progress, i, success, &share));
+        assert_ok(ks_csv_number(progress, i, mean, &value));
+        assert_int_equal(isnan(share), isnan(value));
+        assert_true(isnan(share) || share == 0 || share == 1);
+        without += isnan(share);
+    }
+    assert_true(without > 0 && without < progress->rows);
+    ks_csv_free(progress);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_share_of_episodes),
+        cmocka_unit_test(test_no_goal),
+        cmocka_unit_test(test_goal),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+}
