@@ -1,15 +1,18 @@
-/* Replays recorded episodes of dm_control or Gymnasium and compares every observation and reward.
+/* Replays recorded episodes of dm_control, Gymnasium or MyoSuite and compares every observation and
+ * reward.
  *
  * Usage: replay FILE...          prints a row per file; exit status 1 if one exceeds the bound
  *        replay                  prints the version of MuJoCo
- *        replay --tasks SUITE    prints the names of the tasks of "dm_control" or "gymnasium"
+ *        replay --tasks SUITE    prints the names of the tasks of "dm_control", "gymnasium",
+ * "myosuite"
  *
  * An episode is forced to its recorded start state and then steps with the recorded actions,
  * without corrections: with the same libmujoco, 1,000 steps of a chaotic system agree only if every
  * step does. It must end where the recorded one does, in the same way. Start states are drawn with
  * the same random numbers as in the other program, so they agree only if they are drawn in its
  * order and from its distributions. The same states are also compared with random velocities, since
- * random actions alone seldom earn rewards. The deviation of a value is
+ * random actions alone seldom earn rewards. Where tasks have a goal, these states also say whether
+ * they are an end and whether they are a solution. The deviation of a value is
  * |here - recorded| / max(1, |recorded|). */
 #include <math.h>
 #include <string.h>
@@ -25,6 +28,7 @@ struct deviation {
     size_t steps, values, differing;   /* steps; their values: all, and those whose bits differ */
     size_t scored;                     /* compared rewards that are not 0 */
     size_t terminal;                   /* episodes that ended in a terminal state */
+    size_t solved;                     /* forced states that solve the task */
     double seconds;
 };
 
@@ -70,6 +74,19 @@ static ks_status force(struct ks_env *env, const struct trajectory *t,
     KS_TRY(ks_env_force(env, &row->state, observation));
     d->observation = larger(d->observation, t->observations, observation, row->observation);
     compare_reward(env->task->domain->reward(env), row->reward, d);
+    return KS_OK;
+}
+
+/* Compares what a forced state is with the two flags that stand in place of its action. */
+static ks_status compare_goal(const struct ks_env *env, const struct trajectory_row *row,
+                              struct deviation *d)
+{
+    bool ends = env->task->domain->terminal(env), solved = ks_env_solved(env);
+
+    if (ends != (row->action[0] != 0) || solved != (row->action[1] != 0))
+        return ks_fail(KS_RUN, "%s: a forced state: end %d, solved %d here, %g, %g recorded",
+                       env->task->name, ends, solved, row->action[0], row->action[1]);
+    d->solved += solved;
     return KS_OK;
 }
 
@@ -122,7 +139,8 @@ static ks_status draw_start(struct ks_env *env, const struct trajectory *t, size
     d->start = larger(d->start, t->na, env->data->act, row.state.act);
     d->start = larger(d->start, t->target, env->episode, row.state.target);
     row = trajectory_forced(t, k);
-    return force(env, t, &row, observation, d);
+    KS_TRY(force(env, t, &row, observation, d));
+    return ks_env_has_goal(env) ? compare_goal(env, &row, d) : KS_OK;
 }
 
 static ks_status check_sizes(const char *path, const struct trajectory *t, const struct ks_env *env)
@@ -159,9 +177,9 @@ static ks_status replay(const char *path, struct deviation *d)
         KS_GO(replay_episode(env, &t, episode, observation, d));
     for (size_t k = 0; k < t.starts; k++)
         KS_GO(draw_start(env, &t, k, observation, d));
-    printf("%-18s %6zu %8zu %8zu %8zu %12.3g %10.3g %8zu %7zu %10.3g %8.3f\n", t.task, d->steps,
-           d->terminal, d->values, d->differing, d->observation, d->reward, d->scored, t.starts,
-           d->start, 1e3 * d->seconds / (double)d->steps);
+    printf("%-18s %6zu %8zu %8zu %8zu %12.3g %10.3g %8zu %7zu %10.3g %7zu %8.3f\n", t.task,
+           d->steps, d->terminal, d->values, d->differing, d->observation, d->reward, d->scored,
+           t.starts, d->start, d->solved, 1e3 * d->seconds / (double)d->steps);
 done:
     free(observation);
     ks_env_free(env);
@@ -191,8 +209,9 @@ int main(int argc, char **argv)
         return 0;
     }
     printf("MuJoCo %s; largest relative deviations\n", ks_env_mujoco_version());
-    printf("%-18s %6s %8s %8s %8s %12s %10s %8s %7s %10s %8s\n", "task", "steps", "terminal",
-           "values", "differ", "observation", "reward", "rewarded", "starts", "start", "ms/step");
+    printf("%-18s %6s %8s %8s %8s %12s %10s %8s %7s %10s %7s %8s\n", "task", "steps", "terminal",
+           "values", "differ", "observation", "reward", "rewarded", "starts", "start", "solved",
+           "ms/step");
     for (int i = 1; i < argc; i++) {
         struct deviation d = {.observation = 0};
         ks_status status = replay(argv[i], &d);
