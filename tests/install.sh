@@ -3,7 +3,7 @@
 # installed: every program, and the library from C and from C++, with pkg-config alone.
 set -eu
 cd "$(dirname "$0")/.."
-unset MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR
+unset MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR MYOSUITE_DIR
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
@@ -21,7 +21,7 @@ git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t 
 make -C "$work/source" -j"$(nproc)" install PREFIX="$prefix"
 mv "$work/source" "$work/away"
 chmod -R a-w "$prefix"
-find "$prefix" | sed "s|$prefix|PREFIX|" | grep -v dm_control/suite/ | sort
+find "$prefix" | sed "s|$prefix|PREFIX|" | grep -v -e dm_control/suite/ -e myosuite/simhive/ | sort
 
 say "programs"
 PATH=$prefix/bin:$PATH
@@ -35,6 +35,9 @@ kappascope train --quiet --env dog-trot --arch bn+wn+ce --seed 0 --out run --set
     --set random_steps=100 --set batch=16 --set analysis_minibatches=2 --stop-at 200
 kappascope train --quiet --env Hopper-v4 --arch bn+wn+ce --seed 0 --out hopper --set hidden=16 \
     --set random_steps=100 --set batch=16 --set analysis_minibatches=2 --stop-at 20
+[ ! -d "$prefix/lib/kappascope/myosuite" ] ||
+    kappascope train --quiet --env myo-pose --arch bn+wn+ce --seed 0 --out pose --set hidden=16 \
+        --set random_steps=100 --set batch=16 --set analysis_minibatches=2 --stop-at 20
 checkpoint=$(find run -name 'step_*.h5' | sort | tail -n 1)
 [ -n "$checkpoint" ] || die "training wrote no checkpoint"
 kappascope analyze --quiet --order 10 -o spectra "$checkpoint"
