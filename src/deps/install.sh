@@ -131,7 +131,7 @@ fetch() { # NAME PLATFORM VARIABLE: downloads the wheel to $work
 # or absent.
 unpack() { # NAME DIRECTORY PATTERN...
     name=$1 directory=$2
-    package=$work/out/$(echo "$name" | tr A-Z a-z)
+    package=$work/out/$(echo "$name" | tr '[:upper:]' '[:lower:]')
     shift 2
     unzip -q "$work/$name"-*.whl "$@" "$name-*.dist-info/LICENSE*" -d "$work/out" >&2 ||
         die "cannot unpack the wheel of $name under $folder: is the disk full?"

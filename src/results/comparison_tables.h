@@ -37,7 +37,8 @@ void ks_comparison_free(struct ks_comparison *comparison);
 ks_status ks_comparison_write_improvement(const struct ks_comparison *c, FILE *out);
 
 /* profile.csv: for every architecture and threshold tau the fraction of runs whose normalized last
- * return is above tau. Only the header if the task has no random and target return (score_ranges.h).
+ * return is above tau. Only the header if the task has no random and target return, see
+ * score_ranges.h.
  */
 ks_status ks_comparison_write_profile(const struct ks_comparison *c, FILE *out);
 

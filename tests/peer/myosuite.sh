@@ -43,9 +43,9 @@ if [ ! -f "$folder/ready" ]; then
     # MyoSuite asks for MuJoCo 3.1.2, and for packages that its tasks do not need: --no-deps.
     pip="$folder/venv/bin/pip install --quiet --disable-pip-version-check --only-binary=:all:"
     $pip "mujoco==$mujoco" "dm_control==$(version dm_control)" "gymnasium==$(version gymnasium)" 'numpy<2' \
-        termcolor flatten-dict packaging &&
-        $pip --no-deps --require-hashes --requirement "$folder/pin" ||
-        die "cannot install mujoco $mujoco and MyoSuite (see pip's messages above)"
+        termcolor flatten-dict packaging || die "cannot install mujoco $mujoco (see pip's messages above)"
+    $pip --no-deps --require-hashes --requirement "$folder/pin" ||
+        die "cannot install MyoSuite (see pip's messages above)"
     touch "$folder/ready"
 fi
 
