@@ -113,10 +113,13 @@ static void test_reach(void **state)
     static const struct {
         double x, y, reward;
         bool solved, ends, ends_hard; /* the latter two: later */
-    } cases[] = {{0.03, 0.04, -0.05 + 8, true, false, false},
-                 {0.06, 0.08, -0.1 + 4, false, false, false},
-                 {0.12, 0.16, -0.2, false, false, true},
-                 {0.3, 0.4, -0.5, false, true, true}};
+    } cases[] = {
+        {0.03, 0.04, -0.05 + 8, true, false, false}, {0, 0.062, -0.062 + 8, true, false, false},
+        {0, 0.063, -0.063 + 4, false, false, false}, {0, 0.124, -0.124 + 4, false, false, false},
+        {0, 0.126, -0.126, false, false, false},     {0, 0.169, -0.169, false, false, false},
+        {0, 0.171, -0.171, false, false, true},      {0, 0.219, -0.219, false, false, true},
+        {0, 0.221, -0.221, false, true, true},       {0.06, 0.08, -0.1 + 4, false, false, false},
+        {0.12, 0.16, -0.2, false, false, true},      {0.3, 0.4, -0.5, false, true, true}};
 
     (void)state;
     for (int hard = 0; hard < 2; hard++) {
