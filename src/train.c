@@ -88,22 +88,32 @@ static void print_systems(void)
     free(names);
 }
 
+/* The tasks of a suite, under its name. */
+static void print_environments(void)
+{
+    struct ks_env_about env;
+    const char *suite = "";
+
+    printf("%-21s %12s %8s %15s\n", "Environments", "observations", "actions", "seconds a step");
+    for (size_t i = 0; ks_env_about(i, &env); i++) {
+        if (strcmp(env.suite, suite) != 0)
+            printf("%s%s%s%s%s\n", env.suite, env.source ? ": set " : "",
+                   env.source ? env.variable : "", env.source ? " to the folder of " : "",
+                   env.source ? env.source : "");
+        suite = env.suite;
+        printf("  %-19s %12zu %8zu %15g\n", env.name, env.observations, env.actions,
+               env.control_step);
+    }
+}
+
 static void print_list(void)
 {
     const size_t per_line = 4;
     struct ks_settings settings;
-    const char *suite = "";
-    struct ks_env_about env;
     char value[KS_VALUE_LENGTH];
 
     ks_settings_start(&settings);
-    printf("%-21s %12s %8s %15s\n", "Environments", "observations", "actions", "seconds a step");
-    for (size_t i = 0; ks_env_about(i, &env); i++) {
-        if (strcmp(env.suite, suite) != 0)
-            printf(" %s\n", suite = env.suite);
-        printf("  %-19s %12zu %8zu %15g\n", env.name, env.observations, env.actions,
-               env.control_step);
-    }
+    print_environments();
     printf("\nArchitectures\n");
     for (size_t i = 0; ks_architectures[i].name; i++) {
         bool ends = (i + 1) % per_line == 0 || !ks_architectures[i + 1].name;

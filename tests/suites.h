@@ -9,8 +9,8 @@
 
 #include "env/env.h"
 
-/* Whether the models of this task's suite are there; if not, says what is skipped. Only MyoSuite's
- * may be missing: `make deps` installs the others. */
+/* Whether the models of this task's suite are there; if not, says what is skipped. MyoSuite's and
+ * HumanoidBench's may be missing: `make deps` installs the others. */
 static inline bool suite_is_there(const char *task)
 {
     struct ks_env_about about;
@@ -19,7 +19,7 @@ static inline bool suite_is_there(const char *task)
 
     ks_env_free(tried);
     assert_true(ks_env_about_task(task, &about));
-    if (status == KS_MISSING && strcmp(about.suite, "myosuite") == 0)
+    if (status == KS_MISSING && (strcmp(about.suite, "myosuite") == 0 || about.source))
         print_message("skipped: %s\n", ks_error_text());
     else
         assert_ok(status);

@@ -269,7 +269,7 @@ static void test_memory_runs_out(void **state)
     }
     ks_alloc_fail_at(0);
     assert_int_equal(status, KS_OK);
-    assert_true(n > 20);
+    assert_true(n > 18);
     ks_env_free(other);
 }
 

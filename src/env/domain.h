@@ -20,18 +20,20 @@ struct ks_env_suite {
     const char *package;  /* the Python package whose models are used, and its folder when
                            * installed; NULL: models are files of the user             */
     const char *variable; /* of the environment: names that folder                     */
-    const char *built;    /* the folder that the build used                            */
+    const char *built;    /* the folder that the build used; NULL: only `variable` names
+                           * the folder, which the user gets from `source`              */
+    const char *source;
     const char *models;   /* the folder of the models, within that folder              */
     const char *target;   /* of make: installs that folder                             */
     size_t action_repeat; /* control steps of an agent step, in published results      */
-    /* The control for an action in [-1, 1]; NULL: a line to the control range. */
-    double (*control)(double action);
     /* Before the start state is set; after it; a control step of `substeps` physics steps; after
      * mj_setState, so that the next control step goes on with the same bits. */
     void (*reset)(mjModel *model, mjData *data);
     void (*forward)(mjModel *model, mjData *data);
     void (*step)(const mjModel *model, mjData *data, int substeps);
     void (*restore)(const mjModel *model, mjData *data);
+    /* The control for an action in [-1, 1], of an actuator whose control has this range. */
+    double (*control)(const mjtNum range[2], double action);
 };
 
 struct ks_env_task {
@@ -60,9 +62,8 @@ struct ks_env {
     size_t steps;                  /* control steps of an episode */
     size_t step;                   /* control steps of this episode so far */
     bool ended;
-    double *gain, *offset; /* [actions]: control = gain * action + offset, if the suite does not
-                            * have a `control` */
-    double *last_finite;   /* [observations]: the last observation without NaN and infinity */
+    double *last_finite; /* [observations]: the last observation without NaN and
+                          * infinity */
     size_t divergences;
     char divergence[512], flags[64];
 };
@@ -107,7 +108,7 @@ struct ks_env_domain {
     bool (*solved)(const struct ks_env *env);
 };
 
-/* tasks.c: the task of this name; KS_USAGE, with all names, if there is none. */
+/* tasks.c: the task of this name in the table; KS_USAGE if it is unknown. */
 ks_status ks_env_task_find(const char *name, const struct ks_env_task **task);
 
 /* model.c: reads the task's model from its suite's package, edits and compiles it. The caller frees
@@ -145,8 +146,8 @@ double ks_env_norm(size_t n, const double *v);
 /* out = b - a; returns its norm. */
 double ks_env_difference(size_t n, const double *a, const double *b, double *out);
 
-extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium, ks_env_myosuite,
-    ks_env_own_suite;
+extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium, ks_env_humanoid_bench,
+    ks_env_myosuite, ks_env_own_suite;
 extern const struct ks_env_domain ks_env_acrobot, ks_env_cartpole, ks_env_cheetah, ks_env_dog,
     ks_env_finger_spin, ks_env_finger_turn, ks_env_fish, ks_env_hopper, ks_env_humanoid,
     ks_env_pendulum, ks_env_quadruped, ks_env_reacher, ks_env_walker;
@@ -156,5 +157,12 @@ extern const struct ks_env_domain ks_env_gym_ant, ks_env_gym_half_cheetah, ks_en
 /* myosuite_hand.c, myosuite_object.c */
 extern const struct ks_env_domain ks_env_myo_reach, ks_env_myo_pose, ks_env_myo_hold,
     ks_env_myo_key, ks_env_myo_pen;
+/* humanoid_bench.c */
+extern const struct ks_env_domain ks_env_h1_crawl, ks_env_h1_run, ks_env_h1_slide, ks_env_h1_stair,
+    ks_env_h1_stand, ks_env_h1_walk;
+/* humanoid_bench_objects.c */
+extern const struct ks_env_domain ks_env_h1_balance_hard, ks_env_h1_balance_simple,
+    ks_env_h1_hurdle, ks_env_h1_maze, ks_env_h1_pole, ks_env_h1_reach, ks_env_h1_sit_hard,
+    ks_env_h1_sit_simple;
 
 #endif

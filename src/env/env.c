@@ -1,5 +1,6 @@
 /* Environments: the episode as dm_control 1.0.20 (rl/control.py, mujoco/engine.py), Gymnasium 1.0.0
- * (envs/mujoco/mujoco_env.py) and MyoSuite 2.5.0 (envs/env_base.py) run it. */
+ * (envs/mujoco/mujoco_env.py), MyoSuite 2.5.0 (envs/env_base.py) and HumanoidBench 791405f
+ * (humanoid_bench/env.py) run it. */
 #include "env/env.h"
 
 #include <assert.h>
@@ -53,17 +54,6 @@ static void set_times(struct ks_env *env)
     env->steps = (size_t)lround(domain->limit / (physics_step * env->substeps));
 }
 
-/* Gymnasium's RescaleAction: maps [-1, 1] to the control range by gain * action + offset. If the
- * range is [-1, 1], this is exactly the identity, also in rounding. */
-static void set_rescaling(struct ks_env *env)
-{
-    for (size_t i = 0; i < ks_env_actions(env); i++) {
-        const mjtNum *range = env->model->actuator_ctrlrange + 2 * i;
-        env->gain[i] = env->model->actuator_ctrllimited[i] ? (range[1] - range[0]) / 2 : 1;
-        env->offset[i] = env->model->actuator_ctrllimited[i] ? env->gain[i] + range[0] : 0;
-    }
-}
-
 static ks_status set_up(struct ks_env *env, const struct ks_env_options *options)
 {
     KS_TRY(ks_env_load(env->task, &env->model));
@@ -77,9 +67,6 @@ static ks_status set_up(struct ks_env *env, const struct ks_env_options *options
     KS_TRY(ks_alloc(env->task->domain->ids, 1, &env->ids));
     KS_TRY(env->task->domain->find(env));
     KS_TRY(ks_alloc(env->task->observations, sizeof *env->last_finite, &env->last_finite));
-    KS_TRY(ks_alloc(ks_env_actions(env), sizeof *env->gain, &env->gain));
-    KS_TRY(ks_alloc(ks_env_actions(env), sizeof *env->offset, &env->offset));
-    set_rescaling(env);
     set_times(env);
     env->ended = true; /* until the first reset */
     return KS_OK;
@@ -126,8 +113,6 @@ void ks_env_free(struct ks_env *env)
         mj_deleteModel(env->model);
     free(env->ids);
     free(env->last_finite);
-    free(env->gain);
-    free(env->offset);
     ks_env_own_free(env->own);
     free(env);
 }
@@ -338,17 +323,26 @@ ks_status ks_env_force(struct ks_env *env, const struct ks_env_start *start, dou
     return try_start(&call, observation, &bad);
 }
 
+/* Actions are in [-1, 1], controls in the range of each actuator. */
+static void set_controls(struct ks_env *env, const double *action)
+{
+    const mjModel *m = env->model;
+
+    for (size_t i = 0; i < ks_env_actions(env); i++)
+        env->data->ctrl[i] = m->actuator_ctrllimited[i]
+                                 ? env->task->domain->suite->control(m->actuator_ctrlrange + 2 * i,
+                                                                     action[i])
+                                 : action[i];
+}
+
 static void control_step(void *argument)
 {
     struct call *call = argument;
     struct ks_env *env = call->env;
-    const struct ks_env_suite *suite = env->task->domain->suite;
     struct warnings before = count_warnings(env->data);
 
-    for (size_t i = 0; i < ks_env_actions(env); i++)
-        env->data->ctrl[i] = suite->control ? suite->control(call->action[i])
-                                            : env->gain[i] * call->action[i] + env->offset[i];
-    suite->step(env->model, env->data, env->substeps);
+    set_controls(env, call->action);
+    env->task->domain->suite->step(env->model, env->data, env->substeps);
     call->warned = warned_since(env->data, before);
 }
 

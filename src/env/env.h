@@ -1,11 +1,12 @@
-/* Environments: tasks of dm_control's suite, of Gymnasium and of MyoSuite, on MuJoCo's C API.
+/* Environments: tasks of dm_control's suite, Gymnasium, MyoSuite and HumanoidBench, on MuJoCo's C
+ * API.
  *
  * Semantics are those of dm_control 1.0.20 with its default ("legacy") stepping, where the parts of
  * an observation are concatenated in alphabetical order of their names; of Gymnasium's v4
- * environments (1.0.0); and of MyoSuite 2.5.0. A control step, which the training engine calls an
- * environment step, makes several physics steps. There is one file per domain of dm_control, one
- * for Gymnasium and two for MyoSuite, and one row per task in the table of tasks.c. To add a domain
- * see domain.h. */
+ * environments (1.0.0); of MyoSuite 2.5.0; and of HumanoidBench (commit 791405f). A control step,
+ * which the training engine calls an environment step, makes several physics steps. There is one
+ * file per domain of dm_control, one for Gymnasium, two each for MyoSuite and HumanoidBench, and
+ * one row per task in the table of tasks.c. To add a domain see domain.h. */
 #ifndef KS_ENV_ENV_H
 #define KS_ENV_ENV_H
 
@@ -22,10 +23,11 @@ struct ks_env_options {
 };
 
 /* What is known of a task without loading its model. `name` is "dog-stand", "Ant-v4", ...; `suite`
- * is the Python package that it comes from; control_step is in seconds; action_repeat is the usual
- * number of control steps of an agent step. */
+ * is the Python package that it comes from; `variable` names its folder in the environment; the
+ * user gets that folder from `source`, NULL if it is installed with the program; control_step is in
+ * seconds; action_repeat is the usual number of control steps of an agent step. */
 struct ks_env_about {
-    const char *name, *suite;
+    const char *name, *suite, *variable, *source;
     size_t observations, actions, action_repeat;
     double control_step;
 };
@@ -40,9 +42,10 @@ ks_status ks_env_about_file(const char *path, struct ks_env_about *about);
  * own.h. Fails with KS_USAGE on an unknown task or a flag that this version of MuJoCo does not
  * have; with KS_MISSING if the library or the models are not installed
  * (the folder of models is that of DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR in the
- * environment, the installed one, or that of the build); with KS_FORMAT if the model does not fit
- * the task. `options` may be NULL. Every environment has its own model, so environments can run in
- * different threads. The caller frees it with ks_env_free. */
+ * environment, the installed one, or that of the build; HumanoidBench's only that of
+ * HUMANOID_BENCH_DIR); with KS_FORMAT if the model does not fit the task. `options` may be NULL.
+ * Every environment has its own model, so environments can run in different threads. The caller
+ * frees it with ks_env_free. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
 
@@ -66,8 +69,9 @@ struct ks_env_start {
     const double *qvel;   /* [nv]; NULL: zero                          */
     const double *act;    /* [na]; NULL: zero                          */
     const double *target; /* coordinates of the target that the task would draw (finger-turn: x, z;
-                             fish: x, y, z; reacher: x, y; MyoSuite: see its files; other tasks have
-                             none); NULL: a fixed position */
+                             fish, h1-reach: x, y, z; reacher: x, y; MyoSuite: see its files) or
+                             the number of checkpoints reached (h1-maze); other tasks have none.
+                             NULL: a fixed position; 0 */
 };
 /* Starts an episode at `start` (NULL: all of its defaults), for comparison with other programs.
  * KS_NUMBER if the state is not finite or MuJoCo warns about it. */

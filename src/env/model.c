@@ -16,7 +16,9 @@
 #include "env/physics.h"
 
 /* The package whose models are used: that of the suite's environment variable, the one installed
- * with the program, or the one that the build used. The caller frees *folder. */
+ * with the program, or the one that the build used; NULL if there is none. The caller frees
+ * *folder.
+ */
 static ks_status find_package(const struct ks_env_suite *suite, char **folder)
 {
     const char *chosen = getenv(suite->variable);
@@ -26,6 +28,8 @@ static ks_status find_package(const struct ks_env_suite *suite, char **folder)
     *folder = NULL;
     if (chosen && *chosen)
         return ks_copy_string(chosen, folder);
+    if (!suite->built)
+        return KS_OK;
     KS_GO(ks_print_string(&bundled, "../lib/kappascope/%s", suite->package));
     KS_GO(ks_installed_find(bundled, folder));
     if (!*folder)
@@ -123,7 +127,7 @@ static void compile(void *argument)
 struct source {
     const xmlChar *text;
     int length;
-    const char *target; /* of make, which installs the models; NULL: they are the user's */
+    const char *hint; /* what to do if it cannot be loaded; NULL: nothing */
 };
 
 static ks_status compile_model(const char *path, const struct source *source, mjModel **model)
@@ -145,10 +149,9 @@ static ks_status compile_model(const char *path, const struct source *source, mj
     if (!c.model && ks_physics_lacks_memory(c.error)) {
         status = ks_physics_no_memory(path, c.error);
     } else if (!c.model) {
-        status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s%s%s%s", path,
-                         mj_versionString(), c.error, source->target ? "; 'make " : "",
-                         source->target ? source->target : "",
-                         source->target ? "' installs the models" : "");
+        status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s%s%s", path,
+                         mj_versionString(), c.error, source->hint ? "; " : "",
+                         source->hint ? source->hint : "");
     }
 done:
     mj_deleteVFS(files);
@@ -157,7 +160,8 @@ done:
     return status;
 }
 
-static ks_status edit_and_compile(const struct ks_env_task *task, const char *path, mjModel **model)
+static ks_status edit_and_compile(const struct ks_env_task *task, const char *path,
+                                  const char *hint, mjModel **model)
 {
     ks_status status = KS_OK;
     xmlChar *text = NULL;
@@ -176,11 +180,20 @@ static ks_status edit_and_compile(const struct ks_env_task *task, const char *pa
         status = ks_fail(KS_MEMORY, "%s: out of memory", path);
         goto done;
     }
-    KS_GO(compile_model(path, &(struct source){text, length, task->domain->suite->target}, model));
+    KS_GO(compile_model(path, &(struct source){text, length, hint}, model));
 done:
     xmlFree(text);
     xmlFreeDoc(document);
     return status;
+}
+
+/* What to do if a model is missing. The caller frees *hint. */
+static ks_status advise(const struct ks_env_suite *suite, char **hint)
+{
+    if (!suite->built)
+        return ks_print_string(hint, "set %s to the folder of %s", suite->variable, suite->source);
+    return ks_print_string(hint, "run 'make %s', or set %s to a %s package", suite->target,
+                           suite->variable, suite->package);
 }
 
 ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
@@ -188,25 +201,30 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
     const struct ks_env_domain *domain = task->domain;
     const struct ks_env_suite *suite = domain->suite;
     ks_status status = KS_OK;
-    char *folder = NULL, *path = NULL;
+    char *folder = NULL, *path = NULL, *hint = NULL;
 
     *model = NULL;
     if (!suite->package)
-        return compile_model(domain->model, &(struct source){.text = NULL}, model);
+        return compile_model(domain->model, &(struct source){.hint = NULL}, model);
+    KS_GO(advise(suite, &hint));
     KS_GO(find_package(suite, &folder));
+    if (!folder) {
+        status = ks_fail(KS_MISSING, "%s: its model is not installed with this program: %s",
+                         task->name, hint);
+        goto done;
+    }
     KS_GO(ks_print_string(&path, "%s/%s/%s", folder, suite->models, domain->model));
     if (access(path, R_OK) != 0)
-        status = ks_fail(KS_MISSING,
-                         "%s: the model of %s does not exist: run 'make %s', or set %s to a %s "
-                         "package",
-                         path, task->name, suite->target, suite->variable, suite->package);
+        status = ks_fail(KS_MISSING, "%s: the model of %s does not exist: %s", path, task->name,
+                         hint);
     else if (domain->edit)
-        status = edit_and_compile(task, path, model);
+        status = edit_and_compile(task, path, hint, model);
     else
-        status = compile_model(path, &(struct source){.target = suite->target}, model);
+        status = compile_model(path, &(struct source){.hint = hint}, model);
 done:
     free(folder);
     free(path);
+    free(hint);
     return status;
 }
 

@@ -17,10 +17,12 @@
     X(mj_deleteVFS)                                                                                \
     X(mj_forward)                                                                                  \
     X(mj_getState)                                                                                 \
+    X(mj_id2name)                                                                                  \
     X(mj_loadXML)                                                                                  \
     X(mj_makeData)                                                                                 \
     X(mj_name2id)                                                                                  \
     X(mj_resetData)                                                                                \
+    X(mj_resetDataKeyframe)                                                                        \
     X(mj_rnePostConstraint)                                                                        \
     X(mj_setState)                                                                                 \
     X(mj_stateSize)                                                                                \
@@ -44,10 +46,12 @@ KS_MUJOCO_NAMES(KS_MUJOCO_DECLARE)
 #define mj_deleteVFS         (*ks_mj_deleteVFS)
 #define mj_forward           (*ks_mj_forward)
 #define mj_getState          (*ks_mj_getState)
+#define mj_id2name           (*ks_mj_id2name)
 #define mj_loadXML           (*ks_mj_loadXML)
 #define mj_makeData          (*ks_mj_makeData)
 #define mj_name2id           (*ks_mj_name2id)
 #define mj_resetData         (*ks_mj_resetData)
+#define mj_resetDataKeyframe (*ks_mj_resetDataKeyframe)
 #define mj_rnePostConstraint (*ks_mj_rnePostConstraint)
 #define mj_setState          (*ks_mj_setState)
 #define mj_stateSize         (*ks_mj_stateSize)

@@ -116,6 +116,15 @@ static void step_half(const mjModel *model, mjData *data)
     mj_step1(model, data);
 }
 
+/* Gymnasium's RescaleAction. If the range is [-1, 1], this is exactly the identity, also in
+ * rounding. */
+static double rescale(const mjtNum range[2], double action)
+{
+    const double gain = (range[1] - range[0]) / 2;
+
+    return gain * action + (gain + range[0]);
+}
+
 const struct ks_env_suite ks_env_dm_control = {
     .package = "dm_control",
     .variable = "DM_CONTROL_DIR",
@@ -127,6 +136,7 @@ const struct ks_env_suite ks_env_dm_control = {
     .forward = ks_physics_forward,
     .step = ks_physics_step,
     .restore = step_half, /* what the next mj_step2 starts from */
+    .control = rescale,
 };
 
 const struct ks_env_suite ks_env_own_suite = {
@@ -135,6 +145,7 @@ const struct ks_env_suite ks_env_own_suite = {
     .forward = ks_physics_forward,
     .step = ks_physics_step,
     .restore = step_half,
+    .control = rescale,
 };
 
 static void reset_data(mjModel *model, mjData *data)
@@ -174,6 +185,37 @@ const struct ks_env_suite ks_env_gymnasium = {
     .forward = forward,
     .step = step_whole,
     .restore = restore_nothing,
+    .control = rescale,
+};
+
+/* HumanoidBench, humanoid_bench/env.py, reset_model: the forward pass after the keyframe leaves a
+ * warm start for the solver. */
+static void reset_to_keyframe(mjModel *model, mjData *data)
+{
+    mj_resetDataKeyframe(model, data, 0);
+    mj_forward(model, data);
+}
+
+/* HumanoidBench, humanoid_bench/tasks.py, unnormalize_action, in the same order of operations, with
+ * the ranges in single precision of Gymnasium's _set_action_space. */
+static double rescale_from_low(const mjtNum range[2], double action)
+{
+    const float low = (float)range[0], width = (float)range[1] - low;
+
+    return (action + 1) / 2 * (double)width + (double)low;
+}
+
+const struct ks_env_suite ks_env_humanoid_bench = {
+    .package = "humanoid-bench",
+    .variable = "HUMANOID_BENCH_DIR",
+    .source = "github.com/carlosferrazza/humanoid-bench, commit 791405f",
+    .models = "humanoid_bench/assets/envs",
+    .action_repeat = 2,
+    .reset = reset_to_keyframe,
+    .forward = forward,
+    .step = step_whole,
+    .restore = restore_nothing,
+    .control = rescale_from_low,
 };
 
 /* MyoSuite's start state is followed by two forward passes, and a control step by one: it copies
@@ -192,8 +234,9 @@ static void step_and_forward(const mjModel *model, mjData *data, int substeps)
 }
 
 /* The activation of a muscle, base_v0.py. */
-static double activate(double action)
+static double activate(const mjtNum range[2], double action)
 {
+    (void)range;
     return 1 / (1 + exp(-5 * (action - 0.5)));
 }
 

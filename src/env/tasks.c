@@ -47,6 +47,20 @@ static const struct ks_env_task tasks[] = {
     {"myo-pose-hard", &ks_env_myo_pose, 108, 1},
     {"myo-reach", &ks_env_myo_reach, 115, 0},
     {"myo-reach-hard", &ks_env_myo_reach, 115, 1},
+    {"h1-balance_hard-v0", &ks_env_h1_balance_hard, 77, 0},
+    {"h1-balance_simple-v0", &ks_env_h1_balance_simple, 64, 0},
+    {"h1-crawl-v0", &ks_env_h1_crawl, 51, 1},
+    {"h1-hurdle-v0", &ks_env_h1_hurdle, 51, 5},
+    {"h1-maze-v0", &ks_env_h1_maze, 51, 2},
+    {"h1-pole-v0", &ks_env_h1_pole, 51, 0.5},
+    {"h1-reach-v0", &ks_env_h1_reach, 57, 0},
+    {"h1-run-v0", &ks_env_h1_run, 51, 5},
+    {"h1-sit_hard-v0", &ks_env_h1_sit_hard, 64, 0},
+    {"h1-sit_simple-v0", &ks_env_h1_sit_simple, 51, 0},
+    {"h1-slide-v0", &ks_env_h1_slide, 51, 1},
+    {"h1-stair-v0", &ks_env_h1_stair, 51, 1},
+    {"h1-stand-v0", &ks_env_h1_stand, 51, 0},
+    {"h1-walk-v0", &ks_env_h1_walk, 51, 1},
 };
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
@@ -56,6 +70,8 @@ bool ks_env_about(size_t i, struct ks_env_about *about)
         return false;
     *about = (struct ks_env_about){.name = tasks[i].name,
                                    .suite = tasks[i].domain->suite->package,
+                                   .variable = tasks[i].domain->suite->variable,
+                                   .source = tasks[i].domain->suite->source,
                                    .observations = tasks[i].observations,
                                    .actions = (size_t)tasks[i].domain->nu,
                                    .action_repeat = tasks[i].domain->suite->action_repeat,

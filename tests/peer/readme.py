@@ -164,8 +164,7 @@ def check_options(programs):
     text = run([f"{programs}/kappascope-train", "--list"])
     tasks, architectures, systems, settings = text.split("\n\n")
     for what, part in (("task", tasks), ("setting", settings)):
-        rows = [line for line in part.splitlines()[1:] if line.startswith("  ")]  # others: suites
-        check_names(SETTINGS, what, [row.split()[0] for row in rows])
+        check_names(SETTINGS, what, re.findall(r"(?m)^  (\S+)", part))
     check_names(SETTINGS, "architecture", architectures.split()[1:])
     check_names(SETTINGS, "system", systems.split()[1:])
 

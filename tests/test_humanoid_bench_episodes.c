@@ -1,0 +1,374 @@
+/* HumanoidBench's tasks: start states, steps, saved states; the table of tasks, missing folders and
+ * models. Rewards are in test_humanoid_bench.c. */
+#include "one_h1.h"
+
+#include "said.h"
+
+#include "results/score_ranges.h"
+
+static struct ks_env *other;
+
+static int drop_both(void **state)
+{
+    ks_env_free(other);
+    other = NULL;
+    return drop(state);
+}
+
+/* --- start states --- */
+
+static void draw(uint64_t stream)
+{
+    struct ks_rng rng = ks_rng_start(11, stream);
+
+    assert_ok(ks_env_reset(env, &rng, seen));
+}
+
+/* Noise on every coordinate, of objects too; quaternions, which the library normalizes, apart. */
+static void test_noise(void **state)
+{
+    struct ks_env_about about;
+
+    (void)state;
+    for (size_t i = 0; ks_env_about(i, &about); i++) {
+        double largest[40] = {0};
+        if (!about.source)
+            continue;
+        take(about.name);
+        for (uint64_t k = 0; k < 200; k++) {
+            draw(k);
+            for (int q = 0; q < (int)env->model->nq; q++)
+                largest[q] = fmax(largest[q], fabs(env->data->qpos[q] - env->model->key_qpos[q]));
+            for (int v = 0; v < (int)env->model->nv; v++)
+                assert_close(env->data->qvel[v], 0, 0);
+        }
+        for (int q = 0; q < (int)env->model->nq; q++) {
+            bool placed = strcmp(about.name, "h1-sit_hard-v0") == 0 && (q < 2 || q == 6);
+            bool quaternion = (q >= 3 && q < 7) || (q >= 29 && (q - 26) % 7 >= 3);
+            if (!placed && !quaternion)
+                assert_true(largest[q] <= 0.01 && largest[q] > 0.0093);
+        }
+    }
+}
+
+static void test_start_beside_a_chair(void **state)
+{
+    double low[3] = {9, 9, 9}, high[3] = {-9, -9, -9};
+    static const double from[3] = {0.2, -0.15, -1.8}, to[3] = {0.4, 0.15, 1.8};
+
+    (void)state;
+    take("h1-sit_hard-v0");
+    for (uint64_t k = 0; k < 300; k++) {
+        const double *q = env->data->qpos;
+        double drawn[3];
+        draw(k);
+        drawn[0] = q[0], drawn[1] = q[1], drawn[2] = 2 * atan2(q[6], q[3]);
+        assert_close(hypot(q[4], q[5]), 0, 0);
+        for (size_t i = 0; i < 3; i++) {
+            low[i] = fmin(low[i], drawn[i]);
+            high[i] = fmax(high[i], drawn[i]);
+        }
+    }
+    for (size_t i = 0; i < 3; i++) {
+        const double width = to[i] - from[i];
+        assert_true(low[i] >= from[i] && low[i] < from[i] + 0.02 * width);
+        assert_true(high[i] <= to[i] + 1e-12 && high[i] > to[i] - 0.02 * width);
+    }
+}
+
+static void test_goals(void **state)
+{
+    double low[3] = {9, 9, 9}, high[3] = {-9, -9, -9};
+
+    (void)state;
+    take("h1-reach-v0");
+    for (uint64_t k = 0; k < 100; k++) {
+        draw(k);
+        for (size_t i = 0; i < 3; i++) {
+            low[i] = fmin(low[i], seen[54 + i]);
+            high[i] = fmax(high[i], seen[54 + i]);
+        }
+    }
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(low[i] >= (i < 2 ? -2 : 0.2) && low[i] < (i < 2 ? -1.8 : 0.3));
+        assert_true(high[i] <= 2 && high[i] > 1.8);
+    }
+}
+
+/* --- steps --- */
+
+/* A control is computed from the range in single precision. */
+static void test_controls(void **state)
+{
+    const double low = (double)-0.43F, width = (double)(0.43F - -0.43F);
+    const double actions[19] = {-1, 1, 0, 0.3};
+    double reward;
+    enum ks_env_end end;
+
+    (void)state;
+    take("h1-walk-v0");
+    assert_close(env->model->actuator_ctrlrange[0], -0.43, 0);
+    assert_ok(ks_env_force(env, NULL, seen));
+    assert_ok(ks_env_step(env, actions, seen, &reward, &end));
+    assert_close(env->data->ctrl[0], low, 0);
+    assert_close(env->data->ctrl[1], low + width, 1e-16);
+    assert_close(ks_env_humanoid_bench.control(env->model->actuator_ctrlrange, 0.3),
+                 low + 0.65 * width, 1e-15);
+    assert_close(env->data->time, 0.02, 1e-15);
+    assert_memory_equal(seen, env->data->qpos, 26 * sizeof *seen);
+    assert_memory_equal(seen + 26, env->data->qvel, 25 * sizeof *seen);
+}
+
+/* An episode starts with a forward pass in the keyframe, which leaves a warm start for the solver:
+ * gravity, at least. */
+static void test_warm_start(void **state)
+{
+    const mjModel *m;
+
+    (void)state;
+    take("h1-walk-v0");
+    m = env->model;
+    env->task->domain->suite->reset(env->model, env->data);
+    assert_memory_equal(env->data->qpos, m->key_qpos, (size_t)m->nq * sizeof(double));
+    assert_true(env->data->xpos[3 + 2] == m->key_qpos[2]);
+    assert_true(env->data->qacc[2] != 0);
+}
+
+/* Every episode of a task that never ends it takes 1,000 control steps. */
+static void test_time_limit(void **state)
+{
+    const double action[19] = {0};
+    enum ks_env_end end = KS_ENV_GOES_ON;
+    size_t steps = 0;
+
+    (void)state;
+    take("h1-crawl-v0");
+    place(0, 0, 0.98);
+    for (double reward; end == KS_ENV_GOES_ON; steps++)
+        assert_ok(ks_env_step(env, action, seen, &reward, &end));
+    assert_int_equal(steps, 1000);
+    assert_int_equal(end, KS_ENV_TRUNCATED);
+}
+
+/* Makes `n` steps with fixed actions; returns the sum of rewards. */
+static double go_on(struct ks_env *one, size_t n, double *observation)
+{
+    double actions[19], reward, sum = 0;
+    enum ks_env_end end;
+
+    for (size_t k = 0; k < n; k++) {
+        for (size_t i = 0; i < 19; i++)
+            actions[i] = sin((double)(7 * k + i));
+        assert_ok(ks_env_step(one, actions, observation, &reward, &end));
+        assert_int_equal(end, KS_ENV_GOES_ON);
+        sum += reward;
+    }
+    return sum;
+}
+
+/* Saved in the middle of an episode and restored in another environment, whose episode has another
+ * stage or goal, it goes on with the same bits. */
+static void check_restored(const struct ks_env_start *start)
+{
+    static double saved[2000];
+    size_t size = ks_env_state_size(env);
+    double there[WIDEST], sum;
+
+    assert_true(size <= 2000);
+    assert_ok(ks_env_force(env, start, seen));
+    go_on(env, 5, seen);
+    ks_env_state_get(env, saved);
+    sum = go_on(env, 10, seen);
+    assert_ok(ks_env_new(ks_env_name(env), NULL, &other));
+    assert_ok(ks_env_force(other, NULL, there));
+    go_on(other, 3, there);
+    assert_ok(ks_env_state_set(other, size, saved, false));
+    assert_true(go_on(other, 10, there) == sum);
+    assert_memory_equal(there, seen, ks_env_observations(env) * sizeof *seen);
+    assert_memory_equal(other->episode, env->episode, sizeof env->episode);
+    assert_fails(ks_env_state_set(other, size - 1, saved, false), KS_FORMAT, "saved state");
+    ks_env_free(other);
+    other = NULL;
+}
+
+static void test_saved_maze(void **state)
+{
+    const double two = 2;
+    double qpos[40];
+
+    (void)state;
+    take("h1-maze-v0");
+    pose(0, 3, qpos);
+    qpos[1] = 6;
+    check_restored(&(struct ks_env_start){.qpos = qpos, .target = &two});
+    assert_close(env->episode[0], 3, 0);
+    env->episode[0] = 1e300; /* a damaged file */
+    assert_true(isfinite(env->task->domain->reward(env)));
+    env->episode[0] = -1e300;
+    assert_true(isfinite(env->task->domain->reward(env)));
+}
+
+static void test_saved_reach(void **state)
+{
+    const double goal[] = {0.3, -0.4, 1.1};
+    double qpos[40];
+
+    (void)state;
+    take("h1-reach-v0");
+    pose(0, 0, qpos);
+    check_restored(&(struct ks_env_start){.qpos = qpos, .target = goal});
+    for (size_t k = 0; k < 3; k++)
+        assert_close(seen[54 + k], goal[k], 0);
+}
+
+/* --- the table, folders and models --- */
+
+static void test_table(void **state)
+{
+    static const char *const wide[] = {"h1-balance_hard-v0", "h1-balance_simple-v0", "h1-reach-v0",
+                                       "h1-sit_hard-v0"};
+    static const size_t widths[] = {77, 64, 57, 64};
+    struct ks_env_about about;
+    size_t tasks = 0;
+
+    (void)state;
+    for (size_t i = 0; ks_env_about(i, &about); i++) {
+        const struct ks_score_range *range = NULL;
+        size_t width = 51;
+        if (strcmp(about.suite, "humanoid-bench") != 0) {
+            assert_null(about.source);
+            continue;
+        }
+        tasks++;
+        for (size_t k = 0; k < 4; k++)
+            if (strcmp(about.name, wide[k]) == 0)
+                width = widths[k];
+        assert_int_equal(about.observations, width);
+        assert_int_equal(about.actions, 19);
+        assert_int_equal(about.action_repeat, 2);
+        assert_close(about.control_step, 0.02, 0);
+        assert_ok(ks_score_range_find(about.name, &range)); /* for normalized scores */
+        assert_true(range->group == KS_SCORES_HUMANOIDBENCH);
+        take(about.name);
+        assert_int_equal(ks_env_observations(env), width);
+        assert_int_equal(ks_env_steps(env), 1000);
+    }
+    assert_int_equal(tasks, 14);
+}
+
+static void assert_refused(ks_status status, const char *words)
+{
+    struct ks_env *refused = NULL;
+
+    assert_fails(ks_env_new("h1-walk-v0", NULL, &refused), status, words);
+    assert_null(strchr(ks_error_text(), '\n'));
+    assert_null(refused);
+}
+
+static void test_folders(void **state)
+{
+    char folder[512];
+
+    (void)state;
+    unsetenv("HUMANOID_BENCH_DIR");
+    assert_refused(KS_MISSING, "h1-walk-v0: its model is not installed with this program: set "
+                               "HUMANOID_BENCH_DIR to the folder of "
+                               "github.com/carlosferrazza/humanoid-bench");
+    setenv("HUMANOID_BENCH_DIR", "", 1);
+    assert_refused(KS_MISSING, "not installed");
+    setenv("HUMANOID_BENCH_DIR", "/tmp/no/such/folder", 1);
+    assert_refused(KS_MISSING, "/tmp/no/such/folder/humanoid_bench/assets/envs/h1_pos_walk.xml: "
+                               "the model of h1-walk-v0 does not exist: set HUMANOID_BENCH_DIR");
+    snprintf(folder, sizeof folder, "%s", tree);
+    setenv("HUMANOID_BENCH_DIR", folder, 1);
+    take("h1-walk-v0");
+}
+
+static void test_models(void **state)
+{
+    const char *const walk = "humanoid_bench/assets/envs/h1_pos_walk.xml";
+
+    (void)state;
+    tree_write(walk, "<mujoco><worldbody>");
+    assert_refused(KS_MISSING, "set HUMANOID_BENCH_DIR to the folder of github.com");
+    tree_write(walk, "<mujoco/>");
+    assert_refused(KS_FORMAT, "h1_pos_walk.xml: expected nq 26, nv 25, nu 19, na 0");
+    small_h1_write("walk", "", NULL);
+    assert_refused(KS_FORMAT, "h1_pos_walk.xml: no keyframe");
+    small_h1_write("hurdle", "", SMALL_H1_POSE);
+    assert_fails(ks_env_new("h1-hurdle-v0", NULL, &env), KS_FORMAT,
+                 "h1_pos_hurdle.xml: no geom named 'left_barrier_collision'");
+    for (size_t i = 0; i < SMALL_H1_MODELS; i++)
+        small_h1_write(small_h1_models[i].task, small_h1_models[i].objects,
+                       small_h1_models[i].keyframe);
+}
+
+/* The tasks stand under the name of their suite, which says what to set. */
+static void test_list(void **state)
+{
+    const char *suite, *task;
+
+    (void)state;
+    assert_int_equal(run("kappascope-train", "--list"), 0);
+    suite = strstr(tree_text("said"), "\nhumanoid-bench: set HUMANOID_BENCH_DIR to the folder of "
+                                      "github.com/carlosferrazza/humanoid-bench");
+    assert_non_null(suite);
+    task = strstr(suite, "\n  h1-walk-v0 ");
+    assert_non_null(task);
+    assert_null(strstr(tree_text("said"), "\n\n  h1-"));
+    assert_true(strstr(tree_text("said"), "\ndm_control\n") < suite);
+}
+
+static void test_train_without_folder(void **state)
+{
+    char arguments[600];
+
+    (void)state;
+    snprintf(arguments, sizeof arguments, "--env h1-walk-v0 --arch bn+ce --out %s",
+             tree_path("run"));
+    unsetenv("HUMANOID_BENCH_DIR");
+    assert_int_equal(run("kappascope-train", arguments), 2);
+    setenv("HUMANOID_BENCH_DIR", tree, 1);
+    assert_said("set HUMANOID_BENCH_DIR to the folder of github.com", 1);
+    assert_false(tree_has("run"));
+}
+
+/* A run on one of the tasks; an agent step is two control steps. */
+static void test_train(void **state)
+{
+    char arguments[800];
+
+    (void)state;
+    snprintf(arguments, sizeof arguments,
+             "--quiet --env h1-maze-v0 --arch ln+mse --out %s --steps 12 --set hidden=8 "
+             "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "
+             "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1",
+             tree_path("maze"));
+    assert_int_equal(run("kappascope-train", arguments), 0);
+    assert_true(tree_has("maze/step_000000012.h5"));
+    assert_non_null(strstr(tree_text("maze/run.json"), "\"action_repeat\": 2,"));
+}
+
+#define TESTS_OF_TASKS                                                                             \
+    cmocka_unit_test(test_noise), cmocka_unit_test(test_start_beside_a_chair),                     \
+        cmocka_unit_test(test_goals), cmocka_unit_test(test_controls),                             \
+        cmocka_unit_test(test_warm_start), cmocka_unit_test(test_time_limit),                      \
+        cmocka_unit_test_teardown(test_saved_maze, drop_both),                                     \
+        cmocka_unit_test_teardown(test_saved_reach, drop_both), cmocka_unit_test(test_table)
+
+int main(void)
+{
+    const struct CMUnitTest small[] = {
+        TESTS_OF_TASKS,
+        cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_train_without_folder),
+        cmocka_unit_test(test_train),
+    };
+    const struct CMUnitTest original[] = {TESTS_OF_TASKS};
+    int failed;
+
+    RUN_H1_TESTS(failed, small, original);
+    return failed;
+}
