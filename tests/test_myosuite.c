@@ -72,8 +72,9 @@ static void test_muscles(void **state)
     assert_close(env->data->ctrl[38], 5.5277863692359955e-4, 1e-15); /* 1 / (1 + exp(7.5)) */
 }
 
-/* Velocities are observed times the length of a control step; activations come last. All that is
- * observed is current: another forward pass does not change it. */
+/* Velocities are observed times the length of a control step; activations come last. All is
+ * current: another forward pass does not change what is observed, nor, but for the solver's error,
+ * the accelerations from which the solver starts in the next step. */
 static void test_observations(void **state)
 {
     static const struct {
@@ -88,17 +89,19 @@ static void test_observations(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof velocities / sizeof *velocities; i++) {
-        double again[WIDEST];
+        double again[WIDEST], acceleration[HAND];
         enum ks_env_end end;
         size_t n;
         start(velocities[i].task);
         step(0.4, &end);
+        memcpy(acceleration, env->data->qacc, HAND * sizeof *acceleration);
         for (size_t k = 0; k < 6; k++)
             assert_close(seen[velocities[i].at + k],
                          env->data->qvel[velocities[i].dof + k] * velocities[i].seconds, 1e-15);
         n = ks_env_observations(env);
         assert_memory_equal(seen + n - MUSCLES, env->data->act, MUSCLES * sizeof *seen);
         mj_forward(env->model, env->data);
+        assert_true(relative_error(HAND, acceleration, env->data->qacc) < 1e-3);
         env->task->domain->observe(env, again);
         assert_memory_equal(seen, again, n * sizeof *seen);
     }
@@ -256,6 +259,10 @@ static void test_pen(void **state)
         check(-cases[i].distance + cos(cases[i].tilt) - 5 * EFFORT - drop + cases[i].bonus,
               cases[i].ends, cases[i].solved);
     }
+    target[0] = target[2] = sqrt(0.5); /* the target points along x */
+    position[HAND + 4] = mjPI / 2 - 1.27;
+    check(-0.074 + 1 - 5 * EFFORT + 60, false, true);
+    assert_close(seen[23 + 9 + 3], 1, 1e-12);
 }
 
 /* --- without the models --- */
