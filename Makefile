@@ -141,7 +141,7 @@ install: all
 	@mkdir -p $(root)/bin $(root)/include $(root)/lib/pkgconfig $(root)/share/kappascope/configs \
 	    $(root)/share/kappascope/plots
 	@install $(programs) $(root)/bin
-	@install -m 644 include/kappascope.h $(root)/include
+	@install -m 644 include/kappascope.h include/kappascope_env.h $(root)/include
 	@install -m 644 $(shared) $(static) $(root)/lib
 	@ln -sf $(notdir $(shared)) $(root)/lib/$(soname) && ln -sf $(soname) $(root)/lib/libkappascope.so
 	@sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@VERSION@|$(version)|' analysis/library/kappascope.pc.in \
@@ -168,7 +168,7 @@ ifeq ($(MYOSUITE_DIR),$(CURDIR)/$(DEPS)/myosuite)
 endif
 	@echo "installed in $(root), compiled with $(CFLAGS)$(if $(findstring native,$(CFLAGS)),: for processors like this one)"
 uninstall:
-	@rm -f $(addprefix $(root)/bin/,$(notdir $(programs))) $(root)/include/kappascope.h \
+	@rm -f $(addprefix $(root)/bin/,$(notdir $(programs))) $(root)/include/kappascope.h $(root)/include/kappascope_env.h \
 	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc
 	@rm -rf $(root)/share/kappascope $(bundled)
 

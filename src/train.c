@@ -16,15 +16,17 @@
 
 static const char details[] =
     "NAMES AND FILES\n"
-    "  --env takes the name of a task (--list) or a file FILE.task of your own, which\n"
-    "  names a model of MuJoCo and says what is observed and rewarded. The task's\n"
-    "  name is then the file's name without folder and ending.\n"
+    "  --env takes the name of a task (--list) or a file of your own: FILE.task names a\n"
+    "  model of MuJoCo and says what is observed and rewarded; FILE.so is a shared\n"
+    "  object with the functions of kappascope_env.h, which runs with your rights: use\n"
+    "  only one that you trust. The task's name is then the file's name without folder\n"
+    "  and ending.\n"
     "  --arch takes a system (--list), or a file FILE.system of your own: critic,\n"
     "  actor and settings together, which --set overrides. Or it takes one of the\n"
-    "  study's architectures (--list), or a file FILE.arch\n"
-    "  with the critic's description, whose loss must be ce or mse. The\n"
-    "  architecture's name is then the file's name without its folder. The actor has\n"
-    "  blocks of the same kind as the file: bn if the file has a batchnorm, else ln\n"
+    "  study's architectures (--list), or a file FILE.arch with the critic's\n"
+    "  description, whose loss must be ce, mse or quantile. The architecture's name is\n"
+    "  then the file's name without its folder. The actor has blocks of the same kind\n"
+    "  as the file: bn if the file has a batchnorm, else ln\n"
     "  if it has a layernorm, groupnorm or rmsnorm, else dense; with weight\n"
     "  normalization if a dense layer of the file has project=unit or unit-kernel;\n"
     "  with skips if skip=1 is set. The other settings marked 'named architectures'\n"
@@ -230,7 +232,7 @@ int main(int argc, char **argv)
     struct ks_train_options o = {.argc = argc, .argv = argv};
     struct poptOption table[] = {
         {"env", '\0', POPT_ARG_STRING, &c.env, 0, "task (see --list), or a file of your own",
-         "NAME|FILE.task"},
+         "NAME|FILE"},
         {"arch", '\0', POPT_ARG_STRING, &c.arch, 0, "architecture", "NAME|FILE"},
         {"seed", '\0', POPT_ARG_STRING, &c.seed, 0, "seed of all random numbers (0)", "N"},
         {"out", '\0', POPT_ARG_STRING, &c.out, 0, "the run's folder", "DIR"},
@@ -248,7 +250,7 @@ int main(int argc, char **argv)
         POPT_TABLEEND};
     struct ks_program program = {
         .name = "kappascope-train",
-        .synopsis = "--env NAME|FILE.task --arch NAME|FILE --out DIR [OPTION...]",
+        .synopsis = "--env NAME|FILE --arch NAME|FILE --out DIR [OPTION...]",
         .description = "train an agent and write checkpoints of its critics",
         .details = details,
         .libraries = libraries,

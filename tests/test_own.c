@@ -1,6 +1,6 @@
 /* Tasks of the user's own: what configs/tasks/pole.task says is what an episode does; files that
  * are refused; training, resuming, studies. */
-#include "said.h"
+#include "same_checkpoint.h"
 
 #include "../src/env/own.h"
 #include "core/memory.h"
@@ -287,24 +287,6 @@ static int train(const char *task, const char *out, const char *more)
     snprintf(arguments, sizeof arguments, SMALL "--env %s --out %s %s", tree_path(task),
              tree_path(out), more);
     return run("kappascope-train", arguments);
-}
-
-/* Two checkpoints hold the same critics, moments, and minibatches. */
-static void assert_same(const char *a, const char *b)
-{
-    struct ks_checkpoint *x = NULL, *y = NULL;
-    size_t n;
-
-    assert_ok(ks_checkpoint_read(tree_path(a), &x));
-    assert_ok(ks_checkpoint_read(tree_path(b), &y));
-    n = ks_networks_parameters(&x->critic);
-    assert_int_equal(n, ks_networks_parameters(&y->critic));
-    assert_memory_equal(x->critic.w, y->critic.w, n * sizeof *x->critic.w);
-    assert_memory_equal(x->adam_v, y->adam_v, n * sizeof *x->adam_v);
-    n = x->minibatches * x->rows * x->critic.arch->in;
-    assert_memory_equal(x->input, y->input, n * sizeof *x->input);
-    ks_checkpoint_free(x);
-    ks_checkpoint_free(y);
 }
 
 /* A run that was stopped goes on with the same bits; with another task or model it is refused. */

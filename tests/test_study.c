@@ -254,7 +254,7 @@ static void test_wrong_studies(void **state)
         {"[study]\nenv = x\nenvs = y\n", ":3: unknown option 'envs' for [study]"},
         {"[study]\nenv = x\nenv = y\n", ":3: 'env' is given twice"},
         {"[study]\nenv = a b\n",
-         ":2: env: expected the name of a task or of a .task file, found 'a b'"},
+         ":2: env: expected the name of a task or of a .task or .so file, found 'a b'"},
         {"[study]\nenv = x\n\narchitectures = bn+ce gn+ce\n",
          ":4: architectures: unknown architecture 'gn+ce'"},
         {"[study]\narchitectures = bn+ce all\n", ":2: architectures: 'bn+ce' is given twice"},

@@ -26,6 +26,11 @@ static double unit(uint64_t bits) /* in [0, 1), on the grid of 2^-53 */
     return (double)(bits >> 11) * TWO_TO_MINUS_53;
 }
 
+uint64_t ks_rng_bits(struct ks_rng *rng)
+{
+    return draw(rng).v[0];
+}
+
 double ks_rng_uniform(struct ks_rng *rng, double low, double high)
 {
     return low + (high - low) * unit(draw(rng).v[0]);

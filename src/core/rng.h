@@ -19,6 +19,7 @@ struct ks_rng {
 struct ks_rng ks_rng_start(uint64_t seed, uint64_t stream);
 double ks_rng_uniform(struct ks_rng *rng, double low, double high); /* in [low, high) */
 double ks_rng_normal(struct ks_rng *rng);                           /* mean 0, variance 1 */
+uint64_t ks_rng_bits(struct ks_rng *rng);                           /* any 64 bits */
 size_t ks_rng_index(struct ks_rng *rng, size_t n);                  /* in 0 .. n-1 */
 
 #endif

@@ -13,10 +13,36 @@
 
 struct ks_env_domain;
 struct ks_env_own;
+struct ks_env_shared;
+
+/* What an episode's start and steps are called with. */
+struct ks_env_call {
+    struct ks_env *env;
+    struct ks_rng *rng;               /* for a start; NULL if it is forced */
+    const struct ks_env_start *start; /* for a forced start */
+    const double *action;             /* for a step */
+    bool warned;                      /* out: MuJoCo has warned */
+    ks_status status;                 /* out: of the domain's reset, of a shared object's step */
+};
+
+/* What simulates: MuJoCo (simulation.c), or a shared object of the user (shared.c). `start` and
+ * `step` take a struct ks_env_call. */
+struct ks_env_engine {
+    /* Sets env->actions, env->steps and what the engine itself needs. */
+    ks_status (*open)(struct ks_env *env, const struct ks_env_options *options);
+    void (*start)(void *call);
+    void (*step)(void *call);
+    /* The engine's part of a saved state, finite numbers, and the version that wrote it. */
+    double (*version)(void);
+    size_t (*state_size)(const struct ks_env *env);
+    void (*state_get)(const struct ks_env *env, double *state);
+    void (*state_set)(struct ks_env *env, const double *state);
+};
 
 /* What the tasks of a suite have in common: where their models are, and in which order they call
  * MuJoCo. */
 struct ks_env_suite {
+    const struct ks_env_engine *engine;
     const char *package;  /* the Python package whose models are used, and its folder when
                            * installed; NULL: models are files of the user             */
     const char *variable; /* of the environment: names that folder                     */
@@ -53,12 +79,14 @@ enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };
 struct ks_env {
     const struct ks_env_task *task;
     struct ks_env_own *own; /* what `task` is a part of, if it is the user's own (own.h); owned */
+    struct ks_env_shared *shared; /* likewise, of a shared object (shared.h); owned */
     mjModel *model;
     mjData *data;
     void *ids;                     /* [domain->ids] bytes, set by the domain's `find` */
     double episode[KS_ENV_TARGET]; /* set by the domain's `reset` and `remember`: state besides
                                     * qpos, qvel, act */
     int substeps;                  /* physics steps of a control step */
+    size_t actions;                /* length of an action */
     size_t steps;                  /* control steps of an episode */
     size_t step;                   /* control steps of this episode so far */
     bool ended;
@@ -104,6 +132,9 @@ struct ks_env_domain {
     double (*reward)(const struct ks_env *env);
     /* Whether the state is a terminal one; NULL: none is. */
     bool (*terminal)(const struct ks_env *env);
+    /* Whether the task stops the episode in this state, which is not a terminal one; NULL: only
+     * its time limit does. */
+    bool (*truncated)(const struct ks_env *env);
     /* Whether the task is solved in this state; NULL: it is never said to be. */
     bool (*solved)(const struct ks_env *env);
 };
@@ -146,6 +177,7 @@ double ks_env_norm(size_t n, const double *v);
 /* out = b - a; returns its norm. */
 double ks_env_difference(size_t n, const double *a, const double *b, double *out);
 
+extern const struct ks_env_engine ks_env_mujoco;
 extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium, ks_env_humanoid_bench,
     ks_env_myosuite, ks_env_own_suite;
 extern const struct ks_env_domain ks_env_acrobot, ks_env_cartpole, ks_env_cheetah, ks_env_dog,

@@ -42,6 +42,8 @@ struct ks_env_own {
     struct ks_own_terms observation, reward, terminal;
 };
 
+/* Whether a task's name is that of such a file or of its model. */
+bool ks_env_own_is_file(const char *task);
 /* own_file.c: reads the file; for "NAME.xml" this is NAME.task. Fails with KS_IO, or with KS_FORMAT
  * and the place in the file. The caller frees *own with ks_env_own_free. */
 ks_status ks_env_own_read(const char *path, struct ks_env_own **own);

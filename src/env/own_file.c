@@ -314,7 +314,7 @@ static ks_status parse(struct ks_env_own *own, const char *text)
     return line == 0 ? require(own) : ks_fail(KS_MEMORY, "%s: out of memory", own->path);
 }
 
-bool ks_env_is_file(const char *task)
+bool ks_env_own_is_file(const char *task)
 {
     return ks_path_ends(task, ENDING) || ks_path_ends(task, MODEL);
 }

@@ -126,6 +126,7 @@ static double rescale(const mjtNum range[2], double action)
 }
 
 const struct ks_env_suite ks_env_dm_control = {
+    .engine = &ks_env_mujoco,
     .package = "dm_control",
     .variable = "DM_CONTROL_DIR",
     .built = KS_DM_CONTROL_DIR,
@@ -140,6 +141,7 @@ const struct ks_env_suite ks_env_dm_control = {
 };
 
 const struct ks_env_suite ks_env_own_suite = {
+    .engine = &ks_env_mujoco,
     .action_repeat = 2,
     .reset = ks_physics_reset,
     .forward = ks_physics_forward,
@@ -175,6 +177,7 @@ static void restore_nothing(const mjModel *model, mjData *data)
 }
 
 const struct ks_env_suite ks_env_gymnasium = {
+    .engine = &ks_env_mujoco,
     .package = "gymnasium",
     .variable = "GYMNASIUM_DIR",
     .built = KS_GYMNASIUM_DIR,
@@ -206,6 +209,7 @@ static double rescale_from_low(const mjtNum range[2], double action)
 }
 
 const struct ks_env_suite ks_env_humanoid_bench = {
+    .engine = &ks_env_mujoco,
     .package = "humanoid-bench",
     .variable = "HUMANOID_BENCH_DIR",
     .source = "github.com/carlosferrazza/humanoid-bench, commit 791405f",
@@ -241,6 +245,7 @@ static double activate(const mjtNum range[2], double action)
 }
 
 const struct ks_env_suite ks_env_myosuite = {
+    .engine = &ks_env_mujoco,
     .package = "myosuite",
     .variable = "MYOSUITE_DIR",
     .built = KS_MYOSUITE_DIR,

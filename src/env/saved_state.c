@@ -6,8 +6,8 @@
 #include "env/domain.h"
 #include "env/physics.h"
 
-/* A saved state consists of HEAD numbers, those of env->episode, the last observation, and then
- * MuJoCo's mjSTATE_INTEGRATION: time, qpos, qvel, act, the warm start and the inputs. */
+/* A saved state consists of HEAD numbers, those of env->episode, the last observation, and then the
+ * state of the engine. */
 enum { SIZE, VERSION, GOAL, STEP, ENDED, DIVERGENCES, HEAD };
 
 static size_t episode_size(const struct ks_env *env)
@@ -17,20 +17,20 @@ static size_t episode_size(const struct ks_env *env)
     return target > KS_ENV_EPISODE ? target : KS_ENV_EPISODE;
 }
 
-static size_t library_size(const struct ks_env *env)
+static const struct ks_env_engine *engine(const struct ks_env *env)
 {
-    return (size_t)mj_stateSize(env->model, mjSTATE_INTEGRATION);
+    return env->task->domain->suite->engine;
 }
 
 size_t ks_env_state_size(const struct ks_env *env)
 {
-    return HEAD + episode_size(env) + env->task->observations + library_size(env);
+    return HEAD + episode_size(env) + env->task->observations + engine(env)->state_size(env);
 }
 
 void ks_env_state_get(const struct ks_env *env, double *state)
 {
     state[SIZE] = (double)ks_env_state_size(env);
-    state[VERSION] = mj_version();
+    state[VERSION] = engine(env)->version();
     state[GOAL] = env->task->goal;
     state[STEP] = (double)env->step;
     state[ENDED] = env->ended;
@@ -39,7 +39,7 @@ void ks_env_state_get(const struct ks_env *env, double *state)
     memcpy(state, env->episode, episode_size(env) * sizeof *state), state += episode_size(env);
     memcpy(state, env->last_finite, env->task->observations * sizeof *state);
     state += env->task->observations;
-    mj_getState(env->model, env->data, state, mjSTATE_INTEGRATION);
+    engine(env)->state_get(env, state);
 }
 
 struct restoring {
@@ -50,13 +50,8 @@ struct restoring {
 static void restore(void *argument)
 {
     struct restoring *r = argument;
-    struct ks_env *env = r->env;
 
-    mj_resetData(env->model, env->data);
-    if (env->task->domain->apply)
-        env->task->domain->apply(env);
-    mj_setState(env->model, env->data, r->state, mjSTATE_INTEGRATION);
-    env->task->domain->suite->restore(env->model, env->data);
+    engine(r->env)->state_set(r->env, r->state);
 }
 
 ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version)
@@ -66,13 +61,14 @@ ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state,
     size_t want = ks_env_state_size(env);
 
     if (size != want || !ks_env_all_finite(want, state) || state[SIZE] != (double)want ||
-        state[GOAL] != env->task->goal || (!any_version && state[VERSION] != mj_version()) ||
-        state[STEP] < 0 || state[STEP] > (double)env->steps || state[DIVERGENCES] < 0)
+        state[GOAL] != env->task->goal ||
+        (!any_version && state[VERSION] != engine(env)->version()) || state[STEP] < 0 ||
+        state[STEP] > (double)env->steps || state[DIVERGENCES] < 0)
         return ks_fail(
             KS_FORMAT,
-            "saved state of an environment: not a state of %s with MuJoCo %s (expected %zu "
+            "saved state of an environment: not a state of %s in its version %g (expected %zu "
             "numbers, found %zu)",
-            env->task->name, mj_versionString(), want, size);
+            env->task->name, engine(env)->version(), want, size);
     memcpy(env->episode, episode, episode_size(env) * sizeof *episode);
     memcpy(env->last_finite, last_finite, env->task->observations * sizeof *last_finite);
     env->ended = true; /* in case this fails */

@@ -1,0 +1,234 @@
+/* Tasks of the user's own in C: loading, and episodes. */
+#include "env/shared.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/path.h"
+#include "io/sha256.h"
+
+static const char ENDING[] = ".so";
+
+/* --- an episode --- */
+
+static ks_status open_shared(struct ks_env *env, const struct ks_env_options *options)
+{
+    (void)options; /* flags of MuJoCo */
+    env->actions = env->shared->about.actions;
+    env->steps = env->shared->about.steps;
+    return KS_OK;
+}
+
+static void start(void *argument)
+{
+    struct ks_env_call *call = argument;
+    struct ks_env_shared *s = call->env->shared;
+
+    memset(s->state, 0, s->about.state);
+    s->end = KS_ENV_GOES_ON;
+    s->reset(s->state, call->rng ? ks_rng_bits(call->rng) : 0);
+}
+
+static void step(void *argument)
+{
+    struct ks_env_call *call = argument;
+    struct ks_env_shared *s = call->env->shared;
+    int end = s->step(s->state, call->action, &s->reward);
+
+    switch (end) {
+    case KAPPASCOPE_ENV_GOES_ON:
+        s->end = KS_ENV_GOES_ON;
+        break;
+    case KAPPASCOPE_ENV_TRUNCATED:
+        s->end = KS_ENV_TRUNCATED;
+        break;
+    case KAPPASCOPE_ENV_TERMINATED:
+        s->end = KS_ENV_TERMINATED;
+        break;
+    default:
+        call->status = ks_fail(
+            KS_RUN, "%s: kappascope_env_step: expected 0, 1 or 2 to be returned, found %d", s->path,
+            end);
+    }
+}
+
+static double *observe(const struct ks_env *env, double *out)
+{
+    env->shared->observe(env->shared->state, out);
+    return out + env->task->observations;
+}
+
+static double reward(const struct ks_env *env)
+{
+    return env->shared->reward;
+}
+
+static bool terminal(const struct ks_env *env)
+{
+    return env->shared->end == KS_ENV_TERMINATED;
+}
+
+static bool truncated(const struct ks_env *env)
+{
+    return env->shared->end == KS_ENV_TRUNCATED;
+}
+
+/* --- the saved state: a number for each four bytes, as any eight bytes may be a NaN --- */
+
+static double version(void)
+{
+    return KAPPASCOPE_ENV_VERSION;
+}
+
+static size_t state_size(const struct ks_env *env)
+{
+    return (env->shared->about.state + 3) / 4;
+}
+
+static void state_get(const struct ks_env *env, double *state)
+{
+    const struct ks_env_shared *s = env->shared;
+
+    for (size_t i = 0; i < state_size(env); i++) {
+        size_t left = s->about.state - 4 * i;
+        uint32_t word = 0;
+        memcpy(&word, s->state + 4 * i, left < 4 ? left : 4);
+        state[i] = word;
+    }
+}
+
+static void state_set(struct ks_env *env, const double *state)
+{
+    struct ks_env_shared *s = env->shared;
+
+    for (size_t i = 0; i < state_size(env); i++) {
+        size_t left = s->about.state - 4 * i;
+        uint32_t word = (uint32_t)state[i];
+        memcpy(s->state + 4 * i, &word, left < 4 ? left : 4);
+    }
+}
+
+static const struct ks_env_engine engine = {
+    .open = open_shared,
+    .start = start,
+    .step = step,
+    .version = version,
+    .state_size = state_size,
+    .state_get = state_get,
+    .state_set = state_set,
+};
+
+static const struct ks_env_suite suite = {.engine = &engine, .action_repeat = 2};
+
+static const struct ks_env_domain domain = {
+    .suite = &suite,
+    .observe = observe,
+    .reward = reward,
+    .terminal = terminal,
+    .truncated = truncated,
+};
+
+/* --- the file --- */
+
+bool ks_env_shared_is_file(const char *task)
+{
+    return ks_path_ends(task, ENDING);
+}
+
+/* Sets *function, whose type is any pointer to a function: POSIX lets dlsym return those. */
+static ks_status find(const struct ks_env_shared *s, const char *name, void *function)
+{
+    void *symbol = dlsym(s->library, name);
+
+    if (!symbol)
+        return ks_fail(KS_FORMAT, "%s: no function '%s' (kappascope_env.h describes it)", s->path,
+                       name);
+    memcpy(function, &symbol, sizeof symbol);
+    return KS_OK;
+}
+
+static ks_status check(const struct ks_env_shared *s, const char *what, size_t value, size_t most)
+{
+    return value >= 1 && value <= most
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "%s: kappascope_env_describe: %s: expected 1 to %zu, found %zu",
+                         s->path, what, most, value);
+}
+
+static ks_status describe(struct ks_env_shared *s)
+{
+    const struct kappascope_env_description *(*function)(void) = NULL;
+    const struct kappascope_env_description *about;
+
+    KS_TRY(find(s, "kappascope_env_describe", &function));
+    about = function();
+    if (!about)
+        return ks_fail(KS_FORMAT, "%s: kappascope_env_describe: returned NULL", s->path);
+    s->about = *about;
+    if (s->about.version != KAPPASCOPE_ENV_VERSION)
+        return ks_fail(KS_FORMAT,
+                       "%s: expected version %d of the interface (kappascope_env.h), found %u",
+                       s->path, KAPPASCOPE_ENV_VERSION, (unsigned)s->about.version);
+    KS_TRY(check(s, "observations", s->about.observations, 1000000));
+    KS_TRY(check(s, "actions", s->about.actions, 10000));
+    KS_TRY(check(s, "steps", s->about.steps, 1000000000));
+    return check(s, "state", s->about.state, (size_t)1 << 30);
+}
+
+static ks_status load(struct ks_env_shared *s)
+{
+    char digest[KS_SHA256_TEXT];
+
+    KS_TRY(ks_sha256_file(s->path, digest));
+    KS_TRY(ks_print_string(&s->identity, "SHA-256 of the shared object: %s\n", digest));
+    s->library = dlopen(s->path, RTLD_NOW | RTLD_LOCAL);
+    if (!s->library)
+        return ks_fail(KS_FORMAT, "%s: expected a shared object: %s", s->path, dlerror());
+    KS_TRY(describe(s));
+    KS_TRY(find(s, "kappascope_env_reset", &s->reset));
+    KS_TRY(find(s, "kappascope_env_step", &s->step));
+    KS_TRY(find(s, "kappascope_env_observe", &s->observe));
+    return ks_alloc(s->about.state, 1, &s->state);
+}
+
+ks_status ks_env_shared_read(const char *path, struct ks_env_shared **out)
+{
+    struct ks_env_shared *s = NULL;
+    struct ks_env_about about;
+    ks_status status = KS_OK;
+    const char *base = ks_path_base(path);
+
+    *out = NULL;
+    KS_TRY(ks_alloc(1, sizeof *s, &s));
+    /* Without a folder, dlopen would search the system's libraries. */
+    KS_GO(ks_print_string(&s->path, "%s%s", strchr(path, '/') ? "" : "./", path));
+    KS_GO(ks_print_string(&s->name, "%.*s", (int)ks_path_stem(base, ENDING), base));
+    if (ks_env_about_task(s->name, &about)) {
+        status = ks_fail(KS_FORMAT, "%s: there is a task of this name already", path);
+        goto done;
+    }
+    KS_GO(load(s));
+    s->domain = domain;
+    s->domain.model = s->path;
+    s->task = (struct ks_env_task){
+        .name = s->name, .domain = &s->domain, .observations = s->about.observations};
+    *out = s, s = NULL;
+done:
+    ks_env_shared_free(s);
+    return status;
+}
+
+void ks_env_shared_free(struct ks_env_shared *s)
+{
+    if (!s)
+        return;
+    if (s->library)
+        dlclose(s->library);
+    free(s->path);
+    free(s->name);
+    free(s->identity);
+    free(s->state);
+    free(s);
+}

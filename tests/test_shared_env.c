@@ -1,0 +1,347 @@
+/* Tasks in shared objects: what configs/tasks/point.c says is what an episode does; ends and
+ * divergences; objects that are refused; training, resuming. They are compiled here. */
+#include "same_checkpoint.h"
+
+#include <pthread.h>
+
+#include "core/memory.h"
+#include "env/env.h"
+
+/* An object with every size 1 whose functions do next to nothing: parts of it are replaced. */
+#define DESCRIBE(version, observations, state)                                                     \
+    "#include \"kappascope_env.h\"\n"                                                              \
+    "const struct kappascope_env_description *kappascope_env_describe(void)\n{\n"                  \
+    "static const struct kappascope_env_description d = {" version ", " observations               \
+    ", 1, 9, " state "};\nreturn &d;\n}\n"
+#define RESET                                                                                      \
+    "void kappascope_env_reset(void *state, uint64_t seed)\n{\n*(double *)state = seed > 0;\n}\n"
+#define STEP(body)                                                                                 \
+    "int kappascope_env_step(void *state, const double *action, double *reward)\n{\n"              \
+    "double *x = state;\n*reward = *x += action[0];\n" body "}\n"
+#define OBSERVE                                                                                    \
+    "void kappascope_env_observe(const void *state, double *observation)\n{\n"                     \
+    "*observation = *(const double *)state;\n}\n"
+#define ONE DESCRIBE("KAPPASCOPE_ENV_VERSION", "1", "sizeof(double)") RESET
+
+/* Compiles a file into OBJECT of the tree. */
+static void compile(const char *source, const char *object)
+{
+    char command[4096];
+
+    snprintf(command, sizeof command, "%s -std=c11 -shared -fPIC -Iinclude -I. -o %s %s",
+             getenv("CC") && !strchr(getenv("CC"), ' ') ? getenv("CC") : "cc", tree_path(object),
+             source);
+    assert_int_equal(system(command), 0);
+}
+
+static void compile_text(const char *text, const char *object)
+{
+    char path[512];
+
+    tree_write("some.c", text);
+    snprintf(path, sizeof path, "%s", tree_path("some.c"));
+    compile(path, object);
+}
+
+static struct ks_env *open_text(const char *text)
+{
+    struct ks_env *env = NULL;
+
+    compile_text(text, "some.so");
+    assert_ok(ks_env_new(tree_path("some.so"), NULL, &env));
+    return env;
+}
+
+/* --- an episode --- */
+
+static void test_example(void **state)
+{
+    struct ks_env *env = NULL;
+    double seen[2], reward, x = -1, v = 0;
+    enum ks_env_end end = KS_ENV_GOES_ON;
+
+    (void)state;
+    compile("configs/tasks/point.c", "point.so");
+    assert_ok(ks_env_new(tree_path("point.so"), NULL, &env));
+    assert_string_equal(ks_env_name(env), "point");
+    assert_int_equal(ks_env_observations(env), 2);
+    assert_int_equal(ks_env_actions(env), 1);
+    assert_int_equal(ks_env_steps(env), 100);
+    assert_non_null(strstr(ks_env_identity(env), "SHA-256 of the shared object: "));
+    assert_ok(ks_env_force(env, NULL, seen)); /* the seed 0 */
+    assert_close(seen[0], -1, 0);
+    for (size_t k = 0; end == KS_ENV_GOES_ON; k++) {
+        const double action = k % 3 == 0 ? -1 : 1;
+
+        v += 0.1 * (2 * action - v), x += 0.1 * v;
+        assert_ok(ks_env_step(env, &action, seen, &reward, &end));
+        assert_close(seen[0], x, 1e-12);
+        assert_close(seen[1], v, 1e-12);
+        assert_close(reward, 1 / (1 + 4 * x * x), 1e-12);
+        assert_int_equal(end, x > 2 ? KS_ENV_TERMINATED : KS_ENV_GOES_ON);
+        assert_true(k < 100);
+    }
+    ks_env_free(env);
+}
+
+/* Starts are drawn from the run's random numbers: uniform on [-1, 1), another one each time. */
+static void test_start(void **state)
+{
+    enum { TIMES = 2000 };
+    struct ks_rng rng = ks_rng_start(4, 1), same = rng;
+    struct ks_env *env = NULL;
+    double seen[2], again[2], sum = 0, squares = 0;
+
+    (void)state;
+    compile("configs/tasks/point.c", "point.so");
+    assert_ok(ks_env_new(tree_path("point.so"), NULL, &env));
+    for (size_t i = 0; i < TIMES; i++) {
+        assert_ok(ks_env_reset(env, &rng, seen));
+        sum += seen[0] / TIMES;
+        squares += seen[0] * seen[0] / TIMES;
+        if (i == 0) {
+            assert_ok(ks_env_reset(env, &same, again));
+            assert_memory_equal(seen, again, sizeof seen);
+        }
+    }
+    assert_close(sum, 0, 5 / sqrt(3 * TIMES));
+    assert_close(squares, 1.0 / 3, 5 * sqrt(4.0 / 45 / TIMES));
+    ks_env_free(env);
+}
+
+/* The numbers of kappascope_env.h; the time limit of 9 steps; a terminal state in the last step. */
+static void test_ends(void **state)
+{
+    static const struct {
+        const char *step;
+        size_t steps;
+        enum ks_env_end end;
+    } cases[] = {{STEP("return 0;\n"), 9, KS_ENV_TRUNCATED},
+                 {STEP("return *x >= 2.5;\n"), 5, KS_ENV_TRUNCATED},
+                 {STEP("return *x >= 2.5 ? 2 : 0;\n"), 5, KS_ENV_TERMINATED},
+                 {STEP("return *x >= 4.5 ? 2 : 0;\n"), 9, KS_ENV_TERMINATED}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[4096];
+        struct ks_env *env;
+        enum ks_env_end end = KS_ENV_GOES_ON;
+        double seen, reward, action = 0.5;
+
+        snprintf(text, sizeof text, "%s%s%s", ONE, cases[i].step, OBSERVE);
+        env = open_text(text);
+        assert_ok(ks_env_force(env, NULL, &seen));
+        for (size_t k = 1; k <= cases[i].steps; k++) {
+            assert_int_equal(end, KS_ENV_GOES_ON);
+            assert_ok(ks_env_step(env, &action, &seen, &reward, &end));
+            assert_close(reward, 0.5 * (double)k, 0);
+            assert_close(seen, reward, 0);
+        }
+        assert_int_equal(end, cases[i].end);
+        ks_env_free(env);
+    }
+}
+
+/* An episode begins with zeros, whatever the one before has left. */
+static void test_zeros(void **state)
+{
+    struct ks_env *env = open_text(DESCRIBE(
+        "1", "1", "8") "void kappascope_env_reset(void *state, uint64_t seed)\n{\n*(double *)state "
+                       "+= 1 + seed;\n}\n" STEP("return 0;\n") OBSERVE);
+    double seen, reward, action = 0.5;
+    enum ks_env_end end;
+
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        assert_ok(ks_env_force(env, NULL, &seen));
+        assert_close(seen, 1, 0);
+        assert_ok(ks_env_step(env, &action, &seen, &reward, &end));
+    }
+    ks_env_free(env);
+}
+
+/* A reward that is not a number truncates the episode and counts. */
+static void test_divergence(void **state)
+{
+    struct ks_env *env = open_text(
+        ONE STEP("if (*x > 1.2)\n*reward = 0.0 / (*x - *x);\nreturn 0;\n") OBSERVE);
+    double seen, reward, action = 0.5;
+    enum ks_env_end end;
+
+    (void)state;
+    assert_ok(ks_env_force(env, NULL, &seen));
+    for (size_t k = 1; k <= 3; k++)
+        assert_ok(ks_env_step(env, &action, &seen, &reward, &end));
+    assert_int_equal(end, KS_ENV_TRUNCATED);
+    assert_close(reward, 0, 0);
+    assert_close(seen, 1, 0); /* the last one before */
+    assert_int_equal(ks_env_divergences(env), 1);
+    ks_env_free(env);
+}
+
+/* A saved state continues with the same bits, in another environment too. */
+static void test_restored(void **state)
+{
+    struct ks_env *one = NULL, *two = NULL;
+    struct ks_rng rng = ks_rng_start(4, 1);
+    double seen[2], expected[2], reward, action = 0.3, *saved;
+    enum ks_env_end end;
+
+    (void)state;
+    compile("configs/tasks/point.c", "point.so");
+    assert_ok(ks_env_new(tree_path("point.so"), NULL, &one));
+    assert_ok(ks_env_new(tree_path("point.so"), NULL, &two));
+    assert_ok(ks_env_reset(one, &rng, seen));
+    for (size_t k = 0; k < 7; k++)
+        assert_ok(ks_env_step(one, &action, seen, &reward, &end));
+    saved = calloc(ks_env_state_size(one), sizeof *saved);
+    ks_env_state_get(one, saved);
+    assert_ok(ks_env_step(one, &action, expected, &reward, &end));
+    assert_ok(ks_env_state_set(two, ks_env_state_size(two), saved, false));
+    assert_ok(ks_env_step(two, &action, seen, &reward, &end));
+    assert_memory_equal(seen, expected, sizeof seen);
+    assert_fails(ks_env_state_set(two, ks_env_state_size(two) - 1, saved, false), KS_FORMAT,
+                 "not a state of point in its version 1");
+    free(saved);
+    ks_env_free(one);
+    ks_env_free(two);
+}
+
+/* Two threads step environments of the same object: what one does does not reach the other. */
+static void *step_often(void *argument)
+{
+    struct ks_env *env = argument;
+    double seen[2], reward, action = 0.1;
+    enum ks_env_end end = KS_ENV_TRUNCATED;
+
+    for (size_t k = 0; k < 20000; k++) {
+        if (end != KS_ENV_GOES_ON && ks_env_force(env, NULL, seen) != KS_OK)
+            return env;
+        if (ks_env_step(env, &action, seen, &reward, &end) != KS_OK)
+            return env;
+    }
+    return fabs(seen[0]) < 2 ? NULL : env;
+}
+
+static void test_threads(void **state)
+{
+    struct ks_env *env[2] = {NULL, NULL};
+    pthread_t thread[2];
+
+    (void)state;
+    compile("configs/tasks/point.c", "point.so");
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(ks_env_new(tree_path("point.so"), NULL, &env[i]));
+        assert_int_equal(pthread_create(&thread[i], NULL, step_often, env[i]), 0);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        void *failed;
+
+        pthread_join(thread[i], &failed);
+        assert_null(failed);
+        ks_env_free(env[i]);
+    }
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } objects[] = {
+        {"int nothing;\n", "some.so: no function 'kappascope_env_describe'"},
+        {ONE OBSERVE, "some.so: no function 'kappascope_env_step'"},
+        {DESCRIBE("7", "1", "8") RESET STEP("return 0;\n") OBSERVE,
+         "some.so: expected version 1 of the interface (kappascope_env.h), found 7"},
+        {DESCRIBE("1", "0", "8") RESET STEP("return 0;\n") OBSERVE,
+         "kappascope_env_describe: observations: expected 1 to 1000000, found 0"},
+        {DESCRIBE("1", "1", "0") RESET STEP("return 0;\n") OBSERVE,
+         "kappascope_env_describe: state: expected 1 to 1073741824, found 0"},
+        {"#include <stddef.h>\nvoid *kappascope_env_describe(void)\n{\nreturn NULL;\n}\n",
+         "kappascope_env_describe: returned NULL"},
+    };
+    struct ks_env *env = NULL;
+    double seen, reward, action = 0;
+    enum ks_env_end end;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        compile_text(objects[i].text, "some.so");
+        assert_fails(ks_env_new(tree_path("some.so"), NULL, &env), KS_FORMAT, objects[i].words);
+        assert_null(env);
+    }
+    tree_write("text.so", "nothing");
+    assert_fails(ks_env_new(tree_path("text.so"), NULL, &env), KS_FORMAT,
+                 "text.so: expected a shared object: ");
+    assert_fails(ks_env_new(tree_path("none.so"), NULL, &env), KS_IO, "none.so");
+    tree_write("dog-trot.so", "nothing");
+    assert_fails(ks_env_new(tree_path("dog-trot.so"), NULL, &env), KS_FORMAT,
+                 "there is a task of this name already");
+    env = open_text(ONE STEP("return 3;\n") OBSERVE);
+    assert_ok(ks_env_force(env, NULL, &seen));
+    assert_fails(ks_env_step(env, &action, &seen, &reward, &end), KS_RUN,
+                 "kappascope_env_step: expected 0, 1 or 2 to be returned, found 3");
+    ks_env_free(env);
+}
+
+/* Every allocation fails once; AddressSanitizer checks for leaks. */
+static void test_memory_runs_out(void **state)
+{
+    struct ks_env *env = NULL;
+    ks_status status = KS_MEMORY;
+    size_t n = 0;
+
+    (void)state;
+    compile("configs/tasks/point.c", "point.so");
+    while (status == KS_MEMORY && n < 100) {
+        ks_alloc_fail_at(++n);
+        status = ks_env_new(tree_path("point.so"), NULL, &env);
+    }
+    ks_alloc_fail_at(0);
+    assert_int_equal(status, KS_OK);
+    assert_true(n > 5);
+    ks_env_free(env);
+}
+
+/* --- training --- */
+
+#define SMALL                                                                                      \
+    " --arch ln+mse --steps 400 --quiet --set hidden=8 --set actor_hidden=8 --set batch=8 "        \
+    "--set random_steps=150 --set eval_episodes=1 --set evaluations=1 --set checkpoints=1 "        \
+    "--set analysis_minibatches=2 --set threads=1 "
+
+static int train(const char *out, const char *more)
+{
+    char arguments[2048];
+
+    snprintf(arguments, sizeof arguments, SMALL "--env %s --out %s %s", tree_path("point.so"),
+             tree_path(out), more);
+    return run("kappascope-train", arguments);
+}
+
+/* A run that was stopped goes on with the same bits; with another object it is refused. */
+static void test_training(void **state)
+{
+    (void)state;
+    compile("configs/tasks/point.c", "point.so");
+    assert_int_equal(train("whole", ""), 0);
+    assert_int_equal(train("parts", "--stop-at 230"), 0);
+    compile_text("#include \"configs/tasks/point.c\"\nint more;\n", "point.so");
+    assert_int_equal(train("parts", "--resume=any"), 2);
+    assert_said("the folder holds another run: expected task \"SHA-256 of the shared object: ", 1);
+    compile("configs/tasks/point.c", "point.so");
+    assert_int_equal(train("parts", "--resume"), 0);
+    assert_same("whole/step_000000400.h5", "parts/step_000000400.h5");
+}
+
+int main(void)
+{
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_TREE(test_example),  IN_TREE(test_start),      IN_TREE(test_ends),
+        IN_TREE(test_zeros),    IN_TREE(test_divergence), IN_TREE(test_restored),
+        IN_TREE(test_threads),  IN_TREE(test_refused),    IN_TREE(test_memory_runs_out),
+        IN_TREE(test_training),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
