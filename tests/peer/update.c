@@ -312,35 +312,53 @@ static ks_status write_critics(struct record *r, struct ks_h5 *h5, const char *g
     return write_arrays(r, h5, g, (struct dataset){"critic_state", ensemble, states}, state);
 }
 
+/* Parameters and moments of one network: NAME, NAME_m, NAME_v. */
+static ks_status write_trained(struct record *r, struct ks_h5 *h5, const char *g, const char *name,
+                               const struct ks_arch *arch, const struct ks_trained *t)
+{
+    const struct {
+        const char *suffix;
+        const real *x;
+    } arrays[] = {{"", t->w}, {"_m", t->m}, {"_v", t->v}};
+    char full[32];
+
+    for (size_t k = 0; k < 3; k++) {
+        snprintf(full, sizeof full, "%s%s", name, arrays[k].suffix);
+        KS_TRY(write_arrays(r, h5, g, (struct dataset){full, 1, arch->parameters},
+                            (const real *[]){arrays[k].x}));
+    }
+    return KS_OK;
+}
+
+/* A number and Adam's moments of it: NAME, NAME_m, NAME_v. */
+static ks_status write_scalar(struct ks_h5 *h5, const char *g, const char *name, const double x[3])
+{
+    static const char *const suffixes[] = {"", "_m", "_v"};
+    char full[32];
+
+    for (size_t k = 0; k < 3; k++) {
+        snprintf(full, sizeof full, "%s%s", name, suffixes[k]);
+        KS_TRY(write_number(h5, g, full, x[k]));
+    }
+    return KS_OK;
+}
+
 static ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
                              const struct ks_agent *a)
 {
-    size_t n = a->actor_arch->parameters, states = a->actor_arch->states;
-
-    KS_TRY(write_arrays(r, h5, g, (struct dataset){"actor", 1, n}, (const real *[]){a->actor.w}));
-    KS_TRY(write_arrays(r, h5, g, (struct dataset){"actor_m", 1, n}, (const real *[]){a->actor.m}));
-    KS_TRY(write_arrays(r, h5, g, (struct dataset){"actor_v", 1, n}, (const real *[]){a->actor.v}));
-    return write_arrays(r, h5, g, (struct dataset){"actor_state", 1, states},
+    KS_TRY(write_trained(r, h5, g, "actor", a->actor_arch, &a->actor));
+    return write_arrays(r, h5, g, (struct dataset){"actor_state", 1, a->actor_arch->states},
                         (const real *[]){a->actor.state});
 }
 
 static ks_status write_optimist(struct record *r, struct ks_h5 *h5, const char *g,
                                 const struct ks_optimist *o)
 {
-    size_t n = o->arch->parameters;
+    const struct ks_dual *optimism = &o->optimism, *price = &o->price;
 
-    KS_TRY(
-        write_arrays(r, h5, g, (struct dataset){"optimist", 1, n}, (const real *[]){o->shift.w}));
-    KS_TRY(
-        write_arrays(r, h5, g, (struct dataset){"optimist_m", 1, n}, (const real *[]){o->shift.m}));
-    KS_TRY(
-        write_arrays(r, h5, g, (struct dataset){"optimist_v", 1, n}, (const real *[]){o->shift.v}));
-    KS_TRY(write_number(h5, g, "optimism", o->optimism.x));
-    KS_TRY(write_number(h5, g, "optimism_m", o->optimism.m));
-    KS_TRY(write_number(h5, g, "optimism_v", o->optimism.v));
-    KS_TRY(write_number(h5, g, "price", o->price.x));
-    KS_TRY(write_number(h5, g, "price_m", o->price.m));
-    return write_number(h5, g, "price_v", o->price.v);
+    KS_TRY(write_trained(r, h5, g, "optimist", o->arch, &o->shift));
+    KS_TRY(write_scalar(h5, g, "optimism", (double[]){optimism->x, optimism->m, optimism->v}));
+    return write_scalar(h5, g, "price", (double[]){price->x, price->m, price->v});
 }
 
 /* Writes the agent's current state to the group /update_NNN. */
@@ -356,9 +374,8 @@ static ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct ks
     KS_TRY(write_actor(r, h5, g, a));
     if (a->optimist)
         KS_TRY(write_optimist(r, h5, g, a->optimist));
-    KS_TRY(write_number(h5, g, "log_temperature", a->log_temperature));
-    KS_TRY(write_number(h5, g, "log_temperature_m", a->temperature_m));
-    return write_number(h5, g, "log_temperature_v", a->temperature_v);
+    return write_scalar(h5, g, "log_temperature",
+                        (double[]){a->log_temperature, a->temperature_m, a->temperature_v});
 }
 
 /* The results of the actor are NaN if the update did not step it. */
