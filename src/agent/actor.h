@@ -30,6 +30,10 @@ void KS(actor_sample)(struct ks_agent *a);
 struct ks_policy_pass KS(actor_pass)(const struct ks_agent *a, const real *head,
                                      const struct ks_draw *draw, real *input);
 
+/* The critics in evaluation mode at policy_input: returns the sum of Q over the rows, and sets
+ * action_bar [batch, D] = d/dx of -mean(Q). */
+double KS(policy_values)(struct ks_agent *a);
+
 /* Returns the loss mean(T log pi - Q(s, a)) after actor_forward and actor_sample; its
  * gradient goes to actor.g, and *entropy is the mean of -log pi. */
 double KS(actor_loss)(struct ks_agent *a, double *entropy);

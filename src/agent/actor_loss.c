@@ -72,7 +72,7 @@ static void policy_value_gradient(struct ks_agent *a, size_t e)
                                                .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
 }
 
-/* action_bar = sum of x_bar over the critics; only its action columns are used. */
+/* action_bar = sum of x_bar over the critics. */
 static void sum_action_bars(struct ks_agent *a)
 {
     size_t n = a->config.batch * KS(agent_width)(a);
@@ -83,24 +83,9 @@ static void sum_action_bars(struct ks_agent *a)
             a->action_bar[i] += a->x_bar[e * n + i];
 }
 
-/* Returns mean(T log pi - Q); *entropy is the mean of -log pi. */
-static double mean_loss(const struct ks_agent *a, double *entropy)
+double KS(policy_values)(struct ks_agent *a)
 {
-    double loss = 0, log_pi = 0, n = (double)a->config.batch;
-
-    for (size_t i = 0; i < a->config.batch; i++) {
-        log_pi += (double)a->policy.log_pi[i];
-        for (size_t e = 0; e < a->config.ensemble; e++)
-            loss -= share[a->config.policy_value](a, e, i) * a->q[e * a->config.batch + i];
-    }
-    *entropy = -log_pi / n;
-    return (KS(agent_temperature)(a) * log_pi + loss) / n;
-}
-
-double KS(actor_loss)(struct ks_agent *a, double *entropy)
-{
-    struct ks_policy_pass p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
-                                             &a->policy, a->policy_input);
+    double sum = 0;
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < a->config.ensemble; e++)
@@ -109,6 +94,29 @@ double KS(actor_loss)(struct ks_agent *a, double *entropy)
     for (size_t e = 0; e < a->config.ensemble; e++)
         policy_value_gradient(a, e);
     sum_action_bars(a);
+    for (size_t i = 0; i < a->config.batch; i++)
+        for (size_t e = 0; e < a->config.ensemble; e++)
+            sum += share[a->config.policy_value](a, e, i) * a->q[e * a->config.batch + i];
+    return sum;
+}
+
+/* Returns mean(T log pi - Q), given the sum of Q; *entropy is the mean of -log pi. */
+static double mean_loss(const struct ks_agent *a, double values, double *entropy)
+{
+    double log_pi = 0, n = (double)a->config.batch;
+
+    for (size_t i = 0; i < a->config.batch; i++)
+        log_pi += (double)a->policy.log_pi[i];
+    *entropy = -log_pi / n;
+    return (KS(agent_temperature)(a) * log_pi - values) / n;
+}
+
+double KS(actor_loss)(struct ks_agent *a, double *entropy)
+{
+    struct ks_policy_pass p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                             &a->policy, a->policy_input);
+    const double values = KS(policy_values)(a);
+
     p.a_bar = a->action_bar + a->config.observations;
     p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
     p.head_bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
@@ -120,5 +128,5 @@ double KS(actor_loss)(struct ks_agent *a, double *entropy)
                                                .primal = a->actor.primal,
                                                .adjoint = a->actor.adjoint,
                                                .w_bar = a->actor.g});
-    return mean_loss(a, entropy);
+    return mean_loss(a, values, entropy);
 }

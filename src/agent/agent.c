@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "agent/init.h"
-#include "agent/policy.h"
+#include "agent/kind.h"
 #include "agent/stream.h"
 #include "agent/trained.h"
 #include "core/memory.h"
 
 size_t KS(agent_width)(const struct ks_agent *a)
 {
-    return a->config.observations + a->config.actions;
+    return a->critic_arch->in;
 }
 
 size_t KS(agent_rows)(const struct ks_agent *a)
@@ -30,18 +30,16 @@ double KS(agent_temperature)(const struct ks_agent *a)
     return exp(a->log_temperature);
 }
 
-static ks_status parse(struct ks_agent *a)
+/* What the critics' description must be for training. */
+static ks_status check_critic(const struct ks_agent *a, const char *name)
 {
-    const struct ks_agent_config *c = &a->config;
-    const char *name = c->name ? c->name : "critic";
-    const struct ks_loss_kind *loss;
+    const struct ks_loss_kind *loss = a->critic_arch->loss.kind;
 
-    KS_TRY(KS(arch_parse)(c->critic, name, KS(agent_width)(a), &a->critic_arch));
-    KS_TRY(KS(arch_parse)(c->actor, "actor", c->observations, &a->actor_arch));
-    loss = a->critic_arch->loss.kind;
     if (!loss || !loss->trainable)
-        return ks_fail(KS_FORMAT, "%s: expected 'loss ce', 'loss mse' or 'loss quantile', found %s",
-                       name, loss ? loss->name : "a policy");
+        return ks_fail(
+            KS_FORMAT,
+            "%s: expected 'loss ce', 'loss mse', 'loss huber' or 'loss quantile', found %s", name,
+            loss ? loss->name : "a policy");
     if (a->critic_arch->layer[a->critic_arch->n_layers - 1].kind != &KS(dense))
         return ks_fail(KS_FORMAT, "%s: for training the last layer must be a dense", name);
     if (a->critic_arch->frozen + a->actor_arch->frozen > 0)
@@ -63,12 +61,55 @@ static ks_status parse(struct ks_agent *a)
                 KS_FORMAT,
                 "%s: norm=spectral is for analysis: training does not update its u and v", name);
     }
-    if (a->actor_arch->policy.actions != c->actions || a->actor_arch->policy.shift)
-        return ks_fail(KS_FORMAT,
-                       "actor: expected 'policy tanh-gaussian' of %zu actions, found %s%zu",
-                       c->actions, a->actor_arch->policy.shift ? "policy shift of " : "",
-                       a->actor_arch->policy.actions);
     return KS_OK;
+}
+
+/* For messages: a policy of another kind than is expected. */
+static const char *other_policy(const struct ks_policy *policy, bool fixed)
+{
+    if (policy->shift)
+        return "policy shift of ";
+    if (policy->actions == 0 || policy->fixed == fixed)
+        return "";
+    return fixed ? "policy tanh-gaussian of " : "policy tanh of ";
+}
+
+/* With an encoder the actor is deterministic, and no network has batch statistics. */
+static ks_status check_actor(const struct ks_agent *a, const char *name)
+{
+    const struct ks_policy *policy = &a->actor_arch->policy;
+    const bool fixed = a->encoder != NULL;
+
+    if (policy->actions != a->config.actions || policy->shift || policy->fixed != fixed)
+        return ks_fail(KS_FORMAT, "actor: expected 'policy %s' of %zu actions, found %s%zu",
+                       fixed ? "tanh" : "tanh-gaussian", a->config.actions,
+                       other_policy(policy, fixed), policy->actions);
+    if (fixed && (a->critic_arch->joint || a->critic_arch->states > 0 ||
+                  a->critic_arch->loss.kind->distribution || a->critic_arch->out != 1))
+        return ks_fail(KS_FORMAT,
+                       "%s: with an encoder: expected critics with one output and "
+                       "without running statistics",
+                       name);
+    return fixed && (a->actor_arch->joint || a->actor_arch->states > 0)
+               ? ks_fail(KS_FORMAT, "actor: with an encoder: expected no running statistics")
+               : KS_OK;
+}
+
+static ks_status parse(struct ks_agent *a)
+{
+    const struct ks_agent_config *c = &a->config;
+    const char *name = c->name ? c->name : "critic";
+    size_t critic_in = c->observations + c->actions, actor_in = c->observations;
+
+    if (c->encoder) {
+        KS_TRY(KS(encoder_new)(a, &a->encoder));
+        critic_in = a->encoder->arch[KS_PAIR_PART]->out;
+        actor_in = a->encoder->arch[KS_STATE_PART]->out;
+    }
+    KS_TRY(KS(arch_parse)(c->critic, name, critic_in, &a->critic_arch));
+    KS_TRY(KS(arch_parse)(c->actor, "actor", actor_in, &a->actor_arch));
+    KS_TRY(check_critic(a, name));
+    return check_actor(a, name);
 }
 
 static ks_status build_nets(struct ks_agent *a)
@@ -109,6 +150,8 @@ static ks_status allocate_networks(struct ks_agent *a)
     }
     KS_TRY(ks_alloc(ensemble, sizeof *a->critic_step, &a->critic_step));
     KS_TRY(KS(trained_allocate)(a->actor_train, a->actor_eval, a->actor_eval, &a->actor));
+    if (a->encoder)
+        KS_TRY(KS(reals)(a->actor_arch->parameters, &a->actor.target));
     KS_TRY(KS(reals)(a->actor_eval->primal, &a->next_primal));
     KS_TRY(KS(reals)(a->actor_arch->states, &a->next_state));
     KS_TRY(allocate_draw(a, &a->next));
@@ -123,8 +166,10 @@ static ks_status allocate(struct ks_agent *a)
     KS_TRY(allocate_networks(a));
     KS_TRY(allocate_acting(a, &a->acting));
     KS_TRY(KS(reals)((batch + KS(agent_rows)(a)) * KS(agent_width)(a), &a->input));
-    KS_TRY(KS(reals)(batch * a->config.observations, &a->s));
-    KS_TRY(KS(reals)(batch * a->config.observations, &a->next_s));
+    KS_TRY(KS(reals)(batch * a->actor_arch->in, &a->s));
+    KS_TRY(KS(reals)(batch * a->actor_arch->in, &a->next_s));
+    if (a->encoder)
+        KS_TRY(KS(reals)(batch, &a->deviation));
     KS_TRY(KS(reals)(batch * KS(agent_width)(a), &a->policy_input));
     KS_TRY(KS(reals)(ensemble * batch * KS(agent_width)(a), &a->x_bar));
     KS_TRY(KS(reals)(batch * KS(agent_width)(a), &a->action_bar));
@@ -144,17 +189,19 @@ static ks_status init(struct ks_agent *a)
     for (size_t e = 0; e < c->ensemble; e++)
         KS_TRY(KS(trained_init)(a->critic_arch, &c->starts, ks_stream(c->seed, KS_INIT_CRITIC, e),
                                 &a->critic[e]));
-    a->log_temperature = log(c->temperature);
+    a->log_temperature = a->encoder ? -INFINITY : log(c->temperature); /* T = 0: no entropy term */
     a->temperature_m = a->temperature_v = 0;
     a->critic_adam = (struct ks_adam){.rate = c->critic_rate,
                                       .beta1 = c->beta1,
                                       .weight_decay = c->weight_decay,
                                       .decayed = c->decay,
-                                      .tau = c->tau};
+                                      .tau = c->target_period > 0 ? 0 : c->tau};
     a->actor_adam = a->critic_adam;
     a->actor_adam.rate = c->actor_rate;
     a->temperature_adam = (struct ks_adam){
         .rate = c->actor_rate, .beta1 = c->temperature_beta1, .weight_decay = c->temperature_decay};
+    if (a->encoder)
+        KS_TRY(KS(encoder_init)(a));
     return a->optimist ? KS(optimist_init)(a) : KS_OK;
 }
 
@@ -171,12 +218,15 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **
     *agent = NULL;
     KS_GO(ks_alloc(1, sizeof *a, &a));
     a->config = *config;
+    a->value_scale = 1;
+    a->kind = config->encoder ? &KS(mrq) : &KS(soft_actor_critic);
     KS_GO(parse(a));
     KS_GO(build_nets(a));
     KS_GO(allocate(a));
     if (config->optimist)
         KS_GO(KS(optimist_new)(a, config->optimist, &a->optimist));
     a->config.critic = a->config.actor = a->config.optimist = a->config.name = NULL;
+    a->config.encoder = NULL;
     KS_GO(init(a));
     *agent = a;
     return KS_OK;
@@ -203,10 +253,11 @@ void KS(agent_free)(struct ks_agent *a)
                      a->x_bar,        a->action_bar,
                      a->target,       a->row,
                      a->values,       a->q,
-                     a->outputs};
+                     a->outputs,      a->deviation};
     for (size_t i = 0; i < sizeof block / sizeof *block; i++)
         free(block[i]);
     KS(optimist_free)(a->optimist);
+    KS(encoder_free)(a->encoder);
     KS(net_free)(a->critic_train);
     KS(net_free)(a->critic_eval);
     KS(net_free)(a->critic_both);
@@ -221,26 +272,27 @@ void KS(agent_free)(struct ks_agent *a)
 void KS(agent_act)(struct ks_agent *a, const float *observation, const double *noise, float *action)
 {
     struct ks_acting *t = &a->acting;
-    struct ks_policy_pass pass = {.rows = 1,
-                                  .stride = a->config.actions,
-                                  .head = KS(net_output)(a->actor_one, t->primal),
-                                  .noise = t->noise,
-                                  .action = t->action,
-                                  .log_pi = &t->log_pi};
 
     for (size_t j = 0; j < a->config.observations; j++)
         t->s[j] = (real)observation[j];
-    KS(net_forward)(a->actor_one, a->actor.w, a->actor.state, t->s, t->primal);
     for (size_t j = 0; j < a->config.actions && noise; j++)
         t->noise[j] = (real)noise[j];
-    if (noise && a->optimist)
-        KS(optimist_act)(a, t->s, pass.head, t->noise, t->action);
-    else if (noise)
-        KS(policy_sample)(&a->actor_arch->policy, &pass, 0);
-    else
-        KS(policy_mean)(&a->actor_arch->policy, pass.head, t->action);
+    a->kind->act(a, noise != NULL);
     for (size_t j = 0; j < a->config.actions; j++)
         action[j] = (float)t->action[j];
+}
+
+void KS(agent_refresh)(struct ks_agent *a, double value_scale)
+{
+    const size_t n = a->critic_arch->parameters;
+
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        memcpy(a->critic[e].target, a->critic[e].w, n * sizeof *a->critic[e].w);
+    if (a->actor.target)
+        memcpy(a->actor.target, a->actor.w, a->actor_arch->parameters * sizeof *a->actor.w);
+    if (a->encoder)
+        KS(encoder_copy_targets)(a->encoder);
+    a->value_scale = value_scale;
 }
 
 static ks_status check(const char *name, const char *what, size_t n, const real *x)
@@ -269,6 +321,8 @@ ks_status KS(agent_check)(const struct ks_agent *a)
     KS_TRY(check_trained("actor", a->actor_arch, &a->actor));
     if (a->optimist)
         KS_TRY(check_trained("optimistic actor", a->optimist->arch, &a->optimist->shift));
+    for (enum ks_part k = KS_STATE_PART; a->encoder && k < KS_PARTS; k++)
+        KS_TRY(check_trained("encoder", a->encoder->arch[k], &a->encoder->part[k]));
     if (!isfinite(a->temperature_m) || !isfinite(a->temperature_v))
         return ks_fail(KS_NUMBER, "temperature moments: %g and %g", a->temperature_m,
                        a->temperature_v);

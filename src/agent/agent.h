@@ -1,5 +1,6 @@
-/* The agent: soft actor-critic with an ensemble of critics, its networks and optimizers, and one
- * gradient update of them.
+/* The agent: its critics and its actor, their optimizers, and one gradient update of them. It is
+ * soft actor-critic (update.c); or, if it has an encoder, MR.Q (mrq.c), whose actor is
+ * deterministic.
  *
  * All memory is allocated in ks_agent_new. The noise of an update is determined by the seed and the
  * update's number (stream.h), so the state of the agent consists of `updates`, the optimizers'
@@ -11,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/encoder.h"
 #include "agent/init.h"
 #include "agent/optim.h"
 #include "agent/optimist.h"
@@ -28,11 +30,16 @@ enum ks_order { KS_CRITICS_FIRST, KS_ACTOR_FIRST };
 struct ks_agent_config {
     const char *critic, *actor; /* descriptions; not kept                              */
     const char *optimist;       /* that of an optimistic actor, or NULL; not kept      */
+    const char *const *encoder; /* [KS_PARTS]: those of an encoder, or NULL; not kept  */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
     double gamma, tau;
+    size_t target_period; /* 0: targets are Polyak averages; else copies (agent_refresh) */
+    size_t horizon;       /* steps of the windows in the encoder's loss                    */
     struct ks_rate critic_rate, actor_rate; /* learning rates; the temperature has the actor's */
-    size_t policy_delay; /* actor and temperature are updated at updates 0, delay, ... */
+    struct ks_rate encoder_rate;
+    double gradient_norm; /* bound on the norm of the gradient of all critics; 0: none */
+    size_t policy_delay;  /* actor and temperature are updated at updates 0, delay, ... */
     enum ks_order order;
     enum ks_value target_value, policy_value; /* in the critics' targets; in the actor's loss */
     double temperature, target_entropy;
@@ -80,6 +87,7 @@ struct ks_acting {
 
 struct ks_agent {
     struct ks_agent_config config;
+    const struct ks_agent_kind *kind; /* kind.h */
     struct ks_arch *critic_arch, *actor_arch;
     /* The passes. In training mode a critic with batchnorm ("joint") has 2 batch input rows,
      * [(s, a); (s', a')], others have batch; outputs are wanted of the first batch rows. */
@@ -92,13 +100,18 @@ struct ks_agent {
     double log_temperature, temperature_m, temperature_v;     /* stepped together with the actor */
     int64_t updates;                                          /* made so far                     */
     struct ks_optimist *optimist; /* NULL: the actor itself explores; owned                      */
-    /* Work space. D = observations + actions, K = outputs of a critic. */
+    struct ks_encoder *encoder;   /* NULL: the networks see s and a themselves; owned            */
+    double value_scale;           /* factor of the target critics' values (agent_refresh)        */
+    real *deviation; /* [batch]: max_e |Q_e - target| at the last update; NULL: not computed */
+    /* Work space. D, S: columns of a critic's and of the actor's input: observations + actions and
+     * observations, or those of the encoder's outputs, which are then meant by (s, a) and s. K =
+     * outputs of a critic. */
     struct ks_acting acting;
     struct ks_draw next, policy; /* the actor at s' (evaluation mode) and at s (training mode) */
     real *next_primal;           /* the actor's pass at s'                                     */
     real *next_state;     /* the actor's running statistics, while the pass at s moves them */
     real *input;          /* [2 or 3 batch, D]: (s, a), (s', a'); if joint, (s, a) again   */
-    real *s, *next_s;     /* [batch, observations]                                         */
+    real *s, *next_s;     /* [batch, S]                                                    */
     real *policy_input;   /* [batch, D]: (s, a ~ pi)                                       */
     real *x_bar;          /* [ensemble, batch, D]: dL/d policy_input through each critic   */
     real *action_bar;     /* [batch, D]: its sum over the critics                          */
@@ -119,7 +132,7 @@ void KS(agent_free)(struct ks_agent *agent);
 ks_status KS(agent_reset)(struct ks_agent *agent);
 
 double KS(agent_temperature)(const struct ks_agent *agent);
-/* R, D: rows and columns of a frozen minibatch's input; D = observations + actions. */
+/* R, D: rows and columns of a frozen minibatch's input. */
 size_t KS(agent_rows)(const struct ks_agent *agent);
 size_t KS(agent_width)(const struct ks_agent *agent);
 /* E P: the number of parameters of all critics together. */
@@ -130,6 +143,11 @@ size_t KS(agent_critic_parameters)(const struct ks_agent *agent);
  */
 void KS(agent_act)(struct ks_agent *agent, const float *observation, const double *noise,
                    float *action);
+
+/* With a target_period: sets the targets to copies of the networks. To be called before every
+ * update whose number is a multiple of the period. From then on the target critics' values count
+ * `value_scale` times: rewards are in other units than when these networks were trained. */
+void KS(agent_refresh)(struct ks_agent *agent, double value_scale);
 
 /* One gradient update. Fails with KS_NUMBER, naming the quantity, if a loss or a parameter is not
  * finite. */

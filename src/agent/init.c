@@ -89,6 +89,14 @@ void KS(truncated_normal)(const struct ks_array *shape, double scale, struct ks_
         w[i] = (real)(std * cut_normal(rng));
 }
 
+void KS(xavier_uniform)(const struct ks_array *shape, double gain, struct ks_rng *rng, real *w)
+{
+    const double bound = gain * sqrt(6 / (double)(shape->rows + shape->columns));
+
+    for (size_t i = 0; i < shape->rows * shape->columns; i++)
+        w[i] = (real)ks_rng_uniform(rng, -bound, bound);
+}
+
 /* Whether layer i is in the body of a residual container, which comes after its body. */
 static bool in_residual(const struct ks_arch *arch, size_t i)
 {
@@ -106,7 +114,7 @@ static ks_status init_orthogonal(const struct ks_arch *arch, const struct ks_lay
 
     if (arch->policy.shift && KS(arch_is_head)(arch, l))
         return KS(orthogonal)(a->rows, a->columns, arch->policy.gain, rng, a->columns, w);
-    if (actions == 0 || !KS(arch_is_head)(arch, l))
+    if (actions == 0 || arch->policy.fixed || !KS(arch_is_head)(arch, l))
         return KS(orthogonal)(a->rows, a->columns, gain, rng, a->columns, w);
     KS_TRY(KS(orthogonal)(a->rows, actions, gain, rng, a->columns, w));
     return KS(orthogonal)(a->rows, actions, LOG_STD_GAIN, rng, a->columns, w + actions);
@@ -115,15 +123,18 @@ static ks_status init_orthogonal(const struct ks_arch *arch, const struct ks_lay
 static ks_status init_kernel(const struct ks_arch *arch, const struct ks_starts *starts, size_t i,
                              struct ks_rng *rng, real *w)
 {
-    /* Variance times the number of inputs; 0: orthogonal. */
-    static const double scales[] = {[KS_ORTHOGONAL] = 0, [KS_HE_NORMAL] = 2, [KS_LECUN_NORMAL] = 1};
+    /* Variance times the number of inputs. */
+    static const double scales[] = {[KS_HE_NORMAL] = 2, [KS_LECUN_NORMAL] = 1};
     const struct ks_layer *l = &arch->layer[i];
-    double scale = scales[in_residual(arch, i) ? starts->blocks : starts->kernels];
+    const enum ks_start start = in_residual(arch, i) ? starts->blocks : starts->kernels;
+    const double gain = starts->gain > 0 ? starts->gain : l->param[0].start;
 
-    if (scale == 0)
-        return init_orthogonal(arch, l, starts->gain > 0 ? starts->gain : l->param[0].start, rng,
-                               w);
-    KS(truncated_normal)(&l->param[0], scale, rng, w);
+    if (start == KS_ORTHOGONAL)
+        return init_orthogonal(arch, l, gain, rng, w);
+    if (start == KS_XAVIER_UNIFORM)
+        KS(xavier_uniform)(&l->param[0], gain, rng, w);
+    else
+        KS(truncated_normal)(&l->param[0], scales[start], rng, w);
     return KS_OK;
 }
 

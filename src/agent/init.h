@@ -15,13 +15,15 @@
 ks_status KS(orthogonal)(size_t rows, size_t columns, double gain, struct ks_rng *rng,
                          size_t stride, real *w);
 
-/* How a kernel starts: orthogonal, or with independent entries of a normal distribution that is cut
+/* How a kernel starts: orthogonal; or with independent entries of a normal distribution that is cut
  * off at two standard deviations and then has the variance 2/n (He et al., ICCV 2015) or 1/n (LeCun
- * et al., 1998), n being the number of inputs of an output. */
-enum ks_start { KS_ORTHOGONAL, KS_HE_NORMAL, KS_LECUN_NORMAL };
+ * et al., 1998), n being the number of inputs of an output; or with independent entries of a
+ * uniform distribution of variance 2 gain^2/(n + m) (Glorot & Bengio, AISTATS 2010), m being the
+ * number of outputs. */
+enum ks_start { KS_ORTHOGONAL, KS_HE_NORMAL, KS_LECUN_NORMAL, KS_XAVIER_UNIFORM };
 struct ks_starts {
     enum ks_start kernels, blocks; /* of kernels outside and inside of `residual` */
-    double gain;                   /* of orthogonal kernels; 0: that of the layer's array */
+    double gain; /* of orthogonal and uniform kernels; 0: that of the layer's array */
 };
 
 /* Sets w [rows, columns] of that shape to independent entries of a normal distribution that is cut
@@ -29,10 +31,13 @@ struct ks_starts {
  * Entries beyond that are drawn again. */
 void KS(truncated_normal)(const struct ks_array *shape, double scale, struct ks_rng *rng, real *w);
 
+/* Sets w [rows, columns] to independent entries between +-gain sqrt(6/(rows + columns)). */
+void KS(xavier_uniform)(const struct ks_array *shape, double gain, struct ks_rng *rng, real *w);
+
 /* Initializes the parameters w [arch->parameters] and running statistics state [arch->states] as
- * the layers' arrays and `starts` specify. The last kernel of an actor consists of two heads, each
- * orthogonal by itself: means with the layer's gain, log-stds with gain 1; that of a shift has the
- * policy's gain. */
+ * the layers' arrays and `starts` specify. The last kernel of a Gaussian actor consists of two
+ * heads, each orthogonal by itself: means with the layer's gain, log-stds with gain 1; that of a
+ * shift has the policy's gain. */
 ks_status KS(init_network)(const struct ks_arch *arch, const struct ks_starts *starts,
                            struct ks_rng *rng, real *w, real *state);
 

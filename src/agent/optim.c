@@ -127,7 +127,7 @@ static bool step_block(const struct constants *k, const struct ks_trained *t, st
     for (size_t i = 0; i < b.rows; i++, at += b.columns) {
         if (b.projected)
             scale_row(b.columns, t->columns, t->w + at);
-        if (t->target)
+        if (t->target && k->tau > 0)
             average_row(b.columns, k->tau, t->w + at, t->target + at);
     }
     return finite;

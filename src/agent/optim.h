@@ -34,7 +34,7 @@ struct ks_adam {
     double beta1; /* of the first moment; beta2 and eps are those of io/adam.h */
     double weight_decay;
     enum ks_decay decayed;
-    double tau;   /* target <- target + tau (w - target) */
+    double tau;   /* target <- target + tau (w - target); 0: it stays */
     int64_t step; /* gradient steps taken */
 };
 
@@ -42,7 +42,7 @@ struct ks_adam {
 struct ks_trained {
     real *w, *state;        /* [P], [S]: parameters, running statistics                 */
     real *m, *v, *g;        /* [P]: Adam's moments, gradient                            */
-    real *target;           /* [P]: Polyak average of w; NULL: no target                */
+    real *target;           /* [P]: Polyak average or older copy of w; NULL: no target  */
     real *primal, *adjoint; /* blocks for its passes (net.h); not used by the optimizer */
     real *columns;          /* [ks_widest]: work space                                  */
 };

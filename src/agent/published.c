@@ -83,7 +83,8 @@ static void measure_gradient(struct ks_measured *s)
 
     for (size_t i = 0; i < arch->n_layers && s->updated; i++)
         if (KS(has_norms)(&arch->layer[i])) {
-            struct ks_norms n = KS(measured_norms)(s, &arch->layer[i], is_last(arch, i) ? 2 : 1);
+            struct ks_norms n = KS(measured_norms)(s, &arch->layer[i],
+                                                   is_last(arch, i) && !arch->policy.fixed ? 2 : 1);
 
             KS(norms_add)(&n, &all);
         }
@@ -99,7 +100,7 @@ static void bound_log_stds(const struct ks_agent *a)
     real *head = KS(net_output)(a->actor_train, a->actor.primal);
     size_t n = policy->actions;
 
-    for (size_t i = 0; i < a->config.batch; i++)
+    for (size_t i = 0; i < a->config.batch && !policy->fixed; i++)
         for (size_t j = n; j < 2 * n; j++)
             head[i * 2 * n + j] = KS(policy_log_std)(policy, head[i * 2 * n + j]);
 }

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "agent/actor.h"
+#include "agent/kind.h"
 #include "agent/stream.h"
 #include "agent/target.h"
 
@@ -80,7 +81,7 @@ static void act(struct ks_agent *a, bool steps)
     memcpy(a->actor.state, a->next_state, size);
 }
 
-static void next_values(struct ks_agent *a) /* step 2 */
+void KS(next_values)(struct ks_agent *a) /* step 2 */
 {
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < a->config.ensemble; e++) {
@@ -105,7 +106,7 @@ static double targets(struct ks_agent *a, const struct ks_batch *b)
         .reward = b->reward,
         .mask = b->mask,
         .log_pi = a->next.log_pi,
-        .gamma = a->config.gamma,
+        .gamma = a->config.gamma * a->value_scale,
         .temperature = KS(agent_temperature)(a),
     };
 
@@ -159,11 +160,33 @@ static double sum_of_values(const struct ks_agent *a, const struct ks_trained *c
     return sum;
 }
 
-static void step_critic(struct ks_agent *a, size_t e) /* steps 4 and 5 */
+/* max_e |Q_e - target|, of critics with one output. */
+static void note_deviations(struct ks_agent *a)
 {
-    KS(critic_gradient)(a, e);
-    a->critic_step[e].q = sum_of_values(a, &a->critic[e]);
-    a->critic_step[e].finite = KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[e]);
+    for (size_t i = 0; i < a->config.batch; i++) {
+        a->deviation[i] = 0;
+        for (size_t e = 0; e < a->config.ensemble; e++) {
+            const real f = KS(net_output)(a->critic_train, a->critic[e].primal)[i];
+
+            a->deviation[i] = (real)fmax((double)a->deviation[i], fabs((double)(f - a->target[i])));
+        }
+    }
+}
+
+/* Scales the critics' gradients, as if they were one vector, to the norm gradient_norm if theirs is
+ * larger; the divisor is that of PyTorch's clip_grad_norm_. */
+static void clip_gradients(struct ks_agent *a)
+{
+    const size_t n = a->critic_arch->parameters;
+    double squares = 0, factor;
+
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        for (size_t i = 0; i < n; i++)
+            squares += (double)a->critic[e].g[i] * (double)a->critic[e].g[i];
+    factor = a->config.gradient_norm / (sqrt(squares) + 1e-6);
+    for (size_t e = 0; e < a->config.ensemble && factor < 1; e++)
+        for (size_t i = 0; i < n; i++)
+            a->critic[e].g[i] *= (real)factor;
 }
 
 double KS(actor_gradient)(struct ks_agent *a, double *entropy)
@@ -191,13 +214,22 @@ static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
     return a->optimist ? KS(optimist_step)(a) : KS_OK;
 }
 
-static ks_status step_critics(struct ks_agent *a, struct ks_update *u)
+static ks_status step_critics(struct ks_agent *a, struct ks_update *u) /* steps 4 and 5 */
 {
     double rows = (double)a->config.batch, ensemble = (double)a->config.ensemble;
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++) {
+        KS(critic_gradient)(a, e);
+        a->critic_step[e].q = sum_of_values(a, &a->critic[e]);
+    }
+    if (a->deviation)
+        note_deviations(a);
+    if (a->config.gradient_norm > 0)
+        clip_gradients(a);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < a->config.ensemble; e++)
-        step_critic(a, e);
+        a->critic_step[e].finite = KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[e]);
     a->critic_adam.step++;
     u->critic_loss = u->q_mean = 0;
     for (size_t e = 0; e < a->config.ensemble; e++) {
@@ -220,22 +252,23 @@ static ks_status check_losses(const struct ks_agent *a, const struct ks_update *
     return KS_OK;
 }
 
-static bool actor_steps(const struct ks_agent *a, int64_t update)
+bool KS(actor_steps)(const struct ks_agent *a, int64_t update)
 {
     return (uint64_t)update % a->config.policy_delay == 0;
 }
 
-/* Steps 1 and 2, and the forward pass of 6. */
-static void begin_critics_first(struct ks_agent *a)
+/* Steps 1 and 2, with the noise in a->next. */
+static void look_ahead(struct ks_agent *a)
 {
-    act(a, actor_steps(a, a->updates));
-    next_values(a);
+    KS(actor_forward_next)(a);
+    KS(actor_sample_next)(a);
+    KS(next_values)(a);
 }
 
 /* Steps 6, 7, 1 and 2. */
 static ks_status begin_actor_first(struct ks_agent *a, struct ks_update *u)
 {
-    const bool steps = actor_steps(a, a->updates);
+    const bool steps = KS(actor_steps)(a, a->updates);
 
     if (steps || a->actor_arch->joint)
         KS(actor_forward)(a, a->actor.state);
@@ -245,28 +278,85 @@ static ks_status begin_actor_first(struct ks_agent *a, struct ks_update *u)
         KS_TRY(step_actor(a, u));
     }
     KS(noise_of_update)(a, KS_NEXT_ACTION, a->updates, a->next.noise);
-    KS(actor_forward_next)(a);
-    KS(actor_sample_next)(a);
-    next_values(a);
+    look_ahead(a);
     return KS_OK;
 }
 
-ks_status KS(agent_begin)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+/* With the critics first: steps 1 and 2, and the forward pass of 6. */
+static ks_status begin(struct ks_agent *a, struct ks_update *u)
 {
-    gather(a, b);
-    u->actor_stepped = false;
     if (a->config.order == KS_ACTOR_FIRST)
         return begin_actor_first(a, u);
-    begin_critics_first(a);
+    act(a, KS(actor_steps)(a, a->updates));
+    KS(next_values)(a);
     return KS_OK;
+}
+
+/* If the actor did not step, the actor and the temperature are still those that step 6 would have
+ * used. With the critics first, so are the critics, and actor_loss computes exactly the gradient
+ * that was skipped. */
+static void review(struct ks_agent *a, real *actor_g)
+{
+    int64_t last = a->updates - 1;
+    real *own = a->actor.g;
+    double entropy;
+
+    KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
+    KS(noise_of_update)(a, KS_POLICY_ACTION, last, a->policy.noise);
+    KS(actor_forward_next)(a);
+    KS(actor_sample_next)(a);
+    KS(actor_forward)(a, NULL);
+    if (KS(actor_steps)(a, last)) {
+        memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
+        return;
+    }
+    KS(actor_sample)(a);
+    a->actor.g = actor_g;
+    KS(actor_loss)(a, &entropy);
+    a->actor.g = own;
+}
+
+static void choose_action(struct ks_agent *a, bool explores)
+{
+    struct ks_acting *t = &a->acting;
+    struct ks_policy_pass pass = {.rows = 1,
+                                  .stride = a->config.actions,
+                                  .head = KS(net_output)(a->actor_one, t->primal),
+                                  .noise = t->noise,
+                                  .action = t->action,
+                                  .log_pi = &t->log_pi};
+
+    KS(net_forward)(a->actor_one, a->actor.w, a->actor.state, t->s, t->primal);
+    if (explores && a->optimist)
+        KS(optimist_act)(a, t->s, pass.head, t->noise, t->action);
+    else if (explores)
+        KS(policy_sample)(&a->actor_arch->policy, &pass, 0);
+    else
+        KS(policy_mean)(&a->actor_arch->policy, pass.head, t->action);
+}
+
+const struct ks_agent_kind KS(soft_actor_critic) = {.act = choose_action,
+                                                    .gather = gather,
+                                                    .look_ahead = look_ahead,
+                                                    .begin = begin,
+                                                    .step_actor = step_actor,
+                                                    .review = review};
+
+/* --- what all kinds have in common --- */
+
+ks_status KS(agent_begin)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+{
+    a->kind->gather(a, b);
+    u->actor_stepped = false;
+    return a->kind->begin(a, u);
 }
 
 ks_status KS(agent_finish)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
 {
     u->clipped_fraction = targets(a, b);
     KS_TRY(step_critics(a, u));
-    if (a->config.order == KS_CRITICS_FIRST && actor_steps(a, a->updates))
-        KS_TRY(step_actor(a, u));
+    if (a->config.order == KS_CRITICS_FIRST && KS(actor_steps)(a, a->updates))
+        KS_TRY(a->kind->step_actor(a, u));
     a->updates++;
     return check_losses(a, u);
 }
@@ -282,11 +372,9 @@ void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rn
 {
     size_t rows = KS(agent_rows)(a);
 
-    gather(a, b);
+    a->kind->gather(a, b);
     KS(noise_draw)(a, rng, a->next.noise);
-    KS(actor_forward_next)(a);
-    KS(actor_sample_next)(a);
-    next_values(a);
+    a->kind->look_ahead(a);
     for (size_t i = 0; i < rows * KS(agent_width)(a); i++)
         input[i] = (double)a->input[i];
 }
@@ -298,27 +386,8 @@ void KS(agent_freeze_target)(struct ks_agent *a, const struct ks_batch *b, doubl
         target[i] = (double)a->target[i];
 }
 
-/* If the actor did not step, the actor and the temperature are still those that step 6 would have
- * used. With the critics first, so are the critics, and actor_loss computes exactly the gradient
- * that was skipped. */
 void KS(agent_review)(struct ks_agent *a, const struct ks_batch *b, real *actor_g)
 {
-    int64_t last = a->updates - 1;
-    real *own = a->actor.g;
-    double entropy;
-
-    gather(a, b);
-    KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
-    KS(noise_of_update)(a, KS_POLICY_ACTION, last, a->policy.noise);
-    KS(actor_forward_next)(a);
-    KS(actor_sample_next)(a);
-    KS(actor_forward)(a, NULL);
-    if (actor_steps(a, last)) {
-        memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
-        return;
-    }
-    KS(actor_sample)(a);
-    a->actor.g = actor_g;
-    KS(actor_loss)(a, &entropy);
-    a->actor.g = own;
+    a->kind->gather(a, b);
+    a->kind->review(a, actor_g);
 }

@@ -70,9 +70,10 @@ static ks_status read_description(struct job *job)
     KS_TRY(ks_weights_open(import->batch, &job->batch));
     KS_TRY(ks_batch_check(job->batch, &in));
     KS_TRY(KS(arch_parse)(critic->text, import->arch, in, &critic->arch));
-    if (critic->arch->policy.actions > 0)
-        return ks_fail(KS_FORMAT, "%s: expected a critic, which ends in a loss, found an actor",
-                       import->arch);
+    if (!critic->arch->loss.kind)
+        return ks_fail(KS_FORMAT, "%s: expected a critic, which ends in a loss, found %s",
+                       import->arch,
+                       critic->arch->policy.actions > 0 ? "an actor" : "a part of an encoder");
     return ks_objects_of(critic->arch, &job->objects);
 }
 

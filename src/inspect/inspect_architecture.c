@@ -43,9 +43,12 @@ ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out)
     ks_line_print(out, "layers", "%zu", count_layers(arch));
     if (arch->loss.kind)
         ks_loss_print(out, &arch->loss);
-    else
+    else if (arch->policy.actions > 0)
         ks_line_print(out, "policy", "%s, %zu actions",
-                      arch->policy.shift ? "shift" : "tanh-gaussian", arch->policy.actions);
+                      arch->policy.shift   ? "shift"
+                      : arch->policy.fixed ? "tanh"
+                                           : "tanh-gaussian",
+                      arch->policy.actions);
     if (inputs == 0) {
         ks_line_print(out, "parameters", "not known without the input's width: --inputs D");
         goto done;

@@ -210,14 +210,19 @@ static ks_status read_description(const struct ks_h5 *h5, const struct ks_networ
 ks_status ks_networks_read(const struct ks_h5 *h5, const struct ks_networks_group *group,
                            struct ks_networks *networks)
 {
-    bool actor = group->actor;
+    const bool actor = group->actor;
+    const struct ks_arch *arch;
 
     *networks = (struct ks_networks){.text = NULL};
     KS_TRY(read_description(h5, group, networks));
-    if (actor != (networks->arch->policy.actions > 0))
+    arch = networks->arch;
+    if (actor ? arch->policy.actions == 0 : !arch->loss.kind)
         return ks_fail(KS_FORMAT,
-                       "%s: %s: arch: expected a description that ends in a %s, found a %s",
-                       h5->path, group->name, actor ? "policy" : "loss", actor ? "loss" : "policy");
+                       "%s: %s: arch: expected a description that ends in a %s, found %s", h5->path,
+                       group->name, actor ? "policy" : "loss",
+                       arch->loss.kind            ? "a loss"
+                       : arch->policy.actions > 0 ? "a policy"
+                                                  : "outputs");
     KS_TRY(ks_parameters_read(h5, group->name, networks, &networks->w));
     if (networks->arch->frozen > 0)
         KS_TRY(read_flat(h5, start(group->name, networks, FROZEN), false, &networks->frozen));

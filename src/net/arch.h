@@ -19,10 +19,11 @@
 
 /* The last line of an actor's description: a tanh-squashed Gaussian over `actions` actions. The
  * network's outputs are the means and then the log standard deviations; with `shift` they are what
- * an optimistic actor adds to the means of another one. */
+ * an optimistic actor adds to the means of another one; with `fixed` a tanh maps them to the action
+ * itself. */
 struct ks_policy {
     size_t actions; /* 0: not an actor */
-    bool shift;
+    bool shift, fixed;
     double gain; /* of a shift's last kernel at the start */
     bool squash; /* log-stds are mapped into [min, max] by a tanh; else clipped to it */
     double log_std_min, log_std_max;
@@ -39,7 +40,8 @@ struct ks_arch {
     size_t states;       /* the length of the state vector               */
     bool reads_state;    /* a layer reads its state arrays in training mode */
     bool joint;          /* a layer couples the rows, as batchnorm does  */
-    struct ks_loss loss; /* kind NULL for an actor */
+    struct ks_loss loss; /* kind NULL for an actor, and for a part of an encoder, which has neither
+                          * loss nor policy */
     struct ks_policy policy;
 };
 

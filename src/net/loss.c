@@ -326,6 +326,7 @@ static const struct ks_loss_kind ce = {.name = "ce",
 static const char *const huber_examples[] = {"loss huber", "loss huber delta=0.7 weight=0.5", NULL};
 static const struct ks_loss_kind huber = {.name = "huber",
                                           .examples = huber_examples,
+                                          .trainable = true,
                                           .configure = huber_configure,
                                           .gradient = huber_gradient,
                                           .curvature = huber_curvature};

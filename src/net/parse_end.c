@@ -1,4 +1,4 @@
-/* The end of a description: its loss, the losses of its heads, or its policy. */
+/* The end of a description: its loss, the losses of its heads, its policy, or `outputs`. */
 #include <string.h>
 
 #include "core/memory.h"
@@ -87,30 +87,47 @@ static ks_status parse_tanh_gaussian(struct ks_parser *p)
     return ks_line_end(&p->line);
 }
 
-static ks_status parse_policy(struct ks_parser *p)
+static ks_status parse_tanh(struct ks_parser *p)
 {
-    static const char *const known[] = {"tanh-gaussian", "shift", NULL};
-    const char *word = p->line.n_words > 1 ? p->line.word[1] : "";
-
-    if (strcmp(word, known[0]) != 0 && strcmp(word, known[1]) != 0)
-        return KS(parser_unknown)(p, "policy", word, known);
-    p->line.taken[1] = true;
-    return strcmp(word, known[1]) == 0 ? parse_shift(p) : parse_tanh_gaussian(p);
+    p->arch->policy = (struct ks_policy){.actions = p->arch->out, .fixed = true};
+    return ks_line_end(&p->line);
 }
 
-/* Parses the last line of a description, `loss` or `policy`. */
+static ks_status parse_policy(struct ks_parser *p)
+{
+    static const char *const known[] = {"tanh-gaussian", "shift", "tanh", NULL};
+    static ks_status (*const parse[])(struct ks_parser * p) = {parse_tanh_gaussian, parse_shift,
+                                                               parse_tanh};
+    const char *word = p->line.n_words > 1 ? p->line.word[1] : "";
+
+    for (size_t i = 0; known[i]; i++)
+        if (strcmp(word, known[i]) == 0) {
+            p->line.taken[1] = true;
+            return parse[i](p);
+        }
+    return KS(parser_unknown)(p, "policy", word, known);
+}
+
+/* Parses the last line of a description. `outputs` may follow any layer: another network reads
+ * them. */
 ks_status KS(parse_end)(struct ks_parser *p)
 {
     struct ks_arch *arch = p->arch;
     const char *word = p->line.word[0];
+    const bool outputs = strcmp(word, "outputs") == 0;
 
     if (p->line.opens)
         return ks_line_fail(&p->line, "'%s' is not a container", word);
     if (p->depth > 0)
         return ks_line_fail(&p->line, "'%s' is not allowed inside a container", word);
-    if (arch->n_layers == 0 || p->last_depth > 0 || !arch->layer[arch->n_layers - 1].kind->head)
-        return ks_line_fail(&p->line, "the last layer must be a dense outside any container");
-    KS_TRY(strcmp(word, "loss") == 0 ? parse_loss(p) : parse_policy(p));
+    if (arch->n_layers == 0 ||
+        (!outputs && (p->last_depth > 0 || !arch->layer[arch->n_layers - 1].kind->head)))
+        return ks_line_fail(&p->line, outputs
+                                          ? "expected a layer before 'outputs'"
+                                          : "the last layer must be a dense outside any container");
+    KS_TRY(outputs                     ? ks_line_end(&p->line)
+           : strcmp(word, "loss") == 0 ? parse_loss(p)
+                                       : parse_policy(p));
     KS_TRY(KS(parser_line)(p));
     if (p->line.n_words > 0)
         return ks_line_fail(&p->line,

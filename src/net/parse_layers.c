@@ -287,7 +287,7 @@ static ks_status parse_repeat(struct ks_parser *p)
     return KS_OK;
 }
 
-/* Parses up to the '}' that closes this block, or to the loss or policy that ends the text. */
+/* Parses up to the '}' that closes this block, or to the line that ends the text. */
 ks_status KS(parse_block)(struct ks_parser *p)
 {
     bool inside = p->depth > 0, in_branch = p->in_branch;
@@ -315,7 +315,8 @@ ks_status KS(parse_block)(struct ks_parser *p)
         }
         if (strcmp(word, "loss") == 0 && in_branch)
             return KS(parse_head)(p);
-        if (strcmp(word, "loss") == 0 || strcmp(word, "policy") == 0)
+        if (strcmp(word, "loss") == 0 || strcmp(word, "policy") == 0 ||
+            strcmp(word, "outputs") == 0)
             return KS(parse_end)(p);
         KS_TRY(strcmp(word, "repeat") == 0 ? parse_repeat(p)
                : is_branch(p)              ? parse_branch(p, &row)

@@ -30,7 +30,7 @@ ks_status KS(parser_unknown)(const struct ks_parser *p, const char *what, const 
 
 /* Parses up to the '}' that closes this block, or to the end of the description. */
 ks_status KS(parse_block)(struct ks_parser *p);
-/* Parses the last line of a description, `loss` or `policy`, which is p->line. */
+/* Parses the last line of a description, `loss`, `policy` or `outputs`, which is p->line. */
 ks_status KS(parse_end)(struct ks_parser *p);
 /* Parses the loss of a head, p->line, which ends a branch, and its '}'. */
 ks_status KS(parse_head)(struct ks_parser *p);

@@ -75,11 +75,10 @@ static ks_status fill(size_t n, double scale, double **values)
 static ks_status make_checkpoint(const struct ks_run *run, struct ks_checkpoint *c)
 {
     const struct ks_settings *s = &run->plan.options->settings;
-    const struct ks_agent_config *config = &run->learner.agent->config;
     size_t k;
 
     KS_TRY(ks_copy_string(run->plan.critic_text, &c->critic.text));
-    KS_TRY(KS(arch_parse)(c->critic.text, run->plan.name, config->observations + config->actions,
+    KS_TRY(KS(arch_parse)(c->critic.text, run->plan.name, KS(agent_width)(run->learner.agent),
                           &c->critic.arch));
     c->critic.ensemble = s->critics;
     c->minibatches = 1;

@@ -1,0 +1,91 @@
+/* The encoder of MR.Q (Fujimoto et al., "Towards General-Purpose Model-Free Reinforcement
+ * Learning", ICLR 2025; code facebookresearch/MRQ, 8a44a7d): networks that embed observations and
+ * actions, and a model that predicts from these embeddings. Critics and actor see embeddings, but
+ * only the encoder's own loss trains it.
+ *
+ *   z = state(s),   u = action(a),   x = pair([z; u])    x: the critics' input; z: the actor's
+ *   [d; z'; r] = model(x)                                end of the episode, next z, reward's bins
+ *
+ * The loss of a window of H steps starts at z_0 = state(s_0) and goes on with the predicted z:
+ *
+ *   L = sum_i  mean_bj k_i (z'_ij - state_target(s_{i+1})_j)^2
+ *            + 0.1 mean_b k_i CE(softmax(r_i), two_hot(reward_i)) + 0.1 mean_b k_i (d_i - done_i)^2
+ *
+ * with k_i = 0 after a terminal state, else 1, and done_i = 1 - mask_i. The last term is left out
+ * as long as no terminal state has been seen. */
+#ifndef KS_AGENT_ENCODER_H
+#define KS_AGENT_ENCODER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/optim.h"
+#include "core/error.h"
+#include "core/real.h"
+#include "net/net.h"
+
+struct ks_agent;
+
+/* The parts of an encoder, in the order of their descriptions. */
+enum ks_part { KS_STATE_PART, KS_ACTION_PART, KS_PAIR_PART, KS_MODEL_PART, KS_PARTS };
+
+/* Minibatches of windows of `steps` transitions, [steps, batch, ...]; states has one more step.
+ * Rows behind the end of an episode have kept 0, and any finite numbers. */
+struct ks_windows {
+    size_t steps;
+    const float *s, *a;         /* [steps + 1, batch, observations], [steps, batch, actions] */
+    const float *reward, *mask; /* [steps, batch]: raw; 0 after a true terminal state, else 1 */
+    const float *kept;          /* [steps, batch]: k above                                    */
+    bool terminates;            /* a terminal state has been seen                             */
+};
+
+struct ks_encoder {
+    struct ks_arch *arch[KS_PARTS];
+    struct ks_trained part[KS_PARTS]; /* targets of all but the model */
+    /* Passes: of a minibatch; of all steps of its windows at once (state, action); of one row. */
+    struct ks_net *batch[KS_PARTS], *all[KS_PARTS], *one;
+    struct ks_adam adam;
+    size_t steps; /* H */
+    /* Work space of the loss. Z, X: columns of z and x. */
+    real *s, *a;                      /* [H batch, observations], [H batch, actions] */
+    real *target;                     /* [H, batch, Z]                               */
+    real *pair_input;                 /* [H, batch, Z + columns of u]                */
+    real *pair_primal, *model_primal; /* [H]: blocks of the passes                 */
+    real *pair_bar;                   /* [batch, Z + columns of u]                   */
+    real *state_bar;                  /* [batch, Z]: dL/dz of the step               */
+    real *action_bar;                 /* [batch, actions]                            */
+};
+
+/* Creates the encoder of an agent, of which only `config` is read. KS_FORMAT if the descriptions do
+ * not fit each other, KS_MEMORY. The caller frees it, also after a failure. */
+ks_status KS(encoder_new)(const struct ks_agent *agent, struct ks_encoder **encoder);
+void KS(encoder_free)(struct ks_encoder *encoder);
+/* Sets parameters and moments to their start, targets to copies. */
+ks_status KS(encoder_init)(struct ks_agent *agent);
+/* Copies the parameters to the targets. */
+void KS(encoder_copy_targets)(struct ks_encoder *encoder);
+
+/* z [batch, Z] = state(s), and x [batch, X] = pair([z; action(a)]), where a [batch, actions] has
+ * rows `stride` apart. target: with the target networks. The passes stay in the parts' primal
+ * blocks. */
+void KS(encode_states)(struct ks_agent *agent, bool target, const real *s, real *z);
+void KS(encode_pairs)(struct ks_agent *agent, bool target, const real *z, const real *a, real *x);
+/* a_bar [batch, actions] = dL/da from x_bar, after encode_pairs. */
+void KS(encode_pairs_backward)(struct ks_agent *agent, const real *a, const real *x_bar,
+                               real *a_bar);
+
+/* The loss above; its gradient goes to part[].g. For tests also. */
+double KS(encoder_gradient)(struct ks_agent *agent, const struct ks_windows *windows);
+/* One step of all parts. KS_NUMBER if a parameter is not finite afterwards. */
+ks_status KS(encoder_step)(struct ks_agent *agent, const struct ks_windows *windows);
+
+/* The bins of rewards. */
+enum { KS_REWARD_BINS = 65 };
+/* Bin k is at sign(x) (e^|x| - 1), x = -10 + 20 k / 64. */
+double KS(reward_bin)(size_t k);
+/* The weights of a reward are 1 - *share at the bin *low and *share at the next one. The reward of
+ * the last bin or beyond has all weight there. */
+void KS(two_hot)(double reward, size_t *low, double *share);
+
+#endif

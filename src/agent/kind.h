@@ -1,0 +1,31 @@
+/* What soft actor-critic (update.c) and MR.Q (mrq.c) do differently in an update: the functions of
+ * agent.h call these. All work in the agent's work space. */
+#ifndef KS_AGENT_KIND_H
+#define KS_AGENT_KIND_H
+
+#include "agent/agent.h"
+
+struct ks_agent_kind {
+    /* acting.action from acting.s, with the noise in acting.noise if it explores. */
+    void (*act)(struct ks_agent *a, bool explores);
+    /* From a minibatch to the networks' inputs: s, next_s, and `input` but for the rows (s', a').
+     */
+    void (*gather)(struct ks_agent *a, const struct ks_batch *batch);
+    /* a' with the noise in a->next; the rows (s', a') of `input`; the target critics there. */
+    void (*look_ahead)(struct ks_agent *a);
+    /* After gather, the part of an update that reads no rewards; the actor's step after that of the
+     * critics. KS_NUMBER. */
+    ks_status (*begin)(struct ks_agent *a, struct ks_update *u);
+    ks_status (*step_actor)(struct ks_agent *a, struct ks_update *u);
+    /* After gather: agent_review. */
+    void (*review)(struct ks_agent *a, real *actor_g);
+};
+
+extern const struct ks_agent_kind KS(soft_actor_critic), KS(mrq);
+
+/* The target critics on the rows (s', a') of `input`. */
+void KS(next_values)(struct ks_agent *a);
+/* Whether the actor steps at update number `update`. */
+bool KS(actor_steps)(const struct ks_agent *a, int64_t update);
+
+#endif

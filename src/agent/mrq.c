@@ -1,0 +1,156 @@
+/* One gradient update of MR.Q (Fujimoto et al., "Towards General-Purpose Model-Free Reinforcement
+ * Learning", ICLR 2025; code facebookresearch/MRQ, 8a44a7d, MRQ.py). z, x: the encoder's embeddings
+ * of s and of (s, a) (encoder.h); ' marks target networks; n ~ N(0, 1):
+ *
+ *   a' = clip(pi'(z'(s')) + clip(0.2 n, -0.3, 0.3), -1, 1)
+ *   y = r + gamma m c min_e Q'_e(x'(s', a'))     r, m: of several steps; c: value_scale
+ *   critics: Huber loss of Q_e(x(s, a)) - y, their gradients clipped together to a norm
+ *   actor: -mean(Q(x(s, pi(z(s))))) + 1e-5 mean(f^2), pi = tanh(f)
+ *
+ * The encoder does not change in these steps. The targets are copies of all networks, made by
+ * agent_refresh; before its next updates the caller trains the encoder (encoder_step). */
+#include "agent/mrq.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "agent/actor.h"
+#include "agent/kind.h"
+#include "agent/policy.h"
+#include "agent/stream.h"
+
+/* The constants of the published code. */
+static const double EXPLORATION = 0.2, TARGET_NOISE = 0.2, NOISE_CLIP = 0.3, PENALTY = 1e-5;
+
+static double clip(double x, double bound)
+{
+    return fmin(fmax(x, -bound), bound);
+}
+
+static void widen(size_t n, const float *from, real *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (real)from[i];
+}
+
+/* The actor's action with noise [actions]; NULL: without. */
+static void perturb(const struct ks_agent *a, const real *head, const real *noise, double scale,
+                    double bound, real *action)
+{
+    KS(policy_mean)(&a->actor_arch->policy, head, action);
+    for (size_t j = 0; j < a->config.actions && noise; j++)
+        action[j] = (real)clip((double)action[j] + clip(scale * (double)noise[j], bound), 1);
+}
+
+static void act(struct ks_agent *a, bool explores)
+{
+    struct ks_acting *t = &a->acting;
+    struct ks_trained *state = &a->encoder->part[KS_STATE_PART];
+    const struct ks_net *one = a->encoder->one;
+
+    KS(net_forward)(one, state->w, NULL, t->s, state->primal);
+    KS(net_forward)
+    (a->actor_one, a->actor.w, a->actor.state, KS(net_output)(one, state->primal), t->primal);
+    perturb(a, KS(net_output)(a->actor_one, t->primal), explores ? t->noise : NULL, EXPLORATION,
+            INFINITY, t->action);
+}
+
+static void gather(struct ks_agent *a, const struct ks_batch *b)
+{
+    struct ks_encoder *e = a->encoder;
+    const size_t n = a->config.batch * a->config.observations;
+
+    widen(n, b->s, e->s);
+    KS(encode_states)(a, false, e->s, a->s);
+    widen(n, b->next_s, e->s);
+    KS(encode_states)(a, true, e->s, a->next_s);
+    widen(a->config.batch * a->config.actions, b->a, e->a);
+    KS(encode_pairs)(a, false, a->s, e->a, a->input);
+}
+
+static void look_ahead(struct ks_agent *a)
+{
+    const size_t n = a->config.actions;
+    const real *head = KS(net_output)(a->actor_eval, a->next_primal);
+    real *actions = a->encoder->a;
+
+    KS(net_forward)(a->actor_eval, a->actor.target, a->actor.state, a->next_s, a->next_primal);
+    for (size_t i = 0; i < a->config.batch; i++)
+        perturb(a, head + i * n, a->next.noise + i * n, TARGET_NOISE, NOISE_CLIP, actions + i * n);
+    KS(encode_pairs)
+    (a, true, a->next_s, actions, a->input + a->config.batch * KS(agent_width)(a));
+    KS(next_values)(a);
+}
+
+static ks_status begin(struct ks_agent *a, struct ks_update *u)
+{
+    (void)u;
+    KS(noise_of_update)(a, KS_NEXT_ACTION, a->updates, a->next.noise);
+    look_ahead(a);
+    return KS_OK;
+}
+
+double KS(mrq_actor_gradient)(struct ks_agent *a)
+{
+    const size_t n = a->config.batch * a->config.actions, rows = a->config.batch;
+    const real *head = KS(net_output)(a->actor_train, a->actor.primal);
+    real *bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
+    real *actions = a->encoder->a, *a_bar = a->encoder->action_bar;
+    double loss = 0;
+
+    KS(actor_forward)(a, a->actor.state);
+    for (size_t i = 0; i < rows; i++)
+        perturb(a, head + i * a->config.actions, NULL, 0, 0, actions + i * a->config.actions);
+    KS(encode_pairs)(a, false, a->s, actions, a->policy_input);
+    loss -= KS(policy_values)(a) / (double)rows;
+    KS(encode_pairs_backward)(a, actions, a->action_bar, a_bar);
+    for (size_t i = 0; i < n; i++) {
+        loss += PENALTY * (double)head[i] * (double)head[i] / (double)n;
+        bar[i] = (1 - actions[i] * actions[i]) * a_bar[i] +
+                 (real)(2 * PENALTY / (double)n) * head[i];
+    }
+    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
+    KS(net_backward)
+    (a->actor_train, &(struct ks_net_backward){.w = a->actor.w,
+                                               .x = a->s,
+                                               .primal = a->actor.primal,
+                                               .adjoint = a->actor.adjoint,
+                                               .w_bar = a->actor.g});
+    return loss;
+}
+
+static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
+{
+    u->actor_loss = KS(mrq_actor_gradient)(a);
+    u->entropy = u->temperature_loss = NAN;
+    u->actor_stepped = true;
+    if (!KS(adam_step)(a->actor_arch, &a->actor_adam, &a->actor))
+        return ks_fail(KS_NUMBER, "an actor parameter is no longer finite");
+    a->actor_adam.step++;
+    return KS_OK;
+}
+
+/* If the actor did not step, it is still the one whose gradient was skipped. */
+static void review(struct ks_agent *a, real *actor_g)
+{
+    const int64_t last = a->updates - 1;
+    real *own = a->actor.g;
+
+    KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
+    look_ahead(a);
+    KS(actor_forward)(a, NULL);
+    if (KS(actor_steps)(a, last)) {
+        memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
+        return;
+    }
+    a->actor.g = actor_g;
+    KS(mrq_actor_gradient)(a);
+    a->actor.g = own;
+}
+
+const struct ks_agent_kind KS(mrq) = {.act = act,
+                                      .gather = gather,
+                                      .look_ahead = look_ahead,
+                                      .begin = begin,
+                                      .step_actor = step_actor,
+                                      .review = review};
