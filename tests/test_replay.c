@@ -33,7 +33,7 @@ struct drawn {
 
 static void draw(const struct ks_replay *replay, struct ks_rng *rng, size_t n, struct drawn *d)
 {
-    ks_replay_draw(replay, rng, &(struct ks_window){n, 0.5},
+    ks_replay_draw(replay, rng, &(struct ks_window){.n = n, .gamma = 0.5},
                    &(struct ks_rows){.n = DRAWS,
                                      .s = d->s,
                                      .a = d->a,

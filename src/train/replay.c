@@ -1,6 +1,7 @@
 #include "train/replay.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,13 +84,17 @@ struct ks_transition ks_replay_get(const struct ks_replay *r, size_t slot)
     return (struct ks_transition){s, a, next_s, rest[0], rest[1], rest[2] != 0};
 }
 
-/* Fills row i with the window that starts at a slot. */
-static void take_window(const struct ks_replay *r, const struct ks_window *window, size_t slot,
-                        const struct ks_rows *rows, size_t i)
+static double reward_of(const struct ks_transition *t, const struct ks_window *window)
+{
+    return window->drops_last && t->mask == 0 ? 0 : (double)t->reward;
+}
+
+void ks_replay_take(const struct ks_replay *r, const struct ks_window *window, size_t slot,
+                    const struct ks_rows *rows, size_t i)
 {
     size_t observations = r->observations, newest = (r->next + r->capacity - 1) % r->capacity;
     struct ks_transition t = ks_replay_get(r, slot);
-    double reward = (double)t.reward, discount = 1;
+    double reward = reward_of(&t, window), discount = 1;
 
     memcpy(rows->s + i * observations, t.s, observations * sizeof *t.s);
     memcpy(rows->a + i * r->actions, t.a, r->actions * sizeof *t.a);
@@ -97,18 +102,50 @@ static void take_window(const struct ks_replay *r, const struct ks_window *windo
         slot = (slot + 1) % r->capacity;
         t = ks_replay_get(r, slot);
         discount *= window->gamma;
-        reward += discount * (double)t.reward;
+        reward += discount * reward_of(&t, window);
     }
     memcpy(rows->next_s + i * observations, t.next_s, observations * sizeof *t.s);
     rows->reward[i] = reward;
     rows->mask[i] = (float)discount * t.mask;
 }
 
+void ks_replay_unroll(const struct ks_replay *r, size_t slot, const struct ks_unrolled *w, size_t i)
+{
+    const size_t obs = r->observations, newest = (r->next + r->capacity - 1) % r->capacity;
+    struct ks_transition t = ks_replay_get(r, slot);
+    bool ended = false;
+
+    memcpy(w->s + i * obs, t.s, obs * sizeof *t.s);
+    for (size_t k = 0; k < w->steps; k++) {
+        const size_t at = k * w->n + i;
+
+        memcpy(w->a + at * r->actions, t.a, r->actions * sizeof *t.a);
+        memcpy(w->s + (at + w->n) * obs, t.next_s, obs * sizeof *t.s);
+        w->reward[at] = t.reward;
+        w->mask[at] = t.mask;
+        w->kept[at] = !ended;
+        ended = ended || t.last || slot == newest;
+        if (!ended) {
+            slot = (slot + 1) % r->capacity;
+            t = ks_replay_get(r, slot);
+        }
+    }
+}
+
+double ks_replay_mean_reward(const struct ks_replay *r)
+{
+    double sum = 0;
+
+    for (size_t slot = 0; slot < r->count; slot++)
+        sum += fabs((double)ks_replay_get(r, slot).reward);
+    return sum / (double)r->count;
+}
+
 void ks_replay_draw(const struct ks_replay *r, struct ks_rng *rng, const struct ks_window *window,
                     const struct ks_rows *rows)
 {
     for (size_t i = 0; i < rows->n; i++)
-        take_window(r, window, ks_rng_index(rng, r->count), rows, i);
+        ks_replay_take(r, window, ks_rng_index(rng, r->count), rows, i);
 }
 
 bool ks_replay_draw_ahead(const struct ks_replay *r, struct ks_rng *rng,
@@ -121,7 +158,7 @@ bool ks_replay_draw_ahead(const struct ks_replay *r, struct ks_rng *rng,
         if ((r->next + r->capacity - ks_rng_index(&look, count)) % r->capacity < window->n)
             return false;
     for (size_t i = 0; i < rows->n; i++)
-        take_window(r, window, ks_rng_index(rng, count), rows, i);
+        ks_replay_take(r, window, ks_rng_index(rng, count), rows, i);
     return true;
 }
 

@@ -34,10 +34,13 @@ struct ks_transition {
     bool last;                   /* of its episode, also if that ends by a time limit */
 };
 
-/* The largest number of transitions that a row spans, and the discount. */
+/* The largest number of transitions that a row spans, and the discount. drops_last: the reward of a
+ * transition into a terminal state does not count, as in the published code of MR.Q
+ * (facebookresearch/MRQ, 8a44a7d, multi_step_reward). */
 struct ks_window {
     size_t n;
     double gamma;
+    bool drops_last;
 };
 
 /* The rows of a minibatch. The caller provides the arrays. */
@@ -45,6 +48,14 @@ struct ks_rows {
     size_t n;
     float *s, *a, *next_s, *mask; /* [n, ...] as above */
     double *reward;               /* [n], raw          */
+};
+
+/* Windows of `steps` transitions each, for a model that is unrolled: n of them, [steps, n, ...]; of
+ * the states there is one step more. The caller provides the arrays. `kept` is 1 up to the end of
+ * the episode; behind it there are copies of the last transition, with kept 0. */
+struct ks_unrolled {
+    size_t n, steps;
+    float *s, *a, *reward, *mask, *kept;
 };
 
 /* capacity > 0. Fails with KS_MEMORY. The caller frees. */
@@ -57,6 +68,14 @@ ks_status ks_replay_add(struct ks_replay *replay, const struct ks_transition *tr
 /* Draws rows->n rows, with as many random numbers. Replay must not be empty. */
 void ks_replay_draw(const struct ks_replay *replay, struct ks_rng *rng,
                     const struct ks_window *window, const struct ks_rows *rows);
+/* Fills row i with the window that starts at a slot. */
+void ks_replay_take(const struct ks_replay *replay, const struct ks_window *window, size_t slot,
+                    const struct ks_rows *rows, size_t i);
+/* The same for window i. */
+void ks_replay_unroll(const struct ks_replay *replay, size_t slot,
+                      const struct ks_unrolled *windows, size_t i);
+/* The mean of |reward| over all transitions; replay must not be empty. */
+double ks_replay_mean_reward(const struct ks_replay *replay);
 /* Draws what ks_replay_draw would draw after one more ks_replay_add. If a row would span that new
  * transition, draws nothing and returns false. */
 bool ks_replay_draw_ahead(const struct ks_replay *replay, struct ks_rng *rng,
