@@ -175,7 +175,7 @@ static void test_windows(void **state)
 static bool check_ahead(struct ks_replay *replay, size_t k, size_t n)
 {
     enum { FEW = 3 };
-    struct ks_window window = {n, 0.5};
+    struct ks_window window = {.n = n, .gamma = 0.5};
     struct ks_rng rng = ks_rng_start(k, n), again = rng;
     float a[2][FEW], s[2][FEW * OBSERVATIONS], next_s[2][FEW * OBSERVATIONS], mask[2][FEW];
     double reward[2][FEW];

@@ -8,6 +8,16 @@ static const char SYSTEM[] = "[system]\ncritic = c.arch\nactor = a.arch\noptimis
                   ACTOR[] = "dense 5\ndense 2A\npolicy tanh-gaussian log-std=squash\n",
                   OPTIMIST[] = "dense 4\nrelu\ndense A\npolicy shift gain=1\n";
 
+/* A system with an encoder. */
+static const char EMBEDDING[] =
+    "[system]\ncritic = value.arch\nactor = fixed.arch\nencoder_state = state.arch\n"
+    "encoder_action = action.arch\nencoder_pair = pair.arch\n"
+    "encoder_model = model.arch\n",
+                  VALUE[] = "dense 6\nelu\ndense 1\nloss huber\n",
+                  FIXED[] = "dense 5\ndense A\npolicy tanh\n", STATE[] = "dense 6\nelu\noutputs\n",
+                  ACTION[] = "dense 3\nelu\noutputs\n", PAIR[] = "dense 5\noutputs\n",
+                  MODEL[] = "dense 72\noutputs\n";
+
 /* With gamma 0, G is the reward. Those of cartpole-balance are nearly equal, so the largest one
  * decides about the divisor. */
 static const char *const bounded[] = {"reward_scaling=bounded", "gamma=0", NULL},
@@ -15,11 +25,23 @@ static const char *const bounded[] = {"reward_scaling=bounded", "gamma=0", NULL}
                                            "policy_value=mean",    "temperature_beta1=0.5",
                                            "reset_step=21",        NULL};
 
+/* Windows of 2 steps in episodes of 7, so that some rows of a replay of 9 can always be drawn. */
+static const char *const embedding[] = {"horizon=2",
+                                        "n_step=2",
+                                        "target_period=6",
+                                        "replay_priority=0.4",
+                                        "reward_scaling=magnitude",
+                                        "gradient_norm=1",
+                                        "encoder_lr=0.01",
+                                        "policy_delay=1",
+                                        NULL};
+
 static const struct kind {
-    const char *env;
+    const char *env, *system; /* system NULL: bn+wn+ce */
     const char *const *settings;
-    bool system;
-} kinds[] = {{"cartpole-balance", bounded, false}, {"dog-trot", range, true}};
+} kinds[] = {{"cartpole-balance", NULL, bounded},
+             {"dog-trot", "own.system", range},
+             {"dog-trot", "embedding.system", embedding}};
 
 enum { STRIDE = 17 }; /* of the operations on files at which runs are killed */
 
@@ -41,6 +63,13 @@ static int set_up(void **state)
     write_file("c.arch", CRITIC);
     write_file("a.arch", ACTOR);
     write_file("o.arch", OPTIMIST);
+    write_file("embedding.system", EMBEDDING);
+    write_file("value.arch", VALUE);
+    write_file("fixed.arch", FIXED);
+    write_file("state.arch", STATE);
+    write_file("action.arch", ACTION);
+    write_file("pair.arch", PAIR);
+    write_file("model.arch", MODEL);
     return 0;
 }
 
@@ -48,7 +77,7 @@ static void build(const struct kind *kind, size_t threads, struct unstarted_run 
 {
     static char path[512];
 
-    snprintf(path, sizeof path, "%s", scratch("own.system"));
+    snprintf(path, sizeof path, "%s", kind->system ? scratch(kind->system) : "");
     more = (struct more){kind->env, kind->system ? path : NULL, kind->settings};
     build_run(run, threads);
 }

@@ -112,7 +112,7 @@ static void draw_raw(const struct run_fixture *s, struct ks_rng *rng, double *re
     rows.next_s = rows.s + BATCH * n;
     rows.a = rows.next_s + BATCH * n;
     rows.mask = rows.a + BATCH * s->actions;
-    ks_replay_draw(s->run->learner.replay, rng, &(struct ks_window){1, 0}, &rows);
+    ks_replay_draw(s->run->learner.replay, rng, &(struct ks_window){.n = 1}, &rows);
     free(block);
 }
 

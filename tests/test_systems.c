@@ -13,13 +13,15 @@
 /* --- files --- */
 
 /* The systems in configs/systems: the parameters of one critic and of the actor for dog-trot (223
- * observations, 38 actions), as counted in their authors' code. */
+ * observations, 38 actions), as counted in their authors' code. `embedding`: the width of an
+ * encoder's outputs, which both see; 0: none. */
 static const struct {
     const char *name;
-    size_t critic, actor;
-} systems[] = {{"brc", 17549413, 209996},     {"bro", 1241188, 209996},
-               {"crossq-wn", 399883, 144138}, {"sac", 133121, 142668},
-               {"simba", 4337153, 170700},    {"simba-v2", 4648549, 203340}};
+    size_t critic, actor, embedding;
+} systems[] = {{"brc", 17549413, 209996, 0},     {"bro", 1241188, 209996, 0},
+               {"crossq-wn", 399883, 144138, 0}, {"mrq", 788481, 544806, 512},
+               {"sac", 133121, 142668, 0},       {"simba", 4337153, 170700, 0},
+               {"simba-v2", 4648549, 203340, 0}};
 enum { SYSTEMS = sizeof systems / sizeof systems[0] };
 
 static size_t parameters(const char *text, size_t in)
@@ -43,6 +45,7 @@ static void test_shipped(void **state)
     assert_int_equal(found.gl_pathc, SYSTEMS);
     globfree(&found);
     for (size_t i = 0; i < SYSTEMS; i++) {
+        const size_t in = systems[i].embedding;
         struct ks_settings settings;
         char *path, *critic, *actor;
 
@@ -52,8 +55,8 @@ static void test_shipped(void **state)
         assert_ok(ks_system_settings(path, &settings));
         assert_ok(ks_settings_check(&settings));
         assert_ok(ks_architecture(systems[i].name, &settings, DOG_ACTIONS, &critic, &actor));
-        assert_int_equal(parameters(critic, DOG + DOG_ACTIONS), systems[i].critic);
-        assert_int_equal(parameters(actor, DOG), systems[i].actor);
+        assert_int_equal(parameters(critic, in > 0 ? in : DOG + DOG_ACTIONS), systems[i].critic);
+        assert_int_equal(parameters(actor, in > 0 ? in : DOG), systems[i].actor);
         free(path), free(critic), free(actor);
     }
 }
@@ -107,7 +110,9 @@ static void test_refusals(void **state)
          KS_FORMAT},
         {"", "[system]\nactor = c.arch\n", "expected critic in [system], found none", KS_FORMAT},
         {TWO, "critic = d.arch\n", "[system] critic: expected one file, found two", KS_FORMAT},
-        {TWO, "other = 1\n", "[system] other: expected critic, actor or optimist", KS_FORMAT},
+        {TWO, "other = 1\n", "[system] other: expected critic, actor, optimist, enc", KS_FORMAT},
+        {TWO, "encoder_pair = p.arch\n", "expected encoder_state in [system], found none",
+         KS_FORMAT},
         {TWO, "[run]\nutd = 1\n", "[run] utd: expected [system] or [train]", KS_FORMAT},
         {TWO, "[train]\nutd = 0\n", "[train] utd: utd: expected an integer from 1", KS_USAGE},
         {TWO, "[train]\nno = 0\n", "[train] no: unknown setting 'no'", KS_USAGE},
@@ -150,6 +155,25 @@ static void test_optimist_of_system(void **state)
     write_file("own.system", "[system]\ncritic = c.arch\nactor = c.arch\noptimist = o.arch\n");
     assert_fails(ks_architecture_optimist(scratch("own.system"), 2, &text), KS_FORMAT,
                  "o.arch: expected one line 'dense A', found none");
+}
+
+/* MR.Q's encoder: 640,000 + 9,984 + 919,040 + 296,514 parameters; whole agent 3,987,306. */
+static void test_encoder_of_system(void **state)
+{
+    static const size_t in[KS_PARTS] = {223, 38, 512 + 256, 512},
+                        expected[KS_PARTS] = {640000, 9984, 919040, 296514};
+    char *texts[KS_PARTS];
+
+    (void)state;
+    assert_ok(ks_architecture_encoder("mrq", texts));
+    for (size_t k = 0; k < KS_PARTS; k++) {
+        assert_int_equal(parameters(texts[k], in[k]), expected[k]);
+        free(texts[k]);
+    }
+    assert_ok(ks_architecture_encoder("sac", texts));
+    assert_null(texts[0]);
+    assert_ok(ks_architecture_encoder("bn+wn+ce", texts));
+    assert_null(texts[0]);
 }
 
 /* --- the order of an update --- */
@@ -326,16 +350,45 @@ static void test_range_of_rewards(void **state)
     ks_replay_free(replay);
 }
 
+/* The divisor is the mean |reward| in replay when it was last measured, and 1 before. */
+static void test_magnitude_of_rewards(void **state)
+{
+    const struct ks_reward_scaling *magnitude = ks_reward_scaling(3);
+    struct ks_returns returns = {.magnitude = 0};
+    struct ks_replay *replay;
+    float x = 0;
+
+    (void)state;
+    assert_string_equal(magnitude->name, ks_reward_scalings[3]);
+    assert_ok(ks_replay_new(3, 1, 1, &replay));
+    assert_close(ks_returns_divisor(&returns, magnitude, 1), 1, 0);
+    for (size_t k = 0; k < 5; k++) { /* the last three rewards: 2, -3, 4 */
+        const float reward = (float)k * (k % 2 ? -1 : 1);
+
+        assert_ok(ks_replay_add(replay, &(struct ks_transition){&x, &x, &x, reward, 1, false}));
+        if (k == 0) {
+            ks_returns_refresh(&returns, replay);
+            assert_close(ks_returns_divisor(&returns, magnitude, 1), 1e-8, 0);
+        }
+    }
+    assert_close(ks_returns_divisor(&returns, magnitude, 1), 1e-8, 0);
+    ks_returns_refresh(&returns, replay);
+    assert_close(ks_returns_divisor(&returns, magnitude, 1), 3, 1e-15);
+    ks_replay_free(replay);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shipped),
                                        cmocka_unit_test(test_own),
                                        cmocka_unit_test(test_optimist_of_system),
+                                       cmocka_unit_test(test_encoder_of_system),
                                        cmocka_unit_test(test_refusals),
                                        cmocka_unit_test(test_order),
                                        cmocka_unit_test(test_normalizer),
                                        cmocka_unit_test(test_bounded_rewards),
-                                       cmocka_unit_test(test_range_of_rewards)};
+                                       cmocka_unit_test(test_range_of_rewards),
+                                       cmocka_unit_test(test_magnitude_of_rewards)};
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -33,6 +33,7 @@ struct ks_agent_config {
     const char *const *encoder; /* [KS_PARTS]: those of an encoder, or NULL; not kept  */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
+    size_t critic_in; /* set by agent_new: the columns of the critics' input */
     double gamma, tau;
     size_t target_period; /* 0: targets are Polyak averages; else copies (agent_refresh) */
     size_t horizon;       /* steps of the windows in the encoder's loss                    */

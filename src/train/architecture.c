@@ -222,17 +222,38 @@ ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t 
     return status;
 }
 
+/* *path = the file of a system, or NULL. */
+static ks_status find_system(const char *name, char **path)
+{
+    *path = NULL;
+    if (ks_architecture_find(name) || ks_architecture_is_file(name))
+        return KS_OK;
+    return ks_system_find(name, path);
+}
+
 ks_status ks_architecture_optimist(const char *name, size_t actions, char **optimist)
 {
-    char *path = NULL;
+    char *path;
     ks_status status = KS_OK;
 
     *optimist = NULL;
-    if (ks_architecture_find(name) || ks_architecture_is_file(name))
-        return KS_OK;
-    KS_TRY(ks_system_find(name, &path));
+    KS_TRY(find_system(name, &path));
     if (path)
         status = ks_system_describe_optimist(path, actions, optimist);
+    free(path);
+    return status;
+}
+
+ks_status ks_architecture_encoder(const char *name, char *encoder[KS_PARTS])
+{
+    char *path;
+    ks_status status = KS_OK;
+
+    for (size_t k = 0; k < KS_PARTS; k++)
+        encoder[k] = NULL;
+    KS_TRY(find_system(name, &path));
+    if (path)
+        status = ks_system_describe_encoder(path, encoder);
     free(path);
     return status;
 }

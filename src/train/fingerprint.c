@@ -38,6 +38,12 @@ json_t *ks_fingerprint(const struct ks_plan *p)
                     settings, "critic", p->critic_text, "actor", p->actor_text);
     if (p->optimist_text)
         json_object_set_new(all, "optimist", json_string(p->optimist_text));
+    for (size_t k = 0; k < KS_PARTS && p->encoder_text[k]; k++) {
+        static const char *const names[] = {"encoder_state", "encoder_action", "encoder_pair",
+                                            "encoder_model"};
+
+        json_object_set_new(all, names[k], json_string(p->encoder_text[k]));
+    }
     if (p->task_identity && json_object_set_new(all, "task", json_string(p->task_identity)) != 0) {
         json_decref(all);
         return NULL;

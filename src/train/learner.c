@@ -18,6 +18,7 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
         .critic = plan->critic_text,
         .actor = plan->actor_text,
         .optimist = plan->optimist_text,
+        .encoder = plan->encoder_text[0] ? (const char *const *)plan->encoder_text : NULL,
         .name = plan->options->architecture,
         .observations = ks_env_observations(env),
         .actions = actions,
@@ -25,8 +26,12 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
         .batch = s->batch,
         .gamma = plan->gamma,
         .tau = s->tau,
+        .target_period = s->target_period,
+        .horizon = s->horizon,
         .critic_rate = {s->critic_lr, s->lr_end, updates},
         .actor_rate = {s->actor_lr, s->lr_end, updates},
+        .encoder_rate = {s->encoder_lr, s->encoder_lr, updates},
+        .gradient_norm = s->gradient_norm,
         .policy_delay = s->policy_delay,
         .order = (enum ks_order)s->update_order,
         .target_value = (enum ks_value)s->target_value,
@@ -61,6 +66,38 @@ static ks_status new_replay(struct ks_learner *l)
     return ks_alloc(batch, sizeof *l->rows.reward, &l->rows.reward);
 }
 
+static ks_status new_windows(size_t steps, const struct ks_replay *r, struct ks_unrolled *w)
+{
+    const size_t rows = steps * w->n;
+
+    w->steps = steps;
+    KS_TRY(ks_alloc((rows + w->n) * r->observations, sizeof *w->s, &w->s));
+    KS_TRY(ks_alloc(rows * r->actions, sizeof *w->a, &w->a));
+    KS_TRY(ks_alloc(rows, sizeof *w->reward, &w->reward));
+    KS_TRY(ks_alloc(rows, sizeof *w->mask, &w->mask));
+    return ks_alloc(rows, sizeof *w->kept, &w->kept);
+}
+
+/* An agent with an encoder draws windows of `horizon` transitions, and by priorities. */
+static ks_status new_priorities(struct ks_learner *l)
+{
+    const struct ks_settings *s = &l->plan->options->settings;
+    const size_t horizon = s->horizon > s->n_step ? s->horizon : s->n_step;
+
+    if (!l->agent->encoder)
+        return s->replay_priority == 0
+                   ? KS_OK
+                   : ks_fail(KS_USAGE, "replay_priority: expected 0 without an encoder, found %g",
+                             s->replay_priority);
+    if (s->target_period == 0)
+        return ks_fail(KS_USAGE, "target_period: expected at least 1 with an encoder, found 0");
+    KS_TRY(ks_priorities_new(l->replay, horizon, s->replay_priority, &l->priorities));
+    KS_TRY(ks_alloc(s->batch, sizeof *l->slots, &l->slots));
+    KS_TRY(ks_alloc(s->batch, sizeof *l->other_slots, &l->other_slots));
+    l->windows.n = s->batch;
+    return new_windows(s->horizon, l->replay, &l->windows);
+}
+
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
 {
     const struct ks_agent_config config = ks_learner_config(plan, l->player.env);
@@ -69,6 +106,7 @@ ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
     l->resets = ks_stream(plan->options->seed, KS_RESETS, 0);
     KS_TRY(KS(agent_new)(&config, &l->agent));
     KS_TRY(new_replay(l));
+    KS_TRY(new_priorities(l));
     if (plan->options->settings.observation_normalization)
         KS_TRY(ks_normalizer_new(ks_env_observations(l->player.env), &l->normalizer));
     return ks_alloc(ks_env_actions(l->player.env), sizeof *l->noise, &l->noise);
@@ -86,11 +124,20 @@ void ks_learner_free(struct ks_learner *l)
     free(l->rows.mask);
     free(l->rows.reward);
     free(l->noise);
+    ks_priorities_free(l->priorities);
+    free(l->slots);
+    free(l->other_slots);
+    free(l->windows.s);
+    free(l->windows.a);
+    free(l->windows.reward);
+    free(l->windows.mask);
+    free(l->windows.kept);
 }
 
 struct ks_window ks_learner_window(const struct ks_learner *l)
 {
-    return (struct ks_window){l->plan->options->settings.n_step, l->plan->gamma};
+    return (struct ks_window){l->plan->options->settings.n_step, l->plan->gamma,
+                              .drops_last = l->priorities != NULL};
 }
 
 struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *l)
@@ -109,12 +156,52 @@ static struct ks_batch view(const struct ks_learner *l)
     return (struct ks_batch){l->rows.s, l->rows.a, l->rows.next_s, l->rows.reward, l->rows.mask};
 }
 
-struct ks_batch ks_learner_batch(struct ks_learner *l, struct ks_rng *rng)
+/* The rows that start at these slots. */
+static struct ks_batch take(struct ks_learner *l, const size_t *slots)
 {
     const struct ks_window window = ks_learner_window(l);
 
-    ks_replay_draw(l->replay, rng, &window, &l->rows);
+    for (size_t i = 0; i < l->rows.n; i++)
+        ks_replay_take(l->replay, &window, slots[i], &l->rows, i);
     return view(l);
+}
+
+/* `slots`: where to keep those drawn by priorities. */
+static struct ks_batch draw(struct ks_learner *l, struct ks_rng *rng, size_t *slots)
+{
+    const struct ks_window window = ks_learner_window(l);
+
+    if (!l->priorities) {
+        ks_replay_draw(l->replay, rng, &window, &l->rows);
+        return view(l);
+    }
+    ks_priorities_draw(l->priorities, rng, l->rows.n, slots);
+    return take(l, slots);
+}
+
+struct ks_batch ks_learner_batch(struct ks_learner *l, struct ks_rng *rng)
+{
+    return draw(l, rng, l->other_slots);
+}
+
+struct ks_batch ks_learner_next_batch(struct ks_learner *l)
+{
+    struct ks_rng rng = ks_learner_minibatch_rng(l);
+
+    return draw(l, &rng, l->slots);
+}
+
+void ks_learner_set_priorities(struct ks_learner *l)
+{
+    if (l->priorities)
+        ks_priorities_set(l->priorities, l->rows.n, l->slots, l->agent->deviation);
+}
+
+static bool is_refresh_due(const struct ks_learner *l)
+{
+    const size_t period = l->plan->options->settings.target_period;
+
+    return period > 0 && (uint64_t)l->agent->updates % period == 0;
 }
 
 bool ks_learner_batch_ahead(struct ks_learner *l, struct ks_batch *batch)
@@ -122,18 +209,53 @@ bool ks_learner_batch_ahead(struct ks_learner *l, struct ks_batch *batch)
     const struct ks_window window = ks_learner_window(l);
     struct ks_rng rng = ks_learner_minibatch_rng(l);
 
-    if (!ks_replay_draw_ahead(l->replay, &rng, &window, &l->rows))
+    if (l->priorities || is_refresh_due(l) ||
+        !ks_replay_draw_ahead(l->replay, &rng, &window, &l->rows))
         return false;
     *batch = view(l);
     return true;
 }
 
+/* One step of the encoder on windows drawn by priorities. */
+static ks_status train_encoder(struct ks_learner *l, struct ks_rng *rng)
+{
+    const struct ks_unrolled *w = &l->windows;
+    const struct ks_windows windows = {
+        w->steps, w->s, w->a, w->reward, w->mask, w->kept, l->priorities->terminates};
+
+    ks_priorities_draw(l->priorities, rng, w->n, l->other_slots);
+    for (size_t i = 0; i < w->n; i++)
+        ks_replay_unroll(l->replay, l->other_slots[i], w, i);
+    ks_normalizer_apply(l->normalizer, (w->steps + 1) * w->n, w->s);
+    return KS(encoder_step)(l->agent, &windows);
+}
+
+ks_status ks_learner_refresh(struct ks_learner *l)
+{
+    const size_t period = l->plan->options->settings.target_period;
+    const double temperature = KS(agent_temperature)(l->agent);
+    const double before = ks_learner_reward_scale(l, temperature);
+    struct ks_rng rng = ks_stream(l->plan->options->seed, KS_ENCODER_REPLAY, 0);
+
+    if (!is_refresh_due(l))
+        return KS_OK;
+    ks_returns_refresh(&l->returns, l->replay);
+    KS(agent_refresh)(l->agent, before / ks_learner_reward_scale(l, temperature));
+    rng.drawn = (uint64_t)l->agent->updates * l->rows.n;
+    for (size_t k = 0; k < period && l->priorities; k++)
+        KS_TRY(train_encoder(l, &rng));
+    return KS_OK;
+}
+
 /* Replay has not changed since the last update: that update was made after the step's transition
- * was stored, or it drew what it would have drawn then (ks_replay_draw_ahead). */
+ * was stored, or it drew what it would have drawn then (ks_replay_draw_ahead). With priorities,
+ * those have changed, but the slots are kept. */
 struct ks_batch ks_learner_last_batch(struct ks_learner *l)
 {
     struct ks_rng rng = ks_learner_minibatch_rng(l);
 
+    if (l->priorities)
+        return take(l, l->slots);
     rng.drawn -= l->rows.n;
     return ks_learner_batch(l, &rng);
 }

@@ -12,21 +12,26 @@
 #include "train/normalizer.h"
 #include "train/plan.h"
 #include "train/player.h"
+#include "train/priorities.h"
 #include "train/replay.h"
 #include "train/returns.h"
 
 struct ks_learner {
     const struct ks_plan *plan; /* not owned */
     struct ks_player player;
-    struct ks_agent *agent;   /* owned */
-    struct ks_replay *replay; /* owned */
+    struct ks_agent *agent;           /* owned */
+    struct ks_replay *replay;         /* owned */
+    struct ks_priorities *priorities; /* of an agent with an encoder; else NULL; owned */
     struct ks_returns returns;
     struct ks_normalizer *normalizer; /* of the observations; NULL: raw ones; owned */
     struct ks_rng resets;             /* the random stream of start states */
     size_t agent_steps, env_step;
     /* Work space. */
-    struct ks_rows rows; /* a minibatch; owned */
-    double *noise;       /* [actions]; owned   */
+    struct ks_rows rows;         /* a minibatch; owned */
+    double *noise;               /* [actions]; owned   */
+    size_t *slots, *other_slots; /* [batch]: with priorities, those drawn for the last update; for
+                                  * other purposes; owned */
+    struct ks_unrolled windows;  /* a minibatch of the encoder; owned */
 };
 
 /* How the plan's agent is made. The texts are the plan's. */
@@ -42,11 +47,19 @@ struct ks_window ks_learner_window(const struct ks_learner *learner);
 /* The random numbers with which the next update draws its minibatch. */
 struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *learner);
 
+/* To be called before every update. With a target_period, every so many updates: measures the
+ * magnitude of rewards, copies the networks to their targets, and trains an encoder for as many
+ * steps. KS_NUMBER. */
+ks_status ks_learner_refresh(struct ks_learner *learner);
+/* Draws the minibatch of the next update; after that update, sets the priorities of its rows. */
+struct ks_batch ks_learner_next_batch(struct ks_learner *learner);
+void ks_learner_set_priorities(struct ks_learner *learner);
 /* Draws a minibatch into learner->rows and returns a view of it. Its observations are as the
  * networks see them now, its rewards are raw. */
 struct ks_batch ks_learner_batch(struct ks_learner *learner, struct ks_rng *rng);
-/* The same for the next update, before the transition of the current step is stored; false, and
- * nothing is drawn, if that transition would be drawn (replay.h). */
+/* That of the next update, before the transition of the current step is stored; false, and nothing
+ * is drawn, if that transition would be drawn (replay.h) or matters otherwise: for priorities, or
+ * for what ks_learner_refresh does. */
 bool ks_learner_batch_ahead(struct ks_learner *learner, struct ks_batch *batch);
 /* Draws the minibatch of the last update again. The last agent step must have made an update. */
 struct ks_batch ks_learner_last_batch(struct ks_learner *learner);

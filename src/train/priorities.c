@@ -85,9 +85,13 @@ static void build(struct ks_priorities *p)
 /* The windows of the transitions just before the new one may have become complete. */
 void ks_priorities_add(struct ks_priorities *p)
 {
-    const struct ks_replay *r = p->replay;
-    const size_t newest = before_newest(r, 0);
+    const struct ks_replay *r;
+    size_t newest;
 
+    if (!p)
+        return;
+    r = p->replay;
+    newest = before_newest(r, 0);
     p->priority[newest] = p->largest;
     p->terminates = p->terminates || ks_replay_get(r, newest).mask == 0;
     for (size_t k = 0; k <= p->horizon && k < r->count && p->built; k++)

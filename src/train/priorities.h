@@ -38,7 +38,7 @@ ks_status ks_priorities_new(const struct ks_replay *replay, size_t horizon, doub
                             struct ks_priorities **priorities);
 void ks_priorities_free(struct ks_priorities *priorities);
 
-/* To be called after every ks_replay_add. */
+/* To be called after every ks_replay_add; NULL: nothing is done. */
 void ks_priorities_add(struct ks_priorities *priorities);
 /* Draws slots [n], with as many random numbers; with equal weights if no window can be taken.
  * Replay must not be empty. */

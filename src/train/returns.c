@@ -32,12 +32,21 @@ static double divide_by_range(const struct ks_returns *r, double variance, doubl
     return fmax((r->largest_to_come - bonus / 2) / WIDE_BOUND, EPS);
 }
 
+/* 1 before the first measurement, as in the code of MR.Q (facebookresearch/MRQ, 8a44a7d). */
+static double divide_by_magnitude(const struct ks_returns *r, double variance, double bonus)
+{
+    (void)variance;
+    (void)bonus;
+    return r->magnitude > 0 ? r->magnitude : 1;
+}
+
 static const struct ks_reward_scaling scalings[] = {
     {.name = "std", .divisor = divide_by_deviation},
     {.name = "bounded", .prior = 1e-4, .divisor = divide_within_bound},
     {.name = "range", .divisor = divide_by_range},
+    {.name = "magnitude", .divisor = divide_by_magnitude},
 };
-const char *const ks_reward_scalings[] = {"std", "bounded", "range", NULL};
+const char *const ks_reward_scalings[] = {"std", "bounded", "range", "magnitude", NULL};
 
 const struct ks_reward_scaling *ks_reward_scaling(size_t number)
 {
@@ -84,6 +93,11 @@ void ks_returns_end_episode(struct ks_returns *r, const struct ks_replay *replay
         g = (double)before_newest(replay, k).reward + gamma * g;
         r->largest_to_come = fmax(r->largest_to_come, fabs(g));
     }
+}
+
+void ks_returns_refresh(struct ks_returns *r, const struct ks_replay *replay)
+{
+    r->magnitude = fmax(ks_replay_mean_reward(replay), EPS);
 }
 
 double ks_returns_divisor(const struct ks_returns *r, const struct ks_reward_scaling *scaling,

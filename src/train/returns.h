@@ -13,6 +13,7 @@ struct ks_returns {
     size_t count;
     double largest;         /* |G|                                                         */
     double largest_to_come; /* the same of returns from a step of an ended episode onwards */
+    double magnitude; /* mean |reward| in replay at the last ks_returns_refresh; 0: none yet */
 };
 
 /* How the divisor of sampled rewards follows from these: setting reward_scaling. */
@@ -35,6 +36,8 @@ void ks_returns_add(struct ks_returns *returns, const struct ks_reward_scaling *
  * mean reward. gamma < 1. */
 void ks_returns_end_episode(struct ks_returns *returns, const struct ks_replay *replay,
                             double gamma, bool truncated);
+/* Measures the mean |reward| in replay. */
+void ks_returns_refresh(struct ks_returns *returns, const struct ks_replay *replay);
 double ks_returns_divisor(const struct ks_returns *returns, const struct ks_reward_scaling *scaling,
                           double bonus);
 

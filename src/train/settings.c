@@ -11,7 +11,8 @@
 static const char *const decays[] = {"none", "norms", "heads", "norms+heads", "all", NULL};
 static const char *const orders[] = {"critics-first", "actor-first", NULL};
 static const char *const values[] = {"min", "mean", NULL};
-static const char *const starts[] = {"orthogonal", "he-normal", "lecun-normal", NULL};
+static const char *const starts[] = {"orthogonal", "he-normal", "lecun-normal", "xavier-uniform",
+                                     NULL};
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
 
@@ -59,12 +60,20 @@ const struct ks_key ks_keys[] = {
     COUNT(n_step, 1, 100, "1", "agent steps whose rewards a target sums before it bootstraps"),
     COUNT(reset_step, 0, 1e9, "0",
           "agent step before whose updates networks and optimizers start anew; 0: never"),
+    COUNT(horizon, 1, 100, "5", "agent steps over which an encoder's loss unrolls its model"),
+    NUMBER(replay_priority, 0, 1, "0",
+           "exponent of the priorities of replay, for systems with an encoder; 0: equal ones"),
     COUNT(action_repeat, 1, 1000, "2", "environment steps of an agent step; Gymnasium: 1"),
     NUMBER_OR_AUTO(gamma, 0, 1, "discount; auto: by the episode's length"),
     NUMBER(tau, 0, 1, "0.005", "weight of new parameters in the target networks' average"),
+    COUNT(target_period, 0, 1e9, "0",
+          "updates between copies of the networks to their targets; 0: averages with tau"),
     NUMBER(critic_lr, 0, 1, "0.0003", "learning rate of the critics at the start"),
     NUMBER(actor_lr, 0, 1, "0.0003", "learning rate of actor and temperature at the start"),
     NUMBER(lr_end, 0, 1, "0.00003", "learning rate at the end; all fall linearly"),
+    NUMBER(encoder_lr, 0, 1, "0.0001", "learning rate of an encoder, which is constant"),
+    NUMBER(gradient_norm, 0, 1e12, "0",
+           "bound on the norm of the gradient of all critics together; 0: none"),
     COUNT(policy_delay, 1, 1000, "3", "updates of the critics per update of the actor"),
     CHOICE(update_order, orders, 2, "critics-first",
            "what an update steps first: critics-first, actor-first"),
@@ -74,16 +83,17 @@ const struct ks_key ks_keys[] = {
     NUMBER(temperature_decay, 0, 1, "0", "decoupled weight decay of the temperature's logarithm"),
     CHOICE(target_value, values, 2, "min", "of the critics, in their targets: min, mean"),
     CHOICE(policy_value, values, 2, "min", "of the critics, in the actor's loss: min, mean"),
-    CHOICE(init, starts, 3, "orthogonal",
-           "kernels at the start: orthogonal, he-normal, lecun-normal"),
-    CHOICE(init_blocks, starts, 3, "orthogonal", "the same of kernels inside residual blocks"),
-    NUMBER_OR_AUTO(init_gain, 1e-6, 1e6, "gain of orthogonal kernels; auto: sqrt(2)"),
+    CHOICE(init, starts, 4, "orthogonal",
+           "kernels at the start: orthogonal, he-normal, lecun-normal, xavier-uniform"),
+    CHOICE(init_blocks, starts, 4, "orthogonal", "the same of kernels inside residual blocks"),
+    NUMBER_OR_AUTO(init_gain, 1e-6, 1e6, "gain of orthogonal and uniform kernels; auto: sqrt(2)"),
     NUMBER(weight_decay, 0, 1, "0", "decoupled weight decay"),
     CHOICE(decay, decays, 5, "none",
            "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"),
     FLAG(reward_normalization, "1", "divide rewards by the scale of the discounted return"),
-    CHOICE(reward_scaling, ks_reward_scalings, 3, "std",
-           "that scale: std, its standard deviation; bounded, as in SimBa-V2; range, as in BRC"),
+    CHOICE(reward_scaling, ks_reward_scalings, 4, "std",
+           "that scale: std, its standard deviation; bounded, as in SimBa-V2; range, as in BRC; "
+           "magnitude, the mean of |reward|, as in MR.Q"),
     FLAG(observation_normalization, "0",
          "observations in units of their running mean and standard deviation"),
     FLAG(raw_rewards, "0", "compute the checkpoints' targets from raw rewards"),
@@ -253,6 +263,9 @@ ks_status ks_settings_check(const struct ks_settings *s)
                        s->lr_end, s->critic_lr, s->actor_lr);
     if (s->weight_decay > 0 && s->decay == 0)
         return ks_fail(KS_USAGE, "weight_decay: %g has no effect with decay=none", s->weight_decay);
+    if (s->target_period == 0 && strcmp(ks_reward_scalings[s->reward_scaling], "magnitude") == 0)
+        return ks_fail(KS_USAGE,
+                       "reward_scaling: magnitude needs a target_period above 0, found 0");
     if (s->gamma == 1 && strcmp(ks_reward_scalings[s->reward_scaling], "range") == 0)
         return ks_fail(KS_USAGE, "reward_scaling: range needs a gamma below 1, found 1");
     return KS_OK;

@@ -12,9 +12,12 @@ struct ks_settings {
     size_t hidden, depth, actor_hidden, actor_depth, skip, critics, atoms;
     double v_min, v_max;
     size_t batch, utd, random_steps, replay, n_step, action_repeat;
-    double gamma;      /* NaN: auto */
-    size_t reset_step; /* agent steps; 0: never */
-    double tau, critic_lr, actor_lr, lr_end;
+    double gamma;         /* NaN: auto */
+    size_t reset_step;    /* agent steps; 0: never */
+    size_t target_period; /* updates; 0: Polyak averages */
+    size_t horizon;       /* of the encoder's windows, in agent steps */
+    double replay_priority, gradient_norm;
+    double tau, critic_lr, actor_lr, lr_end, encoder_lr;
     size_t policy_delay, update_order;  /* update_order: enum ks_order */
     double temperature, target_entropy; /* NaN: auto, -actions/2 */
     double temperature_beta1, temperature_decay;

@@ -121,7 +121,7 @@ static void pack_agent(struct pack *p, struct ks_agent *a)
     pack_trained(p, a->actor_arch, &a->actor);
     p->group = "";
     reals(p, "input", a->config.batch * KS(agent_width)(a), a->input);
-    reals(p, "s", a->config.batch * a->config.observations, a->s);
+    reals(p, "s", a->config.batch * a->actor_arch->in, a->s);
     pack_value(p, "log_temperature", &a->log_temperature, sizeof a->log_temperature);
     pack_value(p, "temperature_m", &a->temperature_m, sizeof a->temperature_m);
     pack_value(p, "temperature_v", &a->temperature_v, sizeof a->temperature_v);
@@ -203,6 +203,35 @@ static void pack_optimist(struct pack *p, struct ks_optimist *o)
     p->group = "";
 }
 
+static void pack_encoder(struct pack *p, struct ks_encoder *e)
+{
+    static const char *const groups[KS_PARTS] = {"encoder state ", "encoder action ",
+                                                 "encoder pair ", "encoder model "};
+
+    for (size_t k = 0; k < KS_PARTS; k++) {
+        p->group = groups[k];
+        pack_trained(p, e->arch[k], &e->part[k]);
+    }
+    p->group = "encoder ";
+    pack_value(p, "steps", &e->adam.step, sizeof e->adam.step);
+    p->group = "";
+}
+
+/* The tree is built from replay and priorities. */
+static void pack_priorities(struct pack *p, struct ks_learner *l)
+{
+    struct ks_priorities *q = l->priorities;
+
+    p->group = "replay ";
+    pack_value(p, "priorities", q->priority, q->replay->capacity * sizeof *q->priority);
+    pack_value(p, "largest", &q->largest, sizeof q->largest);
+    pack_value(p, "terminates", &q->terminates, sizeof q->terminates);
+    pack_value(p, "slots", l->slots, l->rows.n * sizeof *l->slots);
+    if (p->direction == READ)
+        q->built = false;
+    p->group = "";
+}
+
 /* Add new values at the end, after `optional`: if a resume point lacks them, the run keeps the
  * values with which it starts. */
 static void pack_run(struct pack *p, struct ks_run *r)
@@ -221,6 +250,14 @@ static void pack_run(struct pack *p, struct ks_run *r)
         pack_normalizer(p, r->learner.normalizer);
     if (r->learner.agent->optimist)
         pack_optimist(p, r->learner.agent->optimist);
+    if (r->learner.agent->config.target_period > 0) {
+        pack_value(p, "magnitude", &returns->magnitude, sizeof returns->magnitude);
+        pack_value(p, "value_scale", &r->learner.agent->value_scale, sizeof(double));
+    }
+    if (r->learner.agent->encoder) {
+        pack_encoder(p, r->learner.agent->encoder);
+        pack_priorities(p, &r->learner);
+    }
 }
 
 size_t ks_state_size(struct ks_run *r)

@@ -1,8 +1,9 @@
 /* The first update of an agent step depends on that step of the environment in three ways only: the
  * new transition, if it is drawn; the new reward, which moves the scale of rewards; and the count
  * of transitions. So the update starts while another thread steps the environment, and waits for
- * that thread before it reads rewards. If the new transition is drawn, the update starts after the
- * step. The result does not depend on the thread. */
+ * that thread before it reads rewards. If the new transition is drawn, or decides about what is
+ * drawn (priorities), the update starts after the step. The result does not depend on the thread.
+ */
 #include "train/step.h"
 
 #include <pthread.h>
@@ -76,6 +77,7 @@ static ks_status store(struct ks_learner *l, const struct move *m)
     ks_player_observe(p);
     KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){p->previous_s, p->a, p->s,
                                                             (float)m->reward, mask, ended}));
+    ks_priorities_add(l->priorities);
     ks_returns_add(&l->returns, ks_reward_scaling(l->plan->options->settings.reward_scaling),
                    l->plan->gamma, m->reward, ended);
     if (ended)
@@ -104,12 +106,14 @@ ks_status ks_learner_start_episode(struct ks_learner *l)
 static ks_status update(struct ks_learner *l, const struct move *m, struct ks_metrics *metrics)
 {
     struct ks_update found = {.critic_loss = 0};
-    struct ks_rng rng = ks_learner_minibatch_rng(l);
     double start = ks_seconds();
-    struct ks_batch batch = ks_learner_batch(l, &rng);
+    struct ks_batch batch;
 
+    KS_TRY(ks_learner_refresh(l));
+    batch = ks_learner_next_batch(l);
     ks_learner_scale_rewards(l, m->temperature);
     KS_TRY(KS(agent_update)(l->agent, &batch, &found));
+    ks_learner_set_priorities(l);
     ks_metrics_add(metrics, &found, ks_seconds() - start);
     return KS_OK;
 }

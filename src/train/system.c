@@ -16,29 +16,40 @@
 
 static const char ENDING[] = ".system";
 
+enum { CRITIC, ACTOR, OPTIMIST, ENCODER, FILES = ENCODER + KS_PARTS };
+static const char *const keys[FILES] = {
+    [CRITIC] = "critic",
+    [ACTOR] = "actor",
+    [OPTIMIST] = "optimist",
+    [ENCODER + KS_STATE_PART] = "encoder_state",
+    [ENCODER + KS_ACTION_PART] = "encoder_action",
+    [ENCODER + KS_PAIR_PART] = "encoder_pair",
+    [ENCODER + KS_MODEL_PART] = "encoder_model",
+};
+
 struct system {
     const char *path;
-    char *critic, *actor, *optimist; /* paths, relative to the file's folder; owned */
+    char *file[FILES]; /* paths, relative to the file's folder; owned */
     struct ks_settings *settings;
     ks_status status;
 };
 
 static ks_status take(struct system *s, const char *section, const char *key, const char *value)
 {
-    char **path = strcmp(key, "critic") == 0     ? &s->critic
-                  : strcmp(key, "actor") == 0    ? &s->actor
-                  : strcmp(key, "optimist") == 0 ? &s->optimist
-                                                 : NULL;
+    size_t k = 0;
 
+    while (k < FILES && strcmp(key, keys[k]) != 0)
+        k++;
     if (strcmp(section, "train") == 0)
         return ks_settings_set(s->settings, key, value);
     if (strcmp(section, "system") != 0)
         return ks_fail(KS_FORMAT, "expected [system] or [train]");
-    if (!path)
-        return ks_fail(KS_FORMAT, "expected critic, actor or optimist");
-    if (*path || !*value)
-        return ks_fail(KS_FORMAT, "expected one file, found %s", *path ? "two" : "none");
-    return ks_copy_string(value, path);
+    if (k == FILES)
+        return ks_fail(KS_FORMAT, "expected critic, actor, optimist, encoder_state, "
+                                  "encoder_action, encoder_pair or encoder_model");
+    if (s->file[k] || !*value)
+        return ks_fail(KS_FORMAT, "expected one file, found %s", s->file[k] ? "two" : "none");
+    return ks_copy_string(value, &s->file[k]);
 }
 
 /* Keeps the first failure, with its place. */
@@ -60,9 +71,21 @@ static int handle(void *user, const char *section, const char *key, const char *
 
 static void clear(struct system *s)
 {
-    free(s->critic);
-    free(s->actor);
-    free(s->optimist);
+    for (size_t k = 0; k < FILES; k++)
+        free(s->file[k]);
+}
+
+/* The first file that the system lacks: all parts of an encoder or none. FILES: none is missing. */
+static size_t missing(const struct system *s)
+{
+    bool encoder = false;
+
+    for (size_t k = ENCODER; k < FILES; k++)
+        encoder = encoder || s->file[k];
+    for (size_t k = 0; k < FILES; k++)
+        if (!s->file[k] && k != OPTIMIST && (k < ENCODER || encoder))
+            return k;
+    return FILES;
 }
 
 /* The caller ends with clear, also after a failure. */
@@ -82,9 +105,9 @@ static ks_status read(const char *path, struct ks_settings *settings, struct sys
                        line);
     if (line < 0)
         return ks_fail(KS_MEMORY, "%s: out of memory", path);
-    return s->critic && s->actor ? KS_OK
-                                 : ks_fail(KS_FORMAT, "%s: expected %s in [system], found none",
-                                           path, s->critic ? "actor" : "critic");
+    return missing(s) == FILES ? KS_OK
+                               : ks_fail(KS_FORMAT, "%s: expected %s in [system], found none", path,
+                                         keys[missing(s)]);
 }
 
 static bool is_plain(const char *name)
@@ -215,8 +238,11 @@ ks_status ks_system_describe(const char *path, size_t actions, char **critic, ch
     *critic = *actor = NULL;
     ks_settings_start(&unused);
     KS_GO(read(path, &unused, &s));
-    KS_GO(read_description(&s, s.critic, critic));
-    KS_GO(fill(&s, s.actor, &(struct last_layer){"dense 2A", 2 * actions}, actor));
+    KS_GO(read_description(&s, s.file[CRITIC], critic));
+    if (s.file[ENCODER])
+        KS_GO(fill(&s, s.file[ACTOR], &(struct last_layer){"dense A", actions}, actor));
+    else
+        KS_GO(fill(&s, s.file[ACTOR], &(struct last_layer){"dense 2A", 2 * actions}, actor));
 done:
     clear(&s);
     return status;
@@ -231,8 +257,25 @@ ks_status ks_system_describe_optimist(const char *path, size_t actions, char **o
     *optimist = NULL;
     ks_settings_start(&unused);
     KS_GO(read(path, &unused, &s));
-    if (s.optimist)
-        KS_GO(fill(&s, s.optimist, &(struct last_layer){"dense A", actions}, optimist));
+    if (s.file[OPTIMIST])
+        KS_GO(fill(&s, s.file[OPTIMIST], &(struct last_layer){"dense A", actions}, optimist));
+done:
+    clear(&s);
+    return status;
+}
+
+ks_status ks_system_describe_encoder(const char *path, char *encoder[KS_PARTS])
+{
+    struct ks_settings unused;
+    struct system s;
+    ks_status status = KS_OK;
+
+    for (size_t k = 0; k < KS_PARTS; k++)
+        encoder[k] = NULL;
+    ks_settings_start(&unused);
+    KS_GO(read(path, &unused, &s));
+    for (size_t k = 0; k < KS_PARTS && s.file[ENCODER]; k++)
+        KS_GO(read_description(&s, s.file[ENCODER + k], &encoder[k]));
 done:
     clear(&s);
     return status;

@@ -5,6 +5,10 @@
  *   critic = ../arch/sac.arch      relative to the file's folder
  *   actor = sac-actor.arch         "dense 2A" is its last layer: A is the number of actions
  *   optimist = o.arch              may be missing: of an optimistic actor, with "dense A"
+ *   encoder_state = s.arch         may be missing: the parts of an encoder (agent/encoder.h); with
+ *   encoder_action = a.arch        them critic and actor see its embeddings, and the actor's last
+ *   encoder_pair = p.arch          layer is "dense A"
+ *   encoder_model = m.arch
  *   [train]
  *   utd = 1                        settings, as for --set
  */
@@ -14,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/encoder.h"
 #include "core/error.h"
 #include "train/settings.h"
 
@@ -32,5 +37,7 @@ ks_status ks_system_settings(const char *path, struct ks_settings *settings);
 ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor);
 /* The same of the optimistic actor; NULL if the system has none. */
 ks_status ks_system_describe_optimist(const char *path, size_t actions, char **optimist);
+/* Those of the parts of its encoder; NULL if the system has none. */
+ks_status ks_system_describe_encoder(const char *path, char *encoder[KS_PARTS]);
 
 #endif
