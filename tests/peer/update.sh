@@ -6,7 +6,7 @@
 # update_compare.py). Prints the deviations after 1, 10 and 100 updates, and fails if they exceed their
 # bounds. Networks are small, which takes about a minute; with `full` they are as in the study, one
 # architecture at a time, which takes an hour, 1 GB of disk and 2 GB of memory. Without `full`, also
-# compares the systems of configs/systems, with narrow layers, in float64 (systems.py), and the losses
+# compares the systems of configs/systems, with narrow layers, in float64 (systems.py, mrq.py), and the losses
 # and targets of analysis/LOSSES.md (losses.py), in half a minute.
 #
 # Environment: UPDATES (100), BUILD (build), PYTHON, one with PyTorch and h5py (default: python3 or
@@ -48,17 +48,23 @@ compare_systems() {
     rm -rf "$folder"
     mkdir -p "$narrow/arch" "$narrow/systems"
     for file in configs/arch/*.arch configs/systems/*; do
-        sed -E 's/dense 2048/dense 24/; s/dense 512/dense 16/; s/dense (256|128)/dense 8/' "$file" \
+        sed -E 's/dense 2048/dense 24/; s/dense 512/dense 16/; s/dense 578/dense 82/
+            s/dense (256|128)/dense 8/; s/gradient_norm = 20/gradient_norm = 2/' "$file" \
             >"$narrow/${file#configs/}"
     done
+    mv "$narrow/systems/mrq.system" "$narrow/mrq.own" # the only one with an encoder
     "$build/peer/update" "$folder/float64" shaken "$updates" "$narrow"/systems/*.system batch=32
     PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/systems.py "$folder/float64" \
         "$narrow"/systems/*.system
+    mv "$narrow/mrq.own" "$narrow/systems/mrq.system"
+    "$build/peer/mrq" "$folder/mrq.h5" "$narrow/systems/mrq.system" "$updates"
+    PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/mrq.py "$folder/mrq.h5" \
+        "$narrow/systems/mrq.system"
 }
 
 find_python
 make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" "$build/peer/update" "$build/peer/update.f32" \
+make --no-print-directory BUILD="$build" "$build/peer/update" "$build/peer/update.f32" "$build/peer/mrq" \
     "$build/bin/kappascope-analyze" >&2
 
 full=
