@@ -163,6 +163,7 @@ static void test_encoder_of_system(void **state)
     static const size_t in[KS_PARTS] = {223, 38, 512 + 256, 512},
                         expected[KS_PARTS] = {640000, 9984, 919040, 296514};
     char *texts[KS_PARTS];
+    struct ks_widths widths;
 
     (void)state;
     assert_ok(ks_architecture_encoder("mrq", texts));
@@ -170,6 +171,10 @@ static void test_encoder_of_system(void **state)
         assert_int_equal(parameters(texts[k], in[k]), expected[k]);
         free(texts[k]);
     }
+    assert_ok(ks_architecture_widths("mrq", 223, 38, &widths));
+    assert_true(widths.critic == 512 && widths.actor == 512 && widths.encoder == 1865538);
+    assert_ok(ks_architecture_widths("sac", 223, 38, &widths));
+    assert_true(widths.critic == 261 && widths.actor == 223 && widths.encoder == 0);
     assert_ok(ks_architecture_encoder("sac", texts));
     assert_null(texts[0]);
     assert_ok(ks_architecture_encoder("bn+wn+ce", texts));

@@ -16,6 +16,7 @@
 #include "net/arch.h"
 #include "report/plot_tables.h"
 #include "results/progress.h"
+#include "train/architecture.h"
 
 struct cost {
     double parameters, flops; /* of all critics; NaN: unknown */
@@ -44,6 +45,7 @@ static ks_status read_cost(const struct ks_results *r, const struct ks_result *r
                            struct cost *cost)
 {
     struct ks_env_about about;
+    struct ks_widths widths;
     struct ks_arch *arch = NULL;
     char *folder = NULL, *path = NULL;
     const char *text;
@@ -57,7 +59,9 @@ static ks_status read_cost(const struct ks_results *r, const struct ks_result *r
     json = json_load_file(path, 0, NULL);
     text = json_string_value(json_object_get(json, "critic"));
     if (known && text) {
-        KS_GO(KS(arch_parse)(text, path, about.observations + about.actions, &arch));
+        KS_GO(ks_architecture_widths(r->study->architecture[run->architecture].argument,
+                                     about.observations, about.actions, &widths));
+        KS_GO(KS(arch_parse)(text, path, widths.critic, &arch));
         *cost = cost_of(arch, &r->study->architecture[run->architecture].settings);
     }
 done:

@@ -11,6 +11,7 @@ enum { SINGLE = 4, DOUBLE = 8 }; /* bytes of a number */
 /* The descriptions of one architecture's networks. */
 struct networks {
     struct ks_arch *critic, *actor; /* owned */
+    size_t encoder;                 /* parameters; 0: it has none */
 };
 
 static void networks_clear(struct networks *n)
@@ -23,12 +24,15 @@ static ks_status networks_read(const struct ks_study_architecture *a, size_t obs
                                size_t actions, struct networks *n)
 {
     char *critic = NULL, *actor = NULL;
+    struct ks_widths widths;
     ks_status status;
 
-    *n = (struct networks){NULL, NULL};
+    *n = (struct networks){NULL, NULL, 0};
     KS_GO(ks_architecture(a->argument, &a->settings, actions, &critic, &actor));
-    KS_GO(KS(arch_parse)(critic, a->name, observations + actions, &n->critic));
-    KS_GO(KS(arch_parse)(actor, a->name, observations, &n->actor));
+    KS_GO(ks_architecture_widths(a->argument, observations, actions, &widths));
+    KS_GO(KS(arch_parse)(critic, a->name, widths.critic, &n->critic));
+    KS_GO(KS(arch_parse)(actor, a->name, widths.actor, &n->actor));
+    n->encoder = widths.encoder;
 done:
     free(critic);
     free(actor);
@@ -46,18 +50,18 @@ static double checkpoint_bytes(const struct ks_settings *s, const struct network
                      (double)s->analysis_minibatches * minibatch);
 }
 
-/* Two resume points with all networks and moments, and the transitions of replay (two observations,
- * an action, reward, mask). */
+/* Two resume points with all networks and moments, and the transitions of replay (two observations
+ * and an action, which are `inputs` numbers; reward, mask). */
 static double resume_bytes(const struct ks_study *study, const struct ks_settings *s,
-                           const struct networks *n, size_t observations)
+                           const struct networks *n, size_t inputs)
 {
     double critics = (double)(s->critics * n->critic->parameters);
     double steps = (double)study->end / (double)s->action_repeat;
-    double transition = (double)(observations + n->critic->in + 2);
+    double networks = 4 * critics + 3 * (double)n->actor->parameters + 4 * (double)n->encoder;
 
     if (steps > (double)s->replay)
         steps = (double)s->replay;
-    return SINGLE * (2 * (4 * critics + 3 * (double)n->actor->parameters) + steps * transition);
+    return SINGLE * (2 * networks + steps * (double)(inputs + 2));
 }
 
 static ks_status basis_bytes(const struct ks_study *study, const struct ks_settings *s,
@@ -89,7 +93,7 @@ ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_
         if (status == KS_OK) {
             disk->checkpoints += files * checkpoint_bytes(s, &n);
             disk->basis += files * basis;
-            resume = resume_bytes(study, s, &n, observations);
+            resume = resume_bytes(study, s, &n, 2 * observations + actions);
             disk->resume = resume > disk->resume ? resume : disk->resume;
         }
         networks_clear(&n);

@@ -70,11 +70,12 @@ static ks_status check_architecture(const struct check *c,
     const struct ks_settings *settings = &architecture->settings;
     struct ks_networks critics = {.ensemble = settings->critics};
     char *critic = NULL, *actor = NULL;
+    struct ks_widths widths;
     ks_status status = KS_OK;
 
     KS_GO(ks_architecture(architecture->argument, settings, c->actions, &critic, &actor));
-    KS_GO(KS(arch_parse)(critic, architecture->argument, c->observations + c->actions,
-                         &critics.arch));
+    KS_GO(ks_architecture_widths(architecture->argument, c->observations, c->actions, &widths));
+    KS_GO(KS(arch_parse)(critic, architecture->argument, widths.critic, &critics.arch));
     status = check_critics(c, architecture->name, &critics);
 done:
     KS(arch_free)(critics.arch);

@@ -257,3 +257,43 @@ ks_status ks_architecture_encoder(const char *name, char *encoder[KS_PARTS])
     free(path);
     return status;
 }
+
+/* Widths and parameters from the descriptions of an encoder's parts. */
+static ks_status encoder_widths(char *const encoder[KS_PARTS], struct ks_widths *widths)
+{
+    struct ks_arch *arch[KS_PARTS] = {NULL};
+    const size_t observations = widths->actor, actions = widths->critic - widths->actor;
+    ks_status status = KS_OK;
+
+    KS_GO(KS(arch_parse)(encoder[KS_STATE_PART], "encoder_state", observations,
+                         &arch[KS_STATE_PART]));
+    KS_GO(
+        KS(arch_parse)(encoder[KS_ACTION_PART], "encoder_action", actions, &arch[KS_ACTION_PART]));
+    widths->actor = arch[KS_STATE_PART]->out;
+    KS_GO(KS(arch_parse)(encoder[KS_PAIR_PART], "encoder_pair",
+                         widths->actor + arch[KS_ACTION_PART]->out, &arch[KS_PAIR_PART]));
+    widths->critic = arch[KS_PAIR_PART]->out;
+    KS_GO(KS(arch_parse)(encoder[KS_MODEL_PART], "encoder_model", widths->critic,
+                         &arch[KS_MODEL_PART]));
+    for (size_t k = 0; k < KS_PARTS; k++)
+        widths->encoder += arch[k]->parameters;
+done:
+    for (size_t k = 0; k < KS_PARTS; k++)
+        KS(arch_free)(arch[k]);
+    return status;
+}
+
+ks_status ks_architecture_widths(const char *name, size_t observations, size_t actions,
+                                 struct ks_widths *widths)
+{
+    char *encoder[KS_PARTS];
+    ks_status status;
+
+    *widths = (struct ks_widths){.critic = observations + actions, .actor = observations};
+    status = ks_architecture_encoder(name, encoder);
+    if (status == KS_OK && encoder[0])
+        status = encoder_widths(encoder, widths);
+    for (size_t k = 0; k < KS_PARTS; k++)
+        free(encoder[k]);
+    return status;
+}

@@ -42,4 +42,14 @@ ks_status ks_architecture_optimist(const char *name, size_t actions, char **opti
  * after a failure. */
 ks_status ks_architecture_encoder(const char *name, char *encoder[KS_PARTS]);
 
+/* The columns of the critics' and of the actor's input, for a task with these numbers: the
+ * observation and the action, and the observation; or an encoder's embeddings. Fails as these
+ * functions do. */
+struct ks_widths {
+    size_t critic, actor;
+    size_t encoder; /* parameters of the encoder, if there is one */
+};
+ks_status ks_architecture_widths(const char *name, size_t observations, size_t actions,
+                                 struct ks_widths *widths);
+
 #endif
