@@ -412,6 +412,29 @@ static void test_refusals(void **state)
     }
 }
 
+/* Every allocation fails once: the error is returned, and nothing leaks (AddressSanitizer). */
+static void test_out_of_memory(void **state)
+{
+    struct ks_agent_config c = config();
+    struct ks_agent *a = NULL;
+    size_t n = 1;
+
+    (void)state;
+    for (;; n++) {
+        ks_status status;
+
+        ks_alloc_fail_at(n);
+        status = KS(agent_new)(&c, &a);
+        ks_alloc_fail_at(0);
+        if (status == KS_OK)
+            break;
+        assert_int_equal(status, KS_MEMORY);
+        assert_null(a);
+    }
+    assert_true(n > 100);
+    KS(agent_free)(a);
+}
+
 /* Independent uniform entries of the given width: checked by their range and variance. */
 static void test_xavier(void **state)
 {
@@ -449,7 +472,8 @@ int main(void)
         cmocka_unit_test(test_two_hot),          cmocka_unit_test(test_actor_gradient),
         cmocka_unit_test(test_update),           cmocka_unit_test(test_clip),
         cmocka_unit_test(test_targets),          cmocka_unit_test(test_act),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_xavier),
+        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_xavier),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Runs with the parts that only some systems have: killed and resumed, with one thread or two, they
- * end with the files of an uninterrupted run. */
+/* Runs with the parts that only some systems have: killed or stopped, and resumed, with one thread
+ * or two, they end with the files of an uninterrupted run. */
 #include "resuming.h"
 
 /* A system with every part that has a state of its own. */
@@ -43,7 +43,7 @@ static const struct kind {
              {"dog-trot", "own.system", range},
              {"dog-trot", "embedding.system", embedding}};
 
-enum { STRIDE = 17 }; /* of the operations on files at which runs are killed */
+enum { STRIDE = 17, SIGNAL_STRIDE = 9 }; /* of the operations on files at which runs end */
 
 static void write_file(const char *name, const char *text)
 {
@@ -82,30 +82,40 @@ static void build(const struct kind *kind, size_t threads, struct unstarted_run 
     build_run(run, threads);
 }
 
-/* Killed at several operations on files, each time from the start, until a run is not killed. */
-static void test_kills(void **state)
+/* Ended by this fault at several operations on files, each time from the start, until a run is not
+ * ended. Returns how many were. */
+static size_t end_and_resume(struct unstarted_run *u, int which, size_t stride)
+{
+    size_t ended = 0;
+    bool ends = true;
+
+    for (size_t at = 10; ends; at += stride) {
+        const struct launch launch = {.save_every = 0.5, .fault = which, .fault_at = at};
+
+        ends = run(u, "ended", launch) != 0;
+        ended += ends;
+        assert_runs(u, "ended", (struct launch){.resume = true});
+        assert_same_run("ended", "whole");
+        remove_folder("ended");
+    }
+    return ended;
+}
+
+/* Killed; or stopped by a signal, also during an evaluation, whose row of progress.csv is then
+ * measured after the resume. */
+static void test_ends(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct unstarted_run one, two;
-        size_t kills = 0;
-        bool killed = true;
 
         build(&kinds[k], 1, &one);
         build(&kinds[k], 2, &two);
         assert_runs(&one, "whole", (struct launch){.resume = false});
         assert_runs(&two, "threads", (struct launch){.resume = false});
         assert_same_file("whole/step_000000030.h5", "threads/step_000000030.h5");
-        for (size_t at = 10; killed; at += STRIDE) {
-            const struct launch launch = {.save_every = 0.5, .fault = KILL, .fault_at = at};
-
-            killed = run(&one, "killed", launch) == KILLED;
-            kills += killed;
-            assert_runs(&one, "killed", (struct launch){.resume = true});
-            assert_same_run("killed", "whole");
-            remove_folder("killed");
-        }
-        assert_true(kills > 8);
+        assert_true(end_and_resume(&one, KILL, STRIDE) > 8);
+        assert_true(end_and_resume(&one, SIGNAL, SIGNAL_STRIDE) > 8);
         remove_folder("whole");
         remove_folder("threads");
         ks_run_free(one.run);
@@ -115,7 +125,7 @@ static void test_kills(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kills)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ends)};
 
     return cmocka_run_group_tests(tests, set_up, scratch_remove);
 }
