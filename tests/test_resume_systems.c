@@ -19,8 +19,9 @@ static const char EMBEDDING[] =
                   MODEL[] = "dense 72\noutputs\n";
 
 /* With gamma 0, G is the reward. Those of cartpole-balance are nearly equal, so the largest one
- * decides about the divisor. */
-static const char *const bounded[] = {"reward_scaling=bounded", "gamma=0", NULL},
+ * decides about the divisor. Targets are copied every 4 updates: before these updates, a thread
+ * that steps the environment must have ended. */
+static const char *const bounded[] = {"reward_scaling=bounded", "gamma=0", "target_period=4", NULL},
                          *const range[] = {"reward_scaling=range", "target_value=mean",
                                            "policy_value=mean",    "temperature_beta1=0.5",
                                            "reset_step=21",        NULL};
