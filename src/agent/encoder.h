@@ -66,13 +66,13 @@ ks_status KS(encoder_init)(struct ks_agent *agent);
 /* Copies the parameters to the targets. */
 void KS(encoder_copy_targets)(struct ks_encoder *encoder);
 
-/* z [batch, Z] = state(s), and x [batch, X] = pair([z; action(a)]), where a [batch, actions] has
- * rows `stride` apart. target: with the target networks. The passes stay in the parts' primal
- * blocks. */
+/* z [batch, Z] = state(s), and x [batch, X] = pair([z; action(actions)]). target: with the target
+ * networks. The passes stay in the parts' primal blocks. */
 void KS(encode_states)(struct ks_agent *agent, bool target, const real *s, real *z);
-void KS(encode_pairs)(struct ks_agent *agent, bool target, const real *z, const real *a, real *x);
-/* a_bar [batch, actions] = dL/da from x_bar, after encode_pairs. */
-void KS(encode_pairs_backward)(struct ks_agent *agent, const real *a, const real *x_bar,
+void KS(encode_pairs)(struct ks_agent *agent, bool target, const real *z, const real *actions,
+                      real *x);
+/* a_bar [batch, A] = dL/d actions from x_bar, after encode_pairs with the same actions. */
+void KS(encode_pairs_backward)(struct ks_agent *agent, const real *actions, const real *x_bar,
                                real *a_bar);
 
 /* The loss above; its gradient goes to part[].g. For tests also. */
