@@ -68,7 +68,7 @@ static void test_shipped(void **state)
     (void)state;
     assert_ok(ks_study_find("reference", &path));
     assert_ok(ks_study_read(path, true, &s));
-    assert_int_equal(s->n_architectures, 4);
+    assert_int_equal(s->n_architectures, 7);
     assert_int_equal(s->architecture[1].settings.critics, 1);
     ks_study_free(s);
     free(path);
