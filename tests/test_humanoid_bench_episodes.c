@@ -278,7 +278,6 @@ static void test_folders(void **state)
 {
     char folder[512];
 
-    (void)state;
     unsetenv("HUMANOID_BENCH_DIR");
     assert_refused(KS_MISSING, "h1-walk-v0: its model is not installed with this program: set "
                                "HUMANOID_BENCH_DIR to the folder of "
@@ -291,6 +290,7 @@ static void test_folders(void **state)
     snprintf(folder, sizeof folder, "%s", tree);
     setenv("HUMANOID_BENCH_DIR", folder, 1);
     take("h1-walk-v0");
+    drop(state);
 }
 
 static void test_models(void **state)
