@@ -189,6 +189,7 @@ coverage:
 	@cd build/coverage && find . -name '*.gcno' | grep -v /tests/ | xargs gcov -r -s $(CURDIR) 2>/dev/null \
 	    | grep -A1 "^File '[sa]" | paste - - - | sort
 lint: deps
+	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -Isrc -Ianalysis -Iinclude \
 	    --std=c11 src analysis include
 	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) \

@@ -180,7 +180,7 @@ static double bound_values(struct ks_agent *a)
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < 2; e++)
         KS(net_forward)
-        (a->critic_eval, a->critic[e].w, a->critic[e].state, a->policy_input, a->critic[e].primal);
+    (a->critic_eval, a->critic[e].w, a->critic[e].state, a->policy_input, a->critic[e].primal);
     bound = upper_bound(a);
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < 2; e++)
