@@ -1,7 +1,7 @@
 /* Checks every example line of every layer kind, in training and evaluation mode: adjoint, tangent,
  * second order, symmetry, side effects, and the properties that the kind declares (uses, in_place,
- * recomputes_x_bar, couples_rows, sums, affine). Compiled in both precisions; finite differences
- * only in double. */
+ * recomputes_x_bar, takes_gate, gates, couples_rows, sums, affine). Compiled in both precisions;
+ * finite differences only in double. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +264,45 @@ static void check_recomputes_x_bar(struct fixture *s)
     check_near(s->in[X].n, s->in[X].bar, x_bar);
 }
 
+/* The tangent functions of a kind with takes_gate do the work of a gate behind the layer: y_dot is
+ * zero and y_bar_dot counts as zero where the gate is not positive. */
+static void check_takes_gate(struct fixture *s)
+{
+    struct ks_pass p = pass(s);
+    real *gate = random_array(s->y.n), *y_bar_dot = keep(s->y.n, s->y.bar_dot);
+
+    if (s->layer.kind->takes_gate) {
+        gate[0] = 0;
+        for (size_t i = 0; i < s->y.n; i++)
+            if (!(gate[i] > 0))
+                s->y.bar_dot[i] = 0;
+        second_order(s);
+        for (size_t i = 0; i < s->y.n; i++)
+            if (!(gate[i] > 0))
+                s->y.dot[i] = 0;
+        struct products explicit = keep_products(s);
+        memcpy(s->y.bar_dot, y_bar_dot, s->y.n * sizeof(real));
+        p.gate = gate;
+        tangents(s, &p);
+        check_products(s, explicit, check_near);
+    }
+    free(gate), free(y_bar_dot);
+}
+
+/* Those of a kind with `gates` only set entries to zero, where y is not positive. */
+static void check_gates(struct fixture *s)
+{
+    if (!s->layer.kind->gates || !(s->layer.uses & KS_USES_SIGN))
+        return;
+    second_order(s);
+    for (size_t i = 0; i < s->y.n; i++) {
+        bool open = s->y.value[i] > 0;
+
+        assert_true(s->y.dot[i] == (open ? s->in[X].dot[i] : 0));
+        assert_true(s->in[X].bar_dot[i] == (open ? s->y.bar_dot[i] : 0));
+    }
+}
+
 /* Changing the first row of x changes other rows of y exactly if couples_rows, in training mode. */
 static void check_couples_rows(struct fixture *s)
 {
@@ -394,10 +433,10 @@ static void test_example(void **state)
 #ifndef KS_SINGLE
         check_differences,
 #endif
-        check_adjoint,          check_symmetry,        check_side_effects,  check_sums,
-        check_wanted,           check_constant_inputs, check_uses,          check_in_place,
-        check_recomputes_x_bar, check_couples_rows,    check_sums_of_x_bar, check_gauss_newton,
-        check_affine,           check_finite,
+        check_adjoint,          check_symmetry,        check_side_effects, check_sums,
+        check_wanted,           check_constant_inputs, check_uses,         check_in_place,
+        check_recomputes_x_bar, check_takes_gate,      check_gates,        check_couples_rows,
+        check_sums_of_x_bar,    check_gauss_newton,    check_affine,       check_finite,
     };
     const struct example *e = *state;
 

@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "layers/arrays.h"
 #include "layers/batchnorm.h"
 #include "layers/layer.h"
 
@@ -114,11 +115,6 @@ static struct block block(const struct ks_layer *l, const struct ks_pass *p, siz
     size_t left = l->in - at;
 
     return (struct block){p->rows, l->in, at, left < most ? left : most};
-}
-
-static real *at_block(real *matrix, const struct block *b) /* NULL stays NULL */
-{
-    return matrix ? matrix + b->at : NULL;
 }
 
 /* The mean of n rows, and the sum of squares about it. */
@@ -212,7 +208,7 @@ static void backward_block(const struct ks_pass *p, const struct block *b)
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
     const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
     real *restrict sum_y = p->cache + 2 * b->d + b->at, *restrict sum_yz = sum_y + b->d;
-    real *restrict x_bar = at_block(p->x_bar, b);
+    real *restrict x_bar = ks_part(p->x_bar, b->at);
     real by_rows = p->evaluation ? 0 : 1 / (real)b->rows; /* 1/N */
     real k[NARROW] = {0}, of_x[NARROW] = {0}, constant[NARROW] = {0};
 
@@ -278,9 +274,6 @@ static void tangent_forward_block(const struct ks_pass *p, const struct block *b
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
     const real *restrict g_dot = p->w_dot + b->at, *restrict b_dot = g_dot + b->d;
     const real *restrict mean = p->cache_dot + b->at, *restrict s = mean + b->d;
-    const real *restrict x = p->x + b->at;
-    const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
-    real *restrict y_dot = p->y_dot + b->at;
     real k[WIDE], k_dot[WIDE], constant[WIDE];
 
     tangent_means(p, b);
@@ -289,10 +282,17 @@ static void tangent_forward_block(const struct ks_pass *p, const struct block *b
         k_dot[j] = r[j] * (g_dot[j] - k[j] * s[j]);
         constant[j] = b_dot[j] - k[j] * mean[j];
     }
-    for (size_t i = 0; i < b->rows; i++)
+    for (size_t i = 0; i < b->rows; i++) {
+        size_t at = i * b->d + b->at;
+        const real *x = p->x + at, *x_dot = (p->x_dot ? p->x_dot : p->x) + at;
+        real *y_dot = p->y_dot + at;
+
+#pragma omp simd
         for (size_t j = 0; j < b->n; j++)
-            y_dot[i * b->d + j] = k_dot[j] * (x[i * b->d + j] - m[j]) +
-                                  (k[j] * x_dot[i * b->d + j] + constant[j]);
+            y_dot[j] = k_dot[j] * (x[j] - m[j]) + (k[j] * x_dot[j] + constant[j]);
+        if (p->gate)
+            ks_gate(b->n, p->gate + at, y_dot, y_dot);
+    }
 }
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
@@ -306,84 +306,116 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-/* sum_y_dot = sum y_bar_dot,
- * sum_yz_dot = sum y_bar_dot z + y_bar z_dot
- *            = r (sum y_bar_dot (x - m) + y_bar (x_dot - <x_dot>) - s sum_yz) */
-static void tangent_sums(const struct ks_pass *p, const struct block *b, real *restrict sum_y_dot,
-                         real *restrict sum_yz_dot)
+/* Coefficients of tangent_backward that do not depend on y_bar_dot. With c = y_bar - sum_y/N - z
+ * sum_yz/N,
+ *
+ *   x_bar     = k c             = k y_bar + of_z (x - m) + offset
+ *   x_bar_dot = k_dot c + k c_dot = k_dot y_bar + k y_bar_dot + of_z x_dot      (first_pass)
+ *                                   + of_x (x - m) + constant                   (second_pass)
+ *
+ * where z_dot = r (x_dot - <x_dot>) - r s z. In evaluation mode 1/N is 0. */
+struct coefficients {
+    real by_rows; /* 1/N */
+    real k[WIDE], k_dot[WIDE], of_z[WIDE], offset[WIDE];
+};
+
+static void set_coefficients(const struct ks_pass *p, const struct block *b, struct coefficients *c)
 {
-    const real *restrict m = p->cache + b->at, *restrict r = m + b->d;
-    const real *restrict sum_yz = p->cache + 3 * b->d + b->at;
-    const real *restrict mean = p->cache_dot + b->at, *restrict s = mean + b->d;
-    const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
-    const real *restrict y_bar_dot = p->y_bar_dot + b->at;
-    const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
+    const real *restrict r = p->cache + b->d + b->at, *restrict g = p->w + b->at;
+    const real *restrict sum_y = r + b->d, *restrict sum_yz = sum_y + b->d;
+    const real *restrict g_dot = p->w_dot + b->at, *restrict s = p->cache_dot + b->d + b->at;
+
+    c->by_rows = p->evaluation ? 0 : 1 / (real)b->rows;
+    for (size_t j = 0; j < b->n; j++) {
+        c->k[j] = g[j] * r[j];
+        c->k_dot[j] = r[j] * (g_dot[j] - c->k[j] * s[j]);
+        c->of_z[j] = -c->k[j] * c->by_rows * sum_yz[j] * r[j];
+        c->offset[j] = -c->k[j] * c->by_rows * sum_y[j];
+    }
+}
+
+/* The sums that the second pass needs, and what can be set before they are known, so that each
+ * array is read only once:
+ *
+ *   sum_y_dot  = sum y_bar_dot
+ *   sum_yz_dot = sum y_bar_dot z + y_bar z_dot
+ *              = r (sum y_bar_dot (x - m) + y_bar (x_dot - <x_dot>) - s sum_yz) */
+static void first_pass(const struct ks_pass *p, const struct block *b, const struct coefficients *c,
+                       real *sum_y_dot, real *sum_yz_dot)
+{
+    const real *m = p->cache + b->at, *r = m + b->d, *sum_yz = r + 2 * b->d;
+    const real *mean = p->cache_dot + b->at, *s = mean + b->d;
     real moving = p->x_dot ? 1 : 0; /* 0: x_dot is zero, whatever the pointer refers to */
+    real gated[WIDE];
 
-    for (size_t j = 0; j < b->n; j++)
-        sum_y_dot[j] = sum_yz_dot[j] = 0;
-    for (size_t i = 0; i < b->rows; i++)
-        for (size_t j = 0; j < b->n; j++) {
-            size_t at = i * b->d + j;
+    memset(sum_y_dot, 0, b->n * sizeof *sum_y_dot);
+    memset(sum_yz_dot, 0, b->n * sizeof *sum_yz_dot);
+    for (size_t i = 0; i < b->rows; i++) {
+        size_t at = i * b->d + b->at;
+        const real *x = p->x + at, *x_dot = (p->x_dot ? p->x_dot : p->x) + at;
+        const real *y_bar = p->y_bar + at, *y_bar_dot = p->y_bar_dot + at;
+        real *x_bar_dot = ks_part(p->x_bar_dot, at), *x_bar = ks_part(p->x_bar, at);
 
-            sum_y_dot[j] += y_bar_dot[at];
-            sum_yz_dot[j] += y_bar_dot[at] * (x[at] - m[j]) +
-                             y_bar[at] * (moving * x_dot[at] - mean[j]);
+        if (p->gate) {
+            ks_gate(b->n, p->gate + at, y_bar_dot, gated);
+            y_bar_dot = gated;
         }
+#pragma omp simd
+        for (size_t j = 0; j < b->n; j++) {
+            sum_y_dot[j] += y_bar_dot[j];
+            sum_yz_dot[j] += y_bar_dot[j] * (x[j] - m[j]) +
+                             y_bar[j] * (moving * x_dot[j] - mean[j]);
+        }
+#pragma omp simd
+        for (size_t j = 0; j < (x_bar_dot ? b->n : 0); j++)
+            x_bar_dot[j] = c->k_dot[j] * y_bar[j] + c->k[j] * y_bar_dot[j] +
+                           c->of_z[j] * (moving * x_dot[j]);
+#pragma omp simd
+        for (size_t j = 0; j < (x_bar ? b->n : 0); j++)
+            x_bar[j] = c->k[j] * y_bar[j] + (c->of_z[j] * (x[j] - m[j]) + c->offset[j]);
+    }
     for (size_t j = 0; j < b->n; j++)
         sum_yz_dot[j] = r[j] * (sum_yz_dot[j] - s[j] * sum_yz[j]);
 }
 
-/* With k, k_dot as above, x_bar = k c for c = y_bar - sum_y/N - z sum_yz/N, so
- *
- *   x_bar_dot = k_dot c + k c_dot = k_dot y_bar + k y_bar_dot - k r x_dot sum_yz/N
- *             + of_x (x - m) + constant
- *
- * where z_dot = r (x_dot - <x_dot>) - r s z. x_bar itself is recomputed if the pass has an array
- * for it. */
+/* Adds of_x (x - m) + constant to x_bar_dot. */
+static void second_pass(const struct ks_pass *p, const struct block *b,
+                        const struct coefficients *c, const real *sum_y_dot, const real *sum_yz_dot)
+{
+    const real *m = p->cache + b->at, *r = m + b->d, *sum_y = r + b->d, *sum_yz = sum_y + b->d;
+    const real *mean = p->cache_dot + b->at, *s = mean + b->d;
+    real of_x[WIDE], constant[WIDE];
+
+    for (size_t j = 0; j < b->n; j++) {
+        of_x[j] = -r[j] * (c->by_rows * (c->k_dot[j] * sum_yz[j] + c->k[j] * sum_yz_dot[j]) +
+                           c->of_z[j] * s[j]);
+        constant[j] = -c->by_rows * (c->k_dot[j] * sum_y[j] + c->k[j] * sum_y_dot[j]) -
+                      c->of_z[j] * mean[j];
+    }
+    for (size_t i = 0; i < b->rows; i++) {
+        size_t at = i * b->d + b->at;
+        const real *x = p->x + at;
+        real *x_bar_dot = p->x_bar_dot + at;
+
+#pragma omp simd
+        for (size_t j = 0; j < b->n; j++)
+            x_bar_dot[j] += of_x[j] * (x[j] - m[j]) + constant[j];
+    }
+}
+
 static void tangent_backward_block(const struct ks_pass *p, const struct block *b)
 {
-    const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
-    const real *restrict sum_y = p->cache + 2 * b->d + b->at, *restrict sum_yz = sum_y + b->d;
-    const real *restrict mean_x = p->cache_dot + b->at, *restrict s = mean_x + b->d;
-    const real *restrict g_dot = p->w_dot + b->at;
-    const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
-    const real *restrict y_bar_dot = p->y_bar_dot + b->at;
-    const real *x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
-    real *restrict x_bar_dot = at_block(p->x_bar_dot, b), *restrict x_bar = at_block(p->x_bar, b);
-    real by_rows = p->evaluation ? 0 : 1 / (real)b->rows; /* 1/N */
+    struct coefficients c;
     real sum_y_dot[WIDE], sum_yz_dot[WIDE];
-    real k[WIDE], k_dot[WIDE], of_z_dot[WIDE], of_x_dot[WIDE], of_x[WIDE];
-    real constant[WIDE], of_z[WIDE], offset[WIDE];
 
-    tangent_sums(p, b, sum_y_dot, sum_yz_dot);
+    set_coefficients(p, b, &c);
+    first_pass(p, b, &c, sum_y_dot, sum_yz_dot);
     for (size_t j = 0; j < b->n && p->w_bar_dot; j++) {
         p->w_bar_dot[b->at + j] += sum_yz_dot[j];
         p->w_bar_dot[b->d + b->at + j] += sum_y_dot[j];
     }
-    if (!p->x_bar_dot)
-        return;
-    for (size_t j = 0; j < b->n; j++) {
-        k[j] = g[j] * r[j];
-        of_z_dot[j] = -k[j] * by_rows * sum_yz[j];
-        of_z[j] = of_z_dot[j] * r[j];
-        offset[j] = -k[j] * by_rows * sum_y[j];
-        k_dot[j] = r[j] * (g_dot[j] - k[j] * s[j]);
-        of_x_dot[j] = p->x_dot ? of_z_dot[j] * r[j] : 0;
-        of_x[j] = -r[j] * (by_rows * (k_dot[j] * sum_yz[j] + k[j] * sum_yz_dot[j]) +
-                           of_z_dot[j] * r[j] * s[j]);
-        constant[j] = -by_rows * (k_dot[j] * sum_y[j] + k[j] * sum_y_dot[j]) -
-                      of_z_dot[j] * r[j] * mean_x[j];
-    }
-    for (size_t i = 0; i < b->rows; i++)
-        for (size_t j = 0; j < b->n; j++) {
-            size_t at = i * b->d + j;
-
-            x_bar_dot[at] = k_dot[j] * y_bar[at] + k[j] * y_bar_dot[at] + of_x_dot[j] * x_dot[at] +
-                            of_x[j] * (x[at] - m[j]) + constant[j];
-            if (x_bar)
-                x_bar[at] = k[j] * y_bar[at] + (of_z[j] * (x[at] - m[j]) + offset[j]);
-        }
+    if (p->x_bar_dot)
+        second_pass(p, b, &c, sum_y_dot, sum_yz_dot);
 }
 
 static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
@@ -408,6 +440,7 @@ const struct ks_layer_kind KS(batchnorm) = {
     .caches_mean = true,
     .affine = true,
     .recomputes_x_bar = true,
+    .takes_gate = true,
     .role = KS_BATCH_NORM,
     .configure = configure,
     .forward = forward,

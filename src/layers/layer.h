@@ -111,6 +111,9 @@ struct ks_pass {
     real *y_dot, *cache_dot;     /*                  out                             */
     const real *y_bar_dot;       /* tangent backward, in                             */
     real *x_bar_dot, *w_bar_dot; /* set; added to. NULL: not computed                */
+    /* Tangent functions of a kind with takes_gate: where gate [rows, out] is not positive, y_dot is
+     * set to zero and y_bar_dot counts as zero. NULL: nowhere. */
+    const real *gate;
     /* A container's second input: what enters its body (x is what leaves it). Used like x. */
     const real *skip, *skip_dot;
     real *skip_bar, *skip_bar_dot;
@@ -130,6 +133,10 @@ struct ks_layer_kind {
     /* If the pass has an x_bar, tangent_backward recomputes it as backward had set it. Then the
      * previous layer's y_bar need not be stored. */
     bool recomputes_x_bar;
+    /* Its tangent functions only set entries to zero, where its y is not positive, if `uses` has
+     * KS_USES_SIGN. They need not be called if the layer before has takes_gate. */
+    bool gates;
+    bool takes_gate;   /* its tangent functions obey ks_pass.gate                            */
     bool container;    /* its line opens a body, whose input, and output unless `joins`, have `in`
                           columns */
     bool joins;        /* of a container: `out` is `in` plus the columns of its body         */

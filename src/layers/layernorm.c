@@ -24,6 +24,7 @@
 #include <math.h>
 
 #include "core/memory.h"
+#include "layers/arrays.h"
 #include "layers/layer.h"
 
 enum { M, R, MEAN_U, MEAN_UZ, CACHE }; /* entries of a group's cache            */
@@ -171,12 +172,6 @@ static inline void backward_group(const struct inputs *in, size_t parameters, re
                         (x[j] - m) * r * mean_uz);
 }
 
-/* The part of an output array that starts at entry `at`; NULL stays NULL. */
-static real *part(real *output, size_t at)
-{
-    return output ? output + at : NULL;
-}
-
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
 {
     for (size_t k = 0; k < p->rows * l->groups; k++) {
@@ -186,7 +181,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
                             .y_bar = p->y_bar + at.x,
                             .w = p->w + at.w,
                             .cache = p->cache + k * CACHE};
-        real *x_bar = part(p->x_bar, at.x), *w_bar = part(p->w_bar, at.w);
+        real *x_bar = ks_part(p->x_bar, at.x), *w_bar = ks_part(p->w_bar, at.w);
 
         if (l->n_params > 1)
             backward_group(&in, 2, x_bar, w_bar);
@@ -304,8 +299,8 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
                             .cache = p->cache + k * CACHE,
                             .cache_dot = p->cache_dot + k * CACHE,
                             .moving = p->x_dot ? 1 : 0};
-        real *x_bar_dot = part(p->x_bar_dot, at.x), *x_bar = part(p->x_bar, at.x);
-        real *w_bar_dot = part(p->w_bar_dot, at.w);
+        real *x_bar_dot = ks_part(p->x_bar_dot, at.x), *x_bar = ks_part(p->x_bar, at.x);
+        real *w_bar_dot = ks_part(p->w_bar_dot, at.w);
 
         if (l->n_params > 1)
             tangent_backward_group(&in, 2, x_bar, x_bar_dot, w_bar_dot);

@@ -6,6 +6,7 @@
  *   tangent backward    x_bar_dot = h y_bar_dot        (h' = 0 almost everywhere)
  */
 #include "core/memory.h"
+#include "layers/arrays.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -41,8 +42,7 @@ static void mask(const struct ks_layer *l, const struct ks_pass *p, const real *
 {
     const real *x = l->uses & KS_USES_Y ? p->y : p->x; /* y > 0 where x > 0 */
 
-    for (size_t i = 0; i < p->rows * l->in; i++)
-        out[i] = x[i] > 0 ? in[i] : 0;
+    ks_gate(p->rows * l->in, x, in, out);
 }
 
 static void backward(const struct ks_layer *l, const struct ks_pass *p)
@@ -72,6 +72,7 @@ const struct ks_layer_kind KS(relu) = {
     .name = "relu",
     .examples = examples,
     .in_place = true,
+    .gates = true,
     .role = KS_ACTIVATION,
     .configure = configure,
     .forward = forward,

@@ -99,6 +99,15 @@ static bool overwrites_x(const struct ks_arch *arch, size_t i)
            l[-1].kind->role != KS_ACTIVATION;
 }
 
+/* Whether the tangent functions of layer i - 1 do the work of those of layer i, a gate. */
+static bool is_gate(const struct ks_arch *arch, size_t i)
+{
+    const struct ks_layer *l = &arch->layer[i];
+
+    return l->kind->gates && (l->uses & KS_USES_SIGN) != 0 && in_place(arch, i) &&
+           i + 1 < arch->n_layers && l[-1].kind->takes_gate;
+}
+
 /* Reserves n reals at the end of a block and returns their offset. */
 static size_t reserve(size_t *block, size_t n)
 {
@@ -133,6 +142,7 @@ static void lay_out_layer(struct ks_net *net, size_t i)
     bool own = (l->uses & KS_USES_Y) != 0, read = output_is_read(arch, i);
 
     at->rows = rows;
+    at->gate = is_gate(arch, i);
     at->recomputed = is_recomputed(arch, i);
     at->y = overwrites_x(arch, i) ? at[-1].y : reserve(&net->primal, rows * l->out);
     at->cache = reserve(&net->primal, cache);

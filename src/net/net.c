@@ -182,6 +182,9 @@ static struct ks_pass tangent_pass(const struct ks_net *net, size_t i,
         .cache_dot = t->tangent + at->cache_dot,
     };
 
+    if (i + 1 < net->arch->n_layers && net->at[i + 1].gate)
+        p.gate = kept_array(t->kept, net->at[i + 1].kept_own);
+
     if (l->kind->container) {
         p.skip = kept_input(net, l->body, t->x, t->kept);
         p.skip_dot = input_dot(net, l->body, t->tangent);
@@ -195,7 +198,8 @@ void KS(net_tangent_forward)(const struct ks_net *net, const struct ks_net_tange
         const struct ks_layer *l = &net->arch->layer[i];
         struct ks_pass p = tangent_pass(net, i, t);
 
-        l->kind->tangent_forward(l, &p);
+        if (!net->at[i].gate)
+            l->kind->tangent_forward(l, &p);
     }
 }
 
@@ -213,6 +217,8 @@ void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tang
         struct ks_pass p = tangent_pass(net, i, t);
         real *other = own == scratch ? scratch + one : scratch;
 
+        if (net->at[i].gate)
+            continue;
         p.y_bar_dot = bar_dot;
         p.x_bar_dot = i == 0 ? NULL : l->kind->in_place && bar_dot == own ? own : other;
         p.w_bar_dot = adjoint_of(l, w_bar_dot);

@@ -41,6 +41,7 @@ struct ks_layout {
     size_t kept_own; /* the copy of y in a kept block that the layer itself reads. kept_y is the
                       * copy that later layers read; the two may be the same */
     bool recomputed; /* the tangent backward of the next layer recomputes y_bar */
+    bool gate;       /* the tangent functions of the layer before do the work of this layer's */
     /* Adding the same row vector to all rows of y never changes the loss: y enters only batch norms
      * in training mode, through linear layers and residual sums. Then the columns of y_bar and of
      * its tangent sum to zero. */
