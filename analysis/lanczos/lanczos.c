@@ -1,17 +1,19 @@
 /* Lanczos (J. Res. Nat. Bur. Stand. 45, 1950) with full reorthogonalization:
  *
  *   w       = A q_j
- *   h       = [q_0 .. q_j]' w,   w -= [q_0 .. q_j] h      classical Gram-Schmidt, twice:
- *   g       = [q_0 .. q_j]' w,   w -= [q_0 .. q_j] g
- *   alpha_j = h_j + g_j,   beta_j = |w|,   q_{j+1} = w / beta_j
+ *   h       = q_j' w,                w -= h q_j + beta_{j-1} q_{j-1}    the three-term recurrence
+ *   g       = [q_0 .. q_j]' w,       w -= [q_0 .. q_j] g                classical Gram-Schmidt
+ *   alpha_j = h + g_j,   beta_j = |w|,   q_{j+1} = w / beta_j
  *
- * Every new vector is orthogonalized twice against all basis vectors, including the current one
- * (Giraud, Langou, Rozloznik, van den Eshof, Numer. Math. 101, 2005: twice is enough). Without this
- * the outlying eigenvalues reappear as ghosts: test_no_ghosts.
+ * In exact arithmetic g would be zero. Without it the outlying eigenvalues reappear as ghosts:
+ * test_no_ghosts. The remaining inner products Q' w are about |Q' Q - I| |g|. So one pass is enough
+ * while |g| is small relative to the new |w|; otherwise a second one follows, and twice is enough
+ * (Daniel, Gragg, Kaufman, Stewart, Math. Comp. 30, 1976; Giraud, Langou, Rozloznik, van den Eshof,
+ * Numer. Math. 101, 2005).
  *
- * Apart from the product, a step costs the time to read the basis from memory. So w -= Q h and the
- * following Q' w are computed in one sweep over column blocks that stay in the cache: three sweeps
- * per step.
+ * Apart from the product, a step costs the time to read the basis from memory. So the subtraction
+ * of the recurrence and the following Q' w are computed in one sweep over column blocks that stay
+ * in the cache: two sweeps per step, four with a second pass.
  *
  * In a team (team.h) every rank stores and orthogonalizes a slice of each vector. Norms and inner
  * products with the basis are summed over the ranks; only A needs complete vectors. So a step
@@ -60,6 +62,9 @@ static const double BREAKDOWN = 1e4 * DBL_EPSILON;
  * eigenvalues for the end; eigenvalues below this bound cannot be distinguished from zero anyway.
  */
 static const double BREAKDOWN_SINGLE = 16 * FLT_EPSILON;
+
+/* A second pass of Gram-Schmidt follows if |g| > SECOND_PASS |w|. */
+static const double SECOND_PASS = 0.1;
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -121,7 +126,7 @@ ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_te
     l->slices = slice_count(l->length);
     KS_GO(ks_alloc(l->order, sizeof(double), &l->alpha));
     KS_GO(ks_alloc(l->order, sizeof(double), &l->beta));
-    KS_GO(ks_alloc((l->slices + 2) * l->order, sizeof(double), &l->sums));
+    KS_GO(ks_alloc((l->slices + 1) * l->order, sizeof(double), &l->sums));
     KS_GO(ks_alloc((size_t)ks_team_size(team), sizeof(double), &l->norms));
     KS_GO(allocate_basis(l));
     *lanczos = l, l = NULL;
@@ -265,10 +270,37 @@ static struct columns next_columns(const struct ks_lanczos *l, size_t t, size_t 
     return (struct columns){block, count, STRIDE};
 }
 
-/* One sweep over Q = [q_0 .. q_{rows-1}]: w -= Q subtract, then project = Q' w. `subtract` [rows]
- * or `project` [rows] may be NULL: that part is left out. */
-static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const double *subtract,
-                  double *project)
+/* result [count] = the sums over all threads and ranks of what the threads of this rank left in
+ * l->sums; in a fixed order, for the same bits. */
+static void sum_slices(const struct ks_lanczos *l, size_t count, double *result)
+{
+    for (size_t i = 0; i < count; i++) {
+        result[i] = 0;
+        for (size_t t = 0; t < l->slices; t++)
+            result[i] += l->sums[t * l->order + i];
+    }
+    ks_team_sum(l->team, count, result);
+}
+
+/* q' w. */
+static double inner_product(const struct ks_lanczos *l, const double *q, const double *w)
+{
+    double result;
+
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++) {
+        size_t start = ks_lanczos_slice(l, t), end = ks_lanczos_slice(l, t + 1);
+
+        l->sums[t * l->order] = cblas_ddot((int)(end - start), q + start, 1, w + start, 1);
+    }
+    sum_slices(l, 1, &result);
+    return result;
+}
+
+/* One sweep over Q = [q_0 .. q_{rows-1}]: w -= [q_from .. q_{rows-1}] subtract, then project = Q'
+ * w. `subtract` [rows - from] or `project` [rows] may be NULL: that part is left out. */
+static void sweep(const struct ks_lanczos *l, size_t rows, double *w, size_t from,
+                  const double *subtract, double *project)
 {
     double *sums = l->sums;
 
@@ -283,20 +315,15 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, const doub
         for (size_t at = ks_lanczos_slice(l, t); at < end; at += c.count) {
             c = next_columns(l, t, at, rows);
             if (subtract)
-                cblas_dgemv(CblasRowMajor, CblasTrans, (int)rows, (int)c.count, -1, c.q,
-                            (int)c.stride, subtract, 1, 1, w + at, 1);
+                cblas_dgemv(CblasRowMajor, CblasTrans, (int)(rows - from), (int)c.count, -1,
+                            c.q + from * c.stride, (int)c.stride, subtract, 1, 1, w + at, 1);
             if (project)
                 cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)rows, (int)c.count, 1, c.q,
                             (int)c.stride, w + at, 1, 1, mine, 1);
         }
     }
-    for (size_t i = 0; project && i < rows; i++) {
-        project[i] = 0;
-        for (size_t t = 0; t < l->slices; t++) /* in a fixed order, for the same bits */
-            project[i] += sums[t * l->order + i];
-    }
     if (project)
-        ks_team_sum(l->team, rows, project);
+        sum_slices(l, rows, project);
 }
 
 /* Frobenius norm of the (j+1) x (j+1) Jacobi matrix. */
@@ -315,40 +342,48 @@ static void count_step(struct ks_lanczos *l, size_t j)
     l->exhausted = l->steps == l->n || l->beta[j] <= bound * jacobi_norm(l, j);
 }
 
-/* w = this rank's slice of A q_j. */
-static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *a, size_t j,
+/* w = this rank's slice of A q, given its slice of q. */
+static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *a, const double *q,
                           double *w)
 {
     double *v = l->full, *product = v + ks_team_scratch(l->team, l->n);
 
     if (ks_team_size(l->team) == 1)
-        return ks_operator_apply(a, widened(l, j), w);
-    ks_team_gather(l->team, l->n, widened(l, j), v);
+        return ks_operator_apply(a, q, w);
+    ks_team_gather(l->team, l->n, q, v);
     KS_TRY(ks_team_agree(l->team, a->part(a->self, v, product)));
     ks_team_sum_slices(l->team, l->n, product, v, w);
     return KS_OK;
 }
 
-/* From A q_j in work(l, j + 1) to alpha_j, beta_j and beta_j q_{j+1} in the same place. */
-static void orthogonalize(struct ks_lanczos *l, size_t j)
+/* From q = q_j and A q_j in work(l, j + 1) to alpha_j, beta_j and beta_j q_{j+1} in the same place.
+ */
+static void orthogonalize(struct ks_lanczos *l, size_t j, const double *q)
 {
-    double *w = work(l, j + 1);
-    double *h = l->sums + l->slices * l->order, *g = h + l->order;
+    double *w = work(l, j + 1), *g = l->sums + l->slices * l->order;
+    double recurrence[] = {j > 0 ? l->beta[j - 1] : 0, inner_product(l, q, w)};
 
-    sweep(l, j + 1, w, NULL, h);
-    sweep(l, j + 1, w, h, g);
-    sweep(l, j + 1, w, g, NULL);
-    l->alpha[j] = h[j] + g[j];
-    l->beta[j] = norm(l, w);
+    l->alpha[j] = recurrence[1];
+    sweep(l, j + 1, w, j > 0 ? j - 1 : 0, recurrence + (j == 0), g);
+    for (int pass = 1; pass <= 2; pass++) {
+        sweep(l, j + 1, w, 0, g, NULL);
+        l->alpha[j] += g[j];
+        l->beta[j] = norm(l, w);
+        if (cblas_dnrm2((int)j + 1, g, 1) <= SECOND_PASS * l->beta[j])
+            break;
+        if (pass == 1)
+            sweep(l, j + 1, w, 0, NULL, g);
+    }
 }
 
 ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
 {
     size_t j = l->steps;
+    const double *q = widened(l, j);
     double *w = work(l, j + 1);
 
     assert(a->n == l->n && j < l->order && !l->exhausted);
-    KS_TRY(multiply(l, a, j, w));
+    KS_TRY(multiply(l, a, q, w));
     if (!isfinite(norm(l, w)))
         return ks_fail(KS_NUMBER,
                        "Lanczos step %zu of %zu (probe %llu): the product holds a NaN or "
@@ -357,7 +392,7 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
     if (l->xqc)
         ks_lanczos_xqc_step(l, w);
     else
-        orthogonalize(l, j);
+        orthogonalize(l, j, q);
     if (!isfinite(l->alpha[j]) || !isfinite(l->beta[j]))
         return ks_fail(KS_NUMBER, "Lanczos step %zu of %zu (probe %llu): overflow", j + 1, l->order,
                        (unsigned long long)l->probe);
@@ -382,7 +417,7 @@ void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c
         negative[j] = -c[j];
     for (size_t i = 0; i < l->length; i++)
         out[i] = 0;
-    sweep(l, swept, out, negative, NULL);
+    sweep(l, swept, out, 0, negative, NULL);
     if (rows > swept)
         cblas_daxpy((int)l->length, c[swept], widened(l, swept), 1, out, 1);
 }
@@ -391,8 +426,8 @@ void ks_lanczos_remove(const struct ks_lanczos *l, double *v)
 {
     double *h = l->sums + l->slices * l->order;
 
-    sweep(l, l->steps, v, NULL, h);
-    sweep(l, l->steps, v, h, NULL);
+    sweep(l, l->steps, v, 0, NULL, h);
+    sweep(l, l->steps, v, 0, h, NULL);
 }
 
 void *ks_lanczos_vector(const struct ks_lanczos *l, size_t j)

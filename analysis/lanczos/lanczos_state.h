@@ -30,7 +30,7 @@ struct ks_lanczos {
     double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is undefined if exhausted */
     float *rounded; /* the basis in float32 if `single`: then `basis` is NULL, else this is */
     size_t slices;  /* parts of this rank's slice, one per thread             */
-    double *sums;   /* [slices + 2, order]: scratch: inner products with the basis, by thread */
+    double *sums;   /* [slices + 1, order]: scratch: inner products with the basis, by thread */
     double *norms;  /* [ranks]: scratch                                       */
     double *pair;   /* [2, length] if `single`: q_j and w in float64          */
     double *full;   /* in a team: scratch for complete vectors v and A v         */
