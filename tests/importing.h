@@ -22,11 +22,6 @@ struct export
 static struct foreign_list critic, batch;
 static const struct export torch64 = {.text = MSE, .type = "<f8", .torch = true};
 
-static inline void write_text(const char *name, const char *text)
-{
-    write_bytes(scratch(name), text, strlen(text));
-}
-
 /* Prints "q1.00_dense.kernel" for critic number "1", or "q.00_dense.kernel" for number "". */
 static inline void source_name(const struct ks_object *o, const char *number, char *name)
 {

@@ -93,6 +93,12 @@ static inline void write_bytes(const char *path, const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
+/* Writes the file `name` in the folder. */
+static inline void write_text(const char *name, const char *text)
+{
+    write_bytes(scratch(name), text, strlen(text));
+}
+
 /* Both files have the same bytes. */
 static inline void assert_same_files(const char *found, const char *expected)
 {

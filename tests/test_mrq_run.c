@@ -15,28 +15,19 @@
 
 enum { SEED = 5, RANDOM_STEPS = 12, BATCH = 4, PERIOD = 3, HORIZON = 4, WIDTH = 7 };
 
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(scratch(name), "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static int set_up(void **state)
 {
     if (scratch_make(state) != 0)
         return -1;
-    write_file("e.system", "[system]\ncritic = v.arch\nactor = f.arch\nencoder_state = s.arch\n"
+    write_text("e.system", "[system]\ncritic = v.arch\nactor = f.arch\nencoder_state = s.arch\n"
                            "encoder_action = a.arch\nencoder_pair = p.arch\n"
                            "encoder_model = m.arch\n");
-    write_file("v.arch", "dense 6\nelu\ndense 1\nloss huber weight=0.5\n");
-    write_file("f.arch", "dense 5\ndense A\npolicy tanh\n");
-    write_file("s.arch", "dense 6\nelu\noutputs\n");
-    write_file("a.arch", "dense 3\nelu\noutputs\n");
-    write_file("p.arch", "dense 7\noutputs\n");
-    write_file("m.arch", "dense 72\noutputs\n");
+    write_text("v.arch", "dense 6\nelu\ndense 1\nloss huber weight=0.5\n");
+    write_text("f.arch", "dense 5\ndense A\npolicy tanh\n");
+    write_text("s.arch", "dense 6\nelu\noutputs\n");
+    write_text("a.arch", "dense 3\nelu\noutputs\n");
+    write_text("p.arch", "dense 7\noutputs\n");
+    write_text("m.arch", "dense 72\noutputs\n");
     return 0;
 }
 

@@ -46,31 +46,22 @@ static const struct kind {
 
 enum { STRIDE = 17, SIGNAL_STRIDE = 9 }; /* of the operations on files at which runs end */
 
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(scratch(name), "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static int set_up(void **state)
 {
     if (scratch_make(state) != 0)
         return -1;
     ks_blas_start(NULL);
-    write_file("own.system", SYSTEM);
-    write_file("c.arch", CRITIC);
-    write_file("a.arch", ACTOR);
-    write_file("o.arch", OPTIMIST);
-    write_file("embedding.system", EMBEDDING);
-    write_file("value.arch", VALUE);
-    write_file("fixed.arch", FIXED);
-    write_file("state.arch", STATE);
-    write_file("action.arch", ACTION);
-    write_file("pair.arch", PAIR);
-    write_file("model.arch", MODEL);
+    write_text("own.system", SYSTEM);
+    write_text("c.arch", CRITIC);
+    write_text("a.arch", ACTOR);
+    write_text("o.arch", OPTIMIST);
+    write_text("embedding.system", EMBEDDING);
+    write_text("value.arch", VALUE);
+    write_text("fixed.arch", FIXED);
+    write_text("state.arch", STATE);
+    write_text("action.arch", ACTION);
+    write_text("pair.arch", PAIR);
+    write_text("model.arch", MODEL);
     return 0;
 }
 

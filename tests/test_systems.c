@@ -61,24 +61,15 @@ static void test_shipped(void **state)
     }
 }
 
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(scratch(name), "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static void test_own(void **state)
 {
     struct ks_settings settings;
     char *path, *critic, *actor;
 
     (void)state;
-    write_file("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
-    write_file("a.arch", "dense 4\ndense 2A\npolicy tanh-gaussian log-std=squash\n");
-    write_file("own.system", "[system]\ncritic = c.arch\nactor=a.arch\n[train]\nutd = 5\n");
+    write_text("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    write_text("a.arch", "dense 4\ndense 2A\npolicy tanh-gaussian log-std=squash\n");
+    write_text("own.system", "[system]\ncritic = c.arch\nactor=a.arch\n[train]\nutd = 5\n");
     ks_settings_start(&settings);
     assert_ok(ks_system_find(scratch("own.system"), &path));
     assert_ok(ks_system_settings(path, &settings));
@@ -124,14 +115,14 @@ static void test_refusals(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(text, sizeof text, "%s%s", files[i].head, files[i].text);
-        write_file("bad.system", text);
+        write_text("bad.system", text);
         ks_settings_start(&settings);
         assert_fails(ks_system_settings(scratch("bad.system"), &settings), files[i].status,
                      files[i].words);
     }
-    write_file("c.arch", "dense 1\nloss mse\n");
-    write_file("a.arch", "dense 4\npolicy tanh-gaussian\n");
-    write_file("bad.system", TWO);
+    write_text("c.arch", "dense 1\nloss mse\n");
+    write_text("a.arch", "dense 4\npolicy tanh-gaussian\n");
+    write_text("bad.system", TWO);
     assert_fails(ks_system_describe(scratch("bad.system"), 2, &critic, &actor), KS_FORMAT,
                  "a.arch: expected one line 'dense 2A', found none");
     free(critic), free(actor);
@@ -150,9 +141,9 @@ static void test_optimist_of_system(void **state)
     assert_null(text);
     assert_ok(ks_architecture_optimist("bn+wn+ce", 38, &text));
     assert_null(text);
-    write_file("c.arch", "dense 1\nloss mse\n");
-    write_file("o.arch", "dense 4\npolicy shift\n");
-    write_file("own.system", "[system]\ncritic = c.arch\nactor = c.arch\noptimist = o.arch\n");
+    write_text("c.arch", "dense 1\nloss mse\n");
+    write_text("o.arch", "dense 4\npolicy shift\n");
+    write_text("own.system", "[system]\ncritic = c.arch\nactor = c.arch\noptimist = o.arch\n");
     assert_fails(ks_architecture_optimist(scratch("own.system"), 2, &text), KS_FORMAT,
                  "o.arch: expected one line 'dense A', found none");
 }

@@ -34,6 +34,9 @@ struct ks_policy_pass KS(actor_pass)(const struct ks_agent *a, const real *head,
  * action_bar [batch, D] = d/dx of -mean(Q). */
 double KS(policy_values)(struct ks_agent *a);
 
+/* From the adjoint of the actor's output, after actor_forward at s: the gradient, to actor.g. */
+void KS(actor_backward)(struct ks_agent *a);
+
 /* Returns the loss mean(T log pi - Q(s, a)) after actor_forward and actor_sample; its
  * gradient goes to actor.g, and *entropy is the mean of -log pi. */
 double KS(actor_loss)(struct ks_agent *a, double *entropy);

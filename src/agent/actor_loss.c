@@ -111,6 +111,17 @@ static double mean_loss(const struct ks_agent *a, double values, double *entropy
     return (KS(agent_temperature)(a) * log_pi - values) / n;
 }
 
+void KS(actor_backward)(struct ks_agent *a)
+{
+    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
+    KS(net_backward)
+    (a->actor_train, &(struct ks_net_backward){.w = a->actor.w,
+                                               .x = a->s,
+                                               .primal = a->actor.primal,
+                                               .adjoint = a->actor.adjoint,
+                                               .w_bar = a->actor.g});
+}
+
 double KS(actor_loss)(struct ks_agent *a, double *entropy)
 {
     struct ks_policy_pass p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
@@ -121,12 +132,6 @@ double KS(actor_loss)(struct ks_agent *a, double *entropy)
     p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
     p.head_bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
     KS(policy_backward)(&a->actor_arch->policy, &p);
-    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
-    KS(net_backward)
-    (a->actor_train, &(struct ks_net_backward){.w = a->actor.w,
-                                               .x = a->s,
-                                               .primal = a->actor.primal,
-                                               .adjoint = a->actor.adjoint,
-                                               .w_bar = a->actor.g});
+    KS(actor_backward)(a);
     return mean_loss(a, values, entropy);
 }

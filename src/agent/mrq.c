@@ -109,13 +109,7 @@ double KS(mrq_actor_gradient)(struct ks_agent *a)
         bar[i] = (1 - actions[i] * actions[i]) * a_bar[i] +
                  (real)(2 * PENALTY / (double)n) * head[i];
     }
-    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
-    KS(net_backward)
-    (a->actor_train, &(struct ks_net_backward){.w = a->actor.w,
-                                               .x = a->s,
-                                               .primal = a->actor.primal,
-                                               .adjoint = a->actor.adjoint,
-                                               .w_bar = a->actor.g});
+    KS(actor_backward)(a);
     return loss;
 }
 
