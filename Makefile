@@ -1,5 +1,5 @@
 # Targets: all deps deps-myosuite test study install uninstall bench bench-peers bench-answers sanitize coverage lint format clean.
-# tests/README.md says what each does.
+# README.md, CONTRIBUTING.md and tests/README.md say what they do; clean removes BUILD.
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
 #   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR, MYOSUITE_DIR   existing installations to use (default: build/deps)

@@ -1,4 +1,4 @@
-# How many eigenvalues are larger than x > 0, and smaller than x < 0, at the last checkpoint: the certified band, in
+# How many eigenvalues are larger than x > 0, and smaller than x < 0, at the last checkpoint: the 99.5% band, in
 # which the number lies with 99.5% at each x, a panel per architecture.
 width = 5; height = 0.75 + 1.3*grid_rows
 load plots.'/style.gp'

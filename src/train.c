@@ -23,14 +23,14 @@ static const char details[] =
     "  and ending.\n"
     "  --arch takes a system (--list), or a file FILE.system of your own: critic,\n"
     "  actor and settings together, which --set overrides. Or it takes one of the\n"
-    "  study's architectures (--list), or a file FILE.arch with the critic's\n"
-    "  description, whose loss must be ce, mse or quantile. The architecture's name is\n"
-    "  then the file's name without its folder. The actor has blocks of the same kind\n"
-    "  as the file: bn if the file has a batchnorm, else ln\n"
-    "  if it has a layernorm, groupnorm or rmsnorm, else dense; with weight\n"
-    "  normalization if a dense layer of the file has project=unit or unit-kernel;\n"
-    "  with skips if skip=1 is set. The other settings marked 'named architectures'\n"
-    "  must keep their defaults.\n\n"
+    "  twelve architectures of the XQC paper (--list), or a file FILE.arch with the\n"
+    "  critic's description, whose loss may be ce, mse, huber or quantile. The\n"
+    "  architecture's name is then the file's name without its folder. The actor has\n"
+    "  blocks of the same kind as the file: bn if the file has a batchnorm, else ln if\n"
+    "  it has a layernorm, groupnorm or rmsnorm, else dense; with weight normalization\n"
+    "  if a dense layer of the file has project=unit or unit-kernel; with skips if\n"
+    "  skip=1 is set. The other settings marked 'named architectures' must keep their\n"
+    "  defaults.\n\n"
     "OUTPUT\n"
     "  DIR/step_NNNNNNNNN.h5 (checkpoints, by environment step), DIR/progress.csv\n"
     "  and DIR/run.json. DIR is created if it does not exist. A folder that holds a\n"
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
         {"save-every", '\0', POPT_ARG_STRING, &c.save_every, 0,
          "seconds between resume points (60, or more if writing takes long)", "SECONDS"},
         {"set", '\0', POPT_ARG_ARGV, &c.set, 0, "a setting (see --list); repeatable", "KEY=VALUE"},
-        {"list", '\0', POPT_ARG_NONE, &c.list, 0, "print environments, architectures, settings",
+        {"list", '\0', POPT_ARG_NONE, &c.list, 0, "print tasks, architectures, systems, settings",
          NULL},
         POPT_TABLEEND};
     struct ks_program program = {

@@ -18,7 +18,7 @@
 ks_status ks_intervals_add(struct ks_spectrum *spectrum, const struct ks_facts *facts,
                            const struct ks_probe *probe, const char *suffix);
 
-/* Fills the certified band of the cumulative distribution, which holds with 99.5% at each point:
+/* Fills the band of the cumulative distribution, which holds with 99.5% at each point:
  * band_at, band_lower, band_upper, at 16 points per decade on both sides of zero, from the upper
  * bound of lambda_abs_max down to a millionth of it. No band if the products are too inaccurate or
  * the operator is zero. KS_MEMORY, KS_NUMBER. */

@@ -103,7 +103,7 @@ bool ks_audit_is_zero(const struct ks_spectrum *spectrum);
 ks_status ks_audit_describe(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the findings in plain words, with the number behind each. */
 void ks_audit_findings(const struct ks_audit *audit, struct ks_document *document);
-/* Draws the certified band of the spectrum and adds the plot; without gnuplot, or without a band,
+/* Draws the 99.5% band of the spectrum and adds the plot; without gnuplot, or without a band,
  * adds the reason. KS_IO, KS_FULL, KS_MEMORY. */
 ks_status ks_audit_plot(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the table of layers, and the table of dead units. */

@@ -1,4 +1,4 @@
-/* The certified band of the spectrum, drawn by plots/distribution.gp. */
+/* The 99.5% band of the spectrum, drawn by plots/distribution.gp. */
 #include <stdlib.h>
 
 #include "audit/audit.h"
@@ -63,7 +63,7 @@ ks_status ks_audit_plot(const struct ks_audit *a, struct ks_document *d)
         ks_document_add(d, KS_BLOCK_NOTE, "There is no plot: %s.",
                         ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN])
                             ? "all eigenvalues are zero"
-                            : "the products are too inaccurate for a certified band");
+                            : "the products are too inaccurate for a band of 99.5%");
         return KS_OK;
     }
     status = draw(a);

@@ -137,7 +137,7 @@ static void print_evidence(const struct cited *cited, FILE *out)
     print_correlation(cited->csv, cited->upper, out);
     fputs(" for the upper ends", out);
     if (find_row(cited->csv, "kappa", &kappa)) {
-        fputs("; with <i>kappa</i>, of which the paper speaks, it is ", out);
+        fputs("; with <i>kappa</i> of the standard analysis it is ", out);
         print_correlation(cited->csv, kappa, out);
     }
     fputs(". ", out);

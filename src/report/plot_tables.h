@@ -55,8 +55,8 @@ ks_status ks_density_write(const struct ks_tables *t, FILE *out);
 ks_status ks_mass_write(const struct ks_tables *t, FILE *out);
 ks_status ks_staircase_write(const struct ks_tables *t, FILE *out);
 ks_status ks_distribution_write(const struct ks_tables *t, FILE *out);
-/* The rows of one spectrum: its certified band as stored, and as numbers of eigenvalues: up to x
- * for a negative x, above x for a positive one. */
+/* The rows of one spectrum: its band (/distribution) as stored, and as numbers of eigenvalues: up
+ * to x for a negative x, above x for a positive one. */
 void ks_distribution_print(const char *architecture, const struct ks_spectrum *spectrum, FILE *out);
 #define KS_DISTRIBUTION_COLUMNS                                                                    \
     "architecture,eigenvalue,cumulative_lower,cumulative_upper,beyond_lower,beyond_upper\n"

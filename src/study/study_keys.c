@@ -8,8 +8,8 @@
 
 /* Options that a study's file must not set: the study itself decides where files go and what is
  * printed. */
-static const char *const refused[] = {"out",    "json",     "csv",  "apply",
-                                      "output", "gradient", "name", "layers"};
+static const char *const refused[] = {"out",      "json", "csv",    "apply",        "output",
+                                      "gradient", "name", "layers", "eigenvectors", "start-at"};
 
 /* The analyzer's options, and where their values go. */
 struct reader {
