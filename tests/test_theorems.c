@@ -3,12 +3,43 @@
 
 #include "claims/theorems.h"
 
+enum { EVALUATION = 1, RESIDUAL }; /* analyses */
+
+/* The attributes by which an analysis of the residual is found. */
+static void describe(struct ks_spectrum *s, const char *operator, const char * batchnorm)
+{
+    assert_ok(ks_attribute_add_string(&s->attributes, "operator", operator));
+    assert_ok(ks_attribute_add_string(&s->attributes, "batchnorm", batchnorm));
+    assert_ok(ks_attribute_add_integer(&s->attributes, "critic", -1));
+    assert_ok(ks_attribute_add_integer(&s->attributes, "layer", -1));
+    assert_ok(ks_attribute_add_number(&s->attributes, "scale", 1));
+    assert_ok(ks_attribute_add_number(&s->attributes, "weight_decay", 0.25));
+}
+
 static int make(void **state)
 {
     int failed = tree_make(state);
 
-    claimed_new("bn+wn+ce ln+mse dense+ce", 2, "");
+    claimed_new("bn+wn+ce ln+mse dense+ce", 2,
+                "[analyze evaluation]\noperator = residual\nbatchnorm = eval\n"
+                "[analyze residual]\noperator = residual\n");
+    for (size_t n = 0; n < study_results->n_runs; n++)
+        for (size_t i = 0; i < 3 * (TIMES + 1); i++) {
+            static const char *const names[] = {"hessian", "residual", "residual"};
+            size_t k = i / (TIMES + 1);
+
+            describe(study_results->run[n].spectrum[i], names[k],
+                     k == EVALUATION ? "eval" : "train");
+        }
     return failed;
+}
+
+/* The residual's extreme eigenvalues. */
+static void put_residual(struct spot at, double smallest, double largest)
+{
+    at.analysis = RESIDUAL;
+    put(at, "lambda_min", smallest);
+    put(at, "lambda_max", largest);
 }
 
 static void put_bounds(struct spot at, double logit, double gradient, double jacobian)
@@ -38,12 +69,15 @@ static void test_table(void **state)
     put_bounds((struct spot){STANDARD, KS_TWELVE_OF(KS_DENSE, 0, KS_CE), 1, 2}, sqrt(2) / 2,
                sqrt(2) * 3, 10);
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2), sqrt(2), 2);
+    put_residual((struct spot){.number = BEST, .time = 5}, -3, 2);
+    put_residual((struct spot){.number = KS_TWELVE_OF(KS_DENSE, 0, KS_CE), .seed = 1, .time = 2},
+                 NAN, NAN);
     assert_string_equal(
         printed(ks_theorems_print_csv),
         "architecture,seed,env_step,proposition_2_largest,proposition_2_median,theorem_1,"
-        "theorem_1_median,jacobian_rows\n"
-        "bn+wn+ce,0,24,1,0.5,0.5,2,4\n"
-        "dense+ce,1,12,0.5,0.25,0.3,1.2,4\n");
+        "theorem_1_median,jacobian_rows,weight_decay,weight_decay_needed\n"
+        "bn+wn+ce,0,24,1,0.5,0.5,2,4,0.25,3\n"
+        "dense+ce,1,12,0.5,0.25,0.3,1.2,4,0.25,-\n");
 }
 
 static void test_lines(void **state)
@@ -63,10 +97,34 @@ static void test_lines(void **state)
         strstr(printed(ks_theorems_print), "1 checkpoints exceed it: that is an error"));
 }
 
+/* Which checkpoints the residual rules out, with bounds rounded so that they stay bounds. */
+static void test_weight_decay(void **state)
+{
+    const char *text;
+
+    (void)state;
+    for (size_t time = 0; time < TIMES; time++)
+        for (size_t seed = 0; seed < 2; seed++) {
+            put_residual((struct spot){.number = BEST, .seed = seed, .time = time}, NAN, NAN);
+            put_bounds((struct spot){STANDARD, BEST, seed, time}, 1, 1, 1);
+        }
+    assert_null(strstr(printed(ks_theorems_print), "Proposition 4"));
+    put_residual((struct spot){.number = BEST, .time = 5}, -0.1, 0.12);
+    put_residual((struct spot){.number = BEST, .time = 6}, -0.25, 0.12);
+    put_residual((struct spot){.number = BEST, .time = 7}, -0.1, 5);
+    text = printed(ks_theorems_print);
+    assert_non_null(
+        strstr(text, "At 2 of 3 checkpoints mu^2 is not that large: it is at most 0.25, and 2 "
+                     "lambda_m^f is at least 0.12,"));
+    put_residual((struct spot){.number = BEST, .time = 5}, -0.1, 0.12367);
+    assert_non_null(strstr(printed(ks_theorems_print), "is at least 0.123,"));
+}
+
 int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make, claimed_end)
-    const struct CMUnitTest tests[] = {IN_STUDY(test_table), IN_STUDY(test_lines)};
+    const struct CMUnitTest tests[] = {IN_STUDY(test_table), IN_STUDY(test_lines),
+                                       IN_STUDY(test_weight_decay)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* How near the gradients of cross-entropy critics come to the bounds that the XQC paper proves. */
+/* How near critics with cross-entropy come to what the XQC paper proves of them: the bounds of
+ * their gradients, and the weight decay above which the condition number is bounded. */
 #ifndef KS_CLAIMS_THEOREMS_H
 #define KS_CLAIMS_THEOREMS_H
 
@@ -12,8 +13,9 @@
 void ks_theorems_print_csv(const struct ks_results *results, FILE *out);
 ks_status ks_theorems_write(const struct ks_results *results);
 
-/* Prints the largest ratios in two lines, and what exceeds a bound that is proved, which is an
- * error of the measurement. Prints nothing if no spectrum has the statistics. */
+/* Prints the largest ratios in two lines, one on the weight decay if the study analyzes residuals,
+ * and what exceeds a bound that is proved, which is an error of the measurement. Prints nothing if
+ * no spectrum has the statistics. */
 void ks_theorems_print(const struct ks_results *results, FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* How near the measurements come to the bounds that the paper proves: theorems.csv, with the
- * largest ratio of every architecture over its seeds and checkpoints. */
+/* How near the measurements come to what the paper proves: theorems.csv, with the largest number of
+ * every architecture over its seeds and checkpoints. */
 #include "report/page.h"
 
 #include <math.h>
@@ -14,6 +14,8 @@ static const struct {
     {"proposition_2_median", "Proposition 2, median row", "largest median |p - t| / sqrt 2"},
     {"theorem_1", "Theorem 1", "largest |g| / (sqrt 2 L_f): at most this"},
     {"theorem_1_median", "Theorem 1, median row", "with the median over rows in place of L_f"},
+    {"weight_decay", "Weight decay", "mu^2 of the loss"},
+    {"weight_decay_needed", "Proposition 4", "mu^2 would have to be more than this"},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -30,7 +32,8 @@ static bool is_first(const struct ks_csv *csv, size_t row)
     return true;
 }
 
-/* The largest number in a column over the rows of an architecture; their number into *n. */
+/* The largest number in a column over the rows of an architecture, NaN if none has one; the number
+ * of rows into *n. */
 static double find_largest(const struct ks_csv *csv, const char *architecture, const char *column,
                            size_t *n)
 {
@@ -56,7 +59,7 @@ static void print_row(const struct ks_csv *csv, const char *architecture, FILE *
         double largest = find_largest(csv, architecture, columns[c].name, &n);
 
         if (isnan(largest))
-            fputs("<td class=\"none\">undefined</td>", out);
+            fputs("<td class=\"none\">not measured</td>", out);
         else
             fprintf(out, "<td data-value=\"%.10g\">%.3g</td>", largest, largest);
     }

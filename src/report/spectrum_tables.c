@@ -199,18 +199,6 @@ ks_status ks_orders_write(const struct ks_tables *t, FILE *out)
 
 /* --- operators.csv --- */
 
-/* The operator of an analysis of all critics and layers; NULL for a block. */
-static const char *operator_of(const struct ks_spectrum *s)
-{
-    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "operator");
-
-    return a && a->type == KS_ATTRIBUTE_STRING &&
-                   ks_attribute_number(&s->attributes, "critic") < 0 &&
-                   ks_attribute_number(&s->attributes, "layer") < 0
-               ? a->string
-               : NULL;
-}
-
 /* The first analysis of that operator that this architecture has, else NULL. */
 static const struct ks_spectrum *find_operator(const struct ks_tables *t, size_t row,
                                                const char *name)
@@ -218,7 +206,7 @@ static const struct ks_spectrum *find_operator(const struct ks_tables *t, size_t
     for (size_t k = 0; k < t->r->study->n_analyses; k++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, row, k);
 
-        if (s && operator_of(s) && strcmp(operator_of(s), name) == 0 &&
+        if (s && ks_results_operator(s) && strcmp(ks_results_operator(s), name) == 0 &&
             !ks_attribute_find(&s->attributes, "compat"))
             return s;
     }

@@ -27,6 +27,17 @@ double ks_results_statistic(const struct ks_results *r, const struct ks_result *
     return s ? ks_statistic(s, name) : NAN;
 }
 
+const char *ks_results_operator(const struct ks_spectrum *s)
+{
+    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "operator");
+
+    return a && a->type == KS_ATTRIBUTE_STRING &&
+                   ks_attribute_number(&s->attributes, "critic") < 0 &&
+                   ks_attribute_number(&s->attributes, "layer") < 0
+               ? a->string
+               : NULL;
+}
+
 enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
 
 ks_status ks_results_warn(struct ks_results *r, const char *format, ...)

@@ -69,6 +69,9 @@ const struct ks_spectrum *ks_results_spectrum(const struct ks_results *results,
 double ks_results_statistic(const struct ks_results *results, const struct ks_result *run,
                             size_t analysis, size_t checkpoint, const char *name);
 
+/* The operator of a spectrum of all critics and layers; NULL for one of a block. Points into it. */
+const char *ks_results_operator(const struct ks_spectrum *spectrum);
+
 /* The included architectures in the order of tables and plots: by loss (ce, mse, other), then
  * normalization (bn, ln, dense, other), then without weight normalization before with it. Returns
  * their number. */
