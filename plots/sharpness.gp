@@ -1,21 +1,23 @@
 # The sharpness over the largest one at which steps are stable, over training: a row per operator, a panel per loss, a
-# curve per architecture. Above 1 a quadratic with this curvature would diverge.
+# curve per architecture. Above 1 a quadratic with this curvature would diverge. Of several analyses of an operator the
+# first one is drawn: further ones may be of another loss.
 load_width = 5
-operators = ''
+operators = ''; analyses = ''
 do for [operator in 'hessian preconditioned'] {
-    there = 0
+    first = ''
     set datafile separator comma
-    stats 'tables/sharpness.csv' using (strcol('operator') eq operator && there == 0 ? (there = 1, 0) : 0) nooutput
-    if (there) { operators = operators.' '.operator }
+    stats 'tables/sharpness.csv' using (strcol('operator') eq operator && first eq '' ? (first = strcol('analysis'), 0) : 0) nooutput
+    if (first ne '') { operators = operators.' '.operator; analyses = analyses.' '.first }
 }
 width = load_width; height = 0.9 + 1.9*words(operators)
 load plots.'/style.gp'
 table = 'tables/sharpness.csv'
 load plots.'/over_training.gp'
-rows = words(operators); left = 0.6; right = 0.1; top = 0.22; bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
+rows = words(operators); left = 0.68; right = 0.1; top = 0.22; bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
 eval size_panels
-operator = ''
-at_step(i) = is(word(archs, i)) && strcol('operator') eq operator ? column('env_step')/unit : NaN
+analysis = ''
+of_row(name) = strcol('analysis') eq name
+at_step(i) = is(word(archs, i)) && of_row(analysis) ? column('env_step')/unit : NaN
 title_of(operator) = operator eq 'hessian' ? 'λ_{max} / (2/η)' : 'preconditioned λ_{max} / bound'
 
 set multiplot
@@ -23,10 +25,10 @@ eval steps_axis
 axis = 'y'; most = 4
 y = 'sharpness_ratio'
 do for [g=0:rows-1] {
-    operator = word(operators, g + 1)
+    operator = word(operators, g + 1); analysis = word(analyses, g + 1)
     eval reset_limits
     do for [end in '_ _low _high'] {
-        stats table using (strcol('operator') eq operator ? take(positive(number(end eq '_' ? y : y.end))) : 0) nooutput
+        stats table using (of_row(analysis) ? take(positive(number(end eq '_' ? y : y.end))) : 0) nooutput
     }
     high = high < 1 ? 1 : high
     eval log_limits
