@@ -26,7 +26,7 @@ do for [g=0:2] {
         eval limits
         eval choose_axis
         set format x number_format(g == 2)
-        set xlabel (g == 2 ? steps_title : '') offset 0, 0.5
+        set xlabel (g == 2 ? panel_steps_title : '') offset 0, 0.5
         if (g == 0) { set label 1 loss_title[p] at screen (x0 + x1)/2/width, screen (y1 + 0.08)/height center }
         else { unset label 1 }
         eval draw_curves

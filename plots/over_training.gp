@@ -1,24 +1,27 @@
-# Shared by the plots of curves over training, after style.gp: a panel per loss in each row, a curve per architecture,
-# with one legend below. A script sets `table` before it loads this, and then draws the panels with `draw_curves`.
-array members[3] = ['', '', '']    # indices of architectures: cross-entropy, squared error, other losses
-array loss_title[3] = ['cross-entropy', 'squared error', 'other losses']
+# Shared by the plots of curves over training, after style.gp: a panel per loss in each row, and one for variants and
+# other networks; a curve per architecture, with one legend below. A script sets `table` before it loads this, and then
+# draws the panels with `draw_curves`.
+array members[3] = ['', '', '']    # indices of architectures: cross-entropy, squared error, others
+others = int(sum [i=1:words(archs)] (word(norms, i) eq 'other'))
+array loss_title[3] = ['cross-entropy', 'squared error', others == 0 ? 'variants' : 'others']
 do for [i=1:words(archs)] {
     loss = word(losses, i)
-    p = loss eq 'ce' ? 1 : loss eq 'mse' ? 2 : 3
+    p = is_own(i) ? 3 : loss eq 'ce' ? 1 : 2
     members[p] = members[p].' '.i
 }
 panels = ''
 do for [p=1:3] { if (words(members[p]) > 0) { panels = panels.' '.p } }
 columns = words(panels)
+panel_steps_title = columns < 3 ? steps_title : short_steps_title
 
 # the legend: what an architecture is called apart from its loss, each once
-short(i) = word(norms, i) eq 'other' ? word(archs, i) : word(norms, i).(has_wn(i) ? '+wn' : '')
+short(i) = is_own(i) ? word(archs, i) : word(norms, i).(has_wn(i) ? '+wn' : '')
 entries = ''; entry_of = ''
-do for [i=1:words(archs)] {
-    new = 1
+do for [own=0:1] { do for [i=1:words(archs)] {
+    new = is_own(i) == own
     do for [k=1:words(entries)] { if (word(entries, k) eq short(i)) { new = 0 } }
     if (new) { entries = entries.' '.short(i); entry_of = entry_of.' '.i }
-}
+} }
 legend_columns = 3
 legend_lines = (words(entries) + legend_columns - 1)/legend_columns
 set key at screen 0.5, screen (0.08 + 0.07*legend_lines)/height center center vertical maxrows legend_lines \

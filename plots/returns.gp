@@ -12,7 +12,7 @@ low = low < 0 ? 1.05*low : 0; high = high > 0 ? 1.05*high : low < 0 ? 0 : 1
 set multiplot
 eval steps_axis
 set yrange [low:high]
-set xlabel steps_title offset 0, 0.5
+set xlabel panel_steps_title offset 0, 0.5
 y = 'return'; g = 0
 do for [c=0:columns-1] {
     p = word(panels, c + 1) + 0

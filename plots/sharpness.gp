@@ -45,7 +45,7 @@ do for [g=0:rows-1] {
         set format y power_format(named)
         set ylabel (named ? title_of(operator) : '') offset 0.8, 0
         set format x number_format(g == rows - 1)
-        set xlabel (g == rows - 1 ? steps_title : '') offset 0, 0.5
+        set xlabel (g == rows - 1 ? panel_steps_title : '') offset 0, 0.5
         if (g == 0) { set label 1 loss_title[p] at screen (x0 + x1)/2/width, screen (y1 + 0.08)/height center } else { unset label 1 }
         eval draw_curves
     }

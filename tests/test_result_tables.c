@@ -79,6 +79,56 @@ static void test_tables(void **state)
     outcome_free(&o);
 }
 
+/* A run of a variant records the architecture that it changes. */
+static void write_variant(const char *name, const char *architecture)
+{
+    for (size_t i = 0; i < SEEDS; i++) {
+        for (size_t k = 0; k <= CHECKPOINTS; k++) {
+            char path[256];
+
+            spectrum_path(&(struct place){name, i, STEP[k], NULL}, path);
+            write_spectrum_at(path, &(struct place){architecture, i, STEP[k], NULL}, 5, false);
+        }
+        write_returns(name, i,
+                      "env_step,update,critic_loss,return_mean\n0,0,nan,1\n6,4,1,2\n"
+                      "12,10,1,8\n");
+    }
+}
+
+/* A row for each variant of an architecture of the study; variants follow what they change. */
+static void test_variants(void **state)
+{
+    struct ks_csv *csv = NULL;
+    struct outcome o;
+
+    (void)state;
+    set_study("[variant alone]\narchitecture = bn+ce\nutd = 3\n"
+              "[variant changed]\narchitecture = bn+wn+ce\nbatch = 32\nutd = 4\n");
+    write_variant("alone", "bn+ce");
+    write_variant("changed", "bn+wn+ce");
+    o = outcome_new(0);
+    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_csv_read(tree_path("tables/variants.csv"), false, &csv));
+    assert_int_equal(csv->rows, 1);
+    check_cell(csv, "architecture", "changed");
+    check_cell(csv, "base", "bn+wn+ce");
+    check_cell(csv, "changes", "batch = 32; utd = 4");
+    check_cell(csv, "return", "8");
+    check_cell(csv, "base_return", "250");
+    check_cell(csv, "kappa", "5");
+    check_cell(csv, "lambda_max", "2.5");
+    ks_csv_free(csv);
+    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_int_equal(csv->rows, 4);
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const order[] = {"alone", "bn+wn+ce", "changed", "ln+mse"};
+
+        assert_string_equal(ks_csv_cell(csv, i, 0), order[i]);
+    }
+    ks_csv_free(csv);
+    outcome_free(&o);
+}
+
 /* A further analysis has its own rows; its failed analyses are dropped there and do not affect the
  * rows of the standard analysis. */
 static void test_further_analyses(void **state)
@@ -258,13 +308,10 @@ int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_STUDY(test_tables),
-        IN_STUDY(test_further_analyses),
-        IN_STUDY(test_scopes),
-        IN_STUDY(test_stopped_study),
-        IN_STUDY(test_areas),
-        IN_STUDY(test_printed_table),
-        IN_STUDY(test_tables_without_memory),
+        IN_STUDY(test_tables),           IN_STUDY(test_variants),
+        IN_STUDY(test_further_analyses), IN_STUDY(test_scopes),
+        IN_STUDY(test_stopped_study),    IN_STUDY(test_areas),
+        IN_STUDY(test_printed_table),    IN_STUDY(test_tables_without_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

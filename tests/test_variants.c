@@ -1,6 +1,7 @@
 /* [variant NAME] in study files: a network of the study, trained with settings of its own. */
 #include "study_text.h"
 
+#include "claims/paper_claims.h"
 #include "study/graph.h"
 
 static const char STUDY[] = "[study]\n"
@@ -32,11 +33,34 @@ static void test_settings(void **state)
     assert_int_equal(s->n_architectures, 2);
     assert_string_equal(s->architecture[1].name, "more");
     assert_string_equal(s->architecture[1].argument, "dense+mse");
-    assert_string_equal(s->architecture[1].loss, "other"); /* it is none of the twelve */
+    assert_string_equal(s->architecture[1].normalization, "dense");
+    assert_string_equal(s->architecture[1].loss, "mse");
     assert_int_equal(s->architecture[1].settings.batch, 128);
     assert_int_equal(s->architecture[1].settings.utd, 8);
     assert_int_equal(s->architecture[1].settings.random_steps, 100);
     assert_int_equal(s->architecture[0].settings.batch, 64);
+    ks_study_free(s);
+}
+
+/* A variant looks like the architecture that it changes, but is none of the twelve. */
+static void test_kind(void **state)
+{
+    size_t architecture[KS_TWELVE];
+    struct ks_study *s = NULL;
+
+    (void)state;
+    assert_ok(read_more("[variant a]\narchitecture = dense+mse\nutd = 8\n"
+                        "[variant b]\nutd = 8\narchitecture = bn+wn+ce\n"
+                        "[variant c]\narchitecture = bn+wn+ce\nutd = 4\n",
+                        &s));
+    assert_int_equal(ks_twelve_find(s, architecture), 1);
+    assert_int_equal(architecture[KS_TWELVE_OF(KS_BN, 1, KS_CE)], 0);
+    assert_int_equal(ks_study_base(s, 0), 4); /* no variant                  */
+    assert_int_equal(ks_study_base(s, 1), 4); /* its architecture is missing */
+    assert_int_equal(ks_study_base(s, 2), 0);
+    assert_int_equal(ks_study_base(s, 3), 0);
+    assert_string_equal(s->architecture[2].normalization, "bn");
+    assert_true(s->architecture[2].weight_normalization);
     ks_study_free(s);
 }
 
@@ -179,9 +203,9 @@ int main(void)
 {
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_TREE(test_action_repeat), IN_TREE(test_settings), IN_TREE(test_order),
-        IN_TREE(test_refusals),      IN_TREE(test_steps),    IN_TREE(test_command),
-        IN_TREE(test_differences),
+        IN_TREE(test_action_repeat), IN_TREE(test_settings),    IN_TREE(test_kind),
+        IN_TREE(test_order),         IN_TREE(test_refusals),    IN_TREE(test_steps),
+        IN_TREE(test_command),       IN_TREE(test_differences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,9 @@
 #include "report/plot_tables.h"
 
 /* The one panel that the script draws; its words are explained in plots/style.gp. */
-static const char PANELS[] = "archs='critic'; norms='other'; wns='0'; losses='other'; grid_x='0'; "
-                             "grid_y='0'; grid_columns=1; grid_rows=1; checkpoint_gap=1; ";
+static const char PANELS[] =
+    "archs='critic'; norms='other'; wns='0'; losses='other'; bases='-'; grid_x='0'; "
+    "grid_y='0'; grid_columns=1; grid_rows=1; checkpoint_gap=1; ";
 
 static ks_status make_folder(const char *dir, const char *name)
 {

@@ -128,7 +128,8 @@ size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_TWELV
         for (size_t a = 0; a < study->n_architectures; a++) {
             const struct ks_study_architecture *is = &study->architecture[a];
 
-            if (strcmp(is->normalization, normalizations[level[KS_FACTOR_NORMALIZATION]]) == 0 &&
+            if (is->line == 0 &&
+                strcmp(is->normalization, normalizations[level[KS_FACTOR_NORMALIZATION]]) == 0 &&
                 is->weight_normalization == (level[KS_FACTOR_WEIGHT_NORMALIZATION] == 1) &&
                 strcmp(is->loss, losses[level[KS_FACTOR_LOSS]]) == 0)
                 architecture[k] = a;

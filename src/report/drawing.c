@@ -17,25 +17,29 @@
 static const char *const formats[] = {"png", "pdf", "svg"};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-enum { NAME, NORM, WN, LOSS, WORDS };
+enum { NAME, NORM, WN, LOSS, BASE, WORDS };
 
-static const char *word_of(const struct ks_study_architecture *a, int word)
+/* `base` of the architectures that are no variants: "-". */
+static const char *word_of(const struct ks_study *s, size_t architecture, int word)
 {
+    const struct ks_study_architecture *a = &s->architecture[architecture];
+
     return word == NAME   ? a->name
            : word == NORM ? a->normalization
            : word == WN   ? (a->weight_normalization ? "1" : "0")
-                          : a->loss;
+           : word == LOSS ? a->loss
+                          : (a->line > 0 ? a->word : "-");
 }
 
 /* "archs='bn+ce ln+ce'; norms='bn ln'; ...": a word per architecture, in the order of the table. */
-static void print_words(size_t n, const struct ks_study_architecture *const *a, FILE *out)
+static void print_words(const struct ks_study *s, const struct ks_summary_table *table, FILE *out)
 {
-    static const char *const names[WORDS] = {"archs", "norms", "wns", "losses"};
+    static const char *const names[WORDS] = {"archs", "norms", "wns", "losses", "bases"};
 
     for (int word = 0; word < WORDS; word++) {
         fprintf(out, "%s='", names[word]);
-        for (size_t i = 0; i < n; i++)
-            fprintf(out, "%s%s", i ? " " : "", word_of(a[i], word));
+        for (size_t i = 0; i < table->n_rows; i++)
+            fprintf(out, "%s%s", i ? " " : "", word_of(s, table->row[i].architecture, word));
         fputs("'; ", out);
     }
 }
@@ -73,7 +77,7 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
     for (size_t i = 0; i < table->n_rows; i++)
         architecture[i] = &r->study->architecture[table->row[i].architecture];
     ks_panels_place(table->n_rows, architecture, &panels);
-    print_words(table->n_rows, architecture, out);
+    print_words(r->study, table, out);
     print_places("grid_x", table->n_rows, panels.x, out);
     print_places("grid_y", table->n_rows, panels.y, out);
     fprintf(out, "grid_columns=%zu; grid_rows=%zu; checkpoint_gap=%zu; ", panels.columns,

@@ -24,6 +24,11 @@ const struct ks_plot ks_plots[] = {
      "Return of the deterministic policy over training: IQM over seeds, with its 90% interval if "
      "there are several seeds.",
      "return_curves", "return", "no run has a return"},
+    {"variants", "Variants",
+     "Return over training of each variant (coloured) and of the architecture that it changes "
+     "(grey, named in the panel): IQM over seeds, with its 90% interval if there are several "
+     "seeds.",
+     "variants", "return", "the study has no variant of one of its architectures"},
     {"spectra", "Spectra over training",
      "Above: all Ritz values of the Hessian of the critic's loss, a dash each, in a column per "
      "checkpoint (one seed; symmetric-log axis). Below: kappa, the IQM over seeds, with its 90% "

@@ -77,6 +77,9 @@ ks_status ks_norms_write(const struct ks_tables *t, FILE *out);
 /* efficiency.csv: parameters, arithmetic and speed of an update, against the last return. */
 ks_status ks_efficiency_write(const struct ks_tables *t, FILE *out);
 
+/* variants.csv: a row per variant of an architecture that has a row of the summary. */
+ks_status ks_variants_write(const struct ks_tables *t, FILE *out);
+
 /* quadratics.csv: gradient descent on quadratics of several condition numbers. It depends on no
  * study. */
 ks_status ks_quadratics_write(const struct ks_tables *t, FILE *out);

@@ -251,6 +251,7 @@ static const struct {
     {"norms", ks_norms_write},
     {"efficiency", ks_efficiency_write},
     {"quadratics", ks_quadratics_write},
+    {"variants", ks_variants_write},
     {"improvement", write_improvement},
     {"profile", write_profile},
     {"correlation", write_correlation},

@@ -47,7 +47,8 @@ struct ks_study_architecture {
     char *word;     /* as the study's file writes it: the name, or a file; owned    */
     char *argument; /* what training gets as --arch: the name, or the file's path from the working
                      * directory; owned */
-    /* For the twelve named architectures "bn", "ln" or "dense", and "ce" or "mse"; else "other". */
+    /* Of the twelve named architectures and their variants "bn", "ln" or "dense", and "ce" or "mse";
+     * else "other". */
     const char *normalization, *loss;
     bool weight_normalization;
     size_t line;  /* of [variant NAME] in the file; 0: from the list `architectures` */
@@ -109,6 +110,10 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
  * Lanczos steps (--keep-basis) depend, so that one can continue with the steps of the other. */
 bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b);
 bool ks_study_same_steps(const struct ks_study_analysis *a, const struct ks_study_analysis *b);
+
+/* The architecture of the list `architectures` that a variant changes, as an index; n_architectures
+ * if there is none. `architecture`: an index, too. */
+size_t ks_study_base(const struct ks_study *study, size_t architecture);
 
 /* The study's analysis of that name, or NULL. */
 const struct ks_study_analysis *ks_study_find_analysis(const struct ks_study *study,

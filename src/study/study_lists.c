@@ -18,11 +18,11 @@
 
 enum { MOST_SEED = 1000000000 };
 
-/* Sets normalization and loss, known for the twelve named architectures. A variant's name is none
- * of theirs, so it never counts as one of the twelve. */
-static void set_kind(struct ks_study_architecture *a)
+/* Sets normalization and loss, known for the twelve named architectures. `word`: as the study's
+ * file names the architecture, or the one that a variant changes. */
+static void set_kind(struct ks_study_architecture *a, const char *word)
 {
-    const struct ks_architecture *named = ks_architecture_find(a->name);
+    const struct ks_architecture *named = ks_architecture_find(word);
 
     a->normalization = named ? named->normalization : "other";
     a->weight_normalization = named && named->weight_normalization;
@@ -142,7 +142,7 @@ static ks_status add_architecture(struct ks_study *s, const char *word, bool che
     KS_TRY(new_architecture(s, &a));
     KS_TRY(set_network(s, word, check_files, a));
     KS_TRY(check_name(s));
-    set_kind(a);
+    set_kind(a, word);
     return KS_OK;
 }
 
@@ -154,7 +154,6 @@ ks_status ks_study_add_variant(struct ks_study *s, const char *name, size_t line
     a->line = line;
     KS_TRY(ks_copy_string(name, &a->name));
     KS_TRY(check_name(s));
-    set_kind(a);
     return ks_architecture_find(name)
                ? ks_fail(KS_FORMAT, "[variant %s]: this is the name of an architecture", name)
                : KS_OK;
@@ -171,6 +170,7 @@ ks_status ks_study_set_network(struct ks_study *s, const char *word, bool check_
     status = set_network(s, word, check_files, a);
     free(a->name);
     a->name = name;
+    set_kind(a, word);
     return status;
 }
 
@@ -218,4 +218,15 @@ ks_status ks_study_add_seeds(struct ks_study *s, const char *word)
         s->seed[s->n_seeds++] = from;
     }
     return KS_OK;
+}
+
+size_t ks_study_base(const struct ks_study *s, size_t architecture)
+{
+    const struct ks_study_architecture *variant = &s->architecture[architecture];
+    size_t i = 0;
+
+    while (i < s->n_architectures && (variant->line == 0 || s->architecture[i].line > 0 ||
+                                      strcmp(s->architecture[i].word, variant->word) != 0))
+        i++;
+    return i;
 }
