@@ -172,7 +172,9 @@ static void test_every_plot(void **state)
     if (!have_gnuplot())
         skip();
     set_study("[analyze g]\noperator = ggn\n[analyze r]\noperator = residual\n"
-              "[analyze p]\noperator = preconditioned\n[analyze l]\nlayer = 2\n");
+              "[analyze p]\noperator = preconditioned\n[analyze l]\nlayer = 2\n"
+              "[variant v]\narchitecture = bn+wn+ce\nutd = 4\n");
+    write_variant("v", "bn+wn+ce");
     for (size_t a = 0; a < 2; a++) {
         write_analysis(architectures[a], "g", "ggn", -1);
         write_analysis(architectures[a], "r", "residual", -1);
@@ -191,7 +193,7 @@ static void test_every_plot(void **state)
         }
     }
     plot_study(50);
-    assert_int_equal(check_plots(), 14);
+    assert_int_equal(check_plots(), 15);
     svg = file_bytes("figures/kappa_return.svg", NULL);
     assert_non_null(strstr(svg, "<title>bn+wn+ce: "));
     assert_non_null(strstr(svg, ">bn+wn+ce<")); /* a name, as text */

@@ -79,22 +79,6 @@ static void test_tables(void **state)
     outcome_free(&o);
 }
 
-/* A run of a variant records the architecture that it changes. */
-static void write_variant(const char *name, const char *architecture)
-{
-    for (size_t i = 0; i < SEEDS; i++) {
-        for (size_t k = 0; k <= CHECKPOINTS; k++) {
-            char path[256];
-
-            spectrum_path(&(struct place){name, i, STEP[k], NULL}, path);
-            write_spectrum_at(path, &(struct place){architecture, i, STEP[k], NULL}, 5, false);
-        }
-        write_returns(name, i,
-                      "env_step,update,critic_loss,return_mean\n0,0,nan,1\n6,4,1,2\n"
-                      "12,10,1,8\n");
-    }
-}
-
 /* A row for each variant of an architecture of the study; variants follow what they change. */
 static void test_variants(void **state)
 {
