@@ -47,8 +47,8 @@ struct ks_study_architecture {
     char *word;     /* as the study's file writes it: the name, or a file; owned    */
     char *argument; /* what training gets as --arch: the name, or the file's path from the working
                      * directory; owned */
-    /* Of the twelve named architectures and their variants "bn", "ln" or "dense", and "ce" or "mse";
-     * else "other". */
+    /* Of the twelve named architectures and their variants "bn", "ln" or "dense", and "ce" or
+     * "mse"; else "other". */
     const char *normalization, *loss;
     bool weight_normalization;
     size_t line;  /* of [variant NAME] in the file; 0: from the list `architectures` */
