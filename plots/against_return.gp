@@ -35,7 +35,7 @@ names_beside = ' \
         j = at_rank[k]; \
         set arrow 100 + k from screen (x1 + 0.02)/width, first return_of[j] to screen (x1 + 0.16)/width, screen name_y[k]/height \
             nohead lw 0.5 lc rgb colour(j); \
-        set label 100 + k word(archs, j) at screen (x1 + 0.22)/width, screen name_y[k]/height left offset 0.6, -0.15 \
+        set label 100 + k word(archs, j) at screen (x1 + 0.22)/width, screen name_y[k]/height left noenhanced offset 0.6, -0.15 \
             font name_font textcolor rgb colour(j) point pt mark(j) ps 0.8 lc rgb colour(j) \
     }'
 remove_names = 'do for [k=1:words(archs)] { unset arrow 100 + k; unset label 100 + k }'

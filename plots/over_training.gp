@@ -19,13 +19,13 @@ short(i) = is_own(i) ? word(archs, i) : word(norms, i).(has_wn(i) ? '+wn' : '')
 entries = ''; entry_of = ''
 do for [own=0:1] { do for [i=1:words(archs)] {
     new = is_own(i) == own
-    do for [k=1:words(entries)] { if (word(entries, k) eq short(i)) { new = 0 } }
+    do for [k=1:words(entries)] { if (!own && word(entries, k) eq short(i)) { new = 0 } }
     if (new) { entries = entries.' '.short(i); entry_of = entry_of.' '.i }
 } }
 legend_columns = 3
 legend_lines = (words(entries) + legend_columns - 1)/legend_columns
 set key at screen 0.5, screen (0.08 + 0.07*legend_lines)/height center center vertical maxrows legend_lines \
-    Left reverse samplen 3.5 width 3 noautotitle textcolor rgb dark
+    noenhanced Left reverse samplen 3.5 width 3 noautotitle textcolor rgb dark
 entry(k) = word(entry_of, k) + 0
 legend = 1    # drawn with the first panel
 limit = NaN    # a dotted line at this height

@@ -1,13 +1,13 @@
 # The sharpness over the largest one at which steps are stable, over training: a row per operator, a panel per loss, a
-# curve per architecture. Above 1 a quadratic with this curvature would diverge. Of several analyses of an operator the
-# first one is drawn: further ones may be of another loss.
+# curve per architecture. Above 1 a quadratic with this curvature would diverge. Of several analyses of an operator, each
+# architecture's first one is drawn: further ones may be of another loss.
 load_width = 5
-operators = ''; analyses = ''
+operators = ''
 do for [operator in 'hessian preconditioned'] {
-    first = ''
+    there = 0
     set datafile separator comma
-    stats 'tables/sharpness.csv' using (strcol('operator') eq operator && first eq '' ? (first = strcol('analysis'), 0) : 0) nooutput
-    if (first ne '') { operators = operators.' '.operator; analyses = analyses.' '.first }
+    stats 'tables/sharpness.csv' using (strcol('operator') eq operator && there == 0 ? (there = 1, 0) : 0) nooutput
+    if (there) { operators = operators.' '.operator }
 }
 width = load_width; height = 0.9 + 1.9*words(operators)
 load plots.'/style.gp'
@@ -15,9 +15,16 @@ table = 'tables/sharpness.csv'
 load plots.'/over_training.gp'
 rows = words(operators); left = 0.68; right = 0.1; top = 0.22; bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
 eval size_panels
-analysis = ''
-of_row(name) = strcol('analysis') eq name
-at_step(i) = is(word(archs, i)) && of_row(analysis) ? column('env_step')/unit : NaN
+operator = ''
+of_operator(name) = strcol('operator') eq name
+array first_analysis[words(archs)]
+at_step(i) = is(word(archs, i)) && of_operator(operator) && strcol('analysis') eq first_analysis[i] ? column('env_step')/unit : NaN
+find_first = ' \
+    do for [i=1:words(archs)] { \
+        first = ""; \
+        stats table using (is(word(archs, i)) && of_operator(operator) && first eq "" ? (first = strcol("analysis"), 0) : 0) nooutput; \
+        first_analysis[i] = first \
+    }'
 title_of(operator) = operator eq 'hessian' ? 'λ_{max} / (2/η)' : 'preconditioned λ_{max} / bound'
 
 set multiplot
@@ -25,10 +32,11 @@ eval steps_axis
 axis = 'y'; most = 4
 y = 'sharpness_ratio'
 do for [g=0:rows-1] {
-    operator = word(operators, g + 1); analysis = word(analyses, g + 1)
+    operator = word(operators, g + 1)
+    eval find_first
     eval reset_limits
     do for [end in '_ _low _high'] {
-        stats table using (of_row(analysis) ? take(positive(number(end eq '_' ? y : y.end))) : 0) nooutput
+        stats table using (of_operator(operator) ? take(positive(number(end eq '_' ? y : y.end))) : 0) nooutput
     }
     high = high < 1 ? 1 : high
     eval log_limits

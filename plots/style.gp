@@ -1,8 +1,8 @@
 # Shared by all plots. A script sets `width` and `height` (inches) and loads this. The program that runs the script
 # sets format (png, pdf, svg), output_file, name (of the plot), plots (the folder of the scripts), steps (where runs
 # end), lists with a word per architecture: archs, norms (bn, ln, dense, other), wns (1: weight normalization), losses
-# (ce, mse, other), bases (the architecture that a variant changes, - if it is no variant), and the places of their
-# panels in a grid: grid_x, grid_y (from 0), grid_columns, grid_rows.
+# (ce, mse, other), bases (the architecture that a variant changes, ? if it is not there, - of other architectures), and
+# the places of their panels in a grid: grid_x, grid_y (from 0), grid_columns, grid_rows.
 dpi = 200
 font = 'DejaVu Sans,8'
 if (format eq 'png') {
@@ -25,9 +25,10 @@ short_steps_title = unit > 1 ? 'steps (thousands)' : 'steps'    # of narrow pane
 
 # The look of an architecture is the same in all plots. Colour: normalization, from Okabe and Ito's palette for
 # colour-blind readers. Shape: loss (circle: cross-entropy, triangle: squared error, square: other). Open marks and
-# dashed lines: weight normalization. Variants and other networks have colours of their own, seven with each kind of line.
-blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; purple = '#cc79a7'; gray = '#8a8a8a'; dark = '#333333'
-norm_colour(norm) = norm eq 'bn' ? blue : norm eq 'ln' ? orange : norm eq 'dense' ? green : purple
+# dashed lines: weight normalization. Variants and other networks have colours of their own, and dashes only where the
+# seven colours are used up.
+blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; gray = '#8a8a8a'; dark = '#333333'
+norm_colour(norm) = norm eq 'bn' ? blue : norm eq 'ln' ? orange : green
 is_own(i) = word(norms, i) eq 'other' || word(bases, i) ne '-'
 rank(i) = int(sum [j=1:i-1] is_own(j))     # among these
 own_colours = '#cc79a7 #332288 #e69f00 #882255 #56b4e9 #999933 #333333'
@@ -36,8 +37,6 @@ has_wn(i) = word(wns, i) eq '1'
 mark_of(loss, wn) = loss eq 'mse' ? (wn ? 8 : 9) : loss eq 'ce' ? (wn ? 6 : 7) : (wn ? 4 : 5)
 mark(i) = mark_of(word(losses, i), has_wn(i))
 dash(i) = is_own(i) ? 1 + rank(i)/7 : has_wn(i) ? 2 : 1
-norm_title(norm) = norm eq 'bn' ? 'batch normalization' : norm eq 'ln' ? 'layer normalization' : \
-                   norm eq 'dense' ? 'no normalization' : 'other'
 
 set style line 100 lc rgb '#dddddd' lw 0.6      # grids
 set style line 101 lc rgb '#444444' lw 0.8      # frames
@@ -72,7 +71,7 @@ do for [i=1:words(archs)] { longest = strlen(word(archs, i)) > longest ? strlen(
 names_margin = 0.4 + 0.07*(longest < 22 ? longest : 22)
 # The name of architecture i above a panel.
 name_panel = ' \
-    set label 1 word(archs, i) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center textcolor rgb colour(i)'
+    set label 1 word(archs, i) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center noenhanced textcolor rgb colour(i)'
 
 # The tics of an axis from `a` to `b`: none near its ends, where labels would touch those of the next panel.
 # A linear axis gets two to `most` of them, 6 if it is not set.

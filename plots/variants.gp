@@ -3,7 +3,7 @@ shown_variants = ''
 do for [i=1:words(archs)] {
     do for [j=1:words(archs)] { if (word(archs, j) eq word(bases, i)) { shown_variants = shown_variants.' '.i } }
 }
-columns = words(shown_variants) < 3 ? words(shown_variants) : words(shown_variants) == 4 ? 2 : 3
+columns = words(shown_variants) == 4 ? 2 : words(shown_variants) > 2 ? 3 : words(shown_variants) == 2 ? 2 : 1
 rows = (words(shown_variants) + columns - 1)/columns
 width = 5; height = 0.75 + 1.35*rows
 load plots.'/style.gp'
@@ -25,7 +25,7 @@ do for [k=1:words(shown_variants)] {
     variant = word(archs, i); base = word(bases, i)
     eval place
     eval name_panel
-    set label 2 base at graph 0.04, graph 0.9 textcolor rgb gray font ',7'
+    set label 2 base at graph 0.04, graph 0.9 noenhanced textcolor rgb gray font ',7'
     set ylabel (c == 0 ? 'return' : '') offset 0.8, 0
     set format y number_format(c == 0)
     lowest = k + columns > words(shown_variants)

@@ -334,8 +334,8 @@ static void set_coefficients(const struct ks_pass *p, const struct block *b, str
     }
 }
 
-/* The sums that the second pass needs, and what can be set before they are known, so that each
- * array is read only once:
+/* The sums that the second pass needs, and what can be set before they are known, so that y_bar,
+ * y_bar_dot and x_dot are read only once:
  *
  *   sum_y_dot  = sum y_bar_dot
  *   sum_yz_dot = sum y_bar_dot z + y_bar z_dot

@@ -112,9 +112,10 @@ ks_status ks_sharpness_write(const struct ks_tables *t, FILE *out)
     for (size_t k = 0; k < t->r->study->n_analyses; k++)
         for (size_t i = 0; i < t->table->n_rows; i++) {
             const struct ks_spectrum *s = any_spectrum(t, i, k);
+            const char *operator= s ? ks_results_operator(s) : NULL;
 
-            if (s && !is_block(s, "critic") && !is_block(s, "layer"))
-                KS_TRY(write_sharpness(t, i, k, operator_of(s), out));
+            if (operator)
+                KS_TRY(write_sharpness(t, i, k, operator, out));
         }
     return KS_OK;
 }

@@ -19,16 +19,19 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 
 enum { NAME, NORM, WN, LOSS, BASE, WORDS };
 
-/* `base` of the architectures that are no variants: "-". */
+/* Plain words only: the file names of architectures could hold quotes and blanks. The base of an
+ * architecture that is no variant is "-", and that of a variant "?" if the study lacks it. */
 static const char *word_of(const struct ks_study *s, size_t architecture, int word)
 {
     const struct ks_study_architecture *a = &s->architecture[architecture];
+    size_t base = ks_study_base(s, architecture);
 
-    return word == NAME   ? a->name
-           : word == NORM ? a->normalization
-           : word == WN   ? (a->weight_normalization ? "1" : "0")
-           : word == LOSS ? a->loss
-                          : (a->line > 0 ? a->word : "-");
+    return word == NAME                ? a->name
+           : word == NORM              ? a->normalization
+           : word == WN                ? (a->weight_normalization ? "1" : "0")
+           : word == LOSS              ? a->loss
+           : base < s->n_architectures ? s->architecture[base].name
+                                       : (a->line > 0 ? "?" : "-");
 }
 
 /* "archs='bn+ce ln+ce'; norms='bn ln'; ...": a word per architecture, in the order of the table. */

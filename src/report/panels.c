@@ -15,7 +15,8 @@ static size_t index_of(const char *word, const char *const *words, size_t n)
     return i;
 }
 
-/* Column and row in the full grid of the twelve architectures; false for any other. */
+/* Column and row in the full grid of the twelve architectures; false for any other, variants of
+ * them included. */
 static bool find_place(const struct ks_study_architecture *a, size_t *x, size_t *y)
 {
     static const char *const norms[] = {"bn", "ln", "dense"}, *const losses[] = {"ce", "mse"};
@@ -23,7 +24,7 @@ static bool find_place(const struct ks_study_architecture *a, size_t *x, size_t 
 
     *x = index_of(a->normalization, norms, WIDEST);
     *y = 2 * loss + a->weight_normalization;
-    return *x < WIDEST && loss < 2;
+    return *x < WIDEST && loss < 2 && a->line == 0;
 }
 
 /* Closes up: empty columns and rows are left out. Returns the number of places that are used. */

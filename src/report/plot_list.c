@@ -70,8 +70,9 @@ const struct ks_plot ks_plots[] = {
     {"sharpness", "Sharpness and stable steps",
      "The largest eigenvalue over the largest one at which steps are stable on a quadratic (dotted "
      "line): 2/eta for the Hessian and gradient descent (Cohen et al. 2021); for the "
-     "preconditioned Hessian the bound of Adam (Cohen et al. 2022). IQM over seeds, with its 90% "
-     "interval if there are several seeds.",
+     "preconditioned Hessian the bound of Adam (Cohen et al. 2022). Of several analyses of an "
+     "operator, the first one is drawn. IQM over seeds, with its 90% interval if there are several "
+     "seeds.",
      "sharpness", "sharpness_ratio", "no analysis knows a learning rate"},
     {"operators", "Hessian, Gauss-Newton matrix and residual",
      "All Ritz values of the Hessian (H), of the generalized Gauss-Newton matrix (GGN) and of "

@@ -18,7 +18,7 @@ static void print_row(const struct ks_study *study, const struct ks_row *variant
 {
     const struct ks_study_architecture *a = &study->architecture[variant->architecture];
 
-    fprintf(out, "%s,%s,", a->name, a->word);
+    fprintf(out, "%s,%s,", a->name, study->architecture[base->architecture].name);
     for (size_t i = 0; i < a->n_own; i++)
         fprintf(out, "%s%s = %s", i ? "; " : "", a->own[i].key, a->own[i].value);
     for (size_t k = 0; k < COLUMNS; k++) {

@@ -376,7 +376,7 @@ static int rank_of(const struct ks_study_architecture *a)
         loss++;
     while (norms[norm] && strcmp(norms[norm], a->normalization) != 0)
         norm++;
-    return 8 * loss + 2 * norm + a->weight_normalization;
+    return 2 * (8 * loss + 2 * norm + a->weight_normalization) + (a->line > 0);
 }
 
 size_t ks_results_order(const struct ks_results *r, size_t *architecture)

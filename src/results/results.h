@@ -73,8 +73,8 @@ double ks_results_statistic(const struct ks_results *results, const struct ks_re
 const char *ks_results_operator(const struct ks_spectrum *spectrum);
 
 /* The included architectures in the order of tables and plots: by loss (ce, mse, other), then
- * normalization (bn, ln, dense, other), then without weight normalization before with it. Returns
- * their number. */
+ * normalization (bn, ln, dense, other), then without weight normalization before with it, then
+ * variants behind what they change. Returns their number. */
 size_t ks_results_order(const struct ks_results *results, size_t *architecture);
 
 #endif
