@@ -4,7 +4,7 @@ width = 5; height = 5.2
 load plots.'/style.gp'
 table = 'tables/norms.csv'
 load plots.'/over_training.gp'
-rows = 3; left = 0.6; right = 0.1; top = 0.22; bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
+rows = 3; left = 0.68; right = 0.1; top = 0.22; bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
 eval size_panels
 titles = '"parameter norm" "gradient norm" "effective learning rate"'
 
