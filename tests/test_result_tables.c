@@ -79,15 +79,21 @@ static void test_tables(void **state)
     outcome_free(&o);
 }
 
-/* A row for each variant of an architecture of the study; variants follow what they change. */
+/* A row for each variant of an architecture of the study; variants follow what they change, also if
+ * the file has them first. */
 static void test_variants(void **state)
 {
     struct ks_csv *csv = NULL;
     struct outcome o;
+    char text[1024];
+    size_t at;
 
     (void)state;
-    set_study("[variant alone]\narchitecture = bn+ce\nutd = 3\n"
-              "[variant changed]\narchitecture = bn+wn+ce\nbatch = 32\nutd = 4\n");
+    at = (size_t)snprintf(text, sizeof text,
+                          "[variant alone]\narchitecture = bn+ce\nutd = 3\n"
+                          "[variant changed]\narchitecture = bn+wn+ce\nbatch = 32\nutd = 4\n");
+    snprintf(text + at, sizeof text - at, STUDY, "");
+    tree_write("study.study", text);
     write_variant("alone", "bn+ce");
     write_variant("changed", "bn+wn+ce");
     o = outcome_new(0);
