@@ -71,7 +71,7 @@ static void test_improvement_interval(void **state)
     assert_true(p.low < p.value && p.value < p.high);
 }
 
-/* Two systems with one run each have no interval; one with several gives one. */
+/* Two architectures with one run each have no interval; one with several gives one. */
 static void test_improvement_of_single_runs(void **state)
 {
     const size_t one[] = {1}, two[] = {2};

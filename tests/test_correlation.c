@@ -1,5 +1,5 @@
-/* Spearman's correlation over systems, and permutation and sign-flip tests, against values computed
- * by hand. */
+/* Spearman's correlation over architectures, and permutation and sign-flip tests, against values
+ * computed by hand. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -10,17 +10,17 @@
 
 /* --- points --- */
 
-enum { SYSTEMS = 4, RUNS = 3, WIDTH = 2, ALL = SYSTEMS * RUNS };
-static const size_t THREE[SYSTEMS] = {RUNS, RUNS, RUNS, RUNS};
+enum { ARCHITECTURES = 4, RUNS = 3, WIDTH = 2, ALL = ARCHITECTURES * RUNS };
+static const size_t THREE[ARCHITECTURES] = {RUNS, RUNS, RUNS, RUNS};
 static const double X[ALL * WIDTH] = {1, 2, 3, 4, 5, 60, /* IQM of 1 2 3 4 5 60: 3.5 */
                                       2, 2, 2, 2, 2, 2,  7, 8, 9, 1, 12, 13, 3, 4, 5, 6, 17, 18};
 static const double Y[ALL] = {5, 6, 7, 9, 1, 8, 2, 3, 1, 4, 4, 4};
 
-static const struct ks_points POINTS = {SYSTEMS, THREE, WIDTH, X, Y};
+static const struct ks_points POINTS = {ARCHITECTURES, THREE, WIDTH, X, Y};
 
 static void test_points_by_hand(void **state)
 {
-    double x[SYSTEMS], y[SYSTEMS];
+    double x[ARCHITECTURES], y[ARCHITECTURES];
 
     (void)state;
     assert_ok(ks_points_find(&POINTS, x, y));
@@ -38,13 +38,13 @@ static void test_points_by_hand(void **state)
 static void test_interval_of_points(void **state)
 {
     enum { B = 300 };
-    const struct ks_bootstrap draws = {B, 5, KS_BOOTSTRAP_LEVEL, SYSTEMS, THREE};
+    const struct ks_bootstrap draws = {B, 5, KS_BOOTSTRAP_LEVEL, ARCHITECTURES, THREE};
     struct ks_estimate rho;
-    double drawn[B], x[ALL * WIDTH], y[ALL], at_x[SYSTEMS], at_y[SYSTEMS], expected;
+    double drawn[B], x[ALL * WIDTH], y[ALL], at_x[ARCHITECTURES], at_y[ARCHITECTURES], expected;
 
     (void)state;
     for (size_t b = 0; b < B; b++) {
-        struct ks_points points = {SYSTEMS, THREE, WIDTH, x, y};
+        struct ks_points points = {ARCHITECTURES, THREE, WIDTH, x, y};
         size_t index[ALL];
 
         ks_bootstrap_draw(&draws, b, index);
@@ -53,11 +53,11 @@ static void test_interval_of_points(void **state)
             y[i] = Y[index[i]];
         }
         assert_ok(ks_points_find(&points, at_x, at_y));
-        assert_ok(ks_spearman(SYSTEMS, at_x, at_y, &drawn[b]));
+        assert_ok(ks_spearman(ARCHITECTURES, at_x, at_y, &drawn[b]));
     }
     qsort(drawn, B, sizeof *drawn, ks_ascending);
     assert_ok(ks_points_find(&POINTS, at_x, at_y));
-    assert_ok(ks_spearman(SYSTEMS, at_x, at_y, &expected));
+    assert_ok(ks_spearman(ARCHITECTURES, at_x, at_y, &expected));
     assert_ok(ks_spearman_points(&POINTS, B, 5, &rho));
     assert_close(rho.value, expected, 1e-15);
     assert_close(rho.low, ks_quantile(B, drawn, 0.05), 1e-12);
@@ -79,7 +79,7 @@ static void test_undefined_points(void **state)
     points.runs = two;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho));
     assert_false(isnan(rho.low) || isnan(rho.high));
-    /* a resample of the first system may contain only NaN, which leaves two points */
+    /* a resample of the first architecture may contain only NaN, which leaves two points */
     points.x = nan;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho));
     assert_close(rho.value, 1, 1e-15);

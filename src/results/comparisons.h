@@ -1,4 +1,4 @@
-/* Comparison of two systems on the same tasks, and the performance profile of one system. */
+/* Comparison of two architectures on the same tasks, and the performance profile of one. */
 #ifndef KS_RESULTS_COMPARISONS_H
 #define KS_RESULTS_COMPARISONS_H
 
@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "results/aggregate.h"
 
-/* Scores of one system at one step: of the runs of task 0, of task 1, ... */
+/* Scores of one architecture at one step: of the runs of task 0, of task 1, ... */
 struct ks_sample {
     size_t tasks;
     const size_t *runs;  /* [tasks]             */

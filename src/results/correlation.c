@@ -1,4 +1,4 @@
-/* Rank correlation over systems with its bootstrap interval; permutation and sign-flip tests. */
+/* Rank correlation over architectures; permutation and sign-flip tests. */
 #include "results/correlation.h"
 
 #include <math.h>
@@ -43,11 +43,12 @@ static double dot(size_t n, const double *x, const double *y)
 
 /* --- points and the interval of their correlation --- */
 
-/* The points of a resample of the runs. work [widest()]: scratch for the values of one system. */
+/* The points of a resample of the runs. work [widest()]: scratch for the values of one
+ * architecture. */
 static void find_points(const struct ks_points *p, const size_t *index, double *work, double *x,
                         double *y)
 {
-    for (size_t m = 0; m < p->systems; m++) {
+    for (size_t m = 0; m < p->architectures; m++) {
         size_t n = p->runs[m];
 
         for (size_t i = 0; i < n; i++)
@@ -60,15 +61,16 @@ static void find_points(const struct ks_points *p, const size_t *index, double *
     }
 }
 
-/* work: x, y and their ranks, [systems] each, then the scratch of find_points. */
+/* work: x, y and their ranks, [architectures] each, then the scratch of find_points. */
 static void evaluate_points(const void *data, const size_t *index, double *work, double *out)
 {
     const struct ks_points *p = data;
-    double *x = work, *y = x + p->systems, *rank_x = y + p->systems, *rank_y = rank_x + p->systems;
+    double *x = work, *y = x + p->architectures, *rank_x = y + p->architectures,
+           *rank_y = rank_x + p->architectures;
     size_t n = 0;
 
-    find_points(p, index, rank_y + p->systems, x, y);
-    for (size_t m = 0; m < p->systems; m++)
+    find_points(p, index, rank_y + p->architectures, x, y);
+    for (size_t m = 0; m < p->architectures; m++)
         if (!isnan(x[m]) && !isnan(y[m])) {
             x[n] = x[m];
             y[n++] = y[m];
@@ -78,12 +80,12 @@ static void evaluate_points(const void *data, const size_t *index, double *work,
                : NAN;
 }
 
-/* The largest number of values of a system. */
+/* The largest number of values of an architecture. */
 static size_t widest(const struct ks_points *p)
 {
     size_t runs = 0;
 
-    for (size_t m = 0; m < p->systems; m++)
+    for (size_t m = 0; m < p->architectures; m++)
         runs = p->runs[m] > runs ? p->runs[m] : runs;
     return runs * (p->width > 1 ? p->width : 1);
 }
@@ -91,9 +93,9 @@ static size_t widest(const struct ks_points *p)
 ks_status ks_spearman_points(const struct ks_points *p, size_t resamples, uint64_t seed,
                              struct ks_estimate *correlation)
 {
-    const struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, p->systems,
+    const struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, p->architectures,
                                            p->runs};
-    const struct ks_estimator statistic = {1, 4 * p->systems + widest(p), p, evaluate_points};
+    const struct ks_estimator statistic = {1, 4 * p->architectures + widest(p), p, evaluate_points};
 
     return ks_bootstrap_run(&bootstrap, &statistic, correlation);
 }
@@ -104,7 +106,7 @@ ks_status ks_points_find(const struct ks_points *p, double *x, double *y)
     size_t *index = NULL, n = 0;
     ks_status status = KS_OK;
 
-    for (size_t m = 0; m < p->systems; m++)
+    for (size_t m = 0; m < p->architectures; m++)
         n += p->runs[m];
     KS_GO(ks_alloc(n, sizeof *index, &index));
     KS_GO(ks_alloc(widest(p), sizeof *work, &work));

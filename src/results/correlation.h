@@ -1,4 +1,4 @@
-/* Rank correlation over systems, and permutation tests. */
+/* Rank correlation over architectures, and permutation tests. */
 #ifndef KS_RESULTS_CORRELATION_H
 #define KS_RESULTS_CORRELATION_H
 
@@ -8,24 +8,25 @@
 #include "core/error.h"
 #include "results/aggregate.h"
 
-/* Systems (architectures) with their runs: a system's point is the IQM of its runs' x, pooled over
+/* Architectures with their runs: an architecture's point is the IQM of its runs' x, pooled over
  * `width` values per run (a statistic at all checkpoints; NaNs are left out), and the IQM of its
  * runs' y (the last return). */
 struct ks_points {
-    size_t systems;
-    const size_t *runs; /* [systems]                    */
-    size_t width;       /* values of x per run          */
-    const double *x;    /* [runs of all systems, width] */
-    const double *y;    /* [runs of all systems]        */
+    size_t architectures;
+    const size_t *runs; /* [architectures] */
+    size_t width;       /* values of x per run */
+    const double *x;    /* [runs of all architectures, width] */
+    const double *y;    /* [runs of all architectures] */
 };
 
 /* Spearman's rank correlation of the points that have both coordinates; NaN with fewer than three
- * points. For the 90% interval the runs of each system are resampled, each with its x and y.
- * Systems are not resampled, so the interval describes these systems with other seeds. It is
- * undefined if every system has one run, or if the correlation of a resample is undefined. */
+ * points. For the 90% interval the runs of each architecture are resampled, each with its x and y.
+ * Architectures are not resampled, so the interval describes these architectures with other seeds.
+ * It is undefined if every architecture has one run, or if the correlation of a resample is
+ * undefined. */
 ks_status ks_spearman_points(const struct ks_points *points, size_t resamples, uint64_t seed,
                              struct ks_estimate *correlation);
-/* x, y [systems]: the points; NaN if a system has no value. */
+/* x, y [architectures]: the points; NaN if an architecture has no value. */
 ks_status ks_points_find(const struct ks_points *points, double *x, double *y);
 
 /* A p-value and the number of rearrangements that it comes from. */

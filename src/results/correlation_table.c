@@ -91,7 +91,7 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis
 {
     const struct statistic *statistic = find_statistic(name);
     size_t resamples = c->resamples < KS_PROFILE_RESAMPLES ? c->resamples : KS_PROFILE_RESAMPLES;
-    struct ks_points points = {.systems = c->n, .runs = c->runs, .y = c->last};
+    struct ks_points points = {.architectures = c->n, .runs = c->runs, .y = c->last};
     double *x = NULL, *at = NULL;
     struct ks_pairs pairs = {0};
     struct ks_p_value p;
