@@ -33,17 +33,16 @@ TOP = f"top {COUNT}, residual {RESIDUAL}"
 
 # --- KappaScope ---
 
-def analyze(build, folder, *arguments):
-    """The rows of CSV that the analyzer prints."""
-    run = subprocess.run([f"{build}/bin/kappascope-analyze", "--quiet", "--csv", *arguments],
-                         cwd=folder, capture_output=True, text=True)
+def analyze(command, folder, *arguments):
+    """The rows of CSV that the analyzer prints. command: the program and the options of every analysis."""
+    run = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"answers.py: {run.stderr.strip()}")
     return list(csv.DictReader(io.StringIO(run.stdout)))
 
 
-def eigenvectors(build, folder, path, count, tolerance, precision):
-    rows = analyze(build, folder, "--eigenvectors", str(count), "--tolerance", str(tolerance),
+def eigenvectors(command, folder, path, count, tolerance, precision):
+    rows = analyze(command, folder, "--eigenvectors", str(count), "--tolerance", str(tolerance),
                    "--precision", precision, "--output", "v.h5", path)
     return [float(row["eigenvalue"]) for row in rows], int(rows[0]["steps"])
 
@@ -61,44 +60,43 @@ def describe(row, statistic):
     return text if np.isnan(error) else f"{text}; standard error over minibatches {error:.1%}"
 
 
-def adaptive(options, folder, path, minibatches):
+def adaptive(command, options, folder, path, minibatches):
     """Rows of the table: KappaScope's answers with a tolerance."""
-    build = options.build
     for question, (_, statistic, tolerance) in QUESTIONS.items():
         if question not in options.questions:
             continue
         start = time.perf_counter()
-        row, = analyze(build, folder, "--tolerance", f"{statistic}={tolerance}", "-o", ".", path)
+        row, = analyze(command, folder, "--tolerance", f"{statistic}={tolerance}", "-o", ".", path)
         seconds = time.perf_counter() - start
         missed = "NOT REACHED; " if number(row, f"{statistic}_width") > tolerance else ""
         yield (question, "KappaScope", int(row["minibatch_products"]) / minibatches,
                [number(row, statistic)], seconds, missed + describe(row, statistic))
 
 
-def fixed(build, folder, path):
+def fixed(command, folder, path):
     """The same questions, answered by one analysis with a fixed number of steps. Its bounds take a few
     products more, which are not counted."""
     start = time.perf_counter()
-    row, = analyze(build, folder, "--order", str(STEPS), "-o", ".", path)
+    row, = analyze(command, folder, "--order", str(STEPS), "-o", ".", path)
     seconds = time.perf_counter() - start
     for question, (_, statistic, _) in QUESTIONS.items():
         yield (question, f"fixed, m = {STEPS}", STEPS, [number(row, statistic)], seconds,
                describe(row, statistic))
 
 
-def top(build, folder, path):
+def top(command, folder, path):
     start = time.perf_counter()
-    values, steps = eigenvectors(build, folder, path, COUNT, RESIDUAL, "f32")
+    values, steps = eigenvectors(command, folder, path, COUNT, RESIDUAL, "f32")
     yield ("top", "KappaScope", steps, values, time.perf_counter() - start,
            f"and {COUNT} in float64")
 
 
 # --- the truth ---
 
-def count_directions(build, folder, path, steps):
+def count_directions(command, folder, path, steps):
     """The eigenvalues of absolute value at least 0.01 lambda_abs_max, from many Lanczos steps with
     complete orthogonalization; None where they have not all converged."""
-    analyze(build, folder, "--order", str(steps), "--precision", "f64", "--no-certificates",
+    analyze(command, folder, "--order", str(steps), "--precision", "f64", "--no-certificates",
             "--name", "truth", "-o", ".", path)
     name = os.path.basename(path).replace(".h5", ".truth.spectrum.h5")
     with h5py.File(os.path.join(folder, name)) as file:
@@ -110,21 +108,21 @@ def count_directions(build, folder, path, steps):
     return [float(near.sum())]
 
 
-def truths(options, folder, path):
+def truths(command, options, folder, path):
     """question: values; only for the questions that are asked, and None where too much was needed."""
-    build, found = options.build, {}
+    found = {}
     if "largest" in options.questions or "top" in options.questions:
-        values, _ = eigenvectors(build, folder, path, COUNT, 1e-9, "f64")
+        values, _ = eigenvectors(command, folder, path, COUNT, 1e-9, "f64")
         positive = [value for value in values if value > 0]
         if not positive:
             sys.exit(f"answers.py: {path}: expected a positive eigenvalue among the {COUNT} largest")
         found = {"largest": [max(positive)], "top": values}
     if options.trace_truth > 0 and "trace" in options.questions:
-        row, = analyze(build, folder, "--tolerance", f"trace={options.trace_truth}", "--probes", "10000",
+        row, = analyze(command, folder, "--tolerance", f"trace={options.trace_truth}", "--probes", "10000",
                        "--seed", "1", "--precision", "f64", "-o", ".", path)
         found["trace"] = [number(row, "trace")]
     if options.directions_steps > 0 and "directions" in options.questions:
-        found["directions"] = count_directions(build, folder, path, options.directions_steps)
+        found["directions"] = count_directions(command, folder, path, options.directions_steps)
     return found
 
 
@@ -158,14 +156,17 @@ def print_row(question, program, products, values, seconds, note, truth):
 
 
 def compare(options, path, folder):
-    product = Product(options.build, path)
+    product = Product(options.build, path, options.batches)
+    command = [f"{options.build}/bin/kappascope-analyze", "--quiet", "--csv"]
+    if options.batches:
+        command += ["--batches", str(options.batches)]
     print(f"{path}: {product.minibatches} minibatches, {product.n} parameters")
-    expected = truths(options, folder, path)
-    rows = [*adaptive(options, folder, path, product.minibatches)]
+    expected = truths(command, options, folder, path)
+    rows = [*adaptive(command, options, folder, path, product.minibatches)]
     if "fixed" in options.programs:
-        rows += fixed(options.build, folder, path)
+        rows += fixed(command, folder, path)
     if "top" in options.questions:
-        rows += top(options.build, folder, path)
+        rows += top(command, folder, path)
     rows += peers(product, options.programs, options.questions)
     print(f"  {'question':25} {'program':20} {'products':>9} {'answer':>9} {'error':>9} "
           f"{'seconds':>8}")
@@ -184,6 +185,8 @@ def main():
                         help="the tolerance of the trace that counts as true; 0: none")
     parser.add_argument("--directions-steps", type=int, default=1500,
                         help="Lanczos steps for the true number of directions; 0: none")
+    parser.add_argument("--batches", type=int, default=0,
+                        help="the number of minibatches of a checkpoint, from the first; 0: all")
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)

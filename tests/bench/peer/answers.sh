@@ -1,5 +1,5 @@
 #!/bin/sh
-# Usage: tests/bench/peer/answers.sh [--programs NAMES] [--questions NAMES] CHECKPOINT...
+# Usage: tests/bench/peer/answers.sh [--programs NAMES] [--questions NAMES] [--batches N] CHECKPOINT...
 #
 # How many Hessian-vector products an answer costs: lambda_max to 1% (largest), directions_1e2 to a
 # factor of 2 between its bounds (directions), the trace to 2% (trace), the share of negative eigenvalues
@@ -7,7 +7,8 @@
 # by KappaScope with --tolerance, by KappaScope with 90 steps (fixed), by SciPy's eigsh (which curvlinops
 # calls), PRIMME, and, where PyTorch is installed, hessian-eigenthings and PyHessian. All of them multiply
 # by the same operator, so that only their iterations differ; the errors are those against much longer
-# iterations in float64, the number of directions against Ritz values that have converged.
+# iterations in float64, the number of directions against Ritz values that have converged. --batches: with the
+# first N minibatches of each checkpoint only.
 #
 # Environment: PYTHON, with which a virtual environment is made under BUILD (defaults: python3, build). It uses
 # the system's PyTorch, if PYTHON has one.

@@ -22,9 +22,10 @@ class Problem(ctypes.Structure):
 
 
 class Product:
-    """The operator of a checkpoint; `count`: the products so far."""
+    """The operator of a checkpoint's first `batches` minibatches, or of all for 0; `count`: the products so
+    far."""
 
-    def __init__(self, build, path):
+    def __init__(self, build, path, batches=0):
         library, = glob.glob(f"{build}/lib/libkappascope.so*") or glob.glob(
             f"{build}/libkappascope.so*")
         self.library = ctypes.CDLL(library)
@@ -35,8 +36,9 @@ class Product:
         sizes = (ctypes.c_size_t * len(SIZES))()
         self.call("checkpoint_read", path.encode(), ctypes.byref(checkpoint))
         self.call("checkpoint_sizes", checkpoint, sizes)
-        self.minibatches = sizes[SIZES.index("minibatches")]
+        self.minibatches = batches or sizes[SIZES.index("minibatches")]
         self.library.kappascope_problem_defaults(ctypes.byref(problem))
+        problem.minibatches = batches
         self.call("operator_new", checkpoint, ctypes.byref(problem), ctypes.byref(self.operator))
         self.n = self.library.kappascope_operator_dimension(self.operator)
         self.count = 0
