@@ -233,7 +233,8 @@ int main(int argc, char **argv)
     struct poptOption table[] = {
         {"env", '\0', POPT_ARG_STRING, &c.env, 0, "task (see --list), or a file of your own",
          "NAME|FILE"},
-        {"arch", '\0', POPT_ARG_STRING, &c.arch, 0, "architecture", "NAME|FILE"},
+        {"arch", '\0', POPT_ARG_STRING, &c.arch, 0,
+         "architecture or system (see --list), or a file of your own", "NAME|FILE"},
         {"seed", '\0', POPT_ARG_STRING, &c.seed, 0, "seed of all random numbers (0)", "N"},
         {"out", '\0', POPT_ARG_STRING, &c.out, 0, "the run's folder", "DIR"},
         {"steps", '\0', POPT_ARG_STRING, &c.steps, 0,

@@ -76,20 +76,29 @@ static void check_state(const json_t *object, const char *name, double value)
         assert_string_equal(found, expected);
 }
 
+/* Where a cell of CSV ends: at the comma or the end of the line behind it. */
+static const char *cell_end(const char *at)
+{
+    for (bool quoted = false; *at && (quoted || !strchr(",\n", *at)); at++)
+        quoted ^= *at == '"';
+    return at;
+}
+
 /* CSV has an empty cell where JSON has null, and as many cells in every line. */
 static void check_csv(void)
 {
-    size_t cells = 0, n = 1;
+    size_t cells = 0, n = 0;
 
     assert_null(strstr(printed, "nan"));
     assert_null(strstr(printed, "inf"));
     assert_non_null(strstr(printed, ",,"));
     for (const char *c = printed; *c; c++) {
-        n += *c == ',';
+        c = cell_end(c);
+        n++;
         if (*c != '\n')
             continue;
         assert_true(cells == 0 || n == cells);
-        cells = n, n = 1;
+        cells = n, n = 0;
     }
 }
 
@@ -233,6 +242,58 @@ static void test_absent_statistic(void **state)
     ks_checkpoint_free(c);
 }
 
+/* The value in row `row` of the printed CSV's column of that name, without commas in cells. */
+static const char *csv_cell(size_t row, const char *name, char cell[64])
+{
+    const char *header = printed, *at = printed;
+
+    for (size_t i = 0; i < row; i++)
+        at = strchr(at, '\n') + 1;
+    while (strncmp(header, name, strlen(name)) != 0 || !strchr(",\n", header[strlen(name)])) {
+        if (*cell_end(header) == '\n')
+            fail_msg("no column %s in '%s'", name, printed);
+        header = cell_end(header) + 1;
+        at = cell_end(at) + 1;
+    }
+    snprintf(cell, 64, "%.*s", (int)(cell_end(at) - at), at);
+    return cell;
+}
+
+/* With a tolerance, spectra have different statistics: for the identity, which is the weight decay
+ * of a loss without curvature, one step is enough, so there is no statistic after 30. Numbers stand
+ * under their names whichever checkpoint is first. */
+static void test_csv_of_different_spectra(void **state)
+{
+    static const char OPTIONS[] = "--csv --weight-decay 1 --order 40 --tolerance lambda_max=1e-14 ";
+    struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
+    char command[128], alone[64], beside[64];
+
+    (void)state;
+    memset(c->input, 0, MINIBATCHES * ROWS * IN * sizeof *c->input);
+    assert_ok(ks_checkpoint_write(file("one"), c, false));
+    ks_checkpoint_free(c);
+    for (size_t first = 0; first < 2; first++) {
+        static const char *const files[] = {"bn+ce.h5", "one.h5"};
+
+        for (size_t row = 1; row <= 2; row++) {
+            const char *of = files[row == 1 ? first : 1 - first];
+
+            snprintf(command, sizeof command, "%s%s", OPTIONS, of);
+            assert_runs(command);
+            csv_cell(1, "kappa", alone);
+            snprintf(command, sizeof command, "%s%s %s", OPTIONS, files[first], files[1 - first]);
+            assert_runs(command);
+            check_csv();
+            assert_string_equal(csv_cell(row, "checkpoint", beside), of);
+            assert_string_equal(csv_cell(row, "kappa", beside), alone);
+        }
+        if (first == 0)
+            assert_null(strstr(complained, "--csv leaves out"));
+        else
+            assert_non_null(strstr(complained, "bn+ce.h5: --csv leaves out "));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_breakdown),
         cmocka_unit_test(test_absent_statistic),
+        cmocka_unit_test(test_csv_of_different_spectra),
     };
 
     return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);

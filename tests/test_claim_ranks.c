@@ -154,6 +154,16 @@ static void test_undefined_growth(void **state)
     assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "not decided");
 }
 
+/* Another architecture's undefined growth has rank 12, which is not below that of bn+wn+ce. */
+static void test_undefined_growth_of_another(void **state)
+{
+    (void)state;
+    put_growths(0.1);
+    for (size_t t = 0; t < ROWS; t++)
+        metric[RIVAL][1][t][GRAD_NORM] = -400;
+    assert_close(constancy()->found.p, pow(12, -3), 1e-15);
+}
+
 static void test_constancy_with_one_seed(void **state)
 {
     (void)state;
@@ -239,6 +249,7 @@ int main(void)
         WITH_THREE(test_constant),
         WITH_THREE(test_constant_like_all_others),
         WITH_THREE(test_undefined_growth),
+        WITH_THREE(test_undefined_growth_of_another),
         WITH_ONE(test_constancy_with_one_seed),
         WITH_THREE(test_table),
         WITH_THREE(test_printed_words),

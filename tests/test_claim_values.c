@@ -234,6 +234,18 @@ static void test_analysis_of_the_paper(void **state)
     assert_false(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, BEST));
 }
 
+/* The control is an analysis of the Hessian, not of another operator or of a part. */
+static void test_analysis_of_the_control(void **state)
+{
+    (void)state;
+    ks_results_free(study_results);
+    claimed_new(ALL_TWELVE, 1,
+                "[analyze ggn-rows]\nbatchnorm = loss\noperator = ggn\n"
+                "[analyze one-layer]\nbatchnorm = loss\nlayer = 1\n"
+                "[analyze rows]\nbatchnorm = loss\n");
+    assert_int_equal(ks_claim_analysis(study_results->study, KS_CLAIM_CONTROL), 3);
+}
+
 /* --- the table of claims --- */
 
 static void test_numbers_of_the_twelve(void **state)
@@ -293,6 +305,7 @@ int main(void)
         IN_STUDY(test_unfinished_study),
         IN_STUDY(test_rows_of_progress),
         IN_STUDY(test_analysis_of_the_paper),
+        IN_STUDY(test_analysis_of_the_control),
         IN_STUDY(test_numbers_of_the_twelve),
     };
 

@@ -93,7 +93,7 @@ static void test_improvement(void **state)
 }
 
 /* On walker-run, with the range 0 to 1000, the scores are 0.1 0.2 0.3 0.4. A task without a range
- * gives only the header. */
+ * or with an unknown one gives only the header. */
 static void test_profile(void **state)
 {
     struct ks_csv *csv = table("profile", "walker-run", 100);
@@ -109,6 +109,9 @@ static void test_profile(void **state)
     assert_close(number(csv, 50, "fraction"), 0, 0);
     ks_csv_free(csv);
     csv = table("profile", "toy", 0);
+    assert_int_equal(csv->rows, 0);
+    ks_csv_free(csv);
+    csv = table("profile", "HumanoidStandup-v4", 0);
     assert_int_equal(csv->rows, 0);
     ks_csv_free(csv);
 }

@@ -349,17 +349,21 @@ static void test_norms(void **state)
     ks_csv_free(csv);
 }
 
-/* A study of this task without spectra whose runs are over. */
-static void make_task_study(const char *critic)
+/* A study of this task without spectra whose run is over. */
+static void make_task_study(const char *architecture, const char *critic)
 {
-    char text[512];
+    char text[512], path[128];
 
-    tree_write("study.study",
-               "[study]\nenv = cartpole-swingup\narchitectures = ln+mse\nseeds = 0\nsteps = 12\n"
-               "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n");
+    snprintf(text, sizeof text,
+             "[study]\nenv = cartpole-swingup\narchitectures = %s\nseeds = 0\nsteps = 12\n"
+             "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
+             architecture);
+    tree_write("study.study", text);
     snprintf(text, sizeof text, "{\"state\": \"finished\", \"critic\": \"%s\"}\n", critic);
-    tree_write("runs/cartpole-swingup/ln+mse/seed0/run.json", text);
-    tree_write("runs/cartpole-swingup/ln+mse/seed0/progress.csv",
+    snprintf(path, sizeof path, "runs/cartpole-swingup/%s/seed0/run.json", architecture);
+    tree_write(path, text);
+    snprintf(path, sizeof path, "runs/cartpole-swingup/%s/seed0/progress.csv", architecture);
+    tree_write(path,
                "env_step,update,return_mean,updates_per_second\n0,0,5,nan\n6,10,7,5\n12,40,9,10\n");
 }
 
@@ -370,7 +374,7 @@ static void test_efficiency(void **state)
     struct ks_csv *csv;
 
     (void)state;
-    make_task_study("dense 4\\nrelu\\ndense 1\\nloss mse\\n");
+    make_task_study("ln+mse", "dense 4\\nrelu\\ndense 1\\nloss mse\\n");
     csv = make_table("efficiency", 0);
     assert_int_equal(csv->rows, 1);
     assert_close(number(csv, 0, "parameters"), 2 * (24 + 4 + 4 + 1), 0);
@@ -378,7 +382,7 @@ static void test_efficiency(void **state)
     assert_close(number(csv, 0, "updates_per_second"), 8, 1e-9);
     assert_close(number(csv, 0, "return"), 9, 0);
     ks_csv_free(csv);
-    make_task_study("batchnorm\\ndense 4\\nrelu\\ndense 1\\nloss mse\\n");
+    make_task_study("ln+mse", "batchnorm\\ndense 4\\nrelu\\ndense 1\\nloss mse\\n");
     csv = make_table("efficiency", 0);
     assert_close(number(csv, 0, "flops"), 2. * 512 * (4 * 24 + 6 * 4), 0);
     ks_csv_free(csv);
@@ -395,6 +399,20 @@ static void test_unknown_cost(void **state)
     assert_string_equal(cell(csv, 0, "flops"), "-");
     assert_string_equal(cell(csv, 0, "updates_per_second"), "-");
     assert_close(number(csv, 0, "return"), 250, 1e-9);
+    ks_csv_free(csv);
+}
+
+/* A system's file that is not where the study had it: its cost is unknown, the rest is not. */
+static void test_system_without_its_file(void **state)
+{
+    struct ks_csv *csv;
+
+    (void)state;
+    make_task_study("own.system", "dense 4\\nrelu\\ndense 1\\nloss mse\\n");
+    csv = make_table("efficiency", 0);
+    assert_int_equal(csv->rows, 1);
+    assert_string_equal(cell(csv, 0, "parameters"), "-");
+    assert_close(number(csv, 0, "updates_per_second"), 8, 1e-9);
     ks_csv_free(csv);
 }
 
@@ -420,10 +438,19 @@ int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_STUDY(test_orders),       IN_STUDY(test_density),      IN_STUDY(test_density_of_probes),
-        IN_STUDY(test_distribution), IN_STUDY(test_intervals),    IN_STUDY(test_operators),
-        IN_STUDY(test_layers),       IN_STUDY(test_sharpness),    IN_STUDY(test_norms),
-        IN_STUDY(test_efficiency),   IN_STUDY(test_unknown_cost), IN_STUDY(test_quadratics),
+        IN_STUDY(test_orders),
+        IN_STUDY(test_density),
+        IN_STUDY(test_density_of_probes),
+        IN_STUDY(test_distribution),
+        IN_STUDY(test_intervals),
+        IN_STUDY(test_operators),
+        IN_STUDY(test_layers),
+        IN_STUDY(test_sharpness),
+        IN_STUDY(test_norms),
+        IN_STUDY(test_efficiency),
+        IN_STUDY(test_unknown_cost),
+        IN_STUDY(test_system_without_its_file),
+        IN_STUDY(test_quadratics),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,12 +104,32 @@ static void test_folders(void **state)
     free(after);
 }
 
+/* A run of a system with an optimistic actor is not that of the system without it. */
+static void test_folder_of_another_system(void **state)
+{
+    static const char SYSTEM[] = "[system]\ncritic = c.arch\nactor = a.arch\noptimist = o.arch\n";
+    static const char ONE[] =
+        "--quiet --env cartpole-balance --steps 120 --set batch=8 --set random_steps=30 "
+        "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1 "
+        "--set evaluations=1 --arch own.system --out optimistic";
+
+    (void)state;
+    write_text("c.arch", "dense 6\nrelu\ndense 1\nloss mse\n");
+    write_text("a.arch", "dense 5\ndense 2A\npolicy tanh-gaussian log-std=squash\n");
+    write_text("o.arch", "dense 4\nrelu\ndense A\npolicy shift gain=1\n");
+    write_text("own.system", SYSTEM);
+    assert_trains(ONE);
+    write_text("own.system", "[system]\ncritic = c.arch\nactor = a.arch\n");
+    assert_int_equal(train(ONE), 2);
+    assert_non_null(strstr(complained, "optimistic/run.json"));
+    assert_non_null(strstr(complained, "expected no optimist, found one"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_full_output),
-        cmocka_unit_test(test_bad_file),
+        cmocka_unit_test(test_refused),     cmocka_unit_test(test_folder_of_another_system),
+        cmocka_unit_test(test_full_output), cmocka_unit_test(test_bad_file),
         cmocka_unit_test(test_folders),
     };
 

@@ -31,9 +31,8 @@ ks_status ks_budget_check(const struct ks_options *options, const struct ks_team
                           const char *path, double bytes);
 /* Given `dimension`, `vectors` and `fixed`, divides what --memory or the machine leaves. The
  * vectors of this rank in `team` come first: in float64 if they fit on all ranks of the world,
- * otherwise, and always with
- * --compat, in float32. The rest is for activations. Collective: if any rank has too little, all
- * fail with KS_MEMORY and a message with the sizes. */
+ * otherwise, and always with --compat, in float32. The rest is for activations. Collective: if any
+ * rank has too little, all fail with KS_MEMORY and a message with the sizes. */
 ks_status ks_budget_divide(const struct ks_options *options, const struct ks_team *world,
                            const struct ks_team *team, const struct ks_analyzed *analyzed,
                            struct ks_budget *budget);

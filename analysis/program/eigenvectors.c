@@ -118,17 +118,19 @@ static ks_status share_gradient(struct ks_analysis *a, struct ks_eigenvectors *v
 {
     const struct ks_eigenpairs *p = &v->pairs;
     double *g = NULL, norm;
+    ks_status status = KS_OK;
 
-    KS_TRY(ks_gradient_start(&a->analyzed, &a->team, &g));
-    KS_TRY(ks_alloc(p->count, sizeof *v->gradient, &v->gradient));
+    KS_GO(ks_gradient_start(&a->analyzed, &a->team, &g));
+    KS_GO(ks_alloc(p->count, sizeof *v->gradient, &v->gradient));
     norm = g ? cblas_dnrm2((int)p->n, g, 1) : 0;
     for (size_t i = 0; g && i < p->count; i++) {
         double cosine = cblas_ddot((int)p->n, g, 1, p->vector + i * p->n, 1) / norm;
 
         v->gradient[i] = cosine * cosine;
     }
+done:
     free(g);
-    return KS_OK;
+    return status;
 }
 
 /* The number of a layer among those with parameters, for each parameter of a critic. */

@@ -223,6 +223,8 @@ void ks_report_csv_text(FILE *out, const char *text)
 static void print_csv_value(FILE *out, const struct ks_attribute *a)
 {
     fputc(',', out);
+    if (!a)
+        return;
     if (a->type == KS_ATTRIBUTE_INTEGER)
         fprintf(out, "%lld", (long long)a->integer);
     else if (a->type == KS_ATTRIBUTE_STRING)
@@ -231,9 +233,9 @@ static void print_csv_value(FILE *out, const struct ks_attribute *a)
         fprintf(out, "%.17g", a->number);
 }
 
-/* Some spectra have no kurtosis_spectral, but all rows have its columns: each follows the column of
- * kurtosis_excess with the same suffix. Returns the name of the column that follows `a`, or NULL.
- */
+/* Some spectra have no kurtosis_spectral, but every header has its columns: each follows the column
+ * of kurtosis_excess with the same suffix. Returns the name of the column that follows `a`, or
+ * NULL. */
 static const char *spectral_column(const struct ks_attribute *a, char name[KS_ATTRIBUTE_NAME])
 {
     static const char excess[] = "kurtosis_excess";
@@ -249,53 +251,67 @@ static bool is_spectral(const struct ks_attribute *a)
     return strncmp(a->name, "kurtosis_spectral", strlen("kurtosis_spectral")) == 0;
 }
 
-static void print_csv_header(const struct ks_report *r, const struct ks_spectrum *s)
+static ks_status add_csv_column(struct ks_report *r, const char *name)
+{
+    fprintf(r->out, ",%s", name);
+    return ks_attribute_add_number(&r->columns, name, NAN);
+}
+
+static ks_status print_csv_header(struct ks_report *r, const struct ks_spectrum *s)
 {
     char name[KS_ATTRIBUTE_NAME];
 
     fputs("checkpoint", r->out);
     for (size_t k = 0; k < SETTINGS; k++)
         if (ks_attribute_find(&s->attributes, settings[k]))
-            fprintf(r->out, ",%s", settings[k]);
+            KS_TRY(add_csv_column(r, settings[k]));
     for (size_t i = 0; i < s->statistics.n; i++) {
         const struct ks_attribute *a = &s->statistics.list[i];
 
         if (!is_spectral(a))
-            fprintf(r->out, ",%s", a->name);
+            KS_TRY(add_csv_column(r, a->name));
         if (spectral_column(a, name))
-            fprintf(r->out, ",%s", name);
+            KS_TRY(add_csv_column(r, name));
     }
     fputc('\n', r->out);
+    return KS_OK;
 }
 
-static void add_csv_row(const struct ks_report *r, const char *checkpoint,
-                        const struct ks_spectrum *s)
+/* With --tolerance the spectra of several checkpoints may have different statistics: NAME_se needs
+ * two probes, NAME_m30 30 steps. */
+static void say_left_out(const struct ks_report *r, const char *checkpoint,
+                         const struct ks_spectrum *s)
 {
-    char name[KS_ATTRIBUTE_NAME];
+    const char *first = NULL;
+    size_t n = 0;
 
+    for (size_t i = 0; i < s->statistics.n; i++)
+        if (!ks_attribute_find(&r->columns, s->statistics.list[i].name)) {
+            first = first ? first : s->statistics.list[i].name;
+            n++;
+        }
+    if (n > 0)
+        ks_say("%s: --csv leaves out %s%s, which the first checkpoint does not have (--json has "
+               "every number)",
+               checkpoint, first, n > 1 ? " and other statistics" : "");
+}
+
+/* The columns are those of the first checkpoint. */
+static ks_status add_csv_row(struct ks_report *r, const char *checkpoint,
+                             const struct ks_spectrum *s)
+{
     if (r->rows == 0)
-        print_csv_header(r, s);
+        KS_TRY(print_csv_header(r, s));
     ks_report_csv_text(r->out, checkpoint);
-    for (size_t k = 0; k < SETTINGS; k++) {
-        const struct ks_attribute *a = ks_attribute_find(&s->attributes, settings[k]);
+    for (size_t i = 0; i < r->columns.n; i++) {
+        const char *name = r->columns.list[i].name;
+        const struct ks_attribute *a = ks_attribute_find(&s->statistics, name);
 
-        if (a)
-            print_csv_value(r->out, a);
-    }
-    for (size_t i = 0; i < s->statistics.n; i++) {
-        const struct ks_attribute *a = &s->statistics.list[i], *spectral;
-
-        if (!is_spectral(a))
-            print_csv_value(r->out, a);
-        if (!spectral_column(a, name))
-            continue;
-        spectral = ks_attribute_find(&s->statistics, name);
-        if (spectral)
-            print_csv_value(r->out, spectral);
-        else
-            fputc(',', r->out);
+        print_csv_value(r->out, a ? a : ks_attribute_find(&s->attributes, name));
     }
     fputc('\n', r->out);
+    say_left_out(r, checkpoint, s);
+    return KS_OK;
 }
 
 ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struct ks_spectrum *s)
@@ -308,7 +324,7 @@ ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struc
         KS_TRY(add_json(r, checkpoint, s));
         break;
     case KS_REPORT_CSV:
-        add_csv_row(r, checkpoint, s);
+        KS_TRY(add_csv_row(r, checkpoint, s));
         break;
     }
     r->rows++;
@@ -321,5 +337,6 @@ ks_status ks_report_end(struct ks_report *r)
         fputs(r->claims, r->out);
     free(r->claims);
     r->claims = NULL;
+    ks_attributes_clear(&r->columns);
     return ks_report_flush(r);
 }

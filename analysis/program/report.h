@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "core/error.h"
+#include "io/attribute.h"
 #include "io/spectrum.h"
 
 struct ks_report {
@@ -17,13 +18,16 @@ struct ks_report {
     int width;    /* characters in the table's first column: those of the longest path   */
     size_t rows;  /* the number of rows printed so far; 0 at first                      */
     char *claims; /* one line each, printed below the table; NULL at first; owned until the end */
-    bool failed;  /* writing to `out` has failed, and that was reported                 */
+    struct ks_attributes
+        columns; /* their names in CSV, from the first spectrum; owned until the end */
+    bool failed; /* writing to `out` has failed, and that was reported                 */
 };
 
 /* Prints a row, or in JSON an object on one line: the checkpoint, the settings, the statistics, and
  * in JSON the claim. A number that is not finite is an empty cell in CSV. In JSON it is null, with
- * NAME_state "infinite" or "unresolved" beside it; a finite ratio has NAME_state "finite". Fails
- * with KS_FULL when writing fails for the first time. */
+ * NAME_state "infinite" or "unresolved" beside it; a finite ratio has NAME_state "finite". CSV has
+ * the columns of the first checkpoint; a statistic that only a later one has is named on standard
+ * error. KS_FULL when writing fails for the first time, KS_MEMORY. */
 ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
 /* Prints the claims below a table. KS_FULL. */

@@ -12,9 +12,8 @@
 double ks_stability_threshold(bool adam, double beta1, double learning_rate);
 
 /* Adds the statistic `sharpness_ratio`, lambda_max over that threshold: of Adam for
- * `preconditioned`, of gradient descent for the other operators. The
- * checkpoint's learning rate is used if `learning_rate` is NaN; if it has none either, the ratio is
- * NaN. Root attributes
+ * `preconditioned`, of gradient descent for the other operators. The checkpoint's learning rate
+ * is used if `learning_rate` is NaN; if it has none either, the ratio is NaN. Root attributes
  * record the learning rate and, for `preconditioned`, Adam's constants. Not added for `residual`,
  * which is not the curvature of any step, nor with --compat xqc, whose operator is scaled by 1/N.
  * Fails with KS_MEMORY. */

@@ -15,6 +15,8 @@
 
 static const uint64_t SEED = 0x6365727469; /* of the random vector that tests Z */
 enum { TRIAL = KS_CERTIFICATES, GRADIENT, VECTORS };
+/* The vectors that are also multiplied by the fresh minibatches: the first ones. */
+enum { FRESH_VECTORS = KS_Y_SMALLEST + 1 };
 enum { MOST_SCALE = 500 }; /* largest exponent of the random vector's power of two */
 
 /* A column z of Z is refuted if |z'A v| exceeds this part of |A v|. */
@@ -177,13 +179,14 @@ static double find_mean(const struct pass *p, const double *part, size_t count, 
     return mean;
 }
 
-static void judge_minibatches(const struct pass *p, const double *part, struct ks_certificate *y)
+static void judge_minibatches(const struct pass *p, size_t k, struct ks_certificate *y)
 {
     const size_t fresh = p->c->fresh;
+    const double *part = p->part[k];
     double mean = find_mean(p, part, p->minibatches, p->all, &y->data_se);
 
     y->fresh_quotient = y->fresh_se = NAN;
-    if (fresh < KS_LEAST_FRESH)
+    if (fresh < KS_LEAST_FRESH || k >= FRESH_VECTORS)
         return;
     /* A weight decay is no part of any minibatch's quotient. */
     y->fresh_quotient = y->quotient - mean +
@@ -203,7 +206,7 @@ static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *
     y->run_size = cblas_dnrm2((int)n, y->image, 1) / norm;
     y->run_residual = distance(n, y->image, y->run_quotient, y->y, norm);
     y->error = distance(n, image, 1, y->image, norm);
-    judge_minibatches(p, p->part[k], y);
+    judge_minibatches(p, k, y);
     if (y->error > p->c->error) {
         size_t worst = 0;
 
@@ -272,7 +275,7 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_analyzed *analyz
     KS_GO(ks_team_agree(team, allocate(&p)));
     KS_GO(ks_team_agree(team, add_minibatches(&p, 0, p.minibatches, VECTORS)));
     KS_GO(ks_team_agree(
-        team, add_minibatches(&p, p.minibatches, p.minibatches + c->fresh, KS_Y_SMALLEST + 1)));
+        team, add_minibatches(&p, p.minibatches, p.minibatches + c->fresh, FRESH_VECTORS)));
     KS_GO(ks_team_agree(team, add_decay(&p)));
     KS_GO(ks_team_agree(team, judge(&p)));
     c->certified = true;

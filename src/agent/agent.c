@@ -191,6 +191,7 @@ static ks_status init(struct ks_agent *a)
                                 &a->critic[e]));
     a->log_temperature = a->encoder ? -INFINITY : log(c->temperature); /* T = 0: no entropy term */
     a->temperature_m = a->temperature_v = 0;
+    a->value_scale = 1;
     a->critic_adam = (struct ks_adam){.rate = c->critic_rate,
                                       .beta1 = c->beta1,
                                       .weight_decay = c->weight_decay,
@@ -218,7 +219,6 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **
     *agent = NULL;
     KS_GO(ks_alloc(1, sizeof *a, &a));
     a->config = *config;
-    a->value_scale = 1;
     a->kind = config->encoder ? &KS(mrq) : &KS(soft_actor_critic);
     KS_GO(parse(a));
     a->config.critic_in = KS(agent_width)(a);

@@ -132,6 +132,7 @@ void KS(agent_free)(struct ks_agent *agent);
  * not start again. */
 ks_status KS(agent_reset)(struct ks_agent *agent);
 
+/* The entropy temperature T; 0 with an encoder. */
 double KS(agent_temperature)(const struct ks_agent *agent);
 /* R, D: rows and columns of a frozen minibatch's input. */
 size_t KS(agent_rows)(const struct ks_agent *agent);

@@ -96,14 +96,17 @@ static double size_of(const struct ks_claim_values *values, size_t number, size_
     return fabs(ks_claim_value(values, number, seed).low);
 }
 
-/* Ties get the larger rank, and what is undefined the largest: no comparison with NaN holds. */
+/* Ties get the larger rank, and what is undefined the largest. */
 static size_t rank_of_best(const struct ks_claim_values *values, size_t seed)
 {
     double best = size_of(values, BEST, seed);
     size_t rank = 0;
 
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        rank += !(size_of(values, k, seed) > best);
+    for (size_t k = 0; k < KS_TWELVE; k++) {
+        double size = size_of(values, k, seed);
+
+        rank += isnan(best) || size <= best;
+    }
     return rank;
 }
 

@@ -100,6 +100,14 @@ static bool has_setting(const struct ks_study_analysis *a, const char *key, cons
     return false;
 }
 
+/* Of the Hessian of all critics and layers, with the choices of this program. */
+static bool is_control(const struct ks_study_analysis *a)
+{
+    return has_setting(a, "batchnorm", "loss") && !has_setting(a, "compat", NULL) &&
+           !has_setting(a, "operator", NULL) && !has_setting(a, "critic", NULL) &&
+           !has_setting(a, "layer", NULL);
+}
+
 size_t ks_claim_analysis(const struct ks_study *study, enum ks_claim_statistic statistic)
 {
     size_t k = 1;
@@ -110,7 +118,7 @@ size_t ks_claim_analysis(const struct ks_study *study, enum ks_claim_statistic s
         const struct ks_study_analysis *a = &study->analysis[k];
 
         if (statistic == KS_CLAIM_CONTROL
-                ? has_setting(a, "batchnorm", "loss") && !has_setting(a, "compat", NULL)
+                ? is_control(a)
                 : strcmp(a->name, "xqc") == 0 && has_setting(a, "compat", "xqc"))
             break;
     }

@@ -199,7 +199,7 @@ void ks_theorems_print(const struct ks_results *results, FILE *out)
     fprintf(out,
             "Theorem 1, |g| <= sqrt 2 L_f: the largest ratio is at most %.3g, with L_f bounded "
             "from below by %.0f rows of each checkpoint.\n",
-            gradient, rows);
+            ks_round_up(gradient, 3), rows);
     print_decay(results, out);
     if (above > 0)
         fprintf(out,

@@ -45,9 +45,8 @@ ks_status ks_replay_log_drop(struct ks_replay_log *log, size_t row);
 
 /* Continues an existing log from `mark`: passes the rows from number `first` up to the mark, one by
  * one and in order, to `take`, and cuts off everything after the mark. `log` is a new one for the
- * same folder. Fails with KS_FORMAT if a file is
- * missing, too short or damaged; rows may have been passed on by then, but nothing is cut off, and
- * another mark may be tried. */
+ * same folder. Fails with KS_FORMAT if a file is missing, too short or damaged; rows may have been
+ * passed on by then, but nothing is cut off, and another mark may be tried. */
 struct ks_replay_log_reader {
     ks_status (*take)(void *context, const void *row);
     void *context;

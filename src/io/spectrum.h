@@ -21,8 +21,8 @@ struct ks_spectrum {
     size_t n_grid;
     double *grid, *density, *symlog_grid, *symlog_density; /* [n_grid]. Owned               */
     /* Bounds of the cumulative distribution F(x) = (number of eigenvalues <= x) / n at each
-     * band_at, with 99.5% confidence at
-     * each. n_band is 0 if the spectrum has no intervals. Owned. */
+     * band_at, with 99.5% confidence at each. n_band is 0 if the spectrum has no intervals. Owned.
+     */
     size_t n_band;
     double *band_at, *band_lower, *band_upper; /* [n_band] */
 };

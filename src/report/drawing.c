@@ -19,7 +19,7 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 
 enum { NAME, NORM, WN, LOSS, BASE, WORDS };
 
-/* Plain words only: the file names of architectures could hold quotes and blanks. The base of an
+/* Names, which study files limit to letters, digits and +-_, not paths. The base of an
  * architecture that is no variant is "-", and that of a variant "?" if the study lacks it. */
 static const char *word_of(const struct ks_study *s, size_t architecture, int word)
 {

@@ -59,8 +59,14 @@ static ks_status read_cost(const struct ks_results *r, const struct ks_result *r
     json = json_load_file(path, 0, NULL);
     text = json_string_value(json_object_get(json, "critic"));
     if (known && text) {
-        KS_GO(ks_architecture_widths(r->study->architecture[run->architecture].argument,
-                                     about.observations, about.actions, &widths));
+        status = ks_architecture_widths(r->study->architecture[run->architecture].argument,
+                                        about.observations, about.actions, &widths);
+        if (status ==
+            KS_IO) { /* a system's file is not where the study had it: the cost is unknown */
+            status = KS_OK;
+            goto done;
+        }
+        KS_GO(status);
         KS_GO(KS(arch_parse)(text, path, widths.critic, &arch));
         *cost = cost_of(arch, &r->study->architecture[run->architecture].settings);
     }

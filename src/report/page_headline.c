@@ -49,10 +49,10 @@ static void print_not_learned(size_t n, size_t learned, FILE *out)
         fprintf(out, "none of the %zu architectures", n);
     else
         fprintf(out, "only %zu of the %zu architectures", learned, n);
-    fputs(
-        " ended with more than twice the return that they had at step 0, so the critics belong to "
-        "policies that have hardly learned.</p>\n",
-        out);
+    fputs(" ended with more than twice the return that they had at their first evaluation, so the "
+          "critics belong to "
+          "policies that have hardly learned.</p>\n",
+          out);
 }
 
 /* --- the correlation --- */
@@ -186,7 +186,7 @@ static void print_limits(const struct ks_page *page, FILE *out)
     for (size_t i = 0; i < page->table->n_rows; i++)
         least = page->table->row[i].runs < least ? page->table->row[i].runs : least;
     if (least == 1)
-        fputs("With one seed no number here has an interval over seeds: another seed may reverse "
+        fputs("A number from one seed has no interval over seeds: another seed may reverse "
               "what these runs show. ",
               out);
     else if (least < FEW_SEEDS)

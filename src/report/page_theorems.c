@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/round.h"
 #include "report/html.h"
 
 static const struct {
@@ -48,6 +49,14 @@ static double find_largest(const struct ks_csv *csv, const char *architecture, c
     return largest;
 }
 
+/* Bounds are rounded to the side on which they stay bounds. */
+static double rounded(const char *column, double x)
+{
+    return strncmp(column, "theorem_1", 9) == 0         ? ks_round_up(x, 3)
+           : strcmp(column, "weight_decay_needed") == 0 ? ks_round_down(x, 3)
+                                                        : x;
+}
+
 static void print_row(const struct ks_csv *csv, const char *architecture, FILE *out)
 {
     size_t n = 0;
@@ -61,7 +70,8 @@ static void print_row(const struct ks_csv *csv, const char *architecture, FILE *
         if (isnan(largest))
             fputs("<td class=\"none\">not measured</td>", out);
         else
-            fprintf(out, "<td data-value=\"%.10g\">%.3g</td>", largest, largest);
+            fprintf(out, "<td data-value=\"%.10g\">%.3g</td>", largest,
+                    rounded(columns[c].name, largest));
     }
     fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", n, n);
 }

@@ -67,7 +67,7 @@ void ks_panels_place(size_t n, const struct ks_study_architecture *const *archit
             return;
     }
     panels->columns = n == 4 ? 2 : n < WIDEST ? n : WIDEST;
-    assert(panels->columns > 0); /* no panels have found their places above */
+    assert(panels->columns > 0); /* as n >= 1 */
     panels->rows = (n + panels->columns - 1) / panels->columns;
     for (size_t i = 0; i < n; i++) {
         panels->x[i] = i % panels->columns;

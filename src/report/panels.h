@@ -13,9 +13,9 @@ struct ks_panels {
 
 /* Places n >= 1 architectures, in the order of ks_results_order. If every one of them is a
  * different combination of the twelve named ones, columns are normalizations and rows are
- * combinations of loss and weight normalization, so that panels to compare stand side by side. Else
- * they fill rows of three,
- * or if there are four, of two. */
+ * combinations of loss and weight normalization, so that panels to compare stand side by side; but
+ * only if at least two thirds of that grid are used. Otherwise they fill rows of three, or if there
+ * are four, of two. */
 void ks_panels_place(size_t n, const struct ks_study_architecture *const *architecture,
                      struct ks_panels *panels);
 

@@ -110,7 +110,7 @@ ks_status ks_tables_write(const struct ks_results *results, const struct ks_summ
 /* Prints the standard analysis in aligned columns. */
 void ks_summary_print(const struct ks_results *results, const struct ks_summary_table *table,
                       FILE *out);
-/* A value in few digits ("1.3e+06"; "-" for NaN) into text[32]. */
+/* A value in few digits ("1.30e+06"; "-" for NaN) into text[32]. */
 void ks_value_print(double value, char text[32]);
 
 #endif

@@ -164,11 +164,12 @@ static ks_status write_one_profile(const struct ks_comparison *c, size_t i,
 ks_status ks_comparison_write_profile(const struct ks_comparison *c, FILE *out)
 {
     const struct ks_score_range *range;
-    double *score = NULL;
+    double *score = NULL, any;
     ks_status status = KS_OK;
 
     fprintf(out, "architecture,tau,fraction,fraction_low,fraction_high\n");
-    if (ks_score_range_of_returns(c->results->study->env, &range) != KS_OK)
+    if (ks_score_range_of_returns(c->results->study->env, &range) != KS_OK ||
+        ks_score_normalize(range, 0, &any) != KS_OK)
         return KS_OK;
     KS_GO(ks_alloc(c->results->study->n_seeds, sizeof *score, &score));
     for (size_t i = 0; i < c->n; i++)

@@ -20,9 +20,10 @@ struct ks_comparison {
     double *last; /* [runs of all] returns at the last evaluation that all runs have; owned */
     size_t resamples;
 };
-/* Without architectures; then adds each with the runs that are to be compared. */
+/* Makes a comparison of no architectures. The caller frees it, also after a failure. KS_MEMORY. */
 ks_status ks_comparison_begin(const struct ks_results *results, size_t resamples,
                               struct ks_comparison *comparison);
+/* Adds an architecture, with its n runs that are to be compared. */
 void ks_comparison_add(struct ks_comparison *comparison, size_t architecture, size_t n,
                        const struct ks_result *const *run);
 /* The return of a run at that evaluation. */

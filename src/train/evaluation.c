@@ -22,7 +22,7 @@ void ks_evaluation_free(struct ks_evaluation *v)
     free(v->episode_returns);
 }
 
-/* An episode is a success if an agent step, not only one of the control steps that it repeats, ends
+/* An episode is a success if an agent step, not only one of its environment steps, ends
  * in a state that solves the task: so do XQC's authors count (xqc/envs/envs.py, evaluate). */
 static ks_status episode(struct ks_evaluation *v, const struct ks_learner *l, struct ks_rng *rng,
                          double *sum, bool *solved)

@@ -135,6 +135,19 @@ static ks_status refuse_unknown(const char *path, const char *what, json_t *sett
     return KS_OK;
 }
 
+/* What only some runs have: `found` must not have it where `want` has none. */
+static ks_status refuse_additions(const char *path, const char *what, const json_t *found,
+                                  const json_t *want)
+{
+    static const char *const names[] = {"optimist",     "encoder_state", "encoder_action",
+                                        "encoder_pair", "encoder_model", "task"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (json_object_get(found, names[i]) && !json_object_get(want, names[i]))
+            return ks_fail(KS_USAGE, "%s: %s: expected no %s, found one", path, what, names[i]);
+    return KS_OK;
+}
+
 ks_status ks_fingerprint_compare(const struct ks_plan *p, const char *path, const char *what,
                                  json_t *found)
 {
@@ -149,6 +162,8 @@ ks_status ks_fingerprint_compare(const struct ks_plan *p, const char *path, cons
         fill_defaults(settings);
     if (status == KS_OK)
         status = compare_all(path, what, found, want);
+    if (status == KS_OK)
+        status = refuse_additions(path, what, found, want);
     json_decref(want);
     return status;
 }

@@ -153,7 +153,8 @@ static ks_status start_over(struct ks_run *r, struct ks_resume_points *points)
 }
 
 /* Opens progress.csv before run.json says "running": every later failure is written to run.json. A
- * resumed run that lacks a checkpoint fails before that, and its files do not change. */
+ * resumed run that lacks a checkpoint fails before that: run.json and the checkpoints stay as they
+ * are, while progress.csv and the replay log have already lost what came after the resume point. */
 static ks_status start(struct ks_run *r, struct ks_resume_points *points, bool *resumed)
 {
     const struct ks_plan *plan = &r->plan;

@@ -1,10 +1,12 @@
 /* What a run records: rows of progress.csv, one at each evaluation and each checkpoint, and the
- * same values as attributes of a checkpoint's /metrics. Losses, q_mean, entropy and
- * clipped_fraction are means over the updates since the previous row; nan: undefined (no update, no
- * evaluation, no atoms). steps_per_second is measured over acting, stepping and updating, without
- * evaluations and the writing of checkpoints; updates_per_second over the updates alone, including
- * the time that an update waits for the environment's step in another thread. divergences and
- * evaluation_divergences count simulations that diverged since the start of the run. */
+ * same values as attributes of a checkpoint's /metrics. critic_loss, which is summed over the
+ * critics, q_mean and clipped_fraction are means over the updates since the previous row;
+ * actor_loss, temperature_loss and entropy are means over those updates that also stepped the
+ * actor. nan: undefined (no update, no evaluation, no atoms). steps_per_second is measured over
+ * acting, stepping and updating, without evaluations and the writing of checkpoints;
+ * updates_per_second over the updates alone, including the time that an update waits for the
+ * environment's step in another thread. divergences and evaluation_divergences count simulations
+ * that diverged since the start of the run. */
 #ifndef KS_TRAIN_METRICS_H
 #define KS_TRAIN_METRICS_H
 
@@ -46,6 +48,7 @@ ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *a
                          struct ks_metrics **metrics);
 void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fine */
 
+/* Adds an update, which took so many seconds, to the means of the next row. */
 void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, double seconds);
 /* Appends a row; on a full disk, no part of it is left. `batch`: the minibatch of the last update,
  * NULL before the first update (measure.h). return_mean: NaN if this row has no evaluation. */

@@ -13,7 +13,7 @@
 enum ks_resume { KS_RESUME_NOT, KS_RESUME_EXACT, KS_RESUME_ANY };
 
 struct ks_train_options {
-    const char *env, *architecture, *out; /* task; name or .arch file; folder */
+    const char *env, *architecture, *out; /* task; name, .arch or .system file; folder */
     uint64_t seed;
     size_t steps;   /* environment steps of the complete run                       */
     size_t stop_at; /* stop early, with the milestones and rates of `steps`; 0: do not */

@@ -203,7 +203,8 @@ static ks_status read_point(const struct ks_resume_points *p, int slot, struct k
     status = ks_resume_file_read(f);
     if (status != KS_FORMAT)
         return status;
-    snprintf(damage, room, "%s", ks_error_text());
+    if (!*damage)
+        snprintf(damage, room, "%s", ks_error_text());
     return KS_OK;
 }
 

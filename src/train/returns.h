@@ -26,6 +26,7 @@ struct ks_reward_scaling {
 
 /* The names of all kinds, ended by NULL, in the order of the numbers below. */
 extern const char *const ks_reward_scalings[];
+/* The kind of that number, which is a value of the setting reward_scaling. */
 const struct ks_reward_scaling *ks_reward_scaling(size_t number);
 
 /* Adds the reward of one agent step. `done`: it ended an episode, also by a time limit. */

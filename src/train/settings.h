@@ -64,7 +64,7 @@ bool ks_settings_number(const struct ks_settings *settings, const struct ks_key 
 /* Checks constraints between two settings. Fails with KS_USAGE. */
 ks_status ks_settings_check(const struct ks_settings *settings);
 
-/* The discount for episodes of `steps` control steps (0.99 for 1000 at action repeat 2). */
+/* The discount for episodes of `steps` environment steps (0.99 for 1000 at action repeat 2). */
 double ks_settings_gamma(const struct ks_settings *settings, size_t steps);
 
 #endif

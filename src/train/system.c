@@ -97,7 +97,11 @@ static ks_status read(const char *path, struct ks_settings *settings, struct sys
 
     *s = (struct system){.path = path, .settings = settings};
     KS_TRY(ks_text_read(path, &text, &size));
-    line = strlen(text) == size ? ini_parse_string(text, handle, s) : 1;
+    if (strlen(text) != size) {
+        free(text);
+        return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
+    }
+    line = ini_parse_string(text, handle, s);
     free(text);
     KS_TRY(s->status);
     if (line > 0)

@@ -16,9 +16,9 @@
  * never stopped, unless the conditions have changed, which run.json records. Otherwise the run
  * starts over and its old checkpoints are removed.
  *
- * Errors: KS_USAGE, KS_FORMAT, KS_IO or KS_MISSING before anything is written; KS_NUMBER if a loss
- * or a parameter is not finite; KS_FULL; KS_RUN on SIGINT, SIGTERM and SIGHUP, and on an attempt to
- * resume a run that failed permanently. */
+ * Errors: KS_USAGE, KS_FORMAT or KS_MISSING before training begins; KS_IO; KS_MEMORY; KS_NUMBER if
+ * a loss or a parameter is not finite; KS_FULL; KS_RUN on SIGINT, SIGTERM and SIGHUP, and on an
+ * attempt to resume a run that failed permanently. */
 ks_status ks_train(const struct ks_train_options *options);
 
 #endif
