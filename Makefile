@@ -182,10 +182,11 @@ bench-peers:
 	@BUILD=$(BUILD) tests/bench/peer/run.sh update
 bench-answers:
 	@BUILD=$(BUILD) tests/bench/peer/answers.sh $(CHECKPOINTS)
-# Without the tests that repeat analyses to count how often statements hold.
+# Without the tests that repeat analyses to count how often statements hold, and those that start programs
+# hundreds of times.
 sanitize:
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
-	    without="coverage extreme_bound share_coverage mass loss_interval search" \
+	    without="coverage extreme_bound share_coverage mass loss_interval search mpirun plot train_resume" \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 coverage:
 	+@$(MAKE) test BUILD=build/coverage CFLAGS="-O0 -g --coverage -DKS_COVERAGE"

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -26,7 +27,7 @@ class Browser:
         self.process = subprocess.Popen(
             [program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
              "--remote-allow-origins=*", f"--user-data-dir={self.folder}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.number, self.errors, self.requests = 0, [], []
         self.socket = websocket.create_connection(self._address(), timeout=60)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -122,6 +123,7 @@ class Browser:
 
     def close(self):
         self.socket.close()
-        self.process.terminate()
+        # The program may be a script that starts the browser: all of its session ends.
+        os.killpg(self.process.pid, signal.SIGTERM)
         self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
