@@ -191,7 +191,7 @@ static void test_limits_of_a_study(void **state)
                               "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
                               "evaluations = 2\n");
     write_page(NULL, NULL);
-    assert_true(says("With one seed no number here has an interval over seeds"));
+    assert_true(says("A number from one seed has no interval over seeds"));
 }
 
 /* Changes kappa in all spectra of an architecture. */
