@@ -135,7 +135,7 @@ static void test_both_points_are_damaged(void **state)
     copy_stopped_run();
     for (size_t i = 0; i < 2; i++)
         write_bytes(in_run(i == 0 ? "resume/point.0" : "resume/point.1"), "kappascope", 10);
-    assert_refused(2, "resume/point.1: damaged: only 10 bytes");
+    assert_refused(2, "resume/point.0: damaged: only 10 bytes");
 }
 
 /* progress.csv has lost the row after the older point. */

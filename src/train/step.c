@@ -159,10 +159,8 @@ static ks_status step(struct ks_learner *l, struct ks_metrics *metrics)
                      .temperature = KS(agent_temperature)(l->agent)};
 
     choose_action(l);
-    if (l->agent_steps + 1 == s->reset_step) {
+    if (l->agent_steps + 1 == s->reset_step)
         KS_TRY(KS(agent_reset)(l->agent));
-        m.temperature = KS(agent_temperature)(l->agent);
-    }
     if (l->agent_steps < s->random_steps) {
         KS_TRY(step_and_store(l, &m));
     } else {
