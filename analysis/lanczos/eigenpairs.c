@@ -16,13 +16,15 @@ struct ritz {
     struct ritz_value {
         double value, residual;
         size_t index; /* of its vector */
-    } * sorted;       /* [m]           */
-    double *vector;   /* [m, m]        */
+    } * sorted;       /* [m]            */
+    double *value;    /* [m], ascending */
+    double *vector;   /* [m, m]         */
 };
 
 static void ritz_clear(struct ritz *r)
 {
     free(r->sorted);
+    free(r->value);
     free(r->vector);
     *r = (struct ritz){.m = 0};
 }
@@ -38,22 +40,18 @@ static int compare(const void *a, const void *b)
 static ks_status find_ritz(const struct ks_lanczos *l, struct ritz *r)
 {
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
-    ks_status status = KS_OK;
-    double *value = NULL;
 
     ritz_clear(r);
     r->m = l->steps;
-    KS_GO(ks_alloc(r->m, sizeof *r->sorted, &r->sorted));
-    KS_GO(ks_alloc(r->m * r->m, sizeof *r->vector, &r->vector));
-    KS_GO(ks_alloc(r->m, sizeof *value, &value));
-    KS_GO(ks_jacobi_vectors(&t, value, r->vector));
+    KS_TRY(ks_alloc(r->m, sizeof *r->sorted, &r->sorted));
+    KS_TRY(ks_alloc(r->m, sizeof *r->value, &r->value));
+    KS_TRY(ks_alloc(r->m * r->m, sizeof *r->vector, &r->vector));
+    KS_TRY(ks_jacobi_vectors(&t, r->value, r->vector));
     for (size_t i = 0; i < r->m; i++)
         r->sorted[i] = (struct ritz_value){
-            value[i], l->beta[r->m - 1] * fabs(r->vector[i * r->m + r->m - 1]), i};
+            r->value[i], l->beta[r->m - 1] * fabs(r->vector[i * r->m + r->m - 1]), i};
     qsort(r->sorted, r->m, sizeof *r->sorted, compare);
-done:
-    free(value);
-    return status;
+    return KS_OK;
 }
 
 /* How many of the first `count` pairs are within the tolerance. */
@@ -107,6 +105,12 @@ static ks_status refuse(const struct ks_lanczos *l, size_t count, size_t converg
                        "eigenvectors: expected at most %zu, found %zu: the Krylov space ends after "
                        "%zu Lanczos steps",
                        l->steps, count, l->steps);
+    if (converged == count)
+        return ks_fail(KS_NUMBER,
+                       "eigenvectors: an eigenvalue whose modulus is larger by more than a factor "
+                       "of %g cannot be excluded after %zu Lanczos steps: expected a larger order "
+                       "or tolerance, or a random start vector",
+                       1 + tolerance, l->steps);
     return ks_fail(KS_NUMBER,
                    "eigenvectors: %zu of %zu have a relative residual of at most %g after %zu "
                    "Lanczos steps: expected a larger order or tolerance, or fewer eigenvectors",
@@ -114,27 +118,29 @@ static ks_status refuse(const struct ks_lanczos *l, size_t count, size_t converg
 }
 
 ks_status ks_eigenpairs_find(const struct ks_operator *a, struct ks_lanczos *l, size_t count,
-                             double tolerance,
-                             void (*on_step)(void *context, const struct ks_lanczos *lanczos),
-                             void *context, struct ks_eigenpairs *p)
+                             double tolerance, const struct ks_eigenpairs_watch *watch,
+                             struct ks_eigenpairs *p)
 {
     struct ritz r = {.m = 0};
     ks_status status = KS_OK;
     size_t next = count, converged = 0;
+    bool found = false;
 
     *p = (struct ks_eigenpairs){.n = l->n, .count = count};
-    while (!l->exhausted && l->steps < l->order && converged < count) {
+    while (!l->exhausted && l->steps < l->order && !found) {
         KS_GO(ks_lanczos_step(l, a));
-        if (on_step)
-            on_step(context, l);
+        if (watch->on_step)
+            watch->on_step(watch->context, l);
         if (l->steps < next && l->steps < l->order && !l->exhausted)
             continue;
         KS_GO(ks_team_agree(l->team, find_ritz(l, &r)));
         converged = count_converged(&r, count, tolerance);
+        found = converged == count &&
+                (!watch->is_enough || watch->is_enough(watch->context, l, r.value));
         next = l->steps + 1 + l->steps / PART;
     }
     p->steps = l->steps;
-    if (converged < count) {
+    if (!found) {
         status = refuse(l, count, converged, tolerance);
         goto done;
     }

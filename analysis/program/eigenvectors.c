@@ -12,10 +12,22 @@
 #include "net/arch.h"
 #include "program/stages.h"
 #include "spectrum/provenance.h"
+#include "statistics/extreme_bound.h"
 
 /* With --start-at, the norm of a random vector that is added to the start vector of norm 1. Without
  * it, an eigenvector to which all given vectors are orthogonal would not be found. */
-static const double RANDOM_PART = 0.01;
+static const double RANDOM_PART = 1;
+/* The probability with which an eigenvalue of larger modulus is missed, for each sign. */
+static const double FAILURE = 0.0025;
+
+/* A Ritz value may have converged while an eigenvalue of larger modulus has not shown yet, above
+ * all near the eigenvectors of an earlier checkpoint, where two or three steps are enough for the
+ * former. So the search goes on until the random part of the start vector excludes a larger
+ * modulus. */
+struct search {
+    struct ks_analysis *analysis;
+    double component; /* of the start vector along any eigenvector, at least, but for FAILURE */
+};
 
 /* --- the start vector --- */
 
@@ -56,13 +68,16 @@ done:
     return status;
 }
 
-/* Goes to step 0, with a random start vector or one near the vectors of --start-at. */
-static ks_status start(const struct ks_analysis *a, struct ks_lanczos *l)
+/* Goes to step 0, with a random start vector or one near the vectors of --start-at. With r uniform
+ * on the sphere and a fixed s, |(s + c r)'y| < c delta has at most the probability of |r'y| <
+ * delta, as the density of r'y is symmetric and falls away from 0 (Anderson, Proc. AMS 6, 1955). */
+static ks_status start(const struct ks_analysis *a, struct ks_lanczos *l, double *component)
 {
     ks_status status = KS_OK;
     double *near = NULL;
     const double *random;
 
+    *component = ks_extreme_bound_component(l->n, FAILURE);
     ks_lanczos_start(l, a->options->seed, 0);
     if (!a->options->start_at)
         return KS_OK;
@@ -73,6 +88,7 @@ static ks_status start(const struct ks_analysis *a, struct ks_lanczos *l)
     for (size_t i = 0; i < l->length; i++)
         near[l->first + i] += RANDOM_PART * random[i];
     KS_GO(ks_team_agree(a->world, ks_lanczos_start_at(l, near)));
+    *component *= RANDOM_PART / (1 + RANDOM_PART);
 done:
     free(near);
     return status;
@@ -80,18 +96,39 @@ done:
 
 /* --- the eigenvectors --- */
 
+static void on_step(void *context, const struct ks_lanczos *l)
+{
+    const struct search *s = context;
+
+    ks_monitor_step(&s->analysis->monitor, l);
+}
+
+/* Whether no eigenvalue has a modulus above that of the largest Ritz value by more than the
+ * tolerance. */
+static bool is_enough(void *context, const struct ks_lanczos *l, const double *ritz)
+{
+    const struct search *s = context;
+    const double low = ritz[0], high = ritz[l->steps - 1];
+
+    return fmax(high + ks_extreme_bound_excess(l->steps, ritz, l->beta, high, s->component),
+                ks_extreme_bound_excess(l->steps, ritz, l->beta, low, s->component) - low) <=
+           (1 + s->analysis->options->residual) * fmax(high, -low);
+}
+
 static ks_status iterate(struct ks_analysis *a, struct ks_eigenpairs *pairs)
 {
     const struct ks_options *o = a->options;
+    struct search search = {.analysis = a};
+    const struct ks_eigenpairs_watch watch = {&search, on_step, is_enough};
     ks_status status = KS_OK;
     struct ks_lanczos *l = NULL;
 
     KS_GO(ks_team_agree(
         a->world, ks_lanczos_new(a->block->n, o->order, a->budget.single_basis, &a->team, &l)));
     l->single_products = o->single;
-    KS_GO(start(a, l));
-    KS_GO(ks_name_checkpoint(a, ks_eigenpairs_find(a->block, l, o->eigenvectors, o->residual,
-                                                   ks_monitor_step, &a->monitor, pairs)));
+    KS_GO(start(a, l, &search.component));
+    KS_GO(ks_name_checkpoint(
+        a, ks_eigenpairs_find(a->block, l, o->eigenvectors, o->residual, &watch, pairs)));
 done:
     ks_monitor_end(&a->monitor);
     ks_lanczos_free(l);

@@ -24,17 +24,17 @@ make --silent BUILD="$build" programs
 "$build/bin/kappascope-train" --quiet --env "${ENV:-walker-run}" --arch "${ARCH:-bn+wn+ce}" --steps 12000 \
     $settings --out "$folder"
 
-# Prints the Lanczos steps, each one product; the vector is written to the file VECTOR.
-steps() { # STEP VECTOR [OPTION...]
+# Prints the Lanczos steps, each one product, and the eigenvalue; the vector is written to the file VECTOR.
+largest() { # STEP VECTOR [OPTION...]
     checkpoint=$folder/step_$(printf %09d "$1").h5 vector=$2
     shift 2
     "$build/bin/kappascope-analyze" --quiet --csv --eigenvectors 1 --tolerance 0.01 --output "$vector" "$@" \
-        "$checkpoint" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "steps") column = i } NR == 2 { print $column }'
+        "$checkpoint" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { print $at["steps"] ", " $at["eigenvalue"] }'
 }
 
-echo "updates between the checkpoints, products"
-echo "random start, $(steps 12000 "$folder/random.h5")"
+echo "updates between the checkpoints, products, eigenvalue"
+echo "random start, $(largest 12000 "$folder/random.h5")"
 for gap in 0 100 200 500 1000 2000 5000; do
-    steps $((12000 - gap)) "$folder/earlier.h5" >"$folder/spent"
-    echo "$gap, $(steps 12000 "$folder/later.h5" --start-at "$folder/earlier.h5")"
+    largest $((12000 - gap)) "$folder/earlier.h5" >"$folder/spent"
+    echo "$gap, $(largest 12000 "$folder/later.h5" --start-at "$folder/earlier.h5")"
 done
