@@ -361,6 +361,47 @@ static void test_data_se(void **state)
     tear_down(&s);
 }
 
+/* Fresh minibatches, here copies of the first one, which is the run's: the first two vectors are
+ * multiplied by them and have the same quotients there; the flat one is not and has none. */
+static void test_fresh(void **state)
+{
+    struct setting s;
+    struct ks_lanczos *l;
+    struct ks_certificates c;
+    size_t inputs = ROWS * IN, targets, copies = 1 + KS_LEAST_FRESH;
+
+    (void)state;
+    set_up(TEXTS[0], false, &s);
+    targets = LOSS_ROWS * s.c->critic.arch->loss.targets;
+    l = run(&s, 20, 0, false);
+    assert_ok(new_certificates(&s, 1, 30, &c));
+    assert_ok(ks_certificates_take(&c, l));
+    s.c->input = realloc(s.c->input, copies * inputs * sizeof *s.c->input);
+    s.c->target = realloc(s.c->target, copies * targets * sizeof *s.c->target);
+    for (size_t n = 1; n < copies; n++) {
+        memcpy(s.c->input + n * inputs, s.c->input, inputs * sizeof *s.c->input);
+        memcpy(s.c->target + n * targets, s.c->target, targets * sizeof *s.c->target);
+    }
+    s.c->minibatches = copies;
+    s.q.minibatches = 1;
+    c.fresh = KS_LEAST_FRESH;
+    assert_ok(certify(&s, &c));
+    for (size_t k = 0; k < KS_CERTIFICATES; k++) {
+        const struct ks_certificate *y = &c.vector[k];
+
+        assert_true(y->formed);
+        if (k == KS_Y_FLAT) {
+            assert_true(isnan(y->fresh_quotient) && isnan(y->fresh_se));
+            continue;
+        }
+        assert_close(y->fresh_quotient, y->quotient, 1e-12 * s.abs_max);
+        assert_close(y->fresh_se, 0, 1e-7 * s.abs_max);
+    }
+    ks_certificates_clear(&c);
+    ks_lanczos_free(l);
+    tear_down(&s);
+}
+
 /* A coordinate that is falsely declared dead is detected. */
 static void test_refuted(void **state)
 {
@@ -419,8 +460,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_basis),   cmocka_unit_test(test_against_dense),
-        cmocka_unit_test(test_data_se), cmocka_unit_test(test_refuted),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_data_se), cmocka_unit_test(test_fresh),
+        cmocka_unit_test(test_refuted), cmocka_unit_test(test_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ struct ks_certificate {
                      * (divisor N - 1) of the minibatches' quotients, divided by sqrt(N); NaN for
                      * N = 1 */
     /* Of y_1 and y_2: the mean quotient, and its standard error, over minibatches that the run has
-     * not seen (`fresh`); NaN: there were fewer than KS_LEAST_FRESH. */
+     * not seen (`fresh`); NaN for y_3, and if there were fewer than KS_LEAST_FRESH. */
     double fresh_quotient, fresh_se;
 };
 

@@ -61,9 +61,8 @@ static ks_status read_cost(const struct ks_results *r, const struct ks_result *r
     if (known && text) {
         status = ks_architecture_widths(r->study->architecture[run->architecture].argument,
                                         about.observations, about.actions, &widths);
-        if (status ==
-            KS_IO) { /* a system's file is not where the study had it: the cost is unknown */
-            status = KS_OK;
+        if (status == KS_IO) {
+            status = KS_OK; /* a system's file is not where the study had it: the cost is unknown */
             goto done;
         }
         KS_GO(status);

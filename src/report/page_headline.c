@@ -50,8 +50,7 @@ static void print_not_learned(size_t n, size_t learned, FILE *out)
     else
         fprintf(out, "only %zu of the %zu architectures", learned, n);
     fputs(" ended with more than twice the return that they had at their first evaluation, so the "
-          "critics belong to "
-          "policies that have hardly learned.</p>\n",
+          "critics belong to policies that have hardly learned.</p>\n",
           out);
 }
 
