@@ -335,8 +335,13 @@ ks_status ks_report_end(struct ks_report *r)
 {
     if (r->claims)
         fputs(r->claims, r->out);
+    ks_report_clear(r);
+    return ks_report_flush(r);
+}
+
+void ks_report_clear(struct ks_report *r)
+{
     free(r->claims);
     r->claims = NULL;
     ks_attributes_clear(&r->columns);
-    return ks_report_flush(r);
 }

@@ -97,6 +97,7 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t, con
         KS_GO(write_layers(&a, output));
 done:
     ks_analysis_clear(&a);
+    ks_report_clear(&report);
     fclose(report.out);
     free(printed);
     return status;
