@@ -115,7 +115,7 @@ $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(library)
 test: deps
 	@$(MAKE) --no-print-directory run-tests
 run-tests: $(tests) $(programs)
-	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive KS_BIN=$(BUILD)/bin \
+	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 KS_BIN=$(BUILD)/bin \
 	    FAILED=$(BUILD)/tests/failed xargs -n 1 -P $(JOBS) tests/one.sh
 	@sed 's|.*/\(.*\)|failed: \1 (output in &.log)|' $(BUILD)/tests/failed >&2; \
 	    failures=$$(wc -l <$(BUILD)/tests/failed); \

@@ -15,27 +15,39 @@
  */
 #include "agent/target.h"
 
-#include <math.h>
 #include <string.h>
 
-double KS(atom_spacing)(const struct ks_loss *loss)
+/* Atom k of a ce loss is at z_k = min + k dz. */
+static double atom_spacing(const struct ks_loss *loss)
 {
     return (loss->max - loss->min) / (double)(loss->outputs - 1);
 }
 
+double KS(atoms_mean)(const struct ks_loss *loss, const real *p)
+{
+    const int n = (int)loss->outputs;
+    double mass = 0, moment = 0;
+
+#pragma omp simd reduction(+ : mass, moment)
+    for (int k = 0; k < n; k++) {
+        mass += (double)p[k];
+        moment += k * (double)p[k];
+    }
+    return loss->min * mass + atom_spacing(loss) * moment;
+}
+
 double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p)
 {
-    const bool atoms = loss->kind->distribution;
-    const double dz = atoms ? KS(atom_spacing)(loss) : 0;
-    double q = 0;
+    double sum = 0;
 
-    if (atoms)
+    if (loss->kind->distribution) {
         KS(softmax)(1, loss->outputs, f, p);
-    else
-        memcpy(p, f, loss->outputs * sizeof *p);
+        return KS(atoms_mean)(loss, p);
+    }
+    memcpy(p, f, loss->outputs * sizeof *p);
     for (size_t k = 0; k < loss->outputs; k++)
-        q += atoms ? (loss->min + (double)k * dz) * (double)p[k] : (double)p[k];
-    return atoms ? q : q / (double)loss->outputs;
+        sum += (double)p[k];
+    return sum / (double)loss->outputs;
 }
 
 /* Q = sum_k z_k p_k, p = softmax(f):  dQ/df_k = p_k (z_k - Q).   Q = mean_k f_k:  dQ/df_k = 1/K. */
@@ -43,11 +55,11 @@ void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real 
                                real *f_bar)
 {
     const bool atoms = loss->kind->distribution;
-    const double dz = atoms ? KS(atom_spacing)(loss) : 0;
+    const double dz = atoms ? atom_spacing(loss) : 0;
+    const int n = (int)loss->outputs;
 
-    for (size_t k = 0; k < loss->outputs; k++)
-        f_bar[k] = atoms ? scale * p[k] * (real)(loss->min + (double)k * dz - q)
-                         : scale / (real)loss->outputs;
+    for (int k = 0; k < n; k++)
+        f_bar[k] = atoms ? scale * p[k] * (real)(loss->min + k * dz - q) : scale / (real)n;
 }
 
 /* The row p of the critic with the smallest value, on a tie of the first, goes to the first half of
@@ -95,15 +107,16 @@ static void (*const combine[])(const struct ks_loss *loss, const struct ks_next_
 static size_t project(const struct ks_loss *loss, double shift, double slope, const real *p,
                       real *target)
 {
-    size_t clipped = 0, last = loss->outputs - 1;
-    double dz = KS(atom_spacing)(loss);
+    const int last = (int)loss->outputs - 1;
+    double dz = atom_spacing(loss);
+    size_t clipped = 0;
 
     memset(target, 0, loss->outputs * sizeof *target);
-    for (size_t k = 0; k <= last; k++) {
-        double z = shift + slope * (loss->min + (double)k * dz);
-        double at = (fmin(fmax(z, loss->min), loss->max) - loss->min) / dz;
-        size_t low = at < (double)last ? (size_t)at : last;
-        real high = (real)(at - (double)low); /* share of the atom above; 0 on an atom */
+    for (int k = 0; k <= last; k++) {
+        double z = shift + slope * (loss->min + k * dz), above = z > loss->min ? z : loss->min;
+        double at = ((above < loss->max ? above : loss->max) - loss->min) / dz;
+        int low = at < last ? (int)at : last;
+        real high = (real)(at - low); /* share of the atom above; 0 on an atom */
 
         clipped += z < loss->min || z > loss->max;
         target[low] += (1 - high) * p[k];

@@ -11,8 +11,8 @@
  * that critic, the first on a tie; or the mean, with the mean of the distributions or quantiles. */
 enum ks_value { KS_SMALLEST, KS_MEAN };
 
-/* The distance between neighbouring atoms of a ce loss: atom k is at min + k spacing. */
-double KS(atom_spacing)(const struct ks_loss *loss);
+/* sum_k z_k p_k over the K atoms z_k of a ce loss; with masses p [K], the mean times their sum. */
+double KS(atoms_mean)(const struct ks_loss *loss, const real *p);
 
 /* The value Q of one row f [K] of a critic's output: the mean of f (mse, where K = 1; quantile), or
  * that of the distribution softmax(f) over the atoms (ce). Sets p [K] to f or to softmax(f). */

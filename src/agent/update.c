@@ -152,11 +152,8 @@ static double sum_of_values(const struct ks_agent *a, const struct ks_trained *c
     for (size_t i = 0; i < rows * n && !loss->kind->distribution; i++)
         sum += (double)f[i] / (double)n;
     for (size_t i = 0; i < rows && loss->kind->distribution; i++)
-        for (size_t k = 0; k < n; k++) {
-            double z = loss->min + (double)k * KS(atom_spacing)(loss);
-
-            sum += z * ((double)a->target[i * n + k] + scale * (double)f_bar[i * n + k]);
-        }
+        sum += KS(atoms_mean)(loss, a->target + i * n) +
+               scale * KS(atoms_mean)(loss, f_bar + i * n);
     return sum;
 }
 

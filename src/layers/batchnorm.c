@@ -117,23 +117,25 @@ static struct block block(const struct ks_layer *l, const struct ks_pass *p, siz
     return (struct block){p->rows, l->in, at, left < most ? left : most};
 }
 
-/* The mean of n rows, and the sum of squares about it. */
-static void chunk_statistics(const struct block *b, size_t n, const real *restrict x,
-                             real *restrict m, real *restrict squares)
+/* The mean of n rows, and the sum of squares about it. Where n is a constant, the compiler keeps a
+ * feature's n entries in registers. */
+static inline void chunk_statistics(const struct block *b, size_t n, const real *restrict x,
+                                    real *restrict m, real *restrict squares)
 {
-    for (size_t j = 0; j < b->n; j++)
-        m[j] = squares[j] = 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < b->n; j++)
-            m[j] += x[i * b->d + j];
-    for (size_t j = 0; j < b->n; j++)
-        m[j] /= (real)n;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < b->n; j++) {
-            real c = x[i * b->d + j] - m[j];
+    for (size_t j = 0; j < b->n; j++) {
+        real sum = 0, square = 0;
 
-            squares[j] += c * c;
+        for (size_t i = 0; i < n; i++)
+            sum += x[i * b->d + j];
+        sum /= (real)n;
+        for (size_t i = 0; i < n; i++) {
+            real c = x[i * b->d + j] - sum;
+
+            square += c * c;
         }
+        m[j] = sum;
+        squares[j] = square;
+    }
 }
 
 /* Mean and variance of the batch, accumulated over chunks of rows that fit into the L1 cache (Chan,
@@ -154,7 +156,10 @@ static void batch_statistics(const struct block *b, const real *restrict x, real
         size_t n = b->rows - at < CHUNK ? b->rows - at : CHUNK;
         real share = (real)n / (real)(at + n), weight = (real)at * share;
 
-        chunk_statistics(b, n, x + at * b->d, chunk_m, chunk_squares);
+        if (n == CHUNK)
+            chunk_statistics(b, CHUNK, x + at * b->d, chunk_m, chunk_squares);
+        else
+            chunk_statistics(b, n, x + at * b->d, chunk_m, chunk_squares);
         for (size_t j = 0; j < b->n; j++) {
             real d = chunk_m[j] - m[j];
 

@@ -107,16 +107,13 @@ static struct group group(const struct ks_layer *l, size_t g)
     return (struct group){g * in, g * out, in, out};
 }
 
-/* A product of two full matrices, which the functions below compute group by group: its left
- * factor and the kernel. */
-struct product {
-    const real *left, *kernel;
-    bool add; /* it is added to the result instead of replacing it */
-};
+/* The products below are computed group by group, and each is added to its result: to set a result
+ * to zero first with memset is faster than OpenBLAS's way to overwrite it. */
 
-/* Y = X W. Sizes fit an int: configure limits the widths; the checkpoint reader and the training
+/* Y += X W. Sizes fit an int: configure limits the widths; the checkpoint reader and the training
  * settings limit the rows. */
-static void times_kernel(const struct ks_layer *l, size_t rows, struct product p, real *y)
+static void add_product(const struct ks_layer *l, size_t rows, const real *x, const real *w,
+                        real *y)
 {
     const struct settings *s = l->settings;
 
@@ -124,14 +121,14 @@ static void times_kernel(const struct ks_layer *l, size_t rows, struct product p
         struct group q = group(l, g);
 
         KS_BLAS(gemm)
-        (CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)q.out, (int)q.in, 1,
-         p.left + q.x, (int)l->in, p.kernel + q.y, (int)l->out, p.add, y + q.y, (int)l->out);
+        (CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)q.out, (int)q.in, 1, x + q.x,
+         (int)l->in, w + q.y, (int)l->out, 1, y + q.y, (int)l->out);
     }
 }
 
-/* X = Y W'. */
-static void times_kernel_transposed(const struct ks_layer *l, size_t rows, struct product p,
-                                    real *x)
+/* X += Y W'. */
+static void add_product_transposed(const struct ks_layer *l, size_t rows, const real *y,
+                                   const real *w, real *x)
 {
     const struct settings *s = l->settings;
 
@@ -139,8 +136,8 @@ static void times_kernel_transposed(const struct ks_layer *l, size_t rows, struc
         struct group q = group(l, g);
 
         KS_BLAS(gemm)
-        (CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)q.in, (int)q.out, 1, p.left + q.y,
-         (int)l->out, p.kernel + q.y, (int)l->out, p.add, x + q.x, (int)l->in);
+        (CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)q.in, (int)q.out, 1, y + q.y,
+         (int)l->out, w + q.y, (int)l->out, 1, x + q.x, (int)l->in);
     }
 }
 
@@ -166,11 +163,23 @@ static void add_column_sums(size_t rows, size_t columns, const real *restrict y,
             b[j] += y[i * columns + j];
 }
 
-/* Sets every row of Y to the bias; times_kernel then adds X W. */
-static void set_rows(const struct ks_layer *l, size_t rows, const real *bias, real *y)
+/* Sets every row of Y to the bias, which is at w + bias_at; without a bias to zero. */
+static void set_to_bias(const struct ks_layer *l, size_t rows, const real *w, real *y)
 {
-    for (size_t i = 0; i < rows; i++)
-        memcpy(y + i * l->out, bias, l->out * sizeof *y);
+    const struct settings *s = l->settings;
+
+    if (!s->bias)
+        memset(y, 0, rows * l->out * sizeof *y);
+    for (size_t i = 0; i < rows && s->bias; i++)
+        memcpy(y + i * l->out, w + s->bias_at, l->out * sizeof *y);
+}
+
+/* X = Y W'. */
+static void set_to_product_transposed(const struct ks_layer *l, size_t rows, const real *y,
+                                      const real *w, real *x)
+{
+    memset(x, 0, rows * l->in * sizeof *x);
+    add_product_transposed(l, rows, y, w, x);
 }
 
 static void forward(const struct ks_layer *l, const struct ks_pass *p)
@@ -179,9 +188,8 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 
     if (s->norm)
         s->norm->forward(l, p);
-    if (s->bias)
-        set_rows(l, p->rows, p->w + s->bias_at, p->y);
-    times_kernel(l, p->rows, (struct product){p->x, kernel(l, p), .add = s->bias}, p->y);
+    set_to_bias(l, p->rows, p->w, p->y);
+    add_product(l, p->rows, p->x, kernel(l, p), p->y);
 }
 
 /* The second matrix of a cache (kernel_norm.h), set to zero. */
@@ -205,8 +213,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     if (p->w_bar && s->bias)
         add_column_sums(p->rows, l->out, p->y_bar, p->w_bar + s->bias_at);
     if (p->x_bar)
-        times_kernel_transposed(l, p->rows, (struct product){p->y_bar, kernel(l, p), .add = false},
-                                p->x_bar);
+        set_to_product_transposed(l, p->rows, p->y_bar, kernel(l, p), p->x_bar);
 }
 
 static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
@@ -215,11 +222,10 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 
     if (s->norm)
         s->norm->tangent_forward(l, p);
-    if (s->bias)
-        set_rows(l, p->rows, p->w_dot + s->bias_at, p->y_dot);
-    times_kernel(l, p->rows, (struct product){p->x, kernel_dot(l, p), .add = s->bias}, p->y_dot);
+    set_to_bias(l, p->rows, p->w_dot, p->y_dot);
+    add_product(l, p->rows, p->x, kernel_dot(l, p), p->y_dot);
     if (p->x_dot)
-        times_kernel(l, p->rows, (struct product){p->x_dot, kernel(l, p), .add = true}, p->y_dot);
+        add_product(l, p->rows, p->x_dot, kernel(l, p), p->y_dot);
 }
 
 static void tangent_of_parameters(const struct ks_layer *l, const struct ks_pass *p)
@@ -241,12 +247,9 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
     if (p->w_bar_dot)
         tangent_of_parameters(l, p);
     if (p->x_bar_dot) {
-        times_kernel_transposed(
-            l, p->rows, (struct product){p->y_bar_dot, kernel(l, p), .add = false}, p->x_bar_dot);
+        set_to_product_transposed(l, p->rows, p->y_bar_dot, kernel(l, p), p->x_bar_dot);
         if (!p->gauss_newton)
-            times_kernel_transposed(l, p->rows,
-                                    (struct product){p->y_bar, kernel_dot(l, p), .add = true},
-                                    p->x_bar_dot);
+            add_product_transposed(l, p->rows, p->y_bar, kernel_dot(l, p), p->x_bar_dot);
     }
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "core/exponential.h"
+#include "net/exponential.h"
 
 /* mse: l = (f - t)^2 / 2,   dl/df = f - t,   d2l/df2 = 1. */
 
@@ -55,44 +55,65 @@ static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* Sets e_k = exp(f_k - shift) for the n entries of a row, unless e is NULL. Returns the sum of all
- * entries except e_skip; with skip = n, of all entries. */
-static double row_exponentials(size_t n, const real *f, real shift, size_t skip, real *e)
+/* The place of a largest entry of a row. */
+static size_t place_of_largest(size_t n, const real *f)
 {
-    double block[KS_EXP_BLOCK], sum = 0;
+    real most = f[0];
+    size_t k = 0;
+
+#pragma omp simd reduction(max : most)
+    for (size_t i = 0; i < n; i++)
+        most = f[i] > most ? f[i] : most;
+    while (k < n - 1 && f[k] != most)
+        k++;
+    return k;
+}
+
+/* Sets e_k = exp(f_k - f_top) for the n entries of a row, where f_top is the largest, so that
+ * nothing overflows; e may be f, or NULL. Returns the sum of all e_k but e_top = 1. */
+static double row_exponentials(size_t n, const real *f, size_t top, real *e)
+{
+    const real largest = f[top];
+    double sum = 0;
 
     for (size_t start = 0; start < n; start += KS_EXP_BLOCK) {
         size_t count = n - start < KS_EXP_BLOCK ? n - start : KS_EXP_BLOCK;
+        real block[KS_EXP_BLOCK];
 
-        for (size_t i = 0; i < KS_EXP_BLOCK; i++)
-            block[i] = i < count ? (double)(f[start + i] - shift) : 0;
-        ks_exp_block(block, block);
-        for (size_t i = 0; i < count && e; i++)
-            e[start + i] = (real)block[i];
         for (size_t i = 0; i < count; i++)
-            sum += start + i == skip ? 0 : block[i];
+            block[i] = f[start + i] - largest;
+        for (size_t i = count; i < KS_EXP_BLOCK; i++)
+            block[i] = 0;
+        KS(exp_block)(block, block);
+        for (size_t i = 0; i < count && e; i++)
+            e[start + i] = block[i];
+        if (top - start < count)
+            block[top - start] = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t i = 0; i < count; i++)
+            sum += (double)block[i];
     }
     return sum;
 }
 
-/* log sum_k exp(f_k), computed as f_top + log(1 + sum_{k != top} exp(f_k - f_top)). With the
- * largest entry f_top nothing overflows. */
-static real log_sum_exp(size_t n, const real *f)
+/* p = softmax(f) for a row; p may be f, or NULL. Returns log sum_k exp(f_k), computed as f_top +
+ * log(1 + sum_{k != top} exp(f_k - f_top)). */
+static real row_softmax(size_t n, const real *f, real *p)
 {
-    size_t top = 0;
+    size_t top = place_of_largest(n, f);
+    real largest = f[top], scale;
+    double others = row_exponentials(n, f, top, p);
 
-    for (size_t k = 1; k < n; k++)
-        top = f[k] > f[top] ? k : top;
-    return f[top] + (real)log1p(row_exponentials(n, f, f[top], top, NULL));
+    scale = (real)(1 / (1 + others));
+    for (size_t k = 0; k < n && p; k++)
+        p[k] *= scale;
+    return largest + (real)log1p(others);
 }
 
 void KS(softmax)(size_t rows, size_t columns, const real *f, real *p)
 {
-    for (size_t i = 0; i < rows; i++) {
-        const real *row = f + i * columns;
-
-        row_exponentials(columns, row, log_sum_exp(columns, row), columns, p + i * columns);
-    }
+    for (size_t i = 0; i < rows; i++)
+        row_softmax(columns, f + i * columns, p + i * columns);
 }
 
 static double ce_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
@@ -103,17 +124,15 @@ static double ce_gradient(const struct ks_loss *l, const struct ks_outputs *at, 
 
     for (size_t i = 0; i < at->rows; i++) {
         const real *fi = at->f + i * n, *ti = at->t + i * n;
-        real lse = log_sum_exp(n, fi), sum = 0;
+        real *f_bar_row = f_bar ? f_bar + i * n : NULL, sum = 0;
+        real lse = row_softmax(n, fi, f_bar_row);
 
         for (size_t k = 0; k < n; k++) {
             sum += ti[k];
             value -= (double)ti[k] * (double)(fi[k] - lse);
         }
-        if (!f_bar)
-            continue;
-        row_exponentials(n, fi, lse, n, f_bar + i * n);
-        for (size_t k = 0; k < n; k++)
-            f_bar[i * n + k] = scale * (real)l->weight * (sum * f_bar[i * n + k] - ti[k]);
+        for (size_t k = 0; k < n && f_bar_row; k++)
+            f_bar_row[k] = scale * (real)l->weight * (sum * f_bar_row[k] - ti[k]);
     }
     return l->weight * value;
 }

@@ -1,6 +1,8 @@
 /* The exponential function of many numbers at once. */
-#ifndef KS_CORE_EXPONENTIAL_H
-#define KS_CORE_EXPONENTIAL_H
+#ifndef KS_NET_EXPONENTIAL_H
+#define KS_NET_EXPONENTIAL_H
+
+#include "core/real.h"
 
 enum { KS_EXP_BLOCK = 32 };
 
@@ -8,6 +10,6 @@ enum { KS_EXP_BLOCK = 32 };
  * functions of the C library if it has them (glibc's libmvec on x86-64: error below 4 ulp), and
  * takes whole blocks only, so that the bits of y_i depend on x_i alone: a loop of any length would
  * leave its last numbers to the scalar function, which rounds differently. */
-void ks_exp_block(const double x[KS_EXP_BLOCK], double y[KS_EXP_BLOCK]);
+void KS(exp_block)(const real x[KS_EXP_BLOCK], real y[KS_EXP_BLOCK]);
 
 #endif
