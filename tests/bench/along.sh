@@ -3,25 +3,27 @@
 #
 # What `--start-at` saves along a training run: the products that the largest eigenvector (to a relative residual
 # of 0.01) of the run's last checkpoint takes from a random start, and from the eigenvector of a checkpoint so
-# many updates earlier. Trains ARCH on ENV for 12,000 environment steps, one update per step, with a checkpoint
-# every 100 of them. SETTING: of `kappascope train --set`.
+# many updates earlier. Trains ARCH on ENV for STEPS environment steps, one update per step after 2,500 random
+# ones, with a checkpoint every 100 of them. SETTING: of `kappascope train --set`.
 #
-# Environment: ENV (walker-run), ARCH (bn+wn+ce), BATCHES, the number of minibatches (4), BUILD (build).
+# Environment: ENV (walker-run), ARCH (bn+wn+ce), STEPS (12000), BATCHES, the number of minibatches (4), BUILD
+# (build).
 set -eu
 cd "$(dirname "$0")/../.."
 
 build=${BUILD:-build}
+steps=${STEPS:-12000}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 unset OPENBLAS_CORETYPE
 settings=
-for setting in random_steps=2500 checkpoints=120 evaluations=0 "analysis_minibatches=${BATCHES:-4}" "$@"; do
+for setting in random_steps=2500 "checkpoints=$((steps / 100))" evaluations=0 "analysis_minibatches=${BATCHES:-4}" "$@"; do
     settings="$settings --set $setting"
 done
 make --silent deps
 make --silent BUILD="$build" programs
 # shellcheck disable=SC2086
-"$build/bin/kappascope-train" --quiet --env "${ENV:-walker-run}" --arch "${ARCH:-bn+wn+ce}" --steps 12000 \
+"$build/bin/kappascope-train" --quiet --env "${ENV:-walker-run}" --arch "${ARCH:-bn+wn+ce}" --steps "$steps" \
     $settings --out "$folder"
 
 # Prints the Lanczos steps, each one product, and the eigenvalue; the vector is written to the file VECTOR.
@@ -33,8 +35,9 @@ largest() { # STEP VECTOR [OPTION...]
 }
 
 echo "updates between the checkpoints, products, eigenvalue"
-echo "random start, $(largest 12000 "$folder/random.h5")"
+echo "random start, $(largest "$steps" "$folder/random.h5")"
 for gap in 0 100 200 500 1000 2000 5000; do
-    largest $((12000 - gap)) "$folder/earlier.h5" >"$folder/spent"
-    echo "$gap, $(largest 12000 "$folder/later.h5" --start-at "$folder/earlier.h5")"
+    [ "$gap" -gt $((steps - 2500)) ] && break
+    largest $((steps - gap)) "$folder/earlier.h5" >"$folder/spent"
+    echo "$gap, $(largest "$steps" "$folder/later.h5" --start-at "$folder/earlier.h5")"
 done
