@@ -19,7 +19,8 @@ build=${BUILD:-build}
 environment=$build/peer/answers
 if [ ! -f "$environment/ready" ]; then
     "${PYTHON:-python3}" -m venv --system-site-packages "$environment"
-    "$environment/bin/pip" install --quiet --disable-pip-version-check numpy scipy h5py primme==3.2.3
+    # PyTorch of Debian 12 was compiled for NumPy 1.
+    "$environment/bin/pip" install --quiet --disable-pip-version-check "numpy<2" scipy h5py primme==3.2.3
     "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps PyHessian==0.1 \
         hessian-eigenthings==1.0.0a5 tqdm
     touch "$environment/ready"
