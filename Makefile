@@ -5,7 +5,7 @@
 #   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR, MYOSUITE_DIR   existing installations to use (default: build/deps)
 #   BUILD                        folder of all build outputs (default: build)
 #   STUDY                        the study that `make study` runs (default: quick)
-#   JOBS                         test programs run in parallel (default: one per processor)
+#   JOBS                         compilers, then test programs, at a time (default: one per processor)
 
 # make and compiler flags split paths at spaces.
 ifneq ($(filter-out 0 1,$(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR MYOSUITE_DIR,$(words $($(d))))),)
@@ -66,12 +66,14 @@ all_tests := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)) \
 tests    := $(filter-out $(patsubst %,$(BUILD)/tests/test_%,$(without)),$(all_tests))
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
+# Builds targets in parallel; if make was called with -j, as that says.
+build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: all deps deps-myosuite programs libraries test run-tests study further install uninstall bench run-benches bench-peers bench-answers sanitize coverage lint format clean
+.PHONY: all deps deps-myosuite programs libraries test test-programs run-tests study further install uninstall bench run-benches bench-peers bench-answers sanitize coverage lint format clean
 .SECONDARY:
 all: deps
-	@$(MAKE) --no-print-directory programs
+	+@$(build) programs
 programs: $(programs)
 libraries: $(shared) $(static)
 
@@ -113,7 +115,9 @@ $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(library)
 	$(link)
 
 test: deps
+	+@$(build) test-programs
 	@$(MAKE) --no-print-directory run-tests
+test-programs: $(tests) $(programs)
 run-tests: $(tests) $(programs)
 	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 KS_BIN=$(BUILD)/bin \
 	    FAILED=$(BUILD)/tests/failed xargs -n 1 -P $(JOBS) tests/one.sh
