@@ -62,7 +62,7 @@ shared   := $(BUILD)/lib/libkappascope.so.$(version)
 static   := $(BUILD)/lib/libkappascope.a
 # Tests of code that is compiled twice are compiled twice themselves.
 all_tests := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)) \
-             $(patsubst %,$(BUILD)/tests/test_%.f32,layers layer_values loss net init policy target optim)
+             $(patsubst %,$(BUILD)/tests/test_%.f32,exponential layers layer_values loss net init policy target optim)
 tests    := $(filter-out $(patsubst %,$(BUILD)/tests/test_%,$(without)),$(all_tests))
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP

@@ -107,11 +107,9 @@ static struct group group(const struct ks_layer *l, size_t g)
     return (struct group){g * in, g * out, in, out};
 }
 
-/* The products below are computed group by group, and each is added to its result: to set a result
- * to zero first with memset is faster than OpenBLAS's way to overwrite it. */
-
-/* Y += X W. Sizes fit an int: configure limits the widths; the checkpoint reader and the training
- * settings limit the rows. */
+/* Y += X W, group by group. Products are added to results that were set before: memset and an
+ * addition by OpenBLAS are faster than its overwriting. Sizes fit an int: configure limits the
+ * widths; the checkpoint reader and the training settings limit the rows. */
 static void add_product(const struct ks_layer *l, size_t rows, const real *x, const real *w,
                         real *y)
 {
