@@ -3,8 +3,8 @@
 #
 # What `--start-at` saves along a training run: the products that the largest eigenvector (to a relative residual
 # of 0.01) of the run's last checkpoint takes from a random start, and from the eigenvector of a checkpoint so
-# many updates earlier. Trains ARCH on ENV for STEPS environment steps, one update per step after 2,500 random
-# ones, with a checkpoint every 100 of them. SETTING: of `kappascope train --set`.
+# many updates earlier. Trains ARCH on ENV for STEPS environment steps: 2,500 with random actions, then one update
+# per step. There is a checkpoint every 100 steps. SETTING: of `kappascope train --set`.
 #
 # Environment: ENV (walker-run), ARCH (bn+wn+ce), STEPS (12000), BATCHES, the number of minibatches (4), BUILD
 # (build).
