@@ -22,7 +22,7 @@
 #include "program/foreign.h"
 #include "program/outputs.h"
 
-enum { GATES = 32, STUDIES = 2 }; /* the most --fail-if; the shipped studies */
+enum { GATES = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */
 enum { MET = 3 };                 /* the exit status if a limit is met       */
 enum { WIDTH = 100 };             /* of a printed line                       */
 
@@ -141,8 +141,10 @@ static ks_status add_study(struct job *job, char *folder, const char *name)
 
 static ks_status find_shipped(struct job *job)
 {
-    static const char *const names[STUDIES][2] = {{"plots/gallery/small/tables", "the study small"},
-                                                  {"plots/gallery/trot/tables", "the study trot"}};
+    static const char *const names[STUDIES][2] = {
+        {"plots/gallery/small/tables", "the study small"},
+        {"plots/gallery/trot/tables", "the study trot"},
+        {"plots/gallery/reference/tables", "the study reference"}};
 
     for (size_t i = 0; i < STUDIES; i++) {
         char *folder = NULL;

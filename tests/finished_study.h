@@ -4,6 +4,7 @@
 
 #include "tree.h"
 
+#include "core/path.h"
 #include "io/spectrum.h"
 #include "report/plots.h"
 #include "report/tables.h"
@@ -55,13 +56,14 @@ static inline void spectrum_path(const struct place *place, char path[256])
              place->analysis ? place->analysis : "");
 }
 
-static inline void set_attributes(struct ks_attribute a[20], const struct place *place)
+static inline void set_attributes(struct ks_attribute a[21], const struct place *place)
 {
     set_string(a++, "checkpoint", "some.h5");
     set_string(a++, "checkpoint_sha256",
                "0000000000000000000000000000000000000000000000000000000000000000");
     set_string(a++, "operator", "hessian");
     set_string(a++, "batchnorm", "train");
+    set_string(a++, "loss_kind", ks_path_ends(place->architecture, "+ce") ? "ce" : "mse");
     set_string(a++, "precision", "f64");
     set_integer(a++, "order", 4);
     set_integer(a++, "probes", 2);
@@ -110,8 +112,8 @@ static inline void write_spectrum_at(const char *path, const struct place *place
     double grid[] = {-1, 0, 50}, density[] = {0, 0.5, 0};
     double at[] = {-50, -1, 1, 50}, lower[] = {0, 0.01, 0.9, 1}, upper[] = {0, 0.04, 0.95, 1};
     int64_t steps[] = {4, 4};
-    struct ks_attribute attribute[20] = {0}, start = {0}, statistics[14] = {0};
-    struct ks_spectrum s = {.attributes = {attribute, 20, 20},
+    struct ks_attribute attribute[21] = {0}, start = {0}, statistics[14] = {0};
+    struct ks_spectrum s = {.attributes = {attribute, 21, 21},
                             .statistics = {statistics, 14, 14},
                             .lanczos = {&start, 1, 1},
                             .probes = 2,

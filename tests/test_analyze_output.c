@@ -130,6 +130,7 @@ static void test_spectrum_file(void **state)
     check_string(s, "operator", "hessian");
     check_string(s, "rewards", "normalized");
     check_string(s, "batchnorm", "train");
+    check_string(s, "loss_kind", "ce");
     check_string(s, "precision", "f32");
     check_integer(s, "order", 40);
     check_integer(s, "probes", 2);

@@ -145,6 +145,13 @@ static void test_against_study(void **state)
         "toy,bn+ce,0,1000,standard,100,1,2,2,3\n"
         "toy,ln+mse,0,9000,standard,0.5,1,2,1,-\n"
         "toy,wide,0,1000,standard,100,1,2,2,3\n";
+    /* The table says the losses; one is not known. */
+    static const char LOSSES[] =
+        "env,architecture,seed,env_step,analysis,loss,kappa_effective_bound,directions_1e2_lower,"
+        "directions_1e2_upper,kappa_q99_lower,kappa_q99_upper\n"
+        "toy,wide,0,1000,standard,mse,100,1,2,2,3\n"
+        "toy,bn+mse,0,1000,standard,huber,100,1,2,2,3\n"
+        "toy,ln+mse,0,1000,standard,,100,1,2,2,3\n";
 
     (void)state;
     assert_int_equal(mkdir(scratch("study"), 0777), 0);
@@ -166,6 +173,11 @@ static void test_against_study(void **state)
     assert_shows(" (bn+ce            another loss ");
     assert_shows(" (ln+mse           another step        9000  1      not resolved");
     assert_shows(" (wide             loss not known ");
+    write_bytes(scratch("study/tables/checkpoints.csv"), LOSSES, strlen(LOSSES));
+    assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against study plain.h5"), 0);
+    assert_shows("  wide             same loss and step  1000  1 ");
+    assert_shows(" (bn+mse           another loss ");
+    assert_shows("  ln+mse           same loss and step  1000  1 ");
     set_integer(scratch("plain.h5"), "/", "env_step", 0); /* no ratio of steps is finite */
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against study plain.h5"), 0);
     assert_shows("No architecture is comparable: none has the same loss and a checkpoint at about");

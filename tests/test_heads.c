@@ -19,6 +19,7 @@ static void test_description(void **state)
 {
     struct ks_arch *a;
     size_t numbers[8], n = 0;
+    char name[16], start[6];
 
     (void)state;
     assert_ok(ks_arch_parse_f64(HEADS, "a", IN, &a));
@@ -35,6 +36,12 @@ static void test_description(void **state)
     assert_int_equal(a->loss.targets, 4);
     assert_close(a->loss.head[0].weight, 0.5, 0);
     assert_string_equal(a->loss.head[1].kind->name, "ce");
+    ks_loss_name_f64(&a->loss, sizeof name, name);
+    assert_string_equal(name, "mse+ce");
+    ks_loss_name_f64(&a->loss, sizeof start, start);
+    assert_string_equal(start, "mse+c");
+    ks_loss_name_f64(&a->loss.head[1], sizeof name, name);
+    assert_string_equal(name, "ce");
     ks_arch_free_f64(a);
     /* branches without losses, at the input and inside a residual */
     assert_ok(

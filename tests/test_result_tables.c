@@ -53,6 +53,8 @@ static void test_tables(void **state)
     assert_ok(ks_csv_column(csv, "kappa", &column));
     assert_ok(ks_csv_number(csv, 1, column, &value));
     assert_close(value, 1000, 0); /* ln+mse, seed 0, the first pooled checkpoint */
+    check_cell(csv, "loss", "mse");
+    check_cell(csv, "blas_kernel", "");
     ks_csv_free(csv);
     assert_ok(ks_csv_read(tree_path("tables/returns.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * SEEDS * 3);

@@ -7,6 +7,7 @@
 #include "core/blas.h"
 #include "core/memory.h"
 #include "io/attribute.h"
+#include "net/loss.h"
 #include "spectrum/measurement.h"
 #include "statistics/claim.h"
 
@@ -130,6 +131,7 @@ ks_status ks_provenance_spectrum(const struct ks_measurement *m,
 {
     const struct ks_analyzed *analyzed = m->analyzed;
     struct ks_attributes *list = &m->spectrum->attributes;
+    char loss[64];
 
     if (analyzed->kind)
         KS_TRY(ks_attribute_add_string(list, "checkpoint", analyzed->path));
@@ -138,6 +140,8 @@ ks_status ks_provenance_spectrum(const struct ks_measurement *m,
     if (!analyzed->kind)
         return add_caller(m, list);
     KS_TRY(add_step(m, list));
+    KS(loss_name)(&analyzed->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
+    KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));
     KS_TRY(copy_attributes(&analyzed->problem.checkpoint->attributes, list));
     return add_claim(analyzed, terms, m->spectrum);
 }

@@ -32,16 +32,6 @@ static size_t count_proofs(const struct ks_proofs *p)
     return proofs + (p->gradient_norm.value != NULL);
 }
 
-static void name_loss(const struct ks_loss *l, size_t size, char *name)
-{
-    size_t used = 0;
-
-    snprintf(name, size, "%s", l->kind->name);
-    for (size_t h = 0; h < l->n_heads && used < size; h++)
-        used += (size_t)snprintf(name + used, size - used, "%s%s", h ? "+" : "",
-                                 l->head[h].kind->name);
-}
-
 static int find_moments(const struct ks_checkpoint *c)
 {
     if (!c->adam_v)
@@ -95,7 +85,7 @@ static ks_status take_facts(const struct ks_checkpoint *c, struct ks_audit_facts
     f->moments = find_moments(c);
     f->proofs = count_proofs(&c->proofs);
     f->env_step = step_of(c);
-    name_loss(&c->critic.arch->loss, sizeof f->loss, f->loss);
+    KS(loss_name)(&c->critic.arch->loss, sizeof f->loss, f->loss);
     copy_text(c, "env", sizeof f->env, f->env);
     KS_TRY(hash_batch(c, f->batch));
     return count_dead(c, f);

@@ -16,7 +16,7 @@ static const double SAME_STEP = 1.25;
 
 /* An architecture at one step, over its seeds. */
 struct entry {
-    const char *name, *comparison;
+    const char *name, *loss, *comparison; /* loss: NULL if the table does not say it */
     double step;
     size_t seeds;
     double bound_least, bound_most; /* kappa_effective_bound; NaN if not resolved, for one seed */
@@ -24,10 +24,14 @@ struct entry {
     bool comparable;
 };
 
-/* "ce" of "bn+wn+ce"; NULL if the name does not say. */
-static const char *loss_of(const char *architecture)
+/* By the column `loss`; in a table without it, "ce" of "bn+wn+ce". NULL if neither says it. */
+static const char *loss_of(const struct ks_csv *csv, size_t row)
 {
-    return ks_path_ends(architecture, "+ce")    ? "ce"
+    const char *loss = ks_page_cell(csv, row, "loss");
+    const char *architecture = ks_page_cell(csv, row, "architecture");
+
+    return *loss && strcmp(loss, "-") != 0      ? loss
+           : ks_path_ends(architecture, "+ce")  ? "ce"
            : ks_path_ends(architecture, "+mse") ? "mse"
                                                 : NULL;
 }
@@ -94,6 +98,7 @@ static void take_row(const struct ks_csv *csv, size_t i, struct entry *e)
 
     e->bound_least = first ? bound : lesser(e->bound_least, bound);
     e->bound_most = first ? bound : fmax(e->bound_most, bound); /* of the seeds that have one */
+    e->loss = loss_of(csv, i);
     e->directions = first ? directions : enclose(e->directions, directions);
     e->q99 = first ? q99 : enclose(e->q99, q99);
     e->seeds++;
@@ -101,13 +106,12 @@ static void take_row(const struct ks_csv *csv, size_t i, struct entry *e)
 
 static void compare(struct entry *e, const struct ks_audit_facts *facts)
 {
-    const char *loss = loss_of(e->name);
-    const bool same_loss = loss && strcmp(loss, facts->loss) == 0;
+    const bool same_loss = e->loss && strcmp(e->loss, facts->loss) == 0;
     const bool same_step = distance(e->step, facts->env_step) <= log(SAME_STEP);
 
     e->comparable = same_loss && same_step;
     e->comparison = e->comparable ? "same loss and step"
-                    : !loss       ? "loss not known"
+                    : !e->loss    ? "loss not known"
                     : same_step   ? "another loss"
                     : same_loss   ? "another step"
                                   : "another loss and step";

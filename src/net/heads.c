@@ -2,6 +2,8 @@
  * side in a row, and so do their targets t_h. The Hessian of l in the outputs is block diagonal. */
 #include "net/loss.h"
 
+#include <stdio.h>
+
 static double gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
                        real *f_bar)
 {
@@ -36,6 +38,16 @@ static void curvature(const struct ks_loss *l, const struct ks_outputs *at, real
             t += head->targets;
         }
     }
+}
+
+void KS(loss_name)(const struct ks_loss *l, size_t size, char *name)
+{
+    size_t used = 0;
+
+    snprintf(name, size, "%s", l->kind->name);
+    for (size_t h = 0; h < l->n_heads && used < size; h++)
+        used += (size_t)snprintf(name + used, size - used, "%s%s", h ? "+" : "",
+                                 l->head[h].kind->name);
 }
 
 const struct ks_loss_kind KS(heads) = {

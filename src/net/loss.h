@@ -54,6 +54,10 @@ struct ks_loss_kind {
 /* The sum of the losses of several heads; it is not in the table. */
 extern const struct ks_loss_kind KS(heads);
 
+/* The kind's name, such as "ce"; of several heads theirs, such as "mse+quantile". `name` is cut off
+ * to fit into `size` bytes. */
+void KS(loss_name)(const struct ks_loss *l, size_t size, char *name);
+
 /* All kinds; ends in NULL. */
 extern const struct ks_loss_kind *const KS(loss_kinds)[];
 

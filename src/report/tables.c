@@ -50,24 +50,25 @@ static void print_run(FILE *out, const struct ks_results *r, const struct ks_res
             r->study->seed[run->seed], env_step);
 }
 
-/* The BLAS that computed a spectrum: "OpenBLAS 0.3.21,SkylakeX"; empty cells if it is unknown. */
-static void print_blas(FILE *out, const struct ks_spectrum *s)
+/* The loss, and the BLAS that computed a spectrum: "ce,OpenBLAS 0.3.21,SkylakeX"; empty cells if
+ * they are unknown. */
+static void print_origin(FILE *out, const struct ks_spectrum *s)
 {
-    static const char *const names[] = {"blas_version", "blas_kernel"};
+    static const char *const names[] = {"loss_kind", "blas_version", "blas_kernel"};
 
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         const struct ks_attribute *a = ks_attribute_find(&s->attributes, names[k]);
 
         fprintf(out, ",%s", a && a->type == KS_ATTRIBUTE_STRING ? a->string : "");
     }
 }
 
-/* The rest of a row: attributes of the checkpoint, the BLAS, and the statistics of these names. */
+/* The rest of a row: attributes of the checkpoint, the loss, the BLAS, and the statistics of these names. */
 static void print_spectrum(FILE *out, const struct ks_spectrum *s, size_t n, char *const *names)
 {
     ks_table_number(out, ks_attribute_number(&s->attributes, "update"));
     ks_table_number(out, ks_attribute_number(&s->attributes, "return_mean"));
-    print_blas(out, s);
+    print_origin(out, s);
     for (size_t k = 0; k < n; k++)
         ks_table_number(out, ks_statistic(s, names[k]));
     putc('\n', out);
@@ -81,7 +82,8 @@ static ks_status write_checkpoints(const struct ks_tables *c, FILE *out)
     ks_status status = find_statistics(r, &n, &names);
 
     fprintf(out,
-            "env,architecture,seed,env_step,analysis,update,return_mean,blas_version,blas_kernel");
+            "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,"
+            "blas_kernel");
     for (size_t k = 0; k < n; k++)
         fprintf(out, ",%s", names[k]);
     putc('\n', out);
