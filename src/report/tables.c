@@ -63,7 +63,8 @@ static void print_origin(FILE *out, const struct ks_spectrum *s)
     }
 }
 
-/* The rest of a row: attributes of the checkpoint, the loss, the BLAS, and the statistics of these names. */
+/* The rest of a row: attributes of the checkpoint, the loss, the BLAS, and the statistics of these
+ * names. */
 static void print_spectrum(FILE *out, const struct ks_spectrum *s, size_t n, char *const *names)
 {
     ks_table_number(out, ks_attribute_number(&s->attributes, "update"));
@@ -81,9 +82,8 @@ static ks_status write_checkpoints(const struct ks_tables *c, FILE *out)
     size_t n = 0;
     ks_status status = find_statistics(r, &n, &names);
 
-    fprintf(out,
-            "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,"
-            "blas_kernel");
+    fprintf(out, "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,"
+                 "blas_kernel");
     for (size_t k = 0; k < n; k++)
         fprintf(out, ",%s", names[k]);
     putc('\n', out);
