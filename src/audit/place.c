@@ -24,7 +24,8 @@ struct entry {
     bool comparable;
 };
 
-/* By the column `loss`; in a table without it, "ce" of "bn+wn+ce". NULL if neither says it. */
+/* By the column `loss`; where that is missing or empty, "ce" of "bn+wn+ce". NULL if neither says
+ * it. */
 static const char *loss_of(const struct ks_csv *csv, size_t row)
 {
     const char *loss = ks_page_cell(csv, row, "loss");
