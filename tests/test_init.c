@@ -139,6 +139,29 @@ static void test_actor_heads(void **state)
     free(w);
 }
 
+/* A layer before groups is two layers, also behind another kind; one before that is one. */
+static void test_side_by_side(void **state)
+{
+    struct ks_rng rng = ks_stream(3, KS_INIT_ACTOR, 0);
+    struct ks_arch *arch;
+    const real *two;
+    real *w;
+
+    (void)state;
+    assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 16 bias=no\nscaler\n"
+                             "dense 6 groups=2\npolicy tanh-gaussian log-std=clip\n",
+                             "test", 8, &arch));
+    w = calloc(arch->parameters, sizeof *w);
+    assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
+    two = w + arch->layer[2].offset;
+    assert_close(deviation(8, 8, 8, sqrt(2), w), 0, 20 * (double)KS_EPSILON);
+    assert_close(deviation(8, 8, 16, sqrt(2), two), 0, 20 * (double)KS_EPSILON);
+    assert_close(deviation(8, 8, 16, sqrt(2), two + 8), 0, 20 * (double)KS_EPSILON);
+    assert_true(fabs((double)(two[0] - two[8])) > 0.01); /* independent of each other */
+    KS(arch_free)(arch);
+    free(w);
+}
+
 static void test_shift(void **state)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_OPTIMIST, 0);
@@ -208,8 +231,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orthogonal),  cmocka_unit_test(test_no_preferred_sign),
         cmocka_unit_test(test_critic),      cmocka_unit_test(test_weight_norm),
-        cmocka_unit_test(test_actor_heads), cmocka_unit_test(test_shift),
-        cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_actor_heads), cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_shift),       cmocka_unit_test(test_normal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

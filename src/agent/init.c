@@ -106,16 +106,35 @@ static bool in_residual(const struct ks_arch *arch, size_t i)
     return false;
 }
 
-static ks_status init_orthogonal(const struct ks_arch *arch, const struct ks_layer *l, double gain,
+/* The layers side by side that layer i stands for: one for each group of the dense that reads its
+ * features. */
+static size_t layers_side_by_side(const struct ks_arch *arch, size_t i)
+{
+    for (size_t k = i + 1; k < arch->n_layers; k++) {
+        const struct ks_layer *reader = &arch->layer[k];
+
+        if (reader->kind == &KS(dense))
+            return reader->in == arch->layer[i].out ? reader->in / reader->param[0].rows : 1;
+    }
+    return 1;
+}
+
+static ks_status init_orthogonal(const struct ks_arch *arch, size_t i, double gain,
                                  struct ks_rng *rng, real *w)
 {
+    const struct ks_layer *l = &arch->layer[i];
     const struct ks_array *a = &l->param[0];
-    size_t actions = arch->policy.actions;
+    const size_t actions = arch->policy.actions, beside = layers_side_by_side(arch, i);
 
     if (arch->policy.shift && KS(arch_is_head)(arch, l))
         return KS(orthogonal)(a->rows, a->columns, arch->policy.gain, rng, a->columns, w);
-    if (actions == 0 || arch->policy.fixed || !KS(arch_is_head)(arch, l))
-        return KS(orthogonal)(a->rows, a->columns, gain, rng, a->columns, w);
+    if (actions == 0 || arch->policy.fixed || !KS(arch_is_head)(arch, l)) {
+        const size_t columns = a->columns / beside;
+
+        for (size_t k = 0; k < beside; k++)
+            KS_TRY(KS(orthogonal)(a->rows, columns, gain, rng, a->columns, w + k * columns));
+        return KS_OK;
+    }
     KS_TRY(KS(orthogonal)(a->rows, actions, gain, rng, a->columns, w));
     return KS(orthogonal)(a->rows, actions, LOG_STD_GAIN, rng, a->columns, w + actions);
 }
@@ -130,7 +149,7 @@ static ks_status init_kernel(const struct ks_arch *arch, const struct ks_starts 
     const double gain = starts->gain > 0 ? starts->gain : l->param[0].start;
 
     if (start == KS_ORTHOGONAL)
-        return init_orthogonal(arch, l, gain, rng, w);
+        return init_orthogonal(arch, i, gain, rng, w);
     if (start == KS_XAVIER_UNIFORM)
         KS(xavier_uniform)(&l->param[0], gain, rng, w);
     else
