@@ -60,7 +60,8 @@ enum kappascope_status {
 /* The message of the calling thread's last failure, "" if there was none; valid until the thread's
  * next call of this library. */
 KAPPASCOPE_API const char *kappascope_error(void);
-/* The version of the library, "0.4.0". The interface may change while the first number is 0. */
+/* The version of the library, such as "0.6.0". The interface may change while the first number is
+ * 0. */
 KAPPASCOPE_API const char *kappascope_version(void);
 /* Sets the number of OpenBLAS's own threads to one, for the whole process. Call it once, before
  * anything else, or set OPENBLAS_NUM_THREADS=1: products are already parallel over minibatches, so
@@ -87,7 +88,7 @@ struct kappascope_critic {
     const double *target;        /* [N, B, T]; for a cross-entropy each row sums to 1      */
     const double *adam_v;        /* [E, P] Adam's second moment; or NULL                   */
     int64_t adam_step;           /* number of updates in adam_v                            */
-    double adam_beta2, adam_eps; /* Adam's constants: D = sqrt(adam_v / (1 - beta2^step)) + eps */
+    double adam_beta2, adam_eps; /* the preconditioner is sqrt(adam_v / (1 - beta2^step)) + eps */
     const double *frozen; /* [E, F] numbers of layers with trainable=no; NULL if there are none */
     const double *weight; /* [N, B] weights of the rows, at least 0; NULL: all 1   */
 };
@@ -248,7 +249,7 @@ KAPPASCOPE_API enum kappascope_status kappascope_slq(struct kappascope_operator 
 /* All eigenvalues, from n products and a dense matrix; n is at most 8000. */
 KAPPASCOPE_API enum kappascope_status kappascope_exact(struct kappascope_operator *a,
                                                        struct kappascope_spectrum **spectrum);
-/* Spectrum files (analysis/README.md), as kappascope-analyze writes them. A file appears
+/* Spectrum files (checkpoints/README.md), as kappascope-analyze writes them. A file appears
  * complete or not at all. */
 KAPPASCOPE_API enum kappascope_status
 kappascope_spectrum_read(const char *path, struct kappascope_spectrum **spectrum);

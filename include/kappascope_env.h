@@ -1,9 +1,9 @@
 /* Tasks for KappaScope's training, written in C: `kappascope train --env NAME.so` loads a shared
  * object that defines the four functions below. It needs nothing but this header:
  *
- *   cc -std=c11 -O2 -shared -fPIC -o point.so point.c
+ *   cc -std=c11 -O2 -shared -fPIC -Iinclude -o point.so configs/tasks/point.c
  *
- * configs/tasks/point.c is an example. All that an episode remembers is in a block of memory that
+ * compiles the example. All that an episode remembers is in a block of memory that
  * the program allocates, one per environment, and saves and restores as bytes when a run is stopped
  * and resumed. So the block must hold no pointers, and the functions must keep nothing elsewhere
  * (no variables that change, no files, no clock): then a resumed run continues with the same bits.
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Of this interface. A shared object with another version is refused. */
+/* The version of this interface. A shared object with another version is refused. */
 #define KAPPASCOPE_ENV_VERSION 1
 
 struct kappascope_env_description {
@@ -30,7 +30,7 @@ struct kappascope_env_description {
 };
 
 /* How an episode goes on after a step. After a terminal state no rewards come, so its value is 0.
- * A truncated episode only stops: the value of its last state is that of any other. */
+ * A truncated episode only stops: targets still bootstrap from the value of its last state. */
 enum kappascope_env_end {
     KAPPASCOPE_ENV_GOES_ON = 0,
     KAPPASCOPE_ENV_TRUNCATED = 1,
@@ -40,13 +40,14 @@ enum kappascope_env_end {
 /* Describes the task: always the same, in memory that belongs to the shared object. */
 const struct kappascope_env_description *kappascope_env_describe(void);
 
-/* Starts an episode. `state` [description.state bytes, aligned for every type] is filled with
- * zeros. All that is random in the episode must be derived from `seed`. */
+/* Starts an episode. `state` [description.state bytes, aligned for every type] holds zeros
+ * when the function is called. All that is random in the episode must be derived from `seed`. */
 void kappascope_env_reset(void *state, uint64_t seed);
 
 /* Makes one environment step with `action` [actions] and sets *reward. Returns an enum
- * kappascope_env_end; another number stops the training with an error. A reward or an observation
- * that is not finite truncates the episode and counts as a divergence. */
+ * kappascope_env_end; another number stops the training with an error. After a step, a reward or an
+ * observation that is not finite truncates the episode and counts as a divergence; after a reset,
+ * another start is drawn, at most 100 in all. */
 int kappascope_env_step(void *state, const double *action, double *reward);
 
 /* Writes all of `observation` [observations] of the state. */
