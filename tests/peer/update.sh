@@ -49,7 +49,7 @@ compare_systems() {
     mkdir -p "$narrow/arch" "$narrow/systems"
     for file in configs/arch/*.arch configs/systems/*; do
         sed -E 's/dense 2048/dense 24/; s/dense 512/dense 16/; s/dense 578/dense 82/
-            s/dense (256|128)/dense 8/; s/gradient_norm = 20/gradient_norm = 2/' "$file" \
+            s/dense (256|128)/dense 8/; s/gradient_norm = 20/gradient_norm = 1/' "$file" \
             >"$narrow/${file#configs/}"
     done
     mv "$narrow/systems/mrq.system" "$narrow/mrq.own" # the only one with an encoder
