@@ -34,6 +34,32 @@ static void test_norms(void **state)
     KS(agent_free)(a);
 }
 
+/* Definition 1 of the XQC paper: the rate of the second of two steps over the norm of parameters
+ * that are all 1. */
+static void test_definition_1(void **state)
+{
+    struct ks_agent *a = make_agent("dense+ce");
+    struct ks_measure *list;
+    size_t n;
+
+    (void)state;
+    a->critic_adam.rate = (struct ks_rate){0.5, 0.1, 4};
+    list = measure(a, &n);
+    assert_true(isnan(value(list, n, "critic_definition_1_lr"))); /* no step yet */
+    free(list);
+    update(a);
+    update(a);
+    for (size_t e = 0; e < 2; e++)
+        for (size_t i = 0; i < a->critic_arch->parameters; i++)
+            a->critic[e].w[i] = 1;
+    list = measure(a, &n);
+    assert_close(value(list, n, "critic_definition_1_lr"),
+                 0.4 / sqrt((double)a->critic_arch->parameters), 1e-12);
+    assert_true(value(list, n, "actor_definition_1_lr") > 0);
+    free(list);
+    KS(agent_free)(a);
+}
+
 /* Three of seven units of the last hidden layer switched off, the others equal: rank 1. */
 static void test_activations(void **state)
 {
@@ -150,7 +176,7 @@ static void test_which_layers(void **state)
         assert_int_equal(there[1], kinds[k] == 'a');
         found -= dense ? 3 : kinds[k] == 'a' ? 2 : 0;
     }
-    assert_int_equal(found, 6); /* for all layers */
+    assert_int_equal(found, 7); /* for all layers */
     free(list);
     KS(agent_free)(a);
 }
@@ -234,10 +260,10 @@ static void test_undisturbed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_norms),        cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_full_rank),    cmocka_unit_test(test_names_stay),
-        cmocka_unit_test(test_which_layers), cmocka_unit_test(test_dead_features),
-        cmocka_unit_test(test_undisturbed),
+        cmocka_unit_test(test_norms),         cmocka_unit_test(test_definition_1),
+        cmocka_unit_test(test_activations),   cmocka_unit_test(test_full_rank),
+        cmocka_unit_test(test_names_stay),    cmocka_unit_test(test_which_layers),
+        cmocka_unit_test(test_dead_features), cmocka_unit_test(test_undisturbed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

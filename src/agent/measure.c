@@ -105,6 +105,7 @@ static void measure_norms(struct ks_measured *s)
         KS(norms_add)(&n, &all);
     }
     report_norms(s, KS_ALL_LAYERS, &all);
+    KS(measured_add)(s, "definition_1_lr", KS_ALL_LAYERS, s->rate / sqrt(all.w2));
 }
 
 double KS(row_norm)(size_t rows, size_t d, const real *y)
@@ -208,6 +209,12 @@ static ks_status measure_features(struct ks_measured *s)
     return KS_OK;
 }
 
+/* The learning rate of the last step. */
+static double last_rate(const struct ks_adam *adam)
+{
+    return adam->step > 0 ? KS(rate_at)(&adam->rate, adam->step - 1) : NAN;
+}
+
 static ks_status measure(struct ks_measured *s)
 {
     measure_norms(s);
@@ -230,6 +237,7 @@ static ks_status measure_agent(struct ks_agent *a, struct ks_measure *list, size
                                  .net = a->critic_eval,
                                  .t = c,
                                  .g = c->g,
+                                 .rate = last_rate(&a->critic_adam),
                                  .updated = updated,
                                  .list = list,
                                  .weight = 1 / (double)a->config.ensemble,
@@ -242,6 +250,7 @@ static ks_status measure_agent(struct ks_agent *a, struct ks_measure *list, size
                              .net = a->actor_eval,
                              .t = &a->actor,
                              .g = a->actor.g,
+                             .rate = last_rate(&a->actor_adam),
                              .updated = updated,
                              .list = list,
                              .n = s.n,
@@ -263,8 +272,8 @@ ks_status KS(agent_measure)(struct ks_agent *a, const struct ks_batch *batch,
     return KS_OK;
 }
 
-/* Per network: 6 quantities of all layers and 5 that end in _xqc; per layer 3 and 2. */
+/* Per network: 7 quantities of all layers and 5 that end in _xqc; per layer 3 and 2. */
 size_t KS(agent_measures)(const struct ks_agent *a)
 {
-    return 22 + 5 * (a->critic_arch->n_layers + a->actor_arch->n_layers);
+    return 24 + 5 * (a->critic_arch->n_layers + a->actor_arch->n_layers);
 }

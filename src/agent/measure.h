@@ -6,6 +6,9 @@
  *                           last step
  *   effective_lr            |g|/|w| of each kernel and bias, averaged with their parameter
  *                           counts as weights; arrays with |w| = 0 are left out
+ *   definition_1_lr         eta/|w|: learning rate of the last step over param_norm. It is what
+ *                           Definition 1 of the XQC paper (Palenicek et al., ICLR 2026) calls the
+ *                           effective learning rate; only for the whole network
  *   feature_norm            mean norm of a row of activations; without _NN: of the last
  *                           hidden layer
  *   dormant                 fraction of units with mean |activation| <= 0 over the minibatch

@@ -15,6 +15,7 @@ struct ks_measured {
     const struct ks_net *net;
     const struct ks_trained *t; /* its primal block holds the activations of a pass of `net` */
     const real *g;              /* [P]: gradient                                             */
+    double rate;                /* learning rate of the last gradient step; NaN before the first */
     bool updated;               /* an update has been made: activations exist                */
     double weight;
     bool first; /* the first network of the ensemble: sets the entries instead of adding */

@@ -9,9 +9,9 @@
 #include "report/plot_tables.h"
 #include "results/progress.h"
 
-enum { PARAM_NORM, GRAD_NORM, EFFECTIVE_LR, NORMS };
+enum { PARAM_NORM, GRAD_NORM, EFFECTIVE_LR, DEFINITION_1_LR, NORMS };
 static const char *const columns[NORMS] = {"critic_param_norm", "critic_grad_norm",
-                                           "critic_effective_lr"};
+                                           "critic_effective_lr", "critic_definition_1_lr"};
 
 /* Fills the series of all norms with one run; the first run decides about the steps. */
 static ks_status add_run(const struct ks_tables *t, const struct ks_result *run, size_t at,
@@ -64,7 +64,8 @@ ks_status ks_norms_write(const struct ks_tables *t, FILE *out)
 {
     fprintf(out, KS_TABLE_LOOK ",env_step,param_norm,param_norm_low,param_norm_high,grad_norm,"
                                "grad_norm_low,grad_norm_high,effective_lr,effective_lr_low,"
-                               "effective_lr_high\n");
+                               "effective_lr_high,definition_1_lr,definition_1_lr_low,"
+                               "definition_1_lr_high\n");
     for (size_t i = 0; i < t->table->n_rows; i++)
         KS_TRY(write_architecture(t, i, out));
     return KS_OK;
