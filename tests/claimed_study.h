@@ -16,7 +16,7 @@ enum {
 enum { STANDARD, XQC }; /* analyses */
 enum { PARAM_NORM, GRAD_NORM, EFFECTIVE_LR, METRICS };
 
-#define BEST KS_TWELVE_OF(KS_BN, 1, KS_CE)
+#define BEST KS_BEST
 #define LONE KS_TWELVE_OF(KS_DENSE, 0, KS_MSE)
 
 static struct ks_results *study_results;
@@ -37,7 +37,7 @@ static inline bool is_of(size_t number, enum ks_claim_factor factor, size_t leve
 /* The run of architecture `number` of the twelve. */
 static inline struct ks_result *run_of(size_t number, size_t seed)
 {
-    size_t architecture[KS_TWELVE];
+    size_t architecture[KS_JUDGED];
 
     ks_twelve_find(study_results->study, architecture);
     assert_true(architecture[number] < study_results->study->n_architectures);
@@ -108,7 +108,9 @@ static inline void put_spectra(struct ks_result *run)
                                         "lambda_max",
                                         "lambda_max_upper",
                                         "kurtosis",
-                                        "kurtosis_spectral"};
+                                        "kurtosis_spectral",
+                                        "lambda_min",
+                                        "noise_floor"};
 
     assert_ok(ks_alloc(s->n_analyses * s->n_checkpoints, sizeof *run->spectrum, &run->spectrum));
     for (size_t i = 0; i < s->n_analyses * s->n_checkpoints; i++) {
@@ -178,7 +180,7 @@ static inline int claimed_end(void **state)
 static inline void write_progress(void)
 {
     const struct ks_study *s = study_results->study;
-    size_t architecture[KS_TWELVE];
+    size_t architecture[KS_JUDGED];
 
     ks_twelve_find(s, architecture);
     for (size_t k = 0; k < KS_TWELVE; k++)

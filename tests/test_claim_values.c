@@ -272,7 +272,7 @@ static void test_cells(void **state)
     (void)state;
     for (size_t i = 0; i < KS_CLAIMS; i++) {
         const struct ks_paper_claim *claim = &ks_paper_claims[i];
-        bool used[KS_TWELVE] = {false};
+        bool used[KS_JUDGED] = {false};
         size_t n;
 
         if (claim->kind != KS_CLAIM_PAIRS)

@@ -299,7 +299,12 @@ static void test_adjusted_p_against(void **state)
     assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "not decided");
 }
 
-/* Each family by itself, with the definition of the adjusted p. */
+static bool is_beside(const struct ks_claim_row *x, const struct ks_claim_row *y)
+{
+    return x->statistic == y->statistic && x->claim->family == y->claim->family;
+}
+
+/* Each family and statistic by itself, with the definition of the adjusted p. */
 static void test_families(void **state)
 {
     const struct ks_claims *claims;
@@ -314,14 +319,14 @@ static void test_families(void **state)
         double largest = 0, m = 0;
 
         for (size_t j = 0; j < claims->n; j++)
-            m += claims->row[j].statistic == row->statistic && !isnan(claims->row[j].found.p);
+            m += is_beside(&claims->row[j], row) && !isnan(claims->row[j].found.p);
         for (size_t j = 0; j < claims->n; j++) {
             double p = claims->row[j].found.p, below = 0;
 
-            if (claims->row[j].statistic != row->statistic || !(p <= row->found.p))
+            if (!is_beside(&claims->row[j], row) || !(p <= row->found.p))
                 continue;
             for (size_t k = 0; k < claims->n; k++)
-                below += claims->row[k].statistic == row->statistic && claims->row[k].found.p < p;
+                below += is_beside(&claims->row[k], row) && claims->row[k].found.p < p;
             largest = fmax(largest, fmin(1, (m - below) * p)); /* the first of equal p's counts */
         }
         if (isnan(row->found.p))

@@ -45,7 +45,7 @@ static void test_settings(void **state)
 /* A variant looks like the architecture that it changes, but is none of the twelve. */
 static void test_kind(void **state)
 {
-    size_t architecture[KS_TWELVE];
+    size_t architecture[KS_JUDGED];
     struct ks_study *s = NULL;
 
     (void)state;

@@ -114,7 +114,7 @@ static size_t add_runs(const struct ks_claim_question *q, struct ks_comparison *
     const struct ks_claim_values *v = q->values;
     const struct ks_result *run[KS_STUDY_SEEDS];
     size_t seed[KS_STUDY_SEEDS], n, kept = 0;
-    bool needed[KS_TWELVE];
+    bool needed[KS_JUDGED];
 
     ks_paper_claim_needs(q->claim, needed);
     n = ks_claim_values_seeds(v, needed, seed);
@@ -134,15 +134,15 @@ static size_t add_runs(const struct ks_claim_question *q, struct ks_comparison *
     return kept;
 }
 
-/* Architectures whose last return (IQM over seeds) is above twice their return at step 0. */
-static size_t count_learned(const struct ks_comparison *c)
+/* Whether enough architectures have a last return (IQM over seeds) above twice that at step 0. */
+static bool have_learned(const struct ks_comparison *c)
 {
     const struct ks_study *s = c->results->study;
     double first[KS_STUDY_SEEDS], last[KS_STUDY_SEEDS];
     size_t learned = 0, at = 0;
 
     if (s->evaluation[0] != 0)
-        return 0;
+        return false;
     for (size_t k = 0; k < c->n; k++) {
         for (size_t i = 0; i < c->runs[k]; i++, at++) {
             first[i] = c->run[at]->returns[0];
@@ -150,7 +150,19 @@ static size_t count_learned(const struct ks_comparison *c)
         }
         learned += ks_iqm(c->runs[k], last) > 2 * ks_iqm(c->runs[k], first);
     }
-    return learned;
+    return learned >= LEAST_LEARNED;
+}
+
+ks_status ks_claim_learned(const struct ks_claim_question *q, bool *learned)
+{
+    struct ks_comparison c = {0};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_comparison_begin(q->results, 0, &c));
+    *learned = add_runs(q, &c) > 0 && have_learned(&c);
+done:
+    ks_comparison_free(&c);
+    return status;
 }
 
 static void decide(const struct extremes *e, bool learned, struct ks_finding *f)
@@ -184,7 +196,7 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, struct ks_findi
     for (size_t i = 0; i < rows->n; i++)
         KS_GO(add_row(&c, ks_claim_analysis(q->results->study, q->statistic), rows->statistic[i],
                       rows->sign, &e));
-    decide(&e, count_learned(&c) >= LEAST_LEARNED, f);
+    decide(&e, have_learned(&c), f);
 done:
     ks_comparison_free(&c);
     return status;

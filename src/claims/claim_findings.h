@@ -16,9 +16,9 @@ enum { KS_CLAIM_SEEDS = 3 }; /* seeds with which there is a verdict */
 struct ks_finding {
     size_t seeds; /* seeds that have all runs that the claim needs */
     size_t units; /* matched pairs, seeds, or architectures        */
-    /* Of pairs: the ends of the mean effect. Of ranks: the smallest and the largest possible one
-     * over the seeds. Of a correlation: the smaller and the larger of its values. Of constancy: the
-     * smallest and the largest |growth| over the seeds. NaN: none, or undefined. */
+    /* Of pairs: the ends of the mean effect. Of a correlation: the smaller and the larger of its
+     * values. Of everything else the smallest and the largest over the seeds: of the possible
+     * ranks, of |growth|, of the ends of the effect. NaN: none, or undefined. */
     double effect_low, effect_high;
     double theta;  /* the claim's threshold; NaN: none                                         */
     double p;      /* before adjustment; NaN with fewer than KS_CLAIM_SEEDS seeds              */
@@ -28,6 +28,7 @@ struct ks_finding {
      */
     bool in_favour, against;
     bool against_needs_p; /* whether "not supported" needs an adjusted p of at most 0.05 */
+    bool proved;          /* "supported" needs no p: one case proves the claim            */
 };
 
 /* A claim by one statistic, and what it is judged by. */
@@ -39,10 +40,18 @@ struct ks_claim_question {
     const struct ks_claim_values *values; /* of the claim's quantity, by the statistic    */
 };
 
+/* Whether at least six of the twelve have a last return (IQM over the seeds in which all of them
+ * count) above twice their return at step 0: policies that have not learned say nothing about
+ * returns. */
+ks_status ks_claim_learned(const struct ks_claim_question *question, bool *learned);
+
 /* Fill in a finding that has no seeds, no numbers and the claim's theta. */
 ks_status ks_find_pairs(const struct ks_claim_question *question, struct ks_finding *finding);
 ks_status ks_find_lowest(const struct ks_claim_question *question, struct ks_finding *finding);
 ks_status ks_find_constancy(const struct ks_claim_question *question, struct ks_finding *finding);
+ks_status ks_find_far_below(const struct ks_claim_question *question, struct ks_finding *finding);
+ks_status ks_find_near(const struct ks_claim_question *question, struct ks_finding *finding);
+ks_status ks_find_existence(const struct ks_claim_question *question, struct ks_finding *finding);
 ks_status ks_find_correlation(const struct ks_claim_question *question, struct ks_finding *finding);
 
 #endif

@@ -6,18 +6,11 @@
 #include "core/memory.h"
 #include "results/correlation.h"
 
-static const double MOST_DECADES = 10; /* an effect is limited to [-10, 10] */
-
 /* The effects of all pairs. */
 struct pairs {
     size_t cells, seeds;
     double *low, *high; /* [cells, seeds]; owned */
 };
-
-static double limit(double x, double undefined)
-{
-    return isnan(x) ? undefined : fmax(-MOST_DECADES, fmin(MOST_DECADES, x));
-}
 
 static double smaller_of(double x, double y)
 {
@@ -29,9 +22,13 @@ static struct ks_span find_effect(const struct ks_paper_claim *claim, struct ks_
 {
     struct ks_span d = {larger.low - smaller.high, larger.high - smaller.low};
 
-    if (claim->smaller_of)
+    if (claim->effect == KS_AND_LARGER)
         d = (struct ks_span){smaller_of(larger.low, d.low), smaller_of(larger.high, d.high)};
-    return (struct ks_span){limit(d.low, -MOST_DECADES), limit(d.high, MOST_DECADES)};
+    else if (claim->effect == KS_AND_FALL)
+        d = (struct ks_span){smaller_of(-smaller.high, d.low), smaller_of(-smaller.low, d.high)};
+    else if (claim->effect == KS_MINUS_ABSOLUTE) /* of a number: both ends are the same */
+        d = (struct ks_span){-fabs(larger.low), -fabs(larger.high)};
+    return ks_claim_limit(d);
 }
 
 /* The mean over the cells of the means over the seeds, without seed `left_out` (p->seeds: with
@@ -113,7 +110,7 @@ static ks_status decide(const struct pairs *p, size_t lone_cell, struct ks_findi
 ks_status ks_find_pairs(const struct ks_claim_question *q, struct ks_finding *f)
 {
     size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS], lone_cell, *seed = NULL;
-    bool needed[KS_TWELVE];
+    bool needed[KS_JUDGED];
     struct pairs p = {.cells = ks_paper_claim_cells(q->claim, larger, smaller)};
     ks_status status = KS_OK;
 
@@ -127,7 +124,7 @@ ks_status ks_find_pairs(const struct ks_claim_question *q, struct ks_finding *f)
     KS_GO(ks_alloc(f->units, sizeof *p.high, &p.high));
     lone_cell = p.cells;
     for (size_t c = 0; c < p.cells; c++) {
-        if (q->claim->by_itself && larger[c] == KS_TWELVE_OF(KS_DENSE, 0, KS_MSE))
+        if (q->claim->has_cell && larger[c] == q->claim->cell)
             lone_cell = c;
         for (size_t i = 0; i < p.seeds; i++) {
             struct ks_span d = find_effect(q->claim, ks_claim_value(q->values, larger[c], seed[i]),

@@ -1,4 +1,5 @@
-/* Claims on the rank of bn+wn+ce among the twelve architectures. */
+/* Claims that are judged seed by seed: the rank of bn+wn+ce among the twelve architectures, its
+ * distance to others, and what exists. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,17 +7,14 @@
 #include "core/memory.h"
 #include "results/p_values.h"
 
-enum { BEST = KS_TWELVE_OF(KS_BN, 1, KS_CE) };
-
-/* The seeds in which all twelve runs count; the caller frees. */
-static ks_status find_seeds(const struct ks_claim_values *values, size_t *n, size_t **seed)
+/* The seeds in which all runs that the claim needs count; the caller frees. */
+static ks_status find_seeds(const struct ks_claim_question *q, size_t *n, size_t **seed)
 {
-    bool all[KS_TWELVE];
+    bool needed[KS_JUDGED];
 
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        all[k] = true;
-    KS_TRY(ks_alloc(values->seeds, sizeof **seed, seed));
-    *n = ks_claim_values_seeds(values, all, *seed);
+    ks_paper_claim_needs(q->claim, needed);
+    KS_TRY(ks_alloc(q->values->seeds, sizeof **seed, seed));
+    *n = ks_claim_values_seeds(q->values, needed, *seed);
     return KS_OK;
 }
 
@@ -48,13 +46,13 @@ struct rank {
 static struct rank find_rank(const struct ks_claim_values *values, size_t seed, double theta,
                              bool *is_lower)
 {
-    struct ks_span best = level_of(values, BEST, seed);
+    struct ks_span best = level_of(values, KS_BEST, seed);
     struct rank rank = {1, 1};
 
     for (size_t k = 0; k < KS_TWELVE; k++) {
         struct ks_span other = level_of(values, k, seed);
 
-        if (k == BEST)
+        if (k == KS_BEST)
             continue;
         rank.least += other.high < best.low;
         rank.most += other.low <= best.high;
@@ -68,9 +66,9 @@ ks_status ks_find_lowest(const struct ks_claim_question *q, struct ks_finding *f
     bool is_lower[KS_TWELVE], any_lower = false;
     size_t *seed = NULL, sum = 0;
 
-    KS_TRY(find_seeds(q->values, &f->seeds, &seed));
+    KS_TRY(find_seeds(q, &f->seeds, &seed));
     for (size_t k = 0; k < KS_TWELVE; k++)
-        is_lower[k] = k != BEST;
+        is_lower[k] = k != KS_BEST;
     for (size_t i = 0; i < f->seeds; i++) {
         struct rank rank = find_rank(q->values, seed[i], f->theta, is_lower);
 
@@ -82,9 +80,17 @@ ks_status ks_find_lowest(const struct ks_claim_question *q, struct ks_finding *f
     f->units = f->seeds;
     f->in_favour = f->effect_high == 1; /* false without seeds: NaN */
     f->against = f->seeds >= KS_CLAIM_SEEDS ? any_lower : f->effect_low > 1;
-    if (f->seeds >= KS_CLAIM_SEEDS)
-        f->p = ks_rank_sum_p(f->seeds, KS_TWELVE, sum);
     free(seed);
+    if (f->seeds < KS_CLAIM_SEEDS)
+        return KS_OK;
+    f->p = ks_rank_sum_p(f->seeds, KS_TWELVE, sum);
+    if (q->claim->quantity == KS_CLAIM_RETURN) {
+        bool learned;
+
+        KS_TRY(ks_claim_learned(q, &learned));
+        f->in_favour = f->in_favour && learned;
+        f->against = f->against && learned;
+    }
     return KS_OK;
 }
 
@@ -99,7 +105,7 @@ static double size_of(const struct ks_claim_values *values, size_t number, size_
 /* Ties get the larger rank, and what is undefined the largest. */
 static size_t rank_of_best(const struct ks_claim_values *values, size_t seed)
 {
-    double best = size_of(values, BEST, seed);
+    double best = size_of(values, KS_BEST, seed);
     size_t rank = 0;
 
     for (size_t k = 0; k < KS_TWELVE; k++) {
@@ -115,9 +121,9 @@ ks_status ks_find_constancy(const struct ks_claim_question *q, struct ks_finding
     size_t *seed = NULL, sum = 0;
     bool undefined = false;
 
-    KS_TRY(find_seeds(q->values, &f->seeds, &seed));
+    KS_TRY(find_seeds(q, &f->seeds, &seed));
     for (size_t i = 0; i < f->seeds; i++) {
-        double size = size_of(q->values, BEST, seed[i]);
+        double size = size_of(q->values, KS_BEST, seed[i]);
 
         undefined = undefined || isnan(size);
         widen(f, size, size);
@@ -130,6 +136,113 @@ ks_status ks_find_constancy(const struct ks_claim_question *q, struct ks_finding
         f->effect_low = f->effect_high = NAN;
     if (f->seeds >= KS_CLAIM_SEEDS)
         f->p = ks_rank_sum_p(f->seeds, KS_TWELVE, sum);
+    free(seed);
+    return KS_OK;
+}
+
+/* --- the distance between two levels --- */
+
+/* What one seed says: the effect, and the largest possible rank of the architecture that is said to
+ * be low, among `of` architectures. */
+struct distance {
+    struct ks_span d;
+    size_t rank, of;
+};
+
+static struct ks_span subtract(struct ks_span x, struct ks_span y)
+{
+    return ks_claim_limit((struct ks_span){x.low - y.high, x.high - y.low});
+}
+
+/* The median of the architectures without BN minus bn+wn+ce; its rank among itself and these. */
+static struct distance far_below(const struct ks_claim_values *values, size_t seed)
+{
+    struct ks_span best = level_of(values, KS_BEST, seed);
+    struct distance found = {.rank = 1, .of = 1};
+    double low[KS_TWELVE], high[KS_TWELVE];
+    size_t n = 0;
+
+    for (size_t k = 0; k < KS_TWELVE; k++) {
+        struct ks_span other = level_of(values, k, seed);
+
+        if (k / 4 == KS_BN)
+            continue;
+        low[n] = other.low;
+        high[n++] = other.high;
+        found.rank += other.low <= best.high;
+    }
+    found.of += n;
+    found.d = subtract((struct ks_span){ks_claim_median(n, low), ks_claim_median(n, high)}, best);
+    return found;
+}
+
+/* SimBa-V2 minus bn+wn+ce; the rank of SimBa-V2 among itself and the other eleven. */
+static struct distance near(const struct ks_claim_values *values, size_t seed)
+{
+    struct ks_span simba = level_of(values, KS_SIMBA_V2, seed);
+    struct distance found = {.rank = 1, .of = KS_TWELVE};
+
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        found.rank += k != KS_BEST && level_of(values, k, seed).low <= simba.high;
+    found.d = subtract(simba, level_of(values, KS_BEST, seed));
+    return found;
+}
+
+/* Takes note of all seeds; f->effect_ are the smallest d.low and the largest d.high. */
+static ks_status measure_distances(const struct ks_claim_question *q,
+                                   struct distance (*find)(const struct ks_claim_values *, size_t),
+                                   struct ks_finding *f)
+{
+    size_t *seed = NULL, sum = 0, of = 1;
+
+    KS_TRY(find_seeds(q, &f->seeds, &seed));
+    for (size_t i = 0; i < f->seeds; i++) {
+        struct distance found = find(q->values, seed[i]);
+
+        widen(f, found.d.low, found.d.high);
+        sum += found.rank;
+        of = found.of;
+    }
+    f->units = f->seeds;
+    if (f->seeds >= KS_CLAIM_SEEDS)
+        f->p = ks_rank_sum_p(f->seeds, of, sum);
+    free(seed);
+    return KS_OK;
+}
+
+ks_status ks_find_far_below(const struct ks_claim_question *q, struct ks_finding *f)
+{
+    KS_TRY(measure_distances(q, far_below, f));
+    f->in_favour = f->seeds >= KS_CLAIM_SEEDS ? f->effect_low >= f->theta : f->effect_low > 0;
+    f->against = f->effect_high < (f->seeds >= KS_CLAIM_SEEDS ? f->theta : 0);
+    return KS_OK;
+}
+
+ks_status ks_find_near(const struct ks_claim_question *q, struct ks_finding *f)
+{
+    KS_TRY(measure_distances(q, near, f));
+    f->in_favour = f->effect_high <= f->theta;
+    f->against = f->effect_low > f->theta;
+    return KS_OK;
+}
+
+/* --- what exists --- */
+
+ks_status ks_find_existence(const struct ks_claim_question *q, struct ks_finding *f)
+{
+    size_t *seed = NULL;
+
+    KS_TRY(find_seeds(q, &f->seeds, &seed));
+    for (size_t i = 0; i < f->seeds; i++) {
+        double share = 0;
+
+        for (size_t k = 0; k < KS_TWELVE; k++)
+            share += ks_claim_value(q->values, k, seed[i]).low / KS_TWELVE;
+        widen(f, share, share);
+    }
+    f->units = f->seeds;
+    f->in_favour = f->effect_low > f->theta; /* false without seeds: NaN */
+    f->proved = true;
     free(seed);
     return KS_OK;
 }

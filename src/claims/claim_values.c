@@ -9,15 +9,28 @@
 #include "core/sort.h"
 #include "io/text.h"
 #include "results/aggregate.h"
+#include "results/comparison_tables.h"
 #include "statistics/statistics.h"
 #include "study/csv.h"
 
 /* --- an interval per checkpoint to one per run --- */
 
-static double median(size_t n, double *x)
+double ks_claim_median(size_t n, double *x)
 {
     qsort(x, n, sizeof *x, ks_ascending);
     return ks_quantile(n, x, 0.5);
+}
+
+static double limit(double x, double undefined)
+{
+    enum { MOST_DECADES = 10 };
+
+    return fmax(-MOST_DECADES, fmin(MOST_DECADES, isnan(x) ? undefined : x));
+}
+
+struct ks_span ks_claim_limit(struct ks_span d)
+{
+    return (struct ks_span){limit(d.low, -INFINITY), limit(d.high, INFINITY)};
 }
 
 /* Of four values or more, the first and the last quarter do not overlap, so each can be sorted
@@ -26,8 +39,8 @@ static struct ks_span growth(size_t n, double *low, double *high)
 {
     size_t quarter = (n + 3) / 4, last = n - quarter;
 
-    return (struct ks_span){median(quarter, low + last) - median(quarter, high),
-                            median(quarter, high + last) - median(quarter, low)};
+    return (struct ks_span){ks_claim_median(quarter, low + last) - ks_claim_median(quarter, high),
+                            ks_claim_median(quarter, high + last) - ks_claim_median(quarter, low)};
 }
 
 static struct ks_span range(size_t n, const double *low, const double *high)
@@ -47,6 +60,15 @@ static struct ks_span range(size_t n, const double *low, const double *high)
     return span;
 }
 
+static double mean(size_t n, const double *x)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum / (double)n;
+}
+
 struct ks_span ks_span_summarize(enum ks_claim_summary summary, size_t n, double *low, double *high)
 {
     assert(n >= KS_CLAIM_VALUES);
@@ -55,6 +77,8 @@ struct ks_span ks_span_summarize(enum ks_claim_summary summary, size_t n, double
         return range(n, low, high);
     case KS_CLAIM_GROWTH:
         return growth(n, low, high);
+    case KS_CLAIM_MEAN:
+        return (struct ks_span){mean(n, low), mean(n, high)};
     default:
         return (struct ks_span){ks_iqm(n, low), ks_iqm(n, high)};
     }
@@ -69,7 +93,7 @@ struct ends {
     bool more_is_better;
 };
 
-static const struct ends spectral[KS_CLAIM_PARAM_NORM][KS_CLAIM_CONTROL] = {
+static const struct ends spectral[KS_CLAIM_NEGATIVE][KS_CLAIM_CONTROL] = {
     [KS_CLAIM_KAPPA] = {{"kappa", "kappa", false},
                         {"kappa_q99_lower", "kappa_q99_upper", false},
                         {"directions_1e2_lower", "directions_1e2_upper", true}},
@@ -90,6 +114,19 @@ static struct ks_span find_span(const struct ks_spectrum *s, const struct ends *
     if (isnan(upper))
         upper = INFINITY;
     return ends->more_is_better ? (struct ks_span){-upper, -lower} : (struct ks_span){lower, upper};
+}
+
+/* Whether an eigenvalue is negative: every Ritz value is at least the smallest one. NaN: unknown.
+ */
+static struct ks_span find_negative(const struct ks_spectrum *s)
+{
+    double least = s ? ks_statistic(s, "lambda_min") : NAN, floor, is;
+
+    if (isnan(least))
+        return (struct ks_span){NAN, NAN};
+    floor = ks_statistic(s, "noise_floor");
+    is = least < (isnan(floor) ? 0 : -floor);
+    return (struct ks_span){is, is};
 }
 
 static bool has_setting(const struct ks_study_analysis *a, const char *key, const char *value)
@@ -189,8 +226,10 @@ static void follow_spectra(const struct ks_results *r, const struct ks_result *r
         statistic = KS_CLAIM_SOUND; /* the same statistic, of another analysis */
     for (size_t i = 0; i < end; i++)
         if (is_used(r, i))
-            add(c, find_span(ks_results_spectrum(r, run, analysis, i),
-                             &spectral[source->quantity][statistic]));
+            add(c, source->quantity == KS_CLAIM_NEGATIVE
+                       ? find_negative(ks_results_spectrum(r, run, analysis, i))
+                       : find_span(ks_results_spectrum(r, run, analysis, i),
+                                   &spectral[source->quantity][statistic]));
 }
 
 /* --- numbers of progress.csv --- */
@@ -252,6 +291,16 @@ done:
 
 /* --- all runs --- */
 
+/* The last return; larger is worse, like everywhere. */
+static void find_return(const struct ks_results *r, const struct ks_result *run, bool *counts,
+                        struct ks_span *value)
+{
+    double last = ks_comparison_last(r, run), x = -log10(last);
+
+    *counts = last > 0; /* false for NaN */
+    *value = (struct ks_span){x, x};
+}
+
 static ks_status find_value(const struct ks_results *r, const struct ks_result *run,
                             const struct ks_claim_source *source, bool *counts,
                             struct ks_span *value)
@@ -259,7 +308,11 @@ static ks_status find_value(const struct ks_results *r, const struct ks_result *
     struct course c = {0};
     ks_status status = KS_OK;
 
-    if (ks_claim_is_progress(source->quantity)) {
+    if (source->quantity == KS_CLAIM_RETURN) {
+        find_return(r, run, counts, value);
+        return KS_OK;
+    }
+    if (ks_claim_is_number(source->quantity)) {
         KS_GO(follow_progress(r, run, source->quantity, &c));
     } else {
         KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *c.low, &c.low));
@@ -282,9 +335,9 @@ ks_status ks_claim_values_find(const struct ks_results *r, const struct ks_claim
 
     *v = (struct ks_claim_values){.results = r, .seeds = seeds};
     ks_twelve_find(r->study, v->architecture);
-    KS_TRY(ks_alloc(KS_TWELVE * seeds, sizeof *v->counts, &v->counts));
-    KS_TRY(ks_alloc(KS_TWELVE * seeds, sizeof *v->value, &v->value));
-    for (size_t k = 0; k < KS_TWELVE; k++)
+    KS_TRY(ks_alloc(KS_JUDGED * seeds, sizeof *v->counts, &v->counts));
+    KS_TRY(ks_alloc(KS_JUDGED * seeds, sizeof *v->value, &v->value));
+    for (size_t k = 0; k < KS_JUDGED; k++)
         for (size_t i = 0; i < seeds && v->architecture[k] < r->study->n_architectures; i++)
             KS_TRY(find_value(r, &r->run[v->architecture[k] * seeds + i], source,
                               &v->counts[k * seeds + i], &v->value[k * seeds + i]));
@@ -304,7 +357,7 @@ size_t ks_claim_values_seeds(const struct ks_claim_values *v, const bool *needed
     for (size_t i = 0; i < v->seeds; i++) {
         bool all = true;
 
-        for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t k = 0; k < KS_JUDGED; k++)
             all = all && (!needed[k] || v->counts[k * v->seeds + i]);
         if (all)
             seed[n++] = i;

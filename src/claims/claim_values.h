@@ -1,5 +1,5 @@
-/* What a claim of the paper is judged by: for each run of the twelve architectures an interval of
- * logarithms, in decades (configs/claims.md, "What is measured"). */
+/* What a claim of the paper is judged by: for each run of the twelve architectures and SimBa-V2 an
+ * interval of logarithms, in decades (configs/claims.md, "What is measured"). */
 #ifndef KS_CLAIMS_CLAIM_VALUES_H
 #define KS_CLAIMS_CLAIM_VALUES_H
 
@@ -16,10 +16,15 @@ struct ks_span {
     double low, high;
 };
 
-/* Level, range or growth of n intervals, in the order of training. n >= KS_CLAIM_VALUES; reorders
- * the ends. */
+/* Level, range, growth or mean of n intervals, in the order of training. n >= KS_CLAIM_VALUES;
+ * reorders the ends. */
 struct ks_span ks_span_summarize(enum ks_claim_summary summary, size_t n, double *low,
                                  double *high);
+
+/* An effect, each end limited to 10 decades, and to -10 or 10 where it is undefined. */
+struct ks_span ks_claim_limit(struct ks_span effect);
+/* The median of x [n], n >= 1, which is sorted here. */
+double ks_claim_median(size_t n, double *x);
 
 enum { KS_CLAIM_VALUES = 4 }; /* values over training with which a run counts */
 
@@ -27,9 +32,9 @@ enum { KS_CLAIM_VALUES = 4 }; /* values over training with which a run counts */
 struct ks_claim_values {
     const struct ks_results *results;
     size_t seeds;
-    size_t architecture[KS_TWELVE]; /* index in the study; n_architectures: not in the study     */
-    bool *counts;                   /* [KS_TWELVE, seeds] whether the run has the value; owned   */
-    struct ks_span *value;          /* [KS_TWELVE, seeds]; where it does not count, unset; owned */
+    size_t architecture[KS_JUDGED]; /* index in the study; n_architectures: not in the study     */
+    bool *counts;                   /* [KS_JUDGED, seeds] whether the run has the value; owned   */
+    struct ks_span *value;          /* [KS_JUDGED, seeds]; where it does not count, unset; owned */
 };
 
 /* A claim's quantity, by one of its statistics. */
@@ -48,11 +53,11 @@ ks_status ks_claim_values_find(const struct ks_results *results,
                                struct ks_claim_values *values);
 void ks_claim_values_free(struct ks_claim_values *values);
 
-/* The seeds (indices in the study) in which all `needed` [KS_TWELVE] architectures count, into seed
+/* The seeds (indices in the study) in which all `needed` [KS_JUDGED] architectures count, into seed
  * [seeds]; returns how many there are. */
 size_t ks_claim_values_seeds(const struct ks_claim_values *values, const bool *needed,
                              size_t *seed);
-/* The value of architecture `number` of the twelve in a seed. */
+/* The value of architecture `number` of the KS_JUDGED in a seed. */
 struct ks_span ks_claim_value(const struct ks_claim_values *values, size_t number, size_t seed);
 
 /* The analysis by which a statistic of spectra is judged: the standard one; for the paper's

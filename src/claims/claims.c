@@ -17,6 +17,9 @@ static ks_status find(const struct ks_claim_question *q, struct ks_finding *f)
         [KS_CLAIM_LOWEST] = ks_find_lowest,
         [KS_CLAIM_CORRELATION] = ks_find_correlation,
         [KS_CLAIM_CONSTANT] = ks_find_constancy,
+        [KS_CLAIM_FAR_BELOW] = ks_find_far_below,
+        [KS_CLAIM_NEAR] = ks_find_near,
+        [KS_CLAIM_EXISTS] = ks_find_existence,
     };
 
     *f = (struct ks_finding){.effect_low = NAN,
@@ -41,23 +44,22 @@ static ks_status judge_one(const struct ks_results *r, size_t resamples, struct 
     return status;
 }
 
-/* Holm's adjustment over the rows of each statistic. */
-static ks_status adjust(struct ks_claims *claims)
+/* Holm's adjustment over the rows of a family and statistic. */
+static ks_status adjust(struct ks_claims *claims, enum ks_claim_family family,
+                        enum ks_claim_statistic statistic)
 {
-    for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
-        double p[KS_CLAIMS], adjusted[KS_CLAIMS];
-        struct ks_claim_row *row[KS_CLAIMS];
-        size_t n = 0;
+    double p[KS_CLAIMS], adjusted[KS_CLAIMS];
+    struct ks_claim_row *row[KS_CLAIMS];
+    size_t n = 0;
 
-        for (size_t i = 0; i < claims->n; i++)
-            if (claims->row[i].statistic == s) {
-                row[n] = &claims->row[i];
-                p[n++] = claims->row[i].found.p;
-            }
-        KS_TRY(ks_holm(n, p, adjusted));
-        for (size_t i = 0; i < n; i++)
-            row[i]->p_holm = adjusted[i];
-    }
+    for (size_t i = 0; i < claims->n; i++)
+        if (claims->row[i].claim->family == family && claims->row[i].statistic == statistic) {
+            row[n] = &claims->row[i];
+            p[n++] = claims->row[i].found.p;
+        }
+    KS_TRY(ks_holm(n, p, adjusted));
+    for (size_t i = 0; i < n; i++)
+        row[i]->p_holm = adjusted[i];
     return KS_OK;
 }
 
@@ -72,14 +74,14 @@ static enum ks_verdict find_verdict(const struct ks_claim_row *row, size_t seeds
         return f->in_favour ? KS_SAME_DIRECTION
                : f->against ? KS_OPPOSITE_DIRECTION
                             : KS_NOT_RESOLVED;
-    return f->in_favour && significant                          ? KS_SUPPORTED
+    return f->in_favour && (significant || f->proved)           ? KS_SUPPORTED
            : f->against && (significant || !f->against_needs_p) ? KS_NOT_SUPPORTED
                                                                 : KS_NOT_DECIDED;
 }
 
 ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct ks_claims *claims)
 {
-    size_t architecture[KS_TWELVE];
+    size_t architecture[KS_JUDGED];
 
     *claims = (struct ks_claims){
         .seeds = r->study->n_seeds,
@@ -87,14 +89,14 @@ ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct k
         .has_control = ks_claim_analysis(r->study, KS_CLAIM_CONTROL) < r->study->n_analyses,
         .has_paper = ks_claim_analysis(r->study, KS_CLAIM_PAPER) < r->study->n_analyses};
     ks_twelve_find(r->study, architecture);
-    for (size_t k = 0; k < KS_TWELVE; k++)
+    for (size_t k = 0; k < KS_JUDGED; k++)
         claims->lacks[k] = architecture[k] == r->study->n_architectures;
     for (size_t c = 0; c < KS_CLAIMS; c++) {
         const struct ks_paper_claim *claim = &ks_paper_claims[c];
-        bool needed[KS_TWELVE];
+        bool needed[KS_JUDGED];
 
         ks_paper_claim_needs(claim, needed);
-        for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t k = 0; k < KS_JUDGED; k++)
             claims->skipped[c] = claims->skipped[c] || (needed[k] && claims->lacks[k]);
         for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
             if (claims->skipped[c] || !ks_paper_claim_has(claim, s) ||
@@ -104,7 +106,9 @@ ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct k
             KS_TRY(judge_one(r, resamples, &claims->row[claims->n++]));
         }
     }
-    KS_TRY(adjust(claims));
+    for (enum ks_claim_family f = 0; f < KS_CLAIM_FAMILIES; f++)
+        for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++)
+            KS_TRY(adjust(claims, f, s));
     for (size_t i = 0; i < claims->n; i++)
         claims->row[i].verdict = find_verdict(&claims->row[i], r->study->n_seeds);
     return KS_OK;

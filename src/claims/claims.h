@@ -37,7 +37,7 @@ struct ks_claims {
     size_t n;
     struct ks_claim_row
         row[KS_CLAIMS * KS_CLAIM_STATISTICS]; /* [n] in the order of ks_paper_claims */
-    bool lacks[KS_TWELVE];   /* architectures that the study does not have                   */
+    bool lacks[KS_JUDGED];   /* architectures that the study does not have                   */
     bool skipped[KS_CLAIMS]; /* claims without rows, because they need one of these         */
 };
 

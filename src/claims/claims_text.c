@@ -27,7 +27,7 @@ static void print_cell(FILE *out, double value)
 void ks_claims_print_csv(const struct ks_claims *claims, FILE *out)
 {
     fprintf(out, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,plot,"
-                 "within,survives\n");
+                 "within,survives,rules\n");
     for (size_t i = 0; i < claims->n; i++) {
         const struct ks_claim_row *row = &claims->row[i];
         const struct ks_finding *f = &row->found;
@@ -43,7 +43,8 @@ void ks_claims_print_csv(const struct ks_claims *claims, FILE *out)
         print_cell(out, row->p_holm);
         fprintf(out, ",%s,%s", ks_verdict_names[row->verdict], plot);
         print_cell(out, f->within);
-        fprintf(out, ",%s\n", ks_claims_survival(claims, row->claim));
+        fprintf(out, ",%s,%s\n", ks_claims_survival(claims, row->claim),
+                ks_claim_family_dates[row->claim->family]);
     }
 }
 
@@ -79,7 +80,7 @@ static void print_skipped(const struct ks_claims *claims, size_t skipped, FILE *
 
     fprintf(out, "%zu of the paper's %d claims cannot be judged, because the study lacks ", skipped,
             KS_CLAIMS);
-    for (size_t k = 0; k < KS_TWELVE; k++) {
+    for (size_t k = 0; k < KS_JUDGED; k++) {
         char name[16];
 
         ks_twelve_name(k, name);
@@ -134,7 +135,7 @@ static void print_control(const struct ks_claims *claims, FILE *out)
 
 void ks_claims_print(const struct ks_claims *claims, FILE *out)
 {
-    enum { NAME = 22, WORD = 18 };
+    enum { NAME = 29, WORD = 18 };
 
     putc('\n', out);
     if (claims->n > 0)

@@ -6,11 +6,17 @@
 const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS] = {"paper", "sound", "second",
                                                                    "control"};
 
-/* Thresholds: factors of 10, 2, 1.25 and 1.1, in decades. */
-#define TENFOLD 1
-#define TWOFOLD 0.301
-#define FOURTH  0.097
-#define TENTH   0.0414
+const char *const ks_claim_family_dates[KS_CLAIM_FAMILIES] = {"2026-11-22", "2026-11-26"};
+
+/* Thresholds: factors of 100, 10, 5, 4, sqrt 10, 2, 1.25 and 1.1, in decades. */
+#define HUNDREDFOLD 2
+#define TENFOLD     1
+#define FIVEFOLD    0.699
+#define FOURFOLD    0.602
+#define ROOT_OF_TEN 0.5
+#define TWOFOLD     0.301
+#define FOURTH      0.097
+#define TENTH       0.0414
 #define SAME(theta)                                                                                \
     {                                                                                              \
         theta, theta, theta                                                                        \
@@ -22,9 +28,11 @@ const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS] = {"paper", "sou
 #define RANGE_OF(what, of, high, low)                                                              \
     .kind = KS_CLAIM_PAIRS, .quantity = KS_CLAIM_##what, .summary = KS_CLAIM_RANGE,                \
     .factor = KS_FACTOR_##of, .larger = (high), .smaller = (low)
+#define CELL_OF(normalization, weight_normalization, loss)                                         \
+    .has_cell = true, .cell = KS_TWELVE_OF(normalization, weight_normalization, loss)
 #define GROWTH_OF(what, of, high, low)                                                             \
     .kind = KS_CLAIM_PAIRS, .quantity = KS_CLAIM_##what, .summary = KS_CLAIM_GROWTH,               \
-    .smaller_of = true, .factor = KS_FACTOR_##of, .larger = (high), .smaller = (low)
+    .factor = KS_FACTOR_##of, .larger = (high), .smaller = (low)
 
 const struct ks_paper_claim ks_paper_claims[KS_CLAIMS] = {
     {"bn-below-ln", "the condition number with BN is an order of magnitude below that with LN",
@@ -45,20 +53,20 @@ const struct ks_paper_claim ks_paper_claims[KS_CLAIMS] = {
      LEVEL_OF(LAMBDA_MAX, NORMALIZATION, KS_LN, KS_BN), .theta = SAME(TWOFOLD), .figure = 3,
      .plot = "spectra"},
     {"ln-outliers-grow", "LN's outlying eigenvalues grow over training, and more than BN's",
-     GROWTH_OF(LAMBDA_MAX, NORMALIZATION, KS_LN, KS_BN), .theta = SAME(TWOFOLD), .figure = 3,
-     .plot = "spectra"},
+     GROWTH_OF(LAMBDA_MAX, NORMALIZATION, KS_LN, KS_BN), .effect = KS_AND_LARGER,
+     .theta = SAME(TWOFOLD), .figure = 3, .plot = "spectra"},
     {"ce-below-mse", "the condition number with cross-entropy is below that with MSE",
      LEVEL_OF(KAPPA, LOSS, KS_MSE, KS_CE), .theta = {TWOFOLD, FOURTH, FOURTH}, .figure = 4,
      .plot = "kappa_return"},
     {"bn-by-itself", "BN lowers the condition number by itself",
-     LEVEL_OF(KAPPA, NORMALIZATION, KS_DENSE, KS_BN), .by_itself = true,
+     LEVEL_OF(KAPPA, NORMALIZATION, KS_DENSE, KS_BN), CELL_OF(KS_DENSE, 0, KS_MSE),
      .theta = {TWOFOLD, FOURTH, FOURTH}, .figure = 4, .plot = "kappa_return"},
     {"wn-by-itself", "WN lowers the condition number by itself",
-     LEVEL_OF(KAPPA, WEIGHT_NORMALIZATION, 0, 1), .by_itself = true,
+     LEVEL_OF(KAPPA, WEIGHT_NORMALIZATION, 0, 1), CELL_OF(KS_DENSE, 0, KS_MSE),
      .theta = {TWOFOLD, FOURTH, FOURTH}, .figure = 4, .plot = "kappa_return"},
     {"ce-by-itself", "cross-entropy lowers the condition number by itself",
-     LEVEL_OF(KAPPA, LOSS, KS_MSE, KS_CE), .by_itself = true, .theta = {TWOFOLD, FOURTH, FOURTH},
-     .figure = 4, .plot = "kappa_return"},
+     LEVEL_OF(KAPPA, LOSS, KS_MSE, KS_CE), CELL_OF(KS_DENSE, 0, KS_MSE),
+     .theta = {TWOFOLD, FOURTH, FOURTH}, .figure = 4, .plot = "kappa_return"},
     {"all-three-lowest", "BN + WN + CE together have the lowest condition number of the twelve",
      .kind = KS_CLAIM_LOWEST, .quantity = KS_CLAIM_KAPPA, .summary = KS_CLAIM_LEVEL,
      .theta = SAME(TWOFOLD), .figure = 4, .plot = "kappa_return"},
@@ -72,32 +80,71 @@ const struct ks_paper_claim ks_paper_claims[KS_CLAIMS] = {
      LEVEL_OF(KURTOSIS, NORMALIZATION, KS_LN, KS_BN), .theta = SAME(FOURTH), .figure = 4,
      .plot = "kappa_return"},
     {"norm-grows-without-wn", "without WN the norm of the parameters grows, and more than with it",
-     GROWTH_OF(PARAM_NORM, WEIGHT_NORMALIZATION, 0, 1), .theta = SAME(TENTH), .figure = 6,
-     .plot = "norms"},
+     GROWTH_OF(PARAM_NORM, WEIGHT_NORMALIZATION, 0, 1), .effect = KS_AND_LARGER,
+     .theta = SAME(TENTH), .figure = 6, .plot = "norms"},
     {"mse-gradient-grows", "with MSE the norm of the gradient grows, and more than with CE",
-     GROWTH_OF(GRAD_NORM, LOSS, KS_MSE, KS_CE), .theta = SAME(TWOFOLD), .figure = 6,
-     .plot = "norms"},
+     GROWTH_OF(GRAD_NORM, LOSS, KS_MSE, KS_CE), .effect = KS_AND_LARGER, .theta = SAME(TWOFOLD),
+     .figure = 6, .plot = "norms"},
     {"gradient-constant", "BN + WN + CE keeps the norm of the gradient constant",
      .kind = KS_CLAIM_CONSTANT, .quantity = KS_CLAIM_GRAD_NORM, .summary = KS_CLAIM_GROWTH,
      .theta = SAME(TWOFOLD), .figure = 6, .plot = "norms"},
     {"effective-lr-constant", "BN + WN + CE keeps the effective learning rate constant",
      .kind = KS_CLAIM_CONSTANT, .quantity = KS_CLAIM_EFFECTIVE_LR, .summary = KS_CLAIM_GROWTH,
      .theta = SAME(TWOFOLD), .figure = 6, .plot = "norms"},
+    {"all-three-highest", "BN + WN + CE together have the highest return of the twelve",
+     .family = KS_CLAIMS_FURTHER, .kind = KS_CLAIM_LOWEST, .quantity = KS_CLAIM_RETURN,
+     .theta = SAME(FOURTH), .figure = 4, .plot = "kappa_return"},
+    {"all-three-far-below",
+     "BN + WN + CE has a condition number orders of magnitude below that of the baselines",
+     .family = KS_CLAIMS_FURTHER, .kind = KS_CLAIM_FAR_BELOW, .quantity = KS_CLAIM_KAPPA,
+     .summary = KS_CLAIM_LEVEL, .theta = {HUNDREDFOLD, HUNDREDFOLD, FOURFOLD}, .figure = 4,
+     .plot = "kappa_return"},
+    {"simba-v2-near", "SimBa-V2 has a condition number about as low as BN + WN + CE",
+     .family = KS_CLAIMS_FURTHER, .kind = KS_CLAIM_NEAR, .quantity = KS_CLAIM_KAPPA,
+     .summary = KS_CLAIM_LEVEL, .theta = SAME(ROOT_OF_TEN), .figure = 4, .plot = "kappa_return"},
+    {"negative-eigenvalues", "the Hessian is not always positive definite",
+     .family = KS_CLAIMS_FURTHER, .kind = KS_CLAIM_EXISTS, .quantity = KS_CLAIM_NEGATIVE,
+     .summary = KS_CLAIM_MEAN, .theta = SAME(0), .figure = 3, .plot = "spectra"},
+    {"effective-lr-falls-without-wn",
+     "without WN the effective learning rate falls, and more than with it",
+     .family = KS_CLAIMS_FURTHER, GROWTH_OF(EFFECTIVE_LR, WEIGHT_NORMALIZATION, 1, 0),
+     .effect = KS_AND_FALL, CELL_OF(KS_BN, 1, KS_CE), .theta = SAME(TWOFOLD), .figure = 8,
+     .plot = "norms"},
+    {"mse-gradient-tenfold",
+     "with MSE the norm of the gradient grows about tenfold, and more than with CE",
+     .family = KS_CLAIMS_FURTHER, GROWTH_OF(GRAD_NORM, LOSS, KS_MSE, KS_CE),
+     .effect = KS_AND_LARGER, CELL_OF(KS_BN, 1, KS_MSE), .theta = SAME(FIVEFOLD), .figure = 8,
+     .plot = "norms"},
+    {"mse-effective-lr-tenfold",
+     "with MSE the effective learning rate grows about tenfold, and more than with CE",
+     .family = KS_CLAIMS_FURTHER, GROWTH_OF(EFFECTIVE_LR, LOSS, KS_MSE, KS_CE),
+     .effect = KS_AND_LARGER, CELL_OF(KS_BN, 1, KS_MSE), .theta = SAME(FIVEFOLD), .figure = 8,
+     .plot = "norms"},
+    {"ce-gradient-far-below",
+     "with CE the norm of the gradient is many orders of magnitude below that with MSE",
+     .family = KS_CLAIMS_FURTHER, LEVEL_OF(GRAD_NORM, LOSS, KS_MSE, KS_CE),
+     CELL_OF(KS_BN, 1, KS_MSE), .theta = SAME(HUNDREDFOLD), .figure = 8, .plot = "norms"},
+    {"norm-constant-with-wn", "with WN the norm of the parameters is constant",
+     .family = KS_CLAIMS_FURTHER, GROWTH_OF(PARAM_NORM, WEIGHT_NORMALIZATION, 1, 0),
+     .effect = KS_MINUS_ABSOLUTE, CELL_OF(KS_BN, 1, KS_CE), .theta = SAME(-TENTH), .figure = 8,
+     .plot = "norms"},
+    {"ln-larger-effective-lr", "LN has a larger effective learning rate than BN",
+     .family = KS_CLAIMS_FURTHER, LEVEL_OF(EFFECTIVE_LR, NORMALIZATION, KS_LN, KS_BN),
+     CELL_OF(KS_LN, 1, KS_CE), .theta = SAME(TWOFOLD), .figure = 8, .plot = "norms"},
 };
 
-bool ks_claim_is_progress(enum ks_claim_quantity quantity)
+bool ks_claim_is_number(enum ks_claim_quantity quantity)
 {
     return quantity >= KS_CLAIM_PARAM_NORM;
 }
 
 bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
 {
-    bool progress = ks_claim_is_progress(claim->quantity);
+    bool number = ks_claim_is_number(claim->quantity);
 
     if (statistic == KS_CLAIM_CONTROL)
-        return claim->kind == KS_CLAIM_PAIRS && claim->factor == KS_FACTOR_NORMALIZATION &&
-               !progress;
-    return statistic != KS_CLAIM_SECOND || claim->quantity == KS_CLAIM_KAPPA || progress;
+        return claim->kind == KS_CLAIM_PAIRS && claim->factor == KS_FACTOR_NORMALIZATION && !number;
+    return statistic != KS_CLAIM_SECOND || claim->quantity == KS_CLAIM_KAPPA || number;
 }
 
 double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
@@ -108,6 +155,7 @@ double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_st
 /* --- the twelve --- */
 
 static const char *const normalizations[] = {"bn", "ln", "dense"}, *const losses[] = {"ce", "mse"};
+static const char simba_v2[] = "simba-v2";
 
 static void take_apart(size_t number, size_t level[3])
 {
@@ -116,9 +164,21 @@ static void take_apart(size_t number, size_t level[3])
     level[KS_FACTOR_LOSS] = number % 2;
 }
 
-size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_TWELVE])
+static size_t find_simba_v2(const struct ks_study *study)
+{
+    size_t a = 0;
+
+    while (a < study->n_architectures &&
+           strncmp(study->architecture[a].name, simba_v2, strlen(simba_v2)) != 0)
+        a++;
+    return a;
+}
+
+size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_JUDGED])
 {
     size_t found = 0;
+
+    architecture[KS_SIMBA_V2] = find_simba_v2(study);
 
     for (size_t k = 0; k < KS_TWELVE; k++) {
         size_t level[3];
@@ -143,6 +203,10 @@ void ks_twelve_name(size_t number, char text[16])
 {
     size_t level[3];
 
+    if (number == KS_SIMBA_V2) {
+        snprintf(text, 16, "%s", simba_v2);
+        return;
+    }
     take_apart(number, level);
     snprintf(text, 16, "%s%s+%s", normalizations[level[KS_FACTOR_NORMALIZATION]],
              level[KS_FACTOR_WEIGHT_NORMALIZATION] ? "+wn" : "", losses[level[KS_FACTOR_LOSS]]);
@@ -167,11 +231,14 @@ size_t ks_paper_claim_cells(const struct ks_paper_claim *claim, size_t larger[KS
     return n;
 }
 
-void ks_paper_claim_needs(const struct ks_paper_claim *claim, bool needed[KS_TWELVE])
+void ks_paper_claim_needs(const struct ks_paper_claim *claim, bool needed[KS_JUDGED])
 {
     size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS], cells;
 
-    memset(needed, claim->kind != KS_CLAIM_PAIRS, KS_TWELVE * sizeof *needed);
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        needed[k] = claim->kind == KS_CLAIM_FAR_BELOW ? k == KS_BEST || k / 4 != KS_BN
+                                                      : claim->kind != KS_CLAIM_PAIRS;
+    needed[KS_SIMBA_V2] = claim->kind == KS_CLAIM_NEAR;
     if (claim->kind != KS_CLAIM_PAIRS)
         return;
     cells = ks_paper_claim_cells(claim, larger, smaller);

@@ -19,36 +19,55 @@ enum ks_claim_statistic {
 };
 extern const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS]; /* "paper", ... */
 
-/* What a claim is about. The last three are numbers of progress.csv; the others are statistics of
- * spectra. */
+/* What a claim is about: statistics of spectra, then numbers, which are no intervals. */
 enum ks_claim_quantity {
     KS_CLAIM_KAPPA,
     KS_CLAIM_LAMBDA_MAX,
     KS_CLAIM_KURTOSIS,
-    KS_CLAIM_PARAM_NORM,
+    KS_CLAIM_NEGATIVE, /* 1 at a checkpoint whose smallest eigenvalue is certainly negative, else 0
+                        */
+    KS_CLAIM_PARAM_NORM, /* of progress.csv, as the next two */
     KS_CLAIM_GRAD_NORM,
     KS_CLAIM_EFFECTIVE_LR,
+    KS_CLAIM_RETURN, /* -log10 of the last return: larger is worse, like the others */
     KS_CLAIM_QUANTITIES
 };
 
-/* How the values over a run become one: typical height, movement, or change from the first to the
- * last quarter. */
-enum ks_claim_summary { KS_CLAIM_LEVEL, KS_CLAIM_RANGE, KS_CLAIM_GROWTH };
+/* How the values over a run become one: typical height, movement, change from the first to the last
+ * quarter, or mean. */
+enum ks_claim_summary { KS_CLAIM_LEVEL, KS_CLAIM_RANGE, KS_CLAIM_GROWTH, KS_CLAIM_MEAN };
 
 enum ks_claim_kind {
-    KS_CLAIM_PAIRS,       /* matched pairs and a sign-flip test             */
-    KS_CLAIM_LOWEST,      /* the rank of bn+wn+ce among the twelve          */
-    KS_CLAIM_CORRELATION, /* rank correlation with the return               */
-    KS_CLAIM_CONSTANT     /* bn+wn+ce stays within a band around its start  */
+    KS_CLAIM_PAIRS,       /* matched pairs and a sign-flip test                        */
+    KS_CLAIM_LOWEST,      /* the rank of bn+wn+ce among the twelve                     */
+    KS_CLAIM_CORRELATION, /* rank correlation with the return                          */
+    KS_CLAIM_CONSTANT,    /* bn+wn+ce stays within a band around its start             */
+    KS_CLAIM_FAR_BELOW,   /* bn+wn+ce is far below the median of those without BN      */
+    KS_CLAIM_NEAR,        /* SimBa-V2 is not far above bn+wn+ce                        */
+    KS_CLAIM_EXISTS       /* the quantity is above 0 somewhere                         */
+};
+
+/* The effect of a matched pair: the larger run's value minus the smaller run's, or less than that.
+ */
+enum ks_claim_effect {
+    KS_DIFFERENCE,
+    KS_AND_LARGER,    /* the smaller of the difference and the larger run's value       */
+    KS_AND_FALL,      /* the smaller of the difference and minus the smaller run's value */
+    KS_MINUS_ABSOLUTE /* minus the absolute value of the larger run                     */
 };
 
 /* The twelve architectures are numbered (2 normalization + weight normalization) * 2 + loss. */
 enum { KS_BN, KS_LN, KS_DENSE };
 enum { KS_CE, KS_MSE };
-enum { KS_TWELVE = 12 };
+enum { KS_TWELVE = 12, KS_SIMBA_V2 = KS_TWELVE, KS_JUDGED }; /* and SimBa-V2 */
 #define KS_TWELVE_OF(normalization, weight_normalization, loss)                                    \
     ((2 * (normalization) + (weight_normalization)) * 2 + (loss))
+enum { KS_BEST = KS_TWELVE_OF(KS_BN, 1, KS_CE) }; /* the paper's XQC */
 enum ks_claim_factor { KS_FACTOR_NORMALIZATION, KS_FACTOR_WEIGHT_NORMALIZATION, KS_FACTOR_LOSS };
+
+/* The claims of a family are adjusted together by Holm's method; their rules have this date. */
+enum ks_claim_family { KS_CLAIMS_FIRST, KS_CLAIMS_FURTHER, KS_CLAIM_FAMILIES };
+extern const char *const ks_claim_family_dates[KS_CLAIM_FAMILIES];
 
 struct ks_paper_claim {
     const char *name, *sentence;
@@ -59,29 +78,31 @@ struct ks_paper_claim {
      * the claim says is larger, and of the other run. */
     enum ks_claim_factor factor;
     size_t larger, smaller;
-    bool smaller_of; /* the effect is the smaller of the larger run's value and the difference */
-    bool by_itself;  /* the cell whose larger run is dense+mse must show the effect as well     */
+    enum ks_claim_effect effect;
+    bool has_cell; /* one cell must show the effect as well: that of this larger run */
+    size_t cell;
     double theta[KS_CLAIM_CONTROL]; /* thresholds in decades; of a correlation: -0.5 */
     size_t figure;                  /* of the paper                                  */
     const char *plot;               /* ours, NULL if there is none                   */
+    enum ks_claim_family family;
 };
 
-enum { KS_CLAIMS = 18 };
+enum { KS_CLAIMS = 28 };
 extern const struct ks_paper_claim ks_paper_claims[KS_CLAIMS];
 
 /* Whether there is such a statistic of the claim's quantity: only the condition number has a second
- * sound one, but quantities of progress.csv, which are numbers, count for all three. There is a
- * control where normalizations are compared by spectra. */
+ * sound one, but numbers count for all three. There is a control where normalizations are compared
+ * by spectra. */
 bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
 /* The threshold for a statistic: that of the sound one for the control. */
 double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
-/* Whether the quantity is a number of progress.csv. */
-bool ks_claim_is_progress(enum ks_claim_quantity quantity);
+bool ks_claim_is_number(enum ks_claim_quantity quantity);
 
-/* Finds the twelve architectures in a study: architecture [KS_TWELVE], the index in the study, or
- * n_architectures where the study has none. Returns how many there are. */
-size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_TWELVE]);
-/* "bn+wn+ce" into text[16]. */
+/* Finds the twelve architectures in a study, and SimBa-V2, whose name begins with "simba-v2":
+ * architecture [KS_JUDGED], the index in the study, or n_architectures where the study has none.
+ * Returns how many of the twelve there are. */
+size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_JUDGED]);
+/* "bn+wn+ce" into text[16]; "simba-v2". */
 void ks_twelve_name(size_t number, char text[16]);
 
 /* The cells of a claim on matched pairs: the numbers of the larger and of the smaller run's
@@ -89,7 +110,7 @@ void ks_twelve_name(size_t number, char text[16]);
 enum { KS_CLAIM_CELLS = 6 };
 size_t ks_paper_claim_cells(const struct ks_paper_claim *claim, size_t larger[KS_CLAIM_CELLS],
                             size_t smaller[KS_CLAIM_CELLS]);
-/* needed [KS_TWELVE]: the architectures without which the claim cannot be judged. */
-void ks_paper_claim_needs(const struct ks_paper_claim *claim, bool needed[KS_TWELVE]);
+/* needed [KS_JUDGED]: the architectures without which the claim cannot be judged. */
+void ks_paper_claim_needs(const struct ks_paper_claim *claim, bool needed[KS_JUDGED]);
 
 #endif

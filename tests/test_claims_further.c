@@ -1,0 +1,262 @@
+/* Verdicts on the further claims of the paper, whose rules are of 2026-11-26, on studies whose
+ * verdicts are known. */
+#include "claimed_study.h"
+
+/* A return of every run at the end; 10 at the start. */
+static void put_return(size_t number, size_t seed, double last)
+{
+    run_of(number, seed)->returns[study_results->study->n_evaluations - 1] = last;
+}
+
+static void put_returns_of(double best, double others)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++)
+            put_return(k, i, k == BEST ? best : others);
+}
+
+enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
+
+/* --- the highest return --- */
+
+static void test_highest_return(void **state)
+{
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_returns_of(100, 50);
+    row = row_of(judge(0), "all-three-highest", KS_CLAIM_PAPER);
+    assert_close(row->found.effect_low, 1, 0);
+    assert_close(row->found.effect_high, 1, 0);
+    assert_close(row->found.p, pow(12, -3), 1e-15);
+    assert_word(judge(0), "all-three-highest", KS_CLAIM_SOUND, "supported");
+    put_returns_of(100, 50);
+    for (size_t i = 0; i < 3; i++)
+        put_return(RIVAL, i, 124);
+    assert_word(judge(0), "all-three-highest", KS_CLAIM_PAPER, "not decided"); /* not 1.25 times */
+    for (size_t i = 0; i < 3; i++)
+        put_return(RIVAL, i, 126);
+    assert_word(judge(0), "all-three-highest", KS_CLAIM_PAPER, "not supported");
+}
+
+/* Returns of policies that have not learned, at most twice those at the start, say nothing. */
+static void test_returns_without_learning(void **state)
+{
+    (void)state;
+    put_returns_of(100, 19);
+    assert_word(judge(0), "all-three-highest", KS_CLAIM_PAPER, "not decided");
+    put_returns_of(100, 21);
+    assert_word(judge(0), "all-three-highest", KS_CLAIM_PAPER, "supported");
+    put_return(LONE, 0, 0); /* has no logarithm: the seed is left out */
+    assert_int_equal(row_of(judge(0), "all-three-highest", KS_CLAIM_PAPER)->found.seeds, 2);
+}
+
+/* --- distances --- */
+
+static void test_far_below(void **state)
+{
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 3);
+    put_levels(KS_FACTOR_NORMALIZATION, KS_DENSE, 5); /* the median of the eight: 4 */
+    row = row_of(judge(0), "all-three-far-below", KS_CLAIM_PAPER);
+    assert_close(row->found.effect_low, 2, 1e-12);
+    assert_close(row->found.p, pow(9, -3), 1e-15);
+    assert_word(judge(0), "all-three-far-below", KS_CLAIM_PAPER, "supported");
+    assert_word(judge(0), "all-three-far-below", KS_CLAIM_SECOND, "supported");
+    put_level(BEST, 1, 2.1); /* in one seed it is 1.9 */
+    assert_word(judge(0), "all-three-far-below", KS_CLAIM_PAPER, "not decided");
+    for (size_t i = 0; i < 3; i++)
+        put_level(BEST, i, 2.1);
+    assert_word(judge(0), "all-three-far-below", KS_CLAIM_PAPER, "not supported");
+    put_sound(BEST, 0, 1.9, 2.1); /* intervals: from 1.9 to 2.1 */
+    row = row_of(judge(0), "all-three-far-below", KS_CLAIM_SOUND);
+    assert_close(row->found.effect_low, 1.9, 1e-12);
+    assert_close(row->found.effect_high, 2.1, 1e-12);
+    assert_word(judge(0), "all-three-far-below", KS_CLAIM_SOUND, "not decided");
+}
+
+static void test_far_below_with_one_seed(void **state)
+{
+    (void)state;
+    put_paper_world();
+    put_level(BEST, 0, 3.9);
+    assert_word(judge(0), "all-three-far-below", KS_CLAIM_PAPER, "same direction");
+    put_level(BEST, 0, 4.1);
+    assert_word(judge(0), "all-three-far-below", KS_CLAIM_PAPER, "opposite direction");
+}
+
+static int make_with_simba_v2(void **state)
+{
+    int failed = tree_make(state);
+
+    claimed_new("all simba-v2", 3, XQC_ANALYSIS);
+    return failed;
+}
+
+static void put_simba_v2(double decades)
+{
+    put_paper_world();
+    for (size_t i = 0; i < study_seeds; i++) {
+        put_level(BEST, i, 1);
+        put_level(KS_SIMBA_V2, i, decades);
+    }
+}
+
+static void test_simba_v2(void **state)
+{
+    (void)state;
+    put_simba_v2(1.4); /* the other eleven are at 2 and 4 */
+    assert_close(row_of(judge(0), "simba-v2-near", KS_CLAIM_PAPER)->found.p, pow(12, -3), 1e-15);
+    assert_word(judge(0), "simba-v2-near", KS_CLAIM_PAPER, "supported");
+    put_simba_v2(1.6);
+    assert_word(judge(0), "simba-v2-near", KS_CLAIM_PAPER, "not supported");
+    put_simba_v2(1.4);
+    put_level(KS_SIMBA_V2, 2, 1.6);
+    assert_word(judge(0), "simba-v2-near", KS_CLAIM_PAPER, "not decided");
+    put_simba_v2(0.5); /* lower still is as good */
+    assert_word(judge(0), "simba-v2-near", KS_CLAIM_SOUND, "supported");
+}
+
+static void test_study_without_simba_v2(void **state)
+{
+    const struct ks_claims *claims = judge(0);
+
+    (void)state;
+    assert_null(ks_claims_row(claims, claim_named("simba-v2-near"), KS_CLAIM_PAPER));
+    assert_true(claims->lacks[KS_SIMBA_V2]);
+}
+
+/* --- negative eigenvalues --- */
+
+static void put_smallest(size_t analysis, double smallest, double floor)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++)
+            for (size_t t = 0; t < TIMES; t++) {
+                struct spot at = {analysis, k, i, t};
+
+                put(at, "lambda_min", smallest);
+                put(at, "noise_floor", floor);
+            }
+}
+
+/* One spectrum in each seed is enough, if the eigenvalue lies below minus the noise floor. */
+static void test_negative_eigenvalues(void **state)
+{
+    const struct ks_claim_row *row;
+
+    (void)state;
+    put_smallest(STANDARD, -0.1, 0.2);
+    put_smallest(XQC, -0.1, 0.2);
+    assert_word(judge(0), "negative-eigenvalues", KS_CLAIM_SOUND, "not decided");
+    for (size_t i = 0; i < 3; i++)
+        put((struct spot){STANDARD, RIVAL, i, 3}, "lambda_min", -0.3);
+    row = row_of(judge(0), "negative-eigenvalues", KS_CLAIM_SOUND);
+    assert_close(row->found.effect_low, 1. / (KS_TWELVE * TIMES), 1e-12);
+    assert_true(isnan(row->found.p));
+    assert_string_equal(ks_verdict_names[row->verdict], "supported");
+    assert_word(judge(0), "negative-eigenvalues", KS_CLAIM_PAPER, "not decided");
+    assert_null(ks_claims_row(judge(0), claim_named("negative-eigenvalues"), KS_CLAIM_SECOND));
+    put((struct spot){STANDARD, RIVAL, 1, 3}, "lambda_min", 0.1);
+    assert_word(judge(0), "negative-eigenvalues", KS_CLAIM_SOUND, "not decided");
+}
+
+/* --- quantities of progress.csv --- */
+
+static void put_all(size_t which, enum ks_claim_factor factor, size_t level, double decades)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++)
+            if (is_of(k, factor, level))
+                put_growth(k, i, which, decades);
+}
+
+/* Falls by 0.4 decades without WN; with WN it falls, too: then by how much more. */
+static void test_falling_learning_rate(void **state)
+{
+    const char *name = "effective-lr-falls-without-wn";
+
+    (void)state;
+    put_all(EFFECTIVE_LR, KS_FACTOR_WEIGHT_NORMALIZATION, 0, -0.4);
+    assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, 0.4, 1e-9);
+    assert_word(judge(0), name, KS_CLAIM_PAPER, "supported");
+    put_all(EFFECTIVE_LR, KS_FACTOR_WEIGHT_NORMALIZATION, 1, -0.2);
+    assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, 0.2, 1e-9);
+    assert_word(judge(0), name, KS_CLAIM_PAPER, "not supported");
+    put_all(EFFECTIVE_LR, KS_FACTOR_WEIGHT_NORMALIZATION, 1, 0.5);
+    put_all(EFFECTIVE_LR, KS_FACTOR_WEIGHT_NORMALIZATION, 0, 0);
+    assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, 0, 1e-9);
+}
+
+/* The mean over all cells is enough, but not in the cell that the paper shows. */
+static void test_cell_of_the_paper(void **state)
+{
+    (void)state;
+    put_all(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 1);
+    assert_word(judge(0), "mse-gradient-tenfold", KS_CLAIM_PAPER, "supported");
+    assert_word(judge(0), "mse-effective-lr-tenfold", KS_CLAIM_PAPER, "not supported");
+    for (size_t i = 0; i < 3; i++)
+        put_growth(KS_TWELVE_OF(KS_BN, 1, KS_MSE), i, GRAD_NORM, 0.69);
+    assert_word(judge(0), "mse-gradient-tenfold", KS_CLAIM_PAPER, "not decided");
+    put_all(EFFECTIVE_LR, KS_FACTOR_LOSS, KS_MSE, 0.7);
+    assert_word(judge(0), "mse-effective-lr-tenfold", KS_CLAIM_PAPER, "supported");
+}
+
+static void put_metric(size_t which, enum ks_claim_factor factor, size_t level, double decades)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++)
+            for (size_t t = 0; t < ROWS && is_of(k, factor, level); t++)
+                metric[k][i][t][which] = decades;
+}
+
+static void test_levels_of_metrics(void **state)
+{
+    (void)state;
+    put_metric(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 2.1);
+    put_metric(EFFECTIVE_LR, KS_FACTOR_NORMALIZATION, KS_LN, 0.31);
+    assert_word(judge(0), "ce-gradient-far-below", KS_CLAIM_PAPER, "supported");
+    assert_word(judge(0), "ln-larger-effective-lr", KS_CLAIM_PAPER, "supported");
+    put_metric(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 1.9);
+    put_metric(EFFECTIVE_LR, KS_FACTOR_NORMALIZATION, KS_LN, 0.29);
+    assert_word(judge(0), "ce-gradient-far-below", KS_CLAIM_PAPER, "not supported");
+    assert_word(judge(0), "ln-larger-effective-lr", KS_CLAIM_PAPER, "not supported");
+}
+
+/* Growing and shrinking count alike; what happens without WN does not count. */
+static void test_constant_norm(void **state)
+{
+    const char *name = "norm-constant-with-wn";
+
+    (void)state;
+    put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 0, 3);
+    put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, -0.04);
+    assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, -0.04, 1e-9);
+    assert_word(judge(0), name, KS_CLAIM_PAPER, "supported");
+    put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, 0.05);
+    assert_word(judge(0), name, KS_CLAIM_PAPER, "not supported");
+}
+
+int main(void)
+{
+#define WITH_ONE(test)   cmocka_unit_test_setup_teardown(test, make_one, claimed_end)
+#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
+    const struct CMUnitTest tests[] = {
+        WITH_THREE(test_highest_return),
+        WITH_THREE(test_returns_without_learning),
+        WITH_THREE(test_far_below),
+        WITH_ONE(test_far_below_with_one_seed),
+        cmocka_unit_test_setup_teardown(test_simba_v2, make_with_simba_v2, claimed_end),
+        WITH_THREE(test_study_without_simba_v2),
+        WITH_THREE(test_negative_eigenvalues),
+        WITH_THREE(test_falling_learning_rate),
+        WITH_THREE(test_cell_of_the_paper),
+        WITH_THREE(test_levels_of_metrics),
+        WITH_THREE(test_constant_norm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
