@@ -205,7 +205,7 @@ static void test_table(void **state)
     assert_non_null(strstr(text, "\nln-outliers-large,sound,3,12,0,0,0.301,"));
     assert_null(strstr(text, "\nln-outliers-large,second,"));
     assert_non_null(strstr(text, "\ngradient-constant,second,3,3,0,0,0.301,1,1,not decided,Figure "
-                                 "6 and norms,-,open,2026-11-22\n"));
+                                 "8 and norms,-,open,2026-11-22\n"));
 }
 
 static void test_printed_words(void **state)

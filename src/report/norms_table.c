@@ -1,4 +1,4 @@
-/* norms.csv: metrics of the critics over training, from the runs' progress.csv (Figure 6 of the XQC
+/* norms.csv: metrics of the critics over training, from the runs' progress.csv (Figure 8 of the XQC
  * paper). */
 #include <math.h>
 #include <stdlib.h>
