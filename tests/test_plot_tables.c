@@ -350,7 +350,7 @@ static void test_norms(void **state)
 }
 
 /* A study of this task without spectra whose run is over. */
-static void make_task_study(const char *architecture, const char *critic)
+static void make_task_study(const char *architecture, const char *critic, const char *actor)
 {
     char text[512], path[128];
 
@@ -359,7 +359,8 @@ static void make_task_study(const char *architecture, const char *critic)
              "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
              architecture);
     tree_write("study.study", text);
-    snprintf(text, sizeof text, "{\"state\": \"finished\", \"critic\": \"%s\"}\n", critic);
+    snprintf(text, sizeof text,
+             "{\"state\": \"finished\", \"critic\": \"%s\", \"actor\": \"%s\"}\n", critic, actor);
     snprintf(path, sizeof path, "runs/cartpole-swingup/%s/seed0/run.json", architecture);
     tree_write(path, text);
     snprintf(path, sizeof path, "runs/cartpole-swingup/%s/seed0/progress.csv", architecture);
@@ -368,21 +369,25 @@ static void make_task_study(const char *architecture, const char *critic)
 }
 
 /* By hand: 5 observations and 1 action; kernels 6 x 4 and 4 x 1, biases 4 and 1; two critics, 256
- * rows (512 with batch normalization); 10 updates at 5 per second and 30 at 10 take 5 seconds. */
+ * rows (512 with batch normalization). The actor: kernels 5 x 3 and 3 x 2, biases 3 and 2, and 256
+ * rows with batch normalization, too. 10 updates at 5 per second and 30 at 10 take 5 seconds. */
 static void test_efficiency(void **state)
 {
+    const char *actor = "dense 3\\nbatchnorm\\nrelu\\ndense 2\\npolicy tanh-gaussian\\n";
     struct ks_csv *csv;
 
     (void)state;
-    make_task_study("ln+mse", "dense 4\\nrelu\\ndense 1\\nloss mse\\n");
+    make_task_study("ln+mse", "dense 4\\nrelu\\ndense 1\\nloss mse\\n", actor);
     csv = make_table("efficiency", 0);
     assert_int_equal(csv->rows, 1);
     assert_close(number(csv, 0, "parameters"), 2 * (24 + 4 + 4 + 1), 0);
     assert_close(number(csv, 0, "flops"), 2. * 256 * (4 * 24 + 6 * 4), 0);
+    assert_close(number(csv, 0, "actor_parameters"), 15 + 3 + 2 * 3 + 6 + 2, 0);
+    assert_close(number(csv, 0, "actor_flops"), 256. * (4 * 15 + 6 * 6), 0);
     assert_close(number(csv, 0, "updates_per_second"), 8, 1e-9);
     assert_close(number(csv, 0, "return"), 9, 0);
     ks_csv_free(csv);
-    make_task_study("ln+mse", "batchnorm\\ndense 4\\nrelu\\ndense 1\\nloss mse\\n");
+    make_task_study("ln+mse", "batchnorm\\ndense 4\\nrelu\\ndense 1\\nloss mse\\n", actor);
     csv = make_table("efficiency", 0);
     assert_close(number(csv, 0, "flops"), 2. * 512 * (4 * 24 + 6 * 4), 0);
     ks_csv_free(csv);
@@ -397,6 +402,8 @@ static void test_unknown_cost(void **state)
     assert_int_equal(csv->rows, 2);
     assert_string_equal(cell(csv, 0, "parameters"), "-");
     assert_string_equal(cell(csv, 0, "flops"), "-");
+    assert_string_equal(cell(csv, 0, "actor_parameters"), "-");
+    assert_string_equal(cell(csv, 0, "actor_flops"), "-");
     assert_string_equal(cell(csv, 0, "updates_per_second"), "-");
     assert_close(number(csv, 0, "return"), 250, 1e-9);
     ks_csv_free(csv);
@@ -408,7 +415,7 @@ static void test_system_without_its_file(void **state)
     struct ks_csv *csv;
 
     (void)state;
-    make_task_study("own.system", "dense 4\\nrelu\\ndense 1\\nloss mse\\n");
+    make_task_study("own.system", "dense 4\\nrelu\\ndense 1\\nloss mse\\n", "");
     csv = make_table("efficiency", 0);
     assert_int_equal(csv->rows, 1);
     assert_string_equal(cell(csv, 0, "parameters"), "-");

@@ -1,10 +1,10 @@
 /* efficiency.csv: what an update costs, and the last return.
  *
- * The arithmetic is that of the matrix products in one forward and one backward pass of all critics
- * over a minibatch: for a kernel with k numbers and R rows, 2 k R operations each for the output,
- * for the gradient of the kernel and, except in the first layer, for the gradient of its input. R
- * is `batch`, or with batch normalization 2 `batch`, as the critics then see this and the next
- * transition in one batch. */
+ * The arithmetic is that of the matrix products in one forward and one backward pass of all
+ * critics, and of the actor, over a minibatch: for a kernel with k numbers and R rows, 2 k R
+ * operations each for the output, for the gradient of the kernel and, except in the first layer,
+ * for the gradient of its input. R is `batch`, or for critics with batch normalization 2 `batch`,
+ * as these see this and the next transition in one batch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,18 @@
 #include "results/progress.h"
 #include "train/architecture.h"
 
+/* Of one network, the arithmetic for one row; or of all critics, for a minibatch. NaN: unknown. */
 struct cost {
-    double parameters, flops; /* of all critics; NaN: unknown */
+    double parameters, flops;
+    bool joint;
+};
+struct costs {
+    struct cost critics, actor;
 };
 
-static struct cost cost_of(const struct ks_arch *arch, const struct ks_settings *settings)
+static struct cost cost_of(const struct ks_arch *arch)
 {
-    double rows = (double)settings->batch * (arch->joint ? 2 : 1), sum = 0;
-    double critics = (double)settings->critics;
+    double sum = 0;
     bool first = true;
 
     for (size_t i = 0; i < arch->n_layers; i++)
@@ -37,40 +41,52 @@ static struct cost cost_of(const struct ks_arch *arch, const struct ks_settings 
             sum += (first ? 4 : 6) * (double)KS(array_size)(a);
             first = false;
         }
-    return (struct cost){critics * (double)arch->parameters, critics * rows * sum};
+    return (struct cost){(double)arch->parameters, sum, arch->joint};
 }
 
-/* The cost of a run's critics, from the description in its run.json and the widths of the task. */
-static ks_status read_cost(const struct ks_results *r, const struct ks_result *run,
-                           struct cost *cost)
+/* The cost of the network that run.json describes under this name. */
+static ks_status read_network(const json_t *json, const char *name, const char *path, size_t width,
+                              struct cost *cost)
 {
+    const char *text = json_string_value(json_object_get(json, name));
+    struct ks_arch *arch;
+
+    if (!text)
+        return KS_OK;
+    KS_TRY(KS(arch_parse)(text, path, width, &arch));
+    *cost = cost_of(arch);
+    KS(arch_free)(arch);
+    return KS_OK;
+}
+
+/* The costs of a run's networks, by the descriptions in its run.json and the task's widths. */
+static ks_status read_costs(const struct ks_results *r, const struct ks_result *run,
+                            struct costs *costs)
+{
+    const struct ks_study_architecture *of = &r->study->architecture[run->architecture];
+    const double critics = (double)of->settings.critics, batch = (double)of->settings.batch;
     struct ks_env_about about;
     struct ks_widths widths;
-    struct ks_arch *arch = NULL;
     char *folder = NULL, *path = NULL;
-    const char *text;
     json_t *json = NULL;
     ks_status status = KS_OK;
-    bool known = ks_env_about_task(r->study->env, &about);
 
-    *cost = (struct cost){NAN, NAN};
+    *costs = (struct costs){{NAN, NAN, false}, {NAN, NAN, false}};
+    if (!ks_env_about_task(r->study->env, &about))
+        return KS_OK;
+    status = ks_architecture_widths(of->argument, about.observations, about.actions, &widths);
+    if (status == KS_IO)
+        return KS_OK; /* a system's file is not where the study had it: the cost is unknown */
+    KS_TRY(status);
     KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
     KS_GO(ks_print_string(&path, "%s/%s/run.json", r->dir, folder));
     json = json_load_file(path, 0, NULL);
-    text = json_string_value(json_object_get(json, "critic"));
-    if (known && text) {
-        status = ks_architecture_widths(r->study->architecture[run->architecture].argument,
-                                        about.observations, about.actions, &widths);
-        if (status == KS_IO) {
-            status = KS_OK; /* a system's file is not where the study had it: the cost is unknown */
-            goto done;
-        }
-        KS_GO(status);
-        KS_GO(KS(arch_parse)(text, path, widths.critic, &arch));
-        *cost = cost_of(arch, &r->study->architecture[run->architecture].settings);
-    }
+    KS_GO(read_network(json, "critic", path, widths.critic, &costs->critics));
+    KS_GO(read_network(json, "actor", path, widths.actor, &costs->actor));
+    costs->critics.parameters *= critics;
+    costs->critics.flops *= critics * batch * (costs->critics.joint ? 2 : 1);
+    costs->actor.flops *= batch;
 done:
-    KS(arch_free)(arch);
     json_decref(json);
     free(folder);
     free(path);
@@ -105,17 +121,19 @@ static ks_status write_architecture(const struct ks_tables *t, size_t row, FILE 
     const struct ks_result *run[KS_STUDY_SEEDS];
     size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
     struct ks_series speed = {0};
-    struct cost cost;
+    struct costs costs;
     ks_status status = KS_OK;
 
-    KS_GO(read_cost(t->r, run[0], &cost));
+    KS_GO(read_costs(t->r, run[0], &costs));
     KS_GO(ks_series_new(n, 1, &speed));
     for (size_t i = 0; i < n; i++)
         KS_GO(read_speed(t->r, run[i], &speed.value[i]));
     KS_GO(ks_series_aggregate(&speed, t->resamples));
     ks_table_look(t, row, out);
-    ks_table_number(out, cost.parameters);
-    ks_table_number(out, cost.flops);
+    ks_table_number(out, costs.critics.parameters);
+    ks_table_number(out, costs.critics.flops);
+    ks_table_number(out, costs.actor.parameters);
+    ks_table_number(out, costs.actor.flops);
     ks_table_estimate(out, &speed.curve[0]);
     ks_table_estimate(out, &t->table->row[row].value[KS_RETURN]);
     putc('\n', out);
@@ -126,8 +144,9 @@ done:
 
 ks_status ks_efficiency_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, KS_TABLE_LOOK ",parameters,flops,updates_per_second,updates_per_second_low,"
-                               "updates_per_second_high,return,return_low,return_high\n");
+    fprintf(out, KS_TABLE_LOOK ",parameters,flops,actor_parameters,actor_flops,updates_per_second,"
+                               "updates_per_second_low,updates_per_second_high,return,return_low,"
+                               "return_high\n");
     for (size_t i = 0; i < t->table->n_rows; i++)
         KS_TRY(write_architecture(t, i, out));
     return KS_OK;
