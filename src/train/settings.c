@@ -42,7 +42,11 @@ static const char *const no[] = {"0", "no", "false", "off", NULL};
 #field, KS_KEY_FLAG, true, 0, 1, "auto", NULL, AT(field), help                             \
     }
 
-/* Defaults: Palenicek et al., "XQC", ICLR 2026, table of hyperparameters. */
+/* Defaults: those of XQC (Palenicek et al., ICLR 2026). Sizes, rates at the start, discount,
+ * targets, delay, temperature and minibatches are in the paper, most of them in its Table 1. Only
+ * in the code that its authors published (danielpalenicek/xqc, 9a6832b) are random_steps, replay,
+ * n_step, lr_end, update_order, target_value, policy_value, temperature_beta1, init, init_gain,
+ * eval_episodes and analysis_minibatches. configs/README.md marks each row. */
 const struct ks_key ks_keys[] = {
     COUNT(hidden, 1, 16384, "512", "width of a critic's hidden layers (named architectures)"),
     COUNT(depth, 1, 64, "4", "number of a critic's hidden layers (named architectures)"),
