@@ -18,10 +18,10 @@
 static const struct {
     const char *name;
     size_t critic, actor, embedding;
-} systems[] = {{"brc", 17549413, 209996, 0},     {"bro", 1241188, 209996, 0},
-               {"crossq-wn", 399883, 144138, 0}, {"mrq", 788481, 544806, 512},
-               {"sac", 133121, 142668, 0},       {"simba", 4337153, 170700, 0},
-               {"simba-v2", 4648549, 203340, 0}};
+} systems[] = {{"brc", 17549413, 209996, 0},  {"brc-xqc", 17549413, 209996, 0},
+               {"bro", 1241188, 209996, 0},   {"crossq-wn", 399883, 144138, 0},
+               {"mrq", 788481, 544806, 512},  {"sac", 133121, 142668, 0},
+               {"simba", 4337153, 170700, 0}, {"simba-v2", 4648549, 203340, 0}};
 enum { SYSTEMS = sizeof systems / sizeof systems[0] };
 
 static size_t parameters(const char *text, size_t in)
@@ -58,6 +58,30 @@ static void test_shipped(void **state)
         assert_int_equal(parameters(critic, in > 0 ? in : DOG + DOG_ACTIONS), systems[i].critic);
         assert_int_equal(parameters(actor, in > 0 ? in : DOG), systems[i].actor);
         free(path), free(critic), free(actor);
+    }
+}
+
+/* brc as the XQC paper runs it differs in two settings alone. */
+static void test_brc_of_the_paper(void **state)
+{
+    struct ks_settings own, xqc;
+
+    (void)state;
+    ks_settings_start(&own);
+    ks_settings_start(&xqc);
+    assert_ok(ks_system_settings("configs/systems/brc.system", &own));
+    assert_ok(ks_system_settings("configs/systems/brc-xqc.system", &xqc));
+    assert_int_equal(own.batch, 256);
+    assert_int_equal(own.action_repeat, 1);
+    assert_int_equal(xqc.batch, 1024);
+    assert_int_equal(xqc.action_repeat, 2);
+    for (const struct ks_key *key = ks_keys; key->name; key++) {
+        char a[KS_VALUE_LENGTH], b[KS_VALUE_LENGTH];
+
+        ks_settings_print(&own, key, a);
+        ks_settings_print(&xqc, key, b);
+        if (strcmp(key->name, "batch") != 0 && strcmp(key->name, "action_repeat") != 0)
+            assert_string_equal(a, b);
     }
 }
 
@@ -376,6 +400,7 @@ static void test_magnitude_of_rewards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shipped),
+                                       cmocka_unit_test(test_brc_of_the_paper),
                                        cmocka_unit_test(test_own),
                                        cmocka_unit_test(test_optimist_of_system),
                                        cmocka_unit_test(test_encoder_of_system),
