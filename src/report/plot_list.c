@@ -31,8 +31,10 @@ const struct ks_plot ks_plots[] = {
      "variants", "return", "the study has no variant of one of its architectures"},
     {"spectra", "Spectra over training",
      "Above: all Ritz values of the Hessian of the critic's loss, a dash each, in a column per "
-     "checkpoint (one seed; symmetric-log axis). Below: kappa, the IQM over seeds, with its 90% "
-     "interval if there are several seeds; a triangle at the upper edge marks an infinite kappa.",
+     "checkpoint (one seed; symmetric-log axis). Below: kappa, the largest over the smallest "
+     "absolute Ritz value (the XQC paper's Definition 3 has eigenvalues; the code that its authors "
+     "published computes it from Ritz values): the IQM over seeds, with its 90% interval if there "
+     "are several seeds; a triangle at the upper edge marks an infinite kappa.",
      "ritz", "ritz", "no spectrum of the standard analysis"},
     {"directions", "Directions of large curvature over training",
      "The number of eigenvalues within a factor of 100 of the largest in absolute value: 99% "
