@@ -20,21 +20,16 @@ enum { STEPS = 11, LAST = STEPS - 1 }; /* 0, 100,000, ..., 1,000,000 */
 static struct ks_score_table *read_scores(const char *path, size_t n, const char *const *tasks,
                                           bool normalize)
 {
-    const struct ks_score_query query = {.path = path,
-                                         .task = "env_name",
-                                         .seed = "seed",
-                                         .step = "env_step",
-                                         .value = "value",
-                                         .n_tasks = n,
-                                         .tasks = tasks,
-                                         .every = 1e5,
-                                         .normalize = normalize,
-                                         .common_grid = true};
+    const struct ks_score_query query = {
+        .n_tasks = n, .tasks = tasks, .every = 1e5, .normalize = normalize, .common_grid = true};
+    struct ks_score_rows rows = {0};
     struct ks_score_table *table;
 
     if (access(path, R_OK) != 0)
         skip();
-    assert_ok(ks_score_table_read(&query, &table));
+    assert_ok(ks_score_rows_add_csv(path, &rows));
+    assert_ok(ks_score_table_new(&rows, &query, &table));
+    ks_score_rows_free(&rows);
     return table;
 }
 

@@ -113,7 +113,7 @@ static ks_status warn_changes(struct ks_results *r, const char *relative, size_t
 /* A malformed progress.csv becomes a warning: its run has no returns. */
 static ks_status read_returns(struct ks_results *r, struct ks_result *run, const char *folder)
 {
-    const struct ks_study_run id = {run->architecture, run->seed};
+    const struct ks_study_run id = {run->architecture, run->seed, "return_mean"};
     bool malformed;
 
     KS_TRY(ks_returns_read(r->study, id, folder, run->returns, &malformed));

@@ -50,13 +50,14 @@ static ks_status find_return(const struct ks_csv *csv, const size_t column[COLUM
 }
 
 /* Opens the table, and checks that both columns hold numbers. */
-static ks_status read_table(const char *path, struct ks_csv **csv, size_t column[COLUMNS])
+static ks_status read_table(const char *path, const char *name, struct ks_csv **csv,
+                            size_t column[COLUMNS])
 {
     double value;
 
     KS_TRY(ks_csv_read(path, true, csv));
     KS_TRY(ks_csv_column(*csv, "env_step", &column[STEP]));
-    KS_TRY(ks_csv_column(*csv, "return_mean", &column[RETURN]));
+    KS_TRY(ks_csv_column(*csv, name, &column[RETURN]));
     for (size_t i = 0; i < (*csv)->rows; i++) {
         KS_TRY(ks_csv_number(*csv, i, column[STEP], &value));
         if (*ks_csv_cell(*csv, i, column[RETURN]) != '\0')
@@ -77,7 +78,7 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
     KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
     if (!ks_path_exists(path))
         goto done;
-    status = read_table(path, &csv, column);
+    status = read_table(path, run.column, &csv, column);
     if (status == KS_FORMAT || status == KS_IO) {
         *malformed = true;
         status = KS_OK;

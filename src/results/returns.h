@@ -7,9 +7,11 @@
 #include "core/error.h"
 #include "study/study_file.h"
 
-/* A run of a study: indices into study->architecture and study->seed. */
+/* A run of a study: indices into study->architecture and study->seed; and the column of its
+ * progress.csv that is read: "return_mean". */
 struct ks_study_run {
     size_t architecture, seed;
+    const char *column;
 };
 
 /* Reads the returns of a run from the progress.csv in `folder` into returns [n_evaluations of the

@@ -1,4 +1,4 @@
-/* A table with one row per score becomes an array [runs of all tasks, steps]. */
+/* Rows with a score each become an array [runs of all tasks, steps]. */
 #include "results/scores.h"
 
 #include <math.h>
@@ -7,19 +7,13 @@
 
 #include "core/memory.h"
 #include "results/score_ranges.h"
-#include "study/csv.h"
 
 enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
-
-struct row {
-    const char *task; /* points into the file's text */
-    double seed, step, value;
-};
 
 /* The rows of the query, sorted by task, seed and step. */
 struct rows {
     size_t n;
-    struct row *row; /* owned */
+    struct ks_score_row *row; /* owned */
 };
 
 /* The rows [first, end) of one task and seed. */
@@ -39,7 +33,7 @@ static int compare_numbers(double a, double b)
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct ks_score_row *x = a, *y = b;
     int order = strcmp(x->task, y->task);
 
     if (order == 0)
@@ -52,26 +46,27 @@ static int compare_steps(const void *a, const void *b)
     return compare_numbers(*(const double *)a, *(const double *)b);
 }
 
-static bool is_same_run(const struct row *a, const struct row *b)
+static bool is_same_run(const struct ks_score_row *a, const struct ks_score_row *b)
 {
     return strcmp(a->task, b->task) == 0 && a->seed == b->seed;
 }
 
-static ks_status refuse(const struct ks_score_query *q, const struct row *row, double step,
-                        const char *what)
+static ks_status refuse(const struct ks_score_row *row, double step, const char *what)
 {
-    return ks_fail(KS_FORMAT, "%s: %s, seed %.10g, step %.10g: %s", q->path, row->task, row->seed,
-                   step, what);
+    return ks_fail(KS_FORMAT, "%s: %s, %s, seed %.10g, step %.10g: %s", row->path, row->task,
+                   row->system, row->seed, step, what);
 }
 
-/* --- rows of the file --- */
+/* --- rows of the query --- */
 
-static bool is_requested(const struct ks_score_query *q, const char *task)
+static bool is_requested(const struct ks_score_query *q, const struct ks_score_row *row)
 {
-    for (size_t i = 0; i < q->n_tasks; i++)
-        if (strcmp(q->tasks[i], task) == 0)
-            return true;
-    return q->n_tasks == 0;
+    bool found = q->n_tasks == 0;
+
+    for (size_t i = 0; i < q->n_tasks && !found; i++)
+        found = strcmp(q->tasks[i], row->task) == 0;
+    return found && (!q->system || strcmp(q->system, row->system) == 0) &&
+           (q->every == 0 || fmod(row->step, q->every) == 0);
 }
 
 static ks_status check_tasks(const struct ks_score_query *q, const struct rows *rows)
@@ -82,48 +77,29 @@ static ks_status check_tasks(const struct ks_score_query *q, const struct rows *
         for (size_t k = 0; k < rows->n && !found; k++)
             found = strcmp(q->tasks[i], rows->row[k].task) == 0;
         if (!found)
-            return ks_fail(KS_FORMAT, "%s: no scores of the task '%s'", q->path, q->tasks[i]);
+            return ks_fail(KS_FORMAT, "no scores of the task '%s'", q->tasks[i]);
     }
     return KS_OK;
 }
 
-static ks_status check_duplicates(const struct ks_score_query *q, const struct rows *rows)
+static ks_status check_duplicates(const struct rows *rows)
 {
     for (size_t k = 1; k < rows->n; k++)
         if (compare_rows(&rows->row[k - 1], &rows->row[k]) == 0)
-            return refuse(q, &rows->row[k], rows->row[k].step, "two scores");
+            return refuse(&rows->row[k], rows->row[k].step, "two scores");
     return KS_OK;
 }
 
-static ks_status take_rows(const struct ks_score_query *q, const struct ks_csv *csv,
+static ks_status take_rows(const struct ks_score_query *q, const struct ks_score_rows *all,
                            struct rows *rows)
 {
-    size_t task, seed, step, value;
-
-    KS_TRY(ks_csv_column(csv, q->task, &task));
-    KS_TRY(ks_csv_column(csv, q->seed, &seed));
-    KS_TRY(ks_csv_column(csv, q->step, &step));
-    KS_TRY(ks_csv_column(csv, q->value, &value));
-    KS_TRY(ks_alloc(csv->rows, sizeof *rows->row, &rows->row));
-    for (size_t i = 0; i < csv->rows; i++) {
-        struct row *row = &rows->row[rows->n];
-
-        row->task = ks_csv_cell(csv, i, task);
-        if (!is_requested(q, row->task))
-            continue;
-        KS_TRY(ks_csv_number(csv, i, seed, &row->seed));
-        KS_TRY(ks_csv_number(csv, i, step, &row->step));
-        KS_TRY(ks_csv_number(csv, i, value, &row->value));
-        if (!isfinite(row->seed) || !isfinite(row->step))
-            return ks_fail(KS_FORMAT, "%s:%zu: seed and step must be finite numbers", q->path,
-                           i + 2);
-        rows->n += q->every == 0 || fmod(row->step, q->every) == 0;
-    }
+    KS_TRY(ks_alloc(all->n, sizeof *rows->row, &rows->row));
+    for (size_t i = 0; i < all->n; i++)
+        if (is_requested(q, &all->row[i]))
+            rows->row[rows->n++] = all->row[i];
     qsort(rows->row, rows->n, sizeof *rows->row, compare_rows);
     KS_TRY(check_tasks(q, rows));
-    if (rows->n == 0)
-        return ks_fail(KS_FORMAT, "%s: no scores", q->path);
-    return check_duplicates(q, rows);
+    return rows->n == 0 ? ks_fail(KS_FORMAT, "no scores") : check_duplicates(rows);
 }
 
 /* --- the steps and runs that are used --- */
@@ -145,7 +121,8 @@ static ks_status find_steps(const struct rows *rows, size_t n, const struct run 
     return KS_OK;
 }
 
-static const struct row *find_step(const struct rows *rows, const struct run *run, double step)
+static const struct ks_score_row *find_step(const struct rows *rows, const struct run *run,
+                                            double step)
 {
     for (size_t k = run->first; k < run->end; k++)
         if (rows->row[k].step == step)
@@ -184,7 +161,9 @@ static ks_status filter_finite(const struct ks_score_query *q, const struct rows
         if (k == run[i].end)
             run[kept++] = run[i];
         else if (!q->drop_missing)
-            return refuse(q, &rows->row[k], rows->row[k].step, "the score is not a finite number");
+            return refuse(&rows->row[k], rows->row[k].step,
+                          "the score is missing or not a finite number (--missing drop leaves such "
+                          "runs out)");
     }
     *n = kept;
     return KS_OK;
@@ -204,7 +183,10 @@ static ks_status filter_complete(const struct ks_score_query *q, const struct ro
         if (t == grid->n)
             run[kept++] = run[i];
         else if (!q->drop_missing)
-            return refuse(q, &rows->row[run[i].first], grid->step[t], "the score is missing");
+            return refuse(
+                &rows->row[run[i].first], grid->step[t],
+                "the score is missing (--missing drop leaves such runs out, --grid common "
+                "such steps)");
     }
     *n = kept;
     return KS_OK;
@@ -253,16 +235,20 @@ static ks_status fill_run(const struct ks_score_query *q, const struct rows *row
     table->runs[table->n_tasks - 1]++;
     table->seed[table->n_runs++] = rows->row[run->first].seed;
     for (size_t t = 0; t < table->n_steps; t++) {
-        value[t] = find_step(rows, run, table->step[t])->value;
-        if (range)
-            KS_TRY(ks_score_normalize(range, value[t], &value[t]));
+        const struct ks_score_row *row = find_step(rows, run, table->step[t]);
+
+        value[t] = row->value;
+        if (!range)
+            continue;
+        if (range->group == KS_SCORES_MYOSUITE && !(row->value >= 0 && row->value <= 1))
+            return refuse(row, row->step, "expected a share of successful episodes, from 0 to 1");
+        KS_TRY(ks_score_normalize(range, row->value, &value[t]));
     }
     return KS_OK;
 }
 
 /* Refuses a task of which no run remains: it cannot be pooled with the others. */
-static ks_status check_left(const struct ks_score_query *q, const struct rows *rows,
-                            const struct ks_score_table *table)
+static ks_status check_left(const struct rows *rows, const struct ks_score_table *table)
 {
     for (size_t k = 0; k < rows->n; k++) {
         bool found = false;
@@ -270,8 +256,8 @@ static ks_status check_left(const struct ks_score_query *q, const struct rows *r
         for (size_t m = 0; m < table->n_tasks && !found; m++)
             found = strcmp(table->task[m], rows->row[k].task) == 0;
         if (!found)
-            return ks_fail(KS_FORMAT, "%s: %s: no run has all its scores", q->path,
-                           rows->row[k].task);
+            return ks_fail(KS_FORMAT, "%s: %s, %s: no run has all its scores", rows->row[k].path,
+                           rows->row[k].task, rows->row[k].system);
     }
     return KS_OK;
 }
@@ -293,28 +279,26 @@ static ks_status build(const struct ks_score_query *q, const struct rows *rows, 
     KS_TRY(ks_alloc(n * grid.n, sizeof *table->value, &table->value));
     for (size_t i = 0; i < n; i++)
         KS_TRY(fill_run(q, rows, &run[i], table));
-    return check_left(q, rows, table);
+    return check_left(rows, table);
 }
 
-ks_status ks_score_table_read(const struct ks_score_query *query, struct ks_score_table **out)
+ks_status ks_score_table_new(const struct ks_score_rows *all, const struct ks_score_query *query,
+                             struct ks_score_table **out)
 {
     struct ks_score_table *table = NULL;
-    struct ks_csv *csv = NULL;
     struct rows rows = {0};
     struct run *run = NULL;
     ks_status status = KS_OK;
 
     *out = NULL;
     KS_GO(ks_alloc(1, sizeof *table, &table));
-    KS_GO(ks_csv_read(query->path, false, &csv));
-    KS_GO(take_rows(query, csv, &rows));
+    KS_GO(take_rows(query, all, &rows));
     KS_GO(ks_alloc(rows.n, sizeof *run, &run));
     KS_GO(build(query, &rows, run, table));
     *out = table, table = NULL;
 done:
     free(run);
     free(rows.row);
-    ks_csv_free(csv);
     ks_score_table_free(table);
     return status;
 }

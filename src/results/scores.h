@@ -1,4 +1,4 @@
-/* Scores of several tasks, runs and steps, read from a table with one row per score. */
+/* Scores of one system: an array over tasks, runs and steps. */
 #ifndef KS_RESULTS_SCORES_H
 #define KS_RESULTS_SCORES_H
 
@@ -7,15 +7,15 @@
 
 #include "core/error.h"
 #include "results/aggregate.h"
+#include "results/score_rows.h"
 
-/* Which scores to read, and how missing scores are treated. */
+/* Which scores to take, and how missing scores are treated. */
 struct ks_score_query {
-    const char *path;
-    const char *task, *seed, *step, *value; /* names of the columns */
-    size_t n_tasks;                         /* 0: all tasks of the file */
-    const char *const *tasks;               /* [n_tasks] in any order */
-    double every;                           /* only steps that are multiples of it; 0: all */
-    bool normalize;                         /* by ks_score_ranges; else the scores are raw */
+    const char *system;       /* NULL: rows of any */
+    size_t n_tasks;           /* 0: all its tasks */
+    const char *const *tasks; /* [n_tasks] in any order */
+    double every;             /* only steps that are multiples of it; 0: all */
+    bool normalize;           /* by ks_score_ranges; else the scores are raw */
     /* A run that lacks a step of another run, or has a score that is NaN or infinite, is an error.
      * With drop_missing such a run is left out completely. With common_grid only the steps that all
      * runs have are used; the largest step of any run must be one of them. Nothing is interpolated.
@@ -33,10 +33,13 @@ struct ks_score_table {
     size_t dropped; /* runs that were left out                               */
 };
 
-/* Fails with KS_FORMAT, naming file, task, seed and step, if a score is missing and the query does
- * not allow it, if there are two scores of one task, seed and step, if the file lacks a task of the
- * query, or if no score remains. The caller frees *table with ks_score_table_free. */
-ks_status ks_score_table_read(const struct ks_score_query *query, struct ks_score_table **table);
+/* Fails with KS_FORMAT, naming file, task, system, seed and step, if a score is missing and the
+ * query does not allow it, if there are two scores of one task, seed and step, if there is none of
+ * a task of the query, or if no score remains; with `normalize` also if a task has no random and
+ * target score, or if a score of MyoSuite is no share. The caller frees *table with
+ * ks_score_table_free. */
+ks_status ks_score_table_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
+                             struct ks_score_table **table);
 void ks_score_table_free(struct ks_score_table *table); /* NULL is fine */
 
 /* The table as the strata of a bootstrap: one per task. Points into the table. */
